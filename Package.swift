@@ -1,0 +1,64 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The target graph is the architecture: Docs/ARCHITECTURE.md says what each target is for.
+
+let strict: [SwiftSetting] = [
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+  .testTarget(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
+}
+
+let package = Package(
+  name: "seamesh",
+  platforms: [.macOS(.v15)],
+  products: [
+    .library(name: "Seamesh", targets: ["Seamesh"]),
+    .executable(name: "seamesh", targets: ["SeameshCommand"]),
+  ],
+  targets: [
+    .systemLibrary(name: "CDNSSD", providers: [.apt(["libavahi-compat-libdnssd-dev"])]),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+    .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]),
+    .systemLibrary(name: "CSodium", providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
+    .systemLibrary(name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CLinux"),
+
+    library("Replication"),
+    library("Wire", ["Replication"]),
+    library("Identity", ["Replication", "Wire", "COpenSSL", "CSodium"]),
+    library("Storage", ["Replication", "Wire", "CSQLite"]),
+    library("Transport", ["Replication", "Wire", "CDNSSD", "COpenSSL", "CLinux"]),
+    library("Seamesh", ["Replication", "Wire", "Identity", "Storage", "Transport"]),
+    library("LocalAPI", ["Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
+    library("SampleData", ["Replication", "Wire"]),
+    library("Simulation", ["Replication", "Wire"]),
+    .executableTarget(
+      name: "SeameshCommand",
+      dependencies: [
+        "Seamesh", "LocalAPI", "Simulation", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport",
+        "CCurl",
+      ],
+      swiftSettings: strict),
+
+    tests("ReplicationTests", ["Replication", "Wire", "Identity"]),
+    tests("WireTests", ["Wire", "Replication"]),
+    tests("IdentityTests", ["Identity", "Wire", "Replication"]),
+    tests("StorageTests", ["Storage", "Wire", "Replication", "Identity"]),
+    tests("TransportTests", ["Transport", "Wire", "Replication", "Identity"]),
+    tests("LocalAPITests", ["LocalAPI", "Seamesh", "Wire", "Replication"]),
+    tests("SimulationTests", ["Simulation", "Replication", "Wire"]),
+    tests("SeameshTests", ["Seamesh", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport"]),
+    tests("SourceTests", []),
+  ],
+  swiftLanguageModes: [.v6]
+)

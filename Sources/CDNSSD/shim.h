@@ -1,0 +1,3 @@
+#pragma once
+#include <dns_sd.h>
+#include <avahi-common/malloc.h>

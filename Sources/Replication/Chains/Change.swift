@@ -1,0 +1,188 @@
+/// One atomic write by one replica in one partition, without its payload's bytes: everything the chain hash covers.
+///
+/// The layout of the hash input never changes (`Docs/PROTOCOL.md`); growth is in payloads and ``extensions``.
+package struct ChangeHeader: Hashable, Sendable {
+  package var sequence: UInt64
+  package var timestamp: HybridTimestamp
+  package var wall: WallTime
+  package var codec: PayloadCodec
+  package var flags: UInt16
+  package var payloadByteCount: UInt32
+  package var payloadHash: Digest
+  /// One per document of the payload, in payload order.
+  package var keyHashes: [KeyHash]
+  /// Reserved: 0.
+  package var schemaVersion: UInt32
+  /// Reserved: the user in whose name a service writes.
+  package var onBehalfOf: Text?
+  /// Reserved: changes that belong together.
+  package var group: ChangeGroup?
+  /// Reserved: empty.
+  package var retires: [UInt8]
+  /// The first original of a re-issued change (rule C22).
+  package var origin: ChangeOrigin?
+  package var extensions: [ChangeExtension]
+
+  package init(
+    sequence: UInt64, timestamp: HybridTimestamp, wall: WallTime, codec: PayloadCodec = .plain, flags: UInt16 = 0,
+    payloadByteCount: UInt32, payloadHash: Digest, keyHashes: [KeyHash], schemaVersion: UInt32 = 0,
+    onBehalfOf: Text? = nil, group: ChangeGroup? = nil, retires: [UInt8] = [], origin: ChangeOrigin? = nil,
+    extensions: [ChangeExtension] = []
+  ) {
+    (self.sequence, self.timestamp, self.wall, self.codec, self.flags) = (sequence, timestamp, wall, codec, flags)
+    (self.payloadByteCount, self.payloadHash, self.keyHashes) = (payloadByteCount, payloadHash, keyHashes)
+    (self.schemaVersion, self.onBehalfOf, self.group) = (schemaVersion, onBehalfOf, group)
+    (self.retires, self.origin, self.extensions) = (retires, origin, extensions)
+  }
+
+  /// A change that carries what this version does not understand, and says that it matters, is held (rule C4).
+  package var hasUnknownCriticalExtension: Bool { extensions.contains { $0.isCritical } }
+}
+
+/// What the author's wall clock showed, for people; merge does not read it.
+package struct WallTime: Hashable, Sendable {
+  /// Milliseconds since 1970-01-01T00:00:00Z.
+  package var milliseconds: Int64
+  /// Open registry: 0 system clock of unknown source, 1 none, 2 NTP, 3 GPS.
+  package var source: UInt8
+  /// 0: unknown.
+  package var uncertaintyMilliseconds: UInt32
+
+  package init(milliseconds: Int64, source: UInt8 = 0, uncertaintyMilliseconds: UInt32 = 0) {
+    (self.milliseconds, self.source) = (milliseconds, source)
+    self.uncertaintyMilliseconds = uncertaintyMilliseconds
+  }
+}
+
+/// How payload bytes are written. Open: an unknown codec holds the change as an unknown critical extension does.
+package struct PayloadCodec: Hashable, Sendable {
+  package let rawValue: UInt8
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  package static let plain = PayloadCodec(rawValue: 0)
+  /// Reserved.
+  package static let zstd = PayloadCodec(rawValue: 1)
+  /// Reserved.
+  package static let sealed = PayloadCodec(rawValue: 2)
+}
+
+package struct ChangeGroup: Hashable, Sendable {
+  package let id: UUIDValue
+  package let part: UInt32
+  package let parts: UInt32
+  package init(id: UUIDValue, part: UInt32, parts: UInt32) { (self.id, self.part, self.parts) = (id, part, parts) }
+}
+
+package struct ChangeOrigin: Hashable, Sendable {
+  package let dot: Dot
+  package let hash: Digest
+  package init(dot: Dot, hash: Digest) { (self.dot, self.hash) = (dot, hash) }
+}
+
+package struct ChangeExtension: Hashable, Sendable {
+  /// The top bit says that a reader who does not know the rest must not count the change.
+  package let type: UInt16
+  package let content: [UInt8]
+
+  package static let countLimit = 16
+  package static let byteLimit = 4096
+  package static let criticalBit: UInt16 = 0x8000
+
+  package init(type: UInt16, content: [UInt8]) { (self.type, self.content) = (type, content) }
+  package var isCritical: Bool { type & ChangeExtension.criticalBit != 0 }
+}
+
+/// One chain's constant part of every hash input.
+package struct ChainIdentity: Hashable, Sendable {
+  package let fleet: FleetID
+  package let partition: PartitionID
+  package let replica: ReplicaID
+
+  package init(fleet: FleetID, partition: PartitionID, replica: ReplicaID) {
+    (self.fleet, self.partition, self.replica) = (fleet, partition, replica)
+  }
+
+  /// `hash(0) = H(domain, fleet, partition, replica)`.
+  package func genesis(_ hash: HashFunction) -> Digest {
+    var input = DomainTag.chain.bytes
+    append(to: &input)
+    return Digest.of(input, hash)
+  }
+
+  func append(to out: inout [UInt8]) {
+    fleet.digest.append(to: &out)
+    partition.digest.append(to: &out)
+    replica.append(to: &out)
+  }
+}
+
+extension ChangeHeader {
+  /// `hash(n)`: covers the chain, everything before it, the context of its run and every field of the header.
+  package func chainHash(
+    chain: ChainIdentity, previous: Digest, contextDigest: Digest, _ hash: HashFunction
+  ) -> Digest {
+    var input = DomainTag.change.bytes
+    input.reserveCapacity(320 + keyHashes.count * 16)
+    chain.append(to: &input)
+    appendBigEndian(sequence, to: &input)
+    previous.append(to: &input)
+    contextDigest.append(to: &input)
+    appendBigEndian(timestamp.rawValue, to: &input)
+    appendBigEndian(UInt64(bitPattern: wall.milliseconds), to: &input)
+    input.append(wall.source)
+    appendBigEndian(wall.uncertaintyMilliseconds, to: &input)
+    input.append(codec.rawValue)
+    appendBigEndian(flags, to: &input)
+    appendBigEndian(payloadByteCount, to: &input)
+    payloadHash.append(to: &input)
+    appendBigEndian(schemaVersion, to: &input)
+    appendCounted(onBehalfOf.map(\.bytes) ?? [], to: &input)
+    appendGroup(to: &input)
+    appendCounted(retires, to: &input)
+    appendOrigin(to: &input)
+    appendBigEndian(UInt16(truncatingIfNeeded: extensions.count), to: &input)
+    for item in extensions {
+      appendBigEndian(item.type, to: &input)
+      appendCounted(item.content, to: &input)
+    }
+    appendBigEndian(UInt16(truncatingIfNeeded: keyHashes.count), to: &input)
+    for key in keyHashes { key.append(to: &input) }
+    return Digest.of(input, hash)
+  }
+
+  private func appendGroup(to out: inout [UInt8]) {
+    out.append(group == nil ? 0 : 1)
+    guard let group else { return }
+    group.id.append(to: &out)
+    appendBigEndian(group.part, to: &out)
+    appendBigEndian(group.parts, to: &out)
+  }
+
+  private func appendOrigin(to out: inout [UInt8]) {
+    out.append(origin == nil ? 0 : 1)
+    guard let origin else { return }
+    origin.dot.replica.append(to: &out)
+    appendBigEndian(origin.dot.sequence, to: &out)
+    origin.hash.append(to: &out)
+  }
+}
+
+/// Two bytes of length, then the bytes. Callers hold content below 64 KiB.
+func appendCounted(_ content: [UInt8], to out: inout [UInt8]) {
+  appendBigEndian(UInt16(truncatingIfNeeded: content.count), to: &out)
+  out.append(contentsOf: content)
+}
+
+extension DocumentKey {
+  /// First 16 bytes of `H(domain, partition id, collection length 2, collection, canonical id)`.
+  package func hash(in partition: PartitionID, _ hash: HashFunction) -> KeyHash {
+    var input = DomainTag.key.bytes
+    input.reserveCapacity(DomainTag.byteCount + 34 + collection.utf8.count + id.count)
+    partition.digest.append(to: &input)
+    appendBigEndian(UInt16(truncatingIfNeeded: collection.utf8.count), to: &input)
+    input.append(contentsOf: collection.utf8)
+    input.append(contentsOf: id)
+    let digest = Digest.of(input, hash)
+    return KeyHash(high: digest.words.0, low: digest.words.1)
+  }
+}

@@ -1,0 +1,252 @@
+import Replication
+
+/// What a node offers to those who use it: the local HTTP interface and the library are built on this alone.
+///
+/// Every method may be called from any thread, blocks until its answer is known (a write: until it is on disk), and
+/// throws ``NodeError``.
+package protocol NodeInterface: Sendable {
+  func status() throws(NodeError) -> NodeStatus
+  func peers() throws(NodeError) -> [PeerStatus]
+  func devices() throws(NodeError) -> [DeviceStatus]
+  /// In byte order of their names. State digests cost a pass over the documents; they are cached until a change.
+  func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus]
+
+  /// A name, or a prefix followed by `*`.
+  func subscribe(_ pattern: Text) throws(NodeError)
+  func unsubscribe(_ pattern: Text) throws(NodeError)
+  func invite(_ request: InviteRequest) throws(NodeError) -> String
+
+  func read(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument?
+  /// All of it in one change, or nothing.
+  func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt
+  /// Each request in a change of its own; a refused one does not stop the others. At most ``BulkLimit/requests``.
+  func writeEach(
+    _ partition: PartitionName, _ requests: [DocumentRequest]
+  ) throws(NodeError) -> [Result<WriteReceipt, NodeError>]
+  func find(_ partition: PartitionName, _ collection: Text, _ query: FindRequest) throws(NodeError) -> [StoredDocument]
+  /// Every live document in key order, of one collection or of all, `visit` answering false to stop.
+  func export(
+    _ partition: PartitionName, collection: Text?, visit: (Text, StoredDocument) -> Bool
+  ) throws(NodeError)
+  func watch(
+    _ partition: PartitionName, _ collection: Text, _ query: FindRequest
+  ) throws(NodeError) -> any WatchSubscription
+
+  func doctor() throws(NodeError) -> [DoctorFinding]
+  /// A consistent copy of the store while the node runs on. `progress` gets pages done and pages in all.
+  func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError)
+  /// Prometheus text format.
+  func metrics() throws(NodeError) -> String
+}
+
+package enum BulkLimit {
+  package static let requests = 1_000
+}
+
+/// Why a node refused or failed. `message` is one sentence for a person, with what to do next where something can be done.
+package struct NodeError: Error, Sendable, Equatable {
+  package enum Code: String, Sendable, Equatable, CaseIterable {
+    case badRequest = "bad-request"
+    case notFound = "not-found"
+    case notPermitted = "not-permitted"
+    case preconditionFailed = "precondition-failed"
+    case tooLarge = "too-large"
+    /// Well formed, but not something this version or this limit allows.
+    case unprocessable
+    case diskFull = "disk-full"
+    case readOnly = "read-only"
+    case busy
+    case stopping
+    case failed
+  }
+
+  package let code: Code
+  package let message: String
+
+  package init(_ code: Code, _ message: String) { (self.code, self.message) = (code, message) }
+}
+
+/// What is to be done with one document.
+package struct DocumentRequest: Sendable, Equatable {
+  package enum Action: Sendable, Equatable {
+    /// Replace or create. Fields that `body` leaves out stay, unless `eraseAbsent`. Only real differences are recorded.
+    case put(body: ValueMap, eraseAbsent: Bool)
+    /// As `put`, but refused where the document is alive.
+    case insert(body: ValueMap)
+    /// RFC 7396.
+    case mergePatch(ValueMap)
+    /// MongoDB update operators; those not built yet are refused by name.
+    case update(ValueMap)
+    case delete
+  }
+
+  package let collection: Text
+  package let id: Value
+  package let action: Action
+  /// The ETag that the document must have now, without quotes; nil writes in any case.
+  package let ifMatch: String?
+
+  package init(collection: Text, id: Value, action: Action, ifMatch: String? = nil) {
+    (self.collection, self.id, self.action, self.ifMatch) = (collection, id, action, ifMatch)
+  }
+}
+
+package struct WriteReceipt: Sendable, Equatable {
+  /// Nil where nothing differed, so that no change was made.
+  package let dot: Dot?
+  /// ETag of each document after the write, in the order of the requests; nil for a deleted one.
+  package let etags: [String?]
+  /// Whether each request made a document that was not there before.
+  package let created: [Bool]
+  /// How safe the write is when this returns.
+  package let safety: String
+
+  package init(dot: Dot?, etags: [String?], created: [Bool], safety: String = "local-durable") {
+    (self.dot, self.etags, self.created, self.safety) = (dot, etags, created, safety)
+  }
+}
+
+package struct StoredDocument: Sendable, Equatable {
+  package let id: Value
+  /// Without `_id`.
+  package let body: ValueMap
+  package let etag: String
+
+  package init(id: Value, body: ValueMap, etag: String) { (self.id, self.body, self.etag) = (id, body, etag) }
+
+  /// `_id` first among the keys in byte order, as documents are shown outside.
+  package var withID: ValueMap {
+    var map = body
+    map["_id"] = id
+    return map
+  }
+}
+
+/// MongoDB-style filter, sort, limit, skip and projection. What is not understood is refused by name.
+package struct FindRequest: Sendable, Equatable {
+  package var filter: ValueMap
+  /// Dotted field, ascending?; ties by canonical id, descending where the first field is.
+  package var sort: [SortField]
+  package var limit: Int?
+  package var skip: Int
+  package var projection: ValueMap?
+
+  package struct SortField: Sendable, Equatable {
+    package let path: Text
+    package let ascending: Bool
+    package init(path: Text, ascending: Bool) { (self.path, self.ascending) = (path, ascending) }
+  }
+
+  package init(
+    filter: ValueMap = ValueMap(), sort: [SortField] = [], limit: Int? = nil, skip: Int = 0,
+    projection: ValueMap? = nil
+  ) {
+    (self.filter, self.sort, self.limit, self.skip) = (filter, sort, limit, skip)
+    self.projection = projection
+  }
+}
+
+/// A live result. `next` blocks for at most `timeoutMilliseconds`, answering nil when nothing happened until then.
+package protocol WatchSubscription: Sendable {
+  func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent?
+  func cancel()
+}
+
+/// `position` is the index in the result after the event (before it, for a delete). `cursor` names the event for resuming.
+package enum WatchEvent: Sendable, Equatable {
+  case snapshot([StoredDocument], cursor: String)
+  case insert(StoredDocument, position: Int, cursor: String)
+  case update(StoredDocument, position: Int, previousPosition: Int, cursor: String)
+  case delete(id: Value, position: Int, cursor: String)
+}
+
+package struct InviteRequest: Sendable, Equatable {
+  package let user: Text
+  package let role: Text
+  package let profile: ValueMap
+  package init(user: Text, role: Text, profile: ValueMap) {
+    (self.user, self.role, self.profile) = (user, role, profile)
+  }
+}
+
+package struct NodeStatus: Sendable, Equatable {
+  package var version = ""
+  package var fleet = ""
+  package var fleetName = ""
+  package var device = ""
+  package var user = ""
+  package var label = ""
+  package var replica: String?
+  package var directory = ""
+  package var listen: [String] = []
+  package var uptimeMilliseconds: Int64 = 0
+  package var documents: Int64 = 0
+  package var changes: Int64 = 0
+  /// Bytes of the log: every change is kept, nothing is compacted yet.
+  package var logBytes: Int64 = 0
+  package var databaseBytes: Int64 = 0
+  package var diskFreeBytes: Int64 = 0
+  package var readOnly = false
+  /// Changes kept but not counted, with their reasons.
+  package var held: [String: Int64] = [:]
+  package var peersConnected = 0
+  package var discovery = ""
+  package init() {}
+}
+
+package struct PeerStatus: Sendable, Equatable {
+  package var device = ""
+  package var label = ""
+  package var user = ""
+  package var address = ""
+  /// `connected`, `connecting`, `seen`, `unreachable`, `other fleet`, `refused`.
+  package var state = ""
+  package var detail = ""
+  package var roundTripMilliseconds: Double?
+  package var lastContactMilliseconds: Int64?
+  /// Changes that this node knows the peer to lack, and the other way round.
+  package var behind: Int64 = 0
+  package var ahead: Int64 = 0
+  package init() {}
+}
+
+package struct DeviceStatus: Sendable, Equatable {
+  package var device = ""
+  package var user = ""
+  package var label = ""
+  package var role = ""
+  package var profile = ValueMap()
+  package var replicas: [String] = []
+  package var isSelf = false
+  package init() {}
+}
+
+package struct PartitionStatus: Sendable, Equatable {
+  package var name = ""
+  package var subscribed = false
+  package var documents: Int64 = 0
+  package var changes: Int64 = 0
+  package var heldChanges: Int64 = 0
+  /// Replica (hex), highest sequence accepted, tip (hex).
+  package var vector: [(replica: String, sequence: UInt64, tip: String)] = []
+  /// SHA-256 (hex) over the documents in key order; nil where it was not asked for.
+  package var digest: String?
+  package init() {}
+
+  package static func == (a: PartitionStatus, b: PartitionStatus) -> Bool {
+    a.name == b.name && a.subscribed == b.subscribed && a.documents == b.documents && a.changes == b.changes
+      && a.heldChanges == b.heldChanges && a.digest == b.digest && a.vector.elementsEqual(b.vector, by: ==)
+  }
+}
+
+package struct DoctorFinding: Sendable, Equatable {
+  package enum Level: String, Sendable, Equatable { case ok, warning, problem }
+  package let level: Level
+  /// Short and stable, such as `no-responder`.
+  package let code: String
+  package let message: String
+  package let remedy: String
+  package init(_ level: Level, _ code: String, _ message: String, remedy: String) {
+    (self.level, self.code, self.message, self.remedy) = (level, code, message, remedy)
+  }
+}
