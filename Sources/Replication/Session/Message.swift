@@ -1,0 +1,201 @@
+/// What two nodes say to one another on an authenticated connection. `Docs/PROTOCOL.md` has the bytes.
+package enum Message: Sendable, Equatable {
+  case hello(Hello)
+  case joinRequest(JoinRequest)
+  case joinAccepted(statements: [[UInt8]])
+  case joinRefused(JoinRefusal)
+  /// First 16 bytes of the ids of all statements held.
+  case statementIDs([TipHash])
+  case statements([[UInt8]])
+  /// The sender has sent every statement that the peer's ids showed to be missing.
+  case statementsComplete
+  case interestRequest
+  case interest(Interest)
+  case interestChange(added: Interest, removed: Interest)
+  case summary(Summary)
+  /// Vectors of partitions of the common scope whose summaries differ.
+  case vectors([PartitionVector])
+  /// Asks for a stream: everything above this vector, then everything new as it comes.
+  case pull(PartitionVector)
+  case runs(RunBatch)
+  /// One piece of a payload that travels apart, ahead of the run that names it.
+  case payloadPiece(PayloadPiece)
+  /// Positions that the sender holds durably: acknowledgement to who sent them, suppression to everyone else.
+  case have(PartitionVector)
+  /// Positions spaced ever wider back to the start of a chain: where do our histories part?
+  case chainProbe(ChainProbe)
+  case ping(nonce: UInt64)
+  case pong(nonce: UInt64)
+  /// The last message of a sender that closes in order.
+  case goodbye(Goodbye)
+
+  /// Longest message, once authenticated.
+  package static let byteLimit = 4 * 1024 * 1024
+  /// Longest message before the peer is known to be a member.
+  package static let unauthenticatedByteLimit = 16 * 1024
+}
+
+/// First message of either side. Signed over the TLS exporter value, so that it belongs to this connection and no other.
+package struct Hello: Sendable, Equatable {
+  /// Highest protocol version the sender speaks.
+  package var version: UInt64 = Hello.protocolVersion
+  /// Bit set; none is defined in version 1, unknown bits are ignored.
+  package var features: UInt64 = 0
+  package var fleet: FleetID
+  package var device: PublicKey
+  /// Random per process: tells a node that dialled itself from a clone of its directory.
+  package var instance: UUIDValue
+  package var replica: ReplicaID?
+  /// Changes this replica has committed over all partitions.
+  package var ownCommits: UInt64
+  package var wallMilliseconds: Int64
+  package var listenPort: UInt16
+  package var authority: Digest
+  package var interest: Digest
+  /// Statements that show the sender to be a member: its membership, and whoever admitted it where that is not the
+  /// admission key. At most ``credentialLimit``.
+  package var credentials: [[UInt8]]
+  package var signature: Signature?
+
+  package static let protocolVersion: UInt64 = 1
+  package static let credentialLimit = 4
+
+  package init(
+    fleet: FleetID, device: PublicKey, instance: UUIDValue, replica: ReplicaID?, ownCommits: UInt64,
+    wallMilliseconds: Int64, listenPort: UInt16, authority: Digest, interest: Digest, credentials: [[UInt8]]
+  ) {
+    (self.fleet, self.device, self.instance, self.replica) = (fleet, device, instance, replica)
+    (self.ownCommits, self.wallMilliseconds, self.listenPort) = (ownCommits, wallMilliseconds, listenPort)
+    (self.authority, self.interest, self.credentials) = (authority, interest, credentials)
+  }
+}
+
+/// Asks to be admitted to the fleet; shows knowledge of the admission secret by a signature with the admission key.
+package struct JoinRequest: Sendable, Equatable {
+  package var fleet: FleetID
+  package var device: PublicKey
+  package var user: Text
+  package var label: Text
+  package var role: Text
+  package var profile: ValueMap
+  package var proof: Signature?
+
+  package init(fleet: FleetID, device: PublicKey, user: Text, label: Text, role: Text, profile: ValueMap) {
+    (self.fleet, self.device, self.user) = (fleet, device, user)
+    (self.label, self.role, self.profile) = (label, role, profile)
+  }
+}
+
+package enum JoinRefusal: UInt64, Sendable, Equatable, CaseIterable {
+  case otherFleet = 1
+  case wrongCode = 2
+  /// This node does not hold the admission secret.
+  case cannotAdmit = 3
+  case busy = 4
+}
+
+/// Why a sender closes.
+package enum Goodbye: UInt64, Sendable, Equatable, CaseIterable {
+  case stopping = 0
+  case otherFleet = 1
+  case notAMember = 2
+  case duplicate = 3
+  case protocolError = 4
+  case versionUnknown = 5
+  case ownConnection = 6
+}
+
+/// What a node wants: exact partitions by id, so that no name is told to who may not know it, and prefixes.
+package struct Interest: Sendable, Equatable {
+  package var partitions: Set<PartitionID>
+  /// Prefixes of names, without the closing `*`; the empty prefix wants everything.
+  package var prefixes: Set<Text>
+
+  package static let partitionLimit = 100_000
+  package static let prefixLimit = 1_000
+
+  package init(partitions: Set<PartitionID> = [], prefixes: Set<Text> = []) {
+    (self.partitions, self.prefixes) = (partitions, prefixes)
+  }
+
+  package var isEmpty: Bool { partitions.isEmpty && prefixes.isEmpty }
+
+  package func wants(_ id: PartitionID, name: PartitionName) -> Bool {
+    partitions.contains(id) || prefixes.contains { name.text.utf8.starts(with: $0.utf8) }
+  }
+
+  package func digest(_ hash: HashFunction) -> Digest {
+    var input = DomainTag.interest.bytes
+    for id in partitions.sorted() { id.digest.append(to: &input) }
+    for prefix in prefixes.sorted() { appendCounted(prefix.bytes, to: &input) }
+    return Digest.of(input, hash)
+  }
+
+  package func adding(_ other: Interest) -> Interest {
+    Interest(partitions: partitions.union(other.partitions), prefixes: prefixes.union(other.prefixes))
+  }
+
+  package func removing(_ other: Interest) -> Interest {
+    Interest(partitions: partitions.subtracting(other.partitions), prefixes: prefixes.subtracting(other.prefixes))
+  }
+}
+
+/// Digests of the common scope in 64 buckets, keyed by the connection, so that they mean nothing to anyone else.
+package struct Summary: Sendable, Equatable {
+  /// Exactly ``bucketCount`` words; zero for an empty bucket.
+  package var buckets: [UInt64]
+
+  package static let bucketCount = 64
+
+  package init(buckets: [UInt64]) { self.buckets = buckets }
+
+  package static func bucket(of id: PartitionID) -> Int { Int(id.digest.words.0 >> 58) }
+}
+
+package struct PartitionVector: Sendable, Equatable {
+  package var name: PartitionName
+  package var vector: VersionVector
+  /// With `pull`: large payloads of which the first bytes are here already.
+  package var staged: [StagedPayload]
+
+  package static let entryLimit = 4_096
+  package static let stagedLimit = 64
+
+  package init(name: PartitionName, vector: VersionVector, staged: [StagedPayload] = []) {
+    (self.name, self.vector, self.staged) = (name, vector, staged)
+  }
+}
+
+package struct StagedPayload: Sendable, Equatable {
+  package let hash: Digest
+  package let byteCount: UInt64
+  package init(hash: Digest, byteCount: UInt64) { (self.hash, self.byteCount) = (hash, byteCount) }
+}
+
+package struct PayloadPiece: Sendable, Equatable {
+  package let hash: Digest
+  package let total: UInt64
+  package let offset: UInt64
+  package let bytes: ArraySlice<UInt8>
+
+  package static let byteLimit = 64 * 1024
+
+  package init(hash: Digest, total: UInt64, offset: UInt64, bytes: ArraySlice<UInt8>) {
+    (self.hash, self.total, self.offset, self.bytes) = (hash, total, offset, bytes)
+  }
+}
+
+package struct ChainProbe: Sendable, Equatable {
+  package let name: PartitionName
+  package let replica: ReplicaID
+  /// Ascending; the ends of runs, dense near the tip, ever wider apart towards the start.
+  package let positions: [ChainPosition]
+  /// The peer is asked to answer with a probe of its own.
+  package let wantsReply: Bool
+
+  package static let positionLimit = 128
+
+  package init(name: PartitionName, replica: ReplicaID, positions: [ChainPosition], wantsReply: Bool) {
+    (self.name, self.replica, self.positions, self.wantsReply) = (name, replica, positions, wantsReply)
+  }
+}

@@ -1,0 +1,62 @@
+/// Runs of one partition in the order in which the sender's log has them.
+package struct RunBatch: Sendable, Equatable {
+  package let name: PartitionName
+  package let entries: [Entry]
+  /// Runs off the sender's chosen branch, sent to show a fork (rule C5); they stand outside the stream.
+  package let isForkEvidence: Bool
+
+  /// A batch is closed once it holds this many bytes.
+  package static let byteTarget = 256 * 1024
+  package static let entryLimit = 4_096
+
+  package init(name: PartitionName, entries: [Entry], isForkEvidence: Bool = false) {
+    (self.name, self.entries, self.isForkEvidence) = (name, entries, isForkEvidence)
+  }
+
+  package struct Entry: Sendable, Equatable {
+    package let context: ContextForm
+    /// The run as the log has it.
+    package let encoded: ArraySlice<UInt8>
+
+    package init(context: ContextForm, encoded: ArraySlice<UInt8>) { (self.context, self.encoded) = (context, encoded) }
+  }
+}
+
+/// How a context is written on the wire (rule C3). The choice is the sender's, per stream; hashes cover the resolved
+/// vector, so nothing but length depends on it.
+package enum ContextForm: Sendable, Equatable {
+  case full(VersionVector)
+  /// What differs from the context of the run before on this stream. Sequence 0 takes an entry away.
+  case increments([Increment])
+
+  package struct Increment: Sendable, Equatable {
+    package let replica: ReplicaID
+    package let position: ChainPosition
+    package init(replica: ReplicaID, position: ChainPosition) { (self.replica, self.position) = (replica, position) }
+  }
+
+  /// The shorter of both forms.
+  package static func shorter(_ context: VersionVector, base: VersionVector?) -> ContextForm {
+    guard let base else { return .full(context) }
+    var increments = context.entries.filter { base[$0.key] != $0.value }
+      .map { Increment(replica: $0.key, position: $0.value) }
+    guard increments.count < context.count || context.isEmpty else { return .full(context) }
+    for replica in base.entries.keys where context[replica] == nil {
+      increments.append(Increment(replica: replica, position: ChainPosition(sequence: 0, tip: .zero)))
+    }
+    guard increments.count < max(context.count, 1) else { return .full(context) }
+    return .increments(increments.sorted { $0.replica < $1.replica })
+  }
+
+  package func resolved(on base: VersionVector?) -> VersionVector {
+    switch self {
+    case .full(let vector): return vector
+    case .increments(let increments):
+      var vector = base ?? VersionVector()
+      for increment in increments {
+        vector[increment.replica] = increment.position.sequence == 0 ? nil : increment.position
+      }
+      return vector
+    }
+  }
+}
