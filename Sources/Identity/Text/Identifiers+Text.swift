@@ -5,7 +5,7 @@ extension DeviceID {
   package init(_ key: PublicKey) { self.init(Digest.of(DomainTag.device.bytes + key.bytes, SHA256.hash)) }
 
   /// 64 hexadecimal digits.
-  package var text: String { Hex.encode(digest.bytes) }
+  package var text: String { digest.text }
 
   /// The first 8 hexadecimal digits: for people, never to decide anything.
   package var shortText: String { String(text.prefix(DeviceID.shortTextLength)) }
@@ -24,7 +24,7 @@ extension FleetID {
   package init(root: PublicKey) { self.init(Digest.of(DomainTag.fleet.bytes + root.bytes, SHA256.hash)) }
 
   /// 64 hexadecimal digits.
-  package var text: String { Hex.encode(digest.bytes) }
+  package var text: String { digest.text }
 
   /// Nil unless the text is 64 hexadecimal digits.
   package init?(text: some StringProtocol) {
@@ -34,6 +34,9 @@ extension FleetID {
 }
 
 extension Digest {
+  /// 64 hexadecimal digits.
+  package var text: String { Hex.encode(bytes) }
+
   /// Nil unless the text is 64 hexadecimal digits.
   package init?(text: some StringProtocol) {
     guard text.utf8.count == Digest.byteCount * 2, let bytes = Hex.decode(text) else { return nil }
