@@ -1,0 +1,91 @@
+import Replication
+
+/// What one change left in a document: its operations that still count.
+package struct OperationGroup: Hashable, Sendable {
+  package let dot: Dot
+  package let timestamp: HybridTimestamp
+  /// The document's generation that the operations belong to.
+  package let generation: UInt64
+  /// In payload order. A group taken over from a payload may hold `setRemove`, which leaves no entry.
+  package let operations: [Operation]
+
+  package init(dot: Dot, timestamp: HybridTimestamp, generation: UInt64, operations: [Operation]) {
+    (self.dot, self.timestamp, self.generation, self.operations) = (dot, timestamp, generation, operations)
+  }
+}
+
+/// A document's merge state as it is stored: `[generation, [group…]]`, groups ascending by replica, sequence and
+/// generation (`Docs/PROTOCOL.md`, "Document state").
+package enum DocumentStateCodec {
+  /// Takes groups in any order. No two have both dot and generation in common.
+  package static func encode(generation: UInt64, groups: [OperationGroup]) -> [UInt8] {
+    var writer = CBORWriter(reserving: 256)
+    writer.stateHeader(generation: generation, groupCount: groups.count)
+    for group in groups.sorted(by: { ($0.dot, $0.generation) < ($1.dot, $1.generation) }) {
+      writer.groupHeader(dot: group.dot, timestamp: group.timestamp, generation: group.generation)
+      writer.operations(group.operations, dot: group.dot)
+    }
+    return writer.bytes
+  }
+
+  /// The state of a document that one change has made and no other has touched, without decoding anything: operations
+  /// are stored as the payload has them, the change's own elements named by their position alone.
+  ///
+  /// - Parameter operations: the bytes at ``DocumentWriteView/operations``.
+  package static func created(
+    dot: Dot, timestamp: HybridTimestamp, generation: UInt64, operations: ArraySlice<UInt8>
+  ) -> [UInt8] {
+    var writer = CBORWriter(reserving: operations.count + 64)
+    writer.stateHeader(generation: generation, groupCount: 1)
+    writer.groupHeader(dot: dot, timestamp: timestamp, generation: generation)
+    writer.encoded(operations)
+    return writer.bytes
+  }
+
+  /// - Throws: ``CBORError`` if the stored bytes are damaged.
+  package static func decode(
+    _ bytes: ArraySlice<UInt8>
+  ) throws(CBORError) -> (generation: UInt64, groups: [OperationGroup]) {
+    var reader = CBORReader(bytes)
+    try reader.readArrayHeader(count: 2)
+    let generation = try reader.readOrdinal()
+    var groups: [OperationGroup] = []
+    for _ in 0..<(try reader.readArrayHeader()) {
+      let start = reader.offset
+      let group = try reader.readGroup()
+      if let last = groups.last, (last.dot, last.generation) >= (group.dot, group.generation) {
+        throw CBORError(.keyOrder, at: start)
+      }
+      groups.append(group)
+    }
+    try reader.finish()
+    return (generation, groups)
+  }
+}
+
+extension CBORWriter {
+  fileprivate mutating func stateHeader(generation: UInt64, groupCount: Int) {
+    arrayHeader(2)
+    unsigned(generation)
+    arrayHeader(groupCount)
+  }
+
+  /// Everything of a group before its operations.
+  fileprivate mutating func groupHeader(dot: Dot, timestamp: HybridTimestamp, generation: UInt64) {
+    arrayHeader(5)
+    replica(dot.replica)
+    unsigned(dot.sequence)
+    unsigned(timestamp.rawValue)
+    unsigned(generation)
+  }
+}
+
+extension CBORReader {
+  fileprivate mutating func readGroup() throws(CBORError) -> OperationGroup {
+    try readArrayHeader(count: 5)
+    let dot = Dot(replica: try readReplica(), sequence: try readOrdinal())
+    return OperationGroup(
+      dot: dot, timestamp: HybridTimestamp(rawValue: try readUnsigned()), generation: try readOrdinal(),
+      operations: try readOperations(dot: dot))
+  }
+}

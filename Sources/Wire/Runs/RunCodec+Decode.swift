@@ -1,0 +1,57 @@
+import Replication
+
+extension RunCodec {
+  /// Reads one run, judges its payloads (rule M4) and computes its hashes, in one pass.
+  ///
+  /// - Parameters:
+  ///   - bytes: exactly one run. The result keeps the buffer alive.
+  ///   - hash: called about three times per change.
+  package static func decode(
+    _ bytes: ArraySlice<UInt8>, fleet: FleetID, partition: PartitionID, hash: HashFunction
+  ) throws(RunError) -> DecodedRun {
+    guard bytes.count <= byteLimit else { throw .tooLong(byteCount: bytes.count, limit: byteLimit) }
+    var reader = CBORReader(bytes)
+    let fieldCount = try readingRun(try reader.readArrayHeader())
+    guard fieldCount == 6 || fieldCount == 7 else {
+      throw .encoding(CBORError(.wrongLength, at: bytes.startIndex))
+    }
+    let replica = try readingRun(try reader.readReplica())
+    let first = try readingRun(try reader.readOrdinal())
+    let hashBefore = try readingRun(try reader.readDigest())
+    let contextDigest = try readingRun(try reader.readDigest())
+    // Before the changes, since a critical extension of the run makes all of them opaque.
+    let options = fieldCount == 7 ? try readingRun(try reader.readRunOptions()) : RunOptions()
+    let chain = ChainIdentity(fleet: fleet, partition: partition, replica: replica)
+    var changes = ChangesDecoder(
+      reader, chain: chain, first: first, hashBefore: hashBefore, contextDigest: contextDigest,
+      runExtensions: options.extensions)
+    reader = try changes.decode(hash)
+    let signature = try readingRun(try reader.readSignature())
+    try readingRun(try reader.finish())
+    return DecodedRun(
+      chain: chain, first: first, hashBefore: hashBefore, contextDigest: contextDigest, grant: options.grant,
+      keyEpoch: options.keyEpoch, extensions: options.extensions, signature: signature, changes: changes.changes,
+      hashes: changes.hashes, contents: changes.contents, encoded: bytes)
+  }
+
+  /// Judges a plain payload that arrived apart from its run, against what the header says of it.
+  package static func scanApart(
+    _ payload: ArraySlice<UInt8>, of header: ChangeHeader, at dot: Dot, partition: PartitionID, hash: HashFunction
+  ) throws(RunError) -> PayloadScan {
+    guard payload.count == Int(header.payloadByteCount), payload.withUnsafeBytes(hash) == header.payloadHash else {
+      throw .payloadMismatch(change: dot.sequence)
+    }
+    var scanner = PayloadScanner()
+    let scan: PayloadScan
+    let keyHashes: [KeyHash]
+    do throws(PayloadError) {
+      scan = try scanner.scan(payload, dot: dot)
+      var hasher = KeyHasher(partition: partition)
+      keyHashes = try hasher.hashes(of: scan.documents, in: payload, hash)
+    } catch {
+      throw .malformed(change: dot.sequence, reason: error)
+    }
+    guard keyHashes == header.keyHashes else { throw .payloadMismatch(change: dot.sequence) }
+    return scan
+  }
+}
