@@ -1,0 +1,99 @@
+import Replication
+
+extension StoreReading where Self: ~Copyable {
+  /// Nil where no document of that collection has ever been met.
+  package func collectionNumber(_ name: Text) throws(StoreError) -> CollectionNumber? {
+    if let known = numbers.collections[name] { return known }
+    let rows = try database.statement("SELECT id FROM collections WHERE name=?1")
+    defer { rows.reset() }
+    try rows.bind(1, name)
+    guard try rows.step() else { return nil }
+    let number = CollectionNumber(rawValue: rows.integer(0))
+    numbers.remember(name, number)
+    return number
+  }
+
+  package func collectionName(_ number: CollectionNumber) throws(StoreError) -> Text {
+    if let known = numbers.collectionNames[number] { return known }
+    let rows = try database.statement("SELECT name FROM collections WHERE id=?1")
+    defer { rows.reset() }
+    try rows.bind(1, number.rawValue)
+    guard try rows.step() else { throw .damaged("collection \(number.rawValue) has no name") }
+    let name = Text(rows.text(0))
+    numbers.remember(name, number)
+    return name
+  }
+
+  /// Collections with documents, alive or deleted, in byte order of their names. Cost: a seek for each.
+  package func collections(of partition: PartitionNumber) throws(StoreError) -> [(name: Text, number: CollectionNumber)] {
+    let next = try database.statement(
+      "SELECT collection FROM documents WHERE partition=?1 AND collection>?2 ORDER BY collection LIMIT 1")
+    var found: [(name: Text, number: CollectionNumber)] = []
+    var last = Int64.min
+    try next.bind(1, partition.rawValue)
+    while true {
+      defer { next.reset() }
+      try next.bind(2, last)
+      guard try next.step() else { break }
+      last = next.integer(0)
+      let number = CollectionNumber(rawValue: last)
+      found.append((try collectionName(number), number))
+    }
+    return found.sorted { $0.name < $1.name }
+  }
+
+  /// One document, alive or deleted; nil where none has ever been there.
+  package func document(
+    _ partition: PartitionNumber, _ collection: CollectionNumber, key: [UInt8]
+  ) throws(StoreError) -> DocumentRow? {
+    let rows = try database.statement(
+      "SELECT id, alive, state FROM documents WHERE partition=?1 AND collection=?2 AND key=?3")
+    defer { rows.reset() }
+    try rows.bind(1, partition.rawValue)
+    try rows.bind(2, collection.rawValue)
+    try rows.bind(3, copied: key)
+    guard try rows.step() else { return nil }
+    return DocumentRow(row: rows.integer(0), key: key, isAlive: rows.integer(1) != 0, state: rows.bytes(2))
+  }
+
+  /// Living documents in key order above `key` (nil: from the first): at least one where there is one, then up to
+  /// `limit` while their states stay within `byteLimit`. Fewer than `limit` may mean the byte limit: only an empty
+  /// answer is the end.
+  package func documents(
+    _ partition: PartitionNumber, _ collection: CollectionNumber, after key: [UInt8]? = nil, limit: Int,
+    byteLimit: Int = .max
+  ) throws(StoreError) -> [DocumentRow] {
+    let rows = try database.statement(
+      """
+      SELECT id, key, state FROM documents
+      WHERE partition=?1 AND collection=?2 AND key>?3 AND alive=1 ORDER BY key LIMIT ?4
+      """)
+    defer { rows.reset() }
+    try rows.bind(1, partition.rawValue)
+    try rows.bind(2, collection.rawValue)
+    // No key is empty: canonical bytes begin with a tag.
+    try rows.bind(3, copied: key ?? [])
+    try rows.bind(4, Int64(clamping: limit))
+    var found: [DocumentRow] = []
+    var bytes = 0
+    while try rows.step() {
+      let size = rows.byteCount(2)
+      if !found.isEmpty && bytes + size > byteLimit { break }
+      bytes += size
+      found.append(DocumentRow(row: rows.integer(0), key: rows.bytes(1), isAlive: true, state: rows.bytes(2)))
+    }
+    return found
+  }
+
+  /// Living documents of one collection, counted one by one. For a whole partition see ``Counters``.
+  package func documentCount(
+    _ partition: PartitionNumber, _ collection: CollectionNumber
+  ) throws(StoreError) -> Int64 {
+    let rows = try database.statement(
+      "SELECT count(*) FROM documents WHERE partition=?1 AND collection=?2 AND alive=1")
+    defer { rows.reset() }
+    try rows.bind(1, partition.rawValue)
+    try rows.bind(2, collection.rawValue)
+    return try rows.step() ? rows.integer(0) : 0
+  }
+}

@@ -1,0 +1,174 @@
+import Replication
+
+/// The store's short number for a partition. Meaningless outside this store.
+package struct PartitionNumber: Hashable, Sendable {
+  package let rawValue: Int64
+  package init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// The store's short number for a chain, with its partition.
+package struct ChainNumber: Hashable, Sendable {
+  package let rawValue: Int64
+  package let partition: PartitionNumber
+  package init(rawValue: Int64, partition: PartitionNumber) { (self.rawValue, self.partition) = (rawValue, partition) }
+}
+
+/// The store's short number for the name of a collection.
+package struct CollectionNumber: Hashable, Sendable {
+  package let rawValue: Int64
+  package init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
+package struct PartitionFlags: OptionSet, Hashable, Sendable {
+  package let rawValue: Int64
+  package init(rawValue: Int64) { self.rawValue = rawValue }
+
+  /// This node wants the partition's content.
+  package static let subscribed = PartitionFlags(rawValue: 1)
+  /// Known by name only, from a peer or an invitation.
+  package static let known = PartitionFlags(rawValue: 2)
+}
+
+package struct StoredPartition: Hashable, Sendable {
+  package let number: PartitionNumber
+  package let id: PartitionID
+  /// Nil until the name has been learnt.
+  package let name: PartitionName?
+  package let flags: PartitionFlags
+  package let counters: Counters
+}
+
+/// Kept with every write, so that showing them needs no scan.
+package struct Counters: Hashable, Sendable {
+  /// Alive.
+  package var documents: Int64 = 0
+  /// Received, accepted or held.
+  package var changes: Int64 = 0
+  package var logBytes: Int64 = 0
+
+  package init(documents: Int64 = 0, changes: Int64 = 0, logBytes: Int64 = 0) {
+    (self.documents, self.changes, self.logBytes) = (documents, changes, logBytes)
+  }
+
+  static func += (a: inout Counters, b: Counters) {
+    a.documents += b.documents
+    a.changes += b.changes
+    a.logBytes += b.logBytes
+  }
+}
+
+/// How far a chain goes: the number of its last change and the whole chain hash there (number 0: `hash(0)`).
+package struct ChainMark: Hashable, Sendable {
+  package let sequence: UInt64
+  package let hash: Digest
+  package init(sequence: UInt64, hash: Digest) { (self.sequence, self.hash) = (sequence, hash) }
+
+  package var position: ChainPosition { ChainPosition(sequence: sequence, tip: hash.tip) }
+}
+
+package struct StoredChain: Hashable, Sendable {
+  package let number: ChainNumber
+  package let replica: ReplicaID
+  package let received: ChainMark
+  package let accepted: ChainMark
+  /// Why the change after `accepted` does not count; nil while everything received counts.
+  package let holdReason: String?
+}
+
+package struct StoredRun: Hashable, Sendable {
+  /// Place in the order of arrival, over all partitions.
+  package let arrival: Int64
+  package let chain: ChainNumber
+  package let first: UInt64
+  package let last: UInt64
+  package let context: VersionVector
+  /// As it came, without the context.
+  package let body: [UInt8]
+}
+
+/// A run's place, without its content.
+package struct RunPlace: Hashable, Sendable {
+  package let arrival: Int64
+  package let last: UInt64
+  package init(arrival: Int64, last: UInt64) { (self.arrival, self.last) = (arrival, last) }
+}
+
+package struct StoredStatement: Hashable, Sendable {
+  package let arrival: Int64
+  package let id: Digest
+  package let encoded: [UInt8]
+}
+
+package struct StoredForkHeader: Hashable, Sendable {
+  package let sequence: UInt64
+  package let hash: Digest
+  package let header: [UInt8]
+  package init(sequence: UInt64, hash: Digest, header: [UInt8]) {
+    (self.sequence, self.hash, self.header) = (sequence, hash, header)
+  }
+}
+
+package struct StoredPeer: Hashable, Sendable {
+  package let device: DeviceID
+  /// Milliseconds since 1970, UTC.
+  package let lastContact: Int64
+  /// Latest first, at most ``addressLimit``.
+  package let addresses: [Address]
+
+  package struct Address: Hashable, Sendable {
+    package let text: String
+    package let lastUsed: Int64
+  }
+
+  /// Older addresses of one peer than these are forgotten.
+  package static let addressLimit = 4
+}
+
+/// Something refused or not usable yet, kept for a person to look at.
+package struct PutAside: Hashable, Sendable {
+  /// Milliseconds since 1970, UTC.
+  package let time: Int64
+  /// What it is, such as `run` or `import`.
+  package let kind: String
+  /// One sentence.
+  package let reason: String
+  package let content: [UInt8]
+
+  package init(time: Int64, kind: String, reason: String, content: [UInt8]) {
+    (self.time, self.kind, self.reason, self.content) = (time, kind, reason, content)
+  }
+
+  /// Rows kept, and bytes of one row's content: about 100 MiB at the very worst.
+  package static let countLimit = 1_600
+  package static let contentByteLimit = 64 * 1024
+}
+
+/// A document as it lies in the store.
+package struct DocumentRow: Hashable, Sendable {
+  let row: Int64
+  /// Canonical bytes of the id.
+  package let key: [UInt8]
+  package let isAlive: Bool
+  package let state: [UInt8]
+}
+
+/// What belongs to the store as a whole.
+package enum MetaKey: String, CaseIterable, Sendable {
+  case storeID = "store-id"
+  case fleet
+  case device
+  /// Own commits so far: the number that the sidecar's mark is held against.
+  case ownCommits = "own-commits"
+  case replica
+  case replicaNonce = "replica-nonce"
+  /// Raw value of the highest hybrid timestamp given out or adopted.
+  case timestamp
+  /// Facts of the machine and the file, for telling a clone or a restored copy.
+  case machine
+  /// There while this file is a restored copy under which nothing has been written: a new replica id is due.
+  case restored
+  /// Rows that the bound of `put_aside` pushed out.
+  case putAsideDropped = "put-aside-dropped"
+  /// Counts ``Store/makeDurable()``.
+  case syncs
+}

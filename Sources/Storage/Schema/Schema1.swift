@@ -1,0 +1,117 @@
+extension Migration {
+  /// Format 1: the first released one. Never changed again; what comes next is a migration of its own.
+  static let first = Migration(
+    version: 1,
+    sql: """
+      -- What belongs to the store as a whole. Keys: see MetaKey.
+      CREATE TABLE meta (
+        key   TEXT PRIMARY KEY NOT NULL,
+        value BLOB NOT NULL
+      ) STRICT, WITHOUT ROWID;
+
+      -- A partition that this node has met. The counters are kept by each transaction, so that no start counts rows.
+      CREATE TABLE partitions (
+        id        INTEGER PRIMARY KEY,
+        hash      BLOB    NOT NULL UNIQUE,      -- partition id, 32 bytes
+        name      TEXT,                         -- null: the name has not been learnt yet
+        flags     INTEGER NOT NULL DEFAULT 0,   -- see PartitionFlags
+        documents INTEGER NOT NULL DEFAULT 0,   -- alive
+        changes   INTEGER NOT NULL DEFAULT 0,   -- received, accepted or held
+        log_bytes INTEGER NOT NULL DEFAULT 0    -- bytes of run bodies
+      ) STRICT;
+
+      -- The changes of one replica in one partition: how far they are here, and how far they count.
+      CREATE TABLE chains (
+        id                INTEGER PRIMARY KEY,
+        partition         INTEGER NOT NULL REFERENCES partitions(id),
+        replica           BLOB    NOT NULL,            -- 16 bytes
+        received_sequence INTEGER NOT NULL DEFAULT 0,  -- 0: nothing
+        received_hash     BLOB    NOT NULL,            -- 32 bytes, chain hash at received_sequence
+        accepted_sequence INTEGER NOT NULL DEFAULT 0,  -- at most received_sequence
+        accepted_hash     BLOB    NOT NULL,            -- 32 bytes, chain hash at accepted_sequence
+        hold_reason       TEXT,                        -- why the change after accepted_sequence does not count
+        UNIQUE (partition, replica)
+      ) STRICT;
+
+      -- The log: one row per run, in order of arrival. Changes are not indexed one by one: an entry each costs a fifth
+      -- to a half of the whole write.
+      CREATE TABLE runs (
+        arrival        INTEGER PRIMARY KEY,
+        chain          INTEGER NOT NULL REFERENCES chains(id),
+        first          INTEGER NOT NULL,
+        last           INTEGER NOT NULL,
+        context_base   INTEGER,          -- arrival of the run of this chain whose full context `context` refers to
+        context        BLOB    NOT NULL, -- entries of replica 16, sequence 8 (0: taken away), tip 16
+        body           BLOB    NOT NULL  -- as it is sent, without the context
+      ) STRICT;
+      CREATE INDEX runs_by_chain ON runs (chain, last);
+
+      -- Headers known without their content, of chains that have forked.
+      CREATE TABLE fork_headers (
+        chain    INTEGER NOT NULL REFERENCES chains(id),
+        sequence INTEGER NOT NULL,
+        hash     BLOB    NOT NULL,  -- 32 bytes, chain hash at sequence
+        header   BLOB    NOT NULL,
+        PRIMARY KEY (chain, sequence, hash)
+      ) STRICT, WITHOUT ROWID;
+
+      CREATE TABLE collections (
+        id   INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE
+      ) STRICT;
+
+      -- Bodies lie in a rowid table and keys in a narrow index: with keys in random order that is four times as fast as
+      -- one clustered table, whose interior nodes would carry the bodies.
+      CREATE TABLE documents (
+        id         INTEGER PRIMARY KEY,
+        partition  INTEGER NOT NULL REFERENCES partitions(id),
+        collection INTEGER NOT NULL REFERENCES collections(id),
+        key        BLOB    NOT NULL,  -- canonical bytes of the document's id
+        alive      INTEGER NOT NULL,  -- 0: deleted, kept for merging
+        state      BLOB    NOT NULL   -- entries that merge needs, and with them what is shown
+      ) STRICT;
+      CREATE UNIQUE INDEX documents_by_key ON documents (partition, collection, key);
+
+      -- Signed facts about the fleet, in order of arrival.
+      CREATE TABLE statements (
+        arrival INTEGER PRIMARY KEY,
+        id      BLOB NOT NULL UNIQUE,  -- 32 bytes
+        encoded BLOB NOT NULL
+      ) STRICT;
+
+      -- What this node wants: a partition's name, or a prefix and *.
+      CREATE TABLE subscriptions (
+        pattern TEXT PRIMARY KEY NOT NULL
+      ) STRICT, WITHOUT ROWID;
+
+      CREATE TABLE peers (
+        device       BLOB    PRIMARY KEY NOT NULL,  -- 32 bytes
+        last_contact INTEGER NOT NULL               -- ms since 1970, UTC
+      ) STRICT, WITHOUT ROWID;
+
+      CREATE TABLE peer_addresses (
+        device    BLOB    NOT NULL REFERENCES peers(device),
+        address   TEXT    NOT NULL,  -- as it is dialled
+        last_used INTEGER NOT NULL,  -- ms since 1970, UTC
+        PRIMARY KEY (device, address)
+      ) STRICT, WITHOUT ROWID;
+
+      -- What was refused or cannot be used yet, with its reason: bounded, the oldest goes first.
+      CREATE TABLE put_aside (
+        id      INTEGER PRIMARY KEY,
+        time    INTEGER NOT NULL,  -- ms since 1970, UTC
+        kind    TEXT    NOT NULL,
+        reason  TEXT    NOT NULL,
+        content BLOB    NOT NULL
+      ) STRICT;
+
+      -- Pieces of payloads too large to travel inside their run.
+      CREATE TABLE staged_pieces (
+        id      INTEGER PRIMARY KEY,
+        payload BLOB    NOT NULL,  -- SHA-256, 32 bytes
+        start   INTEGER NOT NULL,  -- offset of the first byte
+        bytes   BLOB    NOT NULL
+      ) STRICT;
+      CREATE UNIQUE INDEX staged_pieces_by_payload ON staged_pieces (payload, start);
+      """)
+}

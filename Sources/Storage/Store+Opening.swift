@@ -1,0 +1,129 @@
+import Replication
+
+extension Store {
+  /// Opens the store of `directory`, making both where they are missing, and locks it for this process.
+  ///
+  /// `fleet` and `device` are what the key file says: a store of another one is refused (S15), a new store gets them.
+  /// `lock` is the directory's, if the caller holds it already.
+  package static func open(
+    directory: String, fleet: FleetID, device: DeviceID, lock: DirectoryLock? = nil,
+    options: StoreOptions = StoreOptions()
+  ) throws(StoreError) -> Store {
+    if options.createsIfMissing { try FileSystem.makeDirectory(directory) }
+    let held: DirectoryLock
+    if let lock { held = lock } else { held = try DirectoryLock(directory: directory) }
+    let path = directory + "/" + fileName
+    let isNew = options.fileLayer == nil && !FileSystem.exists(path)
+    guard options.createsIfMissing || !isNew else { throw .missing(path: path) }
+    let database = try Database(
+      path: path, access: options.createsIfMissing ? .create : .readWrite, vfs: options.fileLayer)
+    // SQLite falls back to reading where it may not write.
+    guard !database.isReadOnly else { throw .readOnly(path) }
+    let version = try FileFormat.check(database, options.migrations)
+    try configure(database, options)
+    if let last = options.migrations.last?.version, version > 0, version < last {
+      try copyBeforeMigration(database, version: version)
+    }
+    try FileFormat.migrate(database, options.migrations)
+    let id = try claim(database, fleet: fleet, device: device)
+    if isNew {
+      try FileSystem.sync(directory)
+      try FileSystem.sync(FileSystem.parent(directory))
+    }
+    return try Store(
+      opening: StoreOpening(directory: directory, database: database, lock: held, id: id, options: options))
+  }
+
+  private static func configure(_ database: Database, _ options: StoreOptions) throws(StoreError) {
+    // First of all the journal, while a foreign or newer file has been refused already: this writes to the file.
+    let mode = try database.string("PRAGMA journal_mode=WAL")
+    guard mode == "wal" else { throw .damaged("\(database.path) keeps journal mode \(mode ?? "unknown")") }
+    try database.execute(
+      """
+      PRAGMA synchronous=FULL;
+      PRAGMA secure_delete=OFF;
+      PRAGMA cache_size=-\(options.cacheBytes / 1024);
+      PRAGMA temp_store=MEMORY;
+      PRAGMA busy_timeout=\(busyTimeoutMilliseconds);
+      PRAGMA journal_size_limit=\(idleLogByteLimit);
+      """)
+  }
+
+  /// Only a reader that recovers the log after a crash can stand in the writer's way, and only for a moment.
+  private static let busyTimeoutMilliseconds = 10_000
+  /// A log that grew in catch-up is cut back to this when it starts anew.
+  private static let idleLogByteLimit = 64 * 1024 * 1024
+
+  /// The way back after an upgrade that fails or is regretted (K12). One file per version left behind.
+  private static func copyBeforeMigration(_ database: Database, version: Int) throws(StoreError) {
+    let path = database.path + ".format\(version)"
+    guard !FileSystem.exists(path) else { return }
+    try StoreBackup.copy(database, to: path, marksRestored: true) { _, _ in }
+  }
+
+  /// Holds the store's owner against the expected one, or writes it into a new store. Answers the store's id.
+  private static func claim(
+    _ database: Database, fleet: FleetID, device: DeviceID
+  ) throws(StoreError) -> UUIDValue {
+    if let owner = try database.meta(.fleet), let holder = try database.meta(.device) {
+      guard let found = Digest(owner), let foundDevice = Digest(holder), let bytes = try database.meta(.storeID),
+        let id = UUIDValue(bytes)
+      else { throw .damaged("the owner in \(database.path) is unreadable") }
+      guard found == fleet.digest else { throw .otherFleet(expected: fleet, found: FleetID(found)) }
+      guard foundDevice == device.digest else { throw .otherDevice(expected: device, found: DeviceID(foundDevice)) }
+      return id
+    }
+    let id = UUIDValue(high: .random(in: .min ... .max), low: .random(in: .min ... .max))
+    try database.execute("BEGIN IMMEDIATE")
+    do {
+      try database.setMeta(.storeID, id.bytes)
+      try database.setMeta(.fleet, fleet.digest.bytes)
+      try database.setMeta(.device, device.digest.bytes)
+      try database.execute("COMMIT")
+    } catch {
+      if database.isInTransaction { try? database.execute("ROLLBACK") }
+      throw error
+    }
+    return id
+  }
+}
+
+/// What ``Store/open(directory:fleet:device:lock:options:)`` has found and made.
+struct StoreOpening {
+  let directory: String
+  let database: Database
+  let lock: DirectoryLock
+  let id: UUIDValue
+  let options: StoreOptions
+}
+
+extension Database {
+  func meta(_ key: MetaKey) throws(StoreError) -> [UInt8]? {
+    let statement = try statement("SELECT value FROM meta WHERE key=?1")
+    defer { statement.reset() }
+    try statement.bind(1, Text(key.rawValue))
+    return try statement.step() ? statement.bytes(0) : nil
+  }
+
+  /// Nil takes the key away.
+  func setMeta(_ key: MetaKey, _ value: [UInt8]?) throws(StoreError) {
+    guard let value else {
+      let delete = try statement("DELETE FROM meta WHERE key=?1")
+      try delete.bind(1, Text(key.rawValue))
+      return try delete.run()
+    }
+    let insert = try statement(
+      "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value=excluded.value")
+    try insert.bind(1, Text(key.rawValue))
+    try insert.bind(2, copied: value)
+    try insert.run()
+  }
+
+  func partitionTotals() throws(StoreError) -> Counters {
+    let sums = try statement(
+      "SELECT ifnull(sum(documents),0), ifnull(sum(changes),0), ifnull(sum(log_bytes),0) FROM partitions")
+    defer { sums.reset() }
+    guard try sums.step() else { return Counters() }
+    return Counters(documents: sums.integer(0), changes: sums.integer(1), logBytes: sums.integer(2))
+  }
+}

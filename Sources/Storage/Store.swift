@@ -1,0 +1,202 @@
+import CSQLite
+import Replication
+
+package struct StoreOptions: Sendable {
+  /// Memory for pages of the writing connection; a reader takes a quarter.
+  package var cacheBytes = 32 * 1024 * 1024
+  /// A store is made where there is none.
+  package var createsIfMissing = true
+  /// Name of a registered SQLite file layer; nil for the system's. For fault tests.
+  package var fileLayer: String?
+  package var migrations = Migration.all
+
+  package init() {}
+}
+
+/// How a commit reaches the disk (design: durable before sent).
+package enum Durability: Sendable {
+  /// On disk, with everything before it, when the write returns. For transactions with own changes.
+  case full
+  /// Consistent after a crash, but perhaps lost: not to be announced before ``Store/makeDurable()``.
+  case deferred
+}
+
+/// How far the write-ahead log may grow before it is carried into the database.
+package enum WritePace: Sendable {
+  /// 16 MiB: short pauses.
+  case live
+  /// 256 MiB: a page that many transactions touch is written once. Measured 1.5 to 2 times as fast in catch-up.
+  case catchUp
+
+  var pageLimit: Int32 {
+    switch self {
+    case .live: 4_096
+    case .catchUp: 65_536
+    }
+  }
+}
+
+/// The one writing connection of a data directory, which also does every checkpoint: SQLite before 3.51.3 can damage a
+/// write-ahead log that two connections write and checkpoint (S12).
+///
+/// Not thread-safe: one thread owns it. Other threads read through ``readers``.
+package final class Store: StoreReading {
+  package let directory: String
+  package let database: Database
+  package let readers: StoreReaders
+  /// Drawn when the store was made; a copy has the same one.
+  package let id: UUIDValue
+  /// Set when the store must not be written any more (K3); every write throws it again.
+  package private(set) var failure: StoreError?
+  package var pace = WritePace.live
+  /// Over all partitions.
+  package internal(set) var totals: Counters
+
+  let lock: DirectoryLock
+  package let numbers: NumberCache
+  let contexts = ContextCache()
+  var nextArrival: Int64
+  var putAsideCount: Int64
+  var stagedBytes: Int64
+  var changedCounters: [PartitionNumber: Counters] = [:]
+  private let gauge: WriteAheadGauge
+  private var isSynchronousFull = true
+  private var checkpointDue: Int32 = 0
+  private var unsyncedCommits = 0
+
+  package static let fileName = "seamesh.db"
+
+  init(opening: StoreOpening) throws(StoreError) {
+    (directory, database, lock, id) = (opening.directory, opening.database, opening.lock, opening.id)
+    readers = StoreReaders(path: opening.database.path, options: opening.options)
+    numbers = NumberCache()
+    gauge = WriteAheadGauge(database)
+    nextArrival = (try database.integer("SELECT max(arrival) FROM runs") ?? 0) + 1
+    putAsideCount = try database.integer("SELECT count(*) FROM put_aside") ?? 0
+    stagedBytes = try database.integer("SELECT total(length(bytes)) FROM staged_pieces") ?? 0
+    totals = try opening.database.partitionTotals()
+  }
+
+  // MARK: Writing
+
+  /// Runs `body` as one transaction: all of it, or nothing when it throws.
+  ///
+  /// Throws what `body` throws, or ``StoreError``. After a fatal one (``failure``) it is unknown whether the commit
+  /// reached the disk; the next opening shows it.
+  package func write<Result>(
+    _ durability: Durability, _ body: (borrowing Transaction) throws -> Result
+  ) throws -> Result {
+    if let failure { throw failure }
+    precondition(!database.isInTransaction, "a transaction inside a transaction")
+    do {
+      try setSynchronous(durability)
+      try database.statement("BEGIN IMMEDIATE").run()
+      let result = try body(Transaction(store: self))
+      let counted = try flushCounters()
+      try database.statement("COMMIT").run()
+      totals += counted
+      unsyncedCommits = durability == .full ? 0 : unsyncedCommits + 1
+      checkpointIfDue()
+      return result
+    } catch {
+      rollBack()
+      if let error = error as? StoreError, error.isFatal { failure = error }
+      throw error
+    }
+  }
+
+  /// Puts earlier ``Durability/deferred`` commits on disk: a commit at `full` syncs every frame before it.
+  package func makeDurable() throws {
+    guard unsyncedCommits > 0 else { return }
+    try write(.full) { transaction in
+      try transaction.setInteger((try transaction.integer(.syncs) ?? 0) &+ 1, for: .syncs)
+    }
+  }
+
+  private func setSynchronous(_ durability: Durability) throws(StoreError) {
+    let full = durability == .full
+    guard full != isSynchronousFull else { return }
+    try database.execute(full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL")
+    isSynchronousFull = full
+  }
+
+  private func flushCounters() throws(StoreError) -> Counters {
+    var sum = Counters()
+    let update = try database.statement(
+      "UPDATE partitions SET documents=documents+?2, changes=changes+?3, log_bytes=log_bytes+?4 WHERE id=?1")
+    for (partition, counters) in changedCounters {
+      try update.bind(1, partition.rawValue)
+      try update.bind(2, counters.documents)
+      try update.bind(3, counters.changes)
+      try update.bind(4, counters.logBytes)
+      try update.run()
+      sum += counters
+    }
+    changedCounters.removeAll(keepingCapacity: true)
+    return sum
+  }
+
+  /// What caches hold may stem from the transaction that is gone.
+  private func rollBack() {
+    // Several errors make SQLite roll back by itself; then there is nothing left to do.
+    if database.isInTransaction { try? database.execute("ROLLBACK") }
+    changedCounters.removeAll()
+    numbers.removeAll()
+    contexts.removeAll()
+    putAsideCount = (try? database.integer("SELECT count(*) FROM put_aside")) ?? putAsideCount
+    stagedBytes = (try? database.integer("SELECT total(length(bytes)) FROM staged_pieces")) ?? stagedBytes
+  }
+
+  // MARK: Write-ahead log
+
+  /// Bytes of the write-ahead log's file. Much above the pace's limit means that a reader holds an old snapshot (S2).
+  package var writeAheadLogBytes: Int64 { FileSystem.size(database.path + "-wal") ?? 0 }
+  package var databaseBytes: Int64 { FileSystem.size(database.path) ?? 0 }
+
+  /// Carries into the database what readers do not hold back. For quiet times; commits do it by themselves when due.
+  package func checkpoint() throws(StoreError) {
+    let code = sqlite3_wal_checkpoint_v2(database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else {
+      throw database.error(code, operation: "checkpoint", sql: nil)
+    }
+  }
+
+  /// The commit before it is already on disk, so a failure here is kept for the next write and not thrown.
+  private func checkpointIfDue() {
+    let limit = pace.pageLimit
+    if gauge.pages < limit { checkpointDue = limit }
+    guard gauge.pages >= max(limit, checkpointDue) else { return }
+    do {
+      try checkpoint()
+      unsyncedCommits = 0
+      // While a reader holds the log back, trying at each commit would only cost time.
+      checkpointDue = gauge.pages + limit / 4
+    } catch {
+      if error.isFatal { failure = error }
+    }
+  }
+}
+
+/// Pages in the write-ahead log after the last commit, told by SQLite. Installing it replaces SQLite's own automatic
+/// checkpoint, which would swallow the errors of its syncs.
+private final class WriteAheadGauge {
+  private let pagesStorage = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
+  private let database: Database
+  var pages: Int32 { pagesStorage.pointee }
+
+  init(_ database: Database) {
+    self.database = database
+    pagesStorage.initialize(to: 0)
+    _ = sqlite3_wal_hook(
+      database.handle,
+      { context, _, _, pages in
+        context?.assumingMemoryBound(to: Int32.self).pointee = pages
+        return SQLITE_OK
+      }, pagesStorage)
+  }
+
+  deinit {
+    _ = sqlite3_wal_hook(database.handle, nil, nil)
+    pagesStorage.deallocate()
+  }
+}

@@ -1,0 +1,111 @@
+import Replication
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// Why the store could not be opened, read or written. `description` is one sentence for a person.
+package enum StoreError: Error, Hashable, Sendable {
+  /// Another process holds the directory (K8). The process number is unknown where it could not be written down.
+  case alreadyRunning(process: Int32?, directory: String)
+  case newerVersion(found: Int, known: Int, path: String)
+  /// The file is not a store of this program.
+  case notAStore(path: String)
+  /// The store belongs to another fleet (S15).
+  case otherFleet(expected: FleetID, found: FleetID)
+  /// The store belongs to another device of this fleet (S15).
+  case otherDevice(expected: DeviceID, found: DeviceID)
+  case missing(path: String)
+  case alreadyExists(path: String)
+  /// Nothing was written; reading goes on, and a later write may succeed.
+  case diskFull(String)
+  /// Nothing was written; reading goes on, and a later write may succeed.
+  case readOnly(String)
+  /// Whether the last write reached the disk is unknown: stop acknowledging, close, open again (K3).
+  case inputOutput(String)
+  /// The file's content breaks a rule of the format. Opening again does not help.
+  case damaged(String)
+  /// A reader was stopped, or ran into its time limit.
+  case interrupted
+  case busy
+  /// A bounded table has no room for more.
+  case limitReached(what: String, limit: Int)
+  /// A number that no store can hold.
+  case outOfRange(what: String, value: UInt64)
+  /// A call of the operating system outside SQLite failed.
+  case system(operation: String, path: String, code: Int32)
+  case sqlite(SQLiteError)
+
+  init(_ error: SQLiteError) {
+    if error.isDiskFull {
+      self = .diskFull(error.description)
+    } else if error.isReadOnly {
+      self = .readOnly(error.description)
+    } else if error.isIOError {
+      self = .inputOutput(error.description)
+    } else if error.isCorrupt {
+      self = .damaged(error.description)
+    } else if error.code == .interrupted {
+      self = .interrupted
+    } else if error.code == .busy {
+      self = .busy
+    } else {
+      self = .sqlite(error)
+    }
+  }
+
+  /// A failed call outside SQLite.
+  static func system(_ operation: String, _ path: String, _ code: Int32 = errno) -> StoreError {
+    switch code {
+    case ENOSPC, EDQUOT: .diskFull("\(operation) \(path): no space left")
+    case EROFS, EACCES, EPERM: .readOnly("\(operation) \(path): not permitted")
+    case EIO: .inputOutput("\(operation) \(path): input/output error")
+    default: .system(operation: operation, path: path, code: code)
+    }
+  }
+
+  /// After these the open store must not be written again.
+  package var isFatal: Bool {
+    switch self {
+    case .inputOutput, .damaged: true
+    default: false
+    }
+  }
+}
+
+extension StoreError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .alreadyRunning(let process?, let directory):
+      "another seamesh node (process \(process)) is using \(directory)"
+    case .alreadyRunning(nil, let directory): "another seamesh node is using \(directory)"
+    case .newerVersion(let found, let known, let path):
+      "\(path) was written by a newer seamesh (format \(found); this one knows up to \(known)): use that version"
+    case .notAStore(let path): "\(path) is not a seamesh store"
+    case .otherFleet(let expected, let found):
+      "the store belongs to fleet \(short(found.digest)), but this device is in fleet \(short(expected.digest))"
+    case .otherDevice(let expected, let found):
+      "the store belongs to device \(short(found.digest)), but the key here is that of \(short(expected.digest))"
+    case .missing(let path): "there is no store at \(path)"
+    case .alreadyExists(let path): "\(path) exists already and is left as it is"
+    case .diskFull(let detail): "the disk is full: \(detail)"
+    case .readOnly(let detail): "the data directory cannot be written: \(detail)"
+    case .inputOutput(let detail): "the disk failed: \(detail)"
+    case .damaged(let detail): "the store is damaged: \(detail)"
+    case .interrupted: "reading took too long or was stopped"
+    case .busy: "the store is busy"
+    case .limitReached(let what, let limit): "there is no room for more \(what): the limit is \(limit)"
+    case .outOfRange(let what, let value): "\(what) \(value) is out of range"
+    case .system(let operation, let path, let code): "\(operation) \(path) failed: \(String(cString: strerror(code)))"
+    case .sqlite(let error): "\(error)"
+    }
+  }
+
+  /// The first eight bytes in hex: enough for a person to tell ids apart.
+  private func short(_ digest: Digest) -> String {
+    let text = String(digest.words.0, radix: 16)
+    return String(repeating: "0", count: 16 - text.count) + text
+  }
+}

@@ -1,0 +1,76 @@
+import CSQLite
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// A read-only connection. It never checkpoints, so that the writer's stays the only one that does (S12).
+package final class StoreReader: StoreReading {
+  package let database: Database
+  package let numbers = NumberCache()
+  private let watch: ReadWatch
+
+  init(path: String, options: StoreOptions, stop: StopFlag) throws(StoreError) {
+    database = try Database(path: path, access: .readOnly, vfs: options.fileLayer)
+    watch = ReadWatch(stop: stop)
+    guard database.isReadOnly else { throw .readOnly("a reader of \(path) could write") }
+    try database.execute(
+      """
+      PRAGMA query_only=1;
+      PRAGMA cache_size=-\(options.cacheBytes / 1024 / 4);
+      PRAGMA temp_store=MEMORY;
+      PRAGMA busy_timeout=\(StoreReader.busyTimeoutMilliseconds);
+      """)
+    sqlite3_progress_handler(
+      database.handle, StoreReader.stepsBetweenChecks,
+      { context in
+        context.map { Unmanaged<ReadWatch>.fromOpaque($0).takeUnretainedValue().isOver } == true ? 1 : 0
+      }, Unmanaged.passUnretained(watch).toOpaque())
+  }
+
+  deinit { sqlite3_progress_handler(database.handle, 0, nil, nil) }
+
+  private static let busyTimeoutMilliseconds = 2_000
+  /// Steps of SQLite's machine: some tens of microseconds.
+  private static let stepsBetweenChecks: Int32 = 4_000
+  /// A snapshot older than this keeps the writer's log from starting anew (S2).
+  package static let timeLimitMilliseconds: Int64 = 10_000
+
+  /// Several questions on one state of the store. Throws ``StoreError/interrupted`` past the time limit.
+  package func snapshot<Result>(_ body: (StoreReader) throws -> Result) throws -> Result {
+    watch.restart()
+    try database.statement("BEGIN").run()
+    // A commit of a read transaction writes nothing; a roll-back cannot fail either.
+    defer { try? database.execute("ROLLBACK") }
+    return try body(self)
+  }
+
+  func restartWatch() { watch.restart() }
+}
+
+/// Set once, when the node stops: readers then give up.
+final class StopFlag: Sendable {
+  private let flag = Atomic(false)
+  var isSet: Bool { flag.load(ordering: .relaxed) }
+  func set() { flag.store(true, ordering: .relaxed) }
+}
+
+/// Says when a reader must stop. Belongs to the thread that uses the reader, but for the stop flag.
+private final class ReadWatch {
+  private let stop: StopFlag
+  private var deadline: Int64 = .max
+
+  init(stop: StopFlag) { self.stop = stop }
+
+  var isOver: Bool { stop.isSet || monotonicMilliseconds() > deadline }
+  func restart() { deadline = monotonicMilliseconds() + StoreReader.timeLimitMilliseconds }
+}
+
+func monotonicMilliseconds() -> Int64 {
+  var time = timespec()
+  clock_gettime(CLOCK_MONOTONIC, &time)
+  return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+}

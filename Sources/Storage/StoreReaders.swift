@@ -1,0 +1,36 @@
+import Dispatch
+import Synchronization
+
+/// The readers of one store: any thread borrows one for a question at a time.
+package final class StoreReaders: Sendable {
+  private let path: String
+  private let options: StoreOptions
+  private let idle = Mutex<Idle>(Idle())
+  private let free = DispatchSemaphore(value: StoreReaders.limit)
+  private let stop = StopFlag()
+
+  /// Connections at the same time; who comes later waits. More would only share two or four cores.
+  package static let limit = 8
+
+  init(path: String, options: StoreOptions) { (self.path, self.options) = (path, options) }
+
+  /// Lends a reader to `body`, which must not keep it. One question sees one state of the store; for several on the
+  /// same state use ``StoreReader/snapshot(_:)`` inside.
+  package func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result {
+    free.wait()
+    defer { free.signal() }
+    guard !stop.isSet else { throw StoreError.interrupted }
+    let reader = try idle.withLock { $0.readers.popLast() } ?? StoreReader(path: path, options: options, stop: stop)
+    defer { idle.withLock { $0.readers.append(reader) } }
+    reader.restartWatch()
+    return try body(reader)
+  }
+
+  /// Makes running and later questions fail with ``StoreError/interrupted``. For stopping the node.
+  package func stopAll() { stop.set() }
+
+  /// Readers at rest. A reader has one user at a time: the thread that took it out under the lock.
+  private struct Idle: @unchecked Sendable {
+    var readers: [StoreReader] = []
+  }
+}

@@ -1,0 +1,127 @@
+import Replication
+
+extension StoreReading where Self: ~Copyable {
+  /// Runs of one chain that hold changes above `sequence`, ascending: at least one where there is one, then while their
+  /// bodies stay within `byteLimit`. Cost: one seek and what is answered.
+  package func runs(
+    of chain: ChainNumber, after sequence: UInt64, byteLimit: Int
+  ) throws(StoreError) -> [StoredRun] {
+    let rows = try database.statement(
+      """
+      SELECT arrival, chain, first, last, context_base, context, body FROM runs
+      WHERE chain=?1 AND last>?2 ORDER BY last
+      """)
+    defer { rows.reset() }
+    try rows.bind(1, chain.rawValue)
+    try rows.bind(2, Int64(clamping: sequence))
+    return try collect(rows, byteLimit: byteLimit, partition: chain.partition)
+  }
+
+  /// Runs of one partition that arrived after `arrival`, in order of arrival, bounded as in ``runs(of:after:byteLimit:)``.
+  /// Walks what arrived since then in all partitions: for following the log, not for catching up.
+  package func runs(
+    in partition: PartitionNumber, afterArrival arrival: Int64, byteLimit: Int
+  ) throws(StoreError) -> [StoredRun] {
+    let rows = try database.statement(
+      """
+      SELECT arrival, chain, first, last, context_base, context, body FROM runs
+      WHERE arrival>?1 AND +chain IN (SELECT id FROM chains WHERE partition=?2) ORDER BY arrival
+      """)
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    try rows.bind(2, partition.rawValue)
+    return try collect(rows, byteLimit: byteLimit, partition: partition)
+  }
+
+  /// One run by its place; nil where there is none, or of another chain.
+  package func run(_ chain: ChainNumber, at arrival: Int64) throws(StoreError) -> StoredRun? {
+    let rows = try database.statement(
+      """
+      SELECT arrival, chain, first, last, context_base, context, body FROM runs WHERE arrival=?1 AND +chain=?2
+      """)
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    try rows.bind(2, chain.rawValue)
+    return try collect(rows, byteLimit: .max, partition: chain.partition).first
+  }
+
+  /// The highest run of a chain, such as the own one to go on from.
+  package func lastRun(of chain: ChainNumber) throws(StoreError) -> StoredRun? {
+    let rows = try database.statement(
+      """
+      SELECT arrival, chain, first, last, context_base, context, body FROM runs
+      WHERE chain=?1 ORDER BY last DESC LIMIT 1
+      """)
+    defer { rows.reset() }
+    try rows.bind(1, chain.rawValue)
+    return try collect(rows, byteLimit: .max, partition: chain.partition).first
+  }
+
+  /// Where runs of a chain lie that hold changes above `sequence`, ascending; read from the index alone. Places of
+  /// several chains, sorted by arrival, are the order in which to send.
+  package func runPlaces(
+    of chain: ChainNumber, after sequence: UInt64, limit: Int
+  ) throws(StoreError) -> [RunPlace] {
+    let rows = try database.statement(
+      "SELECT arrival, last FROM runs WHERE chain=?1 AND last>?2 ORDER BY last LIMIT ?3")
+    defer { rows.reset() }
+    try rows.bind(1, chain.rawValue)
+    try rows.bind(2, Int64(clamping: sequence))
+    try rows.bind(3, Int64(clamping: limit))
+    var found: [RunPlace] = []
+    while try rows.step() { found.append(RunPlace(arrival: rows.integer(0), last: UInt64(clamping: rows.integer(1)))) }
+    return found
+  }
+
+  /// Ascending by (sequence, hash).
+  package func forkHeaders(of chain: ChainNumber) throws(StoreError) -> [StoredForkHeader] {
+    let rows = try database.statement(
+      "SELECT sequence, hash, header FROM fork_headers WHERE chain=?1 ORDER BY sequence, hash")
+    defer { rows.reset() }
+    try rows.bind(1, chain.rawValue)
+    var found: [StoredForkHeader] = []
+    while try rows.step() {
+      guard let hash = Digest(rows.bytes(1)) else { throw .damaged("a fork header of chain \(chain.rawValue)") }
+      found.append(
+        StoredForkHeader(sequence: UInt64(clamping: rows.integer(0)), hash: hash, header: rows.bytes(2)))
+    }
+    return found
+  }
+
+  private func collect(
+    _ rows: PreparedStatement, byteLimit: Int, partition: PartitionNumber
+  ) throws(StoreError) -> [StoredRun] {
+    var found: [StoredRun] = []
+    var bytes = 0
+    var base: (arrival: Int64, context: VersionVector)?
+    while try rows.step() {
+      let size = rows.byteCount(6)
+      if !found.isEmpty && bytes + size > byteLimit { break }
+      bytes += size
+      if let needed = rows.optionalInteger(4), base?.arrival != needed {
+        base = (needed, try fullContext(at: needed))
+      }
+      let start = rows.optionalInteger(4) == nil ? VersionVector() : base?.context ?? VersionVector()
+      guard let context = ContextCodec.decode(rows.bytes(5), onto: start) else {
+        throw .damaged("the context of run \(rows.integer(0))")
+      }
+      found.append(
+        StoredRun(
+          arrival: rows.integer(0),
+          chain: ChainNumber(rawValue: rows.integer(1), partition: partition),
+          first: UInt64(clamping: rows.integer(2)), last: UInt64(clamping: rows.integer(3)), context: context,
+          body: rows.bytes(6)))
+    }
+    return found
+  }
+
+  private func fullContext(at arrival: Int64) throws(StoreError) -> VersionVector {
+    let rows = try database.statement("SELECT context FROM runs WHERE arrival=?1 AND context_base IS NULL")
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    guard try rows.step(), let context = ContextCodec.decode(rows.bytes(0)) else {
+      throw .damaged("the context of run \(arrival), to which others refer")
+    }
+    return context
+  }
+}

@@ -1,0 +1,60 @@
+import Replication
+
+/// Payloads too large for their run travel in pieces, in any order and over several connections, and wait here.
+package enum StagedPayload {
+  /// Bytes of all pieces together: 64 of the largest payloads.
+  package static let byteLimit = 256 * 1024 * 1024
+}
+
+extension Transaction {
+  /// Keeps a piece. A second one at the same start is dropped. Throws ``StoreError/limitReached(what:limit:)`` where
+  /// the pieces would exceed ``StagedPayload/byteLimit``.
+  package func addPiece(of payload: Digest, start: Int, bytes: ArraySlice<UInt8>) throws(StoreError) {
+    guard store.stagedBytes + Int64(bytes.count) <= StagedPayload.byteLimit else {
+      throw .limitReached(what: "bytes of unfinished payloads", limit: StagedPayload.byteLimit)
+    }
+    let insert = try database.statement(
+      "INSERT INTO staged_pieces (payload, start, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
+    try insert.bind(1, copied: payload.bytes)
+    try insert.bind(2, Int64(start))
+    try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+      try insert.bind(3, borrowed: bytes)
+      try insert.run()
+    }
+    if database.changedRows == 1 { store.stagedBytes += Int64(bytes.count) }
+  }
+
+  /// Drops the pieces of a payload that is complete, or wanted no longer.
+  package func removePieces(of payload: Digest) throws(StoreError) {
+    let present = try stagedByteCount(of: payload)
+    let delete = try database.statement("DELETE FROM staged_pieces WHERE payload=?1")
+    try delete.bind(1, copied: payload.bytes)
+    try delete.run()
+    store.stagedBytes -= present
+  }
+}
+
+extension StoreReading where Self: ~Copyable {
+  /// Bytes of all pieces of one payload, overlapping ones counted twice.
+  package func stagedByteCount(of payload: Digest) throws(StoreError) -> Int64 {
+    let rows = try database.statement("SELECT ifnull(sum(length(bytes)),0) FROM staged_pieces WHERE payload=?1")
+    defer { rows.reset() }
+    try rows.bind(1, copied: payload.bytes)
+    return try rows.step() ? rows.integer(0) : 0
+  }
+
+  /// The payload from its first byte as far as pieces join, at most `byteLimit`: its count is where to go on asking.
+  package func stagedPayload(_ payload: Digest, byteLimit: Int) throws(StoreError) -> [UInt8] {
+    let rows = try database.statement("SELECT start, bytes FROM staged_pieces WHERE payload=?1 ORDER BY start")
+    defer { rows.reset() }
+    try rows.bind(1, copied: payload.bytes)
+    var joined: [UInt8] = []
+    while joined.count < byteLimit, try rows.step() {
+      let start = Int(clamping: rows.integer(0))
+      guard start >= 0, start <= joined.count else { break }
+      let known = joined.count - start
+      joined.append(contentsOf: rows.borrowedBytes(1).dropFirst(known).prefix(byteLimit - joined.count))
+    }
+    return joined
+  }
+}

@@ -1,0 +1,69 @@
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// The few calls of the operating system that the store makes beside SQLite.
+enum FileSystem {
+  static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+  /// Makes the directory, readable by its owner alone, if it is not there. Parents must exist.
+  static func makeDirectory(_ path: String) throws(StoreError) {
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("make directory", path) }
+  }
+
+  static func remove(_ path: String) throws(StoreError) {
+    guard unlink(path) == 0 || errno == ENOENT else { throw .system("remove", path) }
+  }
+
+  /// Moves without replacing: the new name must be free.
+  static func move(_ old: String, to new: String) throws(StoreError) {
+    guard link(old, new) == 0 else {
+      if errno == EEXIST { throw .alreadyExists(path: new) }
+      // File systems without hard links: the check and the rename are two steps there.
+      guard !exists(new) else { throw .alreadyExists(path: new) }
+      guard rename(old, new) == 0 else { throw .system("rename", old) }
+      return
+    }
+    try remove(old)
+  }
+
+  /// Waits until content (of a file) or names (of a directory) are on disk.
+  static func sync(_ path: String) throws(StoreError) {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .system("open", path) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw .inputOutput("sync \(path): errno \(errno)") }
+  }
+
+  /// Nil where the file is not there.
+  static func size(_ path: String) -> Int64? {
+    var information = stat()
+    return stat(path, &information) == 0 ? Int64(information.st_size) : nil
+  }
+
+  static func parent(_ path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+}
+
+/// Space on the file system that holds a directory.
+package struct DiskSpace: Sendable, Hashable {
+  /// For ordinary users: what is reserved for root is not counted.
+  package let availableBytes: Int64
+  package let totalBytes: Int64
+  /// Mounted read-only. A directory without write permission shows when it is opened.
+  package let isReadOnly: Bool
+
+  package static func of(_ directory: String) throws(StoreError) -> DiskSpace {
+    var information = statvfs()
+    guard statvfs(directory, &information) == 0 else { throw .system("inspect", directory) }
+    let block = Int64(information.f_frsize)
+    return DiskSpace(
+      availableBytes: Int64(clamping: information.f_bavail) &* block,
+      totalBytes: Int64(clamping: information.f_blocks) &* block,
+      isReadOnly: information.f_flag & UInt(ST_RDONLY) != 0)
+  }
+}

@@ -1,0 +1,95 @@
+import CSQLite
+
+/// Copies of a store, and the way back from them.
+package enum StoreBackup {
+  /// Pages between two reports of progress: 4 MiB.
+  private static let pagesPerStep: Int32 = 1_024
+
+  /// Writes a consistent copy of `store` (its database file) to `path`, which must be free, while the writer goes on.
+  /// `progress` gets pages done and pages in all. The copy is on disk when this returns.
+  ///
+  /// From a connection of its own, on one snapshot: the copy never has to start over, however much is written
+  /// meanwhile, at the price of a write-ahead log that grows until it is done. Whoever opens the copy finds
+  /// ``MetaKey/restored`` and takes a new replica id (S6). May run on any thread.
+  package static func write(
+    store: String, to path: String, progress: (Int, Int) -> Void = { _, _ in }
+  ) throws(StoreError) {
+    guard FileSystem.exists(store) else { throw .missing(path: store) }
+    let source = try Database(path: store, access: .readOnly)
+    try source.execute("PRAGMA busy_timeout=10000")
+    try copy(source, to: path, marksRestored: true, progress: progress)
+  }
+
+  /// Checks a copy: that it is a store of a version known here, and whole. Reads all of it.
+  package static func verify(_ path: String, migrations: [Migration] = Migration.all) throws(StoreError) {
+    guard FileSystem.exists(path) else { throw .missing(path: path) }
+    try verify(try Database(path: path, access: .readOnly), migrations)
+  }
+
+  private static func verify(_ database: Database, _ migrations: [Migration]) throws(StoreError) {
+    let version = try FileFormat.check(database, migrations)
+    guard version > 0 else { throw .notAStore(path: database.path) }
+    let finding = try database.string("PRAGMA quick_check(1)") ?? "no answer"
+    guard finding == "ok" else { throw .damaged("\(database.path): \(finding)") }
+  }
+
+  /// Puts the copy at `path` into a directory without a store, checked before. The key file is not part of it.
+  package static func restore(
+    from path: String, into directory: String, migrations: [Migration] = Migration.all,
+    progress: (Int, Int) -> Void = { _, _ in }
+  ) throws(StoreError) {
+    guard FileSystem.exists(path) else { throw .missing(path: path) }
+    try FileSystem.makeDirectory(directory)
+    let lock = try DirectoryLock(directory: directory)
+    defer { withExtendedLifetime(lock) {} }
+    let target = directory + "/" + Store.fileName
+    guard !FileSystem.exists(target) else { throw .alreadyExists(path: target) }
+    let source = try Database(path: path, access: .readOnly)
+    try verify(source, migrations)
+    // A log of a store that was here before must not be taken for this one's.
+    for suffix in ["-wal", "-shm"] { try FileSystem.remove(target + suffix) }
+    try copy(source, to: target, marksRestored: true, progress: progress)
+  }
+
+  /// Copies into a new file beside `path`, which gets its name when it is whole and on disk.
+  static func copy(
+    _ source: Database, to path: String, marksRestored: Bool, progress: (Int, Int) -> Void
+  ) throws(StoreError) {
+    guard !FileSystem.exists(path) else { throw .alreadyExists(path: path) }
+    let partial = path + ".partial"
+    for suffix in ["", "-journal", "-wal", "-shm"] { try FileSystem.remove(partial + suffix) }
+    do {
+      try fill(partial, from: source, marksRestored: marksRestored, progress: progress)
+      try FileSystem.sync(partial)
+      try FileSystem.move(partial, to: path)
+      try FileSystem.sync(FileSystem.parent(path))
+    } catch {
+      try? FileSystem.remove(partial)
+      throw error
+    }
+  }
+
+  private static func fill(
+    _ path: String, from source: Database, marksRestored: Bool, progress: (Int, Int) -> Void
+  ) throws(StoreError) {
+    let target = try Database(path: path, access: .create)
+    try source.execute("BEGIN; SELECT count(*) FROM sqlite_schema")
+    defer { try? source.execute("ROLLBACK") }
+    guard let backup = sqlite3_backup_init(target.handle, "main", source.handle, "main") else {
+      throw target.error(sqlite3_extended_errcode(target.handle), operation: "backup", sql: nil)
+    }
+    var code = SQLITE_OK
+    while code == SQLITE_OK {
+      code = sqlite3_backup_step(backup, pagesPerStep)
+      let pages = Int(sqlite3_backup_pagecount(backup))
+      progress(pages - Int(sqlite3_backup_remaining(backup)), pages)
+    }
+    let finished = sqlite3_backup_finish(backup)
+    guard code == SQLITE_DONE, finished == SQLITE_OK else {
+      throw target.error(code == SQLITE_DONE ? finished : code, operation: "backup", sql: nil)
+    }
+    // One file that can be carried about; the store that opens it goes back to a write-ahead log.
+    try target.execute("PRAGMA journal_mode=DELETE")
+    if marksRestored { try target.setMeta(.restored, [1]) }
+  }
+}
