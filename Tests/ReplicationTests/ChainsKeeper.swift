@@ -77,7 +77,7 @@ struct ChainsKeeper {
       $0.replica == request.replica && $0.last >= request.sequences.lowerBound
         && $0.first <= request.sequences.upperBound
     }
-    try log.unfold(request.replica, runs: needed.sorted { $0.first < $1.first })
+    try log.unfold(request, runs: needed)
   }
 
   private func isTrunk(_ run: RunSummary) -> Bool { run.first <= log.chains[run.replica]?.trunk.sequence ?? 0 }

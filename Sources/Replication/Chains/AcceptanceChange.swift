@@ -52,8 +52,7 @@ package struct HeaderRequest: Hashable, Sendable {
 
 /// Storage and log disagree on what was stored: the database is damaged.
 package enum UnfoldError: Error, Hashable {
-  case notContiguous
-  case doesNotReachTrunk
+  case storedRunsDoNotReachTrunk
 }
 
 /// Two changes of one chain with the same predecessor (rule C5): their signed runs, shown together, prove the fork.

@@ -188,25 +188,26 @@ extension Chain {
     return tree.nodes.lazy.filter { !chosen.contains($0.key) }.map(\.value.sequence).min() ?? .max
   }
 
-  /// Takes the trunk's upper part apart again. `runs`: the stored runs of that part, ascending. Nothing counts otherwise
-  /// for it: the next ``settle(_:)`` looks again.
-  mutating func unfold(_ runs: [RunSummary]) throws(UnfoldError) {
-    guard let lowest = runs.first, lowest.first >= 1, lowest.first <= trunk.sequence else { throw .doesNotReachTrunk }
-    let start = ChainTrunk(
-      sequence: lowest.first - 1, hash: lowest.hashBefore, documents: lowest.first == 1 ? .none : trunk.documents)
-    var (unfolded, above) = (tree, [Digest]())
-    var (sequence, hash) = (start.sequence, start.hash)
-    for run in runs where run.last > sequence && sequence < trunk.sequence {
-      guard (run.first == sequence + 1 ? run.hashBefore : run.hash(at: sequence)) == hash else { throw .notContiguous }
-      while sequence < min(run.last, trunk.sequence), let next = run.hash(at: sequence + 1) {
-        let slot = ChainTree.Slot(sequence: sequence + 1, previous: hash)
-        _ = unfolded.insert(next, at: slot, facts: run.facts(at: Int(sequence + 1 - run.first)))
-        above.append(next)
-        (sequence, hash) = (sequence + 1, next)
+  /// Takes the trunk's upper part apart again, down to `lowest` at least. `runs`: the stored runs of that part; those of
+  /// other branches may be among them. Nothing counts otherwise for it: the next ``settle(_:)`` looks again.
+  mutating func unfold(from lowest: UInt64, _ runs: [RunSummary]) throws(UnfoldError) {
+    guard trunk.sequence >= lowest else { return }
+    var (sequence, hash) = (trunk.sequence, trunk.hash)
+    var descending: [(hash: Digest, sequence: UInt64, previous: Digest, facts: ChangeFacts)] = []
+    for run in runs.sorted(by: { $0.first > $1.first }) where sequence >= lowest && run.hash(at: sequence) == hash {
+      for index in (0...Int(sequence - run.first)).reversed() {
+        let previous = index > 0 ? run.hashes[index - 1] : run.hashBefore
+        descending.append((run.hashes[index], run.first + UInt64(index), previous, run.facts(at: index)))
       }
+      (sequence, hash) = (run.first - 1, run.hashBefore)
     }
-    guard sequence == trunk.sequence, hash == trunk.hash else { throw .doesNotReachTrunk }
-    (trunk, tree, branch) = (start, unfolded, above + branch)
+    guard sequence < lowest else { throw .storedRunsDoNotReachTrunk }
+    for change in descending {
+      let slot = ChainTree.Slot(sequence: change.sequence, previous: change.previous)
+      _ = tree.insert(change.hash, at: slot, facts: change.facts)
+    }
+    trunk = ChainTrunk(sequence: sequence, hash: hash, documents: sequence == 0 ? .none : trunk.documents)
+    branch = descending.reversed().map(\.hash) + branch
     recent.removeAll()
   }
 }

@@ -140,11 +140,12 @@ extension PartitionLog {
     return .done(change)
   }
 
-  /// Answers ``Outcome/needsHeaders(_:)``: the chain's stored runs that hold any of the requested sequences, ascending.
-  package mutating func unfold(_ replica: ReplicaID, runs: [RunSummary]) throws(UnfoldError) {
-    guard var chain = chains[replica] else { throw .doesNotReachTrunk }
-    try chain.unfold(runs)
-    store(chain, replica)
+  /// Answers ``Outcome/needsHeaders(_:)`` with the chain's stored runs that hold any of the requested sequences, in any
+  /// order, other branches among them or not.
+  package mutating func unfold(_ request: HeaderRequest, runs: [RunSummary]) throws(UnfoldError) {
+    guard var chain = chains[request.replica] else { return }
+    try chain.unfold(from: request.sequences.lowerBound, runs)
+    store(chain, request.replica)
   }
 
   /// Folds again what was unfolded to judge a run that then was not learned.
