@@ -2,9 +2,12 @@
 #pragma once
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <net/if.h>
 #include <ifaddrs.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -15,3 +18,6 @@ struct seamesh_peer_credentials {
   unsigned int user;
   unsigned int group;
 };
+
+// Declared by glibc for _GNU_SOURCE alone.
+extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);

@@ -1,0 +1,143 @@
+extension DialPolicy {
+  mutating func configure(
+    _ addresses: [PeerAddress], _ now: UInt64, _ random: inout some RandomNumberGenerator
+  ) {
+    let wanted = addresses.prefix(Limits.configuredAddresses)
+    for address in candidates.keys where candidates[address]?.isConfigured == true && !wanted.contains(address) {
+      candidates[address]?.isConfigured = false
+      forgetIfUnwanted(address)
+    }
+    for address in wanted { update(address, firstAttempt: now, &random) { $0.isConfigured = true } }
+  }
+
+  mutating func remember(
+    _ device: DeviceID, _ addresses: [SocketAddress], _ now: UInt64, _ random: inout some RandomNumberGenerator
+  ) {
+    guard device != thisDevice else { return }
+    for address in addresses.prefix(Limits.addressesPerRememberedDevice) {
+      let key = PeerAddress.socket(address)
+      let firstAttempt = now + jitter(Limits.hastenedDelayMilliseconds, &random)
+      update(key, firstAttempt: firstAttempt, &random) {
+        $0.isRemembered = true
+        $0.device = $0.device ?? device
+      }
+    }
+  }
+
+  mutating func noteFound(
+    _ instance: Text, _ addresses: [SocketAddress], tagMatches: Bool, _ now: UInt64,
+    _ random: inout some RandomNumberGenerator
+  ) {
+    let current = Set(addresses.prefix(Limits.addressesPerInstance).map(PeerAddress.socket))
+    for address in candidates.keys where candidates[address]?.instance == instance && !current.contains(address) {
+      candidates[address]?.instance = nil
+      forgetIfUnwanted(address)
+    }
+    for address in current.sorted() {
+      let isNew = candidates[address] == nil
+      update(address, firstAttempt: now, &random) {
+        // A stranger that names the address of a fleet's node must not lower its rank.
+        guard tagMatches || $0.instance == nil || !$0.tagMatches else { return }
+        $0.instance = instance
+        $0.tagMatches = tagMatches
+      }
+      if !isNew { hasten(address, now, &random) }
+    }
+  }
+
+  mutating func noteLost(_ instance: Text) {
+    for address in candidates.keys where candidates[address]?.instance == instance {
+      candidates[address]?.instance = nil
+      forgetIfUnwanted(address)
+    }
+  }
+
+  mutating func noteFailure(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
+    guard var candidate = candidates[address], candidate.attemptStarted != nil else { return }
+    candidate.attemptStarted = nil
+    candidate.failures += 1
+    let longest =
+      candidate.isConfigured ? Limits.longestConfiguredDelayMilliseconds : Limits.longestDelayMilliseconds
+    candidate.nextAttempt =
+      now + backOff(Limits.firstDelayMilliseconds, candidate.failures, longest: longest, &random)
+    candidates[address] = candidate
+    forgetIfUnwanted(address)
+  }
+
+  mutating func noteRefusal(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
+    guard var candidate = candidates[address] else { return }
+    candidate.attemptStarted = nil
+    candidate.isRefused = true
+    candidate.failures += 1
+    let longest = Limits.longestRefusedDelayMilliseconds
+    candidate.nextAttempt =
+      now + backOff(Limits.refusedDelayMilliseconds, candidate.failures, longest: longest, &random)
+    candidates[address] = candidate
+    forgetIfUnwanted(address)
+  }
+
+  /// Until a session follows, the attempt counts as one that led nowhere.
+  mutating func identify(
+    _ address: PeerAddress, _ device: DeviceID, _ now: UInt64, _ random: inout some RandomNumberGenerator
+  ) {
+    guard candidates[address] != nil else { return }
+    noteFailure(address, now, &random)
+    guard var candidate = candidates[address] else { return }
+    candidate.isSelf = device == thisDevice
+    candidate.device = candidate.isSelf ? nil : device
+    if candidate.isSelf { candidate.nextAttempt = now + Limits.selfDelayMilliseconds }
+    candidates[address] = candidate
+  }
+
+  mutating func noteConnected(_ device: DeviceID, _ now: UInt64) {
+    connectedSince[device] = connectedSince[device] ?? now
+    let known = addresses(of: device)
+    for address in known { candidates[address]?.isRefused = false }
+    let numeric = known.filter { candidates[$0]?.isConfigured == false }
+    for address in numeric.prefix(Limits.addressesPerRememberedDevice) { candidates[address]?.isRemembered = true }
+  }
+
+  mutating func noteDisconnected(_ device: DeviceID, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
+    guard let since = connectedSince.removeValue(forKey: device) else { return }
+    let wasShort = now < since + Limits.shortSessionMilliseconds
+    let longest = Limits.longestFlappingDelayMilliseconds
+    for address in addresses(of: device) {
+      guard var candidate = candidates[address] else { continue }
+      candidate.failures = wasShort ? candidate.failures + 1 : 0
+      candidate.nextAttempt =
+        now + backOff(Limits.firstDelayMilliseconds, candidate.failures, longest: longest, &random)
+      candidates[address] = candidate
+    }
+  }
+
+  mutating func hastenAll(_ now: UInt64, _ random: inout some RandomNumberGenerator) {
+    for address in candidates.keys.sorted() {
+      candidates[address]?.isSelf = false
+      hasten(address, now, &random)
+    }
+  }
+
+  /// Brings the next attempt forward to within a second, at most once per interval and not for refused addresses.
+  private mutating func hasten(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
+    guard var candidate = candidates[address], !candidate.isSelf, !candidate.isRefused else { return }
+    if let last = candidate.hastenedAt, now < last + Limits.hastenIntervalMilliseconds { return }
+    let soon = now + jitter(Limits.hastenedDelayMilliseconds, &random)
+    guard soon < candidate.nextAttempt else { return }
+    candidate.nextAttempt = soon
+    candidate.hastenedAt = now
+    candidates[address] = candidate
+  }
+
+  /// first × 2^(failures − 1), at most `longest`, of which a random half to whole.
+  private func backOff(
+    _ first: UInt64, _ failures: Int, longest: UInt64, _ random: inout some RandomNumberGenerator
+  ) -> UInt64 {
+    let doublings = UInt64(min(max(failures - 1, 0), 16))
+    let whole = min(first << doublings, longest)
+    return whole / 2 + jitter(whole / 2, &random)
+  }
+
+  private func jitter(_ range: UInt64, _ random: inout some RandomNumberGenerator) -> UInt64 {
+    UInt64.random(in: 0...range, using: &random)
+  }
+}

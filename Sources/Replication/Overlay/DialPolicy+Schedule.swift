@@ -1,0 +1,87 @@
+extension DialPolicy {
+  /// When ``handle(_:now:using:)`` should be called with a tick, if nothing else happens before. Nil: nothing to wait for.
+  package func nextWake() -> UInt64? {
+    var wake: UInt64?
+    func consider(_ time: UInt64) { wake = min(wake ?? time, time) }
+    var inFlight = 0
+    for candidate in candidates.values where candidate.attemptStarted != nil {
+      inFlight += 1
+      consider((candidate.attemptStarted ?? 0) + Limits.attemptTimeoutMilliseconds)
+    }
+    guard inFlight < Limits.concurrentDials else { return wake }
+    let earliest = budget.nextTokenAt
+    let earliestStranger = max(earliest, strangerBudget.nextTokenAt)
+    let busy = busyGroups()
+    for candidate in candidates.values where isDiallable(candidate, busy) {
+      consider(max(candidate.nextAttempt, candidate.isStranger ? earliestStranger : earliest))
+    }
+    return wake
+  }
+
+  mutating func takeDue(_ now: UInt64, _ random: inout some RandomNumberGenerator) -> [PeerAddress] {
+    expireAttempts(now, &random)
+    var dials: [PeerAddress] = []
+    while let address = nextDue(now) {
+      budget.take()
+      if candidates[address]?.isStranger == true { strangerBudget.take() }
+      candidates[address]?.attemptStarted = now
+      dials.append(address)
+    }
+    return dials
+  }
+
+  /// The due candidate of the lowest rank that waited longest; ties by address, so that the order of a dictionary
+  /// never shows.
+  private mutating func nextDue(_ now: UInt64) -> PeerAddress? {
+    guard budget.hasToken(now) else { return nil }
+    let strangersMayGo = strangerBudget.hasToken(now)
+    var inFlight = 0
+    var strangersInFlight = 0
+    for candidate in candidates.values where candidate.attemptStarted != nil {
+      inFlight += 1
+      if candidate.isStranger { strangersInFlight += 1 }
+    }
+    guard inFlight < Limits.concurrentDials else { return nil }
+    let strangersAllowed = strangersMayGo && strangersInFlight < Limits.concurrentStrangerDials
+    let busy = busyGroups()
+    return
+      candidates
+      .filter { _, candidate in
+        candidate.nextAttempt <= now && isDiallable(candidate, busy) && (strangersAllowed || !candidate.isStranger)
+      }
+      .min { a, b in (a.value.rank, a.value.nextAttempt, a.key) < (b.value.rank, b.value.nextAttempt, b.key) }?
+      .key
+  }
+
+  /// Instances and devices that are being dialled: their other addresses wait for the outcome.
+  private struct BusyGroups {
+    var instances: Set<Text> = []
+    var devices: Set<DeviceID> = []
+  }
+
+  private func busyGroups() -> BusyGroups {
+    var busy = BusyGroups()
+    for candidate in candidates.values {
+      let isConnected = candidate.device.map { connectedSince[$0] != nil } ?? false
+      guard candidate.attemptStarted != nil || isConnected else { continue }
+      if let instance = candidate.instance { busy.instances.insert(instance) }
+      if let device = candidate.device { busy.devices.insert(device) }
+    }
+    return busy
+  }
+
+  private func isDiallable(_ candidate: Candidate, _ busy: BusyGroups) -> Bool {
+    guard candidate.attemptStarted == nil, candidate.isWanted else { return false }
+    if let device = candidate.device, connectedSince[device] != nil || busy.devices.contains(device) { return false }
+    if let instance = candidate.instance, busy.instances.contains(instance) { return false }
+    return true
+  }
+
+  private mutating func expireAttempts(_ now: UInt64, _ random: inout some RandomNumberGenerator) {
+    let expired = candidates.filter { _, candidate in
+      guard let started = candidate.attemptStarted else { return false }
+      return now >= started + Limits.attemptTimeoutMilliseconds
+    }
+    for address in expired.keys.sorted() { noteFailure(address, now, &random) }
+  }
+}

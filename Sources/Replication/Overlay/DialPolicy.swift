@@ -1,0 +1,183 @@
+/// Decides whom to dial and when. A value without a clock, randomness or sockets: events go in, dials come out.
+///
+/// Every address is only a hint (N5, N9): who answers there is known after the TLS handshake alone. The policy remembers
+/// which device an address led to, does not dial devices that are connected, nor itself, spaces attempts to a dead
+/// address with jitter, and keeps a flood of made-up addresses (N6) away from those the operator or the fleet named.
+/// Times are milliseconds of a clock that counts through suspension.
+package struct DialPolicy: Sendable {
+  package enum Event: Sendable {
+    /// All addresses from the configuration; replaces earlier ones.
+    case configured([PeerAddress])
+    /// Addresses at which a device was met in earlier runs, the best first.
+    case remembered(DeviceID, [SocketAddress])
+    /// Discovery saw an instance, again or for the first time. A tag that does not match lowers the priority (§8).
+    case found(instance: Text, addresses: [SocketAddress], tagMatches: Bool)
+    case lost(instance: Text)
+    /// The dial ended without a session: nobody there, no TLS, or closed before Hello.
+    case dialFailed(PeerAddress)
+    /// The device behind the address is none to talk to: another fleet, or refused.
+    case dialRefused(PeerAddress)
+    /// The TLS handshake with a dialled address showed this device.
+    case identified(PeerAddress, DeviceID)
+    /// The device has a session now, dialled by either side.
+    case connected(DeviceID)
+    /// The device's last session is gone.
+    case disconnected(DeviceID)
+    /// Interfaces or addresses of this host changed: old failures say little.
+    case networkChanged
+    /// Time passed; due dials are handed out by every event.
+    case tick
+  }
+
+  package let thisDevice: DeviceID
+  var candidates: [PeerAddress: Candidate] = [:]
+  /// Devices with a session, and since when.
+  var connectedSince: [DeviceID: UInt64] = [:]
+  var budget = TokenBucket(capacity: Limits.dialBurst, perMinute: Limits.dialsPerMinute)
+  var strangerBudget = TokenBucket(capacity: Limits.strangerDialBurst, perMinute: Limits.strangerDialsPerMinute)
+
+  package init(thisDevice: DeviceID) { self.thisDevice = thisDevice }
+
+  /// Takes the event in and answers with the addresses to dial now. Each must be answered by `identified`, `dialFailed`
+  /// or `dialRefused`; an attempt without an answer counts as failed after ``Limits/attemptTimeoutMilliseconds``.
+  package mutating func handle(
+    _ event: Event, now: UInt64, using random: inout some RandomNumberGenerator
+  ) -> [PeerAddress] {
+    switch event {
+    case .configured(let addresses): configure(addresses, now, &random)
+    case .remembered(let device, let addresses): remember(device, addresses, now, &random)
+    case .found(let instance, let addresses, let matches):
+      noteFound(instance, addresses, tagMatches: matches, now, &random)
+    case .lost(let instance): noteLost(instance)
+    case .dialFailed(let address): noteFailure(address, now, &random)
+    case .dialRefused(let address): noteRefusal(address, now, &random)
+    case .identified(let address, let device): identify(address, device, now, &random)
+    case .connected(let device): noteConnected(device, now)
+    case .disconnected(let device): noteDisconnected(device, now, &random)
+    case .networkChanged: hastenAll(now, &random)
+    case .tick: break
+    }
+    return takeDue(now, &random)
+  }
+}
+
+extension DialPolicy {
+  package enum Limits {
+    /// A handshake costs about a millisecond of a core; four at once fill a LAN without starving sessions.
+    package static let concurrentDials = 4
+    package static let dialBurst = 20
+    package static let dialsPerMinute = 60
+    /// Addresses whose tag does not match may be another fleet's, or made up: they get a small part of the budget.
+    package static let concurrentStrangerDials = 1
+    package static let strangerDialBurst = 4
+    package static let strangerDialsPerMinute = 10
+    /// Longer than the transport's own limits for connecting and handshake together.
+    package static let attemptTimeoutMilliseconds: UInt64 = 30_000
+
+    package static let candidates = 2_048
+    package static let configuredAddresses = 64
+    package static let addressesPerInstance = 8
+    /// design §8: the last four of each peer.
+    package static let addressesPerRememberedDevice = 4
+
+    package static let firstDelayMilliseconds: UInt64 = 1_000
+    package static let longestDelayMilliseconds: UInt64 = 60_000
+    /// The operator named these, so a host that comes up late is met soon.
+    package static let longestConfiguredDelayMilliseconds: UInt64 = 15_000
+    /// A link that flaps every two seconds (N13) still gets a contact this often.
+    package static let longestFlappingDelayMilliseconds: UInt64 = 8_000
+    package static let shortSessionMilliseconds: UInt64 = 5_000
+    /// Another fleet's node stays another fleet's for a while.
+    package static let refusedDelayMilliseconds: UInt64 = 60_000
+    package static let longestRefusedDelayMilliseconds: UInt64 = 600_000
+    /// An address of this very node; after a change of addresses it may be someone else's.
+    package static let selfDelayMilliseconds: UInt64 = 3_600_000
+    /// A fresh sighting shortens the wait once in this time, so repeated records cause no dial storm (N5).
+    package static let hastenIntervalMilliseconds: UInt64 = 30_000
+    package static let hastenedDelayMilliseconds: UInt64 = 1_000
+  }
+
+  /// What is known of one address.
+  struct Candidate: Sendable {
+    var isConfigured = false
+    var isRemembered = false
+    /// Nil unless discovery sees it now.
+    var instance: Text?
+    var tagMatches = false
+    var device: DeviceID?
+    var isSelf = false
+    var isRefused = false
+    var failures = 0
+    var nextAttempt: UInt64
+    var attemptStarted: UInt64?
+    var hastenedAt: UInt64?
+
+    init(nextAttempt: UInt64) { self.nextAttempt = nextAttempt }
+
+    var isStranger: Bool { !isConfigured && !isRemembered && device == nil && !tagMatches }
+    var isWanted: Bool { isConfigured || isRemembered || instance != nil }
+
+    /// Lower is dialled first.
+    var rank: Int { isConfigured ? 0 : isStranger ? 2 : 1 }
+  }
+
+  /// A row for status pages: what is known of an address and when it is dialled next.
+  package struct Entry: Sendable, Equatable {
+    package enum State: Sendable, Equatable { case idle, dialling, connected, thisNode, refused, unreachable }
+    package let address: PeerAddress
+    package let instance: Text?
+    package let device: DeviceID?
+    package let state: State
+    package let failures: Int
+    package let nextAttempt: UInt64
+  }
+
+  /// In order of addresses.
+  package var entries: [Entry] {
+    candidates.sorted { $0.key < $1.key }.map { address, candidate in
+      Entry(
+        address: address, instance: candidate.instance, device: candidate.device, state: state(candidate),
+        failures: candidate.failures, nextAttempt: candidate.nextAttempt)
+    }
+  }
+
+  private func state(_ candidate: Candidate) -> Entry.State {
+    if candidate.isSelf { return .thisNode }
+    if let device = candidate.device, connectedSince[device] != nil { return .connected }
+    if candidate.attemptStarted != nil { return .dialling }
+    if candidate.isRefused { return .refused }
+    return candidate.failures > 0 ? .unreachable : .idle
+  }
+}
+
+/// Allows `perMinute` events a minute on average, and `capacity` at once.
+struct TokenBucket: Sendable {
+  private static let millisecondsPerMinute: UInt64 = 60_000
+  private let capacity: UInt64
+  private let perMinute: UInt64
+  /// In parts of 1/60,000 token, so that integers suffice.
+  private var level: UInt64
+  private var filledAt: UInt64?
+
+  init(capacity: Int, perMinute: Int) {
+    self.capacity = UInt64(capacity) * TokenBucket.millisecondsPerMinute
+    self.perMinute = UInt64(perMinute)
+    self.level = self.capacity
+  }
+
+  mutating func hasToken(_ now: UInt64) -> Bool {
+    let elapsed = min(now > (filledAt ?? now) ? now - (filledAt ?? now) : 0, capacity)
+    level = min(capacity, level + elapsed * perMinute)
+    filledAt = now
+    return level >= TokenBucket.millisecondsPerMinute
+  }
+
+  /// Only after ``hasToken(_:)`` said yes.
+  mutating func take() { level -= min(level, TokenBucket.millisecondsPerMinute) }
+
+  /// When a token is there, seen from the last ``hasToken(_:)``.
+  var nextTokenAt: UInt64 {
+    let missing = TokenBucket.millisecondsPerMinute - min(level, TokenBucket.millisecondsPerMinute)
+    return (filledAt ?? 0) + (missing + perMinute - 1) / perMinute
+  }
+}
