@@ -1,0 +1,78 @@
+/// One document, merged: its generation and the operations that no accepted one dominates, of this and earlier lives.
+///
+/// A function of the set of accepted writes alone (I1): equal sets give equal states, entry by entry.
+package struct DocumentState: Hashable, Sendable {
+  /// The greatest accepted (M10); 0: nothing accepted. Odd: alive.
+  package private(set) var generation: UInt64
+  /// By dot, then by path.
+  package private(set) var entries: [Entry]
+
+  package init() { (generation, entries) = (0, []) }
+
+  package var isAlive: Bool { !generation.isMultiple(of: 2) }
+
+  /// The state of a set of accepted writes in any order, each dot once.
+  package static func merged(of writes: some Collection<AcceptedWrite>) -> DocumentState {
+    let entries = writes.map(\.entries)
+    let dominators = Dominators(entries, of: writes.map(\.context))
+    var state = DocumentState()
+    state.generation = writes.map(\.write.generation).max() ?? 0
+    state.entries = entries.joined().filter { $0.leavesTrace && !dominators.dominate($0) }
+    state.entries.sort(by: Entry.standsBefore)
+    return state
+  }
+
+  /// Adds a write that no accepted context covers yet (M12): what it has seen may lose to it, it loses to nothing.
+  ///
+  /// Each dot once. A write that others have moved past, or a fall of an accepted prefix, takes ``merged(of:)`` over all
+  /// accepted writes of the document instead.
+  package mutating func apply(_ write: AcceptedWrite) {
+    let added = write.entries
+    let dominators = Dominators([added], of: [write.context])
+    generation = max(generation, write.write.generation)
+    entries.removeAll { dominators.dominate($0) }
+    let kept = added.filter(\.leavesTrace).sorted(by: Entry.standsBefore)
+    let place = entries.firstIndex { $0.dot > write.context.dot } ?? entries.count
+    entries.insert(contentsOf: kept, at: place)
+  }
+}
+
+/// What a state keeps of one change.
+package struct OperationGroup: Hashable, Sendable {
+  package let dot: Dot
+  package let timestamp: HybridTimestamp
+  package let generation: UInt64
+  /// By path.
+  package let operations: [Operation]
+
+  package init(dot: Dot, timestamp: HybridTimestamp, generation: UInt64, operations: [Operation]) {
+    (self.dot, self.timestamp, self.generation, self.operations) = (dot, timestamp, generation, operations)
+  }
+}
+
+extension DocumentState {
+  /// The entries as they are stored, by dot.
+  package var groups: [OperationGroup] {
+    var groups: [OperationGroup] = []
+    var rest = entries[...]
+    while let first = rest.first {
+      let group = rest.prefix { $0.dot == first.dot }
+      rest = rest.dropFirst(group.count)
+      groups.append(
+        OperationGroup(
+          dot: first.dot, timestamp: first.timestamp, generation: first.generation,
+          operations: group.compactMap(\.operation)))
+    }
+    return groups
+  }
+
+  /// The inverse of ``groups``; takes them in any order.
+  package init(generation: UInt64, groups: some Sequence<OperationGroup>) {
+    self.generation = generation
+    entries = groups.flatMap { group in
+      let context = WriteContext(dot: group.dot, timestamp: group.timestamp, context: VersionVector())
+      return group.operations.map { Entry($0, in: context, generation: group.generation) }
+    }
+    entries.sort(by: Entry.standsBefore)
+  }
+}
