@@ -76,14 +76,18 @@ struct JSONParser {
     let start = position
     position += 1
     skipWhitespace(input)
-    if position < input.count, input[position] == UInt8(ascii: "\"") {
-      let keyStart = position
+    if position < input.count, input[position] == UInt8(ascii: "\""), mayStartWithDollar(position, input) {
       let key = try parseKey(input)
-      if key.startsWithDollar, JSONWrapper.isReserved(key) { return try parseWrapper(key, input, depth: depth) }
-      position = keyStart
+      if JSONWrapper.isReserved(key) { return try parseWrapper(key, input, depth: depth) }
     }
     position = start
     return .map(try parseMap(input, depth: depth, literal: false))
+  }
+
+  /// Whether the key whose quotation mark stands at `offset` begins with `$`, be it behind an escape.
+  private func mayStartWithDollar(_ offset: Int, _ input: Span<UInt8>) -> Bool {
+    guard offset + 1 < input.count else { return false }
+    return input[offset + 1] == UInt8(ascii: "$") || input[offset + 1] == UInt8(ascii: "\\")
   }
 
   /// `literal`: no key has a meaning of its own.
@@ -96,11 +100,11 @@ struct JSONParser {
     while true {
       let offset = position
       let key = try parseKey(input)
-      if key.startsWithDollar, !literal { try checkOperator(key, at: offset, input, depth: depth) }
+      if !literal, mayStartWithDollar(offset, input) { try checkOperator(key, at: offset, input, depth: depth) }
       try skipColon(input)
       do throws(JSONError) {
         let value = try parseValue(input, depth: depth + 1)
-        pending.append(PendingEntry(key: key, value: value, offset: offset))
+        pending.append(PendingEntry(key: key, value: value, offset: offset, input))
       } catch {
         throw error.inside(key: key)
       }
@@ -112,6 +116,7 @@ struct JSONParser {
   }
 
   private func checkOperator(_ key: Text, at offset: Int, _ input: Span<UInt8>, depth: Int) throws(JSONError) {
+    guard key.startsWithDollar else { return }
     if JSONWrapper.unsupported.contains(key.string) { throw fail(.unsupportedType(key), at: offset, input) }
     if JSONWrapper.isReserved(key) { throw fail(.misplacedWrapper(key), at: offset, input) }
     if depth == 0, operators == .refused { throw fail(.operatorKey(key), at: offset, input) }
@@ -147,13 +152,24 @@ private struct PendingEntry {
   let value: Value
   let offset: Int
 
-  init(key: Text, value: Value, offset: Int) {
-    var (prefix, shift) = (UInt64(0), 56)
-    for byte in key.utf8.prefix(8) {
-      prefix |= UInt64(byte) << UInt64(shift)
-      shift -= 8
+  /// `offset` is that of the key's opening quotation mark.
+  init(key: Text, value: Value, offset: Int, _ input: Span<UInt8>) {
+    var (prefix, shift) = (UInt64(0), 56 as UInt64)
+    for index in offset + 1..<min(offset + 9, input.count) {
+      let byte = input[index]
+      if byte == UInt8(ascii: "\"") { break }
+      if byte == UInt8(ascii: "\\") {
+        prefix = PendingEntry.prefix(of: key)
+        break
+      }
+      prefix |= UInt64(byte) << shift
+      shift &-= 8
     }
     (self.prefix, self.key, self.value, self.offset) = (prefix, key, value, offset)
+  }
+
+  private static func prefix(of key: Text) -> UInt64 {
+    key.utf8.prefix(8).enumerated().reduce(0) { $0 | UInt64($1.element) << (56 - 8 * UInt64($1.offset)) }
   }
 
   /// Equal keys in the order in which they were read.
