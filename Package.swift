@@ -13,8 +13,11 @@ func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target
   .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
-  .testTarget(name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
+func tests(
+  _ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = [], exclude: [String] = []
+) -> Target {
+  .testTarget(
+    name: name, dependencies: dependencies, exclude: exclude, resources: resources, swiftSettings: strict)
 }
 
 let package = Package(
@@ -50,7 +53,7 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    tests("ReplicationTests", ["Replication", "Wire", "Identity"]),
+    tests("ReplicationTests", ["Replication", "Wire", "Identity", "Simulation"], exclude: ["Vectors"]),
     tests("WireTests", ["Wire", "Replication"]),
     tests("IdentityTests", ["Identity", "Wire", "Replication"]),
     tests("StorageTests", ["Storage", "Wire", "Replication", "Identity"]),
