@@ -92,8 +92,10 @@ extension Statement {
     package let level: AccessLevel
     /// A partition name, or a prefix followed by `*`.
     package let pattern: Text
-    package init(subject: Subject, level: AccessLevel, pattern: Text) {
-      (self.subject, self.level, self.pattern) = (subject, level, pattern)
+    /// What a lowering lets stand of the chains written under the grants it closes (rule C17); unlisted chains: nothing.
+    package let ends: [ChainEnd]
+    package init(subject: Subject, level: AccessLevel, pattern: Text, ends: [ChainEnd] = []) {
+      (self.subject, self.level, self.pattern, self.ends) = (subject, level, pattern, ends)
     }
   }
 

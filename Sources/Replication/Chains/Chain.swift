@@ -1,0 +1,213 @@
+/// What a node knows of one chain, and how much of it counts (rules C4–C6).
+///
+/// Every known change at or below the trunk's end is in the trunk; every other one is in the tree. Whatever would put a
+/// second change beside the trunk needs the trunk unfolded first.
+struct Chain: Sendable {
+  private(set) var trunk: ChainTrunk
+  private(set) var tree = ChainTree()
+  /// Lowest sequence before any known fork.
+  private(set) var forkPoint: UInt64?
+  var limits: ChainLimits
+
+  /// The chosen branch above the trunk, as far as headers are known.
+  private(set) var branch: [Digest] = []
+  /// Contiguous content on the chosen branch.
+  private(set) var received: UInt64
+  private(set) var accepted: UInt64
+  /// Why the first change above ``accepted`` is held.
+  private var holdReason: HoldReason?
+  /// Ends of runs that came lately, so that what several peers send at once is known again without reading storage.
+  private var recent: [ChainPosition] = []
+
+  static let recentLimit = 16
+  /// Known changes off the chosen branch. A thousand runs of an honest clone stay below; what an author signs beyond is
+  /// learned only where it changes the choice or the proof of a fork.
+  static let sideLimit = 65_536
+
+  init(trunk: ChainTrunk, limits: ChainLimits) {
+    (self.trunk, self.limits) = (trunk, limits)
+    (received, accepted) = (trunk.sequence, trunk.sequence)
+  }
+
+  var isForked: Bool { forkPoint != nil }
+  /// Headers known on the chosen branch.
+  var length: UInt64 { trunk.sequence + UInt64(branch.count) }
+
+  /// The chosen branch's hash. Nil inside the trunk, where storage knows it, and above the branch.
+  func hash(at sequence: UInt64) -> Digest? {
+    guard sequence > trunk.sequence else { return sequence == trunk.sequence ? trunk.hash : nil }
+    return sequence <= length ? branch[Int(sequence - trunk.sequence) - 1] : nil
+  }
+
+  func position(at sequence: UInt64) -> ChainPosition? {
+    guard sequence > 0 else { return nil }
+    return hash(at: sequence).map { ChainPosition(sequence: sequence, tip: $0.tip) }
+  }
+
+  func contains(_ hash: Digest) -> Bool { hash == trunk.hash || tree.nodes[hash] != nil }
+
+  func hasContent(_ hash: Digest) -> Bool { hash == trunk.hash || tree.nodes[hash]?.hasContent == true }
+}
+
+// MARK: - Learning
+
+extension Chain {
+  enum TrunkMatch { case agrees, differs, unknown }
+
+  /// Does the run repeat the trunk where it reaches into it? A hash covers all before it, so one place decides.
+  func matchesTrunk(_ run: RunSummary) -> TrunkMatch {
+    guard run.first <= trunk.sequence else { return .agrees }
+    if let hash = run.hash(at: trunk.sequence) { return hash == trunk.hash ? .agrees : .differs }
+    guard let known = recent.last(where: { $0.sequence == run.last }) else { return .unknown }
+    return known.tip == run.hashes.last?.tip ? .agrees : .differs
+  }
+
+  /// Advances the trunk by a run that follows it and counts as a whole: the usual case, in constant time and memory.
+  mutating func extendTrunk(by run: RunSummary) -> Bool {
+    guard tree.isEmpty, run.first == trunk.sequence + 1, run.hashBefore == trunk.hash, let hash = run.hashes.last,
+      run.last <= limits.bound.sequence
+    else { return false }
+    var documents = run.facts.isEmpty ? ChainTrunk.Documents.any : trunk.documents
+    for (index, facts) in run.facts.enumerated() {
+      guard facts.recognition == .known, facts.origin == nil,
+        limits.fitsDocumentRule(facts.ownDocument, at: run.first + UInt64(index))
+      else { return false }
+      documents = documents.adding(facts.ownDocument)
+    }
+    guard !run.facts.isEmpty || run.last <= limits.free else { return false }
+    trunk = ChainTrunk(sequence: run.last, hash: hash, documents: documents)
+    (received, accepted) = (run.last, run.last)
+    remember(run)
+    return true
+  }
+
+  /// Adds what lies above the trunk. The run must agree with the trunk.
+  mutating func insert(_ run: RunSummary, content: Bool) {
+    var previous = run.hashBefore
+    for (index, hash) in run.hashes.enumerated() {
+      let sequence = run.first + UInt64(index)
+      if sequence > trunk.sequence {
+        let slot = ChainTree.Slot(sequence: sequence, previous: previous)
+        if tree.insert(hash, at: slot, facts: content ? run.facts(at: index) : nil) {
+          forkPoint = min(sequence - 1, forkPoint ?? .max)
+        }
+      }
+      previous = hash
+    }
+    if content { remember(run) }
+  }
+
+  /// Room for a run whose author has filled the chain with branches?
+  func admits(_ run: RunSummary) -> Bool {
+    guard tree.count - branch.count >= Chain.sideLimit, run.hashBefore != (branch.last ?? trunk.hash) else {
+      return true
+    }
+    guard let index = run.hashes.firstIndex(where: { !contains($0) }) else { return true }
+    let previous = index == 0 ? run.hashBefore : run.hashes[index - 1]
+    let rivals = tree.following(previous, at: run.first + UInt64(index))
+    return rivals.dropFirst().first.map { run.hashes[index] < $0 } ?? false
+  }
+
+  private mutating func remember(_ run: RunSummary) {
+    guard let tip = run.hashes.last?.tip else { return }
+    if recent.count == Chain.recentLimit { recent.removeFirst() }
+    recent.append(ChainPosition(sequence: run.last, tip: tip))
+  }
+}
+
+// MARK: - Settling
+
+extension Chain {
+  /// Chooses the branch anew and counts again what is accepted. Nil where nothing changed.
+  mutating func settle(_ replica: ReplicaID) -> AcceptanceChange? {
+    let before = branch.prefix(Int(accepted - trunk.sequence))
+    branch = tree.branch(above: (trunk.sequence, trunk.hash), through: limits.bound)
+    received = trunk.sequence + UInt64(branch.prefix { tree.nodes[$0]?.hasContent == true }.count)
+    (accepted, holdReason) = (received, nil)
+    for sequence in (trunk.sequence..<received).lazy.map({ $0 + 1 }) {
+      holdReason = reason(against: sequence)
+      if holdReason != nil {
+        accepted = sequence - 1
+        break
+      }
+    }
+    let after = branch.prefix(Int(accepted - trunk.sequence))
+    guard before != after else { return nil }
+    let shared = zip(before, after).prefix { $0 == $1 }.count
+    return AcceptanceChange(
+      replica: replica, shared: trunk.sequence + UInt64(shared), lost: Array(before.dropFirst(shared)),
+      gained: Array(after.dropFirst(shared)))
+  }
+
+  private func reason(against sequence: UInt64) -> HoldReason? {
+    guard sequence <= limits.bound.sequence else { return limits.reason }
+    guard let facts = hash(at: sequence).flatMap({ tree.nodes[$0]?.facts }) else { return nil }
+    if facts.recognition != .known { return .unknownKind }
+    return limits.fitsDocumentRule(facts.ownDocument, at: sequence) ? nil : .documentRule
+  }
+
+  /// Received content that does not count, with the reason.
+  func held(_ replica: ReplicaID) -> [HeldChange] {
+    let above = branch.prefix(Int(received - trunk.sequence)).dropFirst(Int(accepted - trunk.sequence))
+    var held = above.enumerated().map { index, hash in
+      HeldChange(
+        dot: Dot(replica: replica, sequence: accepted + 1 + UInt64(index)), hash: hash,
+        reason: index == 0 ? holdReason ?? .afterHeld : .afterHeld)
+    }
+    guard tree.count > branch.count else { return held }
+    let chosen = Set(branch)
+    for (hash, node) in tree.nodes where node.hasContent && !chosen.contains(hash) {
+      held.append(
+        HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: hash, reason: .otherBranch))
+    }
+    return held
+  }
+}
+
+// MARK: - Folding
+
+extension Chain {
+  /// Moves into the trunk what needs no memory of its own: accepted changes below every other known one. `pin`: lowest
+  /// sequence that must stay in the tree.
+  mutating func fold(below pin: UInt64?) {
+    guard !branch.isEmpty else { return }
+    let end = min(accepted, (pin ?? .max) - 1, lowestOffBranch - 1)
+    guard end > trunk.sequence else { return }
+    let count = Int(end - trunk.sequence)
+    for hash in branch.prefix(count) {
+      guard let node = tree.remove(hash) else { continue }
+      trunk = ChainTrunk(
+        sequence: node.sequence, hash: hash, documents: trunk.documents.adding(node.facts.ownDocument))
+    }
+    branch.removeFirst(count)
+  }
+
+  private var lowestOffBranch: UInt64 {
+    guard tree.count > branch.count else { return .max }
+    let chosen = Set(branch)
+    return tree.nodes.lazy.filter { !chosen.contains($0.key) }.map(\.value.sequence).min() ?? .max
+  }
+
+  /// Takes the trunk's upper part apart again, down to `lowest` at least. `runs`: the stored runs of that part; those of
+  /// other branches may be among them. Nothing counts otherwise for it: the next ``settle(_:)`` looks again.
+  mutating func unfold(from lowest: UInt64, _ runs: [RunSummary]) throws(UnfoldError) {
+    guard trunk.sequence >= lowest else { return }
+    var (sequence, hash) = (trunk.sequence, trunk.hash)
+    var descending: [(hash: Digest, sequence: UInt64, previous: Digest, facts: ChangeFacts)] = []
+    for run in runs.sorted(by: { $0.first > $1.first }) where sequence >= lowest && run.hash(at: sequence) == hash {
+      for index in (0...Int(sequence - run.first)).reversed() {
+        let previous = index > 0 ? run.hashes[index - 1] : run.hashBefore
+        descending.append((run.hashes[index], run.first + UInt64(index), previous, run.facts(at: index)))
+      }
+      (sequence, hash) = (run.first - 1, run.hashBefore)
+    }
+    guard sequence < lowest else { throw .storedRunsDoNotReachTrunk }
+    for change in descending {
+      let slot = ChainTree.Slot(sequence: change.sequence, previous: change.previous)
+      _ = tree.insert(change.hash, at: slot, facts: change.facts)
+    }
+    trunk = ChainTrunk(sequence: sequence, hash: hash, documents: sequence == 0 ? .none : trunk.documents)
+    branch = descending.reversed().map(\.hash) + branch
+    recent.removeAll()
+  }
+}

@@ -1,0 +1,78 @@
+/// What becomes of a run that arrives on a stream (rule C8).
+package enum Verdict: Hashable, Sendable {
+  case take
+  /// Its content is here.
+  case have
+  /// Fits nowhere because of a fork or a narrowing that its sender need not know: kept or dropped, nobody's fault. At
+  /// least its headers are to be learned.
+  case aside(AsideReason)
+  /// Neither stored nor passed on.
+  case refuse(Refusal)
+  /// The sender broke the protocol: the connection ends.
+  case error(DeliveryError)
+  /// Cannot be judged from memory: ``PartitionLog/unfold(_:runs:)``, then ask again.
+  case needsHeaders(HeaderRequest)
+}
+
+package enum AsideReason: Hashable, Sendable {
+  case gap
+  case fork
+  case aboveBound(HoldReason)
+  case fallenRight(Refusal)
+}
+
+/// Raw values are the words of the conformance vectors.
+package enum DeliveryError: String, Hashable, Sendable {
+  /// Something of its own chain is missing before it.
+  case gap
+  /// Something that its author had seen is missing.
+  case context
+}
+
+extension PartitionLog {
+  package func deliver(_ run: RunSummary) -> Verdict {
+    let hasFallen = authority.floor(of: run.replica, in: partition) < run.first
+    if let refusal = authority.refusal(of: run, genesis: genesis(run.replica)) {
+      let onlyNarrowed = hasFallen && (refusal == .void || refusal == .noGrant)
+      return onlyNarrowed ? .aside(.fallenRight(refusal)) : .refuse(refusal)
+    }
+    let chain = chains[run.replica] ?? newChain(run.replica)
+    if let last = run.hashes.last, chain.hasContent(last) { return .have }
+    guard run.first - 1 <= chain.received else {
+      return chain.isForked || hasFallen ? .aside(.gap) : .error(.gap)
+    }
+    switch chain.matchesTrunk(run) {
+    case .unknown:
+      return .needsHeaders(
+        HeaderRequest(replica: run.replica, sequences: run.first...chain.trunk.sequence))
+    case .differs: return .aside(.fork)
+    case .agrees where run.last <= chain.trunk.sequence: return .have
+    case .agrees: break
+    }
+    guard chain.isFollowed(by: run) else { return .aside(.fork) }
+    guard run.first <= chain.limits.bound.sequence else { return .aside(.aboveBound(chain.limits.reason)) }
+    return isHeld(run.context) ? .take : .error(.context)
+  }
+
+  /// Is every entry of a context here, as far as it can be asked for?
+  private func isHeld(_ context: VersionVector) -> Bool {
+    context.entries.allSatisfy { replica, position in
+      received.sequence(of: replica) >= required(position.sequence, of: replica)
+    }
+  }
+
+  /// `min(n, floor, fork point)`: what lies above a narrowing or a fork need not be the same everywhere (rule C8).
+  func required(_ sequence: UInt64, of replica: ReplicaID) -> UInt64 {
+    min(sequence, authority.floor(of: replica, in: partition), chains[replica]?.forkPoint ?? .max)
+  }
+}
+
+extension Chain {
+  /// Does the run continue, or repeat, what is received of the chosen branch? It agrees with the trunk already.
+  func isFollowed(by run: RunSummary) -> Bool {
+    if run.first > trunk.sequence, hash(at: run.first - 1) != run.hashBefore { return false }
+    let start = max(run.first, trunk.sequence + 1)
+    let repeated = start..<max(start, min(run.last, received) + 1)
+    return repeated.allSatisfy { run.hash(at: $0) == hash(at: $0) }
+  }
+}

@@ -1,0 +1,69 @@
+extension PartitionLog {
+  /// Lowest sequence before any known fork, per forked chain.
+  package var forkPoints: [ReplicaID: UInt64] { chains.compactMapValues(\.forkPoint) }
+
+  /// For every fork its two lowest hashes (rule C5), in order of replica and sequence.
+  package var forkProofs: [ForkProof] {
+    chains.flatMap { replica, chain in
+      chain.tree.slots.compactMap { slot, hashes in
+        hashes.count < 2
+          ? nil
+          : ForkProof(
+            replica: replica, sequence: slot.sequence, hashBefore: slot.previous, first: hashes[0], second: hashes[1])
+      }
+    }
+    .sorted { ($0.replica, $0.sequence, $0.first) < ($1.replica, $1.sequence, $1.first) }
+  }
+
+  /// Everything received that does not count, in order of dot and hash.
+  package var held: [HeldChange] {
+    chains.flatMap { $0.value.held($0.key) }.sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }
+  }
+
+  /// Hash of a stored change inside a trunk, where memory has none: (replica, sequence).
+  package typealias StoredTip = (ReplicaID, UInt64) -> TipHash?
+
+  package enum EntryJudgement: Hashable, Sendable {
+    /// Known here.
+    case known
+    /// The peer has more than this node knows of.
+    case ahead
+    /// Our histories of this chain differ: exchange its headers (rule C5).
+    case differs
+  }
+
+  /// What a peer's vector entry says of a chain.
+  package func judge(_ entry: ChainPosition, of replica: ReplicaID, stored: StoredTip) -> EntryJudgement {
+    guard entry.sequence > 0 else { return .known }
+    guard let chain = chains[replica] else { return .ahead }
+    if tip(at: entry.sequence, of: replica, chain, stored: stored) == entry.tip { return .known }
+    if chain.tree.find(entry) != nil { return .known }
+    return chain.isForked || entry.sequence <= chain.length ? .differs : .ahead
+  }
+
+  /// How much of the branch chosen here a peer's entry stands for (rule C9).
+  package func standing(of entry: ChainPosition, of replica: ReplicaID, stored: StoredTip) -> UInt64 {
+    guard let chain = chains[replica] else { return entry.sequence }
+    if tip(at: entry.sequence, of: replica, chain, stored: stored) == entry.tip { return entry.sequence }
+    guard let forkPoint = chain.forkPoint else { return entry.sequence > chain.length ? entry.sequence : 0 }
+    guard let hash = chain.tree.find(entry) else { return min(entry.sequence, forkPoint) }
+    return chain.joint(of: hash) ?? min(entry.sequence, forkPoint)
+  }
+
+  private func tip(
+    at sequence: UInt64, of replica: ReplicaID, _ chain: Chain, stored: StoredTip
+  ) -> TipHash? {
+    sequence < chain.trunk.sequence ? stored(replica, sequence) : chain.hash(at: sequence)?.tip
+  }
+}
+
+extension Chain {
+  /// Where a change's ancestry meets the chosen branch; nil where its headers do not join.
+  func joint(of hash: Digest) -> UInt64? {
+    let chosen = Set(branch)
+    var current = hash
+    while !chosen.contains(current), let node = tree.nodes[current] { current = node.previous }
+    if current == trunk.hash { return trunk.sequence }
+    return chosen.contains(current) ? tree.nodes[current]?.sequence : nil
+  }
+}

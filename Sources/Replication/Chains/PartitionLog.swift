@@ -1,0 +1,200 @@
+/// What counts of one partition's chains: received, accepted, held and why, forks (rules C4–C6, C13, C22).
+///
+/// A function of the set of changes learned and of the statements, whatever the order in which either came. In memory a
+/// chain costs its tip, unless it is forked or held: then also what lies above the first change that is not plain.
+/// Reading storage is the caller's: where memory does not reach, the log answers ``Outcome/needsHeaders(_:)``, leaves
+/// everything as it was, and is asked again after ``unfold(_:runs:)``.
+package struct PartitionLog: Sendable {
+  package let partition: PartitionName
+  package internal(set) var authority: Authority
+  /// Contiguous content of each chosen branch.
+  package internal(set) var received = VersionVector()
+  /// The prefix of each chain that counts.
+  package internal(set) var accepted = VersionVector()
+  /// ``received``, bounded by statements: what a node announces.
+  package internal(set) var clipped = VersionVector()
+  /// Accepted changes of which another re-issue, or the original, takes the effect (rule C22).
+  package internal(set) var withoutEffect: [Digest: Dot] = [:]
+
+  var chains: [ReplicaID: Chain] = [:]
+  var reissues = ReissueTable()
+  let genesis: @Sendable (ReplicaID) -> Digest
+  /// False only in tests: then every change stays in memory.
+  let folds: Bool
+
+  package enum Outcome: Hashable, Sendable {
+    case done(LogChange)
+    case needsHeaders([HeaderRequest])
+    /// Malformed, or one branch too many of a chain whose author forks it without end.
+    case ignored
+  }
+
+  /// What outlasts a restart. Of the log's chains only what lies above the trunks needs to be learned again.
+  package struct Snapshot: Hashable, Sendable {
+    package var trunks: [ReplicaID: ChainTrunk]
+    package var reissues: Set<Reissue>
+
+    package init(trunks: [ReplicaID: ChainTrunk] = [:], reissues: Set<Reissue> = []) {
+      (self.trunks, self.reissues) = (trunks, reissues)
+    }
+  }
+
+  /// `genesis`: the hash before the first change of a replica in this partition, ``ChainIdentity/genesis(_:)``.
+  package init(
+    _ partition: PartitionName, authority: Authority, genesis: @escaping @Sendable (ReplicaID) -> Digest
+  ) {
+    self.init(partition, authority: authority, genesis: genesis, folds: true)
+  }
+
+  init(
+    _ partition: PartitionName, authority: Authority, genesis: @escaping @Sendable (ReplicaID) -> Digest, folds: Bool
+  ) {
+    (self.partition, self.authority, self.genesis, self.folds) = (partition, authority, genesis, folds)
+  }
+
+  /// A log as it was. ``adopt(_:)`` must follow, then ``learn(_:content:)`` of everything stored above the trunks: the
+  /// trunks are taken at their word until then.
+  package init(
+    restoring snapshot: Snapshot, _ partition: PartitionName, root: PublicKey,
+    genesis: @escaping @Sendable (ReplicaID) -> Digest
+  ) {
+    let nobody = Authority(root: root, statements: []) { _, _ in false }
+    self.init(partition, authority: nobody, genesis: genesis, folds: true)
+    for reissue in snapshot.reissues { reissues.insert(reissue, nobody) }
+    for (replica, trunk) in snapshot.trunks {
+      let user: Text? = if case .own(let owner) = trunk.documents { owner } else { nil }
+      let free = user == nil ? UInt64.max : 0
+      store(
+        Chain(trunk: trunk, limits: ChainLimits(bound: .unbounded, reason: .noGrant, free: free, user: user)), replica)
+    }
+  }
+
+  package var snapshot: Snapshot {
+    Snapshot(trunks: chains.compactMapValues { $0.trunk.sequence > 0 ? $0.trunk : nil }, reissues: reissues.all)
+  }
+
+  /// Changes that memory holds one by one.
+  package var nodeCount: Int { chains.values.reduce(0) { $0 + $1.tree.count } }
+}
+
+extension PartitionLog {
+  /// Takes a verified run, or its headers alone. Twice is as good as once.
+  package mutating func learn(_ run: RunSummary, content: Bool = true) -> Outcome {
+    guard run.partition == partition, run.isWellFormed(genesis: genesis(run.replica)) else { return .ignored }
+    let requests = content ? originsInTrunk(of: run) : []
+    guard requests.isEmpty else { return .needsHeaders(requests) }
+    // Taken out of the dictionary while it changes, so that its arrays are not copied.
+    var chain = chains.removeValue(forKey: run.replica) ?? newChain(run.replica)
+    let outcome = learn(run, content: content, into: &chain)
+    store(chain, run.replica)
+    guard case .done(var change) = outcome else { return outcome }
+    change.effects = settleEffects()
+    return .done(change)
+  }
+
+  private mutating func learn(_ run: RunSummary, content: Bool, into chain: inout Chain) -> Outcome {
+    var change = LogChange()
+    let pin = reissues.pins[run.replica] ?? .max
+    if folds, content, run.last < pin, chain.extendTrunk(by: run) {
+      change.acceptance = [
+        AcceptanceChange(replica: run.replica, shared: run.first - 1, lost: [], gained: run.hashes)
+      ]
+      return .done(change)
+    }
+    guard chain.matchesTrunk(run) == .agrees else {
+      return .needsHeaders([
+        HeaderRequest(replica: run.replica, sequences: run.first...chain.trunk.sequence)
+      ])
+    }
+    guard chain.admits(run) else { return .ignored }
+    let forkPoint = chain.forkPoint
+    chain.insert(run, content: content)
+    if content { rememberReissues(of: run) }
+    if let moved = chain.settle(run.replica) { change.acceptance = [moved] }
+    if chain.forkPoint != forkPoint { change.forkedReplica = run.replica }
+    if folds { chain.fold(below: reissues.pins[run.replica]) }
+    return .done(change)
+  }
+
+  /// Goes over to another set of statements.
+  package mutating func adopt(_ authority: Authority) -> Outcome {
+    let limits = chains.keys.map { ($0, authority.limits(of: $0, in: partition)) }
+    let requests = PartitionLog.merged(
+      limits.compactMap { replica, limits in chains[replica].flatMap { inDoubt($0, replica, limits) } }
+        + reissues.all.compactMap { originInTrunk($0.origin, of: $0.dot.replica, authority) })
+    guard requests.isEmpty else { return .needsHeaders(requests) }
+
+    self.authority = authority
+    reissues.regroup(authority)
+    var change = LogChange()
+    for (replica, limits) in limits {
+      guard var chain = chains[replica], chain.limits != limits else { continue }
+      chains[replica] = nil
+      chain.limits = limits
+      if let moved = chain.settle(replica) { change.acceptance.append(moved) }
+      if folds { chain.fold(below: reissues.pins[replica]) }
+      store(chain, replica)
+    }
+    change.acceptance.sort { $0.replica < $1.replica }
+    change.effects = settleEffects()
+    return .done(change)
+  }
+
+  /// Answers ``Outcome/needsHeaders(_:)`` with the chain's stored runs that hold any of the requested sequences, in any
+  /// order, other branches among them or not.
+  package mutating func unfold(_ request: HeaderRequest, runs: [RunSummary]) throws(UnfoldError) {
+    guard var chain = chains[request.replica] else { return }
+    try chain.unfold(from: request.sequences.lowerBound, runs)
+    store(chain, request.replica)
+  }
+
+  /// Folds again what was unfolded to judge a run that then was not learned.
+  package mutating func fold(_ replica: ReplicaID) {
+    guard folds, var chain = chains[replica] else { return }
+    chain.fold(below: reissues.pins[replica])
+    store(chain, replica)
+  }
+}
+
+extension PartitionLog {
+  func newChain(_ replica: ReplicaID) -> Chain {
+    Chain(
+      trunk: ChainTrunk(sequence: 0, hash: genesis(replica), documents: .none),
+      limits: authority.limits(of: replica, in: partition))
+  }
+
+  private mutating func store(_ chain: Chain, _ replica: ReplicaID) {
+    guard chain.trunk.sequence > 0 || !chain.tree.isEmpty else { return }
+    chains[replica] = chain
+    received[replica] = chain.position(at: chain.received)
+    accepted[replica] = chain.position(at: chain.accepted)
+    clipped[replica] = chain.position(at: min(chain.received, chain.limits.bound.sequence))
+  }
+
+  private func inDoubt(_ chain: Chain, _ replica: ReplicaID, _ limits: ChainLimits) -> HeaderRequest? {
+    chain.trunk.firstInDoubt(under: limits).map {
+      HeaderRequest(replica: replica, sequences: $0...chain.trunk.sequence)
+    }
+  }
+
+  /// Originals that the trunk has swallowed, so that their hash cannot be compared.
+  private func originsInTrunk(of run: RunSummary) -> [HeaderRequest] {
+    PartitionLog.merged(
+      run.facts.compactMap { $0.origin.flatMap { originInTrunk($0, of: run.replica, authority) } })
+  }
+
+  private func originInTrunk(_ origin: ChangeOrigin, of replica: ReplicaID, _ authority: Authority) -> HeaderRequest? {
+    guard ReissueTable.counts(origin, in: replica, authority), let chain = chains[origin.dot.replica],
+      origin.dot.sequence <= chain.trunk.sequence
+    else { return nil }
+    return HeaderRequest(replica: origin.dot.replica, sequences: origin.dot.sequence...chain.trunk.sequence)
+  }
+
+  /// One request per chain, the widest.
+  private static func merged(_ requests: [HeaderRequest]) -> [HeaderRequest] {
+    Dictionary(requests.map { ($0.replica, $0) }) {
+      $0.sequences.lowerBound < $1.sequences.lowerBound ? $0 : $1
+    }
+    .values.sorted { $0.replica < $1.replica }
+  }
+}

@@ -1,0 +1,61 @@
+/// The only causes for a new replica id (rule C20). Neither an unclean stop nor a boot is one.
+package enum RenewalCause: String, Hashable, Sendable, CaseIterable {
+  /// Database and sidecar belong to different stores.
+  case storeID = "store id differs from the sidecar's"
+  /// The sidecar saw more committed than the database holds: an older copy came back.
+  case reached = "the sidecar reached more than the database holds"
+  case machineID = "the machine changed"
+  case inode = "the database file changed"
+  case restored = "restored from a backup"
+  case inputOutputError = "input/output error"
+  case corruption = "corruption found"
+  case peer = "a peer shows more, or another hash, of an own chain"
+}
+
+/// What a node finds when it looks for reasons to distrust that it alone continues its chains.
+package struct RenewalEvidence: Sendable {
+  /// What stands in the database.
+  package struct Store: Sendable {
+    package var id: UUIDValue
+    /// Own changes committed.
+    package var ownCommits: UInt64
+    package var isRestored = false
+    package var hadInputOutputError = false
+    package var isCorrupt = false
+
+    package init(id: UUIDValue, ownCommits: UInt64) { (self.id, self.ownCommits) = (id, ownCommits) }
+  }
+
+  /// What stands in the file beside it.
+  package struct Sidecar: Sendable {
+    package var storeID: UUIDValue
+    /// A number of own changes that was committed already when it was written here.
+    package var reached: UInt64
+    package var machine: Text
+    package var inode: UInt64
+
+    package init(storeID: UUIDValue, reached: UInt64, machine: Text, inode: UInt64) {
+      (self.storeID, self.reached, self.machine, self.inode) = (storeID, reached, machine, inode)
+    }
+  }
+
+  /// All causes found, each once, in order of their declaration; empty: the replica goes on.
+  package static func causes(store: Store, sidecar: Sidecar, machine: Text, inode: UInt64) -> [RenewalCause] {
+    let found: [(RenewalCause, Bool)] = [
+      (.storeID, store.id != sidecar.storeID),
+      (.reached, sidecar.reached > store.ownCommits),
+      (.machineID, machine != sidecar.machine),
+      (.inode, inode != sidecar.inode),
+      (.restored, store.isRestored),
+      (.inputOutputError, store.hadInputOutputError),
+      (.corruption, store.isCorrupt),
+    ]
+    return found.filter(\.1).map(\.0)
+  }
+
+  /// A peer's entry for an own chain that ends at `own`. `tip`: the own chain's hash at the peer's number, if it has one.
+  package static func cause(peer entry: ChainPosition, own end: UInt64, tip: TipHash?) -> RenewalCause? {
+    guard entry.sequence > 0 else { return nil }
+    return entry.sequence > end || tip != entry.tip ? .peer : nil
+  }
+}

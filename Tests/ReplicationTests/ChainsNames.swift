@@ -1,0 +1,70 @@
+import Replication
+
+/// Short names as ids: their UTF-8, filled up with zero bytes, so that failures can be read.
+enum Named {
+  static func key(_ name: String) -> PublicKey { PublicKey(digest(name)) }
+
+  static func digest(_ name: String) -> Digest {
+    Digest(padded(name, to: Digest.byteCount)) ?? .zero
+  }
+
+  /// `device.nonce`, standing for the hash of both.
+  static func replica(_ name: String) -> ReplicaID { ReplicaID(padded(name, to: 16)) ?? .zero }
+
+  static func partition(_ name: String) throws -> PartitionName { try PartitionName(Text(name)) }
+
+  static func name(_ bytes: [UInt8]) -> String { String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
+
+  /// A replica's name begins with its device's.
+  static let certificate: ReplicaCertificate = { declaration, issuer in
+    name(declaration.replica.bytes).hasPrefix(name(issuer.bytes) + ".")
+  }
+
+  static let root = key("root")
+
+  private static func padded(_ name: String, to count: Int) -> [UInt8] {
+    let bytes = Array(name.utf8)
+    return bytes + Array(repeating: 0, count: max(0, count - bytes.count))
+  }
+}
+
+extension Authority {
+  init(named statements: some Sequence<Statement>) {
+    self.init(root: Named.root, statements: statements, certificate: Named.certificate)
+  }
+}
+
+extension Statement {
+  init(_ body: Body, by issuer: PublicKey, sequence: UInt64, id: Digest, scope: Text = "") {
+    let signature = Signature(first: .zero, second: .zero)
+    self.init(
+      fleet: FleetID(.zero), issuer: issuer, sequence: sequence, scope: scope, body: body, signature: signature, id: id,
+      encoded: [])
+  }
+}
+
+extension Signature {
+  init(first: Digest, second: Digest) {
+    guard let signature = Signature(first.bytes + second.bytes) else { preconditionFailure("64 bytes") }
+    self = signature
+  }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers for the same seed, on every machine.
+struct ChainsRandom: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+
+  mutating func below(_ count: Int) -> Int { Int.random(in: 0..<count, using: &self) }
+  mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
+  mutating func digest() -> Digest { Digest(words: (next(), next(), next(), next())) }
+}
