@@ -4,7 +4,7 @@ import Testing
 @testable import Identity
 
 @Suite struct ChannelSignatureTests {
-  private let exporter = [UInt8](repeating: 0xe0, count: ChannelSignature.exporterByteCount)
+  private let exporter = SHA256.hash([0xe0])
   private let fields: [UInt8] = [1, 2, 3]
 
   @Test("a hello's signature holds for its connection, side, fields and device, and for no other")
@@ -12,7 +12,7 @@ import Testing
     let key = try Fixture.key(1)
     let signature = ChannelSignature.hello(by: key, exporter: exporter, side: .dialling, fields: fields)
     func holds(
-      _ signature: Signature, by device: PublicKey? = nil, exporter: [UInt8]? = nil, side: ConnectionSide = .dialling,
+      _ signature: Signature, by device: PublicKey? = nil, exporter: Digest? = nil, side: ConnectionSide = .dialling,
       fields: [UInt8]? = nil
     ) -> Bool {
       ChannelSignature.isValidHello(
@@ -20,12 +20,11 @@ import Testing
         fields: fields ?? self.fields)
     }
     #expect(holds(signature))
-    #expect(signature == key.sign(Array("seamesh/1 hello\0".utf8) + exporter + [0] + fields))
+    #expect(signature == key.sign(Array("seamesh/1 hello\0".utf8) + exporter.bytes + [0] + fields))
     #expect(!holds(signature, side: .accepting))
-    #expect(!holds(signature, exporter: [UInt8](repeating: 0xe1, count: 32)))
+    #expect(!holds(signature, exporter: SHA256.hash([0xe1])))
     #expect(!holds(signature, fields: fields + [0]))
     #expect(!holds(signature, by: try Fixture.key(2).publicKey))
-    for count in [0, 31, 33] { #expect(!holds(signature, exporter: [UInt8](repeating: 0xe0, count: count))) }
   }
 
   @Test("a join proof shows the secret for one connection, device and request, and is no hello")
@@ -34,7 +33,7 @@ import Testing
     let admission = try Fixture.secret().key(in: fleet)
     let proof = JoinProof.make(by: admission, exporter: exporter, side: .dialling, device: device, fields: fields)
     func holds(
-      _ proof: Signature, admission key: PublicKey? = nil, exporter: [UInt8]? = nil,
+      _ proof: Signature, admission key: PublicKey? = nil, exporter: Digest? = nil,
       side: ConnectionSide = .dialling, device other: PublicKey? = nil, fields: [UInt8]? = nil
     ) -> Bool {
       JoinProof.verify(
@@ -42,10 +41,9 @@ import Testing
         device: other ?? device, fields: fields ?? self.fields)
     }
     #expect(holds(proof))
-    #expect(proof == admission.sign(Array("seamesh/1 join\0\0".utf8) + exporter + [0] + device.bytes + fields))
+    #expect(proof == admission.sign(Array("seamesh/1 join\0\0".utf8) + exporter.bytes + [0] + device.bytes + fields))
     #expect(!holds(proof, admission: try Fixture.secret(8).key(in: fleet).publicKey))
-    #expect(!holds(proof, exporter: [UInt8](repeating: 0, count: 32)))
-    #expect(!holds(proof, exporter: []))
+    #expect(!holds(proof, exporter: .zero))
     #expect(!holds(proof, side: .accepting))
     #expect(!holds(proof, device: try Fixture.key(6).publicKey))
     #expect(!holds(proof, fields: []))

@@ -106,3 +106,85 @@ import Testing
     }
   }
 }
+
+/// Each cause of rule C20 that can be seen on this machine; the last, a peer that knows more, is the session's to find.
+@Suite struct RenewalTests {
+  private func store(ownCommits: UInt64 = 1_000) -> RenewalEvidence.Store {
+    RenewalEvidence.Store(id: UUIDValue(high: 1, low: 2), ownCommits: ownCommits)
+  }
+
+  /// Saves a sidecar for `store`, lets `change` tamper with things, and asks for causes.
+  private func causes(
+    _ tamper: (inout RenewalEvidence.Store, _ database: String, DataDirectory) throws -> Void
+  ) throws -> [RenewalCause] {
+    try withTemporaryDirectory { directory in
+      let database = directory.file("store.db")
+      try PrivateFile.create(database, [1])
+      try PrivateFile.create(directory.file("machine-id"), Array("first".utf8))
+      func host() throws -> HostFacts {
+        try HostFacts.current(database: database, machineIDPaths: [directory.file("machine-id")])
+      }
+      var store = store()
+      let sidecar = ReplicaSidecar(store: store.id, replica: nil, reached: 1_000, host: try host())
+      try sidecar.save(to: directory)
+      try tamper(&store, database, directory)
+      return try ReplicaSidecar.load(from: directory).renewalCauses(store: store, host: try host())
+    }
+  }
+
+  @Test("a restart, clean or not, is no cause, and neither are commits beyond the mark")
+  func none() throws {
+    #expect(try causes { _, _, _ in }.isEmpty)
+    #expect(try causes { store, _, _ in store.ownCommits = 1_999 }.isEmpty)
+  }
+
+  @Test("a database rolled back below the mark is a cause")
+  func rolledBack() throws { #expect(try causes { store, _, _ in store.ownCommits = 999 } == [.reached]) }
+
+  @Test("a database of another store is a cause")
+  func otherStore() throws { #expect(try causes { store, _, _ in store.id = .zero } == [.storeID]) }
+
+  @Test("a database copied over the old one is a cause")
+  func copied() throws {
+    let found = try causes { _, database, _ in
+      // A second name keeps the old inode from being given to the copy.
+      try FileManager.default.linkItem(atPath: database, toPath: database + ".old")
+      try FileManager.default.removeItem(atPath: database)
+      try PrivateFile.create(database, [1])
+    }
+    #expect(found == [.inode])
+  }
+
+  @Test("another machine is a cause, and so is one whose id is gone")
+  func otherMachine() throws {
+    #expect(try causes { try overwrite($2.file("machine-id"), with: Array("second".utf8)) } == [.machineID])
+    #expect(try causes { try FileManager.default.removeItem(atPath: $2.file("machine-id")) } == [.machineID])
+  }
+
+  @Test("what the store itself reports is a cause")
+  func reported() throws {
+    #expect(try causes { store, _, _ in store.isRestored = true } == [.restored])
+    #expect(try causes { store, _, _ in store.hadInputOutputError = true } == [.inputOutputError])
+    #expect(try causes { store, _, _ in store.isCorrupt = true } == [.corruption])
+  }
+
+  @Test("a sidecar that is gone or damaged is a cause, beside the others")
+  func sidecarGone() throws {
+    #expect(try causes { try FileManager.default.removeItem(atPath: $2.file("replica.state")) } == [.storeID])
+    #expect(try causes { try overwrite($2.file("replica.state"), with: []) } == [.storeID])
+    let both = try causes { store, _, directory in
+      store.isCorrupt = true
+      try FileManager.default.removeItem(atPath: directory.file("replica.state"))
+    }
+    #expect(both == [.storeID, .corruption])
+  }
+
+  @Test("several causes at once are all named")
+  func several() throws {
+    let found = try causes { store, _, directory in
+      store.ownCommits = 0
+      try overwrite(directory.file("machine-id"), with: Array("second".utf8))
+    }
+    #expect(found == [.reached, .machineID])
+  }
+}

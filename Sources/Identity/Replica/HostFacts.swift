@@ -19,6 +19,9 @@ package struct HostFacts: Hashable, Sendable {
     (self.machine, self.databaseInode) = (machine, databaseInode)
   }
 
+  /// The hash in hexadecimal, or `none`.
+  package var machineText: Text { Text(machine?.text ?? "none") }
+
   /// Looks at the database file, which must be there, and at this machine.
   package static func current(
     database path: String, machineIDPaths: [String] = HostFacts.machineIDPaths

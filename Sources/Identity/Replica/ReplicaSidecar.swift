@@ -67,7 +67,7 @@ extension ReplicaSidecar {
       fields: [
         ("store", store.text), ("replica", replica?.id.text ?? ReplicaSidecar.none),
         ("nonce", replica?.nonce.text ?? ReplicaSidecar.none), ("reached", String(reached)),
-        ("machine", host.machine?.text ?? ReplicaSidecar.none), ("inode", String(host.databaseInode)),
+        ("machine", host.machineText.string), ("inode", String(host.databaseInode)),
       ]
     ).text
   }

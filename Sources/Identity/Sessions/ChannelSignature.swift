@@ -10,30 +10,24 @@ package enum ConnectionSide: UInt8, Sendable, CaseIterable {
 
 /// Signatures over the TLS exporter value (RFC 8446 §7.5): each belongs to one connection and is worthless on any other.
 package enum ChannelSignature {
-  package static let exporterByteCount = 32
-  /// The label of the exporter; its context is empty.
-  package static let exporterLabel = "EXPORTER-seamesh/1"
-
   /// The signature of a Hello by its device key, over `domain · exporter 32 · side 1 · encoded fields`.
   package static func hello(
-    by key: SigningKey, exporter: [UInt8], side: ConnectionSide, fields: [UInt8]
+    by key: SigningKey, exporter: Digest, side: ConnectionSide, fields: [UInt8]
   ) -> Signature {
     key.sign(message(.hello, exporter, side, fields))
   }
 
-  /// `side` is that of the Hello's sender. False also for an exporter value of another length.
+  /// `side` is that of the Hello's sender.
   package static func isValidHello(
-    _ signature: Signature, by device: PublicKey, exporter: [UInt8], side: ConnectionSide, fields: [UInt8]
+    _ signature: Signature, by device: PublicKey, exporter: Digest, side: ConnectionSide, fields: [UInt8]
   ) -> Bool {
-    exporter.count == exporterByteCount
-      && Ed25519.verify(signature, message(.hello, exporter, side, fields), device)
+    Ed25519.verify(signature, message(.hello, exporter, side, fields), device)
   }
 
   fileprivate static func message(
-    _ tag: DomainTag, _ exporter: [UInt8], _ side: ConnectionSide, _ fields: [UInt8]
+    _ tag: DomainTag, _ exporter: Digest, _ side: ConnectionSide, _ fields: [UInt8]
   ) -> [UInt8] {
-    precondition(exporter.count == exporterByteCount, "an exporter value of \(exporter.count) bytes")
-    return tag.bytes + exporter + [side.rawValue] + fields
+    tag.bytes + exporter.bytes + [side.rawValue] + fields
   }
 }
 
@@ -41,22 +35,21 @@ package enum ChannelSignature {
 package enum JoinProof {
   /// Made with the admission key over `domain · exporter 32 · side 1 · device key 32 · encoded fields of the request`.
   package static func make(
-    by admission: SigningKey, exporter: [UInt8], side: ConnectionSide, device: PublicKey, fields: [UInt8]
+    by admission: SigningKey, exporter: Digest, side: ConnectionSide, device: PublicKey, fields: [UInt8]
   ) -> Signature {
     admission.sign(message(exporter, side, device, fields))
   }
 
-  /// `side` is that of the device that joins. False also for an exporter value of another length.
+  /// `side` is that of the device that joins.
   package static func verify(
-    _ proof: Signature, admission: PublicKey, exporter: [UInt8], side: ConnectionSide, device: PublicKey,
+    _ proof: Signature, admission: PublicKey, exporter: Digest, side: ConnectionSide, device: PublicKey,
     fields: [UInt8]
   ) -> Bool {
-    exporter.count == ChannelSignature.exporterByteCount
-      && Ed25519.verify(proof, message(exporter, side, device, fields), admission)
+    Ed25519.verify(proof, message(exporter, side, device, fields), admission)
   }
 
   private static func message(
-    _ exporter: [UInt8], _ side: ConnectionSide, _ device: PublicKey, _ fields: [UInt8]
+    _ exporter: Digest, _ side: ConnectionSide, _ device: PublicKey, _ fields: [UInt8]
   ) -> [UInt8] {
     ChannelSignature.message(.join, exporter, side, device.bytes + fields)
   }

@@ -1,0 +1,26 @@
+import Replication
+
+extension ReplicaSidecar.Loaded {
+  /// Why the store must go on under a new replica, drawn at its next own write (rule C20); empty: the replica goes on.
+  ///
+  /// A sidecar that is absent or damaged cannot vouch for any store, so it counts as one of another store.
+  package func renewalCauses(store: RenewalEvidence.Store, host: HostFacts) -> [RenewalCause] {
+    switch self {
+    case .present(let sidecar):
+      return RenewalEvidence.causes(
+        store: store, sidecar: sidecar.evidence, machine: host.machineText, inode: host.databaseInode)
+    case .absent, .damaged:
+      let silent = RenewalEvidence.Sidecar(
+        storeID: store.id, reached: 0, machine: host.machineText, inode: host.databaseInode)
+      return [.storeID]
+        + RenewalEvidence.causes(
+          store: store, sidecar: silent, machine: host.machineText, inode: host.databaseInode)
+    }
+  }
+}
+
+extension ReplicaSidecar {
+  fileprivate var evidence: RenewalEvidence.Sidecar {
+    RenewalEvidence.Sidecar(storeID: store, reached: reached, machine: host.machineText, inode: host.databaseInode)
+  }
+}

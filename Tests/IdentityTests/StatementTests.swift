@@ -1,0 +1,140 @@
+import Replication
+import Testing
+import Wire
+
+@testable import Identity
+
+@Suite struct StatementTests {
+  private func bodies() throws -> [Statement.Body] {
+    let device = try Fixture.key(30).publicKey
+    let profile = try #require(ValueMap([.init(key: "agency", value: .string("Gabon"))]))
+    return [
+      .genesis(Statement.Genesis(fleetName: "North", admissionKey: try Fixture.key(31).publicKey)),
+      .membership(
+        Statement.Membership(device: device, user: "anna", label: "bridge", role: "officer", profile: profile)),
+      .replica(
+        Statement.ReplicaDeclaration(
+          replica: ReplicaID(high: 1, low: 2), nonce: UUIDValue(high: 3, low: 4), membership: SHA256.hash([5]))),
+      .grant(Statement.Grant(subject: .user("anna"), level: .manage, pattern: "agency=*")),
+      .rule(Statement.Rule(key: "agency")),
+    ]
+  }
+
+  @Test("statements of every kind verify as what was signed")
+  func roundTrip() throws {
+    let (fleet, key) = (try Fixture.fleet(), try Fixture.key(1))
+    let signer = StatementSigner(fleet: fleet, key: key)
+    for (index, body) in try bodies().enumerated() {
+      let statement = try signer.sign(body, sequence: UInt64(index) + 1)
+      let verified = try StatementVerifier(fleet: fleet).verify(statement.encoded)
+      #expect(verified == statement)
+      #expect(verified.body == body)
+      #expect(verified.issuer == key.publicKey && verified.sequence == UInt64(index) + 1)
+    }
+  }
+
+  @Test("a statement with any bit turned or any byte cut is refused")
+  func mutations() throws {
+    let fleet = try Fixture.fleet()
+    let verifier = StatementVerifier(fleet: fleet)
+    let signer = StatementSigner(fleet: fleet, key: try Fixture.key(1))
+    for body in try bodies() {
+      let whole = try signer.sign(body, sequence: 1).encoded
+      for place in whole.indices {
+        #expect(throws: StatementVerifier.Failure.self) { try verifier.verify(whole[..<place]) }
+        for bit in 0..<8 {
+          var bytes = whole
+          bytes[place] ^= 1 << UInt8(bit)
+          #expect(throws: StatementVerifier.Failure.self) { try verifier.verify(bytes) }
+        }
+      }
+    }
+  }
+
+  @Test("another fleet's statement, and one signed by another key than it names, are told apart")
+  func forgery() throws {
+    let (fleet, body) = (try Fixture.fleet(1), Statement.Body.rule(Statement.Rule(key: "agency")))
+    let foreign = try StatementSigner(fleet: try Fixture.fleet(2), key: try Fixture.key(1)).sign(body, sequence: 1)
+    #expect(throws: StatementVerifier.Failure.otherFleet(try Fixture.fleet(2))) {
+      try StatementVerifier(fleet: fleet).verify(foreign.encoded)
+    }
+    let issuer = try Fixture.key(1).publicKey
+    let unsigned = try StatementCodec.unsigned(fleet: fleet, issuer: issuer, sequence: 1, body: body)
+    let forged = try StatementCodec.assemble(
+      unsigned: unsigned, signature: try Fixture.key(2).sign(unsigned), SHA256.hash)
+    #expect(throws: StatementVerifier.Failure.signature(issuer: issuer)) {
+      try StatementVerifier(fleet: fleet).verify(forged.encoded)
+    }
+  }
+
+  @Test("a declared replica's id follows from device and nonce")
+  func declaration() throws {
+    let (fleet, key) = (try Fixture.fleet(), try Fixture.key(40))
+    let nonce = UUIDValue(high: 7, low: 8)
+    let statement = try StatementSigner(fleet: fleet, key: key).declareReplica(
+      nonce: nonce, membership: SHA256.hash([1]), sequence: 1)
+    guard case .replica(let declared) = statement.body else {
+      Issue.record("not a declaration")
+      return
+    }
+    let input = Array("seamesh/1 replic".utf8) + DeviceID(key.publicKey).digest.bytes + nonce.bytes
+    #expect(declared.replica.bytes == Array(SHA256.hash(input).bytes.prefix(16)))
+    #expect(declared.nonce == nonce && declared.membership == SHA256.hash([1]))
+  }
+}
+
+@Suite struct FleetFoundingTests {
+  private func founded() throws -> FleetFounding {
+    let profile = try #require(ValueMap([.init(key: "agency", value: .string("Gabon"))]))
+    return try FleetFounding.make(
+      fleetName: "North", user: "anna", label: "bridge", profile: profile, random: Fixture.randomSource(seed: 77))
+  }
+
+  @Test("every statement verifies, is the root's, and follows the one before")
+  func statements() throws {
+    let fleet = try founded()
+    #expect(fleet.fleet == FleetID(root: fleet.rootKey.publicKey))
+    for (index, statement) in fleet.statements.enumerated() {
+      #expect(try StatementVerifier(fleet: fleet.fleet).verify(statement.encoded) == statement)
+      #expect(statement.issuer == fleet.rootKey.publicKey)
+      #expect(statement.sequence == UInt64(index) + 1)
+    }
+  }
+
+  @Test("genesis names the admission key, membership makes this device an admin, and the fleet is open")
+  func content() throws {
+    let fleet = try founded()
+    let bodies = fleet.statements.map(\.body)
+    try #require(bodies.count == 7)
+    let admission = fleet.admissionSecret.key(in: fleet.fleet).publicKey
+    #expect(bodies[0] == .genesis(Statement.Genesis(fleetName: "North", admissionKey: admission)))
+    guard case .membership(let membership) = bodies[1] else {
+      Issue.record("no membership")
+      return
+    }
+    #expect(membership.device == fleet.deviceKey.publicKey)
+    #expect(membership.role == "admin" && membership.user == "anna" && membership.label == "bridge")
+    #expect(membership.profile["agency"] == .string("Gabon"))
+    #expect(fleet.membership == fleet.statements[1].id)
+    let rules = ["agency", "user", "all-users", "conversation"] as [Text]
+    #expect(Array(bodies[2...5]) == rules.map { .rule(Statement.Rule(key: $0)) })
+    #expect(bodies[6] == .grant(Statement.Grant(subject: .everyone, level: .write, pattern: "*")))
+  }
+
+  @Test("root, device and admission keys differ, and no two fleets share any")
+  func keys() throws {
+    let (first, second) = (try founded(), try FleetFounding.make(fleetName: "North", user: "anna", label: "bridge"))
+    let keys = [first, second].flatMap {
+      [$0.rootKey.publicKey, $0.deviceKey.publicKey, $0.admissionSecret.key(in: $0.fleet).publicKey]
+    }
+    #expect(Set(keys).count == 6)
+    #expect(try founded().statements == first.statements)
+  }
+
+  @Test("a name that no statement holds is refused")
+  func limits() {
+    let long = Text(String(repeating: "x", count: 256))
+    #expect(throws: StatementError.self) { try FleetFounding.make(fleetName: long, user: "a", label: "b") }
+    #expect(throws: StatementError.self) { try FleetFounding.make(fleetName: "a", user: long, label: "b") }
+  }
+}
