@@ -55,7 +55,7 @@ private func answerRequest(
   method: UnsafePointer<CChar>?, version: UnsafePointer<CChar>?, bytes: UnsafePointer<CChar>?,
   byteCount: UnsafeMutablePointer<Int>?, context: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
 ) -> MHD_Result {
-  guard let connection, let method, let byteCount, let context = context?.pointee else { return MHD_NO }
+  guard let connection, let method, let byteCount, let context = context?.pointee else { return .NO }
   let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
   let step: Exchange.Step
   if exchange.isFresh {
@@ -68,8 +68,8 @@ private func answerRequest(
     step = exchange.finish()
   }
   return switch step {
-  case .proceed: MHD_YES
-  case .cut: MHD_NO
+  case .proceed: .YES
+  case .cut: .NO
   case .answer(let response): queue(response, on: connection)
   }
 }
@@ -77,7 +77,7 @@ private func answerRequest(
 private func headers(of connection: OpaquePointer) -> HeaderList {
   var list = HeaderList()
   withUnsafeMutablePointer(to: &list) {
-    _ = MHD_get_connection_values(connection, MHD_HEADER_KIND, appendHeader, $0)
+    _ = MHD_get_connection_values(connection, .HEADER_KIND, appendHeader, $0)
   }
   return list
 }
@@ -85,24 +85,24 @@ private func headers(of connection: OpaquePointer) -> HeaderList {
 private func appendHeader(
   list: UnsafeMutableRawPointer?, kind: MHD_ValueKind, name: UnsafePointer<CChar>?, value: UnsafePointer<CChar>?
 ) -> MHD_Result {
-  guard let list, let name else { return MHD_NO }
+  guard let list, let name else { return .NO }
   list.assumingMemoryBound(to: HeaderList.self).pointee
     .append(String(cString: name), value.map { String(cString: $0) } ?? "")
-  return MHD_YES
+  return .YES
 }
 
 private func queue(_ response: Response, on connection: OpaquePointer) -> MHD_Result {
   let made: OpaquePointer?
   switch response.body {
   case .bytes(var bytes):
-    made = MHD_create_response_from_buffer(bytes.count, &bytes, MHD_RESPMEM_MUST_COPY)
+    made = MHD_create_response_from_buffer(bytes.count, &bytes, .RESPMEM_MUST_COPY)
   case .stream(let stream):
     let context = Unmanaged.passRetained(StreamReader(stream))
     made = MHD_create_response_from_callback(
-      MHD_SIZE_UNKNOWN, ServerLimit.pipeChunkBytes, readStream, context.toOpaque(), closeStream)
+      UInt64.max /* MHD_SIZE_UNKNOWN */, ServerLimit.pipeChunkBytes, readStream, context.toOpaque(), closeStream)
     if made == nil { context.release() }
   }
-  guard let made else { return MHD_NO }
+  guard let made else { return .NO }
   defer { MHD_destroy_response(made) }
   for header in response.headers { MHD_add_response_header(made, header.name, header.value) }
   return MHD_queue_response(connection, UInt32(response.status), made)

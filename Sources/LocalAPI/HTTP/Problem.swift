@@ -92,19 +92,17 @@ package struct Problem: Error, Equatable {
   }
 
   var value: Value {
-    var members: [(Text, Value)] = [
-      ("type", .string(Text("urn:seamesh:problem:\(kind.rawValue)"))),
-      ("title", .string(Text(kind.title))),
-      ("status", .int(Int64(kind.status))),
-      ("detail", .string(Text(detail))),
-    ]
-    if let limit { members += [("limit", .int(Int64(limit))), ("unit", .string(Text(unit)))] }
+    var members = ValueMap(members: [
+      "type": .text("urn:seamesh:problem:\(kind.rawValue)"), "title": .text(kind.title),
+      "status": .int(Int64(kind.status)), "detail": .text(detail),
+    ])
+    if let limit { (members["limit"], members["unit"]) = (.int(Int64(limit)), .text(unit)) }
     if let place {
-      members += [
-        ("line", .int(Int64(place.line))), ("column", .int(Int64(place.column))), ("offset", .int(Int64(place.offset))),
-      ]
+      members["line"] = .int(Int64(place.line))
+      members["column"] = .int(Int64(place.column))
+      members["offset"] = .int(Int64(place.offset))
     }
-    return .object(members)
+    return .map(members)
   }
 
   var response: Response {

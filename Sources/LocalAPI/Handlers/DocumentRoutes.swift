@@ -69,7 +69,8 @@ private func deleteDocument(_ request: Request, _ surroundings: Surroundings) th
 private func insertDocument(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   var body = try JSON.document(request.body)
   let id = try takeID(from: &body) ?? .objectID(.make())
-  let place = "/v1/partitions/\(percentEncoded(request.parameter("partition")))/collections/"
+  let place =
+    "/v1/partitions/\(percentEncoded(request.parameter("partition")))/collections/"
     + "\(percentEncoded(request.collection))/documents/\(percentEncoded(DocumentID.segment(id)))"
   return try write(.insert(body: body), id, ifMatch: nil, request, surroundings).with("Location", place)
 }
@@ -93,8 +94,8 @@ private func write(
   let (etag, created) = (receipt.etags.first ?? nil, receipt.created.first ?? false)
   var response = Response.json(
     .object([
-      ("id", id), ("dot", receipt.dot?.value(in: partition) ?? .null), ("safety", .text(receipt.safety)),
-      ("etag", .optional(etag)), ("created", .bool(created)),
+      "id": id, "dot": receipt.dot?.value(in: partition) ?? .null, "safety": .text(receipt.safety),
+      "etag": .optional(etag), "created": .bool(created),
     ]), status: created ? 201 : 200)
   if let etag { response = response.with("ETag", "\"\(etag)\"") }
   return response

@@ -27,7 +27,7 @@ private func export(_ request: Request, _ surroundings: Surroundings, collection
 }
 
 private func named(_ collection: Text, _ document: StoredDocument) -> Value {
-  .object([("collection", .string(collection)), ("document", .map(document.withID))])
+  .object(["collection": .string(collection), "document": .map(document.withID)])
 }
 
 /// Answers with lines while they are made. What fails before the first chunk is a problem; what fails after it cuts the

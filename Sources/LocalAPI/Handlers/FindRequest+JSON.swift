@@ -23,7 +23,8 @@ extension FindRequest {
     let read = try Members(members, of: "a watch", allowed: ["filter", "limit", "skip", "projection"])
     self.init(
       filter: try read.optionalObject("filter") ?? ValueMap(),
-      sort: try target[parameter: "sort"].map { text throws(Problem) in try FindRequest.sortFields(text.bytes[...]) } ?? [],
+      sort: try target[parameter: "sort"].map { text throws(Problem) in try FindRequest.sortFields(text.bytes[...]) }
+        ?? [],
       limit: try read.count("limit"), skip: try read.count("skip") ?? 0,
       projection: try read.optionalObject("projection"))
   }
@@ -32,9 +33,10 @@ extension FindRequest {
   static func sortFields(_ text: ArraySlice<UInt8>) throws(Problem) -> [SortField] {
     guard let string = String(validating: text, as: UTF8.self) else { throw .badRequest("sort is not UTF-8") }
     switch try JSON.value(Text(string)) {
-    case .map: return try KeyOrder(text).members.map { member throws(Problem) in
-      try field(member.key, JSON.value(Text(String(decoding: member.value, as: UTF8.self))))
-    }
+    case .map:
+      return try KeyOrder(text).members.map { member throws(Problem) in
+        try field(member.key, JSON.value(Text(String(decoding: member.value, as: UTF8.self))))
+      }
     case .array(let items):
       return try items.map { item throws(Problem) in
         guard case .map(let map) = item, let entry = map.entries.first, map.count == 1 else {

@@ -31,7 +31,7 @@ private func importDocuments(_ request: Request, _ surroundings: Surroundings) t
   }
   return .json(
     .object([
-      ("imported", .int(imported)), ("failed", .int(Int64(results.count) - imported)), ("results", .array(results)),
+      "imported": .int(imported), "failed": .int(Int64(results.count) - imported), "results": .array(results),
     ]))
 }
 
@@ -64,9 +64,9 @@ private func value(_ result: Result<(Value, WriteReceipt), Problem>, line: Int) 
   switch result {
   case .success((let id, let receipt)):
     .object([
-      ("line", .int(Int64(line))), ("id", id), ("created", .bool(receipt.created.first ?? false)),
-      ("changed", .bool(receipt.dot != nil)), ("etag", .optional(receipt.etags.first ?? nil)),
+      "line": .int(Int64(line)), "id": id, "created": .bool(receipt.created.first ?? false),
+      "changed": .bool(receipt.dot != nil), "etag": .optional(receipt.etags.first ?? nil),
     ])
-  case .failure(let problem): .object([("line", .int(Int64(line))), ("error", problem.value)])
+  case .failure(let problem): .object(["line": .int(Int64(line)), "error": problem.value])
   }
 }

@@ -12,7 +12,7 @@ let maintenanceRoutes: [Route] = [
     let invitation = InviteRequest(
       user: try members.string("user"), role: try members.optionalString("role") ?? "",
       profile: try members.optionalObject("profile") ?? ValueMap())
-    return .json(.object([("code", .text(try surroundings.node.invite(invitation)))]))
+    return .json(.object(["code": .text(try surroundings.node.invite(invitation))]))
   },
   Route(
     method: .post, template: "/v1/backup", name: "backUp",
@@ -37,9 +37,9 @@ private func backUp(to path: String, _ request: Request, _ surroundings: Surroun
       lastShown = now
       // A reader that left does not stop the copy: it is the file that counts.
       _ = lines.append(
-        JSON.render(.object([("done", .int(Int64(done))), ("total", .int(Int64(total)))])), flush: true)
+        JSON.render(.object(["done": .int(Int64(done)), "total": .int(Int64(total))])), flush: true)
     }
-    _ = lines.append(JSON.render(.object([("path", .text(path))])))
+    _ = lines.append(JSON.render(.object(["path": .text(path)])))
   }
 }
 

@@ -7,7 +7,7 @@ let subscriptionRoutes: [Route] = [
     summary: "The partitions that this node wants."
   ) { _, surroundings in
     let wanted = try surroundings.node.partitions(withDigests: false).filter(\.subscribed)
-    return .json(.object([("subscriptions", .list(wanted) { .text($0.name) })]))
+    return .json(.object(["subscriptions": .list(wanted) { .text($0.name) }]))
   },
   Route(
     method: .put, template: "/v1/subscriptions/{pattern}", name: "subscribe",
@@ -15,7 +15,7 @@ let subscriptionRoutes: [Route] = [
   ) { request, surroundings in
     let pattern = try checkedPattern(request)
     try surroundings.node.subscribe(pattern)
-    return .json(.object([("pattern", .string(pattern)), ("subscribed", .bool(true))]))
+    return .json(.object(["pattern": .string(pattern), "subscribed": .bool(true)]))
   },
   Route(
     method: .delete, template: "/v1/subscriptions/{pattern}", name: "unsubscribe",
@@ -23,7 +23,7 @@ let subscriptionRoutes: [Route] = [
   ) { request, surroundings in
     let pattern = try checkedPattern(request)
     try surroundings.node.unsubscribe(pattern)
-    return .json(.object([("pattern", .string(pattern)), ("subscribed", .bool(false))]))
+    return .json(.object(["pattern": .string(pattern), "subscribed": .bool(false)]))
   },
 ]
 

@@ -13,7 +13,8 @@ private func transact(_ request: Request, _ surroundings: Surroundings) throws -
   let members = try Members(JSON.envelope(request.body), of: "a transaction", allowed: ["operations"])
   let operations = try members.array("operations")
   guard !operations.isEmpty, operations.count <= BulkLimit.requests else {
-    throw Problem.limit(.unprocessable, "operations of a transaction, one being the least", BulkLimit.requests, unit: "")
+    throw Problem.limit(
+      .unprocessable, "operations of a transaction, one being the least", BulkLimit.requests, unit: "")
   }
   let requests = try operations.enumerated().map { index, operation throws(Problem) in
     try documentRequest(operation, number: index + 1)
@@ -21,15 +22,15 @@ private func transact(_ request: Request, _ surroundings: Surroundings) throws -
   let receipt = try surroundings.node.write(partition, requests)
   let results = requests.enumerated().map { index, request in
     Value.object([
-      ("collection", .string(request.collection)), ("id", request.id),
-      ("etag", .optional(index < receipt.etags.count ? receipt.etags[index] : nil)),
-      ("created", .bool(index < receipt.created.count && receipt.created[index])),
+      "collection": .string(request.collection), "id": request.id,
+      "etag": .optional(index < receipt.etags.count ? receipt.etags[index] : nil),
+      "created": .bool(index < receipt.created.count && receipt.created[index]),
     ])
   }
   return .json(
     .object([
-      ("dot", receipt.dot?.value(in: partition) ?? .null), ("safety", .text(receipt.safety)),
-      ("results", .array(results)),
+      "dot": receipt.dot?.value(in: partition) ?? .null, "safety": .text(receipt.safety),
+      "results": .array(results),
     ]))
 }
 

@@ -47,17 +47,19 @@ final class WatchStream: ResponseStream {
     case .snapshot(let documents, let cursor):
       return Self.event("snapshot", data: documentList(documents), cursor: cursor)
     case .insert(let document, let position, let cursor):
-      return Self.event("insert", Self.object(document, [("position", position)]), cursor: cursor)
+      return Self.event("insert", Self.members(document, position), cursor: cursor)
     case .update(let document, let position, let previous, let cursor):
       return Self.event(
-        "update", Self.object(document, [("position", position), ("previousPosition", previous)]), cursor: cursor)
+        "update", Self.members(document, position, from: previous), cursor: cursor)
     case .delete(let id, let position, let cursor):
-      return Self.event("delete", .object([("id", id), ("position", .int(Int64(position)))]), cursor: cursor)
+      return Self.event("delete", .object(["id": id, "position": .int(Int64(position))]), cursor: cursor)
     }
   }
 
-  private static func object(_ document: StoredDocument, _ positions: [(Text, Int)]) -> Value {
-    .object([("document", .map(document.withID))] + positions.map { ($0.0, .int(Int64($0.1))) })
+  private static func members(_ document: StoredDocument, _ position: Int, from previous: Int? = nil) -> Value {
+    var members = ValueMap(members: ["document": .map(document.withID), "position": .int(Int64(position))])
+    members["previousPosition"] = previous.map { .int(Int64($0)) }
+    return .map(members)
   }
 
   private static func event(_ name: String, _ value: Value, cursor: String? = nil) -> [UInt8] {

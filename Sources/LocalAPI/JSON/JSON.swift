@@ -67,13 +67,16 @@ extension Problem {
   }
 }
 
-extension Value {
-  /// An object from members whose names are all different.
-  static func object(_ members: [(Text, Value)]) -> Value {
-    var map = ValueMap()
-    for (key, value) in members { map[key] = value }
-    return .map(map)
+extension ValueMap {
+  init(members: KeyValuePairs<Text, Value>) {
+    self.init()
+    for (key, value) in members { self[key] = value }
   }
+}
+
+extension Value {
+  /// An object from members in any order.
+  static func object(_ members: KeyValuePairs<Text, Value>) -> Value { .map(ValueMap(members: members)) }
 
   static func text(_ string: String) -> Value { .string(Text(string)) }
 

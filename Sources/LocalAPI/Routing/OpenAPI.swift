@@ -10,54 +10,44 @@ func openAPI(_ routes: [Route]) -> Value {
     paths[Text(route.template)] = .map(item)
   }
   return .object([
-    ("openapi", .text("3.1.0")),
-    (
-      "info",
-      .object([
-        ("title", .text("Seamesh, local interface")), ("version", .text("1")),
-        (
-          "description",
-          .text(
-            "JSON is relaxed MongoDB Extended JSON. Names and ids are percent-encoded path segments; an id segment that "
-              + "begins with { or \" is Extended JSON, any other is a string id.")
-        ),
-      ])
-    ),
-    ("paths", .map(paths)),
-    (
-      "components",
-      .object([
-        (
-          "securitySchemes",
-          .object([
-            ("bearer", .object([("type", .text("http")), ("scheme", .text("bearer")), ("description", .text("On TCP: DATA/api.token."))]))
-          ])
-        ),
-        ("schemas", .object([("Problem", problemSchema)])),
-      ])
-    ),
+    "openapi": .text("3.1.0"),
+    "info": .object([
+      "title": .text("Seamesh, local interface"), "version": .text("1"),
+      "description": .text(
+        "JSON is relaxed MongoDB Extended JSON. Names and ids are percent-encoded path segments; an id segment that "
+          + "begins with { or \" is Extended JSON, any other is a string id."),
+    ]),
+    "paths": .map(paths),
+    "components": .object([
+      "securitySchemes": .object([
+        "bearer": .object([
+          "type": .text("http"), "scheme": .text("bearer"), "description": .text("On TCP: DATA/api.token."),
+        ])
+      ]),
+      "schemas": .object(["Problem": problemSchema]),
+    ]),
   ])
 }
 
 private func operation(_ route: Route) -> Value {
-  var members: [(Text, Value)] = [
-    ("operationId", .text(route.name)), ("summary", .text(route.summary)), ("responses", responses(route)),
-  ]
+  var members = ValueMap(members: [
+    "operationId": .text(route.name), "summary": .text(route.summary), "responses": responses(route),
+    "security": route.unixSocketOnly ? .array([]) : .array([.object([:]), .object(["bearer": .array([])])]),
+  ])
   let parameters =
     route.parameters.map { parameter($0, in: "path", required: true, meaning: meaning(of: $0)) }
     + route.query.map { parameter($0.name, in: "query", required: false, meaning: $0.meaning) }
     + route.headers.map { parameter($0, in: "header", required: false, meaning: "RFC 9110") }
-  if !parameters.isEmpty { members.append(("parameters", .array(parameters))) }
-  if !route.body.mediaTypes.isEmpty { members.append(("requestBody", requestBody(route.body))) }
-  if route.unixSocketOnly { members.append(("description", .text("On the Unix socket only."))) }
-  members.append(("security", route.unixSocketOnly ? .array([]) : .array([.object([]), .object([("bearer", .array([]))])])))
-  return .object(members)
+  if !parameters.isEmpty { members["parameters"] = .array(parameters) }
+  if !route.body.mediaTypes.isEmpty { members["requestBody"] = requestBody(route.body) }
+  if route.unixSocketOnly { members["description"] = .text("On the Unix socket only.") }
+  return .map(members)
 }
 
 private func parameter(_ name: String, in place: Text, required: Bool, meaning: String) -> Value {
   .object([
-    ("name", .text(name)), ("in", .string(place)), ("required", .bool(required)), ("description", .text(meaning)),
-    ("schema", .object([("type", .text("string"))])),
+    "name": .text(name), "in": .string(place), "required": .bool(required), "description": .text(meaning),
+    "schema": .object(["type": .text("string")]),
   ])
 }
 
@@ -73,39 +63,41 @@ private func meaning(of parameter: String) -> String {
 
 private func requestBody(_ body: Route.Body) -> Value {
   .object([
-    ("required", .bool(true)), ("description", .text("At most \(body.byteLimit) bytes.")),
-    ("content", content(body.mediaTypes)),
+    "required": .bool(true), "description": .text("At most \(body.byteLimit) bytes."),
+    "content": content(body.mediaTypes),
   ])
 }
 
-private func content(_ types: [MediaType], schema: Value = .object([])) -> Value {
-  .object(types.map { (Text($0.rawValue), .object([("schema", schema)])) })
+private func content(_ types: [MediaType], schema: Value = .object([:])) -> Value {
+  var members = ValueMap()
+  for type in types { members[Text(type.rawValue)] = .object(["schema": schema]) }
+  return .map(members)
 }
 
 private func responses(_ route: Route) -> Value {
-  let good = route.statuses.map { status -> (Text, Value) in
-    var members: [(Text, Value)] = [("description", .text(status == 304 ? "Not modified." : "Done."))]
-    if status != 304 { members.append(("content", content([route.answers]))) }
-    return (Text("\(status)"), .object(members))
-  }
-  let bad = Value.object([
-    ("description", .text("What went wrong, and the limit where one was passed.")),
-    ("content", content([.problem], schema: .object([("$ref", "#/components/schemas/Problem")]))),
+  var members = ValueMap(members: [
+    "default": .object([
+      "description": .text("What went wrong, and the limit where one was passed."),
+      "content": content([.problem], schema: .object(["$ref": .text("#/components/schemas/Problem")])),
+    ])
   ])
-  return .object(good + [("default", bad)])
+  for status in route.statuses {
+    members[Text("\(status)")] =
+      status == 304
+      ? .object(["description": .text("Not modified.")])
+      : .object(["description": .text("Done."), "content": content([route.answers])])
+  }
+  return .map(members)
 }
 
 private let problemSchema = Value.object([
-  ("type", .text("object")),
-  ("required", .list(["type", "title", "status", "detail"]) { .text($0) }),
-  (
-    "properties",
-    .object([
-      ("type", .object([("enum", .list(Problem.Kind.allCases) { .text("urn:seamesh:problem:\($0.rawValue)") })])),
-      ("title", .object([("type", .text("string"))])), ("status", .object([("type", .text("integer"))])),
-      ("detail", .object([("type", .text("string"))])), ("limit", .object([("type", .text("integer"))])),
-      ("unit", .object([("type", .text("string"))])), ("line", .object([("type", .text("integer"))])),
-      ("column", .object([("type", .text("integer"))])), ("offset", .object([("type", .text("integer"))])),
-    ])
-  ),
+  "type": .text("object"),
+  "required": .list(["type", "title", "status", "detail"]) { .text($0) },
+  "properties": .object([
+    "type": .object(["enum": .list(Problem.Kind.allCases) { .text("urn:seamesh:problem:\($0.rawValue)") }]),
+    "title": .object(["type": .text("string")]), "status": .object(["type": .text("integer")]),
+    "detail": .object(["type": .text("string")]), "limit": .object(["type": .text("integer")]),
+    "unit": .object(["type": .text("string")]), "line": .object(["type": .text("integer")]),
+    "column": .object(["type": .text("integer")]), "offset": .object(["type": .text("integer")]),
+  ]),
 ])

@@ -2,7 +2,9 @@ import Replication
 
 /// One request that is answered: the table of these is the router, and the description in `/v1/openapi.json`.
 struct Route: Sendable {
-  enum Method: String, Sendable, CaseIterable { case get = "GET", put = "PUT", post = "POST", patch = "PATCH", delete = "DELETE" }
+  enum Method: String, Sendable, CaseIterable {
+    case get = "GET", put = "PUT", post = "POST", patch = "PATCH", delete = "DELETE"
+  }
 
   enum Body: Sendable {
     case none

@@ -31,7 +31,8 @@ struct Router: Sendable {
     guard let stray = target.query.first(where: { field in !route.query.contains { Text($0.name) == field.name } })
     else { return }
     let known = route.query.map(\.name).joined(separator: ", ")
-    throw .badRequest("the query parameter \(stray.name.string) is unknown; there \(known.isEmpty ? "are none" : "are: \(known)")")
+    throw .badRequest(
+      "the query parameter \(stray.name.string) is unknown; there \(known.isEmpty ? "are none" : "are: \(known)")")
   }
 
   private static func parameters(of route: Route, in segments: [Text]) -> [String: Text]? {

@@ -66,7 +66,9 @@ package final class LocalServer: Sendable {
       path.remove()
       throw error
     }
-    (self.unixSocket, self.streams, self.daemons) = (path, streams, Mutex(daemons))
+    unixSocket = path
+    self.streams = streams
+    self.daemons = Mutex(daemons)
     endpoints = LocalEndpoints(
       socket: path.path, socketIsElsewhere: path.isElsewhere, url: url, tokenFile: tokenFile)
   }

@@ -14,7 +14,7 @@ func peerUser(of socket: Int32) -> uid_t? {
 /// Whether the other end has closed its side. Bytes that wait are left where they are.
 func hasHungUp(_ socket: Int32) -> Bool {
   var byte: UInt8 = 0
-  let count = recv(socket, &byte, 1, Int32(MSG_PEEK.rawValue | MSG_DONTWAIT.rawValue))
+  let count = recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
   return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)
 }
 

@@ -19,8 +19,8 @@ package struct UnixSocketPath: Sendable, Equatable {
     if name.utf8.count <= UnixSocketPath.byteLimit {
       path = name
     } else {
-      path = try runtimeDirectory.map { $0 } ?? UnixSocketPath.makeRuntimeDirectory()
-        + "/\(UnixSocketPath.fingerprint(of: directory)).sock"
+      let runtime = if let runtimeDirectory { runtimeDirectory } else { try UnixSocketPath.makeRuntimeDirectory() }
+      path = "\(runtime)/\(UnixSocketPath.fingerprint(of: directory)).sock"
     }
   }
 
