@@ -53,7 +53,7 @@ let package = Package(
     tests("ReplicationTests", ["Replication", "Wire", "Identity", "Simulation"], exclude: ["Vectors"]),
     tests("WireTests", ["Wire", "Replication"]),
     tests("IdentityTests", ["Identity", "Wire", "Replication"]),
-    tests("StorageTests", ["Storage", "Wire", "Replication", "Identity"]),
+    tests("StorageTests", ["Storage", "Wire", "Replication", "Identity", "CSQLite"]),
     tests("TransportTests", ["Transport", "Wire", "Replication", "Identity"]),
     tests("LocalAPITests", ["LocalAPI", "Seamesh", "Wire", "Replication"]),
     tests("SimulationTests", ["Simulation", "Replication", "Wire"]),

@@ -3,3 +3,8 @@
 
 // sqlite3_config is variadic, so Swift cannot call it. Counting every allocation costs a lock and buys nothing here.
 static inline int seamesh_sqlite_memory_status_off(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
+
+// sqlite3_db_config is variadic too.
+static inline int seamesh_sqlite_no_checkpoint_on_close(sqlite3 *database) {
+  return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}

@@ -100,7 +100,7 @@ package final class Store: StoreReading {
       return result
     } catch {
       rollBack()
-      if let error = error as? StoreError, error.isFatal { failure = error }
+      if let error = error as? StoreError { giveUp(after: error) }
       throw error
     }
   }
@@ -157,23 +157,28 @@ package final class Store: StoreReading {
   package func checkpoint() throws(StoreError) {
     let code = sqlite3_wal_checkpoint_v2(database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
     guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else {
-      throw database.error(code, operation: "checkpoint", sql: nil)
+      let error = database.error(code, operation: "checkpoint", sql: nil)
+      giveUp(after: error)
+      throw error
     }
   }
 
-  /// The commit before it is already on disk, so a failure here is kept for the next write and not thrown.
+  /// The commit before it stands, so a failure here is not thrown: a fatal one is kept for the next write.
   private func checkpointIfDue() {
     let limit = pace.pageLimit
     if gauge.pages < limit { checkpointDue = limit }
     guard gauge.pages >= max(limit, checkpointDue) else { return }
-    do {
-      try checkpoint()
-      unsyncedCommits = 0
-      // While a reader holds the log back, trying at each commit would only cost time.
-      checkpointDue = gauge.pages + limit / 4
-    } catch {
-      if error.isFatal { failure = error }
-    }
+    // While a reader holds the log back, or the disk is full, trying at each commit would only cost time.
+    checkpointDue = gauge.pages + limit / 4
+    guard (try? checkpoint()) != nil else { return }
+    unsyncedCommits = 0
+  }
+
+  /// After a failed sync the cache may hold pages that are not on disk: closing must not build on them.
+  private func giveUp(after error: StoreError) {
+    guard error.isFatal, failure == nil else { return }
+    failure = error
+    _ = seamesh_sqlite_no_checkpoint_on_close(database.handle)
   }
 }
 

@@ -102,7 +102,7 @@ extension StoreReading where Self: ~Copyable {
         base = (needed, try fullContext(at: needed))
       }
       let start = rows.optionalInteger(4) == nil ? VersionVector() : base?.context ?? VersionVector()
-      guard let context = ContextCodec.decode(rows.bytes(5), onto: start) else {
+      guard let context = StoredContext.decode(rows.bytes(5), onto: start) else {
         throw .damaged("the context of run \(rows.integer(0))")
       }
       found.append(
@@ -119,7 +119,7 @@ extension StoreReading where Self: ~Copyable {
     let rows = try database.statement("SELECT context FROM runs WHERE arrival=?1 AND context_base IS NULL")
     defer { rows.reset() }
     try rows.bind(1, arrival)
-    guard try rows.step(), let context = ContextCodec.decode(rows.bytes(0)) else {
+    guard try rows.step(), let context = StoredContext.decode(rows.bytes(0)) else {
       throw .damaged("the context of run \(arrival), to which others refer")
     }
     return context

@@ -38,12 +38,12 @@ extension Transaction {
   }
 
   private func encode(_ context: VersionVector, of chain: ChainNumber) -> (base: Int64?, bytes: [UInt8]) {
-    guard let base = store.contexts[chain], base.uses < ContextCodec.fullInterval - 1 else {
-      return (nil, ContextCodec.encode(context))
+    guard let base = store.contexts[chain], base.uses < StoredContext.fullInterval - 1 else {
+      return (nil, StoredContext.encode(context))
     }
-    let differences = ContextCodec.encode(context, from: base.context)
-    guard differences.count < context.count * ContextCodec.entryByteCount / 2 || differences.isEmpty else {
-      return (nil, ContextCodec.encode(context))
+    let differences = StoredContext.encode(context, from: base.context)
+    guard differences.count < context.count * StoredContext.entryByteCount / 2 || differences.isEmpty else {
+      return (nil, StoredContext.encode(context))
     }
     return (base.arrival, differences)
   }

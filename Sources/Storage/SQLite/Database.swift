@@ -75,9 +75,22 @@ package final class Database {
 
   static func error(_ handle: OpaquePointer?, _ code: Int32, operation: String, sql: String?) -> StoreError {
     let message = handle.flatMap(sqlite3_errmsg) ?? sqlite3_errstr(code)
+    let systemError = handle.map { Database.systemError($0, code) } ?? 0
     return StoreError(
       SQLiteError(
-        extendedCode: code, systemError: handle.map(sqlite3_system_errno) ?? 0,
+        extendedCode: code, systemError: systemError,
         message: message.map { String(cString: $0) } ?? "", operation: operation, sql: sql))
+  }
+
+  /// SQLite forgets the `errno` of a write that failed inside COMMIT; the log's file still knows it.
+  private static func systemError(_ handle: OpaquePointer, _ code: Int32) -> Int32 {
+    var error = sqlite3_system_errno(handle)
+    guard error == 0, code == SQLITE_IOERR | 3 << 8 else { return error }  // SQLITE_IOERR_WRITE
+    var log: UnsafeMutablePointer<sqlite3_file>?
+    guard sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK, let log,
+      let control = log.pointee.pMethods?.pointee.xFileControl
+    else { return 0 }
+    _ = control(log, SQLITE_FCNTL_LAST_ERRNO, &error)
+    return error
   }
 }

@@ -4,7 +4,7 @@ import Replication
 /// written out in full, or as its differences from the last full one of its chain; sequence 0 takes an entry away.
 ///
 /// Differences always refer to a full context, never to one another, so that any run is resolved with one more look-up.
-enum ContextCodec {
+enum StoredContext {
   /// Runs of a chain after which a full context is written again, so that differences stay small.
   static let fullInterval = 32
   static let entryByteCount = 40

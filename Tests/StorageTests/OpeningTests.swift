@@ -1,0 +1,143 @@
+import Foundation
+import Replication
+import Testing
+
+@testable import Storage
+
+@Suite struct OpeningTests {
+  @Test("a store keeps its id over restarts")
+  func keepsID() throws {
+    let directory = try TemporaryDirectory()
+    let id = try directory.open().id
+    #expect(try directory.open().id == id)
+    #expect(try TemporaryDirectory().open().id != id)
+  }
+
+  @Test("a second opener is told which process holds the directory (K8)")
+  func secondOpener() throws {
+    let directory = try TemporaryDirectory()
+    let store = try directory.open()
+    let expected = StoreError.alreadyRunning(process: getpid(), directory: directory.path)
+    #expect(throws: expected) { try directory.open() }
+    #expect("\(expected)" == "another seamesh node (process \(getpid())) is using \(directory.path)")
+    withExtendedLifetime(store) {}
+  }
+
+  @Test("another process is refused while the lock is held, and served when it is free")
+  func otherProcess() throws {
+    let directory = try TemporaryDirectory()
+    let lock = directory.path + "/" + DirectoryLock.fileName
+    try { _ = try directory.open() }()
+    let other = Process()
+    other.executableURL = URL(fileURLWithPath: "/usr/bin/flock")
+    other.arguments = [lock, "-c", "echo held; read line"]
+    guard FileManager.default.isExecutableFile(atPath: "/usr/bin/flock") else { return }
+    let (input, output) = (Pipe(), Pipe())
+    (other.standardInput, other.standardOutput) = (input, output)
+    try other.run()
+    _ = output.fileHandleForReading.availableData
+    #expect(throws: StoreError.self) { try directory.open() }
+    try input.fileHandleForWriting.close()
+    other.waitUntilExit()
+    #expect(throws: Never.self) { try directory.open() }
+  }
+
+  @Test("a store of another fleet or device is refused (S15)")
+  func otherOwner() throws {
+    let directory = try TemporaryDirectory()
+    try { _ = try directory.open() }()
+    let other = FleetID(digest(9))
+    #expect(throws: StoreError.otherFleet(expected: other, found: testFleet)) {
+      try Store.open(directory: directory.path, fleet: other, device: testDevice)
+    }
+    let stranger = DeviceID(digest(8))
+    #expect(throws: StoreError.otherDevice(expected: stranger, found: testDevice)) {
+      try Store.open(directory: directory.path, fleet: testFleet, device: stranger)
+    }
+  }
+
+  @Test("a file of another program is refused and left as it is")
+  func foreignFile() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/" + Store.fileName
+    try { try Database(path: path, access: .create).execute("CREATE TABLE notes (text)") }()
+    let before = try Data(contentsOf: URL(fileURLWithPath: path))
+    #expect(throws: StoreError.notAStore(path: path)) { try directory.open() }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+    try Data("not a database at all, but long enough to be read as one".utf8).write(to: URL(fileURLWithPath: path))
+    #expect(throws: StoreError.self) { try directory.open() }
+  }
+
+  @Test("a store of a newer version is refused with both versions named (K12)")
+  func newerVersion() throws {
+    let directory = try TemporaryDirectory()
+    try { _ = try directory.open() }()
+    let path = directory.path + "/" + Store.fileName
+    try { try Database(path: path, access: .readWrite).execute("PRAGMA user_version=7") }()
+    let expected = StoreError.newerVersion(found: 7, known: 1, path: path)
+    #expect(throws: expected) { try directory.open() }
+    #expect("\(expected)".contains("format 7") && "\(expected)".contains("up to 1"))
+  }
+
+  @Test("an older store is copied, then migrated; the copy opens with the older program (K12)")
+  func migrates() throws {
+    let directory = try TemporaryDirectory()
+    try { try directory.open().write(.full) { try $0.subscribe("agency=*") } }()
+    let second = Migration(version: 2, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    try {
+      let store = try directory.open { $0.migrations = [.first, second] }
+      #expect(try store.subscriptions() == ["agency=*"])
+      #expect(try store.database.integer("SELECT count(*) FROM later") == 0)
+    }()
+    #expect(throws: StoreError.self) { try directory.open() }
+    let copy = directory.path + "/" + Store.fileName + ".format1"
+    try StoreBackup.verify(copy)
+    #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 1)
+  }
+
+  @Test("a migration that fails leaves the store at its version")
+  func failedMigration() throws {
+    let directory = try TemporaryDirectory()
+    try { _ = try directory.open() }()
+    let broken = Migration(version: 2, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT; DROP TABLE absent")
+    #expect(throws: StoreError.self) { try directory.open { $0.migrations = [.first, broken] } }
+    let store = try directory.open()
+    #expect(try store.database.integer("SELECT count(*) FROM sqlite_schema WHERE name='later'") == 0)
+  }
+
+  @Test("where a store is expected and there is none, none is made")
+  func missing() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/" + Store.fileName
+    #expect(throws: StoreError.missing(path: path)) { try directory.open { $0.createsIfMissing = false } }
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test("a store with 10,000 partitions and 200,000 documents is open and loaded in less than a second")
+  func startTime() throws {
+    let directory = try TemporaryDirectory()
+    try fillMany(directory)
+    let start = ContinuousClock.now
+    let store = try directory.open()
+    let partitions = try store.partitions()
+    let chains = try store.chains()
+    #expect(ContinuousClock.now - start < .seconds(1))
+    #expect(partitions.count == 10_000 && chains.count == 10_000)
+    #expect(store.totals.documents == 200_000)
+  }
+
+  private func fillMany(_ directory: TemporaryDirectory) throws {
+    let store = try directory.open()
+    store.pace = .catchUp
+    try store.write(.deferred) { transaction in
+      let collection = try transaction.number(ofCollection: "reports")
+      for number in 0..<10_000 as Range<UInt64> {
+        let partition = try transaction.number(of: partitionID(number), name: PartitionName(Text("p=\(number)")))
+        _ = try transaction.number(of: replica(1), in: partition, genesis: digest(number))
+        for index in 0..<20 as Range<UInt8> {
+          _ = try transaction.insertNew(partition, collection, key: [6, index, 0], state: [1, 2, 3])
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import Replication
+import Testing
+
+@testable import Storage
+
+@Suite struct StoreTests {
+  private let directory: TemporaryDirectory
+  private let store: Store
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    store = try directory.open()
+  }
+
+  @Test("partitions and chains come back as they were written, with their counters")
+  func partitionsAndChains() throws {
+    let received = ChainMark(sequence: 5, hash: digest(50))
+    let accepted = ChainMark(sequence: 3, hash: digest(30))
+    try store.write(.full) { transaction in
+      let place = try Place(transaction)
+      try transaction.setFlags([.subscribed], of: place.partition)
+      try transaction.appendRun(place.chain, first: 1, last: 5, context: vector([:]), body: [1, 2, 3])
+      try transaction.setMarks(of: place.chain, received: received, accepted: accepted, holdReason: "unknown-kind")
+      #expect(try transaction.insertNew(place.partition, place.collection, key: [6, 1, 0], state: [1]))
+      #expect(try transaction.insertNew(place.partition, place.collection, key: [6, 2, 0], isAlive: false, state: [1]))
+    }
+    let partition = try #require(try store.partitions().first)
+    #expect(partition.id == partitionID(1) && partition.name?.text == "agency=Test")
+    #expect(partition.flags == .subscribed)
+    #expect(partition.counters == Counters(documents: 1, changes: 5, logBytes: 3))
+    #expect(store.totals == partition.counters)
+    let chain = try #require(try store.chains().first)
+    #expect(chain.replica == replica(1) && chain.received == received && chain.accepted == accepted)
+    #expect(chain.holdReason == "unknown-kind")
+    #expect(try store.chains(of: partition.number) == [chain])
+  }
+
+  @Test("a partition met by its id alone learns its name once")
+  func learnsName() throws {
+    let name = try PartitionName("user=42")
+    try store.write(.full) { _ = try $0.number(of: partitionID(3)) }
+    #expect(try store.partition(partitionID(3))?.name == nil)
+    try store.write(.full) { _ = try $0.number(of: partitionID(3), name: name) }
+    try store.write(.full) { _ = try $0.number(of: partitionID(3), name: PartitionName("user=43")) }
+    #expect(try store.partition(partitionID(3))?.name == name)
+  }
+
+  @Test("a transaction that throws leaves no trace, in the file or in memory")
+  func rollsBack() throws {
+    struct Refused: Error {}
+    #expect(throws: Refused.self) {
+      try store.write(.full) { transaction in
+        let place = try Place(transaction)
+        try transaction.appendRun(place.chain, first: 1, last: 1, context: vector([7: 7]), body: [1])
+        #expect(try transaction.insertNew(place.partition, place.collection, key: [6, 0], state: [1]))
+        try transaction.putAside(PutAside(time: 1, kind: "run", reason: "x", content: []))
+        throw Refused()
+      }
+    }
+    #expect(try store.partitions().isEmpty && store.chains().isEmpty && store.putAside(limit: 9).isEmpty)
+    #expect(store.totals == Counters() && store.putAsideCount == 0)
+    try store.write(.full) { transaction in
+      let place = try Place(transaction)
+      try transaction.appendRun(place.chain, first: 1, last: 1, context: vector([7: 7]), body: [1])
+    }
+    let chain = try #require(try store.chains().first)
+    #expect(try store.lastRun(of: chain.number)?.context == vector([7: 7]))
+  }
+
+  @Test("statements are kept once each, in order of arrival")
+  func statements() throws {
+    let added = try store.write(.full) { transaction in
+      [
+        try transaction.addStatement(id: digest(2), encoded: [2]),
+        try transaction.addStatement(id: digest(1), encoded: [1]),
+        try transaction.addStatement(id: digest(2), encoded: [3]),
+      ]
+    }
+    #expect(added == [true, true, false])
+    #expect(try store.statements().map(\.encoded) == [[2], [1]])
+  }
+
+  @Test("subscriptions compare as bytes: two spellings of é are two patterns (D5)")
+  func subscriptions() throws {
+    try store.write(.full) { transaction in
+      for pattern in ["caf\u{e9}=*", "cafe\u{301}=*", "caf\u{e9}=*", "agency=*"] as [Text] {
+        try transaction.subscribe(pattern)
+      }
+      try transaction.unsubscribe("agency=*")
+    }
+    #expect(try store.subscriptions() == ["cafe\u{301}=*", "caf\u{e9}=*"])
+  }
+
+  @Test("of a peer's addresses the last four are kept, latest first")
+  func peerAddresses() throws {
+    let (near, far) = (DeviceID(digest(5)), DeviceID(digest(6)))
+    try store.write(.full) { transaction in
+      for time in 1...6 as ClosedRange<Int64> {
+        try transaction.noteContact(near, address: "10.0.0.\(time):7000", time: time)
+      }
+      try transaction.noteContact(near, address: "10.0.0.4:7000", time: 9)
+      try transaction.noteContact(far, address: nil, time: 20)
+    }
+    let peers = try store.peers()
+    #expect(peers.map(\.device) == [far, near])
+    #expect(peers.map(\.lastContact) == [20, 9])
+    let kept = ["10.0.0.4:7000", "10.0.0.6:7000", "10.0.0.5:7000", "10.0.0.3:7000"]
+    #expect(peers.map { $0.addresses.map(\.text) } == [[], kept])
+  }
+
+  @Test("what is put aside is bounded: the oldest goes, and is counted")
+  func putAside() throws {
+    try store.write(.full) { transaction in
+      for time in 0..<Int64(PutAside.countLimit + 3) {
+        try transaction.putAside(PutAside(time: time, kind: "run", reason: "gap", content: [7]))
+      }
+      let large = [UInt8](repeating: 1, count: PutAside.contentByteLimit + 1)
+      try transaction.putAside(PutAside(time: -1, kind: "import", reason: "line 3", content: large))
+    }
+    #expect(try store.putAsideCounts() == ["run": Int64(PutAside.countLimit) - 1, "import": 1])
+    #expect(try store.integer(.putAsideDropped) == 4)
+    let latest = try store.putAside(limit: 2)
+    #expect(latest.map(\.time) == [-1, Int64(PutAside.countLimit) + 2])
+    #expect(latest.first?.content.count == PutAside.contentByteLimit)
+  }
+
+  @Test("pieces of a payload join in any order, as far as they go")
+  func stagedPieces() throws {
+    let payload = (0..<100).map { UInt8($0) }
+    try store.write(.full) { transaction in
+      try transaction.addPiece(of: digest(1), start: 60, bytes: payload[60...])
+      try transaction.addPiece(of: digest(1), start: 0, bytes: payload[..<30])
+    }
+    #expect(try store.stagedPayload(digest(1), byteLimit: .max) == Array(payload[..<30]))
+    try store.write(.full) { try $0.addPiece(of: digest(1), start: 20, bytes: payload[20..<70]) }
+    #expect(try store.stagedPayload(digest(1), byteLimit: .max) == payload)
+    #expect(try store.stagedPayload(digest(1), byteLimit: 64) == Array(payload[..<64]))
+    #expect(store.stagedBytes == 120)
+    try store.write(.full) { try $0.removePieces(of: digest(1)) }
+    #expect(try store.stagedPayload(digest(1), byteLimit: .max).isEmpty && store.stagedBytes == 0)
+  }
+
+  @Test("facts about the store come back, and go")
+  func meta() throws {
+    try store.write(.full) { transaction in
+      try transaction.setInteger(.max, for: .timestamp)
+      try transaction.setMeta([1, 2], for: .machine)
+    }
+    #expect(try store.integer(.timestamp) == .max && store.meta(.machine) == [1, 2])
+    try store.write(.full) { try $0.setMeta(nil, for: .machine) }
+    #expect(try store.meta(.machine) == nil)
+  }
+
+  @Test("a sequence that no store can hold is refused, not wrapped")
+  func hugeSequence() throws {
+    #expect(throws: StoreError.outOfRange(what: "sequence", value: .max)) {
+      try store.write(.full) { transaction in
+        let place = try Place(transaction)
+        try transaction.appendRun(place.chain, first: .max, last: .max, context: vector([:]), body: [1])
+      }
+    }
+  }
+}
