@@ -17,6 +17,11 @@ enum FileSystem {
     guard unlink(path) == 0 || errno == ENOENT else { throw .system("remove", path) }
   }
 
+  /// An empty one.
+  static func removeDirectory(_ path: String) throws(StoreError) {
+    guard rmdir(path) == 0 || errno == ENOENT else { throw .system("remove", path) }
+  }
+
   /// Moves without replacing: the new name must be free.
   static func move(_ old: String, to new: String) throws(StoreError) {
     guard link(old, new) == 0 else {
