@@ -140,6 +140,10 @@ extension Mesh {
       fail(id, .protocolError, "a context that does not match its digest", &step)
       return nil
     }
+    guard run.elementDots.allSatisfy({ $0.value <= context.sequence(of: $0.key) }) else {
+      fail(id, .protocolError, "a change that names list elements it had not seen", &step)
+      return nil
+    }
     if !isForkEvidence { sessions[id]?.streams[partition]?.incomingBase = context }
     return context
   }

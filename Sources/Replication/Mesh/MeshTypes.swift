@@ -75,6 +75,8 @@ package struct IncomingRun: Sendable {
   /// The chain hash after each change.
   package let hashes: [Digest]
   package let facts: [ChangeFacts]
+  /// Highest changes whose list elements are named; the context must cover them (rule M4).
+  package let elementDots: [ReplicaID: UInt64]
   /// Who signed, so that the core can hold it against the declaration of the replica.
   package let signer: PublicKey?
   package let encoded: ArraySlice<UInt8>
@@ -83,11 +85,13 @@ package struct IncomingRun: Sendable {
 
   package init(
     replica: ReplicaID, first: UInt64, hashBefore: Digest, contextDigest: Digest, context: ContextForm,
-    hashes: [Digest], facts: [ChangeFacts], signer: PublicKey?, encoded: ArraySlice<UInt8>, content: any Sendable
+    hashes: [Digest], facts: [ChangeFacts], elementDots: [ReplicaID: UInt64], signer: PublicKey?,
+    encoded: ArraySlice<UInt8>, content: any Sendable
   ) {
     (self.replica, self.first, self.hashBefore) = (replica, first, hashBefore)
     (self.contextDigest, self.context, self.hashes) = (contextDigest, context, hashes)
-    (self.facts, self.signer, self.encoded, self.content) = (facts, signer, encoded, content)
+    (self.facts, self.elementDots, self.signer) = (facts, elementDots, signer)
+    (self.encoded, self.content) = (encoded, content)
   }
 }
 

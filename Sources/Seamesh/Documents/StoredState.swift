@@ -1,0 +1,89 @@
+import Identity
+import Replication
+import Wire
+
+extension DocumentState {
+  /// - Throws: `CBORError` where the stored bytes are damaged.
+  init(stored bytes: [UInt8]) throws {
+    let (generation, groups) = try DocumentStateCodec.decode(bytes[...])
+    self.init(generation: generation, groups: groups)
+  }
+
+  var stored: [UInt8] { DocumentStateCodec.encode(generation: generation, groups: groups) }
+}
+
+/// A document's causal version: the same on every node with the same accepted changes of it.
+enum DocumentETag {
+  /// Half of a SHA-256 over the canonical form of the merge state, as 32 hex digits.
+  static func of(_ state: [UInt8]) -> String { Hex.encode(SHA256.hash(state).bytes.prefix(16)) }
+}
+
+/// Limits of what is written here; what comes from others is bound by the protocol's own.
+enum DocumentLimits {
+  /// Bytes of a document's body, encoded.
+  static let bodyBytes = 1024 * 1024
+  static let collectionBytes = Payload.collectionByteLimit
+  static let idBytes = Payload.idByteLimit
+
+  static func check(collection: Text) throws(NodeError) {
+    let count = collection.utf8.count
+    guard count > 0 else { throw NodeError(.unprocessable, "a collection needs a name") }
+    guard count <= collectionBytes else {
+      throw NodeError(.unprocessable, "a collection's name has at most \(collectionBytes) bytes, this has \(count)")
+    }
+    guard !collection.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
+      throw NodeError(.unprocessable, "a collection's name has no control characters")
+    }
+  }
+
+  static func check(id: Value) throws(NodeError) {
+    switch id {
+    case .string(let text) where text.utf8.isEmpty: throw NodeError(.unprocessable, "a document's id is not empty")
+    case .string, .int, .objectID, .uuid: break
+    default:
+      throw NodeError(.unprocessable, "a document's id is a string, an integer, an object id or a UUID")
+    }
+    let count = id.canonicalBytes.count
+    guard count <= idBytes else {
+      throw NodeError(.unprocessable, "a document's id has at most \(idBytes) bytes, this has \(count)")
+    }
+  }
+
+  static func check(body: ValueMap) throws(NodeError) {
+    guard body["_id"] == nil else { throw NodeError(.unprocessable, "the id stands outside of the body") }
+    var writer = CBORWriter()
+    writer.value(.map(body))
+    guard writer.bytes.count <= bodyBytes else {
+      throw NodeError(.tooLarge, "a document has at most \(bodyBytes) bytes, this has \(writer.bytes.count)")
+    }
+    guard Value.map(body).depth <= Value.depthLimit else {
+      throw NodeError(.unprocessable, "a document nests at most \(Value.depthLimit) levels")
+    }
+  }
+}
+
+extension Value {
+  /// Levels of maps and arrays, this one included.
+  fileprivate var depth: Int {
+    switch self {
+    case .map(let map): 1 + (map.entries.lazy.map(\.value.depth).max() ?? 0)
+    case .array(let items): 1 + (items.lazy.map(\.depth).max() ?? 0)
+    default: 0
+    }
+  }
+}
+
+extension ValueMap {
+  /// `new` over this: maps within maps likewise, everything else replaced; absent keys stay.
+  func overlaid(with new: ValueMap) -> ValueMap {
+    var result = self
+    for entry in new.entries {
+      if case .map(let inner) = entry.value, case .map(let old)? = result[entry.key] {
+        result[entry.key] = .map(old.overlaid(with: inner))
+      } else {
+        result[entry.key] = entry.value
+      }
+    }
+    return result
+  }
+}

@@ -1,0 +1,131 @@
+import Identity
+import Replication
+import Synchronization
+import Transport
+import Wire
+
+/// The IO thread's part: frames become messages, and runs are hashed and their signatures checked, beside the engine.
+final class FrameIntake: TransportHandler {
+  private let fleet: FleetID
+  private let inbox: Inbox<EngineJob>
+  private let authority: Mutex<Authority>
+  private let waiting = Mutex<[ConnectionID: Int]>([:])
+  private let pause: @Sendable (ConnectionID) -> Void
+
+  /// Bytes of one connection's frames that may wait for the engine: enough for a large commit batch of catch-up.
+  static let waitingByteLimit = 24 * 1024 * 1024
+  /// Reading goes on when less than this waits.
+  static let resumeByteMark = 12 * 1024 * 1024
+
+  init(
+    fleet: FleetID, authority: Authority, inbox: Inbox<EngineJob>, pause: @escaping @Sendable (ConnectionID) -> Void
+  ) {
+    (self.fleet, self.inbox, self.pause) = (fleet, inbox, pause)
+    self.authority = Mutex(authority)
+  }
+
+  /// A newer set of statements; runs that came before it are checked by the engine.
+  func adopt(_ authority: Authority) { self.authority.withLock { $0 = authority } }
+
+  func opened(_ connection: OpenedConnection) { inbox.put(.opened(connection)) }
+
+  func closed(_ connection: ConnectionID, reason: CloseReason) {
+    waiting.withLock { $0[connection] = nil }
+    inbox.put(.closed(connection, reason))
+  }
+
+  func drained(_ connection: ConnectionID, queuedBytes: Int) { inbox.put(.drained(connection)) }
+
+  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) {
+    inbox.put(.dialFailed(tag: tag, reason))
+  }
+
+  func received(_ connection: ConnectionID, frame: [UInt8]) {
+    do {
+      guard let message = try MessageCodec.decode(frame[...]) else { return }
+      let job: EngineJob =
+        if case .runs(let batch) = message {
+          .runs(connection, batch, try decode(batch), byteCount: frame.count)
+        } else {
+          .message(connection, message, byteCount: frame.count)
+        }
+      note(connection, frame.count)
+      inbox.put(job)
+    } catch {
+      inbox.put(.violation(connection, "\(error)"))
+    }
+  }
+
+  private func note(_ connection: ConnectionID, _ byteCount: Int) {
+    let total = waiting.withLock { waiting in
+      waiting[connection, default: 0] += byteCount
+      return waiting[connection] ?? 0
+    }
+    if total > FrameIntake.waitingByteLimit { pause(connection) }
+  }
+
+  /// The engine is done with these bytes. True when reading is to go on.
+  func release(_ connection: ConnectionID, _ byteCount: Int) -> Bool {
+    waiting.withLock { waiting in
+      guard let before = waiting[connection] else { return false }
+      let after = max(0, before - byteCount)
+      waiting[connection] = after
+      return before >= FrameIntake.resumeByteMark && after < FrameIntake.resumeByteMark
+    }
+  }
+
+  private func decode(_ batch: RunBatch) throws(RunError) -> [IncomingRun] {
+    let partition = batch.name.id(fleet: fleet, hash: SHA256.hash)
+    let authority = authority.withLock { $0 }
+    var runs: [IncomingRun] = []
+    runs.reserveCapacity(batch.entries.count)
+    for entry in batch.entries {
+      let decoded = try RunCodec.decode(entry.encoded, fleet: fleet, partition: partition, hash: SHA256.hash)
+      runs.append(try IncomingRun(decoded, context: entry.context, in: batch.name, authority))
+    }
+    return runs
+  }
+}
+
+extension IncomingRun {
+  /// Checks the signature where the signer is known; otherwise leaves the signer open for whoever knows more statements.
+  init(
+    _ run: DecodedRun, context: ContextForm, in partition: PartitionName, _ authority: Authority
+  ) throws(RunError) {
+    let signer = authority.signer(of: run.chain.replica)
+    if let signer { try run.verifySignature(of: signer, Ed25519.verify) }
+    self.init(
+      replica: run.chain.replica, first: run.first, hashBefore: run.hashBefore, contextDigest: run.contextDigest,
+      context: context, hashes: run.hashes, facts: run.facts(in: partition), elementDots: run.elementDots,
+      signer: signer, encoded: run.encoded, content: run)
+  }
+}
+
+extension DecodedRun {
+  var elementDots: [ReplicaID: UInt64] {
+    var joined: [ReplicaID: UInt64] = [:]
+    for case .documents(let scan) in contents { joined.merge(scan.elementDots, uniquingKeysWith: max) }
+    return joined
+  }
+
+  /// Empty where every change is an ordinary one.
+  func facts(in partition: PartitionName) -> [ChangeFacts] {
+    let needsOwner = partition.keyValue?.key == Statement.Rule.Key.allUsers
+    let facts = changes.indices.map { index in
+      ChangeFacts(
+        recognition: recognition(at: index), ownDocument: needsOwner ? owner(at: index) : nil,
+        origin: changes[index].header.origin)
+    }
+    return facts.allSatisfy { $0 == ChangeFacts() } ? [] : facts
+  }
+
+  private func recognition(at index: Int) -> ChangeFacts.Recognition {
+    guard case .held = contents[index] else { return .known }
+    return changes[index].header.codec == .plain ? .unknownExtension : .unknownCodec
+  }
+
+  private func owner(at index: Int) -> Text? {
+    let dot = Dot(replica: chain.replica, sequence: changes[index].header.sequence)
+    return (try? PayloadDecoder.decodeWrites(changes[index].payload, dot: dot)).flatMap(DocumentRule.owner(of:))
+  }
+}

@@ -1,0 +1,86 @@
+import Identity
+import Replication
+import Storage
+import Wire
+
+/// Reads the run log for sending and for judging forks.
+struct LogReader {
+  let store: Store
+  let fleet: FleetID
+  let mesh: Mesh
+
+  /// What lies above `have`, over all chains in order of arrival: one seek per lagging chain, then a merge by arrival.
+  func runs(
+    _ partition: PartitionID, lackedBy have: VersionVector, byteLimit: Int
+  ) throws -> ([LoggedRun], hasMore: Bool) {
+    guard let number = try store.partitionNumber(partition), let state = mesh.partitions[partition] else {
+      return ([], false)
+    }
+    var lagging: [(replica: ReplicaID, runs: ArraySlice<Storage.StoredRun>, isWhole: Bool)] = []
+    for (replica, position) in state.log.clipped.sorted where position.sequence > have.sequence(of: replica) {
+      guard let chain = try store.chainNumber(number, replica) else { continue }
+      let runs = try store.runs(of: chain, after: have.sequence(of: replica), byteLimit: byteLimit)
+      let bytes = runs.reduce(0) { $0 + $1.body.count }
+      // Fewer bytes than asked for, or the last run reached: there is nothing above.
+      let isWhole = bytes < byteLimit / 2 || (runs.last?.last ?? 0) >= state.log.received.sequence(of: replica)
+      lagging.append((replica, runs[...], isWhole))
+    }
+    var found: [LoggedRun] = []
+    var bytes = 0
+    while let next = lagging.indices.min(by: { arrival(lagging[$0].runs) < arrival(lagging[$1].runs) }),
+      let run = lagging[next].runs.first
+    {
+      guard bytes < byteLimit else { return (found, true) }
+      lagging[next].runs.removeFirst()
+      found.append(try logged(run, lagging[next].replica, partition, state))
+      bytes += run.body.count
+      // What this chain has beyond what was read must not be overtaken by later arrivals of others.
+      if lagging[next].runs.isEmpty, !lagging[next].isWhole { return (found, true) }
+    }
+    return (found, false)
+  }
+
+  private func arrival(_ runs: ArraySlice<Storage.StoredRun>) -> Int64 { runs.first?.arrival ?? .max }
+
+  private func logged(
+    _ run: Storage.StoredRun, _ replica: ReplicaID, _ partition: PartitionID, _ state: PartitionState
+  ) throws -> LoggedRun {
+    // Only forked chains have runs of several branches; decoding tells which.
+    let isForked = state.log.forkPoints[replica] != nil
+    let hashAtLast = isForked ? try decode(run, partition).hashAtLast : nil
+    return LoggedRun(
+      replica: replica, first: run.first, last: run.last, hashBefore: try RunCodec.hashBefore(of: run.body[...]),
+      hashAtLast: hashAtLast, context: run.context, encoded: run.body[...])
+  }
+
+  private func decode(_ run: Storage.StoredRun, _ partition: PartitionID) throws -> DecodedRun {
+    try RunCodec.decode(run.body[...], fleet: fleet, partition: partition, hash: SHA256.hash)
+  }
+
+  /// Stored runs of a chain that reach `first` or above, ascending, of all branches.
+  func summaries(_ partition: PartitionID, _ replica: ReplicaID, from first: UInt64) throws -> [RunSummary] {
+    guard let number = try store.partitionNumber(partition), let chain = try store.chainNumber(number, replica),
+      let name = mesh.partitions[partition]?.name
+    else { return [] }
+    return try store.runs(of: chain, after: first - 1, byteLimit: .max).map { run in
+      try summary(run, partition, name)
+    }
+  }
+
+  func summary(_ run: Storage.StoredRun, _ partition: PartitionID, _ name: PartitionName) throws -> RunSummary {
+    let decoded = try decode(run, partition)
+    guard let signer = mesh.authority.signer(of: decoded.chain.replica) else {
+      throw StoreError.damaged("a stored run by a replica that no statement declares")
+    }
+    return RunSummary(
+      partition: name, replica: decoded.chain.replica, first: decoded.first, hashBefore: decoded.hashBefore,
+      hashes: decoded.hashes, context: run.context, signer: signer, facts: decoded.facts(in: name))
+  }
+
+  func evidence(_ partition: PartitionID, _ replica: ReplicaID, above: UInt64) throws -> [LoggedRun] {
+    guard let number = try store.partitionNumber(partition), let chain = try store.chainNumber(number, replica),
+      let state = mesh.partitions[partition]
+    else { return [] }
+    return try store.runs(of: chain, after: above, byteLimit: .max).map { try logged($0, replica, partition, state) }
+  }
+}

@@ -1,0 +1,157 @@
+import Identity
+import Replication
+import Storage
+import Wire
+
+extension NodeEngine {
+  /// One transaction for all that waits; then, and only then, tells peers, clients and watchers.
+  func commit() {
+    while !pending.isEmpty, failure == nil {
+      let batch = pending
+      pending = PendingCommit()
+      pending.loads = batch.loads
+      do {
+        let done = try write(batch)
+        announce(batch, done)
+      } catch {
+        abandon(batch, NodeError(any: error))
+      }
+    }
+    if failure != nil { refuseWrites() }
+  }
+
+  /// What a transaction brought about.
+  struct Committed {
+    var own: [(PartitionID, Run, [UInt8])] = []
+    var receipts: [(LocalWriteJob, Result<WriteReceipt, NodeError>)] = []
+    var changes = DocumentChanges()
+  }
+
+  private func write(_ batch: PendingCommit) throws -> Committed {
+    store.pace = batch.changeCount > 4_096 ? .catchUp : .live
+    let ownBefore = own
+    do {
+      return try store.write(.full) { transaction in
+        var done = Committed()
+        for statement in batch.statements {
+          try transaction.addStatement(id: statement.id, encoded: statement.encoded)
+        }
+        for (id, name) in batch.partitions { _ = try transaction.number(of: id, name: name) }
+        try applyRemote(batch, transaction, &done.changes)
+        try rebuild(batch, transaction, &done.changes)
+        if !batch.writes.isEmpty { try writeLocal(batch.writes, transaction, &done) }
+        return done
+      }
+    } catch {
+      own = ownBefore
+      throw error
+    }
+  }
+
+  // MARK: Remote runs
+
+  private func applyRemote(
+    _ batch: PendingCommit, _ transaction: borrowing Transaction, _ changes: inout DocumentChanges
+  ) throws {
+    var fold = DocumentFold()
+    for applied in batch.applied {
+      guard let state = mesh.partitions[applied.partition] else { continue }
+      let number = try transaction.number(of: applied.partition, name: state.name)
+      for run in applied.runs {
+        let chain = try appendRun(run, applied.partition, number, transaction)
+        try setMarks(of: chain, run.incoming.replica, state, transaction)
+        if run.change == nil, let content = run.incoming.content as? DecodedRun {
+          fold.add(content, context: run.context, applied.partition, number)
+        }
+      }
+    }
+    try fold.write(transaction, &changes)
+  }
+
+  private func appendRun(
+    _ run: DeliveredRun, _ partition: PartitionID, _ number: PartitionNumber, _ transaction: borrowing Transaction
+  ) throws -> ChainNumber {
+    let genesis = ChainIdentity(fleet: files.fleet, partition: partition, replica: run.incoming.replica)
+      .genesis(SHA256.hash)
+    let chain = try transaction.number(of: run.incoming.replica, in: number, genesis: genesis)
+    try transaction.appendRun(
+      chain, first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded)
+    return chain
+  }
+
+  /// `accepted` is the chain's trunk: below it nothing is forked or held, above it the log is learned anew at start.
+  func setMarks(
+    of chain: ChainNumber, _ replica: ReplicaID, _ state: PartitionState, _ transaction: borrowing Transaction
+  ) throws {
+    let trunk = state.log.trunk(of: replica)
+    let received = state.log.received[replica]
+    let mark = ChainMark(sequence: trunk.sequence, hash: trunk.hash)
+    let reached =
+      received.map { $0.sequence == trunk.sequence } ?? true
+      ? mark : ChainMark(sequence: received?.sequence ?? 0, hash: trunk.hash)
+    try transaction.setMarks(of: chain, received: reached, accepted: mark)
+  }
+
+  // MARK: Rebuilding
+
+  /// Accepted positions moved other than by plain delivery: the documents concerned are computed anew from the log.
+  private func rebuild(
+    _ batch: PendingCommit, _ transaction: borrowing Transaction, _ changes: inout DocumentChanges
+  ) throws {
+    var moved: [PartitionID: [LogChange]] = [:]
+    for (partition, change) in batch.rebuilds { moved[partition, default: []].append(change) }
+    for applied in batch.applied {
+      for run in applied.runs { if let change = run.change { moved[applied.partition, default: []].append(change) } }
+    }
+    for partition in moved.keys.sorted() {
+      guard let state = mesh.partitions[partition] else { continue }
+      let rebuild = DocumentRebuild(fleet: files.fleet, partition: partition, state: state)
+      try rebuild.run(moved[partition] ?? [], transaction, &changes)
+      let number = try transaction.number(of: partition, name: state.name)
+      for replica in Set((moved[partition] ?? []).flatMap { $0.acceptance.map(\.replica) }) {
+        guard let chain = try transaction.chainNumber(number, replica) else { continue }
+        try setMarks(of: chain, replica, state, transaction)
+      }
+    }
+  }
+
+  // MARK: Afterwards
+
+  private func announce(_ batch: PendingCommit, _ done: Committed) {
+    for applied in batch.applied {
+      let runs = applied.runs.map(\.logged)
+      deliver(.committed(applied.partition, source: applied.source, runs))
+    }
+    for (partition, run, encoded) in done.own {
+      let logged = LoggedRun(
+        replica: run.record.chain.replica, first: run.record.first, last: run.record.last,
+        hashBefore: run.record.hashBefore, context: run.record.context, encoded: encoded[...])
+      deliver(.committed(partition, source: nil, [logged]))
+    }
+    for (job, result) in done.receipts { job.reply.fulfil(result) }
+    watchers.publish(done.changes)
+  }
+
+  /// Nothing of it was written. Remote runs come again after a new session; local writers hear why.
+  private func abandon(_ batch: PendingCommit, _ error: NodeError) {
+    log.error("writing the store failed", ["reason": error.message])
+    for job in batch.writes { job.reply.fulfil(.failure(error)) }
+    if store.failure != nil { failure = error }
+    // What the mesh took in is not on disk: begin again from what is.
+    restartMesh()
+  }
+
+  private func refuseWrites() {
+    guard let failure else { return }
+    for job in pending.writes { job.reply.fulfil(.failure(failure)) }
+    pending.writes = []
+  }
+}
+
+extension DeliveredRun {
+  fileprivate var logged: LoggedRun {
+    LoggedRun(
+      replica: incoming.replica, first: incoming.first, last: last, hashBefore: incoming.hashBefore,
+      hashAtLast: incoming.hashes.last, context: context, encoded: incoming.encoded)
+  }
+}

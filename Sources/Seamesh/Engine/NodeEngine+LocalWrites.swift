@@ -1,0 +1,129 @@
+import Identity
+import Replication
+import Storage
+import Wire
+
+extension NodeEngine {
+  /// Each job becomes one change. A refused one does not touch the others; a failing disk fails them all.
+  func writeLocal(
+    _ jobs: [LocalWriteJob], _ transaction: borrowing Transaction, _ done: inout Committed
+  ) throws {
+    try renewReplicaIfDue(transaction)
+    var writer = LocalWriter(engine: self)
+    for job in jobs {
+      do throws(NodeError) {
+        done.receipts.append((job, .success(try writer.write(job, transaction, &done))))
+      } catch {
+        // A failure of the store ends the transaction; anything else is this job's alone.
+        if let failure = writer.storeFailure { throw failure }
+        done.receipts.append((job, .failure(error)))
+      }
+    }
+    try writer.close(transaction, &done)
+    try transaction.setInteger(own.commits, for: .ownCommits)
+    try transaction.setInteger(own.lastTimestamp.rawValue, for: .timestamp)
+  }
+}
+
+/// Turns requests into changes and changes into signed runs, within one transaction.
+struct LocalWriter {
+  let engine: NodeEngine
+  private(set) var storeFailure: (any Error)?
+  private var open: [PartitionID: RunBuilder] = [:]
+  private var contexts: [PartitionID: VersionVector] = [:]
+
+  init(engine: NodeEngine) { self.engine = engine }
+
+  mutating func write(
+    _ job: LocalWriteJob, _ transaction: borrowing Transaction, _ done: inout NodeEngine.Committed
+  ) throws(NodeError) -> WriteReceipt {
+    let partition = job.partition.id(fleet: engine.files.fleet, hash: SHA256.hash)
+    do {
+      guard engine.mesh.authority.level(of: engine.mesh.local.device, in: job.partition) >= .write else {
+        throw NodeError(.notPermitted, "this device may not write to \(job.partition.text.string)")
+      }
+      let number = try transaction.number(of: partition, name: job.partition)
+      let replica = try engine.own.current()
+      let builder = try builder(for: partition, replica.id, transaction, &done)
+      var composer = DocumentComposer(partition: partition, number: number, dot: builder.nextDot)
+      for request in job.requests { try composer.add(request, transaction, random: &engine.random) }
+      guard !composer.writes.isEmpty else { return composer.receipt(dot: nil) }
+      let change = try composer.change(
+        timestamp: engine.own.nextTimestamp(), wall: WallTime(milliseconds: WallClock.milliseconds),
+        context: builder.context)
+      try add(change, partition, replica.id, transaction, &done)
+      try composer.store(transaction, &done.changes, change)
+      engine.own.commits += 1
+      return composer.receipt(dot: change.dot)
+    } catch {
+      if let error = error as? StoreError { storeFailure = error }
+      throw NodeError(any: error)
+    }
+  }
+
+  /// The run that is open for this partition, begun where there is none. Its context is what is accepted now.
+  private mutating func builder(
+    for partition: PartitionID, _ replica: ReplicaID, _ transaction: borrowing Transaction,
+    _ done: inout NodeEngine.Committed
+  ) throws -> RunBuilder {
+    if let builder = open[partition] { return builder }
+    let chain = ChainIdentity(fleet: engine.files.fleet, partition: partition, replica: replica)
+    let builder = RunBuilder(
+      chain: chain, after: engine.own.sequence(in: partition),
+      hashBefore: engine.own.tip(in: partition) ?? chain.genesis(SHA256.hash),
+      context: try context(partition, replica, transaction), hash: SHA256.hash)
+    open[partition] = builder
+    return builder
+  }
+
+  private mutating func context(
+    _ partition: PartitionID, _ replica: ReplicaID, _ transaction: borrowing Transaction
+  ) throws -> VersionVector {
+    if let known = contexts[partition] { return known }
+    let previous = engine.own.context(in: partition)
+    let context =
+      engine.mesh.partitions[partition]?.log.nextContext(of: replica, after: previous) ?? previous
+    contexts[partition] = context
+    return context
+  }
+
+  private mutating func add(
+    _ change: ComposedChange, _ partition: PartitionID, _ replica: ReplicaID, _ transaction: borrowing Transaction,
+    _ done: inout NodeEngine.Committed
+  ) throws {
+    if let builder = open[partition], !builder.hasRoom(for: change.payload.count) {
+      try close(partition, transaction, &done)
+      _ = try builder(for: partition, replica, transaction, &done)
+    }
+    open[partition]?.append(
+      payload: change.payload, keyHashes: change.keyHashes(in: partition), timestamp: change.timestamp,
+      wall: change.wall)
+  }
+
+  /// Signs and appends every open run.
+  mutating func close(_ transaction: borrowing Transaction, _ done: inout NodeEngine.Committed) throws {
+    for partition in open.keys.sorted() { try close(partition, transaction, &done) }
+  }
+
+  private mutating func close(
+    _ partition: PartitionID, _ transaction: borrowing Transaction, _ done: inout NodeEngine.Committed
+  ) throws {
+    guard let builder = open.removeValue(forKey: partition), !builder.isEmpty else { return }
+    let run = builder.close(sign: engine.files.deviceKey.sign)
+    let encoded = RunCodec.encode(run)
+    engine.own.advance(partition, run)
+    guard let name = engine.mesh.learnOwn(run, in: partition, signer: engine.files.deviceKey.publicKey) else {
+      throw NodeError(.failed, "an own run was not taken into the log")
+    }
+    let number = try transaction.number(of: partition, name: name)
+    let chain = try transaction.number(
+      of: builder.chain.replica, in: number, genesis: builder.chain.genesis(SHA256.hash))
+    try transaction.appendRun(
+      chain, first: run.record.first, last: run.record.last, context: run.record.context, body: encoded[...])
+    try engine.storeApartPayloads(of: run, transaction)
+    if let state = engine.mesh.partitions[partition] {
+      try engine.setMarks(of: chain, builder.chain.replica, state, transaction)
+    }
+    done.own.append((partition, run, encoded))
+  }
+}

@@ -1,0 +1,70 @@
+import Identity
+import Replication
+import Storage
+
+/// What a data directory says of its node before the store is opened.
+struct NodeFiles: Sendable {
+  let directory: DataDirectory
+  let fleet: FleetID
+  let deviceKey: SigningKey
+
+  var device: DeviceID { DeviceID(deviceKey.publicKey) }
+
+  /// Names the fleet. Written last when a node is set up: without it the directory is as good as empty.
+  static let fleetFile = "fleet.id"
+
+  static func isSetUp(_ directory: DataDirectory) -> Bool {
+    (try? PrivateFile.content(of: directory.file(fleetFile))) != nil
+  }
+
+  static func load(_ directory: DataDirectory) throws(NodeError) -> NodeFiles {
+    do throws(FileError) {
+      let content = try PrivateFile.content(of: directory.file(fleetFile))
+      let text = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isWhitespace).first ?? ""
+      guard let fleet = FleetID(text: text) else {
+        throw FileError.damaged(path: directory.file(fleetFile), reason: "it does not hold a fleet id")
+      }
+      return NodeFiles(directory: directory, fleet: fleet, deviceKey: try KeyFile.device.loadKey(in: directory))
+    } catch {
+      throw NodeError(error)
+    }
+  }
+
+  /// From here on the directory is a node's.
+  func finish() throws(NodeError) {
+    do throws(FileError) {
+      try PrivateFile.create(directory.file(NodeFiles.fleetFile), Array((fleet.text + "\n").utf8))
+    } catch {
+      throw NodeError(error)
+    }
+  }
+
+  /// The admission secret, where this device has it.
+  var admissionSecret: AdmissionSecret? { try? AdmissionSecret(in: directory, fleet: fleet) }
+}
+
+extension NodeError {
+  init(_ error: FileError) { self.init(.failed, "\(error)") }
+
+  init(_ error: StoreError) {
+    let code: Code =
+      switch error {
+      case .diskFull: .diskFull
+      case .readOnly: .readOnly
+      case .busy, .interrupted, .alreadyRunning: .busy
+      case .limitReached: .tooLarge
+      default: .failed
+      }
+    self.init(code, "\(error)")
+  }
+
+  /// Whatever the store or a file threw.
+  init(any error: any Error) {
+    switch error {
+    case let error as NodeError: self = error
+    case let error as StoreError: self.init(error)
+    case let error as FileError: self.init(error)
+    default: self.init(.failed, "\(error)")
+    }
+  }
+}
