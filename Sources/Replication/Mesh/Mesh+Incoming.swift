@@ -39,7 +39,7 @@ extension Mesh {
     step.emit(.createPartition(id, name))
   }
 
-  private func newLog(_ id: PartitionID, _ name: PartitionName) -> PartitionLog {
+  func newLog(_ id: PartitionID, _ name: PartitionName) -> PartitionLog {
     let (fleet, hash) = (local.fleet, cryptography.hash)
     return PartitionLog(name, authority: authority) { replica in
       ChainIdentity(fleet: fleet, partition: id, replica: replica).genesis(hash)

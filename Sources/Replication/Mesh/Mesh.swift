@@ -14,6 +14,8 @@ package struct Mesh: Sendable {
     case received(SessionID, Message)
     /// A `runs` message, decoded and checked as far as that needs no state.
     case receivedRuns(SessionID, RunBatch, [IncomingRun])
+    /// What came on the session is no message of the protocol.
+    case violated(SessionID, String)
     case closed(SessionID)
     /// The session's send queue has room again.
     case writable(SessionID)
@@ -102,6 +104,7 @@ package struct Mesh: Sendable {
       open(id, isDialer: isDialer, peer: peer, exporter: exporter, &step)
     case .received(let id, let message): receive(id, message, &step, &random)
     case .receivedRuns(let id, let batch, let runs): receiveRuns(id, batch, runs, &step)
+    case .violated(let id, let reason): fail(id, .protocolError, reason, &step)
     case .closed(let id): closed(id, &step)
     case .writable(let id): resume(id, &step)
     case .loaded(let id, let partition, let runs, let hasMore): loaded(id, partition, runs, hasMore, &step)

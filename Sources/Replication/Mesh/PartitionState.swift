@@ -14,3 +14,21 @@ package struct PartitionState: Sendable {
     (self.id, self.name, self.log) = (id, name, log)
   }
 }
+
+extension Mesh {
+  /// A partition that this node begins to write or to want.
+  package mutating func begin(_ name: PartitionName) -> PartitionID {
+    let id = name.id(fleet: local.fleet, hash: cryptography.hash)
+    if partitions[id] == nil { partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name)) }
+    return id
+  }
+
+  /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming
+  /// error that must not reach the disk.
+  package mutating func learnOwn(_ run: Run, in partition: PartitionID, signer: PublicKey) -> PartitionName? {
+    guard let name = partitions[partition]?.name else { return nil }
+    let summary = RunSummary(run, in: name, signer: signer) { _ in nil }
+    guard case .done? = partitions[partition]?.log.learn(summary) else { return nil }
+    return name
+  }
+}

@@ -121,7 +121,7 @@ private struct DocumentDraft {
     case .mergePatch(let patch): body = MergePatch.apply(patch, to: body ?? ValueMap())
     case .update(let operators):
       guard let current = body else { throw NodeError(.notFound, "there is no such document") }
-      body = try UpdateOperators(operators).apply(to: current)
+      body = try UpdateOperators.apply(operators, to: current)
     case .delete:
       guard body != nil else { throw NodeError(.notFound, "there is no such document") }
       body = nil

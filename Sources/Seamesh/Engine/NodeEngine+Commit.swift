@@ -37,6 +37,9 @@ extension NodeEngine {
           try transaction.addStatement(id: statement.id, encoded: statement.encoded)
         }
         for (id, name) in batch.partitions { _ = try transaction.number(of: id, name: name) }
+        for (device, address) in batch.contacts {
+          try transaction.noteContact(device, address: address, time: WallClock.milliseconds)
+        }
         try applyRemote(batch, transaction, &done.changes)
         try rebuild(batch, transaction, &done.changes)
         if !batch.writes.isEmpty { try writeLocal(batch.writes, transaction, &done) }

@@ -41,7 +41,7 @@ final class NodeEngine {
     startedAt = NodeEngine.now
   }
 
-  static var now: MonotonicTime { MonotonicTime(milliseconds: ElapsedClock.milliseconds) }
+  static var now: MonotonicTime { MonotonicTime(milliseconds: ElapsedClock.now()) }
 
   /// Ends after ``EngineJob/stop``.
   func run() {
@@ -83,7 +83,7 @@ final class NodeEngine {
     case .closed(let id, let reason): closed(id, reason)
     case .drained(let id): drained(id)
     case .dialFailed(let tag, let reason): dialFailed(tag, reason)
-    case .found(let instance, let addresses, let tagMatches): found(instance, addresses, tagMatches)
+    case .found(let instance, let addresses, let tagMatches): found(Text(instance), addresses, tagMatches)
     case .lost(let instance): dial(dialPolicy.handle(.lost(instance: Text(instance)), now: clock, using: &random))
     case .networkChanged: dial(dialPolicy.handle(.networkChanged, now: clock, using: &random))
     case .write(let job): pending.writes.append(job)
@@ -92,7 +92,7 @@ final class NodeEngine {
     }
   }
 
-  var clock: UInt64 { ElapsedClock.milliseconds }
+  var clock: UInt64 { ElapsedClock.now() }
 
   private func tickIfDue() {
     let now = NodeEngine.now
@@ -144,6 +144,8 @@ struct PendingCommit {
   var rebuilds: [(PartitionID, LogChange)] = []
   var writes: [LocalWriteJob] = []
   var loads: [(SessionID, PartitionID, VersionVector, Int)] = []
+  /// Contacts to remember: device, and where it can be dialled.
+  var contacts: [(DeviceID, String?)] = []
   var changeCount = 0
   var byteCount = 0
 
@@ -153,6 +155,7 @@ struct PendingCommit {
 
   var isEmpty: Bool {
     statements.isEmpty && partitions.isEmpty && applied.isEmpty && rebuilds.isEmpty && writes.isEmpty
+      && contacts.isEmpty
   }
   var isFull: Bool {
     changeCount >= PendingCommit.changeLimit || byteCount >= PendingCommit.byteLimit

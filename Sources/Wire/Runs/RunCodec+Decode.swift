@@ -55,3 +55,14 @@ extension RunCodec {
     return scan
   }
 }
+
+extension RunCodec {
+  /// The chain hash before the run, without reading the rest: where it joins its chain.
+  package static func hashBefore(of bytes: ArraySlice<UInt8>) throws(CBORError) -> Digest {
+    var reader = CBORReader(bytes)
+    _ = try reader.readArrayHeader()
+    _ = try reader.readReplica()
+    _ = try reader.readOrdinal()
+    return try reader.readDigest()
+  }
+}

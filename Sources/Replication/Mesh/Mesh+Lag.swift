@@ -1,0 +1,18 @@
+extension Mesh {
+  /// Changes that the peer is known to lack, and that this node is known to lack, over the common scope.
+  package func lag(of session: PeerSession) -> (behind: Int64, ahead: Int64) {
+    var (behind, ahead) = (UInt64(0), UInt64(0))
+    for (id, stream) in session.streams {
+      guard let partition = partitions[id], isInScope(session, partition) else { continue }
+      for (replica, position) in partition.log.clipped.entries {
+        behind += subtracting(position.sequence, stream.known.sequence(of: replica))
+      }
+      for (replica, position) in stream.known.entries {
+        ahead += subtracting(position.sequence, partition.log.received.sequence(of: replica))
+      }
+    }
+    return (Int64(clamping: behind), Int64(clamping: ahead))
+  }
+
+  private func subtracting(_ a: UInt64, _ b: UInt64) -> UInt64 { a > b ? a - b : 0 }
+}

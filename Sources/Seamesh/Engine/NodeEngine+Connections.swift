@@ -1,0 +1,149 @@
+import Replication
+import Storage
+import Transport
+import Wire
+
+extension NodeEngine {
+  // MARK: Coming and going
+
+  func opened(_ connection: OpenedConnection) {
+    let id = SessionID(rawValue: connection.id.number)
+    var dialled: PeerAddress?
+    if case .dialled(let tag) = connection.origin { dialled = links.endDial(tag) }
+    guard mesh.sessions.count < mesh.configuration.sessionLimit, failure == nil else {
+      return transport.close(connection.id)
+    }
+    links[id] = LinkTable.Link(connection: connection.id, remote: connection.remote, dialled: dialled)
+    let device = DeviceID.derived(from: connection.peerKey, mesh.cryptography.hash)
+    if let dialled { dial(dialPolicy.handle(.identified(dialled, device), now: clock, using: &random)) }
+    deliver(.opened(id, isDialer: dialled != nil, peer: connection.peerKey, exporter: connection.exporter))
+  }
+
+  func authenticated(_ id: SessionID, _ device: DeviceID, _ hello: Hello) {
+    guard let link = links[id] else { return }
+    links[id]?.device = device
+    links[id]?.listenPort = hello.listenPort
+    transport.authenticate(link.connection)
+    if let dialled = link.dialled { links.forgetOutcome(at: dialled) }
+    dial(dialPolicy.handle(.connected(device), now: clock, using: &random))
+    remember(device, link, hello)
+  }
+
+  /// Where to find this peer again: the address dialled, or where it says that it listens.
+  private func remember(_ device: DeviceID, _ link: LinkTable.Link, _ hello: Hello) {
+    guard device != files.device else { return }
+    var address = link.remote
+    if link.dialled == nil { address.port = hello.listenPort }
+    let text = address.port > 0 ? address.description : nil
+    pending.contacts.append((device, text))
+  }
+
+  func close(_ id: SessionID, _ goodbye: Goodbye) {
+    guard let link = links[id] else { return }
+    if let dialled = link.dialled {
+      switch goodbye {
+      case .otherFleet, .notAMember:
+        links.note("\(goodbye)", at: dialled)
+        dial(dialPolicy.handle(.dialRefused(dialled), now: clock, using: &random))
+      case .stopping, .duplicate, .protocolError, .versionUnknown, .ownConnection: break
+      }
+    }
+    transport.close(link.connection)
+  }
+
+  func closed(_ connection: ConnectionID, _ reason: CloseReason) {
+    let id = SessionID(rawValue: connection.number)
+    guard let link = links[id] else { return }
+    links[id] = nil
+    deliver(.closed(id))
+    log.debug("connection closed", ["address": link.remote.description, "reason": "\(reason)"])
+    guard let device = link.device, !links.links.values.contains(where: { $0.device == device }) else { return }
+    dial(dialPolicy.handle(.disconnected(device), now: clock, using: &random))
+  }
+
+  func violated(_ connection: ConnectionID, _ reason: String) {
+    let id = SessionID(rawValue: connection.number)
+    log.notice("a peer broke the protocol", ["address": links.address(id), "reason": reason])
+    deliver(.violated(id, reason))
+  }
+
+  // MARK: Sending
+
+  func send(_ message: Message, to id: SessionID) {
+    guard let link = links[id] else { return }
+    let frame = MessageCodec.encode(message)
+    guard link.overflow.isEmpty else { return overflow(frame, id) }
+    switch transport.send(link.connection, frame) {
+    case .queued:
+      let queued = transport.queuedBytes(of: link.connection) ?? 0
+      if queued > NodeEngine.pauseByteMark { mesh.pause(id) }
+    case .full: overflow(frame, id)
+    case .closed: break
+    }
+  }
+
+  /// Above this the mesh stops loading runs for the session; the transport tells when there is room again.
+  static let pauseByteMark = 2 * 1024 * 1024
+
+  private func overflow(_ frame: [UInt8], _ id: SessionID) {
+    mesh.pause(id)
+    links[id]?.overflow.append(frame)
+    links[id]?.overflowByteCount += frame.count
+    guard let link = links[id], link.overflowByteCount > LinkTable.overflowByteLimit else { return }
+    log.notice("cut off a peer that reads nothing", ["address": link.remote.description])
+    transport.close(link.connection, afterFlush: false)
+  }
+
+  func drained(_ connection: ConnectionID) {
+    let id = SessionID(rawValue: connection.number)
+    guard let link = links[id] else { return }
+    links[id]?.overflow = []
+    links[id]?.overflowByteCount = 0
+    for (index, frame) in link.overflow.enumerated() where transport.send(connection, frame) == .full {
+      links[id]?.overflow = Array(link.overflow[index...])
+      links[id]?.overflowByteCount = link.overflow[index...].reduce(0) { $0 + $1.count }
+      return
+    }
+    deliver(.writable(id))
+  }
+
+  // MARK: Receiving
+
+  func receive(_ batch: RunBatch, _ runs: [IncomingRun], from connection: ConnectionID) {
+    let id = SessionID(rawValue: connection.number)
+    do {
+      deliver(.receivedRuns(id, batch, try runs.map { try checked($0, batch.name) }))
+    } catch {
+      violated(connection, "\(error)")
+    }
+  }
+
+  /// The IO thread may have known fewer statements than are here now.
+  private func checked(_ run: IncomingRun, _ partition: PartitionName) throws -> IncomingRun {
+    guard run.signer == nil, let content = run.content as? DecodedRun else { return run }
+    return try IncomingRun(content, context: run.context, in: partition, mesh.authority)
+  }
+
+  func release(_ connection: ConnectionID, _ byteCount: Int) {
+    if intake.release(connection, byteCount) { transport.resumeReading(connection) }
+  }
+
+  // MARK: Dialling
+
+  func dial(_ addresses: [PeerAddress]) {
+    for address in addresses { transport.dial(address, tag: links.beginDial(address)) }
+  }
+
+  func dialFailed(_ tag: UInt64, _ reason: DialFailure) {
+    guard let address = links.endDial(tag) else { return }
+    links.note("\(reason)", at: address)
+    log.debug("could not connect", ["address": address.description, "reason": "\(reason)"])
+    dial(dialPolicy.handle(.dialFailed(address), now: clock, using: &random))
+  }
+
+  func found(_ instance: Text, _ addresses: [SocketAddress], _ tagMatches: Bool) {
+    dial(
+      dialPolicy.handle(
+        .found(instance: instance, addresses: addresses, tagMatches: tagMatches), now: clock, using: &random))
+  }
+}

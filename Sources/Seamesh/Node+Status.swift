@@ -1,0 +1,216 @@
+import Glibc
+import Identity
+import Replication
+import Storage
+import Transport
+
+extension Node {
+  package static let version = "0.1.0"
+
+  var isStopping: Bool { (try? onEngineIfRunning()) == nil }
+
+  private func onEngineIfRunning() throws(NodeError) { if hasStopped { throw NodeError(.stopping, "stopped") } }
+
+  package func status() throws(NodeError) -> NodeStatus {
+    var status = try onEngine { $0.status() }
+    status.listen = endpoints.listen.map(\.description)
+    return status
+  }
+
+  package func peers() throws(NodeError) -> [PeerStatus] { try onEngine { $0.peerStatus() } }
+
+  package func devices() throws(NodeError) -> [DeviceStatus] { try onEngine { $0.deviceStatus() } }
+
+  package func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus] {
+    let rows = try onEngine { $0.partitionStatus() }
+    guard withDigests else { return rows.map(\.status) }
+    return try rows.map { row throws(NodeError) in
+      var status = row.status
+      if let number = row.number { status.digest = try stateDigest(number, row.accepted) }
+      return status
+    }
+  }
+
+  package func subscribe(_ pattern: Text) throws(NodeError) {
+    guard try onEngine({ $0.subscribe(pattern) }) else {
+      throw NodeError(.badRequest, "\(pattern.string) is neither a partition's name nor a prefix followed by *")
+    }
+  }
+
+  package func unsubscribe(_ pattern: Text) throws(NodeError) {
+    guard try onEngine({ $0.unsubscribe(pattern) }) else {
+      throw NodeError(.notFound, "there is no subscription to \(pattern.string)")
+    }
+  }
+
+  package func invite(_ request: InviteRequest) throws(NodeError) -> String {
+    let addresses = try onEngine { _ in Node.reachableAddresses(self.endpoints.listen) }
+    return try NodeSetup.joinCode(files, request, addresses: addresses)
+  }
+
+  /// Where others on the network may find this node; loopback only where there is nothing else.
+  static func reachableAddresses(_ listen: [SocketAddress]) -> [Text] {
+    guard let port = listen.first?.port else { return [] }
+    let hosts = NetworkInterfaces.addresses()
+    let preferred = hosts.filter { !$0.isLoopback && !$0.isLinkLocal }
+    let chosen = preferred.isEmpty ? hosts.filter(\.isLoopback) : preferred
+    return chosen.prefix(JoinCode.addressLimit).map { Text(SocketAddress($0, port: port).description) }
+  }
+
+  package func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError) {
+    do throws(StoreError) {
+      try StoreBackup.write(store: files.directory.file(Store.fileName), to: path, progress: progress)
+    } catch {
+      throw NodeError(error)
+    }
+  }
+
+  package func metrics() throws(NodeError) -> String {
+    let status = try status()
+    let peers = try peers()
+    var lines: [String] = []
+    func gauge(_ name: String, _ help: String, _ value: Int64) {
+      lines += ["# HELP seamesh_\(name) \(help)", "# TYPE seamesh_\(name) gauge", "seamesh_\(name) \(value)"]
+    }
+    gauge("documents", "Living documents.", status.documents)
+    gauge("changes", "Changes in the log.", status.changes)
+    gauge("log_bytes", "Bytes of the log.", status.logBytes)
+    gauge("database_bytes", "Bytes of the database file.", status.databaseBytes)
+    gauge("disk_free_bytes", "Free bytes where the data directory lies.", status.diskFreeBytes)
+    gauge("peers_connected", "Peers with a session.", Int64(status.peersConnected))
+    gauge("changes_behind", "Changes that connected peers are known to lack.", peers.reduce(0) { $0 + $1.behind })
+    gauge("changes_held", "Changes kept but not counted.", status.held.values.reduce(0, +))
+    gauge("uptime_seconds", "Seconds since the start.", status.uptimeMilliseconds / 1_000)
+    return lines.joined(separator: "\n") + "\n"
+  }
+}
+
+struct PartitionRow: Sendable {
+  var status: PartitionStatus
+  let number: PartitionNumber?
+  let accepted: VersionVector
+}
+
+extension NodeEngine {
+  func status() -> NodeStatus {
+    var status = NodeStatus()
+    let member = mesh.authority.member(of: files.deviceKey.publicKey)
+    status.version = Node.version
+    status.fleet = files.fleet.text
+    status.fleetName = mesh.authority.fleetName?.string ?? ""
+    status.device = files.device.text
+    status.user = member?.membership.user.string ?? ""
+    status.label = member?.membership.label.string ?? ""
+    status.replica = own.replica?.id.text
+    status.directory = files.directory.path
+    status.uptimeMilliseconds = Int64(clamping: NodeEngine.now.millisecondsSince(startedAt))
+    status.documents = store.totals.documents
+    status.changes = store.totals.changes
+    status.logBytes = store.totals.logBytes
+    status.databaseBytes = store.databaseBytes + store.writeAheadLogBytes
+    status.diskFreeBytes = (try? FileSystem.space(at: files.directory.path).free) ?? 0
+    status.readOnly = failure != nil
+    for partition in mesh.partitions.values {
+      for held in partition.log.held { status.held[held.reason.rawValue, default: 0] += 1 }
+    }
+    status.peersConnected = mesh.sessions.values.count { $0.phase == .live }
+    status.discovery = discoveryState
+    return status
+  }
+
+  func deviceStatus() -> [DeviceStatus] {
+    mesh.authority.allMembers.map { member in
+      var status = DeviceStatus()
+      status.device = DeviceID(member.device).text
+      status.user = member.membership.user.string
+      status.label = member.membership.label.string
+      status.role = member.membership.role.string
+      status.profile = member.membership.profile
+      status.replicas = mesh.authority.replicas(of: member.device).map(\.text)
+      status.isSelf = member.device == files.deviceKey.publicKey
+      return status
+    }
+  }
+
+  func partitionStatus() -> [PartitionRow] {
+    let stored = Dictionary(attempt([]) { try store.partitions() }.map { ($0.id, $0) }) { first, _ in first }
+    return mesh.partitions.values.sorted { $0.name < $1.name }.map { partition in
+      var status = PartitionStatus()
+      status.name = partition.name.text.string
+      status.subscribed = mesh.interest.wants(partition.id, name: partition.name)
+      status.documents = stored[partition.id]?.counters.documents ?? 0
+      status.changes = stored[partition.id]?.counters.changes ?? 0
+      status.heldChanges = Int64(partition.log.held.count)
+      status.vector = partition.log.accepted.sorted.map {
+        ($0.replica.text, $0.position.sequence, Hex.encode($0.position.tip.bytes))
+      }
+      return PartitionRow(status: status, number: stored[partition.id]?.number, accepted: partition.log.accepted)
+    }
+  }
+
+  func peerStatus() -> [PeerStatus] {
+    let connected = mesh.sessions.values.sorted { $0.id < $1.id }.map(status)
+    let unreached = dialPolicy.entries.filter { $0.state != .connected && $0.state != .thisNode }.map { entry in
+      var status = PeerStatus()
+      status.device = entry.device?.text ?? ""
+      status.address = entry.address.description
+      status.detail = links.outcomes[entry.address] ?? ""
+      status.state =
+        switch entry.state {
+        case .dialling: "connecting"
+        case .refused: status.detail == "\(Goodbye.otherFleet)" ? "other fleet" : "refused"
+        case .unreachable: "unreachable"
+        case .idle, .connected, .thisNode: "seen"
+        }
+      return status
+    }
+    return connected + unreached
+  }
+
+  private func status(_ session: PeerSession) -> PeerStatus {
+    var status = PeerStatus()
+    let member = mesh.authority.member(of: session.peer)
+    status.device = session.device.text
+    status.label = member?.membership.label.string ?? ""
+    status.user = member?.membership.user.string ?? ""
+    status.address = links.address(session.id)
+    status.state = session.phase == .live ? "connected" : "connecting"
+    if let difference = links[session.id]?.clockDifference {
+      status.detail = "its clock differs by \(difference / 1_000) s"
+    }
+    status.roundTripMilliseconds = session.roundTripMilliseconds.map(Double.init)
+    status.lastContactMilliseconds = Int64(clamping: NodeEngine.now.millisecondsSince(session.lastHeard))
+    (status.behind, status.ahead) = mesh.lag(of: session)
+    return status
+  }
+
+  // MARK: Subscriptions
+
+  /// False for text that is no pattern.
+  func subscribe(_ pattern: Text) -> Bool {
+    let added = Interest(pattern: pattern, files.fleet)
+    guard !added.isEmpty else { return false }
+    guard subscriptions.insert(pattern).inserted else { return true }
+    do {
+      try store.write(.full) { try $0.subscribe(pattern) }
+    } catch {
+      subscriptions.remove(pattern)
+      log.error("a subscription could not be stored", ["reason": "\(error)"])
+      return true
+    }
+    if let name = try? PartitionName(pattern), pattern.utf8.last != UInt8(ascii: "*") {
+      let id = mesh.begin(name)
+      pending.partitions.append((id, name))
+    }
+    deliver(.interestChanged(added: added, removed: Interest()))
+    return true
+  }
+
+  func unsubscribe(_ pattern: Text) -> Bool {
+    guard subscriptions.remove(pattern) != nil else { return false }
+    let removed = Interest(pattern: pattern, files.fleet)
+    _ = attempt(()) { try store.write(.full) { try $0.unsubscribe(pattern) } }
+    deliver(.interestChanged(added: Interest(), removed: removed))
+    return true
+  }
+}

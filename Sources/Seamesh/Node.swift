@@ -1,0 +1,176 @@
+import Dispatch
+import Foundation
+import Identity
+import Replication
+import Storage
+import Synchronization
+import Transport
+import Wire
+
+/// A running node: opens a data directory, finds and serves peers, and answers whoever uses it on this machine.
+///
+/// The library is young: what is public here may still change with every version.
+public final class Node: Sendable {
+  let files: NodeFiles
+  let configuration: NodeConfiguration
+  let inbox: Inbox<EngineJob>
+  let watchers = WatchHub()
+  let log: NodeLog
+  let readers: StoreReaders
+  let endpoints: Endpoints
+  let digests = Mutex<[PartitionNumber: (vector: VersionVector, digest: String)]>([:])
+  private let finished: Reply<Bool>
+  private let isStopped = Mutex(false)
+
+  /// Where a node can be reached.
+  package struct Endpoints: Sendable {
+    package let directory: String
+    package let fleet: FleetID
+    package let device: DeviceID
+    package let listen: [SocketAddress]
+  }
+
+  /// Opens the directory, which must have been set up, and starts to run.
+  package static func start(
+    directory path: String, configuration: NodeConfiguration = NodeConfiguration()
+  ) throws(NodeError) -> Node {
+    let directory: DataDirectory
+    do throws(FileError) { directory = try DataDirectory(existing: path) } catch { throw NodeError(error) }
+    return try Node(try NodeFiles.load(directory), configuration)
+  }
+
+  private init(_ files: NodeFiles, _ configuration: NodeConfiguration) throws(NodeError) {
+    (self.files, self.configuration) = (files, configuration)
+    (inbox, log, finished) = (Inbox(), NodeLog(level: configuration.logLevel, path: configuration.logPath), Reply())
+    let started = Reply<Result<Started, NodeError>>()
+    let (inbox, log, watchers, finished) = (inbox, log, watchers, finished)
+    let thread = Thread {
+      do {
+        let (engine, begun) = try NodeEngine.open(files, configuration, inbox, watchers, log)
+        started.fulfil(.success(begun))
+        engine.run()
+      } catch {
+        started.fulfil(.failure(NodeError(any: error)))
+      }
+      finished.fulfil(true)
+    }
+    thread.name = "seamesh engine"
+    thread.stackSize = 8 * 1024 * 1024
+    thread.start()
+    switch started.wait() {
+    case .success(let begun): (readers, endpoints) = (begun.readers, begun.endpoints)
+    case .failure(let error): throw error
+    }
+  }
+
+  /// What the engine thread made that others use, too.
+  struct Started: Sendable {
+    let readers: StoreReaders
+    let endpoints: Endpoints
+  }
+
+  /// Ends sessions, notes how far the replica has come, and closes the store. Acknowledged writes are on disk already.
+  public func stop() {
+    let wasStopped = isStopped.withLock { stopped in
+      defer { stopped = true }
+      return stopped
+    }
+    guard !wasStopped else { return }
+    watchers.stop()
+    readers.stopAll()
+    inbox.put(.stop)
+    _ = finished.wait()
+  }
+
+  deinit { stop() }
+
+  /// Runs `body` on the engine thread and waits for its answer.
+  func onEngine<Answer: Sendable>(
+    _ body: @escaping @Sendable (NodeEngine) -> Answer
+  ) throws(NodeError) -> Answer {
+    guard !isStopped.withLock({ $0 }) else { throw NodeError(.stopping, "the node is stopping") }
+    let reply = Reply<Answer?>()
+    inbox.put(.call { engine in reply.fulfil(engine.isStopping ? nil : body(engine)) })
+    guard let answer = reply.wait() else { throw NodeError(.stopping, "the node is stopping") }
+    return answer
+  }
+}
+
+extension NodeEngine {
+  static func open(
+    _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox<EngineJob>, _ watchers: WatchHub,
+    _ log: NodeLog
+  ) throws -> (NodeEngine, Node.Started) {
+    let store = try Store.open(directory: files.directory.path, fleet: files.fleet, device: files.device)
+    let authority = try NodeOpening.authority(try NodeOpening.statements(store, files.fleet), files.fleet)
+    let box = TransportBox()
+    let intake = FrameIntake(fleet: files.fleet, authority: authority, inbox: inbox) { box.transport?.pauseReading($0) }
+    let identity = try TLSIdentity(files.deviceKey)
+    let transport = try SecureTransport(
+      credentials: TLSCredentials(certificateDER: identity.certificateDER, privateKeyDER: identity.privateKeyDER),
+      handler: intake)
+    box.set(transport)
+    let listen = try transport.listen(host: configuration.listenHost, port: configuration.listenPort)
+    let mesh = try NodeOpening.mesh(
+      store, files, configuration, instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero,
+      listenPort: listen.first?.port ?? 0)
+    let engine = NodeEngine(
+      EngineParts(
+        files: files, configuration: configuration, store: store, inbox: inbox, intake: intake, transport: transport,
+        watchers: watchers, log: log, mesh: mesh, own: try NodeOpening.ownReplica(store, files),
+        subscriptions: Set(try store.subscriptions())))
+    let endpoints = Node.Endpoints(
+      directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen)
+    return (engine, Node.Started(readers: store.readers, endpoints: endpoints))
+  }
+
+  func begin() {
+    saveSidecar()
+    let remembered = attempt([]) { try store.peers() }
+    for peer in remembered {
+      let addresses = peer.addresses.compactMap { SocketAddress($0.text) }
+      dial(dialPolicy.handle(.remembered(peer.device, addresses), now: clock, using: &random))
+    }
+    dial(dialPolicy.handle(.configured(configuration.peers), now: clock, using: &random))
+  }
+
+  func finish() {
+    commit()
+    for id in mesh.sessions.keys.sorted() {
+      send(.goodbye(.stopping), to: id)
+      if let link = links[id] { transport.close(link.connection) }
+    }
+    for job in inbox.take(timeoutMilliseconds: 0) {
+      switch job {
+      case .write(let write): write.reply.fulfil(.failure(NodeError(.stopping, "the node is stopping")))
+      case .call(let body): body(self)
+      default: break
+      }
+    }
+    transport.stop()
+    if failure == nil { saveSidecar() }
+    log.flush()
+  }
+
+  /// The mesh took in what did not reach the disk: everything is read again, and every session begins anew.
+  func restartMesh() {
+    for (_, link) in links.links { transport.close(link.connection, afterFlush: false) }
+    pending = PendingCommit()
+    guard failure == nil else { return }
+    do {
+      mesh = try NodeOpening.mesh(
+        store, files, configuration, instance: mesh.local.instance, listenPort: mesh.local.listenPort)
+      own = try NodeOpening.ownReplica(store, files)
+      links.removeAll()
+    } catch {
+      failure = NodeError(any: error)
+    }
+  }
+}
+
+/// The transport, once it is there: its handler is made before it.
+private final class TransportBox: Sendable {
+  private let held = Mutex<SecureTransport?>(nil)
+  var transport: SecureTransport? { held.withLock { $0 } }
+  func set(_ transport: SecureTransport) { held.withLock { $0 = transport } }
+}

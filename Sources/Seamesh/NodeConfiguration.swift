@@ -1,0 +1,19 @@
+import Replication
+
+/// How a node runs. The command's options and `seamesh.json` fill this in.
+package struct NodeConfiguration: Sendable {
+  /// Nil: every interface.
+  package var listenHost: SocketAddress.Host?
+  /// 0 picks one.
+  package var listenPort: UInt16 = 0
+  package var peers: [PeerAddress] = []
+  package var usesDiscovery = true
+  /// Subscribes to everything that peers offer and this node may hold.
+  package var isRelay = false
+  package var logLevel = LogLevel.notice
+  /// Nil: standard error.
+  package var logPath: String?
+  package var mesh = MeshConfiguration()
+
+  package init() {}
+}

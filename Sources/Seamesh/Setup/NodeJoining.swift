@@ -1,0 +1,181 @@
+import Dispatch
+import Identity
+import Replication
+import Storage
+import Synchronization
+import Transport
+import Wire
+
+extension NodeSetup {
+  /// A code for another device. Whoever has it can enter the fleet until the admission secret is changed.
+  static func joinCode(
+    _ files: NodeFiles, _ request: InviteRequest, addresses: [Text]
+  ) throws(NodeError) -> String {
+    guard let secret = files.admissionSecret else {
+      throw NodeError(.notPermitted, "this device does not hold the fleet's admission secret")
+    }
+    guard request.role != FleetFounding.adminRole else {
+      throw NodeError(.notPermitted, "only the fleet root makes admins; choose another role")
+    }
+    let code = JoinCode(
+      fleet: files.fleet, secret: secret, user: request.user, role: request.role, profile: request.profile,
+      addresses: addresses)
+    do throws(JoinCode.Invalid) { return try code.encode() } catch {
+      throw NodeError(.unprocessable, "no join code can be made of this: \(error)")
+    }
+  }
+
+  /// The same without a running node: the code then has no addresses, and discovery must find somebody.
+  package static func invite(_ path: String, _ request: InviteRequest) throws(NodeError) -> String {
+    let directory: DataDirectory
+    do throws(FileError) { directory = try DataDirectory(existing: path) } catch { throw NodeError(error) }
+    return try joinCode(try NodeFiles.load(directory), request, addresses: [])
+  }
+
+  package struct Joined: Sendable {
+    package let fleet: FleetID
+    package let device: DeviceID
+    package let statementCount: Int
+  }
+
+  /// Enters the fleet of the code: asks at its addresses and at `peers`, one after another, until one admits this device.
+  package static func join(
+    _ path: String, code text: String, label: Text, peers: [PeerAddress], timeoutMilliseconds: UInt64 = 30_000
+  ) throws(NodeError) -> Joined {
+    let code: JoinCode
+    do throws(JoinCode.Invalid) { code = try JoinCode.parse(text) } catch {
+      throw NodeError(.badRequest, "this is no join code: \(error)")
+    }
+    do {
+      let (directory, lock) = try claim(path)
+      let key = SigningKey()
+      try KeyFile.device.create(key, in: directory)
+      let addresses = peers + code.addresses.compactMap { PeerAddress($0.string) }
+      let statements = try JoinAttempt(code: code, key: key, label: label)
+        .run(addresses, timeoutMilliseconds: timeoutMilliseconds)
+      try enter(
+        directory, lock, fleet: code.fleet, deviceKey: key, secret: code.secret, statements: statements)
+      return Joined(fleet: code.fleet, device: DeviceID(key.publicKey), statementCount: statements.count)
+    } catch {
+      throw NodeError(any: error)
+    }
+  }
+}
+
+/// One device's asking to be admitted. The handler's calls come on the transport's thread.
+final class JoinAttempt: TransportHandler {
+  private enum Outcome: Sendable {
+    case admitted([Statement])
+    case refused(JoinRefusal)
+    case failed(String)
+  }
+
+  private struct State {
+    var statements: [Statement] = []
+    var transport: SecureTransport?
+    /// Dials without an outcome yet.
+    var pending = 0
+    var failures: [String] = []
+    var isDone = false
+  }
+
+  private let code: JoinCode
+  private let key: SigningKey
+  private let label: Text
+  private let verifier: StatementVerifier
+  private let state = Mutex(State())
+  private let outcome = Mutex<Outcome?>(nil)
+  private let signal = DispatchSemaphore(value: 0)
+
+  init(code: JoinCode, key: SigningKey, label: Text) {
+    (self.code, self.key, self.label) = (code, key, label)
+    verifier = StatementVerifier(fleet: code.fleet)
+  }
+
+  func run(_ addresses: [PeerAddress], timeoutMilliseconds: UInt64) throws -> [Statement] {
+    guard !addresses.isEmpty else {
+      throw NodeError(.failed, "nobody to ask: the code names no address; give one with --peer HOST:PORT")
+    }
+    let identity = try TLSIdentity(key)
+    let transport = try SecureTransport(
+      credentials: TLSCredentials(certificateDER: identity.certificateDER, privateKeyDER: identity.privateKeyDER),
+      handler: self)
+    defer { transport.stop() }
+    state.withLock { ($0.transport, $0.pending) = (transport, addresses.count) }
+    for (index, address) in addresses.enumerated() { transport.dial(address, tag: UInt64(index)) }
+    _ = signal.wait(timeout: .now() + .milliseconds(Int(clamping: timeoutMilliseconds)))
+    switch outcome.withLock({ $0 }) {
+    case .admitted(let statements): return statements
+    case .refused(let refusal): throw NodeError(.notPermitted, JoinAttempt.sentence(refusal))
+    case .failed(let reason): throw NodeError(.failed, reason)
+    case nil: throw NodeError(.failed, "nobody who could admit this device answered within \(timeoutMilliseconds / 1_000) s")
+    }
+  }
+
+  static func sentence(_ refusal: JoinRefusal) -> String {
+    switch refusal {
+    case .wrongCode: "the join code is not this fleet's: ask for a new one with seamesh invite"
+    case .otherFleet: "the node at this address belongs to another fleet"
+    case .cannotAdmit: "the node that was asked cannot admit devices: ask another one"
+    case .busy: "the node that was asked is busy: try again"
+    }
+  }
+
+  private func finish(_ result: Outcome) {
+    let isFirst = outcome.withLock { outcome in
+      guard outcome == nil else { return false }
+      outcome = result
+      return true
+    }
+    if isFirst { signal.signal() }
+  }
+
+  private func oneFailed(_ reason: String) {
+    let allFailed = state.withLock { state in
+      state.failures.append(reason)
+      state.pending -= 1
+      return state.pending <= 0
+    }
+    if allFailed { finish(.failed("no node could be reached: \(reason)")) }
+  }
+
+  // MARK: TransportHandler
+
+  func opened(_ connection: OpenedConnection) {
+    var request = JoinRequest(
+      fleet: code.fleet, device: key.publicKey, user: code.user, label: label, role: code.role, profile: code.profile)
+    request.proof = code.secret.key(in: code.fleet).sign(request.signedBytes(exporter: connection.exporter))
+    guard let transport = state.withLock({ $0.transport }) else { return }
+    transport.authenticate(connection.id)
+    transport.send(connection.id, MessageCodec.encode(.joinRequest(request)))
+  }
+
+  func received(_ connection: ConnectionID, frame: [UInt8]) {
+    do {
+      switch try MessageCodec.decode(frame[...]) {
+      case .statements(let encoded):
+        let statements = try encoded.map { try verifier.verify($0) }
+        state.withLock { $0.statements += statements }
+      case .joinAccepted: admitted()
+      case .joinRefused(let refusal): finish(.refused(refusal))
+      case .goodbye(let reason): oneFailed("it closed the connection: \(reason)")
+      default: break
+      }
+    } catch {
+      oneFailed("it sent what is no message: \(error)")
+    }
+  }
+
+  /// Believed only if the statements show it: a genesis by this fleet's root, and a membership of this very device.
+  private func admitted() {
+    let statements = state.withLock { $0.statements }
+    guard let authority = try? NodeOpening.authority(statements, code.fleet), authority.member(of: key.publicKey) != nil
+    else { return oneFailed("it admitted this device without showing the statement") }
+    finish(.admitted(statements))
+  }
+
+  func closed(_ connection: ConnectionID, reason: CloseReason) {}
+  func drained(_ connection: ConnectionID, queuedBytes: Int) {}
+
+  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) { oneFailed("\(reason)") }
+}
