@@ -1,6 +1,7 @@
 import Identity
 import Replication
 import Storage
+import Synchronization
 import Wire
 
 extension Node {

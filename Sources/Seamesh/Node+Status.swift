@@ -7,10 +7,6 @@ import Transport
 extension Node {
   package static let version = "0.1.0"
 
-  var isStopping: Bool { (try? onEngineIfRunning()) == nil }
-
-  private func onEngineIfRunning() throws(NodeError) { if hasStopped { throw NodeError(.stopping, "stopped") } }
-
   package func status() throws(NodeError) -> NodeStatus {
     var status = try onEngine { $0.status() }
     status.listen = endpoints.listen.map(\.description)
@@ -108,13 +104,13 @@ extension NodeEngine {
     status.changes = store.totals.changes
     status.logBytes = store.totals.logBytes
     status.databaseBytes = store.databaseBytes + store.writeAheadLogBytes
-    status.diskFreeBytes = (try? FileSystem.space(at: files.directory.path).free) ?? 0
+    status.diskFreeBytes = (try? DiskSpace.of(files.directory.path).availableBytes) ?? 0
     status.readOnly = failure != nil
     for partition in mesh.partitions.values {
       for held in partition.log.held { status.held[held.reason.rawValue, default: 0] += 1 }
     }
     status.peersConnected = mesh.sessions.values.count { $0.phase == .live }
-    status.discovery = discoveryState
+    status.discovery = discovery.text
     return status
   }
 
@@ -186,6 +182,13 @@ extension NodeEngine {
 
   // MARK: Subscriptions
 
+  /// Writing to a partition subscribes to it.
+  func beginWriting(_ name: PartitionName) {
+    guard mesh.authority.level(of: mesh.local.device, in: name) >= .write else { return }
+    let id = mesh.begin(name)
+    if !mesh.interest.wants(id, name: name) { _ = subscribe(name.text) }
+  }
+
   /// False for text that is no pattern.
   func subscribe(_ pattern: Text) -> Bool {
     let added = Interest(pattern: pattern, files.fleet)
@@ -209,7 +212,7 @@ extension NodeEngine {
   func unsubscribe(_ pattern: Text) -> Bool {
     guard subscriptions.remove(pattern) != nil else { return false }
     let removed = Interest(pattern: pattern, files.fleet)
-    _ = attempt(()) { try store.write(.full) { try $0.unsubscribe(pattern) } }
+    attempt(()) { try store.write(.full) { try $0.unsubscribe(pattern) } }
     deliver(.interestChanged(added: Interest(), removed: removed))
     return true
   }

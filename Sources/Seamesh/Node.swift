@@ -84,11 +84,13 @@ public final class Node: Sendable {
 
   deinit { stop() }
 
+  var isStopping: Bool { isStopped.withLock { $0 } }
+
   /// Runs `body` on the engine thread and waits for its answer.
   func onEngine<Answer: Sendable>(
     _ body: @escaping @Sendable (NodeEngine) -> Answer
   ) throws(NodeError) -> Answer {
-    guard !isStopped.withLock({ $0 }) else { throw NodeError(.stopping, "the node is stopping") }
+    guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
     let reply = Reply<Answer?>()
     inbox.put(.call { engine in reply.fulfil(engine.isStopping ? nil : body(engine)) })
     guard let answer = reply.wait() else { throw NodeError(.stopping, "the node is stopping") }
@@ -107,7 +109,7 @@ extension NodeEngine {
     let intake = FrameIntake(fleet: files.fleet, authority: authority, inbox: inbox) { box.transport?.pauseReading($0) }
     let identity = try TLSIdentity(files.deviceKey)
     let transport = try SecureTransport(
-      credentials: TLSCredentials(certificateDER: identity.certificateDER, privateKeyDER: identity.privateKeyDER),
+      credentials: TLSCredentials(certificate: identity.certificateDER, privateKey: identity.privateKeyDER),
       handler: intake)
     box.set(transport)
     let listen = try transport.listen(host: configuration.listenHost, port: configuration.listenPort)

@@ -92,7 +92,7 @@ extension Mesh {
   }
 
   private mutating func refuseJoin(_ id: SessionID, _ refusal: JoinRefusal, _ step: inout Step) {
-    step.emit(.note(id, .peerRefused("join: \(refusal)")))
+    step.emit(.note(id, .joinRefused(refusal)))
     step.emit(.send(id, .joinRefused(refusal)))
     step.emit(.close(id, .notAMember))
     closed(id, &step)

@@ -63,6 +63,7 @@ package struct Mesh: Sendable {
   package enum Note: Sendable, Equatable {
     case sessionReady(DeviceID)
     case peerRefused(String)
+    case joinRefused(JoinRefusal)
     case forkSeen(ReplicaID)
     case clockDiffers(milliseconds: Int64)
     case levelWith(PartitionName)

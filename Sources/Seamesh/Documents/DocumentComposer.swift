@@ -58,8 +58,7 @@ struct DocumentComposer {
     for write in writes {
       let key = DocumentKey(collection: write.collection, id: write.id)
       try drafts[key]?.store(AcceptedWrite(context, write), in: number, transaction)
-      changes.note(partition, key)
-    }
+      }
   }
 
   func receipt(dot: Dot?) -> WriteReceipt {
@@ -103,7 +102,7 @@ private struct DocumentDraft {
     (self.key, self.id) = (key, id)
     let collection = try transaction.number(ofCollection: key.collection)
     row = try transaction.document(partition, collection, key: key.id)
-    state = try row.map { try DocumentState(stored: $0.state) }
+    state = try row.map { try DocumentState(stored: $0) }
     body = state?.shown()
     etag = row.map { DocumentETag.of($0.state) } ?? ""
   }
@@ -145,7 +144,7 @@ private struct DocumentDraft {
   ) throws {
     var new = state ?? DocumentState()
     new.apply(write)
-    let bytes = new.stored
+    let bytes = new.storedBytes
     let collection = try transaction.number(ofCollection: key.collection)
     if let row {
       try transaction.replace(row, in: partition, isAlive: new.isAlive, state: bytes)

@@ -2,16 +2,6 @@ import Identity
 import Replication
 import Wire
 
-extension DocumentState {
-  /// - Throws: `CBORError` where the stored bytes are damaged.
-  init(stored bytes: [UInt8]) throws {
-    let (generation, groups) = try DocumentStateCodec.decode(bytes[...])
-    self.init(generation: generation, groups: groups)
-  }
-
-  var stored: [UInt8] { DocumentStateCodec.encode(generation: generation, groups: groups) }
-}
-
 /// A document's causal version: the same on every node with the same accepted changes of it.
 enum DocumentETag {
   /// Half of a SHA-256 over the canonical form of the merge state, as 32 hex digits.

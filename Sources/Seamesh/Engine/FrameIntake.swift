@@ -97,7 +97,7 @@ extension IncomingRun {
     self.init(
       replica: run.chain.replica, first: run.first, hashBefore: run.hashBefore, contextDigest: run.contextDigest,
       context: context, hashes: run.hashes, facts: run.facts(in: partition), elementDots: run.elementDots,
-      signer: signer, encoded: run.encoded, content: run)
+      signer: signer, encoded: run.encoded, content: RunContent(run))
   }
 }
 

@@ -56,19 +56,20 @@ extension NodeEngine {
   private func applyRemote(
     _ batch: PendingCommit, _ transaction: borrowing Transaction, _ changes: inout DocumentChanges
   ) throws {
-    var fold = DocumentFold()
+    var accepted: [AcceptedChange] = []
     for applied in batch.applied {
       guard let state = mesh.partitions[applied.partition] else { continue }
       let number = try transaction.number(of: applied.partition, name: state.name)
       for run in applied.runs {
         let chain = try appendRun(run, applied.partition, number, transaction)
         try setMarks(of: chain, run.incoming.replica, state, transaction)
-        if run.change == nil, let content = run.incoming.content as? DecodedRun {
-          fold.add(content, context: run.context, applied.partition, number)
-        }
+        guard let content = run.incoming.content as? RunContent else { continue }
+        try content.storeApart(transaction)
+        if run.change == nil { accepted += content.accepted(number, context: run.context) }
       }
     }
-    try fold.write(transaction, &changes)
+    let report = try DocumentFold.fold(accepted, in: transaction)
+    if watchers.isWatched { changes.note(report) }
   }
 
   private func appendRun(
@@ -107,11 +108,12 @@ extension NodeEngine {
       for run in applied.runs { if let change = run.change { moved[applied.partition, default: []].append(change) } }
     }
     for partition in moved.keys.sorted() {
-      guard let state = mesh.partitions[partition] else { continue }
-      let rebuild = DocumentRebuild(fleet: files.fleet, partition: partition, state: state)
-      try rebuild.run(moved[partition] ?? [], transaction, &changes)
+      guard let state = mesh.partitions[partition], let changed = moved[partition] else { continue }
       let number = try transaction.number(of: partition, name: state.name)
-      for replica in Set((moved[partition] ?? []).flatMap { $0.acceptance.map(\.replica) }) {
+      let report = try DocumentRebuild(fleet: files.fleet, partition: partition, number: number, state: state)
+        .run(changed, transaction)
+      changes.note(report)
+      for replica in Set(changed.flatMap { $0.acceptance.map(\.replica) }) {
         guard let chain = try transaction.chainNumber(number, replica) else { continue }
         try setMarks(of: chain, replica, state, transaction)
       }

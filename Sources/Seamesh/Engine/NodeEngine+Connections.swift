@@ -120,8 +120,8 @@ extension NodeEngine {
 
   /// The IO thread may have known fewer statements than are here now.
   private func checked(_ run: IncomingRun, _ partition: PartitionName) throws -> IncomingRun {
-    guard run.signer == nil, let content = run.content as? DecodedRun else { return run }
-    return try IncomingRun(content, context: run.context, in: partition, mesh.authority)
+    guard run.signer == nil, let content = run.content as? RunContent else { return run }
+    return try IncomingRun(content.run, context: run.context, in: partition, mesh.authority)
   }
 
   func release(_ connection: ConnectionID, _ byteCount: Int) {

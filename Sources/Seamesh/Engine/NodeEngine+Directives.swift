@@ -112,6 +112,9 @@ extension NodeEngine {
   private func take(_ note: Mesh.Note, _ id: SessionID?) {
     switch note {
     case .sessionReady(let device): log.info("session ready", ["device": device.shortText])
+    case .joinRefused(let refusal):
+      if refusal == .wrongCode { refusedJoins += 1 }
+      log.notice("refused to admit a device", ["reason": "\(refusal)", "address": links.address(id)])
     case .peerRefused(let why): log.notice("closed a connection", ["reason": why, "address": links.address(id)])
     case .forkSeen(let replica):
       log.error("two histories of one replica: a cloned or restored device", ["replica": replica.text])

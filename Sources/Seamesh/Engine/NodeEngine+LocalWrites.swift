@@ -44,7 +44,7 @@ struct LocalWriter {
       }
       let number = try transaction.number(of: partition, name: job.partition)
       let replica = try engine.own.current()
-      let builder = try builder(for: partition, replica.id, transaction, &done)
+      let builder = try openRun(for: partition, replica.id, transaction, &done)
       var composer = DocumentComposer(partition: partition, number: number, dot: builder.nextDot)
       for request in job.requests { try composer.add(request, transaction, random: &engine.random) }
       guard !composer.writes.isEmpty else { return composer.receipt(dot: nil) }
@@ -62,7 +62,7 @@ struct LocalWriter {
   }
 
   /// The run that is open for this partition, begun where there is none. Its context is what is accepted now.
-  private mutating func builder(
+  private mutating func openRun(
     for partition: PartitionID, _ replica: ReplicaID, _ transaction: borrowing Transaction,
     _ done: inout NodeEngine.Committed
   ) throws -> RunBuilder {
@@ -93,10 +93,11 @@ struct LocalWriter {
   ) throws {
     if let builder = open[partition], !builder.hasRoom(for: change.payload.count) {
       try close(partition, transaction, &done)
-      _ = try builder(for: partition, replica, transaction, &done)
+      _ = try openRun(for: partition, replica, transaction, &done)
     }
+    guard let chain = open[partition]?.chain else { return }
     open[partition]?.append(
-      payload: change.payload, keyHashes: change.keyHashes(in: partition), timestamp: change.timestamp,
+      payload: change.payload, keyHashes: try change.keyHashes(in: chain), timestamp: change.timestamp,
       wall: change.wall)
   }
 
@@ -120,7 +121,9 @@ struct LocalWriter {
       of: builder.chain.replica, in: number, genesis: builder.chain.genesis(SHA256.hash))
     try transaction.appendRun(
       chain, first: run.record.first, last: run.record.last, context: run.record.context, body: encoded[...])
-    try engine.storeApartPayloads(of: run, transaction)
+    for change in run.changes where change.payload.count > Run.inlinePayloadByteLimit {
+      try transaction.addLargePayload(change.header.payloadHash, bytes: change.payload)
+    }
     if let state = engine.mesh.partitions[partition] {
       try engine.setMarks(of: chain, builder.chain.replica, state, transaction)
     }

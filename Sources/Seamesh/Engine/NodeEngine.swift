@@ -28,6 +28,9 @@ final class NodeEngine {
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   var failure: NodeError?
   var isStopping = false
+  var discovery = DiscoveryReport()
+  /// Devices that asked to join with another code, since the start.
+  var refusedJoins = 0
   var lastTick = MonotonicTime(milliseconds: 0)
   var lastMaintenance = MonotonicTime(milliseconds: 0)
   let startedAt: MonotonicTime
@@ -83,10 +86,12 @@ final class NodeEngine {
     case .closed(let id, let reason): closed(id, reason)
     case .drained(let id): drained(id)
     case .dialFailed(let tag, let reason): dialFailed(tag, reason)
-    case .found(let instance, let addresses, let tagMatches): found(Text(instance), addresses, tagMatches)
-    case .lost(let instance): dial(dialPolicy.handle(.lost(instance: Text(instance)), now: clock, using: &random))
+    case .found(let instance, let addresses, let tagMatches): found(instance, addresses, tagMatches)
+    case .lost(let instance): dial(dialPolicy.handle(.lost(instance: instance), now: clock, using: &random))
     case .networkChanged: dial(dialPolicy.handle(.networkChanged, now: clock, using: &random))
-    case .write(let job): pending.writes.append(job)
+    case .write(let job):
+      beginWriting(job.partition)
+      pending.writes.append(job)
     case .call(let body): body(self)
     case .stop: isStopping = true
     }

@@ -98,7 +98,7 @@ final class JoinAttempt: TransportHandler {
     }
     let identity = try TLSIdentity(key)
     let transport = try SecureTransport(
-      credentials: TLSCredentials(certificateDER: identity.certificateDER, privateKeyDER: identity.privateKeyDER),
+      credentials: TLSCredentials(certificate: identity.certificateDER, privateKey: identity.privateKeyDER),
       handler: self)
     defer { transport.stop() }
     state.withLock { ($0.transport, $0.pending) = (transport, addresses.count) }

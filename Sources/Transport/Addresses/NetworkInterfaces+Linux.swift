@@ -13,7 +13,7 @@ package enum NetworkInterfaces {
     var next = list
     while let interface = next {
       next = interface.pointee.ifa_next
-      guard interface.pointee.ifa_flags & UInt32(IFF_UP.rawValue) != 0, let form = interface.pointee.ifa_addr,
+      guard interface.pointee.ifa_flags & UInt32(IFF_UP) != 0, let form = interface.pointee.ifa_addr,
         let address = SocketAddress(form)
       else { continue }
       found.append(address.host)

@@ -1,0 +1,74 @@
+import Identity
+import Replication
+import Storage
+import Wire
+
+/// What a run writes, with the payload that travelled apart where it has one.
+struct RunContent: Sendable {
+  struct ChangeContent: Sendable {
+    let header: ChangeHeader
+    let payload: ArraySlice<UInt8>
+    let documents: [DocumentWriteView]
+  }
+
+  let run: DecodedRun
+  /// Of a change whose payload travelled apart, which stands alone in its run.
+  private(set) var apart: (payload: [UInt8], scan: PayloadScan)?
+
+  init(_ run: DecodedRun) { self.run = run }
+
+  /// A run of the log: its large payload is read where it has one.
+  init(_ run: DecodedRun, payloads: borrowing Transaction) throws {
+    self.run = run
+    guard let hash = awaitedPayload?.hash else { return }
+    guard let payload = try payloads.largePayload(hash) else {
+      throw StoreError.damaged("a change's payload is not there")
+    }
+    try attach(payload)
+  }
+
+  /// The payload that must be here before the run can be taken; nil where none travels apart.
+  var awaitedPayload: (hash: Digest, byteCount: Int)? {
+    guard apart == nil, run.contents.count == 1, case .apart = run.contents[0] else { return nil }
+    return (run.changes[0].header.payloadHash, Int(run.changes[0].header.payloadByteCount))
+  }
+
+  /// - Throws: ``RunError`` where it is not the payload that the run names, or breaks the rules of payloads.
+  mutating func attach(_ payload: [UInt8]) throws {
+    let header = run.changes[0].header
+    let dot = Dot(replica: run.chain.replica, sequence: header.sequence)
+    let scan = try RunCodec.scanApart(
+      payload[...], of: header, at: dot, partition: run.chain.partition, hash: SHA256.hash)
+    apart = (payload, scan)
+  }
+
+  /// Of every change whose payload is here and understood.
+  var contents: [ChangeContent] {
+    if let apart {
+      let header = run.changes[0].header
+      return [ChangeContent(header: header, payload: apart.payload[...], documents: apart.scan.documents)]
+    }
+    return zip(run.changes, run.contents).compactMap { change, content in
+      guard case .documents(let scan) = content else { return nil }
+      return ChangeContent(header: change.header, payload: change.payload, documents: scan.documents)
+    }
+  }
+
+  func accepted(_ partition: PartitionNumber, context: VersionVector) -> [AcceptedChange] {
+    contents.map { change in
+      let context = WriteContext(
+        dot: Dot(replica: run.chain.replica, sequence: change.header.sequence), timestamp: change.header.timestamp,
+        context: context)
+      return AcceptedChange(
+        partition: partition, context: context, payload: change.payload, documents: change.documents)
+    }
+  }
+
+  /// Keeps the large payload for ever, in place of its pieces.
+  func storeApart(_ transaction: borrowing Transaction) throws {
+    guard let apart else { return }
+    let hash = run.changes[0].header.payloadHash
+    try transaction.addLargePayload(hash, bytes: apart.payload[...])
+    try transaction.removePieces(of: hash)
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Replication
+import Testing
+import Transport
+
+@testable import Seamesh
+
+/// Nodes of one fleet in temporary directories on loopback, without discovery.
+final class TestFleet {
+  private(set) var nodes: [Node] = []
+  private var directories: [String] = []
+
+  /// The founder is node 0; the others join by its code and know its address.
+  init(_ count: Int, configure: (inout NodeConfiguration) -> Void = { _ in }) throws {
+    let first = try directory()
+    _ = try NodeSetup.found(first, fleetName: "test", user: "founder@test.example", label: "node 0", profile: ValueMap())
+    nodes.append(try Node.start(directory: first, configuration: configuration([], configure)))
+    for index in 1..<max(count, 1) {
+      let address = try peerAddress(of: nodes[0])
+      let code = try nodes[0].invite(
+        InviteRequest(user: Text("user\(index)@test.example"), role: "officer", profile: ValueMap()))
+      let path = try directory()
+      _ = try NodeSetup.join(path, code: code, label: Text("node \(index)"), peers: [address])
+      nodes.append(try Node.start(directory: path, configuration: configuration([address], configure)))
+    }
+  }
+
+  deinit {
+    for node in nodes { node.stop() }
+    for path in directories { try? FileManager.default.removeItem(atPath: path) }
+  }
+
+  func configuration(_ peers: [PeerAddress], _ configure: (inout NodeConfiguration) -> Void) -> NodeConfiguration {
+    var configuration = NodeConfiguration()
+    configuration.listenHost = .ipv4(0x7f00_0001)
+    configuration.usesDiscovery = false
+    configuration.peers = peers
+    configuration.logLevel = .error
+    configure(&configuration)
+    return configuration
+  }
+
+  func directory() throws -> String {
+    let path = NSTemporaryDirectory() + "seamesh-test-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    directories.append(path)
+    return path
+  }
+
+  func peerAddress(of node: Node) throws -> PeerAddress { .socket(try #require(node.endpoints.listen.first)) }
+
+  func path(of index: Int) -> String { directories[index] }
+
+  /// Stops a node and starts it again on the same directory and with the same peers.
+  func restart(_ index: Int, peers: [PeerAddress]? = nil) throws {
+    nodes[index].stop()
+    let peers = try peers ?? (index == 0 ? [] : [peerAddress(of: nodes[0])])
+    nodes[index] = try Node.start(directory: directories[index], configuration: configuration(peers) { _ in })
+  }
+}
+
+/// Waits until `condition` holds; fails at the deadline. Looks again every few milliseconds.
+func eventually(
+  within seconds: Double = 20, _ what: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation,
+  _ condition: () throws -> Bool
+) throws {
+  let deadline = Date().addingTimeInterval(seconds)
+  while Date() < deadline {
+    if try condition() { return }
+    RunLoop.current.run(until: Date().addingTimeInterval(0.005))
+  }
+  Issue.record(what ?? "the condition did not come to hold", sourceLocation: sourceLocation)
+}
+
+func body(_ entries: KeyValuePairs<Text, Value>) -> ValueMap {
+  ValueMap(entries.map { ValueMap.Entry(key: $0.key, value: $0.value) }) ?? ValueMap()
+}
+
+extension Node {
+  func put(_ partition: PartitionName, _ collection: Text, _ id: Text, _ map: ValueMap) throws {
+    _ = try write(
+      partition,
+      [DocumentRequest(collection: collection, id: .string(id), action: .put(body: map, eraseAbsent: false))])
+  }
+
+  func digest(_ partition: PartitionName) throws -> String? {
+    try partitions(withDigests: true).first { $0.name == partition.text.string }?.digest
+  }
+}
