@@ -101,6 +101,21 @@ struct DocumentStateTests {
     #expect(state.inbox().isEmpty)
   }
 
+  @Test("increments that cancel leave a minus zero as it is")
+  func cancellingIncrementsLeaveMinusZero() {
+    func increment(_ amount: Int64) -> DocumentWrite {
+      DocumentWrite(
+        collection: "c", id: .int(1), kind: .edit, generation: 1,
+        operations: [Operation(.increment, [draft], value: .int(amount))])
+    }
+    let state = DocumentState.merged(of: [
+      AcceptedWrite(context(anna, 1), edit(.double(-0.0))), AcceptedWrite(context(anna, 2), increment(1)),
+      AcceptedWrite(context(ben, 1, sees: (anna, 1)), increment(-1)),
+    ])
+    #expect(state.shown()?["draft"] == .double(-0.0))
+    #expect(state.entries.count == 3)
+  }
+
   @Test("a list without room between two neighbours is written anew")
   func listWithoutRoomIsWrittenAnew() throws {
     var random = MergeRandom(seed: 3)
