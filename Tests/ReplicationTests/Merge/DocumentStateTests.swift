@@ -101,6 +101,19 @@ struct DocumentStateTests {
     #expect(state.inbox().isEmpty)
   }
 
+  @Test("a set removal among stored operations leaves no entry")
+  func storedSetRemovalLeavesNoEntry() {
+    let create = DocumentWrite(
+      collection: "c", id: .int(1), kind: .create, generation: 1,
+      operations: [
+        Operation(.setRemove, [.key("s")], value: .int(2)), Operation(.setAdd, [.key("s")], value: .int(1)),
+      ])
+    let write = AcceptedWrite(context(anna, 1), create)
+    let group = OperationGroup(
+      dot: write.context.dot, timestamp: write.context.timestamp, generation: 1, operations: create.operations)
+    #expect(DocumentState(generation: 1, groups: [group]) == DocumentState.merged(of: [write]))
+  }
+
   @Test("increments that cancel leave a minus zero as it is")
   func cancellingIncrementsLeaveMinusZero() {
     func increment(_ amount: Int64) -> DocumentWrite {
