@@ -66,12 +66,12 @@ extension DocumentState {
     return groups
   }
 
-  /// The inverse of ``groups``; takes them in any order.
+  /// The inverse of ``groups``; takes them in any order, and operations that leave no entry, which it drops.
   package init(generation: UInt64, groups: some Sequence<OperationGroup>) {
     self.generation = generation
     entries = groups.flatMap { group in
       let context = WriteContext(dot: group.dot, timestamp: group.timestamp, context: VersionVector())
-      return group.operations.map { Entry($0, in: context, generation: group.generation) }
+      return group.operations.map { Entry($0, in: context, generation: group.generation) }.filter(\.leavesTrace)
     }
     entries.sort(by: Entry.standsBefore)
   }
