@@ -27,7 +27,9 @@ struct StatementCodecTests {
   @Test("a kind of a later version keeps its body and is read as unknown", arguments: [6, 7, 8, 9, 13, 14, 65535])
   func unknownKinds(kind: UInt16) throws {
     let unordered = encode(kind: kind, body: bytes("a2" + "d83d8201f6" + "18ff" + "6161" + "01"), sequence: 1)
-    #expect(failure(unordered) == .encoding(CBORError(.keyOrder, at: 80)))
+    guard case .encoding(let error) = failure(unordered), error.kind == .keyOrder else {
+      return #expect(Bool(false), "keys must ascend")
+    }
     let good = encode(kind: kind, body: bytes("a2" + "6161" + "01" + "d83d8201f6" + "18ff"), sequence: 1)
     let statement = try StatementCodec.decode(good[...], sha256)
     #expect(statement.body == .unknown(kind: kind))
