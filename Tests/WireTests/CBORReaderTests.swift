@@ -41,7 +41,7 @@ struct CBORReaderTests {
 
   @Test("text is accepted exactly where the standard library finds UTF-8", arguments: 0..<40 as Range<UInt64>)
   func utf8(seed: UInt64) {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for _ in 0..<500 {
       var content = Array(generator.text(maximum: 20).utf8)
       if generator.chance(80) { content = Mutations(original: content).random(&generator) }
@@ -52,14 +52,13 @@ struct CBORReaderTests {
 
   @Test("every sequence of two bytes, and every second byte of longer forms, is judged as the standard library does")
   func utf8Edges() {
-    for first in 0x80...0xff as ClosedRange<UInt8> {
-      for second in 0x00...0xff as ClosedRange<UInt8> {
-        for tail in [[], [0x80], [0x80, 0xbf], [0x80, 0xc0]] as [[UInt8]] {
-          let content = [first, second] + tail
-          #expect(content.withUnsafeBytes(isWellFormedUTF8) == (String(validating: content, as: UTF8.self) != nil))
-        }
+    let tails: [[UInt8]] = [[], [0x80], [0x80, 0xbf], [0x80, 0xc0]]
+    let judgedOtherwise = (0x8000...0xffff).flatMap { pair in
+      tails.map { [UInt8(pair >> 8), UInt8(pair & 0xff)] + $0 }.filter {
+        $0.withUnsafeBytes(isWellFormedUTF8) != (String(validating: $0, as: UTF8.self) != nil)
       }
     }
+    #expect(judgedOtherwise.isEmpty)
   }
 
   @Test("a slice is read at its own indices, and nothing beyond it is looked at")
@@ -88,7 +87,7 @@ struct CBORReaderTests {
 
   @Test("any bytes are read or refused, never a trap", arguments: 0..<20 as Range<UInt64>)
   func noise(seed: UInt64) {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for _ in 0..<2_000 {
       let noise = generator.bytes(generator.below(24))
       var skipper = CBORReader(noise)

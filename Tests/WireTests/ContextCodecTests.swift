@@ -7,7 +7,7 @@ import Testing
 struct ContextCodecTests {
   @Test("a context is read back against the base it was written with", arguments: 0..<40 as Range<UInt64>)
   func roundTrip(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for _ in 0..<20 {
       let base = generator.vector(count: generator.below(12))
       var context = base
@@ -23,7 +23,7 @@ struct ContextCodecTests {
 
   @Test("what changed little is written as increments, what changed much as a whole")
   func shorterForm() throws {
-    var generator = SeededGenerator(seed: 1)
+    var generator = SplitMix64(seed: 1)
     let base = generator.vector(count: 50)
     #expect(hex(ContextCodec.encode(base, base: base)) == "820180")
     #expect(hex(ContextCodec.encode(VersionVector(), base: base)) == "820080")
@@ -39,7 +39,7 @@ struct ContextCodecTests {
 
   @Test("a context cut off at any byte is refused, a damaged one never traps", arguments: 0..<5 as Range<UInt64>)
   func damage(seed: UInt64) {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     let base = generator.vector(count: 9)
     var next = base
     for entry in base.sorted.prefix(3) { next[entry.replica] = nil }
@@ -71,7 +71,7 @@ struct ContextCodecTests {
 
   @Test("4,096 replicas are taken and one more refused, also where increments lead there")
   func limit() throws {
-    var generator = SeededGenerator(seed: 2)
+    var generator = SplitMix64(seed: 2)
     let full = generator.vector(count: ContextCodec.entryLimit)
     var above = full
     above[generator.replica()] = ChainPosition(sequence: 1, tip: .zero)

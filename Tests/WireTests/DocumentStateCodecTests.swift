@@ -7,7 +7,7 @@ import Testing
 struct DocumentStateCodecTests {
   @Test("groups are read back in the order of their changes", arguments: 0..<30 as Range<UInt64>)
   func roundTrip(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     let groups = generator.groups(count: generator.below(6))
     let encoded = DocumentStateCodec.encode(generation: 7, groups: groups)
     let decoded = try DocumentStateCodec.decode(encoded[...])
@@ -23,7 +23,7 @@ struct DocumentStateCodecTests {
 
   @Test("the state of a created document is made of the payload's own bytes", arguments: 0..<20 as Range<UInt64>)
   func created(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     let dot = Dot(replica: generator.replica(), sequence: 12)
     let write = DocumentWrite(
       collection: "c", id: .int(1), kind: .create, generation: 1, operations: generator.operations(dot: dot, count: 6))
@@ -42,7 +42,7 @@ struct DocumentStateCodecTests {
     "a state cut off at any byte, or with groups out of order, is refused; damage never traps",
     arguments: 0..<6 as Range<UInt64>)
   func damage(seed: UInt64) {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     let groups = generator.groups(count: 3)
     let mutations = Mutations(original: DocumentStateCodec.encode(generation: 3, groups: groups))
     for part in mutations.truncations {
@@ -55,7 +55,7 @@ struct DocumentStateCodecTests {
   }
 }
 
-extension SeededGenerator {
+extension SplitMix64 {
   fileprivate mutating func groups(count: Int) -> [OperationGroup] {
     (0..<count).map { index in
       let dot = Dot(replica: replica(), sequence: 1 + UInt64(index))

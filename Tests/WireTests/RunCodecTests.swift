@@ -8,7 +8,7 @@ import Testing
 struct RunCodecTests {
   @Test("decoding undoes encoding and computes the hashes that the author signed", arguments: 0..<40 as Range<UInt64>)
   func roundTrip(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     var chain = TestChain(&generator)
     for _ in 0..<4 {
       let run = try chain.random(&generator)
@@ -25,7 +25,7 @@ struct RunCodecTests {
 
   @Test("payloads are slices of the run's bytes, and their documents are shown at the same indices")
   func slices() throws {
-    var generator = SeededGenerator(seed: 1)
+    var generator = SplitMix64(seed: 1)
     var chain = TestChain(&generator)
     let writes = PayloadEncoder.sorted(generator.writes(dot: chain.dot(0), count: 3))
     let run = try chain.run(
@@ -43,7 +43,7 @@ struct RunCodecTests {
 
   @Test("clock readings far apart, backwards and at their ends keep their value")
   func clocks() throws {
-    var generator = SeededGenerator(seed: 2)
+    var generator = SplitMix64(seed: 2)
     var chain = TestChain(&generator)
     let stamps: [UInt64] = [.max, 0, 1 << 63, 5, .max]
     let walls: [Int64] = [.min, .max, 0, -1, .min]
@@ -63,7 +63,7 @@ struct RunCodecTests {
 
   @Test("a run with another context than the author had is refused")
   func context() throws {
-    var generator = SeededGenerator(seed: 3)
+    var generator = SplitMix64(seed: 3)
     var chain = TestChain(&generator)
     let run = try chain.random(&generator)
     let decoded = try decode(RunCodec.encode(run), chain)
@@ -75,7 +75,7 @@ struct RunCodecTests {
 
   @Test("the signature is checked over the signed bytes, with the author's key")
   func signature() throws {
-    var generator = SeededGenerator(seed: 4)
+    var generator = SplitMix64(seed: 4)
     var chain = TestChain(&generator)
     let run = try chain.run(
       [chain.header(0, milliseconds: 9)], payloads: [payload(&generator, chain.dot(0))],
@@ -88,7 +88,7 @@ struct RunCodecTests {
 
   @Test("a run cut off at any byte is refused", arguments: 0..<4 as Range<UInt64>)
   func truncation(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     var chain = TestChain(&generator)
     for part in Mutations(original: RunCodec.encode(try chain.random(&generator))).truncations {
       #expect(throws: RunError.self) {
@@ -99,7 +99,7 @@ struct RunCodecTests {
 
   @Test("a damaged run is refused, or has the one form of what it says", arguments: 0..<30 as Range<UInt64>)
   func mutation(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     var chain = TestChain(&generator)
     let run = try chain.random(&generator)
     let mutations = Mutations(original: RunCodec.encode(run))
@@ -123,7 +123,7 @@ struct RunCodecTests {
     try RunCodec.decode(encoded[...], fleet: chain.chain.fleet, partition: chain.chain.partition, hash: sha256)
   }
 
-  func payload(_ generator: inout SeededGenerator, _ dot: Dot) -> [UInt8] {
+  func payload(_ generator: inout SplitMix64, _ dot: Dot) -> [UInt8] {
     PayloadEncoder.encode(generator.writes(dot: dot, count: 1), dot: dot)
   }
 }
@@ -134,7 +134,7 @@ func noHash(_ bytes: UnsafeRawBufferPointer) -> Digest { Digest(words: (UInt64(b
 extension RunCodecTests {
   @Test("a change of an unknown codec, or with an unknown critical extension, is read and held")
   func held() throws {
-    var generator = SeededGenerator(seed: 5)
+    var generator = SplitMix64(seed: 5)
     for mark in 0..<3 {
       var chain = TestChain(&generator)
       var header = chain.header(0, milliseconds: 9)
@@ -152,7 +152,7 @@ extension RunCodecTests {
 
   @Test("an unknown extension that is not critical holds nothing")
   func uncritical() throws {
-    var generator = SeededGenerator(seed: 6)
+    var generator = SplitMix64(seed: 6)
     var chain = TestChain(&generator)
     var header = chain.header(0, milliseconds: 9)
     header.extensions = [ChangeExtension(type: 7, content: [1])]
@@ -164,7 +164,7 @@ extension RunCodecTests {
 
   @Test("a payload over 16 KiB travels apart, alone in its run, and is judged when it arrives")
   func apart() throws {
-    var generator = SeededGenerator(seed: 7)
+    var generator = SplitMix64(seed: 7)
     var chain = TestChain(&generator)
     let dot = chain.dot(0)
     let large = largePayload(dot, valueByteCount: Run.inlinePayloadByteLimit)
@@ -193,7 +193,7 @@ extension RunCodecTests {
 
   @Test("payloads of 16 KiB stay in the run, of which they may fill 32 KiB")
   func payloadLimits() throws {
-    var generator = SeededGenerator(seed: 8)
+    var generator = SplitMix64(seed: 8)
     for (count, expected) in [(2, nil), (3, RunError.payloadByteCount(49152, limit: Run.payloadByteLimit))] {
       var chain = TestChain(&generator)
       let payloads = (0..<count).map { offset in
@@ -209,7 +209,7 @@ extension RunCodecTests {
 
   @Test("64 changes make a run, 65 are refused, and so is none")
   func changeLimit() throws {
-    var generator = SeededGenerator(seed: 9)
+    var generator = SplitMix64(seed: 9)
     for (count, expected) in [(64, nil), (65, RunError.changeCount(65, limit: 64)), (0, .changeCount(0, limit: 64))] {
       var chain = TestChain(&generator)
       let payloads = (0..<count).map { payload(&generator, chain.dot($0)) }
@@ -221,7 +221,7 @@ extension RunCodecTests {
 
   @Test("a run whose change breaks rule M4 is refused, with the change and the reason")
   func malformed() throws {
-    var generator = SeededGenerator(seed: 10)
+    var generator = SplitMix64(seed: 10)
     var chain = TestChain(&generator)
     let good = payload(&generator, chain.dot(0))
     let run = try chain.run([chain.header(0, milliseconds: 1)], payloads: [good])
@@ -248,7 +248,7 @@ extension RunCodecTests {
 
   @Test("key hashes are refused where they follow from the payload, and missed where they do not")
   func keyHashes() throws {
-    var generator = SeededGenerator(seed: 11)
+    var generator = SplitMix64(seed: 11)
     var chain = TestChain(&generator)
     let run = try chain.run([chain.header(0, milliseconds: 1)], payloads: [payload(&generator, chain.dot(0))])
     var header = run.changes[0].header
@@ -267,7 +267,7 @@ extension RunCodecTests {
 
   @Test("a sequence that would leave the numbers' range is refused")
   func sequence() throws {
-    var generator = SeededGenerator(seed: 12)
+    var generator = SplitMix64(seed: 12)
     var chain = TestChain(&generator)
     let run = try chain.run([chain.header(0, milliseconds: 1)], payloads: [payload(&generator, chain.dot(0))])
     for (first, expected) in [((1 << 53) - 1, nil), (1 << 53, RunError.encoding(CBORError(.outOfRange, at: 18)))]
@@ -311,7 +311,7 @@ extension RunCodecTests {
 
 extension TestChain {
   /// A run of any shape that is well formed.
-  mutating func random(_ generator: inout SeededGenerator) throws -> Run {
+  mutating func random(_ generator: inout SplitMix64) throws -> Run {
     let count = 1 + generator.below(5)
     var (headers, payloads): ([ChangeHeader], [[UInt8]]) = ([], [])
     for offset in 0..<count {
@@ -328,7 +328,7 @@ extension TestChain {
       extensions: generator.chance(30) ? [ChangeExtension(type: 2, content: [])] : [], signature: generator.signature())
   }
 
-  private func randomHeader(_ offset: Int, _ generator: inout SeededGenerator) -> ChangeHeader {
+  private func randomHeader(_ offset: Int, _ generator: inout SplitMix64) -> ChangeHeader {
     var header = header(offset, milliseconds: 1_700_000_000_000 + UInt64(offset * 9))
     if generator.chance(20) { header.timestamp = HybridTimestamp(rawValue: generator.next()) }
     if generator.chance(50) { header.wall.source = 2 }

@@ -7,7 +7,7 @@ import Testing
 struct StatementCodecTests {
   @Test("a statement of every kind is read back as it was made", arguments: 0..<20 as Range<UInt64>)
   func roundTrip(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for body in generator.bodies() {
       let (fleet, issuer) = (FleetID(generator.digest()), PublicKey(generator.digest()))
       let sequence = 1 + generator.next() >> 12
@@ -75,7 +75,7 @@ struct StatementCodecTests {
     "a statement cut off at any byte is refused, a damaged one refused or of one form",
     arguments: 0..<10 as Range<UInt64>)
   func damage(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for body in generator.bodies() {
       let unsigned = try StatementCodec.unsigned(
         fleet: FleetID(generator.digest()), issuer: PublicKey(generator.digest()), sequence: 3, body: body)
@@ -126,7 +126,7 @@ extension CBORWriter {
   }
 }
 
-extension SeededGenerator {
+extension SplitMix64 {
   /// One body of each kind that this version knows, grants for each kind of subject.
   mutating func bodies() -> [Statement.Body] {
     let profile = ValueMap(unique: [

@@ -7,7 +7,7 @@ import Testing
 struct ValueCodecTests {
   @Test("decoding undoes encoding", arguments: 0..<30 as Range<UInt64>)
   func roundTrip(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for _ in 0..<200 {
       let value = generator.value()
       let encoded = encode(value)
@@ -19,7 +19,7 @@ struct ValueCodecTests {
 
   @Test("checking without building passes and refuses exactly what building does", arguments: 0..<30 as Range<UInt64>)
   func scanAgrees(seed: UInt64) {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for _ in 0..<300 {
       let damaged = Mutations(original: encode(generator.value())).random(&generator)
       var (builder, scanner) = (CBORReader(damaged), CBORReader(damaged))
@@ -32,7 +32,7 @@ struct ValueCodecTests {
 
   @Test("what a damaged value still says has that one form", arguments: 0..<30 as Range<UInt64>)
   func oneForm(seed: UInt64) {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for _ in 0..<300 {
       let damaged = Mutations(original: encode(generator.value())).random(&generator)
       var reader = CBORReader(damaged)
@@ -43,7 +43,7 @@ struct ValueCodecTests {
 
   @Test("a value cut off at any byte is refused", arguments: 0..<10 as Range<UInt64>)
   func truncation(seed: UInt64) {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for part in Mutations(original: encode(generator.value(depth: 5))).truncations {
       var reader = CBORReader(part)
       #expect(kindOfFailure { try reader.readValue() } == .truncated)
@@ -52,7 +52,7 @@ struct ValueCodecTests {
 
   @Test("canonical bytes made from the encoding are those of the value", arguments: 0..<20 as Range<UInt64>)
   func canonicalBytes(seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
+    var generator = SplitMix64(seed: seed)
     for _ in 0..<100 {
       let value = generator.value()
       var reader = CBORReader(encode(value))

@@ -2,7 +2,7 @@ import Replication
 
 @testable import Wire
 
-extension SeededGenerator {
+extension SplitMix64 {
   mutating func text(maximum: Int = 12) -> Text {
     let alphabet: [Character] = ["a", "b", "z", "0", " ", "é", "e\u{301}", "日", "🚢", "\u{0}"]
     return Text(String((0..<below(maximum + 1)).map { _ in alphabet[below(alphabet.count)] }))

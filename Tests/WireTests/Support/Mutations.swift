@@ -5,7 +5,7 @@ struct Mutations {
   /// The record cut off before its end, at every byte.
   var truncations: [ArraySlice<UInt8>] { original.indices.map { original[..<$0] } }
 
-  func random(_ generator: inout SeededGenerator) -> [UInt8] {
+  func random(_ generator: inout SplitMix64) -> [UInt8] {
     var bytes = original
     for _ in 0...generator.below(3) where !bytes.isEmpty {
       let place = generator.below(bytes.count)

@@ -2,7 +2,7 @@ import Replication
 
 @testable import Wire
 
-extension SeededGenerator {
+extension SplitMix64 {
   /// A well-formed write of the change `dot`.
   mutating func write(dot: Dot, collection: Text, id: Value) -> DocumentWrite {
     let kind = DocumentWrite.Kind.allCases[below(3)]
@@ -67,7 +67,7 @@ struct TestChain {
   private(set) var sequence: UInt64 = 0
   private(set) var tip: Digest
 
-  init(_ generator: inout SeededGenerator) {
+  init(_ generator: inout SplitMix64) {
     chain = ChainIdentity(
       fleet: FleetID(generator.digest()), partition: PartitionID(generator.digest()), replica: generator.replica())
     tip = chain.genesis(sha256)
