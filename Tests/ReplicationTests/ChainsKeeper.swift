@@ -26,7 +26,7 @@ struct ChainsKeeper {
       case .ignored: return
       case .done(let change):
         if content, !runs.contains(run) { runs.append(run) }
-        if !content { headers.append(run) }
+        if !content, !runs.contains(run), !headers.contains(run) { headers.append(run) }
         return follow(change)
       }
     }

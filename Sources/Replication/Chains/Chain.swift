@@ -20,9 +20,11 @@ struct Chain: Sendable {
   private var recent: [ChainPosition] = []
 
   static let recentLimit = 16
-  /// Known changes off the chosen branch. A thousand runs of an honest clone stay below; what an author signs beyond is
-  /// learned only where it changes the choice or the proof of a fork.
+  /// Known changes off the chosen branch: a thousand runs of an honest clone stay below. What an author signs beyond this
+  /// or ``rivalLimit`` is learned only where it changes the choice or the proof of a fork.
   static let sideLimit = 65_536
+  /// Known changes after one and the same change: clones of one disk are few.
+  static let rivalLimit = 64
 
   init(trunk: ChainTrunk, limits: ChainLimits) {
     (self.trunk, self.limits) = (trunk, limits)
@@ -99,12 +101,11 @@ extension Chain {
 
   /// Room for a run whose author has filled the chain with branches?
   func admits(_ run: RunSummary) -> Bool {
-    guard tree.count - branch.count >= Chain.sideLimit, run.hashBefore != (branch.last ?? trunk.hash) else {
-      return true
-    }
     guard let index = run.hashes.firstIndex(where: { !contains($0) }) else { return true }
     let previous = index == 0 ? run.hashBefore : run.hashes[index - 1]
     let rivals = tree.following(previous, at: run.first + UInt64(index))
+    let isFull = tree.count - branch.count >= Chain.sideLimit && previous != (branch.last ?? trunk.hash)
+    guard isFull || rivals.count >= Chain.rivalLimit else { return true }
     return rivals.dropFirst().first.map { run.hashes[index] < $0 } ?? false
   }
 
@@ -170,7 +171,7 @@ extension Chain {
   /// Moves into the trunk what needs no memory of its own: accepted changes below every other known one. `pin`: lowest
   /// sequence that must stay in the tree.
   mutating func fold(below pin: UInt64?) {
-    guard !branch.isEmpty else { return }
+    guard !branch.isEmpty, forkPoint != trunk.sequence else { return }
     let end = min(accepted, (pin ?? .max) - 1, lowestOffBranch - 1)
     guard end > trunk.sequence else { return }
     let count = Int(end - trunk.sequence)

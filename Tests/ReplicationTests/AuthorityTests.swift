@@ -1,0 +1,225 @@
+import Testing
+
+@testable import Replication
+
+@Suite("Rights from statements")
+struct AuthorityTests {
+  /// Numbers statements per issuer, as nodes do.
+  struct Book {
+    var statements: [Statement] = []
+
+    @discardableResult
+    mutating func say(_ body: Statement.Body, by issuer: String = "root") -> Digest {
+      let sequence = UInt64(statements.count { $0.issuer == Named.key(issuer) } + 1)
+      let id = Digest(words: (UInt64(statements.count + 1), 0, 0, 0))
+      statements.append(Statement(body, by: Named.key(issuer), sequence: sequence, id: id))
+      return id
+    }
+
+    @discardableResult
+    mutating func member(_ device: String, role: Text = "officer", agency: Text = "A", by issuer: String = "root")
+      -> Digest
+    {
+      let profile = ValueMap(ascending: [ValueMap.Entry(key: "agency", value: .string(agency))])
+      return say(
+        .membership(
+          Statement.Membership(
+            device: Named.key(device), user: Text("u-" + device), label: "", role: role, profile: profile)), by: issuer)
+    }
+
+    mutating func declare(_ replica: String, under membership: Digest, by issuer: String) {
+      say(
+        .replica(
+          Statement.ReplicaDeclaration(replica: Named.replica(replica), nonce: .zero, membership: membership)),
+        by: issuer)
+    }
+
+    @discardableResult
+    mutating func grant(
+      _ level: AccessLevel, to subject: Statement.Subject, on pattern: Text, by issuer: String = "root",
+      ends: [Statement.ChainEnd] = []
+    ) -> Digest {
+      say(.grant(Statement.Grant(subject: subject, level: level, pattern: pattern, ends: ends)), by: issuer)
+    }
+
+    var authority: Authority { Authority(named: statements) }
+  }
+
+  private func book() -> Book {
+    var book = Book()
+    book.say(.genesis(Statement.Genesis(fleetName: "fleet", admissionKey: Named.key("admission"))))
+    for key: Text in ["agency", "user", "all-users"] { book.say(.rule(Statement.Rule(key: key))) }
+    return book
+  }
+
+  @Test("the admission key admits members, but no admins")
+  func admission() throws {
+    var book = book()
+    let officer = book.member("d0", by: "admission")
+    let false1 = book.member("d1", role: "admin", by: "admission")
+    let false2 = book.member("d2", by: "stranger")
+    let admin = book.member("d3", role: "admin")
+    let partition = try PartitionName("agency=A")
+    let authority = book.authority
+    #expect(authority.admissionKey == Named.key("admission"))
+    #expect(authority.level(of: officer, in: partition) == .write)
+    #expect(authority.level(of: false1, in: partition) == .none)
+    #expect(authority.level(of: false2, in: partition) == .none)
+    #expect(authority.isAdmin(Named.key("d3")) && !authority.isAdmin(Named.key("d1")))
+    #expect(authority.level(of: admin, in: partition) == .write)
+    #expect(authority.members(of: Named.key("d1")).isEmpty)
+  }
+
+  @Test("only root's genesis names the admission key")
+  func genesis() {
+    var book = Book()
+    book.say(.genesis(Statement.Genesis(fleetName: "", admissionKey: Named.key("x"))), by: "stranger")
+    book.member("d0", by: "x")
+    #expect(book.authority.admissionKey == nil)
+    #expect(book.authority.member(of: Named.key("d0")) == nil)
+  }
+
+  @Test("a statement with the scope of a room says nothing in the fleet")
+  func scope() throws {
+    var book = book()
+    let member = book.member("d0")
+    let grant = Statement.Grant(subject: .everyone, level: .manage, pattern: "*")
+    book.statements.append(
+      Statement(.grant(grant), by: Named.root, sequence: 1, id: Digest(words: (99, 0, 0, 0)), scope: "conversation=1"))
+    #expect(book.authority.level(of: member, in: try PartitionName("/t")) == .none)
+  }
+
+  @Test("a replica belongs to the device whose id is in its own, under its first declaration")
+  func replicas() {
+    var book = book()
+    let (first, second) = (book.member("d0"), book.member("d0", agency: "B"))
+    let other = book.member("d1")
+    book.declare("d0.1", under: second, by: "d1")
+    book.declare("d0.1", under: other, by: "d1")
+    book.declare("d0.1", under: first, by: "d0")
+    book.declare("d0.1", under: second, by: "d0")
+    book.declare("d0.2", under: other, by: "d0")
+    let authority = book.authority
+    #expect(authority.signer(of: Named.replica("d0.1")) == Named.key("d0"))
+    #expect(authority.membership(for: Named.replica("d0.1"))?.id == first)
+    #expect(authority.isVoid(Named.replica("d0.2")) && authority.signer(of: Named.replica("d0.2")) == nil)
+    #expect(!authority.isVoid(Named.replica("d0.3")))
+  }
+
+  @Test("the protocol's own replica ids depend on device and nonce")
+  func derivation() throws {
+    let hash: HashFunction = { bytes in
+      var random = ChainsRandom(seed: bytes.reduce(17) { ($0 &* 31) &+ UInt64($1) })
+      return random.digest()
+    }
+    let device = DeviceID.derived(from: Named.key("d0"), hash)
+    let nonce = UUIDValue(high: 1, low: 2)
+    let replica = ReplicaID.derived(device: device, nonce: nonce, hash)
+    #expect(replica != ReplicaID.derived(device: device, nonce: UUIDValue(high: 1, low: 3), hash))
+    var book = Book()
+    let member = book.member("d0")
+    let (mine, theirs) = (
+      book.member("d1"), Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: member)
+    )
+    book.say(.replica(theirs), by: "d0")
+    #expect(Authority(root: Named.root, statements: book.statements, hash: hash).signer(of: replica) == Named.key("d0"))
+    var thief = Book()
+    thief.statements = book.statements.filter { if case .membership = $0.body { true } else { false } }
+    thief.say(
+      .replica(Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: mine)), by: "d1")
+    let authority = Authority(root: Named.root, statements: thief.statements, hash: hash)
+    #expect(authority.signer(of: replica) == nil && authority.isVoid(replica))
+  }
+
+  @Test("a manager's grants count until the grant that made him one is lowered")
+  func managers() throws {
+    var book = book()
+    let member = book.member("d0")
+    book.member("dM")
+    let partition = try PartitionName("/t/red")
+    book.grant(.manage, to: .device(Named.key("dM")), on: "/t/*")
+    book.grant(.write, to: .device(Named.key("d0")), on: "/t/red", by: "dM")
+    book.grant(.read, to: .everyone, on: "/*", by: "dM")
+    #expect(book.authority.level(of: member, in: partition) == .write)
+    #expect(book.authority.level(of: member, in: try PartitionName("/u")) == .none)
+    book.grant(
+      .write, to: .device(Named.key("dM")), on: "/t/*",
+      ends: [
+        Statement.ChainEnd(
+          chain: .statements(scope: "", issuer: Named.key("dM")), position: ChainPosition(sequence: 2, tip: .zero))
+      ])
+    book.grant(.write, to: .role("officer"), on: "/t/blue", by: "dM")
+    #expect(book.authority.level(of: member, in: partition) == .write)
+    #expect(book.authority.level(of: member, in: try PartitionName("/t/blue")) == .none)
+    book.grant(.read, to: .device(Named.key("dM")), on: "/t/*")
+    #expect(book.authority.level(of: member, in: partition) == .write, "the first lowering closed it, for ever")
+    #expect(book.authority.floor(of: Named.replica("d0.1"), in: partition) == .max, "d0.1 is not declared")
+    book.declare("d0.1", under: member, by: "d0")
+    #expect(book.authority.floor(of: Named.replica("d0.1"), in: partition) == 0, "what it rests on could have fallen")
+    #expect(book.authority.bound(of: Named.replica("d0.1"), in: partition).isUnbounded)
+  }
+
+  @Test("adding is the same as having had it from the start, and equal sets have equal digests")
+  func adding() throws {
+    let hash: HashFunction = { bytes in
+      Digest(words: (bytes.reduce(17) { ($0 &* 31) &+ UInt64($1) }, UInt64(bytes.count), 0, 0))
+    }
+    for seed in 0..<20 as Range<UInt64> {
+      let history = try ChainsHistory(seed: seed)
+      var random = ChainsRandom(seed: seed)
+      let whole = Authority(named: history.statements)
+      var grown = Authority(named: [])
+      for statement in history.statements.shuffled(using: &random) {
+        #expect(grown.digest(hash) != whole.digest(hash))
+        grown = grown.adding([statement]).adding([statement])
+      }
+      #expect(grown.digest(hash) == whole.digest(hash) && grown.statementIDs == whole.statementIDs)
+      for replica in ChainsHistory.replicas {
+        #expect(grown.limits(of: replica, in: history.partition) == whole.limits(of: replica, in: history.partition))
+        #expect(grown.floor(of: replica, in: history.partition) == whole.floor(of: replica, in: history.partition))
+      }
+    }
+  }
+
+  @Test("the floor only falls as statements arrive")
+  func floorsFall() throws {
+    for seed in 0..<60 as Range<UInt64> {
+      let history = try ChainsHistory(seed: seed)
+      var random = ChainsRandom(seed: seed)
+      var authority = Authority(named: [])
+      var floors = Dictionary(uniqueKeysWithValues: ChainsHistory.replicas.map { ($0, UInt64.max) })
+      for statement in history.statements.shuffled(using: &random) {
+        authority = authority.adding([statement])
+        for replica in ChainsHistory.replicas {
+          let floor = authority.floor(of: replica, in: history.partition)
+          #expect(floor <= floors[replica] ?? .max, "seed \(seed)")
+          floors[replica] = floor
+        }
+      }
+    }
+  }
+
+  @Test(
+    "patterns cover what all their names belong to",
+    arguments: [
+      ("/t/*", "/t/red", true), ("/t/*", "/t/*", true), ("/t/*", "/t/a*", true), ("/t/*", "/*", false),
+      ("/t", "/t", true), ("/t", "/t*", false), ("*", "", true), ("/t/*", "/t", false), ("é*", "e\u{301}", false),
+    ])
+  func patterns(pattern: String, narrower: String, isCovered: Bool) {
+    #expect(NamePattern(Text(pattern)).covers(NamePattern(Text(narrower))) == isCovered)
+  }
+
+  @Test("the document rule knows whose document a change writes")
+  func documentOwner() {
+    func write(_ id: Value, _ field: Text) -> DocumentWrite {
+      DocumentWrite(
+        collection: "User", id: id, kind: .edit, generation: 1,
+        operations: [Operation(.set, [.key(field)], value: .null)])
+    }
+    #expect(DocumentRule.owner(of: [write(.string("a"), "presence"), write(.string("a"), "userName")]) == "a")
+    #expect(DocumentRule.owner(of: [write(.string("a"), "presence"), write(.string("b"), "presence")]) == nil)
+    #expect(DocumentRule.owner(of: [write(.string("a"), "secret")]) == nil)
+    #expect(DocumentRule.owner(of: [write(.int(1), "presence")]) == nil)
+    #expect(DocumentRule.owner(of: []) == nil)
+  }
+}
