@@ -50,7 +50,7 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    tests("ReplicationTests", ["Replication", "Wire", "Identity"], exclude: ["Vectors"]),
+    tests("ReplicationTests", ["Replication", "Wire", "Identity", "Simulation"], exclude: ["Vectors"]),
     tests("WireTests", ["Wire", "Replication"]),
     tests("IdentityTests", ["Identity", "Wire", "Replication"]),
     tests("StorageTests", ["Storage", "Wire", "Replication", "Identity"]),

@@ -26,3 +26,10 @@ static inline void seamesh_ssl_ctx_set_read_ahead(SSL_CTX *context) { SSL_CTX_se
 static inline void seamesh_ssl_ctx_set_certificate_list_limit(SSL_CTX *context, long limit) {
   SSL_CTX_set_max_cert_list(context, limit);
 }
+static inline void seamesh_ssl_ctx_set_options(SSL_CTX *context) {
+  // The last two extensions, and the middleboxes' fake session id, matter below TLS 1.3 only.
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                   SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_ENCRYPT_THEN_MAC |
+                                   SSL_OP_NO_EXTENDED_MASTER_SECRET);
+  SSL_CTX_clear_options(context, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
+}

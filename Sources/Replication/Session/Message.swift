@@ -2,7 +2,8 @@
 package enum Message: Sendable, Equatable {
   case hello(Hello)
   case joinRequest(JoinRequest)
-  case joinAccepted(statements: [[UInt8]])
+  /// All statements of the fleet went before, in `statements` messages.
+  case joinAccepted
   case joinRefused(JoinRefusal)
   /// First 16 bytes of the ids of all statements held.
   case statementIDs([TipHash])
@@ -15,8 +16,9 @@ package enum Message: Sendable, Equatable {
   case summary(Summary)
   /// Vectors of partitions of the common scope whose summaries differ.
   case vectors([PartitionVector])
-  /// Asks for a stream: everything above this vector, then everything new as it comes.
-  case pull(PartitionVector)
+  /// Asks for a stream: everything above this vector, then everything new as it comes. The number is the asker's; batches
+  /// of an earlier stream of this partition that are still under way no longer count.
+  case pull(stream: UInt64, PartitionVector)
   case runs(RunBatch)
   /// One piece of a payload that travels apart, ahead of the run that names it.
   case payloadPiece(PayloadPiece)

@@ -1,6 +1,8 @@
 /// Runs of one partition in the order in which the sender's log has them.
 package struct RunBatch: Sendable, Equatable {
   package let name: PartitionName
+  /// The number that the receiver gave with its pull; 0 for a stream that both opened by equal summaries.
+  package let stream: UInt64
   package let entries: [Entry]
   /// Runs off the sender's chosen branch, sent to show a fork (rule C5); they stand outside the stream.
   package let isForkEvidence: Bool
@@ -9,8 +11,8 @@ package struct RunBatch: Sendable, Equatable {
   package static let byteTarget = 256 * 1024
   package static let entryLimit = 4_096
 
-  package init(name: PartitionName, entries: [Entry], isForkEvidence: Bool = false) {
-    (self.name, self.entries, self.isForkEvidence) = (name, entries, isForkEvidence)
+  package init(name: PartitionName, stream: UInt64, entries: [Entry], isForkEvidence: Bool = false) {
+    (self.name, self.stream, self.entries, self.isForkEvidence) = (name, stream, entries, isForkEvidence)
   }
 
   package struct Entry: Sendable, Equatable {

@@ -1,41 +1,96 @@
-/// A session message is a CBOR array: its kind, then its fields.
-package struct MessageWriter: Sendable {
-  /// Where the fields are written, exactly as many as were announced.
-  package var fields: CBORWriter
+import Replication
 
-  package init(kind: UInt64, fieldCount: Int, reserving byteCount: Int = 64) {
-    fields = CBORWriter(reserving: byteCount)
-    fields.arrayHeader(fieldCount + 1)
-    fields.unsigned(kind)
+/// Messages as deterministic CBOR: an array whose first item is the message's number. `Docs/PROTOCOL.md`, section 6.
+package enum MessageCodec {
+  enum Number: UInt64 {
+    case hello = 0
+    case joinRequest = 1
+    case joinAccepted = 2
+    case joinRefused = 3
+    case statementIDs = 4
+    case statements = 5
+    case statementsComplete = 6
+    case interestRequest = 7
+    case interest = 8
+    case interestChange = 9
+    case summary = 10
+    case vectors = 11
+    case pull = 12
+    case runs = 13
+    case payloadPiece = 14
+    case have = 15
+    case chainProbe = 16
+    case ping = 17
+    case pong = 18
+    case goodbye = 19
   }
 
-  package var bytes: [UInt8] { fields.bytes }
-}
+  /// The message numbers from 64 on may be skipped by who does not know them; those below may not.
+  static let firstOptionalNumber: UInt64 = 64
 
-/// Reads what ``MessageWriter`` writes. Fields that a later version appended are passed over.
-package struct MessageReader: Sendable {
-  package let kind: UInt64
-  /// Stands at the first field.
-  package var fields: CBORReader
-  private let fieldCount: Int
-
-  package init(_ bytes: ArraySlice<UInt8>) throws(CBORError) {
-    var reader = CBORReader(bytes)
-    let count = try reader.readArrayHeader()
-    guard count > 0 else { throw CBORError(.wrongLength, at: bytes.startIndex) }
-    kind = try reader.readUnsigned()
-    (fields, fieldCount) = (reader, count - 1)
+  package static func encode(_ message: Message) -> [UInt8] {
+    var out = CBORWriter(reserving: 256)
+    switch message {
+    case .hello(let hello): out.hello(hello)
+    case .joinRequest(let request): out.joinRequest(request)
+    case .joinAccepted: out.message(.joinAccepted, items: 0)
+    case .joinRefused(let reason):
+      out.message(.joinRefused, items: 1)
+      out.unsigned(reason.rawValue)
+    case .statementIDs(let ids):
+      out.message(.statementIDs, items: 1)
+      out.arrayHeader(ids.count)
+      for id in ids { out.tip(id) }
+    case .statements(let statements):
+      out.message(.statements, items: 1)
+      out.byteStrings(statements)
+    case .statementsComplete: out.message(.statementsComplete, items: 0)
+    case .interestRequest: out.message(.interestRequest, items: 0)
+    case .interest(let interest):
+      out.message(.interest, items: 2)
+      out.interest(interest)
+    case .interestChange(let added, let removed):
+      out.message(.interestChange, items: 4)
+      out.interest(added)
+      out.interest(removed)
+    case .summary(let summary): out.summary(summary)
+    case .vectors(let vectors):
+      out.message(.vectors, items: 1)
+      out.arrayHeader(vectors.count)
+      for vector in vectors { out.partitionVector(vector) }
+    case .pull(let stream, let vector):
+      out.message(.pull, items: 2)
+      out.unsigned(stream)
+      out.partitionVector(vector)
+    case .runs(let batch): out.runs(batch)
+    case .payloadPiece(let piece): out.payloadPiece(piece)
+    case .have(let vector):
+      out.message(.have, items: 1)
+      out.partitionVector(vector)
+    case .chainProbe(let probe): out.chainProbe(probe)
+    case .ping(let nonce):
+      out.message(.ping, items: 1)
+      out.unsigned(nonce)
+    case .pong(let nonce):
+      out.message(.pong, items: 1)
+      out.unsigned(nonce)
+    case .goodbye(let reason):
+      out.message(.goodbye, items: 1)
+      out.unsigned(reason.rawValue)
+    }
+    return out.bytes
   }
 
-  /// Refuses a message with fewer fields than this version reads of its kind.
-  package func require(_ count: Int) throws(CBORError) {
-    guard fieldCount >= count else { throw CBORError(.wrongLength, at: fields.offset) }
-  }
-
-  /// Passes over fields beyond the `count` that were read, and refuses what follows the message.
-  package mutating func finish(after count: Int) throws(CBORError) {
-    try require(count)
-    for _ in count..<fieldCount { try fields.skipValue() }
-    try fields.finish()
+  /// Nil for a message that this version does not know and may skip.
+  package static func decode(_ frame: ArraySlice<UInt8>) throws(CBORError) -> Message? {
+    var reader = CBORReader(frame)
+    let items = try reader.readArrayHeader()
+    let start = reader.offset
+    let number = try reader.readUnsigned()
+    if number >= firstOptionalNumber { return nil }
+    guard items > 0, let kind = Number(rawValue: number) else { throw CBORError(.unexpectedType, at: start) }
+    let message = try reader.message(kind, items: items - 1)
+    try reader.finish()
+    return message
   }
 }

@@ -1,0 +1,37 @@
+import Seamesh
+
+extension Problem {
+  /// The one place where a node's refusals become HTTP.
+  init(_ error: NodeError) {
+    self.init(Kind(error.code), error.message)
+    if error.code == .busy { headers.append(Header("Retry-After", "1")) }
+  }
+
+  /// Whatever a handler threw.
+  init(any error: any Error) {
+    switch error {
+    case let problem as Problem: self = problem
+    case let error as NodeError: self.init(error)
+    default: self.init(.failed, "\(error)")
+    }
+  }
+}
+
+extension Problem.Kind {
+  init(_ code: NodeError.Code) {
+    self =
+      switch code {
+      case .badRequest: .badRequest
+      case .notFound: .notFound
+      case .notPermitted: .notPermitted
+      case .preconditionFailed: .preconditionFailed
+      case .tooLarge: .tooLarge
+      case .unprocessable: .unprocessable
+      case .diskFull: .diskFull
+      case .readOnly: .readOnly
+      case .busy: .busy
+      case .stopping: .stopping
+      case .failed: .failed
+      }
+  }
+}

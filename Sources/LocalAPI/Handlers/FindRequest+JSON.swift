@@ -1,0 +1,58 @@
+import Replication
+import Seamesh
+
+extension FindRequest {
+  /// The body of a `find`: `filter`, `sort`, `limit`, `skip`, `projection`, all of them optional.
+  init(body: [UInt8]) throws(Problem) {
+    let members = try Members(
+      JSON.envelope(body), of: "a find", allowed: ["filter", "sort", "limit", "skip", "projection"])
+    let sortText = KeyOrder(body[...]).members.first { $0.key == "sort" }?.value
+    self.init(
+      filter: try members.optionalObject("filter") ?? ValueMap(),
+      sort: try members["sort"] == nil ? [] : FindRequest.sortFields(sortText ?? []),
+      limit: try members.count("limit"), skip: try members.count("skip") ?? 0,
+      projection: try members.optionalObject("projection"))
+  }
+
+  /// The same, each from a query parameter.
+  init(target: RequestTarget) throws(Problem) {
+    var members = ValueMap()
+    for name in ["filter", "limit", "skip", "projection"] as [Text] {
+      members[name] = try target[parameter: name].map { text throws(Problem) in try JSON.value(text) }
+    }
+    let read = try Members(members, of: "a watch", allowed: ["filter", "limit", "skip", "projection"])
+    self.init(
+      filter: try read.optionalObject("filter") ?? ValueMap(),
+      sort: try target[parameter: "sort"].map { text throws(Problem) in try FindRequest.sortFields(text.bytes[...]) }
+        ?? [],
+      limit: try read.count("limit"), skip: try read.count("skip") ?? 0,
+      projection: try read.optionalObject("projection"))
+  }
+
+  /// `{"date":-1,"name":1}` in the order of the text, or a list of such objects.
+  static func sortFields(_ text: ArraySlice<UInt8>) throws(Problem) -> [SortField] {
+    guard let string = String(validating: text, as: UTF8.self) else { throw .badRequest("sort is not UTF-8") }
+    switch try JSON.value(Text(string)) {
+    case .map:
+      return try KeyOrder(text).members.map { member throws(Problem) in
+        try field(member.key, JSON.value(Text(String(decoding: member.value, as: UTF8.self))))
+      }
+    case .array(let items):
+      return try items.map { item throws(Problem) in
+        guard case .map(let map) = item, let entry = map.entries.first, map.count == 1 else {
+          throw .unprocessable("a list of sort fields holds objects with one field each")
+        }
+        return try field(entry.key, entry.value)
+      }
+    default: throw .unprocessable("sort is an object of fields with 1 or -1, or a list of such objects")
+    }
+  }
+
+  private static func field(_ path: Text, _ direction: Value) throws(Problem) -> SortField {
+    switch direction {
+    case .int(1): SortField(path: path, ascending: true)
+    case .int(-1): SortField(path: path, ascending: false)
+    default: throw .unprocessable("the direction of the sort field \(path.string) is 1 or -1")
+    }
+  }
+}

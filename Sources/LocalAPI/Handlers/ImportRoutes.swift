@@ -1,0 +1,72 @@
+import Replication
+import Seamesh
+
+let importRoutes: [Route] = [
+  Route(
+    method: .post, template: "/v1/partitions/{partition}/collections/{collection}/import", name: "importDocuments",
+    summary: "Documents as JSON lines, each in a change of its own and answered by itself: a bad one stops no other.",
+    body: .lines,
+    query: [.init("eraseAbsent", "true: fields that a record leaves out are erased from a document that is there")],
+    answer: importDocuments)
+]
+
+/// A line's document with its id, or what is wrong with it.
+private typealias Record = (line: Int, content: Result<DocumentRequest, Problem>)
+
+private func importDocuments(_ request: Request, _ surroundings: Surroundings) throws -> Response {
+  let partition = try request.partition()
+  let records = try records(request)
+  let good = records.compactMap { try? $0.content.get() }
+  var receipts = good.isEmpty ? [] : try surroundings.node.writeEach(partition, good)
+  receipts.reverse()
+  var results: [Value] = []
+  var imported: Int64 = 0
+  for record in records {
+    let result = record.content.mapError { $0 }.flatMap { document in
+      (receipts.popLast() ?? .failure(NodeError(.failed, "the node gave no answer for this record")))
+        .map { (document.id, $0) }.mapError { Problem($0) }
+    }
+    if case .success = result { imported += 1 }
+    results.append(value(result, line: record.line))
+  }
+  return .json(
+    .object([
+      "imported": .int(imported), "failed": .int(Int64(results.count) - imported), "results": .array(results),
+    ]))
+}
+
+private func records(_ request: Request) throws(Problem) -> [Record] {
+  let eraseAbsent = try request.flag("eraseAbsent")
+  var records: [Record] = []
+  let lines = request.body.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+  for (index, line) in lines.enumerated() where !line.allSatisfy({ $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }) {
+    guard records.count < BulkLimit.requests else {
+      throw .limit(.unprocessable, "records of one import request", BulkLimit.requests, unit: "")
+    }
+    records.append((index + 1, documentRequest(line, request.collection, eraseAbsent: eraseAbsent)))
+  }
+  return records
+}
+
+private func documentRequest(
+  _ line: ArraySlice<UInt8>, _ collection: Text, eraseAbsent: Bool
+) -> Result<DocumentRequest, Problem> {
+  Result { () throws(Problem) in
+    var body = try JSON.document(line)
+    guard let id = try takeID(from: &body) else {
+      return DocumentRequest(collection: collection, id: .objectID(.make()), action: .insert(body: body))
+    }
+    return DocumentRequest(collection: collection, id: id, action: .put(body: body, eraseAbsent: eraseAbsent))
+  }
+}
+
+private func value(_ result: Result<(Value, WriteReceipt), Problem>, line: Int) -> Value {
+  switch result {
+  case .success((let id, let receipt)):
+    .object([
+      "line": .int(Int64(line)), "id": id, "created": .bool(receipt.created.first ?? false),
+      "changed": .bool(receipt.dot != nil), "etag": .optional(receipt.etags.first ?? nil),
+    ])
+  case .failure(let problem): .object(["line": .int(Int64(line)), "error": problem.value])
+  }
+}

@@ -1,0 +1,47 @@
+import Replication
+import Seamesh
+
+let maintenanceRoutes: [Route] = [
+  Route(
+    method: .post, template: "/v1/invitations", name: "invite",
+    summary: "A code with which another device enters the fleet.",
+    body: .json(byteLimit: ServerLimit.smallBodyBytes), unixSocketOnly: true
+  ) { request, surroundings in
+    let members = try Members(
+      JSON.envelope(request.body), of: "an invitation", allowed: ["user", "role", "profile"])
+    let invitation = InviteRequest(
+      user: try members.string("user"), role: try members.optionalString("role") ?? "",
+      profile: try members.optionalObject("profile") ?? ValueMap())
+    return .json(.object(["code": .text(try surroundings.node.invite(invitation))]))
+  },
+  Route(
+    method: .post, template: "/v1/backup", name: "backUp",
+    summary: "A consistent copy of the store while the node runs on, with its progress as JSON lines.",
+    body: .json(byteLimit: ServerLimit.smallBodyBytes), answers: .lines, unixSocketOnly: true
+  ) { request, surroundings in
+    let members = try Members(JSON.envelope(request.body), of: "a backup", allowed: ["path"])
+    let path = try members.string("path").string
+    guard path.hasPrefix("/") else { throw Problem.unprocessable("the path of a backup must be absolute") }
+    return try backUp(to: path, request, surroundings)
+  },
+]
+
+/// Lines `{"done":pages,"total":pages}`, then `{"path":…}` once the copy is whole.
+private func backUp(to path: String, _ request: Request, _ surroundings: Surroundings) throws(NodeError) -> Response {
+  let node = surroundings.node
+  return try piped("backup", request, surroundings) { lines throws(NodeError) in
+    var lastShown: Int64?
+    try node.backup(to: path) { done, total in
+      let now = monotonicMilliseconds()
+      guard lastShown == nil || now - (lastShown ?? 0) >= progressMilliseconds else { return }
+      lastShown = now
+      // A reader that left does not stop the copy: it is the file that counts.
+      _ = lines.append(
+        JSON.render(.object(["done": .int(Int64(done)), "total": .int(Int64(total))])), flush: true)
+    }
+    _ = lines.append(JSON.render(.object(["path": .text(path)])))
+  }
+}
+
+/// Often enough for a progress bar.
+private let progressMilliseconds: Int64 = 200

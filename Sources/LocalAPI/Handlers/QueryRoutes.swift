@@ -1,0 +1,41 @@
+import Replication
+import Seamesh
+
+private let collection = "/v1/partitions/{partition}/collections/{collection}"
+
+let queryRoutes: [Route] = [
+  Route(
+    method: .post, template: collection + "/find", name: "findDocuments",
+    summary: "The documents that a MongoDB-style filter finds.", body: .json(byteLimit: ServerLimit.smallBodyBytes)
+  ) { request, surroundings in
+    let documents = try surroundings.node.find(
+      request.partition(), request.collection, FindRequest(body: request.body))
+    return Response(type: .json, body: .bytes(documentList(documents) + [UInt8(ascii: "\n")]))
+  },
+  Route(
+    method: .get, template: collection + "/watch", name: "watchDocuments",
+    summary: "A live result as server-sent events: snapshot, then insert, update and delete with position.",
+    query: [
+      .init("filter", "as in find"), .init("sort", "as in find"), .init("limit", "as in find"),
+      .init("skip", "as in find"), .init("projection", "as in find"),
+    ], headers: ["Last-Event-ID"], answers: .events
+  ) { request, surroundings in
+    let subscription = try surroundings.node.watch(
+      request.partition(), request.collection, FindRequest(target: request.target))
+    return .stream(
+      WatchStream(
+        subscription, lastEventID: request.headers["last-event-id"], socket: request.socket,
+        supervisor: surroundings.streams),
+      type: .events)
+  },
+]
+
+/// `{"documents":[…]}`, each document written as the root that it is, so that its keys with `$` are marked as data.
+func documentList(_ documents: [StoredDocument]) -> [UInt8] {
+  var out = Array("{\"documents\":[".utf8)
+  for (index, document) in documents.enumerated() {
+    if index > 0 { out.append(UInt8(ascii: ",")) }
+    out += JSON.render(.map(document.withID))
+  }
+  return out + Array("]}".utf8)
+}

@@ -1,0 +1,40 @@
+import Replication
+import Seamesh
+
+let statusRoutes: [Route] = [
+  Route(method: .get, template: "/v1/status", name: "getStatus", summary: "What this node is and how it does.") {
+    _, surroundings in .json(try surroundings.node.status().value)
+  },
+  Route(
+    method: .get, template: "/v1/peers", name: "listPeers", summary: "Whom this node sees, and how far behind whom."
+  ) { _, surroundings in
+    .json(.object(["peers": .list(try surroundings.node.peers(), \.value)]))
+  },
+  Route(method: .get, template: "/v1/devices", name: "listDevices", summary: "The members of the fleet.") {
+    _, surroundings in .json(.object(["devices": .list(try surroundings.node.devices(), \.value)]))
+  },
+  Route(
+    method: .get, template: "/v1/partitions", name: "listPartitions",
+    summary: "What this node holds: documents, changes, version vector and state digest.",
+    query: [.init("digests", "false: leaves the state digests out, which cost a pass over the documents")]
+  ) { request, surroundings in
+    let partitions = try surroundings.node.partitions(withDigests: request.flag("digests", default: true))
+    return .json(.object(["partitions": .list(partitions, \.value)]))
+  },
+  Route(
+    method: .get, template: "/v1/doctor", name: "runDoctor",
+    summary: "Why nodes may not meet: every finding with its remedy."
+  ) { _, surroundings in
+    .json(.object(["findings": .list(try surroundings.node.doctor(), \.value)]))
+  },
+  Route(
+    method: .get, template: "/metrics", name: "getMetrics", summary: "Figures for Prometheus.", answers: .metrics
+  ) { _, surroundings in
+    Response(type: .metrics, body: .bytes(Array(try surroundings.node.metrics().utf8)))
+  },
+  Route(
+    method: .get, template: "/v1/openapi.json", name: "getDescription", summary: "This description."
+  ) { _, surroundings in
+    .json(openAPI(surroundings.routes))
+  },
+]

@@ -1,0 +1,36 @@
+import Replication
+import Seamesh
+
+let subscriptionRoutes: [Route] = [
+  Route(
+    method: .get, template: "/v1/subscriptions", name: "listSubscriptions",
+    summary: "The partitions that this node wants."
+  ) { _, surroundings in
+    let wanted = try surroundings.node.partitions(withDigests: false).filter(\.subscribed)
+    return .json(.object(["subscriptions": .list(wanted) { .text($0.name) }]))
+  },
+  Route(
+    method: .put, template: "/v1/subscriptions/{pattern}", name: "subscribe",
+    summary: "Wants a partition, or with a * at the end all whose names begin so."
+  ) { request, surroundings in
+    let pattern = try checkedPattern(request)
+    try surroundings.node.subscribe(pattern)
+    return .json(.object(["pattern": .string(pattern), "subscribed": .bool(true)]))
+  },
+  Route(
+    method: .delete, template: "/v1/subscriptions/{pattern}", name: "unsubscribe",
+    summary: "Wants it no longer; what is held stays."
+  ) { request, surroundings in
+    let pattern = try checkedPattern(request)
+    try surroundings.node.unsubscribe(pattern)
+    return .json(.object(["pattern": .string(pattern), "subscribed": .bool(false)]))
+  },
+]
+
+private func checkedPattern(_ request: Request) throws(Problem) -> Text {
+  let pattern = request.parameter("pattern")
+  guard pattern.utf8.count <= PartitionName.byteLimit else {
+    throw .limit(.unprocessable, "the pattern", PartitionName.byteLimit, unit: "bytes")
+  }
+  return pattern
+}

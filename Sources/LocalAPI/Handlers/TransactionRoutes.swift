@@ -1,0 +1,79 @@
+import Replication
+import Seamesh
+
+let transactionRoutes: [Route] = [
+  Route(
+    method: .post, template: "/v1/partitions/{partition}/transaction", name: "transact",
+    summary: "Several documents in one change: all of it, or nothing.",
+    body: .json(byteLimit: ServerLimit.transactionBodyBytes), answer: transact)
+]
+
+private func transact(_ request: Request, _ surroundings: Surroundings) throws -> Response {
+  let partition = try request.partition()
+  let members = try Members(JSON.envelope(request.body), of: "a transaction", allowed: ["operations"])
+  let operations = try members.array("operations")
+  guard !operations.isEmpty, operations.count <= BulkLimit.requests else {
+    throw Problem.limit(
+      .unprocessable, "operations of a transaction, one being the least", BulkLimit.requests, unit: "")
+  }
+  let requests = try operations.enumerated().map { index, operation throws(Problem) in
+    try documentRequest(operation, number: index + 1)
+  }
+  let receipt = try surroundings.node.write(partition, requests)
+  let results = requests.enumerated().map { index, request in
+    Value.object([
+      "collection": .string(request.collection), "id": request.id,
+      "etag": .optional(index < receipt.etags.count ? receipt.etags[index] : nil),
+      "created": .bool(index < receipt.created.count && receipt.created[index]),
+    ])
+  }
+  return .json(
+    .object([
+      "dot": receipt.dot?.value(in: partition) ?? .null, "safety": .text(receipt.safety),
+      "results": .array(results),
+    ]))
+}
+
+private func documentRequest(_ operation: Value, number: Int) throws(Problem) -> DocumentRequest {
+  let what = "operation \(number)"
+  guard case .map(let map) = operation else { throw .unprocessable("\(what) must be an object") }
+  let members = try Members(
+    map, of: what, allowed: ["op", "collection", "id", "document", "patch", "update", "eraseAbsent", "ifMatch"])
+  let name = try members.string("op")
+  let collection = try members.string("collection")
+  var id = try members["id"].map { value throws(Problem) in try DocumentID.checked(value) }
+  if id == nil, name == "put" || name == "insert" {
+    var document = try members.object("document")
+    id = try takeID(from: &document) ?? (name == "insert" ? .objectID(.make()) : nil)
+  }
+  guard let id else { throw .unprocessable("\(what) needs the member id") }
+  return DocumentRequest(
+    collection: collection, id: id, action: try action(name, id, members, what),
+    ifMatch: try members.optionalString("ifMatch")?.string)
+}
+
+private func action(
+  _ name: Text, _ id: Value, _ members: Members, _ what: String
+) throws(Problem) -> DocumentRequest.Action {
+  switch name {
+  case "put":
+    .put(body: try body("document", id, members, what), eraseAbsent: try members.flag("eraseAbsent"))
+  case "insert": .insert(body: try body("document", id, members, what))
+  case "patch": .mergePatch(try body("patch", id, members, what))
+  case "update": .update(try updateOperators(members.object("update")))
+  case "delete": .delete
+  default: throw .unprocessable("\(what): op is put, insert, patch, update or delete")
+  }
+}
+
+/// A document inside an envelope keeps the rules of one that stands alone.
+private func body(_ name: Text, _ id: Value, _ members: Members, _ what: String) throws(Problem) -> ValueMap {
+  let map = try withoutID(members.object(name), mustBe: id)
+  guard Value.map(map).depth <= Value.depthLimit else {
+    throw .limit(.unprocessable, "the depth of the document of \(what)", Value.depthLimit, unit: "levels")
+  }
+  if let key = map.entries.first(where: { $0.key.utf8.first == UInt8(ascii: "$") })?.key {
+    throw .unprocessable("\(what): the operator \(key.string) cannot be a field of a document")
+  }
+  return map
+}

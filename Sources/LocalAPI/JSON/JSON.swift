@@ -1,0 +1,91 @@
+import Replication
+import Wire
+
+/// Extended JSON as the interface speaks it: the parser's errors as problems with their place.
+enum JSON {
+  /// Levels that an envelope puts around a document: the object, its list, the operation in it.
+  private static let envelopeDepth = 3
+
+  static func render(_ value: Value) -> [UInt8] {
+    var out: [UInt8] = []
+    ExtendedJSON.write(value, into: &out)
+    return out
+  }
+
+  /// A document that is the whole of `bytes`.
+  static func document(_ bytes: ArraySlice<UInt8>) throws(Problem) -> ValueMap {
+    try map(bytes, ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes), operators: .refused)
+  }
+
+  static func document(_ bytes: [UInt8]) throws(Problem) -> ValueMap { try document(bytes[...]) }
+
+  /// A filter, an update or an envelope around documents: keys with `$` are allowed at its top.
+  static func envelope(_ bytes: [UInt8]) throws(Problem) -> ValueMap {
+    let limits = ExtendedJSON.Limits(byteCount: bytes.count, depth: Value.depthLimit + envelopeDepth)
+    return try map(bytes[...], limits, operators: .allowed)
+  }
+
+  static func value(_ text: Text) throws(Problem) -> Value {
+    do throws(JSONError) {
+      let bytes = text.bytes
+      return try ExtendedJSON.parse(bytes, limits: ExtendedJSON.Limits(byteCount: bytes.count), operators: .allowed)
+    } catch {
+      throw Problem(error)
+    }
+  }
+
+  private static func map(
+    _ bytes: ArraySlice<UInt8>, _ limits: ExtendedJSON.Limits, operators: ExtendedJSON.OperatorKeys
+  ) throws(Problem) -> ValueMap {
+    let value: Value
+    do throws(JSONError) {
+      value = try ExtendedJSON.parse(bytes, limits: limits, operators: operators)
+    } catch {
+      throw Problem(error)
+    }
+    guard case .map(let map) = value else { throw .badRequest("the body must be a JSON object") }
+    return map
+  }
+}
+
+extension Problem {
+  init(_ error: JSONError) {
+    let kind: Kind =
+      switch error.kind {
+      case .tooLarge: .tooLarge
+      case .tooDeep, .keyTooLong, .operatorKey, .unsupportedType, .integerOutOfRange, .doubleOutOfRange, .nulInKey:
+        .unprocessable
+      default: .badRequest
+      }
+    self.init(kind, error.message)
+    switch error.kind {
+    case .tooLarge(_, let limit), .keyTooLong(_, let limit): (self.limit, unit) = (limit, "bytes")
+    case .tooDeep(let limit): (self.limit, unit) = (limit, "levels")
+    default: break
+    }
+    place = Place(line: error.line, column: error.column, offset: error.offset)
+  }
+}
+
+extension ValueMap {
+  init(members: KeyValuePairs<Text, Value>) {
+    self.init()
+    for (key, value) in members { self[key] = value }
+  }
+}
+
+extension Value {
+  /// An object from members in any order.
+  static func object(_ members: KeyValuePairs<Text, Value>) -> Value { .map(ValueMap(members: members)) }
+
+  static func text(_ string: String) -> Value { .string(Text(string)) }
+
+  /// How deep maps and arrays nest, a scalar being 0.
+  var depth: Int {
+    switch self {
+    case .map(let map): 1 + (map.entries.map(\.value.depth).max() ?? 0)
+    case .array(let items): 1 + (items.map(\.depth).max() ?? 0)
+    default: 0
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import Replication
+import Seamesh
+
+// How the node's figures look as JSON: the names of the fields are those of the types.
+
+extension Value {
+  static func optional(_ string: String?) -> Value { string.map { .text($0) } ?? .null }
+  static func counts(_ counts: [String: Int64]) -> Value {
+    var map = ValueMap()
+    for (name, count) in counts { map[Text(name)] = .int(count) }
+    return .map(map)
+  }
+  static func list<Element>(_ elements: [Element], _ value: (Element) -> Value) -> Value {
+    .array(elements.map(value))
+  }
+}
+
+extension NodeStatus {
+  var value: Value {
+    .object([
+      "version": .text(version), "fleet": .text(fleet), "fleetName": .text(fleetName),
+      "device": .text(device), "user": .text(user), "label": .text(label), "replica": .optional(replica),
+      "directory": .text(directory), "listen": .list(listen) { .text($0) },
+      "uptimeMilliseconds": .int(uptimeMilliseconds), "documents": .int(documents), "changes": .int(changes),
+      "logBytes": .int(logBytes), "databaseBytes": .int(databaseBytes), "diskFreeBytes": .int(diskFreeBytes),
+      "readOnly": .bool(readOnly), "held": .counts(held),
+      "peersConnected": .int(Int64(peersConnected)), "discovery": .text(discovery),
+    ])
+  }
+}
+
+extension PeerStatus {
+  var value: Value {
+    .object([
+      "device": .text(device), "label": .text(label), "user": .text(user), "address": .text(address),
+      "state": .text(state), "detail": .text(detail),
+      "roundTripMilliseconds": roundTripMilliseconds.map { .double($0) } ?? .null,
+      "lastContactMilliseconds": lastContactMilliseconds.map { .int($0) } ?? .null,
+      "behind": .int(behind), "ahead": .int(ahead),
+    ])
+  }
+}
+
+extension DeviceStatus {
+  var value: Value {
+    .object([
+      "device": .text(device), "user": .text(user), "label": .text(label), "role": .text(role),
+      "profile": .map(profile), "replicas": .list(replicas) { .text($0) }, "isSelf": .bool(isSelf),
+    ])
+  }
+}
+
+extension PartitionStatus {
+  var value: Value {
+    .object([
+      "name": .text(name), "subscribed": .bool(subscribed), "documents": .int(documents),
+      "changes": .int(changes), "heldChanges": .int(heldChanges),
+      "vector": .list(vector) { entry in
+        .object([
+          "replica": .text(entry.replica), "sequence": .int(Int64(clamping: entry.sequence)),
+          "tip": .text(entry.tip),
+        ])
+      },
+      "digest": .optional(digest),
+    ])
+  }
+}
+
+extension DoctorFinding {
+  var value: Value {
+    .object([
+      "level": .text(level.rawValue), "code": .text(code), "message": .text(message), "remedy": .text(remedy),
+    ])
+  }
+}
+
+extension Dot {
+  func value(in partition: PartitionName) -> Value {
+    .object([
+      "partition": .string(partition.text), "replica": .text(hexadecimal(replica.bytes)),
+      "sequence": .int(Int64(clamping: sequence)),
+    ])
+  }
+}
+
+func hexadecimal(_ bytes: [UInt8]) -> String {
+  let digits = Array("0123456789abcdef".utf8)
+  return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+}

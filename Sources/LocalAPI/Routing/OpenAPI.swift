@@ -1,0 +1,103 @@
+import Replication
+import Seamesh
+
+/// The description of the interface (OpenAPI 3.1), made from the table that answers.
+func openAPI(_ routes: [Route]) -> Value {
+  var paths = ValueMap()
+  for route in routes {
+    var item: ValueMap = if case .map(let known)? = paths[Text(route.template)] { known } else { ValueMap() }
+    item[Text(route.method.rawValue.lowercased())] = operation(route)
+    paths[Text(route.template)] = .map(item)
+  }
+  return .object([
+    "openapi": .text("3.1.0"),
+    "info": .object([
+      "title": .text("Seamesh, local interface"), "version": .text("1"),
+      "description": .text(
+        "JSON is relaxed MongoDB Extended JSON. Names and ids are percent-encoded path segments; an id segment that "
+          + "begins with { or \" is Extended JSON, any other is a string id."),
+    ]),
+    "paths": .map(paths),
+    "components": .object([
+      "securitySchemes": .object([
+        "bearer": .object([
+          "type": .text("http"), "scheme": .text("bearer"), "description": .text("On TCP: DATA/api.token."),
+        ])
+      ]),
+      "schemas": .object(["Problem": problemSchema]),
+    ]),
+  ])
+}
+
+private func operation(_ route: Route) -> Value {
+  var members = ValueMap(members: [
+    "operationId": .text(route.name), "summary": .text(route.summary), "responses": responses(route),
+    "security": route.unixSocketOnly ? .array([]) : .array([.object([:]), .object(["bearer": .array([])])]),
+  ])
+  let parameters =
+    route.parameters.map { parameter($0, in: "path", required: true, meaning: meaning(of: $0)) }
+    + route.query.map { parameter($0.name, in: "query", required: false, meaning: $0.meaning) }
+    + route.headers.map { parameter($0, in: "header", required: false, meaning: "RFC 9110") }
+  if !parameters.isEmpty { members["parameters"] = .array(parameters) }
+  if !route.body.mediaTypes.isEmpty { members["requestBody"] = requestBody(route.body) }
+  if route.unixSocketOnly { members["description"] = .text("On the Unix socket only.") }
+  return .map(members)
+}
+
+private func parameter(_ name: String, in place: Text, required: Bool, meaning: String) -> Value {
+  .object([
+    "name": .text(name), "in": .string(place), "required": .bool(required), "description": .text(meaning),
+    "schema": .object(["type": .text("string")]),
+  ])
+}
+
+private func meaning(of parameter: String) -> String {
+  switch parameter {
+  case "partition": "Name of a partition, 1 to \(PartitionName.byteLimit) bytes."
+  case "collection": "Name of a collection."
+  case "id": "Id of a document, at most \(ServerLimit.idBytes) bytes."
+  case "pattern": "Name of a partition, or a prefix with * at its end."
+  default: parameter
+  }
+}
+
+private func requestBody(_ body: Route.Body) -> Value {
+  .object([
+    "required": .bool(true), "description": .text("At most \(body.byteLimit) bytes."),
+    "content": content(body.mediaTypes),
+  ])
+}
+
+private func content(_ types: [MediaType], schema: Value = .object([:])) -> Value {
+  var members = ValueMap()
+  for type in types { members[Text(type.rawValue)] = .object(["schema": schema]) }
+  return .map(members)
+}
+
+private func responses(_ route: Route) -> Value {
+  var members = ValueMap(members: [
+    "default": .object([
+      "description": .text("What went wrong, and the limit where one was passed."),
+      "content": content([.problem], schema: .object(["$ref": .text("#/components/schemas/Problem")])),
+    ])
+  ])
+  for status in route.statuses {
+    members[Text("\(status)")] =
+      status == 304
+      ? .object(["description": .text("Not modified.")])
+      : .object(["description": .text("Done."), "content": content([route.answers])])
+  }
+  return .map(members)
+}
+
+private let problemSchema = Value.object([
+  "type": .text("object"),
+  "required": .list(["type", "title", "status", "detail"]) { .text($0) },
+  "properties": .object([
+    "type": .object(["enum": .list(Problem.Kind.allCases) { .text("urn:seamesh:problem:\($0.rawValue)") }]),
+    "title": .object(["type": .text("string")]), "status": .object(["type": .text("integer")]),
+    "detail": .object(["type": .text("string")]), "limit": .object(["type": .text("integer")]),
+    "unit": .object(["type": .text("string")]), "line": .object(["type": .text("integer")]),
+    "column": .object(["type": .text("integer")]), "offset": .object(["type": .text("integer")]),
+  ]),
+])

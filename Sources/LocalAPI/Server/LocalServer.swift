@@ -1,0 +1,88 @@
+import Glibc
+import Seamesh
+import Synchronization
+
+package struct LocalServerConfiguration: Sendable {
+  /// Absolute path of the data directory.
+  package var directory: String
+  /// TCP besides the Unix socket.
+  package var loopback: LoopbackAddress?
+  /// Where a socket goes whose path would be too long; nil for the session's.
+  package var runtimeDirectory: String?
+
+  package init(directory: String, loopback: LoopbackAddress? = nil, runtimeDirectory: String? = nil) {
+    (self.directory, self.loopback, self.runtimeDirectory) = (directory, loopback, runtimeDirectory)
+  }
+}
+
+/// Where a local interface can be reached.
+package struct LocalEndpoints: Sendable, Equatable {
+  package let socket: String
+  /// The data directory's path was too long for a socket: `api.sock` there is a link to this one.
+  package let socketIsElsewhere: Bool
+  package let url: String?
+  package let tokenFile: String?
+}
+
+/// The local HTTP interface of one node.
+package final class LocalServer: Sendable {
+  package let endpoints: LocalEndpoints
+  private let unixSocket: UnixSocketPath
+  private let streams: StreamSupervisor
+  private let daemons: Mutex<[HTTPDaemon]>
+
+  package static func start(
+    node: any NodeInterface, configuration: LocalServerConfiguration
+  ) throws(LocalServerError) -> LocalServer {
+    try LocalServer(node, configuration)
+  }
+
+  private init(_ node: any NodeInterface, _ configuration: LocalServerConfiguration) throws(LocalServerError) {
+    let path = try UnixSocketPath(
+      directory: configuration.directory, runtimeDirectory: configuration.runtimeDirectory)
+    let (streams, budget, router) = (
+      StreamSupervisor(), BodyBudget(limit: ServerLimit.allBodiesBytes), Router(routes: allRoutes)
+    )
+    let serve = { (listener: Int32, admission: Admission) throws(LocalServerError) -> HTTPDaemon in
+      try HTTPDaemon(
+        listener: listener,
+        service: RequestService(node: node, admission: admission, router: router, budget: budget, streams: streams))
+    }
+    let unix = try serve(
+      try listenOnUnixSocket(at: path.path), Admission(channel: .unixSocket, token: nil, port: 0))
+    var daemons = [unix]
+    var (url, tokenFile): (String?, String?)
+    do throws(LocalServerError) {
+      try path.link()
+      if let address = configuration.loopback {
+        let file = configuration.directory + "/" + BearerToken.fileName
+        let token = try BearerToken(path: file)
+        let (listener, port) = try listen(on: address)
+        daemons.append(try serve(listener, Admission(channel: .loopback, token: token, port: port)))
+        (url, tokenFile) = ("http://\(LoopbackAddress(host: address.host, port: port).authority)", file)
+      }
+    } catch {
+      unix.stop()
+      path.remove()
+      throw error
+    }
+    unixSocket = path
+    self.streams = streams
+    self.daemons = Mutex(daemons)
+    endpoints = LocalEndpoints(
+      socket: path.path, socketIsElsewhere: path.isElsewhere, url: url, tokenFile: tokenFile)
+  }
+
+  /// Ends open streams, closes every connection and removes the socket. Once is enough; further calls do nothing.
+  package func stop() {
+    let daemons = self.daemons.withLock { daemons in
+      defer { daemons = [] }
+      return daemons
+    }
+    guard !daemons.isEmpty else { return }
+    streams.stop()
+    unixSocket.remove()
+    for daemon in daemons { daemon.stop() }
+    _ = streams.wait(milliseconds: 1_000)
+  }
+}

@@ -1,0 +1,35 @@
+/// What the local interface takes from one client, and from all of them together.
+package enum ServerLimit {
+  /// Per listener: each connection costs a thread, and a watch keeps one for as long as it lives.
+  package static let connections: UInt32 = 64
+  /// Request line and headers live in half of this; a longer filter belongs in the body of a `find`.
+  package static let connectionMemoryBytes = 64 * 1024
+  /// A reader or writer that moves no byte for so long is cut off.
+  package static let idleSeconds: UInt32 = 30
+  /// A whole request must be in after this, however steadily it trickles.
+  package static let requestMilliseconds: Int64 = 60_000
+
+  /// One document: 1 MiB as stored (the node's limit), which JSON's escapes and Base64 make longer.
+  package static let documentBodyBytes = 2 * 1024 * 1024
+  /// A transaction is one change, at most 4 MiB as stored.
+  package static let transactionBodyBytes = 8 * 1024 * 1024
+  /// A batch of an import: larger files come as several batches, each answered before the next is sent.
+  package static let importBodyBytes = 16 * 1024 * 1024
+  /// Everything that is not a document: queries, invitations, paths.
+  package static let smallBodyBytes = 256 * 1024
+  /// Bodies held in memory by all connections together: a full house of imports waits its turn.
+  package static let allBodiesBytes = 128 * 1024 * 1024
+  /// A refused body up to this size is read and dropped, since many clients look at the answer only after sending all.
+  package static let discardedBodyBytes: Int64 = 256 * 1024 * 1024
+
+  /// UTF-8 bytes of a string id; canonical bytes of any other.
+  package static let idBytes = 1024
+  package static let queryParameters = 16
+
+  package static let keepAliveMilliseconds: Int64 = 15_000
+  /// How often a waiting stream looks whether its client is gone or the server is stopping.
+  package static let streamPollMilliseconds = 250
+  /// Chunks that an export may be ahead of its reader, and the size of one.
+  package static let pipeChunks = 8
+  package static let pipeChunkBytes = 64 * 1024
+}

@@ -1,0 +1,157 @@
+// Interest and summaries: which partitions two nodes have to speak about, and whether there is anything to say.
+extension Mesh {
+  mutating func beginInterest(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    if hello.interest == interest.digest(cryptography.hash) {
+      sessions[id]?.peerInterest = interest
+    } else if let cached = interestCache[session.device], cached.digest == hello.interest {
+      sessions[id]?.peerInterest = cached.interest
+    }
+    sessions[id]?.phase = .awaitingInterest
+    guard sessions[id]?.peerInterest == nil else { return goLive(id, &step) }
+    step.emit(.send(id, .interestRequest))
+  }
+
+  mutating func receiveInterest(_ id: SessionID, _ wanted: Interest, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    sessions[id]?.peerInterest = wanted
+    remember(wanted, of: session.device)
+    if session.phase == .awaitingInterest { goLive(id, &step) }
+  }
+
+  private mutating func remember(_ wanted: Interest, of device: DeviceID) {
+    if interestCache[device] == nil, interestCache.count >= Mesh.interestCacheLimit, let first = interestCache.keys.min() {
+      interestCache[first] = nil
+    }
+    interestCache[device] = (wanted.digest(cryptography.hash), wanted)
+  }
+
+  private mutating func goLive(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    sessions[id]?.phase = .live
+    step.emit(.note(id, .sessionReady(session.device)))
+    sendSummary(id, &step)
+    compareSummaries(id, &step)
+  }
+
+  // MARK: Common scope
+
+  /// Partitions that both want and both may carry: nothing else is named or sent on this session.
+  func isInScope(_ session: PeerSession, _ partition: PartitionState) -> Bool {
+    isInScope(session, partition.id, partition.name)
+  }
+
+  func isInScope(_ session: PeerSession, _ id: PartitionID, _ name: PartitionName) -> Bool {
+    interest.wants(id, name: name) && session.peerInterest?.wants(id, name: name) == true
+      && authority.level(of: session.peer, in: name) >= .carry && authority.level(of: local.device, in: name) >= .carry
+  }
+
+  // MARK: Summaries
+
+  mutating func sendSummary(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    let summary = summary(for: session)
+    sessions[id]?.summarySent = summary
+    sessions[id]?.vectorsAtSummary = [:]
+    step.emit(.send(id, .summary(summary)))
+  }
+
+  private func summary(for session: PeerSession) -> Summary {
+    var inputs = [[UInt8]](repeating: [], count: Summary.bucketCount)
+    for id in partitions.keys.sorted() {
+      guard let partition = partitions[id], isInScope(session, partition) else { continue }
+      let vector = partition.log.clipped
+      guard !vector.isEmpty else { continue }
+      id.digest.append(to: &inputs[Summary.bucket(of: id)])
+      vector.digest(.vector, cryptography.hash).append(to: &inputs[Summary.bucket(of: id)])
+    }
+    var prefix = DomainTag.summary.bytes
+    session.exporter.append(to: &prefix)
+    return Summary(
+      buckets: inputs.map { $0.isEmpty ? 0 : Digest.of(prefix + $0, cryptography.hash).words.0 })
+  }
+
+  mutating func receiveSummary(_ id: SessionID, _ summary: Summary, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    sessions[id]?.summaryReceived = summary
+    // A later comparison, begun by the peer, is answered by what stands here now.
+    if session.phase == .live, session.summarySent == nil { sendSummary(id, &step) }
+    compareSummaries(id, &step)
+  }
+
+  private mutating func compareSummaries(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id], session.phase == .live, let sent = session.summarySent,
+      let received = session.summaryReceived
+    else { return }
+    var level: UInt64 = 0
+    for (bucket, pair) in zip(sent.buckets, received.buckets).enumerated() where pair.0 == pair.1 {
+      level |= 1 << UInt64(bucket)
+    }
+    sessions[id]?.summarySent = nil
+    sessions[id]?.summaryReceived = nil
+    sessions[id]?.levelBuckets |= level
+    openLevelStreams(id, &step)
+    sendVectors(id, where: { level >> UInt64(Summary.bucket(of: $0)) & 1 == 0 }, &step)
+    sessions[id]?.nextComparison = step.now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds)
+  }
+
+  /// Equal summaries, now or earlier, open the streams of a bucket. What changed since this side's summary left goes out.
+  private mutating func openLevelStreams(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    let changed = session.vectorsAtSummary
+    for partition in changed.keys.sorted() where session.isLevel(partition) {
+      if sessions[id]?.streams[partition] == nil {
+        sessions[id]?.streams[partition] = PeerStream(
+          known: changed[partition] ?? VersionVector(), outgoing: 0, incoming: 0, lastProgress: step.now)
+      }
+      pump(id, partition, &step)
+    }
+    sessions[id]?.vectorsAtSummary = [:]
+  }
+
+  mutating func sendVectors(_ id: SessionID, where isMeant: (PartitionID) -> Bool, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    var batch: [PartitionVector] = []
+    var entries = 0
+    for partition in partitions.values.filter({ isMeant($0.id) && isInScope(session, $0) }).sorted(by: { $0.id < $1.id }) {
+      let vector = partition.log.clipped
+      guard !vector.isEmpty else { continue }
+      batch.append(PartitionVector(name: partition.name, vector: vector))
+      entries += vector.count + 8
+      if entries > PartitionVector.entryLimit {
+        step.emit(.send(id, .vectors(batch)))
+        (batch, entries) = ([], 0)
+      }
+    }
+    if !batch.isEmpty { step.emit(.send(id, .vectors(batch))) }
+  }
+
+  // MARK: Changes of interest
+
+  mutating func interestChanged(_ added: Interest, _ removed: Interest, _ step: inout Step) {
+    interest = interest.adding(added).removing(removed)
+    for session in sessions.values.sorted(by: { $0.id < $1.id }) where session.hasStatements {
+      step.emit(.send(session.id, .interestChange(added: added, removed: removed)))
+      guard session.phase == .live else { continue }
+      offerNewlyCommon(session.id, added, &step)
+    }
+  }
+
+  mutating func peerInterestChanged(_ id: SessionID, _ added: Interest, _ removed: Interest, _ step: inout Step) {
+    guard let session = sessions[id], let wanted = session.peerInterest else { return }
+    let changed = wanted.adding(added).removing(removed)
+    sessions[id]?.peerInterest = changed
+    remember(changed, of: session.device)
+    for (partition, _) in session.streams where partitions[partition].map({ removed.wants($0.id, name: $0.name) }) == true {
+      sessions[id]?.streams[partition] = nil
+    }
+    offerNewlyCommon(id, added, &step)
+  }
+
+  /// Both sides name what they hold of it; each then pulls.
+  private mutating func offerNewlyCommon(_ id: SessionID, _ added: Interest, _ step: inout Step) {
+    let meant = Set(partitions.values.filter { added.wants($0.id, name: $0.name) }.map(\.id))
+    guard !meant.isEmpty else { return }
+    sendVectors(id, where: { meant.contains($0) }, &step)
+  }
+}

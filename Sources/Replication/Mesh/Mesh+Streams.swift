@@ -1,0 +1,176 @@
+// The sending side of the stream rule (C9): one stream per session and partition, catch-up first and live as its
+// continuation, in order of arrival, skipping only what the peer has announced after its commit.
+extension Mesh {
+  mutating func receivePull(_ id: SessionID, _ number: UInt64, _ wanted: PartitionVector, _ step: inout Step) {
+    guard let session = sessions[id], number > 0 else { return }
+    let partition = wanted.name.id(fleet: local.fleet, hash: cryptography.hash)
+    guard isInScope(session, partition, wanted.name) else { return }
+    ensurePartition(partition, wanted.name, &step)
+    var stream = session.streams[partition] ?? PeerStream(known: wanted.vector, lastProgress: step.now)
+    stream.known = wanted.vector
+    stream.sent = VersionVector()
+    stream.outgoing = number
+    stream.outgoingBase = nil
+    stream.forked = []
+    stream.relayDue = nil
+    sessions[id]?.streams[partition] = stream
+    checkPeerVector(id, partition, wanted.vector, &step)
+    considerPull(id, partition, &step)
+    pump(id, partition, &step)
+  }
+
+  /// Asks the log for what the peer lacks, if there is room to send it.
+  mutating func pump(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
+    guard let session = sessions[id], session.phase == .live, session.isWritable,
+      let stream = session.streams[partition], stream.outgoing != nil, !stream.isLoading,
+      lacks(stream, partition)
+    else { return }
+    sessions[id]?.streams[partition]?.isLoading = true
+    sessions[id]?.streams[partition]?.relayDue = nil
+    step.emit(.load(id, partition, have: stream.announcedOrSent, byteLimit: configuration.loadByteLimit))
+  }
+
+  private func lacks(_ stream: PeerStream, _ partition: PartitionID) -> Bool {
+    guard let state = partitions[partition] else { return false }
+    return state.log.clipped.entries.contains {
+      !stream.covers($0.key, $0.value.sequence) && !stream.forked.contains($0.key)
+    }
+  }
+
+  mutating func loaded(
+    _ id: SessionID, _ partition: PartitionID, _ runs: [LoggedRun], _ hasMore: Bool, _ step: inout Step
+  ) {
+    guard sessions[id]?.streams[partition] != nil else { return }
+    sessions[id]?.streams[partition]?.isLoading = false
+    send(runs, to: id, partition, &step)
+    if hasMore { pump(id, partition, &step) }
+  }
+
+  /// Sends what the peer still lacks of these runs, in their order.
+  private mutating func send(_ runs: [LoggedRun], to id: SessionID, _ partition: PartitionID, _ step: inout Step) {
+    guard var stream = sessions[id]?.streams[partition], let number = stream.outgoing,
+      let name = partitions[partition]?.name
+    else { return }
+    var batch: [RunBatch.Entry] = []
+    var bytes = 0
+    for run in runs where !stream.covers(run.replica, run.last) && !stream.forked.contains(run.replica) {
+      guard isChosen(run, partition) else { continue }
+      guard continues(stream, run) else {
+        stream.forked.insert(run.replica)
+        sessions[id]?.streams[partition]?.forked.insert(run.replica)
+        probe(id, partition, run.replica, wantsReply: true, &step)
+        continue
+      }
+      batch.append(
+        RunBatch.Entry(context: ContextForm.shorter(run.context, base: stream.outgoingBase), encoded: run.encoded))
+      stream.outgoingBase = run.context
+      stream.sent[run.replica] = ChainPosition(sequence: run.last, tip: .zero)
+      bytes += run.encoded.count
+      if bytes >= RunBatch.byteTarget || batch.count == RunBatch.entryLimit {
+        step.emit(.send(id, .runs(RunBatch(name: name, stream: number, entries: batch))))
+        (batch, bytes) = ([], 0)
+      }
+    }
+    if !batch.isEmpty { step.emit(.send(id, .runs(RunBatch(name: name, stream: number, entries: batch)))) }
+    sessions[id]?.streams[partition] = stream
+  }
+
+  /// Off the branch that counts here nothing is sent on a stream; forks are shown apart.
+  private func isChosen(_ run: LoggedRun, _ partition: PartitionID) -> Bool {
+    guard let log = partitions[partition]?.log, log.forkPoints[run.replica] != nil else { return true }
+    guard let hash = run.hashAtLast else { return false }
+    return log.judge(ChainPosition(sequence: run.last, tip: hash.tip), of: run.replica, stored: { _, _ in hash.tip })
+      == .known && log.standing(
+        of: ChainPosition(sequence: run.last, tip: hash.tip), of: run.replica, stored: { _, _ in hash.tip }) == run.last
+  }
+
+  /// The run follows on what the peer says it has: its tip is our hash there. If not, the histories differ (C5).
+  private func continues(_ stream: PeerStream, _ run: LoggedRun) -> Bool {
+    guard let known = stream.known[run.replica], known.sequence == run.first - 1 else { return true }
+    return known.tip == run.hashBefore.tip
+  }
+
+  /// Durable now: tell everyone who cares, and send it to those who lack it.
+  mutating func committed(_ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step) {
+    guard let state = partitions[partition] else { return }
+    let before = Mesh.vector(state.log.clipped, before: runs)
+    for session in sessions.values.sorted(by: { $0.id < $1.id }) where isInScope(session, state) {
+      guard session.phase == .live, session.summarySent == nil || session.streams[partition] != nil else {
+        if sessions[session.id]?.vectorsAtSummary[partition] == nil {
+          sessions[session.id]?.vectorsAtSummary[partition] = before
+        }
+        continue
+      }
+      openIfLevel(session.id, partition, before, &step)
+      announce(session.id, state, runs, source: source, &step)
+      push(session.id, partition, source, runs, &step)
+    }
+    noteProgress(partition, source, &step)
+  }
+
+  private static func vector(_ vector: VersionVector, before runs: [LoggedRun]) -> VersionVector {
+    var before = vector
+    for run in runs.reversed() {
+      before[run.replica] =
+        run.first > 1 ? ChainPosition(sequence: run.first - 1, tip: run.hashBefore.tip) : nil
+    }
+    return before
+  }
+
+  /// Between equal summaries and the first change the stream needs no entry: it begins with the vector of then.
+  private mutating func openIfLevel(
+    _ id: SessionID, _ partition: PartitionID, _ before: VersionVector, _ step: inout Step
+  ) {
+    guard let session = sessions[id], session.streams[partition] == nil else { return }
+    guard session.isLevel(partition) else { return }
+    sessions[id]?.streams[partition] = PeerStream(known: before, outgoing: 0, incoming: 0, lastProgress: step.now)
+  }
+
+  private mutating func announce(
+    _ id: SessionID, _ state: PartitionState, _ runs: [LoggedRun], source: SessionID?, _ step: inout Step
+  ) {
+    // Own runs are announced by sending them, where a stream is open.
+    guard source != nil || sessions[id]?.streams[state.id] == nil else { return }
+    let offered = state.log.clipped
+    var changed = VersionVector()
+    for run in runs where changed[run.replica] == nil { changed[run.replica] = offered[run.replica] }
+    guard !changed.isEmpty else { return }
+    step.emit(.send(id, .have(PartitionVector(name: state.name, vector: changed))))
+  }
+
+  private mutating func push(
+    _ id: SessionID, _ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step
+  ) {
+    guard id != source, let session = sessions[id], let stream = session.streams[partition], stream.outgoing != nil
+    else { return }
+    if source == nil {
+      // From memory when the peer lacks nothing before them, from the log otherwise.
+      let isNext = session.isWritable && !stream.isLoading && stream.relayDue == nil && followOn(runs, stream)
+      if isNext { send(runs, to: id, partition, &step) } else { pump(id, partition, &step) }
+    } else if runs.contains(where: { !stream.covers($0.replica, $0.last) }), stream.relayDue == nil {
+      sessions[id]?.streams[partition]?.relayDue = step.now.advanced(
+        byMilliseconds: configuration.relayMilliseconds)
+    }
+  }
+
+  private func followOn(_ runs: [LoggedRun], _ stream: PeerStream) -> Bool {
+    runs.allSatisfy { run in
+      run.first == 1 || stream.covers(run.replica, run.first - 1)
+        || runs.contains { $0.replica == run.replica && $0.last == run.first - 1 }
+    } && runs.allSatisfy { run in run.context.entries.allSatisfy { stream.covers($0.key, $0.value.sequence) } }
+  }
+
+  mutating func receiveHave(_ id: SessionID, _ item: PartitionVector, _ step: inout Step) {
+    receiveVector(id, item, &step)
+  }
+
+  /// Room again: go on with whatever this peer lacks.
+  mutating func resume(_ id: SessionID, _ step: inout Step) {
+    guard sessions[id]?.isWritable == false else { return }
+    sessions[id]?.isWritable = true
+    for partition in (sessions[id]?.streams.keys).map({ $0.sorted() }) ?? [] { pump(id, partition, &step) }
+  }
+
+  /// The shell's send queue for this session is above its mark.
+  package mutating func pause(_ id: SessionID) { sessions[id]?.isWritable = false }
+}

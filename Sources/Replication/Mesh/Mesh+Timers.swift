@@ -1,0 +1,61 @@
+extension Mesh {
+  /// Deadlines are data: the shell ticks at least every ``tickMilliseconds``, sooner while ``hasRelaysDue``.
+  package static let tickMilliseconds: UInt64 = 500
+
+  package var nextRelay: MonotonicTime? {
+    sessions.values.lazy.flatMap { $0.streams.values.lazy.compactMap(\.relayDue) }.min()
+  }
+
+  mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
+    for id in sessions.keys.sorted() {
+      guard let session = sessions[id] else { continue }
+      if session.phase != .live, step.now.millisecondsSince(session.openedAt) > configuration.handshakeMilliseconds {
+        fail(id, .protocolError, "a handshake without end", &step)
+      } else if step.now.millisecondsSince(session.lastHeard) > configuration.deadMilliseconds {
+        fail(id, .stopping, "silence", &step)
+      } else if session.phase == .live {
+        keepAlive(session, &step, &random)
+        relay(session, &step)
+        compare(session, &step, &random)
+      }
+    }
+    for partition in partitions.values.filter({ $0.catchUp != nil }).map(\.id).sorted() { passOnSilent(partition, &step) }
+  }
+
+  private mutating func keepAlive(
+    _ session: PeerSession, _ step: inout Step, _ random: inout some RandomNumberGenerator
+  ) {
+    guard step.now.millisecondsSince(session.lastHeard) >= configuration.pingMilliseconds,
+      step.now.millisecondsSince(session.lastPing) >= configuration.pingMilliseconds
+    else { return }
+    sessions[session.id]?.lastPing = step.now
+    step.emit(.send(session.id, .ping(nonce: random.next())))
+  }
+
+  private mutating func relay(_ session: PeerSession, _ step: inout Step) {
+    let due = session.streams.filter { $0.value.relayDue.map { $0 <= step.now } ?? false }.keys.sorted()
+    for partition in due {
+      sessions[session.id]?.streams[partition]?.relayDue = nil
+      pump(session.id, partition, &step)
+    }
+  }
+
+  /// Push is best effort; comparing summaries again and again is the truth.
+  private mutating func compare(
+    _ session: PeerSession, _ step: inout Step, _ random: inout some RandomNumberGenerator
+  ) {
+    guard step.now >= session.nextComparison, session.summarySent == nil else { return }
+    let interval = configuration.antiEntropyMilliseconds
+    let jitter = UInt64.random(in: 0...max(interval / 2, 1), using: &random)
+    sessions[session.id]?.nextComparison = step.now.advanced(byMilliseconds: interval * 3 / 4 + jitter)
+    sendSummary(session.id, &step)
+  }
+
+  private mutating func passOnSilent(_ partition: PartitionID, _ step: inout Step) {
+    guard let catchUp = partitions[partition]?.catchUp,
+      step.now.millisecondsSince(catchUp.progress) > configuration.catchUpSilenceMilliseconds
+    else { return }
+    partitions[partition]?.catchUp = nil
+    pullWherePossible(partition, &step)
+  }
+}

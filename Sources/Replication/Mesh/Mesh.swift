@@ -1,0 +1,127 @@
+/// The sync core of one node: every session, every partition's acceptance state, and what to do next.
+///
+/// A value without IO: it takes one event at a time and answers with directives in the order in which they are to be
+/// carried out. Time, randomness and cryptography are handed in. The node and the simulator run this same code.
+///
+/// Invariants that the shell relies on and must keep:
+/// - ``Directive/apply(_:_:_:)`` is followed by ``Event/committed(_:_:)`` once the runs are on disk, before any later
+///   event of the same partition that reads the log; nothing is announced to anyone before that (durable before sent).
+/// - Statements are stored before the runs that are judged under them.
+/// - Messages of one session leave in the order of their directives.
+package struct Mesh: Sendable {
+  package enum Event: Sendable {
+    case opened(SessionID, isDialer: Bool, peer: PublicKey, exporter: Digest)
+    case received(SessionID, Message)
+    /// A `runs` message, decoded and checked as far as that needs no state.
+    case receivedRuns(SessionID, RunBatch, [IncomingRun])
+    case closed(SessionID)
+    /// The session's send queue has room again.
+    case writable(SessionID)
+    /// The answer to ``Directive/load(_:_:have:byteLimit:)``, in order of arrival.
+    case loaded(SessionID, PartitionID, [LoggedRun], hasMore: Bool)
+    /// The runs are durable. `source` is nil for own runs.
+    case committed(PartitionID, source: SessionID?, [LoggedRun])
+    /// Statements that are durable, own ones or `store` directives carried out.
+    case statementsStored([Statement])
+    /// The wish list changed: `added` and `removed` are what differs.
+    case interestChanged(added: Interest, removed: Interest)
+    /// A statement was made for who asked to join; nil: it cannot be made here.
+    case admitted(SessionID, Bool)
+    /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches.
+    case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
+    case evidenceLoaded(SessionID, PartitionID, [LoggedRun])
+    case tick
+  }
+
+  package enum Directive: Sendable {
+    /// `queued` bytes beyond the transport's mark are answered by ``Event/writable(_:)`` later.
+    case send(SessionID, Message)
+    case close(SessionID, Goodbye)
+    /// The peer is a known member: larger messages are allowed from now on.
+    case authenticated(SessionID, DeviceID, Hello)
+    case load(SessionID, PartitionID, have: VersionVector, byteLimit: Int)
+    case createPartition(PartitionID, PartitionName)
+    case apply(PartitionID, source: SessionID, [DeliveredRun])
+    case store([Statement])
+    case admit(SessionID, JoinRequest)
+    /// A peer shows more of this node's own chain than it holds itself (rule C20): a new replica id is due.
+    case renewReplica(PartitionName)
+    /// To be answered before any later event of this partition, after everything applied so far is stored.
+    case loadChain(PartitionID, ReplicaID, from: UInt64, ChainPurpose)
+    /// The chain's runs above, on whatever branch: to be shown to a peer.
+    case loadEvidence(SessionID, PartitionID, ReplicaID, above: UInt64)
+    /// Accepted positions moved without a run: documents that these changes touch are to be built anew.
+    case rebuild(PartitionID, LogChange)
+    /// What is stored of a chain does not fit together.
+    case damaged(PartitionID, ReplicaID)
+    case note(SessionID?, Note)
+  }
+
+  /// For logs and for people; ids and numbers only.
+  package enum Note: Sendable, Equatable {
+    case sessionReady(DeviceID)
+    case peerRefused(String)
+    case forkSeen(ReplicaID)
+    case clockDiffers(milliseconds: Int64)
+    case levelWith(PartitionName)
+  }
+
+  package let configuration: MeshConfiguration
+  package let cryptography: Cryptography
+  package var local: LocalIdentity
+  package internal(set) var authority: Authority
+  package internal(set) var statements: [TipHash: [UInt8]] = [:]
+  package internal(set) var partitions: [PartitionID: PartitionState] = [:]
+  package internal(set) var interest: Interest
+  package internal(set) var sessions: [SessionID: PeerSession] = [:]
+  /// What peers want, by device: spares the question on every reconnect. Bounded by ``interestCacheLimit``.
+  var interestCache: [DeviceID: (digest: Digest, interest: Interest)] = [:]
+  /// Own replica and what a peer must not show more of; set by the shell whenever it changes.
+  package var ownReplica: ReplicaID?
+  package var ownCommits: UInt64 = 0
+  package var wallMilliseconds: Int64 = 0
+
+  static let interestCacheLimit = 256
+
+  package init(
+    local: LocalIdentity, authority: Authority, statements: [Statement], partitions: [PartitionState],
+    interest: Interest, cryptography: Cryptography, configuration: MeshConfiguration = MeshConfiguration()
+  ) {
+    (self.local, self.authority, self.interest) = (local, authority, interest)
+    (self.cryptography, self.configuration) = (cryptography, configuration)
+    for statement in statements { self.statements[statement.id.tip] = statement.encoded }
+    for partition in partitions { self.partitions[partition.id] = partition }
+  }
+
+  package mutating func handle(
+    _ event: Event, now: MonotonicTime, random: inout some RandomNumberGenerator
+  ) -> [Directive] {
+    var step = Step(now: now)
+    switch event {
+    case .opened(let id, let isDialer, let peer, let exporter):
+      open(id, isDialer: isDialer, peer: peer, exporter: exporter, &step)
+    case .received(let id, let message): receive(id, message, &step, &random)
+    case .receivedRuns(let id, let batch, let runs): receiveRuns(id, batch, runs, &step)
+    case .closed(let id): closed(id, &step)
+    case .writable(let id): resume(id, &step)
+    case .loaded(let id, let partition, let runs, let hasMore): loaded(id, partition, runs, hasMore, &step)
+    case .committed(let partition, let source, let runs): committed(partition, source, runs, &step)
+    case .statementsStored(let statements): statementsStored(statements, &step)
+    case .interestChanged(let added, let removed): interestChanged(added, removed, &step)
+    case .admitted(let id, let done): admitted(id, done, &step)
+    case .chainLoaded(let partition, let replica, let runs, let purpose):
+      chainLoaded(partition, replica, runs, purpose, &step)
+    case .evidenceLoaded(let id, let partition, let runs): evidenceLoaded(id, partition, runs, &step)
+    case .tick: tick(&step, &random)
+    }
+    return step.directives
+  }
+}
+
+/// One event's working set.
+struct Step {
+  let now: MonotonicTime
+  var directives: [Mesh.Directive] = []
+
+  mutating func emit(_ directive: Mesh.Directive) { directives.append(directive) }
+}

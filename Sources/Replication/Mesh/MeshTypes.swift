@@ -1,0 +1,107 @@
+/// Names one connection for its lifetime. The shell gives the numbers and never uses one twice.
+package struct SessionID: Hashable, Comparable, Sendable {
+  package let rawValue: UInt64
+  package init(rawValue: UInt64) { self.rawValue = rawValue }
+  package static func < (a: SessionID, b: SessionID) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// Who this node is, for the lifetime of the process.
+package struct LocalIdentity: Sendable {
+  package let fleet: FleetID
+  package let device: PublicKey
+  /// Random per process.
+  package let instance: UUIDValue
+  /// This device's own membership, as it was signed, and what is needed to believe it.
+  package var credentials: [[UInt8]]
+  package var listenPort: UInt16
+
+  package init(
+    fleet: FleetID, device: PublicKey, instance: UUIDValue, credentials: [[UInt8]], listenPort: UInt16 = 0
+  ) {
+    (self.fleet, self.device, self.instance) = (fleet, device, instance)
+    (self.credentials, self.listenPort) = (credentials, listenPort)
+  }
+}
+
+/// Intervals and bounds of a mesh; the defaults are the protocol's, tests and simulations shorten them.
+package struct MeshConfiguration: Sendable {
+  /// From connection to the end of the handshake (W4).
+  package var handshakeMilliseconds: UInt64 = 10_000
+  /// Silence after which a ping goes out; `N2` asks for at most 15 s.
+  package var pingMilliseconds: UInt64 = 10_000
+  /// Silence after which a peer is dead; `N2` asks for at most 45 s.
+  package var deadMilliseconds: UInt64 = 30_000
+  /// Between two comparisons of summaries, give or take a quarter.
+  package var antiEntropyMilliseconds: UInt64 = 30_000
+  /// How long a run that came from elsewhere waits before it is passed on to a peer who has not said that it has it.
+  /// Without the wait every node of a LAN would send every run to every other.
+  package var relayMilliseconds: UInt64 = 40
+  /// After so long without progress the next peer may do a partition's catch-up.
+  package var catchUpSilenceMilliseconds: UInt64 = 5_000
+  /// Bytes asked of the log at once.
+  package var loadByteLimit = 1_024 * 1_024
+  package var sessionLimit = 256
+
+  package init() {}
+}
+
+/// A run as the log has it, for sending.
+package struct LoggedRun: Sendable, Equatable {
+  package let replica: ReplicaID
+  package let first: UInt64
+  package let last: UInt64
+  package let hashBefore: Digest
+  /// Needed of forked chains alone, whose log holds runs of several branches; nil elsewhere.
+  package let hashAtLast: Digest?
+  package let context: VersionVector
+  package let encoded: ArraySlice<UInt8>
+
+  package init(
+    replica: ReplicaID, first: UInt64, last: UInt64, hashBefore: Digest, hashAtLast: Digest? = nil,
+    context: VersionVector, encoded: ArraySlice<UInt8>
+  ) {
+    (self.replica, self.first, self.last) = (replica, first, last)
+    (self.hashBefore, self.hashAtLast, self.context, self.encoded) = (hashBefore, hashAtLast, context, encoded)
+  }
+}
+
+/// A run off the wire: hashes recomputed and signature checked, its context still in the sender's form.
+package struct IncomingRun: Sendable {
+  package let replica: ReplicaID
+  package let first: UInt64
+  package let hashBefore: Digest
+  package let contextDigest: Digest
+  package let context: ContextForm
+  /// The chain hash after each change.
+  package let hashes: [Digest]
+  package let facts: [ChangeFacts]
+  /// Who signed, so that the core can hold it against the declaration of the replica.
+  package let signer: PublicKey?
+  package let encoded: ArraySlice<UInt8>
+  /// The decoded content, for whoever applies it: opaque here.
+  package let content: any Sendable
+
+  package init(
+    replica: ReplicaID, first: UInt64, hashBefore: Digest, contextDigest: Digest, context: ContextForm,
+    hashes: [Digest], facts: [ChangeFacts], signer: PublicKey?, encoded: ArraySlice<UInt8>, content: any Sendable
+  ) {
+    (self.replica, self.first, self.hashBefore) = (replica, first, hashBefore)
+    (self.contextDigest, self.context, self.hashes) = (contextDigest, context, hashes)
+    (self.facts, self.signer, self.encoded, self.content) = (facts, signer, encoded, content)
+  }
+}
+
+/// A run with its context resolved: to be made durable, then to count.
+package struct DeliveredRun: Sendable {
+  package let incoming: IncomingRun
+  package let context: VersionVector
+  /// Nil in the usual case: all of it is accepted, and nothing accepted has seen it, so that it is folded in. Otherwise
+  /// what moved, and the documents concerned are built anew.
+  package internal(set) var change: LogChange?
+
+  package init(incoming: IncomingRun, context: VersionVector) {
+    (self.incoming, self.context) = (incoming, context)
+  }
+
+  package var last: UInt64 { incoming.first + UInt64(incoming.hashes.count) - 1 }
+}

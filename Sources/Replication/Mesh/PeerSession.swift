@@ -1,0 +1,94 @@
+/// One connection as the core sees it.
+package struct PeerSession: Sendable {
+  /// Legal order: `awaitingHello` → `exchangingStatements` → `awaitingInterest` → `live`; `joining` stands alone; any
+  /// phase may end by closing.
+  package enum Phase: Sendable, Equatable {
+    case awaitingHello
+    case joining
+    case exchangingStatements(peerIsComplete: Bool, isComplete: Bool)
+    case awaitingInterest
+    case live
+  }
+
+  package let id: SessionID
+  package let isDialer: Bool
+  package let peer: PublicKey
+  package let device: DeviceID
+  let exporter: Digest
+  let openedAt: MonotonicTime
+  package internal(set) var phase: Phase = .awaitingHello
+  package internal(set) var hello: Hello?
+  /// Digest of the statements as this side's hello named it: both sides decide by what both said.
+  var statedAuthority: Digest?
+  var peerInterest: Interest?
+
+  /// What the last summary sent was made of, until the peer's is there to hold against it.
+  var summarySent: Summary?
+  var summaryReceived: Summary?
+  /// Buckets whose summaries were equal: their partitions' streams are open both ways without a word.
+  var levelBuckets: UInt64 = 0
+  /// Vectors as they were when the last summary was sent, of partitions that changed since.
+  var vectorsAtSummary: [PartitionID: VersionVector] = [:]
+  var streams: [PartitionID: PeerStream] = [:]
+  var nextStream: UInt64 = 1
+
+  var isWritable = true
+  package internal(set) var lastHeard: MonotonicTime
+  var lastPing: MonotonicTime
+  package internal(set) var roundTripMilliseconds: UInt64?
+  var nextComparison: MonotonicTime
+
+  init(id: SessionID, isDialer: Bool, peer: PublicKey, device: DeviceID, exporter: Digest, now: MonotonicTime) {
+    (self.id, self.isDialer, self.peer, self.device) = (id, isDialer, peer, device)
+    (self.exporter, self.openedAt) = (exporter, now)
+    (lastHeard, lastPing, nextComparison) = (now, now, now)
+  }
+
+  var link: KeepRule.Link {
+    KeepRule.Link(
+      dialledByThisEnd: isDialer, exporter: exporter, openedAt: openedAt.milliseconds,
+      lastHeardAt: lastHeard.milliseconds)
+  }
+
+  /// Another process of the same device is a clone, or a restart whose old connection will fall silent: no duplicate.
+  func isSameProcess(as other: PeerSession) -> Bool {
+    guard let mine = hello?.instance, let others = other.hello?.instance else { return true }
+    return mine == others
+  }
+
+  func isLevel(_ partition: PartitionID) -> Bool { levelBuckets >> UInt64(Summary.bucket(of: partition)) & 1 == 1 }
+}
+
+/// One partition on one session, both directions.
+struct PeerStream: Sendable {
+  /// What the peer has announced that it holds durably.
+  var known: VersionVector
+  /// Sent on the outgoing stream, beyond `known`.
+  var sent = VersionVector()
+  /// The peer asked for our stream, by a pull or by an equal summary. Nil: not open. The number is the peer's.
+  var outgoing: UInt64?
+  /// Our number for the peer's stream; nil: not asked for yet.
+  var incoming: UInt64?
+  var isLoading = false
+  /// When runs that came from elsewhere are passed on.
+  var relayDue: MonotonicTime?
+  /// Chains whose history differs from the peer's: left out until that is settled.
+  var forked: Set<ReplicaID> = []
+  /// Chains whose fork was searched for on this session already.
+  var probed: Set<ReplicaID> = []
+  /// Base of the next context on either stream (rule C3).
+  var outgoingBase: VersionVector?
+  var incomingBase: VersionVector?
+  var lastProgress: MonotonicTime
+
+  /// The peer has it, or it is under way on this stream.
+  func covers(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
+    max(known.sequence(of: replica), sent.sequence(of: replica)) >= sequence
+  }
+
+  var announcedOrSent: VersionVector {
+    var joined = known
+    joined.join(sent)
+    return joined
+  }
+}

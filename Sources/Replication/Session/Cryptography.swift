@@ -1,0 +1,18 @@
+/// The functions of the protocol that the core does not bring itself: hashing, signatures, reading a statement.
+package struct Cryptography: Sendable {
+  package let hash: HashFunction
+  package let verify: @Sendable (_ signature: Signature, _ message: [UInt8], _ key: PublicKey) -> Bool
+  /// Signs with this device's key.
+  package let sign: @Sendable (_ message: [UInt8]) -> Signature
+  /// Decodes a statement and checks its signature; nil for anything that fails.
+  package let statement: @Sendable (_ encoded: [UInt8]) -> Statement?
+
+  package init(
+    hash: @escaping HashFunction,
+    verify: @escaping @Sendable (Signature, [UInt8], PublicKey) -> Bool,
+    sign: @escaping @Sendable ([UInt8]) -> Signature,
+    statement: @escaping @Sendable ([UInt8]) -> Statement?
+  ) {
+    (self.hash, self.verify, self.sign, self.statement) = (hash, verify, sign, statement)
+  }
+}

@@ -1,0 +1,64 @@
+import Dispatch
+import Synchronization
+
+/// What waits for the engine thread, in order of arrival.
+///
+/// Putting never blocks: whoever produces without limit (a connection) is told by ``put(_:cost:)`` how much of its own is
+/// waiting, and slows down.
+final class Inbox<Item: Sendable>: Sendable {
+  private struct State {
+    var items: [Item] = []
+    var cost = 0
+  }
+
+  private let state = Mutex(State())
+  private let signal = DispatchSemaphore(value: 0)
+
+  /// Answers the summed cost of everything that waits.
+  @discardableResult
+  func put(_ item: Item, cost: Int = 0) -> Int {
+    let (wasEmpty, total) = state.withLock { state in
+      state.items.append(item)
+      state.cost += cost
+      return (state.items.count == 1, state.cost)
+    }
+    if wasEmpty { signal.signal() }
+    return total
+  }
+
+  /// Everything that waits, or nothing once the time is over.
+  func take(timeoutMilliseconds: UInt64) -> [Item] {
+    let first = takeNow()
+    guard first.isEmpty else { return first }
+    _ = signal.wait(timeout: .now() + .milliseconds(Int(clamping: timeoutMilliseconds)))
+    return takeNow()
+  }
+
+  private func takeNow() -> [Item] {
+    state.withLock { state in
+      let items = state.items
+      state.items = []
+      state.cost = 0
+      return items
+    }
+  }
+}
+
+/// The answer to a request that another thread makes of the engine.
+final class Reply<Value: Sendable>: Sendable {
+  private let value = Mutex<Value?>(nil)
+  private let signal = DispatchSemaphore(value: 0)
+
+  func fulfil(_ answer: Value) {
+    value.withLock { $0 = $0 ?? answer }
+    signal.signal()
+  }
+
+  /// Blocks until ``fulfil(_:)``.
+  func wait() -> Value {
+    while true {
+      signal.wait()
+      if let answer = value.withLock({ $0 }) { return answer }
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import CLinux
+import Glibc
+import Replication
+
+extension IOLoop {
+  /// Connections taken per turn: others must not wait for a flood.
+  private static let acceptsPerTurn = 16
+  /// How long the listeners rest when a budget is used up or the system has no room: what comes waits in the kernel.
+  private static let restMilliseconds: UInt64 = 100
+
+  func startListening(_ descriptor: Descriptor) {
+    let token = mailbox.nextNumber()
+    do throws(SystemError) {
+      try poller.add(descriptor.number, token: token, areListenersMuted ? [] : .input)
+      listeners[token] = descriptor
+    } catch {
+      mailbox.count { $0.acceptFailures += 1 }
+    }
+  }
+
+  func acceptAll(from listener: Descriptor) {
+    for _ in 0..<IOLoop.acceptsPerTurn {
+      guard admission.mayAccept(now) else { return muteListeners() }
+      guard accept(from: listener) else { return }
+    }
+  }
+
+  /// False when there is nothing more to take now.
+  private func accept(from listener: Descriptor) -> Bool {
+    var number: Int32 = -1
+    let remote = SocketAddress.read { form, length in
+      number = accept4(listener.number, form, &length.pointee, Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue))
+      return number
+    }
+    guard number >= 0 else { return acceptFailed(listener, errno) }
+    let descriptor = Descriptor(number)
+    guard let remote else { return true }
+    admit(descriptor, remote)
+    return true
+  }
+
+  private func acceptFailed(_ listener: Descriptor, _ code: Int32) -> Bool {
+    switch code {
+    case EAGAIN: return false
+    case EINTR, ECONNABORTED, EPROTO: return true
+    case EMFILE, ENFILE:
+      mailbox.count { $0.acceptFailures += 1 }
+      refuseWithSpareDescriptor(listener)
+    default: mailbox.count { $0.acceptFailures += 1 }
+    }
+    muteListeners()
+    return false
+  }
+
+  private func admit(_ descriptor: Descriptor, _ remote: SocketAddress) {
+    guard connections.count < configuration.connectionLimit else {
+      return refuse(descriptor) { $0.refusedByLimit += 1 }
+    }
+    switch admission.enter(remote.host) {
+    case .refuseByLimit: refuse(descriptor) { $0.refusedByLimit += 1 }
+    case .refuseBySource: refuse(descriptor) { $0.refusedBySource += 1 }
+    case .admit:
+      mailbox.count { $0.accepted += 1 }
+      let connection = Connection(mailbox.nextNumber(), .accepted, phase: .handshaking, remote: remote, now: now)
+      connection.countsAsUnauthenticated = true
+      connection.descriptor = descriptor
+      connections[connection.number] = connection
+      mailbox.noteAlive(connection.number)
+      startHandshake(connection, addToPoller: true)
+    }
+  }
+
+  private func refuse(_ descriptor: Descriptor, _ count: (inout TransportStatistics) -> Void) {
+    TCP.dropOnClose(descriptor.number)
+    mailbox.count(count)
+  }
+
+  func noteNoLongerUnauthenticated(_ connection: Connection) {
+    guard connection.countsAsUnauthenticated else { return }
+    connection.countsAsUnauthenticated = false
+    admission.leave(connection.remote.host)
+  }
+
+  // MARK: Rest
+
+  func muteListeners() {
+    setListeners([])
+    areListenersMuted = true
+    poller.wakeAt(now + IOLoop.restMilliseconds)
+  }
+
+  func unmuteListeners() {
+    areListenersMuted = false
+    setListeners(.input)
+  }
+
+  private func setListeners(_ interest: Poller.Interest) {
+    for (token, listener) in listeners { poller.change(listener.number, token: token, interest) }
+  }
+
+  // MARK: Without descriptors (K4)
+
+  static func openSpareDescriptor() -> Descriptor? {
+    let number = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    return number >= 0 ? Descriptor(number) : nil
+  }
+
+  /// A connection that cannot be taken for want of a descriptor would make epoll report it for ever: the spare one takes
+  /// it, and drops it.
+  private func refuseWithSpareDescriptor(_ listener: Descriptor) {
+    spareDescriptor = nil
+    let number = accept4(listener.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+    if number >= 0 { refuse(Descriptor(number)) { $0.refusedByLimit += 1 } }
+    spareDescriptor = IOLoop.openSpareDescriptor()
+  }
+}

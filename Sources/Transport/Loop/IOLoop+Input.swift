@@ -1,0 +1,75 @@
+extension IOLoop {
+  func setPaused(_ connection: Connection, _ isPaused: Bool) {
+    connection.isPaused = isPaused
+    guard connection.isOpen else { return }
+    updateInterest(connection)
+    if !isPaused { waitingInput.insert(connection.number) }
+  }
+
+  /// Reads until the socket is empty, the connection must wait, or its turn is over.
+  func readInput(_ connection: Connection) {
+    guard takeHeldInput(connection) else { return }
+    for _ in 0..<IOLoop.recordsPerTurn {
+      guard connection.wantsInput, let tls = connection.tls else { return }
+      switch tls.read(into: inBuffer) {
+      case .bytes(let count):
+        mailbox.count { $0.receivedBytes += UInt64(count) }
+        guard take(UnsafeRawBufferPointer(rebasing: inBuffer[..<count]), connection) else { return }
+      case .wantsInput: return updateInterest(connection)
+      case .wantsOutput:
+        connection.isWriteBlocked = true
+        return updateInterest(connection)
+      case .ended: return endOfInput(connection, clean: true)
+      case .truncated: return endOfInput(connection, clean: false)
+      case .flooded: return end(connection, .flooded)
+      case .failed(let reason): return end(connection, connection.isClosing ? .requested : .failed(reason))
+      }
+    }
+    waitingInput.insert(connection.number)
+  }
+
+  private func endOfInput(_ connection: Connection, clean: Bool) {
+    if connection.isClosing { return end(connection, .requested) }
+    end(connection, clean && connection.assembler.isBetweenFrames ? .ended : .truncated)
+  }
+
+  /// False when the connection must wait or is gone.
+  private func takeHeldInput(_ connection: Connection) -> Bool {
+    guard connection.isOpen, !connection.heldInput.isEmpty, !connection.isPaused else { return true }
+    let held = connection.heldInput
+    connection.heldInput = []
+    return held.withUnsafeBytes { take($0, connection) }
+  }
+
+  /// Delivers the frames that these bytes complete. False when the connection must wait or is gone.
+  private func take(_ bytes: UnsafeRawBufferPointer, _ connection: Connection) -> Bool {
+    guard connection.isOpen else { return true }
+    let taken: Int
+    do throws(FrameAssembler.Violation) {
+      taken = try connection.assembler.consume(
+        bytes, limits: { connection.frameLimits(configuration) },
+        deliver: { frame in
+          connection.framesDelivered += 1
+          if connection.phase == .unauthenticated { connection.unauthenticatedInput += frame.count }
+          handler.received(connection.id, frame: frame)
+        })
+    } catch {
+      mailbox.count { $0.framingViolations += 1 }
+      end(connection, CloseReason(error))
+      return false
+    }
+    guard taken < bytes.count else { return true }
+    connection.heldInput = Array(bytes[taken...])
+    updateInterest(connection)
+    return false
+  }
+}
+
+extension CloseReason {
+  fileprivate init(_ violation: FrameAssembler.Violation) {
+    switch violation {
+    case .tooLarge(let byteCount, let limit): self = .frameTooLarge(byteCount: byteCount, limit: limit)
+    case .empty: self = .emptyFrame
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import Glibc
+
+extension IOLoop {
+  func queue(_ frames: [[UInt8]], on connection: Connection) {
+    guard !connection.isClosing else { return }
+    if connection.outgoing.isEmpty {
+      connection.lastWriteProgress = now
+      poller.wakeAt(now + configuration.stallTimeoutMilliseconds)
+    }
+    for frame in frames { connection.outgoing.append(frame) }
+    if connection.outgoing.byteCount >= configuration.drainedByteMark { connection.wasAboveMark = true }
+    waitingOutput.insert(connection.number)
+  }
+
+  /// Writes until nothing waits, the socket is full, or the connection's turn is over.
+  func flush(_ connection: Connection) {
+    guard let tls = connection.tls, connection.wasOpened else { return }
+    connection.isWriteBlocked = false
+    for _ in 0..<IOLoop.recordsPerTurn {
+      guard !connection.outgoing.isEmpty else { break }
+      let count = connection.outgoing.copyFront(into: outBuffer)
+      switch tls.write(UnsafeRawBufferPointer(rebasing: outBuffer[..<count])) {
+      case .bytes(let written):
+        connection.outgoing.consume(written)
+        connection.lastWriteProgress = now
+        mailbox.noteWritten(connection.number, written)
+      case .wantsOutput, .wantsInput:
+        connection.isWriteBlocked = true
+        noteDrained(connection)
+        return updateInterest(connection)
+      case .failed(let reason): return end(connection, connection.isClosing ? .requested : .failed(reason))
+      }
+    }
+    noteDrained(connection)
+    guard connection.outgoing.isEmpty else {
+      waitingOutput.insert(connection.number)
+      return
+    }
+    sendEnd(connection)
+    updateInterest(connection)
+  }
+
+  private func noteDrained(_ connection: Connection) {
+    guard connection.wasAboveMark, connection.outgoing.byteCount < configuration.drainedByteMark else { return }
+    connection.wasAboveMark = false
+    guard connection.isOpen else { return }
+    handler.drained(connection.id, queuedBytes: connection.outgoing.byteCount)
+  }
+
+  // MARK: Closing
+
+  func close(_ connection: Connection, afterFlush: Bool) {
+    guard connection.isOpen, afterFlush else {
+      if connection.isOpen, !connection.isWriteBlocked { _ = connection.tls?.sendCloseNotify() }
+      return end(connection, .requested)
+    }
+    noteNoLongerUnauthenticated(connection)
+    connection.phase = .closing(endSent: false)
+    connection.heldInput = []
+    setDeadline(connection, now + configuration.closingTimeoutMilliseconds)
+    updateInterest(connection)
+    waitingOutput.insert(connection.number)
+    waitingInput.insert(connection.number)
+  }
+
+  /// Everything is written: says the end (close_notify, then FIN) and waits for the peer's, since closing with unread
+  /// input would send a reset that may overtake our last frames.
+  private func sendEnd(_ connection: Connection) {
+    guard connection.phase == .closing(endSent: false), let tls = connection.tls else { return }
+    switch tls.sendCloseNotify() {
+    case .done:
+      connection.phase = .closing(endSent: true)
+      if let descriptor = connection.descriptor { shutdown(descriptor.number, Int32(SHUT_WR)) }
+    case .wantsInput, .wantsOutput: connection.isWriteBlocked = true
+    case .failed: end(connection, .requested)
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import Replication
+import Synchronization
+
+/// What callers of other threads ask of the IO thread, and the little that both must see.
+final class Mailbox: Sendable {
+  enum Command: Sendable {
+    case listen(ListeningSocket)
+    case dial(UInt64, tag: UInt64, [SocketAddress])
+    case send(UInt64, [[UInt8]])
+    case close(UInt64, afterFlush: Bool)
+    case authenticate(UInt64)
+    case pauseReading(UInt64)
+    case resumeReading(UInt64)
+    case stop
+  }
+
+  fileprivate struct State {
+    var commands: [Command] = []
+    /// Live connections with the bytes that wait for each, from the call of `send` on.
+    var queuedBytes: [UInt64: Int] = [:]
+    /// The IO thread waits in the kernel and must be woken.
+    var isAsleep = false
+    var isStopped = false
+    var nextNumber = Poller.lastReservedToken + 1
+    var statistics = TransportStatistics()
+  }
+
+  private let state = Mutex(State())
+  let signal: WakeSignal
+
+  init() throws(SystemError) { self.signal = try WakeSignal() }
+
+  func nextNumber() -> UInt64 {
+    state.withLock { state in
+      defer { state.nextNumber += 1 }
+      return state.nextNumber
+    }
+  }
+
+  /// False once the loop is stopping.
+  @discardableResult
+  func post(_ command: Command) -> Bool {
+    let (accepted, mustWake) = state.withLock { state in
+      guard !state.isStopped else { return (false, false) }
+      if case .stop = command { state.isStopped = true }
+      return (true, State.append(command, to: &state))
+    }
+    if mustWake { signal.wake() }
+    return accepted
+  }
+
+  /// Counts the frames before the IO thread sees them, so that a fast caller cannot outrun the limit.
+  func send(_ connection: UInt64, _ frames: [[UInt8]], limit: Int) -> SendResult {
+    let (result, mustWake) = state.withLock { state -> (SendResult, Bool) in
+      guard !state.isStopped, let queued = state.queuedBytes[connection] else { return (.closed, false) }
+      guard queued < limit else { return (.full, false) }
+      state.queuedBytes[connection] = frames.reduce(queued) { $0 + SendQueue.wireByteCount($1) }
+      return (.queued, State.append(.send(connection, frames), to: &state))
+    }
+    if mustWake { signal.wake() }
+    return result
+  }
+
+  func queuedBytes(of connection: UInt64) -> Int? { state.withLock { $0.queuedBytes[connection] } }
+
+  var statistics: TransportStatistics { state.withLock { $0.statistics } }
+
+  // MARK: The IO thread's side
+
+  /// What was asked since the last call. Where that is nothing and the thread may sleep, callers wake it from now on.
+  func takeCommands(orSleep maySleep: Bool) -> [Command] {
+    state.withLock { state in
+      let commands = state.commands
+      state.commands = []
+      state.isAsleep = maySleep && commands.isEmpty
+      return commands
+    }
+  }
+
+  func noteAwake() { state.withLock { $0.isAsleep = false } }
+
+  func noteAlive(_ connection: UInt64) { state.withLock { $0.queuedBytes[connection] = $0.queuedBytes[connection] ?? 0 } }
+
+  func noteGone(_ connection: UInt64) { state.withLock { $0.queuedBytes[connection] = nil } }
+
+  func noteWritten(_ connection: UInt64, _ byteCount: Int) {
+    state.withLock { state in
+      state.queuedBytes[connection]? -= byteCount
+      state.statistics.sentBytes += UInt64(byteCount)
+    }
+  }
+
+  func count(_ change: (inout TransportStatistics) -> Void) { state.withLock { change(&$0.statistics) } }
+}
+
+extension Mailbox.State {
+  /// Answers whether the IO thread must be woken.
+  fileprivate static func append(_ command: Mailbox.Command, to state: inout Mailbox.State) -> Bool {
+    state.commands.append(command)
+    defer { state.isAsleep = false }
+    return state.isAsleep
+  }
+}
+
+/// A bound socket on its way to the IO thread, which alone owns it from then on.
+struct ListeningSocket: @unchecked Sendable {
+  let descriptor: Descriptor
+}

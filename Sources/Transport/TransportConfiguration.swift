@@ -1,0 +1,38 @@
+/// Limits of the transport. The defaults are those of the protocol; tests shorten the times.
+package struct TransportConfiguration: Sendable {
+  /// Body of a frame from a peer that is not authenticated yet (W3).
+  package var unauthenticatedFrameByteLimit = 16 * 1024
+  /// All frames of such a peer together; what comes after waits in the kernel until it is authenticated.
+  package var unauthenticatedInputByteLimit = 64 * 1024
+  /// Body of a frame afterwards: the largest change (4 MiB − 64 KiB) with its run record and framing fits.
+  package var frameByteLimit = 4 * 1024 * 1024 + 64 * 1024
+
+  /// TCP connect, for each address of a name.
+  package var connectTimeoutMilliseconds: UInt64 = 5_000
+  /// TLS handshake (W4), from the accepted or made connection on.
+  package var handshakeTimeoutMilliseconds: UInt64 = 5_000
+  /// Handshake and authentication together, for connections that others made.
+  package var authenticationTimeoutMilliseconds: UInt64 = 5_000
+  /// The same for connections this node made: it chose the peer, which may be behind a satellite (N10).
+  package var dialledAuthenticationTimeoutMilliseconds: UInt64 = 10_000
+  /// N12: nothing of what waits could be written for so long.
+  package var stallTimeoutMilliseconds: UInt64 = 30_000
+  /// A closing connection gets so long to write what waits and to hear the peer's end.
+  package var closingTimeoutMilliseconds: UInt64 = 3_000
+
+  /// W4: connections from others that are not authenticated, in all and per address.
+  package var unauthenticatedLimit = 32
+  package var unauthenticatedPerSourceLimit = 8
+  /// A handshake costs 0.3–1 ms of a core: this keeps a flood of them below a fifth of it.
+  package var acceptsPerSecond = 200
+  package var acceptBurst = 64
+  /// All connections: a fleet has tens of devices; each connection costs a descriptor and about 200 KiB.
+  package var connectionLimit = 256
+
+  /// Frames are refused while more than this waits for one connection: one largest frame is always taken.
+  package var sendQueueByteLimit = 8 * 1024 * 1024
+  /// ``TransportHandler/drained(_:queuedBytes:)`` tells when less than this waits again.
+  package var drainedByteMark = 1024 * 1024
+
+  package init() {}
+}

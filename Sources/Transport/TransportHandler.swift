@@ -1,0 +1,97 @@
+import Replication
+
+/// Names a connection for the life of a transport. Numbers are never used again.
+package struct ConnectionID: Hashable, Comparable, Sendable {
+  package let number: UInt64
+  package static func < (a: ConnectionID, b: ConnectionID) -> Bool { a.number < b.number }
+}
+
+package enum ConnectionOrigin: Hashable, Sendable {
+  case accepted
+  /// With what the caller of `dial` gave.
+  case dialled(tag: UInt64)
+}
+
+/// A connection whose TLS handshake is done. The peer has the key; whether it may talk is not decided yet.
+package struct OpenedConnection: Sendable {
+  package let id: ConnectionID
+  package let origin: ConnectionOrigin
+  package let remote: SocketAddress
+  package let peerKey: PublicKey
+  /// TLS exporter value (RFC 8446 §7.5) for "EXPORTER-seamesh/1": the same at both ends, known to no one else.
+  package let exporter: Digest
+  /// ``ElapsedClock`` milliseconds.
+  package let openedAt: UInt64
+}
+
+package enum CloseReason: Hashable, Sendable {
+  /// This side closed it.
+  case requested
+  /// The peer ended it cleanly.
+  case ended
+  /// The stream broke off: no clean end, or inside a frame.
+  case truncated
+  /// TCP or TLS failed, with the system's or library's words.
+  case failed(String)
+  case authenticationTimedOut
+  case frameTooLarge(byteCount: Int, limit: Int)
+  case emptyFrame
+  /// The peer read nothing for too long while data waited for it (N12).
+  case peerStalled
+  /// Too many TLS messages that are no data (W11).
+  case flooded
+  /// The machine slept: whatever the connection was, the peer has given it up (K7).
+  case suspended
+  case stopped
+}
+
+package enum DialFailure: Hashable, Sendable {
+  case unknownHost
+  case tooManyDials
+  /// No address answered; the last one's error.
+  case unreachable(String)
+  case timedOut
+  /// Something answered, but no TLS 1.3 with our protocol (N14).
+  case handshakeFailed(String)
+  /// The answer is this very socket: the kernel can connect a port to itself on loopback.
+  case selfConnection
+  /// Closed, suspended or stopped before it was open.
+  case cancelled
+}
+
+/// What a transport tells. All methods are called on its IO thread, one after another, and must not block.
+package protocol TransportHandler: AnyObject, Sendable {
+  func opened(_ connection: OpenedConnection)
+  /// Frames of one connection come in order. After ``SecureTransport/pauseReading(_:)`` those that were read already
+  /// still come, at most 1 MiB.
+  func received(_ connection: ConnectionID, frame: [UInt8])
+  /// Exactly once after `opened`, unless `dialFailed` came instead.
+  func closed(_ connection: ConnectionID, reason: CloseReason)
+  /// The send queue fell below the mark after it had been above.
+  func drained(_ connection: ConnectionID, queuedBytes: Int)
+  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure)
+}
+
+package enum SendResult: Sendable, Equatable {
+  case queued
+  /// Nothing was taken: wait for `drained`.
+  case full
+  case closed
+}
+
+/// Counts since the start, for status pages and metrics.
+package struct TransportStatistics: Sendable, Equatable {
+  package var accepted = 0
+  package var opened = 0
+  /// Refused because too many connections wait for authentication, or there are too many in all.
+  package var refusedByLimit = 0
+  package var refusedBySource = 0
+  package var acceptFailures = 0
+  package var handshakeFailures = 0
+  package var authenticationTimeouts = 0
+  package var framingViolations = 0
+  package var stalledPeers = 0
+  package var receivedBytes: UInt64 = 0
+  package var sentBytes: UInt64 = 0
+  package init() {}
+}

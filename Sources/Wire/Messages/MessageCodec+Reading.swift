@@ -1,0 +1,238 @@
+import Replication
+
+extension CBORReader {
+  /// `items` counts what follows the number; a longer array is a later version's, and refused: growth is by features.
+  mutating func message(_ kind: MessageCodec.Number, items: Int) throws(CBORError) -> Message {
+    switch kind {
+    case .hello: return .hello(try hello(items))
+    case .joinRequest: return .joinRequest(try joinRequest(items))
+    case .joinAccepted:
+      try expect(items, 0)
+      return .joinAccepted
+    case .joinRefused:
+      try expect(items, 1)
+      return .joinRefused(JoinRefusal(rawValue: try readUnsigned()) ?? .busy)
+    case .statementIDs:
+      try expect(items, 1)
+      return .statementIDs(try list(limit: Statement.countLimit) { reader throws(CBORError) in try reader.readTip() })
+    case .statements:
+      try expect(items, 1)
+      return .statements(try statements(limit: Statement.countLimit))
+    case .statementsComplete:
+      try expect(items, 0)
+      return .statementsComplete
+    case .interestRequest:
+      try expect(items, 0)
+      return .interestRequest
+    case .interest:
+      try expect(items, 2)
+      return .interest(try interest())
+    case .interestChange:
+      try expect(items, 4)
+      return .interestChange(added: try interest(), removed: try interest())
+    case .summary:
+      try expect(items, 1)
+      return .summary(try summary())
+    case .vectors:
+      try expect(items, 1)
+      return .vectors(
+        try list(limit: PartitionVector.entryLimit) { reader throws(CBORError) in try reader.partitionVector() })
+    case .pull:
+      try expect(items, 2)
+      return .pull(stream: try readUnsigned(), try partitionVector())
+    case .runs:
+      try expect(items, 4)
+      return .runs(try runs())
+    case .payloadPiece:
+      try expect(items, 4)
+      return .payloadPiece(try payloadPiece())
+    case .have:
+      try expect(items, 1)
+      return .have(try partitionVector())
+    case .chainProbe:
+      try expect(items, 4)
+      return .chainProbe(try chainProbe())
+    case .ping:
+      try expect(items, 1)
+      return .ping(nonce: try readUnsigned())
+    case .pong:
+      try expect(items, 1)
+      return .pong(nonce: try readUnsigned())
+    case .goodbye:
+      try expect(items, 1)
+      return .goodbye(Goodbye(rawValue: try readUnsigned()) ?? .stopping)
+    }
+  }
+
+  private func expect(_ items: Int, _ count: Int) throws(CBORError) {
+    guard items == count else { throw CBORError(.unexpectedType, at: offset) }
+  }
+
+  private mutating func list<Item>(
+    limit: Int, _ read: (inout CBORReader) throws(CBORError) -> Item
+  ) throws(CBORError) -> [Item] {
+    let start = offset
+    let count = try readArrayHeader()
+    guard count <= limit else { throw CBORError(.tooLong, at: start) }
+    var items: [Item] = []
+    items.reserveCapacity(count)
+    for _ in 0..<count { items.append(try read(&self)) }
+    return items
+  }
+
+  private mutating func statements(limit: Int) throws(CBORError) -> [[UInt8]] {
+    try list(limit: limit) { reader throws(CBORError) in
+      let start = reader.offset
+      let bytes = try reader.readBytes()
+      guard bytes.count <= Statement.byteLimit else { throw CBORError(.tooLong, at: start) }
+      return Array(bytes)
+    }
+  }
+
+  private mutating func optional<Item>(
+    _ read: (inout CBORReader) throws(CBORError) -> Item
+  ) throws(CBORError) -> Item? {
+    guard try nextMajor() != .simple else {
+      try readNull()
+      return nil
+    }
+    return try read(&self)
+  }
+
+  private mutating func hello(_ items: Int) throws(CBORError) -> Hello {
+    try expect(items, 13)
+    let (version, features) = (try readUnsigned(), try readUnsigned())
+    let (fleet, device, instance) = (FleetID(try readDigest()), try readPublicKey(), try readUUID())
+    let replica = try optional { reader throws(CBORError) in try reader.readReplica() }
+    let (commits, wall) = (try readUnsigned(), try readInt())
+    let port = try readUnsigned(UInt16.self)
+    let (authority, interest) = (try readDigest(), try readDigest())
+    let credentials = try statements(limit: Hello.credentialLimit)
+    let signature = try optional { reader throws(CBORError) in try reader.readSignature() }
+    var hello = Hello(
+      fleet: fleet, device: device, instance: instance, replica: replica, ownCommits: commits, wallMilliseconds: wall,
+      listenPort: port, authority: authority, interest: interest, credentials: credentials)
+    (hello.version, hello.features, hello.signature) = (version, features, signature)
+    return hello
+  }
+
+  private mutating func joinRequest(_ items: Int) throws(CBORError) -> JoinRequest {
+    try expect(items, 7)
+    let (fleet, device) = (FleetID(try readDigest()), try readPublicKey())
+    let (user, label, role) = (try shortText(), try shortText(), try shortText())
+    let start = offset
+    guard case .map(let profile) = try readValue(), profile.count <= 32 else { throw CBORError(.unexpectedType, at: start) }
+    var request = JoinRequest(fleet: fleet, device: device, user: user, label: label, role: role, profile: profile)
+    request.proof = try optional { reader throws(CBORError) in try reader.readSignature() }
+    return request
+  }
+
+  private mutating func shortText() throws(CBORError) -> Text {
+    let start = offset
+    let text = try readText()
+    guard text.utf8.count <= PartitionName.byteLimit else { throw CBORError(.tooLong, at: start) }
+    return text
+  }
+
+  private mutating func interest() throws(CBORError) -> Interest {
+    let partitions = try list(limit: Interest.partitionLimit) { reader throws(CBORError) in
+      PartitionID(try reader.readDigest())
+    }
+    let prefixes = try list(limit: Interest.prefixLimit) { reader throws(CBORError) in try reader.shortText() }
+    return Interest(partitions: Set(partitions), prefixes: Set(prefixes))
+  }
+
+  private mutating func summary() throws(CBORError) -> Summary {
+    let start = offset
+    let bytes = try readBytes()
+    guard bytes.count == Summary.bucketCount * 8 else { throw CBORError(.unexpectedType, at: start) }
+    var buckets = [UInt64](repeating: 0, count: Summary.bucketCount)
+    for (index, byte) in bytes.enumerated() { buckets[index / 8] = buckets[index / 8] << 8 | UInt64(byte) }
+    return Summary(buckets: buckets)
+  }
+
+  private mutating func partitionName() throws(CBORError) -> PartitionName {
+    let start = offset
+    guard let name = try? PartitionName(try readText()) else { throw CBORError(.unexpectedType, at: start) }
+    return name
+  }
+
+  private mutating func partitionVector() throws(CBORError) -> PartitionVector {
+    let start = offset
+    let items = try readArrayHeader()
+    guard items == 2 || items == 3 else { throw CBORError(.unexpectedType, at: start) }
+    let (name, vector) = (try partitionName(), try vector())
+    guard items == 3 else { return PartitionVector(name: name, vector: vector) }
+    let staged = try list(limit: PartitionVector.stagedLimit) { reader throws(CBORError) in
+      try reader.readArrayHeader(count: 2)
+      return StagedPayload(hash: try reader.readDigest(), byteCount: try reader.readUnsigned())
+    }
+    return PartitionVector(name: name, vector: vector, staged: staged)
+  }
+
+  private mutating func entry() throws(CBORError) -> (ReplicaID, ChainPosition) {
+    try readArrayHeader(count: 3)
+    return (try readReplica(), ChainPosition(sequence: try readOrdinalOrZero(), tip: try readTip()))
+  }
+
+  private mutating func vector() throws(CBORError) -> VersionVector {
+    let start = offset
+    let entries = try list(limit: PartitionVector.entryLimit) { reader throws(CBORError) in try reader.entry() }
+    let vector = VersionVector(Dictionary(entries, uniquingKeysWith: { first, _ in first }))
+    guard vector.count == entries.count, !entries.contains(where: { $0.1.sequence == 0 }) else {
+      throw CBORError(.unexpectedType, at: start)
+    }
+    return vector
+  }
+
+  /// Sequences stay below 2^53, so that sums of a few never overflow.
+  private mutating func readOrdinalOrZero() throws(CBORError) -> UInt64 {
+    let start = offset
+    let value = try readUnsigned()
+    guard value <= RunSummary.sequenceLimit else { throw CBORError(.tooLong, at: start) }
+    return value
+  }
+
+  private mutating func runs() throws(CBORError) -> RunBatch {
+    let (name, stream, isEvidence) = (try partitionName(), try readUnsigned(), try readBool())
+    let entries = try list(limit: RunBatch.entryLimit) { reader throws(CBORError) in
+      try reader.readArrayHeader(count: 2)
+      return RunBatch.Entry(context: try reader.context(), encoded: try reader.readBytes())
+    }
+    return RunBatch(name: name, stream: stream, entries: entries, isForkEvidence: isEvidence)
+  }
+
+  private mutating func context() throws(CBORError) -> ContextForm {
+    let start = offset
+    try readArrayHeader(count: 2)
+    switch try readUnsigned() {
+    case 0: return .full(try vector())
+    case 1:
+      return .increments(
+        try list(limit: PartitionVector.entryLimit) { reader throws(CBORError) in
+          let (replica, position) = try reader.entry()
+          return ContextForm.Increment(replica: replica, position: position)
+        })
+    default: throw CBORError(.unexpectedType, at: start)
+    }
+  }
+
+  private mutating func payloadPiece() throws(CBORError) -> PayloadPiece {
+    let start = offset
+    let (hash, total, pieceOffset) = (try readDigest(), try readUnsigned(), try readUnsigned())
+    let bytes = try readBytes()
+    guard bytes.count <= PayloadPiece.byteLimit, total <= UInt64(Run.changePayloadByteLimit), pieceOffset <= total,
+      UInt64(bytes.count) <= total - pieceOffset
+    else { throw CBORError(.tooLong, at: start) }
+    return PayloadPiece(hash: hash, total: total, offset: pieceOffset, bytes: bytes)
+  }
+
+  private mutating func chainProbe() throws(CBORError) -> ChainProbe {
+    let (name, replica, wantsReply) = (try partitionName(), try readReplica(), try readBool())
+    let positions = try list(limit: ChainProbe.positionLimit) { reader throws(CBORError) in
+      try reader.readArrayHeader(count: 2)
+      return ChainPosition(sequence: try reader.readOrdinalOrZero(), tip: try reader.readTip())
+    }
+    return ChainProbe(name: name, replica: replica, positions: positions, wantsReply: wantsReply)
+  }
+}

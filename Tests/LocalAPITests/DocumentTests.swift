@@ -1,0 +1,170 @@
+import LocalAPI
+import Replication
+import Seamesh
+import Testing
+
+@Suite("Documents over HTTP")
+struct DocumentTests {
+  let server: TestServer
+  let path = "/v1/partitions/agency%3DW/collections/Report/documents"
+
+  init() throws { server = try TestServer() }
+
+  @Test("a document is created, read with its ETag, changed and deleted")
+  func roundTrip() throws {
+    let created = try server.ask("PUT", path + "/a", #"{"n":1,"t":{"$date":"2020-06-01T00:00:00Z"}}"#)
+    #expect(created.status == 201)
+    #expect(created.json["created"] == .bool(true))
+    #expect(created.json["safety"] == .string("local-durable"))
+    #expect(created.json["dot"]?.asMap?["sequence"] == .int(1))
+    #expect(created.json["dot"]?.asMap?["partition"] == .string("agency=W"))
+    #expect(created.headers["etag"] == "\"v1\"")
+    let read = try server.ask("GET", path + "/a")
+    #expect(read.status == 200)
+    #expect(read.headers["etag"] == "\"v1\"")
+    #expect(read.text == #"{"_id":"a","n":1,"t":{"$date":"2020-06-01T00:00:00Z"}}"# + "\n")
+    #expect(try server.ask("PUT", path + "/a", #"{"m":2}"#).status == 200)
+    #expect(try server.ask("GET", path + "/a").json["n"] == .int(1))
+    #expect(try server.ask("PUT", path + "/a?eraseAbsent=true", #"{"m":2}"#).status == 200)
+    #expect(try server.ask("GET", path + "/a").json["n"] == nil)
+    #expect(try server.ask("DELETE", path + "/a").status == 200)
+    #expect(try server.ask("GET", path + "/a").status == 404)
+    #expect(try server.ask("DELETE", path + "/a").status == 404)
+  }
+
+  @Test("a read with a known ETag answers 304 without a body")
+  func notModified() throws {
+    _ = try server.ask("PUT", path + "/a", "{}")
+    let known = try server.ask("GET", path + "/a", headers: ["If-None-Match: \"v0\", \"v1\""])
+    #expect(known.status == 304)
+    #expect(known.body.isEmpty)
+    #expect(try server.ask("GET", path + "/a", headers: ["If-None-Match: \"v0\""]).status == 200)
+  }
+
+  @Test("HEAD answers as GET does, without the body")
+  func head() throws {
+    _ = try server.ask("PUT", path + "/a", "{}")
+    let answer = try server.ask("HEAD", path + "/a")
+    #expect(answer.status == 200 && answer.body.isEmpty && answer.headers["etag"] == "\"v1\"")
+  }
+
+  @Test("If-Match lets a write through on the version it names only")
+  func ifMatch() throws {
+    _ = try server.ask("PUT", path + "/a", "{}")
+    #expect(try server.ask("PUT", path + "/a", "{\"x\":1}", headers: ["If-Match: \"v1\""]).status == 200)
+    #expect(try server.ask("PUT", path + "/a", "{\"x\":2}", headers: ["If-Match: \"v1\""]).status == 412)
+    #expect(try server.ask("DELETE", path + "/a", headers: ["If-Match: \"v1\""]).status == 412)
+    for odd in ["*", "v2", "\"v1\", \"v2\"", "W/\"v2\""] {
+      #expect(try server.ask("PUT", path + "/a", "{}", headers: ["If-Match: \(odd)"]).status == 422)
+    }
+  }
+
+  @Test("If-None-Match: * creates and never replaces")
+  func mustBeNew() throws {
+    #expect(try server.ask("PUT", path + "/a", "{}", headers: ["If-None-Match: *"]).status == 201)
+    #expect(try server.ask("PUT", path + "/a", "{}", headers: ["If-None-Match: *"]).status == 412)
+  }
+
+  @Test("an insert makes an id, or takes the document's own, and says where the document is")
+  func insert() throws {
+    let made = try server.ask("POST", path, #"{"n":1}"#)
+    #expect(made.status == 201)
+    guard case .objectID? = made.json["id"] else {
+      Issue.record("no ObjectId: \(made.text)")
+      return
+    }
+    let location = try #require(made.headers["location"])
+    #expect(try server.ask("GET", location).json["n"] == .int(1))
+    let own = try server.ask("POST", path, #"{"_id":"x/y","n":2}"#)
+    #expect(own.headers["location"] == path + "/x%2Fy")
+    #expect(try server.ask("POST", path, #"{"_id":"x/y"}"#).status == 412)
+  }
+
+  @Test("a patch is a merge patch or update operators, by its content type")
+  func patch() throws {
+    _ = try server.ask("PUT", path + "/a", #"{"a":1,"b":2}"#)
+    let merge = try server.ask("PATCH", path + "/a", #"{"a":null,"c":3}"#, type: "application/merge-patch+json")
+    #expect(merge.status == 200)
+    #expect(try server.ask("GET", path + "/a").text == "{\"_id\":\"a\",\"b\":2,\"c\":3}\n")
+    #expect(try server.ask("PATCH", path + "/a", #"{"$set":{"b":5}}"#).status == 200)
+    #expect(try server.ask("GET", path + "/a").json["b"] == .int(5))
+    let unbuilt = try server.ask("PATCH", path + "/a", #"{"$push":{"b":5}}"#)
+    #expect(unbuilt.status == 422 && unbuilt.detail == "only $set is built")
+    #expect(try server.ask("PATCH", path + "/a", #"{"b":5}"#).detail.contains("merge-patch+json"))
+    #expect(try server.ask("PATCH", path + "/a", "{}", type: "text/plain").status == 415)
+  }
+
+  @Test("the document's own _id must be the one that the path names")
+  func ownID() throws {
+    #expect(try server.ask("PUT", path + "/a", #"{"_id":"a"}"#).status == 201)
+    #expect(try server.ask("PUT", path + "/a", #"{"_id":"b"}"#).status == 422)
+    let merge = try server.ask("PATCH", path + "/a", #"{"_id":"b"}"#, type: "application/merge-patch+json")
+    #expect(merge.status == 422)
+  }
+
+  @Test("a transaction is one change of several documents, or nothing")
+  func transaction() throws {
+    let operations = """
+      {"operations":[{"op":"put","collection":"A","id":"1","document":{"x":1}},
+       {"op":"insert","collection":"B","document":{"_id":{"$oid":"5ed554a47527930d67194feb"}}},
+       {"op":"patch","collection":"A","id":"1","patch":{"y":2}},
+       {"op":"update","collection":"A","id":"1","update":{"$set":{"z":3}}},
+       {"op":"delete","collection":"A","id":"1"}]}
+      """
+    let answer = try server.ask("POST", "/v1/partitions/p/transaction", operations)
+    #expect(answer.status == 200)
+    #expect(answer.json["results"]?.asArray.count == 5)
+    #expect(answer.json["results"]?.asArray.first?.asMap?["created"] == .bool(true))
+    #expect(server.node.state.withLock { $0.writes } == 1)
+    let refused = try server.ask(
+      "POST", "/v1/partitions/p/transaction",
+      #"{"operations":[{"op":"put","collection":"A","id":"9","document":{}},{"op":"delete","collection":"A","id":"8"}]}"#)
+    #expect(refused.status == 404)
+    #expect(try server.ask("GET", "/v1/partitions/p/collections/A/documents/9").status == 404)
+  }
+
+  @Test(
+    "a transaction that is not understood is refused by the name of what is wrong",
+    arguments: [
+      (#"{"operations":[]}"#, "operations"), (#"{"ops":[]}"#, "ops"),
+      (#"{"operations":[{"op":"put","collection":"A","id":"1"}]}"#, "document"),
+      (#"{"operations":[{"op":"put","collection":"A","id":"1","document":{"$set":{}}}]}"#, "$set"),
+      (#"{"operations":[{"op":"move","collection":"A","id":"1"}]}"#, "operation 1"),
+      (#"{"operations":[{"op":"delete","collection":"A"}]}"#, "id"),
+      (#"{"operations":[{"op":"delete","collection":"A","id":["x"]}]}"#, "id"),
+      (#"{"operations":[{"op":"delete","collection":"A","id":"1","why":1}]}"#, "why"),
+    ])
+  func strangeTransaction(body: String, named: String) throws {
+    let answer = try server.ask("POST", "/v1/partitions/p/transaction", body)
+    #expect(answer.status == 422)
+    #expect(answer.detail.contains(named), "\(answer.text)")
+  }
+
+  @Test("a document in a transaction nests as deep as one that stands alone, and no deeper")
+  func depth() throws {
+    func nested(_ levels: Int) -> String {
+      String(repeating: #"{"a":"#, count: levels - 1) + "{}" + String(repeating: "}", count: levels - 1)
+    }
+    func status(_ levels: Int) throws -> (Int, Int) {
+      let alone = try server.ask("PUT", path + "/d", nested(levels)).status
+      let inside = #"{"operations":[{"op":"put","collection":"A","id":"1","document":\#(nested(levels))}]}"#
+      return (alone, try server.ask("POST", "/v1/partitions/p/transaction", inside).status)
+    }
+    #expect(try status(64) == (201, 200))
+    #expect(try status(65) == (422, 422))
+  }
+
+  @Test("the node's refusals become the status of their kind", arguments: NodeError.Code.allCases)
+  func nodeErrors(code: NodeError.Code) throws {
+    server.node.state.withLock { $0.failure = NodeError(code, "for this reason") }
+    let answer = try server.ask("PUT", path + "/a", "{}")
+    let expected: [NodeError.Code: Int] = [
+      .badRequest: 400, .notFound: 404, .notPermitted: 403, .preconditionFailed: 412, .tooLarge: 413,
+      .unprocessable: 422, .diskFull: 507, .readOnly: 503, .busy: 503, .stopping: 503, .failed: 500,
+    ]
+    #expect(answer.status == expected[code])
+    #expect(answer.headers["content-type"] == "application/problem+json")
+    #expect(answer.json["type"] == .string(Text("urn:seamesh:problem:\(code.rawValue)")))
+    #expect(answer.detail == "for this reason")
+  }
+}
