@@ -62,6 +62,9 @@ import Testing
         try overwrite(path, with: Array(whole.prefix(count)))
         #expect(throws: FileError.self, "cut to \(count) bytes") { try KeyFile.device.loadKey(path: path) }
       }
+      for extra in ["x", "\n", "seed: 00\n", "check: 0000000000000000\n"] {
+        #expect(throws: FieldFile.Invalid.self, "\(extra) appended") { try parsed(whole + Array(extra.utf8)) }
+      }
       var taken = 0
       for place in whole.indices {
         for bit in 0..<8 {

@@ -121,6 +121,40 @@ import Wire
     #expect(bodies[6] == .grant(Statement.Grant(subject: .everyone, level: .write, pattern: "*")))
   }
 
+  @Test("under the founding statements the founder is an admin, and whoever is admitted writes every partition")
+  func rights() throws {
+    let fleet = try founded()
+    let joiner = try Fixture.key(50).publicKey
+    let admission = StatementSigner(fleet: fleet.fleet, key: fleet.admissionSecret.key(in: fleet.fleet))
+    let admitted = Statement.Membership(
+      device: joiner, user: "ben", label: "port", role: "officer", profile: ValueMap())
+    let membership = try admission.sign(.membership(admitted), sequence: 1)
+    let authority = Authority(
+      root: fleet.rootKey.publicKey, statements: fleet.statements + [membership], hash: SHA256.hash)
+    #expect(authority.isAdmin(fleet.deviceKey.publicKey))
+    #expect(!authority.isAdmin(joiner))
+    for name in ["agency=Gabon", "agency=Galapagos", "user=anna", "conversation=x", "plain"] as [Text] {
+      #expect(authority.level(of: membership.id, in: try PartitionName(name)) == .write)
+    }
+    let stranger = try Fixture.key(51).publicKey
+    #expect(authority.level(of: stranger, in: try PartitionName("plain")) == .none)
+  }
+
+  @Test("a replica declared by the founder's device belongs to its membership")
+  func declaration() throws {
+    let fleet = try founded()
+    let declaration = try StatementSigner(fleet: fleet.fleet, key: fleet.deviceKey).declareReplica(
+      nonce: UUIDValue(high: 1, low: 2), membership: fleet.membership, sequence: 1)
+    guard case .replica(let declared) = declaration.body else {
+      Issue.record("not a declaration")
+      return
+    }
+    let authority = Authority(
+      root: fleet.rootKey.publicKey, statements: fleet.statements + [declaration], hash: SHA256.hash)
+    #expect(authority.membership(for: declared.replica)?.id == fleet.membership)
+    #expect(authority.signer(of: declared.replica) == fleet.deviceKey.publicKey)
+  }
+
   @Test("root, device and admission keys differ, and no two fleets share any")
   func keys() throws {
     let (first, second) = (try founded(), try FleetFounding.make(fleetName: "North", user: "anna", label: "bridge"))

@@ -38,9 +38,9 @@ package struct TLSIdentity: Sendable {
       ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), 1) == 1,
       X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, "seamesh", -1, -1, 0) == 1,
       X509_set_issuer_name(certificate, name) == 1,
-      ASN1_TIME_set_string(X509_getm_notBefore(certificate), "19700101000000Z") == 1,
-      // RFC 5280 §4.1.2.5: the date that says "no end".
-      ASN1_TIME_set_string(X509_getm_notAfter(certificate), "99991231235959Z") == 1,
+      // Encoded as RFC 5280 §4.1.2.5 asks, which also names the date that says "no end".
+      ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate), "19700101000000Z") == 1,
+      ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), "99991231235959Z") == 1,
       X509_set_pubkey(certificate, pair) == 1,
       X509_sign(certificate, pair, nil) > 0
     else { throw .last() }

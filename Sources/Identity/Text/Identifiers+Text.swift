@@ -2,7 +2,7 @@ import Replication
 
 extension DeviceID {
   /// `H(domain, public key)`.
-  package init(_ key: PublicKey) { self.init(Digest.of(DomainTag.device.bytes + key.bytes, SHA256.hash)) }
+  package init(_ key: PublicKey) { self = .derived(from: key, SHA256.hash) }
 
   /// 64 hexadecimal digits.
   package var text: String { digest.text }

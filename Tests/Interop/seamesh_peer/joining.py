@@ -1,0 +1,55 @@
+"""Join codes, and the signatures that belong to one TLS connection."""
+
+import base64
+
+from nacl.signing import SigningKey
+
+from . import values
+from .hashing import sha256, sign, tag, u
+
+DIALLING, ACCEPTING = 0, 1
+
+
+def hello_signature(key: SigningKey, exporter: bytes, side: int, fields: bytes) -> bytes:
+    return sign(key, tag("hello") + exporter + u(side, 1) + fields)
+
+
+def join_proof(admission: SigningKey, exporter: bytes, side: int, device: bytes, fields: bytes) -> bytes:
+    return sign(admission, tag("join") + exporter + u(side, 1) + device + fields)
+
+
+def make_code(fleet: bytes, secret: bytes, user: str, role: str, profile: dict, addresses: list[str]) -> str:
+    content = values.encode([1, fleet, secret, user, role, profile, [_packed(item) for item in addresses]])
+    return base64.b32encode(content + sha256(content)[:4]).decode().rstrip("=")
+
+
+def read_code(text: str) -> dict:
+    """Raises ValueError for a mistyped code."""
+    letters = "".join(text.upper().replace("-", "").split())
+    content = base64.b32decode(letters + "=" * (-len(letters) % 8))
+    content, check = content[:-4], content[-4:]
+    if sha256(content)[:4] != check:
+        raise ValueError("mistyped")
+    version, fleet, secret, user, role, profile, addresses = values.decode(content)
+    if version != 1:
+        raise ValueError(f"version {version}")
+    return {
+        "fleet": fleet, "secret": secret, "user": user, "role": role, "profile": profile,
+        "addresses": [_unpacked(item) for item in addresses],
+    }  # fmt: skip
+
+
+def _packed(address: str) -> bytes | str:
+    try:
+        host, port = address.split(":")
+        packed = bytes(map(int, host.split("."))) + u(int(port), 2)
+        return packed if len(packed) == 6 and _unpacked(packed) == address else address
+    except (ValueError, OverflowError):
+        return address
+
+
+def _unpacked(address: bytes | str) -> str:
+    if isinstance(address, str):
+        return address
+    return ".".join(map(str, address[:4])) + f":{int.from_bytes(address[4:], 'big')}"
+
