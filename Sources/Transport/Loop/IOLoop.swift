@@ -50,11 +50,13 @@ final class IOLoop {
 
   func run() {
     while !isStopping {
-      let commands = mailbox.takeCommands(orSleep: waitingInput.isEmpty && waitingOutput.isEmpty)
+      let maySleep = waitingInput.isEmpty && waitingOutput.isEmpty
+      let commands = mailbox.takeCommands(orSleep: maySleep)
       for command in commands { perform(command) }
       flushWaiting()
       guard !isStopping else { break }
-      let mayBlock = commands.isEmpty && waitingInput.isEmpty && waitingOutput.isEmpty
+      // Only where the mailbox knows it: callers do not wake a loop that they believe awake.
+      let mayBlock = maySleep && commands.isEmpty
       poller.wakeAt(now + IOLoop.heartbeatMilliseconds)
       turn(mayBlock: mayBlock)
     }

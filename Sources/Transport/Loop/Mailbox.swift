@@ -79,7 +79,9 @@ final class Mailbox: Sendable {
 
   func noteAwake() { state.withLock { $0.isAsleep = false } }
 
-  func noteAlive(_ connection: UInt64) { state.withLock { $0.queuedBytes[connection] = $0.queuedBytes[connection] ?? 0 } }
+  func noteAlive(_ connection: UInt64) {
+    state.withLock { $0.queuedBytes[connection] = $0.queuedBytes[connection] ?? 0 }
+  }
 
   func noteGone(_ connection: UInt64) { state.withLock { $0.queuedBytes[connection] = nil } }
 
