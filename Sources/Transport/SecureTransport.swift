@@ -70,7 +70,8 @@ package final class SecureTransport: Sendable {
   package func send(_ connection: ConnectionID, _ frames: [[UInt8]]) -> SendResult {
     for frame in frames {
       precondition(
-        !frame.isEmpty && frame.count <= configuration.frameByteLimit, "a frame has 1 to 4 MiB, not \(frame.count) bytes")
+        !frame.isEmpty && frame.count <= configuration.frameByteLimit,
+        "a frame has 1 to 4 MiB, not \(frame.count) bytes")
     }
     return mailbox.send(connection.number, frames, limit: configuration.sendQueueByteLimit)
   }

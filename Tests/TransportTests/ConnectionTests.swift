@@ -96,7 +96,8 @@ import Testing
     let socket = try #require(RawSocket(to: b.port))
     let session = try TLSSession(try TLSContext(credentials), descriptor: socket.descriptor, asClient: true)
     #expect(session.handshake() == .done)
-    #expect([0, 0, 0, 9, 1].withUnsafeBytes { session.write($0) } == .bytes(5))
+    let start: [UInt8] = [0, 0, 0, 9, 1]
+    #expect(start.withUnsafeBytes { session.write($0) } == .bytes(5))
     #expect(session.sendCloseNotify() == .done)
     #expect(b.recorder.wait { $0.closed.values.contains(.truncated) })
   }
@@ -116,10 +117,11 @@ import Testing
     let talkerPort = try #require(TCP.localAddress(talker.number)?.port)
     a.transport.dial(.socket(SocketAddress(Node.loopback, port: talkerPort)), tag: 3)
     var accepted: Int32 = -1
-    #expect(eventually {
-      accepted = accept(talker.number, nil, nil)
-      return accepted >= 0
-    })
+    #expect(
+      eventually {
+        accepted = accept(talker.number, nil, nil)
+        return accepted >= 0
+      })
     let answer = Array("HTTP/1.1 200 OK\r\n\r\nplease log in".utf8)
     #expect(send(accepted, answer, answer.count, Int32(MSG_NOSIGNAL)) == answer.count)
     #expect(a.recorder.wait { state in if case .handshakeFailed = state.failed[3] { true } else { false } })

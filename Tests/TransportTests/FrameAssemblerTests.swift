@@ -34,9 +34,11 @@ import Testing
     #expect(assembler.isBetweenFrames)
   }
 
-  @Test("a length above the limit is refused at its fourth byte, before any of the body", arguments: [
-    1001, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff,
-  ])
+  @Test(
+    "a length above the limit is refused at its fourth byte, before any of the body",
+    arguments: [
+      1001, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff,
+    ])
   func oversize(length: UInt32) throws {
     var assembler = FrameAssembler()
     let header = withUnsafeBytes(of: length.bigEndian) { Array($0) }
@@ -70,7 +72,9 @@ import Testing
     var assembler = FrameAssembler()
     for _ in 0..<200 {
       var bytes = random.bytes(Int.random(in: 1...64, using: &random))
-      if Bool.random(using: &random) { bytes.replaceSubrange(0..<1, with: [0, 0, UInt8.random(in: 0...4, using: &random)]) }
+      if Bool.random(using: &random) {
+        bytes.replaceSubrange(0..<1, with: [0, 0, UInt8.random(in: 0...4, using: &random)])
+      }
       guard let result = try? assemble(&assembler, bytes) else {
         assembler = FrameAssembler()
         continue

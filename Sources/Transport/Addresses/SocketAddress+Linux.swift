@@ -87,7 +87,10 @@ extension SocketAddress {
 extension SocketAddress.Host {
   init(_ address: in6_addr, scope: UInt32) {
     let (high, low) = withUnsafeBytes(of: address) { bytes in
-      (UInt64(bigEndian: bytes.load(as: UInt64.self)), UInt64(bigEndian: bytes.load(fromByteOffset: 8, as: UInt64.self)))
+      (
+        UInt64(bigEndian: bytes.load(as: UInt64.self)),
+        UInt64(bigEndian: bytes.load(fromByteOffset: 8, as: UInt64.self))
+      )
     }
     self.init(high: high, low: low, scope: scope)
   }

@@ -29,7 +29,8 @@ extension IOLoop {
   private func accept(from listener: Descriptor) -> Bool {
     var number: Int32 = -1
     let remote = SocketAddress.read { form, length in
-      number = accept4(listener.number, form, &length.pointee, Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue))
+      number = accept4(
+        listener.number, form, &length.pointee, Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue))
       return number
     }
     guard number >= 0 else { return acceptFailed(listener, errno) }

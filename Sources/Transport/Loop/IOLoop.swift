@@ -49,29 +49,33 @@ final class IOLoop {
   }
 
   func run() {
+    var maySleep = false
     while !isStopping {
-      let commands = mailbox.takeCommands(orSleep: waitingInput.isEmpty && waitingOutput.isEmpty)
-      for command in commands { perform(command) }
-      flushWaiting()
-      guard !isStopping else { break }
-      let mayBlock = commands.isEmpty && waitingInput.isEmpty && waitingOutput.isEmpty
       poller.wakeAt(now + IOLoop.heartbeatMilliseconds)
-      turn(mayBlock: mayBlock)
+      turn(block: maySleep)
+      maySleep = mailbox.maySleep(workWaits: !waitingInput.isEmpty || !waitingOutput.isEmpty)
     }
     closeEverything()
   }
 
-  private func turn(mayBlock: Bool) {
+  private func turn(block: Bool) {
+    var events: [Poller.Event] = []
+    let timerFired = poller.wait(block: block) { events.append($0) }
+    now = ElapsedClock.now()
+    // Before the events: what a caller asked for before the peer sent something counts for that (`authenticate`).
+    performCommands()
+    dropAllAfterSuspension()
     let again = waitingInput
     waitingInput = []
-    var events: [Poller.Event] = []
-    let timerFired = poller.wait(block: mayBlock) { events.append($0) }
-    if mayBlock { mailbox.noteAwake() }
-    now = ElapsedClock.now()
-    dropAllAfterSuspension()
     for event in events { handle(event) }
     for number in again { connections[number].map(readInput) }
     if timerFired { expire() }
+    performCommands()
+    flushWaiting()
+  }
+
+  private func performCommands() {
+    for command in mailbox.takeCommands() { perform(command) }
   }
 
   private func handle(_ event: Poller.Event) {

@@ -67,19 +67,26 @@ final class Mailbox: Sendable {
 
   // MARK: The IO thread's side
 
-  /// What was asked since the last call. Where that is nothing and the thread may sleep, callers wake it from now on.
-  func takeCommands(orSleep maySleep: Bool) -> [Command] {
+  func takeCommands() -> [Command] {
     state.withLock { state in
       let commands = state.commands
       state.commands = []
-      state.isAsleep = maySleep && commands.isEmpty
+      state.isAsleep = false
       return commands
     }
   }
 
-  func noteAwake() { state.withLock { $0.isAsleep = false } }
+  /// Whether the thread may wait in the kernel. If so, callers wake it from now on; else they rely on its coming back.
+  func maySleep(workWaits: Bool) -> Bool {
+    state.withLock { state in
+      state.isAsleep = !workWaits && state.commands.isEmpty
+      return state.isAsleep
+    }
+  }
 
-  func noteAlive(_ connection: UInt64) { state.withLock { $0.queuedBytes[connection] = $0.queuedBytes[connection] ?? 0 } }
+  func noteAlive(_ connection: UInt64) {
+    state.withLock { $0.queuedBytes[connection] = $0.queuedBytes[connection] ?? 0 }
+  }
 
   func noteGone(_ connection: UInt64) { state.withLock { $0.queuedBytes[connection] = nil } }
 

@@ -72,7 +72,8 @@ final class TLSContext {
     let offer = [UInt8(TLSContext.protocolName.count)] + TLSContext.protocolName
     guard SSL_CTX_set_alpn_protos(handle, offer, UInt32(offer.count)) == 0 else { throw .last("protocol name") }
     SSL_CTX_set_alpn_select_cb(
-      handle, { _, out, outLength, offer, offerLength, _ in
+      handle,
+      { _, out, outLength, offer, offerLength, _ in
         TLSContext.select(out, outLength, UnsafeBufferPointer(start: offer, count: Int(offerLength)))
       }, nil)
   }

@@ -127,8 +127,11 @@ final class TLSSession {
     recordsWritten += byteCount / Int(SSL3_RT_MAX_PLAIN_LENGTH) + 1
     guard recordsWritten >= TLSSession.recordsPerKey else { return }
     recordsWritten = 0
-    SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED)
+    renewKey()
   }
+
+  /// The next write goes under a new key, after a message that says so.
+  func renewKey() { SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) }
 
   /// Tells the peer that this is a clean end; once, and after all data was written.
   func sendCloseNotify() -> Progress {

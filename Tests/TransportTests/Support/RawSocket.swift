@@ -1,5 +1,6 @@
 import Glibc
 import Replication
+import Testing
 
 @testable import Transport
 
@@ -33,5 +34,25 @@ final class RawSocket {
       guard poll(&entry, 1, Int32(clamping: deadline - now)) == 1 else { return false }
       if recv(descriptor, &buffer, buffer.count, 0) <= 0 { return true }
     }
+  }
+}
+
+/// A blocking TLS client with a key of its own that writes what it likes.
+final class TLSClient {
+  let socket: RawSocket
+  let session: TLSSession
+
+  init(to node: Node, seed: UInt8 = 9) throws {
+    // libssl writes without MSG_NOSIGNAL; the transport's own threads block the signal.
+    signal(SIGPIPE, SIG_IGN)
+    let (_, credentials) = try Node.identity(seed: seed)
+    socket = try #require(RawSocket(to: node.port))
+    session = try TLSSession(try TLSContext(credentials), descriptor: socket.descriptor, asClient: true)
+    #expect(session.handshake() == .done)
+  }
+
+  func write(_ bytes: [UInt8]) {
+    let written = bytes.withUnsafeBytes { session.write($0) }
+    #expect(written == .bytes(bytes.count))
   }
 }

@@ -1,0 +1,77 @@
+import CLinux
+import Glibc
+import Replication
+
+/// A network interface of this host that is up.
+struct NetworkInterface: Hashable {
+  let index: UInt32
+  let name: String
+  var hasIPv6 = false
+  /// Where a datagram for all neighbours goes, one for each IPv4 address.
+  var ipv4Broadcasts: Set<UInt32> = []
+  var hasIPv4 = false
+
+  /// More than this no host of a fleet has; containers and tunnels may make hundreds.
+  static let limit = 32
+
+  /// In order of their index.
+  static func all() -> [NetworkInterface] {
+    var list: UnsafeMutablePointer<ifaddrs>?
+    guard getifaddrs(&list) == 0, let first = list else { return [] }
+    defer { freeifaddrs(first) }
+    var found: [UInt32: NetworkInterface] = [:]
+    var entry: UnsafeMutablePointer<ifaddrs>? = first
+    while let current = entry {
+      entry = current.pointee.ifa_next
+      guard current.pointee.ifa_flags & UInt32(IFF_UP) != 0, let form = current.pointee.ifa_addr,
+        let address = SocketAddress(form), let rawName = current.pointee.ifa_name
+      else { continue }
+      let index = if_nametoindex(rawName)
+      guard index != 0, found[index] != nil || found.count < limit else { continue }
+      var interface = found[index] ?? NetworkInterface(index: index, name: String(cString: rawName))
+      switch address.host {
+      case .ipv4:
+        interface.hasIPv4 = true
+        if let broadcast = broadcast(of: current.pointee) { interface.ipv4Broadcasts.insert(broadcast) }
+      case .ipv6: interface.hasIPv6 = true
+      }
+      found[index] = interface
+    }
+    return found.values.sorted { $0.index < $1.index }
+  }
+
+  private static func broadcast(of entry: ifaddrs) -> UInt32? {
+    guard entry.ifa_flags & UInt32(IFF_BROADCAST) != 0, let form = entry.ifa_ifu.ifu_broadaddr,
+      case .ipv4(let address)? = SocketAddress(form)?.host, address != 0
+    else { return nil }
+    return address
+  }
+}
+
+/// Tells by netlink that interfaces or addresses changed. Confined to discovery's thread.
+final class InterfaceWatch {
+  private let socket: Descriptor
+  var descriptor: Int32 { socket.number }
+
+  init() throws(SystemError) {
+    let kind = Int32(SOCK_RAW.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    let number = Glibc.socket(AF_NETLINK, kind, NETLINK_ROUTE)
+    guard number >= 0 else { throw SystemError("socket") }
+    socket = Descriptor(number)
+    var address = sockaddr_nl()
+    address.nl_family = sa_family_t(AF_NETLINK)
+    address.nl_groups = UInt32(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR)
+    let size = socklen_t(MemoryLayout<sockaddr_nl>.size)
+    let result = withUnsafePointer(to: &address) { address in
+      address.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(number, $0, size) }
+    }
+    guard result == 0 else { throw SystemError("bind") }
+  }
+
+  /// Throws away what came: that something changed is all that counts, and an overflow says so as well (ENOBUFS).
+  func drain() {
+    withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 8) { buffer in
+      while recv(socket.number, buffer.baseAddress, buffer.count, 0) > 0 || errno == ENOBUFS || errno == EINTR {}
+    }
+  }
+}
