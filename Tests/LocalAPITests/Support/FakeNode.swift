@@ -24,6 +24,16 @@ final class FakeNode: NodeInterface {
 
   let state = Mutex(State())
 
+  var writes: Int { state.withLock { $0.writes } }
+  var ids: [Value] { state.withLock { $0.documents.keys.map(\.id) } }
+  var subscriptions: Set<Text> { state.withLock { $0.subscriptions } }
+  var lastFind: FindRequest? { state.withLock { $0.lastFind } }
+  var lastInvitation: InviteRequest? { state.withLock { $0.lastInvitation } }
+  var watches: [FakeWatch] { state.withLock { $0.watches } }
+  func fail(_ error: NodeError) { state.withLock { $0.failure = error } }
+  /// An export that goes on for ever.
+  func stallExports() { state.withLock { $0.exportStalls = true } }
+
   private func check() throws(NodeError) {
     if let failure = state.withLock({ $0.failure }) { throw failure }
   }
