@@ -1,5 +1,6 @@
 import Foundation
 import LocalAPI
+import LocalAPITestSupport
 import Testing
 
 @Suite("Who may ask")

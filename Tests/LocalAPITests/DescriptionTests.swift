@@ -1,3 +1,4 @@
+import LocalAPITestSupport
 import Replication
 import Testing
 

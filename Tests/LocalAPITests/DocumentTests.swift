@@ -1,4 +1,5 @@
 import LocalAPI
+import LocalAPITestSupport
 import Replication
 import Seamesh
 import Testing

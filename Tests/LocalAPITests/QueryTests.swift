@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPITestSupport
 import Replication
 import Seamesh
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import LocalAPI
+import LocalAPITestSupport
 import Replication
 import Seamesh
 import Testing

@@ -37,14 +37,16 @@ final class InputFile {
       let piece = try next()
       if piece.isEmpty { return all }
       all += piece
-      guard all.count <= limit else { throw Failure(.failed, "\(path) is larger than \(limit) bytes, the most that is taken") }
+      guard all.count <= limit else {
+        throw Failure(.failed, "\(path) is larger than \(limit) bytes, the most that is taken")
+      }
     }
   }
 }
 
 /// The whole of a small file. Where it does not exist, `missing`.
-func readFile(_ path: String, limit: Int, ifMissing missing: [UInt8]?) throws(Failure) -> [UInt8]? {
-  guard access(path, F_OK) == 0 else { return missing }
+func readFile(_ path: String, limit: Int, ifMissing missing: String) throws(Failure) -> [UInt8] {
+  guard access(path, F_OK) == 0 else { return Array(missing.utf8) }
   return try InputFile(path).readAll(limit: limit)
 }
 

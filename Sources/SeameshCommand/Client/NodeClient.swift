@@ -96,8 +96,11 @@ final class NodeClient {
     case CURLE_COULDNT_CONNECT:
       return Failure(.unreachable, "no node is running on \(directory); start it with: seamesh run")
     case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_OPERATION_TIMEDOUT:
-      return Failure(.unreachable, "the node on \(directory) went away while it answered; seamesh status tells whether it is back")
-    default: return Failure(.failed, "the node on \(directory) could not be asked: \(String(cString: curl_easy_strerror(code)))")
+      return Failure(
+        .unreachable, "the node on \(directory) went away while it answered; seamesh status tells whether it is back")
+    default:
+      return Failure(
+        .failed, "the node on \(directory) could not be asked: \(String(cString: curl_easy_strerror(code)))")
     }
   }
 }

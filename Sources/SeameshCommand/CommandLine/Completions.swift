@@ -119,7 +119,9 @@ enum Completions {
   }
 
   private static func choices(_ verb: Verb) -> [String] {
-    verb.operands.flatMap { if case .choice(let choices) = $0.kind { choices } else { [] } }
+    verb.operands.flatMap { operand -> [String] in
+      if case .choice(let choices) = operand.kind { choices } else { [] }
+    }
   }
 
   private static func unique(_ options: [OptionSpecification]) -> [OptionSpecification] {

@@ -12,8 +12,7 @@ struct ConfigurationFile {
   /// Empty where there is no file.
   init(directory: String, verbs: [Verb]) throws(Failure) {
     let path = directory + "/" + ConfigurationFile.fileName
-    guard let bytes = try readFile(path, limit: ConfigurationFile.byteLimit, ifMissing: nil) else { return }
-    try self.init(bytes, path: path, verbs: verbs)
+    try self.init(readFile(path, limit: ConfigurationFile.byteLimit, ifMissing: "{}"), path: path, verbs: verbs)
   }
 
   init(_ bytes: [UInt8], path: String, verbs: [Verb]) throws(Failure) {

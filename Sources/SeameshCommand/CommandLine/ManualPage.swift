@@ -46,7 +46,9 @@ enum ManualPage {
     var text = ".SS \(escaped(verb.synopsis))\n\(escaped(verb.summary)).\n"
     for paragraph in verb.details { text += ".PP\n\(escaped(paragraph))\n" }
     text += options(verb.options)
-    for example in verb.examples { text += ".PP\n\(escaped(example.does)):\n.RS\n.nf\n\(escaped(example.line))\n.fi\n.RE\n" }
+    for example in verb.examples {
+      text += ".PP\n\(escaped(example.does)):\n.RS\n.nf\n\(escaped(example.line))\n.fi\n.RE\n"
+    }
     return text
   }
 

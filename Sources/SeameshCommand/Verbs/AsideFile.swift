@@ -24,7 +24,9 @@ final class AsideFile {
     count += 1
     let place = lines.count == 1 ? "line \(lines.lowerBound)" : "lines \(lines.lowerBound) to \(lines.upperBound)"
     if count <= AsideFile.shownReasons { terminal.warn("\(shown(file)), \(place): \(shown(reason)); put aside") }
-    if count == Int64(AsideFile.shownReasons) + 1 { terminal.warn("more records are put aside without being named here") }
+    if count == Int64(AsideFile.shownReasons) + 1 {
+      terminal.warn("more records are put aside without being named here")
+    }
     var entry = ValueMap()
     entry["file"] = .string(Text(file))
     entry["line"] = .int(Int64(lines.lowerBound))

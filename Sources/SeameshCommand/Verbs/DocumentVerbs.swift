@@ -17,7 +17,9 @@ let putVerb = Verb(
       + "given, it is the FILE if it names one. Without ID the document's own _id is taken, or one is made.", idDetail,
     "Only real differences are recorded, and fields that the document leaves out stay as they are.",
   ],
-  operands: [Operand("PARTITION"), Operand("COLLECTION"), Operand("ID", .optional), Operand("FILE", .optional, kind: .file)],
+  operands: [
+    Operand("PARTITION"), Operand("COLLECTION"), Operand("ID", .optional), Operand("FILE", .optional, kind: .file),
+  ],
   options: [
     idType, ifMatch, OptionSpecification("new", .none, "only if there is no such document yet"),
     OptionSpecification("erase-absent", .none, "erase the fields that the document leaves out"),
@@ -28,7 +30,9 @@ let putVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   let (id, file) = putOperands(invocation)
-  if file == "-", isatty(STDIN_FILENO) == 1 { context.terminal.warn("reading the document from the terminal; end it with Ctrl-D") }
+  if file == "-", isatty(STDIN_FILENO) == 1 {
+    context.terminal.warn("reading the document from the terminal; end it with Ctrl-D")
+  }
   let body = try InputFile(file).readAll(limit: ServerLimit.documentBodyBytes)
   let (partition, collection) = (invocation.required(0), invocation.required(1))
   let segment: String?
@@ -126,7 +130,9 @@ let patchVerb = Verb(
   ],
   examples: [
     .init("seamesh patch agency=WildAid BoardingReports r1 '{\"draft\":false}'", "Changes one field"),
-    .init("seamesh patch agency=WildAid BoardingReports r1 --set=vessel.name='\"Sirena\"' --unset=notes", "Sets one field and removes another"),
+    .init(
+      "seamesh patch agency=WildAid BoardingReports r1 --set=vessel.name='\"Sirena\"' --unset=notes",
+      "Sets one field and removes another"),
   ]
 ) { invocation, context throws(Failure) in
   let patch = try Patch(json: invocation.operand(3), set: invocation.all("set"), unset: invocation.all("unset"))

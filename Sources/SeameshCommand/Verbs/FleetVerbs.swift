@@ -56,7 +56,8 @@ let backupVerb = Verb(
   body["path"] = .string(Text(absolutePath(invocation.required(0))))
   let progress = ProgressBar("copying", on: context.terminal)
   var (lines, last) = (LineSplitter(), ValueMap())
-  let request = NodeClient.Request(method: "POST", target: "/v1/backup", body: Array(ExtendedJSON.text(.map(body)).utf8))
+  let request = NodeClient.Request(
+    method: "POST", target: "/v1/backup", body: Array(ExtendedJSON.text(.map(body)).utf8))
   try context.client.stream(request) { bytes in
     for line in lines.append(bytes) {
       last = (try? ExtendedJSON.parseMap(line)) ?? last

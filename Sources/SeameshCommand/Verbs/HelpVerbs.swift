@@ -6,7 +6,8 @@ let helpVerb = Verb(
 }
 
 func showHelp(_ name: String?, _ terminal: Terminal) throws(Failure) {
-  let text = if let name { HelpText.verb(try Parser(verbs: verbTable).verb(name)) } else { HelpText.overview(verbTable) }
+  let text =
+    if let name { HelpText.verb(try Parser(verbs: verbTable).verb(name)) } else { HelpText.overview(verbTable) }
   terminal.write(text.utf8)
 }
 

@@ -18,7 +18,9 @@ let importVerb = Verb(
   ],
   examples: [
     .init("seamesh import all-users User users.json", "Stores all users in one partition"),
-    .init("seamesh import --partition-by=agency BoardingReports reports.json", "Sorts reports into one partition for each agency"),
+    .init(
+      "seamesh import --partition-by=agency BoardingReports reports.json",
+      "Sorts reports into one partition for each agency"),
   ]
 ) { invocation, context throws(Failure) in
   let field = invocation["partition-by"]
@@ -30,7 +32,8 @@ let importVerb = Verb(
   let target: ImportTarget = field.map { .field($0) } ?? .partition(invocation.required(0))
   let importer = Importer(
     client: try context.client, target: target, collection: invocation.required(field == nil ? 1 : 0),
-    eraseAbsent: invocation.has("erase-absent"), aside: AsideFile(directory: context.directory, terminal: context.terminal),
+    eraseAbsent: invocation.has("erase-absent"),
+    aside: AsideFile(directory: context.directory, terminal: context.terminal),
     progress: ProgressBar("importing", on: context.terminal), fileBytes: totalBytes(files))
   let counts: Importer.Counts
   do throws(Failure) {

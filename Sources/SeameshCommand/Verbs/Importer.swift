@@ -124,7 +124,9 @@ final class Importer {
     pending[partition, default: Pending()].records.append((file, record))
     pending[partition]?.bytes += record.bytes.count
     pendingBytes += record.bytes.count
-    if let batch = pending[partition], batch.records.count >= Importer.batchRecords || batch.bytes >= Importer.batchBytes {
+    if let batch = pending[partition],
+      batch.records.count >= Importer.batchRecords || batch.bytes >= Importer.batchBytes
+    {
       try send(partition)
     } else if pendingBytes >= Importer.pendingBytes {
       try sendAll()
@@ -163,7 +165,9 @@ final class Importer {
 
   /// Line breaks in JSON are white space: a record becomes one line, byte for byte as long as it was.
   private func line(_ record: JSONRecordReader.Record) -> [UInt8] {
-    record.bytes.map { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") ? UInt8(ascii: " ") : $0 } + [UInt8(ascii: "\n")]
+    record.bytes.map { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") ? UInt8(ascii: " ") : $0 } + [
+      UInt8(ascii: "\n")
+    ]
   }
 }
 
@@ -183,7 +187,7 @@ extension NodeClient {
     for _ in 0..<retries {
       do throws(Failure) {
         return try ask(request)
-      } catch where error.isBusy {
+      } catch  where error.isBusy {
         sleep(1)
       }
     }

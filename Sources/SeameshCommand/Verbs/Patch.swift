@@ -36,7 +36,9 @@ struct Patch: Equatable {
       fields.append((try Patch.path(String(sides[0])), value))
     }
     let removed = try unset.map { path throws(Failure) in try Patch.path(path) }
-    if !fields.allSatisfy({ Patch.isPlain($0.path, $0.value) }) || !removed.allSatisfy({ Patch.isPlain($0, .bool(true)) }) {
+    if !fields.allSatisfy({ Patch.isPlain($0.path, $0.value) })
+      || !removed.allSatisfy({ Patch.isPlain($0, .bool(true)) })
+    {
       json = ExtendedJSON.operatorText([("$set", fields), ("$unset", removed.map { ($0, .string("")) })])
       contentType = "application/json"
     } else {
@@ -76,7 +78,8 @@ extension ValueMap {
 
 extension ExtendedJSON {
   /// `{"$set":{…},"$unset":{…}}`, whose keys the writer would mark as data.
-  fileprivate static func operatorText(_ operators: [(name: String, fields: [(path: [Text], value: Value)])]) -> String {
+  fileprivate static func operatorText(_ operators: [(name: String, fields: [(path: [Text], value: Value)])]) -> String
+  {
     let parts = operators.filter { !$0.fields.isEmpty }.map { name, fields in
       var map = ValueMap()
       for field in fields { map[Text(field.path.map(\.string).joined(separator: "."))] = field.value }

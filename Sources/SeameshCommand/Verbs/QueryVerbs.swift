@@ -41,7 +41,9 @@ let watchVerb = Verb(
       + "position in the result. Ends when it is interrupted."
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
-  examples: [.init("seamesh watch conversation=7 ChatMessage --sort='{\"timestamp\":1}'", "Shows a conversation as it goes on")]
+  examples: [
+    .init("seamesh watch conversation=7 ChatMessage --sort='{\"timestamp\":1}'", "Shows a conversation as it goes on")
+  ]
 ) { invocation, context throws(Failure) in
   var parameters: [(name: String, value: String?)] = []
   for name in ["filter", "sort", "projection"] { parameters.append((name, try jsonOption(name, invocation))) }

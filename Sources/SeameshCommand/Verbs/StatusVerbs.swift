@@ -2,7 +2,8 @@ import Replication
 import Wire
 
 let statusVerb = Verb(
-  "status", "show how this node does", examples: [.init("seamesh status", "Shows fleet, store and peers of the running node")]
+  "status", "show how this node does",
+  examples: [.init("seamesh status", "Shows fleet, store and peers of the running node")]
 ) { _, context throws(Failure) in
   let answer = try context.client.ask(.init(target: "/v1/status"))
   if context.isJSON { return context.terminal.write(answer.body) }
@@ -34,8 +35,11 @@ let peersVerb = Verb(
   let answer = try context.client.ask(.init(target: "/v1/peers"))
   if context.isJSON { return context.terminal.write(answer.body) }
   let peers = try answer.json().list("peers")
-  guard !peers.isEmpty else { return context.terminal.print("no other node has been seen; seamesh doctor may know why") }
-  var table = Table(["DEVICE", "LABEL", "USER", "ADDRESS", "STATE", "RTT", "BEHIND", "AHEAD"], rightAligned: [5, 6, 7])
+  guard !peers.isEmpty else {
+    return context.terminal.print("no other node has been seen; seamesh doctor may know why")
+  }
+  var table = Table(
+    ["DEVICE", "LABEL", "USER", "ADDRESS", "STATE", "RTT", "BEHIND", "AHEAD"], rightAligned: [5, 6, 7])
   for peer in peers {
     let detail = peer.text("detail")
     let trip = if case .double(let value)? = peer["roundTripMilliseconds"] { "\(Int(value.rounded())) ms" } else { "" }
@@ -49,7 +53,8 @@ let peersVerb = Verb(
 }
 
 let devicesVerb = Verb(
-  "devices", "show the members of the fleet", examples: [.init("seamesh devices", "Shows every device with its user and role")]
+  "devices", "show the members of the fleet",
+  examples: [.init("seamesh devices", "Shows every device with its user and role")]
 ) { _, context throws(Failure) in
   let answer = try context.client.ask(.init(target: "/v1/devices"))
   if context.isJSON { return context.terminal.write(answer.body) }
@@ -66,7 +71,9 @@ let devicesVerb = Verb(
 let partitionsVerb = Verb(
   "partitions", "show what this node holds",
   details: ["Two nodes with equal digests of a partition hold the same documents in it."],
-  examples: [.init("seamesh partitions --json", "Shows documents, changes, version vector and state digest of each partition")]
+  examples: [
+    .init("seamesh partitions --json", "Shows documents, changes, version vector and state digest of each partition")
+  ]
 ) { _, context throws(Failure) in
   let answer = try context.client.ask(.init(target: "/v1/partitions"))
   if context.isJSON { return context.terminal.write(answer.body) }
