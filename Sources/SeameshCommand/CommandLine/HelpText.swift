@@ -10,7 +10,7 @@ enum HelpText {
     network there is.
 
     Verbs:
-    \(columns(verbs.map { ($0.name, $0.summary) }))
+    \(columns(verbs.map { ($0.name, $0.summary) }, left: 16))
 
     Options of every verb:
     \(optionColumns(globalOptions))
@@ -22,7 +22,7 @@ enum HelpText {
   }
 
   static func verb(_ verb: Verb) -> String {
-    var text = "Usage: \(verb.synopsis)\n\n\(wrapped(verb.summary + ".", indent: 0))\n"
+    var text = "Usage: \(verb.synopses.joined(separator: "\n       "))\n\n\(wrapped(verb.sentence, indent: 0))\n"
     for paragraph in verb.details { text += "\n\(wrapped(paragraph, indent: 0))\n" }
     if !verb.options.isEmpty { text += "\nOptions:\n\(optionColumns(verb.options))\n" }
     text += "\nOptions of every verb:\n\(optionColumns(globalOptions))\n"
@@ -32,12 +32,16 @@ enum HelpText {
   }
 
   private static func optionColumns(_ options: [OptionSpecification]) -> String {
-    columns(options.map { ($0.synopsis, $0.summary + ($0.repeats ? " (may be repeated)" : "")) })
+    columns(
+      options.map { option in
+        var meaning = option.summary
+        if case .choice(_, let choices) = option.value { meaning += ": \(choices.joined(separator: ", "))" }
+        return (option.synopsis, meaning + (option.repeats ? " (may be repeated)" : ""))
+      })
   }
 
   /// Names on the left, meanings wrapped beside them, or below where the name is long.
-  private static func columns(_ rows: [(name: String, meaning: String)]) -> String {
-    let left = 24
+  private static func columns(_ rows: [(name: String, meaning: String)], left: Int = 24) -> String {
     return rows.map { name, meaning in
       let lines = wrapped(meaning, indent: left)
       return name.count + 4 <= left

@@ -43,7 +43,9 @@ enum ManualPage {
   }
 
   private static func section(_ verb: Verb) -> String {
-    var text = ".SS \(escaped(verb.synopsis))\n\(escaped(verb.summary)).\n"
+    var text =
+      ".SS \(escaped(verb.name))\n" + verb.synopses.map { ".B \(escaped($0))\n.br\n" }.joined()
+      + "\(escaped(verb.sentence))\n"
     for paragraph in verb.details { text += ".PP\n\(escaped(paragraph))\n" }
     text += options(verb.options)
     for example in verb.examples {

@@ -89,10 +89,13 @@ struct Parser {
     let least = verb.operands.count { $0.presence == .required || $0.presence == .oneOrMore }
     let isOpen = verb.operands.contains { $0.presence == .oneOrMore || $0.presence == .zeroOrMore }
     guard operands.count >= least else {
-      throw .usage("\(verb.operands[operands.count].name) is missing; the usage is: \(verb.synopsis)")
+      throw .usage(
+        "\(verb.operands[operands.count].name) is missing; the usage is: \(verb.synopses.joined(separator: ", or "))")
     }
     guard isOpen || operands.count <= verb.operands.count else {
-      throw .usage("\(shown(operands[verb.operands.count])) is one argument too many; the usage is: \(verb.synopsis)")
+      throw .usage(
+        "\(shown(operands[verb.operands.count])) is one argument too many; the usage is: \(verb.synopses.joined(separator: ", or "))"
+      )
     }
     for (operand, value) in zip(verb.operands, operands) {
       if case .choice(let choices) = operand.kind, !choices.contains(value) {

@@ -5,6 +5,8 @@ struct Verb: Sendable {
   /// Paragraphs of help beyond the summary.
   let details: [String]
   let operands: [Operand]
+  /// What follows the verb in its usage, where the operands alone do not say it.
+  let usages: [String]
   let options: [OptionSpecification]
   /// Command lines with what they do.
   let examples: [Example]
@@ -17,20 +19,24 @@ struct Verb: Sendable {
   }
 
   init(
-    _ name: String, _ summary: String, details: [String] = [], operands: [Operand] = [],
+    _ name: String, _ summary: String, details: [String] = [], operands: [Operand] = [], usages: [String] = [],
     options: [OptionSpecification] = [], examples: [Example],
     run: @escaping @Sendable (Invocation, Context) throws(Failure) -> Void
   ) {
     (self.name, self.summary, self.details) = (name, summary, details)
-    (self.operands, self.options, self.examples) = (operands, options, examples)
+    (self.operands, self.usages, self.options, self.examples) = (operands, usages, options, examples)
     self.run = run
   }
 
   var allOptions: [OptionSpecification] { options + globalOptions }
 
-  var synopsis: String {
-    (["seamesh", name] + (options.isEmpty ? [] : ["[OPTION]..."]) + operands.map(\.synopsis)).joined(separator: " ")
+  var synopses: [String] {
+    let standard = ((options.isEmpty ? [] : ["[OPTION]..."]) + operands.map(\.synopsis)).joined(separator: " ")
+    return (usages.isEmpty ? [standard] : usages).map { $0.isEmpty ? "seamesh \(name)" : "seamesh \(name) \($0)" }
   }
+
+  /// The summary as a sentence.
+  var sentence: String { summary.prefix(1).uppercased() + summary.dropFirst() + "." }
 }
 
 /// Options of every verb. They may stand before the verb too.
@@ -39,7 +45,7 @@ let globalOptions: [OptionSpecification] = [
     "data", .directory("DIR"), "data directory; otherwise SEAMESH_DATA, otherwise seamesh in the XDG data home"),
   OptionSpecification("json", .none, "output for machines: one JSON value, or one on each line"),
   OptionSpecification(
-    "log-level", .choice("LEVEL", ["error", "warning", "info", "debug"]), "how much is logged", configurable: true),
+    "log-level", .choice("LEVEL", ["error", "notice", "info", "debug"]), "how much is logged", configurable: true),
   OptionSpecification("log-file", .file("FILE"), "log to FILE instead of standard error", configurable: true),
   OptionSpecification("help", .none, "show this help (also -h)"),
   OptionSpecification("version", .none, "show the version"),

@@ -4,7 +4,7 @@ import Replication
 import Wire
 
 private let idType = OptionSpecification(
-  "id-type", .choice("TYPE", NodePath.idTypes), "type of ID: string, oid, uuid, int or date")
+  "id-type", .choice("TYPE", NodePath.idTypes), "type of ID")
 private let ifMatch = OptionSpecification("if-match", .text("ETAG"), "only if the document still has this ETag")
 private let idDetail =
   "An ID that begins with { or \" is Extended JSON, such as '{\"$oid\":\"5ed554a47527930d67194feb\"}'; any other is a "

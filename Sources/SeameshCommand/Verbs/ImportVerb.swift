@@ -12,6 +12,7 @@ let importVerb = Verb(
       + "one in which it is empty, missing or not a text is put aside.",
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION"), Operand("FILE", .zeroOrMore, kind: .file)],
+  usages: ["[OPTION]... PARTITION COLLECTION FILE...", "--partition-by=FIELD [OPTION]... COLLECTION FILE..."],
   options: [
     OptionSpecification("partition-by", .text("FIELD"), "take the partition from a field of each record"),
     OptionSpecification("erase-absent", .none, "erase the fields that a record leaves out of a stored document"),
