@@ -55,7 +55,11 @@ let package = Package(
     tests("IdentityTests", ["Identity", "Wire", "Replication"]),
     tests("StorageTests", ["Storage", "Wire", "Replication", "Identity", "CSQLite"]),
     tests("TransportTests", ["Transport", "Wire", "Replication", "Identity"]),
-    tests("LocalAPITests", ["LocalAPI", "Seamesh", "Wire", "Replication"]),
+    .target(
+      name: "LocalAPITestSupport", dependencies: ["Seamesh", "Replication"], path: "Tests/LocalAPITestSupport",
+      swiftSettings: strict),
+    tests("LocalAPITests", ["LocalAPI", "LocalAPITestSupport", "Seamesh", "Wire", "Replication"]),
+    tests("SeameshCommandTests", ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "Seamesh", "Wire", "Replication"]),
     tests("SimulationTests", ["Simulation", "Replication", "Wire"]),
     tests("SeameshTests", ["Seamesh", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport"]),
     tests("SourceTests", []),

@@ -1,4 +1,5 @@
 import LocalAPI
+import LocalAPITestSupport
 import Replication
 import Seamesh
 import Testing
@@ -22,7 +23,7 @@ struct DocumentTests {
     let read = try server.ask("GET", path + "/a")
     #expect(read.status == 200)
     #expect(read.headers["etag"] == "\"v1\"")
-    #expect(read.text == #"{"_id":"a","n":1,"t":{"$date":"2020-06-01T00:00:00Z"}}"# + "\n")
+    #expect(read.text == #"{"_id":"a","n":1,"t":{"$date":"2020-06-01T00:00:00.000Z"}}"# + "\n")
     #expect(try server.ask("PUT", path + "/a", #"{"m":2}"#).status == 200)
     #expect(try server.ask("GET", path + "/a").json["n"] == .int(1))
     #expect(try server.ask("PUT", path + "/a?eraseAbsent=true", #"{"m":2}"#).status == 200)
@@ -115,10 +116,11 @@ struct DocumentTests {
     #expect(answer.status == 200)
     #expect(answer.json["results"]?.asArray.count == 5)
     #expect(answer.json["results"]?.asArray.first?.asMap?["created"] == .bool(true))
-    #expect(server.node.state.withLock { $0.writes } == 1)
+    #expect(server.node.writes == 1)
     let refused = try server.ask(
       "POST", "/v1/partitions/p/transaction",
-      #"{"operations":[{"op":"put","collection":"A","id":"9","document":{}},{"op":"delete","collection":"A","id":"8"}]}"#)
+      #"{"operations":[{"op":"put","collection":"A","id":"9","document":{}},{"op":"delete","collection":"A","id":"8"}]}"#
+    )
     #expect(refused.status == 404)
     #expect(try server.ask("GET", "/v1/partitions/p/collections/A/documents/9").status == 404)
   }
@@ -156,7 +158,7 @@ struct DocumentTests {
 
   @Test("the node's refusals become the status of their kind", arguments: NodeError.Code.allCases)
   func nodeErrors(code: NodeError.Code) throws {
-    server.node.state.withLock { $0.failure = NodeError(code, "for this reason") }
+    server.node.fail(NodeError(code, "for this reason"))
     let answer = try server.ask("PUT", path + "/a", "{}")
     let expected: [NodeError.Code: Int] = [
       .badRequest: 400, .notFound: 404, .notPermitted: 403, .preconditionFailed: 412, .tooLarge: 413,

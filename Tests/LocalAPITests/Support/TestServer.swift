@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LocalAPI
+import LocalAPITestSupport
 import Replication
 import Seamesh
 import Testing

@@ -1,9 +1,10 @@
+import Glibc
 import Replication
 import Seamesh
 import Synchronization
 
 /// A node in memory: documents, a counter for ETags, and a record of what was asked.
-final class FakeNode: NodeInterface {
+package final class FakeNode: NodeInterface {
   struct Key: Hashable {
     let partition: PartitionName
     let collection: Text
@@ -24,30 +25,42 @@ final class FakeNode: NodeInterface {
 
   let state = Mutex(State())
 
+  package init() {}
+
+  package var writes: Int { state.withLock { $0.writes } }
+  package var ids: [Value] { state.withLock { $0.documents.keys.map(\.id) } }
+  package var subscriptions: Set<Text> { state.withLock { $0.subscriptions } }
+  package var lastFind: FindRequest? { state.withLock { $0.lastFind } }
+  package var lastInvitation: InviteRequest? { state.withLock { $0.lastInvitation } }
+  package var watches: [FakeWatch] { state.withLock { $0.watches } }
+  package func fail(_ error: NodeError) { state.withLock { $0.failure = error } }
+  /// An export that goes on for ever.
+  package func stallExports() { state.withLock { $0.exportStalls = true } }
+
   private func check() throws(NodeError) {
     if let failure = state.withLock({ $0.failure }) { throw failure }
   }
 
-  func status() throws(NodeError) -> NodeStatus {
+  package func status() throws(NodeError) -> NodeStatus {
     try check()
     var status = NodeStatus()
     (status.version, status.fleetName, status.held) = ("0.1", "test fleet", ["no-grant": 2])
     return status
   }
 
-  func peers() throws(NodeError) -> [PeerStatus] {
+  package func peers() throws(NodeError) -> [PeerStatus] {
     var peer = PeerStatus()
     (peer.label, peer.state, peer.behind) = ("bridge", "connected", 3)
     return [peer]
   }
 
-  func devices() throws(NodeError) -> [DeviceStatus] {
+  package func devices() throws(NodeError) -> [DeviceStatus] {
     var device = DeviceStatus()
     (device.label, device.isSelf, device.replicas) = ("bridge", true, ["00ff"])
     return [device]
   }
 
-  func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus] {
+  package func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus] {
     state.withLock { state in
       state.subscriptions.sorted().map { name in
         var status = PartitionStatus()
@@ -58,20 +71,22 @@ final class FakeNode: NodeInterface {
     }
   }
 
-  func subscribe(_ pattern: Text) throws(NodeError) { state.withLock { _ = $0.subscriptions.insert(pattern) } }
-  func unsubscribe(_ pattern: Text) throws(NodeError) { state.withLock { _ = $0.subscriptions.remove(pattern) } }
+  package func subscribe(_ pattern: Text) throws(NodeError) { state.withLock { _ = $0.subscriptions.insert(pattern) } }
+  package func unsubscribe(_ pattern: Text) throws(NodeError) {
+    state.withLock { _ = $0.subscriptions.remove(pattern) }
+  }
 
-  func invite(_ request: InviteRequest) throws(NodeError) -> String {
+  package func invite(_ request: InviteRequest) throws(NodeError) -> String {
     state.withLock { $0.lastInvitation = request }
     return "CODE-1"
   }
 
-  func read(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument? {
+  package func read(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument? {
     try check()
     return state.withLock { $0.documents[Key(partition: partition, collection: collection, id: id)] }
   }
 
-  func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt {
+  package func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt {
     try check()
     let result: Result<WriteReceipt, NodeError> = state.withLock { state in
       let before = state
@@ -93,13 +108,13 @@ final class FakeNode: NodeInterface {
     return try result.get()
   }
 
-  func writeEach(
+  package func writeEach(
     _ partition: PartitionName, _ requests: [DocumentRequest]
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     requests.map { request in Result { () throws(NodeError) in try write(partition, [request]) } }
   }
 
-  func find(
+  package func find(
     _ partition: PartitionName, _ collection: Text, _ query: FindRequest
   ) throws(NodeError) -> [StoredDocument] {
     try check()
@@ -109,7 +124,7 @@ final class FakeNode: NodeInterface {
     }
   }
 
-  func export(
+  package func export(
     _ partition: PartitionName, collection: Text?, visit: (Text, StoredDocument) -> Bool
   ) throws(NodeError) {
     try check()
@@ -119,7 +134,7 @@ final class FakeNode: NodeInterface {
     } while stalls
   }
 
-  func watch(
+  package func watch(
     _ partition: PartitionName, _ collection: Text, _ query: FindRequest
   ) throws(NodeError) -> any WatchSubscription {
     try check()
@@ -132,17 +147,17 @@ final class FakeNode: NodeInterface {
     return watch
   }
 
-  func doctor() throws(NodeError) -> [DoctorFinding] {
+  package func doctor() throws(NodeError) -> [DoctorFinding] {
     [DoctorFinding(.warning, "clock", "The clock is off.", remedy: "Set it.")]
   }
 
-  func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError) {
+  package func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError) {
     try check()
     progress(1, 2)
     progress(2, 2)
   }
 
-  func metrics() throws(NodeError) -> String { "seamesh_documents 1\n" }
+  package func metrics() throws(NodeError) -> String { "seamesh_documents 1\n" }
 }
 
 extension FakeNode.State {
@@ -186,21 +201,21 @@ extension FakeNode.State {
 }
 
 /// Gives out what is pushed; waits without sleeping in steps longer than a millisecond would show.
-final class FakeWatch: WatchSubscription {
+package final class FakeWatch: WatchSubscription {
   private let events = Mutex<[WatchEvent]>([])
   private let cancelled = Mutex(false)
 
-  var isCancelled: Bool { cancelled.withLock { $0 } }
+  package var isCancelled: Bool { cancelled.withLock { $0 } }
 
-  func push(_ event: WatchEvent) { events.withLock { $0.append(event) } }
+  package func push(_ event: WatchEvent) { events.withLock { $0.append(event) } }
 
-  func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
+  package func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
     for _ in 0..<timeoutMilliseconds {
       if let event = events.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { return event }
-      waitMillisecond()
+      usleep(1_000)
     }
     return nil
   }
 
-  func cancel() { cancelled.withLock { $0 = true } }
+  package func cancel() { cancelled.withLock { $0 = true } }
 }

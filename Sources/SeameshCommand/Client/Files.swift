@@ -1,0 +1,68 @@
+import Glibc
+
+/// A file that is read in pieces; `-` is standard input.
+final class InputFile {
+  static let pieceBytes = 256 * 1024
+
+  let path: String
+  /// Nil where it is not a regular file.
+  let byteCount: Int64?
+  private let descriptor: Int32
+
+  init(_ path: String) throws(Failure) {
+    self.path = path
+    descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw fileFailure("cannot read \(path)") }
+    var facts = stat()
+    let isRegular = fstat(descriptor, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
+    byteCount = isRegular ? Int64(facts.st_size) : nil
+  }
+
+  deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
+
+  /// Empty at the end.
+  func next() throws(Failure) -> [UInt8] {
+    while true {
+      var buffer = [UInt8](repeating: 0, count: InputFile.pieceBytes)
+      let count = read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw fileFailure("cannot read \(path)") }
+      return Array(buffer.prefix(count))
+    }
+  }
+
+  func readAll(limit: Int) throws(Failure) -> [UInt8] {
+    var all: [UInt8] = []
+    while true {
+      let piece = try next()
+      if piece.isEmpty { return all }
+      all += piece
+      guard all.count <= limit else {
+        throw Failure(.failed, "\(path) is larger than \(limit) bytes, the most that is taken")
+      }
+    }
+  }
+}
+
+/// The whole of a small file. Where it does not exist, `missing`.
+func readFile(_ path: String, limit: Int, ifMissing missing: String) throws(Failure) -> [UInt8] {
+  guard access(path, F_OK) == 0 else { return Array(missing.utf8) }
+  return try InputFile(path).readAll(limit: limit)
+}
+
+func isFile(_ path: String) -> Bool {
+  var facts = stat()
+  return stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFDIR
+}
+
+/// The last system call's error, with the exit status that fits it.
+func fileFailure(_ what: String) -> Failure {
+  let code = errno
+  let status: ExitStatus =
+    switch code {
+    case ENOENT: .notFound
+    case EACCES, EPERM: .notPermitted
+    default: .failed
+    }
+  return Failure(status, "\(what): \(String(cString: strerror(code)))")
+}

@@ -1,0 +1,202 @@
+import CCurl
+import Glibc
+import LocalAPI
+import Replication
+import Wire
+
+/// Speaks HTTP with the node that runs on a data directory, over its Unix socket. One connection, kept open.
+final class NodeClient {
+  static let connectMilliseconds = 5_000
+  /// Answers that are held as a whole.
+  static let answerBytes = 1 << 30
+
+  private let directory: String
+  private let handle: CurlHandle
+
+  init(directory: String) throws(Failure) {
+    self.directory = directory
+    guard let handle = CurlHandle() else { throw Failure(.failed, "libcurl could not be started") }
+    self.handle = handle
+    let socket = UnixSocketPath.resolve(directory: directory)
+    seamesh_curl_set_string(handle.curl, CURLOPT_UNIX_SOCKET_PATH, socket)
+    seamesh_curl_set_long(handle.curl, CURLOPT_NOSIGNAL, 1)
+    seamesh_curl_set_long(handle.curl, CURLOPT_PATH_AS_IS, 1)
+    seamesh_curl_set_long(handle.curl, CURLOPT_CONNECTTIMEOUT_MS, NodeClient.connectMilliseconds)
+    seamesh_curl_set_string(handle.curl, CURLOPT_PROXY, "")
+  }
+
+  struct Request {
+    var method = "GET"
+    /// Percent-encoded, with its query.
+    var target: String
+    var body: [UInt8]?
+    var contentType = "application/json"
+    var headers: [String] = []
+  }
+
+  /// The whole answer. A refusal is thrown with the node's own words.
+  func ask(_ request: Request) throws(Failure) -> Answer {
+    var body: [UInt8] = []
+    let etag = try stream(request) { piece in
+      body += piece
+      return body.count <= NodeClient.answerBytes
+    }
+    return Answer(body: body, etag: etag)
+  }
+
+  /// Hands over the answer's body while it comes; `receive` answers false to stop. Answers the ETag.
+  @discardableResult func stream(
+    _ request: Request, receive: @escaping (UnsafeRawBufferPointer) -> Bool
+  ) throws(Failure) -> String? {
+    let receiver = Receiver(handle.curl, receive)
+    let code = perform(request, receiver)
+    guard code == CURLE_OK || receiver.stopped else { throw failure(code) }
+    if let refusal = receiver.refusal { throw refusal }
+    return receiver.etag
+  }
+
+  private func perform(_ request: Request, _ receiver: Receiver) -> CURLcode {
+    let curl = handle.curl
+    var lines = request.headers
+    if request.body != nil { lines.append("Content-Type: \(request.contentType)") }
+    // The node's limits are known here: no need to ask for leave before sending.
+    lines.append("Expect:")
+    let list = lines.reduce(nil) { curl_slist_append($0, $1) }
+    defer { curl_slist_free_all(list) }
+    seamesh_curl_set_string(curl, CURLOPT_URL, "http://localhost" + request.target)
+    seamesh_curl_set_string(curl, CURLOPT_CUSTOMREQUEST, request.method)
+    seamesh_curl_set_pointer(curl, CURLOPT_HTTPHEADER, list)
+    let context = Unmanaged.passUnretained(receiver).toOpaque()
+    seamesh_curl_set_receiver(curl, CURLOPT_WRITEFUNCTION, receiveBody)
+    seamesh_curl_set_pointer(curl, CURLOPT_WRITEDATA, context)
+    seamesh_curl_set_receiver(curl, CURLOPT_HEADERFUNCTION, receiveHeader)
+    seamesh_curl_set_pointer(curl, CURLOPT_HEADERDATA, context)
+    var body = request.body ?? []
+    return withExtendedLifetime(receiver) {
+      body.withUnsafeMutableBytes { bytes in
+        if request.body == nil {
+          seamesh_curl_set_long(curl, CURLOPT_HTTPGET, 1)
+        } else {
+          seamesh_curl_set_long(curl, CURLOPT_POST, 1)
+          seamesh_curl_set_size(curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count))
+          seamesh_curl_set_pointer(curl, CURLOPT_POSTFIELDS, bytes.baseAddress)
+        }
+        seamesh_curl_set_string(curl, CURLOPT_CUSTOMREQUEST, request.method)
+        return curl_easy_perform(curl)
+      }
+    }
+  }
+
+  private func failure(_ code: CURLcode) -> Failure {
+    var systemError = 0
+    seamesh_curl_get_long(handle.curl, CURLINFO_OS_ERRNO, &systemError)
+    switch code {
+    case CURLE_COULDNT_CONNECT where systemError == Int(EACCES):
+      return Failure(.notPermitted, "the node on \(directory) belongs to another user; run this as that user")
+    case CURLE_COULDNT_CONNECT:
+      return Failure(.unreachable, "no node is running on \(directory); start it with: seamesh run")
+    case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_OPERATION_TIMEDOUT:
+      return Failure(
+        .unreachable, "the node on \(directory) went away while it answered; seamesh status tells whether it is back")
+    default:
+      return Failure(
+        .failed, "the node on \(directory) could not be asked: \(String(cString: curl_easy_strerror(code)))")
+    }
+  }
+}
+
+/// An answer of a node that did what it was asked.
+struct Answer {
+  let body: [UInt8]
+  let etag: String?
+
+  func json() throws(Failure) -> ValueMap {
+    do throws(JSONError) {
+      return try ExtendedJSON.parseMap(
+        body, limits: ExtendedJSON.Limits(byteCount: body.count, depth: 2 * Value.depthLimit), operators: .allowed)
+    } catch {
+      throw Failure(.failed, "the node's answer cannot be read: \(error.message)")
+    }
+  }
+}
+
+/// Owns a curl handle.
+private final class CurlHandle {
+  let curl: UnsafeMutableRawPointer
+
+  init?() {
+    guard let curl = curl_easy_init() else { return nil }
+    self.curl = curl
+  }
+
+  deinit { curl_easy_cleanup(curl) }
+}
+
+/// What comes back of one request.
+private final class Receiver {
+  private static let problemBytes = 64 * 1024
+
+  private let curl: UnsafeMutableRawPointer
+  private let receive: (UnsafeRawBufferPointer) -> Bool
+  private var problem: [UInt8] = []
+  var etag: String?
+  /// The receiver wanted no more.
+  var stopped = false
+
+  init(_ curl: UnsafeMutableRawPointer, _ receive: @escaping (UnsafeRawBufferPointer) -> Bool) {
+    (self.curl, self.receive) = (curl, receive)
+  }
+
+  private var status: Int {
+    var status = 0
+    seamesh_curl_get_long(curl, CURLINFO_RESPONSE_CODE, &status)
+    return status
+  }
+
+  func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard status >= 300 else {
+      stopped = !receive(bytes)
+      return !stopped
+    }
+    problem += bytes.prefix(Receiver.problemBytes - problem.count)
+    return true
+  }
+
+  func takeHeader(_ bytes: UnsafeRawBufferPointer) {
+    let line = String(decoding: bytes, as: UTF8.self)
+    guard line.lowercased().hasPrefix("etag:") else { return }
+    etag = line.dropFirst(5).split(separator: "\"", omittingEmptySubsequences: false).dropFirst().first.map(String.init)
+  }
+
+  var refusal: Failure? {
+    let status = status
+    guard status >= 300 else { return nil }
+    var detail = "the node answered with status \(status)"
+    let map = (try? ExtendedJSON.parseMap(problem)) ?? ValueMap()
+    if case .string(let text)? = map["detail"] { detail = text.string }
+    let exit: ExitStatus =
+      switch status {
+      case 404: .notFound
+      case 401, 403: .notPermitted
+      default: .failed
+      }
+    return Failure(exit, shown(detail), isBusy: map["type"] == .string("urn:seamesh:problem:busy"))
+  }
+}
+
+private func receiveBody(
+  bytes: UnsafeMutablePointer<CChar>?, size: Int, count: Int, context: UnsafeMutableRawPointer?
+) -> Int {
+  guard let context else { return 0 }
+  let receiver = Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue()
+  return receiver.take(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+}
+
+private func receiveHeader(
+  bytes: UnsafeMutablePointer<CChar>?, size: Int, count: Int, context: UnsafeMutableRawPointer?
+) -> Int {
+  guard let context else { return 0 }
+  Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue()
+    .takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+  return size * count
+}

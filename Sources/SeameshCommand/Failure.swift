@@ -1,0 +1,34 @@
+/// What a script sees of an outcome.
+enum ExitStatus: Int32, CaseIterable, Sendable {
+  case done = 0
+  case failed = 1
+  case usage = 2
+  case notFound = 3
+  case notPermitted = 4
+  case unreachable = 5
+
+  var meaning: String {
+    switch self {
+    case .done: "done"
+    case .failed: "failed"
+    case .usage: "the command line was not understood"
+    case .notFound: "not found"
+    case .notPermitted: "not permitted"
+    case .unreachable: "no node could be reached"
+    }
+  }
+}
+
+/// Why a verb did not do what was asked: one sentence for a person, with what to do next.
+struct Failure: Error, Equatable {
+  let status: ExitStatus
+  let message: String
+  /// The node had too much to do: the same may work in a moment.
+  let isBusy: Bool
+
+  init(_ status: ExitStatus, _ message: String, isBusy: Bool = false) {
+    (self.status, self.message, self.isBusy) = (status, message, isBusy)
+  }
+
+  static func usage(_ message: String) -> Failure { Failure(.usage, message) }
+}

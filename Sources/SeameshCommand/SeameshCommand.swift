@@ -1,0 +1,41 @@
+import Glibc
+
+let seameshVersion = "0.1.0"
+
+/// The command `seamesh`.
+@main
+struct SeameshCommand {
+  static func main() {
+    let terminal = Terminal(environment: environment(), isJSON: CommandLine.arguments.contains("--json"))
+    do throws(Failure) {
+      try run(Array(CommandLine.arguments.dropFirst()), terminal)
+    } catch {
+      terminal.warn(error.message)
+      exit(error.status.rawValue)
+    }
+  }
+
+  private static func run(_ arguments: [String], _ terminal: Terminal) throws(Failure) {
+    switch try Parser(verbs: verbTable).parse(arguments) {
+    case .help(let name): try showHelp(name, terminal)
+    case .version: showVersion(terminal, isJSON: false)
+    case .run(var invocation):
+      let verb = try Parser(verbs: verbTable).verb(invocation.verb)
+      let directory = try dataDirectory(invocation, environment: environment())
+      invocation.fill(from: try ConfigurationFile(directory: directory, verbs: verbTable).options(of: verb))
+      try verb.run(invocation, Context(directory: directory, terminal: terminal, isJSON: invocation.has("json")))
+    }
+  }
+}
+
+/// The process's environment variables.
+func environment() -> [String: String] {
+  var variables: [String: String] = [:]
+  var entry = environ
+  while let line = entry.pointee {
+    let sides = String(cString: line).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    if sides.count == 2 { variables[String(sides[0])] = String(sides[1]) }
+    entry += 1
+  }
+  return variables
+}

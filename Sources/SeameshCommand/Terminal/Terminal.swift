@@ -1,0 +1,59 @@
+import Glibc
+
+/// What standard output and standard error are.
+struct Terminal: Sendable {
+  let isColoured: Bool
+  /// Whether progress may be drawn.
+  let showsProgress: Bool
+  let isOutputTerminal: Bool
+
+  init(environment: [String: String], isJSON: Bool) {
+    isOutputTerminal = isatty(STDOUT_FILENO) == 1
+    // https://no-color.org: present and not empty.
+    let refusesColour = !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"
+    isColoured = isOutputTerminal && !refusesColour && !isJSON
+    showsProgress = isatty(STDERR_FILENO) == 1 && environment["TERM"] != "dumb" && !isJSON
+  }
+
+  enum Style: String {
+    case bold = "1"
+    case green = "32"
+    case yellow = "33"
+    case red = "31"
+    case faint = "2"
+  }
+
+  func styled(_ text: String, _ style: Style) -> String {
+    isColoured ? "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m" : text
+  }
+
+  /// Writes all of it. Ends the process when nobody reads any more, as a pipe's writer does.
+  func write(_ bytes: some Collection<UInt8>) {
+    var rest = Array(bytes)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { exit(ExitStatus.failed.rawValue) }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  func print(_ line: String) { write((line + "\n").utf8) }
+
+  func warn(_ sentence: String) {
+    let bytes = Array("seamesh: \(sentence)\n".utf8)
+    _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
+  }
+}
+
+/// Text of others (labels, ids, mistyped words) without the control characters with which it could drive a terminal.
+func shown(_ text: String) -> String {
+  String(
+    String.UnicodeScalarView(
+      text.unicodeScalars.map { scalar in
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: Unicode.Scalar(UInt8(ascii: "?"))
+        default: scalar
+        }
+      }))
+}

@@ -1,0 +1,71 @@
+import Replication
+import Wire
+
+let subscribeVerb = Verb(
+  "subscribe", "want a partition", details: ["A name, or the beginning of names followed by *."],
+  operands: [Operand("PARTITION")],
+  examples: [.init("seamesh subscribe 'agency=*'", "Wants every partition whose name begins with agency=")]
+) { invocation, context throws(Failure) in
+  try setSubscription("PUT", "wanted", invocation, context)
+}
+
+let unsubscribeVerb = Verb(
+  "unsubscribe", "want a partition no longer", details: ["What this node holds of it stays."],
+  operands: [Operand("PARTITION")],
+  examples: [.init("seamesh unsubscribe agency=WildAid", "Takes nothing new of that partition")]
+) { invocation, context throws(Failure) in
+  try setSubscription("DELETE", "no longer wanted", invocation, context)
+}
+
+private func setSubscription(
+  _ method: String, _ done: String, _ invocation: Invocation, _ context: Context
+) throws(Failure) {
+  let pattern = invocation.required(0)
+  guard !pattern.isEmpty else { throw .usage("a PARTITION has at least one character") }
+  let answer = try context.client.ask(.init(method: method, target: "/v1/subscriptions/" + NodePath.encoded(pattern)))
+  context.isJSON ? context.terminal.write(answer.body) : context.terminal.print("\(done): \(shown(pattern))")
+}
+
+let inviteVerb = Verb(
+  "invite", "make a code with which another device enters the fleet",
+  options: [
+    OptionSpecification("user", .text("ID"), "the person whom the device acts for"),
+    OptionSpecification("role", .text("ROLE"), "role of the device in the fleet"),
+    OptionSpecification("profile", .text("JSON"), "facts about the user that rights may depend on"),
+  ],
+  examples: [.init("seamesh invite --user=ann@wildaid.example", "Makes a code for a device of Ann's")]
+) { invocation, context throws(Failure) in
+  guard let user = invocation["user"] else { throw .usage("--user=ID is missing: whom will the device act for?") }
+  var body = ValueMap()
+  body["user"] = .string(Text(user))
+  body["role"] = invocation["role"].map { .string(Text($0)) }
+  if let profile = invocation["profile"] { body["profile"] = try typedJSON(profile, "--profile") }
+  let answer = try context.client.ask(
+    .init(method: "POST", target: "/v1/invitations", body: Array(ExtendedJSON.text(.map(body)).utf8)))
+  if context.isJSON { return context.terminal.write(answer.body) }
+  let code = try answer.json().text("code")
+  context.terminal.print("\(shown(code))\n\nOn the other device: seamesh join \(shown(code))")
+}
+
+let backupVerb = Verb(
+  "backup", "copy the store to a file while the node runs on",
+  operands: [Operand("FILE", kind: .file)],
+  examples: [.init("seamesh backup /media/usb/seamesh.backup", "Copies everything to a USB stick")]
+) { invocation, context throws(Failure) in
+  var body = ValueMap()
+  body["path"] = .string(Text(absolutePath(invocation.required(0))))
+  let progress = ProgressBar("copying", on: context.terminal)
+  var (lines, last) = (LineSplitter(), ValueMap())
+  let request = NodeClient.Request(
+    method: "POST", target: "/v1/backup", body: Array(ExtendedJSON.text(.map(body)).utf8))
+  try context.client.stream(request) { bytes in
+    for line in lines.append(bytes) {
+      last = (try? ExtendedJSON.parseMap(line)) ?? last
+      progress.update(done: last.number("done"), total: last.number("total"), unit: "pages")
+    }
+    return true
+  }
+  progress.finish()
+  guard last["path"] != nil else { throw Failure(.failed, "the node did not say that the copy is whole") }
+  context.terminal.print(context.isJSON ? ExtendedJSON.text(.map(last)) : "copied to \(last.text("path"))")
+}

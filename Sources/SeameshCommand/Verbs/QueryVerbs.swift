@@ -1,0 +1,75 @@
+import Replication
+import Wire
+
+private let queryOptions = [
+  OptionSpecification("filter", .text("JSON"), "MongoDB-style filter; everything where it is missing"),
+  OptionSpecification("sort", .text("JSON"), "fields with 1 or -1, such as {\"date\":-1}"),
+  OptionSpecification("limit", .text("N"), "at most N documents"),
+  OptionSpecification("skip", .text("N"), "leave out the first N"),
+  OptionSpecification("projection", .text("JSON"), "which fields to show"),
+]
+
+let findVerb = Verb(
+  "find", "search for documents",
+  details: ["Shows one document on each line, as Extended JSON."],
+  operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
+  examples: [
+    .init(
+      "seamesh find agency=WildAid BoardingReports --filter='{\"vessel.name\":\"Sirena\"}' --sort='{\"date\":-1}' --limit=10",
+      "Shows the ten latest reports on one vessel")
+  ]
+) { invocation, context throws(Failure) in
+  var members: [String] = []
+  for name in ["filter", "sort", "projection"] {
+    // The text itself goes into the body: the order of sort fields means something.
+    if let text = try jsonOption(name, invocation) { members.append("\"\(name)\":\(text)") }
+  }
+  for name in ["limit", "skip"] { if let count = try invocation.count(name) { members.append("\"\(name)\":\(count)") } }
+  let answer = try context.client.ask(
+    .init(
+      method: "POST", target: NodePath.collection(invocation.required(0), invocation.required(1)) + "/find",
+      body: Array("{\(members.joined(separator: ","))}".utf8)))
+  for document in try answer.json()["documents"]?.items ?? [] {
+    context.terminal.print(ExtendedJSON.text(document))
+  }
+}
+
+let watchVerb = Verb(
+  "watch", "show a search's result, and each change of it as it comes",
+  details: [
+    "Shows an event on each line: snapshot with the documents there are, then insert, update and delete with the "
+      + "position in the result. Ends when it is interrupted."
+  ],
+  operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
+  examples: [
+    .init("seamesh watch conversation=7 ChatMessage --sort='{\"timestamp\":1}'", "Shows a conversation as it goes on")
+  ]
+) { invocation, context throws(Failure) in
+  var parameters: [(name: String, value: String?)] = []
+  for name in ["filter", "sort", "projection"] { parameters.append((name, try jsonOption(name, invocation))) }
+  for name in ["limit", "skip"] { parameters.append((name, try invocation.count(name).map { "\($0)" })) }
+  let target =
+    NodePath.collection(invocation.required(0), invocation.required(1)) + "/watch" + NodePath.query(parameters)
+  var events = EventStream()
+  try context.client.stream(.init(target: target, headers: ["Accept: text/event-stream"])) { bytes in
+    for event in events.append(bytes) { print(event, context) }
+    return true
+  }
+  throw Failure(.unreachable, "the node on \(context.directory) stopped; watch again once it runs")
+}
+
+private func print(_ event: EventStream.Event, _ context: Context) {
+  if context.isJSON {
+    let id = event.id.map { ",\"cursor\":\(ExtendedJSON.text(.string(Text($0))))" } ?? ""
+    context.terminal.print("{\"event\":\"\(event.name)\"\(id),\"data\":\(event.data)}")
+  } else {
+    context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(event.data)")
+  }
+}
+
+/// The text of an option that must be JSON.
+private func jsonOption(_ name: String, _ invocation: Invocation) throws(Failure) -> String? {
+  guard let text = invocation[name] else { return nil }
+  _ = try typedJSON(text, "--\(name)")
+  return text
+}

@@ -1,0 +1,112 @@
+import Replication
+import Wire
+
+let statusVerb = Verb(
+  "status", "show how this node does",
+  examples: [.init("seamesh status", "Shows fleet, store and peers of the running node")]
+) { _, context throws(Failure) in
+  let answer = try context.client.ask(.init(target: "/v1/status"))
+  if context.isJSON { return context.terminal.write(answer.body) }
+  let status = try answer.json()
+  let held = (status["held"]?.map?.entries ?? []).map { "\($0.value.shownText) \($0.key.string)" }
+  let rows: [(String, String)] = [
+    ("version", status.text("version")), ("fleet", "\(status.text("fleetName")) (\(status.text("fleet").prefix(12)))"),
+    ("device", "\(status.text("label")) (\(status.text("device").prefix(12)))"), ("user", status.text("user")),
+    ("directory", status.text("directory")),
+    ("listening", (status["listen"]?.items ?? []).map(\.shownText).joined(separator: ", ")),
+    ("running for", duration(milliseconds: status.number("uptimeMilliseconds"))),
+    ("documents", "\(status.number("documents"))"), ("changes", "\(status.number("changes"))"),
+    ("held", held.joined(separator: ", ")), ("log", byteCount(status.number("logBytes"))),
+    ("store", byteCount(status.number("databaseBytes"))), ("disk free", byteCount(status.number("diskFreeBytes"))),
+    ("peers", "\(status.number("peersConnected")) connected"), ("discovery", status.text("discovery")),
+    ("writes", status.flag("readOnly") ? "refused: the store is read-only" : ""),
+  ]
+  for (name, value) in rows where !value.isEmpty {
+    let label = name + String(repeating: " ", count: 12 - name.count)
+    context.terminal.print(context.terminal.styled(label, .bold) + shown(value))
+  }
+}
+
+let peersVerb = Verb(
+  "peers", "show whom this node sees, and how far behind whom",
+  details: ["BEHIND counts the changes that the peer lacks, AHEAD those that this node lacks."],
+  examples: [.init("seamesh peers", "Shows the other nodes that are near")]
+) { _, context throws(Failure) in
+  let answer = try context.client.ask(.init(target: "/v1/peers"))
+  if context.isJSON { return context.terminal.write(answer.body) }
+  let peers = try answer.json().list("peers")
+  guard !peers.isEmpty else {
+    return context.terminal.print("no other node has been seen; seamesh doctor may know why")
+  }
+  var table = Table(
+    ["DEVICE", "LABEL", "USER", "ADDRESS", "STATE", "RTT", "BEHIND", "AHEAD"], rightAligned: [5, 6, 7])
+  for peer in peers {
+    let detail = peer.text("detail")
+    let trip = if case .double(let value)? = peer["roundTripMilliseconds"] { "\(Int(value.rounded())) ms" } else { "" }
+    table.append([
+      String(peer.text("device").prefix(12)), peer.text("label"), peer.text("user"), peer.text("address"),
+      peer.text("state") + (detail.isEmpty ? "" : ": \(detail)"), trip, "\(peer.number("behind"))",
+      "\(peer.number("ahead"))",
+    ])
+  }
+  table.print(on: context.terminal)
+}
+
+let devicesVerb = Verb(
+  "devices", "show the members of the fleet",
+  examples: [.init("seamesh devices", "Shows every device with its user and role")]
+) { _, context throws(Failure) in
+  let answer = try context.client.ask(.init(target: "/v1/devices"))
+  if context.isJSON { return context.terminal.write(answer.body) }
+  var table = Table(["DEVICE", "LABEL", "USER", "ROLE", ""])
+  for device in try answer.json().list("devices") {
+    table.append([
+      String(device.text("device").prefix(12)), device.text("label"), device.text("user"), device.text("role"),
+      device.flag("isSelf") ? "this device" : "",
+    ])
+  }
+  table.print(on: context.terminal)
+}
+
+let partitionsVerb = Verb(
+  "partitions", "show what this node holds",
+  details: ["Two nodes with equal digests of a partition hold the same documents in it."],
+  examples: [
+    .init("seamesh partitions --json", "Shows documents, changes, version vector and state digest of each partition")
+  ]
+) { _, context throws(Failure) in
+  let answer = try context.client.ask(.init(target: "/v1/partitions"))
+  if context.isJSON { return context.terminal.write(answer.body) }
+  let partitions = try answer.json().list("partitions")
+  guard !partitions.isEmpty else {
+    return context.terminal.print("this node holds nothing yet; seamesh subscribe PARTITION asks for some")
+  }
+  var table = Table(["PARTITION", "WANTED", "DOCUMENTS", "CHANGES", "HELD", "DIGEST"], rightAligned: [2, 3, 4])
+  for partition in partitions {
+    table.append([
+      partition.text("name"), partition.flag("subscribed") ? "yes" : "no", "\(partition.number("documents"))",
+      "\(partition.number("changes"))", "\(partition.number("heldChanges"))",
+      String(partition.text("digest").prefix(16)),
+    ])
+  }
+  table.print(on: context.terminal)
+}
+
+let doctorVerb = Verb(
+  "doctor", "find out why nodes do not meet, and what else is wrong",
+  examples: [.init("seamesh doctor", "Shows what was looked at, and a remedy for each finding")]
+) { _, context throws(Failure) in
+  let answer = try context.client.ask(.init(target: "/v1/doctor"))
+  if context.isJSON { return context.terminal.write(answer.body) }
+  let terminal = context.terminal
+  for finding in try answer.json().list("findings") {
+    let mark =
+      switch finding.text("level") {
+      case "ok": terminal.styled("ok     ", .green)
+      case "warning": terminal.styled("warning", .yellow)
+      default: terminal.styled("problem", .red)
+      }
+    terminal.print("\(mark)  \(shown(finding.text("message")))")
+    if !finding.text("remedy").isEmpty { terminal.print("         \(shown(finding.text("remedy")))") }
+  }
+}

@@ -1,0 +1,9 @@
+/// Everything the command can do, in the order in which help shows it.
+let verbTable: [Verb] = [
+  inviteVerb, devicesVerb,
+  putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb,
+  importVerb, exportVerb,
+  subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
+  doctorVerb, backupVerb,
+  helpVerb, versionVerb, completionVerb, manualVerb,
+]

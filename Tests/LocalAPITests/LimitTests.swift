@@ -1,0 +1,126 @@
+import Foundation
+import Glibc
+import LocalAPI
+import LocalAPITestSupport
+import Replication
+import Testing
+
+@Suite("Limits")
+struct LimitTests {
+  let server: TestServer
+  let path = "/v1/partitions/p/collections/c/documents/a"
+
+  init() throws { server = try TestServer() }
+
+  private func head(_ method: String, _ length: String, extra: String = "") -> [UInt8] {
+    Array("\(method) \(path) HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\(length)\r\n\(extra)\r\n".utf8)
+  }
+
+  @Test("a document of exactly the body limit is taken, one byte more answers 413 with the limit")
+  func exactLimit() throws {
+    let limit = ServerLimit.documentBodyBytes
+    let fitting = "{\"a\":\"" + String(repeating: "x", count: limit - 8) + "\"}"
+    #expect(try server.ask("PUT", path, fitting).status == 201)
+    let answer = try server.ask("PUT", path, fitting + " ")
+    #expect(answer.status == 413)
+    #expect(answer.json["limit"] == .int(Int64(limit)))
+    #expect(answer.json["unit"] == .string("bytes"))
+  }
+
+  @Test("100 MB are dropped as they come, not kept, and answered with 413", arguments: ["PUT", "PATCH"])
+  func hugeBody(method: String) throws {
+    let before = residentBytes()
+    let connection = try Connection(unixSocket: server.server.endpoints.socket)
+    connection.send(head(method, "Content-Length: 100000000", extra: "Connection: close\r\n"))
+    let piece = [UInt8](repeating: UInt8(ascii: " "), count: 1_000_000)
+    for _ in 0..<100 { #expect(connection.send(piece)) }
+    #expect(try connection.readAnswer().status == 413)
+    #expect(residentBytes() - before < 50_000_000)
+  }
+
+  @Test("a chunked body without an announced length meets the same limit")
+  func chunkedBody() throws {
+    let connection = try Connection(unixSocket: server.server.endpoints.socket)
+    connection.send(head("PUT", "Transfer-Encoding: chunked", extra: "Connection: close\r\n"))
+    let piece = [UInt8](repeating: UInt8(ascii: " "), count: 0x10000)
+    for _ in 0..<64 { connection.send(Array("10000\r\n".utf8) + piece + Array("\r\n".utf8)) }
+    connection.send(Array("0\r\n\r\n".utf8))
+    #expect(try connection.readAnswer().status == 413)
+    #expect(server.node.writes == 0)
+  }
+
+  @Test("a client that waits for 100 Continue is refused before it sends")
+  func expectation() throws {
+    let connection = try Connection(unixSocket: server.server.endpoints.socket)
+    connection.send(head("PUT", "Content-Length: 100000000", extra: "Expect: 100-continue\r\n"))
+    #expect(try connection.readAnswer().status == 413)
+  }
+
+  @Test("a body beyond anything that would be dropped is refused at once")
+  func absurdBody() throws {
+    let connection = try Connection(unixSocket: server.server.endpoints.socket)
+    connection.send(head("PUT", "Content-Length: 9000000000000000000"))
+    #expect(try connection.readAnswer().status == 413)
+  }
+
+  @Test("a request that takes no body refuses one")
+  func uselessBody() throws {
+    #expect(try server.ask("GET", "/v1/status", "{}").status == 413)
+    #expect(try server.ask("PUT", "/v1/subscriptions/x", "{}").status == 413)
+  }
+
+  @Test("headers beyond the connection's memory end the request")
+  func hugeHeaders() throws {
+    let long = String(repeating: "x", count: ServerLimit.connectionMemoryBytes + 1)
+    let answer = try? server.ask("GET", "/v1/status", headers: ["X-Long: \(long)"])
+    #expect(answer == nil || (400..<500).contains(answer?.status ?? 0))
+    let target = try? server.ask("GET", "/v1/\(long)")
+    #expect(target == nil || (400..<500).contains(target?.status ?? 0))
+    #expect(try server.ask("GET", "/v1/status").status == 200)
+  }
+
+  @Test("bytes that are not HTTP do no harm")
+  func garbage() throws {
+    var generator = SplitMix64(state: 7)
+    for _ in 0..<50 {
+      let connection = try Connection(unixSocket: server.server.endpoints.socket)
+      connection.send(
+        (0..<Int.random(in: 1..<600, using: &generator)).map { _ in
+          UInt8.random(in: 0...255, using: &generator)
+        })
+      shutdown(connection.socket, Int32(SHUT_WR))
+      _ = try? connection.readAnswer()
+    }
+    #expect(try server.ask("GET", "/v1/status").status == 200)
+  }
+
+  @Test("a GET changes nothing, whatever it asks for")
+  func getsAreReads() throws {
+    _ = try server.ask("PUT", path, "{}")
+    let (writes, ids) = (server.node.writes, server.node.ids)
+    for target in [
+      path, "/v1/status", "/v1/peers", "/v1/devices", "/v1/partitions", "/v1/subscriptions", "/v1/subscriptions/x",
+      "/v1/doctor", "/metrics", "/v1/openapi.json", "/v1/partitions/p/documents", "/v1/invitations", "/v1/backup",
+      "/v1/partitions/p/collections/c/documents", "/v1/partitions/p/collections/c/find",
+      "/v1/partitions/p/collections/c/import", "/v1/partitions/p/transaction",
+    ] { _ = try server.ask("GET", target) }
+    #expect(server.node.writes == writes && server.node.ids == ids)
+    #expect(server.node.subscriptions.isEmpty && server.node.lastInvitation == nil)
+  }
+
+  private func residentBytes() -> Int {
+    let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
+    return (fields.dropFirst().first.flatMap { Int($0) } ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
+  }
+}
+
+struct SplitMix64: RandomNumberGenerator {
+  var state: UInt64
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+}

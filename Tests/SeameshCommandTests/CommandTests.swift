@@ -1,0 +1,223 @@
+import Foundation
+import LocalAPI
+import LocalAPITestSupport
+import Replication
+import Seamesh
+import Testing
+import Wire
+
+@testable import SeameshCommand
+
+@Suite("The command against a node", .enabled(if: FileManager.default.isExecutableFile(atPath: commandPath)))
+struct CommandTests {
+  let node = FakeNode()
+  let server: TestedServer
+
+  init() throws { server = try TestedServer(node) }
+
+  private func seamesh(_ arguments: String..., input: String = "") throws -> CommandResult {
+    try run(
+      commandPath, arguments, input: input,
+      environment: ["SEAMESH_DATA": server.directory, "PATH": "/usr/bin:/bin", "HOME": server.directory])
+  }
+
+  private func file(_ name: String, _ content: String) throws -> String {
+    let path = server.directory + "/" + name
+    try content.write(toFile: path, atomically: false, encoding: .utf8)
+    return path
+  }
+
+  @Test("a document is put, shown, patched, found and deleted")
+  func documents() throws {
+    let report = try file("r.json", #"{"n":1,"when":{"$date":"2020-06-01T00:00:00Z"}}"#)
+    #expect(try seamesh("put", "agency=W", "R", "a/b", report).output.hasPrefix("created a/b (local-durable"))
+    #expect(try seamesh("get", "agency=W", "R", "a/b").output.hasPrefix(#"{"_id":"a/b","n":1,"when":{"$date":"#))
+    #expect(try seamesh("patch", "agency=W", "R", "a/b", "--set=n=2").status == 0)
+    #expect(try seamesh("patch", "agency=W", "R", "a/b", #"{"$set":{"m":3}}"#).status == 0)
+    let found = try seamesh("find", "agency=W", "R", "--sort={\"z\":1,\"a\":-1}", "--limit=3", "--filter={\"$or\":[]}")
+    #expect(found.output.contains(#""m":3,"n":2"#) && found.output.hasSuffix("}\n"))
+    #expect(node.lastFind?.sort.map(\.path) == ["z", "a"])
+    let etag = try seamesh("get", "agency=W", "R", "a/b", "--etag").output.trimmingCharacters(in: .newlines)
+    #expect(try seamesh("delete", "agency=W", "R", "a/b", "--if-match=old").status == 1)
+    #expect(try seamesh("delete", "agency=W", "R", "a/b", "--if-match=\(etag)").output == "deleted a/b\n")
+    #expect(node.ids.isEmpty)
+  }
+
+  @Test("a document without ID keeps its _id, or gets one; one operand that names a file is the file")
+  func ids() throws {
+    #expect(try seamesh("put", "p", "c", input: #"{"_id":{"$oid":"5ed554a47527930d67194feb"}}"#).status == 0)
+    #expect(try seamesh("put", "p", "c", "-", input: "{}").status == 0)
+    #expect(try seamesh("put", "p", "c", try file("x.json", #"{"_id":7}"#)).status == 0)
+    #expect(try seamesh("put", "p", "c", "s1", input: "{}").status == 0)
+    #expect(node.ids.count == 4)
+    #expect(Set(node.ids).isSuperset(of: [.int(7), .string("s1")]))
+    let oid = "5ed554a47527930d67194feb"
+    #expect(
+      try seamesh("get", "p", "c", oid, "--id-type=oid", "--json").output
+        == #"{"_id":{"$oid":"5ed554a47527930d67194feb"}}"# + "\n")
+    #expect(try seamesh("get", "p", "c", "{\"$oid\":\"\(oid)\"}").status == 0)
+    #expect(try seamesh("get", "p", "c", oid).status == 3)
+    #expect(try seamesh("put", "p", "c", "s1", "--new", input: "{}").status == 1)
+    #expect(try seamesh("put", "p", "c", "..", input: "{}").status == 0)
+    #expect(Set(node.ids).contains(.string("..")))
+  }
+
+  @Test("exit statuses tell usage, absence, refusal and an unreachable node apart, each with one sentence")
+  func statuses() throws {
+    let cases: [([String], Int32, String)] = [
+      (["stauts"], 2, "did you mean status?"), (["get", "p", "c", "x"], 3, "no such document"),
+      (["put", "p", "c", "x", "/nonexistent"], 3, "No such file"), (["find", "p", "c", "--filter={"], 2, "not JSON"),
+    ]
+    for (arguments, status, text) in cases {
+      let result = try run(commandPath, arguments, environment: ["SEAMESH_DATA": server.directory])
+      #expect(result.status == status && result.output.isEmpty)
+      #expect(result.error.hasPrefix("seamesh: ") && result.error.contains(text), "\(result.error)")
+      #expect(result.error.split(separator: "\n").count == 1)
+    }
+    node.fail(NodeError(.notPermitted, "you may not write here"))
+    let refused = try seamesh("put", "p", "c", "x", input: "{}")
+    #expect(refused.status == 4 && refused.error == "seamesh: you may not write here\n")
+    server.server.stop()
+    let gone = try seamesh("status")
+    #expect(gone.status == 5)
+    #expect(gone.error == "seamesh: no node is running on \(server.directory); start it with: seamesh run\n")
+  }
+
+  @Test("an import sorts records by a field and puts aside what does not fit, with its line and reason")
+  func importing() throws {
+    let records = """
+      [
+       {"_id": 1, "agency": "W"},
+       {"_id": 2, "agency": ""},
+       {"_id": 3},
+       {"_id": 4, "agency": 7},
+       {"_id": 5, "agency": "X",
+        "name": "Zoë"},
+       {"_id": [6], "agency": "X"},
+       {"_id": 7, "agency": "W", "agency": "W"},
+       {"_id": 8, "agency": "W"}
+      ]
+      """
+    let path = try file("reports.json", records)
+    let result = try seamesh("import", "--partition-by=agency", "R", path, "--json")
+    #expect(result.status == 0)
+    let counts = try ExtendedJSON.parseMap(Array(result.output.utf8))
+    #expect(counts["imported"] == .int(3) && counts["aside"] == .int(5))
+    #expect(Set(node.ids) == [.int(1), .int(5), .int(8)])
+    let aside = try String(contentsOfFile: counts["asideFile"]?.shownText ?? "", encoding: .utf8)
+    let entries = try aside.split(separator: "\n").map { try ExtendedJSON.parseMap(Array($0.utf8)) }
+    #expect(entries.map { $0["line"] } == [3, 4, 5, 9, 8].map { .int($0) })
+    #expect(
+      entries.map { $0["reason"]?.shownText.prefix(9) ?? "" }.prefix(3) == ["agency is", "agency is", "agency is"])
+    #expect(entries.first?["record"] == .string(#"{"_id": 2, "agency": ""}"#))
+    #expect(result.error.contains("line 3: agency is empty; put aside"))
+  }
+
+  @Test("an import goes in batches, from several files and standard input")
+  func batches() throws {
+    let lines = (0..<1_234).map { "{\"_id\":\($0)}" }.joined(separator: "\n")
+    let path = try file("lines.jsonl", lines)
+    let result = try seamesh("import", "p", "c", path, "-", input: "{\"_id\":9999}{\"_id\":10000}")
+    #expect(result.output == "imported 1236\n")
+    #expect(node.ids.count == 1_236)
+    let exported = try seamesh("export", "p", "c").output.split(separator: "\n")
+    #expect(exported.count == 1_236)
+    let array = try seamesh("export", "p", "c", "--array").output
+    #expect(try ExtendedJSON.parse(Array(array.utf8)).items.count == 1_236)
+    #expect(try seamesh("export", "empty", "--array").output == "[]\n")
+    #expect(try seamesh("export", "p").output.hasPrefix(#"{"collection":"c","document":{"_id":0}}"#))
+  }
+
+  @Test("an import stops where the node itself is in trouble, and puts nothing aside")
+  func trouble() throws {
+    node.fail(NodeError(.diskFull, "the disk is full"))
+    let result = try seamesh("import", "p", "c", try file("a.json", "{\"_id\":1}"))
+    #expect(result.status == 1 && result.error.contains("the disk is full"))
+    #expect(
+      try !FileManager.default.contentsOfDirectory(atPath: server.directory).contains { $0.hasPrefix("import-aside") })
+  }
+
+  @Test("the node's state is shown as tables, and as JSON")
+  func states() throws {
+    #expect(try seamesh("partitions").output.contains("holds nothing yet"))
+    #expect(try seamesh("subscribe", "agency=*").output == "wanted: agency=*\n")
+    #expect(node.subscriptions == ["agency=*"])
+    #expect(try seamesh("partitions").output.hasPrefix("PARTITION  WANTED"))
+    let json = try ExtendedJSON.parseMap(Array(seamesh("partitions", "--json").output.utf8))
+    #expect(json.list("partitions").first?["digest"] == .string("d1"))
+    #expect(try seamesh("unsubscribe", "agency=*").status == 0)
+    #expect(node.subscriptions.isEmpty)
+    #expect(try seamesh("peers").output.contains("bridge"))
+    #expect(try seamesh("devices").output.contains("this device"))
+    #expect(try seamesh("status").output.contains("test fleet"))
+    let doctor = try seamesh("doctor").output
+    #expect(doctor.contains("warning  The clock is off.\n         Set it.\n"))
+    #expect(!doctor.contains("\u{1b}"))
+  }
+
+  @Test("invitations and backups")
+  func maintenance() throws {
+    #expect(try seamesh("invite", "--user=ann", "--profile={\"a\":1}").output.contains("seamesh join CODE-1"))
+    #expect(node.lastInvitation?.profile["a"] == .int(1))
+    #expect(try seamesh("invite").status == 2)
+    #expect(try seamesh("backup", "/tmp/x").output == "copied to /tmp/x\n")
+  }
+
+  @Test("a watch shows each event on a line until the node stops")
+  func watching() throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: commandPath)
+    process.arguments = ["watch", "p", "c", "--json", "--data=\(server.directory)"]
+    let output = server.directory + "/watch.out"
+    #expect(FileManager.default.createFile(atPath: output, contents: nil))
+    process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    func shows(_ text: String) -> Bool {
+      (try? String(contentsOfFile: output, encoding: .utf8))?.contains(text) == true
+    }
+    #expect(becomesTrue { shows(#"{"event":"snapshot","cursor":"c0","data":{"documents":[]}}"#) })
+    node.watches.first?.push(.delete(id: .int(1), position: 0, cursor: "c1"))
+    #expect(becomesTrue { shows(#"{"event":"delete","cursor":"c1","data":{"id":1,"position":0}}"#) })
+    server.server.stop()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 5)
+  }
+
+  @Test("help, version, completion and manual need no node")
+  func alone() throws {
+    for arguments in [["help"], ["help", "put"], ["--version"], ["version"], ["completion", "zsh"], ["manual"]] {
+      let result = try run(commandPath, arguments, environment: ["SEAMESH_DATA": "/nonexistent"])
+      #expect(result.status == 0 && !result.output.isEmpty && result.error.isEmpty)
+    }
+  }
+}
+
+/// The command, built beside the tests.
+let commandPath = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+  .appendingPathComponent("seamesh").path
+
+func becomesTrue(_ condition: () -> Bool) -> Bool {
+  for _ in 0..<10_000 {
+    if condition() { return true }
+    usleep(1_000)
+  }
+  return false
+}
+
+/// A local interface over a fake node, in a directory that goes with it.
+final class TestedServer {
+  let directory: String
+  let server: LocalServer
+
+  init(_ node: FakeNode) throws {
+    directory = NSTemporaryDirectory() + "/seamesh-command-" + String(UUID().uuidString.prefix(8))
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    server = try LocalServer.start(node: node, configuration: LocalServerConfiguration(directory: directory))
+  }
+
+  deinit {
+    server.stop()
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+}

@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+
+@testable import SeameshCommand
+
+@Suite("What is made from the table of verbs")
+struct HelpTests {
+  @Test(
+    "every verb has an example that the parser understands, and help that names its options",
+    arguments: verbTable.map(\.name))
+  func verbs(name: String) throws {
+    let verb = try Parser(verbs: verbTable).verb(name)
+    let text = HelpText.verb(verb)
+    #expect(!verb.examples.isEmpty)
+    for option in verb.allOptions { #expect(text.contains("--\(option.name)")) }
+    for example in verb.examples {
+      #expect(text.contains(example.line))
+      let words = try shellWords(example.line)
+      let start = try #require(words.firstIndex(of: "seamesh"))
+      let end = words[start...].firstIndex { ["|", ">", "&&"].contains($0) } ?? words.endIndex
+      guard case .run(let invocation) = try Parser(verbs: verbTable).parse(Array(words[(start + 1)..<end])) else {
+        Issue.record("not a run: \(example.line)")
+        continue
+      }
+      #expect(invocation.verb == name)
+    }
+    for line in text.split(separator: "\n") where !verb.examples.contains(where: { line.contains($0.line) }) {
+      #expect(line.count <= HelpText.width || !line.contains(" "), "\(line)")
+    }
+  }
+
+  @Test("the overview lists every verb")
+  func overview() {
+    let text = HelpText.overview(verbTable)
+    for verb in verbTable { #expect(text.contains("  \(verb.name) ")) }
+    #expect(text.split(separator: "\n").allSatisfy { $0.count <= HelpText.width })
+    #expect(Set(verbTable.map(\.name)).count == verbTable.count)
+  }
+
+  @Test("one name of an option takes one kind of value in all verbs, as completion needs it")
+  func optionNames() {
+    var seen: [String: OptionSpecification.Value] = [:]
+    for option in verbTable.flatMap(\.allOptions) {
+      #expect(seen[option.name, default: option.value] == option.value, "--\(option.name)")
+      seen[option.name] = option.value
+    }
+  }
+
+  @Test("the manual page has no line that roff would take for a request by mistake")
+  func manual() {
+    let page = ManualPage.text(verbTable, version: "1.2-3")
+    let requests: Set<Substring> = [
+      ".TH", ".SH", ".SS", ".B", ".I", ".RI", ".TP", ".PP", ".RS", ".RE", ".nf", ".fi", ".br",
+    ]
+    for line in page.split(separator: "\n") where line.hasPrefix(".") || line.hasPrefix("'") {
+      #expect(requests.contains(line.split(separator: " ")[0]), "\(line)")
+    }
+    for verb in verbTable { #expect(page.contains(".SS \(verb.name)\n.B seamesh \(verb.name)")) }
+    #expect(page.contains("1.2\\-3"))
+  }
+
+  @Test("the completion script of bash completes verbs, options, choices and files")
+  func bash() throws {
+    func complete(_ words: String...) throws -> Set<String> {
+      let list = words.map { "'\($0)'" }.joined(separator: " ")
+      let script =
+        Completions.script(for: "bash", verbTable) + """
+          COMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1); _seamesh; printf '%s\\n' "${COMPREPLY[@]}"
+          """
+      let result = try run("/bin/bash", ["-c", script])
+      #expect(result.status == 0 && result.error.isEmpty, "\(result.error)")
+      return Set(result.output.split(separator: "\n").map(String.init))
+    }
+    #expect(try complete("seamesh", "exp") == ["export"])
+    #expect(try complete("seamesh", "--data", "/tmp", "stat") == ["status"])
+    #expect(try complete("seamesh", "find", "p", "c", "--fil") == ["--filter"])
+    #expect(try complete("seamesh", "completion", "z") == ["zsh"])
+    #expect(try complete("seamesh", "status", "--log-level", "de") == ["debug"])
+    #expect(try complete("seamesh", "status", "--data", "/us").contains("/usr"))
+  }
+
+  @Test("the scripts of zsh and fish name every verb and option")
+  func otherShells() {
+    for shell in ["zsh", "fish"] {
+      let script = Completions.script(for: shell, verbTable)
+      for verb in verbTable { #expect(script.contains(verb.name)) }
+      for option in verbTable.flatMap(\.allOptions) { #expect(script.contains(option.name)) }
+    }
+  }
+
+  @Test("figures are shown in units that fit")
+  func figures() {
+    #expect(byteCount(999) == "999 B" && byteCount(1_500) == "1.5 kB" && byteCount(2_340_000_000) == "2.3 GB")
+    #expect(duration(milliseconds: 999) == "0 s" && duration(milliseconds: 3_725_000) == "1 h 2 min")
+    #expect(ProgressBar.line("x", done: 5, total: nil, unit: "pages") == "x 5 pages")
+    #expect(ProgressBar.line("x", done: 1, total: 2, unit: "").hasSuffix(" 50 %"))
+    #expect(ProgressBar.line("x", done: 9, total: 2, unit: "").hasSuffix(" 100 %"))
+  }
+
+  /// The words of a shell line, single quotes undone.
+  private func shellWords(_ line: String) throws -> [String] {
+    let line = line.replacing("<(", with: "").replacing(")", with: "")
+    let result = try run(
+      "/bin/bash", ["-c", "printf '%s\\n' " + line.replacing("|", with: "'|'").replacing(">", with: "'>'")])
+    return result.output.split(separator: "\n").map(String.init)
+  }
+}
+
+struct CommandResult {
+  let status: Int32
+  let output: String
+  let error: String
+}
+
+/// Runs a program to its end.
+func run(
+  _ path: String, _ arguments: [String], input: String = "", environment: [String: String]? = nil
+) throws -> CommandResult {
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: path)
+  process.arguments = arguments
+  if let environment { process.environment = environment }
+  let directory = NSTemporaryDirectory() + "/run-" + UUID().uuidString
+  try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(atPath: directory) }
+  // Files instead of pipes: neither side can block on a full one.
+  func handle(_ name: String, _ content: String) throws -> FileHandle {
+    try content.write(toFile: "\(directory)/\(name)", atomically: false, encoding: .utf8)
+    return try FileHandle(forUpdating: URL(fileURLWithPath: "\(directory)/\(name)"))
+  }
+  process.standardInput = try handle("in", input)
+  process.standardOutput = try handle("out", "")
+  process.standardError = try handle("err", "")
+  try process.run()
+  process.waitUntilExit()
+  return CommandResult(
+    status: process.terminationStatus,
+    output: try String(contentsOfFile: "\(directory)/out", encoding: .utf8),
+    error: try String(contentsOfFile: "\(directory)/err", encoding: .utf8))
+}
