@@ -19,10 +19,13 @@ enum SourceTree {
 
   /// Text files that belong to the package: neither built, nor of version control, nor binary.
   static func textFiles() throws -> [(path: String, text: String)] {
-    let outside = [".git/", ".build/", ".swiftpm/", ".index-build/"]
-    return try files("").filter { path in !outside.contains { path.hasPrefix($0) } }.compactMap { path in
+    // In a linked work tree .git is a file.
+    let outside = [".git", ".build", ".swiftpm", ".index-build"]
+    return try files("").filter { path in
+      !outside.contains { path == $0 || path.hasPrefix($0 + "/") }
+    }.compactMap { path in
       let bytes = try Data(contentsOf: root.appending(path: path))
-      guard !bytes.contains(0), let text = String(data: bytes, encoding: .utf8) else { return nil }
+      guard bytes.range(of: Data([0])) == nil, let text = String(data: bytes, encoding: .utf8) else { return nil }
       return (path, text)
     }
   }

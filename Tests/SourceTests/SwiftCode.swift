@@ -21,17 +21,19 @@ struct SwiftCode {
 
     mutating func run() {
       while position < bytes.count {
-        if starts("//") {
-          blank { $0.bytes[$0.position] == UInt8(ascii: "\n") }
-        } else if starts("/*") {
-          blankComment()
-        } else if let hashes = stringHashes {
-          blankString(hashes)
-        } else {
-          out.append(bytes[position])
-          position += 1
+        switch bytes[position] {
+        case UInt8(ascii: "/") where starts("//"): blank(until: { $0.bytes[$0.position] == UInt8(ascii: "\n") })
+        case UInt8(ascii: "/") where starts("/*"): blankComment()
+        case UInt8(ascii: "\""), UInt8(ascii: "#"):
+          if let hashes = stringHashes { blankString(hashes) } else { copy() }
+        default: copy()
         }
       }
+    }
+
+    private mutating func copy() {
+      out.append(bytes[position])
+      position += 1
     }
 
     private func starts(_ text: String) -> Bool { bytes[position...].starts(with: text.utf8) }
