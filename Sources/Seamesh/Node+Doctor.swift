@@ -3,21 +3,15 @@ import Replication
 import Storage
 import Transport
 
-/// What discovery has noticed so far.
-struct DiscoveryReport: Sendable {
-  enum Responder: Sendable { case off, unknown, available, unavailable }
-
-  var responder = Responder.unknown
-  /// Any multicast of another host was heard since the start.
-  var multicastHeard = false
-  var since = MonotonicTime(milliseconds: 0)
-
-  var text: String {
+extension DiscoveryState {
+  /// In a word or two, for `status`.
+  var sentence: String {
     switch responder {
-    case .off: "off"
+    case .disabled: "off"
     case .unknown: "starting"
     case .available: "mDNS"
-    case .unavailable: "beacon (no mDNS responder)"
+    case .absent: "beacon (no mDNS responder)"
+    case .hung: "beacon (the mDNS responder does not answer)"
     }
   }
 }
@@ -27,10 +21,10 @@ extension Node {
   static let lowDiskBytes: Int64 = 512 * 1024 * 1024
 
   package func doctor() throws(NodeError) -> [DoctorFinding] {
-    let (report, peers, refusedCodes, now, failure) = try onEngine { engine in
-      (engine.discovery, engine.peerStatus(), engine.refusedJoins, NodeEngine.now, engine.failure)
+    let (discovery, peers, refusedCodes, uptime, failure) = try onEngine { engine in
+      (engine.discoveryState, engine.peerStatus(), engine.refusedJoins, engine.uptimeMilliseconds, engine.failure)
     }
-    var findings = discoveryFindings(report, peers, now)
+    var findings = discoveryFindings(discovery, peers, uptime)
     findings += peers.compactMap(Node.finding)
     if refusedCodes > 0 {
       findings.append(
@@ -43,20 +37,24 @@ extension Node {
     return findings + [DoctorFinding(.ok, "healthy", "Nothing is wrong that this node can see.", remedy: "")]
   }
 
+  /// So long may the first peers take to be heard.
+  static let quietMilliseconds: UInt64 = 15_000
+
   private func discoveryFindings(
-    _ report: DiscoveryReport, _ peers: [PeerStatus], _ now: MonotonicTime
+    _ state: DiscoveryState, _ peers: [PeerStatus], _ uptimeMilliseconds: UInt64
   ) -> [DoctorFinding] {
-    switch report.responder {
-    case .off, .unknown: return []
-    case .unavailable:
+    switch state.responder {
+    case .disabled, .unknown: return []
+    case .absent, .hung:
+      let what = state.responder == .absent ? "No mDNS responder runs" : "The mDNS responder does not answer"
       return [
         DoctorFinding(
-          .problem, "no-responder", "No mDNS responder answers on this machine; only the slower beacon finds peers.",
-          remedy: "Start it: on Debian, systemctl start avahi-daemon, or as root dbus-daemon --system and avahi-daemon -D.")
+          .problem, "no-responder", "\(what) on this machine; only the slower beacon finds peers.",
+          remedy: "Start it: on Debian systemctl restart avahi-daemon, or as root dbus-daemon --system and avahi-daemon -D.")
       ]
     case .available:
-      let isQuiet = !report.multicastHeard && !peers.contains { $0.state == "connected" }
-      guard isQuiet, now.millisecondsSince(report.since) > 15_000 else { return [] }
+      let isQuiet = !state.hasHeardMulticast && !peers.contains { $0.state == "connected" }
+      guard isQuiet, uptimeMilliseconds > Node.quietMilliseconds else { return [] }
       return [
         DoctorFinding(
           .warning, "multicast-not-heard", "No other node has been heard by multicast.",

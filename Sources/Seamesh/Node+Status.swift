@@ -88,6 +88,8 @@ struct PartitionRow: Sendable {
 }
 
 extension NodeEngine {
+  var uptimeMilliseconds: UInt64 { NodeEngine.now.millisecondsSince(startedAt) }
+
   func status() -> NodeStatus {
     var status = NodeStatus()
     let member = mesh.authority.member(of: files.deviceKey.publicKey)
@@ -99,7 +101,7 @@ extension NodeEngine {
     status.label = member?.membership.label.string ?? ""
     status.replica = own.replica?.id.text
     status.directory = files.directory.path
-    status.uptimeMilliseconds = Int64(clamping: NodeEngine.now.millisecondsSince(startedAt))
+    status.uptimeMilliseconds = Int64(clamping: uptimeMilliseconds)
     status.documents = store.totals.documents
     status.changes = store.totals.changes
     status.logBytes = store.totals.logBytes
@@ -110,7 +112,7 @@ extension NodeEngine {
       for held in partition.log.held { status.held[held.reason.rawValue, default: 0] += 1 }
     }
     status.peersConnected = mesh.sessions.values.count { $0.phase == .live }
-    status.discovery = discovery.text
+    status.discovery = discoveryState.sentence
     return status
   }
 

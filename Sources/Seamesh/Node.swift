@@ -134,9 +134,11 @@ extension NodeEngine {
       dial(dialPolicy.handle(.remembered(peer.device, addresses), now: clock, using: &random))
     }
     dial(dialPolicy.handle(.configured(configuration.peers), now: clock, using: &random))
+    startDiscovery()
   }
 
   func finish() {
+    discovery?.stop()
     commit()
     for id in mesh.sessions.keys.sorted() {
       send(.goodbye(.stopping), to: id)

@@ -28,7 +28,9 @@ final class NodeEngine {
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   var failure: NodeError?
   var isStopping = false
-  var discovery = DiscoveryReport()
+  var discovery: Discovery?
+  var discoveryState = DiscoveryState()
+  var advertisedAt = MonotonicTime(milliseconds: 0)
   /// Devices that asked to join with another code, since the start.
   var refusedJoins = 0
   var lastTick = MonotonicTime(milliseconds: 0)
@@ -109,6 +111,7 @@ final class NodeEngine {
     deliver(.tick)
     dial(dialPolicy.handle(.tick, now: clock, using: &random))
     maintain(now)
+    refreshAdvertisement(now)
   }
 
   /// Hands an event to the mesh and carries out what it wants.
