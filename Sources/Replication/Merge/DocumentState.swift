@@ -42,7 +42,7 @@ package struct OperationGroup: Hashable, Sendable {
   package let dot: Dot
   package let timestamp: HybridTimestamp
   package let generation: UInt64
-  /// By path.
+  /// By path. A group taken over from a payload as it is may hold `setRemove`, which leaves no entry.
   package let operations: [Operation]
 
   package init(dot: Dot, timestamp: HybridTimestamp, generation: UInt64, operations: [Operation]) {
@@ -71,7 +71,7 @@ extension DocumentState {
     self.generation = generation
     entries = groups.flatMap { group in
       let context = WriteContext(dot: group.dot, timestamp: group.timestamp, context: VersionVector())
-      return group.operations.map { Entry($0, in: context, generation: group.generation) }
+      return group.operations.map { Entry($0, in: context, generation: group.generation) }.filter(\.leavesTrace)
     }
     entries.sort(by: Entry.standsBefore)
   }

@@ -1,19 +1,5 @@
 import Replication
 
-/// What one change left in a document: its operations that still count.
-package struct OperationGroup: Hashable, Sendable {
-  package let dot: Dot
-  package let timestamp: HybridTimestamp
-  /// The document's generation that the operations belong to.
-  package let generation: UInt64
-  /// In payload order. A group taken over from a payload may hold `setRemove`, which leaves no entry.
-  package let operations: [Operation]
-
-  package init(dot: Dot, timestamp: HybridTimestamp, generation: UInt64, operations: [Operation]) {
-    (self.dot, self.timestamp, self.generation, self.operations) = (dot, timestamp, generation, operations)
-  }
-}
-
 /// A document's merge state as it is stored: `[generation, [group…]]`, groups ascending by replica, sequence and
 /// generation (`Docs/PROTOCOL.md`, "Document state").
 package enum DocumentStateCodec {
