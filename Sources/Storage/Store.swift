@@ -86,23 +86,33 @@ package final class Store: StoreReading {
   package func write<Result>(
     _ durability: Durability, _ body: (borrowing Transaction) throws -> Result
   ) throws -> Result {
-    if let failure { throw failure }
-    precondition(!database.isInTransaction, "a transaction inside a transaction")
+    // A constant of its own: passing the new value straight on makes the 6.3.1 optimiser abort.
+    let transaction = Transaction(store: self)
     do {
-      try setSynchronous(durability)
-      try database.statement("BEGIN IMMEDIATE").run()
-      let result = try body(Transaction(store: self))
-      let counted = try flushCounters()
-      try database.statement("COMMIT").run()
-      totals += counted
-      unsyncedCommits = durability == .full ? 0 : unsyncedCommits + 1
-      checkpointIfDue()
+      try begin(durability)
+      let result = try body(transaction)
+      try commit(durability)
       return result
     } catch {
       rollBack()
       if let error = error as? StoreError { giveUp(after: error) }
       throw error
     }
+  }
+
+  private func begin(_ durability: Durability) throws(StoreError) {
+    if let failure { throw failure }
+    precondition(!database.isInTransaction, "a transaction inside a transaction")
+    try setSynchronous(durability)
+    try database.statement("BEGIN IMMEDIATE").run()
+  }
+
+  private func commit(_ durability: Durability) throws(StoreError) {
+    let counted = try flushCounters()
+    try database.statement("COMMIT").run()
+    totals += counted
+    unsyncedCommits = durability == .full ? 0 : unsyncedCommits + 1
+    checkpointIfDue()
   }
 
   /// Puts earlier ``Durability/deferred`` commits on disk: a commit at `full` syncs every frame before it.

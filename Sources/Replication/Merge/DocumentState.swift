@@ -42,7 +42,7 @@ package struct OperationGroup: Hashable, Sendable {
   package let dot: Dot
   package let timestamp: HybridTimestamp
   package let generation: UInt64
-  /// By path.
+  /// By path. A group taken over from a payload as it is may hold `setRemove`, which leaves no entry.
   package let operations: [Operation]
 
   package init(dot: Dot, timestamp: HybridTimestamp, generation: UInt64, operations: [Operation]) {

@@ -19,13 +19,30 @@ package enum StorageBenchmark {
     }
   }
 
-  /// New documents per second by the store's own path, below decoding and hashing: runs of 64 appended to the log and
-  /// their documents put in, ids ascending, one chain; the best of three rounds.
-  package static func ownInserts(directory: String, rows: Int = rowCount) throws -> Double {
+  /// In which order new ids come, with the batch in which a node takes them in.
+  package enum Order: Sendable {
+    /// As from one device that makes them from the time: batches of ``rowsPerTransaction``.
+    case ascending
+    /// As applications choose them: batches of ``DocumentFold/documentLimit``.
+    case random
+
+    var batch: Int {
+      switch self {
+      case .ascending: rowsPerTransaction
+      case .random: DocumentFold.documentLimit
+      }
+    }
+  }
+
+  /// New documents per second by the store's own path, from scanned changes on: runs of 64 appended to the log, their
+  /// documents folded in, marks moved; the best of three rounds. Making the changes is not counted.
+  package static func ownInserts(
+    directory: String, order: Order, rows: Int = rowCount
+  ) throws -> Double {
     try best {
       let place = directory + "/bench-store"
       try removeStore(place)
-      let rate = try insertDocuments(place, rows: rows)
+      let rate = try insertDocuments(place, order, rows: rows)
       try removeStore(place)
       return rate
     }
@@ -65,31 +82,37 @@ package enum StorageBenchmark {
     return Double(rows) / ((ContinuousClock.now - start) / .seconds(1))
   }
 
-  private static func insertDocuments(_ directory: String, rows: Int) throws -> Double {
+  private static func insertDocuments(_ directory: String, _ order: Order, rows: Int) throws -> Double {
     let owner = Digest(words: (1, 2, 3, 4))
     let store = try Store.open(directory: directory, fleet: FleetID(owner), device: DeviceID(owner))
     store.pace = .catchUp
-    let state = [UInt8](repeating: 0x33, count: rowByteCount)
-    let body = [UInt8](repeating: 0x33, count: (rowByteCount + 64) * Run.changeLimit)
-    let start = ContinuousClock.now
-    for first in stride(from: 0, to: rows, by: rowsPerTransaction) {
-      let numbers = first..<min(first + rowsPerTransaction, rows)
-      try store.write(.full) { transaction in
-        let partition = try transaction.number(of: PartitionID(owner))
-        let collection = try transaction.number(ofCollection: "bench")
-        let chain = try transaction.number(of: ReplicaID(high: 1, low: 1), in: partition, genesis: owner)
-        for run in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Run.changeLimit) {
-          let last = min(run + Run.changeLimit, numbers.upperBound)
-          try transaction.appendRun(
-            chain, first: UInt64(run + 1), last: UInt64(last), context: VersionVector(),
-            body: body[..<(body.count * (last - run) / Run.changeLimit)])
-        }
-        for row in numbers {
-          _ = try transaction.insertNew(partition, collection, key: ascendingKey(row), state: state)
-        }
-      }
+    let chain = try store.write(.full) { transaction in
+      let partition = try transaction.number(of: PartitionID(owner))
+      return try transaction.number(of: BenchmarkBatch.replica, in: partition, genesis: owner)
     }
-    return Double(rows) / ((ContinuousClock.now - start) / .seconds(1))
+    var elapsed = Duration.zero
+    for first in stride(from: 0, to: rows, by: order.batch) {
+      let batch = try BenchmarkBatch(
+        first: first, count: min(order.batch, rows - first), isAscending: order == .ascending,
+        partition: chain.partition)
+      let start = ContinuousClock.now
+      try store.write(.full) { try take(batch, chain, $0) }
+      elapsed += ContinuousClock.now - start
+    }
+    return Double(rows) / (elapsed / .seconds(1))
+  }
+
+  private static func take(
+    _ batch: BenchmarkBatch, _ chain: ChainNumber, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    for run in batch.runs {
+      let last = run.first + UInt64(run.changes.count) - 1
+      try transaction.appendRun(
+        chain, first: run.first, last: last, context: VersionVector(), body: run.body[...])
+      let mark = ChainMark(sequence: last, hash: .zero)
+      try transaction.setMarks(of: chain, received: mark, accepted: mark)
+    }
+    _ = try DocumentFold.fold(batch.runs.flatMap(\.changes), in: transaction)
   }
 
   private static func ascendingKey(_ row: Int) -> [UInt8] {

@@ -113,5 +113,12 @@ extension Migration {
         bytes   BLOB    NOT NULL
       ) STRICT;
       CREATE UNIQUE INDEX staged_pieces_by_payload ON staged_pieces (payload, start);
+
+      -- Payloads too large to travel inside their run, whole: part of the log.
+      CREATE TABLE large_payloads (
+        id    INTEGER PRIMARY KEY,
+        hash  BLOB NOT NULL UNIQUE,  -- SHA-256, 32 bytes
+        bytes BLOB NOT NULL
+      ) STRICT;
       """)
 }

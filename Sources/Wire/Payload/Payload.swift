@@ -38,7 +38,8 @@ package struct DocumentWriteView: Hashable, Sendable {
     return DocumentKey(collection: collection(in: buffer), id: canonical)
   }
 
-  func appendCanonicalID(in buffer: ArraySlice<UInt8>, to out: inout [UInt8]) throws(PayloadError) {
+  /// Appends the canonical bytes (M2) of the document's id.
+  package func appendCanonicalID(in buffer: ArraySlice<UInt8>, to out: inout [UInt8]) throws(PayloadError) {
     var reader = CBORReader(buffer[id])
     try reading(try reader.readCanonicalBytes(to: &out))
   }

@@ -34,6 +34,19 @@ extension Transaction {
   }
 }
 
+extension Transaction {
+  /// Keeps a whole payload that is not in its run's body. The caller has checked its hash. Once each.
+  package func addLargePayload(_ hash: Digest, bytes: ArraySlice<UInt8>) throws(StoreError) {
+    let insert = try database.statement(
+      "INSERT INTO large_payloads (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+    try insert.bind(1, copied: hash.bytes)
+    try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+      try insert.bind(2, borrowed: bytes)
+      try insert.run()
+    }
+  }
+}
+
 extension StoreReading where Self: ~Copyable {
   /// Bytes of all pieces of one payload, overlapping ones counted twice.
   package func stagedByteCount(of payload: Digest) throws(StoreError) -> Int64 {
@@ -56,5 +69,13 @@ extension StoreReading where Self: ~Copyable {
       joined.append(contentsOf: rows.borrowedBytes(1).dropFirst(known).prefix(byteLimit - joined.count))
     }
     return joined
+  }
+
+  /// A payload kept whole; nil where it has not arrived.
+  package func largePayload(_ hash: Digest) throws(StoreError) -> [UInt8]? {
+    let rows = try database.statement("SELECT bytes FROM large_payloads WHERE hash=?1")
+    defer { rows.reset() }
+    try rows.bind(1, copied: hash.bytes)
+    return try rows.step() ? rows.bytes(0) : nil
   }
 }
