@@ -24,11 +24,11 @@ extension DocumentFold {
   ///
   /// - Parameters:
   ///   - accepted: how far each chain counts, *after* what is the cause.
-  ///   - context: what a change sees, from its header and its run's context; nil where the change has no effect (a
+  ///   - context: what a change sees, from its header, its chain hash and its run's context; nil where the change has no effect (a
   ///     re-issue of which another counts, rule C22).
   package static func rebuild(
     _ documents: Set<DocumentKey>, of log: Log, in transaction: borrowing Transaction, accepted: VersionVector,
-    context: (ReplicaID, ChangeHeader, VersionVector) -> WriteContext?
+    context: (ReplicaID, ChangeHeader, Digest, VersionVector) -> WriteContext?
   ) throws(StoreError) -> FoldReport {
     let sorted = documents.sorted()
     var writes: [DocumentKey: [AcceptedWrite]] = [:]
@@ -70,7 +70,7 @@ extension DocumentFold {
   /// visitor looks again.
   private static func collect(
     _ chain: StoredChain, upTo last: UInt64, of log: Log, in transaction: borrowing Transaction, wanted: Set<KeyHash>,
-    _ context: (ReplicaID, ChangeHeader, VersionVector) -> WriteContext?,
+    _ context: (ReplicaID, ChangeHeader, Digest, VersionVector) -> WriteContext?,
     _ visit: (DocumentKey, AcceptedWrite) -> Void
   ) throws(StoreError) {
     var done: UInt64 = 0
@@ -81,11 +81,11 @@ extension DocumentFold {
       }
       for run in runs {
         let decoded = try decode(run, of: log)
-        for (change, content) in zip(decoded.changes, decoded.contents) where change.header.sequence <= last {
+        for (index, change) in decoded.changes.enumerated() where change.header.sequence <= last {
           guard change.header.keyHashes.contains(where: wanted.contains),
-            let seen = context(chain.replica, change.header, run.context)
+            let seen = context(chain.replica, change.header, decoded.hashes[index], run.context)
           else { continue }
-          let accepted = try acceptedChange(change, content, seen, of: log, in: transaction)
+          let accepted = try acceptedChange(change, decoded.contents[index], seen, of: log, in: transaction)
           for place in accepted.documents.indices {
             let write = try accepted.write(place)
             visit(DocumentKey(collection: write.write.collection, id: write.write.id), write)
