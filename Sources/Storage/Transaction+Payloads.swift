@@ -1,7 +1,7 @@
 import Replication
 
 /// Payloads too large for their run travel in pieces, in any order and over several connections, and wait here.
-package enum StagedPayload {
+package enum StagedPieces {
   /// Bytes of all pieces together: 64 of the largest payloads.
   package static let byteLimit = 256 * 1024 * 1024
 }
@@ -10,8 +10,8 @@ extension Transaction {
   /// Keeps a piece. A second one at the same start is dropped. Throws ``StoreError/limitReached(what:limit:)`` where
   /// the pieces would exceed ``StagedPayload/byteLimit``.
   package func addPiece(of payload: Digest, start: Int, bytes: ArraySlice<UInt8>) throws(StoreError) {
-    guard store.stagedBytes + Int64(bytes.count) <= StagedPayload.byteLimit else {
-      throw .limitReached(what: "bytes of unfinished payloads", limit: StagedPayload.byteLimit)
+    guard store.stagedBytes + Int64(bytes.count) <= StagedPieces.byteLimit else {
+      throw .limitReached(what: "bytes of unfinished payloads", limit: StagedPieces.byteLimit)
     }
     let insert = try database.statement(
       "INSERT INTO staged_pieces (payload, start, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
@@ -69,6 +69,19 @@ extension StoreReading where Self: ~Copyable {
       joined.append(contentsOf: rows.borrowedBytes(1).dropFirst(known).prefix(byteLimit - joined.count))
     }
     return joined
+  }
+
+  /// Payloads of which the first bytes are here, and how many.
+  package func stagedPayloads(limit: Int) throws(StoreError) -> [Replication.StagedPayload] {
+    let rows = try database.statement("SELECT DISTINCT payload FROM staged_pieces LIMIT ?1")
+    try rows.bind(1, Int64(clamping: limit))
+    var hashes: [Digest] = []
+    while try rows.step() { if let hash = Digest(rows.bytes(0)) { hashes.append(hash) } }
+    rows.reset()
+    return try hashes.map { hash throws(StoreError) in
+      let joined = try stagedPayload(hash, byteLimit: Run.changePayloadByteLimit).count
+      return Replication.StagedPayload(hash: hash, byteCount: UInt64(joined))
+    }
   }
 
   /// A payload kept whole; nil where it has not arrived.

@@ -48,6 +48,7 @@ extension Mesh {
     case (.live, .vectors(let list)):
       for item in list { receiveVector(id, item, &step) }
     case (.live, .pull(let stream, let vector)): receivePull(id, stream, vector, &step)
+    case (.live, .payloadPiece(let piece)): step.emit(.stage(id, piece))
     case (.live, .have(let vector)): receiveHave(id, vector, &step)
     case (.live, .chainProbe(let probe)): receiveProbe(id, probe, &step)
     default: fail(id, .protocolError, "a message out of turn", &step)

@@ -73,7 +73,8 @@ extension Mesh {
     sessions[id]?.streams[partition]?.incoming = session.nextStream
     sessions[id]?.streams[partition]?.incomingBase = nil
     sessions[id]?.streams[partition]?.lastProgress = step.now
-    let vector = PartitionVector(name: state.name, vector: state.log.clipped)
+    let vector = PartitionVector(
+      name: state.name, vector: state.log.clipped, staged: Array(staged.prefix(PartitionVector.stagedLimit)))
     step.emit(.send(id, .pull(stream: session.nextStream, vector)))
   }
 

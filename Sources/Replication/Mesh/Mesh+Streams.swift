@@ -10,6 +10,7 @@ extension Mesh {
     stream.known = wanted.vector
     stream.sent = VersionVector()
     stream.outgoing = number
+    stream.staged = Dictionary(wanted.staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
     stream.outgoingBase = nil
     stream.forked = []
     stream.relayDue = nil
@@ -53,6 +54,10 @@ extension Mesh {
     else { return }
     var batch: [RunBatch.Entry] = []
     var bytes = 0
+    func close() {
+      if !batch.isEmpty { step.emit(.send(id, .runs(RunBatch(name: name, stream: number, entries: batch)))) }
+      (batch, bytes) = ([], 0)
+    }
     for run in runs where !stream.covers(run.replica, run.last) && !stream.forked.contains(run.replica) {
       guard isChosen(run, partition) else { continue }
       guard continues(stream, run) else {
@@ -61,17 +66,18 @@ extension Mesh {
         probe(id, partition, run.replica, wantsReply: true, &step)
         continue
       }
+      if let apart = run.apart {
+        close()
+        for piece in apart.pieces(from: stream.staged[apart.hash] ?? 0) { step.emit(.send(id, .payloadPiece(piece))) }
+      }
       batch.append(
         RunBatch.Entry(context: ContextForm.shorter(run.context, base: stream.outgoingBase), encoded: run.encoded))
       stream.outgoingBase = run.context
       stream.sent[run.replica] = ChainPosition(sequence: run.last, tip: .zero)
       bytes += run.encoded.count
-      if bytes >= RunBatch.byteTarget || batch.count == RunBatch.entryLimit {
-        step.emit(.send(id, .runs(RunBatch(name: name, stream: number, entries: batch))))
-        (batch, bytes) = ([], 0)
-      }
+      if bytes >= RunBatch.byteTarget || batch.count == RunBatch.entryLimit { close() }
     }
-    if !batch.isEmpty { step.emit(.send(id, .runs(RunBatch(name: name, stream: number, entries: batch)))) }
+    close()
     sessions[id]?.streams[partition] = stream
   }
 

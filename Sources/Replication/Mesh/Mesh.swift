@@ -45,6 +45,8 @@ package struct Mesh: Sendable {
     case createPartition(PartitionID, PartitionName)
     case apply(PartitionID, source: SessionID, [DeliveredRun])
     case store([Statement])
+    /// To be kept until the run that names the payload comes on this session.
+    case stage(SessionID, PayloadPiece)
     case admit(SessionID, JoinRequest)
     /// A peer shows more of this node's own chain than it holds itself (rule C20): a new replica id is due.
     case renewReplica(PartitionName)
@@ -83,6 +85,8 @@ package struct Mesh: Sendable {
   package var ownReplica: ReplicaID?
   package var ownCommits: UInt64 = 0
   package var wallMilliseconds: Int64 = 0
+  /// Payloads of which pieces are here; set by the shell. A pull names them, so that a cut costs no more than a piece.
+  package var staged: [StagedPayload] = []
 
   static let interestCacheLimit = 256
 

@@ -55,13 +55,39 @@ package struct LoggedRun: Sendable, Equatable {
   package let hashAtLast: Digest?
   package let context: VersionVector
   package let encoded: ArraySlice<UInt8>
+  /// A payload that travels ahead of the run, in pieces.
+  package let apart: ApartPayload?
 
   package init(
     replica: ReplicaID, first: UInt64, last: UInt64, hashBefore: Digest, hashAtLast: Digest? = nil,
-    context: VersionVector, encoded: ArraySlice<UInt8>
+    context: VersionVector, encoded: ArraySlice<UInt8>, apart: ApartPayload? = nil
   ) {
     (self.replica, self.first, self.last) = (replica, first, last)
-    (self.hashBefore, self.hashAtLast, self.context, self.encoded) = (hashBefore, hashAtLast, context, encoded)
+    (self.hashBefore, self.hashAtLast, self.context) = (hashBefore, hashAtLast, context)
+    (self.encoded, self.apart) = (encoded, apart)
+  }
+
+  /// What sending it puts on the wire, roughly.
+  package var byteCount: Int { encoded.count + (apart?.bytes.count ?? 0) }
+}
+
+package struct ApartPayload: Sendable, Equatable {
+  package let hash: Digest
+  package let bytes: ArraySlice<UInt8>
+  package init(hash: Digest, bytes: ArraySlice<UInt8>) { (self.hash, self.bytes) = (hash, bytes) }
+
+  /// From `offset` on, in order.
+  func pieces(from offset: UInt64) -> [PayloadPiece] {
+    var pieces: [PayloadPiece] = []
+    var rest = bytes.dropFirst(Int(min(offset, UInt64(bytes.count))))
+    while !rest.isEmpty {
+      let piece = rest.prefix(PayloadPiece.byteLimit)
+      pieces.append(
+        PayloadPiece(
+          hash: hash, total: UInt64(bytes.count), offset: UInt64(piece.startIndex - bytes.startIndex), bytes: piece))
+      rest = rest.dropFirst(piece.count)
+    }
+    return pieces
   }
 }
 

@@ -70,6 +70,8 @@ struct PeerStream: Sendable {
   /// Our number for the peer's stream; nil: not asked for yet.
   var incoming: UInt64?
   var isLoading = false
+  /// Bytes that the peer holds already of payloads that travel apart.
+  var staged: [Digest: UInt64] = [:]
   /// When runs that came from elsewhere are passed on.
   var relayDue: MonotonicTime?
   /// Chains whose history differs from the peer's: left out until that is settled.

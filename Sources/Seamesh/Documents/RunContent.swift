@@ -42,6 +42,13 @@ struct RunContent: Sendable {
     apart = (payload, scan)
   }
 
+  var apartPayload: ApartPayload? {
+    apart.map { ApartPayload(hash: run.changes[0].header.payloadHash, bytes: $0.payload[...]) }
+  }
+
+  /// Highest changes whose list elements are named, over all payloads that are here.
+  var elementDots: [ReplicaID: UInt64] { apart?.scan.elementDots ?? run.elementDots }
+
   /// Of every change whose payload is here and understood.
   var contents: [ChangeContent] {
     if let apart {

@@ -101,6 +101,14 @@ extension IncomingRun {
   }
 }
 
+extension IncomingRun {
+  func with(_ content: RunContent, elementDots: [ReplicaID: UInt64]) -> IncomingRun {
+    IncomingRun(
+      replica: replica, first: first, hashBefore: hashBefore, contextDigest: contextDigest, context: context,
+      hashes: hashes, facts: facts, elementDots: elementDots, signer: signer, encoded: encoded, content: content)
+  }
+}
+
 extension DecodedRun {
   var elementDots: [ReplicaID: UInt64] {
     var joined: [ReplicaID: UInt64] = [:]

@@ -33,7 +33,7 @@ struct LogReader {
       guard bytes < byteLimit else { return (found, true) }
       lagging[next].runs.removeFirst()
       found.append(try logged(run, lagging[next].replica, partition, state))
-      bytes += run.body.count
+      bytes += found[found.count - 1].byteCount
       // What this chain has beyond what was read must not be overtaken by later arrivals of others.
       if lagging[next].runs.isEmpty, !lagging[next].isWhole { return (found, true) }
     }
@@ -50,7 +50,13 @@ struct LogReader {
     let hashAtLast = isForked ? try decode(run, partition).hashAtLast : nil
     return LoggedRun(
       replica: replica, first: run.first, last: run.last, hashBefore: try RunCodec.hashBefore(of: run.body[...]),
-      hashAtLast: hashAtLast, context: run.context, encoded: run.body[...])
+      hashAtLast: hashAtLast, context: run.context, encoded: run.body[...], apart: try apart(run))
+  }
+
+  private func apart(_ run: Storage.StoredRun) throws -> ApartPayload? {
+    guard run.first == run.last, let hash = try RunCodec.apartPayload(of: run.body[...]) else { return nil }
+    guard let payload = try store.largePayload(hash) else { throw StoreError.damaged("a change's payload is not there") }
+    return ApartPayload(hash: hash, bytes: payload[...])
   }
 
   private func decode(_ run: Storage.StoredRun, _ partition: PartitionID) throws -> DecodedRun {

@@ -37,6 +37,7 @@ extension NodeEngine {
           try transaction.addStatement(id: statement.id, encoded: statement.encoded)
         }
         for (id, name) in batch.partitions { _ = try transaction.number(of: id, name: name) }
+        try keep(batch.pieces, transaction)
         for (device, address) in batch.contacts {
           try transaction.noteContact(device, address: address, time: WallClock.milliseconds)
         }
@@ -96,6 +97,13 @@ extension NodeEngine {
     try transaction.setMarks(of: chain, received: reached, accepted: mark)
   }
 
+  /// Pieces of payloads that are not here yet.
+  private func keep(_ pieces: [PayloadPiece], _ transaction: borrowing Transaction) throws {
+    for piece in pieces where try transaction.largePayload(piece.hash) == nil {
+      try transaction.addPiece(of: piece.hash, start: Int(piece.offset), bytes: piece.bytes)
+    }
+  }
+
   // MARK: Rebuilding
 
   /// Accepted positions moved other than by plain delivery: the documents concerned are computed anew from the log.
@@ -123,6 +131,7 @@ extension NodeEngine {
   // MARK: Afterwards
 
   private func announce(_ batch: PendingCommit, _ done: Committed) {
+    if !batch.pieces.isEmpty || !batch.applied.isEmpty { refreshStaged() }
     for applied in batch.applied {
       let runs = applied.runs.map(\.logged)
       deliver(.committed(applied.partition, source: applied.source, runs))
@@ -130,7 +139,7 @@ extension NodeEngine {
     for (partition, run, encoded) in done.own {
       let logged = LoggedRun(
         replica: run.record.chain.replica, first: run.record.first, last: run.record.last,
-        hashBefore: run.record.hashBefore, context: run.record.context, encoded: encoded[...])
+        hashBefore: run.record.hashBefore, context: run.record.context, encoded: encoded[...], apart: run.apart)
       deliver(.committed(partition, source: nil, [logged]))
     }
     for (job, result) in done.receipts { job.reply.fulfil(result) }
@@ -146,6 +155,8 @@ extension NodeEngine {
     restartMesh()
   }
 
+  func refreshStaged() { mesh.staged = attempt([]) { try store.stagedPayloads(limit: PartitionVector.stagedLimit) } }
+
   private func refuseWrites() {
     guard let failure else { return }
     for job in pending.writes { job.reply.fulfil(.failure(failure)) }
@@ -157,6 +168,14 @@ extension DeliveredRun {
   fileprivate var logged: LoggedRun {
     LoggedRun(
       replica: incoming.replica, first: incoming.first, last: last, hashBefore: incoming.hashBefore,
-      hashAtLast: incoming.hashes.last, context: context, encoded: incoming.encoded)
+      hashAtLast: incoming.hashes.last, context: context, encoded: incoming.encoded,
+      apart: (incoming.content as? RunContent)?.apartPayload)
+  }
+}
+
+extension Run {
+  fileprivate var apart: ApartPayload? {
+    guard changes.count == 1, changes[0].payload.count > Run.inlinePayloadByteLimit else { return nil }
+    return ApartPayload(hash: changes[0].header.payloadHash, bytes: changes[0].payload)
   }
 }

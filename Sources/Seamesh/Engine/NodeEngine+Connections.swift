@@ -120,8 +120,21 @@ extension NodeEngine {
 
   /// The IO thread may have known fewer statements than are here now.
   private func checked(_ run: IncomingRun, _ partition: PartitionName) throws -> IncomingRun {
-    guard run.signer == nil, let content = run.content as? RunContent else { return run }
-    return try IncomingRun(content.run, context: run.context, in: partition, mesh.authority)
+    guard var content = run.content as? RunContent else { return run }
+    let known =
+      run.signer == nil ? try IncomingRun(content.run, context: run.context, in: partition, mesh.authority) : run
+    guard let awaited = content.awaitedPayload else { return known }
+    try content.attach(try arrived(awaited.hash, awaited.byteCount))
+    return known.with(content, elementDots: content.elementDots)
+  }
+
+  /// A payload that travelled ahead of its run.
+  private func arrived(_ hash: Digest, _ byteCount: Int) throws -> [UInt8] {
+    commit()
+    if let known = try store.largePayload(hash) { return known }
+    let payload = try store.stagedPayload(hash, byteLimit: byteCount)
+    guard payload.count == byteCount else { throw NodeError(.failed, "a run whose payload did not come before it") }
+    return payload
   }
 
   func release(_ connection: ConnectionID, _ byteCount: Int) {

@@ -16,6 +16,7 @@ extension NodeEngine {
     case .store(let statements):
       pending.statements += statements
       intake.adopt(mesh.authority.adding(statements))
+    case .stage(_, let piece): stage(piece)
     case .admit(let id, let request): admit(id, request)
     case .renewReplica: own.causes.insert(.peer)
     case .loadChain(let partition, let replica, let first, let purpose):
@@ -36,6 +37,11 @@ extension NodeEngine {
       pending.changeCount += run.incoming.hashes.count
       pending.byteCount += run.incoming.encoded.count
     }
+  }
+
+  private func stage(_ piece: PayloadPiece) {
+    pending.pieces.append(piece)
+    pending.byteCount += piece.bytes.count
   }
 
   func name(_ partition: PartitionID) -> String { mesh.partitions[partition]?.name.text.string ?? "?" }

@@ -152,6 +152,7 @@ struct PendingCommit {
   var rebuilds: [(PartitionID, LogChange)] = []
   var writes: [LocalWriteJob] = []
   var loads: [(SessionID, PartitionID, VersionVector, Int)] = []
+  var pieces: [PayloadPiece] = []
   /// Contacts to remember: device, and where it can be dialled.
   var contacts: [(DeviceID, String?)] = []
   var changeCount = 0
@@ -163,7 +164,7 @@ struct PendingCommit {
 
   var isEmpty: Bool {
     statements.isEmpty && partitions.isEmpty && applied.isEmpty && rebuilds.isEmpty && writes.isEmpty
-      && contacts.isEmpty
+      && contacts.isEmpty && pieces.isEmpty
   }
   var isFull: Bool {
     changeCount >= PendingCommit.changeLimit || byteCount >= PendingCommit.byteLimit

@@ -57,6 +57,23 @@ extension RunCodec {
 }
 
 extension RunCodec {
+  /// The hash of the payload that travels apart, if the run's only change has one, without reading the rest.
+  package static func apartPayload(of bytes: ArraySlice<UInt8>) throws(CBORError) -> Digest? {
+    var reader = CBORReader(bytes)
+    _ = try reader.readArrayHeader()
+    _ = try reader.readReplica()
+    _ = try reader.readOrdinal()
+    _ = try reader.readDigest()
+    _ = try reader.readDigest()
+    guard try reader.readArrayHeader() == 1 else { return nil }
+    _ = try reader.readArrayHeader()
+    _ = try reader.skipValue()
+    _ = try reader.skipValue()
+    guard try reader.nextMajor() == .array else { return nil }
+    try reader.readArrayHeader(count: 2)
+    return try reader.readDigest()
+  }
+
   /// The chain hash before the run, without reading the rest: where it joins its chain.
   package static func hashBefore(of bytes: ArraySlice<UInt8>) throws(CBORError) -> Digest {
     var reader = CBORReader(bytes)
