@@ -36,18 +36,41 @@ import Wire
     #expect(Hex.encode(tag) == expected.discovery_tag.text)
   }
 
-  @Test("signatures of a connection are the same")
-  func channel() throws {
-    let expected = vectors.identity
-    let device = try #require(SigningKey(seed: expected.device_seed.bytes))
-    let admission = try #require(AdmissionSecret(expected.secret.bytes)).key(in: try fleet)
-    let exporter = try expected.exporter.digest
-    let hello = ChannelSignature.hello(
-      by: device, exporter: exporter, side: .accepting, fields: expected.fields.bytes)
-    #expect(Hex.encode(hello.bytes) == expected.hello.text)
-    let proof = JoinProof.make(
-      by: admission, exporter: exporter, side: .dialling, device: device.publicKey, fields: expected.fields.bytes)
-    #expect(Hex.encode(proof.bytes) == expected.join_proof.text)
+  @Test("a hello and its answer hold on their connection, and are made again byte for byte", arguments: [true, false])
+  func hello(isDialer: Bool) throws {
+    let device = try #require(SigningKey(seed: vectors.identity.device_seed.bytes))
+    let exporter = try vectors.identity.exporter.digest
+    let encoded = isDialer ? vectors.messages.hello : vectors.messages.answer
+    guard case .hello(let hello) = try MessageCodec.decode(encoded.bytes[...]) else {
+      Issue.record("not a hello")
+      return
+    }
+    let message = hello.signedBytes(exporter: exporter, isDialer: isDialer, SHA256.hash)
+    let signature = try #require(hello.signature)
+    #expect(Ed25519.verify(signature, message, hello.device))
+    #expect(device.sign(message) == signature)
+    #expect(Hex.encode(MessageCodec.encode(.hello(hello))) == encoded.text)
+  }
+
+  @Test("a request to join shows the admission secret")
+  func joinRequest() throws {
+    let encoded = vectors.messages.join_request
+    guard case .joinRequest(let request) = try MessageCodec.decode(encoded.bytes[...]) else {
+      Issue.record("not a request to join")
+      return
+    }
+    let admission = try #require(AdmissionSecret(vectors.identity.secret.bytes)).key(in: try fleet)
+    let message = request.signedBytes(exporter: try vectors.identity.exporter.digest)
+    #expect(Ed25519.verify(try #require(request.proof), message, admission.publicKey))
+    #expect(Hex.encode(MessageCodec.encode(.joinRequest(request))) == encoded.text)
+  }
+
+  @Test("every other message is understood, and made again byte for byte")
+  func messages() throws {
+    for encoded in vectors.messages.others {
+      let message = try #require(try MessageCodec.decode(encoded.bytes[...]))
+      #expect(Hex.encode(MessageCodec.encode(message)) == encoded.text)
+    }
   }
 
   @Test("the certificate of a key is the same, made by another library")
@@ -134,10 +157,11 @@ private struct Vectors: Decodable {
   let identity: IdentityVectors
   let statements: [StatementVector]
   let runs: [RunVector]
+  let messages: MessageVectors
 
   struct IdentityVectors: Decodable {
     let root_seed, device_seed, device_key, fleet, device, nonce, replica, partition, secret, admission_key: HexText
-    let discovery_tag, exporter, fields, hello, join_proof, certificate: HexText
+    let discovery_tag, exporter, certificate: HexText
     let partition_name, instance, join_code: String
     let join: Join
 
@@ -152,6 +176,11 @@ private struct Vectors: Decodable {
     let seed, id, encoded: HexText
     let sequence: UInt64
     let kind: UInt16
+  }
+
+  struct MessageVectors: Decodable {
+    let hello, answer, join_request: HexText
+    let others: [HexText]
   }
 
   struct RunVector: Decodable, Sendable {

@@ -7,7 +7,7 @@ import uuid
 
 from nacl.signing import SigningKey
 
-from seamesh_peer import chains, channel, hashing, joining, payloads, statements, values
+from seamesh_peer import chains, channel, hashing, joining, messages, payloads, statements, values
 from seamesh_peer.payloads import Element, Operation, Write
 
 PATH = pathlib.Path(__file__).with_name("vectors.json")
@@ -26,7 +26,6 @@ NONCE = bytes(range(100, 116))
 REPLICA = hashing.replica_id(DEVICE_KEY, NONCE)
 PARTITION = "agency=Galápagos"
 EXPORTER = hashing.sha256(b"exporter")
-FIELDS = bytes(range(64))
 
 
 def identity() -> dict:
@@ -39,9 +38,7 @@ def identity() -> dict:
         "device": hashing.device_id(DEVICE_KEY), "nonce": NONCE, "replica": REPLICA, "partition_name": PARTITION,
         "partition": hashing.partition_id(FLEET, PARTITION), "secret": SECRET,
         "admission_key": hashing.public_key(ADMISSION), "instance": "k3v9q1",
-        "discovery_tag": hashing.discovery_tag(FLEET, "k3v9q1"), "exporter": EXPORTER, "fields": FIELDS,
-        "hello": joining.hello_signature(DEVICE, EXPORTER, joining.ACCEPTING, FIELDS),
-        "join_proof": joining.join_proof(ADMISSION, EXPORTER, joining.DIALLING, DEVICE_KEY, FIELDS),
+        "discovery_tag": hashing.discovery_tag(FLEET, "k3v9q1"), "exporter": EXPORTER,
         "certificate": channel.certificate(DEVICE), "join": code,
         "join_code": joining.make_code(FLEET, SECRET, **code),
     }  # fmt: skip
@@ -131,8 +128,48 @@ def make_runs() -> list[dict]:
     ]  # fmt: skip
 
 
+def make_messages() -> dict:
+    vector = [(bytes([9]) * 16, 3, bytes([8]) * 16), (REPLICA, 2**53 - 1, bytes([7]) * 16)]
+    partition = hashing.partition_id(FLEET, PARTITION)
+    chain = chains.Chain(FLEET, partition, REPLICA)
+    write = Write("a", 1, payloads.DELETE, 2)
+    run = chains.Run(chain, 1, chain.genesis, vector[:1], [chains.plain_change(chain, 1, 1, 1, [write])])
+    credential = statements.make(FLEET, ROOT, 1, statements.rule("agency")).encoded
+    hello = messages.hello_for(
+        DEVICE, FLEET, NONCE, replica=REPLICA, own_commits=1_000, wall=-1, listen_port=41_234,
+        authority=messages.authority_digest([hashing.sha256(b"2"), hashing.sha256(b"1")]),
+        interest=messages.interest_digest([partition], ["user=", "agency="]), credentials=[credential, b"x"])
+    request = messages.JoinRequest(FLEET, DEVICE_KEY, "anna", "Brücke", "officer", {"zone": "N", "agency": "Galápagos"})
+    return {
+        "hello": hello.signed(DEVICE, EXPORTER, is_dialer=True).encode(),
+        "answer": messages.hello_for(DEVICE, FLEET, NONCE).signed(DEVICE, EXPORTER, is_dialer=False).encode(),
+        "join_request": request.proved(ADMISSION, EXPORTER).encode(),
+        "others": [
+            messages.message(messages.JOIN_ACCEPTED),
+            messages.message(messages.JOIN_REFUSED, 2),
+            messages.message(messages.STATEMENT_IDS, [hashing.sha256(b"1")[:16], hashing.sha256(b"2")[:16]]),
+            messages.message(messages.STATEMENTS, [credential]),
+            messages.message(messages.STATEMENTS_COMPLETE),
+            messages.message(messages.INTEREST_REQUEST),
+            messages.message(messages.INTEREST, [partition], ["agency=", "user="]),
+            messages.message(messages.INTEREST_CHANGE, [partition], [], [], ["user="]),
+            messages.summary(EXPORTER, {partition: vector, bytes(32): vector[:1]}),
+            messages.message(messages.VECTORS, [messages.partition_vector(PARTITION, vector)]),
+            messages.message(messages.PULL, 3, messages.partition_vector(PARTITION, [], [(EXPORTER, 9)])),
+            messages.message(
+                messages.RUNS, PARTITION, 3, False, [[[0, [list(vector[0])]], run.encode(DEVICE)]]),
+            messages.message(messages.PAYLOAD_PIECE, EXPORTER, 20_000, 5, b"piece"),
+            messages.message(messages.HAVE, messages.partition_vector(PARTITION, vector)),
+            messages.message(messages.CHAIN_PROBE, PARTITION, REPLICA, True, [[1, bytes(16)], [2, bytes(16)]]),
+            messages.message(messages.PING, 2**64 - 1),
+            messages.message(messages.PONG, 0),
+            messages.message(messages.GOODBYE, 6),
+        ],
+    }  # fmt: skip
+
+
 def make() -> str:
-    content = {"identity": identity(), "statements": make_statements(), "runs": make_runs()}
+    content = {"identity": identity(), "statements": make_statements(), "runs": make_runs(), "messages": make_messages()}
     return json.dumps(_shown(content), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,12 +1,13 @@
 """Tests of the outside peer by itself: run with `/usr/bin/python3 -m unittest discover -s Tests/Interop`."""
 
+import re
 import socket
 import threading
 import unittest
 
 import make_vectors
-from make_vectors import DEVICE, FLEET, REPLICA, ROOT, key
-from seamesh_peer import chains, channel, hashing, joining, payloads, statements, values
+from make_vectors import DEVICE, EXPORTER, FLEET, REPLICA, ROOT, key
+from seamesh_peer import chains, channel, hashing, joining, messages, payloads, statements, values
 
 
 class Vectors(unittest.TestCase):
@@ -32,6 +33,56 @@ class Values(unittest.TestCase):
     def test_canonical_order_is_the_order_of_values(self):
         ordered = [None, False, True, -(2**63), -1, 0, 2**63 - 1, -1.5, -0.0, 0.0, 1e-9, 2.0, "", "a", "a\0", "b", b"\0"]
         self.assertEqual([values.canonical(item) for item in ordered], sorted(map(values.canonical, ordered)))
+
+
+class Documentation(unittest.TestCase):
+    """The examples in Docs/PROTOCOL.md, read by an implementation that did not make them."""
+
+    PATH = make_vectors.PATH.parents[2] / "Docs" / "PROTOCOL.md"
+    FLEET, PARTITION, REPLICA = b"\x11" * 32, b"\x22" * 32, bytes(range(1, 17))
+
+    def setUp(self):
+        if not self.PATH.exists():
+            self.skipTest("Docs/PROTOCOL.md is not there")
+        blocks = re.findall(r"```golden (\S+)\n(.*?)```", self.PATH.read_text(), re.S)
+        content = ((name, re.sub(r"#.*", "", text)) for name, text in blocks)
+        self.golden = {name: bytes.fromhex("".join(text.split())) for name, text in content}
+        self.chain = chains.Chain(self.FLEET, self.PARTITION, self.REPLICA)
+
+    def test_every_example_is_deterministic(self):
+        hashes = {"genesis-hash", "context-digest", "payload-hash", "key-hashes", "chain-hash", "run-signed-bytes"}
+        self.assertGreater(len(self.golden), len(hashes))
+        for name, content in self.golden.items():
+            if name in hashes:
+                continue
+            with self.subTest(name):
+                values.decode(content)
+
+    def test_the_run_with_one_change_hashes_as_documented(self):
+        replica, first, before, context_digest, changes, signature = values.decode(self.golden["run-single"])
+        timestamp, wall, payload = changes[0]
+        self.assertEqual((replica, first), (self.REPLICA, 1))
+        context = [(bytes(range(0xA0, 0xB0)), 9, (1).to_bytes(8, "big") + (2).to_bytes(8, "big"))]
+        keys = self.golden["key-hashes"]
+        change = chains.Change(1, timestamp, wall, payload, [keys[place : place + 16] for place in range(0, len(keys), 16)])
+        run = chains.Run(self.chain, first, before, context, [change])
+        self.assertEqual(self.chain.genesis, self.golden["genesis-hash"])
+        self.assertEqual(before, self.golden["genesis-hash"])
+        self.assertEqual(chains.context_digest(context), self.golden["context-digest"])
+        self.assertEqual(context_digest, self.golden["context-digest"])
+        self.assertEqual(payload, self.golden["payload"])
+        self.assertEqual(hashing.sha256(payload), self.golden["payload-hash"])
+        self.assertEqual(run.hashes[-1], self.golden["chain-hash"])
+        self.assertEqual(run.signed_bytes, self.golden["run-signed-bytes"])
+        self.assertEqual(signature, b"\x55" * 32 + b"\x66" * 32)
+
+    def test_key_hashes_follow_from_the_payload(self):
+        documents = values.decode(self.golden["payload"])
+        hashes = [
+            payloads.Write(collection, values.taken(id), kind, generation).key_hash(self.PARTITION)
+            for collection, id, kind, generation, _ in documents
+        ]
+        self.assertEqual(b"".join(hashes), self.golden["key-hashes"])
 
 
 class Statements(unittest.TestCase):
@@ -82,6 +133,18 @@ class Joining(unittest.TestCase):
             joining.read_code(("B" if code[0] != "B" else "C") + code[1:])
 
 
+class Messages(unittest.TestCase):
+    def test_a_hello_holds_for_its_connection_and_side_alone(self):
+        encoded = messages.hello_for(DEVICE, FLEET, bytes(16)).signed(DEVICE, EXPORTER, is_dialer=True).encode()
+        number, items = messages.read(encoded)
+        self.assertEqual(number, messages.HELLO)
+        hello = messages.Hello.read(items)
+        self.assertEqual(hello.encode(), encoded)
+        self.assertTrue(hello.is_signed(EXPORTER, is_dialer=True))
+        self.assertFalse(hello.is_signed(EXPORTER, is_dialer=False))
+        self.assertFalse(hello.is_signed(bytes(32), is_dialer=True))
+
+
 class Channels(unittest.TestCase):
     def test_both_ends_see_each_others_key_and_the_same_exporter(self):
         listener = socket.create_server(("127.0.0.1", 0))
@@ -104,6 +167,8 @@ class Channels(unittest.TestCase):
         self.assertEqual(accepted[0].peer, hashing.public_key(key(3)))
         self.assertEqual(client.exporter, accepted[0].exporter)
         self.assertEqual(len(client.exporter), 32)
+        client.close()
+        accepted[0].close()
 
 
 if __name__ == "__main__":

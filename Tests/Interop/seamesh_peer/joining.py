@@ -1,21 +1,9 @@
-"""Join codes, and the signatures that belong to one TLS connection."""
+"""Join codes: what a person carries to a new device."""
 
 import base64
 
-from nacl.signing import SigningKey
-
 from . import values
-from .hashing import sha256, sign, tag, u
-
-DIALLING, ACCEPTING = 0, 1
-
-
-def hello_signature(key: SigningKey, exporter: bytes, side: int, fields: bytes) -> bytes:
-    return sign(key, tag("hello") + exporter + u(side, 1) + fields)
-
-
-def join_proof(admission: SigningKey, exporter: bytes, side: int, device: bytes, fields: bytes) -> bytes:
-    return sign(admission, tag("join") + exporter + u(side, 1) + device + fields)
+from .hashing import sha256, u
 
 
 def make_code(fleet: bytes, secret: bytes, user: str, role: str, profile: dict, addresses: list[str]) -> str:

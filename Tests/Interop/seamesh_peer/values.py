@@ -58,6 +58,18 @@ def decode(content: bytes):
     return value
 
 
+def taken(value):
+    """A decoded value of one of the kinds that have classes here, as that class."""
+    match value:
+        case cbor2.CBORTag() if value.tag == DATE:
+            return Date(value.value)
+        case cbor2.CBORTag() if value.tag == OBJECT_ID:
+            return ObjectID(value.value)
+        case cbor2.CBORTag() if value.tag == BLOB:
+            return Blob(*value.value)
+    return value
+
+
 def escaped(content: bytes) -> bytes:
     return content.replace(b"\0", b"\0\xff") + b"\0"
 
