@@ -98,11 +98,13 @@ final class Connection {
 
   /// Reads until `text` has come; what was read stays.
   func wait(for text: String) throws -> String {
-    while true {
+    let deadline = ContinuousClock.now + .seconds(20)
+    while ContinuousClock.now < deadline {
       let all = String(decoding: received, as: UTF8.self)
       if all.contains(text) { return all }
       guard try readMore() else { throw ConnectionError(what: "closed before \(text): \(all)") }
     }
+    throw ConnectionError(what: "\(text) did not come within 20 s")
   }
 
   /// False at the end.
