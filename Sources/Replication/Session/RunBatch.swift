@@ -42,11 +42,10 @@ package enum ContextForm: Sendable, Equatable {
     guard let base else { return .full(context) }
     var increments = context.entries.filter { base[$0.key] != $0.value }
       .map { Increment(replica: $0.key, position: $0.value) }
-    guard increments.count < context.count || context.isEmpty else { return .full(context) }
     for replica in base.entries.keys where context[replica] == nil {
       increments.append(Increment(replica: replica, position: ChainPosition(sequence: 0, tip: .zero)))
     }
-    guard increments.count < max(context.count, 1) else { return .full(context) }
+    guard increments.count < context.count else { return .full(context) }
     return .increments(increments.sorted { $0.replica < $1.replica })
   }
 

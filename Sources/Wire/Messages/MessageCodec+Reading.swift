@@ -161,28 +161,13 @@ extension CBORReader {
     let start = offset
     let items = try readArrayHeader()
     guard items == 2 || items == 3 else { throw CBORError(.unexpectedType, at: start) }
-    let (name, vector) = (try partitionName(), try vector())
+    let (name, vector) = (try partitionName(), try readVector())
     guard items == 3 else { return PartitionVector(name: name, vector: vector) }
     let staged = try list(limit: PartitionVector.stagedLimit) { reader throws(CBORError) in
       try reader.readArrayHeader(count: 2)
       return StagedPayload(hash: try reader.readDigest(), byteCount: try reader.readUnsigned())
     }
     return PartitionVector(name: name, vector: vector, staged: staged)
-  }
-
-  private mutating func entry() throws(CBORError) -> (ReplicaID, ChainPosition) {
-    try readArrayHeader(count: 3)
-    return (try readReplica(), ChainPosition(sequence: try readOrdinalOrZero(), tip: try readTip()))
-  }
-
-  private mutating func vector() throws(CBORError) -> VersionVector {
-    let start = offset
-    let entries = try list(limit: PartitionVector.entryLimit) { reader throws(CBORError) in try reader.entry() }
-    let vector = VersionVector(Dictionary(entries, uniquingKeysWith: { first, _ in first }))
-    guard vector.count == entries.count, !entries.contains(where: { $0.1.sequence == 0 }) else {
-      throw CBORError(.unexpectedType, at: start)
-    }
-    return vector
   }
 
   /// Sequences stay below 2^53, so that sums of a few never overflow.
@@ -197,24 +182,9 @@ extension CBORReader {
     let (name, stream, isEvidence) = (try partitionName(), try readUnsigned(), try readBool())
     let entries = try list(limit: RunBatch.entryLimit) { reader throws(CBORError) in
       try reader.readArrayHeader(count: 2)
-      return RunBatch.Entry(context: try reader.context(), encoded: try reader.readBytes())
+      return RunBatch.Entry(context: try reader.readContext(), encoded: try reader.readBytes())
     }
     return RunBatch(name: name, stream: stream, entries: entries, isForkEvidence: isEvidence)
-  }
-
-  private mutating func context() throws(CBORError) -> ContextForm {
-    let start = offset
-    try readArrayHeader(count: 2)
-    switch try readUnsigned() {
-    case 0: return .full(try vector())
-    case 1:
-      return .increments(
-        try list(limit: PartitionVector.entryLimit) { reader throws(CBORError) in
-          let (replica, position) = try reader.entry()
-          return ContextForm.Increment(replica: replica, position: position)
-        })
-    default: throw CBORError(.unexpectedType, at: start)
-    }
   }
 
   private mutating func payloadPiece() throws(CBORError) -> PayloadPiece {

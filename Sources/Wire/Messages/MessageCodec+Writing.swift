@@ -70,13 +70,6 @@ extension CBORWriter {
     }
   }
 
-  private mutating func entry(_ replica: ReplicaID, _ position: ChainPosition) {
-    arrayHeader(3)
-    self.replica(replica)
-    unsigned(position.sequence)
-    tip(position.tip)
-  }
-
   mutating func runs(_ batch: RunBatch) {
     message(.runs, items: 4)
     text(batch.name.text)
@@ -87,19 +80,6 @@ extension CBORWriter {
       arrayHeader(2)
       context(entry.context)
       byteString(entry.encoded)
-    }
-  }
-
-  private mutating func context(_ form: ContextForm) {
-    arrayHeader(2)
-    switch form {
-    case .full(let vector):
-      unsigned(0 as UInt64)
-      self.vector(vector)
-    case .increments(let increments):
-      unsigned(1 as UInt64)
-      arrayHeader(increments.count)
-      for increment in increments { entry(increment.replica, increment.position) }
     }
   }
 

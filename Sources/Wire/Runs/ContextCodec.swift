@@ -1,116 +1,103 @@
 import Replication
 
-/// A run's context beside the run: whole, or as what differs from a vector that both sides have at this place of the
-/// stream, whichever is shorter. Which form was used is not part of any hash (rule C3).
+/// A run's context beside the run, in the form that its sender chose (rule C3).
 package enum ContextCodec {
   /// Replicas in one context. A device starts a new replica on evidence only, so a fleet takes decades to get here.
-  package static let entryLimit = 4096
+  package static let entryLimit = PartitionVector.entryLimit
 
-  private static let whole: UInt64 = 0
-  private static let increments: UInt64 = 1
+  static let whole: UInt64 = 0
+  static let increments: UInt64 = 1
 
+  /// In the shorter of both forms against a vector that both sides have at this place of the stream.
   package static func encode(_ context: VersionVector, base: VersionVector) -> [UInt8] {
     var writer = CBORWriter(reserving: 64)
-    let changed = context.sorted.filter { base[$0.replica] != $0.position }
-    let vanished = base.entries.keys.filter { context[$0] == nil }
-    writer.arrayHeader(2)
-    if changed.count + vanished.count < context.count {
-      writer.unsigned(increments)
-      writer.increments(changed, vanished: vanished)
-    } else {
-      writer.unsigned(whole)
-      writer.arrayHeader(context.count)
-      for entry in context.sorted { writer.contextEntry(entry.replica, entry.position) }
-    }
+    writer.context(ContextForm.shorter(context, base: base))
     return writer.bytes
   }
 
   /// - Parameter base: what the sender took as base; not looked at where the context is whole.
   package static func decode(_ bytes: ArraySlice<UInt8>, base: VersionVector) throws(CBORError) -> VersionVector {
     var reader = CBORReader(bytes)
-    let context = try read(&reader, base: base)
+    let form = try reader.readContext()
     try reader.finish()
-    return context
-  }
-
-  package static func read(_ reader: inout CBORReader, base: VersionVector) throws(CBORError) -> VersionVector {
-    try reader.readArrayHeader(count: 2)
-    let start = reader.offset
-    switch try reader.readUnsigned() {
-    case whole: return try reader.readContextEntries(onto: VersionVector(), removing: false)
-    case increments: return try reader.readContextEntries(onto: base, removing: true)
-    default: throw CBORError(.outOfRange, at: start)
-    }
+    return form.resolved(on: base)
   }
 }
 
 extension CBORWriter {
+  package mutating func context(_ form: ContextForm) {
+    arrayHeader(2)
+    switch form {
+    case .full(let vector):
+      unsigned(ContextCodec.whole)
+      self.vector(vector)
+    case .increments(let increments):
+      unsigned(ContextCodec.increments)
+      arrayHeader(increments.count)
+      for increment in increments { self.increment(increment) }
+    }
+  }
+
   /// A vector by itself: its entries in replica byte order.
   package mutating func vector(_ vector: VersionVector) {
     arrayHeader(vector.count)
-    for entry in vector.sorted { contextEntry(entry.replica, entry.position) }
-  }
-
-  fileprivate mutating func contextEntry(_ replica: ReplicaID, _ position: ChainPosition) {
-    arrayHeader(3)
-    self.replica(replica)
-    unsigned(position.sequence)
-    tip(position.tip)
-  }
-
-  fileprivate mutating func increments(
-    _ changed: [(replica: ReplicaID, position: ChainPosition)], vanished: [ReplicaID]
-  ) {
-    let removals = vanished.map { (replica: $0, position: ChainPosition?.none) }
-    let entries = (changed.map { (replica: $0.replica, position: Optional($0.position)) } + removals)
-      .sorted { $0.replica < $1.replica }
-    arrayHeader(entries.count)
-    for entry in entries {
-      if let position = entry.position {
-        contextEntry(entry.replica, position)
-      } else {
-        arrayHeader(2)
-        replica(entry.replica)
-        unsigned(0 as UInt64)
-      }
+    for (replica, position) in vector.sorted {
+      increment(ContextForm.Increment(replica: replica, position: position))
     }
+  }
+
+  /// An entry that goes has no tip.
+  private mutating func increment(_ increment: ContextForm.Increment) {
+    let goes = increment.position.sequence == 0
+    arrayHeader(goes ? 2 : 3)
+    replica(increment.replica)
+    unsigned(increment.position.sequence)
+    if !goes { tip(increment.position.tip) }
   }
 }
 
 extension CBORReader {
-  /// A vector by itself, of at most ``ContextCodec/entryLimit`` entries.
-  package mutating func readVector() throws(CBORError) -> VersionVector {
-    try readContextEntries(onto: VersionVector(), removing: false)
+  package mutating func readContext() throws(CBORError) -> ContextForm {
+    try readArrayHeader(count: 2)
+    let start = offset
+    switch try readUnsigned() {
+    case ContextCodec.whole: return .full(try readVector())
+    case ContextCodec.increments: return .increments(try readIncrements(removing: true))
+    default: throw CBORError(.outOfRange, at: start)
+    }
   }
 
-  fileprivate mutating func readContextEntries(
-    onto base: VersionVector, removing: Bool
-  ) throws(CBORError) -> VersionVector {
+  /// A vector by itself, of at most ``ContextCodec/entryLimit`` entries.
+  package mutating func readVector() throws(CBORError) -> VersionVector {
+    let entries = try readIncrements(removing: false).map { ($0.replica, $0.position) }
+    return VersionVector(Dictionary(entries) { first, _ in first })
+  }
+
+  private mutating func readIncrements(removing: Bool) throws(CBORError) -> [ContextForm.Increment] {
     let start = offset
     let count = try readArrayHeader()
     guard count <= ContextCodec.entryLimit else { throw CBORError(.tooLong, at: start) }
-    var entries = base.entries
-    var previous: ReplicaID?
+    var entries: [ContextForm.Increment] = []
+    entries.reserveCapacity(count)
     for _ in 0..<count {
       let entryStart = offset
       let fieldCount = try readArrayHeader()
       guard fieldCount == 3 || (fieldCount == 2 && removing) else { throw CBORError(.wrongLength, at: entryStart) }
       let replica = try readReplica()
-      if let previous, replica <= previous { throw CBORError(.keyOrder, at: entryStart) }
-      previous = replica
-      entries[replica] = fieldCount == 3 ? try readPosition() : try readRemoval()
+      if let previous = entries.last?.replica, replica <= previous { throw CBORError(.keyOrder, at: entryStart) }
+      let position = fieldCount == 3 ? try readPosition() : try readRemoval()
+      entries.append(ContextForm.Increment(replica: replica, position: position))
     }
-    guard entries.count <= ContextCodec.entryLimit else { throw CBORError(.tooLong, at: start) }
-    return VersionVector(entries)
+    return entries
   }
 
   private mutating func readPosition() throws(CBORError) -> ChainPosition {
     ChainPosition(sequence: try readOrdinal(), tip: try readTip())
   }
 
-  private mutating func readRemoval() throws(CBORError) -> ChainPosition? {
+  private mutating func readRemoval() throws(CBORError) -> ChainPosition {
     let start = offset
     guard try readUnsigned() == 0 else { throw CBORError(.outOfRange, at: start) }
-    return nil
+    return ChainPosition(sequence: 0, tip: .zero)
   }
 }
