@@ -59,7 +59,8 @@ let package = Package(
       name: "LocalAPITestSupport", dependencies: ["Seamesh", "Replication"], path: "Tests/LocalAPITestSupport",
       swiftSettings: strict),
     tests("LocalAPITests", ["LocalAPI", "LocalAPITestSupport", "Seamesh", "Wire", "Replication"]),
-    tests("SeameshCommandTests", ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "Seamesh", "Wire", "Replication"]),
+    tests(
+      "SeameshCommandTests", ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "Seamesh", "Wire", "Replication"]),
     tests("SimulationTests", ["Simulation", "Replication", "Wire"]),
     tests("SeameshTests", ["Seamesh", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport"]),
     tests("SourceTests", []),

@@ -50,7 +50,8 @@ extension Node {
       return [
         DoctorFinding(
           .problem, "no-responder", "\(what) on this machine; only the slower beacon finds peers.",
-          remedy: "Start it: on Debian systemctl restart avahi-daemon, or as root dbus-daemon --system and avahi-daemon -D.")
+          remedy:
+            "Start it: on Debian systemctl restart avahi-daemon, or as root dbus-daemon --system and avahi-daemon -D.")
       ]
     case .available:
       let isQuiet = !state.hasHeardMulticast && !peers.contains { $0.state == "connected" }
@@ -58,7 +59,8 @@ extension Node {
       return [
         DoctorFinding(
           .warning, "multicast-not-heard", "No other node has been heard by multicast.",
-          remedy: "If others are on this network, look for client isolation or multicast filtering in the access point, "
+          remedy:
+            "If others are on this network, look for client isolation or multicast filtering in the access point, "
             + "or name a peer with --peer HOST:PORT.")
       ]
     }
@@ -81,7 +83,8 @@ extension Node {
     case "connected" where peer.detail.hasPrefix("its clock"):
       return DoctorFinding(
         .warning, "clock-off", "The clocks of this device and \(peer.address) differ: \(peer.detail).",
-        remedy: "Set the wrong one. Nothing is lost meanwhile, but of two edits at the same time the wrong one may be shown.")
+        remedy:
+          "Set the wrong one. Nothing is lost meanwhile, but of two edits at the same time the wrong one may be shown.")
     default: return nil
     }
   }

@@ -61,7 +61,9 @@ private final class LiveResult: WatchSubscription {
   }
 
   private func concernsThis(_ keys: [DocumentChanges.Place: Set<[UInt8]>]) throws(NodeError) -> Bool {
-    guard let place = try node.reading({ try self.node.place(self.partition, self.collection, $0) }) else { return false }
+    guard let place = try node.reading({ try self.node.place(self.partition, self.collection, $0) }) else {
+      return false
+    }
     return keys[place] != nil
   }
 

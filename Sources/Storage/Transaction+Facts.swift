@@ -77,7 +77,8 @@ extension Transaction {
 
   private func forgetOldPeers() throws(StoreError) {
     let trim = try database.statement(
-      "DELETE FROM peers WHERE device IN (SELECT device FROM peers ORDER BY last_contact DESC, device LIMIT -1 OFFSET ?1)")
+      "DELETE FROM peers WHERE device IN (SELECT device FROM peers ORDER BY last_contact DESC, device LIMIT -1 OFFSET ?1)"
+    )
     try trim.bind(1, Int64(StoredPeer.countLimit))
     try trim.run()
     guard database.changedRows > 0 else { return }

@@ -36,14 +36,17 @@ import Testing
   func multihop() throws {
     let fleet = try TestFleet(2)
     for node in fleet.nodes { try node.subscribe("agency=*") }
-    let code = try fleet.nodes[1].invite(InviteRequest(user: "third@test.example", role: "officer", profile: ValueMap()))
+    let code = try fleet.nodes[1].invite(
+      InviteRequest(user: "third@test.example", role: "officer", profile: ValueMap()))
     let path = try fleet.directory()
     let middle = try fleet.peerAddress(of: fleet.nodes[1])
     _ = try NodeSetup.join(path, code: code, label: "third", peers: [middle])
     let third = try Node.start(directory: path, configuration: fleet.configuration([middle]) { _ in })
     defer { third.stop() }
     try third.subscribe("agency=*")
-    for index in 0..<200 { try fleet.nodes[0].put(partition, "reports", Text("r\(index)"), body(["n": .int(Int64(index))])) }
+    for index in 0..<200 {
+      try fleet.nodes[0].put(partition, "reports", Text("r\(index)"), body(["n": .int(Int64(index))]))
+    }
     try eventually { try third.digest(partition) == fleet.nodes[0].digest(partition) }
     #expect(try third.find(partition, "reports", FindRequest()).count == 200)
   }

@@ -21,9 +21,12 @@ import Testing
     let unsynced: [FaultDisk.Unsynced] = [.lost, .kept, .torn(seed: 1), .torn(seed: 2), .torn(seed: 3)]
     let directory = try TemporaryDirectory()
     var operation = 1
-    while try run(.crash, at: operation, in: directory, { disk, progress in
-      for rest in unsynced { try check(disk.afterRestart(rest), progress, directory) }
-    }) { operation += 1 }
+    while try run(
+      .crash, at: operation, in: directory,
+      { disk, progress in
+        for rest in unsynced { try check(disk.afterRestart(rest), progress, directory) }
+      })
+    { operation += 1 }
     #expect(operation > 40)
   }
 
@@ -31,9 +34,14 @@ import Testing
   func inputOutputErrors() throws {
     let directory = try TemporaryDirectory()
     var operation = 1
-    while try run(.inputOutput, at: operation, in: directory, { disk, progress in
-      for rest in [FaultDisk.Unsynced.cached, .lost, .kept, .torn(seed: 4)] { try check(disk.afterRestart(rest), progress, directory) }
-    }) { operation += 1 }
+    while try run(
+      .inputOutput, at: operation, in: directory,
+      { disk, progress in
+        for rest in [FaultDisk.Unsynced.cached, .lost, .kept, .torn(seed: 4)] {
+          try check(disk.afterRestart(rest), progress, directory)
+        }
+      })
+    { operation += 1 }
     #expect(operation > 40)
   }
 
@@ -43,11 +51,14 @@ import Testing
   func fullDisks(fault: FaultDisk.Fault) throws {
     let directory = try TemporaryDirectory()
     var operation = 1
-    while try run(fault, at: operation, in: directory, retries: true, { disk, progress in
-      #expect(progress.durable >= CrashTests.transactions - 1)
-      try check(disk.afterRestart(.lost), progress, directory)
-      try check(disk.afterRestart(.kept), progress, directory)
-    }) { operation += 1 }
+    while try run(
+      fault, at: operation, in: directory, retries: true,
+      { disk, progress in
+        #expect(progress.durable >= CrashTests.transactions - 1)
+        try check(disk.afterRestart(.lost), progress, directory)
+        try check(disk.afterRestart(.kept), progress, directory)
+      })
+    { operation += 1 }
     #expect(operation > 40)
   }
 

@@ -1,7 +1,8 @@
 // Two histories of one replica: seen by tips, searched by probes, shown by signed runs (rules C5, C6, C20).
 extension Mesh {
   /// Equal numbers with different tips are two histories; more of this node's own chain than it holds is a lost past.
-  mutating func checkPeerVector(_ id: SessionID, _ partition: PartitionID, _ vector: VersionVector, _ step: inout Step) {
+  mutating func checkPeerVector(_ id: SessionID, _ partition: PartitionID, _ vector: VersionVector, _ step: inout Step)
+  {
     guard let state = partitions[partition] else { return }
     for (replica, position) in vector.sorted {
       let mine = state.log.received[replica]

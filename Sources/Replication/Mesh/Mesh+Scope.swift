@@ -20,7 +20,9 @@ extension Mesh {
   }
 
   private mutating func remember(_ wanted: Interest, of device: DeviceID) {
-    if interestCache[device] == nil, interestCache.count >= Mesh.interestCacheLimit, let first = interestCache.keys.min() {
+    if interestCache[device] == nil, interestCache.count >= Mesh.interestCacheLimit,
+      let first = interestCache.keys.min()
+    {
       interestCache[first] = nil
     }
     interestCache[device] = (wanted.digest(cryptography.hash), wanted)
@@ -113,7 +115,8 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     var batch: [PartitionVector] = []
     var entries = 0
-    for partition in partitions.values.filter({ isMeant($0.id) && isInScope(session, $0) }).sorted(by: { $0.id < $1.id }) {
+    for partition in partitions.values.filter({ isMeant($0.id) && isInScope(session, $0) }).sorted(by: { $0.id < $1.id }
+    ) {
       let vector = partition.log.clipped
       guard !vector.isEmpty else { continue }
       batch.append(PartitionVector(name: partition.name, vector: vector))
@@ -142,7 +145,8 @@ extension Mesh {
     let changed = wanted.adding(added).removing(removed)
     sessions[id]?.peerInterest = changed
     remember(changed, of: session.device)
-    for (partition, _) in session.streams where partitions[partition].map({ removed.wants($0.id, name: $0.name) }) == true {
+    for (partition, _) in session.streams
+    where partitions[partition].map({ removed.wants($0.id, name: $0.name) }) == true {
       sessions[id]?.streams[partition] = nil
     }
     offerNewlyCommon(id, added, &step)

@@ -86,7 +86,8 @@ extension Mesh {
     guard let log = partitions[partition]?.log, log.forkPoints[run.replica] != nil else { return true }
     guard let hash = run.hashAtLast else { return false }
     return log.judge(ChainPosition(sequence: run.last, tip: hash.tip), of: run.replica, stored: { _, _ in hash.tip })
-      == .known && log.standing(
+      == .known
+      && log.standing(
         of: ChainPosition(sequence: run.last, tip: hash.tip), of: run.replica, stored: { _, _ in hash.tip }) == run.last
   }
 

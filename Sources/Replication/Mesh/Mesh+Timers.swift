@@ -19,7 +19,9 @@ extension Mesh {
         compare(session, &step, &random)
       }
     }
-    for partition in partitions.values.filter({ $0.catchUp != nil }).map(\.id).sorted() { passOnSilent(partition, &step) }
+    for partition in partitions.values.filter({ $0.catchUp != nil }).map(\.id).sorted() {
+      passOnSilent(partition, &step)
+    }
   }
 
   private mutating func keepAlive(

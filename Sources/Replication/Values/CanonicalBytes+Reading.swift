@@ -9,7 +9,9 @@ extension Value {
       var iterator = content.makeIterator()
       self = .int(Int64(bitPattern: bigEndianWord(&iterator) ^ (1 << 63)))
     case 0x06:
-      guard let text = Value.unescaped(content), let string = String(validating: text, as: UTF8.self) else { return nil }
+      guard let text = Value.unescaped(content), let string = String(validating: text, as: UTF8.self) else {
+        return nil
+      }
       self = .string(Text(string))
     case 0x09:
       guard let id = ObjectID(content) else { return nil }

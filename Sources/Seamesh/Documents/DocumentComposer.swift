@@ -45,7 +45,8 @@ struct DocumentComposer {
   func change(timestamp: HybridTimestamp, wall: WallTime, context: VersionVector) throws -> ComposedChange {
     let payload = PayloadEncoder.encode(writes, dot: dot)
     guard payload.count <= Run.changePayloadByteLimit else {
-      throw NodeError(.tooLarge, "one change holds at most \(Run.changePayloadByteLimit) bytes, this has \(payload.count)")
+      throw NodeError(
+        .tooLarge, "one change holds at most \(Run.changePayloadByteLimit) bytes, this has \(payload.count)")
     }
     return ComposedChange(dot: dot, timestamp: timestamp, wall: wall, payload: payload, context: context)
   }
@@ -58,7 +59,7 @@ struct DocumentComposer {
     for write in writes {
       let key = DocumentKey(collection: write.collection, id: write.id)
       try drafts[key]?.store(AcceptedWrite(context, write), in: number, transaction)
-      }
+    }
   }
 
   func receipt(dot: Dot?) -> WriteReceipt {

@@ -55,7 +55,9 @@ struct LogReader {
 
   private func apart(_ run: Storage.StoredRun) throws -> ApartPayload? {
     guard run.first == run.last, let hash = try RunCodec.apartPayload(of: run.body[...]) else { return nil }
-    guard let payload = try store.largePayload(hash) else { throw StoreError.damaged("a change's payload is not there") }
+    guard let payload = try store.largePayload(hash) else {
+      throw StoreError.damaged("a change's payload is not there")
+    }
     return ApartPayload(hash: hash, bytes: payload[...])
   }
 

@@ -55,7 +55,8 @@ extension NodeEngine {
       pending.loads = []
       for (id, partition, have, byteLimit) in loads {
         let (runs, hasMore) = attempt(([], false)) {
-          try LogReader(store: store, fleet: files.fleet, mesh: mesh).runs(partition, lackedBy: have, byteLimit: byteLimit)
+          try LogReader(store: store, fleet: files.fleet, mesh: mesh).runs(
+            partition, lackedBy: have, byteLimit: byteLimit)
         }
         deliver(.loaded(id, partition, runs, hasMore: hasMore))
       }

@@ -16,7 +16,8 @@ extension NodeEngine {
     guard case .replica(let declaration) = statement.body else { return }
     if let old = own.replica {
       let causes = own.causes.map(\.rawValue).sorted().joined(separator: "; ")
-      log.notice("goes on under a new replica id", ["old": old.id.text, "new": declaration.replica.text, "why": causes])
+      log.notice(
+        "goes on under a new replica id", ["old": old.id.text, "new": declaration.replica.text, "why": causes])
     }
     try transaction.addStatement(id: statement.id, encoded: statement.encoded)
     try transaction.setMeta(declaration.replica.bytes, for: .replica)

@@ -34,7 +34,9 @@ package final class NodeLog: Sendable {
 
   package func debug(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) { write(.debug, message, facts) }
   package func info(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) { write(.info, message, facts) }
-  package func notice(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) { write(.notice, message, facts) }
+  package func notice(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) {
+    write(.notice, message, facts)
+  }
   package func error(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) { write(.error, message, facts) }
 
   private func write(_ level: LogLevel, _ message: String, _ facts: KeyValuePairs<String, String>) {

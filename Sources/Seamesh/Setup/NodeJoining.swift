@@ -108,7 +108,8 @@ final class JoinAttempt: TransportHandler {
     case .admitted(let statements): return statements
     case .refused(let refusal): throw NodeError(.notPermitted, JoinAttempt.sentence(refusal))
     case .failed(let reason): throw NodeError(.failed, reason)
-    case nil: throw NodeError(.failed, "nobody who could admit this device answered within \(timeoutMilliseconds / 1_000) s")
+    case nil:
+      throw NodeError(.failed, "nobody who could admit this device answered within \(timeoutMilliseconds / 1_000) s")
     }
   }
 

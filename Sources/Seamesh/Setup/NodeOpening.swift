@@ -58,7 +58,8 @@ struct NodeOpening {
       authority.member(of: device).flatMap { authority[$0.id] }
     }
     guard let own = membership(of: device) else { return [] }
-    guard own.issuer != authority.root, own.issuer != authority.admissionKey, let admin = membership(of: own.issuer) else {
+    guard own.issuer != authority.root, own.issuer != authority.admissionKey, let admin = membership(of: own.issuer)
+    else {
       return [own.encoded]
     }
     return [admin.encoded, own.encoded]

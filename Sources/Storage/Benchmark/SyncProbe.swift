@@ -29,7 +29,8 @@ package struct SyncProbe: Hashable, Sendable {
     }
     samples.sort()
     return SyncProbe(
-      medianMicroseconds: samples[samples.count / 2], p99Microseconds: samples[min(samples.count * 99 / 100, count - 1)])
+      medianMicroseconds: samples[samples.count / 2], p99Microseconds: samples[min(samples.count * 99 / 100, count - 1)]
+    )
   }
 
   private static func syncData(_ descriptor: Int32) -> Int32 {

@@ -46,7 +46,8 @@ extension DocumentFold {
       let collection = try transaction.number(ofCollection: key.collection)
       let outcome = try restore(key, collection, writes[key] ?? [], log.number, transaction)
       report.append(
-        outcome, scope: FoldBatch.Scope(partition: log.number, collection: collection), key: start..<start + key.id.count)
+        outcome, scope: FoldBatch.Scope(partition: log.number, collection: collection),
+        key: start..<start + key.id.count)
       start += key.id.count
     }
     return report

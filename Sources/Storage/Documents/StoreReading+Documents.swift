@@ -25,7 +25,8 @@ extension StoreReading where Self: ~Copyable {
   }
 
   /// Collections with documents, alive or deleted, in byte order of their names. Cost: a seek for each.
-  package func collections(of partition: PartitionNumber) throws(StoreError) -> [(name: Text, number: CollectionNumber)] {
+  package func collections(of partition: PartitionNumber) throws(StoreError) -> [(name: Text, number: CollectionNumber)]
+  {
     let next = try database.statement(
       "SELECT collection FROM documents WHERE partition=?1 AND collection>?2 ORDER BY collection LIMIT 1")
     var found: [(name: Text, number: CollectionNumber)] = []

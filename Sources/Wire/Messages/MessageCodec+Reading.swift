@@ -121,7 +121,9 @@ extension CBORReader {
     let (fleet, device) = (FleetID(try readDigest()), try readPublicKey())
     let (user, label, role) = (try shortText(), try shortText(), try shortText())
     let start = offset
-    guard case .map(let profile) = try readValue(), profile.count <= 32 else { throw CBORError(.unexpectedType, at: start) }
+    guard case .map(let profile) = try readValue(), profile.count <= 32 else {
+      throw CBORError(.unexpectedType, at: start)
+    }
     var request = JoinRequest(fleet: fleet, device: device, user: user, label: label, role: role, profile: profile)
     request.proof = try optional { reader throws(CBORError) in try reader.readSignature() }
     return request

@@ -13,7 +13,8 @@ final class TestFleet {
   /// The founder is node 0; the others join by its code and know its address.
   init(_ count: Int, configure: (inout NodeConfiguration) -> Void = { _ in }) throws {
     let first = try directory()
-    _ = try NodeSetup.found(first, fleetName: "test", user: "founder@test.example", label: "node 0", profile: ValueMap())
+    _ = try NodeSetup.found(
+      first, fleetName: "test", user: "founder@test.example", label: "node 0", profile: ValueMap())
     nodes.append(try Node.start(directory: first, configuration: configuration([], configure)))
     for index in 1..<max(count, 1) {
       let address = try peerAddress(of: nodes[0])
