@@ -33,6 +33,7 @@ package struct CBORReader: Sendable {
   }
 
   /// The major type of the next item, without moving.
+  @inline(__always)
   package func nextMajor() throws(CBORError) -> CBOR.Major {
     CBOR.Major(initialByte: try initialByte())
   }
@@ -80,6 +81,7 @@ package struct CBORReader: Sendable {
 }
 
 extension CBORReader {
+  @inline(__always)
   package mutating func readUnsigned() throws(CBORError) -> UInt64 { try argument(of: .unsigned) }
 
   /// An unsigned integer of a narrower type.
@@ -134,11 +136,13 @@ extension CBORReader {
   }
 
   /// Where the content of a byte string lies.
+  @inline(__always)
   package mutating func readByteRange() throws(CBORError) -> Range<Int> { try content(of: .bytes) }
 
   package mutating func readBytes() throws(CBORError) -> ArraySlice<UInt8> { bytes[try readByteRange()] }
 
   /// Where the content of a text lies; it is well-formed UTF-8.
+  @inline(__always)
   package mutating func readTextRange() throws(CBORError) -> Range<Int> {
     let range = try content(of: .text)
     guard withContent(range, isWellFormedUTF8) else { throw CBORError(.invalidUTF8, at: range.lowerBound) }
@@ -148,6 +152,7 @@ extension CBORReader {
   package mutating func readText() throws(CBORError) -> Text { text(at: try readTextRange()) }
 
   /// The number of items, of which each takes at least one byte.
+  @inline(__always)
   package mutating func readArrayHeader() throws(CBORError) -> Int { try count(of: .array, itemByteCount: 1) }
 
   /// The number of items of an array that must have this many.

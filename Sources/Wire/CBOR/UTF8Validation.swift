@@ -9,6 +9,10 @@ func isWellFormedUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
       index += 8
       continue
     }
+    if index + 4 <= count, bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self) & 0x8080_8080 == 0 {
+      index += 4
+      continue
+    }
     let first = bytes[index]
     if first < 0x80 {
       index += 1

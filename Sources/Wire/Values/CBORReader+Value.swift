@@ -31,7 +31,7 @@ extension CBORReader {
         _ = try readKeyRange(after: &previous)
         try scanValue(depth: depth + 1)
       }
-    case .tag: _ = try readTagged()
+    case .tag: try scanTagged()
     case .simple: try skipSimple()
     }
   }
@@ -45,6 +45,26 @@ extension CBORReader {
     case .bytes:
       out.append(0x07)
       withContent(try readByteRange()) { out.append(escaped: $0) }
+    case .unsigned, .negative:
+      out.append(0x04)
+      out.append(bigEndian: UInt64(bitPattern: try readInt()) ^ 1 << 63)
+    case .tag: try readCanonicalTagged(to: &out)
+    case .array, .map, .simple: try readValue().appendCanonicalBytes(to: &out)
+    }
+  }
+
+  /// Object ids and UUIDs, which most documents have as their id, without building a value.
+  private mutating func readCanonicalTagged(to out: inout [UInt8]) throws(CBORError) {
+    var ahead = self
+    switch try ahead.readTag() {
+    case CBOR.Tag.objectID:
+      out.append(0x09)
+      out.append(contentsOf: bytes[try ahead.readByteRange(count: ObjectID.byteCount)])
+      self = ahead
+    case CBOR.Tag.uuid:
+      out.append(0x0a)
+      out.append(contentsOf: bytes[try ahead.readByteRange(count: UUIDValue.byteCount)])
+      self = ahead
     default: try readValue().appendCanonicalBytes(to: &out)
     }
   }
@@ -97,6 +117,18 @@ extension CBORReader {
       let low = wordContent(at: content + 4)
       return .objectID(ObjectID(high: wordContent(at: content), low: UInt32(truncatingIfNeeded: low)))
     case CBOR.Tag.blob: return .blob(try readBlob())
+    case CBOR.Tag.decimal128: throw CBORError(.reservedTag, at: start)
+    default: throw CBORError(.unknownTag, at: start)
+    }
+  }
+
+  private mutating func scanTagged() throws(CBORError) {
+    let start = offset
+    switch try readTag() {
+    case CBOR.Tag.date: _ = try readInt()
+    case CBOR.Tag.uuid: _ = try readByteRange(count: UUIDValue.byteCount)
+    case CBOR.Tag.objectID: _ = try readByteRange(count: ObjectID.byteCount)
+    case CBOR.Tag.blob: _ = try readBlob()
     case CBOR.Tag.decimal128: throw CBORError(.reservedTag, at: start)
     default: throw CBORError(.unknownTag, at: start)
     }
