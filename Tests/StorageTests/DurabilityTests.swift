@@ -46,6 +46,29 @@ import Testing
     #expect(disk.operations == before)
   }
 
+  @Test("a full commit without any change is not taken for one that made earlier ones durable")
+  func emptyFullCommit() throws {
+    let disk = FaultDisk()
+    let store = try TemporaryDirectory().open { $0.fileLayer = disk.name }
+    try put(store, 1, .full)
+    try put(store, 2, .deferred)
+    try store.write(.full) { _ in }
+    try store.makeDurable()
+    #expect(try runs(disk.afterRestart(.lost)) == [1, 2])
+  }
+
+  @Test("a checkpoint makes deferred commits durable, and only one that carried all of them counts as such")
+  func checkpointMakesDurable() throws {
+    let disk = FaultDisk()
+    let store = try TemporaryDirectory().open { $0.fileLayer = disk.name }
+    try put(store, 1, .deferred)
+    try store.checkpoint()
+    #expect(try runs(disk.afterRestart(.lost)) == [1])
+    let before = disk.operations
+    try store.makeDurable()
+    #expect(disk.operations == before)
+  }
+
   @Test("the write-ahead log is carried over when due, and starts anew instead of growing")
   func checkpoints() throws {
     let directory = try TemporaryDirectory()
