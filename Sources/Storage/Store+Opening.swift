@@ -15,6 +15,7 @@ extension Store {
     let path = directory + "/" + fileName
     let isNew = options.fileLayer == nil && !FileSystem.exists(path)
     guard options.createsIfMissing || !isNew else { throw .missing(path: path) }
+    if isNew { try FileSystem.makePrivateFile(path) }
     let database = try Database(
       path: path, access: options.createsIfMissing ? .create : .readWrite, vfs: options.fileLayer)
     // SQLite falls back to reading where it may not write.

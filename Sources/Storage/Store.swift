@@ -109,8 +109,11 @@ package final class Store: StoreReading {
 
   private func commit(_ durability: Durability) throws(StoreError) {
     let counted = try flushCounters()
+    let before = gauge.commits
     try database.statement("COMMIT").run()
     totals += counted
+    // A commit that changed nothing writes no frame, and then syncs nothing either.
+    guard gauge.commits != before else { return }
     unsyncedCommits = durability == .full ? 0 : unsyncedCommits + 1
     checkpointIfDue()
   }
@@ -165,12 +168,15 @@ package final class Store: StoreReading {
 
   /// Carries into the database what readers do not hold back. For quiet times; commits do it by themselves when due.
   package func checkpoint() throws(StoreError) {
-    let code = sqlite3_wal_checkpoint_v2(database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    var (frames, carried): (Int32, Int32) = (0, 0)
+    let code = sqlite3_wal_checkpoint_v2(database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &carried)
     guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else {
       let error = database.error(code, operation: "checkpoint", sql: nil)
       giveUp(after: error)
       throw error
     }
+    // Frames are synced before they are carried over; those that a reader holds back may not be.
+    if code == SQLITE_OK, frames == carried { unsyncedCommits = 0 }
   }
 
   /// The commit before it stands, so a failure here is not thrown: a fatal one is kept for the next write.
@@ -180,8 +186,7 @@ package final class Store: StoreReading {
     guard gauge.pages >= max(limit, checkpointDue) else { return }
     // While a reader holds the log back, or the disk is full, trying at each commit would only cost time.
     checkpointDue = gauge.pages + limit / 4
-    guard (try? checkpoint()) != nil else { return }
-    unsyncedCommits = 0
+    try? checkpoint()
   }
 
   /// After a failed sync the cache may hold pages that are not on disk: closing must not build on them.
@@ -192,26 +197,35 @@ package final class Store: StoreReading {
   }
 }
 
-/// Pages in the write-ahead log after the last commit, told by SQLite. Installing it replaces SQLite's own automatic
-/// checkpoint, which would swallow the errors of its syncs.
+/// What SQLite tells after each commit that wrote something. Listening replaces SQLite's own automatic checkpoint, which
+/// would swallow the errors of its syncs.
 private final class WriteAheadGauge {
-  private let pagesStorage = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
+  private struct Reading {
+    /// In the write-ahead log after the last commit.
+    var pages: Int32 = 0
+    var commits: UInt64 = 0
+  }
+
+  private let reading = UnsafeMutablePointer<Reading>.allocate(capacity: 1)
   private let database: Database
-  var pages: Int32 { pagesStorage.pointee }
+  var pages: Int32 { reading.pointee.pages }
+  var commits: UInt64 { reading.pointee.commits }
 
   init(_ database: Database) {
     self.database = database
-    pagesStorage.initialize(to: 0)
+    reading.initialize(to: Reading())
     _ = sqlite3_wal_hook(
       database.handle,
       { context, _, _, pages in
-        context?.assumingMemoryBound(to: Int32.self).pointee = pages
+        let reading = context?.assumingMemoryBound(to: Reading.self)
+        reading?.pointee.pages = pages
+        reading?.pointee.commits += 1
         return SQLITE_OK
-      }, pagesStorage)
+      }, reading)
   }
 
   deinit {
     _ = sqlite3_wal_hook(database.handle, nil, nil)
-    pagesStorage.deallocate()
+    reading.deallocate()
   }
 }

@@ -18,7 +18,7 @@ import Testing
 
   @Test("every acknowledged write outlives a power cut at any operation, and none is there by half")
   func powerCuts() throws {
-    let unsynced: [FaultDisk.Unsynced] = [.lost, .kept, .torn(seed: 1), .torn(seed: 2), .torn(seed: 3)]
+    let unsynced: [FaultDisk.Unsynced] = [.cached, .lost, .kept, .torn(seed: 1), .torn(seed: 2), .torn(seed: 3)]
     let directory = try TemporaryDirectory()
     var operation = 1
     while try run(

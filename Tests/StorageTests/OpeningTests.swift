@@ -13,6 +13,17 @@ import Testing
     #expect(try TemporaryDirectory().open().id != id)
   }
 
+  @Test("nobody but the owner may read the store's files, whatever the directory allows")
+  func privateFiles() throws {
+    let directory = try TemporaryDirectory()
+    let store = try directory.open()
+    try store.write(.full) { try $0.subscribe("agency=*") }
+    for suffix in ["", "-wal", "-shm"] {
+      let facts = try FileManager.default.attributesOfItem(atPath: store.database.path + suffix)
+      #expect(facts[.posixPermissions] as? Int == 0o600, "\(suffix)")
+    }
+  }
+
   @Test("a second opener is told which process holds the directory (K8)")
   func secondOpener() throws {
     let directory = try TemporaryDirectory()

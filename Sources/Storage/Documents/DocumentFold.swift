@@ -64,13 +64,14 @@ package enum DocumentFold {
   private static func create(
     _ changes: [AcceptedChange], _ batch: FoldBatch, _ item: FoldBatch.Item, in transaction: borrowing Transaction
   ) throws(StoreError) -> FoldReport.Outcome? {
-    let change = changes[Int(item.change)]
-    let view = change.documents[Int(item.document)]
+    // Field by field: a copy of the whole change would count four references up and down, for each document.
+    let index = Int(item.change)
+    let view = changes[index].documents[Int(item.document)]
     guard view.kind == .create else { return nil }
     let scope = batch.scopes[Int(item.scope)]
     let state = DocumentStateCodec.created(
-      dot: change.context.dot, timestamp: change.context.timestamp, generation: view.generation,
-      operations: change.payload[view.operations])
+      dot: changes[index].context.dot, timestamp: changes[index].context.timestamp, generation: view.generation,
+      operations: changes[index].payload[view.operations])
     let isNew = try batch.keys.span.bytes.withUnsafeBytes { (keys) throws(StoreError) in
       try state.span.bytes.withUnsafeBytes { (state) throws(StoreError) in
         try transaction.insertNew(

@@ -13,6 +13,14 @@ enum FileSystem {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("make directory", path) }
   }
 
+  /// Makes an empty file that its owner alone may read, if there is none: SQLite would follow the umask, and gives its
+  /// side files the same rights.
+  static func makePrivateFile(_ path: String) throws(StoreError) {
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw .system("make", path) }
+    close(descriptor)
+  }
+
   static func remove(_ path: String) throws(StoreError) {
     guard unlink(path) == 0 || errno == ENOENT else { throw .system("remove", path) }
   }

@@ -72,6 +72,7 @@ package enum StoreBackup {
   private static func fill(
     _ path: String, from source: Database, marksRestored: Bool, progress: (Int, Int) -> Void
   ) throws(StoreError) {
+    try FileSystem.makePrivateFile(path)
     let target = try Database(path: path, access: .create)
     try source.execute("BEGIN; SELECT count(*) FROM sqlite_schema")
     defer { try? source.execute("ROLLBACK") }

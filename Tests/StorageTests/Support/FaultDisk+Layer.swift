@@ -48,7 +48,8 @@ extension FaultDisk {
   }
 
   fileprivate func sync(_ file: File) -> Int32 {
-    if let fault = attempt(needsSpace: false) {
+    let fault = attempt(needsSpace: false)
+    if fault != nil || syncsFail {
       if fault != .crash { file.loseUnsynced() }
       lastError = EIO
       return SQLITE_IOERR | 4 << 8

@@ -37,6 +37,7 @@ final class FaultDisk {
   var lastError: Int32 = 0
   private var fault: (kind: Fault, operation: Int)?
   private var isPowerless = false
+  private(set) var syncsFail = false
   private let layer: UnsafeMutablePointer<sqlite3_vfs>
 
   private nonisolated(unsafe) static var count = 0  // guarded by countLock
@@ -62,6 +63,8 @@ final class FaultDisk {
 
   func fail(_ kind: Fault, atOperation operation: Int) { fault = (kind, operation) }
   func heal() { fault = nil }
+  /// Every sync fails from now on.
+  func failSyncs() { syncsFail = true }
 
   /// The disk as the next start finds it.
   func afterRestart(_ unsynced: Unsynced) -> FaultDisk {

@@ -1,0 +1,153 @@
+import Identity
+import Replication
+import Testing
+import Wire
+
+@testable import Storage
+
+/// What a fold leaves in the store is what the merge says of the same changes, whatever the batches.
+@Suite struct DocumentFoldTests {
+  private let directory: TemporaryDirectory
+  private let store: Store
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    store = try directory.open()
+  }
+
+  @Test("any history in any batches leaves the states that merging all its changes gives", arguments: 1...20)
+  func randomHistories(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let history = History(seed: seed, changes: 120)
+    var rest = history.changes[...]
+    var aliveDelta = 0
+    while !rest.isEmpty {
+      let batch = rest.prefix(Int.random(in: 1...40, using: &random))
+      rest = rest.dropFirst(batch.count)
+      let report = try store.write(.deferred) { transaction in
+        let partition = try transaction.number(of: history.partition)
+        return try DocumentFold.fold(batch.map { try $0.accepted(in: partition) }, in: transaction)
+      }
+      aliveDelta += report.aliveDelta
+      let touched = Set(batch.flatMap(\.writes).map { DocumentKey(collection: $0.collection, id: $0.id) })
+      #expect(try Set(changedKeys(report)) == touched)
+      #expect(report.count == touched.count)
+    }
+    try expectMerged(history)
+    #expect(store.totals.documents == Int64(aliveDelta))
+  }
+
+  @Test("a document made from bytes, without decoding, has the state that a merge gives")
+  func createdFromBytes() throws {
+    let operations = [
+      Operation(.set, [.key("name")], value: .string("Orca")), Operation(.increment, [.key("count")], value: .int(-4)),
+      Operation(.listInsert, [.key("list")], value: .map(ValueMap()), position: [0x40]),
+      Operation(.setAdd, [.key("tags")], value: .int(3)), Operation(.remove, [.key("gone")]),
+    ]
+    let bare = try created(operations, sequence: 1)
+    #expect(bare.row.state == bare.state.storedBytes)
+    let withDrop = try created(operations + [Operation(.setRemove, [.key("tags")], value: .int(1))], sequence: 2)
+    #expect(try DocumentState(stored: withDrop.row) == withDrop.state)
+  }
+
+  private func created(_ operations: [Operation], sequence: UInt64) throws -> (row: DocumentRow, state: DocumentState) {
+    let id = Value.int(Int64(sequence))
+    let write = DocumentWrite(collection: "boats", id: id, kind: .create, generation: 1, operations: operations)
+    let context = WriteContext(
+      dot: Dot(replica: replica(1), sequence: sequence), timestamp: HybridTimestamp(rawValue: 9),
+      context: vector([2: 4]))
+    let row = try store.write(.full) { transaction in
+      let place = try Place(transaction)
+      let change = try HistoryChange(context: context, writes: [write]).accepted(in: place.partition)
+      _ = try DocumentFold.fold([change], in: transaction)
+      return try transaction.document(
+        place.partition, try transaction.number(ofCollection: "boats"), key: id.canonicalBytes)
+    }
+    return (try #require(row), DocumentState.merged(of: [AcceptedWrite(context, write)]))
+  }
+
+  @Test("documents are rebuilt from the log when a chain's accepted prefix falls, as if the rest had never come")
+  func rebuildsAfterFall() throws {
+    let history = History(seed: 11, changes: 90)
+    try fold(history)
+    let chain = history.replicas[1]
+    let last = try #require(history.changes.last { $0.dot.replica == chain }).dot.sequence
+    let remaining = history.without(chain, above: last / 2)
+    var accepted = VersionVector()
+    for change in remaining.changes {
+      accepted[change.dot.replica] = ChainPosition(sequence: change.dot.sequence, tip: .zero)
+    }
+    let fallen = history.changes.filter { change in !remaining.changes.contains { $0.dot == change.dot } }
+    let touched = Set(fallen.flatMap(\.writes).map { DocumentKey(collection: $0.collection, id: $0.id) })
+    #expect(!touched.isEmpty)
+    let report = try store.write(.full) { transaction in
+      try DocumentFold.rebuild(
+        touched, of: history.log(try transaction.number(of: history.partition)), in: transaction, accepted: accepted
+      ) { replica, header, context in
+        WriteContext(
+          dot: Dot(replica: replica, sequence: header.sequence), timestamp: header.timestamp, context: context)
+      }
+    }
+    #expect(report.count == touched.count)
+    try expectMerged(remaining)
+  }
+
+  @Test("a payload that is not in its run is found for a rebuild, and its absence is a damage")
+  func largePayloads() throws {
+    let history = History(seed: 3, changes: 4, padding: 20_000)
+    try fold(history)
+    let touched = Set(history.changes.flatMap(\.writes).map { DocumentKey(collection: $0.collection, id: $0.id) })
+    try rebuildAll(touched, history)
+    try expectMerged(history)
+    try store.write(.full) { _ in try store.database.execute("DELETE FROM large_payloads") }
+    #expect(throws: StoreError.self) { try rebuildAll(touched, history) }
+  }
+
+  private func rebuildAll(_ touched: Set<DocumentKey>, _ history: History) throws {
+    try store.write(.full) { transaction in
+      var accepted = VersionVector()
+      for change in history.changes {
+        accepted[change.dot.replica] = ChainPosition(sequence: change.dot.sequence, tip: .zero)
+      }
+      _ = try DocumentFold.rebuild(
+        touched, of: history.log(try transaction.number(of: history.partition)), in: transaction, accepted: accepted
+      ) { replica, header, context in
+        WriteContext(
+          dot: Dot(replica: replica, sequence: header.sequence), timestamp: header.timestamp, context: context)
+      }
+    }
+  }
+
+  private func fold(_ history: History) throws {
+    try store.write(.full) { transaction in
+      let partition = try transaction.number(of: history.partition)
+      for change in history.changes { try change.append(to: transaction, partition, history) }
+      _ = try DocumentFold.fold(try history.changes.map { try $0.accepted(in: partition) }, in: transaction)
+    }
+  }
+
+  private func changedKeys(_ report: FoldReport) throws -> [DocumentKey] {
+    try (0..<report.count).map { index in
+      DocumentKey(collection: try store.collectionName(report[index].collection), id: report[index].key)
+    }
+  }
+
+  private func expectMerged(_ history: History) throws {
+    let partition = try #require(try store.partition(history.partition)).number
+    var expected: [DocumentKey: [AcceptedWrite]] = [:]
+    for change in history.changes {
+      for write in change.writes {
+        expected[DocumentKey(collection: write.collection, id: write.id), default: []]
+          .append(AcceptedWrite(change.context, write))
+      }
+    }
+    #expect(try store.database.integer("SELECT count(*) FROM documents") == Int64(expected.count))
+    for (key, writes) in expected {
+      let collection = try #require(try store.collectionNumber(key.collection))
+      let row = try #require(try store.document(partition, collection, key: key.id))
+      let state = DocumentState.merged(of: writes)
+      #expect(try DocumentState(stored: row) == state)
+      #expect(row.isAlive == state.isAlive)
+    }
+  }
+}
