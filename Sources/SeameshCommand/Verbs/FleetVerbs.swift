@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 import Wire
 
 let subscribeVerb = Verb(
@@ -28,23 +29,33 @@ private func setSubscription(
 
 let inviteVerb = Verb(
   "invite", "make a code with which another device enters the fleet",
+  details: ["Whoever has the code can enter the fleet. Without a running node it names no address to ask at."],
   options: [
     OptionSpecification("user", .text("ID"), "the person whom the device acts for"),
     OptionSpecification("role", .text("ROLE"), "role of the device in the fleet"),
-    OptionSpecification("profile", .text("JSON"), "facts about the user that rights may depend on"),
+    profileOption,
   ],
   examples: [.init("seamesh invite --user=ann@wildaid.example", "Makes a code for a device of Ann's")]
 ) { invocation, context throws(Failure) in
   guard let user = invocation["user"] else { throw .usage("--user=ID is missing: whom will the device act for?") }
-  var body = ValueMap()
-  body["user"] = .string(Text(user))
-  body["role"] = invocation["role"].map { .string(Text($0)) }
-  if let profile = invocation["profile"] { body["profile"] = try typedJSON(profile, "--profile") }
-  let answer = try context.client.ask(
-    .init(method: "POST", target: "/v1/invitations", body: Array(ExtendedJSON.text(.map(body)).utf8)))
-  if context.isJSON { return context.terminal.write(answer.body) }
-  let code = try answer.json().text("code")
+  let invitation = InviteRequest(
+    user: Text(user), role: Text(invocation["role"] ?? ""), profile: try profile(invocation))
+  let code: String
+  do throws(Failure) {
+    code = try ask(for: invitation, context.client)
+  } catch  where error.status == .unreachable && NodeSetup.isSetUp(context.directory) {
+    code = try local { () throws(NodeError) in try NodeSetup.invite(context.directory, invitation) }
+  }
+  if context.isJSON { return context.terminal.print(ExtendedJSON.object([("code", .string(Text(code)))])) }
   context.terminal.print("\(shown(code))\n\nOn the other device: seamesh join \(shown(code))")
+}
+
+/// A running node's code names its addresses.
+private func ask(for invitation: InviteRequest, _ client: NodeClient) throws(Failure) -> String {
+  let body = ExtendedJSON.object([
+    ("user", .string(invitation.user)), ("role", .string(invitation.role)), ("profile", .map(invitation.profile)),
+  ])
+  return try client.ask(.init(method: "POST", target: "/v1/invitations", body: Array(body.utf8))).json().text("code")
 }
 
 let backupVerb = Verb(

@@ -1,6 +1,6 @@
 /// Everything the command can do, in the order in which help shows it.
 let verbTable: [Verb] = [
-  inviteVerb, devicesVerb,
+  initVerb, runVerb, inviteVerb, joinVerb, devicesVerb,
   putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb,
   importVerb, exportVerb,
   subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,

@@ -1,0 +1,141 @@
+import Glibc
+import Identity
+import LocalAPI
+import Replication
+import Seamesh
+import Transport
+import Wire
+
+let runVerb = Verb(
+  "run", "run the node in the foreground",
+  details: [
+    "Where the data directory holds no node yet, a new fleet is made first, as seamesh init does. A line says when the "
+      + "node is ready; SIGTERM or an interrupt stops it cleanly."
+  ],
+  options: [
+    OptionSpecification(
+      "listen", .text("[ADDR:]PORT"), "where other nodes reach this one; port 0 picks one", configurable: true),
+    peerOption,
+    OptionSpecification(
+      "no-discovery", .none, "neither look for other nodes nor announce this one", configurable: true),
+    OptionSpecification(
+      "api", .text("[ADDR:]PORT"), "serve the local interface over TCP too, on loopback, with the token of api.token",
+      configurable: true),
+    OptionSpecification("relay", .none, "subscribe to all that peers offer and this node may hold", configurable: true),
+  ] + foundingOptions,
+  examples: [
+    .init("seamesh run", "Runs the node, which finds others by itself"),
+    .init("seamesh run --listen=7000 --peer=10.0.0.2:7000 --api=127.0.0.1:8080", "Runs it at fixed addresses"),
+  ]
+) { invocation, context throws(Failure) in
+  let configuration = try nodeConfiguration(invocation)
+  let loopback = try invocation["api"].map { text throws(Failure) in try loopbackAddress(text) }
+  let signals = StopSignals()
+  let founded = NodeSetup.isSetUp(context.directory) ? nil : try found(invocation, context)
+  let node = try local { () throws(NodeError) in
+    try Node.start(directory: context.directory, configuration: configuration)
+  }
+  defer { node.stop() }
+  let server: LocalServer
+  do throws(LocalServerError) {
+    server = try LocalServer.start(
+      node: node, configuration: LocalServerConfiguration(directory: context.directory, loopback: loopback))
+  } catch {
+    throw Failure(.failed, "\(error)")
+  }
+  let status = try local { () throws(NodeError) in try node.status() }
+  let ready = ReadyLine(
+    device: status.device, fleet: status.fleet, listen: status.listen, api: server.endpoints,
+    isNewFleet: founded != nil)
+  context.terminal.print(context.isJSON ? ready.json : ready.text)
+  signals.wait()
+  // Requests that are being answered get their answer from a node that still runs.
+  server.stop()
+}
+
+/// What a script or a person waits for.
+struct ReadyLine {
+  let device: String
+  let fleet: String
+  let listen: [String]
+  let api: LocalEndpoints
+  let isNewFleet: Bool
+
+  private static let newFleet = "new fleet made; to enter an existing one, stop and run: seamesh join CODE"
+
+  var json: String {
+    var members: [(key: Text, value: Value)] = [
+      ("event", .string("ready")), ("device", .string(Text(device))), ("fleet", .string(Text(fleet))),
+      ("listen", .array(listen.map { .string(Text($0)) })), ("api", .map(interface)), ("newFleet", .bool(isNewFleet)),
+    ]
+    if isNewFleet { members.append(("note", .string(Text(ReadyLine.newFleet)))) }
+    return ExtendedJSON.object(members)
+  }
+
+  private var interface: ValueMap {
+    var map = ValueMap()
+    map["socket"] = .string(Text(api.socket))
+    map["url"] = api.url.map { .string(Text($0)) } ?? .null
+    return map
+  }
+
+  var text: String {
+    var lines = [
+      "ready: device \(device.prefix(12)) of fleet \(fleet.prefix(12)), listening on \(listen.joined(separator: ", "))"
+    ]
+    lines.append("local interface: \(api.socket)\(api.url.map { " and \($0)" } ?? "")")
+    if api.socketIsElsewhere {
+      lines.append("(the data directory's path is too long for a socket; api.sock there links to it)")
+    }
+    if isNewFleet { lines.append(ReadyLine.newFleet) }
+    return lines.joined(separator: "\n")
+  }
+}
+
+/// SIGTERM and SIGINT, held back from every thread that starts after this is made, and taken by ``wait()``.
+struct StopSignals {
+  private var set = sigset_t()
+
+  init() {
+    sigemptyset(&set)
+    sigaddset(&set, SIGTERM)
+    sigaddset(&set, SIGINT)
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+    // A peer or client that goes away is an error of one write, never the end of the process.
+    signal(SIGPIPE, SIG_IGN)
+  }
+
+  func wait() {
+    var (set, taken) = (set, Int32(0))
+    sigwait(&set, &taken)
+    // A second one, while the node stops, ends the process at once: everything acknowledged is on disk.
+    pthread_sigmask(SIG_UNBLOCK, &set, nil)
+  }
+}
+
+func nodeConfiguration(_ invocation: Invocation) throws(Failure) -> NodeConfiguration {
+  var configuration = NodeConfiguration()
+  if let text = invocation["listen"] {
+    if let port = UInt16(text) {
+      configuration.listenPort = port
+    } else if let address = SocketAddress(text) {
+      (configuration.listenHost, configuration.listenPort) = (address.host, address.port)
+    } else {
+      throw .usage("--listen takes PORT or ADDR:PORT, such as 7000 or 10.0.0.1:7000, not \(shown(text))")
+    }
+  }
+  configuration.peers = try peerAddresses(invocation)
+  configuration.usesDiscovery = !invocation.has("no-discovery")
+  configuration.isRelay = invocation.has("relay")
+  if let level = invocation["log-level"].flatMap({ LogLevel(name: $0) }) { configuration.logLevel = level }
+  configuration.logPath = invocation["log-file"].map(absolutePath)
+  return configuration
+}
+
+private func loopbackAddress(_ text: String) throws(Failure) -> LoopbackAddress {
+  do throws(LocalServerError) {
+    return try LoopbackAddress(text)
+  } catch {
+    throw .usage("--api: \(error)")
+  }
+}

@@ -1,0 +1,138 @@
+import Glibc
+import Identity
+import Replication
+import Seamesh
+import Transport
+import Wire
+
+private let labelOption = OptionSpecification(
+  "label", .text("NAME"), "name of this device for people; otherwise the host's name", configurable: true)
+
+/// What a new fleet is told of its first device.
+let foundingOptions = [
+  OptionSpecification("fleet", .text("NAME"), "name of the new fleet", configurable: true),
+  OptionSpecification(
+    "user", .text("ID"), "the person whom the device acts for; otherwise the login's name", configurable: true),
+  labelOption,
+  profileOption,
+]
+
+let profileOption = OptionSpecification("profile", .text("JSON"), "facts about the user that rights may depend on")
+
+let peerOption = OptionSpecification(
+  "peer", .text("HOST:PORT"), "address of another node", repeats: true, configurable: true)
+
+let initVerb = Verb(
+  "init", "make keys and a new fleet, with this device as its first admin",
+  options: foundingOptions,
+  examples: [.init("seamesh init --fleet='Galapagos patrol' --user=ann@wildaid.example", "Founds a fleet")]
+) { invocation, context throws(Failure) in
+  let founded = try found(invocation, context)
+  if context.isJSON {
+    return context.terminal.print(
+      ExtendedJSON.object([
+        ("fleet", .string(Text(founded.fleet.text))), ("device", .string(Text(founded.device.text))),
+        ("rootKey", .string(Text(founded.rootKeyPath))), ("directory", .string(Text(context.directory))),
+      ]))
+  }
+  context.terminal.print(
+    """
+    new fleet \(founded.fleet.text)
+    this device \(founded.device.text), its first admin
+    The fleet's root key is \(founded.rootKeyPath): keep a copy in a safe place, nothing can replace it.
+    Next: seamesh run
+    """)
+}
+
+/// Makes a fleet in the data directory.
+func found(_ invocation: Invocation, _ context: Context) throws(Failure) -> NodeSetup.Founded {
+  let profile = try profile(invocation)
+  let user = invocation["user"] ?? loginName()
+  return try local { () throws(NodeError) in
+    try NodeSetup.found(
+      context.directory, fleetName: Text(invocation["fleet"] ?? "\(user)'s fleet"), user: Text(user),
+      label: Text(invocation["label"] ?? hostName()), profile: profile)
+  }
+}
+
+func profile(_ invocation: Invocation) throws(Failure) -> ValueMap {
+  guard let text = invocation["profile"] else { return ValueMap() }
+  guard case .map(let map) = try typedJSON(text, "--profile") else { throw .usage("--profile takes a JSON object") }
+  return map
+}
+
+let joinVerb = Verb(
+  "join", "enter a fleet with a code from seamesh invite",
+  details: ["CODE - is read from standard input, where no other user of this machine can see it."],
+  operands: [Operand("CODE")], options: [labelOption, peerOption],
+  examples: [
+    .init("seamesh join AEBAGBA --peer=10.0.0.2:7000", "Enters the fleet, asking one node besides those in the code")
+  ]
+) { invocation, context throws(Failure) in
+  var code = invocation.required(0)
+  if code == "-" {
+    code = String(decoding: try InputFile("-").readAll(limit: JoinCode.byteLimit * 2), as: UTF8.self)
+  }
+  let peers = try peerAddresses(invocation)
+  let label = Text(invocation["label"] ?? hostName())
+  let joined = try local { () throws(NodeError) in
+    try NodeSetup.join(context.directory, code: code, label: label, peers: peers)
+  }
+  if context.isJSON {
+    return context.terminal.print(
+      ExtendedJSON.object([
+        ("fleet", .string(Text(joined.fleet.text))), ("device", .string(Text(joined.device.text))),
+        ("statements", .int(Int64(joined.statementCount))), ("directory", .string(Text(context.directory))),
+      ]))
+  }
+  context.terminal.print("entered fleet \(joined.fleet.text) as device \(joined.device.text)\nNext: seamesh run")
+}
+
+func peerAddresses(_ invocation: Invocation) throws(Failure) -> [PeerAddress] {
+  try invocation.all("peer").map { text throws(Failure) in
+    guard let address = PeerAddress(text) else { throw .usage("--peer takes HOST:PORT, not \(shown(text))") }
+    return address
+  }
+}
+
+/// Work in the data directory itself.
+func local<Answer>(_ work: () throws(NodeError) -> Answer) throws(Failure) -> Answer {
+  do throws(NodeError) {
+    return try work()
+  } catch {
+    throw Failure(error)
+  }
+}
+
+extension Failure {
+  init(_ error: NodeError) {
+    let status: ExitStatus =
+      switch error.code {
+      case .notFound: .notFound
+      case .notPermitted: .notPermitted
+      case .badRequest: .usage
+      case .preconditionFailed, .tooLarge, .unprocessable, .diskFull, .readOnly, .busy, .stopping, .failed: .failed
+      }
+    self.init(status, error.message)
+  }
+}
+
+extension ExtendedJSON {
+  /// One line of JSON from members in any order.
+  static func object(_ members: [(key: Text, value: Value)]) -> String {
+    var map = ValueMap()
+    for member in members { map[member.key] = member.value }
+    return text(.map(map))
+  }
+}
+
+private func hostName() -> String {
+  var name = [CChar](repeating: 0, count: 256)
+  guard gethostname(&name, name.count - 1) == 0 else { return "device" }
+  return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+}
+
+private func loginName() -> String {
+  guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else { return "user-\(geteuid())" }
+  return String(cString: name)
+}

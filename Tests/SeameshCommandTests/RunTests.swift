@@ -1,0 +1,117 @@
+import Foundation
+import Replication
+import Testing
+import Wire
+
+@testable import SeameshCommand
+
+@Suite("Nodes in the foreground", .enabled(if: FileManager.default.isExecutableFile(atPath: commandPath)))
+struct RunTests {
+  let base = NSTemporaryDirectory() + "/seamesh-run-" + String(UUID().uuidString.prefix(8))
+
+  /// A node that runs as a process of its own, stopped when this goes.
+  final class Running {
+    let process = Process()
+    let ready: ValueMap
+    let log: String
+
+    init(_ directory: String, _ arguments: [String]) throws {
+      let parent = URL(fileURLWithPath: directory).deletingLastPathComponent().path
+      try FileManager.default.createDirectory(atPath: parent, withIntermediateDirectories: true)
+      let (output, log) = (directory + ".out", directory + ".err")
+      for path in [output, log] { try Data().write(to: URL(fileURLWithPath: path)) }
+      self.log = log
+      process.executableURL = URL(fileURLWithPath: commandPath)
+      process.arguments =
+        ["run", "--data=\(directory)", "--listen=127.0.0.1:0", "--no-discovery", "--json"] + arguments
+      process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
+      process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: log))
+      try process.run()
+      var line: ValueMap?
+      _ = becomesTrue {
+        line = (try? Data(contentsOf: URL(fileURLWithPath: output))).flatMap { try? ExtendedJSON.parseMap(Array($0)) }
+        return line != nil
+      }
+      let complaint = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+      ready = try #require(line, "no ready line: \(complaint)")
+    }
+
+    func stop(_ signal: Int32 = SIGTERM) -> Int32 {
+      kill(process.processIdentifier, signal)
+      process.waitUntilExit()
+      return process.terminationStatus
+    }
+
+    deinit { if process.isRunning { process.terminate() } }
+  }
+
+  private func seamesh(_ directory: String, _ arguments: String..., input: String = "") throws -> CommandResult {
+    try run(commandPath, arguments + ["--data=\(directory)"], input: input, environment: ["PATH": "/usr/bin:/bin"])
+  }
+
+  @Test("a first run makes a fleet, says so, and a signal ends it with status 0", arguments: [SIGTERM, SIGINT])
+  func firstRun(signal: Int32) throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let node = try Running(base + "/a", ["--api=127.0.0.1:0"])
+    #expect(node.ready["event"] == .string("ready"))
+    #expect(node.ready["newFleet"] == .bool(true))
+    #expect(node.ready["note"]?.shownText.contains("seamesh join CODE") == true)
+    #expect(node.ready["api"]?.map?["socket"] == .string(Text(base + "/a/api.sock")))
+    #expect(node.ready["api"]?.map?["url"]?.shownText.hasPrefix("http://127.0.0.1:") == true)
+    #expect(node.ready["listen"]?.items.first?.shownText.hasPrefix("127.0.0.1:") == true)
+    #expect(try seamesh(base + "/a", "put", "p", "c", "x", input: "{\"n\":1}").status == 0)
+    #expect(node.stop(signal) == 0)
+    #expect(!FileManager.default.fileExists(atPath: base + "/a/api.sock"))
+    let again = try Running(base + "/a", [])
+    #expect(again.ready["newFleet"] == .bool(false))
+    #expect(again.ready["device"] == node.ready["device"])
+    #expect(try seamesh(base + "/a", "get", "p", "c", "x").output == "{\"_id\":\"x\",\"n\":1}\n")
+    #expect(again.stop() == 0)
+  }
+
+  @Test("a directory takes one node at a time, and one fleet for good")
+  func oneNode() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let founded = try seamesh(base + "/a", "init", "--fleet=F", "--user=ann", "--json")
+    #expect(founded.status == 0)
+    #expect(try seamesh(base + "/a", "init").status == 1)
+    let node = try Running(base + "/a", [])
+    #expect(node.ready["fleet"] == (try ExtendedJSON.parseMap(Array(founded.output.utf8)))["fleet"])
+    let second = try seamesh(base + "/a", "run", "--listen=127.0.0.1:0", "--no-discovery")
+    #expect(second.status == 1 && second.error.hasPrefix("seamesh: "), "\(second.error)")
+    #expect(try seamesh(base + "/a", "status").output.contains("ann"))
+    #expect(node.stop() == 0)
+  }
+
+  @Test("an invitation lets a second device in, with and without a running node")
+  func joining() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let first = try Running(base + "/a", [])
+    let code =
+      try seamesh(base + "/a", "invite", "--user=bob").output.split(separator: "\n").first.map(String.init) ?? ""
+    let peer = "--peer=\(first.ready["listen"]?.items.first?.shownText ?? "")"
+    let joined = try run(commandPath, ["join", "-", peer, "--label=tender", "--data=\(base)/b"], input: code)
+    #expect(joined.status == 0, "\(joined.error)")
+    #expect(try seamesh(base + "/a", "devices").output.contains("tender"))
+    #expect(first.stop() == 0)
+    let offline = try seamesh(base + "/a", "invite", "--user=eve", "--json")
+    #expect(offline.status == 0 && offline.output.contains("\"code\":"))
+    #expect(try seamesh(base + "/c", "invite", "--user=eve").status == 5)
+    #expect(try seamesh(base + "/c", "join", "NOTACODE").status == 2)
+  }
+
+  @Test("the configuration file stands in for options, and mistakes in either are named")
+  func configuration() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    #expect(try seamesh(base + "/a", "init").status == 0)
+    try #"{"api":"127.0.0.1:0","log-level":"error"}"#.write(
+      toFile: base + "/a/seamesh.json", atomically: false, encoding: .utf8)
+    let node = try Running(base + "/a", [])
+    #expect(node.ready["api"]?.map?["url"]?.shownText.hasPrefix("http://127.0.0.1:") == true)
+    #expect(node.stop() == 0)
+    for option in ["--listen=x", "--peer=x", "--api=0.0.0.0:1", "--log-level=loud"] {
+      #expect(try seamesh(base + "/b", "run", option).status == 2, "\(option)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: base + "/b"))
+  }
+}
