@@ -6,6 +6,13 @@ package struct SampleDocument: Sendable, Equatable {
   package let id: Value
   /// Without `_id`.
   package let body: ValueMap
+
+  /// As documents are shown outside and imported.
+  package var withID: ValueMap {
+    var map = body
+    map["_id"] = id
+    return map
+  }
 }
 
 /// Boarding reports as marine patrols write them, without end: the same for the same seed, on any machine.

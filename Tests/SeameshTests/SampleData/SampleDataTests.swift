@@ -11,9 +11,7 @@ struct SampleDataTests {
   private func text(_ documents: some Sequence<SampleDocument>) -> [UInt8] {
     var out: [UInt8] = []
     for document in documents {
-      var body = document.body
-      body["_id"] = document.id
-      ExtendedJSON.write(.map(body), into: &out)
+      ExtendedJSON.write(.map(document.withID), into: &out)
       out.append(UInt8(ascii: "\n"))
     }
     return out
