@@ -83,7 +83,7 @@ import Wire
     let report = try store.write(.full) { transaction in
       try DocumentFold.rebuild(
         touched, of: history.log(try transaction.number(of: history.partition)), in: transaction, accepted: accepted
-      ) { replica, header, context in
+      ) { replica, header, _, context in
         WriteContext(
           dot: Dot(replica: replica, sequence: header.sequence), timestamp: header.timestamp, context: context)
       }
@@ -111,7 +111,7 @@ import Wire
       }
       _ = try DocumentFold.rebuild(
         touched, of: history.log(try transaction.number(of: history.partition)), in: transaction, accepted: accepted
-      ) { replica, header, context in
+      ) { replica, header, _, context in
         WriteContext(
           dot: Dot(replica: replica, sequence: header.sequence), timestamp: header.timestamp, context: context)
       }

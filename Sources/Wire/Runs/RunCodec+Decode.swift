@@ -65,6 +65,7 @@ extension RunCodec {
     _ = try reader.readOrdinal()
     _ = try reader.readDigest()
     _ = try reader.readDigest()
+    if try reader.nextMajor() == .map { _ = try reader.skipValue() }
     guard try reader.readArrayHeader() == 1 else { return nil }
     _ = try reader.readArrayHeader()
     _ = try reader.skipValue()
