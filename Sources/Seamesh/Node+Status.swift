@@ -47,6 +47,8 @@ extension Node {
   /// Where others on the network may find this node; loopback only where there is nothing else.
   static func reachableAddresses(_ listen: [SocketAddress]) -> [Text] {
     guard let port = listen.first?.port else { return [] }
+    let bound = listen.filter { !$0.host.isUnspecified }
+    guard bound.isEmpty else { return bound.prefix(JoinCode.addressLimit).map { Text($0.description) } }
     let hosts = NetworkInterfaces.addresses()
     let preferred = hosts.filter { !$0.isLoopback && !$0.isLinkLocal }
     let chosen = preferred.isEmpty ? hosts.filter(\.isLoopback) : preferred

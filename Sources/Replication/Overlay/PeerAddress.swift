@@ -12,6 +12,14 @@ package struct SocketAddress: Hashable, Comparable, Sendable {
       return high >> 54 == 0xfe80 >> 6
     }
 
+    /// 0.0.0.0 and ::, which stand for every address of a host.
+    package var isUnspecified: Bool {
+      switch self {
+      case .ipv4(let address): address == 0
+      case .ipv6(let high, let low, _): high == 0 && low == 0
+      }
+    }
+
     package var isLoopback: Bool {
       switch self {
       case .ipv4(let address): address >> 24 == 127
