@@ -20,7 +20,9 @@ package enum ContextCodec {
     var reader = CBORReader(bytes)
     let form = try reader.readContext()
     try reader.finish()
-    return form.resolved(on: base)
+    let context = form.resolved(on: base)
+    guard context.count <= entryLimit else { throw CBORError(.tooLong, at: bytes.startIndex) }
+    return context
   }
 }
 

@@ -7,8 +7,8 @@ import Glibc
 /// goes away: the process dies. Memory that comes zeroed makes those calls null and harmless, so an allocator that zeroes
 /// must be in place before the library's first allocation. (Fixed upstream in 2024.)
 enum ResponderLibrary {
+  // Written once, below, before any thread of the library exists; only read afterwards.
   private nonisolated(unsafe) static var zeroingAllocator = AvahiAllocator(
-    // Written once, below, before any thread of the library exists; only read afterwards.
     malloc: { calloc(1, $0) }, free: { free($0) }, realloc: { realloc($0, $1) }, calloc: { calloc($0, $1) })
 
   /// Touch before the first call of the library.
