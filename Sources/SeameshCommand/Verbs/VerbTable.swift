@@ -2,7 +2,7 @@
 let verbTable: [Verb] = [
   initVerb, runVerb, inviteVerb, joinVerb, devicesVerb,
   putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb,
-  importVerb, exportVerb,
+  importVerb, exportVerb, sampleVerb,
   subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
   doctorVerb, backupVerb,
   helpVerb, versionVerb, completionVerb, manualVerb,
