@@ -14,6 +14,8 @@ package protocol NodeInterface: Sendable {
   /// A name, or a prefix followed by `*`.
   func subscribe(_ pattern: Text) throws(NodeError)
   func unsubscribe(_ pattern: Text) throws(NodeError)
+  /// Names and patterns, in byte order.
+  func subscriptions() throws(NodeError) -> [Text]
   func invite(_ request: InviteRequest) throws(NodeError) -> String
 
   func read(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument?

@@ -21,6 +21,7 @@ package final class FakeNode: NodeInterface {
     var watches: [FakeWatch] = []
     var failure: NodeError?
     var exportStalls = false
+    var openExports = 0
   }
 
   let state = Mutex(State())
@@ -29,11 +30,12 @@ package final class FakeNode: NodeInterface {
 
   package var writes: Int { state.withLock { $0.writes } }
   package var ids: [Value] { state.withLock { $0.documents.keys.map(\.id) } }
-  package var subscriptions: Set<Text> { state.withLock { $0.subscriptions } }
+  package func subscriptions() throws(NodeError) -> [Text] { state.withLock { $0.subscriptions.sorted() } }
   package var lastFind: FindRequest? { state.withLock { $0.lastFind } }
   package var lastInvitation: InviteRequest? { state.withLock { $0.lastInvitation } }
   package var watches: [FakeWatch] { state.withLock { $0.watches } }
   package func fail(_ error: NodeError) { state.withLock { $0.failure = error } }
+  package var openExports: Int { state.withLock { $0.openExports } }
   /// An export that goes on for ever.
   package func stallExports() { state.withLock { $0.exportStalls = true } }
 
@@ -128,7 +130,11 @@ package final class FakeNode: NodeInterface {
     _ partition: PartitionName, collection: Text?, visit: (Text, StoredDocument) -> Bool
   ) throws(NodeError) {
     try check()
-    let (all, stalls) = state.withLock { ($0.sorted(partition, collection), $0.exportStalls) }
+    let (all, stalls) = state.withLock { state in
+      state.openExports += 1
+      return (state.sorted(partition, collection), state.exportStalls)
+    }
+    defer { state.withLock { $0.openExports -= 1 } }
     repeat {
       for (name, document) in all { guard visit(name, document) else { return } }
     } while stalls

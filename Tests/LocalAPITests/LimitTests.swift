@@ -49,10 +49,10 @@ struct LimitTests {
     #expect(server.node.writes == 0)
   }
 
-  @Test("a client that waits for 100 Continue is refused before it sends")
-  func expectation() throws {
+  @Test("a client that waits for 100 Continue is refused before it sends", arguments: ["PUT", "PATCH"])
+  func expectation(method: String) throws {
     let connection = try Connection(unixSocket: server.server.endpoints.socket)
-    connection.send(head("PUT", "Content-Length: 100000000", extra: "Expect: 100-continue\r\n"))
+    connection.send(head(method, "Content-Length: 100000000", extra: "Expect: 100-continue\r\n"))
     #expect(try connection.readAnswer().status == 413)
   }
 
@@ -77,6 +77,36 @@ struct LimitTests {
     let target = try? server.ask("GET", "/v1/\(long)")
     #expect(target == nil || (400..<500).contains(target?.status ?? 0))
     #expect(try server.ask("GET", "/v1/status").status == 200)
+  }
+
+  @Test("a body that trickles is cut off after a time, however steadily it comes")
+  func slowBody() throws {
+    var patience = LocalServerConfiguration.Patience()
+    patience.requestMilliseconds = 100
+    let impatient = try TestServer(patience: patience)
+    let connection = try Connection(unixSocket: impatient.server.endpoints.socket)
+    connection.send(head("PUT", "Content-Length: 1000000"))
+    eventually("the connection was not closed") {
+      waitMillisecond()
+      return !connection.send([UInt8(ascii: " ")])
+    }
+    #expect(impatient.node.writes == 0)
+  }
+
+  @Test("a client that sends nothing, or reads nothing, is cut off")
+  func idleness() throws {
+    var patience = LocalServerConfiguration.Patience()
+    patience.idleSeconds = 1
+    let impatient = try TestServer(patience: patience)
+    let silent = try Connection(unixSocket: impatient.server.endpoints.socket)
+    let deaf = try Connection(unixSocket: impatient.server.endpoints.socket)
+    let long = Value.string(Text(String(repeating: "x", count: 100_000)))
+    try impatient.put(PartitionName("p"), "c", id: .int(1), ValueMap([.init(key: "t", value: long)]) ?? ValueMap())
+    impatient.node.stallExports()
+    deaf.send(Array("GET /v1/partitions/p/documents HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+    eventually("the export did not begin") { impatient.node.openExports == 1 }
+    #expect(try !silent.readMore())
+    eventually("the export goes on for nobody") { impatient.node.openExports == 0 }
   }
 
   @Test("bytes that are not HTTP do no harm")
@@ -105,7 +135,7 @@ struct LimitTests {
       "/v1/partitions/p/collections/c/import", "/v1/partitions/p/transaction",
     ] { _ = try server.ask("GET", target) }
     #expect(server.node.writes == writes && server.node.ids == ids)
-    #expect(server.node.subscriptions.isEmpty && server.node.lastInvitation == nil)
+    #expect(try server.node.subscriptions().isEmpty && server.node.lastInvitation == nil)
   }
 
   private func residentBytes() -> Int {

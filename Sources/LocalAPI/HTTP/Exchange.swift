@@ -53,7 +53,7 @@ final class Exchange {
 
   /// Some of the body is in.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Step {
-    guard monotonicMilliseconds() - startedAt < ServerLimit.requestMilliseconds else { return .cut }
+    guard monotonicMilliseconds() - startedAt < service.patience.requestMilliseconds else { return .cut }
     switch phase {
     case .collecting(let match, _):
       let limit = match.route.body.byteLimit

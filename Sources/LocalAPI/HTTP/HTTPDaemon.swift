@@ -13,7 +13,7 @@ final class HTTPDaemon: @unchecked Sendable {
     let retained = Unmanaged.passRetained(service)
     guard
       let daemon = seamesh_http_start(
-        listener, ServerLimit.connections, ServerLimit.idleSeconds, ServerLimit.connectionMemoryBytes,
+        listener, ServerLimit.connections, service.patience.idleSeconds, ServerLimit.connectionMemoryBytes,
         answerRequest, keepRawTarget, requestCompleted, retained.toOpaque())
     else {
       retained.release()
@@ -100,7 +100,7 @@ private func queue(_ response: Response, on connection: OpaquePointer) -> MHD_Re
     let context = Unmanaged.passRetained(StreamReader(stream))
     made = MHD_create_response_from_callback(
       UInt64.max /* MHD_SIZE_UNKNOWN */, ServerLimit.pipeChunkBytes, readStream, context.toOpaque(), closeStream)
-    if made == nil { context.release() }
+    if made == nil { closeStream(reader: context.toOpaque()) }
   }
   guard let made else { return .NO }
   defer { MHD_destroy_response(made) }

@@ -9,12 +9,14 @@ final class RequestService: Sendable {
   let router: Router
   let budget: BodyBudget
   let streams: StreamSupervisor
+  let patience: LocalServerConfiguration.Patience
 
   init(
-    node: any NodeInterface, admission: Admission, router: Router, budget: BodyBudget, streams: StreamSupervisor
+    node: any NodeInterface, admission: Admission, router: Router, budget: BodyBudget, streams: StreamSupervisor,
+    patience: LocalServerConfiguration.Patience
   ) {
     (self.node, self.admission, self.router) = (node, admission, router)
-    (self.budget, self.streams) = (budget, streams)
+    (self.budget, self.streams, self.patience) = (budget, streams, patience)
   }
 
   func answer(_ route: Route, _ request: Request) -> Response {

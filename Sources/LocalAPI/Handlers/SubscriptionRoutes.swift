@@ -4,10 +4,9 @@ import Seamesh
 let subscriptionRoutes: [Route] = [
   Route(
     method: .get, template: "/v1/subscriptions", name: "listSubscriptions",
-    summary: "The partitions that this node wants."
+    summary: "What this node wants: names of partitions, and prefixes with * at their end."
   ) { _, surroundings in
-    let wanted = try surroundings.node.partitions(withDigests: false).filter(\.subscribed)
-    return .json(.object(["subscriptions": .list(wanted) { .text($0.name) }]))
+    .json(.object(["subscriptions": .list(try surroundings.node.subscriptions()) { .string($0) }]))
   },
   Route(
     method: .put, template: "/v1/subscriptions/{pattern}", name: "subscribe",

@@ -9,6 +9,14 @@ package struct LocalServerConfiguration: Sendable {
   package var loopback: LoopbackAddress?
   /// Where a socket goes whose path would be too long; nil for the session's.
   package var runtimeDirectory: String?
+  package var patience = Patience()
+
+  /// How long a client may take.
+  package struct Patience: Sendable {
+    package var idleSeconds = ServerLimit.idleSeconds
+    package var requestMilliseconds = ServerLimit.requestMilliseconds
+    package init() {}
+  }
 
   package init(directory: String, loopback: LoopbackAddress? = nil, runtimeDirectory: String? = nil) {
     (self.directory, self.loopback, self.runtimeDirectory) = (directory, loopback, runtimeDirectory)
@@ -46,7 +54,9 @@ package final class LocalServer: Sendable {
     let serve = { (listener: Int32, admission: Admission) throws(LocalServerError) -> HTTPDaemon in
       try HTTPDaemon(
         listener: listener,
-        service: RequestService(node: node, admission: admission, router: router, budget: budget, streams: streams))
+        service: RequestService(
+          node: node, admission: admission, router: router, budget: budget, streams: streams,
+          patience: configuration.patience))
     }
     let unix = try serve(
       try listenOnUnixSocket(at: path.path), Admission(channel: .unixSocket, token: nil, port: 0))

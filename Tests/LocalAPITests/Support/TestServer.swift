@@ -23,13 +23,16 @@ final class TestServer {
   let directory: String
   let server: LocalServer
 
-  init(loopback: LoopbackAddress? = nil, name: String = UUID().uuidString, runtimeDirectory: String? = nil) throws {
+  init(
+    loopback: LoopbackAddress? = nil, name: String = UUID().uuidString, runtimeDirectory: String? = nil,
+    patience: LocalServerConfiguration.Patience = .init()
+  ) throws {
     directory = NSTemporaryDirectory() + "/seamesh-api-" + name
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-    server = try LocalServer.start(
-      node: node,
-      configuration: LocalServerConfiguration(
-        directory: directory, loopback: loopback, runtimeDirectory: runtimeDirectory))
+    var configuration = LocalServerConfiguration(
+      directory: directory, loopback: loopback, runtimeDirectory: runtimeDirectory)
+    configuration.patience = patience
+    server = try LocalServer.start(node: node, configuration: configuration)
   }
 
   deinit {

@@ -1,0 +1,5 @@
+import Replication
+
+extension Node {
+  package func subscriptions() throws(NodeError) -> [Text] { try onEngine { $0.subscriptions.sorted() } }
+}
