@@ -1,0 +1,52 @@
+"""Runs the laboratory's cases; started by Tools/lan-lab, which makes the namespaces that this needs."""
+
+import argparse
+import random
+import signal
+import sys
+
+import discovery_cases  # noqa: F401
+from node import Node
+from runner import cases, run_cases
+
+# With more at a time, nodes on two cores starve one another.
+_JOBS = 4
+
+
+def main() -> int:
+    options = _options()
+    chosen = [case for case in cases if _is_chosen(case, options)]
+    if options.list:
+        print("\n".join(case.name + (" (long)" if case.is_long else "") for case in cases))
+        return 0
+    if not chosen:
+        print("No case has such a name; --list shows them.", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    Node.seamesh = options.seamesh
+    print(f"{len(chosen)} cases, seed {options.seed}", flush=True)
+    counts = run_cases(chosen, options.base, options.seed, options.jobs, options.long)
+    print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    if counts["failed"]:
+        print(f"again with the same choices: Tools/lan-lab --seed {options.seed}")
+    return 1 if counts["failed"] else 0
+
+
+def _options():
+    parser = argparse.ArgumentParser()
+    for name in ("--seamesh", "--base", "--only"):
+        parser.add_argument(name, default="")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--jobs", type=int, default=_JOBS)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    return parser.parse_args()
+
+
+def _is_chosen(case, options) -> bool:
+    if options.only:
+        return any(part in case.name for part in options.only.split(","))
+    return options.long or not case.is_long
+
+
+sys.exit(main())
