@@ -25,3 +25,21 @@ extension PartitionLog {
     return (trunk.sequence, trunk.hash)
   }
 }
+
+extension PartitionLog {
+  /// Changes of a forked chain that lie off the branch that counts and that nobody has issued again: somebody's work,
+  /// which their device owes the fleet once more (rule C22).
+  package func lostOriginals(where isOwn: (ReplicaID) -> Bool) -> [HeldChange] {
+    guard !forkPoints.isEmpty else { return [] }
+    let reissued = Set(reissues.all.map(\.origin.hash))
+    return held.filter { $0.reason == .otherBranch && isOwn($0.dot.replica) && !reissued.contains($0.hash) }
+  }
+
+  /// The chosen branch's position at a sequence that memory holds: the trunk's end and everything above.
+  package func position(of replica: ReplicaID, at sequence: UInt64) -> ChainPosition? {
+    chains[replica]?.position(at: sequence)
+  }
+
+  /// Every re-issued change known, to be kept beside the log.
+  package var knownReissues: Set<Reissue> { reissues.all }
+}

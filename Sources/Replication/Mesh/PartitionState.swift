@@ -25,10 +25,10 @@ extension Mesh {
 
   /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming
   /// error that must not reach the disk.
-  package mutating func learnOwn(_ run: Run, in partition: PartitionID, signer: PublicKey) -> PartitionName? {
+  package mutating func learnOwn(_ run: Run, in partition: PartitionID, signer: PublicKey) -> LogChange? {
     guard let name = partitions[partition]?.name else { return nil }
     let summary = RunSummary(run, in: name, signer: signer) { _ in nil }
-    guard case .done? = partitions[partition]?.log.learn(summary) else { return nil }
-    return name
+    guard case .done(let change)? = partitions[partition]?.log.learn(summary) else { return nil }
+    return change
   }
 }

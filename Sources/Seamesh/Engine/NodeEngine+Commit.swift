@@ -118,6 +118,8 @@ extension NodeEngine {
     for partition in moved.keys.sorted() {
       guard let state = mesh.partitions[partition], let changed = moved[partition] else { continue }
       let number = try transaction.number(of: partition, name: state.name)
+      for reissue in state.log.knownReissues { try transaction.addReissue(reissue, in: number) }
+      if !state.log.forkPoints.isEmpty { forksToSettle = true }
       let report = try DocumentRebuild(fleet: files.fleet, partition: partition, number: number, state: state)
         .run(changed, transaction)
       changes.note(report)
@@ -130,7 +132,7 @@ extension NodeEngine {
 
   // MARK: Afterwards
 
-  private func announce(_ batch: PendingCommit, _ done: Committed) {
+  func announce(_ batch: PendingCommit, _ done: Committed) {
     if !batch.pieces.isEmpty || !batch.applied.isEmpty { refreshStaged() }
     for applied in batch.applied {
       let runs = applied.runs.map(\.logged)
@@ -147,7 +149,7 @@ extension NodeEngine {
   }
 
   /// Nothing of it was written. Remote runs come again after a new session; local writers hear why.
-  private func abandon(_ batch: PendingCommit, _ error: NodeError) {
+  func abandon(_ batch: PendingCommit, _ error: NodeError) {
     log.error("writing the store failed", ["reason": error.message])
     for job in batch.writes { job.reply.fulfil(.failure(error)) }
     if store.failure != nil { failure = error }

@@ -111,22 +111,31 @@ struct LocalWriter {
   ) throws {
     guard let builder = open.removeValue(forKey: partition), !builder.isEmpty else { return }
     let run = builder.close(sign: engine.files.deviceKey.sign)
-    let encoded = RunCodec.encode(run)
     engine.own.advance(partition, run)
-    guard let name = engine.mesh.learnOwn(run, in: partition, signer: engine.files.deviceKey.publicKey) else {
+    let number = try transaction.number(of: partition)
+    _ = try engine.append(run, partition, number, transaction, &done)
+  }
+}
+
+extension NodeEngine {
+  /// Puts a closed own run at the end of the log, in memory and on disk.
+  func append(
+    _ run: Run, _ partition: PartitionID, _ number: PartitionNumber, _ transaction: borrowing Transaction,
+    _ done: inout Committed
+  ) throws -> LogChange {
+    let encoded = RunCodec.encode(run)
+    guard let change = mesh.learnOwn(run, in: partition, signer: files.deviceKey.publicKey) else {
       throw NodeError(.failed, "an own run was not taken into the log")
     }
-    let number = try transaction.number(of: partition, name: name)
-    let chain = try transaction.number(
-      of: builder.chain.replica, in: number, genesis: builder.chain.genesis(SHA256.hash))
+    let replica = run.record.chain.replica
+    let chain = try transaction.number(of: replica, in: number, genesis: run.record.chain.genesis(SHA256.hash))
     try transaction.appendRun(
       chain, first: run.record.first, last: run.record.last, context: run.record.context, body: encoded[...])
     for change in run.changes where change.payload.count > Run.inlinePayloadByteLimit {
       try transaction.addLargePayload(change.header.payloadHash, bytes: change.payload)
     }
-    if let state = engine.mesh.partitions[partition] {
-      try engine.setMarks(of: chain, builder.chain.replica, state, transaction)
-    }
+    if let state = mesh.partitions[partition] { try setMarks(of: chain, replica, state, transaction) }
     done.own.append((partition, run, encoded))
+    return change
   }
 }

@@ -28,6 +28,8 @@ final class NodeEngine {
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   var failure: NodeError?
   var isStopping = false
+  /// A fork was learned since the last look at what it put aside.
+  var forksToSettle = true
   var discovery: Discovery?
   var discoveryState = DiscoveryState()
   var advertisedAt = MonotonicTime(milliseconds: 0)
@@ -62,6 +64,7 @@ final class NodeEngine {
     }
     tickIfDue()
     commit()
+    reissueLost()
     answerLoads()
     log.flush()
   }

@@ -125,17 +125,21 @@ struct PartitionLoading {
     return try store.partitions().compactMap { stored in
       guard let name = stored.name else { return nil }
       return PartitionState(
-        id: stored.id, name: name, log: try log(stored.id, name, chains[stored.number] ?? []))
+        id: stored.id, name: name,
+        log: try log(stored.id, name, chains[stored.number] ?? [], try store.reissues(in: stored.number)))
     }
   }
 
-  private func log(_ id: PartitionID, _ name: PartitionName, _ chains: [StoredChain]) throws -> PartitionLog {
+  private func log(
+    _ id: PartitionID, _ name: PartitionName, _ chains: [StoredChain], _ reissues: Set<Reissue>
+  ) throws -> PartitionLog {
     let fleet = files.fleet
     let trunks = chains.filter { $0.accepted.sequence > 0 }.map { chain in
       (chain.replica, ChainTrunk(sequence: chain.accepted.sequence, hash: chain.accepted.hash, documents: .any))
     }
     var log = PartitionLog(
-      restoring: PartitionLog.Snapshot(trunks: Dictionary(trunks) { first, _ in first }), name, root: authority.root
+      restoring: PartitionLog.Snapshot(trunks: Dictionary(trunks) { first, _ in first }, reissues: reissues), name,
+      root: authority.root
     ) { ChainIdentity(fleet: fleet, partition: id, replica: $0).genesis(SHA256.hash) }
     try settle(&log, id, name, chains) { $0.adopt(authority) }
     for chain in chains where chain.received.sequence > chain.accepted.sequence {

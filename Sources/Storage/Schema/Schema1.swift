@@ -46,6 +46,18 @@ extension Migration {
       ) STRICT;
       CREATE INDEX runs_by_chain ON runs (chain, last);
 
+      -- Changes that write again what was lost at a fork: never forgotten, so that no original counts twice.
+      CREATE TABLE reissues (
+        partition       INTEGER NOT NULL REFERENCES partitions(id),
+        replica         BLOB    NOT NULL,  -- 16 bytes
+        sequence        INTEGER NOT NULL,
+        hash            BLOB    NOT NULL,  -- 32 bytes, chain hash at sequence
+        origin_replica  BLOB    NOT NULL,  -- 16 bytes
+        origin_sequence INTEGER NOT NULL,
+        origin_hash     BLOB    NOT NULL,  -- 32 bytes
+        PRIMARY KEY (partition, hash)
+      ) STRICT, WITHOUT ROWID;
+
       -- Headers known without their content, of chains that have forked.
       CREATE TABLE fork_headers (
         chain    INTEGER NOT NULL REFERENCES chains(id),

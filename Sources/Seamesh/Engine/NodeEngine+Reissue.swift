@@ -1,0 +1,92 @@
+import Identity
+import Replication
+import Storage
+import Wire
+
+extension NodeEngine {
+  /// Own writes on a branch that lost, as after a cloned directory ran twice, are issued again under the present replica,
+  /// each with the context it had (rule C22): they were acknowledged, so they must come to count.
+  func reissueLost() {
+    guard failure == nil, forksToSettle else { return }
+    forksToSettle = false
+    let device = files.deviceKey.publicKey
+    for (id, partition) in mesh.partitions.sorted(by: { $0.key < $1.key }) {
+      let lost = partition.log.lostOriginals { mesh.authority.signer(of: $0) == device }
+      guard !lost.isEmpty else { continue }
+      do {
+        let done = try store.write(.full) { transaction in
+          var done = Committed()
+          try renewReplicaIfDue(transaction)
+          try reissue(lost, id, partition.name, transaction, &done)
+          try transaction.setInteger(own.commits, for: .ownCommits)
+          return done
+        }
+        log.notice("issued again what a fork had put aside", ["changes": String(lost.count), "partition": name(id)])
+        announce(PendingCommit(), done)
+      } catch {
+        abandon(PendingCommit(), NodeError(any: error))
+        return
+      }
+    }
+  }
+
+  private func reissue(
+    _ lost: [HeldChange], _ partition: PartitionID, _ name: PartitionName, _ transaction: borrowing Transaction,
+    _ done: inout Committed
+  ) throws {
+    let number = try transaction.number(of: partition, name: name)
+    let hashes = Set(lost.map(\.hash))
+    var moved: [LogChange] = []
+    for replica in Set(lost.map(\.dot.replica)).sorted() {
+      guard let chain = try transaction.chainNumber(number, replica) else { continue }
+      let first = lost.lazy.filter { $0.dot.replica == replica }.map(\.dot.sequence).min() ?? 1
+      for stored in try transaction.runs(of: chain, after: first - 1, byteLimit: .max) {
+        let run = try RunCodec.decode(
+          stored.body[...], fleet: files.fleet, partition: partition, hash: SHA256.hash)
+        guard run.hashes.contains(where: hashes.contains) else { continue }
+        let content = try RunContent(run, payloads: transaction)
+        if let change = try reissue(content, stored.context, hashes, partition, number, transaction, &done) {
+          moved.append(change)
+        }
+      }
+    }
+    guard let state = mesh.partitions[partition] else { return }
+    for reissue in state.log.knownReissues { try transaction.addReissue(reissue, in: number) }
+    let rebuild = DocumentRebuild(fleet: files.fleet, partition: partition, number: number, state: state)
+    done.changes.note(try rebuild.run(moved, transaction))
+  }
+
+  /// One run again, under its old context and the fork point of its old chain.
+  private func reissue(
+    _ content: RunContent, _ context: VersionVector, _ hashes: Set<Digest>, _ partition: PartitionID,
+    _ number: PartitionNumber, _ transaction: borrowing Transaction, _ done: inout Committed
+  ) throws -> LogChange? {
+    let (old, replica) = (content.run.chain.replica, try own.current().id)
+    guard let log = mesh.partitions[partition]?.log else { return nil }
+    var seen = own.context(in: partition)
+    seen.join(context)
+    if let forkPoint = log.forkPoints[old], forkPoint > 0, let position = log.position(of: old, at: forkPoint) {
+      seen[old] = position
+    }
+    seen[replica] = nil
+    let chain = ChainIdentity(fleet: files.fleet, partition: partition, replica: replica)
+    var builder = RunBuilder(
+      chain: chain, after: own.sequence(in: partition), hashBefore: own.tip(in: partition) ?? chain.genesis(SHA256.hash),
+      context: seen, hash: SHA256.hash)
+    for change in content.contents {
+      let hash = content.run.hashes[Int(change.header.sequence - content.run.first)]
+      guard hashes.contains(hash) else { continue }
+      let origin =
+        change.header.origin
+        ?? ChangeOrigin(dot: Dot(replica: old, sequence: change.header.sequence), hash: hash)
+      builder.append(
+        payload: Array(change.payload), keyHashes: change.header.keyHashes, timestamp: change.header.timestamp,
+        wall: change.header.wall, origin: origin)
+      own.commits += 1
+    }
+    guard !builder.isEmpty else { return nil }
+    let run = builder.close(sign: files.deviceKey.sign)
+    own.advance(partition, run)
+    return try append(run, partition, number, transaction, &done)
+  }
+}
