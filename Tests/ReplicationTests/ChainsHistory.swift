@@ -87,7 +87,9 @@ struct ChainsHistory {
     if random.chance(3) { facts.recognition = .unknownExtension }
     let lost = Named.replica(device + ".1")
     if random.chance(15), let (sequence, hash) = tips[lost]?.dropFirst().randomElement(using: &random) {
-      facts.origin = ChangeOrigin(dot: Dot(replica: lost, sequence: sequence), hash: hash)
+      // One in four originals is on a branch that nobody shows here.
+      let original = random.chance(25) ? random.digest() : hash
+      facts.origin = ChangeOrigin(dot: Dot(replica: lost, sequence: sequence), hash: original)
     }
     return facts
   }

@@ -1,0 +1,98 @@
+import Testing
+
+@testable import Replication
+
+@Suite("Chains: re-issues, and rights that fall")
+struct ChainsEffectTests {
+  private func book() -> AuthorityTests.Book {
+    var book = AuthorityTests.Book()
+    for key: Text in ["agency", "all-users"] { book.say(.rule(Statement.Rule(key: key))) }
+    for device in ["d0", "d1"] {
+      let member = book.member(device)
+      for nonce in ["1", "2"] { book.declare("\(device).\(nonce)", under: member, by: device) }
+    }
+    return book
+  }
+
+  private func keeper(_ partition: PartitionName, _ book: AuthorityTests.Book) -> ChainsKeeper {
+    ChainsKeeper(partition, authority: book.authority, genesis: ChainsHistory.genesis)
+  }
+
+  private func digest(_ word: UInt64) -> Digest { Digest(words: (word, 0, 0, 0)) }
+
+  /// One change; `before`: the hash it follows, none for the first of its chain.
+  private func run(
+    _ partition: PartitionName, _ replica: String, _ sequence: UInt64, after before: UInt64?, _ hash: UInt64,
+    facts: ChangeFacts = ChangeFacts()
+  ) -> RunSummary {
+    let replica = Named.replica(replica)
+    return RunSummary(
+      partition: partition, replica: replica, first: sequence,
+      hashBefore: before.map(digest) ?? ChainsHistory.genesis(replica), hashes: [digest(hash)],
+      context: VersionVector(), signer: Named.key(String(Named.name(replica.bytes).prefix(2))), facts: [facts])
+  }
+
+  @Test("of an original and its device's re-issues one has effect: the original, else the lowest")
+  func effects() throws {
+    let partition = try PartitionName("agency=A")
+    var keeper = keeper(partition, book())
+    let origin = ChangeOrigin(dot: Dot(replica: Named.replica("d0.1"), sequence: 2), hash: digest(20))
+    let again = ChangeFacts(origin: origin)
+    try keeper.learn(run(partition, "d0.1", 1, after: nil, 10))
+    try keeper.learn(run(partition, "d0.1", 2, after: 10, 20))
+    try keeper.learn(run(partition, "d0.2", 1, after: nil, 31, facts: again))
+    try keeper.learn(run(partition, "d1.1", 1, after: nil, 40, facts: again))
+    #expect(keeper.effective == [digest(10), digest(20), digest(40)], "the original counts; nobody speaks for others")
+
+    try keeper.learn(run(partition, "d0.1", 2, after: 10, 15))
+    #expect(keeper.effective == [digest(10), digest(15), digest(31), digest(40)], "the original lost its branch")
+    #expect(keeper.log.withoutEffect.isEmpty)
+
+    try keeper.learn(run(partition, "d0.2", 2, after: 31, 30, facts: again))
+    #expect(keeper.effective == [digest(10), digest(15), digest(30), digest(40)], "of two re-issues the lowest")
+    #expect(keeper.log.withoutEffect == [digest(31): Dot(replica: Named.replica("d0.2"), sequence: 1)])
+    try keeper.restart()
+    #expect(keeper.log.withoutEffect.count == 1)
+  }
+
+  @Test("where a grant falls, the document rule judges what it had let through")
+  func fallenGrant() throws {
+    let partition = try PartitionName("all-users=x")
+    let replica = Named.replica("d0.1")
+    var book = book()
+    let user = Statement.Subject.user("u-d0")
+    book.grant(.write, to: user, on: "all-users=*")
+    var keeper = keeper(partition, book)
+    try keeper.learn(run(partition, "d0.1", 1, after: nil, 10))
+    try keeper.learn(run(partition, "d0.1", 2, after: 10, 20))
+    try keeper.learn(run(partition, "d0.1", 3, after: 20, 30, facts: ChangeFacts(ownDocument: "u-d0")))
+    #expect(keeper.log.accepted.sequence(of: replica) == 3 && keeper.log.nodeCount == 0)
+
+    let end = Statement.ChainEnd(
+      chain: .changes(partition: partition.text, replica: replica),
+      position: ChainPosition(sequence: 1, tip: digest(10).tip))
+    book.grant(.read, to: user, on: "all-users=*", ends: [end])
+    try keeper.adopt(book.authority)
+    #expect(keeper.log.accepted.sequence(of: replica) == 1)
+    #expect(keeper.log.held.map(\.reason) == [.documentRule, .afterHeld])
+    #expect(keeper.log.clipped.sequence(of: replica) == 3, "the rule itself bounds nothing")
+
+    book.grant(.write, to: user, on: "all-users=*")
+    try keeper.adopt(book.authority)
+    #expect(keeper.log.accepted.sequence(of: replica) == 3 && keeper.log.nodeCount == 0)
+  }
+
+  @Test("own documents need no second look when a grant falls")
+  func ownDocuments() throws {
+    let partition = try PartitionName("all-users=x")
+    var book = book()
+    book.grant(.write, to: .everyone, on: "*")
+    var keeper = keeper(partition, book)
+    try keeper.learn(run(partition, "d0.1", 1, after: nil, 10, facts: ChangeFacts(ownDocument: "u-d0")))
+    try keeper.learn(run(partition, "d1.1", 1, after: nil, 40, facts: ChangeFacts(ownDocument: "u-d0")))
+    book.grant(.none, to: .everyone, on: "*")
+    try keeper.adopt(book.authority)
+    #expect(keeper.unfolded == 1, "the chain that wrote another's document")
+    #expect(keeper.effective == [digest(10)])
+  }
+}
