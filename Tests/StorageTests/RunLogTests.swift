@@ -97,6 +97,11 @@ import Testing
     try append(3, 3, vector([2: 1, 3: 1]))
     let next = try #require(try store.lastRun(of: chain()))
     #expect(next.arrival > last.arrival && next.context == vector([2: 1, 3: 1]))
+    // Nothing that is written now may refer to a context that went with its run.
+    _ = try store.write(.full) { try $0.removeRuns(of: Place($0).chain, after: 0) }
+    for number in 1...3 as ClosedRange<UInt64> { try append(number, number, vector([2: 1, 3: number])) }
+    #expect(
+      try store.runs(of: chain(), after: 0, byteLimit: .max).map { $0.context.sequence(of: replica(3)) } == [1, 2, 3])
   }
 
   @Test("headers of a fork are kept once each, and only so many")
