@@ -28,7 +28,11 @@ package final class DirectoryLock: Sendable {
     (self.directory, self.descriptor) = (directory, descriptor)
   }
 
-  deinit { close(descriptor) }
+  deinit {
+    // Closing alone would leave the lock with a child that is between fork and exec at this moment.
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
+  }
 
   private static func process(in descriptor: Int32) -> Int32? {
     var bytes = [UInt8](repeating: 0, count: 16)

@@ -86,13 +86,6 @@ package struct StoredRun: Hashable, Sendable {
   package let body: [UInt8]
 }
 
-/// A run's place, without its content.
-package struct RunPlace: Hashable, Sendable {
-  package let arrival: Int64
-  package let last: UInt64
-  package init(arrival: Int64, last: UInt64) { (self.arrival, self.last) = (arrival, last) }
-}
-
 package struct StoredStatement: Hashable, Sendable {
   package let arrival: Int64
   package let id: Digest

@@ -1,15 +1,17 @@
 import Replication
 
 extension StoreReading where Self: ~Copyable {
-  /// Runs of one chain that hold changes above `sequence`, ascending: at least one where there is one, then while their
-  /// bodies stay within `byteLimit`. Cost: one seek and what is answered.
+  /// Runs of one chain that hold changes above `sequence`, of all branches, ascending by their last one: at least one
+  /// where there is one, then while their bodies stay within `byteLimit`. Runs that end at the same sequence, which lie
+  /// on several branches of a fork, come together, so that the last sequence of an answer is where to go on. Cost: one
+  /// seek and what is answered.
   package func runs(
     of chain: ChainNumber, after sequence: UInt64, byteLimit: Int
   ) throws(StoreError) -> [StoredRun] {
     let rows = try database.statement(
       """
       SELECT arrival, chain, first, last, context_base, context, body FROM runs
-      WHERE chain=?1 AND last>?2 ORDER BY last
+      WHERE chain=?1 AND last>?2 ORDER BY last, arrival
       """)
     defer { rows.reset() }
     try rows.bind(1, chain.rawValue)
@@ -33,44 +35,16 @@ extension StoreReading where Self: ~Copyable {
     return try collect(rows, byteLimit: byteLimit, partition: partition)
   }
 
-  /// One run by its place; nil where there is none, or of another chain.
-  package func run(_ chain: ChainNumber, at arrival: Int64) throws(StoreError) -> StoredRun? {
-    let rows = try database.statement(
-      """
-      SELECT arrival, chain, first, last, context_base, context, body FROM runs WHERE arrival=?1 AND +chain=?2
-      """)
-    defer { rows.reset() }
-    try rows.bind(1, arrival)
-    try rows.bind(2, chain.rawValue)
-    return try collect(rows, byteLimit: .max, partition: chain.partition).first
-  }
-
   /// The highest run of a chain, such as the own one to go on from.
   package func lastRun(of chain: ChainNumber) throws(StoreError) -> StoredRun? {
     let rows = try database.statement(
       """
       SELECT arrival, chain, first, last, context_base, context, body FROM runs
-      WHERE chain=?1 ORDER BY last DESC LIMIT 1
+      WHERE chain=?1 ORDER BY last DESC, arrival DESC LIMIT 1
       """)
     defer { rows.reset() }
     try rows.bind(1, chain.rawValue)
     return try collect(rows, byteLimit: .max, partition: chain.partition).first
-  }
-
-  /// Where runs of a chain lie that hold changes above `sequence`, ascending; read from the index alone. Places of
-  /// several chains, sorted by arrival, are the order in which to send.
-  package func runPlaces(
-    of chain: ChainNumber, after sequence: UInt64, limit: Int
-  ) throws(StoreError) -> [RunPlace] {
-    let rows = try database.statement(
-      "SELECT arrival, last FROM runs WHERE chain=?1 AND last>?2 ORDER BY last LIMIT ?3")
-    defer { rows.reset() }
-    try rows.bind(1, chain.rawValue)
-    try rows.bind(2, Int64(clamping: sequence))
-    try rows.bind(3, Int64(clamping: limit))
-    var found: [RunPlace] = []
-    while try rows.step() { found.append(RunPlace(arrival: rows.integer(0), last: UInt64(clamping: rows.integer(1)))) }
-    return found
   }
 
   /// Ascending by (sequence, hash).
@@ -96,7 +70,9 @@ extension StoreReading where Self: ~Copyable {
     var base: (arrival: Int64, context: VersionVector)?
     while try rows.step() {
       let size = rows.byteCount(6)
-      if !found.isEmpty && bytes + size > byteLimit { break }
+      if let previous = found.last, bytes + size > byteLimit, previous.last != UInt64(clamping: rows.integer(3)) {
+        break
+      }
       bytes += size
       if let needed = rows.optionalInteger(4), base?.arrival != needed {
         base = (needed, try fullContext(at: needed))

@@ -23,7 +23,7 @@ import Testing
 
   private func chain() throws -> ChainNumber { try #require(try store.chains().first).number }
 
-  @Test("contexts come back whole, however they were written down, over a restart too")
+  @Test("contexts come back whole, however they were written down")
   func contexts() throws {
     var random = SplitMix64(seed: 42)
     var context = vector([2: 1])
@@ -51,9 +51,17 @@ import Testing
     #expect(try store.runs(of: chain, after: 0, byteLimit: 1).map(\.last) == [4])
     #expect(try store.runs(of: chain, after: 40, byteLimit: .max).isEmpty)
     #expect(try store.lastRun(of: chain)?.first == 37)
-    let places = try store.runPlaces(of: chain, after: 30, limit: 10)
-    #expect(places.map(\.last) == [32, 36, 40])
-    #expect(try store.run(chain, at: places[1].arrival)?.first == 33)
+  }
+
+  @Test("runs of several branches that end at one sequence are read together, whatever the byte limit")
+  func branches() throws {
+    try append(1, 4, vector([:]), bytes: 100)
+    for first in [5, 6, 5, 7] as [UInt64] { try append(first, 8, vector([:]), bytes: 100) }
+    try append(9, 9, vector([:]), bytes: 100)
+    let chain = try chain()
+    #expect(try store.runs(of: chain, after: 0, byteLimit: 150).map(\.last) == [4])
+    #expect(try store.runs(of: chain, after: 4, byteLimit: 150).map(\.first) == [5, 6, 5, 7])
+    #expect(try store.runs(of: chain, after: 8, byteLimit: 150).map(\.first) == [9])
   }
 
   @Test("a partition's runs follow in order of arrival, those of others left out")
@@ -89,6 +97,11 @@ import Testing
     try append(3, 3, vector([2: 1, 3: 1]))
     let next = try #require(try store.lastRun(of: chain()))
     #expect(next.arrival > last.arrival && next.context == vector([2: 1, 3: 1]))
+    // Nothing that is written now may refer to a context that went with its run.
+    _ = try store.write(.full) { try $0.removeRuns(of: Place($0).chain, after: 0) }
+    for number in 1...3 as ClosedRange<UInt64> { try append(number, number, vector([2: 1, 3: number])) }
+    #expect(
+      try store.runs(of: chain(), after: 0, byteLimit: .max).map { $0.context.sequence(of: replica(3)) } == [1, 2, 3])
   }
 
   @Test("headers of a fork are kept once each, and only so many")

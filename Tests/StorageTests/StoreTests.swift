@@ -65,6 +65,8 @@ import Testing
     }
     let chain = try #require(try store.chains().first)
     #expect(try store.lastRun(of: chain.number)?.context == vector([7: 7]))
+    #expect(store.totals == Counters(changes: 1, logBytes: 1))
+    #expect(try store.partitions().first?.counters == store.totals)
   }
 
   @Test("statements are kept once each, in order of arrival")
