@@ -290,14 +290,9 @@ import Testing
       cat k.pem c.pem > P256.pem
       printf x | timeout 10 openssl s_client -connect 127.0.0.1:\(node.port) \(arguments) -quiet
       """
-    let process = Process()
-    process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", script]
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
+    let process = try ChildProcess(script)
     #expect(eventually { node.transport.statistics.handshakeFailures == 1 })
-    process.waitUntilExit()
+    process.wait()
     #expect(node.recorder.now.opened.isEmpty)
   }
 

@@ -7,12 +7,12 @@ struct NetworkInterface: Hashable {
   let index: UInt32
   let name: String
   var hasIPv6 = false
-  /// Where a datagram for all neighbours goes, one for each IPv4 address.
-  var ipv4Broadcasts: Set<UInt32> = []
-  var hasIPv4 = false
+  /// IPv4 addresses, each with the address of all its neighbours where there is one.
+  var ipv4: [UInt32: UInt32?] = [:]
 
   /// More than this no host of a fleet has; containers and tunnels may make hundreds.
   static let limit = 32
+  static let addressLimit = 4
 
   /// In order of their index.
   static func all() -> [NetworkInterface] {
@@ -30,9 +30,8 @@ struct NetworkInterface: Hashable {
       guard index != 0, found[index] != nil || found.count < limit else { continue }
       var interface = found[index] ?? NetworkInterface(index: index, name: String(cString: rawName))
       switch address.host {
-      case .ipv4:
-        interface.hasIPv4 = true
-        if let broadcast = broadcast(of: current.pointee) { interface.ipv4Broadcasts.insert(broadcast) }
+      case .ipv4(let number):
+        if interface.ipv4.count < addressLimit { interface.ipv4[number] = .some(broadcast(of: current.pointee)) }
       case .ipv6: interface.hasIPv6 = true
       }
       found[index] = interface

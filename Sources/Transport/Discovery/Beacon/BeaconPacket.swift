@@ -35,7 +35,7 @@ struct BeaconPacket: Equatable {
 
 /// How many datagrams are looked at: per source and in all, a second (N6). A value without IO.
 struct BeaconAdmission {
-  static let perSourcePerSecond = 5
+  static let perSourcePerSecond = 20
   static let perSecond = 200
   /// With the limit in all, no more sources than this can appear in one second anyway.
   private static let windowMilliseconds: UInt64 = 1_000

@@ -46,7 +46,7 @@ final class BeaconSockets {
   /// may need it again, so every call joins everywhere and lets the kernel refuse what it has.
   func join(_ interfaces: [NetworkInterface]) {
     for interface in interfaces {
-      if interface.hasIPv4, let ipv4 {
+      if !interface.ipv4.isEmpty, let ipv4 {
         var request = ip_mreqn()
         request.imr_multiaddr.s_addr = BeaconSockets.ipv4Group.bigEndian
         request.imr_ifindex = Int32(bitPattern: interface.index)
@@ -72,7 +72,7 @@ final class BeaconSockets {
   /// Sends on every interface by every way it has. Failures are left aside: an interface may be on its way down.
   func send(_ packet: [UInt8], on interfaces: [NetworkInterface]) {
     for interface in interfaces {
-      if interface.hasIPv4, let ipv4 { sendIPv4(packet, ipv4.number, interface) }
+      if let ipv4 { sendIPv4(packet, ipv4.number, interface) }
       if interface.hasIPv6, let ipv6, case .ipv6(let high, let low, _) = BeaconSockets.ipv6Group {
         BeaconSockets.set(
           ipv6.number, Int32(IPPROTO_IPV6), IPV6_MULTICAST_IF, Int32(bitPattern: interface.index))
@@ -81,14 +81,16 @@ final class BeaconSockets {
     }
   }
 
+  /// From each of the interface's addresses: the receiver takes the source as the place to dial.
   private func sendIPv4(_ packet: [UInt8], _ descriptor: Int32, _ interface: NetworkInterface) {
-    var request = ip_mreqn()
-    request.imr_ifindex = Int32(bitPattern: interface.index)
-    setsockopt(
-      descriptor, Int32(IPPROTO_IP), IP_MULTICAST_IF, &request, socklen_t(MemoryLayout<ip_mreqn>.size))
-    send(packet, descriptor, SocketAddress(.ipv4(BeaconSockets.ipv4Group), port: port))
-    for broadcast in interface.ipv4Broadcasts.sorted() {
-      send(packet, descriptor, SocketAddress(.ipv4(broadcast), port: port))
+    for (address, broadcast) in interface.ipv4.sorted(by: { $0.key < $1.key }) {
+      var request = ip_mreqn()
+      request.imr_ifindex = Int32(bitPattern: interface.index)
+      request.imr_address.s_addr = address.bigEndian
+      setsockopt(
+        descriptor, Int32(IPPROTO_IP), IP_MULTICAST_IF, &request, socklen_t(MemoryLayout<ip_mreqn>.size))
+      send(packet, descriptor, SocketAddress(.ipv4(BeaconSockets.ipv4Group), port: port))
+      if let broadcast { send(packet, descriptor, SocketAddress(.ipv4(broadcast), port: port)) }
     }
   }
 

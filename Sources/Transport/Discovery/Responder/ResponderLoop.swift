@@ -67,6 +67,7 @@ final class ResponderLoop {
       browse = try mailbox.call { () -> Result<ServiceReference, ServiceError> in
         Result { () throws(ServiceError) in try ServiceReference.browse() }
       }.get()
+      retryDelay = ResponderLoop.firstRetryMilliseconds
       emit(.available)
       register(advertisement, now)
     } catch {
@@ -137,9 +138,7 @@ final class ResponderLoop {
     }
     for event in events {
       switch event {
-      case .registered:
-        retryDelay = ResponderLoop.firstRetryMilliseconds
-        emit(.registered(true))
+      case .registered: emit(.registered(true))
       case .appeared(let name, let interface):
         guard !ownNames.contains(name) else { continue }
         tell(directory.appeared(.init(name: name, interface: interface), now: now, using: &random))
