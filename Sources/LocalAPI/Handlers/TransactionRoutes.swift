@@ -69,9 +69,6 @@ private func action(
 /// A document inside an envelope keeps the rules of one that stands alone.
 private func body(_ name: Text, _ id: Value, _ members: Members, _ what: String) throws(Problem) -> ValueMap {
   let map = try withoutID(members.object(name), mustBe: id)
-  guard Value.map(map).depth <= Value.depthLimit else {
-    throw .limit(.unprocessable, "the depth of the document of \(what)", Value.depthLimit, unit: "levels")
-  }
   if let key = map.entries.first(where: { $0.key.utf8.first == UInt8(ascii: "$") })?.key {
     throw .unprocessable("\(what): the operator \(key.string) cannot be a field of a document")
   }

@@ -3,7 +3,8 @@ import Wire
 
 /// Extended JSON as the interface speaks it: the parser's errors as problems with their place.
 enum JSON {
-  /// Levels that an envelope puts around a document: the object, its list, the operation in it.
+  /// Levels that a transaction puts around a document (the object, its list, the operation in it): a document in one
+  /// may be exactly as deep as one that stands alone.
   private static let envelopeDepth = 3
 
   static func render(_ value: Value) -> [UInt8] {
@@ -79,13 +80,4 @@ extension Value {
   static func object(_ members: KeyValuePairs<Text, Value>) -> Value { .map(ValueMap(members: members)) }
 
   static func text(_ string: String) -> Value { .string(Text(string)) }
-
-  /// How deep maps and arrays nest, a scalar being 0.
-  var depth: Int {
-    switch self {
-    case .map(let map): 1 + (map.entries.map(\.value.depth).max() ?? 0)
-    case .array(let items): 1 + (items.map(\.depth).max() ?? 0)
-    default: 0
-    }
-  }
 }
