@@ -38,9 +38,11 @@ extension NodeSetup {
     package let statementCount: Int
   }
 
-  /// Enters the fleet of the code: asks at its addresses and at `peers`, one after another, until one admits this device.
+  /// Enters the fleet of the code: asks at its addresses, at `peers`, and at whatever node of that fleet discovery finds,
+  /// until one admits this device.
   package static func join(
-    _ path: String, code text: String, label: Text, peers: [PeerAddress], timeoutMilliseconds: UInt64 = 30_000
+    _ path: String, code text: String, label: Text, peers: [PeerAddress], usesDiscovery: Bool = true,
+    timeoutMilliseconds: UInt64 = 30_000
   ) throws(NodeError) -> Joined {
     let code: JoinCode
     do throws(JoinCode.Invalid) { code = try JoinCode.parse(text) } catch {
@@ -52,7 +54,7 @@ extension NodeSetup {
       try KeyFile.device.create(key, in: directory)
       let addresses = peers + code.addresses.compactMap { PeerAddress($0.string) }
       let statements = try JoinAttempt(code: code, key: key, label: label)
-        .run(addresses, timeoutMilliseconds: timeoutMilliseconds)
+        .run(addresses, usesDiscovery: usesDiscovery, timeoutMilliseconds: timeoutMilliseconds)
       try enter(
         directory, lock, fleet: code.fleet, deviceKey: key, secret: code.secret, statements: statements)
       return Joined(fleet: code.fleet, device: DeviceID(key.publicKey), statementCount: statements.count)
@@ -73,6 +75,10 @@ final class JoinAttempt: TransportHandler {
   private struct State {
     var statements: [Statement] = []
     var transport: SecureTransport?
+    /// Nodes may still be found beside the addresses given.
+    var isLooking = false
+    /// Addresses asked already.
+    var asked: Set<PeerAddress> = []
     /// Dials without an outcome yet.
     var pending = 0
     var failures: [String] = []
@@ -92,8 +98,10 @@ final class JoinAttempt: TransportHandler {
     verifier = StatementVerifier(fleet: code.fleet)
   }
 
-  func run(_ addresses: [PeerAddress], timeoutMilliseconds: UInt64) throws -> [Statement] {
-    guard !addresses.isEmpty else {
+  func run(
+    _ addresses: [PeerAddress], usesDiscovery: Bool, timeoutMilliseconds: UInt64
+  ) throws -> [Statement] {
+    guard usesDiscovery || !addresses.isEmpty else {
       throw NodeError(.failed, "nobody to ask: the code names no address; give one with --peer HOST:PORT")
     }
     let identity = try TLSIdentity(key)
@@ -101,15 +109,21 @@ final class JoinAttempt: TransportHandler {
       credentials: TLSCredentials(certificate: identity.certificateDER, privateKey: identity.privateKeyDER),
       handler: self)
     defer { transport.stop() }
-    state.withLock { ($0.transport, $0.pending) = (transport, addresses.count) }
-    for (index, address) in addresses.enumerated() { transport.dial(address, tag: UInt64(index)) }
+    state.withLock { ($0.transport, $0.isLooking) = (transport, usesDiscovery) }
+    for address in addresses { ask(address) }
+    let discovery = usesDiscovery ? try look() : nil
+    defer { discovery?.stop() }
     _ = signal.wait(timeout: .now() + .milliseconds(Int(clamping: timeoutMilliseconds)))
     switch outcome.withLock({ $0 }) {
     case .admitted(let statements): return statements
     case .refused(let refusal): throw NodeError(.notPermitted, JoinAttempt.sentence(refusal))
     case .failed(let reason): throw NodeError(.failed, reason)
     case nil:
-      throw NodeError(.failed, "nobody who could admit this device answered within \(timeoutMilliseconds / 1_000) s")
+      let last = state.withLock { $0.failures.last }.map { " (\($0))" } ?? ""
+      throw NodeError(
+        .failed,
+        "no node of this fleet was reached within \(timeoutMilliseconds / 1_000) s\(last); "
+          + "give its address with --peer HOST:PORT")
     }
   }
 
@@ -119,6 +133,26 @@ final class JoinAttempt: TransportHandler {
     case .otherFleet: "the node at this address belongs to another fleet"
     case .cannotAdmit: "the node that was asked cannot admit devices: ask another one"
     case .busy: "the node that was asked is busy: try again"
+    }
+  }
+
+  /// At most ``askLimit`` addresses, each once.
+  private func ask(_ address: PeerAddress) {
+    let transport = state.withLock { state -> SecureTransport? in
+      guard state.asked.count < JoinAttempt.askLimit, state.asked.insert(address).inserted else { return nil }
+      state.pending += 1
+      return state.transport
+    }
+    transport?.dial(address, tag: 0)
+  }
+
+  private static let askLimit = 64
+
+  private func look() throws -> Discovery {
+    let finder = FleetFinder(fleet: code.fleet) { [weak self] in self?.ask(.socket($0)) }
+    return try Discovery(advertisement: nil, handler: finder) {
+      var generator = SystemRandomNumberGenerator()
+      return generator.next()
     }
   }
 
@@ -135,7 +169,7 @@ final class JoinAttempt: TransportHandler {
     let allFailed = state.withLock { state in
       state.failures.append(reason)
       state.pending -= 1
-      return state.pending <= 0
+      return state.pending <= 0 && !state.isLooking
     }
     if allFailed { finish(.failed("no node could be reached: \(reason)")) }
   }
@@ -179,4 +213,21 @@ final class JoinAttempt: TransportHandler {
   func drained(_ connection: ConnectionID, queuedBytes: Int) {}
 
   func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) { oneFailed("\(reason)") }
+}
+
+/// Passes on where nodes announce the tag of one fleet.
+private final class FleetFinder: DiscoveryHandler {
+  private let fleet: FleetID
+  private let found: @Sendable (SocketAddress) -> Void
+
+  init(fleet: FleetID, found: @escaping @Sendable (SocketAddress) -> Void) { (self.fleet, self.found) = (fleet, found) }
+
+  func found(instance: String, addresses: [SocketAddress], tag: [UInt8]) {
+    guard DiscoveryTag.matches(tag, fleet: fleet, instanceName: instance) else { return }
+    for address in addresses { found(address) }
+  }
+
+  func lost(instance: String) {}
+  func discoveryChanged(_ state: DiscoveryState) {}
+  func interfacesChanged() {}
 }
