@@ -127,6 +127,16 @@ extension CBORWriter {
 }
 
 extension SplitMix64 {
+  /// None, or what a grant that narrows an earlier one lets stand.
+  mutating func ends() -> [Statement.ChainEnd] {
+    guard chance(50) else { return [] }
+    let position = ChainPosition(sequence: UInt64(below(1_000)), tip: digest().tip)
+    return [
+      .init(chain: .changes(partition: text(), replica: ReplicaID(high: next(), low: next())), position: position),
+      .init(chain: .statements(scope: "", issuer: PublicKey(digest())), position: position),
+    ]
+  }
+
   /// One body of each kind that this version knows, grants for each kind of subject.
   mutating func bodies() -> [Statement.Body] {
     let profile = ValueMap(unique: [
@@ -139,6 +149,8 @@ extension SplitMix64 {
         .init(device: PublicKey(digest()), user: text(), label: text(), role: text(), profile: profile)),
       .replica(.init(replica: replica(), nonce: uuid(), membership: digest())),
       .rule(.init(key: text())),
-    ] + subjects.map { .grant(.init(subject: $0, level: AccessLevel.allCases[below(5)], pattern: text())) }
+    ] + subjects.map {
+      .grant(.init(subject: $0, level: AccessLevel.allCases[below(5)], pattern: text(), ends: ends()))
+    }
   }
 }

@@ -97,7 +97,10 @@ final class NodeEngine {
     case .write(let job):
       beginWriting(job.partition)
       pending.writes.append(job)
-    case .call(let body): body(self)
+    case .call(let body):
+      // What the mesh has taken in must be on disk before anybody is told of it.
+      commit()
+      body(self)
     case .stop: isStopping = true
     }
   }

@@ -41,14 +41,35 @@ extension CBORWriter {
       uuid(declaration.nonce)
       digest(declaration.membership)
     case .grant(let grant):
-      arrayHeader(3)
+      arrayHeader(grant.ends.isEmpty ? 3 : 4)
       subject(grant.subject)
       unsigned(grant.level.rawValue)
       text(grant.pattern)
+      if !grant.ends.isEmpty { ends(grant.ends) }
     case .rule(let rule):
       arrayHeader(1)
       text(rule.key)
     case .unknown(let kind): throw .unknownKind(kind)
+    }
+  }
+
+  /// `[0, partition, replica, sequence, tip]` for changes, `[1, scope, issuer, sequence, tip]` for statements.
+  private mutating func ends(_ ends: [Statement.ChainEnd]) {
+    arrayHeader(ends.count)
+    for end in ends {
+      arrayHeader(5)
+      switch end.chain {
+      case .changes(let partition, let replica):
+        unsigned(0 as UInt64)
+        text(partition)
+        self.replica(replica)
+      case .statements(let scope, let issuer):
+        unsigned(1 as UInt64)
+        text(scope)
+        publicKey(issuer)
+      }
+      unsigned(end.position.sequence)
+      tip(end.position.tip)
     }
   }
 
@@ -137,13 +158,43 @@ extension CBORReader {
   }
 
   fileprivate mutating func readGrant() throws(CBORError) -> Statement.Grant {
-    try readArrayHeader(count: 3)
+    let head = offset
+    let count = try readArrayHeader()
+    guard count == 3 || count == 4 else { throw CBORError(.wrongLength, at: head) }
     let subject = try readSubject()
     let start = offset
     guard let level = AccessLevel(rawValue: try readUnsigned(UInt8.self)) else {
       throw CBORError(.outOfRange, at: start)
     }
-    return Statement.Grant(subject: subject, level: level, pattern: try readName())
+    let pattern = try readName()
+    return Statement.Grant(subject: subject, level: level, pattern: pattern, ends: count == 4 ? try readEnds() : [])
+  }
+
+  /// At least one: a grant that ends nothing has no list.
+  private mutating func readEnds() throws(CBORError) -> [Statement.ChainEnd] {
+    let start = offset
+    let count = try readArrayHeader()
+    guard count > 0, count <= PartitionVector.entryLimit else { throw CBORError(.wrongLength, at: start) }
+    var ends: [Statement.ChainEnd] = []
+    for _ in 0..<count { ends.append(try readEnd()) }
+    return ends
+  }
+
+  private mutating func readEnd() throws(CBORError) -> Statement.ChainEnd {
+    let start = offset
+    try readArrayHeader(count: 5)
+    let kind = try readUnsigned()
+    let name = try readName()
+    let chain: Statement.ChainEnd.Chain
+    switch kind {
+    case 0: chain = .changes(partition: name, replica: try readReplica())
+    case 1: chain = .statements(scope: name, issuer: try readPublicKey())
+    default: throw CBORError(.outOfRange, at: start)
+    }
+    let sequenceStart = offset
+    let sequence = try readUnsigned()
+    guard sequence <= RunSummary.sequenceLimit else { throw CBORError(.outOfRange, at: sequenceStart) }
+    return Statement.ChainEnd(chain: chain, position: ChainPosition(sequence: sequence, tip: try readTip()))
   }
 
   private mutating func readSubject() throws(CBORError) -> Statement.Subject {
