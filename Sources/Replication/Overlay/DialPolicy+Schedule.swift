@@ -44,13 +44,13 @@ extension DialPolicy {
     guard inFlight < Limits.concurrentDials else { return nil }
     let strangersAllowed = strangersMayGo && strangersInFlight < Limits.concurrentStrangerDials
     let busy = busyGroups()
-    return
-      candidates
-      .filter { _, candidate in
-        candidate.nextAttempt <= now && isDiallable(candidate, busy) && (strangersAllowed || !candidate.isStranger)
-      }
-      .min { a, b in (a.value.rank, a.value.nextAttempt, a.key) < (b.value.rank, b.value.nextAttempt, b.key) }?
-      .key
+    var best: (rank: Int, nextAttempt: UInt64, address: PeerAddress)?
+    for (address, candidate) in candidates where candidate.nextAttempt <= now {
+      guard strangersAllowed || !candidate.isStranger, isDiallable(candidate, busy) else { continue }
+      let due = (candidate.rank, candidate.nextAttempt, address)
+      if best.map({ due < $0 }) ?? true { best = due }
+    }
+    return best?.address
   }
 
   /// Instances and devices that are being dialled: their other addresses wait for the outcome.
