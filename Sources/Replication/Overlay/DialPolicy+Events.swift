@@ -46,8 +46,8 @@ extension DialPolicy {
   }
 
   mutating func noteFailure(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
-    guard var candidate = candidates[address], candidate.attemptStarted != nil else { return }
-    candidate.attemptStarted = nil
+    guard var candidate = candidates[address], candidate.attemptEndsAt != nil else { return }
+    candidate.attemptEndsAt = nil
     candidate.failures += 1
     let longest =
       candidate.isConfigured ? Limits.longestConfiguredDelayMilliseconds : Limits.longestDelayMilliseconds
@@ -59,7 +59,7 @@ extension DialPolicy {
 
   mutating func noteRefusal(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
     guard var candidate = candidates[address] else { return }
-    candidate.attemptStarted = nil
+    candidate.attemptEndsAt = nil
     candidate.isRefused = true
     candidate.failures += 1
     let longest = Limits.longestRefusedDelayMilliseconds
@@ -75,7 +75,8 @@ extension DialPolicy {
     candidate.isSelf = device == thisDevice
     candidate.device = candidate.isSelf ? nil : device
     if candidate.isSelf { candidate.nextAttempt = now + Limits.selfDelayMilliseconds }
-    if candidate.isSelf || connectedSince[device] != nil { candidate.attemptStarted = nil }
+    let isOver = candidate.isSelf || connectedSince[device] != nil
+    candidate.attemptEndsAt = isOver ? nil : now + Limits.sessionTimeoutMilliseconds
     candidates[address] = candidate
   }
 
@@ -83,7 +84,7 @@ extension DialPolicy {
     connectedSince[device] = connectedSince[device] ?? now
     var remembered = 0
     for address in addresses(of: device) {
-      candidates[address]?.attemptStarted = nil
+      candidates[address]?.attemptEndsAt = nil
       candidates[address]?.isRefused = false
       guard remembered < Limits.addressesPerRememberedDevice else { continue }
       remembered += 1

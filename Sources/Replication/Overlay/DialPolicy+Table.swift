@@ -18,7 +18,7 @@ extension DialPolicy {
   private func victim(for newcomer: Candidate, _ random: inout some RandomNumberGenerator) -> PeerAddress? {
     let salt = random.next()
     var victim: (rank: Int, lot: UInt64, address: PeerAddress)?
-    for (address, candidate) in candidates where candidate.attemptStarted == nil && !candidate.isConfigured {
+    for (address, candidate) in candidates where candidate.attemptEndsAt == nil && !candidate.isConfigured {
       // Drawn by lot over the address: the order of a dictionary must not show.
       let drawn = (rank: candidate.isStranger ? 0 : 1, lot: lot(of: address, salt), address: address)
       if victim.map({ drawn < $0 }) ?? true { victim = drawn }
@@ -49,7 +49,7 @@ extension DialPolicy {
 
   /// Drops what no source names any more, unless it is being dialled; the outcome of the dial comes back here.
   mutating func forgetIfUnwanted(_ address: PeerAddress) {
-    guard let candidate = candidates[address], !candidate.isWanted, candidate.attemptStarted == nil else { return }
+    guard let candidate = candidates[address], !candidate.isWanted, candidate.attemptEndsAt == nil else { return }
     candidates[address] = nil
   }
 

@@ -117,6 +117,17 @@ import Testing
     #expect(world.handle(.dialFailed(Self.address(5))).count == 1)
   }
 
+  @Test("an identified peer that makes no session gives its place free after ten seconds")
+  func noSession() {
+    var world = World()
+    _ = world.find("x", [1])
+    _ = world.handle(.identified(Self.address(1), Self.device(1)))
+    #expect(world.policy.entries.map(\.state) == [.dialling])
+    #expect(world.policy.nextWake() == world.now + 10_000)
+    #expect(world.advance(10_000).isEmpty)
+    #expect(world.policy.entries.map(\.state) == [.unreachable])
+  }
+
   @Test("this node's own address is recognised and left alone until addresses change")
   func ownAddress() {
     var world = World()
