@@ -65,7 +65,9 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
     let valid = BeaconPacket(try advertisement("x")).bytes
     for index in 0..<20_000 {
       var packet = index % 3 == 0 ? random.bytes(Int.random(in: 0...200, using: &random)) : valid
-      if index % 3 == 1 { packet[Int.random(in: packet.indices, using: &random)] = UInt8(truncatingIfNeeded: random.next()) }
+      if index % 3 == 1 {
+        packet[Int.random(in: packet.indices, using: &random)] = UInt8(truncatingIfNeeded: random.next())
+      }
       if index % 3 == 2 { packet = BeaconPacket(try advertisement("flood-\(index)")).bytes }
       _ = SocketAddress(.ipv4(0x7f00_0001), port: 21_165).withKernelForm {
         sendto(descriptor, packet, packet.count, 0, $0, $1)
@@ -83,7 +85,8 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
 
 /// Against a real avahi-daemon, in namespaces of the test's own.
 @Suite(
-  .serialized, .enabled(if: TestNetwork.isPossible, "needs root, ip, unshare, dbus-daemon, avahi-daemon, avahi-publish"))
+  .serialized, .enabled(if: TestNetwork.isPossible, "needs root, ip, unshare, dbus-daemon, avahi-daemon, avahi-publish")
+)
 struct ResponderTests {
   /// libdbus reads the address once for a process: all tests of this suite use the same bus path.
   static let network: TestNetwork? = {
@@ -156,10 +159,11 @@ struct ResponderTests {
     let found = try #require(seenByA.now.known["two-b"])
     #expect(found.addresses.allSatisfy { $0.port == 7_001 })
     #expect(found.addresses.contains { $0.host == .ipv4(0x0a4d_0001) || $0.host == .ipv4(0x7f00_0001) })
-    #expect(found.addresses.allSatisfy { address in
-      guard address.host.isLinkLocal, case .ipv6(_, _, let scope) = address.host else { return true }
-      return scope != 0
-    })
+    #expect(
+      found.addresses.allSatisfy { address in
+        guard address.host.isLinkLocal, case .ipv6(_, _, let scope) = address.host else { return true }
+        return scope != 0
+      })
     #expect(found.tag == [UInt8](repeating: 1, count: 8))
     #expect(seenByA.now.known["two-a"] == nil)
     b.advertise(try advertisement("two-c", tag: 2, port: 7_001))
@@ -184,7 +188,8 @@ struct ResponderTests {
       #expect(seenByA.wait { $0.discovery.responder == .available })
     }
     let count = seenByA.now.foundCount["re-b"] ?? 0
-    #expect(seenByA.wait { $0.discovery.isRegistered && ($0.foundCount["re-b"] ?? 0) >= count && $0.known["re-b"] != nil })
+    #expect(
+      seenByA.wait { $0.discovery.isRegistered && ($0.foundCount["re-b"] ?? 0) >= count && $0.known["re-b"] != nil })
     let (late, seenByLate) = try discovery("re-late")
     #expect(seenByLate.wait { $0.known["re-a"] != nil && $0.known["re-b"] != nil })
     late.stop()
@@ -228,19 +233,21 @@ struct ResponderTests {
     let (a, seenByA) = try discovery("here") { $0.resolveIntervalMilliseconds = 500 }
     #expect(seenByA.wait { $0.discovery.isRegistered })
     // The publisher ends at once while its daemon is not up yet.
-    #expect(eventually {
-      network.stop("publisher-b")
-      try? network.startPublisher("b", instance: "there", port: 7_009, tag: "0102030405060708")
-      return seenByA.wait(seconds: 3) { $0.known["there"] != nil }
-    })
-    #expect(seenByA.wait { state in
-      guard let addresses = state.known["there"]?.addresses else { return false }
-      return addresses.contains(SocketAddress(.ipv4(0x0a4d_0002), port: 7_009))
-        && addresses.contains { address in
-          guard case .ipv6(_, _, let scope) = address.host else { return false }
-          return address.host.isLinkLocal && scope != 0 && address.port == 7_009
-        }
-    })
+    #expect(
+      eventually {
+        network.stop("publisher-b")
+        try? network.startPublisher("b", instance: "there", port: 7_009, tag: "0102030405060708")
+        return seenByA.wait(seconds: 3) { $0.known["there"] != nil }
+      })
+    #expect(
+      seenByA.wait { state in
+        guard let addresses = state.known["there"]?.addresses else { return false }
+        return addresses.contains(SocketAddress(.ipv4(0x0a4d_0002), port: 7_009))
+          && addresses.contains { address in
+            guard case .ipv6(_, _, let scope) = address.host else { return false }
+            return address.host.isLinkLocal && scope != 0 && address.port == 7_009
+          }
+      })
     #expect(seenByA.now.known["there"]?.tag == [1, 2, 3, 4, 5, 6, 7, 8])
     try network.run("ip -n \(network.namespace("a")) link set eth0 down")
     #expect(seenByA.wait { $0.known["there"] == nil && $0.interfaceChanges >= 1 })
@@ -248,9 +255,10 @@ struct ResponderTests {
     #expect(seenByA.wait { $0.known["there"] != nil })
     // Another address for this host while everything is open.
     try network.run("ip -n \(network.namespace("b")) addr add 10.77.0.9/24 brd + dev eth0")
-    #expect(seenByA.wait { state in
-      state.known["there"]?.addresses.contains(SocketAddress(.ipv4(0x0a4d_0009), port: 7_009)) ?? false
-    })
+    #expect(
+      seenByA.wait { state in
+        state.known["there"]?.addresses.contains(SocketAddress(.ipv4(0x0a4d_0009), port: 7_009)) ?? false
+      })
     network.stop("publisher-b")
     #expect(seenByA.wait { $0.known["there"] == nil })
     a.stop()

@@ -17,8 +17,8 @@ import Testing
     let packet = BeaconPacket(try #require(Advertisement(instance: "é-node", tag: tag, port: 0x1234)))
     let bytes = packet.bytes
     #expect(BeaconPacket(bytes) == packet)
-    #expect(bytes.prefix(8) == Array("seamesh".utf8) + [1])
-    #expect(bytes[8...9] == [0x12, 0x34])
+    #expect(Array(bytes.prefix(8)) == Array("seamesh".utf8) + [1])
+    #expect(Array(bytes[8...9]) == [0x12, 0x34])
     for count in 0..<bytes.count { #expect(BeaconPacket(bytes.prefix(count)) == nil) }
     #expect(BeaconPacket(bytes + [0]) == nil)
     var later = bytes
@@ -153,7 +153,8 @@ import Testing
     #expect(directory.takeDue(now: 40_010, using: &random) == key("x"))
     #expect(directory.failed(key("x"), now: 40_010) == [.lost(name: "x")])
     #expect(directory.takeDue(now: 60_010, using: &random) == key("x"))
-    #expect(directory.resolved(key("x"), resolution, now: 60_020) == [.seen(name: "x", addresses: [address(1)], tag: tag)])
+    #expect(
+      directory.resolved(key("x"), resolution, now: 60_020) == [.seen(name: "x", addresses: [address(1)], tag: tag)])
     #expect(directory.vanished(key("x")) == [.lost(name: "x")])
   }
 
@@ -255,7 +256,9 @@ import Testing
   @Test("names and addresses of peers are told apart; what is neither is refused")
   func peerAddressText() {
     #expect(PeerAddress("port.example-1.org:7000") == .name("port.example-1.org", port: 7_000))
-    for text in ["", ":", "a", "a:", "a:0", "a:65536", "a:-1", ":7000", "a b:1", "[::1]", "[::1:7000", "::1:7000", "é:1"] {
+    for text in [
+      "", ":", "a", "a:", "a:0", "a:65536", "a:-1", ":7000", "a b:1", "[::1]", "[::1:7000", "::1:7000", "é:1",
+    ] {
       #expect(PeerAddress(text) == nil, "\(text)")
     }
     #expect(PeerAddress(String(repeating: "a", count: 254) + ":1") == nil)

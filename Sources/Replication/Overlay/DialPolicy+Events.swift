@@ -29,32 +29,25 @@ extension DialPolicy {
     _ random: inout some RandomNumberGenerator
   ) {
     let current = Set(addresses.prefix(Limits.addressesPerInstance).map(PeerAddress.socket))
-    for address in candidates.keys where candidates[address]?.instance == instance && !current.contains(address) {
-      candidates[address]?.instance = nil
-      forgetIfUnwanted(address)
-    }
+    for address in self.addresses(of: instance) where !current.contains(address) { leaveInstance(address) }
     for address in current.sorted() {
       let isNew = candidates[address] == nil
       update(address, firstAttempt: now, &random) {
         // A stranger that names the address of a fleet's node must not lower its rank.
         guard tagMatches || $0.instance == nil || !$0.tagMatches else { return }
-        $0.instance = instance
-        $0.tagMatches = tagMatches
+        ($0.instance, $0.tagMatches) = (instance, tagMatches)
       }
       if !isNew { hasten(address, now, &random) }
     }
   }
 
   mutating func noteLost(_ instance: Text) {
-    for address in candidates.keys where candidates[address]?.instance == instance {
-      candidates[address]?.instance = nil
-      forgetIfUnwanted(address)
-    }
+    for address in addresses(of: instance) { leaveInstance(address) }
   }
 
   mutating func noteFailure(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
-    guard var candidate = candidates[address], candidate.attemptStarted != nil else { return }
-    candidate.attemptStarted = nil
+    guard var candidate = candidates[address], candidate.attemptEndsAt != nil else { return }
+    candidate.attemptEndsAt = nil
     candidate.failures += 1
     let longest =
       candidate.isConfigured ? Limits.longestConfiguredDelayMilliseconds : Limits.longestDelayMilliseconds
@@ -66,7 +59,7 @@ extension DialPolicy {
 
   mutating func noteRefusal(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
     guard var candidate = candidates[address] else { return }
-    candidate.attemptStarted = nil
+    candidate.attemptEndsAt = nil
     candidate.isRefused = true
     candidate.failures += 1
     let longest = Limits.longestRefusedDelayMilliseconds
@@ -76,25 +69,27 @@ extension DialPolicy {
     forgetIfUnwanted(address)
   }
 
-  /// Until a session follows, the attempt counts as one that led nowhere.
-  mutating func identify(
-    _ address: PeerAddress, _ device: DeviceID, _ now: UInt64, _ random: inout some RandomNumberGenerator
-  ) {
-    guard candidates[address] != nil else { return }
-    noteFailure(address, now, &random)
+  /// The attempt goes on until a session follows or the caller says that none does.
+  mutating func identify(_ address: PeerAddress, _ device: DeviceID, _ now: UInt64) {
     guard var candidate = candidates[address] else { return }
     candidate.isSelf = device == thisDevice
     candidate.device = candidate.isSelf ? nil : device
     if candidate.isSelf { candidate.nextAttempt = now + Limits.selfDelayMilliseconds }
+    let isOver = candidate.isSelf || connectedSince[device] != nil
+    candidate.attemptEndsAt = isOver ? nil : now + Limits.sessionTimeoutMilliseconds
     candidates[address] = candidate
   }
 
   mutating func noteConnected(_ device: DeviceID, _ now: UInt64) {
     connectedSince[device] = connectedSince[device] ?? now
-    let known = addresses(of: device)
-    for address in known { candidates[address]?.isRefused = false }
-    let numeric = known.filter { candidates[$0]?.isConfigured == false }
-    for address in numeric.prefix(Limits.addressesPerRememberedDevice) { candidates[address]?.isRemembered = true }
+    var remembered = 0
+    for address in addresses(of: device) {
+      candidates[address]?.attemptEndsAt = nil
+      candidates[address]?.isRefused = false
+      guard remembered < Limits.addressesPerRememberedDevice else { continue }
+      remembered += 1
+      candidates[address]?.isRemembered = true
+    }
   }
 
   mutating func noteDisconnected(_ device: DeviceID, _ now: UInt64, _ random: inout some RandomNumberGenerator) {

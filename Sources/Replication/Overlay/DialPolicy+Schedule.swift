@@ -4,9 +4,9 @@ extension DialPolicy {
     var wake: UInt64?
     func consider(_ time: UInt64) { wake = min(wake ?? time, time) }
     var inFlight = 0
-    for candidate in candidates.values where candidate.attemptStarted != nil {
+    for endsAt in candidates.values.compactMap(\.attemptEndsAt) {
       inFlight += 1
-      consider((candidate.attemptStarted ?? 0) + Limits.attemptTimeoutMilliseconds)
+      consider(endsAt)
     }
     guard inFlight < Limits.concurrentDials else { return wake }
     let earliest = budget.nextTokenAt
@@ -24,7 +24,7 @@ extension DialPolicy {
     while let address = nextDue(now) {
       budget.take()
       if candidates[address]?.isStranger == true { strangerBudget.take() }
-      candidates[address]?.attemptStarted = now
+      candidates[address]?.attemptEndsAt = now + Limits.attemptTimeoutMilliseconds
       dials.append(address)
     }
     return dials
@@ -37,20 +37,20 @@ extension DialPolicy {
     let strangersMayGo = strangerBudget.hasToken(now)
     var inFlight = 0
     var strangersInFlight = 0
-    for candidate in candidates.values where candidate.attemptStarted != nil {
+    for candidate in candidates.values where candidate.attemptEndsAt != nil {
       inFlight += 1
       if candidate.isStranger { strangersInFlight += 1 }
     }
     guard inFlight < Limits.concurrentDials else { return nil }
     let strangersAllowed = strangersMayGo && strangersInFlight < Limits.concurrentStrangerDials
     let busy = busyGroups()
-    return
-      candidates
-      .filter { _, candidate in
-        candidate.nextAttempt <= now && isDiallable(candidate, busy) && (strangersAllowed || !candidate.isStranger)
-      }
-      .min { a, b in (a.value.rank, a.value.nextAttempt, a.key) < (b.value.rank, b.value.nextAttempt, b.key) }?
-      .key
+    var best: (rank: Int, nextAttempt: UInt64, address: PeerAddress)?
+    for (address, candidate) in candidates where candidate.nextAttempt <= now {
+      guard strangersAllowed || !candidate.isStranger, isDiallable(candidate, busy) else { continue }
+      let due = (candidate.rank, candidate.nextAttempt, address)
+      if best.map({ due < $0 }) ?? true { best = due }
+    }
+    return best?.address
   }
 
   /// Instances and devices that are being dialled: their other addresses wait for the outcome.
@@ -63,7 +63,7 @@ extension DialPolicy {
     var busy = BusyGroups()
     for candidate in candidates.values {
       let isConnected = candidate.device.map { connectedSince[$0] != nil } ?? false
-      guard candidate.attemptStarted != nil || isConnected else { continue }
+      guard candidate.attemptEndsAt != nil || isConnected else { continue }
       if let instance = candidate.instance { busy.instances.insert(instance) }
       if let device = candidate.device { busy.devices.insert(device) }
     }
@@ -71,17 +71,14 @@ extension DialPolicy {
   }
 
   private func isDiallable(_ candidate: Candidate, _ busy: BusyGroups) -> Bool {
-    guard candidate.attemptStarted == nil, candidate.isWanted else { return false }
+    guard candidate.attemptEndsAt == nil, candidate.isWanted else { return false }
     if let device = candidate.device, connectedSince[device] != nil || busy.devices.contains(device) { return false }
     if let instance = candidate.instance, busy.instances.contains(instance) { return false }
     return true
   }
 
   private mutating func expireAttempts(_ now: UInt64, _ random: inout some RandomNumberGenerator) {
-    let expired = candidates.filter { _, candidate in
-      guard let started = candidate.attemptStarted else { return false }
-      return now >= started + Limits.attemptTimeoutMilliseconds
-    }
+    let expired = candidates.filter { $0.value.attemptEndsAt.map { $0 <= now } ?? false }
     for address in expired.keys.sorted() { noteFailure(address, now, &random) }
   }
 }

@@ -17,7 +17,7 @@ package struct DialPolicy: Sendable {
     case dialFailed(PeerAddress)
     /// The device behind the address is none to talk to: another fleet, or refused.
     case dialRefused(PeerAddress)
-    /// The TLS handshake with a dialled address showed this device.
+    /// The TLS handshake with a dialled address showed this device. The attempt ends with what comes of it.
     case identified(PeerAddress, DeviceID)
     /// The device has a session now, dialled by either side.
     case connected(DeviceID)
@@ -38,8 +38,8 @@ package struct DialPolicy: Sendable {
 
   package init(thisDevice: DeviceID) { self.thisDevice = thisDevice }
 
-  /// Takes the event in and answers with the addresses to dial now. Each must be answered by `identified`, `dialFailed`
-  /// or `dialRefused`; an attempt without an answer counts as failed after ``Limits/attemptTimeoutMilliseconds``.
+  /// Takes the event in and answers with the addresses to dial now. Each attempt ends with `dialFailed`, `dialRefused`, or
+  /// `identified` and `connected`; one that does not counts as failed after a while.
   package mutating func handle(
     _ event: Event, now: UInt64, using random: inout some RandomNumberGenerator
   ) -> [PeerAddress] {
@@ -51,7 +51,7 @@ package struct DialPolicy: Sendable {
     case .lost(let instance): noteLost(instance)
     case .dialFailed(let address): noteFailure(address, now, &random)
     case .dialRefused(let address): noteRefusal(address, now, &random)
-    case .identified(let address, let device): identify(address, device, now, &random)
+    case .identified(let address, let device): identify(address, device, now)
     case .connected(let device): noteConnected(device, now)
     case .disconnected(let device): noteDisconnected(device, now, &random)
     case .networkChanged: hastenAll(now, &random)
@@ -73,6 +73,8 @@ extension DialPolicy {
     package static let strangerDialsPerMinute = 10
     /// Longer than the transport's own limits for connecting and handshake together.
     package static let attemptTimeoutMilliseconds: UInt64 = 30_000
+    /// From the TLS handshake to a session: the transport closes what is not authenticated by then.
+    package static let sessionTimeoutMilliseconds: UInt64 = 10_000
 
     package static let candidates = 2_048
     package static let configuredAddresses = 64
@@ -109,7 +111,8 @@ extension DialPolicy {
     var isRefused = false
     var failures = 0
     var nextAttempt: UInt64
-    var attemptStarted: UInt64?
+    /// Nil unless it is being dialled.
+    var attemptEndsAt: UInt64?
     var hastenedAt: UInt64?
 
     init(nextAttempt: UInt64) { self.nextAttempt = nextAttempt }
@@ -144,7 +147,7 @@ extension DialPolicy {
   private func state(_ candidate: Candidate) -> Entry.State {
     if candidate.isSelf { return .thisNode }
     if let device = candidate.device, connectedSince[device] != nil { return .connected }
-    if candidate.attemptStarted != nil { return .dialling }
+    if candidate.attemptEndsAt != nil { return .dialling }
     if candidate.isRefused { return .refused }
     return candidate.failures > 0 ? .unreachable : .idle
   }

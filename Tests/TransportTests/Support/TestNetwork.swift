@@ -131,10 +131,11 @@ final class TestNetwork: Sendable {
     let done = DispatchSemaphore(value: 0)
     let box = Box<R>()
     Thread.detachNewThread {
-      box.set(Result {
-        guard TestNetwork.enter(path) else { throw ChildProcess.Failure(command: "setns \(path)") }
-        return try body()
-      })
+      box.set(
+        Result {
+          guard TestNetwork.enter(path) else { throw ChildProcess.Failure(command: "setns \(path)") }
+          return try body()
+        })
       done.signal()
     }
     done.wait()

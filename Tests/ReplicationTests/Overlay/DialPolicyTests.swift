@@ -1,0 +1,290 @@
+import Testing
+
+@testable import Replication
+
+@Suite struct DialPolicyTests {
+  private typealias Limits = DialPolicy.Limits
+
+  private static let me = DeviceID(Digest(words: (1, 0, 0, 0)))
+  private static func device(_ number: UInt64) -> DeviceID { DeviceID(Digest(words: (100 + number, 0, 0, 0))) }
+  private static func socket(_ number: UInt32) -> SocketAddress {
+    SocketAddress(.ipv4(0x0a00_0000 + number), port: 7_000)
+  }
+  private static func address(_ number: UInt32) -> PeerAddress { .socket(socket(number)) }
+
+  /// A policy with its clock and generator.
+  private struct World {
+    var policy = DialPolicy(thisDevice: DialPolicyTests.me)
+    var random = SeededGenerator(seed: 11)
+    var now: UInt64 = 1_000_000
+
+    mutating func handle(_ event: DialPolicy.Event) -> [PeerAddress] { policy.handle(event, now: now, using: &random) }
+
+    mutating func advance(_ milliseconds: UInt64) -> [PeerAddress] {
+      now += milliseconds
+      return handle(.tick)
+    }
+
+    mutating func find(_ name: Text, _ numbers: [UInt32], matches: Bool = true) -> [PeerAddress] {
+      handle(.found(instance: name, addresses: numbers.map(DialPolicyTests.socket), tagMatches: matches))
+    }
+
+    /// Lets time pass, with every dial failing at once, and counts the dials by address.
+    mutating func failEverything(for milliseconds: UInt64) -> [PeerAddress: Int] {
+      var counts: [PeerAddress: Int] = [:]
+      let end = now + milliseconds
+      var dials = handle(.tick)
+      while true {
+        for dial in dials { counts[dial, default: 0] += 1 }
+        dials = dials.flatMap { handle(.dialFailed($0)) }
+        guard dials.isEmpty else { continue }
+        guard let wake = policy.nextWake(), wake <= end else { return counts }
+        now = max(now + 1, wake)
+        dials = handle(.tick)
+      }
+    }
+  }
+
+  @Test("a configured address is dialled at once; a dead one is tried again after 1 s, more and more rarely, to 15 s")
+  func configured() {
+    var world = World()
+    #expect(world.handle(.configured([Self.address(1)])) == [Self.address(1)])
+    #expect(world.handle(.tick) == [])
+    #expect(world.handle(.dialFailed(Self.address(1))) == [])
+    var waits: [UInt64] = []
+    for _ in 0..<8 {
+      let start = world.now
+      world.now = world.policy.nextWake() ?? 0
+      waits.append(world.now - start)
+      #expect(world.handle(.tick) == [Self.address(1)])
+      _ = world.handle(.dialFailed(Self.address(1)))
+    }
+    for (index, wait) in waits.enumerated() {
+      let whole = min(UInt64(1_000) << UInt64(index), 15_000)
+      #expect((whole / 2...whole).contains(wait))
+    }
+  }
+
+  @Test("a discovered address waits up to 60 s, and a fresh sighting brings it forward once in half a minute (N5)")
+  func sightings() {
+    var world = World()
+    #expect(world.find("x", [1]) == [Self.address(1)])
+    _ = world.failEverything(for: 600_000)
+    let wait = (world.policy.nextWake() ?? 0) - world.now
+    #expect(wait <= 60_000)
+    world.now += 100
+    #expect(world.find("x", [1]).isEmpty)
+    #expect((world.policy.nextWake() ?? 0) <= world.now + 1_000)
+    var dials = 0
+    for _ in 0..<1_000 {
+      world.now += 10
+      for dial in world.find("x", [1]) {
+        dials += 1
+        _ = world.handle(.dialFailed(dial))
+      }
+    }
+    #expect(dials <= 2)
+  }
+
+  @Test("a connected device's addresses are not dialled, and soon after it is gone one is")
+  func connected() {
+    var world = World()
+    let device = Self.device(1)
+    #expect(world.find("x", [1, 2]) == [Self.address(1)])
+    #expect(world.handle(.identified(Self.address(1), device)).isEmpty)
+    #expect(world.handle(.connected(device)).isEmpty)
+    #expect(world.advance(600_000).isEmpty)
+    #expect(world.find("x", [1, 2]).isEmpty)
+    #expect(world.policy.entries.map(\.state) == [.connected, .idle])
+    for dial in world.handle(.disconnected(device)) { _ = world.handle(.dialFailed(dial)) }
+    #expect(world.failEverything(for: 2_000)[Self.address(1)] != nil)
+  }
+
+  @Test("the addresses of one instance are dialled one after another, not at once")
+  func oneAtATime() {
+    var world = World()
+    #expect(world.find("x", [1, 2, 3]).count == 1)
+    let second = world.handle(.dialFailed(Self.address(1)))
+    #expect(second == [Self.address(2)])
+  }
+
+  @Test("at most four dials are under way; an attempt nobody answers for is given up after its time")
+  func concurrency() {
+    var world = World()
+    #expect(world.handle(.configured((1...10).map(Self.address))).count == 4)
+    #expect(world.advance(29_999).isEmpty)
+    #expect(world.advance(1).count == 4)
+    #expect(world.handle(.dialFailed(Self.address(5))).count == 1)
+  }
+
+  @Test("an identified peer that makes no session gives its place free after ten seconds")
+  func noSession() {
+    var world = World()
+    _ = world.find("x", [1])
+    _ = world.handle(.identified(Self.address(1), Self.device(1)))
+    #expect(world.policy.entries.map(\.state) == [.dialling])
+    #expect(world.policy.nextWake() == world.now + 10_000)
+    #expect(world.advance(10_000).isEmpty)
+    #expect(world.policy.entries.map(\.state) == [.unreachable])
+  }
+
+  @Test("this node's own address is recognised and left alone until addresses change")
+  func ownAddress() {
+    var world = World()
+    #expect(world.find("x", [1]) == [Self.address(1)])
+    _ = world.handle(.identified(Self.address(1), Self.me))
+    #expect(world.policy.entries.map(\.state) == [.thisNode])
+    #expect(world.advance(3_000_000).isEmpty)
+    #expect(world.find("x", [1]).isEmpty)
+    _ = world.handle(.networkChanged)
+    #expect(world.advance(1_001) == [Self.address(1)])
+  }
+
+  @Test("another fleet's node is tried again after a minute at the earliest, whatever discovery says (N15)")
+  func refused() {
+    var world = World()
+    #expect(world.find("x", [1], matches: false) == [Self.address(1)])
+    _ = world.handle(.identified(Self.address(1), Self.device(1)))
+    _ = world.handle(.dialRefused(Self.address(1)))
+    #expect(world.policy.entries.map(\.state) == [.refused])
+    for _ in 0..<29 { #expect(world.find("x", [1], matches: false).isEmpty && world.advance(1_000).isEmpty) }
+    var dials = 0
+    let end = world.now + 3_600_000
+    while let wake = world.policy.nextWake(), wake < end {
+      world.now = max(wake, world.now + 1)
+      for dial in world.handle(.tick) {
+        dials += 1
+        _ = world.handle(.dialRefused(dial))
+      }
+    }
+    #expect((6...16).contains(dials))
+  }
+
+  @Test("a tag that does not match comes last, but comes")
+  func strangersLast() {
+    var world = World()
+    _ = world.handle(.configured((50...53).map(Self.address)))
+    #expect(world.find("stranger", [1], matches: false).isEmpty)
+    #expect(world.find("friend", [2]).isEmpty)
+    #expect(world.handle(.dialFailed(Self.address(50))) == [Self.address(2)])
+    #expect(world.handle(.dialFailed(Self.address(51))) == [Self.address(1)])
+  }
+
+  @Test("a flood of made-up names takes 10 dials a minute, and keeps out neither friends nor the operator's peers (N6)")
+  func flood() {
+    var world = World()
+    _ = world.handle(.remembered(Self.device(1), [Self.socket(900_001)]))
+    var strangerDials = 0
+    var pending: [PeerAddress] = []
+    for index: UInt32 in 0..<3_000 {
+      world.now += 1
+      pending += world.find(Text("n\(index)"), [1_000 + index], matches: false)
+      for dial in pending where dial != Self.address(900_001) { strangerDials += 1 }
+      pending = pending.flatMap { world.handle(.dialFailed($0)) }
+    }
+    #expect(world.policy.entries.count <= Limits.candidates)
+    #expect(strangerDials <= Limits.strangerDialBurst + 4)
+    #expect(world.policy.entries.contains { $0.address == Self.address(900_001) })
+    // Budget is left for others.
+    #expect(world.find("friend", [900_002]).contains(Self.address(900_002)))
+    #expect(world.handle(.configured([Self.address(900_003)])).contains(Self.address(900_003)))
+    let counts = world.failEverything(for: 600_000)
+    let strangers = counts.filter { $0.key < Self.address(900_000) }.values.reduce(0, +)
+    #expect(strangers <= 10 * Limits.strangerDialsPerMinute + Limits.strangerDialBurst + 1)
+    #expect(counts[Self.address(900_003), default: 0] > 20)
+  }
+
+  @Test("even with everything dead there are never more than sixty dials a minute")
+  func budget() {
+    var world = World()
+    _ = world.handle(.configured((1...64).map(Self.address)))
+    let counts = world.failEverything(for: 600_000)
+    #expect(counts.values.reduce(0, +) <= 600 + Limits.dialBurst)
+    #expect(counts.count == 64)
+  }
+
+  @Test("a peer that can reach us but not be reached is dialled no more often than its back-off (N3)")
+  func asymmetric() {
+    var world = World()
+    _ = world.find("x", [1])
+    let counts = world.failEverything(for: 3_600_000)
+    #expect(counts[Self.address(1), default: 0] < 130)
+  }
+
+  @Test("a link that flaps every two seconds gets a contact at least every eight (N13)")
+  func flapping() {
+    var world = World()
+    let device = Self.device(1)
+    var dials = world.find("x", [1])
+    let start = world.now
+    var contacts = 0
+    while world.now < start + 120_000 {
+      for dial in dials {
+        contacts += 1
+        _ = world.handle(.identified(dial, device))
+        _ = world.handle(.connected(device))
+        world.now += 2_000
+        _ = world.handle(.disconnected(device))
+      }
+      world.now = max(world.now, world.policy.nextWake() ?? world.now)
+      dials = world.handle(.tick)
+    }
+    #expect(contacts >= 12)
+  }
+
+  @Test("an instance that is lost is dialled no more, but the address of a device that was met stays known")
+  func lost() {
+    var world = World()
+    _ = world.find("x", [1])
+    _ = world.find("y", [2])
+    _ = world.handle(.dialFailed(Self.address(1)))
+    _ = world.handle(.identified(Self.address(2), Self.device(2)))
+    _ = world.handle(.connected(Self.device(2)))
+    _ = world.handle(.lost(instance: "x"))
+    _ = world.handle(.lost(instance: "y"))
+    #expect(world.policy.entries.map(\.address) == [Self.address(2)])
+    _ = world.handle(.disconnected(Self.device(2)))
+    #expect(world.failEverything(for: 10_000)[Self.address(2), default: 0] > 0)
+  }
+
+  @Test("a stranger's instance cannot take a fleet node's address down to its own rank")
+  func claimedAddress() {
+    var world = World()
+    _ = world.handle(.configured((50...53).map(Self.address)))
+    _ = world.find("friend", [1])
+    _ = world.find("stranger", [1], matches: false)
+    #expect(world.policy.entries.first { $0.address == Self.address(1) }?.instance == "friend")
+  }
+
+  @Test("the same events and seed give the same dials")
+  func deterministic() {
+    func run() -> [[PeerAddress]] {
+      var world = World()
+      return (0..<500).map { index in
+        world.now += 37
+        let number = UInt32(index * 7_919 % 97)
+        switch index % 5 {
+        case 0: return world.find(Text("n\(number)"), [number, number + 100], matches: index % 2 == 0)
+        case 1: return world.handle(.dialFailed(Self.address(number)))
+        case 2: return world.handle(.identified(Self.address(number), Self.device(UInt64(number % 7))))
+        case 3: return world.handle(index % 3 == 0 ? .connected(Self.device(UInt64(number % 7))) : .networkChanged)
+        default: return world.handle(.disconnected(Self.device(UInt64(number % 7))))
+        }
+      }
+    }
+    #expect(run() == run())
+  }
+}
+
+/// SplitMix64.
+private struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+  init(seed: UInt64) { state = seed }
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+}
