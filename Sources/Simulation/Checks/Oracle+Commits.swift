@@ -54,13 +54,16 @@ extension Oracle {
       let log = process.mesh.partitions[partition]?.log,
       let body = process.node.disk.image.partitions[partition]?.documents[key]?.shown()
     else { return }
-    let effective = deletions.filter { log.hasEffect($0.hash, at: $0.dot) }.map {
+    let counts = { (hash: Digest, dot: Dot) in
+      log.hasEffect(hash, at: dot) && (!self.mayFork(dot.replica) || self.holds(hash, dot, partition, process.node.disk.image))
+    }
+    let effective = deletions.filter { counts($0.hash, $0.dot) }.map {
       WriteContext(
         dot: $0.dot, timestamp: .zero, context: $0.context, ceilings: log.ceilings(of: $0.context, author: $0.dot))
     }
     guard !effective.isEmpty else { return }
     for value in Value.map(body).uniqueValues {
-      let sources = (dotsOfValue[value] ?? []).filter { log.hasEffect($0.hash, at: $0.dot) }
+      let sources = (dotsOfValue[value] ?? []).filter { counts($0.hash, $0.dot) }
       let isGone = sources.allSatisfy { source in effective.contains { $0.sees(source.dot) } }
       if isGone { world.violate("I4", "value \(value) is shown at node \(process.node.slot) after its deletion") }
     }

@@ -112,10 +112,13 @@ final class Oracle {
   }
 
   func holds(_ write: Acknowledged, _ image: ModelDisk.Image) -> Bool {
-    let runs = image.partitions[write.partition]?.chains[write.dot.replica]?.runs ?? []
-    return runs.contains { run in
-      run.first <= write.dot.sequence && write.dot.sequence <= run.last
-        && contents(of: run, in: write.partition).contains { $0.hash == write.hash }
+    holds(write.hash, write.dot, write.partition, image)
+  }
+
+  func holds(_ hash: Digest, _ dot: Dot, _ partition: PartitionID, _ image: ModelDisk.Image) -> Bool {
+    (image.partitions[partition]?.chains[dot.replica]?.runs ?? []).contains { run in
+      run.first <= dot.sequence && dot.sequence <= run.last
+        && contents(of: run, in: partition).contains { $0.hash == hash }
     }
   }
 

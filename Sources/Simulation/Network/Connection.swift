@@ -7,10 +7,14 @@ struct Connection {
     /// Which life of the slot's process.
     let life: Int
     let session: SessionID
-    /// This end knows that the connection is gone, or closed it itself.
+    /// This end closed it, or is gone: nothing that comes is read any more.
     var isClosed = false
+    /// Its process was told that the connection is gone.
+    var isTold = false
     /// Nothing is read before.
     var stalledUntil: UInt64 = 0
+
+    mutating func end() { (isClosed, isTold) = (true, true) }
   }
 
   /// Frames on their way from one end to the other.

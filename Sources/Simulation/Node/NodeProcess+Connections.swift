@@ -25,6 +25,7 @@ extension NodeProcess {
     guard let link = links[id] else { return }
     if world.has(.dropHave), case .have = message, random.chance(60) { return }
     world.oracle.sending(message, by: self)
+    world.note("\(node.slot) to \(link.remoteSlot) on \(id.rawValue): \(message.summary)")
     switch world.send(MessageCodec.encode(message), on: link.connection, from: link.side) {
     case .queued: break
     case .aboveMark:
@@ -114,5 +115,19 @@ extension DeliveredRun {
     LoggedRun(
       replica: incoming.replica, first: incoming.first, last: last, hashBefore: incoming.hashBefore,
       hashAtLast: incoming.hashes.last, context: context, encoded: incoming.encoded)
+  }
+}
+
+extension Message {
+  /// Name and place, for logs.
+  fileprivate var summary: String {
+    switch self {
+    case .have(let vector): "have \(vector.name.text.string) \(Oracle.text(vector.vector))"
+    case .pull(let stream, let vector): "pull \(stream) \(vector.name.text.string) \(Oracle.text(vector.vector))"
+    case .vectors(let vectors): "vectors " + vectors.map { "\($0.name.text.string) \(Oracle.text($0.vector))" }.joined()
+    case .runs(let batch): "\(batch.entries.count) runs \(batch.name.text.string) stream \(batch.stream)"
+    case .goodbye(let reason): "goodbye \(reason)"
+    default: String("\(self)".prefix { $0 != "(" })
+    }
   }
 }

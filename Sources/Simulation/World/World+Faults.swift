@@ -104,7 +104,7 @@ extension World {
     for number in connections.keys.sorted() {
       guard let side = connections[number]?.ends.firstIndex(where: { $0.slot == node.slot && $0.life == process.life })
       else { continue }
-      connections[number]?.ends[side].isClosed = true
+      connections[number]?.ends[side].end()
       if random.chance(70) {
         abort(number, from: 1 - side)
       } else {

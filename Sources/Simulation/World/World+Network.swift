@@ -35,6 +35,7 @@ extension World {
         Connection.End(slot: slot, life: life, session: SessionID(rawValue: number)),
         Connection.End(slot: target, life: nodes[target].life, session: SessionID(rawValue: number)),
       ])
+    note("\(slot) dials \(target): \(number)")
     let shaken = clock + 3 * latency()
     queue.put(.opened(connection: number, side: 0), at: shaken)
     queue.put(.opened(connection: number, side: 1), at: shaken + latency())
@@ -116,6 +117,7 @@ extension World {
   func close(_ number: UInt64, side: Int, afterFlush: Bool) {
     guard let connection = connections[number], !connection.ends[side].isClosed else { return }
     connections[number]?.ends[side].isClosed = true
+    note("\(connection.ends[side].slot) closes \(number)")
     if !afterFlush { connections[number]?.pipes[side].frames = [] }
     guard !connection.pipes[side].isSilent else { return }
     let last = afterFlush ? connection.pipes[side].lastArrival : clock
@@ -127,10 +129,11 @@ extension World {
   func deliverEnded(_ number: UInt64, _ side: Int) {
     guard let connection = connections[number] else { return }
     let end = connection.ends[side]
-    connections[number]?.ends[side].isClosed = true
+    guard !end.isTold else { return }
+    connections[number]?.ends[side].end()
     process(end.slot, end.life)?.put(.closed(end.session))
     if let join = nodes[end.slot].join, join.life == end.life, side == 0 { join.closed(number) }
-    if connections[number]?.ends.allSatisfy(\.isClosed) == true { connections[number] = nil }
+    if connections[number]?.ends.allSatisfy(\.isTold) == true { connections[number] = nil }
   }
 
   /// Breaks now: all that is under way is lost, and both ends are told, one perhaps later.
