@@ -38,7 +38,9 @@ extension World {
     note("\(slot) dials \(target): \(number)")
     let shaken = clock + 3 * latency()
     queue.put(.opened(connection: number, side: 0), at: shaken)
-    queue.put(.opened(connection: number, side: 1), at: shaken + latency())
+    let heard = shaken + latency()
+    connections[number]?.pipes[0].lastArrival = heard
+    queue.put(.opened(connection: number, side: 1), at: heard)
     return number
   }
 
