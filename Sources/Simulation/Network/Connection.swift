@@ -1,0 +1,53 @@
+import Replication
+
+/// One TCP connection with TLS on it: two pipes that keep order and lose nothing while it lives.
+struct Connection {
+  struct End {
+    let slot: Int
+    /// Which life of the slot's process.
+    let life: Int
+    let session: SessionID
+    /// This end closed it, or is gone: nothing that comes is read any more.
+    var isClosed = false
+    /// Its process was told that the connection is gone.
+    var isTold = false
+    /// Nothing is read before.
+    var stalledUntil: UInt64 = 0
+
+    mutating func end() { (isClosed, isTold) = (true, true) }
+  }
+
+  /// Frames on their way from one end to the other.
+  struct Pipe {
+    var frames: [[UInt8]] = []
+    var head = 0
+    var queuedBytes = 0
+    /// The last frame's arrival: none overtakes another.
+    var lastArrival: UInt64 = 0
+    /// Frames vanish, and nobody is told.
+    var isSilent = false
+    var isPaused = false
+
+    mutating func take() -> [UInt8]? {
+      guard head < frames.count else { return nil }
+      let frame = frames[head]
+      frames[head] = []
+      head += 1
+      if head == frames.count { (frames, head) = ([], 0) }
+      queuedBytes -= frame.count
+      return frame
+    }
+  }
+
+  let number: UInt64
+  /// The dialler's, then the listener's.
+  var ends: [End]
+  /// Of what each end sends.
+  var pipes = [Pipe(), Pipe()]
+
+  /// Above this the sender is told to pause; far below the real one, so that short histories reach it.
+  static let pauseByteMark = 6 * 1024
+  static let resumeByteMark = 2 * 1024
+  /// A reader that takes nothing is cut off.
+  static let overflowByteLimit = 256 * 1024
+}

@@ -1,0 +1,182 @@
+import Replication
+
+extension World {
+  func causeFault() {
+    guard isTroubled else { return }
+    queue.put(.fault, at: clock + random.between(plan.faultInterval / 2...plan.faultInterval * 3 / 2))
+    if let node = random.pick(nodes.filter { $0.process != nil }), node.copies.count < 4 {
+      node.copies.append(node.disk)
+    }
+    guard let fault = random.pick(Fault.allCases.filter(plan.faults.contains)) else { return }
+    cause(fault)
+  }
+
+  private func cause(_ fault: Fault) {
+    switch fault {
+    case .cut: cut()
+    case .split: split()
+    case .crash, .crashAfterCommit: crashSomewhere(fault)
+    case .clockJump: jumpClock(random.pick(nodes))
+    case .stalledReader: stall()
+    case .diskFull: random.pick(nodes)?.diskFullUntil = clock + random.between(200...2_500)
+    case .slowDisk: random.pick(nodes)?.slowDiskUntil = clock + random.between(500...5_000)
+    case .restoredCopy, .rolledBack: bringBackCopy(fault)
+    case .clonedDirectory: clone()
+    case .duplicateRuns: repeatRuns()
+    // These come with every frame or dial.
+    case .slowNetwork, .duplicateDial: break
+    }
+  }
+
+  // MARK: Network
+
+  private func cut() {
+    guard let number = random.pick(connections.keys.sorted()) else { return }
+    count(.cut)
+    note("cut \(number)")
+    abort(number, from: random.below(2))
+  }
+
+  private func split() {
+    let isNorth = nodes.map { _ in random.chance(50) }
+    for a in nodes.indices { for b in 0..<a where isNorth[a] != isNorth[b] { severed.insert(SlotPair(a, b)) } }
+    note("split \(isNorth)")
+    for number in connections.keys.sorted() {
+      guard let ends = connections[number]?.ends, severed.contains(SlotPair(ends[0].slot, ends[1].slot)) else {
+        continue
+      }
+      count(.split)
+      if random.chance(40) {
+        abort(number, from: random.below(2))
+      } else {
+        // No word from the other side any more; one way alone, now and then.
+        for side in 0...1 where random.chance(85) { connections[number]?.pipes[side].isSilent = true }
+      }
+    }
+    queue.put(.reunite, at: clock + random.between(500...12_000))
+  }
+
+  private func stall() {
+    guard let number = random.pick(connections.keys.sorted()) else { return }
+    count(.stalledReader)
+    connections[number]?.ends[random.below(2)].stalledUntil = clock + random.between(500...9_000)
+  }
+
+  private func repeatRuns() {
+    guard let node = random.pick(nodes), let sender = node.process,
+      let (session, link) = random.pick(sender.links.sorted { $0.key < $1.key }),
+      let partition = random.pick(node.disk.synced.partitions.keys.sorted()),
+      let stored = node.disk.synced.partitions[partition],
+      let replica = random.pick(stored.chains.keys.sorted()), let run = random.pick(stored.chains[replica]?.runs ?? []),
+      sender.mesh.sessions[session]?.phase == .live,
+      nodes[link.remoteSlot].disk.synced.partitions[partition]?.chains[replica]?.runs
+        .contains(where: { $0.hashAtLast == run.hashAtLast }) == true
+    else { return }
+    count(.duplicateRuns)
+    let entry = RunBatch.Entry(context: .full(run.context), encoded: run.body)
+    sender.send(
+      .runs(RunBatch(name: stored.name, stream: 0, entries: [entry], isForkEvidence: true)), to: session)
+  }
+
+  // MARK: Nodes
+
+  private func crashSomewhere(_ fault: Fault) {
+    guard let node = random.pick(nodes.filter { $0.process != nil }), let process = node.process else { return }
+    guard process.crashPoint == nil else { return }
+    count(fault)
+    if fault == .crashAfterCommit {
+      process.crashPoint = .afterCommit
+    } else if random.chance(50) {
+      process.crashPoint = .beforeCommit
+    } else {
+      crash(node)
+    }
+  }
+
+  /// Stops without a word; comes back after a while.
+  func crash(_ node: SimulatedNode) {
+    guard let process = node.process else { return }
+    note("crash of \(node.slot)")
+    trace(3, UInt64(node.slot))
+    process.die()
+    node.process = nil
+    node.disk.crash()
+    for number in connections.keys.sorted() {
+      guard let side = connections[number]?.ends.firstIndex(where: { $0.slot == node.slot && $0.life == process.life })
+      else { continue }
+      connections[number]?.ends[side].end()
+      if random.chance(70) {
+        abort(number, from: 1 - side)
+      } else {
+        for pipe in 0...1 { connections[number]?.pipes[pipe].isSilent = true }
+      }
+    }
+    if mayCause(.clockJump), random.chance(50) { jumpClock(node) }
+    queue.put(.restart(slot: node.slot, life: node.life), at: clock + random.between(50...6_000))
+  }
+
+  func restart(_ slot: Int, _ life: Int) {
+    guard nodes[slot].process == nil, nodes[slot].life == life else { return }
+    note("start of \(slot)")
+    nodes[slot].start(in: self)
+  }
+
+  private func jumpClock(_ node: SimulatedNode?) {
+    count(.clockJump)
+    let far: Int64 = 40 * 365 * 86_400_000
+    node?.clockOffset = random.pick([0, 700, -900, 30_000, -45_000, 3_600_000, -86_400_000, far, -far]) ?? 0
+  }
+
+  private func bringBackCopy(_ fault: Fault) {
+    guard let node = random.pick(nodes.filter { $0.process != nil && !$0.copies.isEmpty }), let old = node.copies.first
+    else { return }
+    count(fault)
+    note("\(fault) at \(node.slot)")
+    if fault == .rolledBack { oracle.expectForks(of: node) }
+    crash(node)
+    oracle.storeIsLost(of: node, to: old.synced)
+    node.lineage += 1
+    let reached = node.disk.reached
+    node.disk = old
+    node.disk.crash()
+    node.copies = []
+    guard fault == .restoredCopy else { return }
+    node.disk.image.isRestored = true
+    node.disk.sync()
+    node.disk.reached = reached
+  }
+
+  private func clone() {
+    guard nodes.count == plan.nodeCount, let original = random.pick(nodes.filter { $0.process != nil }) else { return }
+    count(.clonedDirectory)
+    note("clone of \(original.slot) is \(nodes.count)")
+    let copy = SimulatedNode(slot: nodes.count, key: original.key)
+    copy.disk = original.disk
+    copy.disk.crash()
+    copy.isMember = true
+    for slot in dialTargets.indices where dialTargets[slot].contains(original.slot) {
+      dialTargets[slot].append(copy.slot)
+    }
+    dialTargets.append(nodes.indices.filter { $0 != original.slot && isLinked($0, original.slot) })
+    nodes.append(copy)
+    oracle.expectForks(of: original)
+    copy.start(in: self)
+  }
+
+  func isLinked(_ a: Int, _ b: Int) -> Bool { dialTargets[a].contains(b) || dialTargets[b].contains(a) }
+
+  // MARK: Afterwards
+
+  /// No more faults; everyone is up, and everyone who is meant to reach another does.
+  func calm() {
+    note("calm")
+    isTroubled = false
+    severed = []
+    for number in connections.keys.sorted() { for side in 0...1 { connections[number]?.ends[side].stalledUntil = 0 } }
+    for node in nodes {
+      (node.diskFullUntil, node.slowDiskUntil) = (0, 0)
+      node.process?.crashPoint = nil
+    }
+    queue.put(.check, at: clock + World.checkInterval)
+  }
+}

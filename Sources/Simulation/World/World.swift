@@ -1,0 +1,143 @@
+import Replication
+
+/// Everything of one run: nodes, network, clock, people, faults, and the checks beside them. One thread.
+final class World {
+  enum Event {
+    case turn(slot: Int, life: Int)
+    case frame(connection: UInt64, side: Int)
+    /// The end on this side learns that the connection is there, or gone.
+    case opened(connection: UInt64, side: Int)
+    case ended(connection: UInt64, side: Int)
+    case dial(slot: Int, life: Int)
+    case join(slot: Int)
+    case restart(slot: Int, life: Int)
+    case act
+    case fault
+    case reunite
+    case check
+  }
+
+  let options: SimulationOptions
+  let plan: Plan
+  let fleet: Fleet
+  var random: SimulationRandom
+  var clock: UInt64 = 0
+  var queue = EventQueue<Event>()
+  var nodes: [SimulatedNode] = []
+  var connections: [UInt64: Connection] = [:]
+  var nextConnection: UInt64 = 1
+  /// Pairs of slots that do not reach one another now, the lower first.
+  var severed: Set<SlotPair> = []
+  var isTroubled = true
+  var nextValue = DocumentAuthor.firstUniqueValue
+  var nextJob = 0
+  var report: SimulationReport
+  var dialTargets: [[Int]]
+  var agreedSince: UInt64?
+  private(set) lazy var oracle = Oracle(self)
+
+  /// The wall clock that all nodes would show if nothing were wrong with any.
+  static let epoch: Int64 = 1_790_000_000_000
+  /// An endless run is one that does not converge.
+  static let eventLimit = 400_000
+
+  struct SlotPair: Hashable {
+    let low: Int
+    let high: Int
+    init(_ a: Int, _ b: Int) { (low, high) = (min(a, b), max(a, b)) }
+  }
+
+  init(seed: UInt64, _ options: SimulationOptions) {
+    var random = SimulationRandom(seed: SimulationRandom.mix(seed &+ 0x5ea3_e54d))
+    (self.options, report) = (options, SimulationReport(seed: seed))
+    plan = Plan(options, &random)
+    fleet = Fleet(&random)
+    dialTargets = plan.dialTargets
+    nodes = (0..<plan.nodeCount).map { SimulatedNode(slot: $0, key: FakeKey(&random)) }
+    self.random = random
+  }
+
+  func run() -> SimulationReport {
+    found()
+    queue.put(.act, at: 50)
+    queue.put(.fault, at: plan.faultInterval)
+    while let (time, event) = queue.take(), report.events < World.eventLimit, report.violations.isEmpty {
+      clock = time
+      report.events += 1
+      handle(event)
+      if isTroubled, clock >= options.troubledMilliseconds { calm() }
+      if let agreedSince, clock >= agreedSince + World.settlingMilliseconds { break }
+    }
+    if report.violations.isEmpty { oracle.finish() }
+    report.virtualMilliseconds = clock
+    report.changes = oracle.changeCount
+    return report
+  }
+
+  private func handle(_ event: Event) {
+    switch event {
+    case .turn(let slot, let life):
+      guard let process = process(slot, life), process.plannedTurn <= clock else { return }
+      process.plannedTurn = .max
+      if clock < process.busyUntil { return planTurn(process, at: process.busyUntil) }
+      trace(1, UInt64(slot))
+      process.turn()
+    case .frame(let connection, let side): deliverFrame(connection, side)
+    case .opened(let connection, let side): deliverOpened(connection, side)
+    case .ended(let connection, let side): deliverEnded(connection, side)
+    case .dial(let slot, let life): dialRound(slot, life)
+    case .join(let slot): tryToJoin(slot)
+    case .restart(let slot, let life): restart(slot, life)
+    case .act: act()
+    case .fault: causeFault()
+    case .reunite: severed = []
+    case .check: checkAgreement()
+    }
+  }
+
+  // MARK: Processes
+
+  func process(_ slot: Int, _ life: Int) -> NodeProcess? {
+    guard let process = nodes[slot].process, process.life == life else { return nil }
+    return process
+  }
+
+  func planTurn(_ process: NodeProcess, at time: UInt64) {
+    guard !process.isDead, time < process.plannedTurn else { return }
+    process.plannedTurn = max(time, process.busyUntil, clock)
+    queue.put(.turn(slot: process.node.slot, life: process.life), at: process.plannedTurn)
+  }
+
+  func wall(of node: SimulatedNode) -> Int64 { World.epoch &+ Int64(clamping: clock) &+ node.clockOffset }
+
+  func uniqueValue() -> Value {
+    nextValue += 1
+    return .int(nextValue)
+  }
+
+  // MARK: Keeping book
+
+  func has(_ bug: PlantedBug) -> Bool { options.plantedBug == bug }
+  func mayCause(_ fault: Fault) -> Bool { isTroubled && plan.faults.contains(fault) }
+
+  var occurrences: [Occurrence: Int] { report.occurrences }
+  func count(_ fault: Fault) { report.faults[fault, default: 0] += 1 }
+  func count(_ occurrence: Occurrence) { report.occurrences[occurrence, default: 0] += 1 }
+
+  func violate(_ rule: String, _ what: @autoclosure () -> String) {
+    guard report.violations.count < SimulationReport.violationLimit else { return }
+    let violation = SimulationReport.Violation(rule: rule, time: clock, what: what())
+    report.violations.append(violation)
+    note("VIOLATION \(violation)")
+  }
+
+  func note(_ text: @autoclosure () -> String) {
+    guard options.keepsLog else { return }
+    if report.log.count >= SimulationReport.logLimit { report.log.removeFirst(SimulationReport.logLimit / 4) }
+    report.log.append("\(clock) \(text())")
+  }
+
+  func trace(_ kind: UInt64, _ word: UInt64) {
+    report.traceHash = SimulationRandom.mix(report.traceHash ^ clock &* 0x9e37_79b9 ^ kind << 56 ^ word)
+  }
+}
