@@ -6,6 +6,7 @@ import signal
 import sys
 
 import discovery_cases  # noqa: F401
+import doctor_cases  # noqa: F401
 import kill_cases  # noqa: F401
 from node import Node
 from runner import cases, run_cases
