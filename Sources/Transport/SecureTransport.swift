@@ -91,6 +91,9 @@ package final class SecureTransport: Sendable {
   package func pauseReading(_ connection: ConnectionID) { mailbox.post(.pauseReading(connection.number)) }
   package func resumeReading(_ connection: ConnectionID) { mailbox.post(.resumeReading(connection.number)) }
 
+  /// To be called when addresses of this host changed: ends the connections made from one that is gone.
+  package func closeStranded() { mailbox.post(.closeStranded) }
+
   /// Bytes not yet handed to the kernel, lengths included; nil for a connection that is gone.
   package func queuedBytes(of connection: ConnectionID) -> Int? { mailbox.queuedBytes(of: connection.number) }
 

@@ -42,6 +42,8 @@ package enum CloseReason: Hashable, Sendable {
   case flooded
   /// The machine slept: whatever the connection was, the peer has given it up (K7).
   case suspended
+  /// This host has lost the address that the connection was made from (N8).
+  case stranded
   case stopped
 }
 

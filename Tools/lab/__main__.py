@@ -6,7 +6,9 @@ import signal
 import sys
 
 import discovery_cases  # noqa: F401
+import doctor_cases  # noqa: F401
 import kill_cases  # noqa: F401
+import link_cases  # noqa: F401
 from node import Node
 from runner import cases, run_cases
 

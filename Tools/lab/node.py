@@ -64,7 +64,6 @@ class Node:
         self.process: Process | None = None
         self.options: list[str] = []
         self.environment: dict[str, str] = {}
-        self._client = Client(f"{self.directory}/api.sock")
         host.nodes.append(self)
 
     # Verbs
@@ -122,12 +121,10 @@ class Node:
         return int(self.ready_line["listen"][0].rsplit(":", 1)[1])
 
     def stop(self):
-        self._client.close()
         status = self.process.stop()
         expect(status == 0, f"node {self.name} ended with {status} when it was asked to stop")
 
     def kill(self):
-        self._client.close()
         self.process.kill()
 
     def pause(self):
@@ -149,12 +146,17 @@ class Node:
         return Client(f"{self.directory}/api.sock", timeout)
 
     def ask(self, target: str) -> dict:
-        status, answer = self._client.request("GET", target)
+        # A connection of its own: one that is kept is closed by the node while the case waits for something else.
+        client = self.client()
+        status, answer = client.request("GET", target)
+        client.close()
         expect(status == 200, f"{target} on {self.name} answered {status}: {answer}")
         return answer
 
     def put(self, partition: str, collection: str, identifier: str, body: dict):
-        status, answer = self._client.request("PUT", documents_path(partition, collection, identifier), body)
+        client = self.client()
+        status, answer = client.request("PUT", documents_path(partition, collection, identifier), body)
+        client.close()
         expect(status in (200, 201), f"a write on {self.name} answered {status}: {answer}")
 
     def put_many(self, partition: str, prefix: str, count: int, size: int = 40):

@@ -1,11 +1,9 @@
-import Dispatch
 import Seamesh
 import Synchronization
 
 /// Carries chunks from a producer's thread to a connection's, a bounded number at a time.
 ///
-/// `@unchecked Sendable`: the semaphores are thread-safe, and everything else is in `state`.
-final class ChunkPipe: @unchecked Sendable {
+final class ChunkPipe: Sendable {
   enum End: Sendable {
     case complete
     /// With the error, unless it was the reader who left.
@@ -19,16 +17,15 @@ final class ChunkPipe: @unchecked Sendable {
   }
 
   private let state = Mutex(State())
-  /// Raised from 0, since Dispatch ends the process when a semaphore dies below its first value.
-  private let free = DispatchSemaphore(value: 0)
-  private let filled = DispatchSemaphore(value: 0)
+  private let free = TimedSemaphore()
+  private let filled = TimedSemaphore()
 
   init() { for _ in 0..<ServerLimit.pipeChunks { free.signal() } }
 
   /// False once the reader is gone, or has read nothing for ``ServerLimit/idleSeconds``.
   func write(_ chunk: [UInt8]) -> Bool {
     guard !state.withLock({ $0.isClosed }) else { return false }
-    guard free.wait(timeout: .now() + .seconds(Int(ServerLimit.idleSeconds))) == .success else { return false }
+    guard free.wait(milliseconds: UInt64(ServerLimit.idleSeconds) * 1_000) else { return false }
     let isOpen = state.withLock { state in
       if !state.isClosed { state.chunks.append(chunk) }
       return !state.isClosed
@@ -44,7 +41,7 @@ final class ChunkPipe: @unchecked Sendable {
   }
 
   func next(milliseconds: Int) -> StreamChunk {
-    guard filled.wait(timeout: .now() + .milliseconds(milliseconds)) == .success else { return .waiting }
+    guard filled.wait(milliseconds: UInt64(max(0, milliseconds))) else { return .waiting }
     let chunk: StreamChunk = state.withLock { state in
       if !state.chunks.isEmpty { return .bytes(state.chunks.removeFirst()) }
       return switch state.end {

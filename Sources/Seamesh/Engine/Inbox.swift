@@ -12,7 +12,7 @@ final class Inbox<Item: Sendable>: Sendable {
   }
 
   private let state = Mutex(State())
-  private let signal = DispatchSemaphore(value: 0)
+  private let signal = TimedSemaphore()
 
   /// Answers the summed cost of everything that waits.
   @discardableResult
@@ -30,7 +30,7 @@ final class Inbox<Item: Sendable>: Sendable {
   func take(timeoutMilliseconds: UInt64) -> [Item] {
     let first = takeNow()
     guard first.isEmpty else { return first }
-    _ = signal.wait(timeout: .now() + .milliseconds(Int(clamping: timeoutMilliseconds)))
+    _ = signal.wait(milliseconds: timeoutMilliseconds)
     return takeNow()
   }
 

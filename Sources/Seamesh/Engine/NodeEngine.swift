@@ -93,7 +93,9 @@ final class NodeEngine {
     case .dialFailed(let tag, let reason): dialFailed(tag, reason)
     case .found(let instance, let addresses, let tagMatches): found(instance, addresses, tagMatches)
     case .lost(let instance): dial(dialPolicy.handle(.lost(instance: instance), now: clock, using: &random))
-    case .networkChanged: dial(dialPolicy.handle(.networkChanged, now: clock, using: &random))
+    case .networkChanged:
+      transport.closeStranded()
+      dial(dialPolicy.handle(.networkChanged, now: clock, using: &random))
     case .write(let job):
       beginWriting(job.partition)
       pending.writes.append(job)

@@ -1,4 +1,3 @@
-import Dispatch
 import Replication
 import Storage
 import Synchronization
@@ -57,7 +56,7 @@ final class Watcher: Sendable {
 
   let number: UInt64
   private let state = Mutex(State())
-  private let signal = DispatchSemaphore(value: 0)
+  private let signal = TimedSemaphore()
 
   /// Keys remembered for a slow watcher; beyond, it reads its whole result again.
   static let keyLimit = 10_000
@@ -82,7 +81,7 @@ final class Watcher: Sendable {
 
   func wait(timeoutMilliseconds: Int) -> Wake {
     if let wake = take() { return wake }
-    _ = signal.wait(timeout: .now() + .milliseconds(max(0, timeoutMilliseconds)))
+    _ = signal.wait(milliseconds: UInt64(max(0, timeoutMilliseconds)))
     return take() ?? .nothing
   }
 

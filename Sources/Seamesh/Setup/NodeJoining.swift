@@ -1,4 +1,3 @@
-import Dispatch
 import Identity
 import Replication
 import Storage
@@ -91,7 +90,7 @@ final class JoinAttempt: TransportHandler {
   private let verifier: StatementVerifier
   private let state = Mutex(State())
   private let outcome = Mutex<Outcome?>(nil)
-  private let signal = DispatchSemaphore(value: 0)
+  private let signal = TimedSemaphore()
 
   init(code: JoinCode, key: SigningKey, label: Text) {
     (self.code, self.key, self.label) = (code, key, label)
@@ -113,7 +112,7 @@ final class JoinAttempt: TransportHandler {
     for address in addresses { ask(address) }
     let discovery = usesDiscovery ? try look() : nil
     defer { discovery?.stop() }
-    _ = signal.wait(timeout: .now() + .milliseconds(Int(clamping: timeoutMilliseconds)))
+    _ = signal.wait(milliseconds: timeoutMilliseconds)
     switch outcome.withLock({ $0 }) {
     case .admitted(let statements): return statements
     case .refused(let refusal): throw NodeError(.notPermitted, JoinAttempt.sentence(refusal))

@@ -4,8 +4,9 @@ import Replication
 
 /// The addresses of this host.
 package enum NetworkInterfaces {
-  /// Of all interfaces that are up, in order: IPv4 before IPv6.
-  package static func addresses() -> [SocketAddress.Host] {
+  /// Of all interfaces that are up, in order: IPv4 before IPv6. An interface that is down may still have addresses, which
+  /// serve again when it comes back.
+  package static func addresses(ofInterfacesDown includesDown: Bool = false) -> [SocketAddress.Host] {
     var list: UnsafeMutablePointer<ifaddrs>?
     guard getifaddrs(&list) == 0 else { return [] }
     defer { freeifaddrs(list) }
@@ -13,7 +14,7 @@ package enum NetworkInterfaces {
     var next = list
     while let interface = next {
       next = interface.pointee.ifa_next
-      guard interface.pointee.ifa_flags & UInt32(IFF_UP) != 0, let form = interface.pointee.ifa_addr,
+      guard includesDown || interface.pointee.ifa_flags & UInt32(IFF_UP) != 0, let form = interface.pointee.ifa_addr,
         let address = SocketAddress(form)
       else { continue }
       found.append(address.host)

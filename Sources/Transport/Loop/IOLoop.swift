@@ -109,6 +109,7 @@ final class IOLoop {
     case .authenticate(let number): connections[number].map(authenticate)
     case .pauseReading(let number): connections[number].map { setPaused($0, true) }
     case .resumeReading(let number): connections[number].map { setPaused($0, false) }
+    case .closeStranded: closeStranded()
     case .stop: isStopping = true
     }
   }
@@ -125,6 +126,17 @@ final class IOLoop {
     defer { suspended = reading }
     guard reading > suspended + IOLoop.heartbeatMilliseconds else { return }
     for connection in Array(connections.values) { end(connection, .suspended) }
+  }
+
+  /// What was sent from an address that this host no longer has is never answered; TCP would notice only much later.
+  private func closeStranded() {
+    let own = Set(NetworkInterfaces.addresses(ofInterfacesDown: true))
+    for connection in Array(connections.values) where connection.wasOpened {
+      guard let local = connection.descriptor.flatMap({ TCP.localAddress($0.number) }), !own.contains(local.host) else {
+        continue
+      }
+      end(connection, .stranded)
+    }
   }
 
   private func closeEverything() {

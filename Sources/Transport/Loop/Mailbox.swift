@@ -11,6 +11,7 @@ final class Mailbox: Sendable {
     case authenticate(UInt64)
     case pauseReading(UInt64)
     case resumeReading(UInt64)
+    case closeStranded
     case stop
   }
 
