@@ -5,5 +5,6 @@ let verbTable: [Verb] = [
   importVerb, exportVerb, sampleVerb,
   subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
   doctorVerb, backupVerb,
+  benchVerb,
   helpVerb, versionVerb, completionVerb, manualVerb,
 ]
