@@ -32,6 +32,20 @@ import Testing
     }
   }
 
+  @Test("what comes to be wanted on a standing session comes at once, and again after it was not wanted")
+  func wantedLater() throws {
+    let fleet = try TestFleet(2)
+    try fleet.nodes[0].put(partition, "reports", "r1", body(["n": .int(1)]))
+    try eventually { try fleet.nodes[0].peers().contains { $0.state == "connected" } }
+    // Well below the interval at which summaries are compared, which would repair it.
+    try fleet.nodes[1].subscribe("agency=Galapagos")
+    try eventually(within: 10) { try fleet.nodes[1].read(partition, "reports", id: .string("r1")) != nil }
+    try fleet.nodes[1].unsubscribe("agency=Galapagos")
+    try fleet.nodes[0].put(partition, "reports", "r2", body(["n": .int(2)]))
+    try fleet.nodes[1].subscribe("agency=Galapagos")
+    try eventually(within: 10) { try fleet.nodes[1].read(partition, "reports", id: .string("r2")) != nil }
+  }
+
   @Test("a third node gets through the second what the first wrote")
   func multihop() throws {
     let fleet = try TestFleet(2)

@@ -21,6 +21,9 @@ package enum SHA256 {
   }
 
   package static func hash(_ bytes: [UInt8]) -> Digest { bytes.withUnsafeBytes(hash) }
+
+  /// Of the library that hashes, as it is linked.
+  package static var libraryVersion: String { String(cString: OpenSSL_version(OPENSSL_VERSION)) }
 }
 
 /// One OpenSSL context per thread, since making one costs as much as hashing 300 bytes with it. The digest is fetched

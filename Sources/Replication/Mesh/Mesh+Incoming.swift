@@ -26,7 +26,7 @@ extension Mesh {
   }
 
   private func newStream(_ session: PeerSession, _ partition: PartitionID, _ now: MonotonicTime) -> PeerStream {
-    guard session.isLevel(partition), let state = partitions[partition] else {
+    guard let state = partitions[partition], session.isLevel(state) else {
       return PeerStream(known: VersionVector(), lastProgress: now)
     }
     return PeerStream(known: state.log.clipped, outgoing: 0, incoming: 0, lastProgress: now)

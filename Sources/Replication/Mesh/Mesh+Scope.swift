@@ -31,6 +31,7 @@ extension Mesh {
   private mutating func goLive(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     sessions[id]?.phase = .live
+    sessions[id]?.levelScope = (interest, session.peerInterest ?? Interest())
     step.emit(.note(id, .sessionReady(session.device)))
     sendSummary(id, &step)
     compareSummaries(id, &step)
@@ -101,7 +102,8 @@ extension Mesh {
   private mutating func openLevelStreams(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let changed = session.vectorsAtSummary
-    for partition in changed.keys.sorted() where session.isLevel(partition) {
+    for partition in changed.keys.sorted() {
+      guard let state = partitions[partition], session.isLevel(state) else { continue }
       if sessions[id]?.streams[partition] == nil {
         sessions[id]?.streams[partition] = PeerStream(
           known: changed[partition] ?? VersionVector(), outgoing: 0, incoming: 0, lastProgress: step.now)
@@ -133,6 +135,7 @@ extension Mesh {
 
   mutating func interestChanged(_ added: Interest, _ removed: Interest, _ step: inout Step) {
     interest = interest.adding(added).removing(removed)
+    for id in sessions.keys.sorted() { closeStreams(id, removed) }
     for session in sessions.values.sorted(by: { $0.id < $1.id }) where session.hasStatements {
       step.emit(.send(session.id, .interestChange(added: added, removed: removed)))
       guard session.phase == .live else { continue }
@@ -145,11 +148,19 @@ extension Mesh {
     let changed = wanted.adding(added).removing(removed)
     sessions[id]?.peerInterest = changed
     remember(changed, of: session.device)
-    for (partition, _) in session.streams
+    closeStreams(id, removed)
+    offerNewlyCommon(id, added, &step)
+  }
+
+  /// Of what one side wants no more. Wanted again, it begins anew.
+  private mutating func closeStreams(_ id: SessionID, _ removed: Interest) {
+    guard !removed.isEmpty, let session = sessions[id] else { return }
+    sessions[id]?.levelScope = (session.levelScope.own.removing(removed), session.levelScope.peer.removing(removed))
+    for partition in session.streams.keys
     where partitions[partition].map({ removed.wants($0.id, name: $0.name) }) == true {
       sessions[id]?.streams[partition] = nil
+      if partitions[partition]?.catchUp?.session == id { partitions[partition]?.catchUp = nil }
     }
-    offerNewlyCommon(id, added, &step)
   }
 
   /// Both sides name what they hold of it; each then pulls.

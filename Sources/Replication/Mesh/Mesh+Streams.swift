@@ -128,8 +128,9 @@ extension Mesh {
   private mutating func openIfLevel(
     _ id: SessionID, _ partition: PartitionID, _ before: VersionVector, _ step: inout Step
   ) {
-    guard let session = sessions[id], session.streams[partition] == nil else { return }
-    guard session.isLevel(partition) else { return }
+    guard let session = sessions[id], session.streams[partition] == nil, let state = partitions[partition],
+      session.isLevel(state)
+    else { return }
     sessions[id]?.streams[partition] = PeerStream(known: before, outgoing: 0, incoming: 0, lastProgress: step.now)
   }
 

@@ -27,6 +27,9 @@ package struct PeerSession: Sendable {
   var summaryReceived: Summary?
   /// Buckets whose summaries were equal: their partitions' streams are open both ways without a word.
   var levelBuckets: UInt64 = 0
+  /// What both sides wanted when the session went live. Only there do equal buckets open streams: a partition that came
+  /// into the common scope later was in no summary until then, and is named by its vectors instead.
+  var levelScope: (own: Interest, peer: Interest) = (Interest(), Interest())
   /// Vectors as they were when the last summary was sent, of partitions that changed since.
   var vectorsAtSummary: [PartitionID: VersionVector] = [:]
   var streams: [PartitionID: PeerStream] = [:]
@@ -56,7 +59,11 @@ package struct PeerSession: Sendable {
     return mine == others
   }
 
-  func isLevel(_ partition: PartitionID) -> Bool { levelBuckets >> UInt64(Summary.bucket(of: partition)) & 1 == 1 }
+  func isLevel(_ partition: PartitionState) -> Bool {
+    levelBuckets >> UInt64(Summary.bucket(of: partition.id)) & 1 == 1
+      && levelScope.own.wants(partition.id, name: partition.name)
+      && levelScope.peer.wants(partition.id, name: partition.name)
+  }
 }
 
 /// One partition on one session, both directions.

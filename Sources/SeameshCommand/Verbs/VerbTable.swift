@@ -4,6 +4,6 @@ let verbTable: [Verb] = [
   putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb,
   importVerb, exportVerb, sampleVerb,
   subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
-  doctorVerb, backupVerb, restoreVerb,
+  doctorVerb, backupVerb, restoreVerb, benchVerb,
   helpVerb, versionVerb, completionVerb, manualVerb,
 ]

@@ -1,0 +1,88 @@
+import Glibc
+import Replication
+import SampleData
+import Seamesh
+import Transport
+
+/// A new fleet whose first node runs in this process, and whose others are processes of their own, all on loopback.
+final class BenchFleet {
+  static let collection: Text = "bench"
+  static let waitMilliseconds: Int64 = 300_000
+  private static let pollMilliseconds: Int32 = 2
+
+  let node: Node
+  let address: String
+  let scratch: BenchScratch
+  private var receiverCount = 0
+
+  init(_ scratch: BenchScratch, name: String) throws(Failure) {
+    self.scratch = scratch
+    let directory = try scratch.directory(name)
+    var configuration = NodeConfiguration()
+    configuration.listenHost = .ipv4(0x7f00_0001)
+    configuration.usesDiscovery = false
+    configuration.logLevel = .error
+    let node = try local { () throws(NodeError) in
+      _ = try NodeSetup.found(directory, fleetName: "bench", user: "bench", label: "sender", profile: ValueMap())
+      return try Node.start(directory: directory, configuration: configuration)
+    }
+    address = try local { () throws(NodeError) in try node.status().listen.first ?? "" }
+    self.node = node
+  }
+
+  func stop() { node.stop() }
+
+  /// Enters another device into the fleet and runs it, connected to this node but wanting nothing yet. `peer`: where it
+  /// finds this node, if not directly.
+  func receiver(at peer: String? = nil) throws(Failure) -> ChildNode {
+    receiverCount += 1
+    let directory = try scratch.directory("receiver-\(receiverCount)-\(address.split(separator: ":").last ?? "")")
+    let peer = peer ?? address
+    guard let dialled = PeerAddress(peer) else { throw Failure(.failed, "\(peer) is no address") }
+    try local { () throws(NodeError) in
+      let code = try node.invite(InviteRequest(user: "bench", role: "officer", profile: ValueMap()))
+      _ = try NodeSetup.join(directory, code: code, label: "receiver", peers: [dialled])
+    }
+    let child = try ChildNode(directory: directory, peer: peer)
+    try waitUntil("the receiver is connected") { () throws(Failure) in try self.peer(child)?.state == "connected" }
+    return child
+  }
+
+  /// How this node sees the other one.
+  func peer(_ child: ChildNode) throws(Failure) -> PeerStatus? {
+    try local { () throws(NodeError) in try node.peers().first { $0.device == child.device && !$0.state.isEmpty } }
+  }
+
+  func waitUntil(_ what: String, _ condition: () throws(Failure) -> Bool) throws(Failure) {
+    let deadline = monotonicMilliseconds() + BenchFleet.waitMilliseconds
+    while monotonicMilliseconds() < deadline {
+      if try condition() { return }
+      _ = poll(nil, 0, BenchFleet.pollMilliseconds)
+    }
+    throw Failure(.failed, "gave up waiting until \(what)")
+  }
+
+  /// Writes `count` new documents, each as a change of its own, through the node's own path.
+  func fill(
+    _ partition: PartitionName, _ order: BenchmarkDocuments.IDOrder, count: Int, progress: ProgressBar
+  ) throws(Failure) {
+    var documents = BenchmarkDocuments(seed: BenchFleet.seed, order: order).makeIterator()
+    for start in stride(from: 0, to: count, by: BulkLimit.requests) {
+      let requests = (start..<min(start + BulkLimit.requests, count)).compactMap { _ in documents.next() }
+        .map { DocumentRequest(collection: BenchFleet.collection, id: $0.id, action: .insert(body: $0.body)) }
+      try local { () throws(NodeError) in
+        for result in try node.writeEach(partition, requests) { _ = try result.get() }
+      }
+      progress.update(done: Int64(start), total: Int64(count), unit: "documents")
+    }
+  }
+
+  /// The same documents in every run.
+  private static let seed: UInt64 = 0x5ea_3e54
+}
+
+func partitionName(_ text: String) throws(Failure) -> PartitionName {
+  do throws(PartitionName.Invalid) { return try PartitionName(Text(text)) } catch {
+    throw Failure(.failed, "\(text) is no name of a partition")
+  }
+}

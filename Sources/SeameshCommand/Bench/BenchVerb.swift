@@ -1,0 +1,51 @@
+import Glibc
+
+private enum Part: String, CaseIterable {
+  case catchUp = "catch-up"
+  case latency
+  case wire
+  case reconnect
+}
+
+let benchVerb = Verb(
+  "bench", "measure this build on this machine",
+  details: [
+    "Runs nodes on loopback, in processes of their own, and prints each figure with what it is divided by and the bar "
+      + "that it is held against. Other work on the machine spoils the figures."
+  ],
+  options: [
+    OptionSpecification("quick", .none, "smaller sizes: a look, not a figure to quote"),
+    OptionSpecification(
+      "only", .choice("PART", Part.allCases.map(\.rawValue)), "measure this part alone", repeats: true),
+    OptionSpecification("results", .file("FILE"), "write the figures as JSON to FILE too"),
+    OptionSpecification(
+      "scratch", .directory("DIR"), "on which disk to measure; otherwise TMPDIR, otherwise /var/tmp"),
+  ],
+  examples: [
+    .init("seamesh bench", "Measures everything, in some minutes"),
+    .init(
+      "seamesh bench --quick --only=catch-up --results=bench.json", "Takes a look at catch-up and keeps the figures"),
+  ]
+) { invocation, context throws(Failure) in
+  let sizes = invocation.has("quick") ? BenchSizes.quick : BenchSizes.full
+  let wanted = Set(invocation.all("only"))
+  let parent = invocation["scratch"].map(absolutePath) ?? environment()["TMPDIR"] ?? "/var/tmp"
+  let scratch = try BenchScratch(in: parent)
+  defer { scratch.remove() }
+  var report = BenchReport(machine: Machine(measuring: scratch.path))
+  for part in Part.allCases where wanted.isEmpty || wanted.contains(part.rawValue) {
+    switch part {
+    case .catchUp:
+      try CatchUpBench(sizes: sizes, scratch: scratch, terminal: context.terminal).run(into: &report)
+    default: break
+    }
+  }
+  if let path = invocation["results"] { try writeResults(report, to: path) }
+  context.terminal.print(context.isJSON ? report.json : report.text)
+}
+
+private func writeResults(_ report: BenchReport, to path: String) throws(Failure) {
+  guard let file = fopen(path, "w"), fputs(report.json + "\n", file) >= 0, fclose(file) == 0 else {
+    throw Failure(.failed, "\(path) cannot be written: \(String(cString: strerror(errno)))")
+  }
+}

@@ -1,0 +1,100 @@
+import Replication
+import SampleData
+import Seamesh
+import Storage
+
+/// How fast a node that has nothing takes in what one other replica wrote, and what that costs it.
+struct CatchUpBench {
+  let sizes: BenchSizes
+  let scratch: BenchScratch
+  let terminal: Terminal
+
+  struct Round {
+    let rate: Double
+    let peakBytes: Int64
+  }
+
+  func run(into report: inout BenchReport) throws(Failure) {
+    let raw = try rawLimit()
+    report.figures.append(
+      Figure(
+        "raw-insert", "plain SQLite insert", raw, "rows/s",
+        basis: "24-byte ascending key, 200-byte blob, WITHOUT ROWID, WAL, FULL, 10,000 a transaction; best of 3"))
+    let fleet = try BenchFleet(scratch, name: "sender")
+    defer { fleet.stop() }
+    for order in BenchmarkDocuments.IDOrder.allCases { try measure(order, fleet, raw: raw, into: &report) }
+    try StartUpBench(sizes: sizes, fleet: fleet).run(into: &report)
+  }
+
+  private func rawLimit() throws(Failure) -> Double {
+    do throws(StoreError) {
+      return try StorageBenchmark.rawLimit(directory: scratch.path, rows: sizes.documents)
+    } catch {
+      throw Failure(.failed, "\(error)")
+    }
+  }
+
+  private func measure(
+    _ order: BenchmarkDocuments.IDOrder, _ fleet: BenchFleet, raw: Double, into report: inout BenchReport
+  ) throws(Failure) {
+    let name = CatchUpBench.partition(order)
+    let progress = ProgressBar("writing documents with \(order.rawValue) ids", on: terminal)
+    let start = ContinuousClock.now
+    try fleet.fill(try partitionName(name), order, count: sizes.documents, progress: progress)
+    let filling = (ContinuousClock.now - start).asSeconds
+    progress.finish()
+    var rounds: [Round] = []
+    for _ in 0..<sizes.catchUpRounds { rounds.append(try round(name, fleet)) }
+    let rate = Samples(rounds.map(\.rate)).median
+    let floor = order == .ascending ? 0.30 : 0.20
+    let documents = Figure.text(Double(sizes.documents))
+    report.figures += [
+      Figure(
+        "own-writes-\(order)", "own writes, \(order) ids", Double(sizes.documents) / filling, "changes/s",
+        basis: "in bulks of 1,000, each bulk durable"),
+      Figure(
+        "catch-up-\(order)", "catch-up, \(order) ids", rate, "changes/s",
+        basis: "\(documents) changes by one replica to as many documents, durable; median of \(rounds.count)"),
+      Figure(
+        "catch-up-share-\(order)", "catch-up, \(order) ids, share", rate / raw, "of plain insert",
+        basis: "divided by the plain SQLite insert of this run", floor: .atLeast(floor)),
+      Figure(
+        "catch-up-memory-\(order)", "receiver's peak memory, \(order) ids",
+        Double(rounds.map(\.peakBytes).max() ?? 0) / 1_048_576, "MiB",
+        basis: "resident, after start and catch-up of \(documents) documents; most of \(rounds.count)",
+        floor: .atMost(256)),
+    ]
+  }
+
+  /// From the moment at which the receiver is asked to want the partition, until the sender has its word that all of it
+  /// is on disk.
+  private func round(_ partition: String, _ fleet: BenchFleet) throws(Failure) -> Round {
+    let receiver = try fleet.receiver()
+    defer { receiver.stop() }
+    let start = ContinuousClock.now
+    try receiver.subscribe(partition)
+    var wasBehind = false
+    var elapsed = Duration.zero
+    try fleet.waitUntil("the receiver has everything") { () throws(Failure) in
+      let behind = try fleet.peer(receiver)?.behind ?? 0
+      wasBehind = wasBehind || behind > 0
+      elapsed = ContinuousClock.now - start
+      return wasBehind && behind == 0
+    }
+    let peak = receiver.memory().peak
+    try check(receiver, partition, fleet)
+    return Round(rate: Double(sizes.documents) / elapsed.asSeconds, peakBytes: peak)
+  }
+
+  /// Speed counts only where the state is the same.
+  private func check(_ receiver: ChildNode, _ partition: String, _ fleet: BenchFleet) throws(Failure) {
+    let expected = try local { () throws(NodeError) in
+      try fleet.node.partitions(withDigests: true).first { $0.name == partition }?.digest
+    }
+    guard try receiver.documentCount() == sizes.documents, try receiver.digest(of: partition) == expected else {
+      throw Failure(.failed, "the receiver does not hold what was sent")
+    }
+  }
+
+  static func partition(_ order: BenchmarkDocuments.IDOrder) -> String { "bench-\(order.rawValue)" }
+}
