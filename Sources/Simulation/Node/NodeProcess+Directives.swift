@@ -16,6 +16,7 @@ extension NodeProcess {
     case .store(let statements):
       if !world.has(.loseStatements) { pending.statements += statements }
       intakeAuthority = mesh.authority.adding(statements)
+    case .stage: world.violate("stage", "a piece of a payload, though none here is large")
     case .admit(let id, let request): admit(id, request)
     case .renewReplica: own.causes.insert(.peer)
     case .loadChain(let partition, let replica, let first, let purpose):
