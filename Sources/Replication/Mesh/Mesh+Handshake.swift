@@ -18,6 +18,7 @@ extension Mesh {
     hello.signature = cryptography.sign(
       hello.signedBytes(exporter: session.exporter, isDialer: session.isDialer, cryptography.hash))
     sessions[id]?.statedAuthority = authority
+    sessions[id]?.statedInterest = hello.interest
     step.emit(.send(id, .hello(hello)))
   }
 
@@ -41,6 +42,10 @@ extension Mesh {
       step.emit(.send(id, .interest(interest)))
     case (.awaitingInterest, .interest(let interest)), (.exchangingStatements, .interest(let interest)):
       receiveInterest(id, interest, &step)
+    case (.exchangingStatements, .interestChange): sessions[id]?.mustAskInterest = true
+    // The answer to our question is on its way and was made after the change.
+    case (.awaitingInterest, .interestChange): break
+    case (.live, .interest(let interest)): peerInterestReplaced(id, interest, &step)
     case (.live, .interestChange(let added, let removed)): peerInterestChanged(id, added, removed, &step)
     case (.awaitingInterest, .summary(let summary)), (.live, .summary(let summary)),
       (.exchangingStatements, .summary(let summary)):
@@ -71,6 +76,7 @@ extension Mesh {
     step.emit(.authenticated(id, session.device, hello))
     if !session.isDialer { sendHello(id, &step) }
     noteClock(id, hello, &step)
+    restateInterest(id, &step)
     beginStatements(id, hello, &step)
   }
 

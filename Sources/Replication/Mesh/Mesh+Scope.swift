@@ -2,7 +2,9 @@
 extension Mesh {
   mutating func beginInterest(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    if hello.interest == interest.digest(cryptography.hash) {
+    if session.peerInterest != nil || session.mustAskInterest {
+      // Told already, or changed since the hello: what is remembered under the hello's digest no longer holds.
+    } else if hello.interest == interest.digest(cryptography.hash) {
       sessions[id]?.peerInterest = interest
     } else if let cached = interestCache[session.device], cached.digest == hello.interest {
       sessions[id]?.peerInterest = cached.interest
@@ -10,6 +12,17 @@ extension Mesh {
     sessions[id]?.phase = .awaitingInterest
     guard sessions[id]?.peerInterest == nil else { return goLive(id, &step) }
     step.emit(.send(id, .interestRequest))
+  }
+
+  /// What came to be wanted between this side's hello and the peer's was told to nobody.
+  func restateInterest(_ id: SessionID, _ step: inout Step) {
+    guard let stated = sessions[id]?.statedInterest, stated != interest.digest(cryptography.hash) else { return }
+    step.emit(.send(id, .interest(interest)))
+  }
+
+  mutating func peerInterestReplaced(_ id: SessionID, _ wanted: Interest, _ step: inout Step) {
+    guard let before = sessions[id]?.peerInterest else { return }
+    peerInterestChanged(id, wanted.removing(before), before.removing(wanted), &step)
   }
 
   mutating func receiveInterest(_ id: SessionID, _ wanted: Interest, _ step: inout Step) {

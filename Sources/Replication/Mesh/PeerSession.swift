@@ -20,6 +20,10 @@ package struct PeerSession: Sendable {
   package internal(set) var hello: Hello?
   /// Digest of the statements as this side's hello named it: both sides decide by what both said.
   var statedAuthority: Digest?
+  /// The peer's interest changed before it was known here.
+  var mustAskInterest = false
+  /// Digest of this side's interest as its hello named it.
+  var statedInterest: Digest?
   var peerInterest: Interest?
 
   /// What the last summary sent was made of, until the peer's is there to hold against it.

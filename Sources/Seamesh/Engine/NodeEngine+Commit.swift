@@ -94,7 +94,9 @@ extension NodeEngine {
     let reached =
       received.map { $0.sequence == trunk.sequence } ?? true
       ? mark : ChainMark(sequence: received?.sequence ?? 0, hash: trunk.hash)
-    try transaction.setMarks(of: chain, received: reached, accepted: mark)
+    // Of a forked chain the lost branch must be learned again at start, however short the chosen one is.
+    let forked = state.log.forkPoints[replica] == nil ? nil : "forked"
+    try transaction.setMarks(of: chain, received: reached, accepted: mark, holdReason: forked)
   }
 
   /// Pieces of payloads that are not here yet.

@@ -142,7 +142,7 @@ struct PartitionLoading {
       root: authority.root
     ) { ChainIdentity(fleet: fleet, partition: id, replica: $0).genesis(SHA256.hash) }
     try settle(&log, id, name, chains) { $0.adopt(authority) }
-    for chain in chains where chain.received.sequence > chain.accepted.sequence {
+    for chain in chains where chain.received.sequence > chain.accepted.sequence || chain.holdReason != nil {
       for run in try store.runs(of: chain.number, after: chain.accepted.sequence, byteLimit: .max) {
         let summary = try summary(run, id, name)
         try settle(&log, id, name, chains) { $0.learn(summary) }
