@@ -32,19 +32,19 @@ final class BenchFleet {
 
   func stop() { node.stop() }
 
-  /// Enters another device into the fleet and runs it, connected to this node but wanting nothing yet. `peer`: where it
-  /// finds this node, if not directly.
-  func receiver(at peer: String? = nil) throws(Failure) -> ChildNode {
+  /// Enters another device into the fleet and runs it, connected to this node but wanting nothing yet.
+  func receiver(through relay: CountingRelay? = nil) throws(Failure) -> ChildNode {
     receiverCount += 1
     let directory = try scratch.directory("receiver-\(receiverCount)-\(address.split(separator: ":").last ?? "")")
-    let peer = peer ?? address
-    guard let dialled = PeerAddress(peer) else { throw Failure(.failed, "\(peer) is no address") }
+    guard let dialled = PeerAddress(address) else { throw Failure(.failed, "\(address) is no address") }
     try local { () throws(NodeError) in
       let code = try node.invite(InviteRequest(user: "bench", role: "officer", profile: ValueMap()))
       _ = try NodeSetup.join(directory, code: code, label: "receiver", peers: [dialled])
     }
-    let child = try ChildNode(directory: directory, peer: peer)
-    try waitUntil("the receiver is connected") { () throws(Failure) in try self.peer(child)?.state == "connected" }
+    let child = try ChildNode(directory: directory, peer: relay?.address ?? address)
+    try waitUntil("the receiver is connected", through: relay) { () throws(Failure) in
+      try self.peer(child)?.state == "connected"
+    }
     return child
   }
 
@@ -53,11 +53,18 @@ final class BenchFleet {
     try local { () throws(NodeError) in try node.peers().first { $0.device == child.device && !$0.state.isEmpty } }
   }
 
-  func waitUntil(_ what: String, _ condition: () throws(Failure) -> Bool) throws(Failure) {
+  /// Looks again every few milliseconds; the relay works meanwhile.
+  func waitUntil(
+    _ what: String, through relay: CountingRelay? = nil, _ condition: () throws(Failure) -> Bool
+  ) throws(Failure) {
     let deadline = monotonicMilliseconds() + BenchFleet.waitMilliseconds
     while monotonicMilliseconds() < deadline {
       if try condition() { return }
-      _ = poll(nil, 0, BenchFleet.pollMilliseconds)
+      if let relay {
+        relay.serve(milliseconds: Int64(BenchFleet.pollMilliseconds))
+      } else {
+        _ = poll(nil, 0, BenchFleet.pollMilliseconds)
+      }
     }
     throw Failure(.failed, "gave up waiting until \(what)")
   }
@@ -66,7 +73,7 @@ final class BenchFleet {
   func fill(
     _ partition: PartitionName, _ order: BenchmarkDocuments.IDOrder, count: Int, progress: ProgressBar
   ) throws(Failure) {
-    var documents = BenchmarkDocuments(seed: BenchFleet.seed, order: order).makeIterator()
+    var documents = BenchFleet.documents(order)
     for start in stride(from: 0, to: count, by: BulkLimit.requests) {
       let requests = (start..<min(start + BulkLimit.requests, count)).compactMap { _ in documents.next() }
         .map { DocumentRequest(collection: BenchFleet.collection, id: $0.id, action: .insert(body: $0.body)) }
@@ -77,7 +84,11 @@ final class BenchFleet {
     }
   }
 
-  /// The same documents in every run.
+  /// The same ones in every run.
+  static func documents(_ order: BenchmarkDocuments.IDOrder) -> BenchmarkDocuments.Iterator {
+    BenchmarkDocuments(seed: seed, order: order).makeIterator()
+  }
+
   private static let seed: UInt64 = 0x5ea_3e54
 }
 

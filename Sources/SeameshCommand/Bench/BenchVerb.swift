@@ -37,7 +37,9 @@ let benchVerb = Verb(
     switch part {
     case .catchUp:
       try CatchUpBench(sizes: sizes, scratch: scratch, terminal: context.terminal).run(into: &report)
-    default: break
+    case .latency: try LatencyBench(sizes: sizes, scratch: scratch).run(into: &report)
+    case .wire: try WireBench(sizes: sizes, scratch: scratch, terminal: context.terminal).run(into: &report)
+    case .reconnect: try ReconnectBench(sizes: sizes, scratch: scratch, terminal: context.terminal).run(into: &report)
     }
   }
   if let path = invocation["results"] { try writeResults(report, to: path) }
