@@ -9,6 +9,9 @@ private func advertisement(_ name: String, tag: UInt8 = 1, port: UInt16 = 7_000)
   try #require(Advertisement(instance: name, tag: [UInt8](repeating: tag, count: 8), port: port))
 }
 
+/// Of this process's own, so that test runs beside each other do not meet.
+private func beaconPort(_ number: Int) -> UInt16 { UInt16(22_000 + (Int(getpid()) % 1_000) * 8 + number) }
+
 private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.max) }
 
 @Suite(.serialized) struct BeaconTests {
@@ -30,13 +33,14 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
 
   @Test("three nodes of one machine find each other on loopback, without a responder and without themselves")
   func loopback() throws {
-    let nodes = try [("a", 7_001), ("b", 7_002), ("c", 7_003)].map { try discovery($0.0, $0.1, beaconPort: 21_163) }
+    let nodes = try [("a", 7_001), ("b", 7_002), ("c", 7_003)].map {
+      try discovery($0.0, $0.1, beaconPort: beaconPort(0))
+    }
     for (index, (_, recorder)) in nodes.enumerated() {
       #expect(recorder.wait { $0.known.count == 2 })
       let others = Set(["a", "b", "c"]).subtracting([["a", "b", "c"][index]])
       #expect(Set(recorder.now.known.keys) == others)
-      #expect(recorder.now.discovery.hasHeardMulticast)
-      #expect(recorder.now.discovery.isBeaconing)
+      #expect(recorder.wait { $0.discovery.hasHeardMulticast && $0.discovery.isBeaconing })
     }
     let seenByC = try #require(nodes[2].1.now.known["a"])
     #expect(seenByC.addresses.contains(SocketAddress(.ipv4(0x7f00_0001), port: 7_001)))
@@ -46,8 +50,8 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
 
   @Test("a node that falls silent is lost after its time, and its new name is found")
   func lostAndRenamed() throws {
-    let (a, seenByA) = try discovery("a", 7_001, beaconPort: 21_164) { $0.beaconLifetimeMilliseconds = 600 }
-    let (b, _) = try discovery("b", 7_002, beaconPort: 21_164)
+    let (a, seenByA) = try discovery("a", 7_001, beaconPort: beaconPort(1)) { $0.beaconLifetimeMilliseconds = 600 }
+    let (b, _) = try discovery("b", 7_002, beaconPort: beaconPort(1))
     #expect(seenByA.wait { $0.known["b"] != nil })
     b.advertise(try advertisement("b2", port: 7_002))
     #expect(seenByA.wait { $0.known["b2"] != nil && $0.lost == ["b"] })
@@ -58,7 +62,7 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
 
   @Test("datagrams of anyone, whole, cut or random, at any rate, harm nothing")
   func hostileDatagrams() throws {
-    let (a, seenByA) = try discovery("a", 7_001, beaconPort: 21_165)
+    let (a, seenByA) = try discovery("a", 7_001, beaconPort: beaconPort(2))
     let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
     defer { close(descriptor) }
     var random = SplitMix64(seed: 1)
@@ -69,11 +73,11 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
         packet[Int.random(in: packet.indices, using: &random)] = UInt8(truncatingIfNeeded: random.next())
       }
       if index % 3 == 2 { packet = BeaconPacket(try advertisement("flood-\(index)")).bytes }
-      _ = SocketAddress(.ipv4(0x7f00_0001), port: 21_165).withKernelForm {
+      _ = SocketAddress(.ipv4(0x7f00_0001), port: beaconPort(2)).withKernelForm {
         sendto(descriptor, packet, packet.count, 0, $0, $1)
       }
     }
-    let (b, seenByB) = try discovery("b", 7_002, beaconPort: 21_165)
+    let (b, seenByB) = try discovery("b", 7_002, beaconPort: beaconPort(2))
     #expect(seenByB.wait { $0.known["a"] != nil })
     #expect(seenByA.wait { $0.known["b"] != nil })
     // 20 a second from one source: far from the 6,667 names that were sent.
@@ -137,8 +141,8 @@ struct ResponderTests {
   @Test("without D-Bus, without a daemon, then with one that comes late: the beacon finds meanwhile, and all is told")
   func lateResponder() throws {
     let network = try network()
-    let (a, seenByA) = try discovery("late-a", beaconPort: 21_166)
-    let (b, seenByB) = try discovery("late-b", port: 7_001, beaconPort: 21_166)
+    let (a, seenByA) = try discovery("late-a", beaconPort: beaconPort(3))
+    let (b, seenByB) = try discovery("late-b", port: 7_001, beaconPort: beaconPort(3))
     #expect(seenByA.wait { $0.discovery.responder == .absent && $0.discovery.isBeaconing && $0.known["late-b"] != nil })
     #expect(seenByB.wait { $0.known["late-a"] != nil })
     if access("\(network.directory.path)/a.bus", F_OK) != 0 { try network.startBus("a") }
@@ -173,8 +177,17 @@ struct ResponderTests {
     a.stop()
   }
 
+  /// Fills fresh memory with garbage, which shows whether the library still reads what it never wrote.
+  private func disturbFreshMemory() throws {
+    let perturb: Int32 = -6
+    let symbol = try #require(dlsym(nil, "mallopt"))
+    typealias Function = @convention(c) (Int32, Int32) -> Int32
+    #expect(unsafeBitCast(symbol, to: Function.self)(perturb, 0xa5) == 1)
+  }
+
   @Test("twenty restarts of the responder under open operations do no harm, and everything is found again")
   func restarts() throws {
+    try disturbFreshMemory()
     try restartResponder()
     let (a, seenByA) = try discovery("re-a") { $0.resolveIntervalMilliseconds = 300 }
     let (b, _) = try discovery("re-b", port: 7_001)
@@ -206,15 +219,15 @@ struct ResponderTests {
   func hung() throws {
     try restartResponder()
     let network = try network()
-    let (a, seenByA) = try discovery("hung-a", beaconPort: 21_167)
+    let (a, seenByA) = try discovery("hung-a", beaconPort: beaconPort(4))
     #expect(seenByA.wait { $0.discovery.isRegistered })
-    let (b, seenByB) = try discovery("hung-b", port: 7_001, beaconPort: 21_167)
+    let (b, seenByB) = try discovery("hung-b", port: 7_001, beaconPort: beaconPort(4))
     #expect(seenByA.wait { $0.known["hung-b"] != nil })
     network.signal("responder-a", SIGSTOP)
     // Only a call of the library shows it.
     a.advertise(try advertisement("hung-a2"))
     #expect(seenByA.wait { $0.discovery.responder == .hung })
-    let (c, seenByC) = try discovery("hung-c", port: 7_002, beaconPort: 21_167)
+    let (c, seenByC) = try discovery("hung-c", port: 7_002, beaconPort: beaconPort(4))
     #expect(seenByC.wait { $0.known["hung-a2"] != nil })
     #expect(seenByA.wait { $0.known["hung-c"] != nil })
     let start = ElapsedClock.now()

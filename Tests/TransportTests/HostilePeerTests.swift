@@ -243,7 +243,7 @@ import Testing
     #expect(b.recorder.now.frames[pair.there.id] == frames)
   }
 
-  @Test("without a free descriptor new peers are refused, those that are connected go on, and it recovers")
+  @Test("without a free descriptor new peers wait, those that are connected go on, and it recovers")
   func descriptorExhaustion() async {
     // In a process of its own: the limit is the process's.
     await #expect(processExitsWith: .success) {
@@ -272,28 +272,42 @@ import Testing
   }
 
   @Test(
-    "TLS 1.2, another protocol name, another signature algorithm and no certificate are refused",
+    "TLS 1.2, another protocol name or none, another signature algorithm and no certificate are refused",
+    .enabled(if: access("/usr/bin/openssl", X_OK) == 0, "needs the openssl command"),
     arguments: [
-      "-tls1_2 -alpn seamesh/1", "-tls1_3 -alpn http/1.1", "-tls1_3", "-tls1_3 -alpn seamesh/1",
-      "-tls1_3 -alpn seamesh/1 -cert P256.pem -key P256.pem",
+      ("-tls1_2 -alpn seamesh/1", "ed25519"), ("-tls1_3 -alpn http/1.1", "ed25519"), ("-tls1_3", "ed25519"),
+      ("-tls1_3 -alpn seamesh/1", "ec -pkeyopt ec_paramgen_curve:P-256"), ("-tls1_3 -alpn seamesh/1", nil),
+      ("-tls1_3 -alpn seamesh/1 -groups P-256", "ed25519"),
     ])
-  func downgrade(arguments: String) throws {
-    guard FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl") else { return }
+  func downgrade(arguments: String, key: String?) throws {
     let node = try Node(seed: 1)
-    let directory = FileManager.default.temporaryDirectory.appending(
-      path: "seamesh-tls-\(UInt64.random(in: 0...UInt64.max))")
+    try runOpenSSL(arguments, key: key, to: node)
+    #expect(eventually { node.transport.statistics.handshakeFailures == 1 })
+    #expect(node.recorder.now.opened.isEmpty)
+  }
+
+  @Test(
+    "another TLS library's client with the right version, name and key is let in",
+    .enabled(if: access("/usr/bin/openssl", X_OK) == 0, "needs the openssl command"))
+  func otherClient() throws {
+    let node = try Node(seed: 1)
+    try runOpenSSL("-tls1_3 -alpn seamesh/1", key: "ed25519", to: node)
+    #expect(node.recorder.wait { $0.opened.count == 1 })
+  }
+
+  /// `key` is an algorithm for `openssl req -newkey`; nil shows no certificate.
+  private func runOpenSSL(_ arguments: String, key: String?, to node: Node) throws {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "seamesh-tls-\(getpid())-\(node.port)")
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: directory) }
-    let script = """
-      cd \(directory.path)
-      openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout k.pem -out c.pem -subj /CN=x 2>/dev/null
-      cat k.pem c.pem > P256.pem
-      printf x | timeout 10 openssl s_client -connect 127.0.0.1:\(node.port) \(arguments) -quiet
+    let identity = key == nil ? "" : "-cert c.pem -key k.pem"
+    try ChildProcess(
       """
-    let process = try ChildProcess(script)
-    #expect(eventually { node.transport.statistics.handshakeFailures == 1 })
-    process.wait()
-    #expect(node.recorder.now.opened.isEmpty)
+      cd \(directory.path)
+      openssl req -x509 -newkey \(key ?? "ed25519") -nodes -keyout k.pem -out c.pem -subj /CN=x
+      printf x | timeout 10 openssl s_client -connect 127.0.0.1:\(node.port) \(arguments) \(identity) -quiet
+      """
+    ).wait()
   }
 
   @Test("a flood of TLS key updates ends the connection, a few do not")

@@ -33,24 +33,23 @@ extension IOLoop {
         listener.number, form, &length.pointee, Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue))
       return number
     }
-    guard number >= 0 else { return acceptFailed(listener, errno) }
+    guard number >= 0 else { return acceptFailed(errno) }
     let descriptor = Descriptor(number)
     guard let remote else { return true }
     admit(descriptor, remote)
     return true
   }
 
-  private func acceptFailed(_ listener: Descriptor, _ code: Int32) -> Bool {
+  private func acceptFailed(_ code: Int32) -> Bool {
     switch code {
     case EAGAIN: return false
     case EINTR, ECONNABORTED, EPROTO: return true
-    case EMFILE, ENFILE:
+    default:
+      // Without descriptors or memory (K4) the socket stays readable: looking again at once would only spin.
       mailbox.count { $0.acceptFailures += 1 }
-      refuseWithSpareDescriptor(listener)
-    default: mailbox.count { $0.acceptFailures += 1 }
+      muteListeners()
+      return false
     }
-    muteListeners()
-    return false
   }
 
   private func admit(_ descriptor: Descriptor, _ remote: SocketAddress) {
@@ -97,21 +96,5 @@ extension IOLoop {
 
   private func setListeners(_ interest: Poller.Interest) {
     for (token, listener) in listeners { poller.change(listener.number, token: token, interest) }
-  }
-
-  // MARK: Without descriptors (K4)
-
-  static func openSpareDescriptor() -> Descriptor? {
-    let number = open("/dev/null", O_RDONLY | O_CLOEXEC)
-    return number >= 0 ? Descriptor(number) : nil
-  }
-
-  /// A connection that cannot be taken for want of a descriptor would make epoll report it for ever: the spare one takes
-  /// it, and drops it.
-  private func refuseWithSpareDescriptor(_ listener: Descriptor) {
-    spareDescriptor = nil
-    let number = accept4(listener.number, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
-    if number >= 0 { refuse(Descriptor(number)) { $0.refusedByLimit += 1 } }
-    spareDescriptor = IOLoop.openSpareDescriptor()
   }
 }

@@ -23,7 +23,6 @@ final class IOLoop {
   var admission: Admission
   var listeners: [UInt64: Descriptor] = [:]
   var areListenersMuted = false
-  var spareDescriptor: Descriptor?
   var now = ElapsedClock.now()
   private var suspended = ElapsedClock.suspended()
   private var isStopping = false
@@ -40,7 +39,6 @@ final class IOLoop {
     self.handler = handler
     self.poller = try Poller(waking: mailbox.signal)
     self.admission = Admission(configuration)
-    self.spareDescriptor = IOLoop.openSpareDescriptor()
   }
 
   deinit {
