@@ -158,13 +158,19 @@ extension NodeEngine {
 
   /// The mesh took in what did not reach the disk: everything is read again, and every session begins anew.
   func restartMesh() {
-    for (_, link) in links.links { transport.close(link.connection, afterFlush: false) }
+    for (_, link) in links.links {
+      transport.close(link.connection, afterFlush: false)
+      guard let device = link.device else { continue }
+      dial(dialPolicy.handle(.disconnected(device), now: clock, using: &random))
+    }
+    let causes = own.causes
     pending = PendingCommit()
     guard failure == nil else { return }
     do {
       mesh = try NodeOpening.mesh(
         store, files, configuration, instance: mesh.local.instance, listenPort: mesh.local.listenPort)
       own = try NodeOpening.ownReplica(store, files)
+      own.causes.formUnion(causes)
       links.removeAll()
     } catch {
       failure = NodeError(any: error)

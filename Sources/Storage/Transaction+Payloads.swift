@@ -7,12 +7,10 @@ package enum StagedPieces {
 }
 
 extension Transaction {
-  /// Keeps a piece. A second one at the same start is dropped. Throws ``StoreError/limitReached(what:limit:)`` where
-  /// the pieces would exceed ``StagedPayload/byteLimit``.
+  /// Keeps a piece. A second one at the same start is dropped. Where the pieces would exceed
+  /// ``StagedPieces/byteLimit`` all earlier ones go: they only spare a peer sending them again.
   package func addPiece(of payload: Digest, start: Int, bytes: ArraySlice<UInt8>) throws(StoreError) {
-    guard store.stagedBytes + Int64(bytes.count) <= StagedPieces.byteLimit else {
-      throw .limitReached(what: "bytes of unfinished payloads", limit: StagedPieces.byteLimit)
-    }
+    if store.stagedBytes + Int64(bytes.count) > StagedPieces.byteLimit { try removeAllPieces() }
     let insert = try database.statement(
       "INSERT INTO staged_pieces (payload, start, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
     try insert.bind(1, copied: payload.bytes)
@@ -22,6 +20,11 @@ extension Transaction {
       try insert.run()
     }
     if database.changedRows == 1 { store.stagedBytes += Int64(bytes.count) }
+  }
+
+  private func removeAllPieces() throws(StoreError) {
+    try database.statement("DELETE FROM staged_pieces").run()
+    store.stagedBytes = 0
   }
 
   /// Drops the pieces of a payload that is complete, or wanted no longer.

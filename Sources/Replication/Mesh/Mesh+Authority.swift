@@ -2,7 +2,10 @@ extension Mesh {
   /// Statements go before everything that is judged under them.
   mutating func beginStatements(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    if hello.authority == session.statedAuthority { return beginInterest(id, hello, &step) }
+    if hello.authority == session.statedAuthority {
+      for batch in Mesh.batches(session.statementsSinceHello) { step.emit(.send(id, .statements(batch))) }
+      return beginInterest(id, hello, &step)
+    }
     sessions[id]?.phase = .exchangingStatements(peerIsComplete: false, isComplete: false)
     step.emit(.send(id, .statementIDs(statements.keys.sorted())))
   }
@@ -58,6 +61,9 @@ extension Mesh {
   private mutating func learn(_ fresh: [Statement], exceptTo source: SessionID?, _ step: inout Step) {
     for statement in fresh { statements[statement.id.tip] = statement.encoded }
     authority = authority.adding(fresh)
+    for id in sessions.keys where sessions[id]?.phase == .awaitingHello && sessions[id]?.statedAuthority != nil {
+      sessions[id]?.statementsSinceHello += fresh.map(\.encoded)
+    }
     for other in sessions.values.sorted(by: { $0.id < $1.id }) where other.id != source && other.hasStatements {
       for batch in Mesh.batches(fresh.map(\.encoded)) { step.emit(.send(other.id, .statements(batch))) }
     }

@@ -31,7 +31,10 @@ extension Mesh {
   mutating func receiveProbe(_ id: SessionID, _ probe: ChainProbe, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let partition = probe.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard isInScope(session, partition, probe.name), partitions[partition] != nil else { return }
+    guard isInScope(session, partition, probe.name), partitions[partition] != nil,
+      let answered = session.streams[partition]?.answeredProbes, answered < PeerStream.answeredProbeLimit
+    else { return }
+    sessions[id]?.streams[partition]?.answeredProbes = answered + 1
     step.emit(.loadChain(partition, probe.replica, from: 1, .answer(id, probe)))
   }
 

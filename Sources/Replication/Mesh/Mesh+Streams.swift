@@ -74,7 +74,7 @@ extension Mesh {
         RunBatch.Entry(context: ContextForm.shorter(run.context, base: stream.outgoingBase), encoded: run.encoded))
       stream.outgoingBase = run.context
       stream.sent[run.replica] = ChainPosition(sequence: run.last, tip: .zero)
-      bytes += run.encoded.count
+      bytes += run.encoded.count + run.context.count * RunBatch.contextEntryBytes
       if bytes >= RunBatch.byteTarget || batch.count == RunBatch.entryLimit { close() }
     }
     close()

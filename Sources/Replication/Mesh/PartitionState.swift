@@ -23,6 +23,11 @@ extension Mesh {
     return id
   }
 
+  /// Back to what was before an own run that did not reach the disk.
+  package mutating func restore(_ before: [PartitionState]) {
+    for partition in before { partitions[partition.id] = partition }
+  }
+
   /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming
   /// error that must not reach the disk.
   package mutating func learnOwn(_ run: Run, in partition: PartitionID, signer: PublicKey) -> LogChange? {

@@ -20,6 +20,8 @@ package struct PeerSession: Sendable {
   package internal(set) var hello: Hello?
   /// Digest of the statements as this side's hello named it: both sides decide by what both said.
   var statedAuthority: Digest?
+  /// Statements learnt since this side's hello, before the peer's was there.
+  var statementsSinceHello: [[UInt8]] = []
   /// The peer's interest changed before it was known here.
   var mustAskInterest = false
   /// Digest of this side's interest as its hello named it.
@@ -87,6 +89,9 @@ struct PeerStream: Sendable {
   var relayDue: MonotonicTime?
   /// Chains whose history differs from the peer's: left out until that is settled.
   var forked: Set<ReplicaID> = []
+  /// Searches of the peer's that were answered; each costs reading a chain.
+  var answeredProbes = 0
+  static let answeredProbeLimit = 16
   /// Chains whose fork was searched for on this session already.
   var probed: Set<ReplicaID> = []
   /// Base of the next context on either stream (rule C3).

@@ -30,11 +30,6 @@ package enum Message: Sendable, Equatable {
   case pong(nonce: UInt64)
   /// The last message of a sender that closes in order.
   case goodbye(Goodbye)
-
-  /// Longest message, once authenticated.
-  package static let byteLimit = 4 * 1024 * 1024
-  /// Longest message before the peer is known to be a member.
-  package static let unauthenticatedByteLimit = 16 * 1024
 }
 
 /// First message of either side. Signed over the TLS exporter value, so that it belongs to this connection and no other.

@@ -10,6 +10,8 @@ package struct RunBatch: Sendable, Equatable {
   /// A batch is closed once it holds this many bytes.
   package static let byteTarget = 256 * 1024
   package static let entryLimit = 4_096
+  /// What a context's entry may take on the wire.
+  static let contextEntryBytes = 48
 
   package init(name: PartitionName, stream: UInt64, entries: [Entry], isForkEvidence: Bool = false) {
     (self.name, self.stream, self.entries, self.isForkEvidence) = (name, stream, entries, isForkEvidence)

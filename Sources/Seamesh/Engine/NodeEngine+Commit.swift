@@ -28,8 +28,9 @@ extension NodeEngine {
   }
 
   private func write(_ batch: PendingCommit) throws -> Committed {
+    if !batch.writes.isEmpty { try renewReplicaIfDue() }
     store.pace = batch.changeCount > 4_096 ? .catchUp : .live
-    let ownBefore = own
+    let (ownBefore, partitionsBefore) = (own, partitions(of: batch.writes))
     do {
       return try store.write(.full) { transaction in
         var done = Committed()
@@ -48,7 +49,15 @@ extension NodeEngine {
       }
     } catch {
       own = ownBefore
+      mesh.restore(partitionsBefore)
       throw error
+    }
+  }
+
+  /// As they are before own runs are taken in, to go back to when those do not reach the disk.
+  private func partitions(of writes: [LocalWriteJob]) -> [PartitionState] {
+    Set(writes.map(\.partition)).compactMap { name in
+      mesh.partitions[name.id(fleet: files.fleet, hash: SHA256.hash)]
     }
   }
 
@@ -154,7 +163,12 @@ extension NodeEngine {
   func abandon(_ batch: PendingCommit, _ error: NodeError) {
     log.error("writing the store failed", ["reason": error.message])
     for job in batch.writes { job.reply.fulfil(.failure(error)) }
-    if store.failure != nil { failure = error }
+    if store.failure != nil {
+      failure = error
+      demandRenewal(.inputOutputError)
+    }
+    // Own writes alone are undone already; sessions need not suffer for a full disk.
+    guard failure != nil || !batch.applied.isEmpty || !batch.statements.isEmpty || !batch.rebuilds.isEmpty else { return }
     // What the mesh took in is not on disk: begin again from what is.
     restartMesh()
   }

@@ -124,7 +124,14 @@ extension NodeEngine {
     let known =
       run.signer == nil ? try IncomingRun(content.run, context: run.context, in: partition, mesh.authority) : run
     guard let awaited = content.awaitedPayload else { return known }
-    try content.attach(try arrived(awaited.hash, awaited.byteCount))
+    do {
+      try content.attach(try arrived(awaited.hash, awaited.byteCount))
+    } catch {
+      // Pieces may stem from another peer than the run: none of them is trusted any more, and all are asked for anew.
+      try store.write(.full) { try $0.removePieces(of: awaited.hash) }
+      refreshStaged()
+      throw error
+    }
     return known.with(content, elementDots: content.elementDots)
   }
 

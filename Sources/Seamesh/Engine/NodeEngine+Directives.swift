@@ -18,14 +18,14 @@ extension NodeEngine {
       intake.adopt(mesh.authority.adding(statements))
     case .stage(_, let piece): stage(piece)
     case .admit(let id, let request): admit(id, request)
-    case .renewReplica: own.causes.insert(.peer)
+    case .renewReplica: demandRenewal(.peer)
     case .loadChain(let partition, let replica, let first, let purpose):
       loadChain(partition, replica, from: first, purpose)
     case .loadEvidence(let id, let partition, let replica, let above):
       loadEvidence(id, partition, replica, above: above)
     case .rebuild(let partition, let change): pending.rebuilds.append((partition, change))
     case .damaged(let partition, let replica):
-      own.causes.insert(.corruption)
+      demandRenewal(.corruption)
       log.error("the log of a chain does not fit together", ["replica": replica.text, "partition": name(partition)])
     case .note(let id, let note): take(note, id)
     }
@@ -86,7 +86,7 @@ extension NodeEngine {
       return try body()
     } catch {
       log.error("reading the store failed", ["reason": "\(error)"])
-      if let error = error as? StoreError, error.isFatal { own.causes.insert(.inputOutputError) }
+      if let error = error as? StoreError, error.isFatal { demandRenewal(.inputOutputError) }
       return otherwise
     }
   }
@@ -94,6 +94,8 @@ extension NodeEngine {
   // MARK: Joining
 
   private func admit(_ id: SessionID, _ request: JoinRequest) {
+    // Asked again, or at another node before: the membership that it has is as good.
+    if mesh.authority.member(of: request.device) != nil { return deliver(.admitted(id, true)) }
     guard let secret = files.admissionSecret else { return deliver(.admitted(id, false)) }
     let signer = StatementSigner(fleet: files.fleet, key: secret.key(in: files.fleet))
     let membership = Statement.Membership(

@@ -8,7 +8,6 @@ extension NodeEngine {
   func writeLocal(
     _ jobs: [LocalWriteJob], _ transaction: borrowing Transaction, _ done: inout Committed
   ) throws {
-    try renewReplicaIfDue(transaction)
     var writer = LocalWriter(engine: self)
     for job in jobs {
       do throws(NodeError) {

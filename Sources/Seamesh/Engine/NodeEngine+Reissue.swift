@@ -14,9 +14,9 @@ extension NodeEngine {
       let lost = partition.log.lostOriginals { mesh.authority.signer(of: $0) == device }
       guard !lost.isEmpty else { continue }
       do {
+        try renewReplicaIfDue()
         let done = try store.write(.full) { transaction in
           var done = Committed()
-          try renewReplicaIfDue(transaction)
           try reissue(lost, id, partition.name, transaction, &done)
           try transaction.setInteger(own.commits, for: .ownCommits)
           return done

@@ -1,10 +1,13 @@
+import Glibc
 import Identity
 import Replication
 import Storage
 
 extension NodeEngine {
   /// Drawn at the first write after the cause, not at start: a node that only reads leaves no trace in vectors.
-  func renewReplicaIfDue(_ transaction: borrowing Transaction) throws {
+  ///
+  /// In a transaction of its own: nothing is signed, sent or stored under the new id before its declaration is on disk.
+  func renewReplicaIfDue() throws {
     guard own.isRenewalDue else { return }
     guard let membership = mesh.authority.member(of: files.deviceKey.publicKey) else {
       throw NodeError(.notPermitted, "this device is not a member of its fleet: join again")
@@ -19,17 +22,29 @@ extension NodeEngine {
       log.notice(
         "goes on under a new replica id", ["old": old.id.text, "new": declaration.replica.text, "why": causes])
     }
-    try transaction.addStatement(id: statement.id, encoded: statement.encoded)
-    try transaction.setMeta(declaration.replica.bytes, for: .replica)
-    try transaction.setMeta(nonce.bytes, for: .replicaNonce)
-    try transaction.setMeta(nil, for: .restored)
+    try store.write(.full) { transaction in
+      try transaction.addStatement(id: statement.id, encoded: statement.encoded)
+      try transaction.setMeta(declaration.replica.bytes, for: .replica)
+      try transaction.setMeta(nonce.bytes, for: .replicaNonce)
+      try transaction.setMeta(nil, for: .restored)
+    }
     own.renew(ReplicaSidecar.Incarnation(id: declaration.replica, nonce: nonce))
     intake.adopt(mesh.authority.adding([statement]))
+    saveSidecar()
     deliver(.statementsStored([statement]))
+  }
+
+  /// A reason that came up while the node runs. It must outlast a stop before the next write, so the mark that would hide
+  /// it goes: a sidecar that is not there vouches for no store.
+  func demandRenewal(_ cause: RenewalCause) {
+    guard own.causes.insert(cause).inserted, own.replica != nil else { return }
+    unlink(files.directory.file(ReplicaSidecar.fileName))
   }
 
   /// Notes outside of the database how far it has come (rule C20). What is noted is committed already.
   func saveSidecar() {
+    // What is there is the evidence for the renewal that is due.
+    guard own.replica == nil || own.causes.isEmpty else { return }
     do {
       let sidecar = ReplicaSidecar(
         store: store.id, replica: own.replica, reached: own.commits,

@@ -78,8 +78,9 @@ final class JoinAttempt: TransportHandler {
     var isLooking = false
     /// Addresses asked already.
     var asked: Set<PeerAddress> = []
-    /// Dials without an outcome yet.
-    var pending = 0
+    /// Addresses still to ask, in order: one at a time, since every node asked may sign a membership.
+    var waiting: [PeerAddress] = []
+    var isAsking = false
     var failures: [String] = []
     var isDone = false
   }
@@ -109,7 +110,7 @@ final class JoinAttempt: TransportHandler {
       handler: self)
     defer { transport.stop() }
     state.withLock { ($0.transport, $0.isLooking) = (transport, usesDiscovery) }
-    for address in addresses { ask(address) }
+    for address in addresses { enqueue(address) }
     let discovery = usesDiscovery ? try look() : nil
     defer { discovery?.stop() }
     _ = signal.wait(milliseconds: timeoutMilliseconds)
@@ -135,20 +136,34 @@ final class JoinAttempt: TransportHandler {
     }
   }
 
+  private static let askLimit = 64
+  private static let patienceMilliseconds: UInt64 = 4_000
+
   /// At most ``askLimit`` addresses, each once.
-  private func ask(_ address: PeerAddress) {
-    let transport = state.withLock { state -> SecureTransport? in
-      guard state.asked.count < JoinAttempt.askLimit, state.asked.insert(address).inserted else { return nil }
-      state.pending += 1
-      return state.transport
+  private func enqueue(_ address: PeerAddress) {
+    let isIdle = state.withLock { state in
+      guard state.asked.count < JoinAttempt.askLimit, state.asked.insert(address).inserted else { return false }
+      state.waiting.append(address)
+      return !state.isAsking
     }
-    transport?.dial(address, tag: 0)
+    if isIdle { askNext() }
   }
 
-  private static let askLimit = 64
+  private func askNext() {
+    let next = state.withLock { state -> (SecureTransport, PeerAddress)? in
+      guard let transport = state.transport, !state.waiting.isEmpty else {
+        state.isAsking = false
+        return nil
+      }
+      state.isAsking = true
+      state.statements = []
+      return (transport, state.waiting.removeFirst())
+    }
+    if let (transport, address) = next { transport.dial(address, tag: 0) }
+  }
 
   private func look() throws -> Discovery {
-    let finder = FleetFinder(fleet: code.fleet) { [weak self] in self?.ask(.socket($0)) }
+    let finder = FleetFinder(fleet: code.fleet) { [weak self] in self?.enqueue(.socket($0)) }
     return try Discovery(advertisement: nil, handler: finder) {
       var generator = SystemRandomNumberGenerator()
       return generator.next()
@@ -165,12 +180,11 @@ final class JoinAttempt: TransportHandler {
   }
 
   private func oneFailed(_ reason: String) {
-    let allFailed = state.withLock { state in
+    let wasLast = state.withLock { state in
       state.failures.append(reason)
-      state.pending -= 1
-      return state.pending <= 0 && !state.isLooking
+      return state.waiting.isEmpty && !state.isLooking
     }
-    if allFailed { finish(.failed("no node could be reached: \(reason)")) }
+    if wasLast { finish(.failed("no node could be reached: \(reason)")) } else { askNext() }
   }
 
   // MARK: TransportHandler
@@ -191,8 +205,8 @@ final class JoinAttempt: TransportHandler {
         let statements = try encoded.map { try verifier.verify($0) }
         state.withLock { $0.statements += statements }
       case .joinAccepted: admitted()
-      case .joinRefused(let refusal): finish(.refused(refusal))
-      case .goodbye(let reason): oneFailed("it closed the connection: \(reason)")
+      case .joinRefused(.wrongCode): finish(.refused(.wrongCode))
+      case .joinRefused(let refusal): oneFailed(JoinAttempt.sentence(refusal))
       default: break
       }
     } catch {
@@ -208,7 +222,10 @@ final class JoinAttempt: TransportHandler {
     finish(.admitted(statements))
   }
 
-  func closed(_ connection: ConnectionID, reason: CloseReason) {}
+  func closed(_ connection: ConnectionID, reason: CloseReason) {
+    guard outcome.withLock({ $0 == nil }) else { return }
+    oneFailed("it closed the connection")
+  }
   func drained(_ connection: ConnectionID, queuedBytes: Int) {}
 
   func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) { oneFailed("\(reason)") }

@@ -1,6 +1,6 @@
 import Replication
 
-/// Messages as deterministic CBOR: an array whose first item is the message's number. `Docs/PROTOCOL.md`, section 6.
+/// Messages as deterministic CBOR: an array whose first item is the message's number. `Docs/PROTOCOL.md`, "Messages".
 package enum MessageCodec {
   enum Number: UInt64 {
     case hello = 0
