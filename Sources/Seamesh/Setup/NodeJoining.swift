@@ -68,21 +68,13 @@ final class JoinAttempt: TransportHandler {
   private enum Outcome: Sendable {
     case admitted([Statement])
     case refused(JoinRefusal)
-    case failed(String)
   }
 
   private struct State {
     var statements: [Statement] = []
-    var transport: SecureTransport?
-    /// Nodes may still be found beside the addresses given.
-    var isLooking = false
-    /// Addresses asked already.
-    var asked: Set<PeerAddress> = []
-    /// Addresses still to ask, in order: one at a time, since every node asked may sign a membership.
-    var waiting: [PeerAddress] = []
-    var isAsking = false
-    var failures: [String] = []
-    var isDone = false
+    /// Where to ask, in order, each once: what was given, then what discovery found.
+    var addresses: [PeerAddress] = []
+    var lastFailure: String?
   }
 
   private let code: JoinCode
@@ -92,6 +84,8 @@ final class JoinAttempt: TransportHandler {
   private let state = Mutex(State())
   private let outcome = Mutex<Outcome?>(nil)
   private let signal = TimedSemaphore()
+  /// The transport whose handler this is.
+  private let held = Mutex<SecureTransport?>(nil)
 
   init(code: JoinCode, key: SigningKey, label: Text) {
     (self.code, self.key, self.label) = (code, key, label)
@@ -108,22 +102,51 @@ final class JoinAttempt: TransportHandler {
     let transport = try SecureTransport(
       credentials: TLSCredentials(certificate: identity.certificateDER, privateKey: identity.privateKeyDER),
       handler: self)
-    defer { transport.stop() }
-    state.withLock { ($0.transport, $0.isLooking) = (transport, usesDiscovery) }
-    for address in addresses { enqueue(address) }
+    held.withLock { $0 = transport }
+    defer {
+      held.withLock { $0 = nil }
+      transport.stop()
+    }
+    for address in addresses { add(address) }
     let discovery = usesDiscovery ? try look() : nil
     defer { discovery?.stop() }
-    _ = signal.wait(milliseconds: timeoutMilliseconds)
+    ask(transport, isLooking: usesDiscovery, until: ElapsedClock.now() + timeoutMilliseconds)
     switch outcome.withLock({ $0 }) {
     case .admitted(let statements): return statements
     case .refused(let refusal): throw NodeError(.notPermitted, JoinAttempt.sentence(refusal))
-    case .failed(let reason): throw NodeError(.failed, reason)
     case nil:
-      let last = state.withLock { $0.failures.last }.map { " (\($0))" } ?? ""
-      throw NodeError(
-        .failed,
-        "no node of this fleet was reached within \(timeoutMilliseconds / 1_000) s\(last); "
-          + "give its address with --peer HOST:PORT")
+      let last = state.withLock { $0.lastFailure }.map { " (\($0))" } ?? ""
+      throw NodeError(.failed, "no node of this fleet could be reached\(last); give its address with --peer HOST:PORT")
+    }
+  }
+
+  /// One node at a time, since each that is asked may sign a membership; round after round while discovery looks for more:
+  /// an address may not be ready, or a node not have begun to listen.
+  private func ask(_ transport: SecureTransport, isLooking: Bool, until deadline: UInt64) {
+    var next = 0
+    while outcome.withLock({ $0 == nil }), ElapsedClock.now() < deadline {
+      if let address = state.withLock({ $0.addresses.indices.contains(next) ? $0.addresses[next] : nil }) {
+        next += 1
+        state.withLock { $0.statements = [] }
+        transport.dial(address, tag: 0)
+        _ = signal.wait(milliseconds: JoinAttempt.patienceMilliseconds)
+      } else if isLooking {
+        next = 0
+        _ = signal.wait(milliseconds: JoinAttempt.pauseMilliseconds)
+      } else {
+        return
+      }
+    }
+  }
+
+  private static let addressLimit = 64
+  private static let patienceMilliseconds: UInt64 = 4_000
+  private static let pauseMilliseconds: UInt64 = 1_000
+
+  private func add(_ address: PeerAddress) {
+    state.withLock { state in
+      guard state.addresses.count < JoinAttempt.addressLimit, !state.addresses.contains(address) else { return }
+      state.addresses.append(address)
     }
   }
 
@@ -136,34 +159,8 @@ final class JoinAttempt: TransportHandler {
     }
   }
 
-  private static let askLimit = 64
-  private static let patienceMilliseconds: UInt64 = 4_000
-
-  /// At most ``askLimit`` addresses, each once.
-  private func enqueue(_ address: PeerAddress) {
-    let isIdle = state.withLock { state in
-      guard state.asked.count < JoinAttempt.askLimit, state.asked.insert(address).inserted else { return false }
-      state.waiting.append(address)
-      return !state.isAsking
-    }
-    if isIdle { askNext() }
-  }
-
-  private func askNext() {
-    let next = state.withLock { state -> (SecureTransport, PeerAddress)? in
-      guard let transport = state.transport, !state.waiting.isEmpty else {
-        state.isAsking = false
-        return nil
-      }
-      state.isAsking = true
-      state.statements = []
-      return (transport, state.waiting.removeFirst())
-    }
-    if let (transport, address) = next { transport.dial(address, tag: 0) }
-  }
-
   private func look() throws -> Discovery {
-    let finder = FleetFinder(fleet: code.fleet) { [weak self] in self?.enqueue(.socket($0)) }
+    let finder = FleetFinder(fleet: code.fleet) { [weak self] in self?.add(.socket($0)) }
     return try Discovery(advertisement: nil, handler: finder) {
       var generator = SystemRandomNumberGenerator()
       return generator.next()
@@ -171,20 +168,13 @@ final class JoinAttempt: TransportHandler {
   }
 
   private func finish(_ result: Outcome) {
-    let isFirst = outcome.withLock { outcome in
-      guard outcome == nil else { return false }
-      outcome = result
-      return true
-    }
-    if isFirst { signal.signal() }
+    outcome.withLock { $0 = $0 ?? result }
+    signal.signal()
   }
 
   private func oneFailed(_ reason: String) {
-    let wasLast = state.withLock { state in
-      state.failures.append(reason)
-      return state.waiting.isEmpty && !state.isLooking
-    }
-    if wasLast { finish(.failed("no node could be reached: \(reason)")) } else { askNext() }
+    state.withLock { $0.lastFailure = reason }
+    signal.signal()
   }
 
   // MARK: TransportHandler
@@ -193,7 +183,7 @@ final class JoinAttempt: TransportHandler {
     var request = JoinRequest(
       fleet: code.fleet, device: key.publicKey, user: code.user, label: label, role: code.role, profile: code.profile)
     request.proof = code.secret.key(in: code.fleet).sign(request.signedBytes(exporter: connection.exporter))
-    guard let transport = state.withLock({ $0.transport }) else { return }
+    guard let transport = held.withLock({ $0 }) else { return }
     transport.authenticate(connection.id)
     transport.send(connection.id, MessageCodec.encode(.joinRequest(request)))
   }
