@@ -76,12 +76,13 @@ final class JoinAttempt: TransportHandler {
     var transport: SecureTransport?
     /// Nodes may still be found beside the addresses given.
     var isLooking = false
-    /// Addresses asked already.
-    var asked: Set<PeerAddress> = []
+    /// Addresses asked already; the place of each is the tag of its dials.
+    var asked: [PeerAddress] = []
+    /// Places of those that could not be reached, for another try.
+    var unreached: Set<Int> = []
     /// Dials without an outcome yet.
     var pending = 0
-    var failures: [String] = []
-    var isDone = false
+    var lastFailure: String?
   }
 
   private let code: JoinCode
@@ -112,13 +113,16 @@ final class JoinAttempt: TransportHandler {
     for address in addresses { ask(address) }
     let discovery = usesDiscovery ? try look() : nil
     defer { discovery?.stop() }
-    _ = signal.wait(milliseconds: timeoutMilliseconds)
+    let deadline = ElapsedClock.now() + timeoutMilliseconds
+    while outcome.withLock({ $0 == nil }), ElapsedClock.now() < deadline {
+      if !signal.wait(milliseconds: JoinAttempt.retryMilliseconds) { askAgain() }
+    }
     switch outcome.withLock({ $0 }) {
     case .admitted(let statements): return statements
     case .refused(let refusal): throw NodeError(.notPermitted, JoinAttempt.sentence(refusal))
     case .failed(let reason): throw NodeError(.failed, reason)
     case nil:
-      let last = state.withLock { $0.failures.last }.map { " (\($0))" } ?? ""
+      let last = state.withLock { $0.lastFailure }.map { " (\($0))" } ?? ""
       throw NodeError(
         .failed,
         "no node of this fleet was reached within \(timeoutMilliseconds / 1_000) s\(last); "
@@ -135,17 +139,30 @@ final class JoinAttempt: TransportHandler {
     }
   }
 
-  /// At most ``askLimit`` addresses, each once.
+  /// At most ``askLimit`` addresses.
   private func ask(_ address: PeerAddress) {
-    let transport = state.withLock { state -> SecureTransport? in
-      guard state.asked.count < JoinAttempt.askLimit, state.asked.insert(address).inserted else { return nil }
+    state.withLock { state in
+      guard state.asked.count < JoinAttempt.askLimit, !state.asked.contains(address) else { return }
       state.pending += 1
-      return state.transport
+      state.transport?.dial(address, tag: UInt64(state.asked.count))
+      state.asked.append(address)
     }
-    transport?.dial(address, tag: 0)
   }
 
   private static let askLimit = 64
+
+  /// An address of this host may not have been ready, or the node that is asked not have begun to listen.
+  private func askAgain() {
+    state.withLock { state in
+      for place in state.unreached.sorted() {
+        state.pending += 1
+        state.transport?.dial(state.asked[place], tag: UInt64(place))
+      }
+      state.unreached = []
+    }
+  }
+
+  private static let retryMilliseconds: UInt64 = 1_000
 
   private func look() throws -> Discovery {
     let finder = FleetFinder(fleet: code.fleet) { [weak self] in self?.ask(.socket($0)) }
@@ -166,7 +183,7 @@ final class JoinAttempt: TransportHandler {
 
   private func oneFailed(_ reason: String) {
     let allFailed = state.withLock { state in
-      state.failures.append(reason)
+      state.lastFailure = reason
       state.pending -= 1
       return state.pending <= 0 && !state.isLooking
     }
@@ -211,7 +228,12 @@ final class JoinAttempt: TransportHandler {
   func closed(_ connection: ConnectionID, reason: CloseReason) {}
   func drained(_ connection: ConnectionID, queuedBytes: Int) {}
 
-  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) { oneFailed("\(reason)") }
+  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) {
+    state.withLock { state in
+      if let place = Int(exactly: tag), state.asked.indices.contains(place) { state.unreached.insert(place) }
+    }
+    oneFailed("\(reason)")
+  }
 }
 
 /// Passes on where nodes announce the tag of one fleet.
