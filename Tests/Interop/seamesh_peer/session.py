@@ -46,7 +46,9 @@ class Store:
     def __init__(self, fleet: bytes, key: SigningKey, names: list[str]):
         self.fleet, self.key, self.device = fleet, key, public_key(key)
         self.statements: dict[bytes, statements.Statement] = {}
-        self.partitions = {name: Partition(name, partition_id(fleet, name)) for name in names}
+        self.partitions: dict[str, Partition] = {}
+        for name in names:
+            self.want(name)
         self.replica: bytes | None = None
         #: What other nodes want, by the digest of it.
         self.interests: dict[bytes, list] = {}
@@ -84,17 +86,27 @@ class Store:
         self.replica = statement.body[0]
         return statement
 
+    def want(self, name: str) -> Partition:
+        self.partitions[name] = Partition(name, partition_id(self.fleet, name))
+        return self.partitions[name]
+
+    def context(self, name: str) -> list:
+        """What a change written now has seen of others."""
+        return [entry for entry in self.partitions[name].vector if entry[0] != self.replica]
+
+    def write(self, name: str, writes: list):
+        self.take(name, self.context(name), self.make_run(name, writes))
+
     def make_run(self, name: str, writes: list) -> bytes:
         """A run of one change after all that is held, not yet kept."""
         partition = self.partitions[name]
         chain = chains.Chain(self.fleet, partition.id, self.replica)
-        context = [entry for entry in partition.vector if entry[0] != self.replica]
         own = [run for _, _, run in partition.log if run.chain == chain]
         first, before = (own[-1].last + 1, own[-1].hashes[-1]) if own else (1, chain.genesis)
         seen = max((change.timestamp for _, _, run in partition.log for change in run.changes), default=0)
         now = int(time.time() * 1_000)
         change = chains.plain_change(chain, first, max(seen + 1, now << 16), now, writes)
-        return chains.Run(chain, first, before, context, [change]).encode(self.key)
+        return chains.Run(chain, first, before, self.context(name), [change]).encode(self.key)
 
     def take(self, name: str, context: list, encoded: bytes, payload_apart: bytes = b"") -> None:
         """Keeps a run if its hashes, signature and context hold and it fits; ValueError otherwise."""
@@ -121,18 +133,26 @@ class Stream:
     outgoing: int | None = None
     incoming: int | None = None
     base: list = field(default_factory=list)
-    peer: dict = field(default_factory=dict)
+    #: Last sequences that the other side has named, and those that it has or is being sent.
+    held: dict = field(default_factory=dict)
+    covered: dict = field(default_factory=dict)
 
     def note(self, vector: list):
+        self.cover(vector)
         for replica, sequence, _ in vector:
-            self.peer[replica] = max(self.peer.get(replica, 0), sequence)
+            self.held[replica] = max(self.held.get(replica, 0), sequence)
+
+    def cover(self, vector: list):
+        for replica, sequence, _ in vector:
+            self.covered[replica] = max(self.covered.get(replica, 0), sequence)
 
 
 class Session:
     """The dialer's side of one connection. `trace` holds (sent by us, number, frame bytes) of every message."""
 
     def __init__(self, store: Store, host: str, port: int, key: SigningKey | None = None):
-        self.store, self.trace = store, []
+        self.store = store
+        self.trace: list[tuple[bool, int, int]] = []
         self.key = key or store.key
         self.channel = channel.dial(host, port, self.key)
         self.instance = os.urandom(16)
@@ -141,6 +161,7 @@ class Session:
         self.peer_interest = None
         self.peer_statements_complete = self.statements_sent = False
         self.summary_sent = self.summary_received = None
+        self.level: set[int] = set()
         self.is_compared = False
         self.next_stream = 1
         self.pieces: dict[bytes, bytes] = {}
@@ -205,8 +226,14 @@ class Session:
 
     def start(self):
         """From hello to the comparison of summaries."""
+        self.settle(self.greet())
+
+    def greet(self) -> messages.Hello:
         own = self.hello()
         self.send_frame(own.encode())
+        return own
+
+    def settle(self, own: messages.Hello):
         self.until(lambda: self.peer)
         if self.peer.authority != own.authority:
             self.send(messages.STATEMENT_IDS, sorted(id[:TIP_BYTES] for id in self.store.statements))
@@ -313,7 +340,7 @@ class Session:
     def _pull(self, number, wanted):
         name, vector = wanted[:2]
         stream = self.streams.setdefault(name, Stream())
-        stream.outgoing, stream.peer = number, {}
+        stream.outgoing, stream.held, stream.covered = number, {}, {}
         stream.note(vector)
         self.pump(name)
 
@@ -323,9 +350,9 @@ class Session:
         if stream is None or stream.outgoing is None:
             return
         for context, encoded, run in self.store.partitions[name].log:
-            if stream.peer.get(run.chain.replica, 0) < run.last:
+            if stream.covered.get(run.chain.replica, 0) < run.last:
                 self.send_run(name, context, encoded)
-                stream.note([(run.chain.replica, run.last, b"")])
+                stream.cover([(run.chain.replica, run.last, b"")])
 
     def send_run(self, name: str, context: list, encoded: bytes):
         entry = [[0, [list(item) for item in context]], encoded]
