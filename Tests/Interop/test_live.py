@@ -13,6 +13,8 @@ from seamesh_peer.session import Refused, Session, Store
 
 PARTITION = "agency=Gabon"
 OTHER_FLEET, NOT_A_MEMBER, PROTOCOL_ERROR = 1, 2, 4
+#: Well below the interval after which summaries are compared again, which would repair what was missed.
+SOON = 10
 REFUSED_OTHER_FLEET, REFUSED_WRONG_CODE = 1, 2
 
 
@@ -230,7 +232,7 @@ class Live(unittest.TestCase):
         """Until a `have` has named all that this device wrote."""
         store = session.store
         mine = next(sequence for replica, sequence, _ in store.partitions[PARTITION].vector if replica == store.replica)
-        session.until(lambda: PARTITION in session.streams and session.streams[PARTITION].held.get(store.replica) == mine)
+        session.until(lambda: session.held(PARTITION).get(store.replica) == mine)
 
     # Tampering
 
@@ -303,16 +305,27 @@ class Live(unittest.TestCase):
             f" {sent} B out and {received} B in; round trips: 1 TCP, 1 TLS, 1 of messages")
         self.assertLess(sent + received, 4_096)
 
-    def test_an_interest_that_changes_during_the_handshake_is_heard(self):
-        self.node.put("agency=changing", "Vessel", "v", {"name": "Ana"})
+    # Wanting more on a standing session
+
+    def test_a_partition_that_the_device_comes_to_want_is_pulled_at_once(self):
+        self.node.put("agency=late", "Vessel", "v", {"name": "Ana"})
         store = self.enter("agency=nothing")
-        self.connect(store).close()
-        session = self.dial(store)
-        own = session.greet()
-        partition = store.want("agency=changing")
-        session.send(messages.INTEREST_CHANGE, [partition.id], [], [], [])
-        session.settle(own)
-        self.pull(session, "agency=changing")
+        session = self.connect(store)
+        session.want("agency=late")
+        self.pull(session, "agency=late")
+        self.assertEqual(self.documents(store, "agency=late"), {"v": {"name": "Ana"}})
+
+    def test_a_partition_that_the_node_comes_to_want_is_pushed_at_once(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter(PARTITION, "agency=early")
+        session = self.connect(store)
+        session.send(messages.STATEMENTS, [store.declare_replica(os.urandom(16)).encoded])
+        store.write("agency=early", creation("early", name="Dana"))
+        session.drain()
+        self.assertNotIn("agency=early", session.streams)
+        self.node.command("subscribe", "agency=early")
+        session.until(lambda: store.replica in session.held("agency=early"), SOON)
+        self.assertEqual(self.node.get("agency=early", "Vessel", "early"), {"_id": "early", "name": "Dana"})
 
 
 if __name__ == "__main__":

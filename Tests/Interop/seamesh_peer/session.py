@@ -147,6 +147,10 @@ class Stream:
             self.covered[replica] = max(self.covered.get(replica, 0), sequence)
 
 
+def is_wanted(partition: Partition, wanted: list[bytes], prefixes: list[str]) -> bool:
+    return partition.id in wanted or any(partition.name.startswith(prefix) for prefix in prefixes)
+
+
 class Session:
     """The dialer's side of one connection. `trace` holds (sent by us, number, frame bytes) of every message."""
 
@@ -162,6 +166,8 @@ class Session:
         self.peer_statements_complete = self.statements_sent = False
         self.summary_sent = self.summary_received = None
         self.level: set[int] = set()
+        #: Wanted by either side since the session began: earlier summaries did not count it.
+        self.late: list[tuple[list[bytes], list[str]]] = []
         self.is_compared = False
         self.next_stream = 1
         self.pieces: dict[bytes, bytes] = {}
@@ -275,18 +281,28 @@ class Session:
         self.peer_interest = [partitions, prefixes]
         self.store.interests[messages.interest_digest(partitions, prefixes)] = self.peer_interest
 
+    def want(self, name: str):
+        """Wants a partition on a standing session."""
+        partition = self.store.want(name)
+        self.late.append(([partition.id], []))
+        self.send(messages.INTEREST_CHANGE, [partition.id], [], [], [])
+        self.send_vectors(lambda item: item is partition)
+
     def _interest_change(self, added, added_prefixes, removed, removed_prefixes):
+        self.late.append((added, added_prefixes))
         partitions, prefixes = self.peer_interest or [[], []]
         self._interest(
             sorted(set(partitions) - set(removed) | set(added)),
             sorted(set(prefixes) - set(removed_prefixes) | set(added_prefixes)))
-        self.send_vectors(lambda partition: self.is_common(partition))
+        self.send_vectors(lambda partition: is_wanted(partition, added, added_prefixes))
 
     # Summaries
 
     def is_common(self, partition: Partition) -> bool:
-        wanted, prefixes = self.peer_interest
-        return partition.id in wanted or any(partition.name.startswith(prefix) for prefix in prefixes)
+        return is_wanted(partition, *self.peer_interest)
+
+    def is_level(self, partition: Partition) -> bool:
+        return partition.id[0] >> 2 in self.level and not any(is_wanted(partition, *late) for late in self.late)
 
     def send_summary(self):
         vectors = {item.id: item.vector for item in self.store.partitions.values() if self.is_common(item) and item.log}
@@ -312,7 +328,7 @@ class Session:
         self.summary_sent = self.summary_received = None
         self.is_compared = True
         for partition in self.store.partitions.values():
-            if self.is_common(partition) and partition.id[0] >> 2 in self.level:
+            if self.is_common(partition) and self.is_level(partition):
                 stream = self.streams.setdefault(partition.name, Stream(0, 0))
                 stream.note(partition.vector)
         self.send_vectors(lambda partition: partition.id[0] >> 2 not in self.level)
@@ -323,6 +339,10 @@ class Session:
             self.send(messages.VECTORS, [messages.partition_vector(item.name, item.vector) for item in meant])
 
     # Streams
+
+    def held(self, name: str) -> dict[bytes, int]:
+        """What the other side has named of the partition: last sequences by replica."""
+        return self.streams[name].held if name in self.streams else {}
 
     def _vectors(self, items):
         for item in items:
