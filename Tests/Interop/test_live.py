@@ -217,6 +217,28 @@ class Live(unittest.TestCase):
             shown = self.node.get(PARTITION, "Vessel", f"offline-{place}")
             self.assertEqual(shown, {"_id": f"offline-{place}", "place": place})
 
+    def test_a_large_payload_that_was_cut_off_goes_on_where_it_was(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        text = "y" * 150_000
+        session.send(messages.STATEMENTS, [store.declare_replica(os.urandom(16)).encoded])
+        store.write(PARTITION, creation("large", text=text))
+        *_, (_, _, run) = store.partitions[PARTITION].log
+        number, *piece = session.pieces_of(run, {})[0]
+        session.send(number, *piece)
+        # Until the node has looked at it: an answer to what was said after it.
+        session.send(messages.PING, 1)
+        while session.step() != messages.PONG:
+            pass
+        session.close()
+        session = self.connect(store)
+        self.await_acknowledgement(session)
+        self.assertEqual(self.node.get(PARTITION, "Vessel", "large"), {"_id": "large", "text": text})
+        sent = [number for is_ours, number, _ in session.trace if is_ours and number == messages.PAYLOAD_PIECE]
+        self.assertEqual(len(sent), 2)
+
     def write(self, session: Session, writes: list[Write]):
         """Declares a replica, then writes: the statement goes before what stands on it."""
         store = session.store
@@ -243,7 +265,7 @@ class Live(unittest.TestCase):
         self.pull(session)
         session.close()
         store.declare_replica(os.urandom(16))
-        run = store.make_run(PARTITION, creation("tampered", name="Eve"))
+        run = store.make_run(PARTITION, creation("tampered", name="Eve")).encode(store.key)
         context = store.context(PARTITION)
         before = self.node.vector(PARTITION)
         for place in [3, 20, 25, 60, len(run) // 2, len(run) - 100, len(run) - 64, len(run) - 1]:
@@ -276,7 +298,7 @@ class Live(unittest.TestCase):
         session.close()
         store.replica = os.urandom(16)
         before = self.node.vector(PARTITION)
-        run = store.make_run(PARTITION, creation("undeclared", name="Eve"))
+        run = store.make_run(PARTITION, creation("undeclared", name="Eve")).encode(store.key)
         self.offer(store, store.context(PARTITION), run, PROTOCOL_ERROR)
         self.assertEqual(self.node.vector(PARTITION), before)
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from nacl.signing import SigningKey
 
 from . import chains, channel, messages, statements, values
-from .hashing import partition_id, public_key
+from .hashing import partition_id, public_key, sha256
 from .messages import message
 
 TIP_BYTES = 16
+PIECE_BYTES = 64 * 1024
 
 
 class Refused(Exception):
@@ -95,9 +96,10 @@ class Store:
         return [entry for entry in self.partitions[name].vector if entry[0] != self.replica]
 
     def write(self, name: str, writes: list):
-        self.take(name, self.context(name), self.make_run(name, writes))
+        run = self.make_run(name, writes)
+        self.take(name, run.context, run.encode(self.key), run.changes[0].payload)
 
-    def make_run(self, name: str, writes: list) -> bytes:
+    def make_run(self, name: str, writes: list) -> chains.Run:
         """A run of one change after all that is held, not yet kept."""
         partition = self.partitions[name]
         chain = chains.Chain(self.fleet, partition.id, self.replica)
@@ -106,7 +108,7 @@ class Store:
         seen = max((change.timestamp for _, _, run in partition.log for change in run.changes), default=0)
         now = int(time.time() * 1_000)
         change = chains.plain_change(chain, first, max(seen + 1, now << 16), now, writes)
-        return chains.Run(chain, first, before, self.context(name), [change]).encode(self.key)
+        return chains.Run(chain, first, before, self.context(name), [change])
 
     def take(self, name: str, context: list, encoded: bytes, payload_apart: bytes = b"") -> None:
         """Keeps a run if its hashes, signature and context hold and it fits; ValueError otherwise."""
@@ -136,6 +138,8 @@ class Stream:
     #: Last sequences that the other side has named, and those that it has or is being sent.
     held: dict = field(default_factory=dict)
     covered: dict = field(default_factory=dict)
+    #: How many bytes the other side has of payloads that travel apart.
+    staged: dict = field(default_factory=dict)
 
     def note(self, vector: list):
         self.cover(vector)
@@ -358,9 +362,10 @@ class Session:
             self.send(messages.PULL, stream.incoming, messages.partition_vector(name, partition.vector))
 
     def _pull(self, number, wanted):
-        name, vector = wanted[:2]
+        name, vector, *staged = wanted
         stream = self.streams.setdefault(name, Stream())
         stream.outgoing, stream.held, stream.covered = number, {}, {}
+        stream.staged = dict(staged[0] if staged else [])
         stream.note(vector)
         self.pump(name)
 
@@ -371,8 +376,22 @@ class Session:
             return
         for context, encoded, run in self.store.partitions[name].log:
             if stream.covered.get(run.chain.replica, 0) < run.last:
+                for number, *piece in self.pieces_of(run, stream.staged):
+                    self.send(number, *piece)
                 self.send_run(name, context, encoded)
                 stream.cover([(run.chain.replica, run.last, b"")])
+
+    @staticmethod
+    def pieces_of(run: chains.Run, staged: dict) -> list:
+        """The messages that go ahead of a run with a payload apart."""
+        payload = run.changes[0].payload
+        if len(payload) <= chains.INLINE_LIMIT:
+            return []
+        hash = sha256(payload)
+        return [
+            [messages.PAYLOAD_PIECE, hash, len(payload), offset, payload[offset : offset + PIECE_BYTES]]
+            for offset in range(staged.get(hash, 0), len(payload), PIECE_BYTES)
+        ]
 
     def send_run(self, name: str, context: list, encoded: bytes):
         entry = [[0, [list(item) for item in context]], encoded]
