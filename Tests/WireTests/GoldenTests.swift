@@ -26,7 +26,7 @@ struct GoldenTests {
   }
 
   static let examples: [Example] =
-    [values, payload, run, longRun, apart, held] + hashes + contexts + statements + [state]
+    [values, payload, run, longRun, apart, held] + hashes + contexts + statements + [state] + messages
 
   static let fleet = FleetID(repeating(0x11))
   static let partition = PartitionID(repeating(0x22))

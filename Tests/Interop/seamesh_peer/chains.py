@@ -147,3 +147,43 @@ class Run:
 
     def is_signed(self, signature: bytes, key: bytes) -> bool:
         return verify(signature, self.signed_bytes, key)
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.changes) - 1
+
+
+def read(encoded: bytes, fleet: bytes, partition: bytes, context: list, payload_apart: bytes = b"") -> tuple[Run, bytes]:
+    """The run and its signature. Raises ValueError where the context is not the one that was hashed."""
+    replica, first, hash_before, digest, *rest = values.decode(encoded)
+    changes, signature = rest[-2:]
+    options = rest[0] if len(rest) == 3 else {}
+    if context_digest(context) != digest:
+        raise ValueError("another context than was hashed")
+    chain = Chain(fleet, partition, replica)
+    made: list[Change] = []
+    for place, fields in enumerate(changes):
+        made.append(_read_change(fields, first + place, made[-1] if made else None, partition, payload_apart))
+    run = Run(chain, first, hash_before, context, made, options.get(1, b""), options.get(2), options.get(3, {}))
+    return run, signature
+
+
+def _read_change(fields: list, sequence: int, previous: Change | None, partition: bytes, apart: bytes) -> Change:
+    timestamp, wall, payload = fields[:3]
+    options = fields[3] if len(fields) == 4 else {}
+    if previous is not None:
+        timestamp, wall = (previous.timestamp + timestamp) % (1 << 64), _wrapped(previous.wall + wall)
+    if isinstance(payload, list):
+        if [sha256(apart), len(apart)] != payload:
+            raise ValueError("another payload than was named")
+        payload = apart
+    keys = options.get(11, b"")
+    key_hashes = [keys[place : place + 16] for place in range(0, len(keys), 16)] or [
+        payloads.Write(collection, values.taken(id), kind, generation).key_hash(partition)
+        for collection, id, kind, generation, _ in values.decode(payload)
+    ]
+    group, origin = options.get(7), options.get(9)
+    return Change(
+        sequence, timestamp, wall, payload, key_hashes, options.get(1, 0), options.get(2, 0), options.get(3, 0),
+        options.get(4, 0), options.get(5, 0), options.get(6, ""), group and tuple(group), options.get(8, b""),
+        origin and tuple(origin), options.get(10, {}))

@@ -45,6 +45,10 @@ def _context(key: SigningKey) -> SSL.Context:
     return context
 
 
+class Closed(Exception):
+    """The other side has closed the connection."""
+
+
 class Channel:
     """One connection. ``peer`` is the other side's device key, ``exporter`` the value that both share."""
 
@@ -53,6 +57,7 @@ class Channel:
         sock.settimeout(None)
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", 20, 0))
+        self._socket = sock
         self._tls = SSL.Connection(_context(key), sock)
         self._tls.set_connect_state() if dialling else self._tls.set_accept_state()
         self._tls.do_handshake()
@@ -65,20 +70,36 @@ class Channel:
     def send(self, message: bytes):
         self._tls.sendall(len(message).to_bytes(4, "big") + message)
 
-    def receive(self) -> bytes:
+    def receive(self, seconds: float = 20) -> bytes:
+        """Raises Closed when the other side has closed, TimeoutError when nothing came for so long."""
+        deadline = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, deadline)
         count = int.from_bytes(self._exactly(4), "big")
         if not 0 < count <= FRAME_LIMIT:
             raise ValueError(f"a frame of {count} bytes")
         return self._exactly(count)
 
+    def tcp_bytes(self) -> tuple[int, int]:
+        """Sent and received on the connection so far, TLS and its handshake included, by the kernel's count."""
+        info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 208)
+        return struct.unpack_from("Q", info, 200)[0], struct.unpack_from("Q", info, 128)[0]
+
     def close(self):
-        self._tls.shutdown()
+        try:
+            self._tls.shutdown()
+        except SSL.Error:
+            pass  # The other side was first.
         self._tls.close()
 
     def _exactly(self, count: int) -> bytes:
         content = b""
         while len(content) < count:
-            content += self._tls.recv(count - len(content))
+            try:
+                content += self._tls.recv(count - len(content))
+            except (SSL.ZeroReturnError, SSL.SysCallError) as error:
+                raise Closed from error
+            except SSL.WantReadError as error:
+                raise TimeoutError("silence") from error
         return content
 
 

@@ -1,0 +1,354 @@
+"""The outside peer against a real node: it enters the fleet, pulls, pushes, and is refused where it must be."""
+
+import os
+import time
+import unittest
+
+from live_node import Node, executable
+from nacl.signing import SigningKey
+from seamesh_peer import hashing, joining, messages, payloads, statements, values
+from seamesh_peer.channel import Closed, dial
+from seamesh_peer.payloads import Operation, Write
+from seamesh_peer.session import Refused, Session, Store
+
+PARTITION = "agency=Gabon"
+OTHER_FLEET, NOT_A_MEMBER, PROTOCOL_ERROR = 1, 2, 4
+#: Well below the interval after which summaries are compared again, which would repair what was missed.
+SOON = 10
+REFUSED_OTHER_FLEET, REFUSED_WRONG_CODE = 1, 2
+
+
+def key(name: str) -> SigningKey:
+    return SigningKey(hashing.sha256(name.encode()))
+
+
+def creation(id: str, **fields) -> list[Write]:
+    return [Write("Vessel", id, payloads.CREATE, 1, [Operation(payloads.SET, [name], fields[name]) for name in fields])]
+
+
+class Live(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.node = Node(executable())
+        cls.addClassCleanup(cls.node.stop)
+        cls.code = joining.read_code(cls.node.command("invite", "--user", "ben@example.org", "--role", "crew")["code"])
+
+    def enter(self, *names: str) -> Store:
+        """A new device that has joined; its key is the test's name's."""
+        store = Store(self.node.fleet, key(self.id()), list(names) or [PARTITION])
+        self.join(store, self.code["secret"])
+        return store
+
+    def join(self, store: Store, secret: bytes, fleet: bytes | None = None):
+        session = self.dial(store)
+        fleet = fleet or store.fleet
+        request = messages.JoinRequest(
+            fleet, store.device, self.code["user"], "outside peer", self.code["role"], self.code["profile"])
+        try:
+            session.join(request, hashing.admission_key(fleet, secret))
+        finally:
+            self.assertEqual({number for is_ours, number, _ in session.trace if is_ours}, {messages.JOIN_REQUEST})
+            with self.assertRaises(Closed):
+                session.step()
+
+    def dial(self, store: Store, **options) -> Session:
+        session = Session(store, *self.node.address, **options)
+        self.addCleanup(session.close)
+        return session
+
+    def connect(self, store: Store) -> Session:
+        session = self.dial(store)
+        session.start()
+        return session
+
+    def pull(self, session: Session, name: str = PARTITION):
+        session.until(lambda: session.store.partitions[name].vector == self.node.vector(name))
+
+    def documents(self, store: Store, name: str = PARTITION) -> dict:
+        """Top-level fields that the created documents were given."""
+        shown = {}
+        for _, _, run in store.partitions[name].log:
+            for change in run.changes:
+                for _, id, _, _, operations in values.decode(change.payload):
+                    for kind, path, *content in operations:
+                        if kind == payloads.SET and isinstance(path, str):
+                            shown.setdefault(id, {})[path] = content[0]
+        return shown
+
+    # Joining
+
+    def test_a_join_code_admits_and_shows_the_whole_fleet(self):
+        store = self.enter()
+        genesis = next(item for item in store.statements.values() if item.kind == statements.GENESIS)
+        self.assertEqual(hashing.fleet_id(genesis.issuer), store.fleet)
+        admission = hashing.public_key(hashing.admission_key(store.fleet, self.code["secret"]))
+        self.assertEqual(genesis.body, ["interop", admission])
+        membership = store.membership()
+        self.assertEqual(membership.issuer, admission)
+        self.assertEqual(membership.body, [store.device, "ben@example.org", "outside peer", "crew", {}])
+        shown = self.node.command("devices")["devices"]
+        self.assertIn(hashing.device_id(store.device).hex(), {item["device"] for item in shown})
+
+    def test_a_wrong_join_code_is_refused_and_shows_nothing(self):
+        store = Store(self.node.fleet, key(self.id()), [PARTITION])
+        with self.assertRaises(Refused) as refused:
+            self.join(store, bytes(16))
+        self.assertEqual(refused.exception.reason, REFUSED_WRONG_CODE)
+        self.assertEqual(store.statements, {})
+
+    def test_a_join_code_of_another_fleet_is_refused_and_shows_nothing(self):
+        store = Store(self.node.fleet, key(self.id()), [PARTITION])
+        with self.assertRaises(Refused) as refused:
+            self.join(store, self.code["secret"], fleet=bytes(32))
+        self.assertEqual(refused.exception.reason, REFUSED_OTHER_FLEET)
+        self.assertEqual(store.statements, {})
+
+    # Strangers
+
+    def test_a_device_of_another_fleet_gets_a_goodbye_alone(self):
+        self.assert_is_turned_away(Store(hashing.fleet_id(os.urandom(32)), key(self.id()), []), OTHER_FLEET)
+
+    def test_a_device_that_is_no_member_gets_a_goodbye_alone(self):
+        self.assert_is_turned_away(Store(self.node.fleet, key(self.id()), []), NOT_A_MEMBER)
+
+    def test_a_hello_of_another_device_gets_a_goodbye_alone(self):
+        store = self.enter()
+        session = self.dial(store, key=key("thief"))
+        stolen = messages.hello_for(store.key, store.fleet, bytes(16))
+        session.send_frame(stolen.signed(store.key, session.channel.exporter, is_dialer=True).encode())
+        self.assert_ends(session, PROTOCOL_ERROR)
+
+    def assert_is_turned_away(self, store: Store, reason: int):
+        session = self.dial(store)
+        session.greet()
+        self.assert_ends(session, reason)
+        self.assertEqual([number for is_ours, number, _ in session.trace if not is_ours], [messages.GOODBYE])
+
+    def assert_ends(self, session: Session, reason: int):
+        with self.assertRaises(Refused) as refused:
+            while True:
+                session.step()
+        self.assertEqual(refused.exception.reason, reason)
+        with self.assertRaises(Closed):
+            session.step()
+
+    def test_who_says_nothing_is_told_nothing(self):
+        channel = dial(*self.node.address, key(self.id()))
+        self.addCleanup(channel.close)
+        with self.assertRaises(TimeoutError):
+            channel.receive(0.5)
+
+    # Pulling
+
+    def test_what_the_node_wrote_is_pulled_and_holds(self):
+        self.node.put(PARTITION, "Vessel", "pulled", {"name": "Ana", "length": 12, "ratio": 0.5, "flag": None})
+        self.node.put(PARTITION, "Vessel", "pulled-2", {"name": "Ben"})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        documents = self.documents(store)
+        self.assertEqual(documents["pulled"], {"name": "Ana", "length": 12, "ratio": 0.5, "flag": None})
+        self.assertEqual(documents["pulled-2"], {"name": "Ben"})
+        self.assert_node_knows_that_we_are_level(store)
+
+    def assert_node_knows_that_we_are_level(self, store: Store):
+        deadline = time.monotonic() + 10
+        while True:
+            peers = self.node.command("peers")["peers"]
+            ours = next(item for item in peers if item["device"] == hashing.device_id(store.device).hex())
+            if (ours["behind"], ours["ahead"]) == (0, 0):
+                return
+            self.assertLess(time.monotonic(), deadline, ours)
+
+    def test_a_new_change_comes_by_itself_on_an_open_stream(self):
+        self.node.put(PARTITION, "Vessel", "before", {"name": "Ana"})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        self.node.put(PARTITION, "Vessel", "live", {"name": "Cora"})
+        self.pull(session)
+        self.assertEqual(self.documents(store)["live"], {"name": "Cora"})
+        pulls = [number for is_ours, number, _ in session.trace if is_ours and number == messages.PULL]
+        self.assertEqual(len(pulls), 1)
+
+    def test_a_large_payload_travels_in_pieces_ahead_of_its_run(self):
+        name = "agency=large"
+        text = "x" * 150_000
+        self.node.put(name, "Vessel", "large", {"text": text})
+        store = self.enter(name)
+        session = self.connect(store)
+        self.pull(session, name)
+        self.assertEqual(self.documents(store, name)["large"], {"text": text})
+        pieces = [size for is_ours, number, size in session.trace if number == messages.PAYLOAD_PIECE]
+        self.assertEqual(len(pieces), 3)
+
+    def test_a_partition_that_the_device_does_not_want_is_not_named(self):
+        self.node.put("agency=secret", "Vessel", "v", {"name": "Ana"})
+        session = self.connect(self.enter("agency=other"))
+        session.drain()
+        named = {messages.VECTORS, messages.HAVE, messages.RUNS, messages.PULL}
+        self.assertEqual(named & {number for _, number, _ in session.trace}, set())
+
+    # Pushing
+
+    def test_a_change_of_the_outside_peer_is_taken_and_shown(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        self.write(session, creation("pushed", name="Dana", length=7))
+        self.await_acknowledgement(session)
+        self.assertEqual(self.node.get(PARTITION, "Vessel", "pushed"), {"_id": "pushed", "name": "Dana", "length": 7})
+        self.assertEqual(self.node.vector(PARTITION), store.partitions[PARTITION].vector)
+
+    def test_what_was_written_offline_is_pulled_by_the_node(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        session.close()
+        store.declare_replica(os.urandom(16))
+        for place in range(3):
+            store.write(PARTITION, creation(f"offline-{place}", place=place))
+        session = self.connect(store)
+        self.await_acknowledgement(session)
+        self.assertIn(messages.VECTORS, {number for is_ours, number, _ in session.trace if is_ours})
+        for place in range(3):
+            shown = self.node.get(PARTITION, "Vessel", f"offline-{place}")
+            self.assertEqual(shown, {"_id": f"offline-{place}", "place": place})
+
+    def test_a_large_payload_that_was_cut_off_goes_on_where_it_was(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        text = "y" * 150_000
+        session.send(messages.STATEMENTS, [store.declare_replica(os.urandom(16)).encoded])
+        store.write(PARTITION, creation("large", text=text))
+        *_, (_, _, run) = store.partitions[PARTITION].log
+        number, *piece = session.pieces_of(run, {})[0]
+        session.send(number, *piece)
+        # Until the node has looked at it: an answer to what was said after it.
+        session.send(messages.PING, 1)
+        while session.step() != messages.PONG:
+            pass
+        session.close()
+        session = self.connect(store)
+        self.await_acknowledgement(session)
+        self.assertEqual(self.node.get(PARTITION, "Vessel", "large"), {"_id": "large", "text": text})
+        sent = [number for is_ours, number, _ in session.trace if is_ours and number == messages.PAYLOAD_PIECE]
+        self.assertEqual(len(sent), 2)
+
+    def write(self, session: Session, writes: list[Write]):
+        """Declares a replica, then writes: the statement goes before what stands on it."""
+        store = session.store
+        if store.replica is None:
+            session.send(messages.STATEMENTS, [store.declare_replica(os.urandom(16)).encoded])
+        store.write(PARTITION, writes)
+        if session.streams.get(PARTITION) and session.streams[PARTITION].outgoing is not None:
+            session.pump(PARTITION)
+        else:
+            session.send_vectors(lambda partition: partition.name == PARTITION)
+
+    def await_acknowledgement(self, session: Session):
+        """Until a `have` has named all that this device wrote."""
+        store = session.store
+        mine = next(sequence for replica, sequence, _ in store.partitions[PARTITION].vector if replica == store.replica)
+        session.until(lambda: session.held(PARTITION).get(store.replica) == mine)
+
+    # Tampering
+
+    def test_a_run_with_any_part_turned_is_refused_and_nothing_is_stored(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        session.close()
+        store.declare_replica(os.urandom(16))
+        run = store.make_run(PARTITION, creation("tampered", name="Eve")).encode(store.key)
+        context = store.context(PARTITION)
+        before = self.node.vector(PARTITION)
+        for place in [3, 20, 25, 60, len(run) // 2, len(run) - 100, len(run) - 64, len(run) - 1]:
+            with self.subTest(place):
+                turned = bytearray(run)
+                turned[place] ^= 1
+                self.offer(store, context, bytes(turned), PROTOCOL_ERROR)
+        self.offer(store, context[:0], run, PROTOCOL_ERROR)
+        self.assertEqual(self.node.vector(PARTITION), before)
+        self.assertIsNone(self.node.get(PARTITION, "Vessel", "tampered"))
+        # The run itself is in order: the node takes it now.
+        store.take(PARTITION, context, run)
+        self.await_acknowledgement(self.connect(store))
+        self.assertEqual(self.node.get(PARTITION, "Vessel", "tampered"), {"_id": "tampered", "name": "Eve"})
+
+    def offer(self, store: Store, context: list, run: bytes, reason: int):
+        """A new session on which the node opens its stream and is then sent this run."""
+        session = self.connect(store)
+        if PARTITION not in session.streams or session.streams[PARTITION].outgoing is None:
+            session.send_vectors(lambda _: True)
+            session.until(lambda: PARTITION in session.streams and session.streams[PARTITION].outgoing is not None)
+        session.send_run(PARTITION, context, run)
+        self.assert_ends(session, reason)
+
+    def test_a_run_of_a_replica_that_nobody_declared_is_refused(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        session.close()
+        store.replica = os.urandom(16)
+        before = self.node.vector(PARTITION)
+        run = store.make_run(PARTITION, creation("undeclared", name="Eve")).encode(store.key)
+        self.offer(store, store.context(PARTITION), run, PROTOCOL_ERROR)
+        self.assertEqual(self.node.vector(PARTITION), before)
+
+    # Coming back
+
+    def test_a_reconnect_with_nothing_new_is_two_hellos_and_two_summaries(self):
+        for place in range(5):
+            self.node.put(PARTITION, "Vessel", f"level-{place}", {"place": place})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        session.close()
+        session = self.dial(store)
+        own = session.greet()
+        # Both come before this side has said more than hello: one round trip.
+        self.assertEqual([session.step(), session.step()], [messages.HELLO, messages.SUMMARY])
+        session.settle(own)
+        session.drain()
+        hello, summary = messages.HELLO, messages.SUMMARY
+        shown = [(is_ours, number) for is_ours, number, _ in session.trace]
+        self.assertEqual(shown, [(True, hello), (False, hello), (False, summary), (True, summary)])
+        sent, received = session.channel.tcp_bytes()
+        sizes = [sum(size for is_ours, _, size in session.trace if is_ours is side) for side in (True, False)]
+        print(
+            f"\nreconnect with nothing new: messages {sizes[0]} B out and {sizes[1]} B in, with TLS and its handshake"
+            f" {sent} B out and {received} B in; round trips: 1 TCP, 1 TLS, 1 of messages")
+        self.assertLess(sent + received, 4_096)
+
+    # Wanting more on a standing session
+
+    def test_a_partition_that_the_device_comes_to_want_is_pulled_at_once(self):
+        self.node.put("agency=late", "Vessel", "v", {"name": "Ana"})
+        store = self.enter("agency=nothing")
+        session = self.connect(store)
+        session.want("agency=late")
+        self.pull(session, "agency=late")
+        self.assertEqual(self.documents(store, "agency=late"), {"v": {"name": "Ana"}})
+
+    def test_a_partition_that_the_node_comes_to_want_is_pushed_at_once(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter(PARTITION, "agency=early")
+        session = self.connect(store)
+        session.send(messages.STATEMENTS, [store.declare_replica(os.urandom(16)).encoded])
+        store.write("agency=early", creation("early", name="Dana"))
+        session.drain()
+        self.assertNotIn("agency=early", session.streams)
+        self.node.command("subscribe", "agency=early")
+        session.until(lambda: store.replica in session.held("agency=early"), SOON)
+        self.assertEqual(self.node.get("agency=early", "Vessel", "early"), {"_id": "early", "name": "Dana"})
+
+
+if __name__ == "__main__":
+    unittest.main()

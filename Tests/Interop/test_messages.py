@@ -1,0 +1,87 @@
+"""The examples of session messages in Docs/PROTOCOL.md, made again from what the page says of them."""
+
+import unittest
+
+import documentation
+from seamesh_peer import messages
+from seamesh_peer.messages import message
+
+FLEET, PARTITION, REPLICA, OTHER = b"\x11" * 32, b"\x22" * 32, bytes(range(1, 17)), bytes(range(0xA0, 0xB0))
+DEVICE, EXPORTER, LARGE = b"\x99" * 32, b"\xee" * 32, b"\x77" * 32
+SIGNATURE = b"\x55" * 32 + b"\x66" * 32
+NAME = "agency=Gabon"
+
+
+def tip(high: int, low: int) -> bytes:
+    return high.to_bytes(8, "big") + low.to_bytes(8, "big")
+
+
+TIP = tip(1, 2)
+VECTOR = [(OTHER, 9, TIP)]
+
+
+def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
+    """`golden` has the statements and runs that some messages carry."""
+    prefixes = ["agency=", "user="]
+    interest = messages.interest_digest([PARTITION], prefixes)
+    hello = messages.Hello(
+        FLEET, DEVICE, tip(5, 6), REPLICA, 1_000, 1_700_000_000_000, 41_234, b"\xd1" * 32, interest,
+        [golden["statement-membership"]], SIGNATURE)
+    request = messages.JoinRequest(
+        FLEET, DEVICE, "ana@example.org", "tablet 3", "officer", {"agency": "Gabon"}, SIGNATURE)
+    vector = messages.partition_vector(NAME, VECTOR)
+    runs = [
+        [[0, [list(VECTOR[0])]], golden["run-single"]],
+        [[1, [[OTHER, 0]]], golden["run-sealed"]],
+    ]
+    return {
+        "message-hello": hello.encode(),
+        "hello-signed-bytes": hello.signed_bytes(EXPORTER, is_dialer=True),
+        "interest-digest": interest,
+        "message-join-request": request.encode(),
+        "join-signed-bytes": request.signed_bytes(EXPORTER),
+        "message-join-accepted": message(messages.JOIN_ACCEPTED),
+        "message-join-refused": message(messages.JOIN_REFUSED, 2),
+        "message-statement-ids": message(messages.STATEMENT_IDS, [TIP, tip(3, 4)]),
+        "message-statements": message(messages.STATEMENTS, [golden["statement-rule"]]),
+        "message-statements-complete": message(messages.STATEMENTS_COMPLETE),
+        "message-interest-request": message(messages.INTEREST_REQUEST),
+        "message-interest": message(messages.INTEREST, [PARTITION], prefixes),
+        "message-interest-change": message(messages.INTEREST_CHANGE, [], ["all-"], [PARTITION], []),
+        "vector-digest": messages.vector_digest(VECTOR),
+        "message-summary": messages.summary(EXPORTER, {PARTITION: VECTOR}),
+        "message-vectors": message(messages.VECTORS, [vector]),
+        "message-pull": message(messages.PULL, 2, vector),
+        "message-pull-staged": message(messages.PULL, 3, messages.partition_vector(NAME, VECTOR, [(LARGE, 65_536)])),
+        "message-runs": message(messages.RUNS, NAME, 2, False, runs),
+        "message-payload-piece": message(messages.PAYLOAD_PIECE, LARGE, 65_539, 65_536, bytes([7, 8, 9])),
+        "message-have": message(messages.HAVE, vector),
+        "message-chain-probe": message(
+            messages.CHAIN_PROBE, NAME, REPLICA, True, [[64, bytes(16)], [65, TIP]]),
+        "message-ping": message(messages.PING, 2**64 - 1),
+        "message-pong": message(messages.PONG, 2**64 - 1),
+        "message-goodbye": message(messages.GOODBYE, 3),
+    }  # fmt: skip
+
+
+class Examples(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.golden = documentation.golden()
+
+    def test_every_message_has_its_example_and_is_made_as_there(self):
+        made = examples(self.golden)
+        for name, content in made.items():
+            with self.subTest(name):
+                self.assertEqual(self.golden[name].hex(), content.hex())
+        numbers = {messages.read(content)[0] for name, content in made.items() if name.startswith("message-")}
+        self.assertEqual(numbers, set(range(messages.GOODBYE + 1)))
+
+    def test_the_example_of_a_hello_reads_back(self):
+        number, items = messages.read(self.golden["message-hello"])
+        self.assertEqual(number, messages.HELLO)
+        self.assertEqual(messages.Hello.read(items).encode(), self.golden["message-hello"])
+
+
+if __name__ == "__main__":
+    unittest.main()
