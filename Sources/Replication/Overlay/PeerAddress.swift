@@ -20,6 +20,12 @@ package struct SocketAddress: Hashable, Comparable, Sendable {
       }
     }
 
+    package var isLoopback: Bool {
+      switch self {
+      case .ipv4(let address): address >> 24 == 127
+      case .ipv6(let high, let low, _): high == 0 && low == 1
+      }
+    }
   }
 
   package var host: Host
