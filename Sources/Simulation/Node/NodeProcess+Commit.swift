@@ -34,6 +34,8 @@ extension NodeProcess {
 
   private func write(_ batch: PendingCommit) throws -> Committed {
     let ownBefore = own
+    isWriting = true
+    defer { isWriting = false }
     do {
       var transaction = ModelTransaction(node.disk.image, self)
       for statement in batch.statements where !transaction.image.statements.contains(statement.encoded) {

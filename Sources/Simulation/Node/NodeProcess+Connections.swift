@@ -7,7 +7,7 @@ extension NodeProcess {
   /// Vectors and statements may stand on what the next commit will write: nothing overtakes it.
   func emit(_ outgoing: Outgoing) {
     outbox.append(outgoing)
-    if pending.isEmpty { flush() }
+    if pending.isEmpty, !isWriting { flush() }
   }
 
   func flush() {

@@ -15,6 +15,8 @@ final class NodeProcess {
   var pending = PendingCommit()
   /// What waits for the commit of what it may tell of.
   var outbox: [Outgoing] = []
+  /// Within a transaction.
+  var isWriting = false
   var inbox: [NodeJob] = []
   var links: [SessionID: Link] = [:]
   var random: SimulationRandom
