@@ -105,7 +105,7 @@ extension Mesh {
   mutating func park(
     _ batch: ParkedRuns, _ partition: PartitionID, until requests: [HeaderRequest], _ step: inout Step
   ) {
-    partitions[partition]?.parked.append(batch)
+    partitions[partition]?.parked.insert(batch, at: 0)
     partitions[partition]?.awaitedHeaders += requests.count
     for request in requests {
       step.emit(.loadChain(partition, request.replica, from: request.sequences.lowerBound, .unfold(request)))
@@ -124,9 +124,11 @@ extension Mesh {
     partitions[partition]?.awaitedHeaders = max(0, state.awaitedHeaders - 1)
     guard partitions[partition]?.awaitedHeaders == 0 else { return }
     if state.awaitsAuthority { adoptAuthority(partition, &step) }
-    let parked = partitions[partition]?.parked ?? []
-    partitions[partition]?.parked = []
-    for batch in parked { process(batch, partition, &step) }
+    // One of them may ask for headers again: then the rest waits behind it.
+    while partitions[partition]?.awaitedHeaders == 0, let batch = partitions[partition]?.parked.first {
+      partitions[partition]?.parked.removeFirst()
+      process(batch, partition, &step)
+    }
   }
 
   /// New statements may move what counts of every chain.

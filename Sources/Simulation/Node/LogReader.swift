@@ -70,6 +70,6 @@ extension RunSummary {
     else { return nil }
     self.init(
       partition: name, replica: run.replica, first: decoded.first, hashBefore: decoded.hashBefore,
-      hashes: decoded.hashes, context: run.context, signer: signer)
+      hashes: decoded.hashes, context: run.context, signer: signer, facts: decoded.facts)
   }
 }

@@ -22,6 +22,8 @@ struct ModelDisk {
   struct StoredChain: Equatable {
     var received: Mark
     var accepted: Mark
+    /// The lost branch must be learned again at start, however short the chosen one is.
+    var isForked = false
     /// In order of arrival, of all branches.
     var runs: [StoredRun] = []
   }
@@ -30,6 +32,7 @@ struct ModelDisk {
     let name: PartitionName
     var chains: [ReplicaID: StoredChain] = [:]
     var documents: [DocumentKey: DocumentState] = [:]
+    var reissues: Set<Reissue> = []
   }
 
   /// The database.
@@ -53,8 +56,8 @@ struct ModelDisk {
   var image = Image()
   /// As a crash would leave it.
   private(set) var synced = Image()
-  /// Own changes that were committed when the sidecar was written last.
-  var reached: UInt64 = 0
+  /// Own changes that were committed when the sidecar was written last; nil: it is not there, and vouches for nothing.
+  var reached: UInt64?
 
   mutating func sync() { synced = image }
   mutating func crash() { image = synced }

@@ -10,7 +10,6 @@ enum LocalFailure: Error {
 extension ModelTransaction {
   /// Each job becomes one change, and those of one partition one run, or several where one has no room.
   mutating func writeLocal(_ jobs: [WriteJob]) throws {
-    try renewReplicaIfDue()
     guard let replica = process.own.replica?.id else { throw LocalFailure.notAMember }
     var open: [PartitionID: RunBuilder] = [:]
     for job in jobs {
@@ -71,7 +70,13 @@ extension ModelTransaction {
     let run = builder.close(sign: process.node.key.sign)
     if run.changes.count > 1 { process.world.count(.runWithSeveralChanges) }
     process.own.advance(partition, run)
-    guard process.mesh.learnOwn(run, in: partition, signer: process.node.key.publicKey) != nil else {
+    _ = try append(run, to: partition)
+  }
+
+  /// Puts a closed own run at the end of the log, in memory and on disk.
+  mutating func append(_ run: Run, to partition: PartitionID) throws -> LogChange {
+    let replica = run.record.chain.replica
+    guard let change = process.mesh.learnOwn(run, in: partition, signer: process.node.key.publicKey) else {
       throw LocalFailure.notTaken
     }
     let logged = LoggedRun(
@@ -80,26 +85,6 @@ extension ModelTransaction {
     append(logged, hashAtLast: run.record.hashAtLast, to: partition)
     setMarks(of: replica, in: partition)
     done.own.append((partition, run, logged))
-  }
-
-  /// Drawn at the first write after the cause, not at start.
-  private mutating func renewReplicaIfDue() throws {
-    guard process.own.isRenewalDue else { return }
-    let key = process.node.key
-    guard let membership = process.mesh.authority.member(of: key.publicKey) else { throw LocalFailure.notAMember }
-    let drawn = process.random.uuid()
-    let nonce = UUIDValue(high: drawn.high, low: drawn.low)
-    let id = ReplicaID.derived(device: key.device, nonce: nonce, FakeCryptography.hash)
-    let declaration = Statement.ReplicaDeclaration(replica: id, nonce: nonce, membership: membership.id)
-    guard let statement = key.statement(process.fleet, .replica(declaration), sequence: UInt64(process.own.commits) + 1)
-    else { throw LocalFailure.notAMember }
-    if process.own.replica != nil { process.world.count(.replicaRenewed) }
-    let incarnation = ModelDisk.Incarnation(id: id, nonce: nonce)
-    image.statements.append(statement.encoded)
-    image.replica = incarnation
-    image.isRestored = false
-    process.own.renew(incarnation)
-    process.intakeAuthority = process.mesh.authority.adding([statement])
-    process.deliver(.statementsStored([statement]))
+    return change
   }
 }

@@ -26,14 +26,24 @@ extension NodeProcess {
         flush()
         announce(batch, done)
       } catch {
-        world.count(.diskFull)
-        restartMesh()
+        abandon(batch)
       }
     }
   }
 
+  /// Nothing of it was written. Own writes alone are undone already; sessions need not suffer for a full disk.
+  func abandon(_ batch: PendingCommit) {
+    world.count(.diskFull)
+    guard !batch.applied.isEmpty || !batch.statements.isEmpty || !batch.rebuilds.isEmpty else { return flush() }
+    restartMesh()
+  }
+
   private func write(_ batch: PendingCommit) throws -> Committed {
+    if !batch.writes.isEmpty { try renewReplicaIfDue() }
     let ownBefore = own
+    let partitionsBefore = Set(batch.writes.map(\.partition)).compactMap { mesh.partitions[world.fleet.partition($0)] }
+    isWriting = true
+    defer { isWriting = false }
     do {
       var transaction = ModelTransaction(node.disk.image, self)
       for statement in batch.statements where !transaction.image.statements.contains(statement.encoded) {
@@ -43,21 +53,26 @@ extension NodeProcess {
       try transaction.applyRemote(batch)
       transaction.rebuild(batch)
       if !batch.writes.isEmpty { try transaction.writeLocal(batch.writes) }
-      if world.clock < node.diskFullUntil { throw DiskFull() }
-      node.disk.image = transaction.image
-      if !world.has(.forgetToSync) || random.chance(20) { node.disk.sync() }
-      if world.clock < node.slowDiskUntil {
-        world.count(.slowDisk)
-        busyUntil = world.clock + random.between(20...400)
-      }
+      try store(transaction.image)
       return transaction.done
     } catch {
       own = ownBefore
+      mesh.restore(partitionsBefore)
       throw error
     }
   }
 
-  private func announce(_ batch: PendingCommit, _ done: Committed) {
+  /// Makes it the disk's content, durably.
+  func store(_ image: ModelDisk.Image) throws {
+    if world.clock < node.diskFullUntil { throw DiskFull() }
+    node.disk.image = image
+    if !world.has(.forgetToSync) || random.chance(20) { node.disk.sync() }
+    guard world.clock < node.slowDiskUntil else { return }
+    world.count(.slowDisk)
+    busyUntil = world.clock + random.between(20...400)
+  }
+
+  func announce(_ batch: PendingCommit, _ done: Committed) {
     for applied in batch.applied {
       deliver(.committed(applied.partition, source: applied.source, applied.runs.map(\.logged)))
     }
@@ -105,6 +120,7 @@ struct ModelTransaction {
     image.partitions[partition]?.chains[replica]?.accepted = accepted
     image.partitions[partition]?.chains[replica]?.received = ModelDisk.Mark(
       sequence: max(received, trunk.sequence), hash: trunk.hash)
+    image.partitions[partition]?.chains[replica]?.isForked = log.forkPoints[replica] != nil
   }
 
   private mutating func fold(_ run: DeliveredRun, in partition: PartitionID) {
@@ -138,16 +154,23 @@ struct ModelTransaction {
     }
     for partition in moved.keys.sorted() {
       guard let changes = moved[partition], !process.world.has(.skipRebuild) else { continue }
+      if let log = process.mesh.partitions[partition]?.log {
+        image.partitions[partition]?.reissues.formUnion(log.knownReissues)
+        if !log.forkPoints.isEmpty { process.forksToSettle = true }
+      }
       rebuild(partition, after: changes)
       for replica in Set(changes.flatMap { $0.acceptance.map(\.replica) }) { setMarks(of: replica, in: partition) }
     }
   }
 
-  private mutating func rebuild(_ partition: PartitionID, after changes: [LogChange]) {
+  mutating func rebuild(_ partition: PartitionID, after changes: [LogChange]) {
     guard let log = process.mesh.partitions[partition]?.log, let stored = image.partitions[partition] else { return }
     var lowest: [ReplicaID: UInt64] = [:]
     for moved in changes.flatMap(\.acceptance) {
       lowest[moved.replica] = min(moved.shared, lowest[moved.replica] ?? .max)
+    }
+    for effect in changes.flatMap(\.effects) {
+      lowest[effect.dot.replica] = min(effect.dot.sequence - 1, lowest[effect.dot.replica] ?? .max)
     }
     var touched: Set<DocumentKey> = []
     var writes: [DocumentKey: [AcceptedWrite]] = [:]

@@ -7,7 +7,7 @@ extension NodeProcess {
   /// Vectors and statements may stand on what the next commit will write: nothing overtakes it.
   func emit(_ outgoing: Outgoing) {
     outbox.append(outgoing)
-    if pending.isEmpty { flush() }
+    if pending.isEmpty, !isWriting { flush() }
   }
 
   func flush() {
@@ -105,8 +105,16 @@ extension IncomingRun {
     for case .documents(let scan) in run.contents { elementDots.merge(scan.elementDots, uniquingKeysWith: max) }
     self.init(
       replica: run.chain.replica, first: run.first, hashBefore: run.hashBefore, contextDigest: run.contextDigest,
-      context: context, hashes: run.hashes, facts: [], elementDots: elementDots, signer: signer,
+      context: context, hashes: run.hashes, facts: run.facts, elementDots: elementDots, signer: signer,
       encoded: run.encoded, content: run)
+  }
+}
+
+extension DecodedRun {
+  /// Empty where nothing was issued again.
+  var facts: [ChangeFacts] {
+    let origins = changes.map(\.header.origin)
+    return origins.allSatisfy { $0 == nil } ? [] : origins.map { ChangeFacts(origin: $0) }
   }
 }
 

@@ -18,7 +18,7 @@ extension NodeProcess {
       intakeAuthority = mesh.authority.adding(statements)
     case .stage: world.violate("stage", "a piece of a payload, though none here is large")
     case .admit(let id, let request): admit(id, request)
-    case .renewReplica: own.causes.insert(.peer)
+    case .renewReplica: demandRenewal(.peer)
     case .loadChain(let partition, let replica, let first, let purpose):
       commit()
       let runs = LogReader(self).summaries(partition, replica, from: first)
@@ -30,7 +30,7 @@ extension NodeProcess {
     case .rebuild(let partition, let change):
       if !world.has(.skipRebuild) { pending.rebuilds.append((partition, change)) }
     case .damaged(_, let replica):
-      own.causes.insert(.corruption)
+      demandRenewal(.corruption)
       world.violate("damaged", "the log of chain \(replica) at node \(node.slot) does not fit together")
     case .note(_, let note): take(note)
     }
@@ -58,6 +58,8 @@ extension NodeProcess {
   }
 
   private func admit(_ id: SessionID, _ request: JoinRequest) {
+    // Asked again: the membership that it has is as good.
+    if mesh.authority.member(of: request.device) != nil { return deliver(.admitted(id, true)) }
     let membership = Statement.Membership(
       device: request.device, user: request.user, label: request.label, role: request.role, profile: request.profile)
     guard

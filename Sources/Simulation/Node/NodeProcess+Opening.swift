@@ -63,11 +63,12 @@ struct NodeOpening {
       ChainTrunk(sequence: $0.accepted.sequence, hash: $0.accepted.hash, documents: .any)
     }
     var log = PartitionLog(
-      restoring: PartitionLog.Snapshot(trunks: trunks), stored.name, root: authority.root
+      restoring: PartitionLog.Snapshot(trunks: trunks, reissues: stored.reissues), stored.name, root: authority.root
     ) { ChainIdentity(fleet: fleet, partition: id, replica: $0).genesis(FakeCryptography.hash) }
     try settle(&log, id, stored.name, authority) { $0.adopt(authority) }
     for replica in stored.chains.keys.sorted() {
-      guard let chain = stored.chains[replica] else { continue }
+      guard let chain = stored.chains[replica], chain.isForked || chain.received.sequence > chain.accepted.sequence
+      else { continue }
       for run in node.disk.image.runs(id, replica, after: chain.accepted.sequence) {
         let summary = try summary(run, id, stored.name, authority)
         try settle(&log, id, stored.name, authority) { $0.learn(summary) }
@@ -114,7 +115,8 @@ struct NodeOpening {
     }
     guard !world.has(.skipRenewalAfterRestore) else { return own }
     if image.isRestored { own.causes.insert(.restored) }
-    if node.disk.reached > image.ownCommits { own.causes.insert(.reached) }
+    guard let reached = node.disk.reached else { return own.demanding(.storeID) }
+    if reached > image.ownCommits { own.causes.insert(.reached) }
     return own
   }
 }
@@ -125,11 +127,13 @@ extension NodeProcess {
     world.count(.meshRestarted)
     for id in links.keys.sorted() { world.close(self, id, afterFlush: false) }
     (pending, outbox) = (PendingCommit(), [])
+    let causes = own.causes
     do {
       let opening = NodeOpening(node: node, world: world)
       let instance = mesh.local.instance
       mesh = try opening.mesh(instance: SimulationRandom.UInt64Pair(high: instance.high, low: instance.low))
       own = opening.ownReplica()
+      own.causes.formUnion(causes)
       links.removeAll()
     } catch {
       world.violate("I15", "node \(node.slot) cannot be opened: \(error)")

@@ -15,6 +15,10 @@ final class NodeProcess {
   var pending = PendingCommit()
   /// What waits for the commit of what it may tell of.
   var outbox: [Outgoing] = []
+  /// Within a transaction.
+  var isWriting = false
+  /// A chain has forked, or its branches moved: own work may have been put aside.
+  var forksToSettle = false
   var inbox: [NodeJob] = []
   var links: [SessionID: Link] = [:]
   var random: SimulationRandom
@@ -69,6 +73,7 @@ final class NodeProcess {
     }
     tickIfDue()
     commit()
+    reissueLost()
     answerLoads()
     guard !isDead else { return }
     world.oracle.turnEnded(self)
@@ -124,8 +129,16 @@ final class NodeProcess {
 
   /// Notes beside the database how far it has come. What is noted is committed already.
   func saveSidecar() {
+    // What is there is the evidence for the renewal that is due.
+    guard own.replica == nil || own.causes.isEmpty else { return }
     node.disk.reached = own.commits
     node.nextMark = world.clock + 60_000
+  }
+
+  /// A reason that came up while the node runs must outlast a stop before the next write.
+  func demandRenewal(_ cause: RenewalCause) {
+    guard own.causes.insert(cause).inserted, own.replica != nil else { return }
+    node.disk.reached = nil
   }
 
   func die() { isDead = true }

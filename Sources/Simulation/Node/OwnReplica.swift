@@ -27,6 +27,12 @@ struct OwnReplica {
     ends[partition] = End(sequence: run.record.last, hash: run.record.hashAtLast, context: run.record.context)
   }
 
+  func demanding(_ cause: RenewalCause) -> OwnReplica {
+    var own = self
+    own.causes.insert(cause)
+    return own
+  }
+
   mutating func renew(_ incarnation: ModelDisk.Incarnation) {
     (replica, ends, causes) = (incarnation, [:], [])
   }

@@ -47,6 +47,7 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case relayed
   case excusedLoss
   case heldOnOtherBranch
+  case reissued
 }
 
 /// Mistakes put into the simulated shell on purpose: the tests that the checks see them.
