@@ -141,7 +141,8 @@ extension DialPolicy {
     let connectedInstances = Set(known.compactMap(\.instance))
     return candidates.sorted { $0.key < $1.key }.map { address, candidate in
       Entry(
-        address: address, instance: candidate.instance, device: candidate.device, state: state(candidate, connectedInstances),
+        address: address, instance: candidate.instance, device: candidate.device,
+        state: state(candidate, connectedInstances),
         failures: candidate.failures, nextAttempt: candidate.nextAttempt)
     }
   }
