@@ -5,10 +5,13 @@ import random
 import signal
 import sys
 
+import clone_cases  # noqa: F401
 import discovery_cases  # noqa: F401
 import doctor_cases  # noqa: F401
 import kill_cases  # noqa: F401
 import link_cases  # noqa: F401
+import replay_cases  # noqa: F401
+import stranger_cases  # noqa: F401
 from node import Node
 from runner import cases, run_cases
 

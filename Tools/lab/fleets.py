@@ -8,27 +8,30 @@ from waiting import expect, wait_for
 PARTITION = "agency=Laboratory"
 
 
-def add_node(network: Network, name: str, inviter: Node | None, bridge: str = "lan", **options) -> Node:
+def add_node(
+    network: Network, name: str, inviter: Node | None, bridge: str = "lan", responder: bool = True,
+    agency: str = "Laboratory",
+) -> Node:  # fmt: skip
     """A host with a responder and a node that is a member of the fleet but does not run yet."""
     host = network.host(name, bridge)
-    if options.get("responder", True):
+    if responder:
         Responder(host)
-    return enrol(Node(host), inviter)
+    return enrol(Node(host), inviter, agency)
 
 
-def enrol(node: Node, inviter: Node | None) -> Node:
+def enrol(node: Node, inviter: Node | None, agency: str = "Laboratory") -> Node:
     if inviter is None:
         node.init()
     else:
-        node.join(inviter)
+        node.join(inviter, agency)
     return node
 
 
-def make_fleet(network: Network, names: str, *run_options: str, **options) -> list[Node]:
+def make_fleet(network: Network, names: str, *run_options: str, responder: bool = True) -> list[Node]:
     """Nodes on one LAN that run, each subscribed to the laboratory's partition; the first founded the fleet."""
     nodes: list[Node] = []
     for name in names:
-        node = add_node(network, name, nodes[0] if nodes else None, **options)
+        node = add_node(network, name, nodes[0] if nodes else None, responder=responder)
         node.start(*run_options)
         node.subscribe(PARTITION)
         nodes.append(node)

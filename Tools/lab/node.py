@@ -81,12 +81,12 @@ class Node:
         self.verb("init", "--fleet", fleet, "--user", f"{self.name}@lab.example", "--label", self.name,
                   "--profile", profile)  # fmt: skip
 
-    def invite(self, user: str) -> str:
-        profile = json.dumps({"agency": "Laboratory"})
+    def invite(self, user: str, agency: str = "Laboratory") -> str:
+        profile = json.dumps({"agency": agency})
         return json.loads(self.verb("invite", "--user", user, "--profile", profile, "--json").stdout)["code"]
 
-    def join(self, inviter: "Node"):
-        self.verb("join", inviter.invite(f"{self.name}@lab.example"), "--label", self.name)
+    def join(self, inviter: "Node", agency: str = "Laboratory"):
+        self.verb("join", inviter.invite(f"{self.name}@lab.example", agency), "--label", self.name)
 
     # The process
 

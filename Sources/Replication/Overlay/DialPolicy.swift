@@ -137,19 +137,24 @@ extension DialPolicy {
 
   /// In order of addresses.
   package var entries: [Entry] {
-    candidates.sorted { $0.key < $1.key }.map { address, candidate in
+    let known = candidates.values.filter { $0.device.map { connectedSince[$0] != nil } ?? false }
+    let connectedInstances = Set(known.compactMap(\.instance))
+    return candidates.sorted { $0.key < $1.key }.map { address, candidate in
       Entry(
-        address: address, instance: candidate.instance, device: candidate.device, state: state(candidate),
+        address: address, instance: candidate.instance, device: candidate.device,
+        state: state(candidate, connectedInstances),
         failures: candidate.failures, nextAttempt: candidate.nextAttempt)
     }
   }
 
-  private func state(_ candidate: Candidate) -> Entry.State {
+  private func state(_ candidate: Candidate, _ connectedInstances: Set<Text>) -> Entry.State {
     if candidate.isSelf { return .thisNode }
     if let device = candidate.device, connectedSince[device] != nil { return .connected }
     if candidate.attemptEndsAt != nil { return .dialling }
     if candidate.isRefused { return .refused }
-    return candidate.failures > 0 ? .unreachable : .idle
+    // Where another address of the instance leads there, one that does not is nothing to worry about.
+    let isReached = candidate.instance.map(connectedInstances.contains) ?? false
+    return candidate.failures > 0 && !isReached ? .unreachable : .idle
   }
 }
 

@@ -108,6 +108,17 @@ import Testing
     #expect(second == [Self.address(2)])
   }
 
+  @Test("an address that led nowhere is no trouble once another of its instance is connected")
+  func otherAddress() {
+    var world = World()
+    #expect(world.find("x", [1, 2]) == [Self.address(1)])
+    #expect(world.handle(.dialFailed(Self.address(1))) == [Self.address(2)])
+    #expect(world.policy.entries.map(\.state) == [.unreachable, .dialling])
+    _ = world.handle(.identified(Self.address(2), Self.device(1)))
+    _ = world.handle(.connected(Self.device(1)))
+    #expect(world.policy.entries.map(\.state) == [.idle, .connected])
+  }
+
   @Test("at most four dials are under way; an attempt nobody answers for is given up after its time")
   func concurrency() {
     var world = World()

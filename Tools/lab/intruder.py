@@ -1,0 +1,86 @@
+"""Run in a host's namespace: behaves badly towards a node's port, or pretends to be a node."""
+
+import os
+import random
+import socket
+import ssl
+import sys
+import threading
+
+
+def open_to(address) -> socket.socket | None:
+    try:
+        return socket.create_connection(address, timeout=3)
+    except OSError:
+        return None
+
+
+def disturb(address, seed: int, seconds: float):
+    """Noise, other protocols, broken and idle handshakes."""
+    choice = random.Random(seed)
+    ended = threading.Event()
+    threading.Timer(seconds, ended.set).start()
+    idle = [link for link in (open_to(address) for _ in range(80)) if link]
+    hello = b"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03"
+    count = 0
+    while not ended.is_set():
+        link = open_to(address)
+        if link is None:
+            continue
+        count += 1
+        kind = choice.randrange(5)
+        try:
+            if kind == 0:
+                link.sendall(choice.randbytes(choice.randrange(1, 40_000)))
+            elif kind == 1:
+                link.sendall(b"GET / HTTP/1.1\r\nHost: node\r\n\r\n")
+                link.settimeout(0.2)
+                link.recv(100)
+            elif kind == 2:
+                link.sendall(hello + choice.randbytes(choice.randrange(20_000)))
+            elif kind == 3:
+                _handshake(link, choice)
+            else:
+                link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        except (OSError, ssl.SSLError):
+            pass
+        link.close()
+    for link in idle:
+        link.close()
+    print(count)
+
+
+def _handshake(link: socket.socket, choice: random.Random):
+    """TLS as a browser would begin it: without a certificate, with another protocol, or with rubbish inside."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols([choice.choice(["http/1.1", "seamesh/1", "seamesh/9"])])
+    link.settimeout(1)
+    with context.wrap_socket(link) as wrapped:
+        wrapped.sendall(choice.randbytes(choice.randrange(1, 5_000)))
+        wrapped.recv(100)
+
+
+def pretend(port: int, path: str):
+    """Answers a node's dials as a captive portal does, and keeps the first bytes of each."""
+    server = socket.create_server(("0.0.0.0", port))
+    while True:
+        link, _ = server.accept()
+        link.settimeout(2)
+        try:
+            first = link.recv(64)
+            with open(path, "ab") as file:
+                file.write(first[:3].hex().encode() + b"\n")
+            link.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://portal/\r\nContent-Length: 0\r\n\r\n")
+        except OSError:
+            pass
+        link.close()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "disturb":
+        disturb((sys.argv[2], int(sys.argv[3])), int(sys.argv[4]), float(sys.argv[5]))
+        # Timers and sockets of a test need no tidy end.
+        sys.stdout.flush()
+        os._exit(0)
+    pretend(int(sys.argv[2]), sys.argv[3])
