@@ -4,10 +4,19 @@ import pathlib
 import sys
 import unittest
 
+
+class Counting(unittest.TextTestResult):
+    passed = 0
+
+    def addSuccess(self, test):
+        self.passed += 1
+        super().addSuccess(test)
+
+
 suite = unittest.defaultTestLoader.discover(str(pathlib.Path(__file__).parent))
-result = unittest.TextTestRunner(verbosity=2).run(suite)
-failed, skipped = len(result.failures) + len(result.errors), len(result.skipped)
+result = unittest.TextTestRunner(verbosity=2, resultclass=Counting).run(suite)
 for _, reason in result.skipped:
     print(f"skipped: {reason}", file=sys.stderr)
-print(f"{max(0, result.testsRun - failed - skipped)} passed, {failed} failed, {skipped} skipped")
+failed = len(result.failures) + len(result.errors)
+print(f"{result.passed} passed, {failed} failed, {len(result.skipped)} skipped")
 sys.exit(not result.wasSuccessful())

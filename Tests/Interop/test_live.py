@@ -117,17 +117,20 @@ class Live(unittest.TestCase):
         stolen = messages.hello_for(store.key, store.fleet, bytes(16))
         session.send_frame(stolen.signed(store.key, session.channel.exporter, is_dialer=True).encode())
         self.assert_ends(session, PROTOCOL_ERROR)
+        self.assert_heard_a_goodbye_alone(session)
 
     def assert_is_turned_away(self, store: Store, reason: int):
         session = self.dial(store)
         session.greet()
         self.assert_ends(session, reason)
+        self.assert_heard_a_goodbye_alone(session)
+
+    def assert_heard_a_goodbye_alone(self, session: Session):
         self.assertEqual([number for is_ours, number, _ in session.trace if not is_ours], [messages.GOODBYE])
 
     def assert_ends(self, session: Session, reason: int):
         with self.assertRaises(Refused) as refused:
-            while True:
-                session.step()
+            session.until(lambda: False, SOON)
         self.assertEqual(refused.exception.reason, reason)
         with self.assertRaises(Closed):
             session.step()
@@ -170,6 +173,19 @@ class Live(unittest.TestCase):
         self.assertEqual(self.documents(store)["live"], {"name": "Cora"})
         pulls = [number for is_ours, number, _ in session.trace if is_ours and number == messages.PULL]
         self.assertEqual(len(pulls), 1)
+
+    def test_equal_summaries_open_a_stream_without_a_pull(self):
+        self.node.put(PARTITION, "Vessel", "before", {"name": "Ana"})
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        session.close()
+        session = self.connect(store)
+        session.drain()
+        self.node.put(PARTITION, "Vessel", "level", {"name": "Cora"})
+        self.pull(session)
+        self.assertEqual(self.documents(store)["level"], {"name": "Cora"})
+        self.assertNotIn(messages.PULL, {number for is_ours, number, _ in session.trace})
 
     def test_a_large_payload_travels_in_pieces_ahead_of_its_run(self):
         name = "agency=large"
