@@ -8,7 +8,8 @@ import Testing
   let partition: PartitionName
   init() throws { partition = try PartitionName("agency=Galapagos") }
 
-  @Test("a restored node writes under a new replica id, gets back from its peer what the backup lacks, and loses nothing")
+  @Test(
+    "a restored node writes under a new replica id, gets back from its peer what the backup lacks, and loses nothing")
   func restore() throws {
     let fleet = try TestFleet(2)
     try fleet.nodes[1].subscribe("agency=*")

@@ -28,7 +28,9 @@ struct ScenarioTests {
     return fleet
   }
 
-  private func write(_ documents: [StoredDocument], _ collection: Text, _ partition: PartitionName, on node: Node) throws {
+  private func write(_ documents: [StoredDocument], _ collection: Text, _ partition: PartitionName, on node: Node)
+    throws
+  {
     let requests = documents.map {
       DocumentRequest(collection: collection, id: $0.id, action: .put(body: $0.body, eraseAbsent: false))
     }

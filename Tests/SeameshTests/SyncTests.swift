@@ -54,7 +54,7 @@ import Testing
       InviteRequest(user: "third@test.example", role: "officer", profile: ValueMap()))
     let path = try fleet.directory()
     let middle = try fleet.peerAddress(of: fleet.nodes[1])
-    _ = try NodeSetup.join(path, code: code, label: "third", peers: [middle])
+    _ = try NodeSetup.join(path, code: code, label: "third", peers: [middle], usesDiscovery: false)
     let third = try Node.start(directory: path, configuration: fleet.configuration([middle]) { _ in })
     defer { third.stop() }
     try third.subscribe("agency=*")

@@ -149,8 +149,9 @@ extension SplitMix64 {
         .init(device: PublicKey(digest()), user: text(), label: text(), role: text(), profile: profile)),
       .replica(.init(replica: replica(), nonce: uuid(), membership: digest())),
       .rule(.init(key: text())),
-    ] + subjects.map {
-      .grant(.init(subject: $0, level: AccessLevel.allCases[below(5)], pattern: text(), ends: ends()))
-    }
+    ]
+      + subjects.map {
+        .grant(.init(subject: $0, level: AccessLevel.allCases[below(5)], pattern: text(), ends: ends()))
+      }
   }
 }

@@ -168,7 +168,9 @@ extension NodeEngine {
       demandRenewal(.inputOutputError)
     }
     // Own writes alone are undone already; sessions need not suffer for a full disk.
-    guard failure != nil || !batch.applied.isEmpty || !batch.statements.isEmpty || !batch.rebuilds.isEmpty else { return }
+    guard failure != nil || !batch.applied.isEmpty || !batch.statements.isEmpty || !batch.rebuilds.isEmpty else {
+      return
+    }
     // What the mesh took in is not on disk: begin again from what is.
     restartMesh()
   }

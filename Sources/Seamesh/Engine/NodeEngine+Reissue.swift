@@ -71,7 +71,8 @@ extension NodeEngine {
     seen[replica] = nil
     let chain = ChainIdentity(fleet: files.fleet, partition: partition, replica: replica)
     var builder = RunBuilder(
-      chain: chain, after: own.sequence(in: partition), hashBefore: own.tip(in: partition) ?? chain.genesis(SHA256.hash),
+      chain: chain, after: own.sequence(in: partition),
+      hashBefore: own.tip(in: partition) ?? chain.genesis(SHA256.hash),
       context: seen, hash: SHA256.hash)
     for change in content.contents {
       let hash = content.run.hashes[Int(change.header.sequence - content.run.first)]

@@ -14,7 +14,9 @@ let restoreVerb = Verb(
   let file = absolutePath(invocation.required(0))
   let bar = ProgressBar("restoring", on: context.terminal)
   let aside = try local { () throws(NodeError) in
-    try NodeSetup.restore(context.directory, from: file) { done, total in bar.update(done: Int64(done), total: Int64(total), unit: "pages") }
+    try NodeSetup.restore(context.directory, from: file) { done, total in
+      bar.update(done: Int64(done), total: Int64(total), unit: "pages")
+    }
   }
   bar.finish()
   if context.isJSON {

@@ -55,7 +55,8 @@ extension Oracle {
       let body = process.node.disk.image.partitions[partition]?.documents[key]?.shown()
     else { return }
     let counts = { (hash: Digest, dot: Dot) in
-      log.hasEffect(hash, at: dot) && (!self.mayFork(dot.replica) || self.holds(hash, dot, partition, process.node.disk.image))
+      log.hasEffect(hash, at: dot)
+        && (!self.mayFork(dot.replica) || self.holds(hash, dot, partition, process.node.disk.image))
     }
     let effective = deletions.filter { counts($0.hash, $0.dot) }.map {
       WriteContext(
