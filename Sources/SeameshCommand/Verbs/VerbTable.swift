@@ -4,6 +4,6 @@ let verbTable: [Verb] = [
   putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb,
   importVerb, exportVerb, sampleVerb,
   subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
-  doctorVerb, backupVerb, restoreVerb, benchVerb,
+  doctorVerb, backupVerb, restoreVerb, benchVerb, simulateVerb,
   helpVerb, versionVerb, completionVerb, manualVerb,
 ]

@@ -1,0 +1,30 @@
+import Simulation
+import Wire
+
+let simulateVerb = Verb(
+  "simulate", "run many nodes in a simulated world of faults, and check the invariants",
+  details: ["Everything follows from the seed: a failing one fails again. Nothing of this machine is touched."],
+  options: [
+    OptionSpecification("seed", .text("N"), "the first seed; otherwise 1"),
+    OptionSpecification("count", .text("N"), "how many seeds; otherwise 1"),
+  ],
+  examples: [.init("seamesh simulate --seed=1 --count=200", "Runs two hundred worlds")]
+) { invocation, context throws(Failure) in
+  let first = try number(invocation, "seed")
+  let count = try number(invocation, "count")
+  let (end, overflow) = first.addingReportingOverflow(count)
+  guard count > 0, !overflow else { throw .usage("--count takes a number from 1 on") }
+  let summary = Simulator.runMany(first..<end)
+  for report in summary.failures {
+    context.terminal.print("\(report.rerunCommand): \(report.violations.map(\.description).joined(separator: "; "))")
+  }
+  context.terminal.print(
+    "\(summary.runs) worlds, \(summary.events) events, \(summary.changes) changes, \(summary.failures.count) failed")
+  guard summary.failures.isEmpty else { throw Failure(.failed, "\(summary.failures.count) worlds broke an invariant") }
+}
+
+private func number(_ invocation: Invocation, _ name: String) throws(Failure) -> UInt64 {
+  guard let text = invocation[name] else { return 1 }
+  guard let number = UInt64(text) else { throw .usage("--\(name) takes a number") }
+  return number
+}
