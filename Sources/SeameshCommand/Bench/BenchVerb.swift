@@ -1,6 +1,7 @@
 import Glibc
 
 private enum Part: String, CaseIterable {
+  case storage
   case catchUp = "catch-up"
   case latency
   case wire
@@ -35,6 +36,7 @@ let benchVerb = Verb(
   var report = BenchReport(machine: Machine(measuring: scratch.path))
   for part in Part.allCases where wanted.isEmpty || wanted.contains(part.rawValue) {
     switch part {
+    case .storage: try StorageBench(sizes: sizes, scratch: scratch).run(into: &report)
     case .catchUp:
       try CatchUpBench(sizes: sizes, scratch: scratch, terminal: context.terminal).run(into: &report)
     case .latency: try LatencyBench(sizes: sizes, scratch: scratch).run(into: &report)

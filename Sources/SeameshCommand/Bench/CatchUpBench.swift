@@ -1,7 +1,6 @@
 import Replication
 import SampleData
 import Seamesh
-import Storage
 
 /// How fast a node that has nothing takes in what one other replica wrote, and what that costs it.
 struct CatchUpBench {
@@ -15,23 +14,12 @@ struct CatchUpBench {
   }
 
   func run(into report: inout BenchReport) throws(Failure) {
-    let raw = try rawLimit()
-    report.figures.append(
-      Figure(
-        "raw-insert", "plain SQLite insert", raw, "rows/s",
-        basis: "24-byte ascending key, 200-byte blob, WITHOUT ROWID, WAL, FULL, 10,000 a transaction; best of 3"))
+    let raw = try scratch.rawLimit(rows: sizes.documents)
+    report.figures.append(.rawInsert(raw))
     let fleet = try BenchFleet(scratch, name: "sender")
     defer { fleet.stop() }
     for order in BenchmarkDocuments.IDOrder.allCases { try measure(order, fleet, raw: raw, into: &report) }
     try StartUpBench(sizes: sizes, fleet: fleet).run(into: &report)
-  }
-
-  private func rawLimit() throws(Failure) -> Double {
-    do throws(StoreError) {
-      return try StorageBenchmark.rawLimit(directory: scratch.path, rows: sizes.documents)
-    } catch {
-      throw Failure(.failed, "\(error)")
-    }
   }
 
   private func measure(
