@@ -51,11 +51,11 @@ extension PartitionLog {
     }
     guard chain.isFollowed(by: run) else { return .aside(.fork) }
     guard run.first <= chain.limits.bound.sequence else { return .aside(.aboveBound(chain.limits.reason)) }
-    return isHeld(run.context) ? .take : .error(.context)
+    return holds(run.context) ? .take : .error(.context)
   }
 
   /// Is every entry of a context here, as far as it can be asked for?
-  private func isHeld(_ context: VersionVector) -> Bool {
+  func holds(_ context: VersionVector) -> Bool {
     context.entries.allSatisfy { replica, position in
       received.sequence(of: replica) >= required(position.sequence, of: replica)
     }

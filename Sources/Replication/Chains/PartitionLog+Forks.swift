@@ -15,6 +15,16 @@ extension PartitionLog {
     .sorted { ($0.replica, $0.sequence, $0.first) < ($1.replica, $1.sequence, $1.first) }
   }
 
+  /// What two nodes must know alike beside their vectors: both branches of each fork.
+  func appendForks(to out: inout [UInt8]) {
+    for proof in forkPoints.isEmpty ? [] : forkProofs {
+      proof.replica.append(to: &out)
+      appendBigEndian(proof.sequence, to: &out)
+      proof.first.append(to: &out)
+      proof.second.append(to: &out)
+    }
+  }
+
   /// Everything received that does not count, in order of dot and hash.
   package var held: [HeldChange] {
     chains.flatMap { $0.value.held($0.key) }.sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }

@@ -53,7 +53,10 @@ extension Mesh {
       (.exchangingStatements, .summary(let summary)):
       receiveSummary(id, summary, &step)
     case (.live, .vectors(let list)):
-      for item in list { receiveVector(id, item, &step) }
+      for item in list {
+        receiveVector(id, item, &step)
+        showForks(id, item.name, &step)
+      }
     case (.live, .pull(let stream, let vector)): receivePull(id, stream, vector, &step)
     case (.live, .payloadPiece(let piece)): step.emit(.stage(id, piece))
     case (.live, .have(let vector)): receiveHave(id, vector, &step)

@@ -21,11 +21,10 @@ extension Mesh {
       let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }
       stream.known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
       stream.sent[replica] = nil
-      if log.judge(entry, of: replica, stored: { _, _ in entry.tip }) == .known { stream.forked.remove(replica) }
     }
   }
 
-  private func newStream(_ session: PeerSession, _ partition: PartitionID, _ now: MonotonicTime) -> PeerStream {
+  func newStream(_ session: PeerSession, _ partition: PartitionID, _ now: MonotonicTime) -> PeerStream {
     guard let state = partitions[partition], session.isLevel(state) else {
       return PeerStream(known: VersionVector(), lastProgress: now)
     }
@@ -167,10 +166,14 @@ extension Mesh {
       case .aside(let reason):
         // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
         noteAside(run, reason, batch, partition, &step)
-        guard reason.isKept || batch.isForkEvidence else {
+        guard reason.isKept || batch.isForkEvidence, isCausal(run, batch, partition) else {
           rest.removeFirst()
           continue walk
         }
+      case .error where batch.isForkEvidence || isSearching(batch.session, partition):
+        postpone(run, batch, partition)
+        rest.removeFirst()
+        continue walk
       case .needsHeaders(let request):
         emit(kept, partition, batch.session, &step)
         return park(
@@ -184,7 +187,10 @@ extension Mesh {
         break walk
       }
       switch partitions[partition]?.log.learn(summary) {
-      case .done(let change): kept.append(settled(run, change, partition))
+      case .done(let change):
+        if run.incoming.replica == ownReplica { step.emit(.renewReplica(name)) }
+        kept.append(settled(run, change, partition))
+        if let forked = change.forkedReplica { spreadFork(forked, partition, &step) }
       case .needsHeaders(let requests):
         emit(kept, partition, batch.session, &step)
         return park(
@@ -195,6 +201,7 @@ extension Mesh {
       rest.removeFirst()
     }
     emit(kept, partition, batch.session, &step)
+    if !kept.isEmpty { takePostponed(partition, &step) }
   }
 
   private func emit(_ kept: [DeliveredRun], _ partition: PartitionID, _ source: SessionID, _ step: inout Step) {
@@ -217,10 +224,7 @@ extension Mesh {
   private mutating func noteAside(
     _ run: DeliveredRun, _ reason: AsideReason, _ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step
   ) {
-    guard reason == .fork, let name = partitions[partition]?.name else { return }
-    if run.incoming.replica == ownReplica { step.emit(.renewReplica(name)) }
-    sessions[batch.session]?.streams[partition]?.forked.insert(run.incoming.replica)
-    probe(batch.session, partition, run.incoming.replica, wantsReply: true, &step)
+    if reason == .fork { searchFork(batch.session, partition, run.incoming.replica, &step) }
   }
 
   /// Whoever sends from its log has it.

@@ -80,6 +80,7 @@ extension Mesh {
       guard !vector.isEmpty else { continue }
       id.digest.append(to: &inputs[Summary.bucket(of: id)])
       vector.digest(.vector, cryptography.hash).append(to: &inputs[Summary.bucket(of: id)])
+      partition.log.appendForks(to: &inputs[Summary.bucket(of: id)])
     }
     var prefix = DomainTag.summary.bytes
     session.exporter.append(to: &prefix)

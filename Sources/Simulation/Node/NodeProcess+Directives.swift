@@ -46,7 +46,12 @@ extension NodeProcess {
 
   /// After the commit, so that nothing leaves the node that is not durable.
   func answerLoads() {
+    var rounds = 0
     while !pending.loads.isEmpty, !isDead {
+      rounds += 1
+      guard rounds < NodeProcess.loadRoundLimit else {
+        return world.violate("I13", "node \(node.slot) reads its log without end")
+      }
       let loads = pending.loads
       pending.loads = []
       for load in loads {
@@ -56,6 +61,9 @@ extension NodeProcess {
       commit()
     }
   }
+
+  /// Of one turn; histories are short.
+  static let loadRoundLimit = 2_000
 
   private func admit(_ id: SessionID, _ request: JoinRequest) {
     // Asked again: the membership that it has is as good.

@@ -56,12 +56,13 @@ extension NodeProcess {
 
 extension ModelTransaction {
   mutating func reissue(_ lost: [HeldChange], in partition: PartitionID) throws {
+    var renamed: [Dot: Dot] = [:]
     let hashes = Set(lost.map(\.hash))
     var moved: [LogChange] = []
     for replica in Set(lost.map(\.dot.replica)).sorted() {
       for run in image.runs(partition, replica, after: 0) {
         let items = process.world.oracle.contents(of: run, in: partition).filter { hashes.contains($0.hash) }
-        if !items.isEmpty { moved.append(try reissue(run, items, in: partition)) }
+        if !items.isEmpty { moved.append(try reissue(run, items, &renamed, in: partition)) }
       }
     }
     guard let log = process.mesh.partitions[partition]?.log else { return }
@@ -71,7 +72,7 @@ extension ModelTransaction {
 
   /// One run again, under its old context and the fork point of its old chain.
   private mutating func reissue(
-    _ old: ModelDisk.StoredRun, _ items: [Oracle.Item], in partition: PartitionID
+    _ old: ModelDisk.StoredRun, _ items: [Oracle.Item], _ renamed: inout [Dot: Dot], in partition: PartitionID
   ) throws -> LogChange {
     guard let replica = process.own.replica?.id, let log = process.mesh.partitions[partition]?.log,
       let run = try? RunCodec.decode(old.body, fleet: process.fleet, partition: partition, hash: FakeCryptography.hash)
@@ -91,8 +92,10 @@ extension ModelTransaction {
       context: seen, hash: FakeCryptography.hash)
     for item in items {
       let change = run.changes[Int(item.dot.sequence - run.first)]
+      renamed[item.dot] = builder.nextDot
+      let writes = item.writes.map { $0.renamingElements(renamed) }
       builder.append(
-        payload: Array(change.payload), keyHashes: change.header.keyHashes, timestamp: change.header.timestamp,
+        payload: PayloadEncoder.encode(writes, dot: builder.nextDot), keyHashes: change.header.keyHashes, timestamp: change.header.timestamp,
         wall: change.header.wall, origin: change.header.origin ?? ChangeOrigin(dot: item.dot, hash: item.hash))
       process.own.commits += 1
     }
