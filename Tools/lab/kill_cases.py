@@ -114,7 +114,7 @@ def second_process(bench: Bench):
     node = enrol(Node(bench.network.host("a")), None)
     node.start("--no-discovery")
     second = node.verb("run", "--no-discovery", check=False, seconds=20)
-    expect(second.returncode == 1 and "already" in second.stderr,
+    expect(second.returncode == 1 and "another seamesh node" in second.stderr,
            f"the second process ended with {second.returncode}: {second.stderr}")  # fmt: skip
     node.put(PARTITION, "Lab", "one", {"n": 1})
     node.kill()
