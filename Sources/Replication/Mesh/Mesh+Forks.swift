@@ -82,7 +82,9 @@ extension Mesh {
           && run.hashes[Int(position.sequence - run.first)].tip == position.tip
       }
     }
-    step.emit(.loadEvidence(id, partition, probe.replica, above: common?.sequence ?? 0))
+    // Of a chain that has forked here the asker may lack a branch even where the end of its own is known.
+    let forkPoint = partitions[partition]?.log.forkPoints[probe.replica] ?? .max
+    step.emit(.loadEvidence(id, partition, probe.replica, above: min(common?.sequence ?? 0, forkPoint)))
     if probe.wantsReply {
       sendProbe(id, partition, probe.replica, runs, wantsReply: false, &step)
       sessions[id]?.streams[partition]?.probed.insert(probe.replica)
