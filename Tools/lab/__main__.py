@@ -10,6 +10,7 @@ import discovery_cases  # noqa: F401
 import doctor_cases  # noqa: F401
 import kill_cases  # noqa: F401
 import link_cases  # noqa: F401
+import path_cases  # noqa: F401
 import replay_cases  # noqa: F401
 import stranger_cases  # noqa: F401
 from node import Node

@@ -6,6 +6,7 @@ import socket
 import ssl
 import sys
 import threading
+import time
 
 
 def open_to(address) -> socket.socket | None:
@@ -77,10 +78,26 @@ def pretend(port: int, path: str):
         link.close()
 
 
+def flood(address: str, seconds: float):
+    """Beacons of nodes that are not there, at addresses where nobody listens."""
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for _ in range(200):
+            name = os.urandom(8).hex().encode()
+            packet = b"seamesh\1" + (9_000).to_bytes(2, "big") + os.urandom(8) + bytes([len(name)]) + name
+            sender.sendto(packet, (address, 21_063))
+        time.sleep(0.02)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "disturb":
         disturb((sys.argv[2], int(sys.argv[3])), int(sys.argv[4]), float(sys.argv[5]))
         # Timers and sockets of a test need no tidy end.
         sys.stdout.flush()
         os._exit(0)
+    if sys.argv[1] == "flood":
+        flood(sys.argv[2], float(sys.argv[3]))
+        sys.exit(0)
     pretend(int(sys.argv[2]), sys.argv[3])

@@ -107,3 +107,16 @@ def expect_sound(nodes: list[Node], writer: Node, workload: Workload):
     expect(len(replicas) == 1, f"one node wrote, under {len(replicas)} replicas: {sorted(replicas)}")
     noted = sidecar_replica(writer)
     expect({noted} == replicas, f"the sidecar names replica {noted}, the store {sorted(replicas)}")
+
+
+@case("K8: a second process on one directory ends, saying why, and the first goes on")
+def second_process(bench: Bench):
+    node = enrol(Node(bench.network.host("a")), None)
+    node.start("--no-discovery")
+    second = node.verb("run", "--no-discovery", check=False, seconds=20)
+    expect(second.returncode == 1 and "another seamesh node" in second.stderr,
+           f"the second process ended with {second.returncode}: {second.stderr}")  # fmt: skip
+    node.put(PARTITION, "Lab", "one", {"n": 1})
+    node.kill()
+    node.start()
+    expect(node.changes(PARTITION) == 1, "what was acknowledged is gone")

@@ -9,7 +9,7 @@ _CHAIN = (
     "add table bridge lab\nadd chain bridge lab part { type filter hook forward priority 0; policy accept; }")  # fmt: skip
 
 
-def run(*words, check=True, text=None) -> str:
+def run(*words: str, check=True, text=None) -> str:
     """Runs a command to its end and answers what it wrote."""
     done = subprocess.run(words, input=text, capture_output=True, text=True)
     if check and done.returncode != 0:

@@ -21,6 +21,15 @@ enum TCP {
     return Descriptor(number)
   }
 
+  /// What every path carries (RFC 8200 §5: 1,280 bytes, less both headers). Larger packets may vanish without a word, and
+  /// the connection would stand still (N11). The dialler's word binds both ends.
+  private static let segmentByteCount: Int32 = 1_220
+
+  /// Before connecting to another host.
+  static func avoidLargeSegments(_ descriptor: Int32) {
+    set(descriptor, Int32(IPPROTO_TCP), TCP_MAXSEG, segmentByteCount)
+  }
+
   /// Errors are left aside: the connection works without these options, only less well.
   static func tune(_ descriptor: Int32) {
     set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)

@@ -30,6 +30,7 @@ extension IOLoop {
 
   private func connect(_ connection: Connection, to address: SocketAddress) throws(SystemError) {
     let descriptor = try TCP.socket(family: address.family)
+    if !address.host.isLoopback { TCP.avoidLargeSegments(descriptor.number) }
     let result = address.withKernelForm { Glibc.connect(descriptor.number, $0, $1) }
     guard result == 0 || errno == EINPROGRESS else { throw SystemError("connect") }
     try poller.add(descriptor.number, token: connection.number, .output)

@@ -37,7 +37,6 @@ struct BeaconPacket: Equatable {
 struct BeaconAdmission {
   static let perSourcePerSecond = 20
   static let perSecond = 200
-  /// With the limit in all, no more sources than this can appear in one second anyway.
   private static let windowMilliseconds: UInt64 = 1_000
 
   private var windowStart: UInt64 = 0
@@ -48,9 +47,11 @@ struct BeaconAdmission {
     if now >= windowStart + BeaconAdmission.windowMilliseconds {
       (windowStart, total, perSource) = (now, 0, [:])
     }
-    guard total < BeaconAdmission.perSecond else { return false }
+    // What one source sends beyond its share must not use up that of the others.
+    let fromSource = perSource[source] ?? 0
+    guard fromSource < BeaconAdmission.perSourcePerSecond, total < BeaconAdmission.perSecond else { return false }
     total += 1
-    perSource[source, default: 0] += 1
-    return perSource[source, default: 0] <= BeaconAdmission.perSourcePerSecond
+    perSource[source] = fromSource + 1
+    return true
   }
 }
