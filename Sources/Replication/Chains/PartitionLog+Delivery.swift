@@ -61,6 +61,12 @@ extension PartitionLog {
     }
   }
 
+  /// Is the change here that a run follows? Inside the trunk, where only storage knows, it is taken to be.
+  func holds(before first: UInt64, _ hash: Digest, of replica: ReplicaID) -> Bool {
+    let chain = chains[replica] ?? newChain(replica)
+    return first <= chain.trunk.sequence || chain.hasContent(hash)
+  }
+
   /// `min(n, floor, fork point)`: what lies above a narrowing or a fork need not be the same everywhere (rule C8).
   func required(_ sequence: UInt64, of replica: ReplicaID) -> UInt64 {
     min(sequence, authority.floor(of: replica, in: partition), chains[replica]?.forkPoint ?? .max)

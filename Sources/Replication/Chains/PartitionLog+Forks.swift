@@ -1,7 +1,4 @@
 extension PartitionLog {
-  /// Lowest sequence before any known fork, per forked chain.
-  package var forkPoints: [ReplicaID: UInt64] { chains.compactMapValues(\.forkPoint) }
-
   /// For every fork its two lowest hashes (rule C5), in order of replica and sequence.
   package var forkProofs: [ForkProof] {
     chains.flatMap { replica, chain in

@@ -144,21 +144,34 @@ extension Mesh {
 
   // MARK: Evidence that came ahead of what it had seen
 
-  /// Stored only when its context is here: whatever counts was delivered causally.
+  /// Stored only when its context and what it follows are here: whatever counts was delivered causally.
   mutating func isCausal(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
-    if partitions[partition]?.log.holds(run.context) == true { return true }
+    let incoming = run.incoming
+    if let log = partitions[partition]?.log, log.holds(run.context),
+      log.holds(before: incoming.first, incoming.hashBefore, of: incoming.replica)
+    {
+      return true
+    }
     postpone(run, batch, partition)
     return false
   }
 
-  /// What leads to a run may be on its way as evidence.
-  func isSearching(_ id: SessionID, _ partition: PartitionID) -> Bool {
-    sessions[id]?.streams[partition]?.forked.isEmpty == false
+  /// Where a fork is being looked at, what leads to a run may be on its way as evidence, or wait here itself.
+  func mayComeAhead(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
+    batch.isForkEvidence || partitions[partition]?.postponed.isEmpty == false
+      || sessions[batch.session]?.streams[partition]?.forked.isEmpty == false
   }
 
   mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {
     guard let count = partitions[partition]?.postponed.count, count < PartitionState.postponedLimit else { return }
     partitions[partition]?.postponed.append(ParkedRuns(session: batch.session, runs: [run], isForkEvidence: true))
+  }
+
+  /// What led to it is not to be expected any more; another session shows it again.
+  mutating func dropPostponed(of id: SessionID) {
+    for partition in partitions.filter({ !$0.value.postponed.isEmpty }).keys {
+      partitions[partition]?.postponed.removeAll { $0.session == id }
+    }
   }
 
   mutating func takePostponed(_ partition: PartitionID, _ step: inout Step) {
@@ -193,11 +206,14 @@ extension Mesh {
     do {
       try partitions[partition]?.log.unfold(request, runs: runs)
     } catch {
+      // Asked again, the disk would answer the same: what waits for it is given up.
+      partitions[partition]?.parked = []
+      partitions[partition]?.awaitsAuthority = false
       step.emit(.damaged(partition, request.replica))
     }
     partitions[partition]?.awaitedHeaders = max(0, state.awaitedHeaders - 1)
     guard partitions[partition]?.awaitedHeaders == 0 else { return }
-    if state.awaitsAuthority { adoptAuthority(partition, &step) }
+    if partitions[partition]?.awaitsAuthority == true { adoptAuthority(partition, &step) }
     // One of them may ask for headers again: then the rest waits behind it.
     while partitions[partition]?.awaitedHeaders == 0, let batch = partitions[partition]?.parked.first {
       partitions[partition]?.parked.removeFirst()
@@ -237,4 +253,8 @@ struct ParkedRuns: Sendable {
   let session: SessionID
   let runs: ArraySlice<DeliveredRun>
   let isForkEvidence: Bool
+
+  func rest(_ runs: ArraySlice<DeliveredRun>) -> ParkedRuns {
+    ParkedRuns(session: session, runs: runs, isForkEvidence: isForkEvidence)
+  }
 }

@@ -42,7 +42,10 @@ extension Mesh {
       step.emit(.send(id, .interest(interest)))
     case (.awaitingInterest, .interest(let interest)), (.exchangingStatements, .interest(let interest)):
       receiveInterest(id, interest, &step)
-    case (.exchangingStatements, .interestChange): sessions[id]?.mustAskInterest = true
+    case (.exchangingStatements, .interestChange):
+      // What was told before is out of date.
+      sessions[id]?.peerInterest = nil
+      sessions[id]?.mustAskInterest = true
     // The summaries that are still to come say the same.
     case (.awaitingInterest, .vectors), (.awaitingInterest, .have): break
     // The answer to our question is on its way and was made after the change.
@@ -132,6 +135,7 @@ extension Mesh {
 
   mutating func closed(_ id: SessionID, _ step: inout Step) {
     guard sessions.removeValue(forKey: id) != nil else { return }
+    dropPostponed(of: id)
     for partition in partitions.values.filter({ $0.catchUp?.session == id }).map(\.id).sorted() {
       partitions[partition]?.catchUp = nil
       pullWherePossible(partition, &step)

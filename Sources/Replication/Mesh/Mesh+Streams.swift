@@ -50,7 +50,8 @@ extension Mesh {
     // What was all left out would be read again and again: past it lies what can go.
     let isStuck = hasMore && sessions[id]?.streams[partition]?.sent == before.sent
     let limit = before.loadByteLimit ?? configuration.loadByteLimit
-    sessions[id]?.streams[partition]?.loadByteLimit = isStuck ? limit.multipliedReportingOverflow(by: 2).partialValue : nil
+    sessions[id]?.streams[partition]?.loadByteLimit =
+      isStuck ? limit.multipliedReportingOverflow(by: 2).partialValue : nil
     if hasMore { pump(id, partition, &step) }
   }
 

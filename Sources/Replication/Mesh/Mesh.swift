@@ -129,7 +129,19 @@ package struct Mesh: Sendable {
 /// One event's working set.
 struct Step {
   let now: MonotonicTime
-  var directives: [Mesh.Directive] = []
+  private var storing: [Mesh.Directive] = []
+  private var others: [Mesh.Directive] = []
 
-  mutating func emit(_ directive: Mesh.Directive) { directives.append(directive) }
+  init(now: MonotonicTime) { self.now = now }
+
+  /// What is to be stored goes first: by then the core has taken in all of it, and any other directive may read the log
+  /// or tell of it.
+  var directives: [Mesh.Directive] { storing + others }
+
+  mutating func emit(_ directive: Mesh.Directive) {
+    switch directive {
+    case .createPartition, .store, .apply, .rebuild: storing.append(directive)
+    default: others.append(directive)
+    }
+  }
 }

@@ -39,9 +39,6 @@ extension NodeProcess {
   private func apply(_ partition: PartitionID, _ source: SessionID, _ runs: [DeliveredRun]) {
     pending.applied.append(PendingCommit.Applied(partition: partition, source: source, runs: runs))
     pending.changeCount += runs.reduce(0) { $0 + $1.incoming.hashes.count }
-    if world.has(.sendBeforeCommit), random.chance(30) {
-      deliver(.committed(partition, source: source, runs.map(\.logged)))
-    }
   }
 
   /// After the commit, so that nothing leaves the node that is not durable.
