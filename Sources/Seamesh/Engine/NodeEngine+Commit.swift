@@ -12,6 +12,7 @@ extension NodeEngine {
       pending.loads = batch.loads
       do {
         let done = try write(batch)
+        flush()
         announce(batch, done)
       } catch {
         abandon(batch, NodeError(any: error))
@@ -28,6 +29,8 @@ extension NodeEngine {
   }
 
   private func write(_ batch: PendingCommit) throws -> Committed {
+    isWriting = true
+    defer { isWriting = false }
     if !batch.writes.isEmpty { try renewReplicaIfDue() }
     store.pace = batch.changeCount > 4_096 ? .catchUp : .live
     let (ownBefore, partitionsBefore) = (own, partitions(of: batch.writes))
@@ -187,7 +190,7 @@ extension NodeEngine {
     }
     // Own writes alone are undone already; sessions need not suffer for a full disk.
     guard failure != nil || !batch.applied.isEmpty || !batch.statements.isEmpty || !batch.rebuilds.isEmpty else {
-      return
+      return flush()
     }
     // What the mesh took in is not on disk: begin again from what is.
     restartMesh()
