@@ -160,6 +160,7 @@ extension Mesh {
   mutating func peerInterestChanged(_ id: SessionID, _ added: Interest, _ removed: Interest, _ step: inout Step) {
     guard let session = sessions[id], let wanted = session.peerInterest else { return }
     let changed = wanted.adding(added).removing(removed)
+    guard changed.isWithinLimits else { return fail(id, .protocolError, "an interest beyond its limits", &step) }
     sessions[id]?.peerInterest = changed
     remember(changed, of: session.device)
     closeStreams(id, removed)

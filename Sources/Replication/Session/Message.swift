@@ -108,6 +108,7 @@ package struct Interest: Sendable, Equatable {
   /// Prefixes of names, without the closing `*`; the empty prefix wants everything.
   package var prefixes: Set<Text>
 
+  /// Of one message, and of what a peer's changes may add up to.
   package static let partitionLimit = 100_000
   package static let prefixLimit = 1_000
 
@@ -116,6 +117,10 @@ package struct Interest: Sendable, Equatable {
   }
 
   package var isEmpty: Bool { partitions.isEmpty && prefixes.isEmpty }
+
+  var isWithinLimits: Bool {
+    partitions.count <= Interest.partitionLimit && prefixes.count <= Interest.prefixLimit
+  }
 
   package func wants(_ id: PartitionID, name: PartitionName) -> Bool {
     partitions.contains(id) || prefixes.contains { name.text.utf8.starts(with: $0.utf8) }
