@@ -49,6 +49,15 @@ import Testing
     #expect(report.violations.isEmpty, "seed \(seed): \(report.violations)")
   }
 
+  /// The same, with everything that may go wrong with disks and networks beside it.
+  @Test("a seed of forks and trouble that failed once stays good", arguments: [208, 1_022] as [UInt64])
+  func troubledForkRegression(seed: UInt64) {
+    var options = SimulationOptions()
+    options.faults = Set(Fault.allCases).subtracting([.clockJump, .duplicateDial])
+    let report = SimulationRun(seed: seed, options).run()
+    #expect(report.violations.isEmpty, "seed \(seed): \(report.violations)")
+  }
+
   @Test("one seed leaves one trace", arguments: [3, 77] as [UInt64])
   func deterministic(seed: UInt64) {
     #expect(SimulationRun(seed: seed).run().traceHash == SimulationRun(seed: seed).run().traceHash)

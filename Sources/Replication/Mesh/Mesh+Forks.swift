@@ -30,10 +30,14 @@ extension Mesh {
     step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: true)))
   }
 
-  /// Summaries differ, and perhaps only in what is known of forks.
-  mutating func showForks(_ id: SessionID, _ name: PartitionName, _ step: inout Step) {
-    let partition = name.id(fleet: local.fleet, hash: cryptography.hash)
+  /// Forks go before the runs that are judged under them. Where summaries differ, and perhaps only in what is known of
+  /// forks, whatever was shown before is shown `anew`.
+  mutating func showForks(_ id: SessionID, _ partition: PartitionID, anew: Bool, _ step: inout Step) {
     for replica in partitions[partition]?.log.forkPoints.keys.sorted() ?? [] {
+      if anew {
+        sessions[id]?.streams[partition]?.forked.remove(replica)
+        sessions[id]?.streams[partition]?.settled.remove(replica)
+      }
       searchFork(id, partition, replica, &step)
     }
   }

@@ -58,7 +58,7 @@ extension Mesh {
     case (.live, .vectors(let list)):
       for item in list {
         receiveVector(id, item, &step)
-        showForks(id, item.name, &step)
+        showForks(id, item.name.id(fleet: local.fleet, hash: cryptography.hash), anew: true, &step)
       }
     case (.live, .pull(let stream, let vector)): receivePull(id, stream, vector, &step)
     case (.live, .payloadPiece(let piece)): step.emit(.stage(id, piece))

@@ -12,10 +12,10 @@ extension Mesh {
     stream.outgoing = number
     stream.staged = Dictionary(wanted.staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
     stream.outgoingBase = nil
-    (stream.forked, stream.settled) = ([], [])
     stream.relayDue = nil
     sessions[id]?.streams[partition] = stream
     checkPeerVector(id, partition, wanted.vector, &step)
+    showForks(id, partition, anew: false, &step)
     considerPull(id, partition, &step)
     pump(id, partition, &step)
   }
@@ -66,9 +66,12 @@ extension Mesh {
       if !batch.isEmpty { step.emit(.send(id, .runs(RunBatch(name: name, stream: number, entries: batch)))) }
       (batch, bytes) = ([], 0)
     }
+    var hasForks = !stream.forked.isEmpty || partitions[partition]?.log.forkPoints.isEmpty == false
     for run in runs where !stream.covers(run.replica, run.last) && !stream.forked.contains(run.replica) {
-      guard isChosen(run, partition), isCovered(run, stream, partition) else { continue }
+      // Where nothing has forked, the order of arrival is enough.
+      if hasForks { guard isChosen(run, partition), isCovered(run, stream, partition) else { continue } }
       guard continues(stream, run) else {
+        hasForks = true
         stream.forked.insert(run.replica)
         searchFork(id, partition, run.replica, &step)
         continue
@@ -98,10 +101,9 @@ extension Mesh {
         of: ChainPosition(sequence: run.last, tip: hash.tip), of: run.replica, stored: { _, _ in hash.tip }) == run.last
   }
 
-  /// The peer has, or gets before it, what the run follows and what it has seen. Where nothing has forked, the order of
-  /// arrival sees to that.
+  /// The peer has, or gets before it, what the run follows and what it has seen.
   private func isCovered(_ run: LoggedRun, _ stream: PeerStream, _ partition: PartitionID) -> Bool {
-    guard let log = partitions[partition]?.log, !stream.forked.isEmpty || !log.forkPoints.isEmpty else { return true }
+    guard let log = partitions[partition]?.log else { return true }
     return (run.first == 1 || stream.covers(run.replica, run.first - 1))
       && run.context.entries.allSatisfy { replica, position in
         stream.covers(replica, position.sequence)
