@@ -108,7 +108,9 @@ extension Mesh {
     sessions[id]?.levelBuckets |= level
     openLevelStreams(id, &step)
     sendVectors(id, where: { level >> UInt64(Summary.bucket(of: $0)) & 1 == 0 }, &step)
-    sessions[id]?.nextComparison = step.now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds)
+    let pause = session.mustCompareAgain ? 0 : configuration.antiEntropyMilliseconds
+    sessions[id]?.nextComparison = step.now.advanced(byMilliseconds: pause)
+    sessions[id]?.mustCompareAgain = false
   }
 
   /// Equal summaries, now or earlier, open the streams of a bucket. What changed since this side's summary left goes out.

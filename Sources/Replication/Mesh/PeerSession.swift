@@ -46,6 +46,8 @@ package struct PeerSession: Sendable {
   var lastPing: MonotonicTime
   package internal(set) var roundTripMilliseconds: UInt64?
   var nextComparison: MonotonicTime
+  /// The peer named vectors before its interest was known here.
+  var mustCompareAgain = false
 
   init(id: SessionID, isDialer: Bool, peer: PublicKey, device: DeviceID, exporter: Digest, now: MonotonicTime) {
     (self.id, self.isDialer, self.peer, self.device) = (id, isDialer, peer, device)
