@@ -63,6 +63,7 @@ let package = Package(
       "SeameshCommandTests", ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "Seamesh", "Wire", "Replication"]),
     tests("SimulationTests", ["Simulation", "Replication", "Wire"]),
     tests("SeameshTests", ["Seamesh", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport"]),
+    tests("LibraryTests", ["Seamesh"]),
     tests("SourceTests", []),
   ],
   swiftLanguageModes: [.v6]
