@@ -119,7 +119,8 @@ extension Mesh {
       guard let state = partitions[partition], session.isLevel(state) else { continue }
       if sessions[id]?.streams[partition] == nil {
         sessions[id]?.streams[partition] = PeerStream(
-          known: changed[partition] ?? VersionVector(), outgoing: 0, incoming: 0, lastProgress: step.now)
+          known: changed[partition] ?? VersionVector(), outgoing: PeerStream.level, incoming: PeerStream.level,
+          lastProgress: step.now)
       }
       pump(id, partition, &step)
     }

@@ -131,7 +131,8 @@ extension Mesh {
     guard let session = sessions[id], session.streams[partition] == nil, let state = partitions[partition],
       session.isLevel(state)
     else { return }
-    sessions[id]?.streams[partition] = PeerStream(known: before, outgoing: 0, incoming: 0, lastProgress: step.now)
+    sessions[id]?.streams[partition] = PeerStream(
+      known: before, outgoing: PeerStream.level, incoming: PeerStream.level, lastProgress: step.now)
   }
 
   private mutating func announce(

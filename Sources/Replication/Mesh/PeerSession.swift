@@ -82,6 +82,8 @@ struct PeerStream: Sendable {
   var outgoing: UInt64?
   /// Our number for the peer's stream; nil: not asked for yet.
   var incoming: UInt64?
+  /// The number of a stream that equal summaries opened. Those that a pull opens have higher ones.
+  static let level: UInt64 = 0
   var isLoading = false
   /// Bytes that the peer holds already of payloads that travel apart.
   var staged: [Digest: UInt64] = [:]
