@@ -21,7 +21,8 @@ struct MeshPair {
     let signer = StatementSigner(fleet: founding.fleet, key: founding.admissionSecret.key(in: founding.fleet))
     let membership = try signer.sign(
       .membership(
-        Statement.Membership(device: other.publicKey, user: "bob", label: "second", role: "officer", profile: ValueMap())),
+        Statement.Membership(
+          device: other.publicKey, user: "bob", label: "second", role: "officer", profile: ValueMap())),
       sequence: 1)
     let statements = founding.statements + [membership]
     for (number, (end, key, prefixes)) in [
