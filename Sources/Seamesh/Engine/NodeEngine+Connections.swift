@@ -72,6 +72,7 @@ extension NodeEngine {
   func send(_ message: Message, to id: SessionID) {
     guard let link = links[id] else { return }
     let frame = MessageCodec.encode(message)
+    links[id]?.sentByteCount += Int64(frame.count + SecureTransport.frameLengthByteCount)
     guard link.overflow.isEmpty else { return overflow(frame, id) }
     switch transport.send(link.connection, frame) {
     case .queued:
@@ -145,6 +146,8 @@ extension NodeEngine {
   }
 
   func release(_ connection: ConnectionID, _ byteCount: Int) {
+    links[SessionID(rawValue: connection.number)]?.receivedByteCount +=
+      Int64(byteCount + SecureTransport.frameLengthByteCount)
     if intake.release(connection, byteCount) { transport.resumeReading(connection) }
   }
 

@@ -2,20 +2,20 @@ import Storage
 
 /// What the store alone makes of new documents: the log, the fold and the marks, without network, hashes and signatures.
 struct StorageBench {
-  let sizes: BenchSizes
-  let scratch: BenchScratch
+  let run: BenchRun
 
-  func run(into report: inout BenchReport) throws(Failure) {
-    let raw = try scratch.rawLimit(rows: sizes.documents)
-    report.figures.append(.rawInsert(raw))
+  func measure() throws(Failure) {
+    let (scratch, rows) = (run.scratch, run.sizes.documents)
+    let raw = try scratch.rawLimit(rows: rows)
+    run.report.add(.rawInsert(raw))
     for order in [StorageBenchmark.Order.ascending, .random] {
       let rate: Double
       do {
-        rate = try StorageBenchmark.ownInserts(directory: scratch.path, order: order, rows: sizes.documents)
+        rate = try StorageBenchmark.ownInserts(directory: scratch.path, order: order, rows: rows)
       } catch {
         throw Failure(.failed, "\(error)")
       }
-      report.figures.append(
+      run.report.add(
         Figure(
           "store-\(order)", "store alone, \(order) ids", rate / raw, "of plain insert",
           basis: "\(Figure.text(rate)) new documents/s into log and documents, durable; best of 3"))
