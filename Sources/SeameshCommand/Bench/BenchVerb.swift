@@ -2,10 +2,10 @@ import Glibc
 
 private enum Part: String, CaseIterable {
   case storage
+  case catchUp = "catch-up"
   case latency
   case wire
   case reconnect
-  case catchUp = "catch-up"
 }
 
 let benchVerb = Verb(
@@ -40,10 +40,10 @@ let benchVerb = Verb(
   for part in Part.allCases where wanted.isEmpty || wanted.contains(part.rawValue) {
     switch part {
     case .storage: try StorageBench(run: run).measure()
+    case .catchUp: try CatchUpBench(run: run).measure()
     case .latency: try LatencyBench(run: run).measure()
     case .wire: try WireBench(run: run).measure()
     case .reconnect: try ReconnectBench(run: run).measure()
-    case .catchUp: try CatchUpBench(run: run).measure()
     }
   }
   report.finish(isQuick: invocation.has("quick"))

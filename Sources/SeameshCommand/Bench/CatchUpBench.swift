@@ -13,8 +13,7 @@ struct CatchUpBench {
   }
 
   func measure() throws(Failure) {
-    let raw = try run.scratch.rawLimit(rows: sizes.documents)
-    run.report.add(.rawInsert(raw))
+    let raw = try run.rawInsert()
     let fleet = try BenchFleet(run, name: "sender")
     defer { fleet.stop() }
     for order in BenchmarkDocuments.IDOrder.allCases { try measure(order, fleet, raw: raw) }
