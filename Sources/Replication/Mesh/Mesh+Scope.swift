@@ -173,6 +173,7 @@ extension Mesh {
     for partition in session.streams.keys
     where partitions[partition].map({ removed.wants($0.id, name: $0.name) }) == true {
       sessions[id]?.streams[partition] = nil
+      sessions[id]?.relaysDue[partition] = nil
       if partitions[partition]?.catchUp?.session == id { partitions[partition]?.catchUp = nil }
     }
   }
