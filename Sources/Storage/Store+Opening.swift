@@ -36,7 +36,9 @@ extension Store {
   }
 
   private static func configure(_ database: Database, _ options: StoreOptions) throws(StoreError) {
-    // First of all the journal, while a foreign or newer file has been refused already: this writes to the file.
+    // First of all the journal, while a foreign or newer file has been refused already: this writes to the file. A page
+    // size takes effect only in a file that is still empty.
+    try database.execute("PRAGMA page_size=\(pageByteCount)")
     let mode = try database.string("PRAGMA journal_mode=WAL")
     guard mode == "wal" else { throw .damaged("\(database.path) keeps journal mode \(mode ?? "unknown")") }
     try database.execute(
@@ -50,6 +52,9 @@ extension Store {
       """)
   }
 
+  /// Four of the file system's: runs and documents fill them, and a quarter of the calls writes them. Catch-up with random
+  /// ids is 1.3 to 1.5 times as fast as with pages of 4 KiB; a single write puts some 100 KiB into the log, not 30.
+  static let pageByteCount = 16_384
   /// Only a reader that recovers the log after a crash can stand in the writer's way, and only for a moment.
   private static let busyTimeoutMilliseconds = 10_000
   /// A log that grew in catch-up is cut back to this when it starts anew.

@@ -28,10 +28,11 @@ package enum WritePace: Sendable {
   /// 256 MiB: a page that many transactions touch is written once. Measured 1.5 to 2 times as fast in catch-up.
   case catchUp
 
+  /// In pages of the store: the write-ahead log counts those.
   var pageLimit: Int32 {
     switch self {
-    case .live: 4_096
-    case .catchUp: 65_536
+    case .live: Int32(16 * 1024 * 1024 / Store.pageByteCount)
+    case .catchUp: Int32(256 * 1024 * 1024 / Store.pageByteCount)
     }
   }
 }

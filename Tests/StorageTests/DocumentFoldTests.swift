@@ -26,7 +26,7 @@ import Wire
       rest = rest.dropFirst(batch.count)
       let report = try store.write(.deferred) { transaction in
         let partition = try transaction.number(of: history.partition)
-        return try DocumentFold.fold(batch.map { try $0.accepted(in: partition) }, in: transaction)
+        return try DocumentFold.fold(AcceptedBatch(batch.map { try $0.accepted(in: partition) }), in: transaction)
       }
       aliveDelta += report.aliveDelta
       let touched = Set(batch.flatMap(\.writes).map { DocumentKey(collection: $0.collection, id: $0.id) })
@@ -59,7 +59,7 @@ import Wire
     let row = try store.write(.full) { transaction in
       let place = try Place(transaction)
       let change = try HistoryChange(context: context, writes: [write]).accepted(in: place.partition)
-      _ = try DocumentFold.fold([change], in: transaction)
+      _ = try DocumentFold.fold(AcceptedBatch([change]), in: transaction)
       return try transaction.document(
         place.partition, try transaction.number(ofCollection: "boats"), key: id.canonicalBytes)
     }
@@ -122,7 +122,8 @@ import Wire
     try store.write(.full) { transaction in
       let partition = try transaction.number(of: history.partition)
       for change in history.changes { try change.append(to: transaction, partition, history) }
-      _ = try DocumentFold.fold(try history.changes.map { try $0.accepted(in: partition) }, in: transaction)
+      let accepted = try history.changes.map { try $0.accepted(in: partition) }
+      _ = try DocumentFold.fold(AcceptedBatch(accepted), in: transaction)
     }
   }
 

@@ -31,8 +31,10 @@ struct DocumentStateCodecTests {
     var scanner = PayloadScanner()
     let view = try scanner.scan(payload[...], dot: dot).documents[0]
     let timestamp = HybridTimestamp(milliseconds: 99, counter: 1)
-    let state = DocumentStateCodec.created(
+    var writer = CBORWriter()
+    writer.createdState(
       dot: dot, timestamp: timestamp, generation: view.generation, operations: payload[view.operations])
+    let state = writer.bytes
     let group = OperationGroup(dot: dot, timestamp: timestamp, generation: 1, operations: write.operations)
     #expect(state == DocumentStateCodec.encode(generation: 1, groups: [group]))
     #expect(Set(try DocumentStateCodec.decode(state[...]).groups[0].operations) == Set(write.operations))

@@ -61,14 +61,23 @@ struct RunContent: Sendable {
     }
   }
 
-  func accepted(_ partition: PartitionNumber, context: VersionVector) -> [AcceptedChange] {
-    contents.map { change in
-      let context = WriteContext(
-        dot: Dot(replica: run.chain.replica, sequence: change.header.sequence), timestamp: change.header.timestamp,
-        context: context)
-      return AcceptedChange(
-        partition: partition, context: context, payload: change.payload, documents: change.documents)
+  /// The buffer in which the documents of all payloads lie that are here.
+  var buffer: ArraySlice<UInt8> { apart?.payload[...] ?? run.encoded }
+
+  /// Every document's write, in payload order.
+  var writes: [PlacedWrite] {
+    if let apart { return placed(apart.scan, of: 0) }
+    var writes: [PlacedWrite] = []
+    writes.reserveCapacity(run.changes.count)
+    for (index, content) in run.contents.enumerated() {
+      if case .documents(let scan) = content { writes += placed(scan, of: index) }
     }
+    return writes
+  }
+
+  private func placed(_ scan: PayloadScan, of index: Int) -> [PlacedWrite] {
+    let (sequence, timestamp) = (run.changes[index].header.sequence, run.changes[index].header.timestamp)
+    return scan.documents.map { PlacedWrite(sequence: sequence, timestamp: timestamp, view: $0) }
   }
 
   /// Keeps the large payload for ever, in place of its pieces.

@@ -97,12 +97,12 @@ extension IncomingRun {
     self.init(
       replica: run.chain.replica, first: run.first, hashBefore: run.hashBefore, contextDigest: run.contextDigest,
       context: context, hashes: run.hashes, facts: run.facts(in: partition), elementDots: run.elementDots,
-      signer: signer, encoded: run.encoded, content: RunContent(run))
+      signer: signer, encoded: run.encoded, content: ArrivedContent(run, isSignerKnown: signer != nil))
   }
 }
 
 extension IncomingRun {
-  func with(_ content: RunContent, elementDots: [ReplicaID: UInt64]) -> IncomingRun {
+  func with(_ content: ArrivedContent, elementDots: [ReplicaID: UInt64]) -> IncomingRun {
     IncomingRun(
       replica: replica, first: first, hashBefore: hashBefore, contextDigest: contextDigest, context: context,
       hashes: hashes, facts: facts, elementDots: elementDots, signer: signer, encoded: encoded, content: content)

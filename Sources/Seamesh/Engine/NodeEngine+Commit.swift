@@ -66,31 +66,49 @@ extension NodeEngine {
   private func applyRemote(
     _ batch: PendingCommit, _ transaction: borrowing Transaction, _ changes: inout DocumentChanges
   ) throws {
-    var accepted: [AcceptedChange] = []
+    var accepted = AcceptedBatch()
     for applied in batch.applied {
       guard let state = mesh.partitions[applied.partition] else { continue }
       let number = try transaction.number(of: applied.partition, name: state.name)
       for run in applied.runs {
-        let chain = try appendRun(run, applied.partition, number, transaction)
-        try setMarks(of: chain, run.incoming.replica, state, transaction)
-        guard let content = run.incoming.content as? RunContent else { continue }
-        try content.storeApart(transaction)
-        if run.change == nil { accepted += content.accepted(number, context: run.context) }
+        try appendRun(run, applied.partition, number, transaction)
+        guard let content = run.incoming.content as? ArrivedContent else { continue }
+        try content.open?.storeApart(transaction)
+        guard run.change == nil else { continue }
+        accepted.append(
+          content.writes, of: run.incoming.replica, in: number, context: run.context, buffer: content.buffer)
       }
     }
+    try moveMarks(batch, transaction)
     let report = try DocumentFold.fold(accepted, in: transaction)
     if watchers.isWatched { changes.note(report) }
   }
 
   private func appendRun(
     _ run: DeliveredRun, _ partition: PartitionID, _ number: PartitionNumber, _ transaction: borrowing Transaction
-  ) throws -> ChainNumber {
-    let genesis = ChainIdentity(fleet: files.fleet, partition: partition, replica: run.incoming.replica)
-      .genesis(SHA256.hash)
-    let chain = try transaction.number(of: run.incoming.replica, in: number, genesis: genesis)
+  ) throws {
+    let replica = run.incoming.replica
+    let identity = ChainIdentity(fleet: files.fleet, partition: partition, replica: replica)
+    let known = try transaction.chainNumber(number, replica)
+    let chain = try known ?? transaction.number(of: replica, in: number, genesis: identity.genesis(SHA256.hash))
     try transaction.appendRun(
       chain, first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded)
-    return chain
+  }
+
+  /// Once per chain, however many of its runs came.
+  private func moveMarks(_ batch: PendingCommit, _ transaction: borrowing Transaction) throws {
+    var moved: [PartitionID: Set<ReplicaID>] = [:]
+    for applied in batch.applied {
+      moved[applied.partition, default: []].formUnion(applied.runs.lazy.map(\.incoming.replica))
+    }
+    for (partition, replicas) in moved {
+      guard let state = mesh.partitions[partition] else { continue }
+      let number = try transaction.number(of: partition)
+      for replica in replicas {
+        guard let chain = try transaction.chainNumber(number, replica) else { continue }
+        try setMarks(of: chain, replica, state, transaction)
+      }
+    }
   }
 
   /// `accepted` is the chain's trunk: below it nothing is forked or held, above it the log is learned anew at start.
@@ -189,7 +207,7 @@ extension DeliveredRun {
     LoggedRun(
       replica: incoming.replica, first: incoming.first, last: last, hashBefore: incoming.hashBefore,
       hashAtLast: incoming.hashes.last, context: context, encoded: incoming.encoded,
-      apart: (incoming.content as? RunContent)?.apartPayload)
+      apart: (incoming.content as? ArrivedContent)?.apartPayload)
   }
 }
 

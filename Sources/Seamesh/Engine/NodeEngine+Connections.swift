@@ -136,10 +136,10 @@ extension NodeEngine {
 
   /// The IO thread may have known fewer statements than are here now.
   private func checked(_ run: IncomingRun, _ partition: PartitionName) throws -> IncomingRun {
-    guard var content = run.content as? RunContent else { return run }
+    guard var content = run.content as? ArrivedContent, let open = content.open else { return run }
     let known =
-      run.signer == nil ? try IncomingRun(content.run, context: run.context, in: partition, mesh.authority) : run
-    guard let awaited = content.awaitedPayload else { return known }
+      run.signer == nil ? try IncomingRun(open.run, context: run.context, in: partition, mesh.authority) : run
+    guard let awaited = open.awaitedPayload else { return known }
     do {
       try content.attach(try arrived(awaited.hash, awaited.byteCount))
     } catch {
@@ -148,7 +148,7 @@ extension NodeEngine {
       refreshStaged()
       throw error
     }
-    return known.with(content, elementDots: content.elementDots)
+    return known.with(content, elementDots: content.open?.elementDots ?? known.elementDots)
   }
 
   /// A payload that travelled ahead of its run.

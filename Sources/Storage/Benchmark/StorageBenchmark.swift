@@ -112,7 +112,7 @@ package enum StorageBenchmark {
       let mark = ChainMark(sequence: last, hash: .zero)
       try transaction.setMarks(of: chain, received: mark, accepted: mark)
     }
-    _ = try DocumentFold.fold(batch.runs.flatMap(\.changes), in: transaction)
+    _ = try DocumentFold.fold(AcceptedBatch(batch.runs.flatMap(\.changes)), in: transaction)
   }
 
   private static func ascendingKey(_ row: Int) -> [UInt8] {

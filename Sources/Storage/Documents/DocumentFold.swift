@@ -24,61 +24,56 @@ package enum DocumentFold {
   /// Documents of a batch that keep memory within some 30 MB; larger ones work and gain little more.
   package static let documentLimit = 32_768
 
-  /// Applies `changes`, each in order of delivery and covered by no accepted change's context (rule M12): others need
+  /// Applies changes, each in order of delivery and covered by no accepted change's context (rule M12): others need
   /// ``rebuild(_:of:in:accepted:context:)``.
   package static func fold(
-    _ changes: [AcceptedChange], in transaction: borrowing Transaction
+    _ accepted: AcceptedBatch, in transaction: borrowing Transaction
   ) throws(StoreError) -> FoldReport {
-    let batch = try FoldBatch(changes, in: transaction)
+    let batch = try FoldBatch(accepted, in: transaction)
     var report = FoldReport(keys: batch.keys, capacity: batch.items.count)
+    var creation = try DocumentCreation(transaction)
     var start = 0
     while start < batch.items.count {
       let end = batch.endOfDocument(from: start)
-      let outcome = try apply(changes, batch, start..<end, in: transaction)
+      let outcome: FoldReport.Outcome
+      if end == start + 1, try create(accepted, batch, batch.items[start], &creation) {
+        outcome = FoldReport.Outcome(wasAlive: false, isAlive: true)
+      } else {
+        outcome = try merge(accepted, batch, start..<end, in: transaction)
+      }
       report.append(outcome, scope: batch.scopes[Int(batch.items[start].scope)], key: batch.items[start].keyRange)
       start = end
     }
+    creation.count(in: transaction)
     return report
   }
 
-  private static func apply(
-    _ changes: [AcceptedChange], _ batch: FoldBatch, _ range: Range<Int>, in transaction: borrowing Transaction
+  private static func merge(
+    _ accepted: AcceptedBatch, _ batch: FoldBatch, _ range: Range<Int>, in transaction: borrowing Transaction
   ) throws(StoreError) -> FoldReport.Outcome {
-    if range.count == 1, let outcome = try create(changes, batch, batch.items[range.lowerBound], in: transaction) {
-      return outcome
-    }
     let scope = batch.scopes[Int(batch.items[range.lowerBound].scope)]
     let key = Array(batch.keys[batch.items[range.lowerBound].keyRange])
     let row = try transaction.document(scope.partition, scope.collection, key: key)
     var state = try row.map(DocumentState.init(stored:)) ?? DocumentState()
     for item in batch.items[range] {
-      let change = changes[Int(item.change)]
-      state.apply(try change.write(Int(item.document)))
+      state.apply(try accepted.write(Int(item.write), of: accepted.sources[Int(item.source)]))
     }
     try transaction.store(state, row, scope.partition, scope.collection, key: key)
     return FoldReport.Outcome(wasAlive: row?.isAlive ?? false, isAlive: state.isAlive)
   }
 
   /// The way of nearly all documents of a first sync: their state is put together from bytes, and nothing is looked up.
-  /// Nil where the document is there already, or the write does not create it.
+  /// False where the document is there already, or the write does not create it.
   private static func create(
-    _ changes: [AcceptedChange], _ batch: FoldBatch, _ item: FoldBatch.Item, in transaction: borrowing Transaction
-  ) throws(StoreError) -> FoldReport.Outcome? {
-    // Field by field: a copy of the whole change would count four references up and down, for each document.
-    let index = Int(item.change)
-    let view = changes[index].documents[Int(item.document)]
-    guard view.kind == .create else { return nil }
-    let scope = batch.scopes[Int(item.scope)]
-    let state = DocumentStateCodec.created(
-      dot: changes[index].context.dot, timestamp: changes[index].context.timestamp, generation: view.generation,
-      operations: changes[index].payload[view.operations])
-    let isNew = try batch.keys.span.bytes.withUnsafeBytes { (keys) throws(StoreError) in
-      try state.span.bytes.withUnsafeBytes { (state) throws(StoreError) in
-        try transaction.insertNew(
-          scope.partition, scope.collection, key: UnsafeRawBufferPointer(rebasing: keys[item.keyRange]), state: state)
-      }
-    }
-    return isNew ? FoldReport.Outcome(wasAlive: false, isAlive: true) : nil
+    _ accepted: AcceptedBatch, _ batch: FoldBatch, _ item: FoldBatch.Item, _ creation: inout DocumentCreation
+  ) throws(StoreError) -> Bool {
+    let write = accepted.writes[Int(item.write)]
+    guard write.view.kind == .create else { return false }
+    // Field by field: a copy of the source would count its references up and down, for each document.
+    let source = Int(item.source)
+    return try creation.create(
+      in: batch.scopes[Int(item.scope)], key: batch.keys, item.keyRange, write,
+      by: accepted.sources[source].replica, operations: accepted.sources[source].buffer[write.view.operations])
   }
 }
 
@@ -136,17 +131,7 @@ package struct FoldReport: Sendable {
 extension AcceptedChange {
   /// One of the change's writes, decoded for a merge.
   func write(_ index: Int) throws(StoreError) -> AcceptedWrite {
-    let view = documents[index]
-    do throws(PayloadError) {
-      let operations = try PayloadDecoder.decodeOperations(payload[view.operations], dot: context.dot)
-      return AcceptedWrite(
-        context,
-        DocumentWrite(
-          collection: view.collection(in: payload), id: try view.id(in: payload), kind: view.kind,
-          generation: view.generation, operations: operations))
-    } catch {
-      throw .damaged("payload of change \(context.dot.sequence): \(error)")
-    }
+    try AcceptedWrite(context, documents[index], in: payload)
   }
 }
 

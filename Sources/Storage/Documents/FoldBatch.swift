@@ -10,13 +10,14 @@ struct FoldBatch {
 
   /// One write. Kept small: sorting moves these.
   struct Item {
-    let scope: UInt32
     /// The key's first eight bytes, big-endian: nearly every comparison ends here.
     let prefix: UInt64
+    let scope: UInt32
     let keyStart: UInt32
     let keyCount: UInt32
-    let change: UInt32
-    let document: UInt32
+    /// Index into the batch's writes: the order of delivery.
+    let write: UInt32
+    let source: UInt32
 
     var keyRange: Range<Int> { Int(keyStart)..<Int(keyStart) + Int(keyCount) }
   }
@@ -27,51 +28,58 @@ struct FoldBatch {
   private(set) var scopes: [Scope] = []
   private var scopeIndex: [Scope: UInt32] = [:]
   /// The collection of the write before, as it stands in its payload: usually that of the next one.
-  private var lastName: ArraySlice<UInt8> = []
+  private var lastName: [UInt8] = []
   private var lastScope: UInt32?
 
-  init(_ changes: [AcceptedChange], in transaction: borrowing Transaction) throws(StoreError) {
-    let count = changes.reduce(0) { $0 + $1.documents.count }
-    items.reserveCapacity(count)
-    keys.reserveCapacity(count * 24)
-    for (index, change) in changes.enumerated() {
-      for place in change.documents.indices { try add(change, UInt32(index), place, transaction) }
+  init(_ batch: AcceptedBatch, in transaction: borrowing Transaction) throws(StoreError) {
+    items.reserveCapacity(batch.writes.count)
+    keys.reserveCapacity(batch.writes.count * 24)
+    var start = 0
+    for (index, source) in batch.sources.enumerated() {
+      for write in start..<source.end { try add(batch.writes[write], write, source, index, transaction) }
+      start = source.end
     }
     if !isSorted { sort() }
   }
 
   private mutating func add(
-    _ change: AcceptedChange, _ index: UInt32, _ place: Int, _ transaction: borrowing Transaction
+    _ write: PlacedWrite, _ index: Int, _ source: AcceptedBatch.Source, _ sourceIndex: Int,
+    _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    let view = change.documents[place]
-    let scope = try scope(of: change, view, transaction)
+    let scope = try scope(of: write.view, source, transaction)
     let start = keys.count
-    do throws(PayloadError) { try view.appendCanonicalID(in: change.payload, to: &keys) } catch {
-      throw .damaged("payload of change \(change.context.dot.sequence): \(error)")
+    do throws(PayloadError) { try write.view.appendCanonicalID(in: source.buffer, to: &keys) } catch {
+      throw .damaged("payload of change \(write.sequence): \(error)")
     }
-    // Shorter keys are filled up with zeros; equal prefixes are told apart by the whole keys.
-    let prefix = keys[start...].prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    let missing = max(0, 8 - (keys.count - start))
     items.append(
       Item(
-        scope: scope, prefix: prefix << UInt64(missing * 8), keyStart: UInt32(start),
-        keyCount: UInt32(keys.count - start), change: index, document: UInt32(place)))
+        prefix: prefix(from: start), scope: scope, keyStart: UInt32(start), keyCount: UInt32(keys.count - start),
+        write: UInt32(index), source: UInt32(sourceIndex)))
+  }
+
+  /// Shorter keys are filled up with zeros; equal prefixes are told apart by the whole keys.
+  private func prefix(from start: Int) -> UInt64 {
+    var prefix: UInt64 = 0
+    for index in start..<start + 8 { prefix = prefix << 8 | (index < keys.count ? UInt64(keys[index]) : 0) }
+    return prefix
   }
 
   private mutating func scope(
-    of change: AcceptedChange, _ view: DocumentWriteView, _ transaction: borrowing Transaction
+    of view: DocumentWriteView, _ source: AcceptedBatch.Source, _ transaction: borrowing Transaction
   ) throws(StoreError) -> UInt32 {
-    let name = change.payload[view.collection]
-    if let lastScope, scopes[Int(lastScope)].partition == change.partition, name == lastName { return lastScope }
+    let name = source.buffer[view.collection]
+    if let lastScope, scopes[Int(lastScope)].partition == source.partition, name.elementsEqual(lastName) {
+      return lastScope
+    }
     let scope = Scope(
-      partition: change.partition,
-      collection: try transaction.number(ofCollection: view.collection(in: change.payload)))
+      partition: source.partition,
+      collection: try transaction.number(ofCollection: view.collection(in: source.buffer)))
     let index = scopeIndex[scope] ?? UInt32(scopes.count)
     if index == scopes.count {
       scopes.append(scope)
       scopeIndex[scope] = index
     }
-    (lastName, lastScope) = (name, index)
+    (lastName, lastScope) = (Array(name), index)
     return index
   }
 
@@ -83,7 +91,7 @@ struct FoldBatch {
   }
 
   private func isSameDocument(_ a: Item, _ b: Item) -> Bool {
-    a.scope == b.scope && a.prefix == b.prefix && keys[a.keyRange] == keys[b.keyRange]
+    a.prefix == b.prefix && a.scope == b.scope && keys[a.keyRange] == keys[b.keyRange]
   }
 
   /// New documents with ascending ids need no sorting.
@@ -105,7 +113,7 @@ struct FoldBatch {
     if a.scope != b.scope { return a.scope < b.scope }
     if a.prefix != b.prefix { return a.prefix < b.prefix }
     let (left, right) = (keys[a.keyRange], keys[b.keyRange])
-    if left.elementsEqual(right) { return (a.change, a.document) < (b.change, b.document) }
+    if left.elementsEqual(right) { return a.write < b.write }
     return left.lexicographicallyPrecedes(right)
   }
 }

@@ -2,8 +2,8 @@ import CSQLite
 
 /// Copies of a store, and the way back from them.
 package enum StoreBackup {
-  /// Pages between two reports of progress: 4 MiB.
-  private static let pagesPerStep: Int32 = 1_024
+  /// Between two reports of progress.
+  private static let pagesPerStep = Int32(4 * 1024 * 1024 / Store.pageByteCount)
 
   /// Writes a consistent copy of `store` (its database file) to `path`, which must be free, while the writer goes on.
   /// `progress` gets pages done and pages in all. The copy is on disk when this returns.

@@ -8,6 +8,9 @@ package struct CBORWriter: Sendable {
 
   package init(reserving byteCount: Int = 0) { bytes.reserveCapacity(byteCount) }
 
+  /// Begins anew in the same room.
+  package mutating func clear() { bytes.removeAll(keepingCapacity: true) }
+
   package mutating func unsigned(_ value: UInt64) { head(.unsigned, value) }
   package mutating func unsigned(_ value: some FixedWidthInteger & UnsignedInteger) { head(.unsigned, UInt64(value)) }
 

@@ -14,20 +14,6 @@ package enum DocumentStateCodec {
     return writer.bytes
   }
 
-  /// The state of a document that one change has made and no other has touched, without decoding anything: operations
-  /// are stored as the payload has them, the change's own elements named by their position alone.
-  ///
-  /// - Parameter operations: the bytes at ``DocumentWriteView/operations``.
-  package static func created(
-    dot: Dot, timestamp: HybridTimestamp, generation: UInt64, operations: ArraySlice<UInt8>
-  ) -> [UInt8] {
-    var writer = CBORWriter(reserving: operations.count + 64)
-    writer.stateHeader(generation: generation, groupCount: 1)
-    writer.groupHeader(dot: dot, timestamp: timestamp, generation: generation)
-    writer.encoded(operations)
-    return writer.bytes
-  }
-
   /// - Throws: ``CBORError`` if the stored bytes are damaged.
   package static func decode(
     _ bytes: ArraySlice<UInt8>
@@ -50,6 +36,18 @@ package enum DocumentStateCodec {
 }
 
 extension CBORWriter {
+  /// The state of a document that one change has made and no other has touched, without decoding anything: operations
+  /// are stored as the payload has them, the change's own elements named by their position alone.
+  ///
+  /// - Parameter operations: the bytes at ``DocumentWriteView/operations``.
+  package mutating func createdState(
+    dot: Dot, timestamp: HybridTimestamp, generation: UInt64, operations: ArraySlice<UInt8>
+  ) {
+    stateHeader(generation: generation, groupCount: 1)
+    groupHeader(dot: dot, timestamp: timestamp, generation: generation)
+    encoded(operations)
+  }
+
   fileprivate mutating func stateHeader(generation: UInt64, groupCount: Int) {
     arrayHeader(2)
     unsigned(generation)
