@@ -13,7 +13,8 @@ struct DocumentComposer {
   /// Which document each request concerned.
   private var requested: [DocumentKey] = []
   private var created: [Bool] = []
-  private(set) var writes: [DocumentWrite] = []
+  /// None for a document that is as it was.
+  private var differences: [DocumentKey: DocumentWrite] = [:]
 
   init(partition: PartitionID, number: PartitionNumber, dot: Dot) {
     (self.partition, self.number, self.dot) = (partition, number, dot)
@@ -35,11 +36,10 @@ struct DocumentComposer {
     created.append(!wasAlive && draft.body != nil)
     requested.append(key)
     drafts[key] = draft
-    writes = []
-    for key in order {
-      if let write = try drafts[key]?.write(dot: dot, random: &random) { writes.append(write) }
-    }
+    differences[key] = try draft.write(dot: dot, random: &random)
   }
+
+  var writes: [DocumentWrite] { order.compactMap { differences[$0] } }
 
   /// The change, judged exactly as its receivers will judge it.
   func change(timestamp: HybridTimestamp, wall: WallTime, context: VersionVector) throws -> ComposedChange {

@@ -30,6 +30,8 @@ struct LocalWriter {
   private(set) var storeFailure: (any Error)?
   private var open: [PartitionID: RunBuilder] = [:]
   private var contexts: [PartitionID: VersionVector] = [:]
+  /// Partitions that this device may write to; statements do not change within a transaction.
+  private var permitted: Set<PartitionID> = []
 
   init(engine: NodeEngine) { self.engine = engine }
 
@@ -38,18 +40,16 @@ struct LocalWriter {
   ) throws(NodeError) -> WriteReceipt {
     let partition = job.partition.id(fleet: engine.files.fleet, hash: SHA256.hash)
     do {
-      guard engine.mesh.authority.level(of: engine.mesh.local.device, in: job.partition) >= .write else {
-        throw NodeError(.notPermitted, "this device may not write to \(job.partition.text.string)")
-      }
+      try permit(partition, job.partition)
       let number = try transaction.number(of: partition, name: job.partition)
       let replica = try engine.own.current()
-      let builder = try openRun(for: partition, replica.id, transaction, &done)
-      var composer = DocumentComposer(partition: partition, number: number, dot: builder.nextDot)
+      let place = try openRun(for: partition, replica.id, transaction)
+      var composer = DocumentComposer(partition: partition, number: number, dot: place.dot)
       for request in job.requests { try composer.add(request, transaction, random: &engine.random) }
       guard !composer.writes.isEmpty else { return composer.receipt(dot: nil) }
       let change = try composer.change(
         timestamp: engine.own.nextTimestamp(), wall: WallTime(milliseconds: WallClock.milliseconds),
-        context: builder.context)
+        context: place.context)
       try add(change, partition, replica.id, transaction, &done)
       try composer.store(transaction, &done.changes, change)
       engine.own.commits += 1
@@ -60,19 +60,27 @@ struct LocalWriter {
     }
   }
 
-  /// The run that is open for this partition, begun where there is none. Its context is what is accepted now.
+  private mutating func permit(_ partition: PartitionID, _ name: PartitionName) throws(NodeError) {
+    guard !permitted.contains(partition) else { return }
+    guard engine.mesh.authority.level(of: engine.mesh.local.device, in: name) >= .write else {
+      throw NodeError(.notPermitted, "this device may not write to \(name.text.string)")
+    }
+    permitted.insert(partition)
+  }
+
+  /// Where the next change of this partition stands. Begins a run where none is open; its context is what is accepted now.
   private mutating func openRun(
-    for partition: PartitionID, _ replica: ReplicaID, _ transaction: borrowing Transaction,
-    _ done: inout NodeEngine.Committed
-  ) throws -> RunBuilder {
-    if let builder = open[partition] { return builder }
+    for partition: PartitionID, _ replica: ReplicaID, _ transaction: borrowing Transaction
+  ) throws -> (dot: Dot, context: VersionVector) {
+    // Not the builder itself: a copy of it would make the next append copy all its changes.
+    if let builder = open[partition] { return (builder.nextDot, builder.context) }
     let chain = ChainIdentity(fleet: engine.files.fleet, partition: partition, replica: replica)
     let builder = RunBuilder(
       chain: chain, after: engine.own.sequence(in: partition),
       hashBefore: engine.own.tip(in: partition) ?? chain.genesis(SHA256.hash),
       context: try context(partition, replica, transaction), hash: SHA256.hash)
     open[partition] = builder
-    return builder
+    return (builder.nextDot, builder.context)
   }
 
   private mutating func context(
@@ -90,9 +98,9 @@ struct LocalWriter {
     _ change: ComposedChange, _ partition: PartitionID, _ replica: ReplicaID, _ transaction: borrowing Transaction,
     _ done: inout NodeEngine.Committed
   ) throws {
-    if let builder = open[partition], !builder.hasRoom(for: change.payload.count) {
+    if open[partition]?.hasRoom(for: change.payload.count) == false {
       try close(partition, transaction, &done)
-      _ = try openRun(for: partition, replica, transaction, &done)
+      _ = try openRun(for: partition, replica, transaction)
     }
     guard let chain = open[partition]?.chain else { return }
     open[partition]?.append(
