@@ -177,6 +177,8 @@ extension NodeEngine {
     status.roundTripMilliseconds = session.roundTripMilliseconds.map(Double.init)
     status.lastContactMilliseconds = Int64(clamping: NodeEngine.now.millisecondsSince(session.lastHeard))
     (status.behind, status.ahead) = mesh.lag(of: session)
+    status.sentBytes = links[session.id]?.sentByteCount ?? 0
+    status.receivedBytes = links[session.id]?.receivedByteCount ?? 0
     return status
   }
 

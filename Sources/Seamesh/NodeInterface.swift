@@ -209,6 +209,9 @@ package struct PeerStatus: Sendable, Equatable {
   /// Changes that this node knows the peer to lack, and the other way round.
   package var behind: Int64 = 0
   package var ahead: Int64 = 0
+  /// Bytes of messages on the present connection, before TLS seals them.
+  package var sentBytes: Int64 = 0
+  package var receivedBytes: Int64 = 0
   package init() {}
 }
 

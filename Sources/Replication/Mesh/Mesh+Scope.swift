@@ -121,7 +121,8 @@ extension Mesh {
       guard let state = partitions[partition], session.isLevel(state) else { continue }
       if sessions[id]?.streams[partition] == nil {
         sessions[id]?.streams[partition] = PeerStream(
-          known: changed[partition] ?? VersionVector(), outgoing: 0, incoming: 0, lastProgress: step.now)
+          known: changed[partition] ?? VersionVector(), outgoing: PeerStream.level, incoming: PeerStream.level,
+          lastProgress: step.now)
       }
       pump(id, partition, &step)
     }
@@ -174,6 +175,7 @@ extension Mesh {
     for partition in session.streams.keys
     where partitions[partition].map({ removed.wants($0.id, name: $0.name) }) == true {
       sessions[id]?.streams[partition] = nil
+      sessions[id]?.relaysDue[partition] = nil
       if partitions[partition]?.catchUp?.session == id { partitions[partition]?.catchUp = nil }
     }
   }
