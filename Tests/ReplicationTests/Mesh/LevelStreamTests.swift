@@ -13,8 +13,8 @@ import Testing
     self.vector = vector
   }
 
-  /// The listener goes live; the dialer has not heard yet what the listener wants when it comes to want more itself.
-  private func pairThatDisagrees() throws -> MeshPair {
+  /// The listener is live; the dialer has not heard yet what the listener wants.
+  private func pairBeforeInterests() throws -> MeshPair {
     var pair = try MeshPair(dialerWants: [], listenerWants: ["bench/"])
     while pair.phase(of: .listener) != .live {
       pair.arrive(at: .listener)
@@ -22,6 +22,12 @@ import Testing
       pair.arrive(at: .dialer)
     }
     try #require(pair.phase(of: .dialer) == .awaitingInterest)
+    return pair
+  }
+
+  /// It comes to want more itself at that moment.
+  private func pairThatDisagrees() throws -> MeshPair {
+    var pair = try pairBeforeInterests()
     pair.handle(.dialer, .interestChanged(added: Interest(prefixes: ["bench/"]), removed: Interest()))
     pair.settle()
     return pair
@@ -33,6 +39,20 @@ import Testing
     let answer = pair.handle(
       .dialer, .received(MeshPair.session, .have(PartitionVector(name: name, vector: vector))))
     #expect(answer.contains { if case .pull(_, let asked) = $0 { asked.name == name } else { false } })
+  }
+
+  @Test("vectors that come before the peer's interest lead to another comparison at the next tick")
+  func vectorsTooEarly() throws {
+    for comesEarly in [false, true] {
+      var pair = try pairBeforeInterests()
+      if comesEarly {
+        pair.handle(.dialer, .received(MeshPair.session, .vectors([PartitionVector(name: name, vector: vector)])))
+      }
+      pair.settle()
+      try #require(pair.phase(of: .dialer) == .live)
+      let sent = pair.handle(.dialer, .tick)
+      #expect(sent.contains { if case .summary = $0 { true } else { false } } == comesEarly)
+    }
   }
 
   @Test("runs on a stream that only the peer took for open are asked for, instead of waiting for the next comparison")
