@@ -54,15 +54,20 @@ let package = Package(
     tests("WireTests", ["Wire", "Replication"]),
     tests("IdentityTests", ["Identity", "Wire", "Replication"]),
     tests("StorageTests", ["Storage", "Wire", "Replication", "Identity", "CSQLite"]),
-    tests("TransportTests", ["Transport", "Wire", "Replication", "Identity"]),
+    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
+    tests("TransportTests", ["Transport", "Wire", "Replication", "Identity", "TestSupport"]),
     .target(
       name: "LocalAPITestSupport", dependencies: ["Seamesh", "Replication"], path: "Tests/LocalAPITestSupport",
       swiftSettings: strict),
-    tests("LocalAPITests", ["LocalAPI", "LocalAPITestSupport", "Seamesh", "Wire", "Replication"]),
+    tests("LocalAPITests", ["LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Wire", "Replication"]),
     tests(
-      "SeameshCommandTests", ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "Seamesh", "Wire", "Replication"]),
+      "SeameshCommandTests",
+      ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Wire", "Replication"]),
     tests("SimulationTests", ["Simulation", "Replication", "Wire"]),
-    tests("SeameshTests", ["Seamesh", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport"]),
+    tests(
+      "SeameshTests",
+      ["Seamesh", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport", "TestSupport"]),
+    tests("LibraryTests", ["Seamesh"]),
     tests("SourceTests", []),
   ],
   swiftLanguageModes: [.v6]

@@ -17,7 +17,7 @@ extension Node {
   }
 
   package func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt {
-    try submit(partition, [requests])[0].get()
+    try submit([(partition, requests)])[0].get()
   }
 
   package func writeEach(
@@ -26,17 +26,27 @@ extension Node {
     guard requests.count <= BulkLimit.requests else {
       throw NodeError(.tooLarge, "at most \(BulkLimit.requests) documents at once, these are \(requests.count)")
     }
-    return try submit(partition, requests.map { [$0] })
+    return try submit(requests.map { (partition, [$0]) })
+  }
+
+  /// One document each in many partitions, with as few commits as there can be.
+  package func writeEach(
+    _ requests: [(PartitionName, DocumentRequest)]
+  ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
+    guard requests.count <= BulkLimit.requests else {
+      throw NodeError(.tooLarge, "at most \(BulkLimit.requests) documents at once, these are \(requests.count)")
+    }
+    return try submit(requests.map { ($0.0, [$0.1]) })
   }
 
   private func submit(
-    _ partition: PartitionName, _ changes: [[DocumentRequest]]
+    _ changes: [(PartitionName, [DocumentRequest])]
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
-    guard partition.text.utf8.last != UInt8(ascii: "*") else {
+    for (partition, _) in changes where partition.text.utf8.last == UInt8(ascii: "*") {
       throw NodeError(.unprocessable, "a partition's name does not end in *, which stands for a prefix")
     }
-    let jobs = changes.map { LocalWriteJob(partition: partition, requests: $0, reply: Reply()) }
+    let jobs = changes.map { LocalWriteJob(partition: $0, requests: $1, reply: Reply()) }
     for job in jobs { inbox.put(.write(job)) }
     return jobs.map { $0.reply.wait() }
   }

@@ -28,15 +28,11 @@ extension Node {
   }
 
   package func subscribe(_ pattern: Text) throws(NodeError) {
-    guard try onEngine({ $0.subscribe(pattern) }) else {
-      throw NodeError(.badRequest, "\(pattern.string) is neither a partition's name nor a prefix followed by *")
-    }
+    try onEngine { engine in Result { () throws(NodeError) in try engine.subscribe(pattern) } }.get()
   }
 
   package func unsubscribe(_ pattern: Text) throws(NodeError) {
-    guard try onEngine({ $0.unsubscribe(pattern) }) else {
-      throw NodeError(.notFound, "there is no subscription to \(pattern.string)")
-    }
+    try onEngine { engine in Result { () throws(NodeError) in try engine.unsubscribe(pattern) } }.get()
   }
 
   package func invite(_ request: InviteRequest) throws(NodeError) -> String {
@@ -181,6 +177,8 @@ extension NodeEngine {
     status.roundTripMilliseconds = session.roundTripMilliseconds.map(Double.init)
     status.lastContactMilliseconds = Int64(clamping: NodeEngine.now.millisecondsSince(session.lastHeard))
     (status.behind, status.ahead) = mesh.lag(of: session)
+    status.sentBytes = links[session.id]?.sentByteCount ?? 0
+    status.receivedBytes = links[session.id]?.receivedByteCount ?? 0
     return status
   }
 
@@ -190,34 +188,39 @@ extension NodeEngine {
   func beginWriting(_ name: PartitionName) {
     guard mesh.authority.level(of: mesh.local.device, in: name) >= .write else { return }
     let id = mesh.begin(name)
-    if !mesh.interest.wants(id, name: name) { _ = subscribe(name.text) }
+    guard !mesh.interest.wants(id, name: name) else { return }
+    do throws(NodeError) { try subscribe(name.text) } catch {
+      // The write itself meets the same disk, and says so to whoever waits for it.
+      log.error("a subscription could not be stored", ["reason": error.message])
+    }
   }
 
-  /// False for text that is no pattern.
-  func subscribe(_ pattern: Text) -> Bool {
+  /// Stored before it takes effect: who was answered finds the subscription after a restart.
+  func subscribe(_ pattern: Text) throws(NodeError) {
     let added = Interest(pattern: pattern, files.fleet)
-    guard !added.isEmpty else { return false }
-    guard subscriptions.insert(pattern).inserted else { return true }
-    do {
-      try store.write(.full) { try $0.subscribe(pattern) }
-    } catch {
-      subscriptions.remove(pattern)
-      log.error("a subscription could not be stored", ["reason": "\(error)"])
-      return true
+    guard !added.isEmpty else {
+      throw NodeError(.badRequest, "\(pattern.string) is neither a partition's name nor a prefix followed by *")
     }
+    guard !subscriptions.contains(pattern) else { return }
+    try storing { try $0.subscribe(pattern) }
+    subscriptions.insert(pattern)
     if let name = try? PartitionName(pattern), pattern.utf8.last != UInt8(ascii: "*") {
       let id = mesh.begin(name)
       pending.partitions.append((id, name))
     }
     deliver(.interestChanged(added: added, removed: Interest()))
-    return true
   }
 
-  func unsubscribe(_ pattern: Text) -> Bool {
-    guard subscriptions.remove(pattern) != nil else { return false }
-    let removed = Interest(pattern: pattern, files.fleet)
-    attempt(()) { try store.write(.full) { try $0.unsubscribe(pattern) } }
-    deliver(.interestChanged(added: Interest(), removed: removed))
-    return true
+  func unsubscribe(_ pattern: Text) throws(NodeError) {
+    guard subscriptions.contains(pattern) else {
+      throw NodeError(.notFound, "there is no subscription to \(pattern.string)")
+    }
+    try storing { try $0.unsubscribe(pattern) }
+    subscriptions.remove(pattern)
+    deliver(.interestChanged(added: Interest(), removed: Interest(pattern: pattern, files.fleet)))
+  }
+
+  private func storing(_ body: (borrowing Transaction) throws -> Void) throws(NodeError) {
+    do { try store.write(.full, body) } catch { throw NodeError(any: error) }
   }
 }

@@ -46,8 +46,8 @@ package enum BulkLimit {
 }
 
 /// Why a node refused or failed. `message` is one sentence for a person, with what to do next where something can be done.
-package struct NodeError: Error, Sendable, Equatable {
-  package enum Code: String, Sendable, Equatable, CaseIterable {
+public struct NodeError: Error, Sendable, Equatable {
+  public enum Code: String, Sendable, Equatable, CaseIterable {
     case badRequest = "bad-request"
     case notFound = "not-found"
     case notPermitted = "not-permitted"
@@ -62,8 +62,8 @@ package struct NodeError: Error, Sendable, Equatable {
     case failed
   }
 
-  package let code: Code
-  package let message: String
+  public let code: Code
+  public let message: String
 
   package init(_ code: Code, _ message: String) { (self.code, self.message) = (code, message) }
 }
@@ -209,6 +209,9 @@ package struct PeerStatus: Sendable, Equatable {
   /// Changes that this node knows the peer to lack, and the other way round.
   package var behind: Int64 = 0
   package var ahead: Int64 = 0
+  /// Bytes of messages on the present connection, before TLS seals them.
+  package var sentBytes: Int64 = 0
+  package var receivedBytes: Int64 = 0
   package init() {}
 }
 

@@ -6,6 +6,8 @@ import Replication
 /// ``authenticate(_:)``. Methods may be called from any thread, the handler's calls included; they return at once, and
 /// the handler tells what came of them. The handler is kept alive until ``stop()``.
 package final class SecureTransport: Sendable {
+  /// What the length of a frame adds to it.
+  package static let frameLengthByteCount = FrameAssembler.lengthByteCount
   /// Longer than one turn of the loop with every connection busy.
   private static let stopTimeoutMilliseconds: UInt64 = 10_000
 

@@ -206,21 +206,22 @@ extension FakeNode.State {
   }
 }
 
-/// Gives out what is pushed; waits without sleeping in steps longer than a millisecond would show.
+/// Gives out what is pushed.
 package final class FakeWatch: WatchSubscription {
   private let events = Mutex<[WatchEvent]>([])
+  private let pushed = TimedSemaphore()
   private let cancelled = Mutex(false)
 
   package var isCancelled: Bool { cancelled.withLock { $0 } }
 
-  package func push(_ event: WatchEvent) { events.withLock { $0.append(event) } }
+  package func push(_ event: WatchEvent) {
+    events.withLock { $0.append(event) }
+    pushed.signal()
+  }
 
   package func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
-    for _ in 0..<timeoutMilliseconds {
-      if let event = events.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { return event }
-      usleep(1_000)
-    }
-    return nil
+    guard pushed.wait(milliseconds: UInt64(max(0, timeoutMilliseconds))) else { return nil }
+    return events.withLock { $0.isEmpty ? nil : $0.removeFirst() }
   }
 
   package func cancel() { cancelled.withLock { $0 = true } }

@@ -3,6 +3,7 @@ import LocalAPI
 import LocalAPITestSupport
 import Replication
 import Seamesh
+import TestSupport
 import Testing
 import Wire
 
@@ -176,9 +177,9 @@ struct CommandTests {
     func shows(_ text: String) -> Bool {
       (try? String(contentsOfFile: output, encoding: .utf8))?.contains(text) == true
     }
-    #expect(becomesTrue { shows(#"{"event":"snapshot","cursor":"c0","data":{"documents":[]}}"#) })
+    #expect(waitUntil { shows(#"{"event":"snapshot","cursor":"c0","data":{"documents":[]}}"#) })
     node.watches.first?.push(.delete(id: .int(1), position: 0, cursor: "c1"))
-    #expect(becomesTrue { shows(#"{"event":"delete","cursor":"c1","data":{"id":1,"position":0}}"#) })
+    #expect(waitUntil { shows(#"{"event":"delete","cursor":"c1","data":{"id":1,"position":0}}"#) })
     server.server.stop()
     process.waitUntilExit()
     #expect(process.terminationStatus == 5)
@@ -196,14 +197,6 @@ struct CommandTests {
 /// The command, built beside the tests.
 let commandPath = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
   .appendingPathComponent("seamesh").path
-
-func becomesTrue(_ condition: () -> Bool) -> Bool {
-  for _ in 0..<10_000 {
-    if condition() { return true }
-    usleep(1_000)
-  }
-  return false
-}
 
 /// A local interface over a fake node, in a directory that goes with it.
 final class TestedServer {

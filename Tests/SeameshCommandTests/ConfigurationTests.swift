@@ -26,6 +26,23 @@ struct ConfigurationTests {
     #expect(try read("{}") == [:])
   }
 
+  @Test("an option that takes an object has it as it is, and one of the same name that is not for the file stays unset")
+  func objects() throws {
+    let founding = Verb(
+      "found", "f", options: [OptionSpecification("profile", .object, "", configurable: true)], examples: []
+    ) { _, _ throws(Failure) in }
+    let inviting = Verb(
+      "ask", "a", options: [OptionSpecification("profile", .object, "")], examples: []
+    ) { _, _ throws(Failure) in }
+    let file = try ConfigurationFile(
+      Array(#"{"profile":{"agency":"W"}}"#.utf8), path: "f.json", verbs: [founding, inviting])
+    #expect(file.options(of: founding) == ["profile": [#"{"agency":"W"}"#]])
+    #expect(file.options(of: inviting) == [:])
+    #expect(throws: Failure.self) {
+      try ConfigurationFile(Array(#"{"profile":"W"}"#.utf8), path: "f.json", verbs: [founding])
+    }
+  }
+
   @Test("the command line goes before the file")
   func precedence() throws {
     var invocation = Invocation(verb: "go", options: ["listen": ["1"]])

@@ -1,5 +1,6 @@
 import Foundation
 import Replication
+import TestSupport
 import Testing
 import Wire
 
@@ -28,7 +29,7 @@ struct RunTests {
       process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: log))
       try process.run()
       var line: ValueMap?
-      _ = becomesTrue {
+      _ = waitUntil {
         line = (try? Data(contentsOf: URL(fileURLWithPath: output))).flatMap { try? ExtendedJSON.parseMap(Array($0)) }
         return line != nil
       }

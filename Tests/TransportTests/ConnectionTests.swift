@@ -1,6 +1,7 @@
 import Glibc
 import Identity
 import Replication
+import TestSupport
 import Testing
 
 @testable import Transport
@@ -42,14 +43,14 @@ import Testing
     let sizes = [1, 2, 3, 4, 5, 16_379, 16_380, 16_381, 16_384, 65_536, 262_144, 4 * 1024 * 1024 + 64 * 1024]
     let frames = (sizes + (0..<100).map { _ in Int.random(in: 1...40_000, using: &random) }).map { random.bytes($0) }
     for frame in frames {
-      #expect(eventually { a.transport.send(pair.here.id, frame) != .full })
-      #expect(eventually { b.transport.send(pair.there.id, frame) != .full })
+      #expect(waitUntil { a.transport.send(pair.here.id, frame) != .full })
+      #expect(waitUntil { b.transport.send(pair.there.id, frame) != .full })
     }
     #expect(b.recorder.wait { $0.frames[pair.there.id]?.count == frames.count })
     #expect(a.recorder.wait { $0.frames[pair.here.id]?.count == frames.count })
     #expect(b.recorder.now.frames[pair.there.id] == frames)
     #expect(a.recorder.now.frames[pair.here.id] == frames)
-    #expect(eventually { a.transport.queuedBytes(of: pair.here.id) == 0 })
+    #expect(waitUntil { a.transport.queuedBytes(of: pair.here.id) == 0 })
   }
 
   @Test("frames that were sent before the connection opened go first")
@@ -118,7 +119,7 @@ import Testing
     a.transport.dial(.socket(SocketAddress(Node.loopback, port: talkerPort)), tag: 3)
     var accepted: Int32 = -1
     #expect(
-      eventually {
+      waitUntil {
         accepted = accept(talker.number, nil, nil)
         return accepted >= 0
       })

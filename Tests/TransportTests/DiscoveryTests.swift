@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Replication
+import TestSupport
 import Testing
 
 @testable import Transport
@@ -206,7 +207,7 @@ struct ResponderTests {
     let (late, seenByLate) = try discovery("re-late")
     #expect(seenByLate.wait { $0.known["re-a"] != nil && $0.known["re-b"] != nil })
     late.stop()
-    #expect(eventually { openDescriptors() <= descriptors + 12 })
+    #expect(waitUntil { openDescriptors() <= descriptors + 12 })
     a.stop()
     b.stop()
   }
@@ -247,7 +248,7 @@ struct ResponderTests {
     #expect(seenByA.wait { $0.discovery.isRegistered })
     // The publisher ends at once while its daemon is not up yet.
     #expect(
-      eventually {
+      waitUntil {
         network.stop("publisher-b")
         try? network.startPublisher("b", instance: "there", port: 7_009, tag: "0102030405060708")
         return seenByA.wait(seconds: 3) { $0.known["there"] != nil }

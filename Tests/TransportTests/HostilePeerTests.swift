@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Replication
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Transport
@@ -26,7 +27,7 @@ import Testing
     #expect(socket.write(seed == 0 ? Array("GET / HTTP/1.1\r\n\r\n".utf8) : random.bytes(500)))
     shutdown(socket.descriptor, Int32(SHUT_WR))
     #expect(socket.isClosed(withinMilliseconds: 10_000))
-    #expect(eventually { node.transport.statistics.handshakeFailures == 1 })
+    #expect(waitUntil { node.transport.statistics.handshakeFailures == 1 })
     #expect(node.recorder.now.opened.isEmpty)
     try expectAlive(node)
   }
@@ -145,12 +146,12 @@ import Testing
     for index in 0..<32 {
       sockets.append(try #require(RawSocket(to: node.port, from: 0x7f00_0101 + UInt32(index / 8))))
     }
-    #expect(eventually { node.transport.statistics.accepted == 32 })
+    #expect(waitUntil { node.transport.statistics.accepted == 32 })
     let refused = try #require(RawSocket(to: node.port, from: 0x7f00_0201))
     #expect(refused.isClosed(withinMilliseconds: 10_000))
     #expect(node.transport.statistics.refusedByLimit == 1)
     sockets.removeLast()
-    #expect(eventually { node.transport.statistics.handshakeFailures == 1 })
+    #expect(waitUntil { node.transport.statistics.handshakeFailures == 1 })
     try expectAlive(node)
     #expect(node.transport.statistics.accepted == 33)
   }
@@ -160,7 +161,7 @@ import Testing
     let node = try Node(seed: 1) { $0.handshakeTimeoutMilliseconds = 60_000 }
     let sockets = (0..<20).compactMap { _ in RawSocket(to: node.port, from: 0x7f00_0102) }
     #expect(sockets.count == 20)
-    #expect(eventually { node.transport.statistics.refusedBySource == 12 })
+    #expect(waitUntil { node.transport.statistics.refusedBySource == 12 })
     #expect(node.transport.statistics.accepted == 8)
     try expectAlive(node)
   }
@@ -181,10 +182,10 @@ import Testing
       thread.start()
       return thread
     }
-    #expect(eventually { node.transport.statistics.accepted > 50 })
+    #expect(waitUntil { node.transport.statistics.accepted > 50 })
     for _ in 0..<3 { try expectAlive(node) }
     stop.raise()
-    #expect(eventually { stop.lowered == flooders.count })
+    #expect(waitUntil { stop.lowered == flooders.count })
   }
 
   @Test("a peer that reads nothing is closed after its time; others are served meanwhile, and the queue is bounded")
@@ -199,7 +200,7 @@ import Testing
     let frame = [UInt8](repeating: 1, count: 200_000)
     var results: [SendResult] = []
     #expect(
-      eventually {
+      waitUntil {
         results.append(node.transport.send(id, frame))
         return results.last == .full
       })
@@ -218,7 +219,7 @@ import Testing
     let frame = [UInt8](repeating: 1, count: 500_000)
     var sent = 0
     #expect(
-      eventually {
+      waitUntil {
         guard a.transport.send(pair.here.id, frame) == .queued else { return true }
         sent += 1
         return false
@@ -260,7 +261,7 @@ import Testing
       while case let number = dup(late), number >= 0 { hoarded.append(number) }
       let result = SocketAddress(Node.loopback, port: b.port).withKernelForm { connect(late, $0, $1) }
       try #require(result == 0)
-      try #require(eventually { b.transport.statistics.acceptFailures >= 1 })
+      try #require(waitUntil { b.transport.statistics.acceptFailures >= 1 })
       try #require(a.transport.send(pair.here.id, [5]) == .queued)
       try #require(b.recorder.wait { $0.frames[pair.there.id] == [[5]] })
       for number in hoarded { close(number) }
@@ -282,7 +283,7 @@ import Testing
   func downgrade(arguments: String, key: String?) throws {
     let node = try Node(seed: 1)
     try runOpenSSL(arguments, key: key, to: node)
-    #expect(eventually { node.transport.statistics.handshakeFailures == 1 })
+    #expect(waitUntil { node.transport.statistics.handshakeFailures == 1 })
     #expect(node.recorder.now.opened.isEmpty)
   }
 

@@ -37,6 +37,7 @@ extension PeerStatus {
       "roundTripMilliseconds": roundTripMilliseconds.map { .double($0) } ?? .null,
       "lastContactMilliseconds": lastContactMilliseconds.map { .int($0) } ?? .null,
       "behind": .int(behind), "ahead": .int(ahead),
+      "sentBytes": .int(sentBytes), "receivedBytes": .int(receivedBytes),
     ])
   }
 }

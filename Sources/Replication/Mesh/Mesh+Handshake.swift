@@ -46,8 +46,8 @@ extension Mesh {
       // What was told before is out of date.
       sessions[id]?.peerInterest = nil
       sessions[id]?.mustAskInterest = true
-    // The summaries that are still to come say the same.
-    case (.awaitingInterest, .vectors), (.awaitingInterest, .have): break
+    // They cannot be judged yet, and the peer's summary may have been made before what they are about was wanted here.
+    case (.awaitingInterest, .vectors), (.awaitingInterest, .have): sessions[id]?.mustCompareAgain = true
     // The answer to our question is on its way and was made after the change.
     case (.awaitingInterest, .interestChange): break
     case (.live, .interest(let interest)): peerInterestReplaced(id, interest, &step)

@@ -9,8 +9,18 @@ extension Mesh {
     note(item.vector, on: &stream, partition)
     sessions[id]?.streams[partition] = stream
     checkPeerVector(id, partition, item.vector, &step)
+    doubtLevelStream(id, partition)
     repullIfSilent(id, partition, &step)
     considerPull(id, partition, &step)
+  }
+
+  /// Equal summaries open streams only where both ends held the same scope against them, and an interest that changed
+  /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked.
+  private mutating func doubtLevelStream(_ id: SessionID, _ partition: PartitionID) {
+    guard let stream = sessions[id]?.streams[partition], stream.incoming == PeerStream.level,
+      isAhead(stream, partition), partitions[partition]?.catchUp == nil
+    else { return }
+    sessions[id]?.streams[partition]?.incoming = nil
   }
 
   /// Of a forked chain only what lies on the branch chosen here is what the peer has of it.
@@ -28,7 +38,8 @@ extension Mesh {
     guard let state = partitions[partition], session.isLevel(state) else {
       return PeerStream(known: VersionVector(), lastProgress: now)
     }
-    return PeerStream(known: state.log.clipped, outgoing: 0, incoming: 0, lastProgress: now)
+    return PeerStream(
+      known: state.log.clipped, outgoing: PeerStream.level, incoming: PeerStream.level, lastProgress: now)
   }
 
   mutating func ensurePartition(_ id: PartitionID, _ name: PartitionName, _ step: inout Step) {
@@ -113,8 +124,9 @@ extension Mesh {
     let opened = session.streams[partition] ?? newStream(session, partition, step.now)
     sessions[id]?.streams[partition] = opened
     if !batch.isForkEvidence {
-      // Batches of a stream that was since asked for anew are void: their contexts stand on another base.
-      guard opened.incoming == batch.stream else { return }
+      // Batches of a stream that was since asked for anew are void: their contexts stand on another base. One that only
+      // the peer took for open is asked for now.
+      guard opened.incoming == batch.stream else { return considerPull(id, partition, &step) }
       sessions[id]?.streams[partition]?.lastProgress = step.now
     }
     var resolved: [DeliveredRun] = []

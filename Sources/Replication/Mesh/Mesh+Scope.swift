@@ -109,7 +109,9 @@ extension Mesh {
     sessions[id]?.levelBuckets |= level
     openLevelStreams(id, &step)
     sendVectors(id, where: { level >> UInt64(Summary.bucket(of: $0)) & 1 == 0 }, &step)
-    sessions[id]?.nextComparison = step.now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds)
+    let pause = session.mustCompareAgain ? 0 : configuration.antiEntropyMilliseconds
+    sessions[id]?.nextComparison = step.now.advanced(byMilliseconds: pause)
+    sessions[id]?.mustCompareAgain = false
   }
 
   /// Equal summaries, now or earlier, open the streams of a bucket. What changed since this side's summary left goes out.
@@ -120,7 +122,8 @@ extension Mesh {
       guard let state = partitions[partition], session.isLevel(state) else { continue }
       if sessions[id]?.streams[partition] == nil {
         sessions[id]?.streams[partition] = PeerStream(
-          known: changed[partition] ?? VersionVector(), outgoing: 0, incoming: 0, lastProgress: step.now)
+          known: changed[partition] ?? VersionVector(), outgoing: PeerStream.level, incoming: PeerStream.level,
+          lastProgress: step.now)
       }
       pump(id, partition, &step)
     }
@@ -174,6 +177,7 @@ extension Mesh {
     for partition in session.streams.keys
     where partitions[partition].map({ removed.wants($0.id, name: $0.name) }) == true {
       sessions[id]?.streams[partition] = nil
+      sessions[id]?.relaysDue[partition] = nil
       if partitions[partition]?.catchUp?.session == id { partitions[partition]?.catchUp = nil }
     }
   }

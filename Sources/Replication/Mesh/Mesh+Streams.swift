@@ -12,7 +12,7 @@ extension Mesh {
     stream.outgoing = number
     stream.staged = Dictionary(wanted.staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
     stream.outgoingBase = nil
-    stream.relayDue = nil
+    sessions[id]?.relaysDue[partition] = nil
     sessions[id]?.streams[partition] = stream
     checkPeerVector(id, partition, wanted.vector, &step)
     showForks(id, partition, anew: false, &step)
@@ -29,7 +29,7 @@ extension Mesh {
     var have = stream.announcedOrSent
     for replica in stream.forked { have[replica] = state.log.clipped[replica] }
     sessions[id]?.streams[partition]?.isLoading = true
-    sessions[id]?.streams[partition]?.relayDue = nil
+    sessions[id]?.relaysDue[partition] = nil
     let byteLimit = stream.loadByteLimit ?? configuration.loadByteLimit
     step.emit(.load(id, partition, have: have, byteLimit: byteLimit))
   }
@@ -122,18 +122,23 @@ extension Mesh {
   mutating func committed(_ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step) {
     guard let state = partitions[partition] else { return }
     let before = Mesh.vector(state.log.clipped, before: runs)
-    for session in sessions.values.sorted(by: { $0.id < $1.id }) where isInScope(session, state) {
-      guard session.phase == .live, session.summarySent == nil || session.streams[partition] != nil else {
-        if sessions[session.id]?.vectorsAtSummary[partition] == nil {
-          sessions[session.id]?.vectorsAtSummary[partition] = before
-        }
+    // By id: a session that were held here would be copied, with all its streams, by the first of them to change.
+    for id in sessions.keys.sorted() where sessions[id].map({ isInScope($0, state) }) == true {
+      guard isComparedWith(id, partition) else {
+        if sessions[id]?.vectorsAtSummary[partition] == nil { sessions[id]?.vectorsAtSummary[partition] = before }
         continue
       }
-      openIfLevel(session.id, partition, before, &step)
-      announce(session.id, state, runs, source: source, &step)
-      push(session.id, partition, source, runs, &step)
+      openIfLevel(id, partition, before, &step)
+      announce(id, state, runs, source: source, &step)
+      push(id, partition, source, runs, &step)
     }
     noteProgress(partition, source, &step)
+  }
+
+  /// No summary is under way that was made without what was just committed.
+  private func isComparedWith(_ id: SessionID, _ partition: PartitionID) -> Bool {
+    guard let session = sessions[id], session.phase == .live else { return false }
+    return session.summarySent == nil || session.streams[partition] != nil
   }
 
   private static func vector(_ vector: VersionVector, before runs: [LoggedRun]) -> VersionVector {
@@ -152,7 +157,8 @@ extension Mesh {
     guard let session = sessions[id], session.streams[partition] == nil, let state = partitions[partition],
       session.isLevel(state)
     else { return }
-    sessions[id]?.streams[partition] = PeerStream(known: before, outgoing: 0, incoming: 0, lastProgress: step.now)
+    sessions[id]?.streams[partition] = PeerStream(
+      known: before, outgoing: PeerStream.level, incoming: PeerStream.level, lastProgress: step.now)
   }
 
   private mutating func announce(
@@ -174,11 +180,11 @@ extension Mesh {
     else { return }
     if source == nil {
       // From memory when the peer lacks nothing before them, from the log otherwise.
-      let isNext = session.isWritable && !stream.isLoading && stream.relayDue == nil && followOn(runs, stream)
+      let isNext =
+        session.isWritable && !stream.isLoading && session.relaysDue[partition] == nil && followOn(runs, stream)
       if isNext { send(runs, to: id, partition, &step) } else { pump(id, partition, &step) }
-    } else if runs.contains(where: { !stream.covers($0.replica, $0.last) }), stream.relayDue == nil {
-      sessions[id]?.streams[partition]?.relayDue = step.now.advanced(
-        byMilliseconds: configuration.relayMilliseconds)
+    } else if runs.contains(where: { !stream.covers($0.replica, $0.last) }), session.relaysDue[partition] == nil {
+      sessions[id]?.relaysDue[partition] = step.now.advanced(byMilliseconds: configuration.relayMilliseconds)
     }
   }
 

@@ -3,7 +3,7 @@ extension Mesh {
   package static let tickMilliseconds: UInt64 = 500
 
   package var nextRelay: MonotonicTime? {
-    sessions.values.lazy.flatMap { $0.streams.values.lazy.compactMap(\.relayDue) }.min()
+    sessions.values.lazy.compactMap { $0.relaysDue.values.min() }.min()
   }
 
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
@@ -35,9 +35,8 @@ extension Mesh {
   }
 
   private mutating func relay(_ session: PeerSession, _ step: inout Step) {
-    let due = session.streams.filter { $0.value.relayDue.map { $0 <= step.now } ?? false }.keys.sorted()
-    for partition in due {
-      sessions[session.id]?.streams[partition]?.relayDue = nil
+    for partition in session.relaysDue.filter({ $0.value <= step.now }).keys.sorted() {
+      sessions[session.id]?.relaysDue[partition] = nil
       pump(session.id, partition, &step)
     }
   }

@@ -39,6 +39,9 @@ package struct PeerSession: Sendable {
   /// Vectors as they were when the last summary was sent, of partitions that changed since.
   var vectorsAtSummary: [PartitionID: VersionVector] = [:]
   var streams: [PartitionID: PeerStream] = [:]
+  /// When runs that came from elsewhere are passed on. Beside the streams, of which there may be thousands: the shell asks
+  /// for the earliest at every turn.
+  var relaysDue: [PartitionID: MonotonicTime] = [:]
   var nextStream: UInt64 = 1
 
   var isWritable = true
@@ -46,6 +49,8 @@ package struct PeerSession: Sendable {
   var lastPing: MonotonicTime
   package internal(set) var roundTripMilliseconds: UInt64?
   var nextComparison: MonotonicTime
+  /// The peer named vectors before its interest was known here.
+  var mustCompareAgain = false
 
   init(id: SessionID, isDialer: Bool, peer: PublicKey, device: DeviceID, exporter: Digest, now: MonotonicTime) {
     (self.id, self.isDialer, self.peer, self.device) = (id, isDialer, peer, device)
@@ -82,11 +87,11 @@ struct PeerStream: Sendable {
   var outgoing: UInt64?
   /// Our number for the peer's stream; nil: not asked for yet.
   var incoming: UInt64?
+  /// The number of a stream that equal summaries opened. Those that a pull opens have higher ones.
+  static let level: UInt64 = 0
   var isLoading = false
   /// Bytes that the peer holds already of payloads that travel apart.
   var staged: [Digest: UInt64] = [:]
-  /// When runs that came from elsewhere are passed on.
-  var relayDue: MonotonicTime?
   /// Chains whose history may differ from the peer's: left out, with all that has seen them, while the fork is searched.
   var forked: Set<ReplicaID> = []
   /// Chains of which all that is known here was shown to the peer.

@@ -75,13 +75,13 @@ extension DialPolicy {
     candidate.isSelf = device == thisDevice
     candidate.device = candidate.isSelf ? nil : device
     if candidate.isSelf { candidate.nextAttempt = now + Limits.selfDelayMilliseconds }
-    let isOver = candidate.isSelf || connectedSince[device] != nil
+    let isOver = candidate.isSelf || links[device] != nil
     candidate.attemptEndsAt = isOver ? nil : now + Limits.sessionTimeoutMilliseconds
     candidates[address] = candidate
   }
 
-  mutating func noteConnected(_ device: DeviceID, _ now: UInt64) {
-    connectedSince[device] = connectedSince[device] ?? now
+  mutating func noteConnected(_ device: DeviceID, outgoing: Bool, _ now: UInt64) {
+    links[device] = Link(since: links[device]?.since ?? now, isOutgoing: outgoing)
     var remembered = 0
     for address in addresses(of: device) {
       candidates[address]?.attemptEndsAt = nil
@@ -93,8 +93,8 @@ extension DialPolicy {
   }
 
   mutating func noteDisconnected(_ device: DeviceID, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
-    guard let since = connectedSince.removeValue(forKey: device) else { return }
-    let wasShort = now < since + Limits.shortSessionMilliseconds
+    guard let link = links.removeValue(forKey: device) else { return }
+    let wasShort = now < link.since + Limits.shortSessionMilliseconds
     let longest = Limits.longestFlappingDelayMilliseconds
     for address in addresses(of: device) {
       guard var candidate = candidates[address] else { continue }

@@ -11,8 +11,12 @@ extension DialPolicy {
     guard inFlight < Limits.concurrentDials else { return wake }
     let earliest = budget.nextTokenAt
     let earliestStranger = max(earliest, strangerBudget.nextTokenAt)
-    let busy = busyGroups()
+    let (busy, hasRoom) = (busyGroups(), hasRoom)
     for candidate in candidates.values where isDiallable(candidate, busy) {
+      guard hasRoom || candidate.isConfigured else {
+        if candidate.mayAskForRoom, let nextSwap { consider(max(candidate.nextAttempt, nextSwap)) }
+        continue
+      }
       consider(max(candidate.nextAttempt, candidate.isStranger ? earliestStranger : earliest))
     }
     return wake
@@ -43,10 +47,12 @@ extension DialPolicy {
     }
     guard inFlight < Limits.concurrentDials else { return nil }
     let strangersAllowed = strangersMayGo && strangersInFlight < Limits.concurrentStrangerDials
-    let busy = busyGroups()
+    let (busy, hasRoom) = (busyGroups(), hasRoom)
     var best: (rank: Int, nextAttempt: UInt64, address: PeerAddress)?
     for (address, candidate) in candidates where candidate.nextAttempt <= now {
-      guard strangersAllowed || !candidate.isStranger, isDiallable(candidate, busy) else { continue }
+      guard strangersAllowed || !candidate.isStranger, hasRoom || candidate.isConfigured,
+        isDiallable(candidate, busy)
+      else { continue }
       let due = (candidate.rank, candidate.nextAttempt, address)
       if best.map({ due < $0 }) ?? true { best = due }
     }
@@ -54,15 +60,15 @@ extension DialPolicy {
   }
 
   /// Instances and devices that are being dialled: their other addresses wait for the outcome.
-  private struct BusyGroups {
+  struct BusyGroups {
     var instances: Set<Text> = []
     var devices: Set<DeviceID> = []
   }
 
-  private func busyGroups() -> BusyGroups {
+  func busyGroups() -> BusyGroups {
     var busy = BusyGroups()
     for candidate in candidates.values {
-      let isConnected = candidate.device.map { connectedSince[$0] != nil } ?? false
+      let isConnected = candidate.device.map { links[$0] != nil } ?? false
       guard candidate.attemptEndsAt != nil || isConnected else { continue }
       if let instance = candidate.instance { busy.instances.insert(instance) }
       if let device = candidate.device { busy.devices.insert(device) }
@@ -70,9 +76,9 @@ extension DialPolicy {
     return busy
   }
 
-  private func isDiallable(_ candidate: Candidate, _ busy: BusyGroups) -> Bool {
+  func isDiallable(_ candidate: Candidate, _ busy: BusyGroups) -> Bool {
     guard candidate.attemptEndsAt == nil, candidate.isWanted else { return false }
-    if let device = candidate.device, connectedSince[device] != nil || busy.devices.contains(device) { return false }
+    if let device = candidate.device, links[device] != nil || busy.devices.contains(device) { return false }
     if let instance = candidate.instance, busy.instances.contains(instance) { return false }
     return true
   }

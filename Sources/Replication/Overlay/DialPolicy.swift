@@ -19,8 +19,8 @@ package struct DialPolicy: Sendable {
     case dialRefused(PeerAddress)
     /// The TLS handshake with a dialled address showed this device. The attempt ends with what comes of it.
     case identified(PeerAddress, DeviceID)
-    /// The device has a session now, dialled by either side.
-    case connected(DeviceID)
+    /// The device has a session now. `outgoing`: this node dialled it.
+    case connected(DeviceID, outgoing: Bool)
     /// The device's last session is gone.
     case disconnected(DeviceID)
     /// Interfaces or addresses of this host changed: old failures say little.
@@ -31,8 +31,12 @@ package struct DialPolicy: Sendable {
 
   package let thisDevice: DeviceID
   var candidates: [PeerAddress: Candidate] = [:]
-  /// Devices with a session, and since when.
-  var connectedSince: [DeviceID: UInt64] = [:]
+  /// Devices with a session.
+  var links: [DeviceID: Link] = [:]
+  /// When a link makes room for another device; nil while nobody waits for room.
+  var nextSwap: UInt64?
+  /// To be closed by the caller (``takeDrop()``).
+  var drops: [DeviceID] = []
   var budget = TokenBucket(capacity: Limits.dialBurst, perMinute: Limits.dialsPerMinute)
   var strangerBudget = TokenBucket(capacity: Limits.strangerDialBurst, perMinute: Limits.strangerDialsPerMinute)
 
@@ -52,17 +56,25 @@ package struct DialPolicy: Sendable {
     case .dialFailed(let address): noteFailure(address, now, &random)
     case .dialRefused(let address): noteRefusal(address, now, &random)
     case .identified(let address, let device): identify(address, device, now)
-    case .connected(let device): noteConnected(device, now)
+    case .connected(let device, let outgoing): noteConnected(device, outgoing: outgoing, now)
     case .disconnected(let device): noteDisconnected(device, now, &random)
     case .networkChanged: hastenAll(now, &random)
     case .tick: break
     }
+    swapIfDue(now, &random)
     return takeDue(now, &random)
   }
 }
 
 extension DialPolicy {
   package enum Limits {
+    /// Up to six nodes everyone dials everyone; in larger fleets links of other nodes' dialling come on top of these, so
+    /// that the fleet hangs together however many it has.
+    package static let outgoingLinks = 5
+    /// Where others wait for room, the oldest outgoing link is given up so often, so that no group stays an island and any
+    /// two nodes meet in time. A contact costs about 3 KiB.
+    package static let swapIntervalMilliseconds: UInt64 = 60_000
+
     /// A handshake costs about a millisecond of a core; four at once fill a LAN without starving sessions.
     package static let concurrentDials = 4
     package static let dialBurst = 20
@@ -97,6 +109,11 @@ extension DialPolicy {
     /// A fresh sighting shortens the wait once in this time, so repeated records cause no dial storm (N5).
     package static let hastenIntervalMilliseconds: UInt64 = 30_000
     package static let hastenedDelayMilliseconds: UInt64 = 1_000
+  }
+
+  struct Link: Sendable {
+    let since: UInt64
+    let isOutgoing: Bool
   }
 
   /// What is known of one address.
@@ -137,7 +154,7 @@ extension DialPolicy {
 
   /// In order of addresses.
   package var entries: [Entry] {
-    let known = candidates.values.filter { $0.device.map { connectedSince[$0] != nil } ?? false }
+    let known = candidates.values.filter { $0.device.map { links[$0] != nil } ?? false }
     let connectedInstances = Set(known.compactMap(\.instance))
     return candidates.sorted { $0.key < $1.key }.map { address, candidate in
       Entry(
@@ -149,7 +166,7 @@ extension DialPolicy {
 
   private func state(_ candidate: Candidate, _ connectedInstances: Set<Text>) -> Entry.State {
     if candidate.isSelf { return .thisNode }
-    if let device = candidate.device, connectedSince[device] != nil { return .connected }
+    if let device = candidate.device, links[device] != nil { return .connected }
     if candidate.attemptEndsAt != nil { return .dialling }
     if candidate.isRefused { return .refused }
     // Where another address of the instance leads there, one that does not is nothing to worry about.

@@ -51,14 +51,16 @@ struct DocumentComposer {
     return ComposedChange(dot: dot, timestamp: timestamp, wall: wall, payload: payload, context: context)
   }
 
-  /// Puts the documents' new states beside the log.
+  /// Puts the documents' new states beside the log, and notes which they are in `changes`.
   mutating func store(
-    _ transaction: borrowing Transaction, _ changes: inout DocumentChanges, _ change: ComposedChange
+    _ change: ComposedChange, _ transaction: borrowing Transaction, _ changes: inout DocumentChanges
   ) throws {
     let context = WriteContext(dot: change.dot, timestamp: change.timestamp, context: change.context)
     for write in writes {
       let key = DocumentKey(collection: write.collection, id: write.id)
-      try drafts[key]?.store(AcceptedWrite(context, write), in: number, transaction)
+      let collection = try transaction.number(ofCollection: key.collection)
+      try drafts[key]?.store(AcceptedWrite(context, write), in: number, collection, transaction)
+      changes.note(number, collection, key: key.id)
     }
   }
 
@@ -141,12 +143,12 @@ private struct DocumentDraft {
   }
 
   mutating func store(
-    _ write: AcceptedWrite, in partition: PartitionNumber, _ transaction: borrowing Transaction
+    _ write: AcceptedWrite, in partition: PartitionNumber, _ collection: CollectionNumber,
+    _ transaction: borrowing Transaction
   ) throws {
     var new = state ?? DocumentState()
     new.apply(write)
     let bytes = new.storedBytes
-    let collection = try transaction.number(ofCollection: key.collection)
     if let row {
       try transaction.replace(row, in: partition, isAlive: new.isAlive, state: bytes)
     } else {

@@ -14,6 +14,9 @@ struct LinkTable {
     var overflowByteCount = 0
     var clockDifference: Int64?
     var listenPort: UInt16 = 0
+    /// Bytes of messages with their lengths, before TLS seals them.
+    var sentByteCount: Int64 = 0
+    var receivedByteCount: Int64 = 0
   }
 
   private(set) var links: [SessionID: Link] = [:]

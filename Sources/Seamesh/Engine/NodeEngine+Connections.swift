@@ -11,7 +11,8 @@ extension NodeEngine {
     var dialled: PeerAddress?
     if case .dialled(let tag) = connection.origin { dialled = links.endDial(tag) }
     guard mesh.sessions.count < mesh.configuration.sessionLimit, failure == nil else {
-      return transport.close(connection.id)
+      transport.close(connection.id)
+      return dialEnded(dialled)
     }
     links[id] = LinkTable.Link(connection: connection.id, remote: connection.remote, dialled: dialled)
     let device = DeviceID.derived(from: connection.peerKey, mesh.cryptography.hash)
@@ -25,7 +26,7 @@ extension NodeEngine {
     links[id]?.listenPort = hello.listenPort
     transport.authenticate(link.connection)
     if let dialled = link.dialled { links.forgetOutcome(at: dialled) }
-    dial(dialPolicy.handle(.connected(device), now: clock, using: &random))
+    dial(dialPolicy.handle(.connected(device, outgoing: link.dialled != nil), now: clock, using: &random))
     remember(device, link, hello)
   }
 
@@ -57,8 +58,22 @@ extension NodeEngine {
     links[id] = nil
     deliver(.closed(id))
     log.debug("connection closed", ["address": link.remote.description, "reason": "\(reason)"])
-    guard let device = link.device, !links.links.values.contains(where: { $0.device == device }) else { return }
+    guard let device = link.device else { return dialEnded(link.dialled) }
+    guard !links.links.values.contains(where: { $0.device == device }) else { return }
     dial(dialPolicy.handle(.disconnected(device), now: clock, using: &random))
+  }
+
+  /// Without a session: others may be dialled at once, and this address after its pause.
+  private func dialEnded(_ address: PeerAddress?) {
+    if let address { dial(dialPolicy.handle(.dialFailed(address), now: clock, using: &random)) }
+  }
+
+  /// To make room for others.
+  private func drop(_ device: DeviceID) {
+    for (id, link) in links.links where link.device == device {
+      send(.goodbye(.stopping), to: id)
+      transport.close(link.connection)
+    }
   }
 
   func violated(_ connection: ConnectionID, _ reason: String) {
@@ -72,6 +87,7 @@ extension NodeEngine {
   func send(_ message: Message, to id: SessionID) {
     guard let link = links[id] else { return }
     let frame = MessageCodec.encode(message)
+    links[id]?.sentByteCount += Int64(frame.count + SecureTransport.frameLengthByteCount)
     guard link.overflow.isEmpty else { return overflow(frame, id) }
     switch transport.send(link.connection, frame) {
     case .queued:
@@ -145,6 +161,8 @@ extension NodeEngine {
   }
 
   func release(_ connection: ConnectionID, _ byteCount: Int) {
+    links[SessionID(rawValue: connection.number)]?.receivedByteCount +=
+      Int64(byteCount + SecureTransport.frameLengthByteCount)
     if intake.release(connection, byteCount) { transport.resumeReading(connection) }
   }
 
@@ -152,6 +170,7 @@ extension NodeEngine {
 
   func dial(_ addresses: [PeerAddress]) {
     for address in addresses { transport.dial(address, tag: links.beginDial(address)) }
+    while let device = dialPolicy.takeDrop() { drop(device) }
   }
 
   func dialFailed(_ tag: UInt64, _ reason: DialFailure) {

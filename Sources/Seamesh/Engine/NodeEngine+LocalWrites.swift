@@ -51,7 +51,7 @@ struct LocalWriter {
         timestamp: engine.own.nextTimestamp(), wall: WallTime(milliseconds: WallClock.milliseconds),
         context: place.context)
       try add(change, partition, replica.id, transaction, &done)
-      try composer.store(transaction, &done.changes, change)
+      try composer.store(change, transaction, &done.changes)
       engine.own.commits += 1
       return composer.receipt(dot: change.dot)
     } catch {

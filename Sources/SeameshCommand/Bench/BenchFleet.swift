@@ -12,12 +12,12 @@ final class BenchFleet {
 
   let node: Node
   let address: String
-  let scratch: BenchScratch
+  private let run: BenchRun
   private var receiverCount = 0
 
-  init(_ scratch: BenchScratch, name: String) throws(Failure) {
-    self.scratch = scratch
-    let directory = try scratch.directory(name)
+  init(_ run: BenchRun, name: String) throws(Failure) {
+    self.run = run
+    let directory = try run.scratch.directory(name)
     var configuration = NodeConfiguration()
     configuration.listenHost = .ipv4(0x7f00_0001)
     configuration.usesDiscovery = false
@@ -35,11 +35,11 @@ final class BenchFleet {
   /// Enters another device into the fleet and runs it, connected to this node but wanting nothing yet.
   func receiver(through relay: CountingRelay? = nil) throws(Failure) -> ChildNode {
     receiverCount += 1
-    let directory = try scratch.directory("receiver-\(receiverCount)-\(address.split(separator: ":").last ?? "")")
+    let directory = try run.scratch.directory("receiver-\(receiverCount)-\(address.split(separator: ":").last ?? "")")
     guard let dialled = PeerAddress(address) else { throw Failure(.failed, "\(address) is no address") }
     try local { () throws(NodeError) in
       let code = try node.invite(InviteRequest(user: "bench", role: "officer", profile: ValueMap()))
-      _ = try NodeSetup.join(directory, code: code, label: "receiver", peers: [dialled])
+      _ = try NodeSetup.join(directory, code: code, label: "receiver", peers: [dialled], usesDiscovery: false)
     }
     let child = try ChildNode(directory: directory, peer: relay?.address ?? address)
     try waitUntil("the receiver is connected", through: relay) { () throws(Failure) in
@@ -57,9 +57,12 @@ final class BenchFleet {
   func waitUntil(
     _ what: String, through relay: CountingRelay? = nil, _ condition: () throws(Failure) -> Bool
   ) throws(Failure) {
-    let deadline = monotonicMilliseconds() + BenchFleet.waitMilliseconds
-    while monotonicMilliseconds() < deadline {
+    let progress = ProgressBar("waiting until \(what):", on: run.terminal)
+    defer { progress.finish() }
+    let start = monotonicMilliseconds()
+    while monotonicMilliseconds() < start + BenchFleet.waitMilliseconds {
       if try condition() { return }
+      progress.update(done: (monotonicMilliseconds() - start) / 1_000, total: nil, unit: "s")
       if let relay {
         relay.serve(milliseconds: Int64(BenchFleet.pollMilliseconds))
       } else {
@@ -70,9 +73,9 @@ final class BenchFleet {
   }
 
   /// Writes `count` new documents, each as a change of its own, through the node's own path.
-  func fill(
-    _ partition: PartitionName, _ order: BenchmarkDocuments.IDOrder, count: Int, progress: ProgressBar
-  ) throws(Failure) {
+  func fill(_ partition: PartitionName, _ order: BenchmarkDocuments.IDOrder, count: Int) throws(Failure) {
+    let progress = ProgressBar("writing documents with \(order.rawValue) ids", on: run.terminal)
+    defer { progress.finish() }
     var documents = BenchFleet.documents(order)
     for start in stride(from: 0, to: count, by: BulkLimit.requests) {
       let requests = (start..<min(start + BulkLimit.requests, count)).compactMap { _ in documents.next() }

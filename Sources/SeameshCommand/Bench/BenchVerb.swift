@@ -11,8 +11,8 @@ private enum Part: String, CaseIterable {
 let benchVerb = Verb(
   "bench", "measure this build on this machine",
   details: [
-    "Runs nodes on loopback, in processes of their own, and prints each figure with what it is divided by and the bar "
-      + "that it is held against. Other work on the machine spoils the figures."
+    "Runs nodes on loopback, in processes of their own, and prints each figure as soon as it is known, with what it is "
+      + "divided by and the bar that it is held against. Other work on the machine spoils the figures."
   ],
   options: [
     OptionSpecification("quick", .none, "smaller sizes: a look, not a figure to quote"),
@@ -23,7 +23,7 @@ let benchVerb = Verb(
       "scratch", .directory("DIR"), "on which disk to measure; otherwise TMPDIR, otherwise /var/tmp"),
   ],
   examples: [
-    .init("seamesh bench", "Measures everything, in some minutes"),
+    .init("seamesh bench", "Measures everything, in two to three minutes"),
     .init(
       "seamesh bench --quick --only=catch-up --results=bench.json", "Takes a look at catch-up and keeps the figures"),
   ]
@@ -33,19 +33,22 @@ let benchVerb = Verb(
   let parent = invocation["scratch"].map(absolutePath) ?? environment()["TMPDIR"] ?? "/var/tmp"
   let scratch = try BenchScratch(in: parent)
   defer { scratch.remove() }
-  var report = BenchReport(machine: Machine(measuring: scratch.path))
+  let report = BenchReport(machine: Machine(measuring: scratch.path)) { line in
+    if !context.isJSON { context.terminal.print(line) }
+  }
+  let run = BenchRun(sizes: sizes, scratch: scratch, terminal: context.terminal, report: report)
   for part in Part.allCases where wanted.isEmpty || wanted.contains(part.rawValue) {
     switch part {
-    case .storage: try StorageBench(sizes: sizes, scratch: scratch).run(into: &report)
-    case .catchUp:
-      try CatchUpBench(sizes: sizes, scratch: scratch, terminal: context.terminal).run(into: &report)
-    case .latency: try LatencyBench(sizes: sizes, scratch: scratch).run(into: &report)
-    case .wire: try WireBench(sizes: sizes, scratch: scratch, terminal: context.terminal).run(into: &report)
-    case .reconnect: try ReconnectBench(sizes: sizes, scratch: scratch, terminal: context.terminal).run(into: &report)
+    case .storage: try StorageBench(run: run).measure()
+    case .catchUp: try CatchUpBench(run: run).measure()
+    case .latency: try LatencyBench(run: run).measure()
+    case .wire: try WireBench(run: run).measure()
+    case .reconnect: try ReconnectBench(run: run).measure()
     }
   }
+  report.finish(isQuick: invocation.has("quick"))
   if let path = invocation["results"] { try writeResults(report, to: path) }
-  context.terminal.print(context.isJSON ? report.json : report.text)
+  if context.isJSON { context.terminal.print(report.json) }
 }
 
 private func writeResults(_ report: BenchReport, to path: String) throws(Failure) {

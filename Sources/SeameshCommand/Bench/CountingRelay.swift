@@ -3,23 +3,25 @@ import Glibc
 /// Stands between two nodes on loopback, passes on what they say, and counts it as TCP carries it: TLS included, headers
 /// of TCP and IP not. One connection at a time; the caller lends it the thread.
 ///
-/// With a delay it is a long wire: the time until all is said, divided by the delay, is the number of messages that had to
-/// wait for one another, whatever the machine's speed.
+/// What an end says is one flight later than the latest that had reached it. Flights that follow upon one another, two of
+/// them a round trip, are thus counted whatever the machine's speed; a delay keeps those apart that only look as if they
+/// did.
 final class CountingRelay {
   /// What crossed in the latest connection.
   struct Count {
     var fromDialer = 0
     var fromListener = 0
-    let acceptedAt: ContinuousClock.Instant
-    /// When the last byte reached each end.
-    var lastAtDialer: ContinuousClock.Instant
-    var lastAtListener: ContinuousClock.Instant
-    var lastArrival: ContinuousClock.Instant { max(lastAtDialer, lastAtListener) }
+    /// The latest flight that reached each end; the dialler's first is number 1.
+    var flightsAtDialer = 0
+    var flightsAtListener = 0
+    /// When a byte came last.
+    var lastArrival: ContinuousClock.Instant
     var byteCount: Int { fromDialer + fromListener }
   }
 
   private struct Piece {
     let due: ContinuousClock.Instant
+    let flight: Int
     var bytes: ArraySlice<UInt8>
   }
 
@@ -107,8 +109,7 @@ final class CountingRelay {
     }
     for descriptor in [dialer, other] { LoopbackSocket.tune(descriptor) }
     ends = [End(descriptor: dialer), End(descriptor: other)]
-    let now = ContinuousClock.now
-    count = Count(acceptedAt: now, lastAtDialer: now, lastAtListener: now)
+    count = Count(lastArrival: .now)
   }
 
   private func move(_ isReady: [Bool]) {
@@ -127,16 +128,12 @@ final class CountingRelay {
       ends[index].isEnded = true
       return
     }
+    let flight = 1 + ((index == 0 ? count?.flightsAtDialer : count?.flightsAtListener) ?? 0)
     let due = ContinuousClock.now + delay
-    ends[1 - index].waiting.append(Piece(due: due, bytes: Array(buffer[..<received])[...]))
+    ends[1 - index].waiting.append(Piece(due: due, flight: flight, bytes: Array(buffer[..<received])[...]))
     ends[1 - index].waitingByteCount += received
-    if index == 0 {
-      count?.fromDialer += received
-      count?.lastAtListener = due
-    } else {
-      count?.fromListener += received
-      count?.lastAtDialer = due
-    }
+    count?.lastArrival = due
+    if index == 0 { count?.fromDialer += received } else { count?.fromListener += received }
   }
 
   private func write(to index: Int) {
@@ -149,6 +146,7 @@ final class CountingRelay {
         return
       }
       ends[index].waitingByteCount -= sent
+      if index == 0 { count?.flightsAtDialer = piece.flight } else { count?.flightsAtListener = piece.flight }
       if sent == piece.bytes.count {
         ends[index].waiting.removeFirst()
       } else {

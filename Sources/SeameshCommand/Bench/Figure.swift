@@ -1,5 +1,4 @@
 import Replication
-import Wire
 
 /// One measured number, with what it is a measure of and the bar it is held against.
 struct Figure: Sendable, Equatable {
@@ -45,7 +44,20 @@ struct Figure: Sendable, Equatable {
     return (number < 0 ? "-" : "") + groups.joined()
   }
 
-  var floorText: String {
+  /// Name, value with its unit, whether the bar holds, and how it was taken.
+  var line: String {
+    let value = Figure.text(value)
+    var line = name + String(repeating: " ", count: max(1, Figure.nameWidth - name.count))
+    line += String(repeating: " ", count: max(0, Figure.valueWidth - value.count)) + value
+    if !unit.isEmpty { line += " " + unit }
+    if let holds { line += "  [\(floorText): \(holds ? "holds" : "FALLS SHORT")]" }
+    return basis.isEmpty ? line : line + "  (\(basis))"
+  }
+
+  private static let nameWidth = 48
+  private static let valueWidth = 8
+
+  private var floorText: String {
     switch floor {
     case .atLeast(let bound): ">= \(Figure.text(bound))"
     case .atMost(let bound): "<= \(Figure.text(bound))"
@@ -54,40 +66,8 @@ struct Figure: Sendable, Equatable {
   }
 }
 
-/// Everything that one run measured.
-struct BenchReport: Sendable, Equatable {
-  let machine: Machine
-  var figures: [Figure] = []
-
-  var allHold: Bool { figures.allSatisfy { $0.holds ?? true } }
-
-  var text: String {
-    var lines = machine.rows.map { "\($0.name + String(repeating: " ", count: max(0, 12 - $0.name.count)))\($0.value)" }
-    lines.append("")
-    let nameWidth = figures.map(\.name.count).max() ?? 0
-    for figure in figures {
-      let value = Figure.text(figure.value)
-      var line = figure.name + String(repeating: " ", count: nameWidth - figure.name.count)
-      line += String(repeating: " ", count: max(1, 12 - value.count)) + value + " " + figure.unit
-      if let holds = figure.holds { line += "  [\(figure.floorText): \(holds ? "holds" : "FALLS SHORT")]" }
-      if !figure.basis.isEmpty { line += "  (\(figure.basis))" }
-      lines.append(line)
-    }
-    return lines.joined(separator: "\n")
-  }
-
-  var json: String {
-    let facts = machine.rows.map { (key: Text($0.name), value: Value.string(Text($0.value))) }
-    var map = ValueMap()
-    for fact in facts { map[fact.key] = fact.value }
-    return ExtendedJSON.object([
-      ("machine", .map(map)), ("figures", .array(figures.map { .map($0.map) })), ("allHold", .bool(allHold)),
-    ])
-  }
-}
-
 extension Figure {
-  fileprivate var map: ValueMap {
+  var map: ValueMap {
     var map = ValueMap()
     map["key"] = .string(Text(key))
     map["name"] = .string(Text(name))

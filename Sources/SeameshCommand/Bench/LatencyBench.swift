@@ -4,47 +4,58 @@ import Storage
 
 /// How long a single write takes until another node's readers see it.
 struct LatencyBench {
-  let sizes: BenchSizes
-  let scratch: BenchScratch
+  let run: BenchRun
 
   /// p99 may be this much of the disk's own, and this much more: five syncs, and a scheduler that was elsewhere.
   private static let syncFactor = 5.0
   private static let slackMilliseconds = 20.0
+  /// The first writes make the partition, open the stream and fill caches.
+  private static let warmUpWrites = 20
+  /// The disk is asked between the writes, so that both are measured in the same minute.
+  private static let writesPerProbe = 50
 
-  func run(into report: inout BenchReport) throws(Failure) {
-    let fleet = try BenchFleet(scratch, name: "writer")
+  func measure() throws(Failure) {
+    let fleet = try BenchFleet(run, name: "writer")
     defer { fleet.stop() }
     let receiver = try fleet.receiver()
     defer { receiver.stop() }
     try receiver.subscribe("bench-live")
     let partition = try partitionName("bench-live")
-    var (committed, readable) = ([Double](), [Double]())
-    let sync = try probe()
-    // The first ones open the stream.
-    for number in 0..<(sizes.writes + 20) {
+    let progress = ProgressBar("writing and reading", on: run.terminal)
+    var (synced, committed, readable) = ([Double](), [Double](), [Double]())
+    let total = run.sizes.writes + LatencyBench.warmUpWrites
+    for number in 0..<total {
       let (commit, all) = try write(number, partition, fleet, receiver)
-      guard number >= 20 else { continue }
+      guard number >= LatencyBench.warmUpWrites else { continue }
       committed.append(commit)
       readable.append(all)
+      if number % LatencyBench.writesPerProbe == 0 { synced += try probe(LatencyBench.writesPerProbe) }
+      progress.update(done: Int64(number), total: Int64(total), unit: "writes")
     }
-    let (commits, reads) = (Samples(committed), Samples(readable))
-    let basis = "from the call of the write; \(reads.count) single writes, one after another"
-    let bound = LatencyBench.syncFactor * sync.p99Microseconds / 1_000 + LatencyBench.slackMilliseconds
-    report.figures += [
-      Figure("fsync-p50", "disk's fsync, p50", sync.medianMicroseconds / 1_000, "ms", basis: "4 KiB appended, synced"),
-      Figure("fsync-p99", "disk's fsync, p99", sync.p99Microseconds / 1_000, "ms", basis: "the same"),
-      Figure("commit-p50", "write durable here, p50", commits.median, "ms", basis: basis),
-      Figure("commit-p99", "write durable here, p99", commits.percentile(99), "ms", basis: basis),
-      Figure("readable-p50", "write readable there, p50", reads.median, "ms", basis: "asked over HTTP; " + basis),
-      Figure(
-        "readable-p99", "write readable there, p99", reads.percentile(99), "ms",
-        basis: "bar: 5 times the fsync p99 of this run, and 20 ms", floor: .atMost(bound)),
-    ]
+    progress.finish()
+    show(Samples(synced), Samples(committed), Samples(readable))
   }
 
-  private func probe() throws(Failure) -> SyncProbe {
+  private func show(_ syncs: Samples, _ commits: Samples, _ reads: Samples) {
+    let disk = "4 KiB appended and synced, between the writes; \(syncs.count) times"
+    let basis = "from the call of the write; \(reads.count) single writes, one after another"
+    let there = "in another process, over TLS on loopback, asked over HTTP; " + basis
+    let bound = LatencyBench.syncFactor * syncs.percentile(99) + LatencyBench.slackMilliseconds
+    run.report.add(
+      Figure("fsync-p50", "disk's fsync, p50", syncs.median, "ms", basis: disk),
+      Figure("fsync-p99", "disk's fsync, p99", syncs.percentile(99), "ms", basis: disk),
+      Figure("commit-p50", "write durable here, p50", commits.median, "ms", basis: basis),
+      Figure("commit-p99", "write durable here, p99", commits.percentile(99), "ms", basis: basis),
+      Figure("readable-p50", "write readable there, p50", reads.median, "ms", basis: there),
+      Figure(
+        "readable-p99", "write readable there, p99", reads.percentile(99), "ms",
+        basis: "the same; bar: 5 times the fsync p99 of this run, and 20 ms", floor: .atMost(bound)))
+  }
+
+  /// Milliseconds each.
+  private func probe(_ count: Int) throws(Failure) -> [Double] {
     do throws(StoreError) {
-      return try SyncProbe.measure(directory: scratch.path, count: sizes.writes)
+      return try SyncProbe.microseconds(directory: run.scratch.path, count: count).map { $0 / 1_000 }
     } catch {
       throw Failure(.failed, "\(error)")
     }

@@ -2,10 +2,11 @@ import SampleData
 
 /// How long a node that holds much takes until it is ready, and what it then occupies.
 struct StartUpBench {
-  let sizes: BenchSizes
+  let run: BenchRun
   let fleet: BenchFleet
 
-  func run(into report: inout BenchReport) throws(Failure) {
+  func measure() throws(Failure) {
+    let sizes = run.sizes
     let first = try fleet.receiver()
     try first.subscribe(CatchUpBench.partition(.ascending))
     try fleet.waitUntil("the receiver has everything") { () throws(Failure) in
@@ -21,14 +22,13 @@ struct StartUpBench {
       node.stop()
     }
     let documents = Figure.text(Double(sizes.documents))
-    report.figures += [
+    run.report.add(
       Figure(
         "start-up", "start until ready", Samples(starts).median, "ms",
         basis: "with \(documents) documents, from the program's start to its ready line; median of \(starts.count)",
         floor: .atMost(1_000)),
       Figure(
         "start-up-memory", "memory when ready", Double(resident) / 1_048_576, "MiB",
-        basis: "resident, with \(documents) documents", floor: .atMost(256)),
-    ]
+        basis: "resident, with \(documents) documents", floor: .atMost(256)))
   }
 }

@@ -5,16 +5,13 @@ import Wire
 
 /// How many bytes cross the wire in a catch-up, for each byte that the changes carry.
 struct WireBench {
-  let sizes: BenchSizes
-  let scratch: BenchScratch
-  let terminal: Terminal
+  let run: BenchRun
+  private var sizes: BenchSizes { run.sizes }
 
-  func run(into report: inout BenchReport) throws(Failure) {
-    let fleet = try BenchFleet(scratch, name: "wire")
+  func measure() throws(Failure) {
+    let fleet = try BenchFleet(run, name: "wire")
     defer { fleet.stop() }
-    let progress = ProgressBar("writing documents", on: terminal)
-    try fleet.fill(try partitionName("bench-wire"), .random, count: sizes.wireDocuments, progress: progress)
-    progress.finish()
+    try fleet.fill(try partitionName("bench-wire"), .random, count: sizes.wireDocuments)
     let relay = try CountingRelay(to: fleet.address)
     let receiver = try fleet.receiver(through: relay)
     defer { receiver.stop() }
@@ -30,15 +27,14 @@ struct WireBench {
     let values = Double(sizes.wireDocuments * BenchmarkDocuments.fieldCount * BenchmarkDocuments.fieldByteCount)
     let payload = Double(payloadByteCount)
     let both = "both directions, TLS included, headers of TCP and IP not"
-    report.figures += [
+    run.report.add(
       Figure(
         "wire-per-payload", "bytes on the wire per payload byte", wire / payload, "",
         basis: "payload: \(Figure.text(payload / Double(sizes.wireDocuments))) bytes a change as its author signed it; "
           + both, floor: .atMost(1.6)),
       Figure(
         "wire-per-value", "bytes on the wire per byte of values", wire / values, "",
-        basis: "values: 200 bytes a change, without ids and names of fields; \(both)"),
-    ]
+        basis: "values: 200 bytes a change, without ids and names of fields; \(both)"))
   }
 
   /// Of all changes, as the author's codec writes them.

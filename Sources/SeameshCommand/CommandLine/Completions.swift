@@ -44,7 +44,7 @@ enum Completions {
   private static func bashValues(_ verbs: [Verb]) -> String {
     unique(verbs.flatMap(\.allOptions)).compactMap { option in
       switch option.value {
-      case .none, .text: nil
+      case .none, .text, .object: nil
       case .file: "    --\(option.name)) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
       case .directory: "    --\(option.name)) COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n"
       case .choice(_, let choices):
@@ -70,6 +70,7 @@ enum Completions {
     return switch option.value {
     case .none: "\(head)[\(summary)]"
     case .text(let name): "\(head)=[\(summary)]:\(name):"
+    case .object: "\(head)=[\(summary)]:JSON:"
     case .file(let name): "\(head)=[\(summary)]:\(name):_files"
     case .directory(let name): "\(head)=[\(summary)]:\(name):_files -/"
     case .choice(let name, let choices): "\(head)=[\(summary)]:\(name):(\(choices.joined(separator: " ")))"
@@ -110,7 +111,7 @@ enum Completions {
     let value =
       switch option.value {
       case .none: ""
-      case .text: " -x"
+      case .text, .object: " -x"
       case .file: " -r -F"
       case .directory: " -x -a '(__fish_complete_directories)'"
       case .choice(_, let choices): " -x -a '\(choices.joined(separator: " "))'"

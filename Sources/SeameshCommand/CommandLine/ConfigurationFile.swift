@@ -32,9 +32,10 @@ struct ConfigurationFile {
     }
   }
 
-  /// What the verb's options are set to.
+  /// What the verb's options are set to. An option of the same name that may not stand in the file is another one: whom
+  /// `invite` is for is not this device's own user.
   func options(of verb: Verb) -> [String: [String]] {
-    options.filter { option in verb.allOptions.contains { $0.name == option.key } }
+    options.filter { option in verb.allOptions.contains { $0.isConfigurable && $0.name == option.key } }
   }
 
   /// Nil for a flag that is set to false.
@@ -50,6 +51,7 @@ struct ConfigurationFile {
       case (.text, .string(let text)), (.file, .string(let text)), (.directory, .string(let text)):
         values.append(text.string)
       case (.text, .int(let number)): values.append("\(number)")
+      case (.object, .map): values.append(ExtendedJSON.text(item))
       default:
         throw Failure(.failed, "\(path) sets \(specification.name) to something else than \(expected(specification))")
       }
@@ -63,6 +65,7 @@ struct ConfigurationFile {
       case .none: "true or false"
       case .choice(_, let choices): choices.joined(separator: ", ")
       case .text, .file, .directory: "a string"
+      case .object: "an object"
       }
     return specification.repeats ? "\(one), or a list of such" : one
   }

@@ -6,12 +6,15 @@ struct OptionSpecification: Sendable, Equatable {
     case file(String)
     case directory(String)
     case choice(String, [String])
+    /// A JSON object, as text on the command line and as it is in the configuration file.
+    case object
 
     /// How help names the value.
     var placeholder: String? {
       switch self {
       case .none: nil
       case .text(let name), .file(let name), .directory(let name), .choice(let name, _): name
+      case .object: "JSON"
       }
     }
   }

@@ -33,7 +33,7 @@ let inviteVerb = Verb(
   options: [
     OptionSpecification("user", .text("ID"), "the person whom the device acts for"),
     OptionSpecification("role", .text("ROLE"), "role of the device in the fleet"),
-    profileOption,
+    OptionSpecification("profile", .object, profileSummary),
   ],
   examples: [.init("seamesh invite --user=ann@wildaid.example", "Makes a code for a device of Ann's")]
 ) { invocation, context throws(Failure) in

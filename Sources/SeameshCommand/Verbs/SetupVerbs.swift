@@ -14,10 +14,10 @@ let foundingOptions = [
   OptionSpecification(
     "user", .text("ID"), "the person whom the device acts for; otherwise the login's name", configurable: true),
   labelOption,
-  profileOption,
+  OptionSpecification("profile", .object, profileSummary, configurable: true),
 ]
 
-let profileOption = OptionSpecification("profile", .text("JSON"), "facts about the user that rights may depend on")
+let profileSummary = "facts about the user that rights may depend on"
 
 let peerOption = OptionSpecification(
   "peer", .text("HOST:PORT"), "address of another node", repeats: true, configurable: true)

@@ -11,6 +11,14 @@ package struct SyncProbe: Hashable, Sendable {
 
   /// Appends 4 KiB and syncs, `count` times, in a file of its own that is removed again.
   package static func measure(directory: String, count: Int = 200) throws(StoreError) -> SyncProbe {
+    let samples = try microseconds(directory: directory, count: count).sorted()
+    return SyncProbe(
+      medianMicroseconds: samples[samples.count / 2], p99Microseconds: samples[min(samples.count * 99 / 100, count - 1)]
+    )
+  }
+
+  /// Each sample, in order of time.
+  package static func microseconds(directory: String, count: Int) throws(StoreError) -> [Double] {
     precondition(count > 0, "at least one sample")
     let path = directory + "/sync-probe.\(getpid())"
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
@@ -27,10 +35,7 @@ package struct SyncProbe: Hashable, Sendable {
       guard syncData(descriptor) == 0 else { throw .system("sync", path) }
       samples.append((ContinuousClock.now - start) / .microseconds(1))
     }
-    samples.sort()
-    return SyncProbe(
-      medianMicroseconds: samples[samples.count / 2], p99Microseconds: samples[min(samples.count * 99 / 100, count - 1)]
-    )
+    return samples
   }
 
   private static func syncData(_ descriptor: Int32) -> Int32 {

@@ -4,17 +4,12 @@ import LocalAPI
 import LocalAPITestSupport
 import Replication
 import Seamesh
+import TestSupport
 import Testing
-
-func waitMillisecond() { usleep(1_000) }
 
 /// Waits until `condition` holds; records an issue after ten seconds.
 func eventually(_ what: Comment, _ condition: () -> Bool) {
-  for _ in 0..<10_000 {
-    if condition() { return }
-    waitMillisecond()
-  }
-  Issue.record(what)
+  if !waitUntil(within: 10, condition) { Issue.record(what) }
 }
 
 /// A server over a fake node, in a directory of its own that goes with it.

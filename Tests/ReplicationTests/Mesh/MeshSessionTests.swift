@@ -45,11 +45,15 @@ import Wire
     _ = bench.connect(0, 1)
     _ = bench.connect(1, 2)
     bench.run()
+    // The first may be pulled: a stream that equal summaries opened is doubted once.
     try bench.nodes[0].write(1)
-    bench.run()
-    #expect(bench.nodes[1].holds(bench.nodes[0]) == 1 && bench.nodes[2].holds(bench.nodes[0]) == 0)
     bench.pass(100)
     #expect(bench.nodes[2].holds(bench.nodes[0]) == 1)
+    try bench.nodes[0].write(2)
+    bench.run()
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 2 && bench.nodes[2].holds(bench.nodes[0]) == 1)
+    bench.pass(100)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 2)
     #expect(!bench.said(from: 2, to: 1).contains("runs"))
   }
 

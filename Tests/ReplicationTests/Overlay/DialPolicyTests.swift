@@ -92,7 +92,7 @@ import Testing
     let device = Self.device(1)
     #expect(world.find("x", [1, 2]) == [Self.address(1)])
     #expect(world.handle(.identified(Self.address(1), device)).isEmpty)
-    #expect(world.handle(.connected(device)).isEmpty)
+    #expect(world.handle(.connected(device, outgoing: true)).isEmpty)
     #expect(world.advance(600_000).isEmpty)
     #expect(world.find("x", [1, 2]).isEmpty)
     #expect(world.policy.entries.map(\.state) == [.connected, .idle])
@@ -115,7 +115,7 @@ import Testing
     #expect(world.handle(.dialFailed(Self.address(1))) == [Self.address(2)])
     #expect(world.policy.entries.map(\.state) == [.unreachable, .dialling])
     _ = world.handle(.identified(Self.address(2), Self.device(1)))
-    _ = world.handle(.connected(Self.device(1)))
+    _ = world.handle(.connected(Self.device(1), outgoing: true))
     #expect(world.policy.entries.map(\.state) == [.idle, .connected])
   }
 
@@ -233,7 +233,7 @@ import Testing
       for dial in dials {
         contacts += 1
         _ = world.handle(.identified(dial, device))
-        _ = world.handle(.connected(device))
+        _ = world.handle(.connected(device, outgoing: true))
         world.now += 2_000
         _ = world.handle(.disconnected(device))
       }
@@ -250,7 +250,7 @@ import Testing
     _ = world.find("y", [2])
     _ = world.handle(.dialFailed(Self.address(1)))
     _ = world.handle(.identified(Self.address(2), Self.device(2)))
-    _ = world.handle(.connected(Self.device(2)))
+    _ = world.handle(.connected(Self.device(2), outgoing: true))
     _ = world.handle(.lost(instance: "x"))
     _ = world.handle(.lost(instance: "y"))
     #expect(world.policy.entries.map(\.address) == [Self.address(2)])
@@ -278,7 +278,9 @@ import Testing
         case 0: return world.find(Text("n\(number)"), [number, number + 100], matches: index % 2 == 0)
         case 1: return world.handle(.dialFailed(Self.address(number)))
         case 2: return world.handle(.identified(Self.address(number), Self.device(UInt64(number % 7))))
-        case 3: return world.handle(index % 3 == 0 ? .connected(Self.device(UInt64(number % 7))) : .networkChanged)
+        case 3:
+          return world.handle(
+            index % 3 == 0 ? .connected(Self.device(UInt64(number % 7)), outgoing: true) : .networkChanged)
         default: return world.handle(.disconnected(Self.device(UInt64(number % 7))))
         }
       }
@@ -288,7 +290,7 @@ import Testing
 }
 
 /// SplitMix64.
-private struct SeededGenerator: RandomNumberGenerator {
+struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
   init(seed: UInt64) { state = seed }
   mutating func next() -> UInt64 {

@@ -1,5 +1,6 @@
 import Foundation
 import Replication
+import TestSupport
 import Testing
 import Transport
 
@@ -63,16 +64,12 @@ final class TestFleet {
   }
 }
 
-/// Waits until `condition` holds; fails at the deadline. Looks again every few milliseconds.
+/// Waits until `condition` holds; fails at the deadline.
 func eventually(
   within seconds: Double = 20, _ what: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation,
   _ condition: () throws -> Bool
 ) throws {
-  let deadline = Date().addingTimeInterval(seconds)
-  while Date() < deadline {
-    if try condition() { return }
-    RunLoop.current.run(until: Date().addingTimeInterval(0.005))
-  }
+  guard try !waitUntil(within: seconds, condition) else { return }
   Issue.record(what ?? "the condition did not come to hold", sourceLocation: sourceLocation)
 }
 

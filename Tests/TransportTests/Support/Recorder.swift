@@ -61,13 +61,3 @@ final class Recorder: TransportHandler {
     wait(seconds: seconds) { condition($0) ? true : nil } ?? false
   }
 }
-
-/// Waits for something no recorder tells of.
-func eventually(seconds: Double = 20, _ condition: () -> Bool) -> Bool {
-  let deadline = Date(timeIntervalSinceNow: seconds)
-  while !condition() {
-    guard Date() < deadline else { return condition() }
-    usleep(2_000)
-  }
-  return true
-}

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 
 @testable import Transport
 
@@ -76,7 +77,7 @@ final class TestNetwork: Sendable {
     try configuration.write(to: file, atomically: true, encoding: .utf8)
     try start("bus-\(name)", "dbus-daemon --config-file=\(file.path) --nofork --nopidfile")
     let socket = "\(directory.path)/\(name).bus"
-    guard eventually({ access(socket, F_OK) == 0 }) else { throw ChildProcess.Failure(command: "dbus-daemon") }
+    guard waitUntil({ access(socket, F_OK) == 0 }) else { throw ChildProcess.Failure(command: "dbus-daemon") }
   }
 
   /// Each daemon gets a `/run/avahi-daemon` of its own, where it insists on keeping its files.

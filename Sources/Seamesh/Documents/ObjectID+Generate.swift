@@ -3,7 +3,7 @@ import Replication
 
 extension ObjectID {
   /// Seconds since 1970 and eight random bytes: new ids sort roughly by age, as MongoDB's do.
-  static func make() -> ObjectID {
+  package static func make() -> ObjectID {
     var generator = SystemRandomNumberGenerator()
     let seconds = UInt32(truncatingIfNeeded: time(nil))
     return ObjectID(

@@ -1,0 +1,52 @@
+import Replication
+import Wire
+
+/// A document as it was read.
+public struct Document: Sendable, Equatable, Identifiable {
+  /// A document's id within its collection.
+  public enum ID: Sendable, Hashable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
+    case string(String)
+    case int(Int64)
+    /// Any other kind of id in Extended JSON, such as `{"$oid":"…"}`.
+    case extendedJSON(String)
+
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(integerLiteral value: Int64) { self = .int(value) }
+  }
+
+  public let id: ID
+  /// The whole document with its `_id`, as relaxed MongoDB Extended JSON.
+  public let json: String
+  /// Names this causal version: the same on every node with the same changes of the document.
+  public let etag: String
+
+  init(_ stored: StoredDocument) {
+    id = ID(stored.id)
+    json = ExtendedJSON.text(.map(stored.withID))
+    etag = stored.etag
+  }
+}
+
+extension Document.ID {
+  init(_ value: Value) {
+    self =
+      switch value {
+      case .string(let text): .string(text.string)
+      case .int(let number): .int(number)
+      default: .extendedJSON(ExtendedJSON.text(value))
+      }
+  }
+
+  func value() throws(NodeError) -> Value {
+    switch self {
+    case .string(let text): .string(Text(text))
+    case .int(let number): .int(number)
+    case .extendedJSON(let text): try parsed { () throws(JSONError) in try ExtendedJSON.parse(Array(text.utf8)) }
+    }
+  }
+}
+
+/// What a person wrote as JSON; an error tells its place.
+func parsed<Answer>(_ body: () throws(JSONError) -> Answer) throws(NodeError) -> Answer {
+  do throws(JSONError) { return try body() } catch { throw NodeError(.badRequest, error.message) }
+}

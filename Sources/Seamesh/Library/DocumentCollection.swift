@@ -1,0 +1,83 @@
+import Replication
+import Wire
+
+/// One collection of one partition on a running node. Reads and writes are local: they work without any peer.
+///
+/// Every write returns when it is on this device's disk; peers have it as soon as they are reached. Each method throws
+/// ``NodeError``, with one sentence for a person.
+public struct DocumentCollection: Sendable {
+  let node: Node
+  let partition: PartitionName
+  let name: Text
+
+  /// Nil where there is no such document.
+  public func document(_ id: Document.ID) async throws(NodeError) -> Document? {
+    let (node, partition, name, id) = (node, partition, name, try id.value())
+    return try await Blocking.run { () throws(NodeError) in
+      try node.read(partition, name, id: id).map(Document.init)
+    }
+  }
+
+  /// Writes a document that must not be there yet, and answers its id: the `_id` of the document, or a new object id.
+  @discardableResult
+  public func insert(_ json: String) async throws(NodeError) -> Document.ID {
+    var body = try body(json)
+    let id = body["_id"] ?? .objectID(.make())
+    body["_id"] = nil
+    try await write(id, .insert(body: body), ifMatch: nil)
+    return Document.ID(id)
+  }
+
+  /// Writes a document, which names its `_id`. Only what differs is recorded: fields that others change meanwhile stay
+  /// as they made them.
+  ///
+  /// - Parameters:
+  ///   - erasing: takes away the fields that `json` leaves out; otherwise those stay.
+  ///   - etag: the version that must stand there now, or ``NodeError/Code/preconditionFailed``.
+  public func put(_ json: String, erasing: Bool = false, ifMatch etag: String? = nil) async throws(NodeError) {
+    var body = try body(json)
+    guard let id = body["_id"] else { throw NodeError(.unprocessable, "the document has no _id") }
+    body["_id"] = nil
+    try await write(id, .put(body: body, eraseAbsent: erasing), ifMatch: etag)
+  }
+
+  /// Changes the fields that `patch` names; null takes one away (JSON Merge Patch, RFC 7396).
+  public func patch(_ id: Document.ID, _ patch: String, ifMatch etag: String? = nil) async throws(NodeError) {
+    try await write(try id.value(), .mergePatch(try body(patch)), ifMatch: etag)
+  }
+
+  public func delete(_ id: Document.ID, ifMatch etag: String? = nil) async throws(NodeError) {
+    try await write(try id.value(), .delete, ifMatch: etag)
+  }
+
+  /// Documents that match a MongoDB-style filter (equality and `$in` in this version), at most `limit`.
+  public func find(_ filter: String = "{}", limit: Int? = nil) async throws(NodeError) -> [Document] {
+    let (node, partition, name) = (node, partition, name)
+    let request = FindRequest(filter: try criteria(filter), limit: limit)
+    return try await Blocking.run { () throws(NodeError) in
+      try node.find(partition, name, request).map(Document.init)
+    }
+  }
+
+  /// The documents that match, and then what becomes of them: the first event is the whole result, each later one a
+  /// difference, whoever made it. Ends when its task is cancelled.
+  public func watch(_ filter: String = "{}") throws(NodeError) -> DocumentEvents {
+    DocumentEvents(try node.watch(partition, name, FindRequest(filter: try criteria(filter))))
+  }
+
+  private func write(
+    _ id: Value, _ action: DocumentRequest.Action, ifMatch etag: String?
+  ) async throws(NodeError) {
+    let (node, partition) = (node, partition)
+    let request = DocumentRequest(collection: name, id: id, action: action, ifMatch: etag)
+    _ = try await Blocking.run { () throws(NodeError) in try node.write(partition, [request]) }
+  }
+
+  private func body(_ json: String) throws(NodeError) -> ValueMap {
+    try parsed { () throws(JSONError) in try ExtendedJSON.parseMap(Array(json.utf8)) }
+  }
+
+  private func criteria(_ filter: String) throws(NodeError) -> ValueMap {
+    try parsed { () throws(JSONError) in try ExtendedJSON.parseMap(Array(filter.utf8), operators: .allowed) }
+  }
+}

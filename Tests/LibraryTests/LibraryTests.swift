@@ -1,0 +1,124 @@
+import Foundation
+import Seamesh
+import Testing
+
+/// What an app can do with the public interface alone.
+@Suite("The library") struct LibraryTests {
+  @Test("a report that one app writes is found, watched and changed by another of its fleet")
+  func twoApps() async throws {
+    let deck = try await App.founding()
+    let bridge = try await App.joining(deck)
+    defer { withExtendedLifetime((deck, bridge)) {} }
+    try await bridge.node.subscribe(to: "agency=midway")
+    let reports = try bridge.node.collection("reports", in: "agency=midway")
+    var events = try reports.watch(#"{"vessel":"Ada"}"#).makeAsyncIterator()
+    #expect(try await events.next() == .snapshot([]))
+
+    let written = try deck.node.collection("reports", in: "agency=midway")
+    let id = try await written.insert(#"{"vessel":"Ada","crew":3}"#)
+    guard case .insert(let arrived)? = try await events.next() else {
+      Issue.record("the insert was not the next event")
+      return
+    }
+    #expect(arrived.id == id && arrived.json.contains(#""crew":3"#))
+    #expect(try await reports.find(#"{"crew":{"$in":[3,4]}}"#) == [arrived])
+
+    try await reports.patch(id, #"{"crew":null,"mate":"Grace"}"#, ifMatch: arrived.etag)
+    guard case .update(let changed)? = try await events.next() else {
+      Issue.record("the patch was not the next event")
+      return
+    }
+    #expect(changed.json.contains("Grace") && !changed.json.contains("crew") && changed.etag != arrived.etag)
+    try await reports.delete(id)
+    #expect(try await events.next() == .delete(id))
+    #expect(try await reports.document(id) == nil)
+  }
+
+  @Test("what was written is there when the directory is opened again")
+  func reopening() async throws {
+    let app = try await App.founding()
+    try await app.node.collection("duty", in: "p").put(#"{"_id":"a","on":true}"#)
+    app.node.stop()
+    let node = try await Node.open(app.directory, options: App.options())
+    defer { node.stop() }
+    #expect(try await node.collection("duty", in: "p").document("a")?.json == #"{"_id":"a","on":true}"#)
+  }
+
+  @Test("a write against another version is refused, and the document stays as it is")
+  func versions() async throws {
+    let app = try await App.founding()
+    let duty = try app.node.collection("duty", in: "p")
+    try await duty.put(#"{"_id":7,"on":true}"#)
+    let first = try #require(try await duty.document(7))
+    try await duty.put(#"{"_id":7,"on":false}"#, ifMatch: first.etag)
+    let error = await #expect(throws: NodeError.self) { try await duty.put(#"{"_id":7,"on":1}"#, ifMatch: first.etag) }
+    #expect(error?.code == .preconditionFailed)
+    #expect(try await duty.document(7)?.json.contains("false") == true)
+  }
+
+  @Test("bad input gets an error that names its place", arguments: [#"{"a":"#, #"{"a":1}"#, #"{"_id":"x","a":NaN}"#])
+  func badInput(json: String) async throws {
+    let app = try await App.founding()
+    let duty = try app.node.collection("duty", in: "p")
+    let error = await #expect(throws: NodeError.self) { try await duty.put(json) }
+    #expect(error?.message.isEmpty == false)
+    #expect(try await duty.find().isEmpty)
+    #expect(throws: NodeError.self) { try app.node.collection("duty", in: "") }
+  }
+
+  @Test("watching ends with its task")
+  func cancelling() async throws {
+    let app = try await App.founding()
+    let events = try app.node.collection("duty", in: "p").watch()
+    let (begun, signal) = AsyncStream.makeStream(of: Void.self)
+    let task = Task {
+      var count = 0
+      for try await _ in events {
+        count += 1
+        signal.yield()
+      }
+      return count
+    }
+    for await _ in begun { break }
+    task.cancel()
+    #expect(try await task.value == 1)
+  }
+}
+
+/// A node in a directory of its own, on loopback.
+private final class App: Sendable {
+  let node: Node
+  let directory: String
+
+  private init(_ directory: String, peers: [String] = []) async throws {
+    self.directory = directory
+    node = try await Node.open(directory, options: App.options(peers))
+  }
+
+  deinit {
+    node.stop()
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+
+  static func options(_ peers: [String] = []) -> Node.Options {
+    var options = Node.Options()
+    (options.isLocalOnly, options.usesDiscovery, options.peers) = (true, false, peers)
+    return options
+  }
+
+  private static func newDirectory() -> String { NSTemporaryDirectory() + "seamesh-library-\(UUID().uuidString)" }
+
+  static func founding() async throws -> App {
+    let directory = newDirectory()
+    try await Node.createFleet(named: "test", user: "ada@test.example", device: "deck", in: directory)
+    return try await App(directory)
+  }
+
+  static func joining(_ other: App) async throws -> App {
+    let directory = newDirectory()
+    let code = try await other.node.joinCode(forUser: "grace@test.example")
+    let peers = other.node.listenAddresses
+    try await Node.joinFleet(code: code, device: "bridge", in: directory, options: options(peers))
+    return try await App(directory, peers: peers)
+  }
+}

@@ -1,0 +1,77 @@
+import Testing
+
+@testable import Replication
+
+@Suite struct LevelStreamTests {
+  private let name: PartitionName
+  private let vector: VersionVector
+
+  init() throws {
+    name = try PartitionName("bench/1")
+    var vector = VersionVector()
+    vector[ReplicaID(high: 5, low: 5)] = ChainPosition(sequence: 1, tip: .zero)
+    self.vector = vector
+  }
+
+  /// The listener is live; the dialer has not heard yet what the listener wants.
+  private func pairBeforeInterests() throws -> MeshPair {
+    var pair = try MeshPair(dialerWants: [], listenerWants: ["bench/"])
+    while pair.phase(of: .listener) != .live {
+      pair.arrive(at: .listener)
+      guard pair.phase(of: .listener) != .live else { break }
+      pair.arrive(at: .dialer)
+    }
+    try #require(pair.phase(of: .dialer) == .awaitingInterest)
+    return pair
+  }
+
+  /// It comes to want more itself at that moment.
+  private func pairThatDisagrees() throws -> MeshPair {
+    var pair = try pairBeforeInterests()
+    pair.handle(.dialer, .interestChanged(added: Interest(prefixes: ["bench/"]), removed: Interest()))
+    pair.settle()
+    return pair
+  }
+
+  @Test("an interest that changes while the handshake ends does not keep back what the peer then announces")
+  func announced() throws {
+    var pair = try pairThatDisagrees()
+    let answer = pair.handle(
+      .dialer, .received(MeshPair.session, .have(PartitionVector(name: name, vector: vector))))
+    #expect(answer.contains { if case .pull(_, let asked) = $0 { asked.name == name } else { false } })
+  }
+
+  @Test("vectors that come before the peer's interest lead to another comparison at the next tick")
+  func vectorsTooEarly() throws {
+    for comesEarly in [false, true] {
+      var pair = try pairBeforeInterests()
+      if comesEarly {
+        pair.handle(.dialer, .received(MeshPair.session, .vectors([PartitionVector(name: name, vector: vector)])))
+      }
+      pair.settle()
+      try #require(pair.phase(of: .dialer) == .live)
+      let sent = pair.handle(.dialer, .tick)
+      #expect(sent.contains { if case .summary = $0 { true } else { false } } == comesEarly)
+    }
+  }
+
+  @Test("runs on a stream that only the peer took for open are asked for, instead of waiting for the next comparison")
+  func sentUnasked() throws {
+    var pair = try MeshPair(dialerWants: ["bench/"], listenerWants: ["bench/"])
+    pair.settle()
+    try #require(pair.phase(of: .dialer) == .live)
+    pair.handle(.dialer, .interestChanged(added: Interest(), removed: Interest(prefixes: ["bench/"])))
+    pair.handle(.dialer, .interestChanged(added: Interest(prefixes: ["bench/"]), removed: Interest()))
+    let batch = RunBatch(name: name, stream: PeerStream.level, entries: [])
+    let answer = pair.handle(.dialer, .receivedRuns(MeshPair.session, batch, []))
+    #expect(answer.contains { if case .pull(_, let asked) = $0 { asked.name == name } else { false } })
+  }
+
+  @Test("equal summaries open streams without a pull, and what comes on them is not asked for again")
+  func level() throws {
+    var pair = try MeshPair(dialerWants: ["bench/"], listenerWants: ["bench/"])
+    pair.settle()
+    let batch = RunBatch(name: name, stream: PeerStream.level, entries: [])
+    #expect(pair.handle(.dialer, .receivedRuns(MeshPair.session, batch, [])) == [])
+  }
+}
