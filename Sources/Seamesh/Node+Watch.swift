@@ -1,3 +1,4 @@
+import Identity
 import Replication
 import Storage
 import Synchronization
@@ -10,7 +11,9 @@ extension Node {
     guard let watcher = watchers.add() else {
       throw NodeError(.busy, "there are \(WatchHub.watcherLimit) live results already: close one first")
     }
-    return LiveResult(node: self, partition: partition, collection: collection, query: query, watcher: watcher)
+    return LiveResult(
+      node: self, partition: partition, collection: collection, query: query, projection: request.projection,
+      watcher: watcher)
   }
 }
 
@@ -20,19 +23,22 @@ private final class LiveResult: WatchSubscription {
     var shown: [StoredDocument] = []
     var waiting: [WatchEvent] = []
     var hasBegun = false
-    var count: UInt64 = 0
   }
 
   private let node: Node
   private let partition: PartitionName
   private let collection: Text
   private let query: DocumentQuery
+  private let projection: ValueMap?
   private let watcher: Watcher
   private let state = Mutex(State())
 
-  init(node: Node, partition: PartitionName, collection: Text, query: DocumentQuery, watcher: Watcher) {
+  init(
+    node: Node, partition: PartitionName, collection: Text, query: DocumentQuery, projection: ValueMap?,
+    watcher: Watcher
+  ) {
     (self.node, self.partition, self.collection) = (node, partition, collection)
-    (self.query, self.watcher) = (query, watcher)
+    (self.query, self.projection, self.watcher) = (query, projection, watcher)
   }
 
   func cancel() { node.watchers.remove(watcher) }
@@ -56,7 +62,7 @@ private final class LiveResult: WatchSubscription {
     let documents = try result()
     return state.withLock { state in
       (state.shown, state.hasBegun) = (documents, true)
-      return .snapshot(documents, cursor: cursor(&state))
+      return .snapshot(documents, cursor: cursor(of: documents))
     }
   }
 
@@ -83,35 +89,49 @@ private final class LiveResult: WatchSubscription {
   /// whoever applies them in order always has the positions right.
   private func refresh() throws(NodeError) {
     let new = try result()
+    let cursor = cursor(of: new)
     state.withLock { state in
-      var working = state.shown
-      let kept = Set(new.map(\.id))
-      for index in working.indices.reversed() where !kept.contains(working[index].id) {
-        state.waiting.append(.delete(id: working[index].id, position: index, cursor: cursor(&state)))
-        working.remove(at: index)
-      }
-      for (index, document) in new.enumerated() {
-        if index < working.count, working[index].id == document.id {
-          if working[index].etag != document.etag {
-            state.waiting.append(
-              .update(document, position: index, previousPosition: index, cursor: cursor(&state)))
-          }
-          working[index] = document
-        } else if let old = working[index...].firstIndex(where: { $0.id == document.id }) {
-          working.remove(at: old)
-          working.insert(document, at: index)
-          state.waiting.append(.update(document, position: index, previousPosition: old, cursor: cursor(&state)))
-        } else {
-          working.insert(document, at: index)
-          state.waiting.append(.insert(document, position: index, cursor: cursor(&state)))
-        }
+      let steps = LiveResult.steps(from: state.shown, to: new)
+      for (index, step) in steps.enumerated() {
+        // Only after the last one has the client this result: an earlier cursor must not resume as if it had.
+        let missing = steps.count - 1 - index
+        state.waiting.append(step(missing == 0 ? cursor : "\(cursor)-\(missing)"))
       }
       state.shown = new
     }
   }
 
-  private func cursor(_ state: inout State) -> String {
-    state.count += 1
-    return "\(watcher.number).\(state.count)"
+  private static func steps(from old: [StoredDocument], to new: [StoredDocument]) -> [(String) -> WatchEvent] {
+    var working = old
+    var steps: [(String) -> WatchEvent] = []
+    let kept = Set(new.map(\.id))
+    for index in working.indices.reversed() where !kept.contains(working[index].id) {
+      let id = working.remove(at: index).id
+      steps.append { .delete(id: id, position: index, cursor: $0) }
+    }
+    for (index, document) in new.enumerated() {
+      if index < working.count, working[index].id == document.id {
+        if working[index].etag != document.etag {
+          steps.append { .update(document, position: index, previousPosition: index, cursor: $0) }
+        }
+        working[index] = document
+      } else if let old = working[index...].firstIndex(where: { $0.id == document.id }) {
+        working.remove(at: old)
+        working.insert(document, at: index)
+        steps.append { .update(document, position: index, previousPosition: old, cursor: $0) }
+      } else {
+        working.insert(document, at: index)
+        steps.append { .insert(document, position: index, cursor: $0) }
+      }
+    }
+    return steps
+  }
+
+  /// Names a result by what stands in it: equal for equal results, also after a restart of the node.
+  private func cursor(of documents: [StoredDocument]) -> String {
+    let facts: [Value] = [.string(partition.text), .string(collection), projection.map { .map($0) } ?? .null]
+    var bytes = Value.array(facts).canonicalBytes
+    for document in documents { bytes += document.id.canonicalBytes + Array(document.etag.utf8) }
+    return Hex.encode(SHA256.hash(bytes).bytes.prefix(16))
   }
 }

@@ -154,7 +154,8 @@ package protocol WatchSubscription: Sendable {
   func cancel()
 }
 
-/// `position` is the index in the result after the event (before it, for a delete). `cursor` names the event for resuming.
+/// `position` is the index in the result after the event (before it, for a delete). `cursor` names
+/// the result that the event leads to, for resuming.
 package enum WatchEvent: Sendable, Equatable {
   case snapshot([StoredDocument], cursor: String)
   case insert(StoredDocument, position: Int, cursor: String)

@@ -1,0 +1,51 @@
+import Foundation
+import Replication
+import Testing
+
+@testable import Seamesh
+
+@Suite(.serialized) struct WatchCursorTests {
+  let partition: PartitionName
+  init() throws { partition = try PartitionName("agency=Galapagos") }
+
+  private func cursor(_ node: Node, _ request: FindRequest = FindRequest()) throws -> String? {
+    let watch = try node.watch(partition, "reports", request)
+    defer { watch.cancel() }
+    guard case .snapshot(_, let cursor)? = try watch.next(timeoutMilliseconds: 1_000) else { return nil }
+    return cursor
+  }
+
+  @Test("a cursor names a result: equal after a restart as long as nothing changed, another once something has")
+  func cursorsNameResults() throws {
+    let fleet = try TestFleet(1)
+    try fleet.nodes[0].put(partition, "reports", "r1", body(["n": .int(1)]))
+    let first = try #require(try cursor(fleet.nodes[0]))
+    try fleet.restart(0)
+    try #expect(cursor(fleet.nodes[0]) == first)
+    try fleet.restart(0)
+    try fleet.nodes[0].put(partition, "reports", "r1", body(["n": .int(2)]))
+    try #expect(cursor(fleet.nodes[0]) != first)
+    let shown = FindRequest(filter: ValueMap(), sort: [], limit: nil, skip: 0, projection: body(["n": .int(1)]))
+    try #expect(cursor(fleet.nodes[0], shown) != cursor(fleet.nodes[0]))
+  }
+
+  @Test("the last event of a change has the cursor of the new result; those before it name no result")
+  func eventsLeadToTheResult() throws {
+    let fleet = try TestFleet(1)
+    let watch = try fleet.nodes[0].watch(partition, "reports", FindRequest(limit: 1))
+    defer { watch.cancel() }
+    try fleet.nodes[0].put(partition, "reports", "r2", body(["n": .int(1)]))
+    _ = try watch.next(timeoutMilliseconds: 1_000)
+    try fleet.nodes[0].put(partition, "reports", "r1", body(["n": .int(1)]))
+    var cursors: [String] = []
+    try eventually {
+      switch try watch.next(timeoutMilliseconds: 100) {
+      case .delete(_, _, let cursor)?, .insert(_, _, let cursor)?: cursors.append(cursor)
+      default: break
+      }
+      return cursors.count == 2
+    }
+    let present = try cursor(fleet.nodes[0], FindRequest(limit: 1))
+    #expect(cursors.last == present && cursors.first != present)
+  }
+}
