@@ -43,7 +43,7 @@ extension Node {
     _ changes: [(PartitionName, [DocumentRequest])]
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
-    for (partition, _) in changes where partition.text.utf8.last == UInt8(ascii: "*") {
+    for (partition, _) in changes where !partition.takesDocuments {
       throw NodeError(.unprocessable, "a partition's name does not end in *, which stands for a prefix")
     }
     let jobs = changes.map { LocalWriteJob(partition: $0, requests: $1, reply: Reply()) }

@@ -41,6 +41,11 @@ package protocol NodeInterface: Sendable {
   func metrics() throws(NodeError) -> String
 }
 
+extension PartitionName {
+  /// Whether documents can stand in it: subscribed to, a name that ends in * would be a prefix.
+  package var takesDocuments: Bool { text.utf8.last != UInt8(ascii: "*") }
+}
+
 package enum BulkLimit {
   package static let requests = 1_000
 }

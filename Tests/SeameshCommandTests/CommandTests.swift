@@ -114,6 +114,23 @@ struct CommandTests {
     #expect(result.error.contains("line 3: agency is empty; put aside"))
   }
 
+  @Test("a value that makes no partition puts its record aside and stops no other")
+  func unfitPartitions() throws {
+    let records = #"{"_id":1,"agency":"A*"}"# + "\n" + #"{"_id":2,"agency":"x\ny"}"# + "\n" + #"{"_id":3,"agency":"A"}"#
+    let result = try seamesh("import", "--partition-by=agency", "R", "-", "--json", input: records)
+    let counts = try ExtendedJSON.parseMap(Array(result.output.utf8))
+    #expect(counts["imported"] == .int(1) && counts["aside"] == .int(2), "\(result.error)")
+    #expect(node.ids == [.int(3)])
+  }
+
+  @Test("a record that the node cannot read is reported with its place in the file")
+  func placeOfMistakes() throws {
+    let result = try seamesh("import", "p", "c", "-", input: "{\"_id\":1}\n\n{\"_id\":2,\n \"a\":NaN}\n")
+    #expect(
+      result.error == "seamesh: standard input, lines 3 to 4: Line 4, column 6 (a): NaN and infinity are not accepted; "
+        + "put aside\n")
+  }
+
   @Test("an import goes in batches, from several files and standard input")
   func batches() throws {
     let lines = (0..<1_234).map { "{\"_id\":\($0)}" }.joined(separator: "\n")

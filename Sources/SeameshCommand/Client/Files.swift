@@ -5,6 +5,8 @@ final class InputFile {
   static let pieceBytes = 256 * 1024
 
   let path: String
+  /// For people.
+  var name: String { path == "-" ? "standard input" : path }
   /// Nil where it is not a regular file.
   let byteCount: Int64?
   private let descriptor: Int32
@@ -26,7 +28,7 @@ final class InputFile {
       var buffer = [UInt8](repeating: 0, count: InputFile.pieceBytes)
       let count = read(descriptor, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw fileFailure("cannot read \(path)") }
+      guard count >= 0 else { throw fileFailure("cannot read \(name)") }
       return Array(buffer.prefix(count))
     }
   }
@@ -38,7 +40,7 @@ final class InputFile {
       if piece.isEmpty { return all }
       all += piece
       guard all.count <= limit else {
-        throw Failure(.failed, "\(path) is larger than \(limit) bytes, the most that is taken")
+        throw Failure(.failed, "\(name) is larger than \(limit) bytes, the most that is taken")
       }
     }
   }

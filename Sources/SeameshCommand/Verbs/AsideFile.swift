@@ -23,7 +23,10 @@ final class AsideFile {
   ) throws(Failure) {
     count += 1
     let place = lines.count == 1 ? "line \(lines.lowerBound)" : "lines \(lines.lowerBound) to \(lines.upperBound)"
-    if count <= AsideFile.shownReasons { terminal.warn("\(shown(file)), \(place): \(shown(reason)); put aside") }
+    if count <= AsideFile.shownReasons {
+      let phrase = reason.hasSuffix(".") ? String(reason.dropLast()) : reason
+      terminal.warn("\(shown(file)), \(place): \(shown(phrase)); put aside")
+    }
     if count == Int64(AsideFile.shownReasons) + 1 {
       terminal.warn("more records are put aside without being named here")
     }

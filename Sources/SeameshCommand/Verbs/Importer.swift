@@ -1,6 +1,7 @@
 import Glibc
 import LocalAPI
 import Replication
+import Seamesh
 import Wire
 
 enum ImportTarget {
@@ -59,7 +60,7 @@ final class Importer {
         readBytes += Int64(piece.count)
         isAtEnd = piece.isEmpty
         if isAtEnd { reader.finish() } else { reader.append(piece) }
-        while let item = reader.next() { try take(item, file.path) }
+        while let item = reader.next() { try take(item, file.name) }
         progress.update(done: readBytes, total: fileBytes, unit: "bytes")
       }
     }
@@ -103,7 +104,7 @@ final class Importer {
     switch document.value(at: field) {
     case .string(let text)? where !text.utf8.isEmpty:
       let name = "\(field)=\(text.string)"
-      guard (try? PartitionName(Text(name))) != nil else {
+      guard (try? PartitionName(Text(name)))?.takesDocuments == true else {
         return .failure(Reason(text: "the value of \(field) makes no name of a partition"))
       }
       return .success(name)
@@ -160,7 +161,19 @@ final class Importer {
     }
     // The record's fault is put aside; the node's own (no room, stopping) would put everything aside.
     guard problem.number("status") < 500 else { throw Failure(.failed, shown(problem.text("detail"))) }
-    try putAside(record, file, problem.text("detail"))
+    try putAside(record, file, Importer.reason(problem, record))
+  }
+
+  /// The node saw the record as one line of its own: a mistake in its JSON is found again here, with its place in the
+  /// file.
+  private static func reason(_ problem: ValueMap, _ record: JSONRecordReader.Record) -> String {
+    guard problem["line"] != nil else { return problem.text("detail") }
+    do throws(JSONError) {
+      _ = try record.value(limits: ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes))
+      return problem.text("detail")
+    } catch {
+      return error.message
+    }
   }
 
   /// Line breaks in JSON are white space: a record becomes one line, byte for byte as long as it was.
