@@ -8,10 +8,19 @@ struct SeameshCommand {
   static func main() {
     let terminal = Terminal(environment: environment(), isJSON: CommandLine.arguments.contains("--json"))
     do throws(Failure) {
+      try requireUTF8()
       try run(Array(CommandLine.arguments.dropFirst()), terminal)
     } catch {
       terminal.warn(error.message)
       exit(error.status.rawValue)
+    }
+  }
+
+  /// Bytes that are no text would arrive mended, and so name something else.
+  private static func requireUTF8() throws(Failure) {
+    for index in 0..<Int(CommandLine.argc) {
+      guard let argument = CommandLine.unsafeArgv[index], String(validatingCString: argument) == nil else { continue }
+      throw .usage("argument \(index) is not UTF-8 text")
     }
   }
 
