@@ -171,7 +171,11 @@ private final class Receiver {
   var refusal: Failure? {
     let status = status
     guard status >= 300 else { return nil }
-    var detail = "the node answered with status \(status)"
+    // Refused before the node has seen it: there is no sentence in the answer.
+    var detail =
+      status == 414 || status == 431
+      ? "the request line is longer than the node takes: shorten the filter or the names in it"
+      : "the node answered with status \(status)"
     let map = (try? ExtendedJSON.parseMap(problem)) ?? ValueMap()
     if case .string(let text)? = map["detail"] { detail = text.string }
     let exit: ExitStatus =

@@ -24,7 +24,6 @@ enum NodePath {
 
   /// The id segment for what stands on the command line, of the type that `--id-type` names.
   static func id(_ typed: String, type: String?) throws(Failure) -> String {
-    guard !typed.isEmpty else { throw .usage("an ID has at least one character") }
     let quoted = ExtendedJSON.text(.string(Text(typed)))
     switch type {
     case "string": return quoted

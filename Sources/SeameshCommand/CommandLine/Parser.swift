@@ -98,6 +98,7 @@ struct Parser {
       )
     }
     for (operand, value) in zip(verb.operands, operands) {
+      guard !value.isEmpty else { throw .usage("\(operand.name) is empty") }
       if case .choice(let choices) = operand.kind, !choices.contains(value) {
         throw .usage("\(operand.name) is \(choices.joined(separator: ", ")), not \(shown(value))")
       }

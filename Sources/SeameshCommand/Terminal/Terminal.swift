@@ -27,13 +27,16 @@ struct Terminal: Sendable {
     isColoured ? "\u{1b}[\(style.rawValue)m\(text)\u{1b}[0m" : text
   }
 
-  /// Writes all of it. Ends the process when nobody reads any more, as a pipe's writer does.
+  /// Writes all of it. Ends the process where that cannot be done: with a word on why, unless nobody reads any more.
   func write(_ bytes: some Collection<UInt8>) {
     var rest = Array(bytes)[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { exit(ExitStatus.failed.rawValue) }
+      guard count > 0 else {
+        if errno != EPIPE { warn("cannot write to standard output: \(String(cString: strerror(errno)))") }
+        exit(ExitStatus.failed.rawValue)
+      }
       rest = rest.dropFirst(count)
     }
   }

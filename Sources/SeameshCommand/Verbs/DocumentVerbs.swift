@@ -97,7 +97,8 @@ let getVerb = Verb(
 ) { invocation, context throws(Failure) in
   let answer = try context.client.ask(.init(target: try documentTarget(invocation)))
   if invocation.has("etag") {
-    context.terminal.print(answer.etag ?? "")
+    let etag = answer.etag ?? ""
+    context.terminal.print(context.isJSON ? ExtendedJSON.object([("etag", .string(Text(etag)))]) : etag)
   } else if context.isJSON || !context.terminal.isOutputTerminal {
     context.terminal.write(answer.body)
   } else {

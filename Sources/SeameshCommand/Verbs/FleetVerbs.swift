@@ -22,7 +22,6 @@ private func setSubscription(
   _ method: String, _ done: String, _ invocation: Invocation, _ context: Context
 ) throws(Failure) {
   let pattern = invocation.required(0)
-  guard !pattern.isEmpty else { throw .usage("a PARTITION has at least one character") }
   let answer = try context.client.ask(.init(method: method, target: "/v1/subscriptions/" + NodePath.encoded(pattern)))
   context.isJSON ? context.terminal.write(answer.body) : context.terminal.print("\(done): \(shown(pattern))")
 }
