@@ -55,7 +55,18 @@ extension Node {
     do throws(StoreError) {
       try StoreBackup.write(store: files.directory.file(Store.fileName), to: path, progress: progress)
     } catch {
-      throw NodeError(error)
+      throw Node.backupFailure(error, path)
+    }
+  }
+
+  /// What is wrong with the place of the copy is not this node's failure.
+  private static func backupFailure(_ error: StoreError, _ path: String) -> NodeError {
+    switch error {
+    case .system(_, _, let code):
+      NodeError(.unprocessable, "a backup cannot be written to \(path): \(String(cString: strerror(code)))")
+    case .readOnly: NodeError(.notPermitted, "a backup cannot be written to \(path): not permitted")
+    case .diskFull: NodeError(.diskFull, "there is no room for a backup at \(path)")
+    default: NodeError(error)
     }
   }
 

@@ -20,6 +20,7 @@ package final class FakeNode: NodeInterface {
     var lastInvitation: InviteRequest?
     var watches: [FakeWatch] = []
     var failure: NodeError?
+    var backupFailure: NodeError?
     var exportStalls = false
     var openExports = 0
   }
@@ -35,6 +36,8 @@ package final class FakeNode: NodeInterface {
   package var lastInvitation: InviteRequest? { state.withLock { $0.lastInvitation } }
   package var watches: [FakeWatch] { state.withLock { $0.watches } }
   package func fail(_ error: NodeError) { state.withLock { $0.failure = error } }
+  /// Backups fail with this after they have begun.
+  package func failBackups(_ error: NodeError) { state.withLock { $0.backupFailure = error } }
   package var openExports: Int { state.withLock { $0.openExports } }
   /// An export that goes on for ever.
   package func stallExports() { state.withLock { $0.exportStalls = true } }
@@ -160,6 +163,7 @@ package final class FakeNode: NodeInterface {
   package func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError) {
     try check()
     progress(1, 2)
+    if let failure = state.withLock({ $0.backupFailure }) { throw failure }
     progress(2, 2)
   }
 

@@ -152,4 +152,12 @@ struct QueryTests {
     server.node.fail(NodeError(.diskFull, "no room"))
     #expect(try server.ask("POST", "/v1/backup", #"{"path":"/tmp/x"}"#).status == 507)
   }
+
+  @Test("a backup that fails on the way ends with the problem in place of its file")
+  func failingBackups() throws {
+    #expect(try server.ask("POST", "/v1/backup", #"{"path":"/b\u0000c"}"#).status == 422)
+    server.node.failBackups(NodeError(.diskFull, "no room"))
+    let last = try server.ask("POST", "/v1/backup", #"{"path":"/b"}"#).text.split(separator: "\n").last ?? ""
+    #expect(last.hasPrefix(#"{"error":{"detail":"no room","status":507"#), "\(last)")
+  }
 }

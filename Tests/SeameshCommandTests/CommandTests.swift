@@ -181,6 +181,49 @@ struct CommandTests {
     #expect(try seamesh("backup", "/tmp/x").output == "copied to /tmp/x\n")
   }
 
+  @Test("a backup that fails on the way fails with the node's sentence")
+  func failingBackup() throws {
+    node.failBackups(NodeError(.diskFull, "there is no room for a backup at /x"))
+    let failed = try seamesh("backup", "/x")
+    #expect(failed.status == 1 && failed.error == "seamesh: there is no room for a backup at /x\n")
+  }
+
+  @Test("an argument that is not UTF-8 is refused, not taken for another one")
+  func foreignBytes() throws {
+    let line = "\(commandPath) put p c \"$(printf '\\377')\" --data=\(server.directory)"
+    let refused = try run("/bin/sh", ["-c", line], input: "{}")
+    #expect(refused.status == 2 && refused.error.contains("argument 4 is not UTF-8"), "\(refused.error)")
+    #expect(node.ids.isEmpty)
+  }
+
+  @Test("output that cannot be written is an error with a sentence")
+  func fullOutput() throws {
+    let line = "\(commandPath) status --data=\(server.directory) > /dev/full"
+    let failed = try run("/bin/sh", ["-c", line])
+    #expect(failed.status == 1 && failed.error.contains("No space left on device"), "\(failed.error)")
+  }
+
+  @Test("an empty operand is a mistake of usage")
+  func emptyOperands() throws {
+    for arguments in [["get", "", "c", "x"], ["find", "p", ""], ["subscribe", ""], ["export", ""], ["join", ""]] {
+      let refused = try run(commandPath, arguments, environment: ["SEAMESH_DATA": server.directory])
+      #expect(refused.status == 2 && refused.error.contains("is empty"), "\(refused.error)")
+    }
+  }
+
+  @Test("a filter that is too long for a watch is refused with a sentence")
+  func longFilter() throws {
+    let refused = try seamesh("watch", "p", "c", "--filter={\"a\":\"\(String(repeating: "x", count: 90_000))\"}")
+    #expect(refused.status == 1 && refused.error.contains("shorten"), "\(refused.error)")
+  }
+
+  @Test("--json with --etag is JSON too")
+  func etagJSON() throws {
+    #expect(try seamesh("put", "p", "c", "x", input: "{}").status == 0)
+    let etag = try seamesh("get", "p", "c", "x", "--etag").output.trimmingCharacters(in: .newlines)
+    #expect(try seamesh("get", "p", "c", "x", "--etag", "--json").output == "{\"etag\":\"\(etag)\"}\n")
+  }
+
   @Test("a watch shows each event on a line until the node stops")
   func watching() throws {
     let process = Process()

@@ -21,23 +21,32 @@ let maintenanceRoutes: [Route] = [
   ) { request, surroundings in
     let members = try Members(JSON.envelope(request.body), of: "a backup", allowed: ["path"])
     let path = try members.string("path").string
-    guard path.hasPrefix("/") else { throw Problem.unprocessable("the path of a backup must be absolute") }
+    guard path.hasPrefix("/"), !path.utf8.contains(0) else {
+      throw Problem.unprocessable("the path of a backup must be absolute, without zero bytes")
+    }
     return try backUp(to: path, request, surroundings)
   },
 ]
 
-/// Lines `{"done":pages,"total":pages}`, then `{"path":…}` once the copy is whole.
+/// Lines `{"done":pages,"total":pages}`, then `{"path":…}` once the copy is whole, or `{"error":…}` where it broke off.
 private func backUp(to path: String, _ request: Request, _ surroundings: Surroundings) throws(NodeError) -> Response {
   let node = surroundings.node
   return try piped("backup", request, surroundings) { lines throws(NodeError) in
     var lastShown: Int64?
-    try node.backup(to: path) { done, total in
-      let now = monotonicMilliseconds()
-      guard lastShown == nil || now - (lastShown ?? 0) >= progressMilliseconds else { return }
-      lastShown = now
-      // A reader that left does not stop the copy: it is the file that counts.
-      _ = lines.append(
-        JSON.render(.object(["done": .int(Int64(done)), "total": .int(Int64(total))])), flush: true)
+    do throws(NodeError) {
+      try node.backup(to: path) { done, total in
+        let now = monotonicMilliseconds()
+        guard lastShown == nil || now - (lastShown ?? 0) >= progressMilliseconds else { return }
+        lastShown = now
+        // A reader that left does not stop the copy: it is the file that counts.
+        _ = lines.append(
+          JSON.render(.object(["done": .int(Int64(done)), "total": .int(Int64(total))])), flush: true)
+      }
+    } catch {
+      guard lastShown != nil else { throw error }
+      // The status has gone out already.
+      _ = lines.append(JSON.render(.object(["error": Problem(error).value])))
+      return
     }
     _ = lines.append(JSON.render(.object(["path": .text(path)])))
   }

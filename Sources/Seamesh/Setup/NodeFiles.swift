@@ -56,6 +56,8 @@ extension NodeError {
       default: .failed
       }
     self.init(code, "\(error)")
+      case .missing: .notFound
+      case .alreadyExists, .notAStore, .otherFleet, .otherDevice: .unprocessable
   }
 
   /// Whatever the store or a file threw.

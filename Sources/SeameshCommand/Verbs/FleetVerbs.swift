@@ -76,6 +76,7 @@ let backupVerb = Verb(
     return true
   }
   progress.finish()
+  if let problem = last["error"]?.map { throw Failure(.failed, shown(problem.text("detail"))) }
   guard last["path"] != nil else { throw Failure(.failed, "the node did not say that the copy is whole") }
   context.terminal.print(context.isJSON ? ExtendedJSON.text(.map(last)) : "copied to \(last.text("path"))")
 }
