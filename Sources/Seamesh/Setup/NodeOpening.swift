@@ -29,7 +29,11 @@ struct NodeOpening {
       guard case .genesis = statement.body else { return false }
       return FleetID(root: statement.issuer) == fleet
     }
-    guard let genesis else { throw NodeError(.failed, "the store has no founding statement of this fleet: join again") }
+    guard let genesis else {
+      throw NodeError(
+        .failed,
+        "the store holds nothing of this fleet: put a backup back with seamesh restore, or join in a new directory")
+    }
     return Authority(root: genesis.issuer, statements: statements, hash: SHA256.hash)
   }
 

@@ -12,9 +12,14 @@ extension NodeSetup {
     _ path: String, from backup: String, progress: (Int, Int) -> Void
   ) throws(NodeError) -> String? {
     do {
+      guard isSetUp(path) else {
+        throw NodeError(
+          .notFound, "\(path) is no node's directory: put device.key, fleet.id and admission.secret of the device there"
+        )
+      }
       let directory = try DataDirectory(existing: path)
       let files = try NodeFiles.load(directory)
-      try StoreBackup.verify(backup)
+      try verify(backup)
       let aside = try setAside(directory)
       do {
         try StoreBackup.restore(from: backup, into: path, progress: progress)
@@ -27,6 +32,20 @@ extension NodeSetup {
       return aside
     } catch {
       throw NodeError(any: error)
+    }
+  }
+
+  private static func verify(_ backup: String) throws(NodeError) {
+    do throws(StoreError) {
+      try StoreBackup.verify(backup)
+    } catch {
+      switch error {
+      case .missing: throw NodeError(.notFound, "there is no backup at \(backup)")
+      case .damaged, .notAStore, .inputOutput, .sqlite:
+        throw NodeError(
+          .unprocessable, "\(backup) is damaged, or no backup of seamesh; the present store stays as it is")
+      default: throw NodeError(error)
+      }
     }
   }
 
