@@ -74,7 +74,7 @@ struct ParserTests {
     #expect(message("completion", "tcsh").contains("bash, zsh, fish"))
     #expect(message("find", "p", "c", "--limit").contains("--limit needs a value"))
     #expect(message("status", "--json=yes").contains("takes no value"))
-    #expect(message("get", "p", "c", "i", "--id-type=guid").contains("string, oid, uuid, int, date"))
+    #expect(message("get", "p", "c", "i", "--id-type=guid").contains("string, oid, uuid, int, not"))
     #expect(message("status", "-x").contains("no option -x"))
   }
 

@@ -21,22 +21,18 @@ package enum DocumentID {
     }
     // A number, which needs a wrapper to begin with a brace.
     if case .int(let number) = id { return Text(#"{"$numberLong":"\#(number)"}"#) }
-    if case .double(let number) = id { return Text(#"{"$numberDouble":"\#(number)"}"#) }
     return Text(ExtendedJSON.text(id))
   }
 
   static func checked(_ id: Value) throws(Problem) -> Value {
-    let count: Int
     switch id {
-    case .string(let text): count = text.utf8.count
-    case .bytes(let bytes): count = bytes.count
-    case .int, .double, .date, .objectID, .uuid: return id
-    case .null, .bool, .array, .map, .blob:
-      throw .unprocessable("an id is a string, a number, a date, an ObjectId, a UUID or bytes")
-    }
-    guard count > 0 else { throw .unprocessable("an id has at least one byte") }
-    guard count <= ServerLimit.idBytes else {
-      throw .limit(.unprocessable, "the id", ServerLimit.idBytes, unit: "bytes")
+    case .string(let text):
+      guard !text.utf8.isEmpty else { throw .unprocessable("an id has at least one byte") }
+      guard text.utf8.count <= ServerLimit.idBytes else {
+        throw .limit(.unprocessable, "the id", ServerLimit.idBytes, unit: "bytes")
+      }
+    case .int, .objectID, .uuid: break
+    default: throw .unprocessable("an id is a string, an integer, an ObjectId or a UUID")
     }
     return id
   }

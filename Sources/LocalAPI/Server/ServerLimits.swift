@@ -1,3 +1,5 @@
+import Wire
+
 /// What the local interface takes from one client, and from all of them together.
 package enum ServerLimit {
   /// Per listener: each connection costs a thread, and a watch keeps one for as long as it lives.
@@ -22,8 +24,8 @@ package enum ServerLimit {
   /// A refused body up to this size is read and dropped, since many clients look at the answer only after sending all.
   package static let discardedBodyBytes: Int64 = 256 * 1024 * 1024
 
-  /// UTF-8 bytes of a string id; canonical bytes of any other.
-  package static let idBytes = 1024
+  /// UTF-8 bytes of a string id: what a change can hold, less the head of such a string in CBOR.
+  package static let idBytes = Payload.idByteLimit - 3
   package static let queryParameters = 16
 
   package static let keepAliveMilliseconds: Int64 = 15_000

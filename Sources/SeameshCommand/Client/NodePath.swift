@@ -20,7 +20,7 @@ enum NodePath {
     return fields.isEmpty ? "" : "?" + fields.joined(separator: "&")
   }
 
-  static let idTypes = ["string", "oid", "uuid", "int", "date"]
+  static let idTypes = ["string", "oid", "uuid", "int"]
 
   /// The id segment for what stands on the command line, of the type that `--id-type` names.
   static func id(_ typed: String, type: String?) throws(Failure) -> String {
@@ -30,7 +30,6 @@ enum NodePath {
     case "oid": return try checked("{\"$oid\":\(quoted)}", typed, "24 hexadecimal digits")
     case "uuid": return try checked("{\"$uuid\":\(quoted)}", typed, "a UUID")
     case "int": return try checked("{\"$numberLong\":\(quoted)}", typed, "a whole number")
-    case "date": return try checked("{\"$date\":\(quoted)}", typed, "a date such as 2020-06-01T12:00:00Z")
     default: return typed
     }
   }
