@@ -47,7 +47,7 @@ package enum CloseReason: Hashable, Sendable {
   case stopped
 }
 
-package enum DialFailure: Hashable, Sendable {
+package enum DialFailure: Hashable, Sendable, CustomStringConvertible {
   case unknownHost
   case tooManyDials
   /// No address answered; the last one's error.
@@ -59,6 +59,18 @@ package enum DialFailure: Hashable, Sendable {
   case selfConnection
   /// Closed, suspended or stopped before it was open.
   case cancelled
+
+  package var description: String {
+    switch self {
+    case .unknownHost: "the host's name is not known"
+    case .tooManyDials: "too many addresses are being tried"
+    case .unreachable(let reason): reason
+    case .timedOut: "no answer in time"
+    case .handshakeFailed(let reason): "what answers there is no node (\(reason))"
+    case .selfConnection: "this address is this node's own"
+    case .cancelled: "given up"
+    }
+  }
 }
 
 /// What a transport tells. All methods are called on its IO thread, one after another, and must not block.

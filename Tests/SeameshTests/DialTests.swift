@@ -41,4 +41,11 @@ import Transport
     let state = try fleet.nodes[0].onEngine { $0.dialPolicy.entries.map(\.failures) }
     #expect((state.first ?? 0) >= 2)
   }
+
+  @Test("a peer that cannot be reached is shown with the system's own words")
+  func unreachable() throws {
+    let fleet = try TestFleet(1) { $0.peers = [.socket(SocketAddress(.ipv4(0x7f00_0001), port: 1))] }
+    try eventually { try fleet.nodes[0].peers().first?.state == "unreachable" }
+    #expect(try fleet.nodes[0].peers().first?.detail == "connect: Connection refused")
+  }
 }
