@@ -115,4 +115,70 @@ struct RunTests {
     }
     #expect(!FileManager.default.fileExists(atPath: base + "/b"))
   }
+
+  @Test("a node's directory is never taken for an empty one and cleared, whatever became of its fleet file")
+  func nothingCleared() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let directory = base + "/a"
+    #expect(try seamesh(directory, "init").status == 0)
+    func content(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name)) }
+    let key = try content("device.key")
+    for mode in [0o644, 0o000] {
+      #expect(chmod(directory + "/fleet.id", mode_t(mode)) == 0)
+      // The superuser reads what nobody may read.
+      guard mode != 0 || geteuid() != 0 else { continue }
+      let refused = try seamesh(directory, "run", "--listen=127.0.0.1:0", "--no-discovery")
+      #expect(refused.status == 1 && refused.error.contains("fleet.id"), "\(refused.error)")
+      #expect(try seamesh(directory, "init").status == 1)
+    }
+    #expect(chmod(directory + "/fleet.id", 0o600) == 0)
+    let node = try Running(directory, [])
+    #expect(try seamesh(directory, "put", "p", "c", "x", input: "{\"n\":1}").status == 0)
+    #expect(node.stop() == 0)
+    try FileManager.default.moveItem(atPath: directory + "/fleet.id", toPath: base + "/fleet.id")
+    for verb in ["run", "init"] {
+      let lost = try seamesh(directory, verb)
+      #expect(lost.status == 1 && lost.error.contains("fleet.id has gone"), "\(lost.error)")
+    }
+    try FileManager.default.moveItem(atPath: base + "/fleet.id", toPath: directory + "/fleet.id")
+    #expect(try content("device.key") == key)
+    let again = try Running(directory, [])
+    #expect(try seamesh(directory, "get", "p", "c", "x").status == 0)
+    #expect(again.stop() == 0)
+  }
+
+  @Test("a directory that others may enter is refused with the command that closes it")
+  func openDirectory() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    #expect(try seamesh(base + "/a", "init").status == 0)
+    #expect(chmod(base + "/a", 0o755) == 0)
+    let refused = try seamesh(base + "/a", "run", "--listen=127.0.0.1:0", "--no-discovery")
+    #expect(refused.status == 1 && refused.error.contains("chmod 700"), "\(refused.error)")
+  }
+
+  @Test("a log file that cannot be opened, and an address that cannot be listened on, are named")
+  func unusable() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    #expect(try seamesh(base + "/a", "init").status == 0)
+    let log = try seamesh(base + "/a", "run", "--listen=127.0.0.1:0", "--no-discovery", "--log-file=/nonexistent/log")
+    #expect(log.status == 1 && log.error.contains("/nonexistent/log"), "\(log.error)")
+    let address = try seamesh(base + "/a", "run", "--listen=192.0.2.1:7000", "--no-discovery")
+    #expect(address.status == 1 && address.error.contains("192.0.2.1:7000"), "\(address.error)")
+  }
+
+  @Test("names that no statement can hold are refused with one sentence, before anything is made")
+  func names() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let long = String(repeating: "x", count: 256)
+    for option in [
+      "--user=", "--user=\(long)", "--user=a\nb", "--label=\(long)", "--fleet=\(long)", "--profile={\"a\":1}",
+      "--profile={\"a\":\"\(long)\"}",
+    ] {
+      let refused = try seamesh(base + "/a", "init", option)
+      #expect(refused.status == 1 && refused.error.contains("255 bytes"), "\(option): \(refused.error)")
+      #expect(!FileManager.default.fileExists(atPath: base + "/a/device.key"))
+    }
+    #expect(try seamesh(base + "/a", "init").status == 0)
+    for option in ["--user=", "--user=a\nb"] { #expect(try seamesh(base + "/a", "invite", option).status == 1) }
+  }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Identity
 import Replication
 import Storage
@@ -13,8 +14,10 @@ struct NodeFiles: Sendable {
   /// Names the fleet. Written last when a node is set up: without it the directory is as good as empty.
   static let fleetFile = "fleet.id"
 
-  static func isSetUp(_ directory: DataDirectory) -> Bool {
-    (try? PrivateFile.content(of: directory.file(fleetFile))) != nil
+  /// Also where the file is there and cannot be read: a directory that counts as empty is cleared.
+  static func isSetUp(_ path: String) -> Bool {
+    var facts = stat()
+    return lstat("\(path)/\(fleetFile)", &facts) == 0 || errno != ENOENT
   }
 
   static func load(_ directory: DataDirectory) throws(NodeError) -> NodeFiles {
@@ -53,11 +56,11 @@ extension NodeError {
       case .readOnly: .readOnly
       case .busy, .interrupted, .alreadyRunning: .busy
       case .limitReached: .tooLarge
+      case .missing: .notFound
+      case .alreadyExists, .notAStore, .otherFleet, .otherDevice: .unprocessable
       default: .failed
       }
     self.init(code, "\(error)")
-      case .missing: .notFound
-      case .alreadyExists, .notAStore, .otherFleet, .otherDevice: .unprocessable
   }
 
   /// Whatever the store or a file threw.
