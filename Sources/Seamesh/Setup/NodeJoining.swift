@@ -16,6 +16,9 @@ extension NodeSetup {
     guard request.role != FleetFounding.adminRole else {
       throw NodeError(.notPermitted, "only the fleet root makes admins; choose another role")
     }
+    try check(request.user, "a user", mayBeEmpty: false)
+    try check(request.role, "a role")
+    try check(request.profile)
     let code = JoinCode(
       fleet: files.fleet, secret: secret, user: request.user, role: request.role, profile: request.profile,
       addresses: addresses)
@@ -48,6 +51,7 @@ extension NodeSetup {
       throw NodeError(.badRequest, "this is no join code: \(error)")
     }
     do {
+      try check(label, "a label")
       let (directory, lock) = try claim(path)
       let key = SigningKey()
       try KeyFile.device.create(key, in: directory)

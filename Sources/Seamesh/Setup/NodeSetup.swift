@@ -20,6 +20,10 @@ package enum NodeSetup {
     _ path: String, fleetName: Text, user: Text, label: Text, profile: ValueMap
   ) throws(NodeError) -> Founded {
     do {
+      try check(user, "a user", mayBeEmpty: false)
+      try check(label, "a label")
+      try check(fleetName, "a fleet's name")
+      try check(profile)
       let (directory, lock) = try claim(path)
       let founding = try FleetFounding.make(fleetName: fleetName, user: user, label: label, profile: profile)
       try KeyFile.device.create(founding.deviceKey, in: directory)
@@ -32,6 +36,32 @@ package enum NodeSetup {
         fleet: founding.fleet, device: files.device, rootKeyPath: KeyFile.fleetRoot.path(in: directory))
     } catch {
       throw NodeError(any: error)
+    }
+  }
+
+  /// Names as statements hold them, and people read them.
+  static func check(_ text: Text, _ what: String, mayBeEmpty: Bool = true) throws(NodeError) {
+    let isFit =
+      text.utf8.count <= StatementCodec.textByteLimit && (mayBeEmpty || !text.utf8.isEmpty)
+      && !text.utf8.contains { $0 < 0x20 || $0 == 0x7f }
+    guard isFit else {
+      throw NodeError(
+        .unprocessable,
+        "\(what) has \(mayBeEmpty ? "at most" : "1 to") \(StatementCodec.textByteLimit) bytes and no control characters"
+      )
+    }
+  }
+
+  static func check(_ profile: ValueMap) throws(NodeError) {
+    let isFit = profile.entries.allSatisfy { entry in
+      guard case .string(let text) = entry.value else { return false }
+      return max(text.utf8.count, entry.key.utf8.count) <= StatementCodec.textByteLimit
+    }
+    guard isFit, profile.count <= JoinCode.profileLimit else {
+      throw NodeError(
+        .unprocessable,
+        "a profile has at most \(JoinCode.profileLimit) entries, each a text of at most \(StatementCodec.textByteLimit) bytes"
+      )
     }
   }
 
@@ -53,6 +83,13 @@ package enum NodeSetup {
     guard !NodeFiles.isSetUp(path) else {
       throw NodeError(.unprocessable, "\(path) is a node's directory already; give another one with --data")
     }
+    // Made at a node's first start: what stands beside it was acknowledged to somebody.
+    guard access(directory.file(ReplicaSidecar.fileName), F_OK) != 0 else {
+      throw NodeError(
+        .failed,
+        "\(path) holds a node whose \(NodeFiles.fleetFile) has gone; put it back, or give another directory with --data"
+      )
+    }
     // Nothing was ever acknowledged under these: the fleet file, which makes the directory a node's, is written last.
     for name in KeyFile.allCases.map(\.rawValue) { unlink(directory.file(name)) }
     for suffix in ["", "-wal", "-shm"] { unlink(directory.file(Store.fileName + suffix)) }
@@ -67,10 +104,3 @@ package enum NodeSetup {
     }
   }
 }
-    // Made at a node's first start: what stands beside it was acknowledged to somebody.
-    guard access(directory.file(ReplicaSidecar.fileName), F_OK) != 0 else {
-      throw NodeError(
-        .failed,
-        "\(path) holds a node whose \(NodeFiles.fleetFile) has gone; put it back, or give another directory with --data"
-      )
-    }
