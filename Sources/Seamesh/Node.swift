@@ -41,7 +41,8 @@ public final class Node: Sendable {
 
   private init(_ files: NodeFiles, _ configuration: NodeConfiguration) throws(NodeError) {
     (self.files, self.configuration) = (files, configuration)
-    (inbox, log, finished) = (Inbox(), NodeLog(level: configuration.logLevel, path: configuration.logPath), Reply())
+    log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
+    (inbox, finished) = (Inbox(), Reply())
     let started = Reply<Result<Started, NodeError>>()
     let (inbox, log, watchers, finished) = (inbox, log, watchers, finished)
     let thread = Thread {
@@ -112,7 +113,7 @@ extension NodeEngine {
       credentials: TLSCredentials(certificate: identity.certificateDER, privateKey: identity.privateKeyDER),
       handler: intake)
     box.set(transport)
-    let listen = try transport.listen(host: configuration.listenHost, port: configuration.listenPort)
+    let listen = try listen(transport, configuration)
     let mesh = try NodeOpening.mesh(
       store, files, configuration, instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero,
       listenPort: listen.first?.port ?? 0)
@@ -124,6 +125,19 @@ extension NodeEngine {
     let endpoints = Node.Endpoints(
       directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen)
     return (engine, Node.Started(readers: store.readers, endpoints: endpoints))
+  }
+
+  private static func listen(
+    _ transport: SecureTransport, _ configuration: NodeConfiguration
+  ) throws(NodeError) -> [SocketAddress] {
+    do {
+      return try transport.listen(host: configuration.listenHost, port: configuration.listenPort)
+    } catch {
+      let address =
+        configuration.listenHost.map { SocketAddress($0, port: configuration.listenPort).description }
+        ?? "port \(configuration.listenPort)"
+      throw NodeError(.failed, "cannot listen on \(address): \(error); give another one with --listen")
+    }
   }
 
   func begin() {

@@ -26,10 +26,12 @@ package final class NodeLog: Sendable {
   /// Lines that could not be written yet; what comes beyond is dropped.
   private static let waitingByteLimit = 256 * 1024
 
-  package init(level: LogLevel, path: String?) {
+  package init(level: LogLevel, path: String?) throws(NodeError) {
     self.level = level
-    let opened = path.map { open($0, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600) } ?? STDERR_FILENO
-    descriptor = opened >= 0 ? opened : STDERR_FILENO
+    descriptor = path.map { open($0, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600) } ?? STDERR_FILENO
+    guard descriptor >= 0 else {
+      throw NodeError(.failed, "the log cannot be written to \(path ?? ""): \(String(cString: strerror(errno)))")
+    }
   }
 
   package func debug(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) { write(.debug, message, facts) }
