@@ -1,5 +1,6 @@
 import Replication
 import Testing
+import TestSupport
 
 @testable import Seamesh
 
@@ -8,7 +9,7 @@ import Testing
     "whoever applies the moves one by one has what the query shows after each", arguments: [1, 2, 3, 4] as [UInt64],
     [true, false])
   func moves(seed: UInt64, isSorted: Bool) throws {
-    var random = SplitMix64(state: seed)
+    var random = SplitMix64(seed: seed)
     let query = try DocumentQuery(
       FindRequest(
         filter: body(["n": .map(body(["$lt": .int(7)]))]),
