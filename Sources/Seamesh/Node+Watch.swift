@@ -1,4 +1,3 @@
-import Identity
 import Replication
 import Storage
 import Synchronization
@@ -12,33 +11,40 @@ extension Node {
       throw NodeError(.busy, "there are \(WatchHub.watcherLimit) live results already: close one first")
     }
     return LiveResult(
-      node: self, partition: partition, collection: collection, query: query, projection: request.projection,
-      watcher: watcher)
+      node: self, partition: partition, collection: collection, query: query,
+      identity: request.identity(partition, collection), watcher: watcher)
   }
 }
 
 /// A query's result that follows the documents. Used by one thread at a time.
 private final class LiveResult: WatchSubscription {
+  private enum Shown {
+    case nothing
+    /// Every document that matches: follows each change by itself.
+    case all(LiveRows)
+    /// Part of what matches: a change outside of it can move it, so that it is read again.
+    case window([StoredDocument])
+  }
+
   private struct State {
-    var shown: [StoredDocument] = []
+    var shown = Shown.nothing
     var waiting: [WatchEvent] = []
-    var hasBegun = false
   }
 
   private let node: Node
   private let partition: PartitionName
   private let collection: Text
   private let query: DocumentQuery
-  private let projection: ValueMap?
+  private let identity: [UInt8]
   private let watcher: Watcher
   private let state = Mutex(State())
 
   init(
-    node: Node, partition: PartitionName, collection: Text, query: DocumentQuery, projection: ValueMap?,
+    node: Node, partition: PartitionName, collection: Text, query: DocumentQuery, identity: [UInt8],
     watcher: Watcher
   ) {
     (self.node, self.partition, self.collection) = (node, partition, collection)
-    (self.query, self.projection, self.watcher) = (query, projection, watcher)
+    (self.query, self.identity, self.watcher) = (query, identity, watcher)
   }
 
   func cancel() { node.watchers.remove(watcher) }
@@ -46,34 +52,95 @@ private final class LiveResult: WatchSubscription {
   deinit { node.watchers.remove(watcher) }
 
   func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
-    if let event = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) { return event }
-    if !state.withLock({ $0.hasBegun }) { return try begin() }
+    if let event = nextWaiting() { return event }
+    if case .nothing = state.withLock({ $0.shown }) { return try begin() }
     switch watcher.wait(timeoutMilliseconds: timeoutMilliseconds) {
     case .nothing: return nil
     case .stopped: throw NodeError(.stopping, "the node is stopping")
-    case .overrun: break
-    case .changed(let keys): guard try concernsThis(keys) else { return nil }
+    case .overrun: try follow(nil)
+    case .changed(let keys): try follow(keys)
     }
-    try refresh()
-    return state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+    return nextWaiting()
+  }
+
+  private func nextWaiting() -> WatchEvent? {
+    state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
   }
 
   private func begin() throws(NodeError) -> WatchEvent {
-    let documents = try result()
-    return state.withLock { state in
-      (state.shown, state.hasBegun) = (documents, true)
-      return .snapshot(documents, cursor: cursor(of: documents))
+    let shown: Shown
+    let documents: [StoredDocument]
+    if query.isWindow {
+      documents = try window()
+      shown = .window(documents)
+    } else {
+      let rows = LiveRows(query, try read(nil).values.compactMap { $0 })
+      (shown, documents) = (.all(rows), rows.documents)
+    }
+    state.withLock { $0.shown = shown }
+    return .snapshot(documents, cursor: ResultSum(documents).cursor(query: identity))
+  }
+
+  // MARK: Following
+
+  /// `changed` are the keys of documents by their place; nil: any may have changed.
+  private func follow(_ changed: [DocumentChanges.Place: Set<[UInt8]>]?) throws(NodeError) {
+    var keys: Set<[UInt8]>?
+    if let changed {
+      guard let place = try node.reading({ try self.node.place(self.partition, self.collection, $0) }),
+        let here = changed[place]
+      else { return }
+      keys = here
+    }
+    if query.isWindow {
+      let new = try window()
+      state.withLock { move(&$0, to: new) }
+    } else {
+      let documents = try read(keys)
+      state.withLock { take(documents, areAll: keys == nil, &$0) }
     }
   }
 
-  private func concernsThis(_ keys: [DocumentChanges.Place: Set<[UInt8]>]) throws(NodeError) -> Bool {
-    guard let place = try node.reading({ try self.node.place(self.partition, self.collection, $0) }) else {
-      return false
+  private func take(_ documents: [[UInt8]: StoredDocument?], areAll: Bool, _ state: inout State) {
+    guard case .all(var rows) = state.shown else { return }
+    // Not held twice while it changes: that would copy every row.
+    state.shown = .nothing
+    let gone = areAll ? rows.ids.subtracting(documents.keys) : []
+    for id in documents.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) + gone {
+      guard let move = rows.take(id, documents[id] ?? nil) else { continue }
+      state.waiting.append(WatchEvent(move, cursor: rows.sum.cursor(query: identity)))
     }
-    return keys[place] != nil
+    state.shown = .all(rows)
   }
 
-  private func result() throws(NodeError) -> [StoredDocument] {
+  /// The difference between two results as events: deletes from the end, then inserts and updates from the front, so that
+  /// whoever applies them in order always has the positions right.
+  private func move(_ state: inout State, to new: [StoredDocument]) {
+    guard case .window(var working) = state.shown else { return }
+    var sum = ResultSum(working)
+    let kept = Set(new.map(\.id))
+    for index in working.indices.reversed() where !kept.contains(working[index].id) {
+      let gone = working.remove(at: index)
+      sum.remove(gone)
+      state.waiting.append(.delete(id: gone.id, position: index, cursor: sum.cursor(query: identity)))
+    }
+    for (index, document) in new.enumerated() {
+      let old = working[index...].firstIndex { $0.id == document.id }
+      if let old, old == index, working[index].etag == document.etag { continue }
+      if let old { sum.remove(working.remove(at: old)) }
+      sum.add(document)
+      working.insert(document, at: index)
+      let cursor = sum.cursor(query: identity)
+      state.waiting.append(
+        old.map { .update(document, position: index, previousPosition: $0, cursor: cursor) }
+          ?? .insert(document, position: index, cursor: cursor))
+    }
+    state.shown = .window(new)
+  }
+
+  // MARK: Reading
+
+  private func window() throws(NodeError) -> [StoredDocument] {
     let query = query
     return try node.reading { reader in
       var collector = ResultCollector(query)
@@ -85,53 +152,35 @@ private final class LiveResult: WatchSubscription {
     }
   }
 
-  /// The difference between two results as events: deletes from the end, then inserts and updates from the front, so that
-  /// whoever applies them in order always has the positions right.
-  private func refresh() throws(NodeError) {
-    let new = try result()
-    let cursor = cursor(of: new)
-    state.withLock { state in
-      let steps = LiveResult.steps(from: state.shown, to: new)
-      for (index, step) in steps.enumerated() {
-        // Only after the last one has the client this result: an earlier cursor must not resume as if it had.
-        let missing = steps.count - 1 - index
-        state.waiting.append(step(missing == 0 ? cursor : "\(cursor)-\(missing)"))
-      }
-      state.shown = new
-    }
-  }
-
-  private static func steps(from old: [StoredDocument], to new: [StoredDocument]) -> [(String) -> WatchEvent] {
-    var working = old
-    var steps: [(String) -> WatchEvent] = []
-    let kept = Set(new.map(\.id))
-    for index in working.indices.reversed() where !kept.contains(working[index].id) {
-      let id = working.remove(at: index).id
-      steps.append { .delete(id: id, position: index, cursor: $0) }
-    }
-    for (index, document) in new.enumerated() {
-      if index < working.count, working[index].id == document.id {
-        if working[index].etag != document.etag {
-          steps.append { .update(document, position: index, previousPosition: index, cursor: $0) }
+  /// What the documents of `keys` are now, nil where they are gone; without keys, all that match.
+  private func read(_ keys: Set<[UInt8]>?) throws(NodeError) -> [[UInt8]: StoredDocument?] {
+    try node.reading { reader in
+      var found: [[UInt8]: StoredDocument?] = [:]
+      guard let keys else {
+        try self.node.visit(self.partition, self.collection, reader) { document in
+          if self.query.filter.matches(id: document.id, document.body) { found[document.id.canonicalBytes] = document }
+          return true
         }
-        working[index] = document
-      } else if let old = working[index...].firstIndex(where: { $0.id == document.id }) {
-        working.remove(at: old)
-        working.insert(document, at: index)
-        steps.append { .update(document, position: index, previousPosition: old, cursor: $0) }
-      } else {
-        working.insert(document, at: index)
-        steps.append { .insert(document, position: index, cursor: $0) }
+        return found
       }
+      guard let place = try self.node.place(self.partition, self.collection, reader) else { return found }
+      for key in keys {
+        let row = try reader.document(place.partition, place.collection, key: key)
+        found.updateValue(try row.flatMap { $0.isAlive ? try StoredDocument($0) : nil }, forKey: key)
+      }
+      return found
     }
-    return steps
   }
+}
 
-  /// Names a result by what stands in it: equal for equal results, also after a restart of the node.
-  private func cursor(of documents: [StoredDocument]) -> String {
-    let facts: [Value] = [.string(partition.text), .string(collection), projection.map { .map($0) } ?? .null]
-    var bytes = Value.array(facts).canonicalBytes
-    for document in documents { bytes += document.id.canonicalBytes + Array(document.etag.utf8) }
-    return Hex.encode(SHA256.hash(bytes).bytes.prefix(16))
+extension WatchEvent {
+  fileprivate init(_ move: LiveRows.Move, cursor: String) {
+    self =
+      switch move {
+      case .inserted(let document, let position): .insert(document, position: position, cursor: cursor)
+      case .updated(let document, let position, let before):
+        .update(document, position: position, previousPosition: before, cursor: cursor)
+      case .deleted(let id, let position): .delete(id: id, position: position, cursor: cursor)
+      }
   }
 }

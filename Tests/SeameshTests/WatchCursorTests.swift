@@ -29,7 +29,7 @@ import Testing
     try #expect(cursor(fleet.nodes[0], shown) != cursor(fleet.nodes[0]))
   }
 
-  @Test("the last event of a change has the cursor of the new result; those before it name no result")
+  @Test("each event has the cursor of the result that it leads to")
   func eventsLeadToTheResult() throws {
     let fleet = try TestFleet(1)
     let watch = try fleet.nodes[0].watch(partition, "reports", FindRequest(limit: 1))
@@ -47,5 +47,25 @@ import Testing
     }
     let present = try cursor(fleet.nodes[0], FindRequest(limit: 1))
     #expect(cursors.last == present && cursors.first != present)
+  }
+
+  @Test("a result that was followed and one that is read anew have one cursor")
+  func followed() throws {
+    let fleet = try TestFleet(1)
+    let watch = try fleet.nodes[0].watch(partition, "reports", FindRequest(filter: body(["n": .int(1)])))
+    defer { watch.cancel() }
+    _ = try watch.next(timeoutMilliseconds: 1_000)
+    for (id, n) in [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("b", 1), ("a", 1)] as [(Text, Int64)] {
+      try fleet.nodes[0].put(partition, "reports", id, body(["n": .int(n), "id": .string(id)]))
+    }
+    let present = try cursor(fleet.nodes[0], FindRequest(filter: body(["n": .int(1)])))
+    var last: String?
+    try eventually {
+      switch try watch.next(timeoutMilliseconds: 100) {
+      case .delete(_, _, let cursor)?, .insert(_, _, let cursor)?, .update(_, _, _, let cursor)?: last = cursor
+      default: break
+      }
+      return last == present
+    }
   }
 }
