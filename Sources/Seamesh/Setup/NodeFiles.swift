@@ -1,3 +1,4 @@
+import Glibc
 import Identity
 import Replication
 import Storage
@@ -13,8 +14,11 @@ struct NodeFiles: Sendable {
   /// Names the fleet. Written last when a node is set up: without it the directory is as good as empty.
   static let fleetFile = "fleet.id"
 
-  static func isSetUp(_ directory: DataDirectory) -> Bool {
-    (try? PrivateFile.content(of: directory.file(fleetFile))) != nil
+  /// A file that is there and cannot be read, as after a copy that lost its permissions, says so as well: what the
+  /// directory holds besides is all there is of a node.
+  static func isSetUp(_ directory: String) -> Bool {
+    var information = stat()
+    return lstat(directory + "/" + fleetFile, &information) == 0 || (errno != ENOENT && errno != ENOTDIR)
   }
 
   static func load(_ directory: DataDirectory) throws(NodeError) -> NodeFiles {

@@ -13,9 +13,7 @@ package enum NodeSetup {
     package let rootKeyPath: String
   }
 
-  package static func isSetUp(_ path: String) -> Bool {
-    (try? DataDirectory(existing: path)).map(NodeFiles.isSetUp) ?? false
-  }
+  package static func isSetUp(_ path: String) -> Bool { NodeFiles.isSetUp(path) }
 
   /// Keys, a new fleet, and this device as its first admin.
   package static func found(
@@ -52,7 +50,7 @@ package enum NodeSetup {
   static func claim(_ path: String) throws -> (DataDirectory, DirectoryLock) {
     let directory = try DataDirectory(preparing: path)
     let lock = try DirectoryLock(directory: path)
-    guard !NodeFiles.isSetUp(directory) else {
+    guard !NodeFiles.isSetUp(path) else {
       throw NodeError(.unprocessable, "\(path) is a node's directory already; give another one with --data")
     }
     // Nothing was ever acknowledged under these: the fleet file, which makes the directory a node's, is written last.
