@@ -81,4 +81,21 @@ import Testing
     #expect(try shows("a", fleet) && shows("b", fleet))
     #expect(try fleet.nodes[0].status().replica != before)
   }
+
+  @Test("a statement and the documents that it takes away reach the disk together or not at all")
+  func statementWithDocuments() throws {
+    let fleet = try TestFleet(1)
+    try fill(fleet, ["a", "b", "c"])
+    let narrowed = try grant(.read, ends: [try end(at: 2, on: fleet)], on: fleet)
+    try fleet.nodes[0].onEngine { engine in
+      engine.attempt(()) {
+        try engine.store.database.execute(
+          "CREATE TEMP TRIGGER refuse BEFORE DELETE ON documents BEGIN SELECT RAISE(ABORT, 'no room'); END")
+      }
+    }
+    try say(narrowed, on: fleet)
+    try fleet.restart(0)
+    let isStored = try fleet.nodes[0].onEngine { $0.mesh.authority[narrowed.id] != nil }
+    #expect(try isStored == !shows("c", fleet))
+  }
 }

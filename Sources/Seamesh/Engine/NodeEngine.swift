@@ -82,6 +82,8 @@ final class NodeEngine {
     switch job {
     case .opened(let connection): opened(connection)
     case .message(let id, let message, let byteCount):
+      // What was judged without them is stored before; they and what they move then stand in one transaction.
+      if case .statements = message { commit() }
       deliver(.received(SessionID(rawValue: id.number), message))
       release(id, byteCount)
     case .runs(let id, let batch, let runs, let byteCount):
