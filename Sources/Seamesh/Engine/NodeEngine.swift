@@ -30,6 +30,8 @@ final class NodeEngine {
   var isStopping = false
   /// A fork was learned since the last look at what it put aside.
   var forksToSettle = true
+  /// It could not be written; tried again once another commit has gone well.
+  var reissueIsOverdue = false
   var discovery: Discovery?
   var discoveryState = DiscoveryState()
   var advertisedAt = MonotonicTime(milliseconds: 0)
