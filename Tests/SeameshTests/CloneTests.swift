@@ -50,7 +50,7 @@ import Testing
     #expect(try first.status().replica != second.status().replica)
   }
 
-  @Test("what a fork put aside is issued again once the disk takes it, and a failed attempt leaves no trace in the chain")
+  @Test("what a fork put aside is issued again once the disk takes it, and a failed attempt leaves no trace")
   func reissueOnFullDisk() throws {
     let partition = try PartitionName("agency=Galapagos")
     let fleet = try TestFleet(2)
