@@ -74,7 +74,7 @@ package final class Store: StoreReading {
     gauge = WriteAheadGauge(database)
     nextArrival = (try database.integer("SELECT max(arrival) FROM runs") ?? 0) + 1
     putAsideCount = try database.integer("SELECT count(*) FROM put_aside") ?? 0
-    stagedBytes = try database.integer("SELECT total(length(bytes)) FROM staged_pieces") ?? 0
+    stagedBytes = try database.stagedByteCount() ?? 0
     totals = try opening.database.partitionTotals()
   }
 
@@ -158,7 +158,7 @@ package final class Store: StoreReading {
     numbers.removeAll()
     contexts.removeAll()
     putAsideCount = (try? database.integer("SELECT count(*) FROM put_aside")) ?? putAsideCount
-    stagedBytes = (try? database.integer("SELECT total(length(bytes)) FROM staged_pieces")) ?? stagedBytes
+    stagedBytes = (try? database.stagedByteCount()) ?? stagedBytes
   }
 
   // MARK: Write-ahead log
