@@ -128,8 +128,19 @@ package struct Interest: Sendable, Equatable {
     return Digest.of(input, hash)
   }
 
+  /// Never more than the limits: what there is no room for is left out, the same at both ends. Each message keeps the
+  /// limits by itself, but a peer may send one after the other.
   package func adding(_ other: Interest) -> Interest {
-    Interest(partitions: partitions.union(other.partitions), prefixes: prefixes.union(other.prefixes))
+    Interest(
+      partitions: Interest.joined(partitions, other.partitions, limit: Interest.partitionLimit),
+      prefixes: Interest.joined(prefixes, other.prefixes, limit: Interest.prefixLimit))
+  }
+
+  private static func joined<Item: Hashable & Comparable>(
+    _ known: Set<Item>, _ added: Set<Item>, limit: Int
+  ) -> Set<Item> {
+    guard known.count + added.count > limit else { return known.union(added) }
+    return known.union(added.subtracting(known).sorted().prefix(max(0, limit - known.count)))
   }
 
   package func removing(_ other: Interest) -> Interest {
