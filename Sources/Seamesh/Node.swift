@@ -164,7 +164,7 @@ extension NodeEngine {
       dial(dialPolicy.handle(.disconnected(device), now: clock, using: &random))
     }
     let causes = own.causes
-    pending = PendingCommit()
+    (pending, outbox) = (PendingCommit(), [])
     guard failure == nil else { return }
     do {
       mesh = try NodeOpening.mesh(

@@ -64,6 +64,5 @@ final class ContextCache {
   }
 
   func countUse(of chain: ChainNumber) { bases[chain.rawValue]?.uses += 1 }
-  func forget(_ chain: ChainNumber) { bases[chain.rawValue] = nil }
   func removeAll() { bases.removeAll() }
 }

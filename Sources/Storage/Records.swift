@@ -92,15 +92,6 @@ package struct StoredStatement: Hashable, Sendable {
   package let encoded: [UInt8]
 }
 
-package struct StoredForkHeader: Hashable, Sendable {
-  package let sequence: UInt64
-  package let hash: Digest
-  package let header: [UInt8]
-  package init(sequence: UInt64, hash: Digest, header: [UInt8]) {
-    (self.sequence, self.hash, self.header) = (sequence, hash, header)
-  }
-}
-
 package struct StoredPeer: Hashable, Sendable {
   package let device: DeviceID
   /// Milliseconds since 1970, UTC.
@@ -115,25 +106,6 @@ package struct StoredPeer: Hashable, Sendable {
 
   /// Older addresses of one peer than these are forgotten.
   package static let addressLimit = 4
-}
-
-/// Something refused or not usable yet, kept for a person to look at.
-package struct PutAside: Hashable, Sendable {
-  /// Milliseconds since 1970, UTC.
-  package let time: Int64
-  /// What it is, such as `run` or `import`.
-  package let kind: String
-  /// One sentence.
-  package let reason: String
-  package let content: [UInt8]
-
-  package init(time: Int64, kind: String, reason: String, content: [UInt8]) {
-    (self.time, self.kind, self.reason, self.content) = (time, kind, reason, content)
-  }
-
-  /// Rows kept, and bytes of one row's content: about 100 MiB at the very worst.
-  package static let countLimit = 1_600
-  package static let contentByteLimit = 64 * 1024
 }
 
 /// A document as it lies in the store.
@@ -160,8 +132,6 @@ package enum MetaKey: String, CaseIterable, Sendable {
   case machine
   /// There while this file is a restored copy under which nothing has been written: a new replica id is due.
   case restored
-  /// Rows that the bound of `put_aside` pushed out.
-  case putAsideDropped = "put-aside-dropped"
   /// Counts ``Store/makeDurable()``.
   case syncs
 }

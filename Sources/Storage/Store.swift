@@ -57,7 +57,6 @@ package final class Store: StoreReading {
   package let numbers: NumberCache
   let contexts = ContextCache()
   var nextArrival: Int64
-  var putAsideCount: Int64
   var stagedBytes: Int64
   var changedCounters: [PartitionNumber: Counters] = [:]
   private let gauge: WriteAheadGauge
@@ -73,7 +72,6 @@ package final class Store: StoreReading {
     numbers = NumberCache()
     gauge = WriteAheadGauge(database)
     nextArrival = (try database.integer("SELECT max(arrival) FROM runs") ?? 0) + 1
-    putAsideCount = try database.integer("SELECT count(*) FROM put_aside") ?? 0
     stagedBytes = try database.stagedByteCount() ?? 0
     totals = try opening.database.partitionTotals()
   }
@@ -157,7 +155,6 @@ package final class Store: StoreReading {
     changedCounters.removeAll()
     numbers.removeAll()
     contexts.removeAll()
-    putAsideCount = (try? database.integer("SELECT count(*) FROM put_aside")) ?? putAsideCount
     stagedBytes = (try? database.stagedByteCount()) ?? stagedBytes
   }
 

@@ -19,22 +19,6 @@ extension StoreReading where Self: ~Copyable {
     return try collect(rows, byteLimit: byteLimit, partition: chain.partition)
   }
 
-  /// Runs of one partition that arrived after `arrival`, in order of arrival, bounded as in ``runs(of:after:byteLimit:)``.
-  /// Walks what arrived since then in all partitions: for following the log, not for catching up.
-  package func runs(
-    in partition: PartitionNumber, afterArrival arrival: Int64, byteLimit: Int
-  ) throws(StoreError) -> [StoredRun] {
-    let rows = try database.statement(
-      """
-      SELECT arrival, chain, first, last, context_base, context, body FROM runs
-      WHERE arrival>?1 AND +chain IN (SELECT id FROM chains WHERE partition=?2) ORDER BY arrival
-      """)
-    defer { rows.reset() }
-    try rows.bind(1, arrival)
-    try rows.bind(2, partition.rawValue)
-    return try collect(rows, byteLimit: byteLimit, partition: partition)
-  }
-
   /// The highest run of a chain, such as the own one to go on from.
   package func lastRun(of chain: ChainNumber) throws(StoreError) -> StoredRun? {
     let rows = try database.statement(
@@ -45,21 +29,6 @@ extension StoreReading where Self: ~Copyable {
     defer { rows.reset() }
     try rows.bind(1, chain.rawValue)
     return try collect(rows, byteLimit: .max, partition: chain.partition).first
-  }
-
-  /// Ascending by (sequence, hash).
-  package func forkHeaders(of chain: ChainNumber) throws(StoreError) -> [StoredForkHeader] {
-    let rows = try database.statement(
-      "SELECT sequence, hash, header FROM fork_headers WHERE chain=?1 ORDER BY sequence, hash")
-    defer { rows.reset() }
-    try rows.bind(1, chain.rawValue)
-    var found: [StoredForkHeader] = []
-    while try rows.step() {
-      guard let hash = Digest(rows.bytes(1)) else { throw .damaged("a fork header of chain \(chain.rawValue)") }
-      found.append(
-        StoredForkHeader(sequence: UInt64(clamping: rows.integer(0)), hash: hash, header: rows.bytes(2)))
-    }
-    return found
   }
 
   private func collect(

@@ -131,28 +131,6 @@ extension StoreReading where Self: ~Copyable {
     while try rows.step() { found.append(StoredPeer.Address(text: rows.text(0), lastUsed: rows.integer(1))) }
     return found
   }
-
-  /// Latest first.
-  package func putAside(limit: Int) throws(StoreError) -> [PutAside] {
-    let rows = try database.statement("SELECT time, kind, reason, content FROM put_aside ORDER BY id DESC LIMIT ?1")
-    defer { rows.reset() }
-    try rows.bind(1, Int64(clamping: limit))
-    var found: [PutAside] = []
-    while try rows.step() {
-      found.append(
-        PutAside(time: rows.integer(0), kind: rows.text(1), reason: rows.text(2), content: rows.bytes(3)))
-    }
-    return found
-  }
-
-  /// Rows by kind. Bounded with the table.
-  package func putAsideCounts() throws(StoreError) -> [String: Int64] {
-    let rows = try database.statement("SELECT kind, count(*) FROM put_aside GROUP BY kind")
-    defer { rows.reset() }
-    var found: [String: Int64] = [:]
-    while try rows.step() { found[rows.text(0)] = rows.integer(1) }
-    return found
-  }
 }
 
 extension StoredPartition {

@@ -84,22 +84,6 @@ extension Transaction {
     guard database.changedRows > 0 else { return }
     try database.statement("DELETE FROM peer_addresses WHERE device NOT IN (SELECT device FROM peers)").run()
   }
-
-  /// Keeps something for a person to look at; content beyond ``PutAside/contentByteLimit`` is left off. The oldest row
-  /// goes when there are more than ``PutAside/countLimit``, and is counted.
-  package func putAside(_ item: PutAside) throws(StoreError) {
-    let insert = try database.statement("INSERT INTO put_aside (time, kind, reason, content) VALUES (?1, ?2, ?3, ?4)")
-    try insert.bind(1, item.time)
-    try insert.bind(2, Text(item.kind))
-    try insert.bind(3, Text(item.reason))
-    try insert.bind(4, copied: Array(item.content.prefix(PutAside.contentByteLimit)))
-    try insert.run()
-    store.putAsideCount += 1
-    guard store.putAsideCount > PutAside.countLimit else { return }
-    try database.statement("DELETE FROM put_aside WHERE id=(SELECT min(id) FROM put_aside)").run()
-    store.putAsideCount -= 1
-    try setInteger((try integer(.putAsideDropped) ?? 0) &+ 1, for: .putAsideDropped)
-  }
 }
 
 extension StoredPeer {

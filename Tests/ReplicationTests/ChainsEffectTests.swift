@@ -55,6 +55,73 @@ struct ChainsEffectTests {
     #expect(keeper.log.withoutEffect.count == 1)
   }
 
+  /// d0.1 has two branches above change 1: 15 counts; 20, then 21, are lost.
+  private func forked(_ partition: PartitionName) throws -> ChainsKeeper {
+    var keeper = keeper(partition, book())
+    try keeper.learn(run(partition, "d0.1", 1, after: nil, 10))
+    try keeper.learn(run(partition, "d0.1", 2, after: 10, 20))
+    try keeper.learn(run(partition, "d0.1", 3, after: 20, 21))
+    try keeper.learn(run(partition, "d0.1", 2, after: 10, 15))
+    return keeper
+  }
+
+  private func dot(_ replica: String, _ sequence: UInt64) -> Dot {
+    Dot(replica: Named.replica(replica), sequence: sequence)
+  }
+
+  /// A write below the list element that `inserter` made.
+  private func edit(_ inserter: Dot) -> DocumentWrite {
+    let element = PathSegment.element(ListElement(position: [7], dot: inserter))
+    return DocumentWrite(
+      collection: "c", id: .int(1), kind: .edit, generation: 1,
+      operations: [Operation(.set, [.key("list"), element], value: .int(5))])
+  }
+
+  @Test("a lost change is owed until a re-issue of it counts, and again when that is lost, once per original")
+  func owed() throws {
+    let partition = try PartitionName("agency=A")
+    var keeper = try forked(partition)
+    #expect(keeper.log.lostChanges { _ in true }.map(\.hash) == [digest(20), digest(21)])
+    #expect(keeper.log.lostChanges { _ in false } == [])
+    let again = ChangeFacts(origin: ChangeOrigin(dot: dot("d0.1", 2), hash: digest(20)))
+    try keeper.learn(run(partition, "d0.2", 1, after: nil, 40, facts: again))
+    #expect(keeper.log.lostChanges { _ in true }.map(\.hash) == [digest(21)])
+    // The replica of the re-issue forks, too: 30 counts there now.
+    try keeper.learn(run(partition, "d0.2", 1, after: nil, 30))
+    #expect(keeper.log.lostChanges { _ in true }.map(\.hash) == [digest(20), digest(21)])
+  }
+
+  @Test("what is issued again names list elements of the lost branch under the dots of their re-issues")
+  func renaming() throws {
+    let partition = try PartitionName("agency=A")
+    var keeper = try forked(partition)
+    let lost = [LostChange(dot: dot("d0.1", 3), hash: digest(21), writes: [edit(dot("d0.1", 2))])]
+    let next = dot("d0.2", 2)
+    #expect(keeper.log.reissue(lost, of: VersionVector(), as: next, after: VersionVector()) == nil, "not there yet")
+
+    let again = ChangeFacts(origin: ChangeOrigin(dot: dot("d0.1", 2), hash: digest(20)))
+    try keeper.learn(run(partition, "d0.2", 1, after: nil, 40, facts: again))
+    let issued = try #require(keeper.log.reissue(lost, of: VersionVector(), as: next, after: VersionVector()))
+    #expect(issued.writes == [[edit(dot("d0.2", 1))]])
+    #expect(issued.context == VersionVector([Named.replica("d0.1"): ChainPosition(sequence: 1, tip: digest(10).tip)]))
+
+    // Named below the fork, or on the branch that counts, an element stands as it was.
+    let kept = [LostChange(dot: dot("d0.1", 3), hash: digest(21), writes: [edit(dot("d0.1", 1))])]
+    #expect(
+      keeper.log.reissue(kept, of: VersionVector(), as: next, after: VersionVector())?.writes == kept.map(\.writes))
+  }
+
+  @Test("where a chain has forked, documents are built anew from the fork on, however little moved")
+  func lowest() throws {
+    let partition = try PartitionName("agency=A")
+    let keeper = try forked(partition)
+    var change = LogChange()
+    change.acceptance = [AcceptanceChange(replica: Named.replica("d0.1"), shared: 2, lost: [], gained: [digest(16)])]
+    #expect(keeper.log.lowestMoved(by: [change]) == [Named.replica("d0.1"): 1])
+    change.acceptance = [AcceptanceChange(replica: Named.replica("d1.1"), shared: 2, lost: [], gained: [digest(16)])]
+    #expect(keeper.log.lowestMoved(by: [change]) == [Named.replica("d1.1"): 2])
+  }
+
   @Test("where a grant falls, the document rule judges what it had let through")
   func fallenGrant() throws {
     let partition = try PartitionName("all-users=x")

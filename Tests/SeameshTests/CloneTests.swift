@@ -101,7 +101,7 @@ import Testing
       found = try copies.first { node in
         try node.onEngine { engine in
           engine.mesh.partitions.values.contains { partition in
-            !partition.log.lostOriginals {
+            !partition.log.lostChanges {
               engine.mesh.authority.signer(of: $0) == engine.files.deviceKey.publicKey
             }.isEmpty
           }

@@ -54,12 +54,11 @@ import Testing
         let place = try Place(transaction)
         try transaction.appendRun(place.chain, first: 1, last: 1, context: vector([7: 7]), body: [1])
         #expect(try transaction.insertNew(place.partition, place.collection, key: [6, 0], state: [1]))
-        try transaction.putAside(PutAside(time: 1, kind: "run", reason: "x", content: []))
         throw Refused()
       }
     }
-    #expect(try store.partitions().isEmpty && store.chains().isEmpty && store.putAside(limit: 9).isEmpty)
-    #expect(store.totals == Counters() && store.putAsideCount == 0)
+    #expect(try store.partitions().isEmpty && store.chains().isEmpty)
+    #expect(store.totals == Counters())
     try store.write(.full) { transaction in
       let place = try Place(transaction)
       try transaction.appendRun(place.chain, first: 1, last: 1, context: vector([7: 7]), body: [1])
@@ -109,22 +108,6 @@ import Testing
     #expect(peers.map(\.lastContact) == [20, 9])
     let kept = ["10.0.0.4:7000", "10.0.0.6:7000", "10.0.0.5:7000", "10.0.0.3:7000"]
     #expect(peers.map { $0.addresses.map(\.text) } == [[], kept])
-  }
-
-  @Test("what is put aside is bounded: the oldest goes, and is counted")
-  func putAside() throws {
-    try store.write(.full) { transaction in
-      for time in 0..<Int64(PutAside.countLimit + 3) {
-        try transaction.putAside(PutAside(time: time, kind: "run", reason: "gap", content: [7]))
-      }
-      let large = [UInt8](repeating: 1, count: PutAside.contentByteLimit + 1)
-      try transaction.putAside(PutAside(time: -1, kind: "import", reason: "line 3", content: large))
-    }
-    #expect(try store.putAsideCounts() == ["run": Int64(PutAside.countLimit) - 1, "import": 1])
-    #expect(try store.integer(.putAsideDropped) == 4)
-    let latest = try store.putAside(limit: 2)
-    #expect(latest.map(\.time) == [-1, Int64(PutAside.countLimit) + 2])
-    #expect(latest.first?.content.count == PutAside.contentByteLimit)
   }
 
   @Test("pieces of a payload join in any order, as far as they go")

@@ -51,14 +51,20 @@ extension PartitionLog {
     }
     guard chain.isFollowed(by: run) else { return .aside(.fork) }
     guard run.first <= chain.limits.bound.sequence else { return .aside(.aboveBound(chain.limits.reason)) }
-    return isHeld(run.context) ? .take : .error(.context)
+    return holds(run.context) ? .take : .error(.context)
   }
 
   /// Is every entry of a context here, as far as it can be asked for?
-  private func isHeld(_ context: VersionVector) -> Bool {
+  func holds(_ context: VersionVector) -> Bool {
     context.entries.allSatisfy { replica, position in
       received.sequence(of: replica) >= required(position.sequence, of: replica)
     }
+  }
+
+  /// Is the change here that a run follows? Inside the trunk, where only storage knows, it is taken to be.
+  func holds(before first: UInt64, _ hash: Digest, of replica: ReplicaID) -> Bool {
+    let chain = chains[replica] ?? newChain(replica)
+    return first <= chain.trunk.sequence || chain.hasContent(hash)
   }
 
   /// `min(n, floor, fork point)`: what lies above a narrowing or a fork need not be the same everywhere (rule C8).

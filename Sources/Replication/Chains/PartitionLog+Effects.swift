@@ -19,6 +19,18 @@ extension PartitionLog {
       .sorted { $0.dot < $1.dot }
   }
 
+  /// By every dot of an original and its re-issues: the re-issue that has effect.
+  var standIns: [Dot: Reissue] {
+    var standIns: [Dot: Reissue] = [:]
+    for (origin, group) in reissues.groups {
+      let counting = group.filter { isAccepted($0.hash, at: $0.dot) }
+      guard let effective = counting.min(by: { $0.hash < $1.hash }) else { continue }
+      standIns[origin.dot] = effective
+      for reissue in group { standIns[reissue.dot] = effective }
+    }
+    return standIns
+  }
+
   mutating func rememberReissues(of run: RunSummary) {
     for (index, facts) in run.facts.enumerated() {
       guard let origin = facts.origin else { continue }
@@ -28,7 +40,7 @@ extension PartitionLog {
   }
 
   /// Originals and re-issues only: what of them is inside a trunk is a re-issue that counts.
-  private func isAccepted(_ hash: Digest, at dot: Dot) -> Bool {
+  func isAccepted(_ hash: Digest, at dot: Dot) -> Bool {
     guard let chain = chains[dot.replica], dot.sequence <= chain.accepted else { return false }
     return dot.sequence < chain.trunk.sequence || chain.hash(at: dot.sequence) == hash
   }

@@ -19,6 +19,27 @@ extension PartitionLog {
     return ceilings
   }
 
+  /// Whether a fork decides if changes of this chain count, or what they have seen.
+  func hasForkIn(_ context: VersionVector, of replica: ReplicaID) -> Bool {
+    guard !forkPoints.isEmpty else { return false }
+    return forkPoints[replica] != nil || !ceilings(of: context, author: Dot(replica: replica, sequence: 1)).isEmpty
+  }
+
+  /// Lowest positions above which documents are to be built anew, per chain. Of a forked chain everything above the fork:
+  /// how far it counts, and on which branch, decides what contexts that name it have seen (rule C23).
+  package func lowestMoved(by changes: [LogChange]) -> [ReplicaID: UInt64] {
+    var lowest: [ReplicaID: UInt64] = [:]
+    func lower(_ replica: ReplicaID, to sequence: UInt64) {
+      lowest[replica] = min(sequence, forkPoints[replica] ?? .max, lowest[replica] ?? .max)
+    }
+    for change in changes {
+      for acceptance in change.acceptance { lower(acceptance.replica, to: acceptance.shared) }
+      for effect in change.effects { lower(effect.dot.replica, to: effect.dot.sequence - 1) }
+      if let forked = change.forkedReplica { lower(forked, to: .max) }
+    }
+    return lowest
+  }
+
   /// Where everything below is linear, accepted, and needs no memory: sequence and hash.
   package func trunk(of replica: ReplicaID) -> (sequence: UInt64, hash: Digest) {
     guard let trunk = chains[replica]?.trunk else { return (0, genesis(replica)) }
@@ -27,14 +48,6 @@ extension PartitionLog {
 }
 
 extension PartitionLog {
-  /// Changes of a forked chain that lie off the branch that counts and that nobody has issued again: somebody's work,
-  /// which their device owes the fleet once more (rule C22).
-  package func lostOriginals(where isOwn: (ReplicaID) -> Bool) -> [HeldChange] {
-    guard !forkPoints.isEmpty else { return [] }
-    let reissued = Set(reissues.all.map(\.origin.hash))
-    return held.filter { $0.reason == .otherBranch && isOwn($0.dot.replica) && !reissued.contains($0.hash) }
-  }
-
   /// The chosen branch's position at a sequence that memory holds: the trunk's end and everything above.
   package func position(of replica: ReplicaID, at sequence: UInt64) -> ChainPosition? {
     chains[replica]?.position(at: sequence)

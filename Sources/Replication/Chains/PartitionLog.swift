@@ -13,6 +13,8 @@ package struct PartitionLog: Sendable {
   package internal(set) var accepted = VersionVector()
   /// ``received``, bounded by statements: what a node announces.
   package internal(set) var clipped = VersionVector()
+  /// Lowest sequence before any known fork, per forked chain.
+  package internal(set) var forkPoints: [ReplicaID: UInt64] = [:]
   /// Accepted changes of which another re-issue, or the original, takes the effect (rule C22).
   package internal(set) var withoutEffect: [Digest: Dot] = [:]
 
@@ -169,6 +171,7 @@ extension PartitionLog {
     received[replica] = chain.position(at: chain.received)
     accepted[replica] = chain.position(at: chain.accepted)
     clipped[replica] = chain.position(at: min(chain.received, chain.limits.bound.sequence))
+    if let forkPoint = chain.forkPoint { forkPoints[replica] = forkPoint }
   }
 
   private func inDoubt(_ chain: Chain, _ replica: ReplicaID, _ limits: ChainLimits) -> HeaderRequest? {

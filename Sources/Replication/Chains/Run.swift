@@ -34,12 +34,8 @@ package struct Run: Sendable {
 
   /// Hashes of the changes in order, from the run's hash before its first.
   package static func chainHashes(of headers: [ChangeHeader], record: RunRecord, _ hash: HashFunction) -> [Digest] {
-    var previous = record.hashBefore
-    return headers.map { header in
-      previous = header.chainHash(
-        chain: record.chain, previous: previous, contextDigest: record.contextDigest, hash)
-      return previous
-    }
+    var hasher = ChainHasher(chain: record.chain, after: record.hashBefore, contextDigest: record.contextDigest)
+    return headers.map { hasher.append($0, hash) }
   }
 }
 

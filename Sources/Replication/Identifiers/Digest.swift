@@ -24,10 +24,8 @@ package struct Digest: Hashable, Comparable, Sendable {
   }
 
   package func append(to out: inout [UInt8]) {
-    appendBigEndian(words.0, to: &out)
-    appendBigEndian(words.1, to: &out)
-    appendBigEndian(words.2, to: &out)
-    appendBigEndian(words.3, to: &out)
+    let words = (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian)
+    withUnsafeBytes(of: words) { out.append(contentsOf: $0) }
   }
 
   /// The first 16 bytes: what a version vector carries of a chain hash.
@@ -68,8 +66,7 @@ extension SixteenBytes {
   }
 
   package func append(to out: inout [UInt8]) {
-    appendBigEndian(high, to: &out)
-    appendBigEndian(low, to: &out)
+    withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { out.append(contentsOf: $0) }
   }
 
   package static func < (a: Self, b: Self) -> Bool { (a.high, a.low) < (b.high, b.low) }

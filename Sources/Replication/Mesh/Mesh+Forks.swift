@@ -13,28 +13,62 @@ extension Mesh {
       {
         step.emit(.renewReplica(state.name))
       }
-      if state.log.judge(position, of: replica, stored: { _, _ in position.tip }) == .differs {
-        probe(id, partition, replica, wantsReply: true, &step)
+      let standing = state.log.standing(of: position, of: replica) { _, _ in position.tip }
+      let judgement = state.log.judge(position, of: replica) { _, _ in position.tip }
+      if judgement == .differs || judgement == .known && standing < position.sequence {
+        searchFork(id, partition, replica, &step)
       }
     }
   }
 
-  /// Once per stream: both sides then show what they hold above the last common position.
-  mutating func probe(
-    _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, wantsReply: Bool, _ step: inout Step
-  ) {
-    guard sessions[id]?.streams[partition]?.probed.insert(replica).inserted == true else { return }
+  /// Both sides show what they hold above the last common position. Once, until something new is known of the chain.
+  mutating func searchFork(_ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step) {
+    guard let stream = sessions[id]?.streams[partition], !stream.settled.contains(replica),
+      sessions[id]?.streams[partition]?.forked.insert(replica).inserted == true
+    else { return }
     step.emit(.note(id, .forkSeen(replica)))
-    step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: wantsReply)))
+    step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: true)))
+  }
+
+  /// Forks go before the runs that are judged under them. Where summaries differ, and perhaps only in what is known of
+  /// forks, whatever was shown before is shown `anew`.
+  mutating func showForks(_ id: SessionID, _ partition: PartitionID, anew: Bool, _ step: inout Step) {
+    for replica in partitions[partition]?.log.forkPoints.keys.sorted() ?? [] {
+      if anew {
+        sessions[id]?.streams[partition]?.forked.remove(replica)
+        sessions[id]?.streams[partition]?.settled.remove(replica)
+      }
+      searchFork(id, partition, replica, &step)
+    }
+  }
+
+  /// News for everyone who follows the partition.
+  mutating func spreadFork(_ replica: ReplicaID, _ partition: PartitionID, _ step: inout Step) {
+    for id in sessions.keys.sorted() where sessions[id]?.phase == .live {
+      sessions[id]?.streams[partition]?.settled.remove(replica)
+      searchFork(id, partition, replica, &step)
+    }
+  }
+
+  /// The peer has, or gets with what is on its way, all that is known of the chain here.
+  private mutating func settleFork(
+    _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step
+  ) {
+    guard let position = partitions[partition]?.log.clipped[replica] else { return }
+    sessions[id]?.streams[partition]?.forked.remove(replica)
+    sessions[id]?.streams[partition]?.settled.insert(replica)
+    sessions[id]?.streams[partition]?.sent[replica] = position
+    pump(id, partition, &step)
   }
 
   mutating func receiveProbe(_ id: SessionID, _ probe: ChainProbe, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let partition = probe.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard isInScope(session, partition, probe.name), partitions[partition] != nil,
-      let answered = session.streams[partition]?.answeredProbes, answered < PeerStream.answeredProbeLimit
-    else { return }
-    sessions[id]?.streams[partition]?.answeredProbes = answered + 1
+    guard isInScope(session, partition, probe.name), partitions[partition] != nil else { return }
+    var stream = session.streams[partition] ?? newStream(session, partition, step.now)
+    guard stream.answeredProbes < PeerStream.answeredProbeLimit else { return }
+    stream.answeredProbes += 1
+    sessions[id]?.streams[partition] = stream
     step.emit(.loadChain(partition, probe.replica, from: 1, .answer(id, probe)))
   }
 
@@ -76,28 +110,83 @@ extension Mesh {
     _ id: SessionID, _ partition: PartitionID, _ probe: ChainProbe, _ runs: [RunSummary], _ step: inout Step
   ) {
     guard sessions[id] != nil else { return }
-    let common = probe.positions.last { position in
-      runs.contains { run in
-        position.sequence >= run.first && position.sequence <= run.last
-          && run.hashes[Int(position.sequence - run.first)].tip == position.tip
-      }
+    if probe.wantsReply { sendProbe(id, partition, probe.replica, runs, wantsReply: false, &step) }
+    if let first = Mesh.firstLacking(of: runs, probe.positions) {
+      step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1))
+    } else {
+      settleFork(id, partition, probe.replica, &step)
     }
-    // Of a chain that has forked here the asker may lack a branch even where the end of its own is known.
-    let forkPoint = partitions[partition]?.log.forkPoints[probe.replica] ?? .max
-    step.emit(.loadEvidence(id, partition, probe.replica, above: min(common?.sequence ?? 0, forkPoint)))
-    if probe.wantsReply {
-      sendProbe(id, partition, probe.replica, runs, wantsReply: false, &step)
-      sessions[id]?.streams[partition]?.probed.insert(probe.replica)
+  }
+
+  /// Where the first run begins that lies below none of the positions that the peer holds. Nil: the peer holds them all.
+  static func firstLacking(of runs: [RunSummary], _ held: [ChainPosition]) -> UInt64? {
+    let held = Set(held)
+    // What a held run follows is held, too.
+    var leading: Set<Digest> = []
+    var first: UInt64?
+    for run in runs.reversed() {
+      let isHeld =
+        run.hashes.last.map(leading.contains) == true
+        || run.hashes.enumerated().contains { index, hash in
+          held.contains(ChainPosition(sequence: run.first + UInt64(index), tip: hash.tip))
+        }
+      if isHeld { leading.insert(run.hashBefore) } else { first = run.first }
     }
+    return first
   }
 
   mutating func evidenceLoaded(
     _ id: SessionID, _ partition: PartitionID, _ runs: [LoggedRun], _ step: inout Step
   ) {
-    guard let name = partitions[partition]?.name, sessions[id] != nil else { return }
+    guard let name = partitions[partition]?.name, sessions[id] != nil, let replica = runs.first?.replica else { return }
     for run in runs {
       let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
       step.emit(.send(id, .runs(RunBatch(name: name, stream: 0, entries: [entry], isForkEvidence: true))))
+    }
+    settleFork(id, partition, replica, &step)
+  }
+
+  // MARK: Evidence that came ahead of what it had seen
+
+  /// Stored only when its context and what it follows are here: whatever counts was delivered causally.
+  mutating func isCausal(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
+    let incoming = run.incoming
+    if let log = partitions[partition]?.log, log.holds(run.context),
+      log.holds(before: incoming.first, incoming.hashBefore, of: incoming.replica)
+    {
+      return true
+    }
+    postpone(run, batch, partition)
+    return false
+  }
+
+  /// Where a fork is being looked at, what leads to a run may be on its way as evidence, or wait here itself.
+  func mayComeAhead(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
+    batch.isForkEvidence || partitions[partition]?.postponed.isEmpty == false
+      || sessions[batch.session]?.streams[partition]?.forked.isEmpty == false
+  }
+
+  mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {
+    guard let count = partitions[partition]?.postponed.count, count < PartitionState.postponedLimit else { return }
+    partitions[partition]?.postponed.append(ParkedRuns(session: batch.session, runs: [run], isForkEvidence: true))
+  }
+
+  /// What led to it is not to be expected any more; another session shows it again.
+  mutating func dropPostponed(of id: SessionID) {
+    for partition in partitions.filter({ !$0.value.postponed.isEmpty }).keys {
+      partitions[partition]?.postponed.removeAll { $0.session == id }
+    }
+  }
+
+  mutating func takePostponed(_ partition: PartitionID, _ step: inout Step) {
+    guard let postponed = partitions[partition]?.postponed, !postponed.isEmpty else { return }
+    partitions[partition]?.postponed = []
+    for run in postponed {
+      if partitions[partition]?.awaitedHeaders == 0 {
+        process(run, partition, &step)
+      } else {
+        partitions[partition]?.parked.append(run)
+      }
     }
   }
 
@@ -121,11 +210,14 @@ extension Mesh {
     do {
       try partitions[partition]?.log.unfold(request, runs: runs)
     } catch {
+      // Asked again, the disk would answer the same: what waits for it is given up.
+      partitions[partition]?.parked = []
+      partitions[partition]?.awaitsAuthority = false
       step.emit(.damaged(partition, request.replica))
     }
     partitions[partition]?.awaitedHeaders = max(0, state.awaitedHeaders - 1)
     guard partitions[partition]?.awaitedHeaders == 0 else { return }
-    if state.awaitsAuthority { adoptAuthority(partition, &step) }
+    if partitions[partition]?.awaitsAuthority == true { adoptAuthority(partition, &step) }
     // One of them may ask for headers again: then the rest waits behind it.
     while partitions[partition]?.awaitedHeaders == 0, let batch = partitions[partition]?.parked.first {
       partitions[partition]?.parked.removeFirst()
@@ -165,4 +257,8 @@ struct ParkedRuns: Sendable {
   let session: SessionID
   let runs: ArraySlice<DeliveredRun>
   let isForkEvidence: Bool
+
+  func rest(_ runs: ArraySlice<DeliveredRun>) -> ParkedRuns {
+    ParkedRuns(session: session, runs: runs, isForkEvidence: isForkEvidence)
+  }
 }

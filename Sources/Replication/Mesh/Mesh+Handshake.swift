@@ -42,7 +42,10 @@ extension Mesh {
       step.emit(.send(id, .interest(interest)))
     case (.awaitingInterest, .interest(let interest)), (.exchangingStatements, .interest(let interest)):
       receiveInterest(id, interest, &step)
-    case (.exchangingStatements, .interestChange): sessions[id]?.mustAskInterest = true
+    case (.exchangingStatements, .interestChange):
+      // What was told before is out of date.
+      sessions[id]?.peerInterest = nil
+      sessions[id]?.mustAskInterest = true
     // They cannot be judged yet, and the peer's summary may have been made before what they are about was wanted here.
     case (.awaitingInterest, .vectors), (.awaitingInterest, .have): sessions[id]?.mustCompareAgain = true
     // The answer to our question is on its way and was made after the change.
@@ -53,7 +56,10 @@ extension Mesh {
       (.exchangingStatements, .summary(let summary)):
       receiveSummary(id, summary, &step)
     case (.live, .vectors(let list)):
-      for item in list { receiveVector(id, item, &step) }
+      for item in list {
+        receiveVector(id, item, &step)
+        showForks(id, item.name.id(fleet: local.fleet, hash: cryptography.hash), anew: true, &step)
+      }
     case (.live, .pull(let stream, let vector)): receivePull(id, stream, vector, &step)
     case (.live, .payloadPiece(let piece)): step.emit(.stage(id, piece))
     case (.live, .have(let vector)): receiveHave(id, vector, &step)
@@ -129,6 +135,7 @@ extension Mesh {
 
   mutating func closed(_ id: SessionID, _ step: inout Step) {
     guard sessions.removeValue(forKey: id) != nil else { return }
+    dropPostponed(of: id)
     for partition in partitions.values.filter({ $0.catchUp?.session == id }).map(\.id).sorted() {
       partitions[partition]?.catchUp = nil
       pullWherePossible(partition, &step)

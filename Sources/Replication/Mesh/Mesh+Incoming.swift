@@ -31,11 +31,10 @@ extension Mesh {
       let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }
       stream.known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
       stream.sent[replica] = nil
-      if log.judge(entry, of: replica, stored: { _, _ in entry.tip }) == .known { stream.forked.remove(replica) }
     }
   }
 
-  private func newStream(_ session: PeerSession, _ partition: PartitionID, _ now: MonotonicTime) -> PeerStream {
+  func newStream(_ session: PeerSession, _ partition: PartitionID, _ now: MonotonicTime) -> PeerStream {
     guard let state = partitions[partition], session.isLevel(state) else {
       return PeerStream(known: VersionVector(), lastProgress: now)
     }
@@ -177,62 +176,62 @@ extension Mesh {
         rest.removeFirst()
         continue walk
       case .aside(let reason):
+        if reason == .fork {
+          if run.incoming.replica == ownReplica { step.emit(.renewReplica(name)) }
+          searchFork(batch.session, partition, run.incoming.replica, &step)
+        }
         // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
-        noteAside(run, reason, batch, partition, &step)
-        guard reason.isKept || batch.isForkEvidence else {
+        guard reason.isKept || batch.isForkEvidence, isCausal(run, batch, partition) else {
           rest.removeFirst()
           continue walk
         }
+      case .error where mayComeAhead(batch, partition):
+        postpone(run, batch, partition)
+        rest.removeFirst()
+        continue walk
       case .needsHeaders(let request):
         emit(kept, partition, batch.session, &step)
-        return park(
-          ParkedRuns(session: batch.session, runs: rest, isForkEvidence: batch.isForkEvidence), partition,
-          until: [request], &step)
+        return park(batch.rest(rest), partition, until: [request], &step)
       case .refuse(let reason):
-        fail(batch.session, .protocolError, "an undeliverable run: \(reason)", &step)
+        fail(batch.session, .protocolError, "a run that nobody may send: \(reason)", &step)
         break walk
       case .error(let reason):
         fail(batch.session, .protocolError, "an undeliverable run: \(reason)", &step)
         break walk
       }
       switch partitions[partition]?.log.learn(summary) {
-      case .done(let change): kept.append(settled(run, change, partition))
+      case .done(let change):
+        if run.incoming.replica == ownReplica { step.emit(.renewReplica(name)) }
+        kept.append(settled(run, change, partition))
+        if let forked = change.forkedReplica { spreadFork(forked, partition, &step) }
       case .needsHeaders(let requests):
         emit(kept, partition, batch.session, &step)
-        return park(
-          ParkedRuns(session: batch.session, runs: rest, isForkEvidence: batch.isForkEvidence), partition,
-          until: requests, &step)
+        return park(batch.rest(rest), partition, until: requests, &step)
       case .ignored, nil: break
       }
       rest.removeFirst()
     }
     emit(kept, partition, batch.session, &step)
+    if !kept.isEmpty { takePostponed(partition, &step) }
   }
 
   private func emit(_ kept: [DeliveredRun], _ partition: PartitionID, _ source: SessionID, _ step: inout Step) {
     if !kept.isEmpty { step.emit(.apply(partition, source: source, kept)) }
   }
 
-  /// Marks the run with what it moved, unless that is the usual: all of it counts and is new to everything that counts.
+  /// Marks the run with what it moved, unless that is the usual: all of it counts, is new to everything that counts, and
+  /// was not issued before.
   private func settled(_ run: DeliveredRun, _ change: LogChange, _ partition: PartitionID) -> DeliveredRun {
     guard let state = partitions[partition] else { return run }
     var run = run
     let (replica, acceptance) = (run.incoming.replica, change.acceptance)
     let isPlain =
       acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
-      && change.effects.isEmpty && change.forkedReplica == nil && state.log.forkPoints[replica] == nil
+      && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil }
+      && !state.log.hasForkIn(run.context, of: replica)
       && authority.floor(of: replica, in: state.name) == .max
     run.change = isPlain ? nil : change
     return run
-  }
-
-  private mutating func noteAside(
-    _ run: DeliveredRun, _ reason: AsideReason, _ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step
-  ) {
-    guard reason == .fork, let name = partitions[partition]?.name else { return }
-    if run.incoming.replica == ownReplica { step.emit(.renewReplica(name)) }
-    sessions[batch.session]?.streams[partition]?.forked.insert(run.incoming.replica)
-    probe(batch.session, partition, run.incoming.replica, wantsReply: true, &step)
   }
 
   /// Whoever sends from its log has it.

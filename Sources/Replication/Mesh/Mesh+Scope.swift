@@ -80,6 +80,7 @@ extension Mesh {
       guard !vector.isEmpty else { continue }
       id.digest.append(to: &inputs[Summary.bucket(of: id)])
       vector.digest(.vector, cryptography.hash).append(to: &inputs[Summary.bucket(of: id)])
+      partition.log.appendForks(to: &inputs[Summary.bucket(of: id)])
     }
     var prefix = DomainTag.summary.bytes
     session.exporter.append(to: &prefix)
@@ -162,6 +163,7 @@ extension Mesh {
   mutating func peerInterestChanged(_ id: SessionID, _ added: Interest, _ removed: Interest, _ step: inout Step) {
     guard let session = sessions[id], let wanted = session.peerInterest else { return }
     let changed = wanted.adding(added).removing(removed)
+    guard changed.isWithinLimits else { return fail(id, .protocolError, "an interest beyond its limits", &step) }
     sessions[id]?.peerInterest = changed
     remember(changed, of: session.device)
     closeStreams(id, removed)

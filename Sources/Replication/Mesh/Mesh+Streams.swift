@@ -12,23 +12,26 @@ extension Mesh {
     stream.outgoing = number
     stream.staged = Dictionary(wanted.staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
     stream.outgoingBase = nil
-    stream.forked = []
     sessions[id]?.relaysDue[partition] = nil
     sessions[id]?.streams[partition] = stream
     checkPeerVector(id, partition, wanted.vector, &step)
+    showForks(id, partition, anew: false, &step)
     considerPull(id, partition, &step)
     pump(id, partition, &step)
   }
 
   /// Asks the log for what the peer lacks, if there is room to send it.
   mutating func pump(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], session.phase == .live, session.isWritable,
+    guard let session = sessions[id], session.phase == .live, session.isWritable, let state = partitions[partition],
       let stream = session.streams[partition], stream.outgoing != nil, !stream.isLoading,
       lacks(stream, partition)
     else { return }
+    var have = stream.announcedOrSent
+    for replica in stream.forked { have[replica] = state.log.clipped[replica] }
     sessions[id]?.streams[partition]?.isLoading = true
     sessions[id]?.relaysDue[partition] = nil
-    step.emit(.load(id, partition, have: stream.announcedOrSent, byteLimit: configuration.loadByteLimit))
+    let byteLimit = stream.loadByteLimit ?? configuration.loadByteLimit
+    step.emit(.load(id, partition, have: have, byteLimit: byteLimit))
   }
 
   private func lacks(_ stream: PeerStream, _ partition: PartitionID) -> Bool {
@@ -41,9 +44,14 @@ extension Mesh {
   mutating func loaded(
     _ id: SessionID, _ partition: PartitionID, _ runs: [LoggedRun], _ hasMore: Bool, _ step: inout Step
   ) {
-    guard sessions[id]?.streams[partition] != nil else { return }
+    guard let before = sessions[id]?.streams[partition] else { return }
     sessions[id]?.streams[partition]?.isLoading = false
     send(runs, to: id, partition, &step)
+    // What was all left out would be read again and again: past it lies what can go.
+    let isStuck = hasMore && sessions[id]?.streams[partition]?.sent == before.sent
+    let limit = before.loadByteLimit ?? configuration.loadByteLimit
+    sessions[id]?.streams[partition]?.loadByteLimit =
+      isStuck ? limit.multipliedReportingOverflow(by: 2).partialValue : nil
     if hasMore { pump(id, partition, &step) }
   }
 
@@ -58,12 +66,14 @@ extension Mesh {
       if !batch.isEmpty { step.emit(.send(id, .runs(RunBatch(name: name, stream: number, entries: batch)))) }
       (batch, bytes) = ([], 0)
     }
+    var hasForks = !stream.forked.isEmpty || partitions[partition]?.log.forkPoints.isEmpty == false
     for run in runs where !stream.covers(run.replica, run.last) && !stream.forked.contains(run.replica) {
-      guard isChosen(run, partition) else { continue }
+      // Where nothing has forked, the order of arrival is enough.
+      if hasForks { guard isChosen(run, partition), isCovered(run, stream, partition) else { continue } }
       guard continues(stream, run) else {
+        hasForks = true
         stream.forked.insert(run.replica)
-        sessions[id]?.streams[partition]?.forked.insert(run.replica)
-        probe(id, partition, run.replica, wantsReply: true, &step)
+        searchFork(id, partition, run.replica, &step)
         continue
       }
       if let apart = run.apart {
@@ -89,6 +99,17 @@ extension Mesh {
       == .known
       && log.standing(
         of: ChainPosition(sequence: run.last, tip: hash.tip), of: run.replica, stored: { _, _ in hash.tip }) == run.last
+  }
+
+  /// The peer has, or gets before it, what the run follows and what it has seen.
+  private func isCovered(_ run: LoggedRun, _ stream: PeerStream, _ partition: PartitionID) -> Bool {
+    guard let log = partitions[partition]?.log else { return true }
+    return (run.first == 1 || stream.covers(run.replica, run.first - 1))
+      && run.context.entries.allSatisfy { replica, position in
+        stream.covers(replica, position.sequence)
+          || !stream.forked.contains(replica)
+            && stream.covers(replica, log.required(position.sequence, of: replica))
+      }
   }
 
   /// The run follows on what the peer says it has: its tip is our hash there. If not, the histories differ (C5).

@@ -27,7 +27,7 @@ package struct Mesh: Sendable {
     case statementsStored([Statement])
     /// The wish list changed: `added` and `removed` are what differs.
     case interestChanged(added: Interest, removed: Interest)
-    /// A statement was made for who asked to join; nil: it cannot be made here.
+    /// Whoever asked to join is a member now, durably; false: cannot be made one here.
     case admitted(SessionID, Bool)
     /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches.
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
@@ -45,7 +45,7 @@ package struct Mesh: Sendable {
     case createPartition(PartitionID, PartitionName)
     case apply(PartitionID, source: SessionID, [DeliveredRun])
     case store([Statement])
-    /// To be kept until the run that names the payload comes on this session.
+    /// To be kept, by its hash, until a run that names the payload comes on any session.
     case stage(SessionID, PayloadPiece)
     case admit(SessionID, JoinRequest)
     /// A peer shows more of this node's own chain than it holds itself (rule C20): a new replica id is due.
@@ -129,7 +129,19 @@ package struct Mesh: Sendable {
 /// One event's working set.
 struct Step {
   let now: MonotonicTime
-  var directives: [Mesh.Directive] = []
+  private var storing: [Mesh.Directive] = []
+  private var others: [Mesh.Directive] = []
 
-  mutating func emit(_ directive: Mesh.Directive) { directives.append(directive) }
+  init(now: MonotonicTime) { self.now = now }
+
+  /// What is to be stored goes first: by then the core has taken in all of it, and any other directive may read the log
+  /// or tell of it.
+  var directives: [Mesh.Directive] { storing + others }
+
+  mutating func emit(_ directive: Mesh.Directive) {
+    switch directive {
+    case .createPartition, .store, .apply, .rebuild: storing.append(directive)
+    default: others.append(directive)
+    }
+  }
 }

@@ -8,6 +8,9 @@ package struct PartitionState: Sendable {
   /// Runs that wait for headers from the disk; the shell answers at once, so at most a message or two.
   var parked: [ParkedRuns] = []
   var awaitedHeaders = 0
+  /// Runs that show a fork and came ahead of what they had seen. At most ``postponedLimit``: shown again otherwise.
+  var postponed: [ParkedRuns] = []
+  static let postponedLimit = 1_024
   var awaitsAuthority = false
 
   package init(id: PartitionID, name: PartitionName, log: PartitionLog) {

@@ -92,13 +92,15 @@ struct PeerStream: Sendable {
   var isLoading = false
   /// Bytes that the peer holds already of payloads that travel apart.
   var staged: [Digest: UInt64] = [:]
-  /// Chains whose history differs from the peer's: left out until that is settled.
+  /// Chains whose history may differ from the peer's: left out, with all that has seen them, while the fork is searched.
   var forked: Set<ReplicaID> = []
+  /// Chains of which all that is known here was shown to the peer.
+  var settled: Set<ReplicaID> = []
+  /// Asked of the log at once; more where all that was read is left out.
+  var loadByteLimit: Int?
   /// Searches of the peer's that were answered; each costs reading a chain.
   var answeredProbes = 0
   static let answeredProbeLimit = 16
-  /// Chains whose fork was searched for on this session already.
-  var probed: Set<ReplicaID> = []
   /// Base of the next context on either stream (rule C3).
   var outgoingBase: VersionVector?
   var incomingBase: VersionVector?

@@ -108,6 +108,7 @@ package struct Interest: Sendable, Equatable {
   /// Prefixes of names, without the closing `*`; the empty prefix wants everything.
   package var prefixes: Set<Text>
 
+  /// Of one message, and of what a peer's changes may add up to.
   package static let partitionLimit = 100_000
   package static let prefixLimit = 1_000
 
@@ -116,6 +117,10 @@ package struct Interest: Sendable, Equatable {
   }
 
   package var isEmpty: Bool { partitions.isEmpty && prefixes.isEmpty }
+
+  var isWithinLimits: Bool {
+    partitions.count <= Interest.partitionLimit && prefixes.count <= Interest.prefixLimit
+  }
 
   package func wants(_ id: PartitionID, name: PartitionName) -> Bool {
     partitions.contains(id) || prefixes.contains { name.text.utf8.starts(with: $0.utf8) }
@@ -128,19 +133,8 @@ package struct Interest: Sendable, Equatable {
     return Digest.of(input, hash)
   }
 
-  /// Never more than the limits: what there is no room for is left out, the same at both ends. Each message keeps the
-  /// limits by itself, but a peer may send one after the other.
   package func adding(_ other: Interest) -> Interest {
-    Interest(
-      partitions: Interest.joined(partitions, other.partitions, limit: Interest.partitionLimit),
-      prefixes: Interest.joined(prefixes, other.prefixes, limit: Interest.prefixLimit))
-  }
-
-  private static func joined<Item: Hashable & Comparable>(
-    _ known: Set<Item>, _ added: Set<Item>, limit: Int
-  ) -> Set<Item> {
-    guard known.count + added.count > limit else { return known.union(added) }
-    return known.union(added.subtracting(known).sorted().prefix(max(0, limit - known.count)))
+    Interest(partitions: partitions.union(other.partitions), prefixes: prefixes.union(other.prefixes))
   }
 
   package func removing(_ other: Interest) -> Interest {

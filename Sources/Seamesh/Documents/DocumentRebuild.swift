@@ -28,17 +28,8 @@ struct DocumentRebuild {
   private func touched(
     by moved: [LogChange], _ transaction: borrowing Transaction
   ) throws -> Set<DocumentKey> {
-    var lowest: [ReplicaID: UInt64] = [:]
-    for change in moved {
-      for acceptance in change.acceptance {
-        lowest[acceptance.replica] = min(acceptance.shared, lowest[acceptance.replica] ?? .max)
-      }
-      for effect in change.effects {
-        lowest[effect.dot.replica] = min(effect.dot.sequence - 1, lowest[effect.dot.replica] ?? .max)
-      }
-    }
     var keys: Set<DocumentKey> = []
-    for (replica, shared) in lowest {
+    for (replica, shared) in state.log.lowestMoved(by: moved) {
       guard let chain = try transaction.chainNumber(number, replica) else { continue }
       for stored in try transaction.runs(of: chain, after: shared, byteLimit: .max) {
         let run = try RunCodec.decode(stored.body[...], fleet: fleet, partition: partition, hash: SHA256.hash)

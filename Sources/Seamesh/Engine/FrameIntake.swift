@@ -130,12 +130,18 @@ extension DecodedRun {
   /// Empty where every change is an ordinary one.
   func facts(in partition: PartitionName) -> [ChangeFacts] {
     let needsOwner = partition.keyValue?.key == Statement.Rule.Key.allUsers
+    guard needsOwner || isUnusual else { return [] }
     let facts = changes.indices.map { index in
       ChangeFacts(
         recognition: recognition(at: index), ownDocument: needsOwner ? owner(at: index) : nil,
         origin: changes[index].header.origin)
     }
     return facts.allSatisfy { $0 == ChangeFacts() } ? [] : facts
+  }
+
+  /// Is there a change that is not counted at once, or one that re-issues another?
+  private var isUnusual: Bool {
+    contents.contains { if case .held = $0 { true } else { false } } || changes.contains { $0.header.origin != nil }
   }
 
   private func recognition(at index: Int) -> ChangeFacts.Recognition {

@@ -13,6 +13,7 @@ extension NodeEngine {
       do {
         let done = try write(batch)
         if reissueIsOverdue { (forksToSettle, reissueIsOverdue) = (true, false) }
+        flush()
         announce(batch, done)
       } catch {
         abandon(batch, NodeError(any: error))
@@ -29,6 +30,8 @@ extension NodeEngine {
   }
 
   private func write(_ batch: PendingCommit) throws -> Committed {
+    isWriting = true
+    defer { isWriting = false }
     if !batch.writes.isEmpty { try renewReplicaIfDue() }
     store.pace = batch.changeCount > 4_096 ? .catchUp : .live
     let (ownBefore, partitionsBefore) = (own, partitions(of: batch.writes))
@@ -188,7 +191,7 @@ extension NodeEngine {
     }
     // Own writes alone are undone already; sessions need not suffer for a full disk.
     guard failure != nil || !batch.applied.isEmpty || !batch.statements.isEmpty || !batch.rebuilds.isEmpty else {
-      return
+      return flush()
     }
     // What the mesh took in is not on disk: begin again from what is.
     restartMesh()

@@ -49,7 +49,7 @@ extension NodeEngine {
       case .stopping, .duplicate, .protocolError, .versionUnknown, .ownConnection: break
       }
     }
-    transport.close(link.connection)
+    emit(.close(id))
   }
 
   func closed(_ connection: ConnectionID, _ reason: CloseReason) {

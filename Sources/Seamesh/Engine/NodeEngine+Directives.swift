@@ -7,7 +7,7 @@ import Wire
 extension NodeEngine {
   func perform(_ directive: Mesh.Directive) {
     switch directive {
-    case .send(let id, let message): send(message, to: id)
+    case .send(let id, let message): emit(.message(id, message))
     case .close(let id, let goodbye): close(id, goodbye)
     case .authenticated(let id, let device, let hello): authenticated(id, device, hello)
     case .load(let id, let partition, let have, let byteLimit): pending.loads.append((id, partition, have, byteLimit))

@@ -62,6 +62,7 @@ extension NodeEngine {
       || now.millisecondsSince(lastMaintenance) >= UInt64(ReplicaSidecar.secondsBetweenMarks) * 1_000
     guard isDue else { return }
     lastMaintenance = now
+    forksToSettle = true
     if own.commits > own.marked { saveSidecar() }
   }
 }

@@ -23,6 +23,10 @@ final class NodeEngine {
   var own: OwnReplica
   var random = SystemRandomNumberGenerator()
   var pending = PendingCommit()
+  /// What waits for the commit of what it may tell of.
+  var outbox: [Outgoing] = []
+  /// Within a transaction.
+  var isWriting = false
   var links = LinkTable()
   var subscriptions: Set<Text>
   /// Set when the store failed for good (K3): nothing is acknowledged any more.

@@ -6,9 +6,6 @@ extension Oracle {
   /// Why it is not over yet; nil when all who want a partition and reach one another over others who want it agree.
   func disagreement() -> String? {
     if let absent = world.nodes.first(where: { $0.process == nil }) { return "node \(absent.slot) is not there" }
-    if let busy = world.nodes.first(where: { $0.process?.inbox.isEmpty == false }) {
-      return "node \(busy.slot) is busy"
-    }
     for name in world.plan.partitions {
       for group in groups(wanting: name) {
         if let difference = difference(in: group, world.fleet.partition(name)) {

@@ -9,17 +9,21 @@ extension Oracle {
   func committed(_ process: NodeProcess, _ batch: PendingCommit, _ done: NodeProcess.Committed) {
     world.trace(4, UInt64(process.node.slot) << 32 | UInt64(process.node.disk.image.nextArrival))
     for applied in batch.applied {
-      for run in applied.runs { check(run.logged, in: applied.partition, process, isOwn: false) }
+      for run in applied.runs {
+        check(run.logged, run.incoming.hashes.last, in: applied.partition, process, isOwn: false)
+      }
     }
-    for own in done.own { check(own.logged, in: own.partition, process, isOwn: true) }
+    for own in done.own { check(own.logged, own.run.hashes.last, in: own.partition, process, isOwn: true) }
     checkVectors(process)
     for partition in done.touched.keys.sorted() {
       for key in (done.touched[partition] ?? []).sorted() { checkDocument(key, in: partition, process) }
     }
   }
 
-  private func check(_ run: LoggedRun, in partition: PartitionID, _ process: NodeProcess, isOwn: Bool) {
-    _ = learn(run, in: partition, by: process, isOwn: isOwn)
+  private func check(
+    _ run: LoggedRun, _ hashAtLast: Digest?, in partition: PartitionID, _ process: NodeProcess, isOwn: Bool
+  ) {
+    learn(run, hashAtLast: hashAtLast ?? .zero, in: partition, by: process, isOwn: isOwn)
     let chains = process.node.disk.image.partitions[partition]?.chains ?? [:]
     for (replica, position) in run.context.entries where !mayFork(replica) {
       guard (chains[replica]?.runs.last?.last ?? 0) < position.sequence else { continue }
@@ -48,7 +52,7 @@ extension Oracle {
     }
   }
 
-  /// Nothing that an accepted deletion has seen is shown (I4).
+  /// Nothing of a lower generation that an accepted deletion has seen is shown (I4, M10).
   private func checkDocument(_ key: DocumentKey, in partition: PartitionID, _ process: NodeProcess) {
     guard let deletions = deletions[DocumentPlace(partition: partition, key: key)],
       let log = process.mesh.partitions[partition]?.log,
@@ -58,14 +62,19 @@ extension Oracle {
       log.hasEffect(hash, at: dot)
         && (!self.mayFork(dot.replica) || self.holds(hash, dot, partition, process.node.disk.image))
     }
-    let effective = deletions.filter { counts($0.hash, $0.dot) }.map {
-      WriteContext(
-        dot: $0.dot, timestamp: .zero, context: $0.context, ceilings: log.ceilings(of: $0.context, author: $0.dot))
+    let effective = deletions.filter { counts($0.hash, $0.dot) }.map { deletion in
+      let ceilings = log.ceilings(of: deletion.context, author: deletion.dot)
+      return (
+        generation: deletion.generation,
+        context: WriteContext(dot: deletion.dot, timestamp: .zero, context: deletion.context, ceilings: ceilings)
+      )
     }
     guard !effective.isEmpty else { return }
     for value in Value.map(body).uniqueValues {
-      let sources = (dotsOfValue[value] ?? []).filter { counts($0.hash, $0.dot) }
-      let isGone = sources.allSatisfy { source in effective.contains { $0.sees(source.dot) } }
+      let sources = (sourcesOfValue[value] ?? []).filter { counts($0.hash, $0.dot) }
+      let isGone = sources.allSatisfy { source in
+        effective.contains { $0.generation > source.generation && $0.context.sees(source.dot) }
+      }
       if isGone { world.violate("I4", "value \(value) is shown at node \(process.node.slot) after its deletion") }
     }
   }

@@ -34,6 +34,13 @@ final class Oracle {
     let dot: Dot
     let hash: Digest
     let context: VersionVector
+    let generation: UInt64
+  }
+
+  struct Source {
+    let dot: Dot
+    let hash: Digest
+    let generation: UInt64
   }
 
   struct DocumentPlace: Hashable {
@@ -47,12 +54,14 @@ final class Oracle {
   }
 
   private var items: [Digest: [Item]] = [:]
-  var hashes: [Place: Digest] = [:]
+  /// Runs that were committed anywhere, by their last hash.
+  private var known: Set<Digest> = []
+  private var hashes: [Place: Digest] = [:]
   var acknowledged: [Acknowledged] = []
   /// Jobs acknowledged before their time, and not committed yet.
   var early: [Int: String] = [:]
   var deletions: [DocumentPlace: [Deletion]] = [:]
-  var dotsOfValue: [Int64: [(dot: Dot, hash: Digest)]] = [:]
+  var sourcesOfValue: [Int64: [Source]] = [:]
   /// By slot: what a life of the store showed last.
   var vectors: [Int: [PartitionID: Vectors]] = [:]
   /// Devices of which the run made two, and the replicas that they write under.
@@ -138,32 +147,32 @@ final class Oracle {
 
   // MARK: Knowing runs
 
-  func learn(_ run: LoggedRun, in partition: PartitionID, by process: NodeProcess, isOwn: Bool) -> [Item] {
+  func learn(
+    _ run: LoggedRun, hashAtLast: Digest, in partition: PartitionID, by process: NodeProcess, isOwn: Bool
+  ) {
     if isOwn { owners[run.replica] = process.node.key.publicKey }
-    guard let hashAtLast = process.node.disk.image.partitions[partition]?.chains[run.replica]?.runs.last?.hashAtLast
-    else { return [] }
-    let items = contents(run.encoded, run.context, hashAtLast: run.hashAtLast ?? hashAtLast, partition)
-    for item in items {
+    guard known.insert(hashAtLast).inserted else { return }
+    for item in contents(run.encoded, run.context, hashAtLast: hashAtLast, partition) {
       let place = Place(partition: partition, dot: item.dot)
-      if let known = hashes[place], known == item.hash { continue }
       if hashes[place] != nil, !mayFork(item.dot.replica) {
         world.violate("I6", "change \(item.dot.sequence) of \(item.dot.replica) has two hashes")
       }
       hashes[place] = item.hash
       index(item, partition)
     }
-    return items
   }
 
   private func index(_ item: Item, _ partition: PartitionID) {
     for write in item.writes {
       if write.kind == .delete {
         deletions[DocumentPlace(partition: partition, key: DocumentKey(write)), default: []]
-          .append(Deletion(dot: item.dot, hash: item.hash, context: item.context))
+          .append(
+            Deletion(dot: item.dot, hash: item.hash, context: item.context, generation: write.generation))
       }
       for operation in write.operations {
         for value in operation.value?.uniqueValues ?? [] {
-          dotsOfValue[value, default: []].append((item.dot, item.hash))
+          sourcesOfValue[value, default: []].append(
+            Source(dot: item.dot, hash: item.hash, generation: write.generation))
         }
       }
     }

@@ -39,11 +39,11 @@ extension NodeProcess {
   }
 
   private func write(_ batch: PendingCommit) throws -> Committed {
+    isWriting = true
+    defer { isWriting = false }
     if !batch.writes.isEmpty { try renewReplicaIfDue() }
     let ownBefore = own
     let partitionsBefore = Set(batch.writes.map(\.partition)).compactMap { mesh.partitions[world.fleet.partition($0)] }
-    isWriting = true
-    defer { isWriting = false }
     do {
       var transaction = ModelTransaction(node.disk.image, self)
       for statement in batch.statements where !transaction.image.statements.contains(statement.encoded) {
@@ -165,13 +165,7 @@ struct ModelTransaction {
 
   mutating func rebuild(_ partition: PartitionID, after changes: [LogChange]) {
     guard let log = process.mesh.partitions[partition]?.log, let stored = image.partitions[partition] else { return }
-    var lowest: [ReplicaID: UInt64] = [:]
-    for moved in changes.flatMap(\.acceptance) {
-      lowest[moved.replica] = min(moved.shared, lowest[moved.replica] ?? .max)
-    }
-    for effect in changes.flatMap(\.effects) {
-      lowest[effect.dot.replica] = min(effect.dot.sequence - 1, lowest[effect.dot.replica] ?? .max)
-    }
+    let lowest = log.lowestMoved(by: changes)
     var touched: Set<DocumentKey> = []
     var writes: [DocumentKey: [AcceptedWrite]] = [:]
     for (replica, chain) in stored.chains {

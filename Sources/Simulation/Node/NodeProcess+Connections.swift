@@ -7,7 +7,7 @@ extension NodeProcess {
   /// Vectors and statements may stand on what the next commit will write: nothing overtakes it.
   func emit(_ outgoing: Outgoing) {
     outbox.append(outgoing)
-    if pending.isEmpty, !isWriting { flush() }
+    if pending.isEmpty && !isWriting || world.has(.sendBeforeCommit) { flush() }
   }
 
   func flush() {
@@ -23,7 +23,6 @@ extension NodeProcess {
 
   func send(_ message: Message, to id: SessionID) {
     guard let link = links[id] else { return }
-    if world.has(.dropHave), case .have = message, random.chance(60) { return }
     world.oracle.sending(message, by: self)
     world.note("\(node.slot) to \(link.remoteSlot) on \(id.rawValue): \(message.summary)")
     switch world.send(MessageCodec.encode(message), on: link.connection, from: link.side) {

@@ -39,14 +39,16 @@ extension NodeProcess {
   private func apply(_ partition: PartitionID, _ source: SessionID, _ runs: [DeliveredRun]) {
     pending.applied.append(PendingCommit.Applied(partition: partition, source: source, runs: runs))
     pending.changeCount += runs.reduce(0) { $0 + $1.incoming.hashes.count }
-    if world.has(.sendBeforeCommit), random.chance(30) {
-      deliver(.committed(partition, source: source, runs.map(\.logged)))
-    }
   }
 
   /// After the commit, so that nothing leaves the node that is not durable.
   func answerLoads() {
+    var rounds = 0
     while !pending.loads.isEmpty, !isDead {
+      rounds += 1
+      guard rounds < NodeProcess.loadRoundLimit else {
+        return world.violate("I13", "node \(node.slot) reads its log without end")
+      }
       let loads = pending.loads
       pending.loads = []
       for load in loads {
@@ -56,6 +58,9 @@ extension NodeProcess {
       commit()
     }
   }
+
+  /// Of one turn; histories are short.
+  static let loadRoundLimit = 2_000
 
   private func admit(_ id: SessionID, _ request: JoinRequest) {
     // Asked again: the membership that it has is as good.

@@ -33,7 +33,7 @@ extension NodeProcess {
     guard forksToSettle, !isDead else { return }
     forksToSettle = false
     for (id, partition) in mesh.partitions.sorted(by: { $0.key < $1.key }) {
-      let lost = partition.log.lostOriginals { mesh.authority.signer(of: $0) == node.key.publicKey }
+      let lost = partition.log.lostChanges { mesh.authority.signer(of: $0) == node.key.publicKey }
       guard !lost.isEmpty else { continue }
       do {
         try renewReplicaIfDue()
@@ -57,11 +57,18 @@ extension NodeProcess {
 extension ModelTransaction {
   mutating func reissue(_ lost: [HeldChange], in partition: PartitionID) throws {
     let hashes = Set(lost.map(\.hash))
+    // In order of arrival, which is causal: what a change names is issued again before it.
+    var runs = Set(lost.map(\.dot.replica)).flatMap { image.runs(partition, $0, after: 0) }
+    runs.sort { $0.arrival < $1.arrival }
     var moved: [LogChange] = []
-    for replica in Set(lost.map(\.dot.replica)).sorted() {
-      for run in image.runs(partition, replica, after: 0) {
-        let items = process.world.oracle.contents(of: run, in: partition).filter { hashes.contains($0.hash) }
-        if !items.isEmpty { moved.append(try reissue(run, items, in: partition)) }
+    var waiting: Set<ReplicaID> = []
+    for run in runs where !waiting.contains(run.replica) {
+      let items = process.world.oracle.contents(of: run, in: partition).filter { hashes.contains($0.hash) }
+      guard !items.isEmpty else { continue }
+      if let change = try reissue(run, items, in: partition) {
+        moved.append(change)
+      } else {
+        waiting.insert(run.replica)
       }
     }
     guard let log = process.mesh.partitions[partition]?.log else { return }
@@ -69,35 +76,33 @@ extension ModelTransaction {
     rebuild(partition, after: moved)
   }
 
-  /// One run again, under its old context and the fork point of its old chain.
+  /// One run again; nil where it has to wait.
   private mutating func reissue(
     _ old: ModelDisk.StoredRun, _ items: [Oracle.Item], in partition: PartitionID
-  ) throws -> LogChange {
+  ) throws -> LogChange? {
     guard let replica = process.own.replica?.id, let log = process.mesh.partitions[partition]?.log,
       let run = try? RunCodec.decode(old.body, fleet: process.fleet, partition: partition, hash: FakeCryptography.hash)
     else { throw LocalFailure.notTaken }
     let own = process.own.ends[partition]
-    var seen = own?.context ?? VersionVector()
-    seen.join(old.context)
-    if let forkPoint = log.forkPoints[old.replica], forkPoint > 0,
-      let position = log.position(of: old.replica, at: forkPoint)
-    {
-      seen[old.replica] = position
+    let lost = items.map { LostChange(dot: $0.dot, hash: $0.hash, writes: $0.writes) }
+    let next = Dot(replica: replica, sequence: (own?.sequence ?? 0) + 1)
+    guard let again = log.reissue(lost, of: old.context, as: next, after: own?.context ?? VersionVector()) else {
+      return nil
     }
-    seen[replica] = nil
     let chain = ChainIdentity(fleet: process.fleet, partition: partition, replica: replica)
     var builder = RunBuilder(
       chain: chain, after: own?.sequence ?? 0, hashBefore: own?.hash ?? chain.genesis(FakeCryptography.hash),
-      context: seen, hash: FakeCryptography.hash)
-    for item in items {
-      let change = run.changes[Int(item.dot.sequence - run.first)]
+      context: again.context, hash: FakeCryptography.hash)
+    for (item, writes) in zip(items, again.writes) {
+      let header = run.changes[Int(item.dot.sequence - run.first)].header
       builder.append(
-        payload: Array(change.payload), keyHashes: change.header.keyHashes, timestamp: change.header.timestamp,
-        wall: change.header.wall, origin: change.header.origin ?? ChangeOrigin(dot: item.dot, hash: item.hash))
+        payload: PayloadEncoder.encode(writes, dot: builder.nextDot), keyHashes: header.keyHashes,
+        timestamp: header.timestamp, wall: header.wall,
+        origin: header.origin ?? ChangeOrigin(dot: item.dot, hash: item.hash))
       process.own.commits += 1
     }
-    let again = builder.close(sign: process.node.key.sign)
-    process.own.advance(partition, again)
-    return try append(again, to: partition)
+    let closed = builder.close(sign: process.node.key.sign)
+    process.own.advance(partition, closed)
+    return try append(closed, to: partition)
   }
 }

@@ -44,7 +44,6 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case paused
   case forkSeen
   case parked
-  case relayed
   case excusedLoss
   case heldOnOtherBranch
   case reissued
@@ -56,11 +55,9 @@ package enum PlantedBug: String, CaseIterable, Sendable, Hashable {
   case forgetToSync
   case sendBeforeCommit
   case skipRenewalAfterRestore
-  case dropHave
   case applyTwice
   case forgetRun
   case ignoreDeletes
-  case redeliverOldState
   case skipRebuild
   case wrongContext
   case loseStatements

@@ -62,7 +62,7 @@ struct Plan {
     mesh.antiEntropyMilliseconds = random.pick([3_000, 10_000, 30_000]) ?? 30_000
     mesh.relayMilliseconds = random.pick([0, 40, 200]) ?? 40
     mesh.catchUpSilenceMilliseconds = random.pick([1_000, 5_000]) ?? 5_000
-    mesh.loadByteLimit = random.pick([1_500, 6_000, 1_048_576]) ?? 6_000
+    mesh.loadByteLimit = random.pick([8_000, 20_000, 1_048_576]) ?? 8_000
     return mesh
   }
 

@@ -157,7 +157,10 @@ extension World {
     for slot in dialTargets.indices where dialTargets[slot].contains(original.slot) {
       dialTargets[slot].append(copy.slot)
     }
-    dialTargets.append(nodes.indices.filter { $0 != original.slot && isLinked($0, original.slot) })
+    // Whoever dials a device that it is connected to means a duplicate: both copies have to come by themselves.
+    let linked = nodes.indices.filter { $0 != original.slot && isLinked($0, original.slot) }
+    dialTargets[original.slot] = linked
+    dialTargets.append(linked)
     nodes.append(copy)
     oracle.expectForks(of: original)
     copy.start(in: self)

@@ -58,15 +58,6 @@ extension Migration {
         PRIMARY KEY (partition, hash)
       ) STRICT, WITHOUT ROWID;
 
-      -- Headers known without their content, of chains that have forked.
-      CREATE TABLE fork_headers (
-        chain    INTEGER NOT NULL REFERENCES chains(id),
-        sequence INTEGER NOT NULL,
-        hash     BLOB    NOT NULL,  -- 32 bytes, chain hash at sequence
-        header   BLOB    NOT NULL,
-        PRIMARY KEY (chain, sequence, hash)
-      ) STRICT, WITHOUT ROWID;
-
       CREATE TABLE collections (
         id   INTEGER PRIMARY KEY,
         name TEXT NOT NULL UNIQUE
@@ -107,15 +98,6 @@ extension Migration {
         last_used INTEGER NOT NULL,  -- ms since 1970, UTC
         PRIMARY KEY (device, address)
       ) STRICT, WITHOUT ROWID;
-
-      -- What was refused or cannot be used yet, with its reason: bounded, the oldest goes first.
-      CREATE TABLE put_aside (
-        id      INTEGER PRIMARY KEY,
-        time    INTEGER NOT NULL,  -- ms since 1970, UTC
-        kind    TEXT    NOT NULL,
-        reason  TEXT    NOT NULL,
-        content BLOB    NOT NULL
-      ) STRICT;
 
       -- Pieces of payloads too large to travel inside their run.
       CREATE TABLE staged_pieces (

@@ -8,10 +8,9 @@ struct ChangesDecoder {
 
   private var reader: CBORReader
   private let chain: ChainIdentity
-  private let contextDigest: Digest
   private let runExtensions: [ChangeExtension]
   private var sequence: UInt64
-  private var previousHash: Digest
+  private var chainHasher: ChainHasher
   private var timestamp: UInt64 = 0
   private var wallMilliseconds: Int64 = 0
   private var payloadByteCount = 0
@@ -23,8 +22,8 @@ struct ChangesDecoder {
     runExtensions: [ChangeExtension]
   ) {
     self.reader = reader
-    (self.chain, self.contextDigest, self.runExtensions) = (chain, contextDigest, runExtensions)
-    (sequence, previousHash) = (first, hashBefore)
+    (self.chain, self.runExtensions, sequence) = (chain, runExtensions, first)
+    chainHasher = ChainHasher(chain: chain, after: hashBefore, contextDigest: contextDigest)
     keyHasher = KeyHasher(partition: chain.partition)
   }
 
@@ -65,8 +64,7 @@ struct ChangesDecoder {
       payloadHash: payload.hash, keyHashes: keyHashes, schemaVersion: options.schemaVersion,
       onBehalfOf: options.onBehalfOf, group: options.group, retires: options.retires, origin: options.origin,
       extensions: options.extensions)
-    previousHash = header.chainHash(chain: chain, previous: previousHash, contextDigest: contextDigest, hash)
-    hashes.append(previousHash)
+    hashes.append(chainHasher.append(header, hash))
     changes.append(Change(header: header, payload: payload.inline))
   }
 

@@ -1,23 +1,25 @@
-/// The sender's side of one stream: one partition to one peer (rules C8, C9).
+@testable import Replication
+
+/// The sender's side of one stream in its plainest form: one partition to one peer (rules C8, C9).
 ///
 /// A run goes out when the peer has, by what it announced after its commit and what this stream sent already, the run's
 /// hash before and its context. Whoever loses or drops content opens its streams anew.
-package struct OutgoingStream: Sendable {
+struct OutgoingStream: Sendable {
   /// What the peer said it holds durably.
-  package private(set) var announced: VersionVector
+  private(set) var announced: VersionVector
   /// What went down this stream.
-  package private(set) var sent = VersionVector()
+  private(set) var sent = VersionVector()
 
-  package init(announced: VersionVector) { self.announced = announced }
+  init(announced: VersionVector) { self.announced = announced }
 
   /// A later announcement of the same peer: its entries replace.
-  package mutating func announce(_ vector: VersionVector) {
+  mutating func announce(_ vector: VersionVector) {
     for (replica, position) in vector.entries { announced[replica] = position }
   }
 
   /// The runs to send, in order. `runs`: those held, in order of arrival; runs that the peer has may be left out. Repeats
   /// until nothing moves, since a run may open the way for one that arrived before it.
-  package mutating func select(
+  mutating func select(
     from runs: [RunSummary], of log: PartitionLog, stored: @escaping PartitionLog.StoredTip
   ) -> [RunSummary] {
     var standings = Standings(log: log, announced: announced, sent: sent, stored: stored)

@@ -1,0 +1,95 @@
+/// A change of a branch that lost.
+package struct LostChange: Sendable {
+  package let dot: Dot
+  package let hash: Digest
+  package let writes: [DocumentWrite]
+
+  package init(dot: Dot, hash: Digest, writes: [DocumentWrite]) {
+    (self.dot, self.hash, self.writes) = (dot, hash, writes)
+  }
+}
+
+extension PartitionLog {
+  /// Changes of forked chains that lie off the branch that counts, and of which neither the original nor a re-issue
+  /// counts, one of each original: somebody's work, which their device owes the fleet once more (rule C22).
+  package func lostChanges(where isOwn: (ReplicaID) -> Bool) -> [HeldChange] {
+    guard !forkPoints.isEmpty else { return [] }
+    let origins = Dictionary(reissues.all.map { ($0.hash, $0.origin) }) { first, _ in first }
+    var owed: [ChangeOrigin: HeldChange] = [:]
+    for change in held where change.reason == .otherBranch && isOwn(change.dot.replica) {
+      let itself = ChangeOrigin(dot: change.dot, hash: change.hash)
+      let origin = origins[change.hash] ?? itself
+      guard origin == itself || owed[origin] == nil, !counts(origin) else { continue }
+      owed[origin] = change
+    }
+    return owed.values.sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }
+  }
+
+  private func counts(_ origin: ChangeOrigin) -> Bool {
+    isAccepted(origin.hash, at: origin.dot)
+      || reissues.groups[origin]?.contains { isAccepted($0.hash, at: $0.dot) } == true
+  }
+
+  /// Changes of one lost run as the run that begins at `next` issues them again, in their order, and its context: what
+  /// the lost run had seen, the fork point of its chain, and what the own chain saw before (rules C3, C22).
+  ///
+  /// List elements that changes of the lost branch inserted stand under the dots of their re-issues now (rule M4). Nil
+  /// where one of those is not issued again yet: this run and what follows it in its chain have to wait.
+  package func reissue(
+    _ changes: [LostChange], of lost: VersionVector, as next: Dot, after previous: VersionVector
+  ) -> (context: VersionVector, writes: [[DocumentWrite]])? {
+    var context = previous
+    context.join(lost)
+    guard let author = changes.first?.dot else { return nil }
+    let old = author.replica
+    let forkPoint = forkPoints[old] ?? 0
+    if let position = position(of: old, at: forkPoint) { context[old] = position }
+
+    let standIns = self.standIns
+    var names: [Dot: Dot] = [:]
+    for (index, change) in changes.enumerated() {
+      names[change.dot] = Dot(replica: next.replica, sequence: next.sequence + UInt64(index))
+    }
+    var isComplete = true
+    let writes = changes.map { change in
+      change.writes.map { write in
+        write.renamingElements { dot in
+          if let name = names[dot] { return name }
+          // What the author saw on the branch that counts is named as it was.
+          let isLost = dot.replica == old ? dot.sequence > forkPoint : !isCovered(dot, by: lost, of: author)
+          guard isLost else { return dot }
+          guard let standIn = standIns[dot] else {
+            isComplete = isComplete && dot.replica != old
+            return dot
+          }
+          let (replica, sequence) = (standIn.dot.replica, standIn.dot.sequence)
+          if replica != next.replica, context.sequence(of: replica) < sequence {
+            context[replica] = ChainPosition(sequence: sequence, tip: standIn.hash.tip)
+          }
+          return standIn.dot
+        }
+      }
+    }
+    context[next.replica] = nil
+    return isComplete ? (context, writes) : nil
+  }
+}
+
+extension DocumentWrite {
+  fileprivate func renamingElements(_ name: (Dot) -> Dot) -> DocumentWrite {
+    DocumentWrite(
+      collection: collection, id: id, kind: kind, generation: generation,
+      operations: operations.map { operation in
+        Operation(
+          operation.kind, operation.path.map { $0.renamed(name) }, value: operation.value,
+          position: operation.position)
+      })
+  }
+}
+
+extension PathSegment {
+  fileprivate func renamed(_ name: (Dot) -> Dot) -> PathSegment {
+    guard case .element(let element) = self else { return self }
+    return .element(ListElement(position: element.position, dot: name(element.dot)))
+  }
+}
