@@ -85,7 +85,9 @@ import Testing
     let loser = try loser(of: copies)
     // Refused for want of room, each of them; then there is room again.
     try loser.put(partition, "reports", "meanwhile", body(["n": .int(2)]))
-    try loser.onEngine { engine in engine.attempt(()) { try engine.store.database.execute("DROP TRIGGER refuse") } }
+    for node in copies {
+      try node.onEngine { engine in engine.attempt(()) { try engine.store.database.execute("DROP TRIGGER refuse") } }
+    }
     try loser.put(partition, "reports", "later", body(["n": .int(3)]))
     for node in [fleet.nodes[0]] + copies {
       try eventually("five documents on every node") {
