@@ -50,10 +50,10 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    tests("ReplicationTests", ["Replication", "Wire", "Identity", "Simulation"], exclude: ["Vectors"]),
-    tests("WireTests", ["Wire", "Replication"]),
-    tests("IdentityTests", ["Identity", "Wire", "Replication"]),
-    tests("StorageTests", ["Storage", "Wire", "Replication", "Identity", "CSQLite"]),
+    tests("ReplicationTests", ["Replication", "Wire", "Identity", "Simulation", "TestSupport"], exclude: ["Vectors"]),
+    tests("WireTests", ["Wire", "Replication", "TestSupport"]),
+    tests("IdentityTests", ["Identity", "Wire", "Replication", "TestSupport"]),
+    tests("StorageTests", ["Storage", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     tests("TransportTests", ["Transport", "Wire", "Replication", "Identity", "TestSupport"]),
     .target(

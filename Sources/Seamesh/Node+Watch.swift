@@ -16,10 +16,17 @@ extension Node {
 
 /// A query's result that follows the documents. Used by one thread at a time.
 private final class LiveResult: WatchSubscription {
+  private enum Shown {
+    case nothing
+    /// Every document that matches: follows each change by itself.
+    case all(LiveRows)
+    /// Part of what matches: a change outside of it can move it, so that it is read again.
+    case window([StoredDocument])
+  }
+
   private struct State {
-    var shown: [StoredDocument] = []
+    var shown = Shown.nothing
     var waiting: [WatchEvent] = []
-    var hasBegun = false
     var count: UInt64 = 0
   }
 
@@ -40,34 +47,104 @@ private final class LiveResult: WatchSubscription {
   deinit { node.watchers.remove(watcher) }
 
   func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
-    if let event = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) { return event }
-    if !state.withLock({ $0.hasBegun }) { return try begin() }
+    if let event = nextWaiting() { return event }
+    if case .nothing = state.withLock({ $0.shown }) { return try begin() }
     switch watcher.wait(timeoutMilliseconds: timeoutMilliseconds) {
     case .nothing: return nil
     case .stopped: throw NodeError(.stopping, "the node is stopping")
-    case .overrun: break
-    case .changed(let keys): guard try concernsThis(keys) else { return nil }
+    case .overrun: try follow(nil)
+    case .changed(let keys): try follow(keys)
     }
-    try refresh()
-    return state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+    return nextWaiting()
+  }
+
+  private func nextWaiting() -> WatchEvent? {
+    state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
   }
 
   private func begin() throws(NodeError) -> WatchEvent {
-    let documents = try result()
+    let shown: Shown
+    let documents: [StoredDocument]
+    if query.isWindow {
+      documents = try window()
+      shown = .window(documents)
+    } else {
+      let rows = LiveRows(query, try read(nil).values.compactMap { $0 })
+      (shown, documents) = (.all(rows), rows.documents)
+    }
     return state.withLock { state in
-      (state.shown, state.hasBegun) = (documents, true)
+      state.shown = shown
       return .snapshot(documents, cursor: cursor(&state))
     }
   }
 
-  private func concernsThis(_ keys: [DocumentChanges.Place: Set<[UInt8]>]) throws(NodeError) -> Bool {
-    guard let place = try node.reading({ try self.node.place(self.partition, self.collection, $0) }) else {
-      return false
+  // MARK: Following
+
+  /// `changed` are the keys of documents by their place; nil: any may have changed.
+  private func follow(_ changed: [DocumentChanges.Place: Set<[UInt8]>]?) throws(NodeError) {
+    var keys: Set<[UInt8]>?
+    if let changed {
+      guard let place = try node.reading({ try self.node.place(self.partition, self.collection, $0) }),
+        let here = changed[place]
+      else { return }
+      keys = here
     }
-    return keys[place] != nil
+    if query.isWindow {
+      let new = try window()
+      state.withLock { move(&$0, to: new) }
+    } else {
+      let documents = try read(keys)
+      state.withLock { take(documents, areAll: keys == nil, &$0) }
+    }
   }
 
-  private func result() throws(NodeError) -> [StoredDocument] {
+  private func take(_ documents: [[UInt8]: StoredDocument?], areAll: Bool, _ state: inout State) {
+    guard case .all(var rows) = state.shown else { return }
+    // Not held twice while it changes: that would copy every row.
+    state.shown = .nothing
+    let gone = areAll ? rows.ids.subtracting(documents.keys) : []
+    for id in documents.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) + gone {
+      guard let move = rows.take(id, documents[id] ?? nil) else { continue }
+      state.waiting.append(WatchEvent(move, cursor: cursor(&state)))
+    }
+    state.shown = .all(rows)
+  }
+
+  /// The difference between two results as events: deletes from the end, then inserts and updates from the front, so that
+  /// whoever applies them in order always has the positions right.
+  private func move(_ state: inout State, to new: [StoredDocument]) {
+    guard case .window(var working) = state.shown else { return }
+    let kept = Set(new.map(\.id))
+    for index in working.indices.reversed() where !kept.contains(working[index].id) {
+      state.waiting.append(.delete(id: working[index].id, position: index, cursor: cursor(&state)))
+      working.remove(at: index)
+    }
+    for (index, document) in new.enumerated() {
+      if index < working.count, working[index].id == document.id {
+        if working[index].etag != document.etag {
+          state.waiting.append(.update(document, position: index, previousPosition: index, cursor: cursor(&state)))
+        }
+        working[index] = document
+      } else if let old = working[index...].firstIndex(where: { $0.id == document.id }) {
+        working.remove(at: old)
+        working.insert(document, at: index)
+        state.waiting.append(.update(document, position: index, previousPosition: old, cursor: cursor(&state)))
+      } else {
+        working.insert(document, at: index)
+        state.waiting.append(.insert(document, position: index, cursor: cursor(&state)))
+      }
+    }
+    state.shown = .window(new)
+  }
+
+  private func cursor(_ state: inout State) -> String {
+    state.count += 1
+    return "\(watcher.number).\(state.count)"
+  }
+
+  // MARK: Reading
+
+  private func window() throws(NodeError) -> [StoredDocument] {
     let query = query
     return try node.reading { reader in
       var collector = ResultCollector(query)
@@ -79,39 +156,35 @@ private final class LiveResult: WatchSubscription {
     }
   }
 
-  /// The difference between two results as events: deletes from the end, then inserts and updates from the front, so that
-  /// whoever applies them in order always has the positions right.
-  private func refresh() throws(NodeError) {
-    let new = try result()
-    state.withLock { state in
-      var working = state.shown
-      let kept = Set(new.map(\.id))
-      for index in working.indices.reversed() where !kept.contains(working[index].id) {
-        state.waiting.append(.delete(id: working[index].id, position: index, cursor: cursor(&state)))
-        working.remove(at: index)
-      }
-      for (index, document) in new.enumerated() {
-        if index < working.count, working[index].id == document.id {
-          if working[index].etag != document.etag {
-            state.waiting.append(
-              .update(document, position: index, previousPosition: index, cursor: cursor(&state)))
-          }
-          working[index] = document
-        } else if let old = working[index...].firstIndex(where: { $0.id == document.id }) {
-          working.remove(at: old)
-          working.insert(document, at: index)
-          state.waiting.append(.update(document, position: index, previousPosition: old, cursor: cursor(&state)))
-        } else {
-          working.insert(document, at: index)
-          state.waiting.append(.insert(document, position: index, cursor: cursor(&state)))
+  /// What the documents of `keys` are now, nil where they are gone; without keys, all that match.
+  private func read(_ keys: Set<[UInt8]>?) throws(NodeError) -> [[UInt8]: StoredDocument?] {
+    try node.reading { reader in
+      var found: [[UInt8]: StoredDocument?] = [:]
+      guard let keys else {
+        try self.node.visit(self.partition, self.collection, reader) { document in
+          if self.query.filter.matches(id: document.id, document.body) { found[document.id.canonicalBytes] = document }
+          return true
         }
+        return found
       }
-      state.shown = new
+      guard let place = try self.node.place(self.partition, self.collection, reader) else { return found }
+      for key in keys {
+        let row = try reader.document(place.partition, place.collection, key: key)
+        found.updateValue(try row.flatMap { $0.isAlive ? try StoredDocument($0) : nil }, forKey: key)
+      }
+      return found
     }
   }
+}
 
-  private func cursor(_ state: inout State) -> String {
-    state.count += 1
-    return "\(watcher.number).\(state.count)"
+extension WatchEvent {
+  fileprivate init(_ move: LiveRows.Move, cursor: String) {
+    self =
+      switch move {
+      case .inserted(let document, let position): .insert(document, position: position, cursor: cursor)
+      case .updated(let document, let position, let before):
+        .update(document, position: position, previousPosition: before, cursor: cursor)
+      case .deleted(let id, let position): .delete(id: id, position: position, cursor: cursor)
+      }
   }
 }

@@ -1,6 +1,7 @@
 import Replication
 import Testing
 import Wire
+import TestSupport
 
 @testable import Identity
 

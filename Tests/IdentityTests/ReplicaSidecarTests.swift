@@ -1,6 +1,7 @@
 import Foundation
 import Replication
 import Testing
+import TestSupport
 
 @testable import Identity
 

@@ -1,6 +1,7 @@
 import COpenSSL
 import Replication
 import Testing
+import TestSupport
 
 @testable import Identity
 

@@ -1,5 +1,6 @@
 import Identity
 import Testing
+import TestSupport
 
 @Suite struct TextFormTests {
   /// RFC 4648 §10, without the padding.

@@ -4,6 +4,7 @@ import LocalAPI
 import LocalAPITestSupport
 import Replication
 import Testing
+import TestSupport
 
 @Suite("Limits")
 struct LimitTests {
@@ -108,7 +109,7 @@ struct LimitTests {
 
   @Test("bytes that are not HTTP do no harm")
   func garbage() throws {
-    var generator = SplitMix64(state: 7)
+    var generator = SplitMix64(seed: 7)
     for _ in 0..<50 {
       let connection = try Connection(unixSocket: server.server.endpoints.socket)
       connection.send(
@@ -138,16 +139,5 @@ struct LimitTests {
   private func residentBytes() -> Int {
     let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
     return (fields.dropFirst().first.flatMap { Int($0) } ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
-  }
-}
-
-struct SplitMix64: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
   }
 }

@@ -1,4 +1,5 @@
 import Replication
+import TestSupport
 
 /// Short names as ids: their UTF-8, filled up with zero bytes, so that failures can be read.
 enum Named {
@@ -50,19 +51,13 @@ extension Signature {
   }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers for the same seed, on every machine.
+/// What random histories of chains draw, with a seed.
 struct ChainsRandom: RandomNumberGenerator {
-  private var state: UInt64
+  private var generator: SplitMix64
 
-  init(seed: UInt64) { state = seed }
+  init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
+  mutating func next() -> UInt64 { generator.next() }
 
   mutating func below(_ count: Int) -> Int { Int.random(in: 0..<count, using: &self) }
   mutating func chance(_ percent: Int) -> Bool { below(100) < percent }

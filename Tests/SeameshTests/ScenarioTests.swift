@@ -2,6 +2,7 @@ import Foundation
 import Replication
 import Testing
 import Wire
+import TestSupport
 
 @testable import Seamesh
 
@@ -74,7 +75,7 @@ struct ScenarioTests {
       try write(share, "DutyChange", partition, on: node)
       node.stop()
     }
-    var random = SplitMix64(state: 12)
+    var random = SplitMix64(seed: 12)
     for (a, b) in [(0, 1), (2, 3), (0, 2), (1, 3), (0, 3), (1, 2)].shuffled(using: &random) {
       try meet(fleet, a, b, partition)
     }
@@ -152,18 +153,5 @@ private struct OldShape {
     body["_id"] = nil
     document = StoredDocument(id: id, body: body, etag: "")
     agency = if case .string(let agency)? = body["agency"] { agency } else { "" }
-  }
-}
-
-/// Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators" (2014).
-struct SplitMix64: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var word = state
-    word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
-    word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
-    return word ^ word >> 31
   }
 }

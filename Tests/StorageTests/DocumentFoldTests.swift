@@ -2,6 +2,7 @@ import Identity
 import Replication
 import Testing
 import Wire
+import TestSupport
 
 @testable import Storage
 

@@ -1,5 +1,6 @@
 import Replication
 import Testing
+import TestSupport
 
 @testable import Wire
 

@@ -20,6 +20,9 @@ package struct DocumentQuery: Sendable {
     if let fields = request.projection { projection = try Projection(fields) } else { projection = nil }
   }
 
+  /// Part of what matches: which part depends on documents outside of it.
+  package var isWindow: Bool { skip > 0 || limit != nil }
+
   package func run(_ documents: some Sequence<StoredDocument>) -> [StoredDocument] {
     var collector = ResultCollector(self)
     for document in documents { collector.offer(document) }

@@ -1,18 +1,14 @@
 import Replication
 import Simulation
+import TestSupport
 
-/// A small generator with a seed (Steele, Lea, Flood 2014), so that every failing history can be run again.
+/// What random histories draw, with a seed, so that a failing one can be run again.
 struct MergeRandom: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
+  private var generator: SplitMix64
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ z >> 30) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ z >> 27) &* 0x94d0_49bb_1331_11eb
-    return z ^ z >> 31
-  }
+  init(seed: UInt64) { generator = SplitMix64(seed: seed) }
+
+  mutating func next() -> UInt64 { generator.next() }
 
   mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &self) }
   mutating func chance(_ percent: Int) -> Bool { below(100) < percent }

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import Replication
 
@@ -6,7 +7,7 @@ import Testing
   /// Nodes that discover one another and whose dials lead at once to a session, unless there is one.
   private struct Fleet {
     var policies: [DialPolicy]
-    var random = SeededGenerator(seed: 5)
+    var random = SplitMix64(seed: 5)
     var now: UInt64 = 1_000_000
     /// Who dialled whom.
     private(set) var links: Set<[Int]> = []

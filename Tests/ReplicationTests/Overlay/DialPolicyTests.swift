@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import Replication
 
@@ -15,7 +16,7 @@ import Testing
   /// A policy with its clock and generator.
   private struct World {
     var policy = DialPolicy(thisDevice: DialPolicyTests.me)
-    var random = SeededGenerator(seed: 11)
+    var random = SplitMix64(seed: 11)
     var now: UInt64 = 1_000_000
 
     mutating func handle(_ event: DialPolicy.Event) -> [PeerAddress] { policy.handle(event, now: now, using: &random) }
@@ -286,18 +287,5 @@ import Testing
       }
     }
     #expect(run() == run())
-  }
-}
-
-/// SplitMix64.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
   }
 }

@@ -1,5 +1,6 @@
 import CSQLite
 import Foundation
+import TestSupport
 
 /// A disk in memory for one SQLite connection at a time, registered as a file layer under ``name``. It knows what has
 /// been synced, fails the operation it is told to, and can lose power.

@@ -1,4 +1,5 @@
 import Replication
+import TestSupport
 
 /// Values of every kind, with the keys, texts and numbers that break writers and readers.
 struct RandomValues {

@@ -1,4 +1,5 @@
 import Replication
+import TestSupport
 
 @testable import Wire
 

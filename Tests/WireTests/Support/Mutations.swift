@@ -1,3 +1,5 @@
+import TestSupport
+
 /// Damaged copies of one record: every way in which a flipped bit, a lost or doubled byte may reach a decoder.
 struct Mutations {
   let original: [UInt8]

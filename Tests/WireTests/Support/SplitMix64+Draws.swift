@@ -1,3 +1,5 @@
+import TestSupport
+
 extension SplitMix64 {
   mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
   mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &self) }

@@ -1,0 +1,67 @@
+import Replication
+
+/// All documents that match a query, in its order, while documents change one by one. What a change costs does not grow
+/// with the result but for a search in it and the moving of its rows.
+struct LiveRows {
+  /// What one document's change did to the result. Positions count in the result as it is after the change, those from
+  /// which a document went in the result before it.
+  enum Move: Equatable {
+    case inserted(StoredDocument, at: Int)
+    case updated(StoredDocument, at: Int, from: Int)
+    case deleted(Value, from: Int)
+  }
+
+  private struct Row {
+    let key: DocumentOrder.Key
+    let document: StoredDocument
+  }
+
+  private let query: DocumentQuery
+  private var rows: [Row] = []
+  /// Of each row, by its document's canonical id.
+  private var keys: [[UInt8]: DocumentOrder.Key] = [:]
+
+  /// Of `documents`, in any order, those that match.
+  init(_ query: DocumentQuery, _ documents: some Sequence<StoredDocument>) {
+    self.query = query
+    rows = documents.filter { query.filter.matches(id: $0.id, $0.body) }
+      .map { Row(key: query.order.key(id: $0.id, $0.body), document: $0) }
+      .sorted { query.order.precedes($0.key, $1.key) }
+    for row in rows { keys[row.document.id.canonicalBytes] = row.key }
+  }
+
+  /// As the query shows them.
+  var documents: [StoredDocument] { rows.map { query.project($0.document) } }
+  /// Canonical ids of the rows.
+  var ids: Set<[UInt8]> { Set(keys.keys) }
+
+  /// Takes in what a document is now; nil where it is gone. Nil where the result stays as it is.
+  mutating func take(_ id: [UInt8], _ document: StoredDocument?) -> Move? {
+    let old = keys[id].map(index)
+    guard let document, query.filter.matches(id: document.id, document.body) else {
+      guard let old else { return nil }
+      keys[id] = nil
+      return .deleted(rows.remove(at: old).document.id, from: old)
+    }
+    if let old {
+      guard rows[old].document.etag != document.etag else { return nil }
+      rows.remove(at: old)
+    }
+    let row = Row(key: query.order.key(id: document.id, document.body), document: document)
+    let new = index(of: row.key)
+    rows.insert(row, at: new)
+    keys[id] = row.key
+    let shown = query.project(document)
+    return if let old { .updated(shown, at: new, from: old) } else { .inserted(shown, at: new) }
+  }
+
+  /// The first row that does not precede `key`: the order is total, so that a row's own key leads to it.
+  private func index(of key: DocumentOrder.Key) -> Int {
+    var range = rows.indices
+    while !range.isEmpty {
+      let middle = range.lowerBound + range.count / 2
+      range = query.order.precedes(rows[middle].key, key) ? middle + 1..<range.upperBound : range.lowerBound..<middle
+    }
+    return range.lowerBound
+  }
+}

@@ -1,0 +1,54 @@
+import Replication
+import Testing
+import TestSupport
+
+@testable import Seamesh
+
+@Suite struct LiveRowsTests {
+  @Test(
+    "whoever applies the moves one by one has what the query shows after each", arguments: [1, 2, 3, 4] as [UInt64],
+    [true, false])
+  func moves(seed: UInt64, isSorted: Bool) throws {
+    var random = SplitMix64(seed: seed)
+    let query = try DocumentQuery(
+      FindRequest(
+        filter: body(["n": .map(body(["$lt": .int(7)]))]),
+        sort: isSorted ? [.init(path: "n", ascending: false)] : []))
+    var documents: [Int64: StoredDocument] = [:]
+    func change() -> (Int64, StoredDocument?) {
+      let id = Int64.random(in: 0..<20, using: &random)
+      guard Int.random(in: 0..<4, using: &random) > 0 else { return (id, nil) }
+      let number = Int64.random(in: 0..<10, using: &random)
+      return (id, StoredDocument(id: .int(id), body: body(["n": .int(number)]), etag: "\(random.next() % 3)-\(number)"))
+    }
+    for _ in 0..<10 { if case (let id, let document?) = change() { documents[id] = document } }
+    var rows = LiveRows(query, documents.values)
+    var mirror = rows.documents
+    #expect(mirror == query.run(documents.values))
+    for _ in 0..<300 {
+      let (id, document) = change()
+      // One version has one content.
+      if let document, document.etag == documents[id]?.etag { continue }
+      documents[id] = document
+      switch rows.take(Value.int(id).canonicalBytes, document) {
+      case .inserted(let document, let index): mirror.insert(document, at: index)
+      case .deleted(let id, let index): #expect(mirror.remove(at: index).id == id)
+      case .updated(let document, let index, let before):
+        #expect(mirror.remove(at: before).id == document.id)
+        mirror.insert(document, at: index)
+      case nil: break
+      }
+      #expect(mirror == query.run(documents.values))
+      #expect(rows.documents == mirror)
+    }
+  }
+
+  @Test("a document that is read again as it was moves nothing")
+  func unchanged() throws {
+    let document = StoredDocument(id: .int(1), body: body(["n": .int(1)]), etag: "a")
+    var rows = LiveRows(try DocumentQuery(FindRequest()), [document])
+    #expect(rows.take(document.id.canonicalBytes, document) == nil)
+    #expect(rows.take(Value.int(2).canonicalBytes, nil) == nil)
+    #expect(rows.documents == [document])
+  }
+}
