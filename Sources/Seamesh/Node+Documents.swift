@@ -47,7 +47,9 @@ extension Node {
       throw NodeError(.unprocessable, "a partition's name does not end in *, which stands for a prefix")
     }
     let jobs = changes.map { LocalWriteJob(partition: $0, requests: $1, reply: Reply()) }
-    for job in jobs { inbox.put(.write(job)) }
+    for job in jobs where inbox.put(.write(job)) == nil {
+      job.reply.fulfil(.failure(NodeError(.stopping, "the node is stopping")))
+    }
     return jobs.map { $0.reply.wait() }
   }
 

@@ -93,8 +93,8 @@ public final class Node: Sendable {
   ) throws(NodeError) -> Answer {
     guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
     let reply = Reply<Answer?>()
-    inbox.put(.call { engine in reply.fulfil(engine.isStopping ? nil : body(engine)) })
-    guard let answer = reply.wait() else { throw NodeError(.stopping, "the node is stopping") }
+    let isTaken = inbox.put(.call { engine in reply.fulfil(engine.isStopping ? nil : body(engine)) }) != nil
+    guard isTaken, let answer = reply.wait() else { throw NodeError(.stopping, "the node is stopping") }
     return answer
   }
 }
@@ -158,7 +158,7 @@ extension NodeEngine {
       send(.goodbye(.stopping), to: id)
       if let link = links[id] { transport.close(link.connection) }
     }
-    for job in inbox.take(timeoutMilliseconds: 0) {
+    for job in inbox.close() {
       switch job {
       case .write(let write): write.reply.fulfil(.failure(NodeError(.stopping, "the node is stopping")))
       case .call(let body): body(self)

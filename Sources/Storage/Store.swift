@@ -72,7 +72,7 @@ package final class Store: StoreReading {
     numbers = NumberCache()
     gauge = WriteAheadGauge(database)
     nextArrival = (try database.integer("SELECT max(arrival) FROM runs") ?? 0) + 1
-    stagedBytes = try database.integer("SELECT total(length(bytes)) FROM staged_pieces") ?? 0
+    stagedBytes = try database.stagedByteCount() ?? 0
     totals = try opening.database.partitionTotals()
   }
 
@@ -155,7 +155,7 @@ package final class Store: StoreReading {
     changedCounters.removeAll()
     numbers.removeAll()
     contexts.removeAll()
-    stagedBytes = (try? database.integer("SELECT total(length(bytes)) FROM staged_pieces")) ?? stagedBytes
+    stagedBytes = (try? database.stagedByteCount()) ?? stagedBytes
   }
 
   // MARK: Write-ahead log

@@ -4,13 +4,24 @@ import Replication
 package enum StagedPieces {
   /// Bytes of all pieces together: 64 of the largest payloads.
   package static let byteLimit = 256 * 1024 * 1024
+  /// What a piece costs beside its bytes: a flood of tiny or empty ones counts by these, against the limit. A piece of
+  /// the usual size has sixteen times as much.
+  package static let rowByteCount = 4 * 1024
+}
+
+extension Database {
+  /// Bytes of all pieces and of their rows.
+  func stagedByteCount() throws(StoreError) -> Int64? {
+    try integer("SELECT total(length(bytes)) + \(StagedPieces.rowByteCount) * count(*) FROM staged_pieces")
+  }
 }
 
 extension Transaction {
   /// Keeps a piece. A second one at the same start is dropped. Where the pieces would exceed
   /// ``StagedPieces/byteLimit`` all earlier ones go: they only spare a peer sending them again.
   package func addPiece(of payload: Digest, start: Int, bytes: ArraySlice<UInt8>) throws(StoreError) {
-    if store.stagedBytes + Int64(bytes.count) > StagedPieces.byteLimit { try removeAllPieces() }
+    let cost = Int64(bytes.count + StagedPieces.rowByteCount)
+    if store.stagedBytes + cost > StagedPieces.byteLimit { try removeAllPieces() }
     let insert = try database.statement(
       "INSERT INTO staged_pieces (payload, start, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
     try insert.bind(1, copied: payload.bytes)
@@ -19,7 +30,7 @@ extension Transaction {
       try insert.bind(3, borrowed: bytes)
       try insert.run()
     }
-    if database.changedRows == 1 { store.stagedBytes += Int64(bytes.count) }
+    if database.changedRows == 1 { store.stagedBytes += cost }
   }
 
   private func removeAllPieces() throws(StoreError) {
@@ -51,12 +62,26 @@ extension Transaction {
 }
 
 extension StoreReading where Self: ~Copyable {
-  /// Bytes of all pieces of one payload, overlapping ones counted twice.
-  package func stagedByteCount(of payload: Digest) throws(StoreError) -> Int64 {
-    let rows = try database.statement("SELECT ifnull(sum(length(bytes)),0) FROM staged_pieces WHERE payload=?1")
+  /// Bytes of all pieces of one payload and of their rows, overlapping ones counted twice.
+  func stagedByteCount(of payload: Digest) throws(StoreError) -> Int64 {
+    let rows = try database.statement(
+      "SELECT ifnull(sum(length(bytes)),0), count(*) FROM staged_pieces WHERE payload=?1")
     defer { rows.reset() }
     try rows.bind(1, copied: payload.bytes)
-    return try rows.step() ? rows.integer(0) : 0
+    return try rows.step() ? rows.integer(0) + rows.integer(1) * Int64(StagedPieces.rowByteCount) : 0
+  }
+
+  /// How far pieces join from the first byte on. Their bytes are not read: this is asked after every commit.
+  private func joinedByteCount(of payload: Digest) throws(StoreError) -> UInt64 {
+    let rows = try database.statement(
+      "SELECT start, length(bytes) FROM staged_pieces WHERE payload=?1 ORDER BY start")
+    defer { rows.reset() }
+    try rows.bind(1, copied: payload.bytes)
+    var joined: Int64 = 0
+    while joined < Run.changePayloadByteLimit, try rows.step(), rows.integer(0) <= joined {
+      joined = max(joined, rows.integer(0) &+ rows.integer(1))
+    }
+    return UInt64(clamping: min(joined, Int64(Run.changePayloadByteLimit)))
   }
 
   /// The payload from its first byte as far as pieces join, at most `byteLimit`: its count is where to go on asking.
@@ -82,8 +107,7 @@ extension StoreReading where Self: ~Copyable {
     while try rows.step() { if let hash = Digest(rows.bytes(0)) { hashes.append(hash) } }
     rows.reset()
     return try hashes.map { hash throws(StoreError) in
-      let joined = try stagedPayload(hash, byteLimit: Run.changePayloadByteLimit).count
-      return Replication.StagedPayload(hash: hash, byteCount: UInt64(joined))
+      Replication.StagedPayload(hash: hash, byteCount: try joinedByteCount(of: hash))
     }
   }
 

@@ -1,5 +1,7 @@
 import Foundation
+import Identity
 import Replication
+import Storage
 import Testing
 
 @testable import Seamesh
@@ -48,15 +50,110 @@ import Testing
     #expect(try first.status().replica != second.status().replica)
   }
 
-  private func nameInode(ofDatabaseIn directory: String) throws {
-    let attributes = try FileManager.default.attributesOfItem(atPath: directory + "/seamesh.db")
-    let inode = try #require(attributes[.systemFileNumber] as? NSNumber)
-    let path = directory + "/replica.state"
-    let text = try String(contentsOfFile: path, encoding: .utf8)
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-      line.hasPrefix("inode") ? String(line.prefix { !$0.isNumber }) + inode.stringValue : String(line)
+  @Test("what a fork put aside is issued again once the disk takes it, and a failed attempt leaves no trace")
+  func reissueOnFullDisk() throws {
+    let partition = try PartitionName("agency=Galapagos")
+    let fleet = try TestFleet(2)
+    for node in fleet.nodes { try node.subscribe("agency=*") }
+    try fleet.nodes[1].put(partition, "reports", "before", body(["n": .int(0)]))
+    try eventually { try fleet.nodes[0].read(partition, "reports", id: .string("before")) != nil }
+    fleet.nodes[1].stop()
+    let copy = try fleet.directory()
+    try FileManager.default.removeItem(atPath: copy)
+    try FileManager.default.copyItem(atPath: fleet.path(of: 1), toPath: copy)
+    try nameInode(ofDatabaseIn: copy)
+    let copies = try [fleet.path(of: 1), copy].map {
+      try Node.start(directory: $0, configuration: fleet.configuration([]) { _ in })
     }
-    try lines.joined(separator: "\n").write(toFile: path, atomically: false, encoding: .utf8)
-    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    defer { for node in copies { node.stop() } }
+    for (index, node) in copies.enumerated() {
+      try node.put(partition, "reports", Text("own\(index)"), body(["n": .int(1)]))
+      try node.onEngine { engine in
+        engine.attempt(()) {
+          try engine.store.database.execute(
+            "CREATE TEMP TRIGGER refuse BEFORE INSERT ON reissues BEGIN SELECT RAISE(ABORT, 'no room'); END")
+        }
+      }
+    }
+
+    let address = try fleet.peerAddress(of: fleet.nodes[0])
+    for node in copies {
+      try node.onEngine { engine in
+        engine.dial(engine.dialPolicy.handle(.configured([address]), now: engine.clock, using: &engine.random))
+      }
+    }
+    let loser = try loser(of: copies)
+    // Refused for want of room, each of them; then there is room again.
+    try loser.put(partition, "reports", "meanwhile", body(["n": .int(2)]))
+    for node in copies {
+      try node.onEngine { engine in engine.attempt(()) { try engine.store.database.execute("DROP TRIGGER refuse") } }
+    }
+    try loser.put(partition, "reports", "later", body(["n": .int(3)]))
+    for node in [fleet.nodes[0]] + copies {
+      try eventually("five documents on every node") {
+        try node.find(partition, "reports", FindRequest()).count == 5
+      }
+    }
+  }
+
+  /// The copy whose branch was put aside.
+  private func loser(of copies: [Node]) throws -> Node {
+    var found: Node?
+    try eventually {
+      found = try copies.first { node in
+        try node.onEngine { engine in
+          engine.mesh.partitions.values.contains { partition in
+            !partition.log.lostChanges {
+              engine.mesh.authority.signer(of: $0) == engine.files.deviceKey.publicKey
+            }.isEmpty
+          }
+        }
+      }
+      return found != nil
+    }
+    return try #require(found)
+  }
+
+  private func nameInode(ofDatabaseIn path: String) throws {
+    let directory = try DataDirectory(existing: path)
+    guard case .present(var sidecar) = try ReplicaSidecar.load(from: directory) else {
+      Issue.record("the copy has no sidecar that reads")
+      return
+    }
+    sidecar.host = try HostFacts.current(database: path + "/seamesh.db")
+    try sidecar.save(to: directory)
+  }
+
+  @Test("large documents on both branches of a clone reach every node")
+  func large() throws {
+    let partition = try PartitionName("agency=Galapagos")
+    let fleet = try TestFleet(2)
+    for node in fleet.nodes { try node.subscribe("agency=*") }
+    try fleet.nodes[1].put(partition, "reports", "before", body(["n": .int(0)]))
+    try eventually { try fleet.nodes[0].read(partition, "reports", id: .string("before")) != nil }
+    fleet.nodes[1].stop()
+    let copy = try fleet.directory()
+    try FileManager.default.removeItem(atPath: copy)
+    try FileManager.default.copyItem(atPath: fleet.path(of: 1), toPath: copy)
+    try nameInode(ofDatabaseIn: copy)
+    let copies = try [fleet.path(of: 1), copy].map {
+      try Node.start(directory: $0, configuration: fleet.configuration([]) { _ in })
+    }
+    defer { for node in copies { node.stop() } }
+    for (index, node) in copies.enumerated() {
+      try node.put(
+        partition, "reports", Text("own\(index)"), body(["n": .bytes([UInt8](repeating: UInt8(index), count: 40_000))]))
+    }
+    let address = try fleet.peerAddress(of: fleet.nodes[0])
+    for node in copies {
+      try node.onEngine { engine in
+        engine.dial(engine.dialPolicy.handle(.configured([address]), now: engine.clock, using: &engine.random))
+      }
+    }
+    for node in [fleet.nodes[0]] + copies {
+      try eventually("three documents on every node") {
+        try node.find(partition, "reports", FindRequest()).count == 3
+      }
+    }
   }
 }

@@ -1,3 +1,4 @@
+import CSQLite
 import Replication
 import Testing
 
@@ -120,9 +121,46 @@ import Testing
     try store.write(.full) { try $0.addPiece(of: digest(1), start: 20, bytes: payload[20..<70]) }
     #expect(try store.stagedPayload(digest(1), byteLimit: .max) == payload)
     #expect(try store.stagedPayload(digest(1), byteLimit: 64) == Array(payload[..<64]))
-    #expect(store.stagedBytes == 120)
+    #expect(store.stagedBytes == 120 + 3 * 4_096)
     try store.write(.full) { try $0.removePieces(of: digest(1)) }
     #expect(try store.stagedPayload(digest(1), byteLimit: .max).isEmpty && store.stagedBytes == 0)
+  }
+
+  @Test("pieces without content have their limit, too")
+  func emptyPieces() throws {
+    try store.write(.full) { transaction in
+      for number in 0..<70_000 { try transaction.addPiece(of: digest(UInt64(number % 7)), start: number, bytes: []) }
+    }
+    let count = try #require(try store.database.integer("SELECT count(*) FROM staged_pieces"))
+    #expect(count > 0 && count <= 65_536)
+    #expect(store.stagedBytes == count * 4_096)
+  }
+
+  @Test("how far staged payloads have come is told without reading them")
+  func stagedPayloads() throws {
+    let piece = [UInt8](repeating: 1, count: 64 * 1024)
+    try store.write(.full) { transaction in
+      for number in 0..<4 as Range<UInt64> {
+        for index in 0..<20 {
+          try transaction.addPiece(of: digest(number), start: index * piece.count, bytes: piece[...])
+        }
+      }
+      // Behind a gap.
+      try transaction.addPiece(of: digest(0), start: 30 * piece.count, bytes: piece[...])
+    }
+    let before = pageVisits()
+    let staged = try store.stagedPayloads(limit: 64)
+    #expect(staged.map(\.byteCount) == [UInt64](repeating: UInt64(20 * piece.count), count: 4))
+    #expect(pageVisits() - before < 4 * 20 * 4, "a piece fills four pages, besides its row's and the index's")
+  }
+
+  /// Pages that the writing connection has asked for.
+  private func pageVisits() -> Int {
+    [SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS].reduce(0) { sum, counter in
+      var (current, highest): (Int32, Int32) = (0, 0)
+      sqlite3_db_status(store.database.handle, counter, &current, &highest, 0)
+      return sum + Int(current)
+    }
   }
 
   @Test("facts about the store come back, and go")

@@ -140,6 +140,8 @@ extension Mesh {
   ) {
     guard let name = partitions[partition]?.name, sessions[id] != nil, let replica = runs.first?.replica else { return }
     for run in runs {
+      // Large payloads travel ahead of their run here, too.
+      for piece in run.apart?.pieces(from: 0) ?? [] { step.emit(.send(id, .payloadPiece(piece))) }
       let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
       step.emit(.send(id, .runs(RunBatch(name: name, stream: 0, entries: [entry], isForkEvidence: true))))
     }

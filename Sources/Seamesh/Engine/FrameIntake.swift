@@ -9,13 +9,22 @@ final class FrameIntake: TransportHandler {
   private let fleet: FleetID
   private let inbox: Inbox<EngineJob>
   private let authority: Mutex<Authority>
-  private let waiting = Mutex<[ConnectionID: Int]>([:])
+  private let waiting = Mutex<[ConnectionID: Backlog]>([:])
   private let pause: @Sendable (ConnectionID) -> Void
+
+  /// What one connection has handed in and the engine has not taken up.
+  private struct Backlog {
+    var byteCount = 0
+    /// What came is no protocol: nothing more is listened to until the engine closes it.
+    var isBroken = false
+  }
 
   /// Bytes of one connection's frames that may wait for the engine: enough for a large commit batch of catch-up.
   static let waitingByteLimit = 24 * 1024 * 1024
   /// Reading goes on when less than this waits.
   static let resumeByteMark = 12 * 1024 * 1024
+  /// What a waiting message takes beside its bytes: a flood of messages of a byte or two counts by these (W11).
+  static let messageByteCount = 512
 
   init(
     fleet: FleetID, authority: Authority, inbox: Inbox<EngineJob>, pause: @escaping @Sendable (ConnectionID) -> Void
@@ -41,6 +50,7 @@ final class FrameIntake: TransportHandler {
   }
 
   func received(_ connection: ConnectionID, frame: [UInt8]) {
+    guard waiting.withLock({ $0[connection]?.isBroken }) != true else { return }
     do {
       guard let message = try MessageCodec.decode(frame[...]) else { return }
       let job: EngineJob =
@@ -52,24 +62,25 @@ final class FrameIntake: TransportHandler {
       note(connection, frame.count)
       inbox.put(job)
     } catch {
+      waiting.withLock { $0[connection, default: Backlog()].isBroken = true }
       inbox.put(.violation(connection, "\(error)"))
     }
   }
 
+  /// Pauses under the lock: a pause that came after the engine's going on again would be the last word.
   private func note(_ connection: ConnectionID, _ byteCount: Int) {
-    let total = waiting.withLock { waiting in
-      waiting[connection, default: 0] += byteCount
-      return waiting[connection] ?? 0
+    waiting.withLock { waiting in
+      waiting[connection, default: Backlog()].byteCount += byteCount + FrameIntake.messageByteCount
+      if waiting[connection]?.byteCount ?? 0 > FrameIntake.waitingByteLimit { pause(connection) }
     }
-    if total > FrameIntake.waitingByteLimit { pause(connection) }
   }
 
-  /// The engine is done with these bytes. True when reading is to go on.
+  /// The engine is done with a message of so many bytes. True when reading is to go on.
   func release(_ connection: ConnectionID, _ byteCount: Int) -> Bool {
     waiting.withLock { waiting in
-      guard let before = waiting[connection] else { return false }
-      let after = max(0, before - byteCount)
-      waiting[connection] = after
+      guard let before = waiting[connection]?.byteCount else { return false }
+      let after = max(0, before - byteCount - FrameIntake.messageByteCount)
+      waiting[connection]?.byteCount = after
       return before >= FrameIntake.resumeByteMark && after < FrameIntake.resumeByteMark
     }
   }

@@ -9,15 +9,17 @@ final class Inbox<Item: Sendable>: Sendable {
   private struct State {
     var items: [Item] = []
     var cost = 0
+    var isClosed = false
   }
 
   private let state = Mutex(State())
   private let signal = TimedSemaphore()
 
-  /// Answers the summed cost of everything that waits.
+  /// Answers the summed cost of everything that waits; nil, and the item is dropped, once nobody will take it.
   @discardableResult
-  func put(_ item: Item, cost: Int = 0) -> Int {
-    let (wasEmpty, total) = state.withLock { state in
+  func put(_ item: Item, cost: Int = 0) -> Int? {
+    let (wasEmpty, total) = state.withLock { state -> (Bool, Int?) in
+      guard !state.isClosed else { return (false, nil) }
       state.items.append(item)
       state.cost += cost
       return (state.items.count == 1, state.cost)
@@ -31,6 +33,12 @@ final class Inbox<Item: Sendable>: Sendable {
     let first = takeNow()
     guard first.isEmpty else { return first }
     _ = signal.wait(milliseconds: timeoutMilliseconds)
+    return takeNow()
+  }
+
+  /// The last that is taken.
+  func close() -> [Item] {
+    state.withLock { $0.isClosed = true }
     return takeNow()
   }
 

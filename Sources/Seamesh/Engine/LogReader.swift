@@ -16,14 +16,16 @@ struct LogReader {
     guard let number = try store.partitionNumber(partition), let state = mesh.partitions[partition] else {
       return ([], false)
     }
-    var lagging: [(replica: ReplicaID, runs: ArraySlice<Storage.StoredRun>, isWhole: Bool)] = []
-    for (replica, position) in state.log.clipped.sorted where position.sequence > have.sequence(of: replica) {
+    let behind = state.log.clipped.sorted.filter { $0.position.sequence > have.sequence(of: $0.replica) }
+    let step = max(LogReader.leastStepByteCount, byteLimit / max(behind.count, 1))
+    var lagging: [LaggingChain] = []
+    for (replica, _) in behind {
       guard let chain = try store.chainNumber(number, replica) else { continue }
-      let runs = try store.runs(of: chain, after: have.sequence(of: replica), byteLimit: byteLimit)
-      let bytes = runs.reduce(0) { $0 + $1.body.count }
-      // Fewer bytes than asked for, or the last run reached: there is nothing above.
-      let isWhole = bytes < byteLimit / 2 || (runs.last?.last ?? 0) >= state.log.received.sequence(of: replica)
-      lagging.append((replica, runs[...], isWhole))
+      let end = state.log.received.sequence(of: replica)
+      lagging.append(
+        LaggingChain(
+          replica: replica, number: chain, end: end,
+          runs: try store.runs(of: chain, after: have.sequence(of: replica), byteLimit: step)[...]))
     }
     var found: [LoggedRun] = []
     var bytes = 0
@@ -35,9 +37,22 @@ struct LogReader {
       found.append(try logged(run, lagging[next].replica, partition, state))
       bytes += found[found.count - 1].byteCount
       // What this chain has beyond what was read must not be overtaken by later arrivals of others.
-      if lagging[next].runs.isEmpty, !lagging[next].isWhole { return (found, true) }
+      if lagging[next].runs.isEmpty, run.last < lagging[next].end {
+        lagging[next].runs = try store.runs(of: lagging[next].number, after: run.last, byteLimit: step)[...]
+      }
     }
     return (found, false)
+  }
+
+  /// Two full runs: of a hundred chains that lag no more is read at once than can be sent.
+  private static let leastStepByteCount = 64 * 1024
+
+  private struct LaggingChain {
+    let replica: ReplicaID
+    let number: ChainNumber
+    let end: UInt64
+    /// Read and not yet taken.
+    var runs: ArraySlice<Storage.StoredRun>
   }
 
   private func arrival(_ runs: ArraySlice<Storage.StoredRun>) -> Int64 { runs.first?.arrival ?? .max }
@@ -70,10 +85,19 @@ struct LogReader {
     guard let number = try store.partitionNumber(partition), let chain = try store.chainNumber(number, replica),
       let name = mesh.partitions[partition]?.name
     else { return [] }
-    return try store.runs(of: chain, after: first - 1, byteLimit: .max).map { run in
-      try summary(run, partition, name)
+    var summaries: [RunSummary] = []
+    var last = first - 1
+    // In steps: the bodies of a long chain need not be in memory together.
+    while case let runs = try store.runs(of: chain, after: last, byteLimit: LogReader.stepByteCount),
+      let end = runs.last?.last
+    {
+      for run in runs { summaries.append(try summary(run, partition, name)) }
+      last = end
     }
+    return summaries
   }
+
+  private static let stepByteCount = 4 * 1024 * 1024
 
   func summary(_ run: Storage.StoredRun, _ partition: PartitionID, _ name: PartitionName) throws -> RunSummary {
     let decoded = try decode(run, partition)

@@ -12,6 +12,7 @@ extension NodeEngine {
       pending.loads = batch.loads
       do {
         let done = try write(batch)
+        if reissueIsOverdue { (forksToSettle, reissueIsOverdue) = (true, false) }
         flush()
         announce(batch, done)
       } catch {

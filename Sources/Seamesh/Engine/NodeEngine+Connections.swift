@@ -128,11 +128,19 @@ extension NodeEngine {
   func receive(_ batch: RunBatch, _ runs: [IncomingRun], from connection: ConnectionID) {
     let id = SessionID(rawValue: connection.number)
     do {
+      let awaited = runs.reduce(0) { $0 + (($1.content as? ArrivedContent)?.open?.awaitedPayload?.byteCount ?? 0) }
+      guard awaited <= NodeEngine.awaitedByteLimit else {
+        throw NodeError(.tooLarge, "runs of one message with \(awaited) bytes of payloads apart from them")
+      }
       deliver(.receivedRuns(id, batch, try runs.map { try checked($0, batch.name) }))
     } catch {
       violated(connection, "\(error)")
     }
   }
+
+  /// Of all payloads that travelled apart from the runs of one message, which name them in a hundred bytes each: four of
+  /// the largest are in memory together. A sender closes its batch before each.
+  static let awaitedByteLimit = 16 * 1024 * 1024
 
   /// The IO thread may have known fewer statements than are here now.
   private func checked(_ run: IncomingRun, _ partition: PartitionName) throws -> IncomingRun {

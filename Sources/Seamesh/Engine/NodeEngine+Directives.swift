@@ -64,8 +64,10 @@ extension NodeEngine {
     }
   }
 
+  /// Runs that wait for the commit belong to what is read. Statements alone do not: on disk without the documents that
+  /// they move, they would leave those as they were for ever.
   private func loadChain(_ partition: PartitionID, _ replica: ReplicaID, from first: UInt64, _ purpose: ChainPurpose) {
-    commit()
+    if !pending.applied.isEmpty { commit() }
     let runs = attempt([]) {
       try LogReader(store: store, fleet: files.fleet, mesh: mesh).summaries(partition, replica, from: first)
     }

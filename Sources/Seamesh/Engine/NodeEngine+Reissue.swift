@@ -14,20 +14,34 @@ extension NodeEngine {
       let lost = partition.log.lostChanges { mesh.authority.signer(of: $0) == device }
       guard !lost.isEmpty else { continue }
       do {
-        try renewReplicaIfDue()
-        let done = try store.write(.full) { transaction in
-          var done = Committed()
-          try reissue(lost, id, partition.name, transaction, &done)
-          try transaction.setInteger(own.commits, for: .ownCommits)
-          return done
-        }
+        let done = try reissue(lost, id, partition.name)
         log.notice("issued again what a fork had put aside", ["changes": String(lost.count), "partition": name(id)])
         announce(PendingCommit(), done)
       } catch {
-        // Memory is ahead of the disk. What is owed stays owed: ``maintain(_:)`` has it tried again.
+        reissueIsOverdue = true
         abandon(PendingCommit(), NodeError(any: error))
-        return restartMesh()
+        return
       }
+    }
+  }
+
+  /// In a transaction of its own. When it fails, the own chain stands where it stood.
+  private func reissue(
+    _ lost: [HeldChange], _ partition: PartitionID, _ name: PartitionName
+  ) throws -> Committed {
+    try renewReplicaIfDue()
+    let (ownBefore, partitionBefore) = (own, mesh.partitions[partition])
+    do {
+      return try store.write(.full) { transaction in
+        var done = Committed()
+        try reissue(lost, partition, name, transaction, &done)
+        try transaction.setInteger(own.commits, for: .ownCommits)
+        return done
+      }
+    } catch {
+      own = ownBefore
+      if let partitionBefore { mesh.restore([partitionBefore]) }
+      throw error
     }
   }
 

@@ -34,6 +34,8 @@ final class NodeEngine {
   var isStopping = false
   /// A fork was learned since the last look at what it put aside.
   var forksToSettle = true
+  /// It could not be written; tried again once another commit has gone well.
+  var reissueIsOverdue = false
   var discovery: Discovery?
   var discoveryState = DiscoveryState()
   var advertisedAt = MonotonicTime(milliseconds: 0)
@@ -86,6 +88,8 @@ final class NodeEngine {
     switch job {
     case .opened(let connection): opened(connection)
     case .message(let id, let message, let byteCount):
+      // What was judged without them is stored before; they and what they move then stand in one transaction.
+      if case .statements = message { commit() }
       deliver(.received(SessionID(rawValue: id.number), message))
       release(id, byteCount)
     case .runs(let id, let batch, let runs, let byteCount):

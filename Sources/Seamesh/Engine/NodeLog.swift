@@ -53,10 +53,20 @@ package final class NodeLog: Sendable {
 
   package func flush() {
     waiting.withLock { waiting in
-      guard !waiting.isEmpty else { return }
-      let written = waiting.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if written > 0 { waiting.removeFirst(written) }
+      while !waiting.isEmpty, takesWithoutWaiting {
+        let count = min(waiting.count, Int(PIPE_BUF))
+        let written = waiting.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, count) }
+        guard written > 0 else { return }
+        waiting.removeFirst(written)
+      }
     }
+  }
+
+  /// A pipe whose reader has stopped is full: writing would wait for it, and the node with it. One that is ready takes
+  /// `PIPE_BUF` bytes at once (pipe(7)).
+  private var takesWithoutWaiting: Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    return poll(&entry, 1, 0) == 1 && entry.revents & Int16(POLLOUT) != 0
   }
 
   /// Names come from other devices: no line ends, no terminal controls, and no more than a line's worth.

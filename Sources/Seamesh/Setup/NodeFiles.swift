@@ -14,10 +14,11 @@ struct NodeFiles: Sendable {
   /// Names the fleet. Written last when a node is set up: without it the directory is as good as empty.
   static let fleetFile = "fleet.id"
 
-  /// Also where the file is there and cannot be read: a directory that counts as empty is cleared.
-  static func isSetUp(_ path: String) -> Bool {
+  /// A file that is there and cannot be read, as after a copy that lost its permissions, says so as well: a directory that
+  /// counts as empty is cleared.
+  static func isSetUp(_ directory: String) -> Bool {
     var facts = stat()
-    return lstat("\(path)/\(fleetFile)", &facts) == 0 || errno != ENOENT
+    return lstat("\(directory)/\(fleetFile)", &facts) == 0 || (errno != ENOENT && errno != ENOTDIR)
   }
 
   static func load(_ directory: DataDirectory) throws(NodeError) -> NodeFiles {

@@ -84,24 +84,31 @@ struct NodeOpening {
       let nonce = try store.meta(.replicaNonce).flatMap({ UUIDValue($0) })
     {
       own.replica = ReplicaSidecar.Incarnation(id: id, nonce: nonce)
-      try loadEnds(of: id, store, into: &own)
+      try loadEnds(of: id, store, files, into: &own)
     }
     var evidence = RenewalEvidence.Store(id: store.id, ownCommits: own.commits)
     evidence.isRestored = try store.meta(.restored) != nil
     let host = try HostFacts.current(database: store.database.path)
     let sidecar = try ReplicaSidecar.load(from: files.directory)
-    if own.replica != nil { own.causes = Set(sidecar.renewalCauses(store: evidence, host: host)) }
+    if own.replica != nil { own.causes.formUnion(sidecar.renewalCauses(store: evidence, host: host)) }
     return own
   }
 
-  private static func loadEnds(of replica: ReplicaID, _ store: Store, into own: inout OwnReplica) throws {
+  private static func loadEnds(
+    of replica: ReplicaID, _ store: Store, _ files: NodeFiles, into own: inout OwnReplica
+  ) throws {
     let partitions = Dictionary(try store.partitions().map { ($0.number, $0.id) }) { first, _ in first }
     for chain in try store.chains() where chain.replica == replica {
       guard let partition = partitions[chain.number.partition], let last = try store.lastRun(of: chain.number) else {
         continue
       }
-      own.ends[partition] = OwnReplica.End(
-        sequence: chain.received.sequence, hash: chain.received.hash, context: last.context)
+      // The marks know the hash of what counts; where that is less than what is here, the log knows the other.
+      do throws(RunError) {
+        let run = try RunCodec.decode(last.body[...], fleet: files.fleet, partition: partition, hash: SHA256.hash)
+        own.ends[partition] = OwnReplica.End(sequence: run.last, hash: run.hashAtLast, context: last.context)
+      } catch {
+        own.causes.insert(.corruption)
+      }
     }
   }
 }

@@ -1,0 +1,48 @@
+import Identity
+import Replication
+import Testing
+import Wire
+
+@testable import Seamesh
+@testable import Transport
+
+@Suite(.serialized) struct ApartPayloadTests {
+  @Test("a message whose runs name more payload than belongs in memory together breaks the protocol")
+  func many() throws {
+    let fleet = try TestFleet(1)
+    let node = fleet.nodes[0]
+    let partition = try PartitionName("room=1")
+    for change in 0..<5 {
+      let requests = (0..<4).map { index in
+        DocumentRequest(
+          collection: "c", id: .string(Text("\(change)-\(index)")),
+          action: .put(body: body(["n": .bytes([UInt8](repeating: 7, count: 900_000))]), eraseAbsent: false))
+      }
+      _ = try node.write(partition, requests)
+    }
+    let id = partition.id(fleet: node.endpoints.fleet, hash: SHA256.hash)
+    let runs = try node.onEngine { engine -> [LoggedRun] in
+      engine.attempt([]) {
+        let reader = LogReader(store: engine.store, fleet: engine.files.fleet, mesh: engine.mesh)
+        return try reader.runs(id, lackedBy: VersionVector(), byteLimit: .max).0
+      }
+    }
+    #expect(runs.count == 5)
+    #expect(try isKept(Array(runs.prefix(4)), partition, node, session: 1_000_001))
+    #expect(try !isKept(runs, partition, node, session: 1_000_002))
+  }
+
+  /// Whether a session outlives the message.
+  private func isKept(
+    _ runs: [LoggedRun], _ partition: PartitionName, _ node: Node, session number: UInt64
+  ) throws -> Bool {
+    let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
+    let frame = MessageCodec.encode(.runs(RunBatch(name: partition, stream: 0, entries: entries)))
+    let id = SessionID(rawValue: number)
+    try node.onEngine { engine in
+      engine.deliver(.opened(id, isDialer: false, peer: SigningKey().publicKey, exporter: .zero))
+      engine.intake.received(ConnectionID(number: number), frame: frame)
+    }
+    return try node.onEngine { $0.mesh.sessions[id] != nil }
+  }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import Identity
+import Replication
+import Synchronization
+import Testing
+import Wire
+
+@testable import Seamesh
+@testable import Transport
+
+@Suite struct FrameIntakeTests {
+  private let inbox = Inbox<EngineJob>()
+  private let connection = ConnectionID(number: 7)
+  private let authority: Authority
+  private let fleet: FleetID
+
+  init() throws {
+    let founding = try FleetFounding.make(fleetName: "f", user: "u", label: "l")
+    fleet = founding.fleet
+    authority = Authority(root: founding.rootKey.publicKey, statements: founding.statements, hash: SHA256.hash)
+  }
+
+  private func intake(_ pause: @escaping @Sendable (ConnectionID) -> Void) -> FrameIntake {
+    FrameIntake(fleet: fleet, authority: authority, inbox: inbox, pause: pause)
+  }
+
+  @Test("a flood of the smallest messages is held up while the engine is busy")
+  func smallMessages() {
+    let pauses = Mutex(0)
+    let intake = intake { _ in pauses.withLock { $0 += 1 } }
+    let ping = MessageCodec.encode(.ping(nonce: 1))
+    var count = 0
+    while pauses.withLock({ $0 == 0 }), count < 200_000 {
+      intake.received(connection, frame: ping)
+      count += 1
+    }
+    #expect(pauses.withLock { $0 } == 1)
+    // About 100 MB of waiting messages would be too many.
+    #expect(count * MemoryLayout<EngineJob>.stride < 100_000_000)
+    var resumed = 0
+    for _ in 0..<count where intake.release(connection, ping.count) { resumed += 1 }
+    #expect(resumed == 1)
+  }
+
+  @Test("after what is no message nothing more of its connection reaches the engine")
+  func garbage() {
+    let intake = intake { _ in }
+    for _ in 0..<1_000 { intake.received(connection, frame: [0xff]) }
+    intake.received(connection, frame: MessageCodec.encode(.ping(nonce: 1)))
+    intake.received(ConnectionID(number: 8), frame: MessageCodec.encode(.ping(nonce: 1)))
+    #expect(inbox.take(timeoutMilliseconds: 0).count == 2)
+  }
+
+  @Test("an engine that catches up at the very moment of a pause has the last word")
+  func race() throws {
+    let said = Mutex<[String]>([])
+    let engine = Mutex<FrameIntake?>(nil)
+    let released = DispatchSemaphore(value: 0)
+    let connection = connection
+    let intake = intake { _ in
+      let intake = engine.withLock { $0 }
+      Thread.detachNewThread {
+        if intake?.release(connection, FrameIntake.waitingByteLimit) == true { said.withLock { $0.append("resume") } }
+        released.signal()
+      }
+      // Long enough for the other thread, were it not kept out.
+      if released.wait(timeout: .now() + 0.5) == .success { released.signal() }
+      said.withLock { $0.append("pause") }
+    }
+    engine.withLock { $0 = intake }
+    let piece = MessageCodec.encode(
+      .payloadPiece(
+        PayloadPiece(
+          hash: .zero, total: UInt64(PayloadPiece.byteLimit), offset: 0,
+          bytes: [UInt8](repeating: 0, count: PayloadPiece.byteLimit)[...])))
+    while said.withLock({ $0.isEmpty }) { intake.received(connection, frame: piece) }
+    released.wait()
+    #expect(said.withLock { $0 } == ["pause", "resume"])
+    engine.withLock { $0 = nil }
+  }
+}

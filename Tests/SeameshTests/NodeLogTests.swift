@@ -1,0 +1,41 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Seamesh
+
+@Suite struct NodeLogTests {
+  @Test("a reader of the log that has stopped holds nobody up, and finds the lines that there was room for")
+  func fullPipe() throws {
+    let path = NSTemporaryDirectory() + "seamesh-log-\(UUID().uuidString)"
+    #expect(mkfifo(path, 0o600) == 0)
+    let reader = open(path, O_RDWR | O_NONBLOCK)
+    #expect(reader >= 0)
+    defer {
+      close(reader)
+      unlink(path)
+    }
+    let log = try NodeLog(level: .info, path: path)
+    let finished = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      for number in 0..<10_000 { log.info("a line of some length, so that they fill a pipe", ["number": "\(number)"]) }
+      finished.signal()
+    }
+    let isDone = finished.wait(timeout: .now() + 10) == .success
+    #expect(isDone)
+    var read: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    func drain() {
+      while case let count = Glibc.read(reader, &chunk, chunk.count), count > 0 { read += chunk.prefix(count) }
+    }
+    // Lets a writer go that waits after all.
+    while !isDone, finished.wait(timeout: .now() + 0.001) != .success { drain() }
+    for _ in 0..<8 {
+      drain()
+      log.flush()
+    }
+    let lines = String(decoding: read, as: UTF8.self).split(separator: "\n")
+    #expect(lines.count > 1_000)
+    for (number, line) in lines.enumerated() { #expect(line.hasSuffix("number=\(number)")) }
+  }
+}
