@@ -1,3 +1,4 @@
+import Glibc
 import Replication
 import SampleData
 import Seamesh
@@ -31,13 +32,14 @@ struct CatchUpBench {
     let raw = max(raw, try run.rawInsertNow())
     let floor = order == .ascending ? 0.30 : 0.20
     let documents = Figure.text(Double(sizes.documents))
+    let each = rounds.map { Figure.text($0.rate) }.joined(separator: "; ")
     run.report.add(
       Figure(
         "own-writes-\(order)", "own writes, \(order) ids", Double(sizes.documents) / filling, "changes/s",
         basis: "in bulks of 1,000, each bulk durable"),
       Figure(
         "catch-up-\(order)", "catch-up, \(order) ids", rate, "changes/s",
-        basis: "\(documents) changes by one replica to as many documents, durable; median of \(rounds.count)"),
+        basis: "\(documents) changes by one replica to as many documents, durable; median of \(each)"),
       Figure(
         "catch-up-share-\(order)", "catch-up, \(order) ids, share", rate / raw, "of plain insert",
         basis: "divided by the better plain SQLite insert before and after, \(Figure.text(raw)) rows/s",
@@ -54,6 +56,8 @@ struct CatchUpBench {
   private func round(_ partition: String, _ fleet: BenchFleet) throws(Failure) -> Round {
     let receiver = try fleet.receiver()
     defer { receiver.stop() }
+    // What earlier rounds wrote is not to be carried to the disk at this one's expense.
+    sync()
     let start = ContinuousClock.now
     try receiver.subscribe(partition)
     var wasBehind = false
