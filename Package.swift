@@ -46,7 +46,7 @@ let package = Package(
       name: "SeameshCommand",
       dependencies: [
         "Seamesh", "LocalAPI", "Simulation", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport",
-        "CCurl",
+        "CCurl", "CLinux",
       ],
       swiftSettings: strict),
 

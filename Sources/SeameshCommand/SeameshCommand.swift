@@ -6,6 +6,7 @@ let seameshVersion = "0.1.0"
 @main
 struct SeameshCommand {
   static func main() {
+    HeapReserve.keep()
     let terminal = Terminal(environment: environment(), isJSON: CommandLine.arguments.contains("--json"))
     do throws(Failure) {
       try requireUTF8()
