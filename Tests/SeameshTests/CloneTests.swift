@@ -3,24 +3,18 @@ import Identity
 import Replication
 import Storage
 import Testing
+import Transport
 
 @testable import Seamesh
 
 @Suite(.serialized) struct CloneTests {
+  private let partition: PartitionName
+
+  init() throws { partition = try PartitionName("agency=Galapagos") }
+
   @Test("a cloned directory that ran twice: every acknowledged write of both copies stands, on all nodes")
   func clone() throws {
-    let partition = try PartitionName("agency=Galapagos")
-    let fleet = try TestFleet(2)
-    for node in fleet.nodes { try node.subscribe("agency=*") }
-    try fleet.nodes[1].put(partition, "reports", "before", body(["n": .int(0)]))
-    try eventually { try fleet.nodes[0].read(partition, "reports", id: .string("before")) != nil }
-
-    // Both copies look alike to themselves: same machine, and an inode that the test's copy of the sidecar names.
-    fleet.nodes[1].stop()
-    let copy = try fleet.directory()
-    try FileManager.default.removeItem(atPath: copy)
-    try FileManager.default.copyItem(atPath: fleet.path(of: 1), toPath: copy)
-    try nameInode(ofDatabaseIn: copy)
+    let (fleet, copy) = try clonedFleet()
     let alone = fleet.configuration([]) { _ in }
     for (path, id) in [(fleet.path(of: 1), "first"), (copy, "second")] {
       let node = try Node.start(directory: path, configuration: alone)
@@ -52,19 +46,8 @@ import Testing
 
   @Test("what a fork put aside is issued again once the disk takes it, and a failed attempt leaves no trace")
   func reissueOnFullDisk() throws {
-    let partition = try PartitionName("agency=Galapagos")
-    let fleet = try TestFleet(2)
-    for node in fleet.nodes { try node.subscribe("agency=*") }
-    try fleet.nodes[1].put(partition, "reports", "before", body(["n": .int(0)]))
-    try eventually { try fleet.nodes[0].read(partition, "reports", id: .string("before")) != nil }
-    fleet.nodes[1].stop()
-    let copy = try fleet.directory()
-    try FileManager.default.removeItem(atPath: copy)
-    try FileManager.default.copyItem(atPath: fleet.path(of: 1), toPath: copy)
-    try nameInode(ofDatabaseIn: copy)
-    let copies = try [fleet.path(of: 1), copy].map {
-      try Node.start(directory: $0, configuration: fleet.configuration([]) { _ in })
-    }
+    let (fleet, copy) = try clonedFleet()
+    let copies = try start(fleet, copy)
     defer { for node in copies { node.stop() } }
     for (index, node) in copies.enumerated() {
       try node.put(partition, "reports", Text("own\(index)"), body(["n": .int(1)]))
@@ -76,12 +59,7 @@ import Testing
       }
     }
 
-    let address = try fleet.peerAddress(of: fleet.nodes[0])
-    for node in copies {
-      try node.onEngine { engine in
-        engine.dial(engine.dialPolicy.handle(.configured([address]), now: engine.clock, using: &engine.random))
-      }
-    }
+    try dial(fleet.nodes[0], from: copies)
     let loser = try loser(of: copies)
     // Refused for want of room, each of them; then there is room again.
     try loser.put(partition, "reports", "meanwhile", body(["n": .int(2)]))
@@ -92,6 +70,37 @@ import Testing
     for node in [fleet.nodes[0]] + copies {
       try eventually("five documents on every node") {
         try node.find(partition, "reports", FindRequest()).count == 5
+      }
+    }
+  }
+
+  /// Two nodes that hold one document, of which the second has stopped, and a copy of its directory. Both look alike to
+  /// themselves: same machine, and an inode that the copy's sidecar names.
+  private func clonedFleet() throws -> (fleet: TestFleet, copy: String) {
+    let fleet = try TestFleet(2)
+    for node in fleet.nodes { try node.subscribe("agency=*") }
+    try fleet.nodes[1].put(partition, "reports", "before", body(["n": .int(0)]))
+    try eventually { try fleet.nodes[0].read(partition, "reports", id: .string("before")) != nil }
+    fleet.nodes[1].stop()
+    let copy = try fleet.directory()
+    try FileManager.default.removeItem(atPath: copy)
+    try FileManager.default.copyItem(atPath: fleet.path(of: 1), toPath: copy)
+    try nameInode(ofDatabaseIn: copy)
+    return (fleet, copy)
+  }
+
+  /// The second node and its copy, both without anybody to talk to yet.
+  private func start(_ fleet: TestFleet, _ copy: String) throws -> [Node] {
+    try [fleet.path(of: 1), copy].map {
+      try Node.start(directory: $0, configuration: fleet.configuration([]) { _ in })
+    }
+  }
+
+  private func dial(_ node: Node, from copies: [Node]) throws {
+    let address = PeerAddress.socket(try #require(node.endpoints.listen.first))
+    for copy in copies {
+      try copy.onEngine { engine in
+        engine.dial(engine.dialPolicy.handle(.configured([address]), now: engine.clock, using: &engine.random))
       }
     }
   }
@@ -126,30 +135,14 @@ import Testing
 
   @Test("large documents on both branches of a clone reach every node")
   func large() throws {
-    let partition = try PartitionName("agency=Galapagos")
-    let fleet = try TestFleet(2)
-    for node in fleet.nodes { try node.subscribe("agency=*") }
-    try fleet.nodes[1].put(partition, "reports", "before", body(["n": .int(0)]))
-    try eventually { try fleet.nodes[0].read(partition, "reports", id: .string("before")) != nil }
-    fleet.nodes[1].stop()
-    let copy = try fleet.directory()
-    try FileManager.default.removeItem(atPath: copy)
-    try FileManager.default.copyItem(atPath: fleet.path(of: 1), toPath: copy)
-    try nameInode(ofDatabaseIn: copy)
-    let copies = try [fleet.path(of: 1), copy].map {
-      try Node.start(directory: $0, configuration: fleet.configuration([]) { _ in })
-    }
+    let (fleet, copy) = try clonedFleet()
+    let copies = try start(fleet, copy)
     defer { for node in copies { node.stop() } }
     for (index, node) in copies.enumerated() {
       try node.put(
         partition, "reports", Text("own\(index)"), body(["n": .bytes([UInt8](repeating: UInt8(index), count: 40_000))]))
     }
-    let address = try fleet.peerAddress(of: fleet.nodes[0])
-    for node in copies {
-      try node.onEngine { engine in
-        engine.dial(engine.dialPolicy.handle(.configured([address]), now: engine.clock, using: &engine.random))
-      }
-    }
+    try dial(fleet.nodes[0], from: copies)
     for node in [fleet.nodes[0]] + copies {
       try eventually("three documents on every node") {
         try node.find(partition, "reports", FindRequest()).count == 3

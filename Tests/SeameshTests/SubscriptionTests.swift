@@ -1,0 +1,28 @@
+import Replication
+import Storage
+import Testing
+
+@testable import Seamesh
+
+@Suite struct SubscriptionTests {
+  @Test("a subscription that cannot be stored is refused, and nothing is wanted or forgotten by it")
+  func refused() throws {
+    let fleet = try TestFleet(1)
+    let node = fleet.nodes[0]
+    try node.subscribe("kept")
+    for event in ["INSERT", "DELETE"] {
+      try node.onEngine { engine in
+        engine.attempt(()) {
+          try engine.store.database.execute(
+            "CREATE TEMP TRIGGER refuse\(event) BEFORE \(event) ON subscriptions "
+              + "BEGIN SELECT RAISE(ABORT, 'no room'); END")
+        }
+      }
+    }
+    #expect(throws: NodeError.self) { try node.subscribe("new") }
+    #expect(throws: NodeError.self) { try node.unsubscribe("kept") }
+    #expect(try node.subscriptions() == ["kept"])
+    try fleet.restart(0)
+    #expect(try fleet.nodes[0].subscriptions() == ["kept"])
+  }
+}
