@@ -1,3 +1,4 @@
+import Engine
 import Identity
 import Replication
 import Storage
@@ -21,10 +22,10 @@ extension Node {
   static let lowDiskBytes: Int64 = 512 * 1024 * 1024
 
   package func doctor() throws(NodeError) -> [DoctorFinding] {
-    let (discovery, peers, refusedCodes, uptime, failure) = try onEngine { engine in
-      (engine.discoveryState, engine.peerStatus(), engine.refusedJoins, engine.uptimeMilliseconds, engine.failure)
+    let (peers, refusedCodes, failure) = try onEngine { engine in
+      (engine.peerStatus(), engine.refusedJoins, engine.failure.map(NodeError.init(any:)))
     }
-    var findings = discoveryFindings(discovery, peers, uptime)
+    var findings = discoveryFindings(discovery.state, peers, uptimeMilliseconds)
     findings += peers.compactMap(Node.finding)
     if refusedCodes > 0 {
       findings.append(

@@ -1,3 +1,4 @@
+import Engine
 import Identity
 import Replication
 import Storage
@@ -46,11 +47,17 @@ extension Node {
     for (partition, _) in changes where !partition.takesDocuments {
       throw NodeError(.unprocessable, "a partition's name does not end in *, which stands for a prefix")
     }
-    let jobs = changes.map { LocalWriteJob(partition: $0, requests: $1, reply: Reply()) }
-    for job in jobs where inbox.put(.write(job)) == nil {
-      job.reply.fulfil(.failure(NodeError(.stopping, "the node is stopping")))
+    let replies = changes.map { partition, requests in
+      let reply = Reply<Result<WriteReceipt, NodeError>>()
+      let job = LocalWriteJob(partition: partition, edits: requests) { result in
+        reply.fulfil(result.map(WriteReceipt.init).mapError(NodeError.init(any:)))
+      }
+      if inbox.put(.event(.write(job))) == nil {
+        reply.fulfil(.failure(NodeError(.stopping, "the node is stopping")))
+      }
+      return reply
     }
-    return jobs.map { $0.reply.wait() }
+    return replies.map { $0.wait() }
   }
 
   package func find(
@@ -109,11 +116,17 @@ extension Node {
 
   func place(
     _ partition: PartitionName, _ collection: Text, _ reader: StoreReader
-  ) throws(StoreError) -> DocumentChanges.Place? {
+  ) throws(StoreError) -> StoredPlace? {
     guard let number = try number(partition, reader), let collection = try reader.collectionNumber(collection) else {
       return nil
     }
-    return DocumentChanges.Place(partition: number, collection: collection)
+    return StoredPlace(partition: number, collection: collection)
+  }
+
+  /// Where the documents of one collection of one partition lie.
+  struct StoredPlace {
+    let partition: PartitionNumber
+    let collection: CollectionNumber
   }
 
   /// Living documents in key order, until `body` answers false.
@@ -169,6 +182,6 @@ extension StoredDocument {
     guard let id = Value(canonicalID: row.key), let body = try DocumentState(stored: row).shown() else {
       throw StoreError.damaged("a document's key or state does not read")
     }
-    self.init(id: id, body: body, etag: DocumentETag.of(row.state))
+    self.init(id: id, body: body, etag: DocumentETag.of(row.state, SHA256.hash))
   }
 }

@@ -1,3 +1,5 @@
+import Engine
+import Identity
 import Replication
 import Storage
 import Synchronization
@@ -7,12 +9,12 @@ extension Node {
     _ partition: PartitionName, _ collection: Text, _ request: FindRequest
   ) throws(NodeError) -> any WatchSubscription {
     let query = try DocumentQuery(request)
-    guard let watcher = watchers.add() else {
-      throw NodeError(.busy, "there are \(WatchHub.watcherLimit) live results already: close one first")
+    guard let follower = feed.follow() else {
+      throw NodeError(.busy, "there are \(CommitFeed.followerLimit) live results already: close one first")
     }
     return LiveResult(
       node: self, partition: partition, collection: collection, query: query,
-      identity: request.identity(partition, collection), watcher: watcher)
+      identity: request.identity(partition, collection), follower: follower)
   }
 }
 
@@ -36,28 +38,33 @@ private final class LiveResult: WatchSubscription {
   private let collection: Text
   private let query: DocumentQuery
   private let identity: [UInt8]
-  private let watcher: Watcher
+  private let follower: FeedFollower
   private let state = Mutex(State())
 
   init(
     node: Node, partition: PartitionName, collection: Text, query: DocumentQuery, identity: [UInt8],
-    watcher: Watcher
+    follower: FeedFollower
   ) {
     (self.node, self.partition, self.collection) = (node, partition, collection)
-    (self.query, self.identity, self.watcher) = (query, identity, watcher)
+    (self.query, self.identity, self.follower) = (query, identity, follower)
   }
 
-  func cancel() { node.watchers.remove(watcher) }
+  func cancel() { node.feed.remove(follower) }
 
-  deinit { node.watchers.remove(watcher) }
+  deinit { node.feed.remove(follower) }
+
+  private var place: ChangedDocuments.Place {
+    ChangedDocuments.Place(
+      partition: partition.id(fleet: node.files.fleet, hash: SHA256.hash), collection: collection)
+  }
 
   func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
     if let event = nextWaiting() { return event }
     if case .nothing = state.withLock({ $0.shown }) { return try begin() }
-    switch watcher.wait(timeoutMilliseconds: timeoutMilliseconds) {
+    switch follower.wait(for: place, timeoutMilliseconds: timeoutMilliseconds) {
     case .nothing: return nil
     case .stopped: throw NodeError(.stopping, "the node is stopping")
-    case .overrun: try follow(nil)
+    case .lapsed: try follow(nil)
     case .changed(let keys): try follow(keys)
     }
     return nextWaiting()
@@ -83,15 +90,8 @@ private final class LiveResult: WatchSubscription {
 
   // MARK: Following
 
-  /// `changed` are the keys of documents by their place; nil: any may have changed.
-  private func follow(_ changed: [DocumentChanges.Place: Set<[UInt8]>]?) throws(NodeError) {
-    var keys: Set<[UInt8]>?
-    if let changed {
-      guard let place = try node.reading({ try self.node.place(self.partition, self.collection, $0) }),
-        let here = changed[place]
-      else { return }
-      keys = here
-    }
+  /// `keys` are those of documents that changed; nil: any may have.
+  private func follow(_ keys: Set<[UInt8]>?) throws(NodeError) {
     if query.isWindow {
       let new = try window()
       state.withLock { move(&$0, to: new) }

@@ -1,3 +1,4 @@
+import Engine
 import Replication
 
 /// How a node runs. The command's options and `seamesh.json` fill this in.

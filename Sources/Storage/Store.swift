@@ -51,12 +51,14 @@ package final class Store: StoreReading {
   package private(set) var failure: StoreError?
   package var pace = WritePace.live
   /// Over all partitions.
-  package internal(set) var totals: Counters
+  package internal(set) var counters: Counters
 
   let lock: DirectoryLock
   package let numbers: NumberCache
   let contexts = ContextCache()
   var nextArrival: Int64
+  /// Never the number of a partition that was taken away: readers remember which is whose.
+  var nextPartition: Int64
   var stagedBytes: Int64
   var changedCounters: [PartitionNumber: Counters] = [:]
   private let gauge: WriteAheadGauge
@@ -72,8 +74,9 @@ package final class Store: StoreReading {
     numbers = NumberCache()
     gauge = WriteAheadGauge(database)
     nextArrival = (try database.integer("SELECT max(arrival) FROM runs") ?? 0) + 1
+    nextPartition = (try database.integer("SELECT max(id) FROM partitions") ?? 0) + 1
     stagedBytes = try database.stagedByteCount() ?? 0
-    totals = try opening.database.partitionTotals()
+    counters = try opening.database.partitionTotals()
   }
 
   // MARK: Writing
@@ -110,7 +113,7 @@ package final class Store: StoreReading {
     let counted = try flushCounters()
     let before = gauge.commits
     try database.statement("COMMIT").run()
-    totals += counted
+    counters += counted
     // A commit that changed nothing writes no frame, and then syncs nothing either.
     guard gauge.commits != before else { return }
     unsyncedCommits = durability == .full ? 0 : unsyncedCommits + 1

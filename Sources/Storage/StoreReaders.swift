@@ -26,6 +26,9 @@ package final class StoreReaders: Sendable {
     return try body(reader)
   }
 
+  /// Of the database and its write-ahead log.
+  package var fileBytes: Int64 { (FileSystem.size(path) ?? 0) + (FileSystem.size(path + "-wal") ?? 0) }
+
   /// Makes running and later questions fail with ``StoreError/interrupted``. For stopping the node.
   package func stopAll() { stop.set() }
 

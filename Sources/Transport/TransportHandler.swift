@@ -3,6 +3,7 @@ import Replication
 /// Names a connection for the life of a transport. Numbers are never used again.
 package struct ConnectionID: Hashable, Comparable, Sendable {
   package let number: UInt64
+  package init(number: UInt64) { self.number = number }
   package static func < (a: ConnectionID, b: ConnectionID) -> Bool { a.number < b.number }
 }
 

@@ -1,3 +1,4 @@
+import Engine
 import Glibc
 import Identity
 import Replication
@@ -64,12 +65,24 @@ extension NodeError {
     self.init(code, "\(error)")
   }
 
-  /// Whatever the store or a file threw.
+  init(_ error: EngineError) {
+    let code: Code =
+      switch error {
+      case .notAMember, .notPermitted: .notPermitted
+      case .changeTooLarge, .payloadsTooLarge: .tooLarge
+      case .malformedChange: .unprocessable
+      case .ownRunNotTaken, .payloadNotThere, .noFleet: .failed
+      }
+    self.init(code, "\(error)")
+  }
+
+  /// Whatever the engine, the store or a file threw.
   init(any error: any Error) {
     switch error {
     case let error as NodeError: self = error
     case let error as StoreError: self.init(error)
     case let error as FileError: self.init(error)
+    case let error as EngineError: self.init(error)
     default: self.init(.failed, "\(error)")
     }
   }

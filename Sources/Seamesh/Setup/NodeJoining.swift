@@ -1,3 +1,4 @@
+import Engine
 import Identity
 import Replication
 import Storage
@@ -211,7 +212,8 @@ final class JoinAttempt: TransportHandler {
   /// Believed only if the statements show it: a genesis by this fleet's root, and a membership of this very device.
   private func admitted() {
     let statements = state.withLock { $0.statements }
-    guard let authority = try? NodeOpening.authority(statements, code.fleet), authority.member(of: key.publicKey) != nil
+    guard let authority = Authority(ofFleet: code.fleet, statements, SHA256.hash),
+      authority.member(of: key.publicKey) != nil
     else { return oneFailed("it admitted this device without showing the statement") }
     finish(.admitted(statements))
   }

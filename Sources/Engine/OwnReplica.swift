@@ -1,36 +1,27 @@
-import Identity
 import Replication
 
 /// This node's own chains: under which replica it writes, how far, and whether it may go on under it.
-struct OwnReplica {
+package struct OwnReplica {
   struct End {
     var sequence: UInt64
     var hash: Digest
     var context: VersionVector
   }
 
-  var replica: ReplicaSidecar.Incarnation?
+  package internal(set) var replica: Incarnation?
   /// Own changes committed so far, over all partitions and replicas of this store.
-  var commits: UInt64 = 0
+  package internal(set) var commits: UInt64 = 0
   /// Reasons to draw a new replica id at the next write (rule C20).
-  var causes: Set<RenewalCause> = []
+  package internal(set) var causes: Set<RenewalCause> = []
   var lastTimestamp = HybridTimestamp.zero
   /// Of the current replica, where it has written.
   var ends: [PartitionID: End] = [:]
 
-  /// Commits that the sidecar's mark names already.
-  var marked: UInt64 = 0
-
   var isRenewalDue: Bool { replica == nil || !causes.isEmpty }
 
-  func current() throws -> ReplicaSidecar.Incarnation {
-    guard let replica else { throw NodeError(.failed, "this node has no replica id to write under") }
-    return replica
-  }
-
-  mutating func nextTimestamp() -> HybridTimestamp {
+  mutating func nextTimestamp(wallMilliseconds: Int64) -> HybridTimestamp {
     lastTimestamp = HybridTimestamp.next(
-      after: lastTimestamp, referenceMilliseconds: UInt64(clamping: WallClock.milliseconds))
+      after: lastTimestamp, referenceMilliseconds: UInt64(clamping: wallMilliseconds))
     return lastTimestamp
   }
 
@@ -43,7 +34,7 @@ struct OwnReplica {
   }
 
   /// Goes on as another replica; its chains begin anew.
-  mutating func renew(_ incarnation: ReplicaSidecar.Incarnation) {
+  mutating func renew(_ incarnation: Incarnation) {
     (replica, ends) = (incarnation, [:])
     causes = []
   }

@@ -1,0 +1,167 @@
+import Replication
+import Wire
+
+/// The connections of this node and whom to dial next. Knows sessions by number alone; what is said on them is the core's.
+package final class LinkDirector {
+  private let port: any EngineLinks
+  private let clock: any EngineClock
+  private let journal: any EngineJournal
+  package private(set) var table = LinkTable()
+  package private(set) var policy: DialPolicy
+  private var random: any RandomNumberGenerator
+
+  /// Above this many bytes queued for a session the core stops loading runs for it.
+  package static let pauseByteMark = 2 * 1024 * 1024
+
+  init(_ ports: EnginePorts, device: DeviceID) {
+    (port, clock, journal, random) = (ports.links, ports.clock, ports.journal, ports.random)
+    policy = DialPolicy(thisDevice: device)
+  }
+
+  func text(of address: SocketAddress) -> String { port.text(of: address) }
+  package func address(_ id: SessionID?) -> String { id.flatMap { table[$0] }.map { port.text(of: $0.remote) } ?? "?" }
+
+  // MARK: Dialling
+
+  /// Where there may be peers, as far as it is known outside of sessions.
+  func follow(_ event: DialPolicy.Event) {
+    for address in policy.handle(event, now: clock.now.milliseconds, using: &random) {
+      port.dial(address, tag: table.beginDial(address))
+    }
+    while let device = policy.takeDrop() { drop(device) }
+  }
+
+  var nextWake: MonotonicTime? { policy.nextWake().map { MonotonicTime(milliseconds: $0) } }
+
+  func dialFailed(_ tag: UInt64, _ reason: String) {
+    guard let address = table.endDial(tag) else { return }
+    table.note(reason, at: address)
+    journal.note(.debug, "could not connect", ["address": .text("\(address)"), "reason": .text(reason)])
+    follow(.dialFailed(address))
+  }
+
+  /// To make room for others.
+  private func drop(_ device: DeviceID) {
+    for id in table.sessions(of: device) {
+      _ = send(.goodbye(.stopping), to: id)
+      port.close(id, afterFlush: true)
+    }
+  }
+
+  // MARK: Coming and going
+
+  /// Nil, and the connection is closed, where there is no room.
+  func opened(_ link: OpenedLink, hasRoom: Bool, hash: HashFunction) -> Bool {
+    let dialled = link.dialTag.flatMap { table.endDial($0) }
+    guard hasRoom else {
+      port.close(link.session, afterFlush: true)
+      dialEnded(dialled)
+      return false
+    }
+    table[link.session] = LinkTable.Link(remote: link.remote, dialled: dialled)
+    if let dialled { follow(.identified(dialled, DeviceID.derived(from: link.peerKey, hash))) }
+    return true
+  }
+
+  /// Answers where this peer can be found again: the address dialled, or where it says that it listens. Nil for none.
+  func authenticated(_ id: SessionID, _ device: DeviceID, listenPort: UInt16) -> String?? {
+    guard let link = table[id] else { return nil }
+    table.authenticate(id, device)
+    port.authenticate(id)
+    follow(.connected(device, outgoing: link.dialled != nil))
+    guard device != policy.thisDevice else { return nil }
+    var address = link.remote
+    if link.dialled == nil { address.port = listenPort }
+    return .some(address.port > 0 ? port.text(of: address) : nil)
+  }
+
+  /// What a session ended with says something of the address that was dialled.
+  func refused(_ id: SessionID, _ goodbye: Goodbye) {
+    guard let dialled = table[id]?.dialled else { return }
+    switch goodbye {
+    case .otherFleet, .notAMember:
+      table.note("\(goodbye)", at: dialled)
+      follow(.dialRefused(dialled))
+    case .stopping, .duplicate, .protocolError, .versionUnknown, .ownConnection: break
+    }
+  }
+
+  func close(_ id: SessionID) {
+    if table[id] != nil { port.close(id, afterFlush: true) }
+  }
+
+  /// False where it was not known any more.
+  func closed(_ id: SessionID, _ reason: String) -> Bool {
+    guard let link = table[id] else { return false }
+    table[id] = nil
+    journal.note(
+      .debug, "connection closed", ["address": .text(port.text(of: link.remote)), "reason": .text(reason)])
+    guard let device = link.device else {
+      dialEnded(link.dialled)
+      return true
+    }
+    if table.sessions(of: device).isEmpty { follow(.disconnected(device)) }
+    return true
+  }
+
+  /// All at once, at once: what was said on them does not hold.
+  func cutAll() {
+    for (id, link) in table.links.sorted(by: { $0.key < $1.key }) {
+      port.close(id, afterFlush: false)
+      if let device = link.device { follow(.disconnected(device)) }
+    }
+    table.removeAll()
+  }
+
+  /// Without a session: others may be dialled at once, and this address after its pause.
+  private func dialEnded(_ address: PeerAddress?) {
+    if let address { follow(.dialFailed(address)) }
+  }
+
+  func networkChanged() {
+    port.closeStranded()
+    follow(.networkChanged)
+  }
+
+  // MARK: Frames
+
+  /// True where the session must pause: more waits for it than it takes.
+  func send(_ message: Message, to id: SessionID) -> Bool {
+    guard table[id] != nil else { return false }
+    let frame = MessageCodec.encode(message)
+    table.countSent(id, frame.count + port.frameOverheadByteCount)
+    guard !table.isHolding(id) else { return hold(frame, id) }
+    switch port.send(frame, on: id) {
+    case .queued(let byteCount): return byteCount > LinkDirector.pauseByteMark
+    case .full: return hold(frame, id)
+    case .closed: return false
+    }
+  }
+
+  private func hold(_ frame: [UInt8], _ id: SessionID) -> Bool {
+    guard !table.hold(frame, for: id) else { return true }
+    journal.note(.notice, "cut off a peer that reads nothing", ["address": .text(address(id))])
+    port.close(id, afterFlush: false)
+    return true
+  }
+
+  /// True where all that was held back has gone, and the session may go on.
+  func drained(_ id: SessionID) -> Bool {
+    guard table[id] != nil else { return false }
+    let frames = table.takeHeld(id)
+    for (index, frame) in frames.enumerated() {
+      guard case .full = port.send(frame, on: id) else { continue }
+      table.putBack(frames[index...], for: id)
+      return false
+    }
+    return true
+  }
+
+  func release(_ id: SessionID, byteCount: Int) {
+    table.countReceived(id, byteCount + port.frameOverheadByteCount)
+    port.release(id, byteCount: byteCount)
+  }
+
+  func noteClock(_ id: SessionID?, _ milliseconds: Int64) { table.noteClock(id, milliseconds) }
+  func adopt(_ authority: Authority) { port.adopt(authority) }
+}
