@@ -37,6 +37,7 @@ let package = Package(
     library("Wire", ["Replication"]),
     library("Identity", ["Replication", "Wire", "COpenSSL", "CSodium"]),
     library("Storage", ["Replication", "Wire", "CSQLite"]),
+    library("SimulatedDisk", ["CSQLite"]),
     library("Transport", ["Replication", "Wire", "CDNSSD", "COpenSSL", "CLinux"]),
     library("Seamesh", ["Replication", "Wire", "Identity", "Storage", "Transport"]),
     library("LocalAPI", ["Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
@@ -53,7 +54,9 @@ let package = Package(
     tests("ReplicationTests", ["Replication", "Wire", "Identity", "Simulation", "TestSupport"], exclude: ["Vectors"]),
     tests("WireTests", ["Wire", "Replication", "TestSupport"]),
     tests("IdentityTests", ["Identity", "Wire", "Replication", "TestSupport"]),
-    tests("StorageTests", ["Storage", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
+    tests(
+      "StorageTests",
+      ["Storage", "SimulatedDisk", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     tests("TransportTests", ["Transport", "Wire", "Replication", "Identity", "TestSupport"]),
     .target(
