@@ -38,11 +38,12 @@ let package = Package(
     library("Identity", ["Replication", "Wire", "COpenSSL", "CSodium"]),
     library("Engine", ["Replication", "Wire"]),
     library("Storage", ["Replication", "Wire", "Engine", "CSQLite"]),
+    library("SimulatedDisk", ["CSQLite"]),
     library("Transport", ["Replication", "Wire", "CDNSSD", "COpenSSL", "CLinux"]),
     library("Seamesh", ["Replication", "Wire", "Engine", "Identity", "Storage", "Transport"]),
     library("LocalAPI", ["Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
     library("SampleData", ["Replication", "Wire"]),
-    library("Simulation", ["Replication", "Wire"]),
+    library("Simulation", ["Replication", "Wire", "Engine", "Storage", "SimulatedDisk"]),
     .executableTarget(
       name: "SeameshCommand",
       dependencies: [
@@ -54,7 +55,9 @@ let package = Package(
     tests("ReplicationTests", ["Replication", "Wire", "Identity", "Simulation", "TestSupport"], exclude: ["Vectors"]),
     tests("WireTests", ["Wire", "Replication", "TestSupport"]),
     tests("IdentityTests", ["Identity", "Wire", "Replication", "TestSupport"]),
-    tests("StorageTests", ["Storage", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
+    tests(
+      "StorageTests",
+      ["Storage", "SimulatedDisk", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     tests("TransportTests", ["Transport", "Wire", "Replication", "Identity", "TestSupport"]),
     .target(
