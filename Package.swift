@@ -47,8 +47,8 @@ let package = Package(
     .executableTarget(
       name: "SeameshCommand",
       dependencies: [
-        "Seamesh", "LocalAPI", "Simulation", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport",
-        "CCurl", "CLinux",
+        "Seamesh", "LocalAPI", "Simulation", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage",
+        "Transport", "CCurl", "CLinux",
       ],
       swiftSettings: strict),
 

@@ -44,7 +44,7 @@ package final class NodeEngine {
 
   package init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
     state = try EngineState(identity, options, ports)
-    links = LinkDirector(ports, device: identity.deviceID)
+    links = LinkDirector(ports, options, device: identity.deviceID)
     (journal, listener) = (ports.journal, ports.feed)
     (lastTick, lastMark) = (MonotonicTime(milliseconds: 0), ports.clock.now)
     saveMark()
@@ -276,6 +276,7 @@ package final class NodeEngine {
 
   /// The core took in what did not reach the disk: everything is read again, and every session begins anew.
   private func beginAgain() {
+    journal.note(.notice, "begins again from what is stored", [:])
     links.cutAll()
     (pending, outbox) = (PendingCommit(), [])
     (directives, questions, loads) = (Queue(), Queue(), Queue())
@@ -461,10 +462,15 @@ package final class NodeEngine {
         "device": .device(DeviceID.derived(from: request.device, state.identity.cryptography.hash)),
         "user": .text(request.user.string),
       ])
-    pending.statements.append(statement)
-    handle(.statementsStored([statement]))
-    links.adopt(state.mesh.authority)
+    add([statement])
     questions.put(.isAdmitted(id, request.device))
+  }
+
+  /// Statements made here: stored with the next commit, before anything that stands on them.
+  package func add(_ statements: [Statement]) {
+    pending.statements += statements
+    handle(.statementsStored(statements))
+    links.adopt(state.mesh.authority)
   }
 
   private func take(_ note: Mesh.Note, _ id: SessionID?) {

@@ -6,8 +6,8 @@ package struct SimulationOptions: Sendable {
   package var faults: Set<Fault>?
   /// How long people write and faults happen, in milliseconds of virtual time.
   package var troubledMilliseconds: UInt64 = 25_000
-  /// A mistake put into the shell, for tests of the checks.
-  package var plantedBug: PlantedBug?
+  /// Of a hundred commits so many are judged by the naive rules at once; all are at the end.
+  package var judgedPercent = 4
   /// Keeps the last events as text.
   package var keepsLog = false
 

@@ -16,6 +16,7 @@ package enum Simulator {
     package fileprivate(set) var runs = 0
     package fileprivate(set) var events = 0
     package fileprivate(set) var changes = 0
+    package fileprivate(set) var judgements = 0
     package fileprivate(set) var virtualMilliseconds: UInt64 = 0
     package fileprivate(set) var slowestConvergence: (seed: UInt64, milliseconds: UInt64) = (0, 0)
     package fileprivate(set) var faults: [Fault: Int] = [:]
@@ -55,6 +56,7 @@ extension Simulator.Summary {
     runs += 1
     events += report.events
     changes += report.changes
+    judgements += report.judgements
     virtualMilliseconds += report.virtualMilliseconds
     if report.convergenceMilliseconds > slowestConvergence.milliseconds {
       slowestConvergence = (report.seed, report.convergenceMilliseconds)

@@ -10,10 +10,10 @@ package final class LinkDirector {
   package private(set) var policy: DialPolicy
   private var random: any RandomNumberGenerator
 
-  /// Above this many bytes queued for a session the core stops loading runs for it.
-  package static let pauseByteMark = 2 * 1024 * 1024
+  private let pauseByteMark: Int
 
-  init(_ ports: EnginePorts, device: DeviceID) {
+  init(_ ports: EnginePorts, _ options: EngineOptions, device: DeviceID) {
+    pauseByteMark = options.pauseByteMark
     (port, clock, journal, random) = (ports.links, ports.clock, ports.journal, ports.random)
     policy = DialPolicy(thisDevice: device)
   }
@@ -132,7 +132,7 @@ package final class LinkDirector {
     table.countSent(id, frame.count + port.frameOverheadByteCount)
     guard !table.isHolding(id) else { return hold(frame, id) }
     switch port.send(frame, on: id) {
-    case .queued(let byteCount): return byteCount > LinkDirector.pauseByteMark
+    case .queued(let byteCount): return byteCount > pauseByteMark
     case .full: return hold(frame, id)
     case .closed: return false
     }

@@ -100,6 +100,8 @@ package struct EngineOptions: Sendable {
   /// Wants everything that peers offer and this node may hold.
   package var isRelay = false
   package var limits = CommitLimits()
+  /// Above so many bytes queued for a session the core stops loading runs for it.
+  package var pauseByteMark = 2 * 1024 * 1024
   /// Changes after which the mark beside the store is written anew; it is a number of changes that a rollback can hide.
   package var changesBetweenMarks: UInt64 = 1_000
   package var millisecondsBetweenMarks: UInt64 = 60_000

@@ -1,3 +1,4 @@
+import Engine
 import Replication
 
 /// What a seed makes of the world before anything happens in it.
@@ -20,7 +21,12 @@ struct Plan {
   let actionInterval: UInt64
   let faultInterval: UInt64
 
-  static let names: [Text] = ["alpha", "alpine", "beta"]
+  /// How much a node commits at once: little, so that a turn commits more than once now and then.
+  let limits: CommitLimits
+  let changesBetweenMarks: UInt64
+
+  /// Two that share a prefix, one that a rule reserves for a user, one of nobody's.
+  static let names: [Text] = ["alpha", "alpine", "user=u0", "beta"]
 
   init(_ options: SimulationOptions, _ random: inout SimulationRandom) {
     nodeCount = random.between(options.nodes)
@@ -33,6 +39,10 @@ struct Plan {
     mesh = Plan.configuration(&random)
     documents = random.between(1...5)
     latency = 0...random.between(1...40)
+    var limits = CommitLimits()
+    (limits.changes, limits.writes, limits.backlogChanges) = (40, 40, 20)
+    self.limits = limits
+    changesBetweenMarks = random.pick([1, 10, 1_000]) ?? 10
     actionInterval = random.between(100...1_500)
     faultInterval = random.between(700...4_000)
   }
@@ -42,7 +52,8 @@ struct Plan {
     Set(
       Fault.allCases.filter { fault in
         switch fault {
-        case .clonedDirectory, .rolledBack: random.chance(6)
+        case .clonedDirectory, .rolledBack: random.chance(12)
+        case .liar, .rightChanged: random.chance(20)
         case .restoredCopy: random.chance(15)
         default: random.chance(35)
         }
