@@ -86,14 +86,15 @@ extension NodeEngine {
 
   func send(_ message: Message, to id: SessionID) {
     guard let link = links[id] else { return }
+    if case .pong(let nonce) = message, isUnread(id, link.connection) { return delayPong(nonce, to: id) }
     let frame = MessageCodec.encode(message)
     links[id]?.sentByteCount += Int64(frame.count + SecureTransport.frameLengthByteCount)
-    guard link.overflow.isEmpty else { return overflow(frame, id) }
+    guard !links.mustHold(for: id) else { return hold(frame, id) }
     switch transport.send(link.connection, frame) {
     case .queued:
       let queued = transport.queuedBytes(of: link.connection) ?? 0
       if queued > NodeEngine.pauseByteMark { mesh.pause(id) }
-    case .full: overflow(frame, id)
+    case .full: hold(frame, id)
     case .closed: break
     }
   }
@@ -101,25 +102,16 @@ extension NodeEngine {
   /// Above this the mesh stops loading runs for the session; the transport tells when there is room again.
   static let pauseByteMark = 2 * 1024 * 1024
 
-  private func overflow(_ frame: [UInt8], _ id: SessionID) {
+  private func hold(_ frame: [UInt8], _ id: SessionID) {
     mesh.pause(id)
-    links[id]?.overflow.append(frame)
-    links[id]?.overflowByteCount += frame.count
-    guard let link = links[id], link.overflowByteCount > LinkTable.overflowByteLimit else { return }
+    guard links.hold(frame, for: id) == .cutOff, let link = links[id] else { return }
     log.notice("cut off a peer that reads nothing", ["address": link.remote.description])
     transport.close(link.connection, afterFlush: false)
   }
 
   func drained(_ connection: ConnectionID) {
     let id = SessionID(rawValue: connection.number)
-    guard let link = links[id] else { return }
-    links[id]?.overflow = []
-    links[id]?.overflowByteCount = 0
-    for (index, frame) in link.overflow.enumerated() where transport.send(connection, frame) == .full {
-      links[id]?.overflow = Array(link.overflow[index...])
-      links[id]?.overflowByteCount = link.overflow[index...].reduce(0) { $0 + $1.count }
-      return
-    }
+    guard links[id] != nil, links.releaseHeld(for: id, { transport.send(connection, $0) }) else { return }
     deliver(.writable(id))
   }
 

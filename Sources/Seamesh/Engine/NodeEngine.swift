@@ -125,6 +125,7 @@ final class NodeEngine {
     }
     lastTick = now
     deliver(.tick)
+    renewAnswers()
     dial(dialPolicy.handle(.tick, now: clock, using: &random))
     maintain(now)
     refreshAdvertisement(now)
@@ -135,7 +136,9 @@ final class NodeEngine {
     mesh.wallMilliseconds = WallClock.milliseconds
     mesh.ownReplica = own.replica?.id
     mesh.ownCommits = own.commits
-    for directive in mesh.handle(event, now: NodeEngine.now, random: &random) { perform(directive) }
+    let directives = mesh.handle(event, now: NodeEngine.now, random: &random)
+    for directive in directives { perform(directive) }
+    if case .received(let id, _) = event { noteAnswers(directives, to: id) }
   }
 }
 
