@@ -89,7 +89,9 @@ package final class NodeEngine {
     case .message(let id, let message, let byteCount):
       // What was judged without them is stored before; they and what they move then stand in one transaction.
       if case .statements = message { settle() }
-      handle(.received(id, message))
+      let answers = state.handle(.received(id, message))
+      links.noteAnswers(answers, to: id)
+      directives.put(answers)
       links.release(id, byteCount: byteCount)
     case .runs(let id, let batch, let runs, let byteCount):
       receive(batch, runs, from: id)
@@ -115,6 +117,7 @@ package final class NodeEngine {
     if relayIsDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
       lastTick = now
       handle(.tick)
+      links.renewAnswers()
       maintain(now)
     }
     links.follow(.tick)

@@ -11,6 +11,7 @@ package final class LinkDirector {
   private var random: any RandomNumberGenerator
 
   private let pauseByteMark: Int
+  private var answersRenewedAt = MonotonicTime(milliseconds: 0)
 
   init(_ ports: EnginePorts, _ options: EngineOptions, device: DeviceID) {
     pauseByteMark = options.pauseByteMark
@@ -128,9 +129,14 @@ package final class LinkDirector {
   /// True where the session must pause: more waits for it than it takes.
   func send(_ message: Message, to id: SessionID) -> Bool {
     guard table[id] != nil else { return false }
+    if case .pong(let nonce) = message, isUnread(id) {
+      // What waits for the peer already tells it that this node lives; a pong has time until that is written.
+      table.delayPong(nonce, to: id)
+      return false
+    }
     let frame = MessageCodec.encode(message)
     table.countSent(id, frame.count + port.frameOverheadByteCount)
-    guard !table.isHolding(id) else { return hold(frame, id) }
+    guard !table.mustHold(for: id) else { return hold(frame, id) }
     switch port.send(frame, on: id) {
     case .queued(let byteCount): return byteCount > pauseByteMark
     case .full: return hold(frame, id)
@@ -139,22 +145,44 @@ package final class LinkDirector {
   }
 
   private func hold(_ frame: [UInt8], _ id: SessionID) -> Bool {
-    guard !table.hold(frame, for: id) else { return true }
-    journal.note(.notice, "cut off a peer that reads nothing", ["address": .text(address(id))])
-    port.close(id, afterFlush: false)
+    if table.hold(frame, for: id) == .cutOff {
+      journal.note(.notice, "cut off a peer that reads nothing", ["address": .text(address(id))])
+      port.close(id, afterFlush: false)
+    }
     return true
   }
 
   /// True where all that was held back has gone, and the session may go on.
   func drained(_ id: SessionID) -> Bool {
-    guard table[id] != nil else { return false }
-    let frames = table.takeHeld(id)
-    for (index, frame) in frames.enumerated() {
-      guard case .full = port.send(frame, on: id) else { continue }
-      table.putBack(frames[index...], for: id)
-      return false
+    table[id] != nil && table.releaseHeld(for: id) { port.send($0, on: id) }
+  }
+
+  // MARK: Peers that do not read
+
+  /// More than one TLS record waits for a peer that does not read, or reads slower than it is written to.
+  private static let unreadByteMark = 16 * 1024
+
+  /// Does more wait for this peer than what is on its way to the kernel?
+  private func isUnread(_ id: SessionID) -> Bool {
+    table.mustHold(for: id) || port.queuedByteCount(of: id) > LinkDirector.unreadByteMark
+  }
+
+  /// Counts what a message of this peer made this node say to it while it does not read; at a limit, reading pauses.
+  func noteAnswers(_ directives: [Mesh.Directive], to id: SessionID) {
+    let count = directives.count { $0.isAnswer(to: id) }
+    guard count > 0, table[id] != nil, isUnread(id) else { return }
+    if table.addAnswers(count, to: id) { port.holdUp(id) }
+  }
+
+  /// No pause lasts longer than two ticks, whatever the peer does: so two nodes never wait for one another.
+  func renewAnswers() {
+    guard clock.now.millisecondsSince(answersRenewedAt) >= Mesh.tickMilliseconds else { return }
+    answersRenewedAt = clock.now
+    for id in table.owed {
+      if table.renewAnswers(of: id) { port.letGo(id) }
+      guard !isUnread(id), let ping = table.takePing(of: id) else { continue }
+      _ = send(.pong(nonce: ping), to: id)
     }
-    return true
   }
 
   func release(_ id: SessionID, byteCount: Int) {

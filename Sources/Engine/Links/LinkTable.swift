@@ -7,6 +7,7 @@ package struct LinkTable {
     /// The address that was dialled; nil for an accepted connection.
     package let dialled: PeerAddress?
     package fileprivate(set) var device: DeviceID?
+    package fileprivate(set) var unread = UnreadAnswers()
     package fileprivate(set) var clockDifference: Int64?
     /// Bytes of messages with their lengths, before TLS seals them.
     package fileprivate(set) var sentByteCount: Int64 = 0
@@ -15,14 +16,10 @@ package struct LinkTable {
     init(remote: SocketAddress, dialled: PeerAddress?) { (self.remote, self.dialled) = (remote, dialled) }
   }
 
-  /// Messages that the transport had no room for, in order.
-  private struct Held {
-    var frames: [[UInt8]] = []
-    var byteCount = 0
-  }
-
   package private(set) var links: [SessionID: Link] = [:]
-  private var held: [SessionID: Held] = [:]
+  /// Messages that the transport had no room for. Not within ``Link``: a link is copied wherever it is looked at, and
+  /// whoever held the copy would make the next message copy all that wait.
+  package private(set) var held: [SessionID: HeldFrames] = [:]
   /// Addresses being dialled, by the tag given to the transport.
   private var dials: [UInt64: PeerAddress] = [:]
   private var nextTag: UInt64 = 1
@@ -30,8 +27,6 @@ package struct LinkTable {
   package private(set) var outcomes: [PeerAddress: String] = [:]
 
   static let outcomeLimit = 256
-  /// A peer that does not read and still causes messages is cut off at this.
-  static let heldByteLimit = 8 * 1024 * 1024
 
   package subscript(id: SessionID) -> Link? {
     get { links[id] }
@@ -72,20 +67,35 @@ package struct LinkTable {
 
   mutating func removeAll() { (links, held) = ([:], [:]) }
 
-  // MARK: What waits
+  // MARK: Waiting for the transport
 
-  func isHolding(_ id: SessionID) -> Bool { held[id] != nil }
+  /// What leaves later must wait behind what is held, too.
+  func mustHold(for id: SessionID) -> Bool { held[id] != nil }
 
-  /// False once more waits than a peer that reads would ever leave.
-  mutating func hold(_ frame: [UInt8], for id: SessionID) -> Bool {
-    held[id, default: Held()].frames.append(frame)
-    held[id, default: Held()].byteCount += frame.count
-    return held[id]?.byteCount ?? 0 <= LinkTable.heldByteLimit
+  mutating func hold(_ frame: [UInt8], for id: SessionID) -> HoldOutcome {
+    held[id, default: HeldFrames()].hold(frame)
   }
 
-  mutating func takeHeld(_ id: SessionID) -> [[UInt8]] { held.removeValue(forKey: id)?.frames ?? [] }
-
-  mutating func putBack(_ frames: ArraySlice<[UInt8]>, for id: SessionID) {
-    held[id] = Held(frames: Array(frames), byteCount: frames.reduce(0) { $0 + $1.count })
+  /// Hands over what waits, in order, until `send` has no room. True when nothing waits any more.
+  mutating func releaseHeld(for id: SessionID, _ send: ([UInt8]) -> LinkSending) -> Bool {
+    while let frame = held[id]?.next {
+      if case .full = send(frame) { return false }
+      held[id]?.removeNext()
+    }
+    if held[id]?.isCutOff == false { held[id] = nil }
+    return held[id] == nil
   }
+
+  // MARK: Peers that do not read
+
+  mutating func delayPong(_ nonce: UInt64, to id: SessionID) { links[id]?.unread.delayAnswer(to: nonce) }
+
+  /// True where reading from the peer is to pause.
+  mutating func addAnswers(_ count: Int, to id: SessionID) -> Bool { links[id]?.unread.add(count) ?? false }
+
+  /// Sessions that are owed something or have used up some of their answers.
+  var owed: [SessionID] { links.filter { $0.value.unread.ping != nil || $0.value.unread.count > 0 }.keys.sorted() }
+
+  mutating func renewAnswers(of id: SessionID) -> Bool { links[id]?.unread.renew() ?? false }
+  mutating func takePing(of id: SessionID) -> UInt64? { links[id]?.unread.takePing() }
 }

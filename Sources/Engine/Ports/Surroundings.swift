@@ -18,6 +18,11 @@ package protocol EngineLinks: AnyObject {
   func dial(_ address: PeerAddress, tag: UInt64)
   /// The engine is done with a frame of so many bytes, so that reading may go on.
   func release(_ session: SessionID, byteCount: Int)
+  /// Bytes that were taken and are not written yet.
+  func queuedByteCount(of session: SessionID) -> Int
+  /// Reading from a peer that does not read pauses until ``letGo(_:)``.
+  func holdUp(_ session: SessionID)
+  func letGo(_ session: SessionID)
   /// Whoever decodes frames checks signatures under these statements.
   func adopt(_ authority: Authority)
   /// Connections over addresses that this host no longer has end.

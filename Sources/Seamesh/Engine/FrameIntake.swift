@@ -14,16 +14,44 @@ final class FrameIntake: TransportHandler {
   /// What one connection has handed in and the engine has not taken up.
   private struct Backlog {
     var byteCount = 0
+    var messageCount = 0
+    /// Reading is paused until the engine has caught up.
+    var isFull = false
+    /// Reading is paused because the peer does not read.
+    var isHeldUp = false
     /// What came is no protocol: nothing more is listened to until the engine closes it.
     var isBroken = false
+
+    /// True where reading is to pause.
+    mutating func add(_ byteCount: Int) -> Bool {
+      self.byteCount += byteCount + FrameIntake.messageByteCount
+      messageCount += 1
+      isFull =
+        isFull || self.byteCount > FrameIntake.waitingByteLimit || messageCount > FrameIntake.waitingMessageLimit
+      return isFull
+    }
+
+    /// True where reading is to go on.
+    mutating func remove(_ byteCount: Int) -> Bool {
+      self.byteCount = max(0, self.byteCount - byteCount - FrameIntake.messageByteCount)
+      messageCount = max(0, messageCount - 1)
+      guard isFull, self.byteCount < FrameIntake.resumeByteMark, messageCount < FrameIntake.resumeMessageMark else {
+        return false
+      }
+      isFull = false
+      return !isHeldUp
+    }
   }
 
   /// Bytes of one connection's frames that may wait for the engine: enough for a large commit batch of catch-up.
   static let waitingByteLimit = 24 * 1024 * 1024
   /// Reading goes on when less than this waits.
   static let resumeByteMark = 12 * 1024 * 1024
-  /// What a waiting message takes beside its bytes: a flood of messages of a byte or two counts by these (W11).
+  /// What a waiting message takes beside its bytes.
   static let messageByteCount = 512
+  /// Messages of one connection that may wait: whoever uses this node waits behind them (W11).
+  static let waitingMessageLimit = 4_096
+  static let resumeMessageMark = 2_048
 
   init(
     _ decoder: FrameDecoder, authority: Authority, inbox: Inbox<NodeJob>,
@@ -78,18 +106,32 @@ final class FrameIntake: TransportHandler {
   /// Pauses under the lock: a pause that came after the engine's going on again would be the last word.
   private func note(_ connection: ConnectionID, _ byteCount: Int) {
     waiting.withLock { waiting in
-      waiting[connection, default: Backlog()].byteCount += byteCount + FrameIntake.messageByteCount
-      if waiting[connection]?.byteCount ?? 0 > FrameIntake.waitingByteLimit { pause(connection) }
+      if waiting[connection, default: Backlog()].add(byteCount) { pause(connection) }
     }
   }
 
   /// The engine is done with a message of so many bytes. True when reading is to go on.
   func release(_ connection: ConnectionID, _ byteCount: Int) -> Bool {
     waiting.withLock { waiting in
-      guard let before = waiting[connection]?.byteCount else { return false }
-      let after = max(0, before - byteCount - FrameIntake.messageByteCount)
-      waiting[connection]?.byteCount = after
-      return before >= FrameIntake.resumeByteMark && after < FrameIntake.resumeByteMark
+      waiting[connection]?.remove(byteCount) ?? false
+    }
+  }
+
+  /// Reading from a peer that does not read pauses until ``letGo(_:)``.
+  func holdUp(_ connection: ConnectionID) {
+    waiting.withLock { waiting in
+      guard waiting[connection] != nil else { return }
+      waiting[connection]?.isHeldUp = true
+      pause(connection)
+    }
+  }
+
+  /// True when reading is to go on.
+  func letGo(_ connection: ConnectionID) -> Bool {
+    waiting.withLock { waiting in
+      guard waiting[connection]?.isHeldUp == true else { return false }
+      waiting[connection]?.isHeldUp = false
+      return waiting[connection]?.isFull == false
     }
   }
 }

@@ -44,6 +44,14 @@ final class NodeLinks: EngineLinks {
     if intake.release(connection, byteCount) { transport.resumeReading(connection) }
   }
 
+  func queuedByteCount(of session: SessionID) -> Int { transport.queuedBytes(of: ConnectionID(session)) ?? 0 }
+  func holdUp(_ session: SessionID) { intake.holdUp(ConnectionID(session)) }
+
+  func letGo(_ session: SessionID) {
+    let connection = ConnectionID(session)
+    if intake.letGo(connection) { transport.resumeReading(connection) }
+  }
+
   func adopt(_ authority: Authority) { intake.adopt(authority) }
   func closeStranded() { transport.closeStranded() }
   func text(of address: SocketAddress) -> String { address.description }

@@ -52,6 +52,11 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
   func authenticate(_ session: SessionID) {}
   func release(_ session: SessionID, byteCount: Int) {}
   func closeStranded() {}
+  func queuedByteCount(of session: SessionID) -> Int {
+    links[session].flatMap { world.connections[$0.connection]?.pipes[$0.side].queuedBytes } ?? 0
+  }
+  func holdUp(_ session: SessionID) {}
+  func letGo(_ session: SessionID) {}
   func adopt(_ authority: Authority) { self.authority = authority }
   func text(of address: SocketAddress) -> String { "\(world.slot(at: address) ?? -1)" }
   var frameOverheadByteCount: Int { 4 }
