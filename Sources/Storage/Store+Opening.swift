@@ -15,6 +15,7 @@ extension Store {
     if held == nil, options.fileLayer == nil { held = try DirectoryLock(directory: directory) }
     let path = directory + "/" + fileName
     let isNew = !files.exists(path)
+    let hasLog = files.size(path + "-wal") ?? 0 > 0
     guard options.createsIfMissing || !isNew else { throw .missing(path: path) }
     if isNew { try files.makePrivateFile(path) }
     let database = try Database(
@@ -32,8 +33,10 @@ extension Store {
       try files.syncNames(beside: path)
       if options.fileLayer == nil { try FileSystem.sync(FileSystem.parent(directory)) }
     }
-    return try Store(
+    let store = try Store(
       opening: StoreOpening(directory: directory, database: database, lock: held, id: id, options: options))
+    if hasLog { try store.carryOverFoundLog() }
+    return store
   }
 
   private static func configure(_ database: Database, _ options: StoreOptions) throws(StoreError) {

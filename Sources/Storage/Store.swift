@@ -190,6 +190,15 @@ package final class Store: StoreReading {
     if code == SQLITE_OK, frames == carried { unsyncedCommits = 0 }
   }
 
+  /// What an unclean stop left in the log goes into the database before anything is built on it. After a failed sync the
+  /// system's cache shows frames that are not on disk and never will be: a commit behind them would be lost with the
+  /// power. Where there is no room the store opens nevertheless, for reading.
+  func carryOverFoundLog() throws(StoreError) {
+    do throws(StoreError) { try checkpoint() } catch {
+      if error.isFatal { throw error }
+    }
+  }
+
   /// The commit before it stands, so a failure here is not thrown: a fatal one is kept for the next write.
   private func checkpointIfDue() {
     let limit = pageLimits[pace] ?? 0
