@@ -6,6 +6,8 @@ package struct SimulationOptions: Sendable {
   package var faults: Set<Fault>?
   /// How long people write and faults happen, in milliseconds of virtual time.
   package var troubledMilliseconds: UInt64 = 25_000
+  /// Whether nodes have the shipped store on a simulated disk or its fast stand-in; nil: the seed draws, half and half.
+  package var usesDisk: Bool?
   /// Of a hundred commits so many are judged by the naive rules at once; all are at the end.
   package var judgedPercent = 4
   /// Keeps the last events as text.

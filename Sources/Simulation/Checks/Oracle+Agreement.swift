@@ -1,6 +1,5 @@
 import Engine
 import Replication
-import SimulatedDisk
 import Wire
 
 // What must hold when the faults are over.
@@ -121,10 +120,7 @@ extension Oracle {
   /// What the directory gives is what the process had (I15), even if only what was synced is left of it.
   private func checkReopening(_ process: NodeProcess) {
     let node = process.node
-    let directory = NodeDirectory(
-      disk: node.directory.disk.afterRestart(.lost), mark: node.directory.mark, book: node.directory.book)
-    let place = SimulatedNode(slot: node.slot, key: node.key, user: node.user)
-    place.directory = directory
+    let place = SimulatedNode(slot: node.slot, key: node.key, user: node.user, node.directory.copy())
     guard let again = try? NodeProcess(place, in: world, life: 0) else {
       return world.violate("I15", "node \(node.slot) cannot be opened again")
     }

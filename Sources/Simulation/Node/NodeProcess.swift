@@ -1,6 +1,5 @@
 import Engine
 import Replication
-import SimulatedDisk
 import Wire
 
 /// One life of one node: the shipped engine on the shipped store, with a simulated world around both.
@@ -72,7 +71,7 @@ final class NodeProcess {
     world.report.events += events.count + 1
     engine.turn(events)
     for (job, receipt) in answers.take() { world.oracle.answered(job, receipt, by: self) }
-    busyUntil = world.clock + node.directory.disk.takeDelay()
+    busyUntil = world.clock + node.directory.medium.takeDelay()
     if store.hasLostPower || engine.failure != nil { return world.crash(node) }
     world.oracle.turnEnded(self)
     world.planTurn(self, at: max(engine.nextWake.milliseconds, world.clock + 1))

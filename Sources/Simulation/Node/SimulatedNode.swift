@@ -1,6 +1,5 @@
 import Engine
 import Replication
-import SimulatedDisk
 
 /// A place in the simulated world: a device, its directory, its clock, and the process that runs there, if any.
 final class SimulatedNode {
@@ -26,9 +25,8 @@ final class SimulatedNode {
   /// What it says is spoiled on the way; nothing is asked of it.
   var liar: Liar?
 
-  init(slot: Int, key: FakeKey, user: Text) {
-    (self.slot, self.key, self.user) = (slot, key, user)
-    directory = NodeDirectory(disk: SimulatedDisk(), mark: nil)
+  init(slot: Int, key: FakeKey, user: Text, _ directory: NodeDirectory) {
+    (self.slot, self.key, self.user, self.directory) = (slot, key, user, directory)
   }
 
   var address: SocketAddress { SocketAddress(.ipv4(0x0a00_0000 + UInt32(slot) + 1), port: World.port) }

@@ -24,6 +24,8 @@ struct Plan {
   /// How much a node commits at once: little, so that a turn commits more than once now and then.
   let limits: CommitLimits
   let changesBetweenMarks: UInt64
+  /// The shipped store on a simulated disk, or its fast stand-in.
+  let usesDisk: Bool
 
   /// Two that share a prefix, one that a rule reserves for a user, one of nobody's.
   static let names: [Text] = ["alpha", "alpine", "user=u0", "beta"]
@@ -43,6 +45,7 @@ struct Plan {
     (limits.changes, limits.writes, limits.backlogChanges) = (40, 40, 20)
     self.limits = limits
     changesBetweenMarks = random.pick([1, 10, 1_000]) ?? 10
+    usesDisk = options.usesDisk ?? random.chance(50)
     actionInterval = random.between(100...1_500)
     faultInterval = random.between(700...4_000)
   }

@@ -34,8 +34,7 @@ extension World {
   private func failDisk() {
     guard let node = random.pick(nodes.filter { $0.process != nil }) else { return }
     count(.diskFailed)
-    let disk = node.directory.disk
-    disk.fail(.inputOutput, atOperation: disk.operations.changes + random.between(1...12))
+    node.directory.medium.failSoon(operations: random.between(1...12))
   }
 
   /// The root lowers a grant at some node, or raises it again. What it lists is what that node accepts.
@@ -101,8 +100,9 @@ extension World {
     switch fault {
     case .crashAfterCommit: process.store.crashPoint = .afterCommit
     case .crashInCommit:
-      let disk = node.directory.disk
-      disk.fail(.crash, atOperation: disk.operations.changes + random.between(1...20))
+      if !node.directory.medium.losePowerSoon(operations: random.between(1...20)) {
+        process.store.crashPoint = .beforeCommit
+      }
     default:
       if random.chance(50) { process.store.crashPoint = .beforeCommit } else { crash(node) }
     }
@@ -116,8 +116,8 @@ extension World {
     report.events += 1
     process.die()
     node.process = nil
-    node.directory.disk.cutPower()
-    node.directory.disk = node.directory.disk.afterRestart(
+    node.directory.medium.cutPower()
+    node.directory.medium = node.directory.medium.afterRestart(
       random.pick([Restart.cached, .lost, .kept, .torn(seed: random.next())]) ?? .lost)
     for number in connections.keys.sorted() {
       guard let side = connections[number]?.ends.firstIndex(where: { $0.slot == node.slot && $0.life == process.life })
@@ -155,8 +155,7 @@ extension World {
     oracle.storeIsLost(of: node, to: old.book)
     node.lineage += 1
     let mark = node.directory.mark
-    node.directory = old
-    node.directory.disk = old.disk.afterRestart(.lost)
+    node.directory = old.copy()
     node.copies = []
     guard fault == .restoredCopy else { return }
     // The file beside the store is not part of a backup.
@@ -168,9 +167,8 @@ extension World {
     guard nodes.count == plan.nodeCount, let original = random.pick(nodes.filter { $0.process != nil }) else { return }
     count(.clonedDirectory)
     note("clone of \(original.slot) is \(nodes.count)")
-    let copy = SimulatedNode(slot: nodes.count, key: original.key, user: original.user)
-    copy.directory = original.directory.copy()
-    copy.directory.disk = copy.directory.disk.afterRestart(.lost)
+    let copy = SimulatedNode(
+      slot: nodes.count, key: original.key, user: original.user, original.directory.copy())
     copy.liar = original.liar
     copy.isMember = true
     for slot in dialTargets.indices where dialTargets[slot].contains(original.slot) {
@@ -197,7 +195,7 @@ extension World {
     for number in connections.keys.sorted() { for side in 0...1 { connections[number]?.ends[side].stalledUntil = 0 } }
     for node in nodes {
       (node.diskFullUntil, node.slowDiskUntil) = (0, 0)
-      node.directory.disk.heal()
+      node.directory.medium.heal()
       node.process?.store.crashPoint = nil
       node.process?.put(.networkChanged)
     }

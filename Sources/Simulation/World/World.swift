@@ -55,9 +55,18 @@ final class World {
     var random = SimulationRandom(seed: SimulationRandom.mix(seed &+ 0x5ea3_e54d))
     (self.options, report) = (options, SimulationReport(seed: seed))
     plan = Plan(options, &random)
+    report.usesDisk = plan.usesDisk
     fleet = Fleet(&random)
     dialTargets = plan.dialTargets
-    nodes = (0..<plan.nodeCount).map { SimulatedNode(slot: $0, key: FakeKey(&random), user: Text("u\($0 % 2)")) }
+    let usesDisk = plan.usesDisk
+    nodes = (0..<plan.nodeCount).map { slot in
+      let id = random.uuid()
+      let medium: NodeMedium =
+        usesDisk
+        ? .disk(SimulatedDisk()) : .memory(MemoryStore(MemoryImage(storeID: UUIDValue(high: id.high, low: id.low))))
+      return SimulatedNode(
+        slot: slot, key: FakeKey(&random), user: Text("u\(slot % 2)"), NodeDirectory(medium: medium, mark: nil))
+    }
     if plan.faults.contains(.liar), plan.nodeCount > 2 {
       nodes[plan.nodeCount - 1].liar = Liar(random.fork())
       report.faults[.liar] = 1
@@ -128,15 +137,15 @@ final class World {
 
   func openStore(of node: SimulatedNode) throws -> any LogStore & LogTransaction {
     let drawn = random.uuid()
-    return try node.directory.open(fleet.id, node.key.device, storeID: UUIDValue(high: drawn.high, low: drawn.low))
+    return try node.directory.medium.open(fleet.id, node.key.device, storeID: UUIDValue(high: drawn.high, low: drawn.low))
   }
 
   func refuseWriting(at node: SimulatedNode) throws {
-    if clock < node.slowDiskUntil { count(.slowDisk) }
-    node.directory.disk.millisecondsPerSync = clock < node.slowDiskUntil ? random.between(10...200) : 0
-    let isFull = clock < node.diskFullUntil
+    let (isFull, isSlow) = (clock < node.diskFullUntil, clock < node.slowDiskUntil)
     if isFull { count(.diskFull) }
-    node.directory.disk.byteLimit = isFull ? node.directory.disk.usedBytes : nil
+    if isSlow { count(.slowDisk) }
+    let delay: UInt64 = isSlow ? random.between(10...200) : 0
+    try node.directory.medium.prepareWrite(isFull: isFull, millisecondsPerSync: delay)
   }
 
   // MARK: Keeping book
