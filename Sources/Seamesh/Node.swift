@@ -18,7 +18,7 @@ public final class Node: Sendable {
   let log: NodeLog
   let readers: StoreReaders
   let endpoints: Endpoints
-  let digests = Mutex<[PartitionNumber: (vector: VersionVector, digest: String)]>([:])
+  let digests = StateDigests()
   private let finished: Reply<Bool>
   private let isStopped = Mutex(false)
 
