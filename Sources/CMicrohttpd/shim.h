@@ -26,9 +26,3 @@ static inline int seamesh_http_socket(struct MHD_Connection *connection)
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info ? info->connect_fd : -1;
 }
-
-/// How long nothing may come or go before the connection is closed; 0 for ever. Setting it after 0 starts the time anew.
-static inline void seamesh_http_set_idle_seconds(struct MHD_Connection *connection, unsigned int seconds)
-{
-  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
-}

@@ -23,7 +23,6 @@ package final class FakeNode: NodeInterface {
     var backupFailure: NodeError?
     var watchFailure: NodeError?
     var exportStalls = false
-    var findMilliseconds: UInt64 = 0
     var digest: (String?, PartitionStatus.DigestState) = ("d1", .computed)
     var openExports = 0
   }
@@ -44,8 +43,6 @@ package final class FakeNode: NodeInterface {
   /// Watches begin and then fail with this.
   package func failWatches(_ error: NodeError?) { state.withLock { $0.watchFailure = error } }
   package var openExports: Int { state.withLock { $0.openExports } }
-  /// Finds take so long.
-  package func slowFinds(milliseconds: UInt64) { state.withLock { $0.findMilliseconds = milliseconds } }
   /// State digests are not there, for this reason.
   package func withholdDigests(_ reason: PartitionStatus.DigestState) { state.withLock { $0.digest = (nil, reason) } }
   /// An export that goes on for ever.
@@ -133,7 +130,6 @@ package final class FakeNode: NodeInterface {
     _ partition: PartitionName, _ collection: Text, _ query: FindRequest
   ) throws(NodeError) -> [StoredDocument] {
     try check()
-    _ = TimedSemaphore().wait(milliseconds: state.withLock { $0.findMilliseconds })
     return state.withLock { state in
       state.lastFind = query
       return state.sorted(partition, collection).map(\.1)

@@ -107,16 +107,6 @@ struct LimitTests {
     eventually("the export goes on for nobody") { impatient.node.openExports == 0 }
   }
 
-  @Test("an answer that takes longer than a client may be idle arrives all the same")
-  func slowAnswer() throws {
-    var patience = LocalServerConfiguration.Patience()
-    patience.idleSeconds = 1
-    let impatient = try TestServer(patience: patience)
-    impatient.node.slowFinds(milliseconds: 2_200)
-    let answer = try impatient.ask("POST", "/v1/partitions/p/collections/c/find", "{}")
-    #expect(answer.status == 200)
-  }
-
   @Test("bytes that are not HTTP do no harm")
   func garbage() throws {
     var generator = SplitMix64(seed: 7)

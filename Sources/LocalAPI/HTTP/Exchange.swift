@@ -85,8 +85,6 @@ final class Exchange {
     }
   }
 
-  var idleSeconds: UInt32 { service.patience.idleSeconds }
-
   var isFresh: Bool { if case .fresh = phase { true } else { false } }
 
   private func discard(_ problem: Problem) {

@@ -65,10 +65,7 @@ private func answerRequest(
     step = exchange.receive(UnsafeRawBufferPointer(start: bytes, count: byteCount.pointee))
     byteCount.pointee = 0
   } else {
-    // The library counts the node's own time as the client's: an answer that takes long would never leave.
-    seamesh_http_set_idle_seconds(connection, 0)
     step = exchange.finish()
-    seamesh_http_set_idle_seconds(connection, exchange.idleSeconds)
   }
   return switch step {
   case .proceed: .YES
