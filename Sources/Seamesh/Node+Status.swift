@@ -33,13 +33,7 @@ extension Node {
   package func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus] {
     let rows = try onEngine { $0.partitionStatus() }
     guard withDigests else { return rows.map(\.status) }
-    return try rows.map { row throws(NodeError) in
-      var status = row.status
-      if let number = try reading({ try $0.partitionNumber(row.id) }) {
-        status.digest = try stateDigest(number, row.accepted)
-      }
-      return status
-    }
+    return digests.fill(rows, of: self, within: limits.digestWaitMilliseconds)
   }
 
   package func invite(_ request: InviteRequest) throws(NodeError) -> String {
@@ -100,7 +94,14 @@ extension Node {
 struct PartitionRow: Sendable {
   var status: PartitionStatus
   let id: PartitionID
+  let name: PartitionName
   let accepted: VersionVector
+}
+
+extension PartitionStatus {
+  static func shown(_ vector: VersionVector) -> [(replica: String, sequence: UInt64, tip: String)] {
+    vector.sorted.map { ($0.replica.text, $0.position.sequence, Hex.encode($0.position.tip.bytes)) }
+  }
 }
 
 extension NodeEngine {
@@ -146,10 +147,9 @@ extension NodeEngine {
       status.documents = stored[partition.id]?.documents ?? 0
       status.changes = stored[partition.id]?.changes ?? 0
       status.heldChanges = Int64(partition.log.held.count)
-      status.vector = partition.log.accepted.sorted.map {
-        ($0.replica.text, $0.position.sequence, Hex.encode($0.position.tip.bytes))
-      }
-      return PartitionRow(status: status, id: partition.id, accepted: partition.log.accepted)
+      status.vector = PartitionStatus.shown(partition.log.accepted)
+      return PartitionRow(
+        status: status, id: partition.id, name: partition.name, accepted: partition.log.accepted)
     }
   }
 

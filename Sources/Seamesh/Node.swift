@@ -18,7 +18,7 @@ public final class Node: Sendable {
   let log: NodeLog
   let readers: StoreReaders
   let endpoints: Endpoints
-  let digests = Mutex<[PartitionNumber: (vector: VersionVector, digest: String)]>([:])
+  let digests = StateDigests()
   let discovery: NodeDiscovery
   let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
   private let finished: Reply<Bool>

@@ -15,6 +15,7 @@ package struct NodeConfiguration: Sendable {
   /// Nil: standard error.
   package var logPath: String?
   package var mesh = MeshConfiguration()
+  package var reads = ReadLimits()
 
   package init() {}
 }

@@ -8,7 +8,8 @@ package protocol NodeInterface: Sendable {
   func status() throws(NodeError) -> NodeStatus
   func peers() throws(NodeError) -> [PeerStatus]
   func devices() throws(NodeError) -> [DeviceStatus]
-  /// In byte order of their names. State digests cost a pass over the documents; they are cached until a change.
+  /// In byte order of their names. A state digest costs a pass over the documents and is kept until a change: one that is
+  /// not known after a short while is told as such, and computed behind the call.
   func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus]
 
   /// A name, or a prefix followed by `*`.
@@ -25,6 +26,8 @@ package protocol NodeInterface: Sendable {
   func writeEach(
     _ partition: PartitionName, _ requests: [DocumentRequest]
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>]
+  /// Refuses a result beyond the bounds of ``ReadLimits`` with `tooLarge`. What is written while a long pass goes on may
+  /// be in the result or not, document by document.
   func find(_ partition: PartitionName, _ collection: Text, _ query: FindRequest) throws(NodeError) -> [StoredDocument]
   /// Every live document in key order, of one collection or of all, `visit` answering false to stop.
   func export(
@@ -240,13 +243,25 @@ package struct PartitionStatus: Sendable, Equatable {
   package var heldChanges: Int64 = 0
   /// Replica (hex), highest sequence accepted, tip (hex).
   package var vector: [(replica: String, sequence: UInt64, tip: String)] = []
-  /// SHA-256 (hex) over the documents in key order; nil where it was not asked for.
+  /// Names the documents (`Docs/PROTOCOL.md`, "State digest"), those of ``vector`` and of no other state; nil where
+  /// ``digestState`` tells why.
   package var digest: String?
+  package var digestState = DigestState.notAsked
   package init() {}
+
+  package enum DigestState: Sendable, Equatable {
+    case notAsked
+    case computed
+    /// With what to do.
+    case notComputed(String)
+    /// With what went wrong, in this partition alone.
+    case failed(String)
+  }
 
   package static func == (a: PartitionStatus, b: PartitionStatus) -> Bool {
     a.name == b.name && a.subscribed == b.subscribed && a.documents == b.documents && a.changes == b.changes
-      && a.heldChanges == b.heldChanges && a.digest == b.digest && a.vector.elementsEqual(b.vector, by: ==)
+      && a.heldChanges == b.heldChanges && a.digest == b.digest
+      && a.digestState == b.digestState && a.vector.elementsEqual(b.vector, by: ==)
   }
 }
 

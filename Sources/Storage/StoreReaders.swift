@@ -15,14 +15,17 @@ package final class StoreReaders: Sendable {
   init(path: String, options: StoreOptions) { (self.path, self.options) = (path, options) }
 
   /// Lends a reader to `body`, which must not keep it. One question sees one state of the store; for several on the
-  /// same state use ``StoreReader/snapshot(_:)`` inside.
-  package func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result {
+  /// same state use ``StoreReader/snapshot(_:)`` inside. Past the time limit, reading throws
+  /// ``StoreError/interrupted``.
+  package func read<Result>(
+    within milliseconds: Int64 = StoreReader.timeLimitMilliseconds, _ body: (StoreReader) throws -> Result
+  ) throws -> Result {
     free.wait()
     defer { free.signal() }
     guard !stop.isSet else { throw StoreError.interrupted }
     let reader = try idle.withLock { $0.readers.popLast() } ?? StoreReader(path: path, options: options, stop: stop)
     defer { idle.withLock { $0.readers.append(reader) } }
-    reader.restartWatch()
+    reader.restartWatch(milliseconds)
     return try body(reader)
   }
 
@@ -31,6 +34,7 @@ package final class StoreReaders: Sendable {
 
   /// Makes running and later questions fail with ``StoreError/interrupted``. For stopping the node.
   package func stopAll() { stop.set() }
+  package var isStopped: Bool { stop.isSet }
 
   /// Readers at rest. A reader has one user at a time: the thread that took it out under the lock.
   private struct Idle: @unchecked Sendable {

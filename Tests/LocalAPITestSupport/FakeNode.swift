@@ -21,7 +21,9 @@ package final class FakeNode: NodeInterface {
     var watches: [FakeWatch] = []
     var failure: NodeError?
     var backupFailure: NodeError?
+    var watchFailure: NodeError?
     var exportStalls = false
+    var digest: (String?, PartitionStatus.DigestState) = ("d1", .computed)
     var openExports = 0
   }
 
@@ -38,7 +40,11 @@ package final class FakeNode: NodeInterface {
   package func fail(_ error: NodeError) { state.withLock { $0.failure = error } }
   /// Backups fail with this after they have begun.
   package func failBackups(_ error: NodeError) { state.withLock { $0.backupFailure = error } }
+  /// Watches begin and then fail with this.
+  package func failWatches(_ error: NodeError?) { state.withLock { $0.watchFailure = error } }
   package var openExports: Int { state.withLock { $0.openExports } }
+  /// State digests are not there, for this reason.
+  package func withholdDigests(_ reason: PartitionStatus.DigestState) { state.withLock { $0.digest = (nil, reason) } }
   /// An export that goes on for ever.
   package func stallExports() { state.withLock { $0.exportStalls = true } }
 
@@ -69,7 +75,8 @@ package final class FakeNode: NodeInterface {
     state.withLock { state in
       state.subscriptions.sorted().map { name in
         var status = PartitionStatus()
-        (status.name, status.subscribed, status.digest) = (name.string, true, withDigests ? "d1" : nil)
+        (status.name, status.subscribed) = (name.string, true)
+        if withDigests { (status.digest, status.digestState) = state.digest }
         status.vector = [("00ff", 7, "aabb")]
         return status
       }
@@ -148,6 +155,7 @@ package final class FakeNode: NodeInterface {
   ) throws(NodeError) -> any WatchSubscription {
     try check()
     let watch = FakeWatch()
+    if let failure = state.withLock({ $0.watchFailure }) { watch.fail(failure) }
     state.withLock { state in
       state.lastFind = query
       state.watches.append(watch)
@@ -215,6 +223,7 @@ package final class FakeWatch: WatchSubscription {
   private let events = Mutex<[WatchEvent]>([])
   private let pushed = TimedSemaphore()
   private let cancelled = Mutex(false)
+  private let failure = Mutex<NodeError?>(nil)
 
   package var isCancelled: Bool { cancelled.withLock { $0 } }
 
@@ -223,7 +232,14 @@ package final class FakeWatch: WatchSubscription {
     pushed.signal()
   }
 
+  /// What is asked for next fails.
+  package func fail(_ error: NodeError) {
+    failure.withLock { $0 = error }
+    pushed.signal()
+  }
+
   package func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
+    if let error = failure.withLock({ $0 }) { throw error }
     guard pushed.wait(milliseconds: UInt64(max(0, timeoutMilliseconds))) else { return nil }
     return events.withLock { $0.isEmpty ? nil : $0.removeFirst() }
   }

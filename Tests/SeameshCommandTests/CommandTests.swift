@@ -163,6 +163,9 @@ struct CommandTests {
     #expect(try seamesh("partitions").output.hasPrefix("PARTITION  WANTED"))
     let json = try ExtendedJSON.parseMap(Array(seamesh("partitions", "--json").output.utf8))
     #expect(json.list("partitions").first?["digest"] == .string("d1"))
+    node.withholdDigests(.failed("the store is damaged"))
+    let unknown = try seamesh("partitions").output
+    #expect(unknown.contains(" failed\n") && unknown.hasSuffix("agency=*: digest failed: the store is damaged\n"))
     #expect(try seamesh("unsubscribe", "agency=*").status == 0)
     #expect(try node.subscriptions().isEmpty)
     #expect(try seamesh("peers").output.contains("bridge"))
@@ -243,6 +246,22 @@ struct CommandTests {
     server.server.stop()
     process.waitUntilExit()
     #expect(process.terminationStatus == 5)
+  }
+
+  @Test("a watch that the node refuses, or cannot go on with, says why and does not say that the node stopped")
+  func refusedWatch() throws {
+    node.failWatches(NodeError(.tooLarge, "more than 4 documents"))
+    let refused = try seamesh("watch", "p", "c")
+    #expect(refused.status == 1 && refused.error.contains("more than 4 documents"))
+
+    node.failWatches(nil)
+    DispatchQueue.global().async { [node] in
+      _ = waitUntil { node.watches.count == 2 }
+      node.watches.last?.fail(NodeError(.tooLarge, "more than 5 documents"))
+    }
+    let ended = try seamesh("watch", "p", "c")
+    #expect(ended.status == 1 && ended.error.contains("more than 5 documents"))
+    #expect(!ended.error.contains("stopped") && !ended.output.contains("error"))
   }
 
   @Test("help, version, completion and manual need no node")

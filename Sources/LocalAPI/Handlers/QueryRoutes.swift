@@ -6,7 +6,8 @@ private let collection = "/v1/partitions/{partition}/collections/{collection}"
 let queryRoutes: [Route] = [
   Route(
     method: .post, template: collection + "/find", name: "findDocuments",
-    summary: "The documents that a MongoDB-style filter finds.", body: .json(byteLimit: ServerLimit.smallBodyBytes)
+    summary: "The documents that a MongoDB-style filter finds; 413 where they are more than an answer holds.",
+    body: .json(byteLimit: ServerLimit.smallBodyBytes)
   ) { request, surroundings in
     let documents = try surroundings.node.find(
       request.partition(), request.collection, FindRequest(body: request.body))
@@ -14,7 +15,9 @@ let queryRoutes: [Route] = [
   },
   Route(
     method: .get, template: collection + "/watch", name: "watchDocuments",
-    summary: "A live result as server-sent events: snapshot, then insert, update and delete with position.",
+    summary:
+      "A live result as server-sent events: snapshot, then insert, update and delete with position; 413 where it "
+      + "is larger than a node follows, and an event error where it comes to be.",
     query: [
       .init("filter", "as in find"), .init("sort", "as in find"), .init("limit", "as in find"),
       .init("skip", "as in find"), .init("projection", "as in find"),
@@ -22,11 +25,11 @@ let queryRoutes: [Route] = [
   ) { request, surroundings in
     let subscription = try surroundings.node.watch(
       request.partition(), request.collection, FindRequest(target: request.target))
-    return .stream(
-      WatchStream(
-        subscription, lastEventID: request.headers["last-event-id"], socket: request.socket,
-        supervisor: surroundings.streams),
-      type: .events)
+    let stream = WatchStream(
+      subscription, lastEventID: request.headers["last-event-id"], socket: request.socket,
+      supervisor: surroundings.streams)
+    try stream.begin()
+    return .stream(stream, type: .events)
   },
 ]
 

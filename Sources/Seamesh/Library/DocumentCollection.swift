@@ -50,7 +50,8 @@ public struct DocumentCollection: Sendable {
     try await write(try id.value(), .delete, ifMatch: etag)
   }
 
-  /// Documents that match a MongoDB-style filter (equality and `$in` in this version), at most `limit`.
+  /// Documents that match a MongoDB-style filter, at most `limit`. Throws ``NodeError/Code/tooLarge`` for more than 10,000
+  /// where there is no limit, and for what does not fit into memory well.
   public func find(_ filter: String = "{}", limit: Int? = nil) async throws(NodeError) -> [Document] {
     let (node, partition, name) = (node, partition, name)
     let request = FindRequest(filter: try criteria(filter), limit: limit)

@@ -84,7 +84,13 @@ extension Node {
       [DocumentRequest(collection: collection, id: .string(id), action: .put(body: map, eraseAbsent: false))])
   }
 
+  /// Waits until it is computed; nil where the partition is not there.
   func digest(_ partition: PartitionName) throws -> String? {
-    try partitions(withDigests: true).first { $0.name == partition.text.string }?.digest
+    var row: PartitionStatus?
+    try eventually("the digest is computed") {
+      row = try partitions(withDigests: true).first { $0.name == partition.text.string }
+      return row == nil || row?.digest != nil
+    }
+    return row?.digest
   }
 }
