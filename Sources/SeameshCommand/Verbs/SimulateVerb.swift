@@ -7,6 +7,7 @@ let simulateVerb = Verb(
   options: [
     OptionSpecification("seed", .text("N"), "the first seed; otherwise 1"),
     OptionSpecification("count", .text("N"), "how many seeds; otherwise 1"),
+    OptionSpecification("log", .none, "show what happened in a world that broke an invariant"),
   ],
   examples: [.init("seamesh simulate --seed=1 --count=200", "Runs two hundred worlds")]
 ) { invocation, context throws(Failure) in
@@ -14,8 +15,11 @@ let simulateVerb = Verb(
   let count = try number(invocation, "count")
   let (end, overflow) = first.addingReportingOverflow(count)
   guard count > 0, !overflow else { throw .usage("--count takes a number from 1 on") }
-  let summary = Simulator.runMany(first..<end)
+  var options = SimulationOptions()
+  options.keepsLog = invocation.has("log")
+  let summary = Simulator.runMany(first..<end, options)
   for report in summary.failures {
+    for line in report.log { context.terminal.print(line) }
     context.terminal.print("\(report.rerunCommand): \(report.violations.map(\.description).joined(separator: "; "))")
   }
   context.terminal.print(

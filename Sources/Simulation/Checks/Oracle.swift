@@ -164,18 +164,33 @@ final class Oracle {
 
   // MARK: While the run goes on
 
-  /// The store that was opened has what was committed to it.
+  /// The store that was opened has what was committed to it, and perhaps a last commit whose outcome nobody knew.
   func opened(_ process: NodeProcess) {
+    do { try readAgain(process) } catch {
+      world.violate("I15", "the store of node \(process.node.slot) does not read: \(error)")
+    }
     checkVectors(process)
-    let book = process.node.directory.book
-    for (id, partition) in book.partitions {
-      for (replica, runs) in partition.runs {
-        let chain = ChainIdentity(fleet: world.fleet.id, partition: id, replica: replica)
-        let stored = (try? process.store.base.runs(of: chain, after: 0, byteLimit: .max)) ?? []
-        let bodies = Set(stored.map(\.body))
-        guard runs.contains(where: { !bodies.contains($0.body) }) else { continue }
-        world.violate("I15", "node \(process.node.slot) starts without runs of \(replica) that it had committed")
+  }
+
+  private func readAgain(_ process: NodeProcess) throws {
+    let (node, store) = (process.node, process.store.base)
+    for encoded in try store.statementBytes() {
+      if let statement = FakeCryptography.statement(encoded) { learn(statement, node) }
+    }
+    for partition in try store.logPartitions() where node.directory.book.partitions[partition.id] == nil {
+      node.directory.book.partitions[partition.id] = NodeBook.Partition(name: partition.name)
+    }
+    var missing = node.directory.book.partitions.mapValues { $0.runs.mapValues { Set($0.map(\.body)) } }
+    for chain in try store.logChains() {
+      let identity = ChainIdentity(fleet: world.fleet.id, partition: chain.partition, replica: chain.replica)
+      for run in try store.runs(of: identity, after: 0, byteLimit: .max)
+      where missing[chain.partition]?[chain.replica]?.remove(run.body) == nil {
+        let appended = AppendedRun(first: run.first, last: run.last, context: run.context, body: run.body[...])
+        learn(ObservedCommit.Appended(chain: identity, run: appended), node)
       }
+    }
+    for (replica, bodies) in missing.values.joined() where !bodies.isEmpty {
+      world.violate("I15", "node \(node.slot) starts without runs of \(replica) that it had committed")
     }
   }
 
