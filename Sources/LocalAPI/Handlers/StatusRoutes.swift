@@ -16,7 +16,7 @@ let statusRoutes: [Route] = [
   Route(
     method: .get, template: "/v1/partitions", name: "listPartitions",
     summary: "What this node holds: documents, changes, version vector and state digest.",
-    query: [.init("digests", "false: leaves the state digests out, which cost a pass over the documents")]
+    query: [.flag("digests", "false: leaves the state digests out, which cost a pass over the documents")]
   ) { request, surroundings in
     let partitions = try surroundings.node.partitions(withDigests: request.flag("digests", default: true))
     return .json(.object(["partitions": .list(partitions, \.value)]))

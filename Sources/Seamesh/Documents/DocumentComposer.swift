@@ -111,24 +111,41 @@ private struct DocumentDraft {
   }
 
   mutating func apply(_ request: DocumentRequest) throws(NodeError) {
-    if let wanted = request.ifMatch, body == nil || wanted != etag {
-      throw NodeError(.preconditionFailed, "the document has changed: it has \(body == nil ? "gone" : "ETag \(etag)")")
-    }
+    if let condition = request.condition { try check(condition) }
     switch request.action {
-    case .put(let new, let eraseAbsent):
-      body = eraseAbsent ? new : (body ?? ValueMap()).overlaid(with: new)
+    case .put(let new, let keepAbsent):
+      body = keepAbsent ? (body ?? ValueMap()).overlaid(with: new) : new
     case .insert(let new):
-      guard body == nil else { throw NodeError(.preconditionFailed, "a document with this id is there already") }
+      try check(.isAbsent)
       body = new
-    case .mergePatch(let patch): body = MergePatch.apply(patch, to: body ?? ValueMap())
-    case .update(let operators):
-      guard let current = body else { throw NodeError(.notFound, "there is no such document") }
-      body = try UpdateOperators.apply(operators, to: current)
+    case .mergePatch(let patch, let upsert):
+      try checkPresence(orUpsert: upsert)
+      body = MergePatch.apply(patch, to: body ?? ValueMap())
+    case .update(let operators, let upsert):
+      // First what can never be done: an operator that is not built yet is told also where the document is missing.
+      let new = try UpdateOperators.apply(operators, to: body ?? ValueMap())
+      try checkPresence(orUpsert: upsert)
+      body = new
     case .delete:
-      guard body != nil else { throw NodeError(.notFound, "there is no such document") }
+      try checkPresence(orUpsert: false)
       body = nil
     }
     if let body { try DocumentLimits.check(body: body) }
+  }
+
+  private func checkPresence(orUpsert upsert: Bool) throws(NodeError) {
+    guard body != nil || upsert else { throw NodeError(.notFound, "there is no such document") }
+  }
+
+  private func check(_ condition: DocumentRequest.Condition) throws(NodeError) {
+    guard !condition.holds(etag: body == nil ? nil : etag) else { return }
+    let now =
+      switch (condition, body) {
+      case (.isAbsent, _): "a document with this id is there already"
+      case (_, nil): row == nil ? "there is no such document" : "the document was deleted"
+      case (_, .some): "the document has changed: it has ETag \(etag)"
+      }
+    throw NodeError(.preconditionFailed, now)
   }
 
   /// Nil where nothing differs.
