@@ -79,25 +79,52 @@ public struct NodeError: Error, Sendable, Equatable {
 /// What is to be done with one document.
 package struct DocumentRequest: Sendable, Equatable {
   package enum Action: Sendable, Equatable {
-    /// Replace or create. Fields that `body` leaves out stay, unless `eraseAbsent`. Only real differences are recorded.
-    case put(body: ValueMap, eraseAbsent: Bool)
+    /// Replace or create. Fields that `body` leaves out are taken away, unless `keepAbsent`. Only what differs from the
+    /// present version is recorded.
+    case put(body: ValueMap, keepAbsent: Bool = false)
     /// As `put`, but refused where the document is alive.
     case insert(body: ValueMap)
-    /// RFC 7396.
-    case mergePatch(ValueMap)
-    /// MongoDB update operators; those not built yet are refused by name.
-    case update(ValueMap)
+    /// RFC 7396. Refused where there is no such document, unless `upsert`, which makes it.
+    case mergePatch(ValueMap, upsert: Bool = false)
+    /// MongoDB update operators; those not built yet are refused by name. `upsert` applies them to an empty document
+    /// where there is none.
+    case update(ValueMap, upsert: Bool = false)
     case delete
   }
 
   package let collection: Text
   package let id: Value
   package let action: Action
-  /// The ETag that the document must have now, without quotes; nil writes in any case.
-  package let ifMatch: String?
+  /// What the document must be now; nil writes in any case.
+  package let condition: Condition?
 
+  package init(collection: Text, id: Value, action: Action, condition: Condition?) {
+    (self.collection, self.id, self.action, self.condition) = (collection, id, action, condition)
+  }
+
+  /// `ifMatch`: the ETag that the document must have now, without quotes.
   package init(collection: Text, id: Value, action: Action, ifMatch: String? = nil) {
-    (self.collection, self.id, self.action, self.ifMatch) = (collection, id, action, ifMatch)
+    self.init(collection: collection, id: id, action: action, condition: ifMatch.map { .isOneOf([$0]) })
+  }
+}
+
+extension DocumentRequest {
+  /// RFC 9110 §13.1: what `If-Match` and `If-None-Match` ask. ETags are without quotes.
+  package enum Condition: Sendable, Equatable {
+    case exists
+    case isAbsent
+    case isOneOf([String])
+    case isNoneOf([String])
+
+    /// `etag`: of the document as it stands; nil where there is none.
+    package func holds(etag: String?) -> Bool {
+      switch self {
+      case .exists: etag != nil
+      case .isAbsent: etag == nil
+      case .isOneOf(let wanted): etag.map(wanted.contains) ?? false
+      case .isNoneOf(let unwanted): !(etag.map(unwanted.contains) ?? false)
+      }
+    }
   }
 }
 

@@ -16,7 +16,7 @@ import Wire
       let requests = (0..<4).map { index in
         DocumentRequest(
           collection: "c", id: .string(Text("\(change)-\(index)")),
-          action: .put(body: body(["n": .bytes([UInt8](repeating: 7, count: 900_000))]), eraseAbsent: false))
+          action: .put(body: body(["n": .bytes([UInt8](repeating: 7, count: 900_000))])))
       }
       _ = try node.write(partition, requests)
     }

@@ -19,7 +19,7 @@ let statusRoutes: [Route] = [
       + "2^256 of SHA-256 over [partition, collection, id, body] of each living document in canonical CBOR, in hex; null "
       + "where digestState is not \"computed\" but \"not computed\" (ask again), \"failed\" or \"not asked\", and "
       + "digestReason says why.",
-    query: [.init("digests", "false: leaves the state digests out, which cost a pass over the documents")]
+    query: [.flag("digests", "false: leaves the state digests out, which cost a pass over the documents")]
   ) { request, surroundings in
     let partitions = try surroundings.node.partitions(withDigests: request.flag("digests", default: true))
     return .json(.object(["partitions": .list(partitions, \.value)]))

@@ -4,7 +4,7 @@ import Wire
 private let queryOptions = [
   OptionSpecification("filter", .text("JSON"), "MongoDB-style filter; everything where it is missing"),
   OptionSpecification("sort", .text("JSON"), "fields with 1 or -1, such as {\"date\":-1}"),
-  OptionSpecification("limit", .text("N"), "at most N documents"),
+  OptionSpecification("limit", .text("N"), "at most N documents; 0 is all"),
   OptionSpecification("skip", .text("N"), "leave out the first N"),
   OptionSpecification("projection", .text("JSON"), "which fields to show"),
 ]

@@ -78,10 +78,11 @@ func body(_ entries: KeyValuePairs<Text, Value>) -> ValueMap {
 }
 
 extension Node {
-  func put(_ partition: PartitionName, _ collection: Text, _ id: Text, _ map: ValueMap) throws {
-    _ = try write(
-      partition,
-      [DocumentRequest(collection: collection, id: .string(id), action: .put(body: map, eraseAbsent: false))])
+  func put(
+    _ partition: PartitionName, _ collection: Text, _ id: Text, _ map: ValueMap, keepAbsent: Bool = false
+  ) throws {
+    let action = DocumentRequest.Action.put(body: map, keepAbsent: keepAbsent)
+    _ = try write(partition, [DocumentRequest(collection: collection, id: .string(id), action: action)])
   }
 
   /// Waits until it is computed; nil where the partition is not there.
