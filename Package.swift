@@ -70,9 +70,10 @@ let package = Package(
     tests("SimulationTests", ["Simulation", "Replication", "Wire"]),
     tests(
       "SeameshTests",
-      ["Seamesh", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport", "TestSupport"]),
+      ["Seamesh", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage", "Transport", "TestSupport"]),
     tests("LibraryTests", ["Seamesh"]),
     tests("SourceTests", []),
+    tests("EngineTests", ["Engine", "Storage", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )

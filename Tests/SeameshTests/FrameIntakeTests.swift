@@ -5,11 +5,12 @@ import Synchronization
 import Testing
 import Wire
 
+@testable import Engine
 @testable import Seamesh
 @testable import Transport
 
 @Suite struct FrameIntakeTests {
-  private let inbox = Inbox<EngineJob>()
+  private let inbox = Inbox<NodeJob>()
   private let connection = ConnectionID(number: 7)
   private let authority: Authority
   private let fleet: FleetID
@@ -21,7 +22,10 @@ import Wire
   }
 
   private func intake(_ pause: @escaping @Sendable (ConnectionID) -> Void) -> FrameIntake {
-    FrameIntake(fleet: fleet, authority: authority, inbox: inbox, pause: pause)
+    let verifier = StatementVerifier(fleet: fleet)
+    let cryptography = Cryptography(
+      hash: SHA256.hash, verify: Ed25519.verify, sign: SigningKey().sign, statement: { try? verifier.verify($0) })
+    return FrameIntake(FrameDecoder(fleet: fleet, cryptography), authority: authority, inbox: inbox, pause: pause)
   }
 
   @Test("a flood of the smallest messages is held up while the engine is busy")
@@ -35,7 +39,12 @@ import Wire
       count += 1
     }
     #expect(pauses.withLock { $0 } == 1)
+<<<<<<< Tests/SeameshTests/FrameIntakeTests.swift
     #expect(count == FrameIntake.waitingMessageLimit + 1)
+=======
+    // About 100 MB of waiting messages would be too many.
+    #expect(count * MemoryLayout<NodeJob>.stride < 100_000_000)
+>>>>>>> /work/wt/seam/Tests/SeameshTests/FrameIntakeTests.swift
     var resumed = 0
     for _ in 0..<count where intake.release(connection, ping.count) { resumed += 1 }
     #expect(resumed == 1)

@@ -44,7 +44,7 @@ import Testing
     let copy = try Database(path: path, access: .readOnly)
     #expect(try copy.integer("SELECT count(*) FROM documents") == 2_000)
     #expect(try copy.integer("SELECT documents FROM partitions") == 2_000)
-    #expect(store.totals.documents == next)
+    #expect(store.counters.documents == next)
   }
 
   @Test("a restored copy has everything, knows that it is one, and its source does not (S6)")
@@ -54,7 +54,7 @@ import Testing
     try StoreBackup.write(store: store.database.path, to: path)
     try StoreBackup.restore(from: path, into: target.path)
     let restored = try target.open()
-    #expect(restored.totals == store.totals && restored.id == store.id)
+    #expect(restored.counters == store.counters && restored.id == store.id)
     #expect(try restored.meta(.restored) != nil && store.meta(.restored) == nil)
     try restored.write(.full) { try $0.setMeta(nil, for: .restored) }
     #expect(try restored.meta(.restored) == nil)

@@ -134,7 +134,7 @@ import Testing
     let chains = try store.chains()
     #expect(threadSeconds() - start < 1)
     #expect(partitions.count == 10_000 && chains.count == 10_000)
-    #expect(store.totals.documents == 200_000)
+    #expect(store.counters.documents == 200_000)
   }
 
   /// Of this thread alone, so that other work on the machine does not count.

@@ -29,7 +29,7 @@ struct CommitWriter {
       var writer = LocalWriter(state, transaction)
       try writer.write(batch.writes, &done)
     }
-    guard !batch.writingPartitions.isEmpty else { return }
+    guard !done.own.isEmpty else { return }
     try transaction.setProgress(commits: state.own.commits, timestamp: state.own.lastTimestamp)
   }
 

@@ -36,8 +36,9 @@ struct LocalWriter {
     try permit(partition, job.partition)
     if !isReady(partition, job.partition) {
       // Judged under a name that nothing has: only what changes something may draw a replica id or make a partition.
-      let trial = try compose(job, partition, Dot(replica: .zero, sequence: 1))
+      let trial = try compose(job, partition, LocalWriter.trialDot)
       guard trial.changesSomething else { return trial.receipt(dot: nil) }
+      try judge(trial, partition)
       try beginWriting(partition, job.partition, &done)
     }
     let place = try openRun(for: partition)
@@ -48,6 +49,17 @@ struct LocalWriter {
     done.documents.append(try composer.store(change.context, transaction))
     state.own.commits += 1
     return composer.receipt(dot: place.dot)
+  }
+
+  private static let trialDot = Dot(replica: .zero, sequence: 1)
+
+  /// Throws what would refuse the change once its place is made.
+  private func judge(_ trial: DocumentComposer, _ partition: PartitionID) throws {
+    let dot = LocalWriter.trialDot
+    _ = try ComposedChange(
+      WriteContext(dot: dot, timestamp: .zero, context: VersionVector()), wall: WallTime(milliseconds: 0),
+      payload: try trial.payload(),
+      in: ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: dot.replica), hash)
   }
 
   private func compose(_ job: LocalWriteJob, _ partition: PartitionID, _ dot: Dot) throws -> DocumentComposer {

@@ -21,10 +21,13 @@ struct EngineOpening {
     let local = LocalIdentity(
       fleet: identity.fleet, device: identity.device, instance: options.instance,
       credentials: authority.credentials(of: identity.device), listenPort: options.listenPort)
-    return Mesh(
+    var mesh = Mesh(
       local: local, authority: authority, statements: statements,
       partitions: try PartitionLoading(store: store, reader: RunReader(identity), authority: authority).all(),
       interest: try interest(), cryptography: identity.cryptography, configuration: options.mesh)
+    // Pieces of a transfer that was cut are not asked for again.
+    mesh.staged = try store.stagedPayloads(limit: PartitionVector.stagedLimit)
+    return mesh
   }
 
   private func interest() throws -> Interest {

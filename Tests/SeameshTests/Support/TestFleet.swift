@@ -1,5 +1,7 @@
+import Engine
 import Foundation
 import Replication
+import Storage
 import TestSupport
 import Testing
 import Transport
@@ -85,7 +87,18 @@ extension Node {
     _ = try write(partition, [DocumentRequest(collection: collection, id: .string(id), action: action)])
   }
 
+<<<<<<< Tests/SeameshTests/Support/TestFleet.swift
   /// Waits until it is computed; nil where the partition is not there.
+=======
+  /// Behind the engine's back, on its own connection to the database.
+  func execute(_ sql: String) throws {
+    let outcome = try onEngine { engine in
+      Result { try (engine.state.store as? Store)?.database.execute(sql) }.mapError { $0 as any Error }
+    }
+    _ = try outcome.get()
+  }
+
+>>>>>>> /work/wt/seam/Tests/SeameshTests/Support/TestFleet.swift
   func digest(_ partition: PartitionName) throws -> String? {
     var row: PartitionStatus?
     try eventually("the digest is computed") {
