@@ -67,7 +67,9 @@ let package = Package(
     tests(
       "SeameshCommandTests",
       ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Wire", "Replication"]),
-    tests("SimulationTests", ["Simulation", "Replication", "Wire"]),
+    tests(
+      "SimulationTests",
+      ["Simulation", "SimulatedDisk", "Storage", "Engine", "Replication", "Wire", "Identity", "TestSupport"]),
     tests(
       "SeameshTests",
       ["Seamesh", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage", "Transport", "TestSupport"]),

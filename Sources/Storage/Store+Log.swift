@@ -34,7 +34,11 @@ extension Store: LogReading {
 
   package func logPartitions() throws -> [LogPartition] {
     try partitions().compactMap { stored in
-      stored.name.map { LogPartition(id: stored.id, name: $0, totals: LogTotals(stored.counters)) }
+      guard let name = stored.name else { return nil }
+      var counters = stored.counters
+      // Of the transaction that asks: rows are brought up to date when it commits.
+      if let pending = changedCounters[stored.number] { counters += pending }
+      return LogPartition(id: stored.id, name: name, totals: LogTotals(counters))
     }
   }
 
