@@ -1,7 +1,7 @@
 import Replication
 
-/// The writes that ``Store/write(_:_:)`` makes one by one and commits together. Cannot outlive its transaction.
-package struct Transaction: ~Copyable, StoreReading {
+/// The writes that ``Store/write(_:_:)`` makes one by one and commits together. Not to be kept beyond its transaction.
+package struct Transaction: StoreReading {
   let store: Store
   package var database: Database { store.database }
   package var numbers: NumberCache { store.numbers }

@@ -6,6 +6,7 @@ import Testing
 import Transport
 import Wire
 
+@testable import Engine
 @testable import Seamesh
 
 /// A member that goes on asking and does not read what it is told.
@@ -32,11 +33,12 @@ import Wire
 
   private func view() throws -> View {
     try asked { engine in
-      guard let (id, link) = engine.links.links.first else { return View() }
+      guard let (id, link) = engine.links.table.links.first, let transport = engine.transport else { return View() }
       return View(
-        isConnected: true, isHeldUp: link.unread.isHeldUp, heldFrames: engine.links.held[id]?.frameCount ?? 0,
-        queuedFrames: engine.transport.queuedFrames(of: link.connection) ?? 0,
-        queuedBytes: engine.transport.queuedBytes(of: link.connection) ?? 0)
+        isConnected: true, isHeldUp: link.unread.isHeldUp,
+        heldFrames: engine.links.table.held[id]?.frameCount ?? 0,
+        queuedFrames: transport.queuedFrames(of: ConnectionID(id)) ?? 0,
+        queuedBytes: transport.queuedBytes(of: ConnectionID(id)) ?? 0)
     }
   }
 
@@ -61,7 +63,8 @@ import Wire
   private func end(of index: Int) throws -> End {
     try #require(
       try fleet.nodes[index].onEngine { engine in
-        engine.links.links.values.first.map { End(transport: engine.transport, connection: $0.connection) }
+        guard let id = engine.links.table.links.keys.first, let transport = engine.transport else { return nil }
+        return End(transport: transport, connection: ConnectionID(id))
       })
   }
 
@@ -150,9 +153,8 @@ import Wire
   func pauseEnds() throws {
     let nodes = fleet.nodes
     let isPaused = try nodes[0].onEngine { engine in
-      guard let (id, link) = engine.links.links.first else { return false }
-      engine.intake.holdUp(link.connection)
-      return engine.links[id]?.unread.add(UnreadAnswers.limit) == true
+      guard let id = engine.links.table.links.keys.first else { return false }
+      return engine.links.pauseReading(of: id)
     }
     #expect(isPaused)
     try nodes[1].put(partition, "c", "a", body(["n": .int(1)]))
@@ -161,6 +163,10 @@ import Wire
       return digests[0] != nil && digests[0] == digests[1]
     }
   }
+}
+
+extension NodeEngine {
+  fileprivate var transport: SecureTransport? { (links.port as? NodeLinks)?.transport }
 }
 
 /// Tells a thread to stop.

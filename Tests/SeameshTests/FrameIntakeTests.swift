@@ -39,12 +39,7 @@ import Wire
       count += 1
     }
     #expect(pauses.withLock { $0 } == 1)
-<<<<<<< Tests/SeameshTests/FrameIntakeTests.swift
     #expect(count == FrameIntake.waitingMessageLimit + 1)
-=======
-    // About 100 MB of waiting messages would be too many.
-    #expect(count * MemoryLayout<NodeJob>.stride < 100_000_000)
->>>>>>> /work/wt/seam/Tests/SeameshTests/FrameIntakeTests.swift
     var resumed = 0
     for _ in 0..<count where intake.release(connection, ping.count) { resumed += 1 }
     #expect(resumed == 1)

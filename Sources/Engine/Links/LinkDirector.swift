@@ -3,7 +3,7 @@ import Wire
 
 /// The connections of this node and whom to dial next. Knows sessions by number alone; what is said on them is the core's.
 package final class LinkDirector {
-  private let port: any EngineLinks
+  let port: any EngineLinks
   private let clock: any EngineClock
   private let journal: any EngineJournal
   package private(set) var table = LinkTable()
@@ -172,6 +172,13 @@ package final class LinkDirector {
     let count = directives.count { $0.isAnswer(to: id) }
     guard count > 0, table[id] != nil, isUnread(id) else { return }
     if table.addAnswers(count, to: id) { port.holdUp(id) }
+  }
+
+  /// As after as many answers as one peer gets between two ticks.
+  func pauseReading(of id: SessionID) -> Bool {
+    guard table.addAnswers(UnreadAnswers.limit, to: id) else { return false }
+    port.holdUp(id)
+    return true
   }
 
   /// No pause lasts longer than two ticks, whatever the peer does: so two nodes never wait for one another.

@@ -18,7 +18,7 @@ final class SystemClock: EngineClock {
 
 /// The transport and the decoding of frames, as the engine sees them.
 final class NodeLinks: EngineLinks {
-  private let transport: SecureTransport
+  let transport: SecureTransport
   private let intake: FrameIntake
 
   init(_ transport: SecureTransport, _ intake: FrameIntake) { (self.transport, self.intake) = (transport, intake) }

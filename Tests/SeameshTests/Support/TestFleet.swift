@@ -87,9 +87,6 @@ extension Node {
     _ = try write(partition, [DocumentRequest(collection: collection, id: .string(id), action: action)])
   }
 
-<<<<<<< Tests/SeameshTests/Support/TestFleet.swift
-  /// Waits until it is computed; nil where the partition is not there.
-=======
   /// Behind the engine's back, on its own connection to the database.
   func execute(_ sql: String) throws {
     let outcome = try onEngine { engine in
@@ -98,7 +95,7 @@ extension Node {
     _ = try outcome.get()
   }
 
->>>>>>> /work/wt/seam/Tests/SeameshTests/Support/TestFleet.swift
+  /// Waits until it is computed; nil where the partition is not there.
   func digest(_ partition: PartitionName) throws -> String? {
     var row: PartitionStatus?
     try eventually("the digest is computed") {

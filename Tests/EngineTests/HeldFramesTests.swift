@@ -1,8 +1,7 @@
 import Replication
 import Testing
 
-@testable import Seamesh
-@testable import Transport
+@testable import Engine
 
 @Suite struct HeldFramesTests {
   private let id = SessionID(rawValue: 1)
@@ -12,10 +11,9 @@ import Testing
     held?.frames.withUnsafeBufferPointer(\.baseAddress)
   }
 
-  private func table() throws -> LinkTable {
+  private func table() -> LinkTable {
     var table = LinkTable()
-    let remote = try #require(SocketAddress("127.0.0.1:1"))
-    table[id] = LinkTable.Link(connection: ConnectionID(number: 1), remote: remote, dialled: nil)
+    table[id] = LinkTable.Link(remote: SocketAddress(.ipv4(0x7f00_0001), port: 1), dialled: nil)
     return table
   }
 
@@ -23,7 +21,7 @@ import Testing
   func frameBound() {
     var held = HeldFrames()
     for _ in 0..<HeldFrames.frameLimit { #expect(held.hold([18, 1, 1]) == .held) }
-    #expect(held.byteCount == HeldFrames.frameLimit * (3 + SecureTransport.frameOverheadByteCount))
+    #expect(held.byteCount == HeldFrames.frameLimit * (3 + HeldFrames.frameOverheadByteCount))
     #expect(held.hold([1]) == .cutOff)
     #expect(held.isEmpty && held.byteCount == 0 && held.frames.capacity == 0)
     #expect(held.hold([1]) == .dropped)
@@ -32,7 +30,7 @@ import Testing
   @Test("large frames are held up to their bytes, each with its overhead")
   func byteBound() {
     var held = HeldFrames()
-    let frame = [UInt8](repeating: 1, count: 1024 * 1024 - SecureTransport.frameOverheadByteCount)
+    let frame = [UInt8](repeating: 1, count: 1024 * 1024 - HeldFrames.frameOverheadByteCount)
     for _ in 0..<8 { #expect(held.hold(frame) == .held) }
     #expect(held.byteCount == HeldFrames.byteLimit)
     #expect(held.hold([1]) == .cutOff)
@@ -40,7 +38,7 @@ import Testing
 
   @Test("a million frames that pass through a long queue move it a few times only, also while a link is looked at")
   func linear() throws {
-    var table = try table()
+    var table = table()
     var moves = 0
     var before = place(table.held[id])
     var (handedOver, refusals) = (0, 0)
@@ -55,7 +53,7 @@ import Testing
           guard isRoom else { return .full }
           isRoom = false
           if frame == [UInt8(truncatingIfNeeded: handedOver)] { handedOver += 1 }
-          return .queued
+          return .queued(byteCount: 0)
         }
       }
       let now = place(table.held[id])
@@ -71,13 +69,13 @@ import Testing
 
   @Test("what is held leaves in order, as far as there is room, and then nothing waits any more")
   func order() throws {
-    var table = try table()
+    var table = table()
     for number in 0..<10 as Range<UInt8> { #expect(table.hold([number], for: id) == .held) }
     var sent: [UInt8] = []
-    func send(_ frame: [UInt8], room: Int) -> SendResult {
+    func send(_ frame: [UInt8], room: Int) -> LinkSending {
       guard sent.count < room else { return .full }
       sent += frame
-      return .queued
+      return .queued(byteCount: 0)
     }
     let isEmptied = table.releaseHeld(for: id) { send($0, room: 4) }
     #expect(!isEmptied)
@@ -90,7 +88,7 @@ import Testing
 
   @Test("what waited for a link goes with it")
   func closing() throws {
-    var table = try table()
+    var table = table()
     #expect(table.hold([1], for: id) == .held)
     table[id] = nil
     #expect(table.held.isEmpty)
