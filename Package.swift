@@ -52,7 +52,9 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    tests("ReplicationTests", ["Replication", "Wire", "Identity", "Simulation", "TestSupport"], exclude: ["Vectors"]),
+    tests(
+      "ReplicationTests", ["Replication", "Wire", "Engine", "Identity", "Simulation", "TestSupport"],
+      exclude: ["Vectors"]),
     tests("WireTests", ["Wire", "Replication", "TestSupport"]),
     tests("IdentityTests", ["Identity", "Wire", "Replication", "TestSupport"]),
     tests(

@@ -104,14 +104,14 @@ import Wire
     for index in 0..<5 { try bench.nodes[0].write(room, Put(Text("\(index)"))) }
     bench.run()
     #expect(bench.nodes[1].received(room).isEmpty)
-    #expect(bench.nodes[0].engine.links.table.isHolding(session))
+    #expect(bench.nodes[0].engine.links.table.mustHold(for: session))
     // Still no room.
     bench.nodes[0].engine.turn([.drained(session)])
-    #expect(bench.nodes[0].engine.links.table.isHolding(session))
+    #expect(bench.nodes[0].engine.links.table.mustHold(for: session))
     bench.nodes[0].links.full = []
     bench.nodes[0].engine.turn([.drained(session)])
     bench.run()
-    #expect(!bench.nodes[0].engine.links.table.isHolding(session))
+    #expect(!bench.nodes[0].engine.links.table.mustHold(for: session))
     #expect(bench.nodes[1].accepted(room) == bench.nodes[0].accepted(room))
     #expect(bench.nodes[1].state.mesh.sessions.count == 1)
   }
@@ -122,12 +122,12 @@ import Wire
     let session = bench.meet(0, 1)
     let node = bench.nodes[0]
     node.links.full = [session]
-    // Each ping is answered, and the answers are held.
-    let count = LinkTable.heldByteLimit / MessageCodec.encode(.pong(nonce: 1)).count + 1
-    let ping = EngineEvent.message(session, .ping(nonce: 1), byteCount: 10)
-    for _ in 0..<count / 100_000 { node.engine.turn(Array(repeating: ping, count: 100_000)) }
+    // Each question is answered, and the answers are held.
+    let question = EngineEvent.message(session, .interestRequest, byteCount: 10)
+    node.engine.turn(Array(repeating: question, count: HeldFrames.frameLimit / 2))
+    #expect(node.links.heldUp == [session], "reading from it pauses")
     #expect(!node.journal.says("cut off a peer that reads nothing"))
-    node.engine.turn(Array(repeating: ping, count: count % 100_000 + 1_000))
+    node.engine.turn(Array(repeating: question, count: HeldFrames.frameLimit))
     #expect(node.journal.says("cut off a peer that reads nothing"))
     #expect(node.trace.entries.contains(.closed(session)))
   }
@@ -138,7 +138,7 @@ import Wire
     let room = try PartitionName("room=1")
     try bench.nodes[1].subscribe("room=*")
     for index in 0..<40 { try bench.nodes[0].write(room, Put(Text("\(index)"), byteCount: 10_000)) }
-    bench.nodes[0].links.queuedByteCount = LinkDirector.pauseByteMark + 1
+    bench.nodes[0].links.queuedByteCount = bench.nodes[0].state.options.pauseByteMark + 1
     let session = bench.connect(1, 0)
     bench.run()
     let some = bench.nodes[1].received(room).sorted.first?.position.sequence ?? 0

@@ -24,7 +24,7 @@ import Testing
     let one = "9bf8b27d8065a7773c135f1d9c2f1bae996866242f0b40acf1b081ecb02fed3c"
     #expect(try node.digest(partition) == one)
     let seven = DocumentRequest(
-      collection: "reports", id: .int(7), action: .put(body: ValueMap(), eraseAbsent: false))
+      collection: "reports", id: .int(7), action: .put(body: ValueMap(), keepAbsent: true))
     _ = try node.write(partition, [seven])
     #expect(try node.digest(partition) == "b7b43164d8c94dfe04c6f1e03afc81f55e8d02a3649d5501a50fa6910b7e320f")
     _ = try node.write(partition, [DocumentRequest(collection: "reports", id: .int(7), action: .delete)])

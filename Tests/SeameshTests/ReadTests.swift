@@ -24,7 +24,7 @@ import Testing
     let requests = ids.enumerated().map { index, id in
       DocumentRequest(
         collection: "reports", id: id,
-        action: .put(body: body(["n": .int(Int64(index % 4)), "text": .string(text)]), eraseAbsent: false))
+        action: .put(body: body(["n": .int(Int64(index % 4)), "text": .string(text)]), keepAbsent: true))
     }
     for result in try node.writeEach(partition, requests) { _ = try result.get() }
   }
@@ -169,7 +169,7 @@ import Testing
       guard case .snapshot(var mirror, _)? = try watch.next(timeoutMilliseconds: 0) else { continue }
       for (id, n) in [(7, 1), (1, 2), (8, 1), (7, 3), (1, 1), (8, 2)] as [(Int64, Int64)] {
         let request = DocumentRequest(
-          collection: "reports", id: .int(id), action: .put(body: body(["n": .int(n)]), eraseAbsent: false))
+          collection: "reports", id: .int(id), action: .put(body: body(["n": .int(n)]), keepAbsent: true))
         _ = try node.write(partition, [request])
         let wanted = try node.find(partition, "reports", FindRequest(filter: parsedMap(#"{"n":1}"#), limit: limit))
         try eventually(within: 5) {
@@ -200,8 +200,6 @@ extension Node {
   /// Makes what the store holds of a document unreadable.
   func damage(id: Value) throws {
     let key = id.canonicalBytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    try onEngine { engine in
-      engine.attempt(()) { try engine.store.database.execute("UPDATE documents SET state=x'ff' WHERE key=x'\(key)'") }
-    }
+    try execute("UPDATE documents SET state=x'ff' WHERE key=x'\(key)'")
   }
 }

@@ -34,13 +34,13 @@ import Testing
 
   @Test("a document is written only over the version that the writer names")
   func ifMatch() throws {
-    let put = DocumentRequest.Action.put(body: body(["n": .int(1)]), eraseAbsent: false)
+    let put = DocumentRequest.Action.put(body: body(["n": .int(1)]), keepAbsent: true)
     #expect(code("a", put, ifMatch: "0123") == .preconditionFailed)
     #expect(code("a", put, ifMatch: "") == .preconditionFailed)
     #expect(try shown("a") == nil)
     let first = try #require(try write("a", put).etags[0])
     let second = try #require(
-      try write("a", .put(body: body(["n": .int(2)]), eraseAbsent: false), ifMatch: first).etags[0])
+      try write("a", .put(body: body(["n": .int(2)]), keepAbsent: true), ifMatch: first).etags[0])
     #expect(first != second)
     #expect(code("a", .delete, ifMatch: first) == .preconditionFailed)
     #expect(try shown("a") == body(["n": .int(2)]))
@@ -55,9 +55,9 @@ import Testing
   func actions() throws {
     #expect(try write("a", .insert(body: body(["n": .int(1), "m": .int(1)]))).created == [true])
     #expect(code("a", .insert(body: ValueMap())) == .preconditionFailed)
-    try write("a", .put(body: body(["n": .int(2)]), eraseAbsent: false))
+    try write("a", .put(body: body(["n": .int(2)]), keepAbsent: true))
     #expect(try shown("a") == body(["n": .int(2), "m": .int(1)]))
-    try write("a", .put(body: body(["n": .int(3)]), eraseAbsent: true))
+    try write("a", .put(body: body(["n": .int(3)])))
     #expect(try shown("a") == body(["n": .int(3)]))
     try write("a", .mergePatch(body(["n": .null, "p": .int(4)])))
     #expect(try shown("a") == body(["p": .int(4)]))
@@ -73,9 +73,9 @@ import Testing
   @Test("a refused first write leaves no subscription, partition or replica id")
   func refused() throws {
     #expect(code("a", .delete) == .notFound)
-    #expect(code("a", .put(body: body(["_id": .int(1)]), eraseAbsent: false), ifMatch: "x") == .preconditionFailed)
+    #expect(code("a", .put(body: body(["_id": .int(1)]), keepAbsent: true), ifMatch: "x") == .preconditionFailed)
     let large = DocumentRequest.Action.put(
-      body: body(["n": .bytes([UInt8](repeating: 1, count: 17 * 1_024 * 1_024))]), eraseAbsent: false)
+      body: body(["n": .bytes([UInt8](repeating: 1, count: 17 * 1_024 * 1_024))]), keepAbsent: true)
     #expect(code("a", large) != nil)
     #expect(try node.subscriptions().isEmpty)
     #expect(try node.partitions(withDigests: true).isEmpty)

@@ -99,6 +99,8 @@ final class BenchLinks: EngineLinks {
   private(set) var strandings = 0
   /// Sessions whose transport takes nothing for now.
   var full: Set<SessionID> = []
+  /// Sessions from which nothing is read for now.
+  private(set) var heldUp: Set<SessionID> = []
   /// What is said to wait in the queue of a session.
   var queuedByteCount = 0
 
@@ -124,6 +126,9 @@ final class BenchLinks: EngineLinks {
   func authenticate(_ session: SessionID) { authenticated.append(session) }
   func dial(_ address: PeerAddress, tag: UInt64) { dials.append((address, tag)) }
   func release(_ session: SessionID, byteCount: Int) { released += byteCount }
+  func queuedByteCount(of session: SessionID) -> Int { queuedByteCount }
+  func holdUp(_ session: SessionID) { heldUp.insert(session) }
+  func letGo(_ session: SessionID) { heldUp.remove(session) }
   func adopt(_ authority: Authority) { adoptions += 1 }
   func closeStranded() { strandings += 1 }
   func text(of address: SocketAddress) -> String { "port \(address.port)" }

@@ -1,5 +1,6 @@
 import Wire
 
+@testable import Engine
 @testable import Replication
 @testable import Simulation
 
@@ -114,7 +115,7 @@ final class BenchNode {
     guard case .runs(let batch) = message else { return deliver(.received(id, message)) }
     do {
       let runs = try batch.entries.map { entry in
-        try IncomingRun(decode(entry.encoded), context: entry.context, in: batch.name, mesh.authority)
+        try arrived(entry.encoded, entry.context)
       }
       deliver(.receivedRuns(id, batch, runs))
     } catch {
@@ -131,15 +132,19 @@ final class BenchNode {
 
   /// A run as the IO thread hands it in, changed on the way.
   func incoming(_ run: LoggedRun, _ change: (inout OuterForm) -> Void = { _ in }) throws -> IncomingRun {
-    let honest = try IncomingRun(
-      decode(run.encoded), context: .full(run.context), in: bench.name, mesh.authority)
+    let honest = try arrived(run.encoded, .full(run.context))
     var form = OuterForm(context: run.context, elementDots: honest.elementDots, signer: honest.signer)
     change(&form)
     return IncomingRun(
       replica: honest.replica, first: honest.first, hashBefore: honest.hashBefore,
       contextDigest: honest.contextDigest, context: .full(form.context), hashes: honest.hashes,
       facts: honest.facts, elementDots: form.elementDots, signer: form.signer, encoded: honest.encoded,
-      content: honest.content)
+      documents: honest.documents)
+  }
+
+  private func arrived(_ encoded: ArraySlice<UInt8>, _ context: ContextForm) throws -> IncomingRun {
+    let decoder = FrameDecoder(fleet: bench.fleet.id, mesh.cryptography)
+    return try decoder.arrived(decode(encoded), context: context, in: bench.name, under: mesh.authority).incoming
   }
 
   private func decode(_ encoded: ArraySlice<UInt8>) throws -> DecodedRun {
@@ -193,7 +198,7 @@ final class BenchNode {
       guard let run = try? decode(logged.encoded), let signer = mesh.authority.signer(of: replica) else { return nil }
       return RunSummary(
         partition: bench.name, replica: replica, first: run.first, hashBefore: run.hashBefore, hashes: run.hashes,
-        context: logged.context, signer: signer, facts: run.facts)
+        context: logged.context, signer: signer, facts: run.facts(in: bench.name))
     }
   }
 }

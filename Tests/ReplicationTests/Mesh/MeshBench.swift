@@ -38,7 +38,9 @@ final class MeshBench {
     var statements = fleet.statements
     var replicas: [ReplicaID] = []
     for (index, key) in keys.enumerated() {
-      guard let membership = fleet.membership(of: key.publicKey, sequence: UInt64(index) + 1) else { continue }
+      guard let membership = fleet.membership(of: key.publicKey, user: "user", sequence: UInt64(index) + 1) else {
+        continue
+      }
       let nonce = UUIDValue(high: 7, low: UInt64(index))
       let replica = ReplicaID.derived(device: key.device, nonce: nonce, FakeCryptography.hash)
       let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: membership.id)

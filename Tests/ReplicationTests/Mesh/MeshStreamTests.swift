@@ -95,7 +95,7 @@ import Wire
     try bench.nodes[0].write(1)
     bench.run()
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 2)
-    bench.nodes[1].mesh.restore([before])
+    bench.nodes[1].mesh.restore([bench.partition: before])
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 1 && bench.nodes[1].mesh.sessions[id] != nil)
   }
 

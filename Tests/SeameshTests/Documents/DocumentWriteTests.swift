@@ -3,6 +3,7 @@ import Replication
 import Testing
 import Wire
 
+@testable import Engine
 @testable import Seamesh
 
 /// What becomes of a write, on whole nodes.
@@ -42,8 +43,7 @@ import Wire
     let id = partition.id(fleet: fleet, hash: SHA256.hash)
     let runs = try node.onEngine { engine -> [LoggedRun] in
       engine.attempt([]) {
-        let reader = LogReader(store: engine.store, fleet: engine.files.fleet, mesh: engine.mesh)
-        return try reader.runs(id, lackedBy: VersionVector(), byteLimit: .max).0
+        try LogReader(engine.state).runs(id, lackedBy: VersionVector(), byteLimit: .max).runs
       }
     }
     let last = try #require(runs.last)

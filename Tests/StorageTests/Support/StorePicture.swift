@@ -51,7 +51,7 @@ struct StorePicture: Equatable {
 func expectSound(_ store: Store, _ history: History) throws {
   #expect(try store.database.string("PRAGMA integrity_check") == "ok")
   let alive = try store.database.integer("SELECT count(*) FROM documents WHERE alive=1")
-  #expect(store.totals.documents == alive)
+  #expect(store.counters.documents == alive)
   for chain in try store.chains() {
     let runs = try store.runs(of: chain.number, after: 0, byteLimit: .max)
     #expect(runs.map(\.first) == (0..<runs.count).map { UInt64($0 + 1) }, "a number is used twice, or missing")
