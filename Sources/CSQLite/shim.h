@@ -5,6 +5,6 @@
 static inline int seamesh_sqlite_memory_status_off(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
 // sqlite3_db_config is variadic too.
-static inline int seamesh_sqlite_no_checkpoint_on_close(sqlite3 *database) {
-  return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+static inline int seamesh_sqlite_checkpoint_on_close(sqlite3 *database, int is_on) {
+  return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !is_on, (int *)0);
 }

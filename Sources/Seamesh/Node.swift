@@ -18,6 +18,7 @@ public final class Node: Sendable {
   let log: NodeLog
   let readers: StoreReaders
   let endpoints: Endpoints
+  let history: StoreHistory
   let digests = Mutex<[PartitionNumber: (vector: VersionVector, digest: String)]>([:])
   private let finished: Reply<Bool>
   private let isStopped = Mutex(false)
@@ -34,6 +35,7 @@ public final class Node: Sendable {
   package static func start(
     directory path: String, configuration: NodeConfiguration = NodeConfiguration()
   ) throws(NodeError) -> Node {
+    if let refusal = DirectoryContents(path).nodeRefusal { throw refusal }
     let directory: DataDirectory
     do throws(FileError) { directory = try DataDirectory(existing: path) } catch { throw NodeError(error) }
     return try Node(try NodeFiles.load(directory), configuration)
@@ -59,7 +61,7 @@ public final class Node: Sendable {
     thread.stackSize = 8 * 1024 * 1024
     thread.start()
     switch started.wait() {
-    case .success(let begun): (readers, endpoints) = (begun.readers, begun.endpoints)
+    case .success(let begun): (readers, endpoints, history) = (begun.readers, begun.endpoints, begun.history)
     case .failure(let error): throw error
     }
   }
@@ -68,6 +70,7 @@ public final class Node: Sendable {
   struct Started: Sendable {
     let readers: StoreReaders
     let endpoints: Endpoints
+    let history: StoreHistory
   }
 
   /// Ends sessions, notes how far the replica has come, and closes the store. Acknowledged writes are on disk already.
@@ -82,6 +85,9 @@ public final class Node: Sendable {
     inbox.put(.stop)
     _ = finished.wait()
   }
+
+  /// The store was lost before this start, and is being filled anew from the fleet (S8).
+  package var hasFetchedStore: Bool { history.wasFetched }
 
   deinit { stop() }
 
@@ -104,7 +110,9 @@ extension NodeEngine {
     _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox<EngineJob>, _ watchers: WatchHub,
     _ log: NodeLog
   ) throws -> (NodeEngine, Node.Started) {
-    let store = try Store.open(directory: files.directory.path, fleet: files.fleet, device: files.device)
+    var (store, history) = try files.openStore(configuration, log)
+    let own = try NodeOpening.ownReplica(store, files, isAtStart: true)
+    if !history.wasFetched { history.causes = Set(try NodeOpening.renewalCauses(store, files, isAtStart: true)) }
     let authority = try NodeOpening.authority(try NodeOpening.statements(store, files.fleet), files.fleet)
     let box = TransportBox()
     let intake = FrameIntake(fleet: files.fleet, authority: authority, inbox: inbox) { box.transport?.pauseReading($0) }
@@ -120,11 +128,11 @@ extension NodeEngine {
     let engine = NodeEngine(
       EngineParts(
         files: files, configuration: configuration, store: store, inbox: inbox, intake: intake, transport: transport,
-        watchers: watchers, log: log, mesh: mesh, own: try NodeOpening.ownReplica(store, files),
+        watchers: watchers, log: log, mesh: mesh, own: own,
         subscriptions: Set(try store.subscriptions())))
     let endpoints = Node.Endpoints(
       directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen)
-    return (engine, Node.Started(readers: store.readers, endpoints: endpoints))
+    return (engine, Node.Started(readers: store.readers, endpoints: endpoints, history: history))
   }
 
   private static func listen(
@@ -141,6 +149,7 @@ extension NodeEngine {
   }
 
   func begin() {
+    if own.causes.contains(.log) { keepLogEvidence() }
     saveSidecar()
     let remembered = attempt([]) { try store.peers() }
     for peer in remembered {
@@ -166,8 +175,32 @@ extension NodeEngine {
       }
     }
     transport.stop()
-    if failure == nil { saveSidecar() }
+    if failure == nil { closeStore() }
     log.flush()
+  }
+
+  /// That the log was lost can be seen at this start alone: the next one finds a log again. So it is written down until a
+  /// new replica is drawn.
+  private func keepLogEvidence() {
+    guard case .present(var sidecar)? = try? ReplicaSidecar.load(from: files.directory) else { return }
+    sidecar.log = .lost
+    do throws(FileError) {
+      try sidecar.save(to: files.directory)
+    } catch {
+      log.error("the loss of the log could not be noted", ["reason": "\(error)"])
+    }
+  }
+
+  /// Leaves everything in the database, and no log beside it. The note that there is none comes before it goes.
+  private func closeStore() {
+    store.readers.close()
+    do {
+      let isWhole = try store.carryOverAll()
+      saveSidecar(isLogClosed: isWhole)
+      if isWhole { try store.closeLog() }
+    } catch {
+      log.error("the store could not be closed", ["reason": "\(error)"])
+    }
   }
 
   /// The mesh took in what did not reach the disk: everything is read again, and every session begins anew.
@@ -183,7 +216,7 @@ extension NodeEngine {
     do {
       mesh = try NodeOpening.mesh(
         store, files, configuration, instance: mesh.local.instance, listenPort: mesh.local.listenPort)
-      own = try NodeOpening.ownReplica(store, files)
+      own = try NodeOpening.ownReplica(store, files, isAtStart: false)
       own.causes.formUnion(causes)
       links.removeAll()
     } catch {

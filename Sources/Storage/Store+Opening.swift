@@ -1,3 +1,4 @@
+import CSQLite
 import Replication
 
 extension Store {
@@ -13,11 +14,16 @@ extension Store {
     let held: DirectoryLock
     if let lock { held = lock } else { held = try DirectoryLock(directory: directory) }
     let path = directory + "/" + fileName
-    let isNew = options.fileLayer == nil && !FileSystem.exists(path)
+    let isNew = options.fileLayer == nil && FileSystem.isEmpty(path)
+    let wasLogEmpty = FileSystem.isEmpty(path + "-wal")
+    // SQLite drops a log that stands beside no database, or beside an empty one.
+    guard !isNew || wasLogEmpty else { throw .logAlone(path: path + "-wal") }
     guard options.createsIfMissing || !isNew else { throw .missing(path: path) }
     if isNew { try FileSystem.makePrivateFile(path) }
     let database = try Database(
       path: path, access: options.createsIfMissing ? .create : .readWrite, vfs: options.fileLayer)
+    // Whatever ends this opening leaves the log as it is: what became of it since the last start is evidence (S4).
+    _ = seamesh_sqlite_checkpoint_on_close(database.handle, 0)
     // SQLite falls back to reading where it may not write.
     guard !database.isReadOnly else { throw .readOnly(path) }
     let version = try FileFormat.check(database, options.migrations)
@@ -32,7 +38,8 @@ extension Store {
       try FileSystem.sync(FileSystem.parent(directory))
     }
     return try Store(
-      opening: StoreOpening(directory: directory, database: database, lock: held, id: id, options: options))
+      opening: StoreOpening(
+        directory: directory, database: database, lock: held, id: id, options: options, wasLogEmpty: wasLogEmpty))
   }
 
   private static func configure(_ database: Database, _ options: StoreOptions) throws(StoreError) {
@@ -71,14 +78,7 @@ extension Store {
   private static func claim(
     _ database: Database, fleet: FleetID, device: DeviceID
   ) throws(StoreError) -> UUIDValue {
-    if let owner = try database.meta(.fleet), let holder = try database.meta(.device) {
-      guard let found = Digest(owner), let foundDevice = Digest(holder), let bytes = try database.meta(.storeID),
-        let id = UUIDValue(bytes)
-      else { throw .damaged("the owner in \(database.path) is unreadable") }
-      guard found == fleet.digest else { throw .otherFleet(expected: fleet, found: FleetID(found)) }
-      guard foundDevice == device.digest else { throw .otherDevice(expected: device, found: DeviceID(foundDevice)) }
-      return id
-    }
+    if let id = try database.store(of: fleet, device) { return id }
     let id = UUIDValue(high: .random(in: .min ... .max), low: .random(in: .min ... .max))
     try database.execute("BEGIN IMMEDIATE")
     do {
@@ -101,9 +101,21 @@ struct StoreOpening {
   let lock: DirectoryLock
   let id: UUIDValue
   let options: StoreOptions
+  let wasLogEmpty: Bool
 }
 
 extension Database {
+  /// The id of the store; nil where nobody owns it yet. Refuses that of another owner.
+  func store(of fleet: FleetID, _ device: DeviceID) throws(StoreError) -> UUIDValue? {
+    guard let owner = try meta(.fleet), let holder = try meta(.device) else { return nil }
+    guard let found = Digest(owner), let foundDevice = Digest(holder), let bytes = try meta(.storeID),
+      let id = UUIDValue(bytes)
+    else { throw .damaged("the owner in \(path) is unreadable") }
+    guard found == fleet.digest else { throw .otherFleet(expected: fleet, found: FleetID(found)) }
+    guard foundDevice == device.digest else { throw .otherDevice(expected: device, found: DeviceID(foundDevice)) }
+    return id
+  }
+
   func meta(_ key: MetaKey) throws(StoreError) -> [UInt8]? {
     let statement = try statement("SELECT value FROM meta WHERE key=?1")
     defer { statement.reset() }

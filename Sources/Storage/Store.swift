@@ -52,6 +52,10 @@ package final class Store: StoreReading {
   package var pace = WritePace.live
   /// Over all partitions.
   package internal(set) var totals: Counters
+  /// The write-ahead log held nothing when the store was opened: it is missing, or empty.
+  package let wasLogEmpty: Bool
+  /// This start is counted in the database, so that the log holds something until it is closed.
+  package internal(set) var isStartNoted = false
 
   let lock: DirectoryLock
   package let numbers: NumberCache
@@ -62,13 +66,14 @@ package final class Store: StoreReading {
   private let gauge: WriteAheadGauge
   private var isSynchronousFull = true
   private var checkpointDue: Int32 = 0
-  private var unsyncedCommits = 0
+  var unsyncedCommits = 0
 
   package static let fileName = "seamesh.db"
 
   init(opening: StoreOpening) throws(StoreError) {
     (directory, database, lock, id) = (opening.directory, opening.database, opening.lock, opening.id)
     readers = StoreReaders(path: opening.database.path, options: opening.options)
+    wasLogEmpty = opening.wasLogEmpty
     numbers = NumberCache()
     gauge = WriteAheadGauge(database)
     nextArrival = (try database.integer("SELECT max(arrival) FROM runs") ?? 0) + 1
@@ -160,23 +165,6 @@ package final class Store: StoreReading {
 
   // MARK: Write-ahead log
 
-  /// Bytes of the write-ahead log's file. Much above the pace's limit means that a reader holds an old snapshot (S2).
-  package var writeAheadLogBytes: Int64 { FileSystem.size(database.path + "-wal") ?? 0 }
-  package var databaseBytes: Int64 { FileSystem.size(database.path) ?? 0 }
-
-  /// Carries into the database what readers do not hold back. For quiet times; commits do it by themselves when due.
-  package func checkpoint() throws(StoreError) {
-    var (frames, carried): (Int32, Int32) = (0, 0)
-    let code = sqlite3_wal_checkpoint_v2(database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &carried)
-    guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else {
-      let error = database.error(code, operation: "checkpoint", sql: nil)
-      giveUp(after: error)
-      throw error
-    }
-    // Frames are synced before they are carried over; those that a reader holds back may not be.
-    if code == SQLITE_OK, frames == carried { unsyncedCommits = 0 }
-  }
-
   /// The commit before it stands, so a failure here is not thrown: a fatal one is kept for the next write.
   private func checkpointIfDue() {
     let limit = pace.pageLimit
@@ -187,11 +175,11 @@ package final class Store: StoreReading {
     try? checkpoint()
   }
 
-  /// After a failed sync the cache may hold pages that are not on disk: closing must not build on them.
-  private func giveUp(after error: StoreError) {
+  /// After a failed sync the cache may hold pages that are not on disk: nothing builds on them any more.
+  func giveUp(after error: StoreError) {
     guard error.isFatal, failure == nil else { return }
     failure = error
-    _ = seamesh_sqlite_no_checkpoint_on_close(database.handle)
+    _ = seamesh_sqlite_checkpoint_on_close(database.handle, 0)
   }
 }
 

@@ -1,4 +1,3 @@
-import Glibc
 import Identity
 import Replication
 import Storage
@@ -38,17 +37,25 @@ extension NodeEngine {
   /// it goes: a sidecar that is not there vouches for no store.
   func demandRenewal(_ cause: RenewalCause) {
     guard own.causes.insert(cause).inserted, own.replica != nil else { return }
-    unlink(files.directory.file(ReplicaSidecar.fileName))
+    do throws(FileError) {
+      try PrivateFile.remove(files.directory.file(ReplicaSidecar.fileName))
+    } catch {
+      log.error("the replica's mark could not be removed", ["reason": "\(error)"])
+    }
   }
 
-  /// Notes outside of the database how far it has come (rule C20). What is noted is committed already.
-  func saveSidecar() {
+  /// Notes outside of the database how far it has come (rule C20). What is noted is committed already. Before the log is
+  /// noted as open there is something in it; `isLogClosed`: the database alone holds everything.
+  func saveSidecar(isLogClosed: Bool = false) {
     // What is there is the evidence for the renewal that is due.
     guard own.replica == nil || own.causes.isEmpty else { return }
     do {
-      let sidecar = ReplicaSidecar(
+      if !isLogClosed { try store.noteStart() }
+      var sidecar = ReplicaSidecar(
         store: store.id, replica: own.replica, reached: own.commits,
         host: try HostFacts.current(database: store.database.path))
+      sidecar.log = store.isStartNoted && !isLogClosed ? .open : .closed
+      sidecar.starts = try store.integer(.starts) ?? 0
       try sidecar.save(to: files.directory)
       own.marked = own.commits
     } catch {

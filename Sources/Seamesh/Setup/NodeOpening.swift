@@ -76,7 +76,9 @@ struct NodeOpening {
   }
 
   /// Own chains, and every reason that the store alone shows for not going on under the same replica id (rule C20).
-  static func ownReplica(_ store: Store, _ files: NodeFiles) throws -> OwnReplica {
+  ///
+  /// `isAtStart`: the log is as the last start left it. Later it is this one's.
+  static func ownReplica(_ store: Store, _ files: NodeFiles, isAtStart: Bool) throws -> OwnReplica {
     var own = OwnReplica()
     own.commits = try store.integer(.ownCommits) ?? 0
     own.lastTimestamp = HybridTimestamp(rawValue: try store.integer(.timestamp) ?? 0)
@@ -86,12 +88,18 @@ struct NodeOpening {
       own.replica = ReplicaSidecar.Incarnation(id: id, nonce: nonce)
       try loadEnds(of: id, store, files, into: &own)
     }
-    var evidence = RenewalEvidence.Store(id: store.id, ownCommits: own.commits)
+    if own.replica != nil { own.causes.formUnion(try renewalCauses(store, files, isAtStart: isAtStart)) }
+    return own
+  }
+
+  /// What store and sidecar show of a copy that came back, or of something that went.
+  static func renewalCauses(_ store: Store, _ files: NodeFiles, isAtStart: Bool) throws -> [RenewalCause] {
+    var evidence = RenewalEvidence.Store(id: store.id, ownCommits: try store.integer(.ownCommits) ?? 0)
+    evidence.starts = try store.integer(.starts) ?? 0
+    evidence.wasLogEmpty = isAtStart && store.wasLogEmpty
     evidence.isRestored = try store.meta(.restored) != nil
     let host = try HostFacts.current(database: store.database.path)
-    let sidecar = try ReplicaSidecar.load(from: files.directory)
-    if own.replica != nil { own.causes.formUnion(sidecar.renewalCauses(store: evidence, host: host)) }
-    return own
+    return try ReplicaSidecar.load(from: files.directory).renewalCauses(store: evidence, host: host)
   }
 
   private static func loadEnds(
