@@ -371,7 +371,8 @@ package final class NodeEngine {
     }
   }
 
-  private func saveMark() {
+  /// Notes beside the store how far the own chains have come.
+  package func saveMark() {
     do {
       try ReplicaRenewal(state).saveMark()
       marked = state.own.commits
@@ -483,7 +484,8 @@ package final class NodeEngine {
     case .joinRefused(let refusal):
       if refusal == .wrongCode { refusedJoins += 1 }
       journal.note(.notice, "refused to admit a device", ["reason": .text("\(refusal)"), "address": address])
-    case .peerRefused(let why): journal.note(.notice, "closed a connection", ["reason": .text(why), "address": address])
+    case .peerRefused(let why):
+      journal.note(.notice, "closed a connection", ["reason": .text(why), "address": address])
     case .forkSeen(let replica):
       journal.note(
         .error, "two histories of one replica: a cloned or restored device", ["replica": .replica(replica)])

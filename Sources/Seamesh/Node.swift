@@ -18,6 +18,7 @@ public final class Node: Sendable {
   let log: NodeLog
   let readers: StoreReaders
   let endpoints: Endpoints
+  let history: StoreHistory
   let digests = StateDigests()
   let discovery: NodeDiscovery
   let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
@@ -36,6 +37,7 @@ public final class Node: Sendable {
   package static func start(
     directory path: String, configuration: NodeConfiguration = NodeConfiguration()
   ) throws(NodeError) -> Node {
+    if let refusal = DirectoryContents(path).nodeRefusal { throw refusal }
     let directory: DataDirectory
     do throws(FileError) { directory = try DataDirectory(existing: path) } catch { throw NodeError(error) }
     return try Node(try NodeFiles.load(directory), configuration)
@@ -61,7 +63,9 @@ public final class Node: Sendable {
     thread.stackSize = 8 * 1024 * 1024
     thread.start()
     switch started.wait() {
-    case .success(let begun): (readers, endpoints, discovery) = (begun.readers, begun.endpoints, begun.discovery)
+    case .success(let begun):
+      (readers, endpoints, discovery) = (begun.readers, begun.endpoints, begun.discovery)
+      history = begun.history
     case .failure(let error): throw error
     }
   }
@@ -71,7 +75,7 @@ public final class Node: Sendable {
     let readers: StoreReaders
     let endpoints: Endpoints
     let discovery: NodeDiscovery
-  let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
+    let history: StoreHistory
   }
 
   /// Ends sessions, notes how far the replica has come, and closes the store. Acknowledged writes are on disk already.
@@ -86,6 +90,9 @@ public final class Node: Sendable {
     inbox.put(.stop)
     _ = finished.wait()
   }
+
+  /// The store was lost before this start, and is being filled anew from the fleet (S8).
+  package var hasFetchedStore: Bool { history.wasFetched }
 
   deinit { stop() }
 

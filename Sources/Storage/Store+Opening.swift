@@ -1,3 +1,4 @@
+import CSQLite
 import Replication
 
 extension Store {
@@ -14,12 +15,16 @@ extension Store {
     var held = lock
     if held == nil, options.fileLayer == nil { held = try DirectoryLock(directory: directory) }
     let path = directory + "/" + fileName
-    let isNew = !files.exists(path)
-    let hasLog = files.size(path + "-wal") ?? 0 > 0
+    let isNew = files.isEmpty(path)
+    let wasLogEmpty = files.isEmpty(path + "-wal")
+    // SQLite drops a log that stands beside no database, or beside an empty one.
+    guard !isNew || wasLogEmpty else { throw .logAlone(path: path + "-wal") }
     guard options.createsIfMissing || !isNew else { throw .missing(path: path) }
     if isNew { try files.makePrivateFile(path) }
     let database = try Database(
       path: path, access: options.createsIfMissing ? .create : .readWrite, vfs: options.fileLayer)
+    // Whatever ends this opening leaves the log as it is: what became of it since the last start is evidence (S4).
+    _ = seamesh_sqlite_checkpoint_on_close(database.handle, 0)
     // SQLite falls back to reading where it may not write.
     guard !database.isReadOnly else { throw .readOnly(path) }
     let version = try FileFormat.check(database, options.migrations)
@@ -34,8 +39,9 @@ extension Store {
       if options.fileLayer == nil { try FileSystem.sync(FileSystem.parent(directory)) }
     }
     let store = try Store(
-      opening: StoreOpening(directory: directory, database: database, lock: held, id: id, options: options))
-    if hasLog { try store.carryOverFoundLog() }
+      opening: StoreOpening(
+        directory: directory, database: database, lock: held, id: id, options: options, wasLogEmpty: wasLogEmpty))
+    if !wasLogEmpty { try store.carryOverFoundLog() }
     return store
   }
 
@@ -74,14 +80,7 @@ extension Store {
   private static func claim(
     _ database: Database, fleet: FleetID, device: DeviceID, newID: () -> UUIDValue
   ) throws(StoreError) -> UUIDValue {
-    if let owner = try database.meta(.fleet), let holder = try database.meta(.device) {
-      guard let found = Digest(owner), let foundDevice = Digest(holder), let bytes = try database.meta(.storeID),
-        let id = UUIDValue(bytes)
-      else { throw .damaged("the owner in \(database.path) is unreadable") }
-      guard found == fleet.digest else { throw .otherFleet(expected: fleet, found: FleetID(found)) }
-      guard foundDevice == device.digest else { throw .otherDevice(expected: device, found: DeviceID(foundDevice)) }
-      return id
-    }
+    if let id = try database.store(of: fleet, device) { return id }
     let id = newID()
     try database.execute("BEGIN IMMEDIATE")
     do {
@@ -105,9 +104,21 @@ struct StoreOpening {
   let lock: DirectoryLock?
   let id: UUIDValue
   let options: StoreOptions
+  let wasLogEmpty: Bool
 }
 
 extension Database {
+  /// The id of the store; nil where nobody owns it yet. Refuses that of another owner.
+  func store(of fleet: FleetID, _ device: DeviceID) throws(StoreError) -> UUIDValue? {
+    guard let owner = try meta(.fleet), let holder = try meta(.device) else { return nil }
+    guard let found = Digest(owner), let foundDevice = Digest(holder), let bytes = try meta(.storeID),
+      let id = UUIDValue(bytes)
+    else { throw .damaged("the owner in \(path) is unreadable") }
+    guard found == fleet.digest else { throw .otherFleet(expected: fleet, found: FleetID(found)) }
+    guard foundDevice == device.digest else { throw .otherDevice(expected: device, found: DeviceID(foundDevice)) }
+    return id
+  }
+
   func meta(_ key: MetaKey) throws(StoreError) -> [UInt8]? {
     let statement = try statement("SELECT value FROM meta WHERE key=?1")
     defer { statement.reset() }

@@ -56,9 +56,13 @@ package final class Store: StoreReading {
   private let pageLimits: [WritePace: Int32]
   /// Over all partitions.
   package internal(set) var counters: Counters
+  /// The write-ahead log held nothing when the store was opened: it is missing, or empty.
+  package let wasLogEmpty: Bool
+  /// This start is counted in the database, so that the log holds something until it is closed.
+  package internal(set) var isStartNoted = false
 
   let lock: DirectoryLock?
-  private let files: StoreFiles
+  let files: StoreFiles
   package let numbers: NumberCache
   let contexts = ContextCache()
   var nextArrival: Int64
@@ -69,7 +73,7 @@ package final class Store: StoreReading {
   private let gauge: WriteAheadGauge
   private var isSynchronousFull = true
   private var checkpointDue: Int32 = 0
-  private var unsyncedCommits = 0
+  var unsyncedCommits = 0
 
   package static let fileName = "seamesh.db"
 
@@ -80,6 +84,7 @@ package final class Store: StoreReading {
     let pageByteCount = Int(try opening.database.integer("PRAGMA page_size") ?? 0)
     pageLimits = opening.options.logByteLimits.mapValues { Int32(clamping: $0 / max(pageByteCount, 1)) }
     readers = StoreReaders(path: opening.database.path, options: opening.options)
+    wasLogEmpty = opening.wasLogEmpty
     numbers = NumberCache()
     gauge = WriteAheadGauge(database)
     nextArrival = (try database.integer("SELECT max(arrival) FROM runs") ?? 0) + 1
@@ -173,32 +178,6 @@ package final class Store: StoreReading {
 
   // MARK: Write-ahead log
 
-  /// Bytes of the write-ahead log's file. Much above the pace's limit means that a reader holds an old snapshot (S2).
-  package var writeAheadLogBytes: Int64 { files.size(database.path + "-wal") ?? 0 }
-  package var databaseBytes: Int64 { files.size(database.path) ?? 0 }
-
-  /// Carries into the database what readers do not hold back. For quiet times; commits do it by themselves when due.
-  package func checkpoint() throws(StoreError) {
-    var (frames, carried): (Int32, Int32) = (0, 0)
-    let code = sqlite3_wal_checkpoint_v2(database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &carried)
-    guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else {
-      let error = database.error(code, operation: "checkpoint", sql: nil)
-      giveUp(after: error)
-      throw error
-    }
-    // Frames are synced before they are carried over; those that a reader holds back may not be.
-    if code == SQLITE_OK, frames == carried { unsyncedCommits = 0 }
-  }
-
-  /// What an unclean stop left in the log goes into the database before anything is built on it. After a failed sync the
-  /// system's cache shows frames that are not on disk and never will be: a commit behind them would be lost with the
-  /// power. Where there is no room the store opens nevertheless, for reading.
-  func carryOverFoundLog() throws(StoreError) {
-    do throws(StoreError) { try checkpoint() } catch {
-      if error.isFatal { throw error }
-    }
-  }
-
   /// The commit before it stands, so a failure here is not thrown: a fatal one is kept for the next write.
   private func checkpointIfDue() {
     let limit = pageLimits[pace] ?? 0
@@ -209,11 +188,11 @@ package final class Store: StoreReading {
     try? checkpoint()
   }
 
-  /// After a failed sync the cache may hold pages that are not on disk: closing must not build on them.
-  private func giveUp(after error: StoreError) {
+  /// After a failed sync the cache may hold pages that are not on disk: nothing builds on them any more.
+  func giveUp(after error: StoreError) {
     guard error.isFatal, failure == nil else { return }
     failure = error
-    _ = seamesh_sqlite_no_checkpoint_on_close(database.handle)
+    _ = seamesh_sqlite_checkpoint_on_close(database.handle, 0)
   }
 }
 

@@ -36,6 +36,18 @@ package final class StoreReaders: Sendable {
   package func stopAll() { stop.set() }
   package var isStopped: Bool { stop.isSet }
 
+  /// Stops them, and closes every connection that comes back in time: one that stays open holds the write-ahead log.
+  package func close(withinMilliseconds patience: Int = StoreReaders.closingMilliseconds) {
+    stopAll()
+    let deadline = DispatchTime.now() + .milliseconds(patience)
+    let returned = (0..<StoreReaders.limit).count { _ in free.wait(timeout: deadline) == .success }
+    idle.withLock { $0.readers.removeAll() }
+    for _ in 0..<returned { free.signal() }
+  }
+
+  /// A stopped question ends within milliseconds, unless whoever asked it is slow to take the rows.
+  package static let closingMilliseconds = 2_000
+
   /// Readers at rest. A reader has one user at a time: the thread that took it out under the lock.
   private struct Idle: @unchecked Sendable {
     var readers: [StoreReader] = []

@@ -82,6 +82,12 @@ struct CommandTests {
     let gone = try seamesh("status")
     #expect(gone.status == 5)
     #expect(gone.error == "seamesh: no node is running on \(server.directory); start it with: seamesh run\n")
+    let named = try run(
+      commandPath, ["status", "--data=\(server.directory)"], environment: ["HOME": "/nonexistent", "PATH": "/usr/bin"])
+    #expect(named.status == 5)
+    #expect(
+      named.error == "seamesh: no node is running on \(server.directory); start it with: seamesh run "
+        + "--data=\(server.directory)\n")
   }
 
   @Test("an import sorts records by a field and puts aside what does not fit, with its line and reason")

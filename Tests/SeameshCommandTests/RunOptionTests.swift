@@ -61,7 +61,7 @@ struct RunOptionTests {
     ReadyLine(
       device: String(repeating: "d", count: 64), fleet: String(repeating: "f", count: 64), listen: ["0.0.0.0:7000"],
       api: LocalEndpoints(socket: "/d/api.sock", socketIsElsewhere: isElsewhere, url: url, tokenFile: nil),
-      isNewFleet: isNew)
+      isNewFleet: isNew, isStoreFetched: false)
   }
 
   @Test("the ready line says for people and for scripts where the node is, and whether it made a fleet")

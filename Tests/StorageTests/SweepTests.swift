@@ -54,13 +54,6 @@ import Testing
       try transaction.subscribe("agency=*")
     }
     if start == .running { return disk.copy() }
-    if start == .copyAlone {
-      try StoreBackup.write(
-        store: SweepSession.directory + "/" + Store.fileName, to: SweepSession.copyPath, fileLayer: disk.name)
-      let other = SimulatedDisk()
-      other.setContents(of: "copy", to: disk.contents(of: "copy"))
-      return other
-    }
     session.store = nil
     return disk.copy()
   }

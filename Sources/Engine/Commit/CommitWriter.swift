@@ -38,7 +38,8 @@ struct CommitWriter {
   private mutating func subscribe(_ job: SubscriptionJob) throws {
     if job.isWanted {
       try transaction.subscribe(job.pattern)
-      if !Interest(pattern: job.pattern, state.identity).partitions.isEmpty, let name = try? PartitionName(job.pattern) {
+      if !Interest(pattern: job.pattern, state.identity).partitions.isEmpty, let name = try? PartitionName(job.pattern)
+      {
         try transaction.addPartition(state.identity.id(of: name), name)
       }
     } else {

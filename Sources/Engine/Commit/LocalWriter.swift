@@ -13,7 +13,9 @@ struct LocalWriter {
   /// Partitions that this device may write to; statements do not change within a transaction.
   private var permitted: Set<PartitionID> = []
 
-  init(_ state: EngineState, _ transaction: any LogTransaction) { (self.state, self.transaction) = (state, transaction) }
+  init(_ state: EngineState, _ transaction: any LogTransaction) {
+    (self.state, self.transaction) = (state, transaction)
+  }
 
   private var hash: HashFunction { state.identity.cryptography.hash }
 
@@ -153,7 +155,9 @@ struct OwnRuns {
   private let state: EngineState
   private let transaction: any LogTransaction
 
-  init(_ state: EngineState, _ transaction: any LogTransaction) { (self.state, self.transaction) = (state, transaction) }
+  init(_ state: EngineState, _ transaction: any LogTransaction) {
+    (self.state, self.transaction) = (state, transaction)
+  }
 
   /// Signs what was collected and puts it at the end of its chain.
   func append(_ builder: RunBuilder, to partition: PartitionID, _ done: inout Committed) throws -> LogChange {

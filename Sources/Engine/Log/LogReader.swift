@@ -30,7 +30,8 @@ struct LogReader {
       bytes += found[found.count - 1].byteCount
       // What this chain has beyond what was read must not be overtaken by later arrivals of others.
       if lagging[next].runs.isEmpty, run.last < lagging[next].end {
-        lagging[next].runs = try store.runs(of: lagging[next].chain, after: run.last, byteLimit: lagging[next].step)[...]
+        lagging[next].runs = try store.runs(of: lagging[next].chain, after: run.last, byteLimit: lagging[next].step)[
+          ...]
       }
     }
     return (found, false)

@@ -141,7 +141,9 @@ package struct ChangedDocuments: Sendable {
   package struct Place: Hashable, Sendable {
     package let partition: PartitionID
     package let collection: Text
-    package init(partition: PartitionID, collection: Text) { (self.partition, self.collection) = (partition, collection) }
+    package init(partition: PartitionID, collection: Text) {
+      (self.partition, self.collection) = (partition, collection)
+    }
   }
 
   private let keys: [UInt8]

@@ -1,5 +1,4 @@
 import Engine
-import Glibc
 import Identity
 import Replication
 import Storage
@@ -61,28 +60,45 @@ final class NodeLinks: EngineLinks {
 /// The file beside the store.
 final class SidecarMark: ReplicaMark {
   private let directory: DataDirectory
-  private let database: String
+  private let store: Store
+  /// The write-ahead log is as the last start left it; after the first look it is this one's.
+  private var isAtStart = true
+  /// The database alone holds everything, and the log is about to go.
+  var isLogClosed = false
 
-  init(_ directory: DataDirectory, database: String) { (self.directory, self.database) = (directory, database) }
+  init(_ directory: DataDirectory, _ store: Store) { (self.directory, self.store) = (directory, store) }
 
-  func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause] {
-    let host = try HostFacts.current(database: database)
-    return try ReplicaSidecar.load(from: directory).renewalCauses(store: store, host: host)
+  func causes(_ evidence: RenewalEvidence.Store) throws -> [RenewalCause] {
+    var evidence = evidence
+    evidence.starts = try store.integer(.starts) ?? 0
+    evidence.wasLogEmpty = isAtStart && store.wasLogEmpty
+    isAtStart = false
+    let host = try HostFacts.current(database: store.database.path)
+    let found = try ReplicaSidecar.load(from: directory).renewalCauses(store: evidence, host: host)
+    if found.contains(.log) { try keepLogEvidence() }
+    return found
   }
 
-  func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
-    let replica = replica.map { ReplicaSidecar.Incarnation(id: $0.id, nonce: $0.nonce) }
-    let sidecar = ReplicaSidecar(
-      store: store, replica: replica, reached: reached, host: try HostFacts.current(database: database))
+  /// That the log was lost can be seen at this start alone: the next one finds a log again. So it is written down until a
+  /// new replica is drawn.
+  private func keepLogEvidence() throws {
+    guard case .present(var sidecar) = try ReplicaSidecar.load(from: directory) else { return }
+    sidecar.log = .lost
     try sidecar.save(to: directory)
   }
 
-  func discard() throws {
-    let path = directory.file(ReplicaSidecar.fileName)
-    guard unlink(path) == 0 || errno == ENOENT else {
-      throw NodeError(.failed, "\(path) could not be taken away: \(String(cString: strerror(errno)))")
-    }
+  /// Before the log is noted as open there is something in it.
+  func save(store id: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
+    if !isLogClosed { try store.noteStart() }
+    let replica = replica.map { ReplicaSidecar.Incarnation(id: $0.id, nonce: $0.nonce) }
+    var sidecar = ReplicaSidecar(
+      store: id, replica: replica, reached: reached, host: try HostFacts.current(database: store.database.path))
+    sidecar.log = store.isStartNoted && !isLogClosed ? .open : .closed
+    sidecar.starts = try store.integer(.starts) ?? 0
+    try sidecar.save(to: directory)
   }
+
+  func discard() throws { try PrivateFile.remove(directory.file(ReplicaSidecar.fileName)) }
 }
 
 extension NodeLog: EngineJournal {

@@ -14,19 +14,22 @@ final class RunningEngine {
   private let transport: SecureTransport
   private let engine: NodeEngine
   private let store: Store
+  private let mark: SidecarMark
   let started: Node.Started
 
   init(
     _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox<NodeJob>, _ feed: CommitFeed, _ log: NodeLog
   ) throws {
     (self.files, self.configuration, self.inbox, self.log) = (files, configuration, inbox, log)
-    store = try Store.open(directory: files.directory.path, fleet: files.fleet, device: files.device)
+    var history: StoreHistory
+    (store, history) = try files.openStore(configuration, log)
+    mark = SidecarMark(files.directory, store)
     let identity = EngineIdentity(files)
     let box = TransportBox()
     // Nobody is a member before the engine has said which statements hold.
     let intake = FrameIntake(
-      FrameDecoder(fleet: files.fleet, identity.cryptography), authority: Authority(root: files.deviceKey.publicKey, hash: SHA256.hash),
-      inbox: inbox
+      FrameDecoder(fleet: files.fleet, identity.cryptography),
+      authority: Authority(root: files.deviceKey.publicKey, hash: SHA256.hash), inbox: inbox
     ) { box.transport?.pauseReading($0) }
     let certificate = try TLSIdentity(files.deviceKey)
     transport = try SecureTransport(
@@ -39,16 +42,18 @@ final class RunningEngine {
     options.listenPort = listen.first?.port ?? 0
     options.isRelay = configuration.isRelay
     let ports = EnginePorts(
-      store: store, mark: SidecarMark(files.directory, database: store.database.path), clock: SystemClock(),
+      store: store, mark: mark, clock: SystemClock(),
       links: NodeLinks(transport, intake), journal: log, feed: feed, random: SystemRandomNumberGenerator())
     engine = try NodeEngine(identity, options, ports)
     intake.adopt(engine.state.mesh.authority)
+    if !history.wasFetched { history.causes = engine.state.own.causes }
     started = Node.Started(
       readers: store.readers,
       endpoints: Node.Endpoints(
         directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen),
       discovery: NodeDiscovery(
-        fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log))
+        fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log),
+      history: history)
   }
 
   private static func listen(
@@ -94,7 +99,20 @@ final class RunningEngine {
     engine.turn(inbox.close().compactMap(\.event).filter(\.isAnswered))
     engine.finish()
     transport.stop()
+    if engine.failure == nil { closeStore() }
     log.flush()
+  }
+
+  /// Leaves everything in the database, and no log beside it. The note that there is none comes before it goes.
+  private func closeStore() {
+    store.readers.close()
+    do {
+      mark.isLogClosed = try store.carryOverAll()
+      engine.saveMark()
+      if mark.isLogClosed { try store.closeLog() }
+    } catch {
+      log.error("the store could not be closed", ["reason": "\(error)"])
+    }
   }
 }
 

@@ -1,5 +1,4 @@
 import Engine
-import Glibc
 import Identity
 import Replication
 import Storage
@@ -12,15 +11,11 @@ struct NodeFiles: Sendable {
 
   var device: DeviceID { DeviceID(deviceKey.publicKey) }
 
-  /// Names the fleet. Written last when a node is set up: without it the directory is as good as empty.
+  /// Names the fleet. The last file that a set-up writes: what has it is a node's directory.
   static let fleetFile = "fleet.id"
 
-  /// A file that is there and cannot be read, as after a copy that lost its permissions, says so as well: a directory that
-  /// counts as empty is cleared.
-  static func isSetUp(_ directory: String) -> Bool {
-    var facts = stat()
-    return lstat("\(directory)/\(fleetFile)", &facts) == 0 || (errno != ENOENT && errno != ENOTDIR)
-  }
+  /// A file that is there and cannot be read, as after a copy that lost its permissions, says so as well.
+  static func isSetUp(_ directory: String) -> Bool { DirectoryContents(directory).standing == .node }
 
   static func load(_ directory: DataDirectory) throws(NodeError) -> NodeFiles {
     do throws(FileError) {
@@ -39,6 +34,7 @@ struct NodeFiles: Sendable {
   func finish() throws(NodeError) {
     do throws(FileError) {
       try PrivateFile.create(directory.file(NodeFiles.fleetFile), Array((fleet.text + "\n").utf8))
+      try PrivateFile.remove(directory.file(SetupMarker.fileName))
     } catch {
       throw NodeError(error)
     }

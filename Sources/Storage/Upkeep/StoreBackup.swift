@@ -27,30 +27,11 @@ package enum StoreBackup {
     try verify(try Database(path: path, access: .readOnly), migrations)
   }
 
-  private static func verify(_ database: Database, _ migrations: [Migration]) throws(StoreError) {
+  static func verify(_ database: Database, _ migrations: [Migration]) throws(StoreError) {
     let version = try FileFormat.check(database, migrations)
     guard version > 0 else { throw .notAStore(path: database.path) }
     let finding = try database.string("PRAGMA quick_check(1)") ?? "no answer"
     guard finding == "ok" else { throw .damaged("\(database.path): \(finding)") }
-  }
-
-  /// Puts the copy at `path` into a directory without a store, checked before. The key file is not part of it.
-  package static func restore(
-    from path: String, into directory: String, migrations: [Migration] = Migration.all,
-    fileLayer: String? = nil, progress: (Int, Int) -> Void = { _, _ in }
-  ) throws(StoreError) {
-    let files = StoreFiles(layer: fileLayer)
-    guard files.exists(path) else { throw .missing(path: path) }
-    try files.makeDirectory(directory)
-    let lock = fileLayer == nil ? try DirectoryLock(directory: directory) : nil
-    defer { withExtendedLifetime(lock) {} }
-    let target = directory + "/" + Store.fileName
-    guard !files.exists(target) else { throw .alreadyExists(path: target) }
-    let source = try Database(path: path, access: .readOnly, vfs: fileLayer)
-    try verify(source, migrations)
-    // A log of a store that was here before must not be taken for this one's.
-    for suffix in ["-wal", "-shm"] { try files.remove(target + suffix) }
-    try copy(source, to: target, in: files, progress: progress)
   }
 
   /// Copies into a new file beside `path`, which gets its name when it is whole and on disk.

@@ -25,6 +25,8 @@ struct StoreFiles: Sendable {
     }
   }
 
+  func isEmpty(_ path: String) -> Bool { (size(path) ?? 0) == 0 }
+
   func makeDirectory(_ path: String) throws(StoreError) {
     if layer == nil { try FileSystem.makeDirectory(path) }
   }

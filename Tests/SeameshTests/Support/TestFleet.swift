@@ -88,11 +88,13 @@ extension Node {
   }
 
   /// Behind the engine's back, on its own connection to the database.
-  func execute(_ sql: String) throws {
+  func execute(_ sql: String) throws { try onStore { try $0.database.execute(sql) } }
+
+  func onStore(_ body: @escaping @Sendable (Store) throws -> Void) throws {
     let outcome = try onEngine { engine in
-      Result { try (engine.state.store as? Store)?.database.execute(sql) }.mapError { $0 as any Error }
+      Result { if let store = engine.state.store as? Store { try body(store) } }.mapError { $0 as any Error }
     }
-    _ = try outcome.get()
+    try outcome.get()
   }
 
   /// Waits until it is computed; nil where the partition is not there.

@@ -40,7 +40,7 @@ final class SweepSession {
 struct SweepOperation: Sendable, CustomTestStringConvertible {
   var testDescription: String { name }
 
-  enum Start { case nothing, closed, running, copyAlone }
+  enum Start { case nothing, closed, running }
 
   let name: String
   var start = Start.running
@@ -160,10 +160,6 @@ extension SweepOperation {
     SweepOperation(name: "back up") { session, _ in
       try StoreBackup.write(
         store: SweepSession.directory + "/" + Store.fileName, to: SweepSession.copyPath, fileLayer: session.disk.name)
-    },
-    SweepOperation(name: "restore", start: .copyAlone) { session, _ in
-      try StoreBackup.restore(
-        from: SweepSession.copyPath, into: SweepSession.directory, fileLayer: session.disk.name)
     },
     SweepOperation(name: "close") { session, _ in session.store = nil },
   ]
