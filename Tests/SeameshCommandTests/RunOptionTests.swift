@@ -72,7 +72,9 @@ struct RunOptionTests {
         == "ready: device dddddddddddd of fleet ffffffffffff, listening on 0.0.0.0:7000\nlocal interface: /d/api.sock")
     let full = ready(isNew: true, isElsewhere: true, url: "http://127.0.0.1:80")
     #expect(full.text.contains("/d/api.sock and http://127.0.0.1:80\n(the data directory's path is too long"))
-    #expect(full.text.hasSuffix("new fleet made; to enter an existing one, stop and run: seamesh join CODE"))
+    #expect(
+      full.text.hasSuffix(
+        "new fleet made; to enter an existing one, stop and run: seamesh join CODE --data=DIR, with another directory"))
     let json = try ExtendedJSON.parseMap(Array(full.json.utf8))
     #expect(json.text("event") == "ready" && json.text("device").count == 64 && json.flag("newFleet"))
     #expect(json["api"]?.map?.text("url") == "http://127.0.0.1:80" && json.text("note").contains("seamesh join CODE"))

@@ -26,14 +26,14 @@ struct SetupVerbTests {
     let result = try seamesh(
       "a", "init", "--fleet=Galapagos patrol", "--user=ann@x", "--label=bridge", "--profile={\"agency\":\"W\"}")
     #expect(result.status == 0 && result.error.isEmpty)
-    #expect(result.lines.first?.hasPrefix("new fleet ") == true && result.lines.last == "Next: seamesh run")
+    #expect(result.lines.first?.hasPrefix("new fleet ") == true && result.lines.last == "Next: seamesh run --data=\(base)/a")
     #expect(result.output.contains("root key is \(base)/a/fleet-root.key"))
     let mode = try FileManager.default.attributesOfItem(atPath: base + "/a")[.posixPermissions] as? Int
     #expect(mode == 0o700)
     let again = try seamesh("a", "init")
     #expect(again.isRefusal && again.status == 1)
     let json = try ExtendedJSON.parseMap(Array(seamesh("b", "init", "--json").output.utf8))
-    #expect(Set(json.entries.map(\.key.string)) == ["fleet", "device", "rootKey", "directory"])
+    #expect(Set(json.entries.map(\.key.string)) == ["fleet", "device", "rootKey", "directory", "aside"])
     #expect(json.text("directory") == base + "/b")
   }
 

@@ -68,6 +68,38 @@ import Testing
     }
   }
 
+  /// What node 0 reads of its log for node 1 while node 1's right is taken from it.
+  enum Answer: CaseIterable { case load, evidence, probe, reply }
+
+  @Test("what was being read for a peer is not sent once its right has gone", arguments: Answer.allCases)
+  func narrowing(answer: Answer) throws {
+    for isTaken in [false, true] {
+      let (bench, id) = try bench(.nothing, .write)
+      bench.cut(id)
+      let run = try bench.nodes[0].write(1)
+      bench.nodes[0].holdsLoads = true
+      let session = bench.connected(0, 1)
+      try #require(bench.nodes[0].log.count == 1 && bench.nodes[1].log.isEmpty)
+      if isTaken {
+        let none = Statement.Grant(subject: .device(bench.nodes[1].key.publicKey), level: .none, pattern: "*")
+        let sequence = UInt64(bench.fleet.statements.count) + 10
+        let statement = try #require(bench.fleet.root.statement(bench.fleet.id, .grant(none), sequence: sequence))
+        bench.nodes[0].deliver(.statementsStored([statement]))
+      }
+      let start = bench.transcript.count
+      bench.nodes[0].holdsLoads = false
+      let probe = ChainProbe(name: bench.name, replica: run.replica, positions: [], wantsReply: true)
+      switch answer {
+      case .load: bench.tick(0, after: 1)
+      case .evidence: bench.nodes[0].deliver(.evidenceLoaded(session, bench.partition, [run]))
+      case .probe: bench.nodes[0].deliver(.chainLoaded(bench.partition, run.replica, [], .probe(session, wantsReply: true)))
+      case .reply: bench.nodes[0].deliver(.chainLoaded(bench.partition, run.replica, [], .answer(session, probe)))
+      }
+      let said = bench.said(from: 0, to: 1, since: start)
+      #expect(said.contains { ["runs", "chainProbe", "chainEvidence"].contains($0) } == !isTaken, "\(said)")
+    }
+  }
+
   @Test("lag counts what each side lacks, over the common scope alone")
   func lag() throws {
     let bench = try MeshBench([0, 1])
