@@ -30,7 +30,7 @@ extension EngineError: CustomStringConvertible {
   }
 }
 
-/// What is stored does not fit together.
+/// An error of the store: what is in it does not fit together.
 package struct DamagedLog: StoreFailure, CustomStringConvertible {
   package let reason: String
   package init(_ reason: String) { self.reason = reason }

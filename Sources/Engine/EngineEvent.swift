@@ -1,29 +1,29 @@
 import Replication
 
-/// What the engine is handed: by connections, by discovery, and by whoever uses the node.
+/// Everything that the engine can be handed: by connections, by discovery, and by whoever uses the node.
 package enum EngineEvent: Sendable {
   case opened(OpenedLink)
   case message(SessionID, Message, byteCount: Int)
   case runs(SessionID, RunBatch, [ArrivedRun], byteCount: Int)
-  /// What came breaks the protocol: one sentence.
+  /// A frame came that breaks the protocol; why, as one sentence.
   case violation(SessionID, String)
   case closed(SessionID, reason: String)
-  /// What was sent on the session has gone; there is room again.
+  /// The session's send queue has room again.
   case drained(SessionID)
   case dialFailed(tag: UInt64, reason: String)
-  /// Where there may be peers. All of it may be wrong.
+  /// News of where there may be peers. All of it may be wrong.
   case sighting(DialPolicy.Event)
   case networkChanged
   case write(LocalWriteJob)
   case subscription(SubscriptionJob)
-  /// Anything else, after everything before it is durable.
+  /// A question or a task for the engine's thread, run when everything that came before it is durable.
   case call(@Sendable (NodeEngine) -> Void)
 }
 
 /// A connection whose TLS handshake is done.
 package struct OpenedLink: Sendable {
   package let session: SessionID
-  /// Of the dial that led to it; nil for an accepted connection.
+  /// The tag of the dial that led to it; nil for an accepted connection.
   package let dialTag: UInt64?
   package let remote: SocketAddress
   package let peerKey: PublicKey

@@ -1,6 +1,6 @@
 import Replication
 
-/// What a node knows and what it may write next: the sync core, its own chains, its subscriptions.
+/// The state of a node in memory: the sync core, its own chains, its subscriptions.
 ///
 /// Memory may run ahead of the disk within one transaction alone; ``Checkpoint`` puts back what did not get there.
 package final class EngineState {
@@ -14,7 +14,7 @@ package final class EngineState {
   package internal(set) var own: OwnReplica
   package internal(set) var subscriptions: Set<Text>
   var random: any RandomNumberGenerator
-  /// What counted of each partition when a commit was last told of.
+  /// For each partition what counted of it when followers of commits were last told of it.
   var toldAccepted: [PartitionID: VersionVector]
 
   init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
@@ -26,7 +26,7 @@ package final class EngineState {
     toldAccepted = mesh.partitions.mapValues(\.log.accepted)
   }
 
-  /// Everything as the store has it. Causes for a new replica that came up at run time stay.
+  /// Reads the state anew from the store. Causes for a new replica that came up at run time stay.
   func readAgain() throws {
     let opening = EngineOpening(identity: identity, options: options, store: store, mark: mark)
     let causes = own.causes
@@ -56,12 +56,12 @@ package final class EngineState {
 }
 
 extension EngineState {
-  /// What own writes are about to change.
+  /// A copy of what own writes are about to change, for a transaction that fails.
   struct Checkpoint {
     fileprivate let own: OwnReplica
-    /// Of partitions that are there; those that are not are forgotten again.
+    /// The partitions that are written to; nil for one that is not there yet and is forgotten again.
     fileprivate let partitions: [PartitionID: PartitionState?]
-    /// Everything, where more than partitions may change: a new replica id is announced to all of them.
+    /// The whole core, where a new replica id is due: its declaration changes more than the partitions written to.
     fileprivate let mesh: Mesh?
   }
 

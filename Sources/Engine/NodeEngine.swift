@@ -1,14 +1,14 @@
 import Replication
 import Wire
 
-/// Everything that changes in a node, on one thread: the sync core, the store's writer, whom to dial.
+/// The part of a node that changes, on one thread: the sync core, the store's writer, whom to dial.
 ///
-/// A turn takes what came in, lets the core judge it, commits once, and then tells what became durable. What the core wants
-/// done is carried out from a queue, in the order in which it came up: what an answer brings goes to its end. Messages wait
-/// until nothing is pending that they may speak of.
+/// A turn takes what came in, lets the core judge it, commits once, and then tells what became durable. What the core
+/// wants done is carried out from a queue, in the order in which it came up: what an answer brings goes to its end.
+/// Messages wait until nothing is pending that they may speak of.
 ///
-/// No IO, clock, chance or thread of its own: those come in by ``EnginePorts``. The node and the simulator run this same
-/// code. Not thread-safe: one thread calls it.
+/// No IO, clock, chance or thread of its own: those come in by ``EnginePorts``. The node and the simulator run this
+/// same code. Not thread-safe: one thread calls it.
 package final class NodeEngine {
   package let state: EngineState
   package let links: LinkDirector
@@ -30,7 +30,7 @@ package final class NodeEngine {
   package private(set) var refusedJoins = 0
   /// A fork was learned since the last look at what it put aside.
   private var forksToSettle = true
-  /// It could not be written; tried again once another commit has gone well.
+  /// A re-issue could not be written; it is tried again once another commit has gone well.
   private var reissueIsOverdue = false
   private var lastTick: MonotonicTime
   private var lastMark: MonotonicTime
@@ -65,7 +65,7 @@ package final class NodeEngine {
     answerLoads()
   }
 
-  /// When the next turn is due even if nothing comes.
+  /// The time at which the next turn is due even if nothing comes.
   package var nextWake: MonotonicTime {
     var wake = lastTick.advanced(byMilliseconds: Mesh.tickMilliseconds)
     if let relay = state.mesh.nextRelay { wake = min(wake, relay) }
@@ -137,7 +137,8 @@ package final class NodeEngine {
 
   private func handle(_ event: Mesh.Event) { directives.put(state.handle(event)) }
 
-  /// Everything that is to be done now, but for the commit. Ends: each answer of the log brings the core further.
+  /// Carries out every directive and answers every question, and makes no commit but those that a question needs. Comes
+  /// to an end, since each answer of the log brings the core further.
   private func carryOut() {
     repeat {
       while let directive = directives.take() { perform(directive) }
@@ -145,7 +146,7 @@ package final class NodeEngine {
     if pending.isEmpty { flush() }
   }
 
-  /// Until nothing waits: the one place from which commits are made.
+  /// Commits and carries out until nothing waits. A commit is made here or in ``answerQuestion()``, and nowhere else.
   private func settle() {
     carryOut()
     while !pending.isEmpty, failure == nil {
@@ -416,11 +417,11 @@ package final class NodeEngine {
     }
   }
 
-  /// Of all payloads that travelled apart from the runs of one message, which name them in a hundred bytes each: four of
-  /// the largest are in memory together. A sender closes its batch before each.
+  /// Bytes of all payloads that travelled apart from the runs of one message, which names each in a hundred bytes. Four
+  /// of the largest fit; an honest sender puts one into a message.
   static let awaitedByteLimit = 16 * 1024 * 1024
 
-  /// With its signer and payload, where those were not there when its frame was decoded.
+  /// The run with its signer and payload, where those were not there when its frame was decoded.
   private func completed(_ run: ArrivedRun, _ partition: PartitionName) throws -> IncomingRun {
     guard var content = run.open else { return run.incoming }
     var incoming = run.incoming
@@ -442,7 +443,7 @@ package final class NodeEngine {
     return incoming.with(content)
   }
 
-  /// A payload that travelled ahead of its run.
+  /// A payload that travelled ahead of its run, as it lies on disk.
   private func arrived(_ hash: Digest, _ byteCount: Int) throws -> [UInt8] {
     if let known = try state.store.largePayload(hash) { return known }
     let payload = try state.store.stagedPayload(hash, byteLimit: byteCount)

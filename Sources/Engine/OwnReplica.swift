@@ -14,7 +14,7 @@ package struct OwnReplica {
   /// Reasons to draw a new replica id at the next write (rule C20).
   package internal(set) var causes: Set<RenewalCause> = []
   var lastTimestamp = HybridTimestamp.zero
-  /// Of the current replica, where it has written.
+  /// The end of each chain that the current replica has written.
   var ends: [PartitionID: End] = [:]
 
   var isRenewalDue: Bool { replica == nil || !causes.isEmpty }

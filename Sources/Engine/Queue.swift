@@ -10,7 +10,7 @@ struct Queue<Element> {
     guard head < elements.count else { return nil }
     defer {
       head += 1
-      // What was taken is let go of when it is as much as what is left.
+      // Moving the rest down only when half is taken keeps the cost per element constant.
       if head * 2 >= elements.count {
         elements.removeFirst(head)
         head = 0

@@ -1,12 +1,13 @@
 import Replication
 
-/// What one commit changed. Nobody is told of a commit in another way.
+/// What one commit changed. Who follows a node's commits is told of them in no other way.
 package struct CommitRecord: Sendable {
   package struct Moved: Sendable {
     package let partition: PartitionID
     package let name: PartitionName
-    /// What counted of it after the commit before this one that concerned it, and what counts now.
+    /// What counted of the partition when a record last named it, or at the start of the node.
     package let before: VersionVector
+    /// What counts of it now.
     package let accepted: VersionVector
   }
 
@@ -25,7 +26,8 @@ package struct CommitRecord: Sendable {
   var isEmpty: Bool { partitions.isEmpty && documents.allSatisfy { $0.count == 0 } }
 }
 
-/// Who hears of commits, on the engine's thread, after they are durable and before anyone else.
+/// Hears of each commit on the engine's thread: once it is durable, before the core is told and before anyone is
+/// answered.
 package protocol CommitListener: AnyObject {
   func committed(_ record: CommitRecord)
 }

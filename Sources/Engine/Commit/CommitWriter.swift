@@ -108,7 +108,7 @@ struct CommitWriter {
 }
 
 extension PartitionLog {
-  /// What the store notes of a chain.
+  /// How far a chain is received and accepted, as the store notes it.
   func marks(of replica: ReplicaID) -> ChainMarks {
     let trunk = trunk(of: replica)
     let accepted = ChainMark(sequence: trunk.sequence, hash: trunk.hash)

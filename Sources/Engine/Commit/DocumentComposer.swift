@@ -11,7 +11,7 @@ struct DocumentComposer {
   /// Which document each edit concerned.
   private var edited: [DocumentKey] = []
   private var created: [Bool] = []
-  /// None for a document that is as it was.
+  /// The write of each document that differs from what is stored.
   private var differences: [DocumentKey: DocumentWrite] = [:]
 
   init(partition: PartitionID, dot: Dot, hash: @escaping HashFunction) {
@@ -121,7 +121,7 @@ private struct DocumentDraft {
     }
   }
 
-  /// Nil where nothing differs.
+  /// The difference between the document as stored and as it is to be; nil where there is none.
   func write(dot: Dot, random: inout any RandomNumberGenerator) throws(EngineError) -> DocumentWrite? {
     do throws(LocalWrite.Refusal) {
       if let closing, let state {

@@ -1,11 +1,11 @@
 import Replication
 
-/// What somebody wants done with one document: judged against the version that is there, within the transaction that
+/// A wish for one document: judged against the version that is there, within the transaction that
 /// writes it. A value: judged twice it says the same.
 package protocol DocumentEdit: Sendable {
   var collection: Text { get }
   var id: Value { get }
-  /// What the document is to be. Throws to refuse, and with it the whole change.
+  /// Answers what the document is to be. Throws to refuse, and with it the whole change.
   func outcome(on present: PresentDocument) throws -> DocumentOutcome
 }
 
@@ -13,7 +13,7 @@ package enum DocumentOutcome: Sendable {
   /// The new body; only what differs from the present one is written. `hints` say what arrays and numbers stand for.
   case body(ValueMap, hints: WriteHints)
   case deleted
-  /// What is shown is written again, so that the conflict's entry closes (rule M16).
+  /// The value that is shown is written again, so that the conflict's entry closes (rule M16).
   case kept(closing: Conflict)
 }
 
@@ -48,7 +48,7 @@ package enum DocumentETag {
   }
 }
 
-/// What became of a change's requests.
+/// The answer to a change that was asked for.
 package struct ChangeReceipt: Sendable, Equatable {
   /// Nil where nothing differed, so that no change was made.
   package let dot: Dot?

@@ -3,8 +3,8 @@ import Wire
 
 /// Turns requests into changes and changes into signed runs, within one transaction.
 ///
-/// A partition, a subscription to it and a replica id come into being with the first change that needs them, never with a
-/// request that is refused.
+/// A partition, a subscription to it and a replica id come into being with the first change that needs them, never with
+/// a request that is refused.
 struct LocalWriter {
   private let state: EngineState
   private let transaction: any LogTransaction
@@ -55,7 +55,7 @@ struct LocalWriter {
 
   private static let trialDot = Dot(replica: .zero, sequence: 1)
 
-  /// Throws what would refuse the change once its place is made.
+  /// Refuses now what would be refused once replica id and partition are made.
   private func judge(_ trial: DocumentComposer, _ partition: PartitionID) throws {
     let dot = LocalWriter.trialDot
     _ = try ComposedChange(
@@ -87,7 +87,7 @@ struct LocalWriter {
     permitted.insert(partition)
   }
 
-  /// Nothing has to be made before this node can write there.
+  /// True where nothing has to be made before this node can write there.
   private func isReady(_ partition: PartitionID, _ name: PartitionName) -> Bool {
     !state.own.isRenewalDue && state.mesh.partitions[partition] != nil
       && (state.mesh.interest.wants(partition, name: name))
@@ -109,7 +109,8 @@ struct LocalWriter {
     let context: VersionVector
   }
 
-  /// Where the next change of this partition stands. Begins a run where none is open; its context is what is accepted now.
+  /// The place of the next change in this partition. Begins a run where none is open; its context is what is accepted
+  /// now.
   private mutating func openRun(for partition: PartitionID) throws -> Place {
     // Not the builder itself: a copy of it would make the next append copy all its changes.
     if let builder = open[partition] {

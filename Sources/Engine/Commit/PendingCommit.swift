@@ -1,6 +1,6 @@
 import Replication
 
-/// How much one transaction holds at the most.
+/// Bounds of one transaction. They are looked at after each event, so that it passes them by one event at the most.
 package struct CommitLimits: Sendable {
   /// Large enough that random ids sort well, small enough for memory.
   package var changes = 32_768
@@ -38,7 +38,7 @@ package struct SubscriptionJob: Sendable {
   }
 }
 
-/// What the next commit will write.
+/// Everything that the next commit will write.
 struct PendingCommit {
   struct Applied {
     let partition: PartitionID
@@ -72,7 +72,8 @@ struct PendingCommit {
   /// Partitions whose own chains grow.
   var writingPartitions: [PartitionName] { writes.map(\.partition) + reissues.map(\.name) }
 
-  /// Memory holds more than the disk: what is left out of it can only be read again.
+  /// True where memory has taken in what is not on disk yet: should the commit fail, only reading everything again
+  /// helps.
   var isAheadOfDisk: Bool { !applied.isEmpty || !statements.isEmpty || !rebuilds.isEmpty }
 
   func isFull(_ limits: CommitLimits) -> Bool {
@@ -92,7 +93,7 @@ struct PendingCommit {
     byteCount += piece.bytes.count
   }
 
-  /// What moved otherwise than by plain delivery, by partition.
+  /// Moves of acceptance other than by plain delivery, by partition.
   var moved: [PartitionID: [LogChange]] {
     var moved: [PartitionID: [LogChange]] = [:]
     for (partition, change) in rebuilds { moved[partition, default: []].append(change) }
@@ -103,7 +104,7 @@ struct PendingCommit {
   }
 }
 
-/// What a transaction brought about, to be told once it is durable.
+/// The results of a transaction, to be told once it is durable.
 struct Committed {
   struct Own {
     let partition: PartitionID
@@ -127,7 +128,7 @@ struct Committed {
   var forgotten: [PartitionID] = []
   /// The declaration of a replica id that own writes drew.
   var declared: Statement?
-  /// What the core wants done about it.
+  /// Directives with which the core answered the declaration.
   var directives: [Mesh.Directive] = []
 
   mutating func noteArrival(_ arrival: Int64) { arrivals = min(arrivals?.lowerBound ?? arrival, arrival)...arrival }
@@ -142,7 +143,7 @@ extension DeliveredRun {
 }
 
 extension EngineState {
-  /// For whoever follows commits.
+  /// The record of a commit for whoever follows them. To be made once per commit: it notes what was told.
   func record(of done: Committed, _ batch: PendingCommit) -> CommitRecord {
     var moved = Set(batch.applied.map(\.partition)).union(batch.rebuilds.map(\.0))
     moved.formUnion(done.own.map(\.partition))

@@ -7,8 +7,9 @@ struct ReplicaRenewal {
 
   init(_ state: EngineState) { self.state = state }
 
-  /// Drawn with the first change after the cause, not at start: a node that only reads leaves no trace in vectors. The
-  /// declaration stands in the transaction of that change, so that nothing is stored under the new id without it.
+  /// Draws the new id with the first change after the cause, not at start: a node that only reads leaves no trace in
+  /// vectors. The declaration stands in the transaction of that change, so that nothing is stored under the new id
+  /// without it.
   func drawIfDue(_ transaction: any LogTransaction, _ done: inout Committed) throws {
     guard state.own.isRenewalDue else { return }
     let identity = state.identity
@@ -26,8 +27,8 @@ struct ReplicaRenewal {
     done.directives += state.handle(.statementsStored([statement]))
   }
 
-  /// A reason that came up while the node runs. It must outlast a stop before the next write, so the mark that would hide
-  /// it goes. Answers whether the reason is a new one.
+  /// A reason that came up while the node runs. It must outlast a stop before the next write, so the mark that would
+  /// hide it goes. Answers whether the reason is a new one.
   func demand(_ cause: RenewalCause) throws -> Bool {
     guard state.own.causes.insert(cause).inserted, state.own.replica != nil else { return false }
     try state.mark.discard()

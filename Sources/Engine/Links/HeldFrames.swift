@@ -1,4 +1,4 @@
-/// What is to become of a frame that the transport had no room for.
+/// The fate of a frame that the transport had no room for.
 package enum HoldOutcome: Equatable {
   case held
   /// The bound is passed for the first time: everything held is let go, and the peer is to be cut off.
@@ -14,13 +14,13 @@ package struct HeldFrames {
   private(set) var frames: [[UInt8]] = []
   /// Frames before this one are handed over already.
   private var first = 0
-  /// Of all that waits, with ``frameOverheadByteCount`` for each frame.
+  /// Bytes of all frames that wait, with ``frameOverheadByteCount`` for each.
   private(set) var byteCount = 0
   private(set) var isCutOff = false
 
   /// A peer that does not read and still causes messages is cut off above this: as much again as the transport queues.
   static let byteLimit = 8 * 1024 * 1024
-  /// What a waiting frame takes beside its bytes.
+  /// Memory that a waiting frame takes beside its bytes.
   static let frameOverheadByteCount = 64
   /// The same for small messages, which cost memory and work by their number. An honest peer with tens of thousands of
   /// partitions is asked for each of them at once.

@@ -1,7 +1,8 @@
 import Replication
 import Wire
 
-/// The connections of this node and whom to dial next. Knows sessions by number alone; what is said on them is the core's.
+/// The connections of this node and whom to dial next. Knows sessions by number alone; what is said on them is the
+/// core's.
 package final class LinkDirector {
   let port: any EngineLinks
   private let clock: any EngineClock
@@ -24,7 +25,7 @@ package final class LinkDirector {
 
   // MARK: Dialling
 
-  /// Where there may be peers, as far as it is known outside of sessions.
+  /// Tells the dial policy something about where peers may be, dials whom it names, and closes links that it gives up.
   func follow(_ event: DialPolicy.Event) {
     for address in policy.handle(event, now: clock.now.milliseconds, using: &random) {
       port.dial(address, tag: table.beginDial(address))
@@ -41,7 +42,7 @@ package final class LinkDirector {
     follow(.dialFailed(address))
   }
 
-  /// To make room for others.
+  /// Ends all sessions with a device, to make room for others.
   private func drop(_ device: DeviceID) {
     for id in table.sessions(of: device) {
       _ = send(.goodbye(.stopping), to: id)
@@ -51,7 +52,7 @@ package final class LinkDirector {
 
   // MARK: Coming and going
 
-  /// Nil, and the connection is closed, where there is no room.
+  /// Takes a new connection into the table. False where there is no room: it is closed.
   func opened(_ link: OpenedLink, hasRoom: Bool, hash: HashFunction) -> Bool {
     let dialled = link.dialTag.flatMap { table.endDial($0) }
     guard hasRoom else {
@@ -64,7 +65,8 @@ package final class LinkDirector {
     return true
   }
 
-  /// Answers where this peer can be found again: the address dialled, or where it says that it listens. Nil for none.
+  /// Answers where this peer can be found again: the address dialled, or where it says that it listens. The inner nil:
+  /// it cannot be dialled; the outer: there is nothing to remember.
   func authenticated(_ id: SessionID, _ device: DeviceID, listenPort: UInt16) -> String?? {
     guard let link = table[id] else { return nil }
     table.authenticate(id, device)
@@ -76,7 +78,7 @@ package final class LinkDirector {
     return .some(address.port > 0 ? port.text(of: address) : nil)
   }
 
-  /// What a session ended with says something of the address that was dialled.
+  /// Learns from the way in which a session ended whether the address that was dialled is worth dialling again.
   func refused(_ id: SessionID, _ goodbye: Goodbye) {
     guard let dialled = table[id]?.dialled else { return }
     switch goodbye {
@@ -91,7 +93,7 @@ package final class LinkDirector {
     if table[id] != nil { port.close(id, afterFlush: true) }
   }
 
-  /// False where it was not known any more.
+  /// Takes a connection that has ended out of the table. False where it was not in there any more.
   func closed(_ id: SessionID, _ reason: String) -> Bool {
     guard let link = table[id] else { return false }
     table[id] = nil
@@ -105,7 +107,7 @@ package final class LinkDirector {
     return true
   }
 
-  /// All at once, at once: what was said on them does not hold.
+  /// Ends every connection without sending what waits: what was said on them does not hold.
   func cutAll() {
     for (id, link) in table.links.sorted(by: { $0.key < $1.key }) {
       port.close(id, afterFlush: false)
@@ -114,7 +116,7 @@ package final class LinkDirector {
     table.removeAll()
   }
 
-  /// Without a session: others may be dialled at once, and this address after its pause.
+  /// A dial has ended without a session: others may be dialled at once, and this address after its pause.
   private func dialEnded(_ address: PeerAddress?) {
     if let address { follow(.dialFailed(address)) }
   }
@@ -126,7 +128,7 @@ package final class LinkDirector {
 
   // MARK: Frames
 
-  /// True where the session must pause: more waits for it than it takes.
+  /// Sends a message, or holds it behind those that wait. True where the session must pause: too much waits for it.
   func send(_ message: Message, to id: SessionID) -> Bool {
     guard table[id] != nil else { return false }
     if case .pong(let nonce) = message, isUnread(id) {
@@ -152,7 +154,7 @@ package final class LinkDirector {
     return true
   }
 
-  /// True where all that was held back has gone, and the session may go on.
+  /// Sends what was held, as far as there is room. True where all of it has gone, and the session may go on.
   func drained(_ id: SessionID) -> Bool {
     table[id] != nil && table.releaseHeld(for: id) { port.send($0, on: id) }
   }
@@ -162,7 +164,7 @@ package final class LinkDirector {
   /// More than one TLS record waits for a peer that does not read, or reads slower than it is written to.
   private static let unreadByteMark = 16 * 1024
 
-  /// Does more wait for this peer than what is on its way to the kernel?
+  /// True where more waits for this peer than what is on its way to the kernel.
   private func isUnread(_ id: SessionID) -> Bool {
     table.mustHold(for: id) || port.queuedByteCount(of: id) > LinkDirector.unreadByteMark
   }
@@ -174,7 +176,7 @@ package final class LinkDirector {
     if table.addAnswers(count, to: id) { port.holdUp(id) }
   }
 
-  /// As after as many answers as one peer gets between two ticks.
+  /// Pauses reading as if the peer had used up its answers. False where it is paused already.
   func pauseReading(of id: SessionID) -> Bool {
     guard table.addAnswers(UnreadAnswers.limit, to: id) else { return false }
     port.holdUp(id)

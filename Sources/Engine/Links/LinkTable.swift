@@ -1,6 +1,7 @@
 import Replication
 
-/// What is known of each connection beside what is said on it, and what waits to be sent because the transport is full.
+/// The connections with what is known of each beside what is said on it, and the frames that the transport had no room
+/// for.
 package struct LinkTable {
   package struct Link {
     package let remote: SocketAddress
@@ -69,7 +70,7 @@ package struct LinkTable {
 
   // MARK: Waiting for the transport
 
-  /// What leaves later must wait behind what is held, too.
+  /// True where frames are held for the session: whatever is sent now must wait behind them.
   func mustHold(for id: SessionID) -> Bool { held[id] != nil }
 
   mutating func hold(_ frame: [UInt8], for id: SessionID) -> HoldOutcome {

@@ -1,14 +1,15 @@
 import Replication
 
-/// What one peer is owed while it does not read. See Docs/ARCHITECTURE.md, "A peer that does not read".
+/// Answers that one peer is owed while it does not read. See Docs/ARCHITECTURE.md, "A peer that does not read".
 package struct UnreadAnswers {
-  /// Of the last ping that was not answered yet.
+  /// The nonce of the last ping that was not answered yet.
   private(set) var ping: UInt64?
   /// Answers that the peer's own messages called for since reading from it last went on.
   private(set) var count = 0
   package private(set) var isHeldUp = false
 
-  /// Of one peer between two ticks of the engine: far more than an honest one asks while it does not read.
+  /// Answers that one peer gets between two ticks of the engine: far more than an honest one asks for while it does not
+  /// read.
   package static let limit = 1_024
 
   /// A newer ping takes the place of an older one: one answer says that this node lives.

@@ -37,7 +37,8 @@ package struct FrameDecoder: Sendable {
     return runs
   }
 
-  /// Checks the signature where the signer is known; otherwise leaves the signer open for whoever knows more statements.
+  /// Checks the signature where the signer is known; otherwise leaves the signer open for whoever knows more
+  /// statements.
   func arrived(
     _ run: DecodedRun, context: ContextForm, in partition: PartitionName, under authority: Authority
   ) throws(RunError) -> ArrivedRun {
@@ -55,8 +56,8 @@ package struct FrameDecoder: Sendable {
 /// A run off the wire, and what the engine needs of it to go on where something is still to be looked at.
 package struct ArrivedRun: Sendable {
   package let incoming: IncomingRun
-  /// Where the signer is not known, or the payload travels apart. Elsewhere nothing is kept of what made sure that the run
-  /// is well formed: that was allocated by another thread and goes there again, which a backlog feels.
+  /// The decoded run, kept where its signer is not known yet or its payload travels apart; nil elsewhere. What was
+  /// decoded belongs to another thread's heap, and freeing it from this one costs a backlog time.
   let open: RunContent?
 
   package var awaitedByteCount: Int { open?.awaitedPayload?.byteCount ?? 0 }
@@ -84,7 +85,7 @@ extension DecodedRun {
     return facts.allSatisfy { $0 == ChangeFacts() } ? [] : facts
   }
 
-  /// Is there a change that is not counted at once, or one that re-issues another?
+  /// True where a change is held rather than counted at once, or issues another again.
   private var isUnusual: Bool {
     contents.contains { if case .held = $0 { true } else { false } } || changes.contains { $0.header.origin != nil }
   }

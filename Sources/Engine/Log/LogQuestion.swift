@@ -1,12 +1,13 @@
 import Replication
 
-/// What the core asks of the log.
+/// A question that the core asks of the log.
 enum LogQuestion {
-  /// What a peer lacks, in order of arrival.
+  /// The runs that a peer lacks, in order of arrival.
   case lacking(SessionID, PartitionID, VersionVector, byteLimit: Int)
   case chain(PartitionID, ReplicaID, from: UInt64, ChainPurpose)
   case evidence(SessionID, PartitionID, ReplicaID, above: UInt64)
-  /// Is the device that asked to join a member now, durably?
+  /// Whether the device that asked to join is a member now, durably. Asks nothing of the log, but waits for
+  /// the commit, too.
   case isAdmitted(SessionID, PublicKey)
 
   var needsEverythingStored: Bool {

@@ -13,7 +13,8 @@ struct LogReader {
     ChainIdentity(fleet: reader.fleet, partition: partition, replica: replica)
   }
 
-  /// What lies above `have`, over all chains in order of arrival: one seek per lagging chain, then a merge by arrival.
+  /// Runs that lie above `have`, over all chains in order of arrival: one seek per lagging chain, then a merge by
+  /// arrival.
   func runs(
     _ partition: PartitionID, lackedBy have: VersionVector, byteLimit: Int
   ) throws -> (runs: [LoggedRun], hasMore: Bool) {
@@ -61,7 +62,8 @@ struct LogReader {
     }
   }
 
-  /// Two full runs: of a hundred chains that lag no more is read at once than can be sent.
+  /// Bytes of two full runs. Where a hundred chains lag, the limit is divided among them, but not below this: less
+  /// would be a read for nearly each run.
   private static let leastStepByteCount = 64 * 1024
 
   private func logged(

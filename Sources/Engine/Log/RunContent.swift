@@ -1,7 +1,7 @@
 import Replication
 import Wire
 
-/// What a run writes, with the payload that travelled apart where it has one.
+/// The changes of a run with their payloads; one that travelled apart is attached when it is here.
 package struct RunContent: Sendable {
   struct ChangeContent: Sendable {
     let header: ChangeHeader
@@ -11,7 +11,7 @@ package struct RunContent: Sendable {
 
   let run: DecodedRun
   private let hash: HashFunction
-  /// Of a change whose payload travelled apart, which stands alone in its run.
+  /// The payload that travelled apart, once attached. A change that has one stands alone in its run.
   private var apart: (payload: [UInt8], scan: PayloadScan)?
 
   init(_ run: DecodedRun, hash: @escaping HashFunction) { (self.run, self.hash) = (run, hash) }
@@ -38,7 +38,7 @@ package struct RunContent: Sendable {
     return joined
   }
 
-  /// Of every change whose payload is here and understood.
+  /// Every change whose payload is here and understood.
   var contents: [ChangeContent] {
     if let apart {
       let header = run.changes[0].header

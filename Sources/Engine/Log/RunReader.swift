@@ -1,7 +1,7 @@
 import Replication
 import Wire
 
-/// Makes something of runs as they lie in the log.
+/// Decodes runs as they lie in the log.
 struct RunReader {
   let fleet: FleetID
   let hash: HashFunction
@@ -12,7 +12,7 @@ struct RunReader {
     try RunCodec.decode(run.body[...], fleet: fleet, partition: partition, hash: hash)
   }
 
-  /// With the payload that travelled apart, where there is one.
+  /// What the run writes; a payload that travelled apart is read from the log and joined to it.
   func content(_ run: LogRun, in partition: PartitionID, _ log: any LogReading) throws -> RunContent {
     var content = RunContent(try decode(run, in: partition), hash: hash)
     guard let awaited = content.awaitedPayload?.hash else { return content }

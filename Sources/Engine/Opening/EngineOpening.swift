@@ -66,7 +66,7 @@ struct EngineOpening {
 }
 
 extension Authority {
-  /// Nil where the statements do not hold the genesis of this very fleet.
+  /// The authority that the statements come to. Nil where they do not hold the genesis of this very fleet.
   package init?(ofFleet fleet: FleetID, _ statements: [Statement], _ hash: @escaping HashFunction) {
     let genesis = statements.first { statement in
       guard case .genesis = statement.body else { return false }

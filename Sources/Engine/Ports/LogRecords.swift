@@ -7,12 +7,12 @@ package struct Incarnation: Hashable, Sendable {
   package init(id: ReplicaID, nonce: UUIDValue) { (self.id, self.nonce) = (id, nonce) }
 }
 
-/// What the store notes of this node's own writing.
+/// Facts that the store notes about this node's own writing.
 package struct OwnFacts: Hashable, Sendable {
   package var replica: Incarnation?
   /// Own changes so far, over all partitions and replicas.
   package var commits: UInt64 = 0
-  /// The highest that was given out or adopted.
+  /// The highest timestamp that was given out or adopted.
   package var timestamp = HybridTimestamp.zero
   /// The store is a copy that was put back, and nothing was written since.
   package var isRestored = false
@@ -28,11 +28,11 @@ package struct LogPartition: Hashable, Sendable {
   }
 }
 
-/// Kept with every write, so that showing them needs no scan.
+/// Sums that are kept with every write, so that showing them needs no scan.
 package struct LogTotals: Hashable, Sendable {
-  /// Alive.
+  /// Documents that are alive.
   package let documents: Int64
-  /// Received, accepted or held.
+  /// Changes in the log, whether they count or are held.
   package let changes: Int64
   package let logBytes: Int64
   package init(documents: Int64, changes: Int64, logBytes: Int64) {
@@ -51,9 +51,9 @@ package struct ChainMark: Hashable, Sendable {
 /// How far a chain is stored, and how far it counts without a doubt.
 package struct ChainMarks: Hashable, Sendable {
   package let received: ChainMark
-  /// Below it nothing is forked or held; above it the log is learned anew at start.
+  /// The mark below which nothing is forked or held; what is above it in the log is learned anew at start.
   package let accepted: ChainMark
-  /// The lost branch must be learned again at start, however short the chosen one is.
+  /// True where a branch lost: it must be learned again at start, however short the chosen one is.
   package let isForked: Bool
 
   package init(received: ChainMark, accepted: ChainMark, isForked: Bool) {
@@ -77,7 +77,7 @@ package struct LogRun: Hashable, Sendable {
   package let first: UInt64
   package let last: UInt64
   package let context: VersionVector
-  /// As it came, without the context.
+  /// The run's bytes as they came, without the context.
   package let body: [UInt8]
   package init(arrival: Int64, first: UInt64, last: UInt64, context: VersionVector, body: [UInt8]) {
     (self.arrival, self.first, self.last, self.context, self.body) = (arrival, first, last, context, body)
@@ -122,9 +122,10 @@ package struct Rebuilding {
   package let partition: PartitionID
   package let fleet: FleetID
   package let hash: HashFunction
-  /// How far each chain counts after what is the cause.
+  /// How far each chain counts after the move that makes the rebuild necessary.
   package let accepted: VersionVector
-  /// What a change sees, from its header, its chain hash and its run's context; nil where it has no effect (rule C22).
+  /// Answers what a change sees, from its header, its chain hash and its run's context; nil where the change has no
+  /// effect (rule C22).
   package let context: (ReplicaID, ChangeHeader, Digest, VersionVector) -> WriteContext?
 
   package init(

@@ -1,7 +1,7 @@
 import Replication
 import Wire
 
-/// What can be asked of the disk. Inside a transaction an answer has what that transaction wrote.
+/// The questions that the engine asks of the disk. Inside a transaction an answer has what that transaction wrote.
 ///
 /// One thread calls it. Answers are whole arrays, bounded by the caller's limits. What it throws is a ``StoreFailure``.
 package protocol LogReading: AnyObject {
@@ -10,18 +10,19 @@ package protocol LogReading: AnyObject {
   /// Names, and prefixes followed by `*`, in byte order.
   func subscriptions() throws -> [Text]
   func ownFacts() throws -> OwnFacts
-  /// Of which the name is known, in the order in which they were met.
+  /// Partitions of which the name is known, in the order in which they were met.
   func logPartitions() throws -> [LogPartition]
   func logChains() throws -> [LogChain]
-  /// Runs of one chain that hold changes above `sequence`, of all branches, ascending by their last one: at least one where
-  /// there is one, then while their bodies stay within `byteLimit`. Runs that end at the same sequence come together.
+  /// Runs of one chain that hold changes above `sequence`, of all branches, ascending by their last one: at least one
+  /// where there is one, then while their bodies stay within `byteLimit`. Runs that end at the same sequence come
+  /// together.
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun]
-  /// The run that ends highest, the latest of those.
+  /// The run that ends highest; of several that do, the one that came last.
   func lastRun(of chain: ChainIdentity) throws -> LogRun?
   func reissues(in partition: PartitionID) throws -> Set<Reissue>
   /// A payload that travelled apart from its run, whole; nil where it has not arrived.
   func largePayload(_ hash: Digest) throws -> [UInt8]?
-  /// Its first bytes, as far as pieces join.
+  /// A payload whose pieces are on their way: its first bytes, as far as pieces join.
   func stagedPayload(_ hash: Digest, byteLimit: Int) throws -> [UInt8]
   func stagedPayloads(limit: Int) throws -> [StagedPayload]
   /// One document, alive or deleted; nil where none has ever been there.
@@ -30,7 +31,7 @@ package protocol LogReading: AnyObject {
 
 /// The store of one node, as its engine sees it: a log of runs, the documents they come to, and a few facts.
 package protocol LogStore: LogReading {
-  /// Drawn when the store was made; a copy has the same one.
+  /// The store's own id, drawn when it was made; a copy has the same one.
   var storeID: UUIDValue { get }
   /// True once the store must not be written any more (K3).
   var hasFailed: Bool { get }
@@ -40,9 +41,9 @@ package protocol LogStore: LogReading {
   func transact<Result>(isBacklog: Bool, _ body: (any LogTransaction) throws -> Result) throws -> Result
 }
 
-/// What is written together. Not to be kept beyond the closure that it was handed to.
+/// One transaction: all of what is written through it, or nothing. Not to be kept beyond the closure it was handed to.
 package protocol LogTransaction: LogReading {
-  /// Twice is as good as once.
+  /// Stores a statement. Twice is as good as once.
   func add(_ statement: Statement) throws
   func setReplica(_ replica: Incarnation) throws
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws
@@ -51,7 +52,7 @@ package protocol LogTransaction: LogReading {
   /// `address`: where the device can be dialled again, as text.
   func noteContact(_ device: DeviceID, address: String?, time: Int64) throws
   func addPartition(_ id: PartitionID, _ name: PartitionName) throws
-  /// Of which nothing is stored but the name.
+  /// Takes a partition away of which nothing is stored but the name; any other stays.
   func removePartition(_ id: PartitionID) throws
   /// Answers the run's place in the order of arrival, over all partitions.
   func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64

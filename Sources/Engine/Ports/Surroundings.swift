@@ -1,6 +1,6 @@
 import Replication
 
-/// What the time is. The monotonic clock goes on in suspension; the wall clock may say anything.
+/// The two clocks of a node. The monotonic clock goes on in suspension; the wall clock may say anything.
 package protocol EngineClock: AnyObject {
   var now: MonotonicTime { get }
   /// Milliseconds since 1970, UTC. For people and for the bounded part of hybrid timestamps, never for a decision.
@@ -10,11 +10,12 @@ package protocol EngineClock: AnyObject {
 /// The connections of this node.
 package protocol EngineLinks: AnyObject {
   func send(_ frame: [UInt8], on session: SessionID) -> LinkSending
-  /// With `afterFlush` what was sent before still arrives.
+  /// Closes a connection. With `afterFlush` what was sent before still arrives.
   func close(_ session: SessionID, afterFlush: Bool)
   /// The peer is a known member: larger frames are let through from now on.
   func authenticate(_ session: SessionID)
-  /// Ends in ``EngineEvent/opened(_:)`` or ``EngineEvent/dialFailed(tag:reason:)``, which give the tag back.
+  /// Begins a dial, which ends in ``EngineEvent/opened(_:)`` or ``EngineEvent/dialFailed(tag:reason:)``, which give the
+  /// tag back.
   func dial(_ address: PeerAddress, tag: UInt64)
   /// The engine is done with a frame of so many bytes, so that reading may go on.
   func release(_ session: SessionID, byteCount: Int)
@@ -27,23 +28,23 @@ package protocol EngineLinks: AnyObject {
   func adopt(_ authority: Authority)
   /// Connections over addresses that this host no longer has end.
   func closeStranded()
-  /// As it is dialled.
+  /// The address as people write it and as it can be dialled again.
   func text(of address: SocketAddress) -> String
   /// Bytes of a frame beside its content.
   var frameOverheadByteCount: Int { get }
 }
 
 package enum LinkSending: Sendable {
-  /// Bytes that wait with it.
+  /// The frame waits; so many bytes wait with it.
   case queued(byteCount: Int)
-  /// Not taken: ``EngineEvent/drained(_:)`` tells when to try again.
+  /// The frame was not taken: ``EngineEvent/drained(_:)`` tells when to try again.
   case full
   case closed
 }
 
-/// What stands outside of the store and vouches for it (rule C20).
+/// A note that stands outside of the store and vouches for it (rule C20).
 package protocol ReplicaMark: AnyObject {
-  /// Why the store must not go on under the same replica id.
+  /// Reasons why the store must not go on under the same replica id.
   func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause]
   /// Durable when it returns. `reached` own changes are committed already.
   func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws
