@@ -70,7 +70,7 @@ struct CommitWriter {
       }
     }
     // Once per chain, however many of its runs came.
-    for (partition, replicas) in moved { for replica in replicas { try setMarks(of: replica, in: partition) } }
+    for (partition, replicas) in moved.sorted(by: { $0.key < $1.key }) { try setMarks(of: replicas, in: partition) }
     done.documents.append(try transaction.fold(accepted))
   }
 
@@ -85,10 +85,13 @@ struct CommitWriter {
     try transaction.removePieces(of: payload.hash)
   }
 
-  private func setMarks(of replica: ReplicaID, in partition: PartitionID) throws {
+  /// In the order of the replicas: one seed has to leave one sequence of writes.
+  private func setMarks(of replicas: Set<ReplicaID>, in partition: PartitionID) throws {
     guard let log = state.mesh.partitions[partition]?.log else { return }
-    let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
-    try transaction.setMarks(log.marks(of: replica), of: chain)
+    for replica in replicas.sorted() {
+      let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
+      try transaction.setMarks(log.marks(of: replica), of: chain)
+    }
   }
 
   // MARK: Rebuilding
@@ -98,11 +101,11 @@ struct CommitWriter {
     for partition in moved.keys.sorted() {
       guard let known = state.mesh.partitions[partition], let changes = moved[partition] else { continue }
       try transaction.addPartition(partition, known.name)
-      for reissue in known.log.knownReissues { try transaction.add(reissue, in: partition) }
+      for reissue in known.log.knownReissues.sorted(by: { $0.dot < $1.dot }) { try transaction.add(reissue, in: partition) }
       if !known.log.forkPoints.isEmpty { sawFork = true }
       let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: known)
       done.documents.append(try rebuild.run(changes, transaction))
-      for replica in Set(changes.flatMap { $0.acceptance.map(\.replica) }) { try setMarks(of: replica, in: partition) }
+      try setMarks(of: Set(changes.flatMap { $0.acceptance.map(\.replica) }), in: partition)
     }
   }
 }

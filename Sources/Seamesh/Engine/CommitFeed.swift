@@ -101,9 +101,13 @@ final class FeedFollower: Sendable {
 
   /// Waits until a document of this place has changed since the last call, for so long at the most.
   func wait(for place: ChangedDocuments.Place, timeoutMilliseconds: Int) -> Wake {
-    if let wake = take(place) { return wake }
-    _ = signal.wait(milliseconds: UInt64(max(0, timeoutMilliseconds)))
-    return take(place) ?? .nothing
+    let deadline = ContinuousClock.now + .milliseconds(max(0, timeoutMilliseconds))
+    while true {
+      if let wake = take(place) { return wake }
+      // Signals come for every commit, also for those of other places.
+      let left = (deadline - .now) / .milliseconds(1)
+      guard left > 0, signal.wait(milliseconds: UInt64(left.rounded(.up))) else { return take(place) ?? .nothing }
+    }
   }
 
   private func take(_ place: ChangedDocuments.Place) -> Wake? {
