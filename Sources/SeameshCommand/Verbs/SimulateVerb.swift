@@ -7,6 +7,7 @@ let simulateVerb = Verb(
   options: [
     OptionSpecification("seed", .text("N"), "the first seed; otherwise 1"),
     OptionSpecification("count", .text("N"), "how many seeds; otherwise 1"),
+    OptionSpecification("counts", .none, "show how often each fault and each special case really happened"),
     OptionSpecification("log", .none, "show what happened in a world that broke an invariant"),
   ],
   examples: [.init("seamesh simulate --seed=1 --count=200", "Runs two hundred worlds")]
@@ -24,7 +25,14 @@ let simulateVerb = Verb(
   }
   context.terminal.print(
     "\(summary.runs) worlds, \(summary.events) events, \(summary.changes) changes, \(summary.failures.count) failed")
+  if invocation.has("counts") { for line in counts(summary) { context.terminal.print("  \(line)") } }
   guard summary.failures.isEmpty else { throw Failure(.failed, "\(summary.failures.count) worlds broke an invariant") }
+}
+
+private func counts(_ summary: Simulator.Summary) -> [String] {
+  ["judgements \(summary.judgements)", "worlds_run_twice \(summary.repeated)"]
+    + Fault.allCases.map { "\($0.rawValue) \(summary.faults[$0] ?? 0)" }
+    + Occurrence.allCases.map { "\($0.rawValue) \(summary.occurrences[$0] ?? 0)" }
 }
 
 private func number(_ invocation: Invocation, _ name: String) throws(Failure) -> UInt64 {

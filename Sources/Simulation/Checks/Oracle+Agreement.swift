@@ -94,6 +94,11 @@ extension Oracle {
       return world.violate("I1", "\(at): forks at \(log.forkPoints), and by the rules \(acceptance.forkPoints)")
     }
     for document in verdict.documents { judge(document, process, partition, at) }
+    let alive = verdict.documents.count { $0.body != nil }
+    let totals = try? process.store.base.logPartitions().first { $0.id == partition }?.totals
+    if let totals, totals.documents != alive {
+      world.violate("I1", "\(at): \(totals.documents) documents are there, and by the rules \(alive)")
+    }
   }
 
   private func verdict(_ book: NodeBook, _ partition: PartitionID, _ name: PartitionName) -> PartitionVerdict {

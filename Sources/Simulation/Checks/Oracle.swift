@@ -33,6 +33,8 @@ final class Oracle {
   /// Devices of which the run made two, and the replicas that they write under.
   private var forkable: Set<PublicKey> = []
   private var owners: [ReplicaID: PublicKey] = [:]
+  /// How many replica ids each slot drew.
+  private var drawn: [Int: Int] = [:]
   /// A right was narrowed: what counted may fall.
   private(set) var wasNarrowed = false
   private var rights: [Set<Digest>: NaiveRights] = [:]
@@ -61,6 +63,7 @@ final class Oracle {
   func committed(_ commit: ObservedCommit, by process: NodeProcess) {
     let node = process.node
     world.trace(4, UInt64(node.slot) << 32 | UInt64(commit.appended.count))
+    checkDeclarations(commit, by: node)
     for statement in commit.statements { learn(statement, node) }
     for (id, name) in commit.partitions where node.directory.book.partitions[id] == nil {
       node.directory.book.partitions[id] = NodeBook.Partition(name: name)
@@ -70,6 +73,14 @@ final class Oracle {
       node.directory.book.payloads.insert(payload.hash)
     }
     for appended in commit.appended { learn(appended, node) }
+  }
+
+  func isDeclared(_ replica: ReplicaID) -> Bool { owners[replica] != nil }
+
+  /// Answers how many it has drawn with this one.
+  func countDrawn(by slot: Int) -> Int {
+    drawn[slot, default: 0] += 1
+    return drawn[slot, default: 0]
   }
 
   private func learn(_ statement: Statement, _ node: SimulatedNode) {
@@ -107,6 +118,9 @@ final class Oracle {
     let (run, chain) = (appended.run, appended.chain)
     let decoded = try RunCodec.decode(
       run.body, fleet: chain.fleet, partition: chain.partition, hash: FakeCryptography.hash)
+    // I12: whoever stores a run has made sure that the device wrote it that declared its replica.
+    guard let owner = owners[chain.replica] else { throw .signature }
+    try decoded.verifySignature(of: owner, FakeCryptography.verify)
     return NodeBook.StoredRun(
       first: run.first, last: run.last, hashBefore: decoded.hashBefore, hashAtLast: decoded.hashAtLast,
       context: run.context, body: Array(run.body), observed: observed(decoded, run.context))
@@ -166,6 +180,7 @@ final class Oracle {
 
   /// The store that was opened has what was committed to it, and perhaps a last commit whose outcome nobody knew.
   func opened(_ process: NodeProcess) {
+    process.told = process.mesh.partitions.mapValues(\.log.accepted)
     do { try readAgain(process) } catch {
       world.violate("I15", "the store of node \(process.node.slot) does not read: \(error)")
     }
@@ -206,6 +221,7 @@ final class Oracle {
     if footprint.sessions > 4 * world.nodes.count {
       world.violate("I13", "node \(process.node.slot) has \(footprint.sessions) sessions")
     }
+    checkFeed(moved, of: process)
     guard !moved.isEmpty, process.node.liar == nil else { return }
     checkVectors(process)
     // Judging is slow: now and then while the run goes on, and everywhere at its end.

@@ -14,6 +14,8 @@ final class NodeProcess {
   /// When the next turn is due; `max`: none is planned.
   var plannedTurn = UInt64.max
   var busyUntil: UInt64 = 0
+  /// What counts of each partition, as far as those who follow commits were told.
+  var told: [PartitionID: VersionVector] = [:]
 
   init(_ node: SimulatedNode, in world: World, life: Int) throws {
     (self.node, self.life) = (node, life)

@@ -18,11 +18,18 @@ struct Liar {
       return encoded([.pull(stream: random.chance(20) ? random.next() % 8 : stream, spoiled(vector))])
     case .vectors(let vectors): return encoded([.vectors(vectors.map { spoiled($0) })])
     case .runs(let batch): return [spoiled(batch, frame)]
+    case .payloadPiece(let piece) where random.chance(30): return encoded([.payloadPiece(spoiled(piece))])
     case .interest, .summary, .statementIDs, .statements, .payloadPiece, .chainProbe, .interestChange:
       return random.chance(50) ? [] : [frame, frame]
     case .ping(let nonce): return encoded([.pong(nonce: nonce &+ 1)])
     default: return [frame]
     }
+  }
+
+  private mutating func spoiled(_ piece: PayloadPiece) -> PayloadPiece {
+    var bytes = Array(piece.bytes)
+    if !bytes.isEmpty { bytes[random.below(bytes.count)] ^= 1 << UInt8(random.below(8)) }
+    return PayloadPiece(hash: piece.hash, total: piece.total, offset: piece.offset, bytes: bytes[...])
   }
 
   private func encoded(_ messages: [Message]) -> [[UInt8]] { messages.map { MessageCodec.encode($0) } }
