@@ -9,7 +9,7 @@ from planting import VARIABLE
 
 _FAILURE = re.compile(r"^seamesh simulate --seed (\d+): (.*)$", re.MULTILINE)
 _SUMMARY = re.compile(r"^(\d+) worlds, (\d+) events, (\d+) changes, (\d+) failed$", re.MULTILINE)
-_COUNT = re.compile(r"^  (\w+) (\d+)$", re.MULTILINE)
+_COUNT = re.compile(r"^  (\w+) (\d+)\b", re.MULTILINE)
 # Of one call: a world is an endless one when it takes longer.
 _SECONDS_PER_WORLD = 60
 

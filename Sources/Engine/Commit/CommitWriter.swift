@@ -101,7 +101,8 @@ struct CommitWriter {
     for partition in moved.keys.sorted() {
       guard let known = state.mesh.partitions[partition], let changes = moved[partition] else { continue }
       try transaction.addPartition(partition, known.name)
-      for reissue in known.log.knownReissues.sorted(by: { $0.dot < $1.dot }) { try transaction.add(reissue, in: partition) }
+      let reissues = known.log.knownReissues.sorted { $0.dot < $1.dot }
+      for reissue in reissues { try transaction.add(reissue, in: partition) }
       if !known.log.forkPoints.isEmpty { sawFork = true }
       let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: known)
       done.documents.append(try rebuild.run(changes, transaction))

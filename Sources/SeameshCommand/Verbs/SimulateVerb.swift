@@ -7,6 +7,9 @@ let simulateVerb = Verb(
   options: [
     OptionSpecification("seed", .text("N"), "the first seed; otherwise 1"),
     OptionSpecification("count", .text("N"), "how many seeds; otherwise 1"),
+    OptionSpecification(
+      "store", .choice("KIND", ["disk", "memory"]),
+      "the shipped store on a simulated disk, or its stand-in in memory; otherwise each seed draws"),
     OptionSpecification("counts", .none, "show how often each fault and each special case really happened"),
     OptionSpecification("log", .none, "show what happened in a world that broke an invariant"),
   ],
@@ -18,6 +21,7 @@ let simulateVerb = Verb(
   guard count > 0, !overflow else { throw .usage("--count takes a number from 1 on") }
   var options = SimulationOptions()
   options.keepsLog = invocation.has("log")
+  options.usesDisk = invocation["store"].map { $0 == "disk" }
   let summary = Simulator.runMany(first..<end, options)
   for report in summary.failures {
     for line in report.log { context.terminal.print(line) }
@@ -31,8 +35,12 @@ let simulateVerb = Verb(
 
 private func counts(_ summary: Simulator.Summary) -> [String] {
   ["judgements \(summary.judgements)", "worlds_run_twice \(summary.repeated)"]
-    + Fault.allCases.map { "\($0.rawValue) \(summary.faults[$0] ?? 0)" }
-    + Occurrence.allCases.map { "\($0.rawValue) \(summary.occurrences[$0] ?? 0)" }
+    + Fault.allCases.map { line($0.rawValue, summary.faults[$0]) }
+    + Occurrence.allCases.map { line($0.rawValue, summary.occurrences[$0]) }
+}
+
+private func line(_ name: String, _ count: Simulator.Count?) -> String {
+  "\(name) \(count?.times ?? 0) in \(count?.runs ?? 0) worlds"
 }
 
 private func number(_ invocation: Invocation, _ name: String) throws(Failure) -> UInt64 {

@@ -89,11 +89,14 @@ import Testing
       let start = bench.transcript.count
       bench.nodes[0].holdsLoads = false
       let probe = ChainProbe(name: bench.name, replica: run.replica, positions: [], wantsReply: true)
+      func loaded(_ purpose: ChainPurpose) {
+        bench.nodes[0].deliver(.chainLoaded(bench.partition, run.replica, [], purpose))
+      }
       switch answer {
       case .load: bench.tick(0, after: 1)
       case .evidence: bench.nodes[0].deliver(.evidenceLoaded(session, bench.partition, [run]))
-      case .probe: bench.nodes[0].deliver(.chainLoaded(bench.partition, run.replica, [], .probe(session, wantsReply: true)))
-      case .reply: bench.nodes[0].deliver(.chainLoaded(bench.partition, run.replica, [], .answer(session, probe)))
+      case .probe: loaded(.probe(session, wantsReply: true))
+      case .reply: loaded(.answer(session, probe))
       }
       let said = bench.said(from: 0, to: 1, since: start)
       #expect(said.contains { ["runs", "chainProbe", "chainEvidence"].contains($0) } == !isTaken, "\(said)")

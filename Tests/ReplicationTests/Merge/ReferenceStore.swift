@@ -1,28 +1,28 @@
 import Replication
 
 /// One change with all it writes, as the reference store takes it.
-package struct ReferenceChange: Hashable, Sendable {
-  package let context: WriteContext
-  package let writes: [DocumentWrite]
-  package init(_ context: WriteContext, writes: [DocumentWrite]) { (self.context, self.writes) = (context, writes) }
-  package var dot: Dot { context.dot }
+struct ReferenceChange: Hashable, Sendable {
+  let context: WriteContext
+  let writes: [DocumentWrite]
+  init(_ context: WriteContext, writes: [DocumentWrite]) { (self.context, self.writes) = (context, writes) }
+  var dot: Dot { context.dot }
 }
 
 /// The merge of one partition in memory (M12): what a node's documents must be, given what it has accepted.
 ///
 /// Kept as simple as the rules allow, without disk, limits or rights, so that a node can be checked against it.
-package struct ReferenceStore: Sendable {
+struct ReferenceStore: Sendable {
   /// In the order of arrival.
-  package private(set) var log: [ReferenceChange] = []
-  package private(set) var accepted: [ReplicaID: UInt64] = [:]
-  package private(set) var documents: [DocumentKey: DocumentState] = [:]
+  private(set) var log: [ReferenceChange] = []
+  private(set) var accepted: [ReplicaID: UInt64] = [:]
+  private(set) var documents: [DocumentKey: DocumentState] = [:]
   /// The join of the contexts of all accepted changes: what others have moved past.
   private var passed = VersionVector()
 
-  package init() {}
+  init() {}
 
   /// Takes the next change of a chain; one that is accepted already changes nothing.
-  package mutating func accept(_ change: ReferenceChange) {
+  mutating func accept(_ change: ReferenceChange) {
     let (replica, sequence) = (change.dot.replica, change.dot.sequence)
     let last = accepted[replica, default: 0]
     guard sequence > last else { return }
@@ -38,7 +38,7 @@ package struct ReferenceStore: Sendable {
   }
 
   /// Lets the accepted prefix of a chain fall to `sequence`.
-  package mutating func cut(_ replica: ReplicaID, to sequence: UInt64) {
+  mutating func cut(_ replica: ReplicaID, to sequence: UInt64) {
     let gone = log.filter { $0.dot.replica == replica && $0.dot.sequence > sequence }
     log.removeAll { $0.dot.replica == replica && $0.dot.sequence > sequence }
     accepted[replica] = min(sequence, accepted[replica, default: 0])
@@ -52,7 +52,7 @@ package struct ReferenceStore: Sendable {
   }
 
   /// The documents of a set of changes, in any order.
-  package static func merged(_ changes: some Sequence<ReferenceChange>) -> [DocumentKey: DocumentState] {
+  static func merged(_ changes: some Sequence<ReferenceChange>) -> [DocumentKey: DocumentState] {
     var writes: [DocumentKey: [AcceptedWrite]] = [:]
     for change in changes {
       for write in change.writes {
@@ -68,5 +68,5 @@ extension ReferenceChange {
 }
 
 extension DocumentKey {
-  package init(_ write: DocumentWrite) { self.init(collection: write.collection, id: write.id) }
+  init(_ write: DocumentWrite) { self.init(collection: write.collection, id: write.id) }
 }
