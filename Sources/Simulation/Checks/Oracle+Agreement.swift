@@ -114,7 +114,9 @@ extension Oracle {
     let state = stored.flatMap { try? DocumentState(encoded: $0.state) }
     guard document.shows(state?.shown()) else {
       return world.violate(
-        "I1", "\(at): a document shows \(String(describing: state?.shown())), and by the rules \(String(describing: document.body))")
+        "I1",
+        "\(at): a document shows \(String(describing: state?.shown())), and by the rules \(String(describing: document.body))"
+      )
     }
     guard (state?.inbox() ?? []).count == document.inbox.count else {
       return world.violate(
@@ -155,7 +157,8 @@ extension Oracle {
       }
       let author = world.nodes[write.slot]
       let isAuthorIntact = author.lineage == write.lineage && author.liar == nil
-      if holders.isEmpty && author.liar == nil || isAuthorIntact && !holders.contains(where: { $0.slot == write.slot }) {
+      if holders.isEmpty && author.liar == nil || isAuthorIntact && !holders.contains(where: { $0.slot == write.slot })
+      {
         world.violate(
           "I2", "change \(write.dot.sequence) of \(write.dot.replica), acknowledged at \(write.slot), is lost")
       }

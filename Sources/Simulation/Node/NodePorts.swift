@@ -69,6 +69,7 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
   // MARK: The mark beside the store
 
   func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause] {
+    if world.options.plantedBug == .causesHidden { return [] }
     let mark = node.directory.mark
     let sidecar = RenewalEvidence.Sidecar(
       storeID: mark?.store ?? .zero, reached: mark?.reached ?? 0, machine: "machine", inode: 1)
@@ -93,7 +94,10 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
     world.countOccurrence(in: message)
   }
 
-  func committed(_ record: CommitRecord) { records.append(record) }
+  func committed(_ record: CommitRecord) {
+    let isLeftOut = world.options.plantedBug == .feedSilent && record.partitions.count == 1
+    if !isLeftOut { records.append(record) }
+  }
   func takeRecords() -> [CommitRecord] {
     defer { records = [] }
     return records

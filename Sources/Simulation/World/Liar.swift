@@ -65,7 +65,8 @@ struct Liar {
     default: entries.swapAt(index, 0)
     }
     let spoiled = RunBatch(
-      name: batch.name, stream: batch.stream, entries: entries, isForkEvidence: random.chance(10) != batch.isForkEvidence)
+      name: batch.name, stream: batch.stream, entries: entries,
+      isForkEvidence: random.chance(10) != batch.isForkEvidence)
     return MessageCodec.encode(.runs(spoiled))
   }
 }

@@ -17,10 +17,14 @@ extension World {
       var addresses = [nodes[target].address]
       if mayCause(.falseSighting), random.chance(30) {
         count(.falseSighting)
-        addresses = [random.pick(nodes)?.address ?? addresses[0], SocketAddress(.ipv4(UInt32(random.below(9))), port: 1)]
+        addresses = [
+          random.pick(nodes)?.address ?? addresses[0], SocketAddress(.ipv4(UInt32(random.below(9))), port: 1),
+        ]
       }
       let instance = Text("instance \(target) \(nodes[target].life)")
-      process.put(.sighting(.found(instance: instance, addresses: addresses, tagMatches: !mayCause(.falseSighting) || random.chance(80))))
+      process.put(
+        .sighting(
+          .found(instance: instance, addresses: addresses, tagMatches: !mayCause(.falseSighting) || random.chance(80))))
       if mayCause(.falseSighting), random.chance(10) { process.put(.sighting(.lost(instance: instance))) }
     }
     queue.put(.sight(slot: slot, life: life), at: clock + random.between(300...2_500))

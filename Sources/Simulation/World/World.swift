@@ -137,7 +137,8 @@ final class World {
 
   func openStore(of node: SimulatedNode) throws -> any LogStore & LogTransaction {
     let drawn = random.uuid()
-    return try node.directory.medium.open(fleet.id, node.key.device, storeID: UUIDValue(high: drawn.high, low: drawn.low))
+    return try node.directory.medium.open(
+      fleet.id, node.key.device, storeID: UUIDValue(high: drawn.high, low: drawn.low))
   }
 
   func refuseWriting(at node: SimulatedNode) throws {
