@@ -69,7 +69,6 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
   // MARK: The mark beside the store
 
   func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause] {
-    if world.options.plantedBug == .causesHidden { return [] }
     let mark = node.directory.mark
     let sidecar = RenewalEvidence.Sidecar(
       storeID: mark?.store ?? .zero, reached: mark?.reached ?? 0, machine: "machine", inode: 1)
@@ -78,6 +77,7 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
 
   func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
     guard !isDead else { throw PowerLost() }
+    if world.options.plantedBug == .markNotSaved { return }
     node.directory.mark = NodeDirectory.Mark(store: store, reached: reached)
   }
 

@@ -21,8 +21,8 @@ package enum PlantedBug: String, CaseIterable, Sendable {
   case documentNotFound
   /// A run's context is kept without what its author had seen.
   case contextForgotten
-  /// Store and mark never show a cause for a new replica id.
-  case causesHidden
+  /// The mark beside the store is not written.
+  case markNotSaved
   /// Nobody is told of some commits.
   case feedSilent
 }
