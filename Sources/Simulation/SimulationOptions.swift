@@ -10,6 +10,8 @@ package struct SimulationOptions: Sendable {
   package var usesDisk: Bool?
   /// Of a hundred commits so many are judged by the naive rules at once; all are at the end.
   package var judgedPercent = 4
+  /// A mistake that every honest node has.
+  package var plantedBug: PlantedBug?
   /// Keeps the last events as text.
   package var keepsLog = false
 

@@ -20,7 +20,7 @@ _LEDGER_SEEDS = 20_000
 def main() -> int:
     options = _options()
     table = planting.mistakes()
-    chosen = [mistake for mistake in table if not options.only or mistake.name in options.only.split(",")]
+    chosen = [mistake for mistake in table if _is_chosen(mistake, options)]
     if options.list:
         print("\n".join(f"{mistake.name} ({mistake.room}): {mistake.sentence}" for mistake in chosen))
         return 0
@@ -38,6 +38,12 @@ def main() -> int:
         return _hunt(seamesh, chosen, options)
 
 
+def _is_chosen(mistake: planting.Mistake, options) -> bool:
+    if options.only:
+        return mistake.name in options.only.split(",")
+    return mistake.is_open == options.open
+
+
 def _build(root: pathlib.Path, place: pathlib.Path, table: list) -> pathlib.Path:
     tree = place / "tree"
     planting.copy(root, tree, planting.planted(root, table))
@@ -45,7 +51,7 @@ def _build(root: pathlib.Path, place: pathlib.Path, table: list) -> pathlib.Path
 
 
 def _hunt(seamesh: pathlib.Path, chosen: list, options) -> int:
-    limits = (options.seeds or _SEEDS, options.seconds)
+    limits = (options.first, options.seeds or _SEEDS, options.seconds)
     findings = hunt.hunt_all(seamesh, chosen, limits, options.jobs, lambda finding: _note(_line(finding)))
     print("| room | mistake | proposer | found by | seed | seeds | seconds |\n|---|---|---|---|---|---|---|")
     for finding in findings:
@@ -81,6 +87,7 @@ def _options():
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--work", type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--seamesh", type=pathlib.Path)
+    parser.add_argument("--open", action="store_true")
     parser.add_argument("--ledger", action="store_true")
     parser.add_argument("--list", action="store_true")
     return parser.parse_args()

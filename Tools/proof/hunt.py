@@ -30,19 +30,19 @@ def hunt_all(seamesh, mistakes: list[Mistake], limits, jobs: int, each) -> list[
         return [hunt.result() for hunt in hunts]
 
 
-def hunt(seamesh, mistake: Mistake, seeds: int, seconds: float) -> Finding:
+def hunt(seamesh, mistake: Mistake, start_seed: int, seeds: int, seconds: float) -> Finding:
     start = time.monotonic()
-    first = 1
-    while first <= seeds and time.monotonic() - start < seconds:
-        count = min(_CHUNK, seeds + 1 - first)
+    (first, end) = (start_seed, start_seed + seeds)
+    while first < end and time.monotonic() - start < seconds:
+        count = min(_CHUNK, end - first)
         for seed, what in _failures(seamesh, mistake.number, first, count):
             # What breaks without the mistake, too, says nothing of it.
             if _failures(seamesh, 0, seed, 1):
                 continue
             rule = what.split(" at ")[0].split(": ")[0]
-            return Finding(mistake, seed, rule, what, seed, time.monotonic() - start)
+            return Finding(mistake, seed, rule, what, seed + 1 - start_seed, time.monotonic() - start)
         first += count
-    return Finding(mistake, None, "", "", first - 1, time.monotonic() - start)
+    return Finding(mistake, None, "", "", first - start_seed, time.monotonic() - start)
 
 
 def _failures(seamesh, mistake: int, first: int, count: int) -> list:

@@ -28,6 +28,8 @@ class Mistake:
     sentence: str
     proposer: str
     is_history: bool
+    #: The simulator has not found it yet.
+    is_open: bool
     sites: list
 
 
@@ -41,7 +43,7 @@ def mistakes() -> list[Mistake]:
     return [
         Mistake(
             number, entry["name"], entry["room"], entry["sentence"], entry["proposer"],
-            entry.get("history", False), entry["site"],
+            entry.get("history", False), entry.get("open", False), entry["site"],
         )
         for number, entry in enumerate(entries, start=1)
     ]

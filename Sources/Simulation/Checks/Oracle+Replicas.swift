@@ -16,7 +16,9 @@ extension Oracle {
 
   /// Only these give a cause for a new replica id: copies that come back, disks that fail, and peers that show, or claim
   /// to show, what this node never wrote.
-  private static let causes: Set<Fault> = [.restoredCopy, .rolledBack, .clonedDirectory, .diskFailed, .liar]
+  private static let causes: Set<Fault> = [
+    .restoredCopy, .rolledBack, .clonedDirectory, .diskFailed, .crashInCommit, .liar,
+  ]
 
   private func declared(_ replica: ReplicaID, by node: SimulatedNode) {
     let count = countDrawn(by: node.slot)

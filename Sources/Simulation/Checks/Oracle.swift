@@ -72,7 +72,10 @@ final class Oracle {
       payloads[payload.hash] = Array(payload.bytes)
       node.directory.book.payloads.insert(payload.hash)
     }
-    for appended in commit.appended { learn(appended, node) }
+    for appended in commit.appended {
+      checkCausality(of: appended, node)
+      learn(appended, node)
+    }
   }
 
   func isDeclared(_ replica: ReplicaID) -> Bool { owners[replica] != nil }
@@ -99,10 +102,6 @@ final class Oracle {
     }
     let twins = node.directory.book.partitions[partition]?.runs[replica]?.count { $0.body == run.body } ?? 0
     if twins > 0 { world.violate("I5", "run \(replica) \(run.first) is stored again at node \(node.slot)") }
-    for (other, position) in run.context.entries where !mayFork(other) && !wasNarrowed {
-      guard !node.directory.book.reaches(position.sequence, of: other, in: partition) else { continue }
-      world.violate("I3", "run \(replica) \(run.first) is at node \(node.slot) before what it had seen")
-    }
     for (index, change) in run.observed.changes.enumerated() {
       let place = Place(partition: partition, dot: Dot(replica: replica, sequence: run.first + UInt64(index)))
       if let known = hashes[place], known != change.hash, !mayFork(replica) {
@@ -112,6 +111,14 @@ final class Oracle {
     }
     if run.observed.changes.count > 1 { world.count(.runWithSeveralChanges) }
     node.directory.book.partitions[partition]?.runs[replica, default: []].append(run)
+  }
+
+  private func checkCausality(of appended: ObservedCommit.Appended, _ node: SimulatedNode) {
+    let (partition, replica) = (appended.chain.partition, appended.chain.replica)
+    for (other, position) in appended.run.context.entries where !mayFork(other) && !wasNarrowed {
+      guard !node.directory.book.reaches(position.sequence, of: other, in: partition) else { continue }
+      world.violate("I3", "run \(replica) \(appended.run.first) is at node \(node.slot) before what it had seen")
+    }
   }
 
   private func stored(_ appended: ObservedCommit.Appended) throws(RunError) -> NodeBook.StoredRun {
@@ -195,15 +202,19 @@ final class Oracle {
     for partition in try store.logPartitions() where node.directory.book.partitions[partition.id] == nil {
       node.directory.book.partitions[partition.id] = NodeBook.Partition(name: partition.name)
     }
+    var unknown: [ObservedCommit.Appended] = []
     var missing = node.directory.book.partitions.mapValues { $0.runs.mapValues { Set($0.map(\.body)) } }
     for chain in try store.logChains() {
       let identity = ChainIdentity(fleet: world.fleet.id, partition: chain.partition, replica: chain.replica)
       for run in try store.runs(of: identity, after: 0, byteLimit: .max)
       where missing[chain.partition]?[chain.replica]?.remove(run.body) == nil {
         let appended = AppendedRun(first: run.first, last: run.last, context: run.context, body: run.body[...])
-        learn(ObservedCommit.Appended(chain: identity, run: appended), node)
+        unknown.append(ObservedCommit.Appended(chain: identity, run: appended))
       }
     }
+    // They are read chain by chain, so that only all of them together have what each had seen.
+    for appended in unknown { learn(appended, node) }
+    for appended in unknown { checkCausality(of: appended, node) }
     for (replica, bodies) in missing.values.joined() where !bodies.isEmpty {
       world.violate("I15", "node \(node.slot) starts without runs of \(replica) that it had committed")
     }

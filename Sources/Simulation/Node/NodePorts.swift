@@ -77,6 +77,7 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
 
   func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
     guard !isDead else { throw PowerLost() }
+    if world.options.plantedBug == .markNotSaved { return }
     node.directory.mark = NodeDirectory.Mark(store: store, reached: reached)
   }
 
@@ -93,7 +94,10 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
     world.countOccurrence(in: message)
   }
 
-  func committed(_ record: CommitRecord) { records.append(record) }
+  func committed(_ record: CommitRecord) {
+    let isLeftOut = world.options.plantedBug == .feedSilent && record.partitions.count == 1
+    if !isLeftOut { records.append(record) }
+  }
   func takeRecords() -> [CommitRecord] {
     defer { records = [] }
     return records

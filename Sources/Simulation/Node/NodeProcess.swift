@@ -20,7 +20,8 @@ final class NodeProcess {
   init(_ node: SimulatedNode, in world: World, life: Int) throws {
     (self.node, self.life) = (node, life)
     ports = NodePorts(world: world, node: node, life: life)
-    store = ObservedStore(try world.openStore(of: node))
+    let base = try world.openStore(of: node)
+    store = ObservedStore(world.options.plantedBug.map { SpoiledStore(base, $0) } ?? base)
     var random = world.random.fork()
     let drawn = random.uuid()
     var options = EngineOptions(instance: UUIDValue(high: drawn.high, low: drawn.low))

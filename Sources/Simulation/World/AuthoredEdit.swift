@@ -29,7 +29,7 @@ struct AuthoredEdit: DocumentEdit {
   private func edited(_ old: ValueMap, _ random: inout SimulationRandom) -> ValueMap {
     var body = old
     for _ in 0..<random.between(1...2) {
-      switch random.below(7) {
+      switch random.below(8) {
       case 0, 1: body["a"] = value(&random)
       case 2:
         var inner = if case .map(let inner)? = body["map"] { inner } else { ValueMap() }
@@ -40,7 +40,8 @@ struct AuthoredEdit: DocumentEdit {
       case 5:
         let count: Int64 = if case .int(let count)? = old["count"] { count } else { 0 }
         body["count"] = .int(count &+ 1)
-      default: body[random.chance(50) ? "a" : "map"] = nil
+      case 6: body[random.chance(50) ? "a" : "map"] = nil
+      default: body[random.pick(["a", "map", "list", "count"]) ?? "a"] = ofAnyKind(&random)
       }
     }
     if writesLargeValues, random.chance(25) {
@@ -58,6 +59,13 @@ struct AuthoredEdit: DocumentEdit {
       items.insert(value(&random), at: random.below(items.count + 1))
     }
     return items
+  }
+
+  /// What stood there as another kind is hidden by it, or hides it where two do not know of one another.
+  private func ofAnyKind(_ random: inout SimulationRandom) -> Value {
+    var map = ValueMap()
+    map["x"] = value(&random)
+    return random.pick([.map(map), .array([value(&random)]), value(&random)]) ?? .null
   }
 
   private func value(_ random: inout SimulationRandom) -> Value { .int(Int64(truncatingIfNeeded: random.next() >> 8)) }

@@ -37,7 +37,8 @@ struct Plan {
     let names = partitions
     subscriptions = (0..<nodeCount).map { _ in Plan.subscriptions(names, &random) }
     dialTargets = Plan.topology(nodeCount, &random)
-    faults = options.faults ?? Plan.faults(&random)
+    let isWorldOfForks = options.faults == nil && random.chance(15)
+    faults = options.faults ?? (isWorldOfForks ? Plan.forkingFaults : Plan.faults(&random))
     mesh = Plan.configuration(&random)
     documents = random.between(1...5)
     latency = 0...random.between(1...40)
@@ -47,8 +48,11 @@ struct Plan {
     changesBetweenMarks = random.pick([1, 10, 1_000]) ?? 10
     usesDisk = options.usesDisk ?? random.chance(50)
     actionInterval = random.between(100...1_500)
-    faultInterval = random.between(700...4_000)
+    faultInterval = isWorldOfForks ? random.between(300...1_200) : random.between(700...4_000)
   }
+
+  /// Copies that come back all the time, and what keeps their histories apart for a while.
+  private static let forkingFaults: Set<Fault> = [.clonedDirectory, .rolledBack, .cut, .split, .crash, .largePayload]
 
   /// Each fault in a third of the runs; those that break the promise of one history per replica in few.
   private static func faults(_ random: inout SimulationRandom) -> Set<Fault> {
