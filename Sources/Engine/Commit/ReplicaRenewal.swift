@@ -38,7 +38,7 @@ struct ReplicaRenewal {
   /// Notes outside of the store how far it has come. What is noted is committed already.
   func saveMark() throws {
     // What is there is the evidence for the renewal that is due.
-    guard state.own.replica == nil || state.own.causes.isEmpty else { return }
+    guard state.own.causes.isEmpty else { return }
     try state.mark.save(store: state.store.storeID, replica: state.own.replica, reached: state.own.commits)
   }
 }

@@ -41,11 +41,16 @@ struct EngineOpening {
     var own = OwnReplica()
     let facts = try store.ownFacts()
     (own.commits, own.lastTimestamp, own.replica) = (facts.commits, facts.timestamp, facts.replica)
-    guard let replica = facts.replica else { return own }
-    try loadEnds(of: replica.id, into: &own)
     var evidence = RenewalEvidence.Store(id: store.storeID, ownCommits: facts.commits)
     evidence.isRestored = facts.isRestored
-    own.causes.formUnion(try mark.causes(evidence))
+    let causes = try mark.causes(evidence)
+    if let replica = facts.replica {
+      try loadEnds(of: replica.id, into: &own)
+      own.causes.formUnion(causes)
+    } else {
+      // A store that never had a replica has nothing to fear, but the first one may have gone with the log.
+      own.causes = Set(causes).intersection([.log, .reached])
+    }
     return own
   }
 

@@ -161,6 +161,9 @@ extension SweepOperation {
       try StoreBackup.write(
         store: SweepSession.directory + "/" + Store.fileName, to: SweepSession.copyPath, fileLayer: session.disk.name)
     },
-    SweepOperation(name: "close") { session, _ in session.store = nil },
+    SweepOperation(name: "close") { session, _ in
+      if let store = session.store, try store.carryOverAll() { try store.closeLog() }
+      session.store = nil
+    },
   ]
 }
