@@ -68,10 +68,7 @@ final class Oracle {
     for (id, name) in commit.partitions where node.directory.book.partitions[id] == nil {
       node.directory.book.partitions[id] = NodeBook.Partition(name: name)
     }
-    for payload in commit.payloads {
-      payloads[payload.hash] = Array(payload.bytes)
-      node.directory.book.payloads.insert(payload.hash)
-    }
+    for payload in commit.payloads { learn(payload.hash, Array(payload.bytes), node) }
     for appended in commit.appended {
       checkCausality(of: appended, node)
       learn(appended, node)
@@ -84,6 +81,11 @@ final class Oracle {
   func countDrawn(by slot: Int) -> Int {
     drawn[slot, default: 0] += 1
     return drawn[slot, default: 0]
+  }
+
+  private func learn(_ payload: Digest, _ bytes: [UInt8], _ node: SimulatedNode) {
+    payloads[payload] = bytes
+    node.directory.book.payloads.insert(payload)
   }
 
   private func learn(_ statement: Statement, _ node: SimulatedNode) {
@@ -212,11 +214,22 @@ final class Oracle {
         unknown.append(ObservedCommit.Appended(chain: identity, run: appended))
       }
     }
+    for appended in unknown { try learnLargePayloads(of: appended, node, store) }
     // They are read chain by chain, so that only all of them together have what each had seen.
     for appended in unknown { learn(appended, node) }
     for appended in unknown { checkCausality(of: appended, node) }
     for (replica, bodies) in missing.values.joined() where !bodies.isEmpty {
       world.violate("I15", "node \(node.slot) starts without runs of \(replica) that it had committed")
+    }
+  }
+
+  private func learnLargePayloads(
+    of appended: ObservedCommit.Appended, _ node: SimulatedNode, _ store: any LogStore
+  ) throws {
+    let run = try RunCodec.decode(
+      appended.run.body, fleet: appended.chain.fleet, partition: appended.chain.partition, hash: FakeCryptography.hash)
+    for hash in run.changes.map(\.header.payloadHash) {
+      if let bytes = try store.largePayload(hash) { learn(hash, bytes, node) }
     }
   }
 
