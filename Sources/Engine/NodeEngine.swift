@@ -244,7 +244,11 @@ package final class NodeEngine {
     if batch.movesPieces { refreshStaged() }
     let record = state.record(of: done, batch)
     if !record.isEmpty { listener.committed(record) }
-    if let declared = done.declared { told(of: declared) }
+    if let drawn = done.drawn {
+      links.adopt(state.mesh.authority)
+      saveMark()
+      drawn.note(in: journal)
+    }
     directives.put(done.directives)
     for name in done.subscribed { noteSubscription(name.text, isWanted: true) }
     for job in batch.subscriptions { noteSubscription(job.pattern, isWanted: job.isWanted) }
@@ -255,13 +259,6 @@ package final class NodeEngine {
     for own in done.own { handle(.committed(own.partition, source: nil, [own.logged])) }
     for (job, result) in done.receipts { job.answer(result) }
     for job in batch.subscriptions { job.answer(.success(())) }
-  }
-
-  private func told(of declared: Statement) {
-    links.adopt(state.mesh.authority)
-    saveMark()
-    guard let replica = state.own.replica?.id else { return }
-    journal.note(.notice, "writes under a new replica id", ["replica": .replica(replica)])
   }
 
   /// Nothing of it was written. Remote runs come again after a new session; local writers hear why.

@@ -60,7 +60,7 @@ import Wire
     #expect(new != old)
     #expect(bench.nodes[0].mark.saved == BenchMark.Saved(replica: new, reached: 2))
     #expect(bench.nodes[0].accepted(room).count == 2)
-    #expect(bench.nodes[0].journal.says("writes under a new replica id"))
+    #expect(bench.nodes[0].journal.says("goes on under a new replica id"))
   }
 
   @Test("a store that was put back from a copy writes under a new replica id once, and then keeps it")

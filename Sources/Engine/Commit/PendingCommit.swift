@@ -126,8 +126,8 @@ struct Committed {
   var subscribed: [PartitionName] = []
   /// Partitions of which nothing is stored and that nobody wants any more.
   var forgotten: [PartitionID] = []
-  /// The declaration of a replica id that own writes drew.
-  var declared: Statement?
+  /// The replica id that own writes drew.
+  var drawn: DrawnReplica?
   /// Directives with which the core answered the declaration.
   var directives: [Mesh.Directive] = []
 

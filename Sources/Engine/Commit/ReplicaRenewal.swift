@@ -22,8 +22,8 @@ struct ReplicaRenewal {
     let incarnation = Incarnation(id: replica, nonce: nonce)
     try transaction.add(statement)
     try transaction.setReplica(incarnation)
+    done.drawn = DrawnReplica(id: replica, previous: state.own.replica?.id, causes: state.own.causes)
     state.own.renew(incarnation)
-    done.declared = statement
     done.directives += state.handle(.statementsStored([statement]))
   }
 
@@ -40,6 +40,23 @@ struct ReplicaRenewal {
     // What is there is the evidence for the renewal that is due.
     guard state.own.causes.isEmpty else { return }
     try state.mark.save(store: state.store.storeID, replica: state.own.replica, reached: state.own.commits)
+  }
+}
+
+/// A replica id that stands in a commit for the first time.
+struct DrawnReplica {
+  let id: ReplicaID
+  /// Nil for a store's first.
+  let previous: ReplicaID?
+  let causes: Set<RenewalCause>
+
+  func note(in journal: any EngineJournal) {
+    guard let previous else {
+      return journal.note(.notice, "writes under its first replica id", ["replica": .replica(id)])
+    }
+    let why = causes.map(\.rawValue).sorted().joined(separator: "; ")
+    journal.note(
+      .notice, "goes on under a new replica id", ["old": .replica(previous), "new": .replica(id), "why": .text(why)])
   }
 }
 

@@ -156,7 +156,8 @@ final class Oracle {
 
   func answered(_ job: WriteJob, _ result: Result<ChangeReceipt, RefusedWrite>, by process: NodeProcess) {
     let node = process.node
-    guard case .success(let receipt) = result, let dot = receipt.dot else { return }
+    guard case .success(let receipt) = result else { return world.count(.writeRefused) }
+    guard let dot = receipt.dot else { return }
     let partition = world.fleet.partition(job.partition)
     if rights(node.directory.book).level(of: node.key.publicKey, in: job.partition.text) < .write {
       world.violate("I10", "node \(node.slot) wrote to \(job.partition.text.string) without the right to")

@@ -43,15 +43,11 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case joined
   case subscribed
   case unsubscribed
-  case deleted
-  case recreated
-  case kept
   case runWithSeveralChanges
   case replicaRenewed
   case meshRestarted
   case paused
   case forkSeen
-  case parked
   case excusedLoss
   case heldOnOtherBranch
   case reissued

@@ -160,7 +160,7 @@ final class World {
   func countOccurrence(in message: String) {
     if message.hasPrefix("two histories") { count(.forkSeen) }
     if message.hasPrefix("issues again") { count(.reissued) }
-    if message.hasPrefix("writes under a new") { count(.replicaRenewed) }
+    if message.hasPrefix("goes on under a new") { count(.replicaRenewed) }
     if message.hasPrefix("begins again") { count(.meshRestarted) }
   }
 
