@@ -36,24 +36,30 @@ let package = Package(
     library("Replication"),
     library("Wire", ["Replication"]),
     library("Identity", ["Replication", "Wire", "COpenSSL", "CSodium"]),
-    library("Storage", ["Replication", "Wire", "CSQLite"]),
+    library("Engine", ["Replication", "Wire"]),
+    library("Storage", ["Replication", "Wire", "Engine", "CSQLite"]),
+    library("SimulatedDisk", ["CSQLite"]),
     library("Transport", ["Replication", "Wire", "CDNSSD", "COpenSSL", "CLinux"]),
-    library("Seamesh", ["Replication", "Wire", "Identity", "Storage", "Transport"]),
+    library("Seamesh", ["Replication", "Wire", "Engine", "Identity", "Storage", "Transport"]),
     library("LocalAPI", ["Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
     library("SampleData", ["Replication", "Wire"]),
-    library("Simulation", ["Replication", "Wire"]),
+    library("Simulation", ["Replication", "Wire", "Engine", "Storage", "SimulatedDisk"]),
     .executableTarget(
       name: "SeameshCommand",
       dependencies: [
-        "Seamesh", "LocalAPI", "Simulation", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport",
-        "CCurl", "CLinux",
+        "Seamesh", "LocalAPI", "Simulation", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage",
+        "Transport", "CCurl", "CLinux",
       ],
       swiftSettings: strict),
 
-    tests("ReplicationTests", ["Replication", "Wire", "Identity", "Simulation", "TestSupport"], exclude: ["Vectors"]),
+    tests(
+      "ReplicationTests", ["Replication", "Wire", "Engine", "Identity", "Simulation", "TestSupport"],
+      exclude: ["Vectors"]),
     tests("WireTests", ["Wire", "Replication", "TestSupport"]),
     tests("IdentityTests", ["Identity", "Wire", "Replication", "TestSupport"]),
-    tests("StorageTests", ["Storage", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
+    tests(
+      "StorageTests",
+      ["Storage", "SimulatedDisk", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     tests("TransportTests", ["Transport", "Wire", "Replication", "Identity", "TestSupport"]),
     .target(
@@ -63,12 +69,15 @@ let package = Package(
     tests(
       "SeameshCommandTests",
       ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Wire", "Replication"]),
-    tests("SimulationTests", ["Simulation", "Replication", "Wire"]),
+    tests(
+      "SimulationTests",
+      ["Simulation", "SimulatedDisk", "Storage", "Engine", "Replication", "Wire", "Identity", "TestSupport"]),
     tests(
       "SeameshTests",
-      ["Seamesh", "SampleData", "Replication", "Wire", "Identity", "Storage", "Transport", "TestSupport"]),
+      ["Seamesh", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage", "Transport", "TestSupport"]),
     tests("LibraryTests", ["Seamesh"]),
     tests("SourceTests", []),
+    tests("EngineTests", ["Engine", "Storage", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )

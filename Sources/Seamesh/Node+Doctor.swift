@@ -1,3 +1,4 @@
+import Engine
 import Identity
 import Replication
 import Storage
@@ -21,10 +22,10 @@ extension Node {
   static let lowDiskBytes: Int64 = 512 * 1024 * 1024
 
   package func doctor() throws(NodeError) -> [DoctorFinding] {
-    let (discovery, peers, refusedCodes, uptime, failure) = try onEngine { engine in
-      (engine.discoveryState, engine.peerStatus(), engine.refusedJoins, engine.uptimeMilliseconds, engine.failure)
+    let (peers, refusedCodes, failure) = try onEngine { engine in
+      (engine.peerStatus(), engine.refusedJoins, engine.failure.map(NodeError.init(any:)))
     }
-    var findings = discoveryFindings(discovery, peers, uptime)
+    var findings = discoveryFindings(discovery.state, peers, uptimeMilliseconds)
     findings += peers.compactMap(Node.finding)
     if refusedCodes > 0 {
       findings.append(
@@ -32,6 +33,7 @@ extension Node {
           .warning, "wrong-join-code", "\(refusedCodes) devices asked to join with a code that is not this fleet's.",
           remedy: "Make a new code with seamesh invite and type it again, or check that it was made in this fleet."))
     }
+    findings += historyFindings()
     findings += diskFindings(failure)
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }
     return findings + [DoctorFinding(.ok, "healthy", "Nothing is wrong that this node can see.", remedy: "")]
@@ -87,6 +89,41 @@ extension Node {
           "Set the wrong one. Nothing is lost meanwhile, but of two edits at the same time the wrong one may be shown.")
     default: return nil
     }
+  }
+
+  /// What was lost before this start, as far as it can be known, and what was done about it.
+  private func historyFindings() -> [DoctorFinding] {
+    var findings: [DoctorFinding] = []
+    let remedy =
+      "Let it meet the nodes that it was last in touch with: what they hold of its writes comes back by itself."
+    if history.wasFetched {
+      findings.append(
+        DoctorFinding(
+          .warning, "store-fetched",
+          "The store had gone at the start: everything is fetched anew from the fleet, under a new replica id.",
+          remedy: remedy
+            + " Writes that no other node held are lost. It wants every partition that it may hold; to want "
+            + "fewer, subscribe to those and unsubscribe from '*'."))
+    }
+    // Whoever put a backup in place knows what it lacks.
+    guard history.causes.isDisjoint(with: [.restored]) else { return findings }
+    if history.causes.contains(.log) {
+      findings.append(
+        DoctorFinding(
+          .problem, "log-lost",
+          "The node was not stopped cleanly, and seamesh.db-wal was missing or empty at the next start: writes that were "
+            + "acknowledged before may be lost here. The node goes on under a new replica id.",
+          remedy: remedy + " If nobody moved the file, check the disk."))
+    }
+    if history.causes.contains(.reached) {
+      findings.append(
+        DoctorFinding(
+          .problem, "store-rolled-back",
+          "seamesh.db held less at the start than this device had written: an older copy came back, or its log was lost. "
+            + "The node goes on under a new replica id.",
+          remedy: remedy))
+    }
+    return findings
   }
 
   private func diskFindings(_ failure: NodeError?) -> [DoctorFinding] {

@@ -1,3 +1,4 @@
+import Engine
 import Glibc
 import Identity
 import Replication
@@ -9,8 +10,20 @@ extension Node {
 
   package func status() throws(NodeError) -> NodeStatus {
     var status = try onEngine { $0.status() }
+    status.version = Node.version
+    status.fleet = files.fleet.text
+    status.device = files.device.text
+    status.directory = files.directory.path
+    status.uptimeMilliseconds = Int64(clamping: uptimeMilliseconds)
+    status.databaseBytes = readers.fileBytes
+    status.diskFreeBytes = (try? DiskSpace.of(files.directory.path).availableBytes) ?? 0
+    status.discovery = discovery.state.sentence
     status.listen = endpoints.listen.map(\.description)
     return status
+  }
+
+  var uptimeMilliseconds: UInt64 {
+    MonotonicTime(milliseconds: ElapsedClock.now()).millisecondsSince(startedAt)
   }
 
   package func peers() throws(NodeError) -> [PeerStatus] { try onEngine { $0.peerStatus() } }
@@ -20,19 +33,7 @@ extension Node {
   package func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus] {
     let rows = try onEngine { $0.partitionStatus() }
     guard withDigests else { return rows.map(\.status) }
-    return try rows.map { row throws(NodeError) in
-      var status = row.status
-      if let number = row.number { status.digest = try stateDigest(number, row.accepted) }
-      return status
-    }
-  }
-
-  package func subscribe(_ pattern: Text) throws(NodeError) {
-    try onEngine { engine in Result { () throws(NodeError) in try engine.subscribe(pattern) } }.get()
-  }
-
-  package func unsubscribe(_ pattern: Text) throws(NodeError) {
-    try onEngine { engine in Result { () throws(NodeError) in try engine.unsubscribe(pattern) } }.get()
+    return digests.fill(rows, of: self, within: limits.digestWaitMilliseconds)
   }
 
   package func invite(_ request: InviteRequest) throws(NodeError) -> String {
@@ -92,76 +93,73 @@ extension Node {
 
 struct PartitionRow: Sendable {
   var status: PartitionStatus
-  let number: PartitionNumber?
+  let id: PartitionID
+  let name: PartitionName
   let accepted: VersionVector
 }
 
-extension NodeEngine {
-  var uptimeMilliseconds: UInt64 { NodeEngine.now.millisecondsSince(startedAt) }
+extension PartitionStatus {
+  static func shown(_ vector: VersionVector) -> [(replica: String, sequence: UInt64, tip: String)] {
+    vector.sorted.map { ($0.replica.text, $0.position.sequence, Hex.encode($0.position.tip.bytes)) }
+  }
+}
 
-  func status() -> NodeStatus {
+extension NodeEngine {
+  /// What the engine knows; the rest is the node's to fill in.
+  fileprivate func status() -> NodeStatus {
     var status = NodeStatus()
-    let member = mesh.authority.member(of: files.deviceKey.publicKey)
-    status.version = Node.version
-    status.fleet = files.fleet.text
-    status.fleetName = mesh.authority.fleetName?.string ?? ""
-    status.device = files.device.text
+    let member = state.mesh.authority.member(of: state.identity.device)
+    status.fleetName = state.mesh.authority.fleetName?.string ?? ""
     status.user = member?.membership.user.string ?? ""
     status.label = member?.membership.label.string ?? ""
-    status.replica = own.replica?.id.text
-    status.directory = files.directory.path
-    status.uptimeMilliseconds = Int64(clamping: uptimeMilliseconds)
-    status.documents = store.totals.documents
-    status.changes = store.totals.changes
-    status.logBytes = store.totals.logBytes
-    status.databaseBytes = store.databaseBytes + store.writeAheadLogBytes
-    status.diskFreeBytes = (try? DiskSpace.of(files.directory.path).availableBytes) ?? 0
+    status.replica = state.own.replica?.id.text
+    status.documents = state.store.totals.documents
+    status.changes = state.store.totals.changes
+    status.logBytes = state.store.totals.logBytes
     status.readOnly = failure != nil
-    for partition in mesh.partitions.values {
+    for partition in state.mesh.partitions.values {
       for held in partition.log.held { status.held[held.reason.rawValue, default: 0] += 1 }
     }
-    status.peersConnected = mesh.sessions.values.count { $0.phase == .live }
-    status.discovery = discoveryState.sentence
+    status.peersConnected = state.mesh.sessions.values.count { $0.phase == .live }
     return status
   }
 
   func deviceStatus() -> [DeviceStatus] {
-    mesh.authority.allMembers.map { member in
+    state.mesh.authority.allMembers.map { member in
       var status = DeviceStatus()
       status.device = DeviceID(member.device).text
       status.user = member.membership.user.string
       status.label = member.membership.label.string
       status.role = member.membership.role.string
       status.profile = member.membership.profile
-      status.replicas = mesh.authority.replicas(of: member.device).map(\.text)
-      status.isSelf = member.device == files.deviceKey.publicKey
+      status.replicas = state.mesh.authority.replicas(of: member.device).map(\.text)
+      status.isSelf = member.device == state.identity.device
       return status
     }
   }
 
   func partitionStatus() -> [PartitionRow] {
-    let stored = Dictionary(attempt([]) { try store.partitions() }.map { ($0.id, $0) }) { first, _ in first }
-    return mesh.partitions.values.sorted { $0.name < $1.name }.map { partition in
+    let stored = Dictionary(attempt([]) { try state.store.logPartitions() }.map { ($0.id, $0.totals) }) { a, _ in a }
+    return state.mesh.partitions.values.sorted { $0.name < $1.name }.map { partition in
       var status = PartitionStatus()
       status.name = partition.name.text.string
-      status.subscribed = mesh.interest.wants(partition.id, name: partition.name)
-      status.documents = stored[partition.id]?.counters.documents ?? 0
-      status.changes = stored[partition.id]?.counters.changes ?? 0
+      status.subscribed = state.mesh.interest.wants(partition.id, name: partition.name)
+      status.documents = stored[partition.id]?.documents ?? 0
+      status.changes = stored[partition.id]?.changes ?? 0
       status.heldChanges = Int64(partition.log.held.count)
-      status.vector = partition.log.accepted.sorted.map {
-        ($0.replica.text, $0.position.sequence, Hex.encode($0.position.tip.bytes))
-      }
-      return PartitionRow(status: status, number: stored[partition.id]?.number, accepted: partition.log.accepted)
+      status.vector = PartitionStatus.shown(partition.log.accepted)
+      return PartitionRow(
+        status: status, id: partition.id, name: partition.name, accepted: partition.log.accepted)
     }
   }
 
   func peerStatus() -> [PeerStatus] {
-    let connected = mesh.sessions.values.sorted { $0.id < $1.id }.map(status)
-    let unreached = dialPolicy.entries.filter { $0.state != .connected && $0.state != .thisNode }.map { entry in
+    let connected = state.mesh.sessions.values.sorted { $0.id < $1.id }.map(status)
+    let unreached = links.policy.entries.filter { $0.state != .connected && $0.state != .thisNode }.map { entry in
       var status = PeerStatus()
       status.device = entry.device?.text ?? ""
       status.address = entry.address.description
-      status.detail = links.outcomes[entry.address] ?? ""
+      status.detail = links.table.outcomes[entry.address] ?? ""
       status.state =
         switch entry.state {
         case .dialling: "connecting"
@@ -176,62 +174,20 @@ extension NodeEngine {
 
   private func status(_ session: PeerSession) -> PeerStatus {
     var status = PeerStatus()
-    let member = mesh.authority.member(of: session.peer)
+    let member = state.mesh.authority.member(of: session.peer)
     status.device = session.device.text
     status.label = member?.membership.label.string ?? ""
     status.user = member?.membership.user.string ?? ""
     status.address = links.address(session.id)
     status.state = session.phase == .live ? "connected" : "connecting"
-    if let difference = links[session.id]?.clockDifference {
+    if let difference = links.table[session.id]?.clockDifference {
       status.detail = "its clock differs by \(difference / 1_000) s"
     }
     status.roundTripMilliseconds = session.roundTripMilliseconds.map(Double.init)
-    status.lastContactMilliseconds = Int64(clamping: NodeEngine.now.millisecondsSince(session.lastHeard))
-    (status.behind, status.ahead) = mesh.lag(of: session)
-    status.sentBytes = links[session.id]?.sentByteCount ?? 0
-    status.receivedBytes = links[session.id]?.receivedByteCount ?? 0
+    status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(session.lastHeard))
+    (status.behind, status.ahead) = state.mesh.lag(of: session)
+    status.sentBytes = links.table[session.id]?.sentByteCount ?? 0
+    status.receivedBytes = links.table[session.id]?.receivedByteCount ?? 0
     return status
-  }
-
-  // MARK: Subscriptions
-
-  /// Writing to a partition subscribes to it.
-  func beginWriting(_ name: PartitionName) {
-    guard mesh.authority.level(of: mesh.local.device, in: name) >= .write else { return }
-    let id = mesh.begin(name)
-    guard !mesh.interest.wants(id, name: name) else { return }
-    do throws(NodeError) { try subscribe(name.text) } catch {
-      // The write itself meets the same disk, and says so to whoever waits for it.
-      log.error("a subscription could not be stored", ["reason": error.message])
-    }
-  }
-
-  /// Stored before it takes effect: who was answered finds the subscription after a restart.
-  func subscribe(_ pattern: Text) throws(NodeError) {
-    let added = Interest(pattern: pattern, files.fleet)
-    guard !added.isEmpty else {
-      throw NodeError(.badRequest, "\(pattern.string) is neither a partition's name nor a prefix followed by *")
-    }
-    guard !subscriptions.contains(pattern) else { return }
-    try storing { try $0.subscribe(pattern) }
-    subscriptions.insert(pattern)
-    if let name = try? PartitionName(pattern), pattern.utf8.last != UInt8(ascii: "*") {
-      let id = mesh.begin(name)
-      pending.partitions.append((id, name))
-    }
-    deliver(.interestChanged(added: added, removed: Interest()))
-  }
-
-  func unsubscribe(_ pattern: Text) throws(NodeError) {
-    guard subscriptions.contains(pattern) else {
-      throw NodeError(.notFound, "there is no subscription to \(pattern.string)")
-    }
-    try storing { try $0.unsubscribe(pattern) }
-    subscriptions.remove(pattern)
-    deliver(.interestChanged(added: Interest(), removed: Interest(pattern: pattern, files.fleet)))
-  }
-
-  private func storing(_ body: (borrowing Transaction) throws -> Void) throws(NodeError) {
-    do { try store.write(.full, body) } catch { throw NodeError(any: error) }
   }
 }

@@ -1,5 +1,6 @@
+import Engine
+import Identity
 import Replication
-import Storage
 import Synchronization
 
 extension Node {
@@ -7,12 +8,12 @@ extension Node {
     _ partition: PartitionName, _ collection: Text, _ request: FindRequest
   ) throws(NodeError) -> any WatchSubscription {
     let query = try DocumentQuery(request)
-    guard let watcher = watchers.add() else {
-      throw NodeError(.busy, "there are \(WatchHub.watcherLimit) live results already: close one first")
+    guard let follower = feed.follow() else {
+      throw NodeError(.busy, "there are \(CommitFeed.followerLimit) live results already: close one first")
     }
     return LiveResult(
       node: self, partition: partition, collection: collection, query: query,
-      identity: request.identity(partition, collection), watcher: watcher)
+      identity: request.identity(partition, collection), follower: follower)
   }
 }
 
@@ -36,28 +37,33 @@ private final class LiveResult: WatchSubscription {
   private let collection: Text
   private let query: DocumentQuery
   private let identity: [UInt8]
-  private let watcher: Watcher
+  private let follower: FeedFollower
   private let state = Mutex(State())
 
   init(
     node: Node, partition: PartitionName, collection: Text, query: DocumentQuery, identity: [UInt8],
-    watcher: Watcher
+    follower: FeedFollower
   ) {
     (self.node, self.partition, self.collection) = (node, partition, collection)
-    (self.query, self.identity, self.watcher) = (query, identity, watcher)
+    (self.query, self.identity, self.follower) = (query, identity, follower)
   }
 
-  func cancel() { node.watchers.remove(watcher) }
+  func cancel() { node.feed.remove(follower) }
 
-  deinit { node.watchers.remove(watcher) }
+  deinit { node.feed.remove(follower) }
+
+  private var place: ChangedDocuments.Place {
+    ChangedDocuments.Place(
+      partition: partition.id(fleet: node.files.fleet, hash: SHA256.hash), collection: collection)
+  }
 
   func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
     if let event = nextWaiting() { return event }
     if case .nothing = state.withLock({ $0.shown }) { return try begin() }
-    switch watcher.wait(timeoutMilliseconds: timeoutMilliseconds) {
+    switch follower.wait(for: place, timeoutMilliseconds: timeoutMilliseconds) {
     case .nothing: return nil
     case .stopped: throw NodeError(.stopping, "the node is stopping")
-    case .overrun: try follow(nil)
+    case .lapsed: try follow(nil)
     case .changed(let keys): try follow(keys)
     }
     return nextWaiting()
@@ -71,10 +77,10 @@ private final class LiveResult: WatchSubscription {
     let shown: Shown
     let documents: [StoredDocument]
     if query.isWindow {
-      documents = try window()
+      documents = try node.result(of: query, partition, collection)
       shown = .window(documents)
     } else {
-      let rows = LiveRows(query, try read(nil).values.compactMap { $0 })
+      let rows = LiveRows(query, try all().values)
       (shown, documents) = (.all(rows), rows.documents)
     }
     state.withLock { $0.shown = shown }
@@ -83,25 +89,23 @@ private final class LiveResult: WatchSubscription {
 
   // MARK: Following
 
-  /// `changed` are the keys of documents by their place; nil: any may have changed.
-  private func follow(_ changed: [DocumentChanges.Place: Set<[UInt8]>]?) throws(NodeError) {
-    var keys: Set<[UInt8]>?
-    if let changed {
-      guard let place = try node.reading({ try self.node.place(self.partition, self.collection, $0) }),
-        let here = changed[place]
-      else { return }
-      keys = here
-    }
+  /// `keys` are those of documents that changed; nil: any may have.
+  private func follow(_ keys: Set<[UInt8]>?) throws(NodeError) {
     if query.isWindow {
-      let new = try window()
+      let new = try node.result(of: query, partition, collection)
       state.withLock { move(&$0, to: new) }
-    } else {
+    } else if let keys {
       let documents = try read(keys)
-      state.withLock { take(documents, areAll: keys == nil, &$0) }
+      try state.withLock { state throws(NodeError) in try take(documents, areAll: false, &state) }
+    } else {
+      let documents = try all().mapValues { StoredDocument?.some($0) }
+      try state.withLock { state throws(NodeError) in try take(documents, areAll: true, &state) }
     }
   }
 
-  private func take(_ documents: [[UInt8]: StoredDocument?], areAll: Bool, _ state: inout State) {
+  private func take(
+    _ documents: [[UInt8]: StoredDocument?], areAll: Bool, _ state: inout State
+  ) throws(NodeError) {
     guard case .all(var rows) = state.shown else { return }
     // Not held twice while it changes: that would copy every row.
     state.shown = .nothing
@@ -110,6 +114,7 @@ private final class LiveResult: WatchSubscription {
       guard let move = rows.take(id, documents[id] ?? nil) else { continue }
       state.waiting.append(WatchEvent(move, cursor: rows.sum.cursor(query: identity)))
     }
+    try rows.check(node.limits)
     state.shown = .all(rows)
   }
 
@@ -140,36 +145,34 @@ private final class LiveResult: WatchSubscription {
 
   // MARK: Reading
 
-  private func window() throws(NodeError) -> [StoredDocument] {
-    let query = query
-    return try node.reading { reader in
-      var collector = ResultCollector(query)
-      try self.node.visit(self.partition, self.collection, reader) { document in
-        collector.offer(document)
+  /// Every document that matches, by key.
+  private func all() throws(NodeError) -> [[UInt8]: StoredDocument] {
+    var found: [[UInt8]: StoredDocument] = [:]
+    var bytes = 0
+    func take(_ document: StoredDocument) throws(NodeError) {
+      guard query.filter.matches(id: document.id, document.body) else { return }
+      found[document.id.canonicalBytes] = document
+      bytes += document.heapBytes
+      try node.limits.check(documents: found.count, bytes: bytes)
+    }
+    if let ids = query.filter.possibleIDs {
+      try node.eachOf(ids, partition, collection, take)
+    } else {
+      try node.eachPage(partition, collection) { rows throws(NodeError) in
+        for row in rows { try take(StoredDocument(of: row)) }
         return true
       }
-      return collector.finish()
     }
+    return found
   }
 
-  /// What the documents of `keys` are now, nil where they are gone; without keys, all that match.
-  private func read(_ keys: Set<[UInt8]>?) throws(NodeError) -> [[UInt8]: StoredDocument?] {
-    try node.reading { reader in
-      var found: [[UInt8]: StoredDocument?] = [:]
-      guard let keys else {
-        try self.node.visit(self.partition, self.collection, reader) { document in
-          if self.query.filter.matches(id: document.id, document.body) { found[document.id.canonicalBytes] = document }
-          return true
-        }
-        return found
-      }
-      guard let place = try self.node.place(self.partition, self.collection, reader) else { return found }
-      for key in keys {
-        let row = try reader.document(place.partition, place.collection, key: key)
-        found.updateValue(try row.flatMap { $0.isAlive ? try StoredDocument($0) : nil }, forKey: key)
-      }
-      return found
+  /// What the documents of `keys` are now, nil where they are gone.
+  private func read(_ keys: Set<[UInt8]>) throws(NodeError) -> [[UInt8]: StoredDocument?] {
+    var found: [[UInt8]: StoredDocument?] = [:]
+    try node.eachRow(of: Array(keys), partition, collection) { key, row throws(NodeError) in
+      found.updateValue(try row.map { row throws(NodeError) in try StoredDocument(of: row) }, forKey: key)
     }
+    return found
   }
 }
 

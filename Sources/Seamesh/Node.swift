@@ -1,4 +1,4 @@
-import Dispatch
+import Engine
 import Foundation
 import Identity
 import Replication
@@ -13,12 +13,15 @@ import Wire
 public final class Node: Sendable {
   let files: NodeFiles
   let configuration: NodeConfiguration
-  let inbox: Inbox<EngineJob>
-  let watchers = WatchHub()
+  let inbox: Inbox<NodeJob>
+  let feed = CommitFeed()
   let log: NodeLog
   let readers: StoreReaders
   let endpoints: Endpoints
-  let digests = Mutex<[PartitionNumber: (vector: VersionVector, digest: String)]>([:])
+  let history: StoreHistory
+  let digests = StateDigests()
+  let discovery: NodeDiscovery
+  let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
   private let finished: Reply<Bool>
   private let isStopped = Mutex(false)
 
@@ -34,6 +37,7 @@ public final class Node: Sendable {
   package static func start(
     directory path: String, configuration: NodeConfiguration = NodeConfiguration()
   ) throws(NodeError) -> Node {
+    if let refusal = DirectoryContents(path).nodeRefusal { throw refusal }
     let directory: DataDirectory
     do throws(FileError) { directory = try DataDirectory(existing: path) } catch { throw NodeError(error) }
     return try Node(try NodeFiles.load(directory), configuration)
@@ -44,12 +48,12 @@ public final class Node: Sendable {
     log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
     (inbox, finished) = (Inbox(), Reply())
     let started = Reply<Result<Started, NodeError>>()
-    let (inbox, log, watchers, finished) = (inbox, log, watchers, finished)
+    let (inbox, log, feed, finished) = (inbox, log, feed, finished)
     let thread = Thread {
       do {
-        let (engine, begun) = try NodeEngine.open(files, configuration, inbox, watchers, log)
-        started.fulfil(.success(begun))
-        engine.run()
+        let running = try RunningEngine(files, configuration, inbox, feed, log)
+        started.fulfil(.success(running.started))
+        running.run()
       } catch {
         started.fulfil(.failure(NodeError(any: error)))
       }
@@ -59,7 +63,9 @@ public final class Node: Sendable {
     thread.stackSize = 8 * 1024 * 1024
     thread.start()
     switch started.wait() {
-    case .success(let begun): (readers, endpoints) = (begun.readers, begun.endpoints)
+    case .success(let begun):
+      (readers, endpoints, discovery) = (begun.readers, begun.endpoints, begun.discovery)
+      history = begun.history
     case .failure(let error): throw error
     }
   }
@@ -68,6 +74,8 @@ public final class Node: Sendable {
   struct Started: Sendable {
     let readers: StoreReaders
     let endpoints: Endpoints
+    let discovery: NodeDiscovery
+    let history: StoreHistory
   }
 
   /// Ends sessions, notes how far the replica has come, and closes the store. Acknowledged writes are on disk already.
@@ -77,11 +85,14 @@ public final class Node: Sendable {
       return stopped
     }
     guard !wasStopped else { return }
-    watchers.stop()
+    feed.stop()
     readers.stopAll()
     inbox.put(.stop)
     _ = finished.wait()
   }
+
+  /// The store was lost before this start, and is being filled anew from the fleet (S8).
+  package var hasFetchedStore: Bool { history.wasFetched }
 
   deinit { stop() }
 
@@ -93,107 +104,14 @@ public final class Node: Sendable {
   ) throws(NodeError) -> Answer {
     guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
     let reply = Reply<Answer?>()
-    let isTaken = inbox.put(.call { engine in reply.fulfil(engine.isStopping ? nil : body(engine)) }) != nil
+    let isTaken = inbox.put(.event(.call { engine in reply.fulfil(body(engine)) })) != nil
     guard isTaken, let answer = reply.wait() else { throw NodeError(.stopping, "the node is stopping") }
     return answer
   }
 }
 
-extension NodeEngine {
-  static func open(
-    _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox<EngineJob>, _ watchers: WatchHub,
-    _ log: NodeLog
-  ) throws -> (NodeEngine, Node.Started) {
-    let store = try Store.open(directory: files.directory.path, fleet: files.fleet, device: files.device)
-    let authority = try NodeOpening.authority(try NodeOpening.statements(store, files.fleet), files.fleet)
-    let box = TransportBox()
-    let intake = FrameIntake(fleet: files.fleet, authority: authority, inbox: inbox) { box.transport?.pauseReading($0) }
-    let identity = try TLSIdentity(files.deviceKey)
-    let transport = try SecureTransport(
-      credentials: TLSCredentials(certificate: identity.certificateDER, privateKey: identity.privateKeyDER),
-      handler: intake)
-    box.set(transport)
-    let listen = try listen(transport, configuration)
-    let mesh = try NodeOpening.mesh(
-      store, files, configuration, instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero,
-      listenPort: listen.first?.port ?? 0)
-    let engine = NodeEngine(
-      EngineParts(
-        files: files, configuration: configuration, store: store, inbox: inbox, intake: intake, transport: transport,
-        watchers: watchers, log: log, mesh: mesh, own: try NodeOpening.ownReplica(store, files),
-        subscriptions: Set(try store.subscriptions())))
-    let endpoints = Node.Endpoints(
-      directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen)
-    return (engine, Node.Started(readers: store.readers, endpoints: endpoints))
-  }
-
-  private static func listen(
-    _ transport: SecureTransport, _ configuration: NodeConfiguration
-  ) throws(NodeError) -> [SocketAddress] {
-    do {
-      return try transport.listen(host: configuration.listenHost, port: configuration.listenPort)
-    } catch {
-      let address =
-        configuration.listenHost.map { SocketAddress($0, port: configuration.listenPort).description }
-        ?? "port \(configuration.listenPort)"
-      throw NodeError(.failed, "cannot listen on \(address): \(error); give another one with --listen")
-    }
-  }
-
-  func begin() {
-    saveSidecar()
-    let remembered = attempt([]) { try store.peers() }
-    for peer in remembered {
-      let addresses = peer.addresses.compactMap { SocketAddress($0.text) }
-      dial(dialPolicy.handle(.remembered(peer.device, addresses), now: clock, using: &random))
-    }
-    dial(dialPolicy.handle(.configured(configuration.peers), now: clock, using: &random))
-    startDiscovery()
-  }
-
-  func finish() {
-    discovery?.stop()
-    commit()
-    for id in mesh.sessions.keys.sorted() {
-      send(.goodbye(.stopping), to: id)
-      if let link = links[id] { transport.close(link.connection) }
-    }
-    for job in inbox.close() {
-      switch job {
-      case .write(let write): write.reply.fulfil(.failure(NodeError(.stopping, "the node is stopping")))
-      case .call(let body): body(self)
-      default: break
-      }
-    }
-    transport.stop()
-    if failure == nil { saveSidecar() }
-    log.flush()
-  }
-
-  /// The mesh took in what did not reach the disk: everything is read again, and every session begins anew.
-  func restartMesh() {
-    for (_, link) in links.links {
-      transport.close(link.connection, afterFlush: false)
-      guard let device = link.device else { continue }
-      dial(dialPolicy.handle(.disconnected(device), now: clock, using: &random))
-    }
-    let causes = own.causes
-    (pending, outbox) = (PendingCommit(), [])
-    guard failure == nil else { return }
-    do {
-      mesh = try NodeOpening.mesh(
-        store, files, configuration, instance: mesh.local.instance, listenPort: mesh.local.listenPort)
-      own = try NodeOpening.ownReplica(store, files)
-      own.causes.formUnion(causes)
-      links.removeAll()
-    } catch {
-      failure = NodeError(any: error)
-    }
-  }
-}
-
 /// The transport, once it is there: its handler is made before it.
-private final class TransportBox: Sendable {
+final class TransportBox: Sendable {
   private let held = Mutex<SecureTransport?>(nil)
   var transport: SecureTransport? { held.withLock { $0 } }
   func set(_ transport: SecureTransport) { held.withLock { $0 = transport } }

@@ -1,3 +1,4 @@
+import Engine
 import Replication
 
 /// How a node runs. The command's options and `seamesh.json` fill this in.
@@ -13,7 +14,12 @@ package struct NodeConfiguration: Sendable {
   package var logLevel = LogLevel.notice
   /// Nil: standard error.
   package var logPath: String?
+  /// How long a node whose store has gone asks for its fleet before it fails.
+  package var recoveryMilliseconds: UInt64 = 30_000
+  /// Asked meanwhile, on the engine thread: whether to stop asking.
+  package var isRecoveryGivenUp: @Sendable () -> Bool = { false }
   package var mesh = MeshConfiguration()
+  package var reads = ReadLimits()
 
   package init() {}
 }

@@ -8,7 +8,8 @@ package protocol NodeInterface: Sendable {
   func status() throws(NodeError) -> NodeStatus
   func peers() throws(NodeError) -> [PeerStatus]
   func devices() throws(NodeError) -> [DeviceStatus]
-  /// In byte order of their names. State digests cost a pass over the documents; they are cached until a change.
+  /// In byte order of their names. A state digest costs a pass over the documents and is kept until a change: one that is
+  /// not known after a short while is told as such, and computed behind the call.
   func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus]
 
   /// A name, or a prefix followed by `*`.
@@ -25,6 +26,8 @@ package protocol NodeInterface: Sendable {
   func writeEach(
     _ partition: PartitionName, _ requests: [DocumentRequest]
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>]
+  /// Refuses a result beyond the bounds of ``ReadLimits`` with `tooLarge`. What is written while a long pass goes on may
+  /// be in the result or not, document by document.
   func find(_ partition: PartitionName, _ collection: Text, _ query: FindRequest) throws(NodeError) -> [StoredDocument]
   /// Every live document in key order, of one collection or of all, `visit` answering false to stop.
   func export(
@@ -76,25 +79,52 @@ public struct NodeError: Error, Sendable, Equatable {
 /// What is to be done with one document.
 package struct DocumentRequest: Sendable, Equatable {
   package enum Action: Sendable, Equatable {
-    /// Replace or create. Fields that `body` leaves out stay, unless `eraseAbsent`. Only real differences are recorded.
-    case put(body: ValueMap, eraseAbsent: Bool)
+    /// Replace or create. Fields that `body` leaves out are taken away, unless `keepAbsent`. Only what differs from the
+    /// present version is recorded.
+    case put(body: ValueMap, keepAbsent: Bool = false)
     /// As `put`, but refused where the document is alive.
     case insert(body: ValueMap)
-    /// RFC 7396.
-    case mergePatch(ValueMap)
-    /// MongoDB update operators; those not built yet are refused by name.
-    case update(ValueMap)
+    /// RFC 7396. Refused where there is no such document, unless `upsert`, which makes it.
+    case mergePatch(ValueMap, upsert: Bool = false)
+    /// MongoDB update operators; those not built yet are refused by name. `upsert` applies them to an empty document
+    /// where there is none.
+    case update(ValueMap, upsert: Bool = false)
     case delete
   }
 
   package let collection: Text
   package let id: Value
   package let action: Action
-  /// The ETag that the document must have now, without quotes; nil writes in any case.
-  package let ifMatch: String?
+  /// What the document must be now; nil writes in any case.
+  package let condition: Condition?
 
+  package init(collection: Text, id: Value, action: Action, condition: Condition?) {
+    (self.collection, self.id, self.action, self.condition) = (collection, id, action, condition)
+  }
+
+  /// `ifMatch`: the ETag that the document must have now, without quotes.
   package init(collection: Text, id: Value, action: Action, ifMatch: String? = nil) {
-    (self.collection, self.id, self.action, self.ifMatch) = (collection, id, action, ifMatch)
+    self.init(collection: collection, id: id, action: action, condition: ifMatch.map { .isOneOf([$0]) })
+  }
+}
+
+extension DocumentRequest {
+  /// RFC 9110 §13.1: what `If-Match` and `If-None-Match` ask. ETags are without quotes.
+  package enum Condition: Sendable, Equatable {
+    case exists
+    case isAbsent
+    case isOneOf([String])
+    case isNoneOf([String])
+
+    /// `etag`: of the document as it stands; nil where there is none.
+    package func holds(etag: String?) -> Bool {
+      switch self {
+      case .exists: etag != nil
+      case .isAbsent: etag == nil
+      case .isOneOf(let wanted): etag.map(wanted.contains) ?? false
+      case .isNoneOf(let unwanted): !(etag.map(unwanted.contains) ?? false)
+      }
+    }
   }
 }
 
@@ -240,13 +270,25 @@ package struct PartitionStatus: Sendable, Equatable {
   package var heldChanges: Int64 = 0
   /// Replica (hex), highest sequence accepted, tip (hex).
   package var vector: [(replica: String, sequence: UInt64, tip: String)] = []
-  /// SHA-256 (hex) over the documents in key order; nil where it was not asked for.
+  /// Names the documents (`Docs/PROTOCOL.md`, "State digest"), those of ``vector`` and of no other state; nil where
+  /// ``digestState`` tells why.
   package var digest: String?
+  package var digestState = DigestState.notAsked
   package init() {}
+
+  package enum DigestState: Sendable, Equatable {
+    case notAsked
+    case computed
+    /// With what to do.
+    case notComputed(String)
+    /// With what went wrong, in this partition alone.
+    case failed(String)
+  }
 
   package static func == (a: PartitionStatus, b: PartitionStatus) -> Bool {
     a.name == b.name && a.subscribed == b.subscribed && a.documents == b.documents && a.changes == b.changes
-      && a.heldChanges == b.heldChanges && a.digest == b.digest && a.vector.elementsEqual(b.vector, by: ==)
+      && a.heldChanges == b.heldChanges && a.digest == b.digest
+      && a.digestState == b.digestState && a.vector.elementsEqual(b.vector, by: ==)
   }
 }
 

@@ -33,7 +33,12 @@ struct SeameshCommand {
       let verb = try Parser(verbs: verbTable).verb(invocation.verb)
       let directory = try dataDirectory(invocation, environment: environment())
       invocation.fill(from: try ConfigurationFile(directory: directory, verbs: verbTable).options(of: verb))
-      try verb.run(invocation, Context(directory: directory, terminal: terminal, isJSON: invocation.has("json")))
+      let usual = try? dataDirectory(Invocation(verb: invocation.verb), environment: environment())
+      try verb.run(
+        invocation,
+        Context(
+          directory: directory, terminal: terminal, isJSON: invocation.has("json"),
+          isDefaultDirectory: directory == usual))
     }
   }
 }

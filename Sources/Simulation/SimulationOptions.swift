@@ -6,7 +6,11 @@ package struct SimulationOptions: Sendable {
   package var faults: Set<Fault>?
   /// How long people write and faults happen, in milliseconds of virtual time.
   package var troubledMilliseconds: UInt64 = 25_000
-  /// A mistake put into the shell, for tests of the checks.
+  /// Whether nodes have the shipped store on a simulated disk or its fast stand-in; nil: the seed draws, half and half.
+  package var usesDisk: Bool?
+  /// Of a hundred commits so many are judged by the naive rules at once; all are at the end.
+  package var judgedPercent = 4
+  /// A mistake that every honest node has.
   package var plantedBug: PlantedBug?
   /// Keeps the last events as text.
   package var keepsLog = false

@@ -11,7 +11,11 @@ package struct SimulationReport: Sendable {
   }
 
   package let seed: UInt64
+  /// Inputs given to nodes' engines: frames, timers, calls, crashes.
   package internal(set) var events = 0
+  /// Partitions of nodes that were held against the naive rules.
+  package internal(set) var judgements = 0
+  package internal(set) var usesDisk = false
   package internal(set) var virtualMilliseconds: UInt64 = 0
   /// From the end of the faults to the moment when all agreed.
   package internal(set) var convergenceMilliseconds: UInt64 = 0

@@ -16,13 +16,25 @@ package enum Simulator {
     package fileprivate(set) var runs = 0
     package fileprivate(set) var events = 0
     package fileprivate(set) var changes = 0
+    package fileprivate(set) var judgements = 0
     package fileprivate(set) var virtualMilliseconds: UInt64 = 0
     package fileprivate(set) var slowestConvergence: (seed: UInt64, milliseconds: UInt64) = (0, 0)
-    package fileprivate(set) var faults: [Fault: Int] = [:]
-    package fileprivate(set) var occurrences: [Occurrence: Int] = [:]
+    package fileprivate(set) var faults: [Fault: Count] = [:]
+    package fileprivate(set) var occurrences: [Occurrence: Count] = [:]
     package fileprivate(set) var failures: [SimulationReport] = []
     /// Seeds that were run twice.
     package fileprivate(set) var repeated = 0
+  }
+
+  package struct Count: Sendable {
+    package fileprivate(set) var times = 0
+    /// Runs in which it happened at all.
+    package fileprivate(set) var runs = 0
+
+    fileprivate mutating func add(_ times: Int) {
+      self.times += times
+      if times > 0 { runs += 1 }
+    }
   }
 
   /// One seed in so many runs twice and must leave the same trace.
@@ -55,12 +67,13 @@ extension Simulator.Summary {
     runs += 1
     events += report.events
     changes += report.changes
+    judgements += report.judgements
     virtualMilliseconds += report.virtualMilliseconds
     if report.convergenceMilliseconds > slowestConvergence.milliseconds {
       slowestConvergence = (report.seed, report.convergenceMilliseconds)
     }
-    faults.merge(report.faults, uniquingKeysWith: +)
-    occurrences.merge(report.occurrences, uniquingKeysWith: +)
+    for (fault, times) in report.faults { faults[fault, default: Simulator.Count()].add(times) }
+    for (occurrence, times) in report.occurrences { occurrences[occurrence, default: Simulator.Count()].add(times) }
     if report.hasFailed { failures.append(report) }
   }
 }

@@ -21,6 +21,8 @@ package final class NumberCache {
     partitions[id] = number
   }
 
+  func forget(_ id: PartitionID) { partitions[id] = nil }
+
   func remember(_ key: ChainKey, _ number: ChainNumber) {
     if chains.count >= NumberCache.limit { chains.removeAll(keepingCapacity: true) }
     chains[key] = number

@@ -134,4 +134,6 @@ package enum MetaKey: String, CaseIterable, Sendable {
   case restored
   /// Counts ``Store/makeDurable()``.
   case syncs
+  /// Counts ``Store/noteStart()``.
+  case starts
 }

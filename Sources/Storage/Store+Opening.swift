@@ -1,44 +1,54 @@
+import CSQLite
 import Replication
 
 extension Store {
   /// Opens the store of `directory`, making both where they are missing, and locks it for this process.
   ///
   /// `fleet` and `device` are what the key file says: a store of another one is refused (S15), a new store gets them.
-  /// `lock` is the directory's, if the caller holds it already.
+  /// `lock` is the directory's, if the caller holds it already; a file layer needs none.
   package static func open(
     directory: String, fleet: FleetID, device: DeviceID, lock: DirectoryLock? = nil,
     options: StoreOptions = StoreOptions()
   ) throws(StoreError) -> Store {
-    if options.createsIfMissing { try FileSystem.makeDirectory(directory) }
-    let held: DirectoryLock
-    if let lock { held = lock } else { held = try DirectoryLock(directory: directory) }
+    let files = StoreFiles(layer: options.fileLayer)
+    if options.createsIfMissing { try files.makeDirectory(directory) }
+    var held = lock
+    if held == nil, options.fileLayer == nil { held = try DirectoryLock(directory: directory) }
     let path = directory + "/" + fileName
-    let isNew = options.fileLayer == nil && !FileSystem.exists(path)
+    let isNew = files.isEmpty(path)
+    let wasLogEmpty = files.isEmpty(path + "-wal")
+    // SQLite drops a log that stands beside no database, or beside an empty one.
+    guard !isNew || wasLogEmpty else { throw .logAlone(path: path + "-wal") }
     guard options.createsIfMissing || !isNew else { throw .missing(path: path) }
-    if isNew { try FileSystem.makePrivateFile(path) }
+    if isNew { try files.makePrivateFile(path) }
     let database = try Database(
       path: path, access: options.createsIfMissing ? .create : .readWrite, vfs: options.fileLayer)
+    // Whatever ends this opening leaves the log as it is: what became of it since the last start is evidence (S4).
+    _ = seamesh_sqlite_checkpoint_on_close(database.handle, 0)
     // SQLite falls back to reading where it may not write.
     guard !database.isReadOnly else { throw .readOnly(path) }
     let version = try FileFormat.check(database, options.migrations)
     try configure(database, options)
     if let last = options.migrations.last?.version, version > 0, version < last {
-      try copyBeforeMigration(database, version: version)
+      try copyBeforeMigration(database, version: version, files)
     }
     try FileFormat.migrate(database, options.migrations)
-    let id = try claim(database, fleet: fleet, device: device)
+    let id = try claim(database, fleet: fleet, device: device, newID: options.makeStoreID)
     if isNew {
-      try FileSystem.sync(directory)
-      try FileSystem.sync(FileSystem.parent(directory))
+      try files.syncNames(beside: path)
+      if options.fileLayer == nil { try FileSystem.sync(FileSystem.parent(directory)) }
     }
-    return try Store(
-      opening: StoreOpening(directory: directory, database: database, lock: held, id: id, options: options))
+    let store = try Store(
+      opening: StoreOpening(
+        directory: directory, database: database, lock: held, id: id, options: options, wasLogEmpty: wasLogEmpty))
+    if !wasLogEmpty { try store.carryOverFoundLog() }
+    return store
   }
 
   private static func configure(_ database: Database, _ options: StoreOptions) throws(StoreError) {
     // First of all the journal, while a foreign or newer file has been refused already: this writes to the file. A page
     // size takes effect only in a file that is still empty.
-    try database.execute("PRAGMA page_size=\(pageByteCount)")
+    try database.execute("PRAGMA page_size=\(options.pageByteCount)")
     let mode = try database.string("PRAGMA journal_mode=WAL")
     guard mode == "wal" else { throw .damaged("\(database.path) keeps journal mode \(mode ?? "unknown")") }
     try database.execute(
@@ -52,34 +62,26 @@ extension Store {
       """)
   }
 
-  /// Four of the file system's: runs and documents fill them, and a quarter of the calls writes them. Catch-up with random
-  /// ids is 1.3 to 1.5 times as fast as with pages of 4 KiB; a single write puts some 100 KiB into the log, not 30.
-  static let pageByteCount = 16_384
   /// Only a reader that recovers the log after a crash can stand in the writer's way, and only for a moment.
   private static let busyTimeoutMilliseconds = 10_000
   /// A log that grew in catch-up is cut back to this when it starts anew.
   private static let idleLogByteLimit = 64 * 1024 * 1024
 
   /// The way back after an upgrade that fails or is regretted (K12). One file per version left behind.
-  private static func copyBeforeMigration(_ database: Database, version: Int) throws(StoreError) {
+  private static func copyBeforeMigration(
+    _ database: Database, version: Int, _ files: StoreFiles
+  ) throws(StoreError) {
     let path = database.path + ".format\(version)"
-    guard !FileSystem.exists(path) else { return }
-    try StoreBackup.copy(database, to: path, marksRestored: true) { _, _ in }
+    guard !files.exists(path) else { return }
+    try StoreBackup.copy(database, to: path, in: files) { _, _ in }
   }
 
   /// Holds the store's owner against the expected one, or writes it into a new store. Answers the store's id.
   private static func claim(
-    _ database: Database, fleet: FleetID, device: DeviceID
+    _ database: Database, fleet: FleetID, device: DeviceID, newID: () -> UUIDValue
   ) throws(StoreError) -> UUIDValue {
-    if let owner = try database.meta(.fleet), let holder = try database.meta(.device) {
-      guard let found = Digest(owner), let foundDevice = Digest(holder), let bytes = try database.meta(.storeID),
-        let id = UUIDValue(bytes)
-      else { throw .damaged("the owner in \(database.path) is unreadable") }
-      guard found == fleet.digest else { throw .otherFleet(expected: fleet, found: FleetID(found)) }
-      guard foundDevice == device.digest else { throw .otherDevice(expected: device, found: DeviceID(foundDevice)) }
-      return id
-    }
-    let id = UUIDValue(high: .random(in: .min ... .max), low: .random(in: .min ... .max))
+    if let id = try database.store(of: fleet, device) { return id }
+    let id = newID()
     try database.execute("BEGIN IMMEDIATE")
     do {
       try database.setMeta(.storeID, id.bytes)
@@ -98,12 +100,25 @@ extension Store {
 struct StoreOpening {
   let directory: String
   let database: Database
-  let lock: DirectoryLock
+  /// Nil in a file layer.
+  let lock: DirectoryLock?
   let id: UUIDValue
   let options: StoreOptions
+  let wasLogEmpty: Bool
 }
 
 extension Database {
+  /// The id of the store; nil where nobody owns it yet. Refuses that of another owner.
+  func store(of fleet: FleetID, _ device: DeviceID) throws(StoreError) -> UUIDValue? {
+    guard let owner = try meta(.fleet), let holder = try meta(.device) else { return nil }
+    guard let found = Digest(owner), let foundDevice = Digest(holder), let bytes = try meta(.storeID),
+      let id = UUIDValue(bytes)
+    else { throw .damaged("the owner in \(path) is unreadable") }
+    guard found == fleet.digest else { throw .otherFleet(expected: fleet, found: FleetID(found)) }
+    guard foundDevice == device.digest else { throw .otherDevice(expected: device, found: DeviceID(foundDevice)) }
+    return id
+  }
+
   func meta(_ key: MetaKey) throws(StoreError) -> [UInt8]? {
     let statement = try statement("SELECT value FROM meta WHERE key=?1")
     defer { statement.reset() }

@@ -6,9 +6,20 @@ package struct StoreOptions: Sendable {
   package var cacheBytes = 32 * 1024 * 1024
   /// A store is made where there is none.
   package var createsIfMissing = true
-  /// Name of a registered SQLite file layer; nil for the system's. For fault tests.
+  /// Name of a registered SQLite file layer; nil for the system's. A layer belongs to one process: no lock is taken,
+  /// and the file system is not touched.
   package var fileLayer: String?
   package var migrations = Migration.all
+  /// Of a new store; an existing one keeps its own. Four of the file system's: runs and documents fill them, and a
+  /// quarter of the calls writes them. Catch-up with random ids is 1.3 to 1.5 times as fast as with pages of 4 KiB; a
+  /// single write puts some 100 KiB into the log, not 30.
+  package var pageByteCount = 16_384
+  /// How far the write-ahead log may grow before it is carried into the database, at each pace.
+  package var logByteLimits: [WritePace: Int] = [.live: 16 * 1024 * 1024, .catchUp: 256 * 1024 * 1024]
+  /// Draws the id of a new store.
+  package var makeStoreID: @Sendable () -> UUIDValue = {
+    UUIDValue(high: .random(in: .min ... .max), low: .random(in: .min ... .max))
+  }
 
   package init() {}
 }
@@ -21,20 +32,12 @@ package enum Durability: Sendable {
   case deferred
 }
 
-/// How far the write-ahead log may grow before it is carried into the database.
-package enum WritePace: Sendable {
-  /// 16 MiB: short pauses.
+/// How rarely the write-ahead log is carried into the database (``StoreOptions/logByteLimits``).
+package enum WritePace: Hashable, Sendable {
+  /// Often: short pauses.
   case live
-  /// 256 MiB: a page that many transactions touch is written once. Measured 1.5 to 2 times as fast in catch-up.
+  /// A page that many transactions touch is written once. Measured 1.5 to 2 times as fast in catch-up.
   case catchUp
-
-  /// In pages of the store: the write-ahead log counts those.
-  var pageLimit: Int32 {
-    switch self {
-    case .live: Int32(16 * 1024 * 1024 / Store.pageByteCount)
-    case .catchUp: Int32(256 * 1024 * 1024 / Store.pageByteCount)
-    }
-  }
 }
 
 /// The one writing connection of a data directory, which also does every checkpoint: SQLite before 3.51.3 can damage a
@@ -50,30 +53,44 @@ package final class Store: StoreReading {
   /// Set when the store must not be written any more (K3); every write throws it again.
   package private(set) var failure: StoreError?
   package var pace = WritePace.live
+  private let pageLimits: [WritePace: Int32]
   /// Over all partitions.
-  package internal(set) var totals: Counters
+  package internal(set) var counters: Counters
+  /// The write-ahead log held nothing when the store was opened: it is missing, or empty.
+  package let wasLogEmpty: Bool
+  /// This start is counted in the database, so that the log holds something until it is closed.
+  package internal(set) var isStartNoted = false
 
-  let lock: DirectoryLock
+  let lock: DirectoryLock?
+  let files: StoreFiles
   package let numbers: NumberCache
   let contexts = ContextCache()
   var nextArrival: Int64
+  /// Never the number of a partition that was taken away: readers remember which is whose.
+  var nextPartition: Int64
   var stagedBytes: Int64
   var changedCounters: [PartitionNumber: Counters] = [:]
   private let gauge: WriteAheadGauge
   private var isSynchronousFull = true
   private var checkpointDue: Int32 = 0
-  private var unsyncedCommits = 0
+  var unsyncedCommits = 0
 
   package static let fileName = "seamesh.db"
 
   init(opening: StoreOpening) throws(StoreError) {
     (directory, database, lock, id) = (opening.directory, opening.database, opening.lock, opening.id)
+    files = StoreFiles(layer: opening.options.fileLayer)
+    // In pages of the store: the write-ahead log counts those.
+    let pageByteCount = Int(try opening.database.integer("PRAGMA page_size") ?? 0)
+    pageLimits = opening.options.logByteLimits.mapValues { Int32(clamping: $0 / max(pageByteCount, 1)) }
     readers = StoreReaders(path: opening.database.path, options: opening.options)
+    wasLogEmpty = opening.wasLogEmpty
     numbers = NumberCache()
     gauge = WriteAheadGauge(database)
     nextArrival = (try database.integer("SELECT max(arrival) FROM runs") ?? 0) + 1
+    nextPartition = (try database.integer("SELECT max(id) FROM partitions") ?? 0) + 1
     stagedBytes = try database.stagedByteCount() ?? 0
-    totals = try opening.database.partitionTotals()
+    counters = try opening.database.partitionTotals()
   }
 
   // MARK: Writing
@@ -110,7 +127,7 @@ package final class Store: StoreReading {
     let counted = try flushCounters()
     let before = gauge.commits
     try database.statement("COMMIT").run()
-    totals += counted
+    counters += counted
     // A commit that changed nothing writes no frame, and then syncs nothing either.
     guard gauge.commits != before else { return }
     unsyncedCommits = durability == .full ? 0 : unsyncedCommits + 1
@@ -136,7 +153,8 @@ package final class Store: StoreReading {
     var sum = Counters()
     let update = try database.statement(
       "UPDATE partitions SET documents=documents+?2, changes=changes+?3, log_bytes=log_bytes+?4 WHERE id=?1")
-    for (partition, counters) in changedCounters {
+    // In one order in every process, so that a simulated disk sees the same writes again.
+    for (partition, counters) in changedCounters.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
       try update.bind(1, partition.rawValue)
       try update.bind(2, counters.documents)
       try update.bind(3, counters.changes)
@@ -160,26 +178,9 @@ package final class Store: StoreReading {
 
   // MARK: Write-ahead log
 
-  /// Bytes of the write-ahead log's file. Much above the pace's limit means that a reader holds an old snapshot (S2).
-  package var writeAheadLogBytes: Int64 { FileSystem.size(database.path + "-wal") ?? 0 }
-  package var databaseBytes: Int64 { FileSystem.size(database.path) ?? 0 }
-
-  /// Carries into the database what readers do not hold back. For quiet times; commits do it by themselves when due.
-  package func checkpoint() throws(StoreError) {
-    var (frames, carried): (Int32, Int32) = (0, 0)
-    let code = sqlite3_wal_checkpoint_v2(database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &carried)
-    guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else {
-      let error = database.error(code, operation: "checkpoint", sql: nil)
-      giveUp(after: error)
-      throw error
-    }
-    // Frames are synced before they are carried over; those that a reader holds back may not be.
-    if code == SQLITE_OK, frames == carried { unsyncedCommits = 0 }
-  }
-
   /// The commit before it stands, so a failure here is not thrown: a fatal one is kept for the next write.
   private func checkpointIfDue() {
-    let limit = pace.pageLimit
+    let limit = pageLimits[pace] ?? 0
     if gauge.pages < limit { checkpointDue = limit }
     guard gauge.pages >= max(limit, checkpointDue) else { return }
     // While a reader holds the log back, or the disk is full, trying at each commit would only cost time.
@@ -187,11 +188,11 @@ package final class Store: StoreReading {
     try? checkpoint()
   }
 
-  /// After a failed sync the cache may hold pages that are not on disk: closing must not build on them.
-  private func giveUp(after error: StoreError) {
+  /// After a failed sync the cache may hold pages that are not on disk: nothing builds on them any more.
+  func giveUp(after error: StoreError) {
     guard error.isFatal, failure == nil else { return }
     failure = error
-    _ = seamesh_sqlite_no_checkpoint_on_close(database.handle)
+    _ = seamesh_sqlite_checkpoint_on_close(database.handle, 0)
   }
 }
 

@@ -18,6 +18,8 @@ package enum StoreError: Error, Hashable, Sendable {
   /// The store belongs to another device of this fleet (S15).
   case otherDevice(expected: DeviceID, found: DeviceID)
   case missing(path: String)
+  /// A write-ahead log without its database: opened, SQLite would drop it with the commits that stand in it alone.
+  case logAlone(path: String)
   case alreadyExists(path: String)
   /// Nothing was written; reading goes on, and a later write may succeed.
   case diskFull(String)
@@ -89,6 +91,7 @@ extension StoreError: CustomStringConvertible {
     case .otherDevice(let expected, let found):
       "the store belongs to device \(short(found.digest)), but the key here is that of \(short(expected.digest))"
     case .missing(let path): "there is no store at \(path)"
+    case .logAlone(let path): "\(path) is there without its database, and may hold writes that nothing else holds"
     case .alreadyExists(let path): "\(path) exists already and is left as it is"
     case .diskFull(let detail): "the disk is full: \(detail)"
     case .readOnly(let detail): "the data directory cannot be written: \(detail)"

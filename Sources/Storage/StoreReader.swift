@@ -36,7 +36,8 @@ package final class StoreReader: StoreReading {
   private static let busyTimeoutMilliseconds = 2_000
   /// Steps of SQLite's machine: some tens of microseconds.
   private static let stepsBetweenChecks: Int32 = 4_000
-  /// A snapshot older than this keeps the writer's log from starting anew (S2).
+  /// Of one question: a snapshot older than this keeps the writer's log from starting anew (S2). Whoever has more to
+  /// read asks several times.
   package static let timeLimitMilliseconds: Int64 = 10_000
 
   /// Several questions on one state of the store. Throws ``StoreError/interrupted`` past the time limit.
@@ -48,7 +49,22 @@ package final class StoreReader: StoreReading {
     return try body(self)
   }
 
-  func restartWatch() { watch.restart() }
+  /// Begins a snapshot of the state at this very moment, not at the first question as ``snapshot(_:)`` does. For whoever
+  /// can say, at this moment alone, what that state is. It lasts until ``unpin()``.
+  package func pin() throws(StoreError) {
+    watch.restart()
+    try database.statement("BEGIN").run()
+    // SQLite takes its snapshot when it first reads.
+    _ = try database.meta(.fleet)
+  }
+
+  /// Ends what ``pin()`` began, also where that failed half way.
+  package func unpin() { try? database.execute("ROLLBACK") }
+
+  func restartWatch(_ milliseconds: Int64) {
+    watch.limitMilliseconds = milliseconds
+    watch.restart()
+  }
 }
 
 /// Set once, when the node stops: readers then give up.
@@ -62,11 +78,12 @@ final class StopFlag: Sendable {
 private final class ReadWatch {
   private let stop: StopFlag
   private var deadline: Int64 = .max
+  var limitMilliseconds = StoreReader.timeLimitMilliseconds
 
   init(stop: StopFlag) { self.stop = stop }
 
   var isOver: Bool { stop.isSet || monotonicMilliseconds() > deadline }
-  func restart() { deadline = monotonicMilliseconds() + StoreReader.timeLimitMilliseconds }
+  func restart() { deadline = monotonicMilliseconds() + limitMilliseconds }
 }
 
 func monotonicMilliseconds() -> Int64 {

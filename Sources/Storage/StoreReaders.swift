@@ -15,19 +15,38 @@ package final class StoreReaders: Sendable {
   init(path: String, options: StoreOptions) { (self.path, self.options) = (path, options) }
 
   /// Lends a reader to `body`, which must not keep it. One question sees one state of the store; for several on the
-  /// same state use ``StoreReader/snapshot(_:)`` inside.
-  package func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result {
+  /// same state use ``StoreReader/snapshot(_:)`` inside. Past the time limit, reading throws
+  /// ``StoreError/interrupted``.
+  package func read<Result>(
+    within milliseconds: Int64 = StoreReader.timeLimitMilliseconds, _ body: (StoreReader) throws -> Result
+  ) throws -> Result {
     free.wait()
     defer { free.signal() }
     guard !stop.isSet else { throw StoreError.interrupted }
     let reader = try idle.withLock { $0.readers.popLast() } ?? StoreReader(path: path, options: options, stop: stop)
     defer { idle.withLock { $0.readers.append(reader) } }
-    reader.restartWatch()
+    reader.restartWatch(milliseconds)
     return try body(reader)
   }
 
+  /// Of the database and its write-ahead log.
+  package var fileBytes: Int64 { (FileSystem.size(path) ?? 0) + (FileSystem.size(path + "-wal") ?? 0) }
+
   /// Makes running and later questions fail with ``StoreError/interrupted``. For stopping the node.
   package func stopAll() { stop.set() }
+  package var isStopped: Bool { stop.isSet }
+
+  /// Stops them, and closes every connection that comes back in time: one that stays open holds the write-ahead log.
+  package func close(withinMilliseconds patience: Int = StoreReaders.closingMilliseconds) {
+    stopAll()
+    let deadline = DispatchTime.now() + .milliseconds(patience)
+    let returned = (0..<StoreReaders.limit).count { _ in free.wait(timeout: deadline) == .success }
+    idle.withLock { $0.readers.removeAll() }
+    for _ in 0..<returned { free.signal() }
+  }
+
+  /// A stopped question ends within milliseconds, unless whoever asked it is slow to take the rows.
+  package static let closingMilliseconds = 2_000
 
   /// Readers at rest. A reader has one user at a time: the thread that took it out under the lock.
   private struct Idle: @unchecked Sendable {

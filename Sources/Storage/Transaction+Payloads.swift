@@ -99,9 +99,9 @@ extension StoreReading where Self: ~Copyable {
     return joined
   }
 
-  /// Payloads of which the first bytes are here, and how many.
+  /// Payloads of which pieces are here, in byte order of their hashes, and how many of the first bytes.
   package func stagedPayloads(limit: Int) throws(StoreError) -> [Replication.StagedPayload] {
-    let rows = try database.statement("SELECT DISTINCT payload FROM staged_pieces LIMIT ?1")
+    let rows = try database.statement("SELECT DISTINCT payload FROM staged_pieces ORDER BY payload LIMIT ?1")
     try rows.bind(1, Int64(clamping: limit))
     var hashes: [Digest] = []
     while try rows.step() { if let hash = Digest(rows.bytes(0)) { hashes.append(hash) } }

@@ -1,7 +1,7 @@
 import Replication
 
-/// The writes that ``Store/write(_:_:)`` makes one by one and commits together. Cannot outlive its transaction.
-package struct Transaction: ~Copyable, StoreReading {
+/// The writes that ``Store/write(_:_:)`` makes one by one and commits together. Not to be kept beyond its transaction.
+package struct Transaction: StoreReading {
   let store: Store
   package var database: Database { store.database }
   package var numbers: NumberCache { store.numbers }
@@ -26,11 +26,13 @@ extension Transaction {
       if let name { try learn(name, of: known) }
       return known
     }
-    let insert = try database.statement("INSERT INTO partitions (hash, name) VALUES (?1, ?2)")
-    try insert.bind(1, copied: id.digest.bytes)
-    if let name { try insert.bind(2, name.text) } else { try insert.bind(2, nil) }
+    let insert = try database.statement("INSERT INTO partitions (id, hash, name) VALUES (?1, ?2, ?3)")
+    try insert.bind(1, store.nextPartition)
+    try insert.bind(2, copied: id.digest.bytes)
+    if let name { try insert.bind(3, name.text) } else { try insert.bind(3, nil) }
     try insert.run()
-    let number = PartitionNumber(rawValue: database.lastInsertedRow)
+    let number = PartitionNumber(rawValue: store.nextPartition)
+    store.nextPartition += 1
     numbers.remember(id, number)
     return number
   }
@@ -40,6 +42,21 @@ extension Transaction {
     try update.bind(1, number.rawValue)
     try update.bind(2, name.text)
     try update.run()
+  }
+
+  /// Takes away a partition of which nothing is stored but its row; any other stays. Counters do not tell: they miss
+  /// what this transaction wrote, and deleted documents.
+  package func removeEmptyPartition(_ id: PartitionID) throws(StoreError) {
+    let delete = try database.statement(
+      """
+      DELETE FROM partitions WHERE hash=?1
+        AND NOT EXISTS (SELECT 1 FROM chains WHERE partition=partitions.id)
+        AND NOT EXISTS (SELECT 1 FROM documents WHERE partition=partitions.id)
+        AND NOT EXISTS (SELECT 1 FROM reissues WHERE partition=partitions.id)
+      """)
+    try delete.bind(1, copied: id.digest.bytes)
+    try delete.run()
+    if database.changedRows > 0 { numbers.forget(id) }
   }
 
   package func setFlags(_ flags: PartitionFlags, of partition: PartitionNumber) throws(StoreError) {

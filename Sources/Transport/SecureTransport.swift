@@ -8,6 +8,8 @@ import Replication
 package final class SecureTransport: Sendable {
   /// What the length of a frame adds to it.
   package static let frameLengthByteCount = FrameAssembler.lengthByteCount
+  /// What a frame that waits takes beside its bytes, roughly: each is an allocation of its own.
+  package static let frameOverheadByteCount = 64
   /// Longer than one turn of the loop with every connection busy.
   private static let stopTimeoutMilliseconds: UInt64 = 10_000
 
@@ -66,8 +68,8 @@ package final class SecureTransport: Sendable {
   }
 
   /// Queues frames, in order. Each body must have 1 to ``TransportConfiguration/frameByteLimit`` bytes. All or none are
-  /// taken: none while ``TransportConfiguration/sendQueueByteLimit`` bytes or more wait. Frames sent before `opened` wait
-  /// for it.
+  /// taken: none while ``TransportConfiguration/sendQueueByteLimit`` bytes or more wait, or
+  /// ``TransportConfiguration/sendQueueFrameLimit`` frames. Frames sent before `opened` wait for it.
   @discardableResult
   package func send(_ connection: ConnectionID, _ frames: [[UInt8]]) -> SendResult {
     for frame in frames {
@@ -75,7 +77,7 @@ package final class SecureTransport: Sendable {
         !frame.isEmpty && frame.count <= configuration.frameByteLimit,
         "a frame has 1 to 4 MiB, not \(frame.count) bytes")
     }
-    return mailbox.send(connection.number, frames, limit: configuration.sendQueueByteLimit)
+    return mailbox.send(connection.number, frames, limits: configuration)
   }
 
   @discardableResult
@@ -96,8 +98,10 @@ package final class SecureTransport: Sendable {
   /// To be called when addresses of this host changed: ends the connections made from one that is gone.
   package func closeStranded() { mailbox.post(.closeStranded) }
 
-  /// Bytes not yet handed to the kernel, lengths included; nil for a connection that is gone.
-  package func queuedBytes(of connection: ConnectionID) -> Int? { mailbox.queuedBytes(of: connection.number) }
+  /// What is not yet handed to the kernel, lengths and ``frameOverheadByteCount`` included; nil for a connection that is
+  /// gone.
+  package func queuedBytes(of connection: ConnectionID) -> Int? { mailbox.queued(for: connection.number)?.byteCount }
+  package func queuedFrames(of connection: ConnectionID) -> Int? { mailbox.queued(for: connection.number)?.frameCount }
 
   package var statistics: TransportStatistics { mailbox.statistics }
 

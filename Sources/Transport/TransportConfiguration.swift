@@ -30,7 +30,10 @@ package struct TransportConfiguration: Sendable {
   package var connectionLimit = 256
 
   /// Frames are refused while more than this waits for one connection: one largest frame is always taken.
+  /// A frame counts with its length and ``SecureTransport/frameOverheadByteCount``.
   package var sendQueueByteLimit = 8 * 1024 * 1024
+  /// The same in frames, for small ones. So many count for more than ``drainedByteMark``, or `drained` would not come.
+  package var sendQueueFrameLimit = 65_536
   /// ``TransportHandler/drained(_:queuedBytes:)`` tells when less than this waits again.
   package var drainedByteMark = 1024 * 1024
 

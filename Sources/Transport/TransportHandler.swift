@@ -3,6 +3,7 @@ import Replication
 /// Names a connection for the life of a transport. Numbers are never used again.
 package struct ConnectionID: Hashable, Comparable, Sendable {
   package let number: UInt64
+  package init(number: UInt64) { self.number = number }
   package static func < (a: ConnectionID, b: ConnectionID) -> Bool { a.number < b.number }
 }
 
@@ -77,7 +78,7 @@ package enum DialFailure: Hashable, Sendable, CustomStringConvertible {
 package protocol TransportHandler: AnyObject, Sendable {
   func opened(_ connection: OpenedConnection)
   /// Frames of one connection come in order. After ``SecureTransport/pauseReading(_:)`` those that were read already
-  /// still come, at most 1 MiB.
+  /// still come, at most 16 KiB of them.
   func received(_ connection: ConnectionID, frame: [UInt8])
   /// Exactly once after `opened`, unless `dialFailed` came instead.
   func closed(_ connection: ConnectionID, reason: CloseReason)

@@ -27,6 +27,24 @@ import TestSupport
     }
   }
 
+  @Test("what the log is to hold is kept, and a file of version 1, which does not say, speaks of a closed one")
+  func log() throws {
+    for log in [RenewalEvidence.Sidecar.Log.open, .closed, .lost] {
+      var sidecar = Self.complete
+      (sidecar.log, sidecar.starts) = (log, 17)
+      #expect(ReplicaSidecar.parse(Array(sidecar.text.utf8)) == .present(sidecar))
+    }
+    let fields = [
+      ("store", Self.complete.store.text), ("replica", ReplicaID(high: 3, low: 4).text),
+      ("nonce", UUIDValue(high: 5, low: 6).text), ("reached", "123456"),
+      ("machine", Self.host.machineText.string), ("inode", "4711"),
+    ]
+    let first = FieldFile(title: "Seamesh replica state, version 1", fields: fields)
+    #expect(ReplicaSidecar.parse(Array(first.text.utf8)) == .present(Self.complete))
+    let second = FieldFile(title: "Seamesh replica state, version 2", fields: fields)
+    #expect(ReplicaSidecar.parse(Array(second.text.utf8)) == .damaged(reason: "its 'log' is missing or wrong"))
+  }
+
   @Test("a file cut anywhere is damaged, and one with any bit turned is damaged or says the same")
   func damage() throws {
     let whole = Array(Self.complete.text.utf8)
@@ -137,6 +155,24 @@ import TestSupport
   func none() throws {
     #expect(try causes { _, _, _ in }.isEmpty)
     #expect(try causes { store, _, _ in store.ownCommits = 1_999 }.isEmpty)
+  }
+
+  @Test("an open log that was empty, or ends before the start that opened it, is a cause; a closed one is none")
+  func lostLog() throws {
+    func causes(_ log: RenewalEvidence.Sidecar.Log, wasEmpty: Bool, starts: UInt64) throws -> [RenewalCause] {
+      try self.causes { store, database, directory in
+        (store.wasLogEmpty, store.starts) = (wasEmpty, starts)
+        let host = try HostFacts.current(database: database, machineIDPaths: [directory.file("machine-id")])
+        var sidecar = ReplicaSidecar(store: store.id, replica: nil, reached: 1_000, host: host)
+        (sidecar.log, sidecar.starts) = (log, 5)
+        try sidecar.save(to: directory)
+      }
+    }
+    #expect(try causes(.open, wasEmpty: false, starts: 5).isEmpty)
+    #expect(try causes(.open, wasEmpty: true, starts: 5) == [.log])
+    #expect(try causes(.open, wasEmpty: false, starts: 4) == [.log])
+    #expect(try causes(.closed, wasEmpty: true, starts: 4).isEmpty)
+    #expect(try causes(.lost, wasEmpty: false, starts: 6) == [.log])
   }
 
   @Test("a database rolled back below the mark is a cause")

@@ -56,6 +56,29 @@ import Testing
     #expect(try await duty.document(7)?.json.contains("false") == true)
   }
 
+  @Test("a put replaces, and keeps what it leaves out where it is told to; a patch changes what is there, or makes it")
+  func replacingAndPatching() async throws {
+    let app = try await App.founding()
+    let duty = try app.node.collection("duty", in: "p")
+    try await duty.put(#"{"_id":"a","on":true,"post":"bow"}"#)
+    try await duty.put(#"{"_id":"a","on":false}"#, keepingAbsent: true)
+    #expect(try await duty.document("a")?.json == #"{"_id":"a","on":false,"post":"bow"}"#)
+    try await duty.put(#"{"_id":"a","on":false}"#)
+    #expect(try await duty.document("a")?.json == #"{"_id":"a","on":false}"#)
+    for patch in [#"{"n":1}"#, #"{"$set":{"n":1}}"#] {
+      let error = await #expect(throws: NodeError.self) { try await duty.patch("b", patch) }
+      #expect(error?.code == .notFound)
+      #expect(try await duty.document("b") == nil)
+      try await duty.patch("b", patch, upserting: true)
+      #expect(try await duty.document("b")?.json == #"{"_id":"b","n":1}"#)
+      try await duty.delete("b")
+    }
+    try await duty.patch("a", #"{"$set":{"post":"stern"},"$unset":{"on":""}}"#)
+    #expect(try await duty.document("a")?.json == #"{"_id":"a","post":"stern"}"#)
+    let error = await #expect(throws: NodeError.self) { try await duty.patch("a", #"{"$set":{"x":1},"y":1}"#) }
+    #expect(error?.code == .badRequest)
+  }
+
   @Test("bad input gets an error that names its place", arguments: [#"{"a":"#, #"{"a":1}"#, #"{"_id":"x","a":NaN}"#])
   func badInput(json: String) async throws {
     let app = try await App.founding()

@@ -21,8 +21,20 @@ package final class FakeNode: NodeInterface {
     var watches: [FakeWatch] = []
     var failure: NodeError?
     var backupFailure: NodeError?
+    var watchFailure: NodeError?
     var exportStalls = false
+    var digest: (String?, PartitionStatus.DigestState) = ("d1", .computed)
     var openExports = 0
+    /// Writes of these ids are refused so.
+    var refusals: [Value: NodeError] = [:]
+    /// So many bulk writes are answered as busy.
+    var busyWrites = 0
+    /// Exports break with this after their first document.
+    var exportFailure: NodeError?
+    var status: NodeStatus?
+    var peers: [PeerStatus]?
+    var devices: [DeviceStatus]?
+    var findings: [DoctorFinding]?
   }
 
   let state = Mutex(State())
@@ -35,12 +47,25 @@ package final class FakeNode: NodeInterface {
   package var lastFind: FindRequest? { state.withLock { $0.lastFind } }
   package var lastInvitation: InviteRequest? { state.withLock { $0.lastInvitation } }
   package var watches: [FakeWatch] { state.withLock { $0.watches } }
-  package func fail(_ error: NodeError) { state.withLock { $0.failure = error } }
+  /// Everything fails with this; nil: no more.
+  package func fail(_ error: NodeError?) { state.withLock { $0.failure = error } }
   /// Backups fail with this after they have begun.
   package func failBackups(_ error: NodeError) { state.withLock { $0.backupFailure = error } }
+  /// Watches begin and then fail with this.
+  package func failWatches(_ error: NodeError?) { state.withLock { $0.watchFailure = error } }
   package var openExports: Int { state.withLock { $0.openExports } }
+  /// State digests are not there, for this reason.
+  package func withholdDigests(_ reason: PartitionStatus.DigestState) { state.withLock { $0.digest = (nil, reason) } }
   /// An export that goes on for ever.
   package func stallExports() { state.withLock { $0.exportStalls = true } }
+
+  package func refuse(_ id: Value, _ error: NodeError) { state.withLock { $0.refusals[id] = error } }
+  package func beBusy(times: Int) { state.withLock { $0.busyWrites = times } }
+  package func breakExports(_ error: NodeError) { state.withLock { $0.exportFailure = error } }
+  package func show(status: NodeStatus) { state.withLock { $0.status = status } }
+  package func show(peers: [PeerStatus]) { state.withLock { $0.peers = peers } }
+  package func show(devices: [DeviceStatus]) { state.withLock { $0.devices = devices } }
+  package func show(findings: [DoctorFinding]) { state.withLock { $0.findings = findings } }
 
   private func check() throws(NodeError) {
     if let failure = state.withLock({ $0.failure }) { throw failure }
@@ -48,18 +73,21 @@ package final class FakeNode: NodeInterface {
 
   package func status() throws(NodeError) -> NodeStatus {
     try check()
+    if let status = state.withLock({ $0.status }) { return status }
     var status = NodeStatus()
     (status.version, status.fleetName, status.held) = ("0.1", "test fleet", ["no-grant": 2])
     return status
   }
 
   package func peers() throws(NodeError) -> [PeerStatus] {
+    if let peers = state.withLock({ $0.peers }) { return peers }
     var peer = PeerStatus()
     (peer.label, peer.state, peer.behind) = ("bridge", "connected", 3)
     return [peer]
   }
 
   package func devices() throws(NodeError) -> [DeviceStatus] {
+    if let devices = state.withLock({ $0.devices }) { return devices }
     var device = DeviceStatus()
     (device.label, device.isSelf, device.replicas) = ("bridge", true, ["00ff"])
     return [device]
@@ -69,7 +97,8 @@ package final class FakeNode: NodeInterface {
     state.withLock { state in
       state.subscriptions.sorted().map { name in
         var status = PartitionStatus()
-        (status.name, status.subscribed, status.digest) = (name.string, true, withDigests ? "d1" : nil)
+        (status.name, status.subscribed) = (name.string, true)
+        if withDigests { (status.digest, status.digestState) = state.digest }
         status.vector = [("00ff", 7, "aabb")]
         return status
       }
@@ -116,7 +145,12 @@ package final class FakeNode: NodeInterface {
   package func writeEach(
     _ partition: PartitionName, _ requests: [DocumentRequest]
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
-    requests.map { request in Result { () throws(NodeError) in try write(partition, [request]) } }
+    let isBusy = state.withLock { state in
+      defer { state.busyWrites = max(0, state.busyWrites - 1) }
+      return state.busyWrites > 0
+    }
+    guard !isBusy else { throw NodeError(.busy, "too much to do") }
+    return requests.map { request in Result { () throws(NodeError) in try write(partition, [request]) } }
   }
 
   package func find(
@@ -133,13 +167,16 @@ package final class FakeNode: NodeInterface {
     _ partition: PartitionName, collection: Text?, visit: (Text, StoredDocument) -> Bool
   ) throws(NodeError) {
     try check()
-    let (all, stalls) = state.withLock { state in
+    let (all, stalls, failure) = state.withLock { state in
       state.openExports += 1
-      return (state.sorted(partition, collection), state.exportStalls)
+      return (state.sorted(partition, collection), state.exportStalls, state.exportFailure)
     }
     defer { state.withLock { $0.openExports -= 1 } }
     repeat {
-      for (name, document) in all { guard visit(name, document) else { return } }
+      for (name, document) in all {
+        guard visit(name, document) else { return }
+        if let failure { throw failure }
+      }
     } while stalls
   }
 
@@ -148,6 +185,7 @@ package final class FakeNode: NodeInterface {
   ) throws(NodeError) -> any WatchSubscription {
     try check()
     let watch = FakeWatch()
+    if let failure = state.withLock({ $0.watchFailure }) { watch.fail(failure) }
     state.withLock { state in
       state.lastFind = query
       state.watches.append(watch)
@@ -157,7 +195,7 @@ package final class FakeNode: NodeInterface {
   }
 
   package func doctor() throws(NodeError) -> [DoctorFinding] {
-    [DoctorFinding(.warning, "clock", "The clock is off.", remedy: "Set it.")]
+    state.withLock { $0.findings } ?? [DoctorFinding(.warning, "clock", "The clock is off.", remedy: "Set it.")]
   }
 
   package func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError) {
@@ -180,26 +218,29 @@ extension FakeNode.State {
   mutating func apply(
     _ request: DocumentRequest, _ partition: PartitionName
   ) throws(NodeError) -> (etag: String?, created: Bool) {
+    if let refusal = refusals[request.id] { throw refusal }
     let key = FakeNode.Key(partition: partition, collection: request.collection, id: request.id)
     let old = documents[key]
-    if let wanted = request.ifMatch, wanted != old?.etag { throw NodeError(.preconditionFailed, "another version") }
+    if let condition = request.condition, !condition.holds(etag: old?.etag) {
+      throw NodeError(.preconditionFailed, "another version")
+    }
+    if !request.action.makesDocuments, old == nil { throw NodeError(.notFound, "no such document") }
     var body = old?.body ?? ValueMap()
     switch request.action {
-    case .put(let new, let eraseAbsent):
-      if eraseAbsent { body = ValueMap() }
+    case .put(let new, let keepAbsent):
+      if !keepAbsent { body = ValueMap() }
       for entry in new.entries { body[entry.key] = entry.value }
     case .insert(let new):
       guard old == nil else { throw NodeError(.preconditionFailed, "it is there already") }
       body = new
-    case .mergePatch(let patch):
+    case .mergePatch(let patch, _):
       for entry in patch.entries { body[entry.key] = entry.value == .null ? nil : entry.value }
-    case .update(let operators):
+    case .update(let operators, _):
       guard operators.entries.allSatisfy({ $0.key == "$set" }), case .map(let fields)? = operators["$set"] else {
         throw NodeError(.unprocessable, "only $set is built")
       }
       for entry in fields.entries { body[entry.key] = entry.value }
     case .delete:
-      guard old != nil else { throw NodeError(.notFound, "no such document") }
       documents[key] = nil
       sequence += 1
       return (nil, false)
@@ -210,23 +251,13 @@ extension FakeNode.State {
   }
 }
 
-/// Gives out what is pushed.
-package final class FakeWatch: WatchSubscription {
-  private let events = Mutex<[WatchEvent]>([])
-  private let pushed = TimedSemaphore()
-  private let cancelled = Mutex(false)
-
-  package var isCancelled: Bool { cancelled.withLock { $0 } }
-
-  package func push(_ event: WatchEvent) {
-    events.withLock { $0.append(event) }
-    pushed.signal()
+extension DocumentRequest.Action {
+  /// Whether it may be asked where there is no document.
+  fileprivate var makesDocuments: Bool {
+    switch self {
+    case .put, .insert: true
+    case .mergePatch(_, let upsert), .update(_, let upsert): upsert
+    case .delete: false
+    }
   }
-
-  package func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
-    guard pushed.wait(milliseconds: UInt64(max(0, timeoutMilliseconds))) else { return nil }
-    return events.withLock { $0.isEmpty ? nil : $0.removeFirst() }
-  }
-
-  package func cancel() { cancelled.withLock { $0 = true } }
 }

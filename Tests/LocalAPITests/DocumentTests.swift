@@ -24,10 +24,12 @@ struct DocumentTests {
     #expect(read.status == 200)
     #expect(read.headers["etag"] == "\"v1\"")
     #expect(read.text == #"{"_id":"a","n":1,"t":{"$date":"2020-06-01T00:00:00.000Z"}}"# + "\n")
-    #expect(try server.ask("PUT", path + "/a", #"{"m":2}"#).status == 200)
+    #expect(try server.ask("PUT", path + "/a?keepAbsent=true", #"{"m":2}"#).status == 200)
     #expect(try server.ask("GET", path + "/a").json["n"] == .int(1))
-    #expect(try server.ask("PUT", path + "/a?eraseAbsent=true", #"{"m":2}"#).status == 200)
-    #expect(try server.ask("GET", path + "/a").json["n"] == nil)
+    for target in ["/a", "/a?keepAbsent=false"] {
+      #expect(try server.ask("PUT", path + target, #"{"m":2}"#).status == 200)
+      #expect(try server.ask("GET", path + "/a").text == "{\"_id\":\"a\",\"m\":2}\n")
+    }
     #expect(try server.ask("DELETE", path + "/a").status == 200)
     #expect(try server.ask("GET", path + "/a").status == 404)
     #expect(try server.ask("DELETE", path + "/a").status == 404)
@@ -55,15 +57,64 @@ struct DocumentTests {
     #expect(try server.ask("PUT", path + "/a", "{\"x\":1}", headers: ["If-Match: \"v1\""]).status == 200)
     #expect(try server.ask("PUT", path + "/a", "{\"x\":2}", headers: ["If-Match: \"v1\""]).status == 412)
     #expect(try server.ask("DELETE", path + "/a", headers: ["If-Match: \"v1\""]).status == 412)
-    for odd in ["*", "v2", "\"v1\", \"v2\"", "W/\"v2\""] {
-      #expect(try server.ask("PUT", path + "/a", "{}", headers: ["If-Match: \(odd)"]).status == 422)
+    for odd in ["v2", "\"v1\" \"v2\"", "\"v2", "*, \"v2\"", ""] {
+      #expect(try server.ask("PUT", path + "/a", "{}", headers: ["If-Match: \(odd)"]).status == 400, "\(odd)")
     }
   }
 
-  @Test("If-None-Match: * creates and never replaces")
+  @Test("If-Match takes a list, and * for any present version; a weak ETag matches no version to write on")
+  func ifMatchForms() throws {
+    func status(_ match: String) throws -> Int {
+      try server.ask("PUT", path + "/a", "{}", headers: ["If-Match: \(match)"]).status
+    }
+    #expect(try status("*") == 412)
+    _ = try server.ask("PUT", path + "/a", "{}")
+    #expect(try status("*") == 200)
+    #expect(try status("\"v9\",\t\"v2\" , \"a,b\"") == 200)
+    #expect(try status("W/\"v3\"") == 412)
+    #expect(try status("W/\"v1\", \"v3\"") == 200)
+    let doubled = try server.ask("DELETE", path + "/a", headers: ["If-Match: \"v9\"", "If-Match: \"v4\""])
+    #expect(doubled.status == 200)
+    let both = try server.ask("PUT", path + "/a", "{}", headers: ["If-Match: *", "If-None-Match: *"])
+    #expect(both.status == 400 && both.detail.contains("exclude one another"))
+  }
+
+  @Test("If-None-Match: * creates and never changes, whatever the write is")
   func mustBeNew() throws {
-    #expect(try server.ask("PUT", path + "/a", "{}", headers: ["If-None-Match: *"]).status == 201)
-    #expect(try server.ask("PUT", path + "/a", "{}", headers: ["If-None-Match: *"]).status == 412)
+    let new = ["If-None-Match: *"]
+    #expect(try server.ask("PUT", path + "/a", "{}", headers: new).status == 201)
+    #expect(try server.ask("PUT", path + "/a", "{}", headers: new).status == 412)
+    let merge = "application/merge-patch+json"
+    for type in [merge, "application/json"] {
+      let body = type == merge ? #"{"x":1}"# : #"{"$set":{"x":1}}"#
+      #expect(try server.ask("PATCH", path + "/a", body, type: type, headers: new).status == 412)
+      #expect(try server.ask("PATCH", path + "/b", body, type: type, headers: new).status == 404)
+      #expect(try server.ask("PATCH", path + "/b?upsert=true", body, type: type, headers: new).status == 201)
+      #expect(try server.ask("PATCH", path + "/b?upsert=true", body, type: type, headers: new).status == 412)
+      #expect(try server.ask("DELETE", path + "/b", headers: new).status == 412)
+      #expect(try server.ask("DELETE", path + "/b").status == 200)
+    }
+    #expect(try server.ask("GET", path + "/a").text == "{\"_id\":\"a\"}\n")
+    #expect(try server.ask("PUT", path + "/a", "{}", headers: ["If-None-Match: \"v9\""]).status == 200)
+    #expect(try server.ask("PUT", path + "/a", "{}", headers: ["If-None-Match: \"v1\", W/\"v6\""]).status == 412)
+  }
+
+  @Test("a patch of a document that is not there answers 404 and writes nothing, with upsert it makes one")
+  func patchOfNothing() throws {
+    let merge = "application/merge-patch+json"
+    for (body, type) in [(#"{"x":1}"#, merge), (#"{"$set":{"x":1}}"#, "application/json")] {
+      for target in ["/a", "/a?upsert=false"] {
+        let missing = try server.ask("PATCH", path + target, body, type: type)
+        #expect(missing.status == 404 && missing.json["type"] == .string("urn:seamesh:problem:not-found"))
+      }
+      #expect(server.node.ids.isEmpty)
+      let made = try server.ask("PATCH", path + "/a?upsert=true", body, type: type)
+      #expect(made.status == 201 && made.json["created"] == .bool(true))
+      #expect(try server.ask("PATCH", path + "/a?upsert=true", body, type: type).status == 200)
+      #expect(try server.ask("GET", path + "/a").json["x"] == .int(1))
+      #expect(try server.ask("DELETE", path + "/a").status == 200)
+    }
+    #expect(try server.ask("PATCH", path + "/a?upsert=maybe", "{}", type: merge).status == 400)
   }
 
   @Test("an insert makes an id, or takes the document's own, and says where the document is")
@@ -135,11 +186,39 @@ struct DocumentTests {
       (#"{"operations":[{"op":"delete","collection":"A"}]}"#, "id"),
       (#"{"operations":[{"op":"delete","collection":"A","id":["x"]}]}"#, "id"),
       (#"{"operations":[{"op":"delete","collection":"A","id":"1","why":1}]}"#, "why"),
+      (#"{"operations":[{"op":"delete","collection":"A","id":"1","upsert":true}]}"#, "upsert"),
+      (#"{"operations":[{"op":"insert","collection":"A","document":{},"ifMatch":"x"}]}"#, "ifMatch"),
+      (#"{"operations":[{"op":"put","collection":"A","id":"1","document":{},"keepAbsent":1}]}"#, "keepAbsent"),
+      (#"{"operations":[{"op":"patch","collection":"A","id":"1","document":{}}]}"#, "document"),
+      (#"{"operations":[{"collection":"A","id":"1"}]}"#, "op is put"), (#"{"operations":[1]}"#, "an object"),
+      (#"{"operations":[{"op":"update","collection":"A","id":"1","update":{"x":1}}]}"#, "$set"),
+      (#"{"operations":[{"op":"put","collection":"A","id":"1","document":{"_id":"2"}}]}"#, "_id"),
     ])
   func strangeTransaction(body: String, named: String) throws {
     let answer = try server.ask("POST", "/v1/partitions/p/transaction", body)
     #expect(answer.status == 422)
     #expect(answer.detail.contains(named), "\(answer.text)")
+  }
+
+  @Test("operations of a transaction keep, make and match as the single requests do")
+  func transactionOptions() throws {
+    func transact(_ operation: String) throws -> Int {
+      try server.ask("POST", "/v1/partitions/agency%3DW/transaction", #"{"operations":[\#(operation)]}"#).status
+    }
+    let head = #""collection":"Report","id":"a""#
+    _ = try server.ask("PUT", path + "/a", #"{"n":1,"m":1}"#)
+    #expect(try transact(#"{"op":"put",\#(head),"document":{"n":2},"keepAbsent":true,"ifMatch":"v1"}"#) == 200)
+    #expect(try server.ask("GET", path + "/a").text == "{\"_id\":\"a\",\"m\":1,\"n\":2}\n")
+    #expect(try transact(#"{"op":"put",\#(head),"document":{"n":3}}"#) == 200)
+    #expect(try server.ask("GET", path + "/a").text == "{\"_id\":\"a\",\"n\":3}\n")
+    #expect(try transact(#"{"op":"patch",\#(head),"patch":{"n":4},"ifMatch":"v1"}"#) == 412)
+    #expect(try transact(#"{"op":"delete",\#(head),"ifMatch":"*"}"#) == 200)
+    #expect(try transact(#"{"op":"delete",\#(head),"ifMatch":"*"}"#) == 412)
+    for operation in [#""op":"patch",\#(head),"patch":{"x":1}"#, #""op":"update",\#(head),"update":{"$set":{"x":1}}"#] {
+      #expect(try transact("{\(operation)}") == 404)
+      #expect(try transact("{\(operation),\"upsert\":true}") == 200)
+      #expect(try server.ask("DELETE", path + "/a").status == 200)
+    }
   }
 
   @Test("a document in a transaction nests as deep as one that stands alone, and no deeper")

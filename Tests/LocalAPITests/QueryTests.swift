@@ -124,10 +124,15 @@ struct QueryTests {
     #expect(try server.ask("GET", "/v1/peers").json["peers"]?.asArray.first?.asMap?["behind"] == .int(3))
     #expect(try server.ask("GET", "/v1/devices").json["devices"]?.asArray.first?.asMap?["isSelf"] == .bool(true))
     let partition = try server.ask("GET", "/v1/partitions").json["partitions"]?.asArray.first?.asMap
-    #expect(partition?["digest"] == .string("d1"))
+    #expect(partition?["digest"] == .string("d1") && partition?["digestState"] == .string("computed"))
+    #expect(partition?["digestReason"] == .null)
     #expect(partition?["vector"]?.asArray.first?.asMap?["sequence"] == .int(7))
     let plain = try server.ask("GET", "/v1/partitions?digests=false").json["partitions"]?.asArray.first?.asMap
-    #expect(plain?["digest"] == .null)
+    #expect(plain?["digest"] == .null && plain?["digestState"] == .string("not asked"))
+    server.node.withholdDigests(.notComputed("ask again"))
+    let later = try server.ask("GET", "/v1/partitions").json["partitions"]?.asArray.first?.asMap
+    #expect(later?["digest"] == .null && later?["digestState"] == .string("not computed"))
+    #expect(later?["digestReason"] == .string("ask again"))
     #expect(try server.ask("GET", "/v1/doctor").json["findings"]?.asArray.first?.asMap?["level"] == .string("warning"))
     let metrics = try server.ask("GET", "/metrics")
     #expect(metrics.text == "seamesh_documents 1\n")

@@ -90,8 +90,8 @@ struct TargetTests {
   @Test("a query parameter that is unknown, doubled or not true or false is refused")
   func queries() throws {
     #expect(try server.ask("PUT", documents + "a?erase=true", "{}").status == 400)
-    #expect(try server.ask("PUT", documents + "a?eraseAbsent=true&eraseAbsent=true", "{}").status == 400)
-    #expect(try server.ask("PUT", documents + "a?eraseAbsent=yes", "{}").status == 400)
+    #expect(try server.ask("PUT", documents + "a?keepAbsent=true&keepAbsent=true", "{}").status == 400)
+    #expect(try server.ask("PUT", documents + "a?keepAbsent=yes", "{}").status == 400)
     #expect(try server.ask("GET", "/v1/status?x").status == 400)
   }
 

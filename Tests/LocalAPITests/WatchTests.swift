@@ -62,6 +62,20 @@ struct WatchTests {
     #expect(try server.ask("GET", watch).status == 422)
   }
 
+  @Test("a result that cannot be begun is a refusal, not a stream; one that fails later ends with the reason")
+  func tooLarge() throws {
+    let connection = try open(watch)
+    _ = try connection.wait(for: "snapshot")
+    server.node.watches.first?.fail(NodeError(.tooLarge, "more than 4 documents"))
+    let events = try connection.wait(for: "more than 4 documents")
+    #expect(events.contains("event: error\ndata: {\"detail\":\"more than 4 documents\",\"status\":413"))
+
+    server.node.failWatches(NodeError(.tooLarge, "more than 4 documents"))
+    let refused = try server.ask("GET", watch)
+    #expect(refused.status == 413 && refused.detail == "more than 4 documents")
+    eventually("a refused watch is not left behind") { server.node.watches.last?.isCancelled == true }
+  }
+
   @Test("stop ends open watches and exports within two seconds")
   func stopping() throws {
     let watching = try (0..<5).map { _ in try open(watch) }

@@ -159,6 +159,71 @@ struct AuthorityTests {
     #expect(book.authority.bound(of: Named.replica("d0.1"), in: partition).isUnbounded)
   }
 
+  @Test("of two grants with one number in one register the lower id counts, in whatever order they came")
+  func equalNumbers() throws {
+    var book = book()
+    let member = book.member("d0")
+    let grants = [(AccessLevel.write, 101), (AccessLevel.none, 100)].map { level, id in
+      Statement(
+        .grant(Statement.Grant(subject: .everyone, level: level, pattern: "*")), by: Named.root, sequence: 77,
+        id: Digest(words: (UInt64(id), 0, 0, 0)))
+    }
+    for order in [grants, grants.reversed()] {
+      let authority = Authority(named: book.statements + order)
+      #expect(authority.level(of: member, in: try PartitionName("/t")) == .none)
+    }
+  }
+
+  @Test("a device may what any of its memberships may", arguments: [["officer", "guest"], ["guest", "officer"]])
+  func severalMemberships(roles: [String]) throws {
+    var book = book()
+    for role in roles { book.member("d0", role: Text(role)) }
+    book.grant(.write, to: .role("officer"), on: "/t")
+    book.grant(.read, to: .role("guest"), on: "/t")
+    #expect(book.authority.level(of: Named.key("d0"), in: try PartitionName("/t")) == .write)
+    #expect(book.authority.level(of: Named.key("d0"), in: try PartitionName("/u")) == .none)
+    #expect(book.authority.member(of: Named.key("d0"))?.membership.role == Text(roles[1]), "the last, to declare under")
+    #expect(book.authority.allMembers.map(\.membership.role) == [Text(roles[1])])
+  }
+
+  @Test("rules apply to names of one key and one value, and only an admin makes them")
+  func rules() throws {
+    var book = Book()
+    let member = book.member("d0", agency: "A")
+    for key: Text in ["agency", "all-users"] { book.say(.rule(Statement.Rule(key: key)), by: "d0") }
+    let name = try PartitionName("agency=A")
+    #expect(book.authority.level(of: member, in: name) == .none)
+    for key: Text in ["agency", "user", "all-users"] { book.say(.rule(Statement.Rule(key: key))) }
+    #expect(book.authority.level(of: member, in: name) == .write)
+    for other in ["agency=B", "agency=A=", "agency=", "=A", "agency"] {
+      #expect(book.authority.level(of: member, in: try PartitionName(Text(other))) == .none, "\(other)")
+    }
+    #expect(book.authority.level(of: member, in: try PartitionName("all-users=x")) == .read)
+    #expect(book.authority.level(of: member, in: try PartitionName("user=u-d0")) == .write)
+  }
+
+  @Test("who was made a manager makes none himself")
+  func managersOfManagers() throws {
+    var book = book()
+    for device in ["d0", "dM"] { book.member(device) }
+    book.grant(.manage, to: .device(Named.key("dM")), on: "/t*")
+    book.grant(.manage, to: .device(Named.key("d0")), on: "/t*", by: "dM")
+    #expect(book.authority.level(of: Named.key("d0"), in: try PartitionName("/t")) == .none)
+    book.grant(.read, to: .device(Named.key("d0")), on: "/t*", by: "dM")
+    #expect(book.authority.level(of: Named.key("d0"), in: try PartitionName("/t")) == .read)
+  }
+
+  @Test("a grant on a name reaches that name alone, a prefix what begins with it")
+  func patternsOfGrants() throws {
+    var book = book()
+    let member = book.member("d0")
+    book.grant(.write, to: .everyone, on: "/t")
+    book.grant(.read, to: .everyone, on: "/u*")
+    for (name, level) in [("/t", AccessLevel.write), ("/tt", .none), ("/u", .read), ("/uu", .read)] {
+      #expect(book.authority.level(of: member, in: try PartitionName(Text(name))) == level)
+    }
+  }
+
   @Test("adding is the same as having had it from the start, and equal sets have equal digests")
   func adding() throws {
     let hash: HashFunction = { bytes in

@@ -67,6 +67,24 @@ struct ChainsContextTests {
     }
   }
 
+  @Test("a trunk is looked at again where what it holds may no longer count, from the first such change on")
+  func trunkInDoubt() {
+    func doubt(_ documents: ChainTrunk.Documents, bound: UInt64, free: UInt64, at sequence: UInt64 = 2) -> UInt64? {
+      let limits = ChainLimits(
+        bound: ChainPosition(sequence: bound, tip: .zero), reason: .aboveLimit, free: free, user: "u-a")
+      return ChainTrunk(sequence: sequence, hash: .zero, documents: documents).firstInDoubt(under: limits)
+    }
+    let own = ChainTrunk.Documents.none.adding("u-a").adding("u-a")
+    let mixed = ChainTrunk.Documents.none.adding("u-a").adding("u-b")
+    #expect(doubt(own, bound: .max, free: 0) == nil)
+    #expect(doubt(mixed, bound: .max, free: 0) == 1, "a second owner")
+    #expect(doubt(ChainTrunk.Documents.none.adding("u-b"), bound: .max, free: 0) == 1, "another owner")
+    #expect(doubt(ChainTrunk.Documents.none.adding(nil), bound: .max, free: 1) == 2, "no owner")
+    #expect(doubt(mixed, bound: .max, free: 2) == nil)
+    #expect(doubt(own, bound: 1, free: 0) == 2 && doubt(own, bound: 2, free: 0) == nil)
+    #expect(doubt(.none, bound: 0, free: 0, at: 0) == nil)
+  }
+
   @Test("at a fork the lowest hash counts, and an entry reaches above it only where it names that branch")
   func forks() throws {
     let log = try forked()

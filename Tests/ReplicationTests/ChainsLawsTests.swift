@@ -19,6 +19,20 @@ struct ChainsVersionVectorTests {
     return out
   }
 
+  @Test("at equal numbers a join keeps the tip that was here")
+  func joinKeepsTip() {
+    func vector(_ sequence: UInt64, tip: UInt64) -> VersionVector {
+      VersionVector([ReplicaID(high: 1, low: 1): ChainPosition(sequence: sequence, tip: TipHash(high: tip, low: 0))])
+    }
+    var joined = vector(5, tip: 1)
+    joined.join(vector(5, tip: 2))
+    #expect(joined == vector(5, tip: 1))
+    joined.join(vector(4, tip: 3))
+    #expect(joined == vector(5, tip: 1))
+    joined.join(vector(6, tip: 4))
+    #expect(joined == vector(6, tip: 4))
+  }
+
   @Test("join is commutative, associative and idempotent, and an upper bound")
   func join() {
     var random = ChainsRandom(seed: 11)

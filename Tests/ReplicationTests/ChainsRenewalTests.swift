@@ -17,12 +17,15 @@ struct ChainsRenewalTests {
   func none() {
     #expect(causes { _, _ in }.isEmpty)
     #expect(causes { _, sidecar in sidecar.reached = 3 }.isEmpty)
+    #expect(causes { store, sidecar in (store.starts, sidecar.starts, sidecar.log) = (4, 4, .open) }.isEmpty)
   }
 
   @Test("each cause is found by itself, and all at once in order")
   func each() {
     #expect(causes { store, _ in store.id = UUIDValue(high: 9, low: 9) } == [.storeID])
     #expect(causes { _, sidecar in sidecar.reached = 11 } == [.reached])
+    #expect(causes { store, sidecar in (store.wasLogEmpty, sidecar.log) = (true, .open) } == [.log])
+    #expect(causes { store, sidecar in (store.starts, sidecar.starts, sidecar.log) = (3, 4, .open) } == [.log])
     #expect(causes { _, sidecar in sidecar.machine = "n" } == [.machineID])
     #expect(causes { _, sidecar in sidecar.inode = 8 } == [.inode])
     #expect(causes { store, _ in store.isRestored = true } == [.restored])
@@ -31,6 +34,7 @@ struct ChainsRenewalTests {
     let all = causes { store, sidecar in
       (store.isRestored, store.hadInputOutputError, store.isCorrupt) = (true, true, true)
       sidecar = RenewalEvidence.Sidecar(storeID: .zero, reached: 11, machine: "n", inode: 8)
+      sidecar.log = .lost
     }
     #expect(all == RenewalCause.allCases.filter { $0 != .peer })
   }

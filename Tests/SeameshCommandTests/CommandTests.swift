@@ -33,7 +33,7 @@ struct CommandTests {
     let report = try file("r.json", #"{"n":1,"when":{"$date":"2020-06-01T00:00:00Z"}}"#)
     #expect(try seamesh("put", "agency=W", "R", "a/b", report).output.hasPrefix("created a/b (local-durable"))
     #expect(try seamesh("get", "agency=W", "R", "a/b").output.hasPrefix(#"{"_id":"a/b","n":1,"when":{"$date":"#))
-    #expect(try seamesh("patch", "agency=W", "R", "a/b", "--set=n=2").status == 0)
+    #expect(try seamesh("patch", "agency=W", "R", "a/b", "--set=n=2").output.hasPrefix("changed a/b (local-durable"))
     #expect(try seamesh("patch", "agency=W", "R", "a/b", #"{"$set":{"m":3}}"#).status == 0)
     let found = try seamesh("find", "agency=W", "R", "--sort={\"z\":1,\"a\":-1}", "--limit=3", "--filter={\"$or\":[]}")
     #expect(found.output.contains(#""m":3,"n":2"#) && found.output.hasSuffix("}\n"))
@@ -82,6 +82,12 @@ struct CommandTests {
     let gone = try seamesh("status")
     #expect(gone.status == 5)
     #expect(gone.error == "seamesh: no node is running on \(server.directory); start it with: seamesh run\n")
+    let named = try run(
+      commandPath, ["status", "--data=\(server.directory)"], environment: ["HOME": "/nonexistent", "PATH": "/usr/bin"])
+    #expect(named.status == 5)
+    #expect(
+      named.error == "seamesh: no node is running on \(server.directory); start it with: seamesh run "
+        + "--data=\(server.directory)\n")
   }
 
   @Test("an import sorts records by a field and puts aside what does not fit, with its line and reason")
@@ -101,13 +107,13 @@ struct CommandTests {
       """
     let path = try file("reports.json", records)
     let result = try seamesh("import", "--partition-by=agency", "R", path, "--json")
-    #expect(result.status == 0)
+    #expect(result.status == 1)
     let counts = try ExtendedJSON.parseMap(Array(result.output.utf8))
     #expect(counts["imported"] == .int(3) && counts["aside"] == .int(5))
     #expect(Set(node.ids) == [.int(1), .int(5), .int(8)])
     let aside = try String(contentsOfFile: counts["asideFile"]?.shownText ?? "", encoding: .utf8)
     let entries = try aside.split(separator: "\n").map { try ExtendedJSON.parseMap(Array($0.utf8)) }
-    #expect(entries.map { $0["line"] } == [3, 4, 5, 9, 8].map { .int($0) })
+    #expect(entries.map { $0["line"] } == [3, 4, 5, 8, 9].map { .int($0) })
     #expect(
       entries.map { $0["reason"]?.shownText.prefix(9) ?? "" }.prefix(3) == ["agency is", "agency is", "agency is"])
     #expect(entries.first?["record"] == .string(#"{"_id": 2, "agency": ""}"#))
@@ -127,8 +133,11 @@ struct CommandTests {
   func placeOfMistakes() throws {
     let result = try seamesh("import", "p", "c", "-", input: "{\"_id\":1}\n\n{\"_id\":2,\n \"a\":NaN}\n")
     #expect(
-      result.error == "seamesh: standard input, lines 3 to 4: Line 4, column 6 (a): NaN and infinity are not accepted; "
-        + "put aside\n")
+      result.error == """
+        seamesh: standard input, lines 3 to 4, at line 4, column 6 (a): NaN and infinity are not accepted; put aside
+        seamesh: a record was put aside
+
+        """)
   }
 
   @Test("an import goes in batches, from several files and standard input")
@@ -163,6 +172,9 @@ struct CommandTests {
     #expect(try seamesh("partitions").output.hasPrefix("PARTITION  WANTED"))
     let json = try ExtendedJSON.parseMap(Array(seamesh("partitions", "--json").output.utf8))
     #expect(json.list("partitions").first?["digest"] == .string("d1"))
+    node.withholdDigests(.failed("the store is damaged"))
+    let unknown = try seamesh("partitions").output
+    #expect(unknown.contains(" failed\n") && unknown.hasSuffix("agency=*: digest failed: the store is damaged\n"))
     #expect(try seamesh("unsubscribe", "agency=*").status == 0)
     #expect(try node.subscriptions().isEmpty)
     #expect(try seamesh("peers").output.contains("bridge"))
@@ -245,32 +257,27 @@ struct CommandTests {
     #expect(process.terminationStatus == 5)
   }
 
+  @Test("a watch that the node refuses, or cannot go on with, says why and does not say that the node stopped")
+  func refusedWatch() throws {
+    node.failWatches(NodeError(.tooLarge, "more than 4 documents"))
+    let refused = try seamesh("watch", "p", "c")
+    #expect(refused.status == 1 && refused.error.contains("more than 4 documents"))
+
+    node.failWatches(nil)
+    DispatchQueue.global().async { [node] in
+      _ = waitUntil { node.watches.count == 2 }
+      node.watches.last?.fail(NodeError(.tooLarge, "more than 5 documents"))
+    }
+    let ended = try seamesh("watch", "p", "c")
+    #expect(ended.status == 1 && ended.error.contains("more than 5 documents"))
+    #expect(!ended.error.contains("stopped") && !ended.output.contains("error"))
+  }
+
   @Test("help, version, completion and manual need no node")
   func alone() throws {
     for arguments in [["help"], ["help", "put"], ["--version"], ["version"], ["completion", "zsh"], ["manual"]] {
       let result = try run(commandPath, arguments, environment: ["SEAMESH_DATA": "/nonexistent"])
       #expect(result.status == 0 && !result.output.isEmpty && result.error.isEmpty)
     }
-  }
-}
-
-/// The command, built beside the tests.
-let commandPath = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-  .appendingPathComponent("seamesh").path
-
-/// A local interface over a fake node, in a directory that goes with it.
-final class TestedServer {
-  let directory: String
-  let server: LocalServer
-
-  init(_ node: FakeNode) throws {
-    directory = NSTemporaryDirectory() + "/seamesh-command-" + String(UUID().uuidString.prefix(8))
-    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-    server = try LocalServer.start(node: node, configuration: LocalServerConfiguration(directory: directory))
-  }
-
-  deinit {
-    server.stop()
-    try? FileManager.default.removeItem(atPath: directory)
   }
 }

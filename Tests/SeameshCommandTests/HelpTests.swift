@@ -79,6 +79,87 @@ struct HelpTests {
     #expect(try complete("seamesh", "status", "--data", "/us").contains("/usr"))
   }
 
+  @Test("files and directories complete where an option takes one, and after a verb's words are through")
+  func bashFiles() throws {
+    let directory = NSTemporaryDirectory() + "/complete-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: directory + "/inner", withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    try "".write(toFile: directory + "/report.json", atomically: false, encoding: .utf8)
+    func complete(_ words: String...) throws -> Set<String> {
+      let list = words.map { "'\($0)'" }.joined(separator: " ")
+      let script =
+        Completions.script(for: "bash", verbTable) + """
+          cd '\(directory)'; COMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1); _seamesh
+          printf '%s\\n' "${COMPREPLY[@]}"
+          """
+      let result = try run("/bin/bash", ["-u", "-c", script])
+      #expect(result.status == 0 && result.error.isEmpty, "\(result.error)")
+      return Set(result.lines)
+    }
+    #expect(try complete("seamesh", "import", "p", "c", "rep") == ["report.json"])
+    #expect(try complete("seamesh", "put", "--file", "") == ["inner", "report.json"])
+    #expect(try complete("seamesh", "status", "--data", "") == ["inner"])
+    #expect(try complete("seamesh", "put", "--keep") == ["--keep-absent"])
+    #expect(try complete("seamesh", "patch", "--ups") == ["--upsert"])
+    #expect(try complete("seamesh", "help", "nothing-such").isEmpty)
+  }
+
+  @Test("the script of each shell is one that the shell understands, where it is there", arguments: Completions.shells)
+  func syntax(shell: String) throws {
+    guard let path = ["/usr/bin/", "/bin/"].map({ $0 + shell }).first(where: FileManager.default.isExecutableFile)
+    else {
+      return
+    }
+    let result = try run(path, ["-n"], input: Completions.script(for: shell, verbTable))
+    #expect(result.status == 0 && result.error.isEmpty, "\(result.error)")
+  }
+
+  @Test("a text is wrapped at the width, and a word that is longer stands on a line of its own")
+  func wrapping() {
+    let words = (0..<40).map { String(repeating: "x", count: $0 % 9 + 1) }
+    let text = HelpText.wrapped(words.joined(separator: " "), indent: 4)
+    let lines = text.split(separator: "\n")
+    #expect(lines.count > 1 && lines.allSatisfy { $0.hasPrefix("    x") && $0.count <= HelpText.width })
+    #expect(text.split { $0 == " " || $0 == "\n" }.map(String.init) == words)
+    let long = String(repeating: "y", count: 100)
+    #expect(HelpText.wrapped("a \(long) b", indent: 2) == "  a\n  \(long)\n  b")
+    #expect(HelpText.wrapped("", indent: 2) == "  ")
+  }
+
+  @Test("the manual page reads without a complaint, and keeps every dash and backslash of the examples")
+  func manualReads() throws {
+    let page = ManualPage.text(verbTable, version: seameshVersion)
+    #expect(!page.split(separator: "\n").contains { $0.contains("seamesh ") && $0.contains(" --") })
+    guard FileManager.default.isExecutableFile(atPath: "/usr/bin/groff") else { return }
+    let result = try run(
+      "/usr/bin/groff", ["-man", "-Tutf8", "-ww", "-P-c", "-rLL=400n"], input: page,
+      environment: ["PATH": "/usr/bin:/bin"])
+    #expect(result.status == 0 && result.error.isEmpty, "\(result.error)")
+    for verb in verbTable {
+      for example in verb.examples {
+        #expect(result.output.contains(example.line.prefix(60)), "\(example.line)")
+      }
+    }
+    for meaning in ["not found", "not permitted", "no node could be reached"] {
+      #expect(result.output.contains(meaning))
+    }
+  }
+
+  @Test("help goes to standard output with status 0, for a verb, for all, and before a mistake is looked at")
+  func help() throws {
+    guard isCommandBuilt else { return }
+    for arguments in [["help"], ["--help"], ["-h"], ["help", "put"], ["put", "--help"], ["put", "-h", "x"]] {
+      let result = try run(commandPath, arguments, environment: ["HOME": "/nonexistent"])
+      #expect(result.status == 0 && result.error.isEmpty && result.output.hasPrefix("Usage: seamesh "), "\(arguments)")
+    }
+    let unknown = try run(commandPath, ["help", "ptu"])
+    #expect(unknown.isRefusal && unknown.status == 2 && unknown.error.contains("did you mean put?"))
+    #expect(try run(commandPath, ["version", "--json"]).output == "{\"version\":\"\(seameshVersion)\"}\n")
+    #expect(try run(commandPath, ["--version"]).output == "seamesh \(seameshVersion)\n")
+    let bare = try run(commandPath, [])
+    #expect(bare.isRefusal && bare.status == 2)
+  }
+
   @Test("the scripts of zsh and fish name every verb and option")
   func otherShells() {
     for shell in ["zsh", "fish"] {
@@ -104,37 +185,4 @@ struct HelpTests {
       "/bin/bash", ["-c", "printf '%s\\n' " + line.replacing("|", with: "'|'").replacing(">", with: "'>'")])
     return result.output.split(separator: "\n").map(String.init)
   }
-}
-
-struct CommandResult {
-  let status: Int32
-  let output: String
-  let error: String
-}
-
-/// Runs a program to its end.
-func run(
-  _ path: String, _ arguments: [String], input: String = "", environment: [String: String]? = nil
-) throws -> CommandResult {
-  let process = Process()
-  process.executableURL = URL(fileURLWithPath: path)
-  process.arguments = arguments
-  if let environment { process.environment = environment }
-  let directory = NSTemporaryDirectory() + "/run-" + UUID().uuidString
-  try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-  defer { try? FileManager.default.removeItem(atPath: directory) }
-  // Files instead of pipes: neither side can block on a full one.
-  func handle(_ name: String, _ content: String) throws -> FileHandle {
-    try content.write(toFile: "\(directory)/\(name)", atomically: false, encoding: .utf8)
-    return try FileHandle(forUpdating: URL(fileURLWithPath: "\(directory)/\(name)"))
-  }
-  process.standardInput = try handle("in", input)
-  process.standardOutput = try handle("out", "")
-  process.standardError = try handle("err", "")
-  try process.run()
-  process.waitUntilExit()
-  return CommandResult(
-    status: process.terminationStatus,
-    output: try String(contentsOfFile: "\(directory)/out", encoding: .utf8),
-    error: try String(contentsOfFile: "\(directory)/err", encoding: .utf8))
 }

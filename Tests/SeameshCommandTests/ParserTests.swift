@@ -108,4 +108,55 @@ struct ParserTests {
     let relative = Invocation(verb: "status", options: ["data": ["d"]])
     #expect(try dataDirectory(relative, environment: [:]).hasPrefix("/"))
   }
+
+  @Test(
+    "every verb takes what its synopsis says, and one operand less or more is named", arguments: verbTable.map(\.name))
+  func arity(name: String) throws {
+    let verb = try parser.verb(name)
+    let least = verb.operands.filter { $0.presence == .required || $0.presence == .oneOrMore }
+    let words = least.map { operand in if case .choice(let choices) = operand.kind { choices[0] } else { "x" } }
+    guard case .run(let invocation) = try parser.parse([name] + words) else {
+      Issue.record("\(name) was not understood")
+      return
+    }
+    #expect(invocation.operands == words)
+    let isOpen = verb.operands.contains { $0.presence == .oneOrMore || $0.presence == .zeroOrMore }
+    func refusal(_ words: [String]) -> String {
+      do throws(Failure) {
+        _ = try parser.parse([name] + words)
+        return ""
+      } catch {
+        return error.message
+      }
+    }
+    if let last = least.last {
+      #expect(
+        refusal(Array(words.dropLast()))
+          == "\(last.name) is missing; the usage is: \(verb.synopses.joined(separator: ", or "))")
+    }
+    let tooMany = words + Array(repeating: "x", count: verb.operands.count - words.count + 1)
+    #expect(isOpen ? refusal(tooMany).isEmpty : refusal(tooMany).contains("one argument too many"))
+  }
+
+  @Test("the old way to say that fields are taken away is no option any more, and the hint names what there is")
+  func oldOptions() {
+    #expect(message("put", "p", "c", "--erase-absent").contains("no option --erase-absent"))
+    #expect(message("import", "p", "c", "f", "--keep-absnt").contains("did you mean --keep-absent?"))
+    #expect(message("patch", "p", "c", "i", "{}", "--upsrt").contains("did you mean --upsert?"))
+  }
+
+  @Test("a count is a whole number from 0 on", arguments: ["-1", "x", "1.5", "", "99999999999999999999"])
+  func counts(text: String) {
+    let invocation = Invocation(verb: "find", options: ["limit": [text]])
+    #expect(#expect(throws: Failure.self) { try invocation.count("limit") }?.status == .usage)
+    #expect(throws: Never.self) { try Invocation(verb: "find").count("limit") }
+  }
+
+  @Test("a word resembles another by a third of its letters at most, and by less than all of them")
+  func resemblance() {
+    #expect(nearest("subscribe", ["unsubscribe", "subscribe"]) == "subscribe")
+    #expect(nearest("ab", ["xy"]) == nil && nearest("", ["ab"]) == nil && nearest("a", []) == nil)
+    #expect(nearest("partitons", verbTable.map(\.name)) == "partitions")
+    #expect(nearest(String(repeating: "x", count: 10_000), ["put"]) == nil)
+  }
 }

@@ -147,6 +147,88 @@ struct RunTests {
     #expect(again.stop() == 0)
   }
 
+  private func content(_ path: String) -> Data? { FileManager.default.contents(atPath: path) }
+
+  @Test("a first run says that it makes a fleet before it does; after a join that was cut off it makes none")
+  func noUnwantedFleet() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let first = try Running(base + "/a", [])
+    let said = try String(contentsOfFile: first.log, encoding: .utf8)
+    #expect(said.hasPrefix("seamesh: there is no node in \(base)/a yet: making a new fleet"), "\(said)")
+    let invited = try seamesh(base + "/a", "invite", "--user=bob", "--json")
+    let code = try ExtendedJSON.parseMap(Array(invited.output.utf8)).text("code")
+    #expect(first.stop() == 0)
+
+    let join = Process()
+    join.executableURL = URL(fileURLWithPath: commandPath)
+    join.arguments = ["join", code, "--data=\(base)/b"]
+    (join.standardOutput, join.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+    try join.run()
+    #expect(waitUntil { content(base + "/b/device.key") != nil })
+    kill(join.processIdentifier, SIGKILL)
+    join.waitUntilExit()
+    let key = content(base + "/b/device.key")
+    let refused = try seamesh(base + "/b", "run", "--listen=127.0.0.1:0", "--no-discovery")
+    #expect(refused.status == 1 && refused.error.contains("run seamesh join CODE --data \(base)/b"), "\(refused.error)")
+    #expect(refused.error.split(separator: "\n").count == 1 && content(base + "/b/device.key") == key)
+    // Asked for by name, a new fleet is made, and the key of the join is kept.
+    let founded = try seamesh(base + "/b", "init", "--json")
+    let aside = try ExtendedJSON.parseMap(Array(founded.output.utf8)).text("aside")
+    #expect(founded.status == 0 && content(aside + "/device.key") == key, "\(founded.error)")
+    #expect(try seamesh(base + "/c", "init").output.contains("Next: seamesh run --data=\(base)/c"))
+  }
+
+  @Test("a node that was killed and lost its log says what may be lost, and goes on under another replica")
+  func lostLog() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let node = try Running(base + "/a", [])
+    #expect(try seamesh(base + "/a", "put", "p", "c", "x", input: "{\"n\":1}").status == 0)
+    func replica() throws -> String {
+      try ExtendedJSON.parseMap(Array(seamesh(base + "/a", "status", "--json").output.utf8)).text("replica")
+    }
+    let before = try replica()
+    #expect(node.stop(SIGKILL) == SIGKILL)
+    let second = try Running(base + "/a", [])
+    #expect(try replica() == before)
+    #expect(try !seamesh(base + "/a", "doctor").output.contains("seamesh.db-wal"))
+    #expect(second.stop(SIGKILL) == SIGKILL)
+    try FileManager.default.removeItem(atPath: base + "/a/seamesh.db-wal")
+    let third = try Running(base + "/a", [])
+    #expect(try seamesh(base + "/a", "doctor").output.contains("seamesh.db-wal was missing or empty"))
+    #expect(try seamesh(base + "/a", "put", "p", "c", "y", input: "{\"n\":1}").status == 0)
+    #expect(try replica() != before)
+    #expect(third.stop() == 0)
+    #expect(!FileManager.default.fileExists(atPath: base + "/a/seamesh.db-wal"))
+  }
+
+  @Test("a node whose store is lost waits for its fleet, ends cleanly when told to, and fetches everything from a peer")
+  func lostStore() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let first = try Running(base + "/a", [])
+    let peer = "--peer=\(first.ready["listen"]?.items.first?.shownText ?? "")"
+    let code = try ExtendedJSON.parseMap(Array(seamesh(base + "/a", "invite", "--user=bob", "--json").output.utf8))
+    #expect(try seamesh(base + "/b", "join", code.text("code"), peer).status == 0)
+    #expect(try seamesh(base + "/a", "put", "p", "c", "x", input: "{\"n\":1}").status == 0)
+    try FileManager.default.removeItem(atPath: base + "/b/seamesh.db")
+
+    let waiting = Process()
+    waiting.executableURL = URL(fileURLWithPath: commandPath)
+    waiting.arguments = ["run", "--data=\(base)/b", "--listen=127.0.0.1:0", "--no-discovery", "--peer=127.0.0.1:1"]
+    let complaints = Pipe()
+    (waiting.standardOutput, waiting.standardError) = (FileHandle.nullDevice, complaints)
+    try waiting.run()
+    let said = String(decoding: complaints.fileHandleForReading.availableData, as: UTF8.self)
+    #expect(said.hasPrefix("seamesh: seamesh.db has gone from \(base)/b: waiting for a node of the fleet"), "\(said)")
+    waiting.terminate()
+    waiting.waitUntilExit()
+    #expect(waiting.terminationReason == .exit && waiting.terminationStatus == 0)
+
+    let second = try Running(base + "/b", [peer])
+    #expect(second.ready["storeFetched"] == .bool(true))
+    #expect(waitUntil { (try? seamesh(base + "/b", "get", "p", "c", "x").status) == 0 })
+    #expect(second.stop() == 0 && first.stop() == 0)
+  }
+
   @Test("a directory that others may enter is refused with the command that closes it")
   func openDirectory() throws {
     defer { try? FileManager.default.removeItem(atPath: base) }

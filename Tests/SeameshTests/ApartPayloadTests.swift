@@ -3,6 +3,7 @@ import Replication
 import Testing
 import Wire
 
+@testable import Engine
 @testable import Seamesh
 @testable import Transport
 
@@ -16,15 +17,14 @@ import Wire
       let requests = (0..<4).map { index in
         DocumentRequest(
           collection: "c", id: .string(Text("\(change)-\(index)")),
-          action: .put(body: body(["n": .bytes([UInt8](repeating: 7, count: 900_000))]), eraseAbsent: false))
+          action: .put(body: body(["n": .bytes([UInt8](repeating: 7, count: 900_000))])))
       }
       _ = try node.write(partition, requests)
     }
     let id = partition.id(fleet: node.endpoints.fleet, hash: SHA256.hash)
     let runs = try node.onEngine { engine -> [LoggedRun] in
       engine.attempt([]) {
-        let reader = LogReader(store: engine.store, fleet: engine.files.fleet, mesh: engine.mesh)
-        return try reader.runs(id, lackedBy: VersionVector(), byteLimit: .max).0
+        try LogReader(engine.state).runs(id, lackedBy: VersionVector(), byteLimit: .max).runs
       }
     }
     #expect(runs.count == 5)
@@ -39,10 +39,15 @@ import Wire
     let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
     let frame = MessageCodec.encode(.runs(RunBatch(name: partition, stream: 0, entries: entries)))
     let id = SessionID(rawValue: number)
-    try node.onEngine { engine in
-      engine.deliver(.opened(id, isDialer: false, peer: SigningKey().publicKey, exporter: .zero))
-      engine.intake.received(ConnectionID(number: number), frame: frame)
-    }
-    return try node.onEngine { $0.mesh.sessions[id] != nil }
+    let link = OpenedLink(
+      session: id, dialTag: nil, remote: SocketAddress(.ipv4(0x7f00_0001), port: 1), peerKey: SigningKey().publicKey,
+      exporter: .zero)
+    node.inbox.put(.event(.opened(link)))
+    let intake = FrameIntake(
+      FrameDecoder(fleet: node.endpoints.fleet, EngineIdentity(node.files).cryptography),
+      authority: try node.onEngine { $0.state.mesh.authority }, inbox: node.inbox
+    ) { _ in }
+    intake.received(ConnectionID(number: number), frame: frame)
+    return try node.onEngine { $0.state.mesh.sessions[id] != nil }
   }
 }

@@ -1,3 +1,4 @@
+import Engine
 import Foundation
 import Identity
 import Replication
@@ -51,21 +52,15 @@ import Transport
     defer { for node in copies { node.stop() } }
     for (index, node) in copies.enumerated() {
       try node.put(partition, "reports", Text("own\(index)"), body(["n": .int(1)]))
-      try node.onEngine { engine in
-        engine.attempt(()) {
-          try engine.store.database.execute(
-            "CREATE TEMP TRIGGER refuse BEFORE INSERT ON reissues BEGIN SELECT RAISE(ABORT, 'no room'); END")
-        }
-      }
+      try node.execute(
+        "CREATE TEMP TRIGGER refuse BEFORE INSERT ON reissues BEGIN SELECT RAISE(ABORT, 'no room'); END")
     }
 
     try dial(fleet.nodes[0], from: copies)
     let loser = try loser(of: copies)
     // Refused for want of room, each of them; then there is room again.
     try loser.put(partition, "reports", "meanwhile", body(["n": .int(2)]))
-    for node in copies {
-      try node.onEngine { engine in engine.attempt(()) { try engine.store.database.execute("DROP TRIGGER refuse") } }
-    }
+    for node in copies { try node.execute("DROP TRIGGER refuse") }
     try loser.put(partition, "reports", "later", body(["n": .int(3)]))
     for node in [fleet.nodes[0]] + copies {
       try eventually("five documents on every node") {
@@ -98,11 +93,7 @@ import Transport
 
   private func dial(_ node: Node, from copies: [Node]) throws {
     let address = PeerAddress.socket(try #require(node.endpoints.listen.first))
-    for copy in copies {
-      try copy.onEngine { engine in
-        engine.dial(engine.dialPolicy.handle(.configured([address]), now: engine.clock, using: &engine.random))
-      }
-    }
+    for copy in copies { copy.inbox.put(.event(.sighting(.configured([address])))) }
   }
 
   /// The copy whose branch was put aside.
@@ -111,9 +102,9 @@ import Transport
     try eventually {
       found = try copies.first { node in
         try node.onEngine { engine in
-          engine.mesh.partitions.values.contains { partition in
+          engine.state.mesh.partitions.values.contains { partition in
             !partition.log.lostChanges {
-              engine.mesh.authority.signer(of: $0) == engine.files.deviceKey.publicKey
+              engine.state.mesh.authority.signer(of: $0) == engine.state.identity.device
             }.isEmpty
           }
         }

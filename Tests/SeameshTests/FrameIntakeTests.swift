@@ -5,11 +5,12 @@ import Synchronization
 import Testing
 import Wire
 
+@testable import Engine
 @testable import Seamesh
 @testable import Transport
 
 @Suite struct FrameIntakeTests {
-  private let inbox = Inbox<EngineJob>()
+  private let inbox = Inbox<NodeJob>()
   private let connection = ConnectionID(number: 7)
   private let authority: Authority
   private let fleet: FleetID
@@ -21,7 +22,10 @@ import Wire
   }
 
   private func intake(_ pause: @escaping @Sendable (ConnectionID) -> Void) -> FrameIntake {
-    FrameIntake(fleet: fleet, authority: authority, inbox: inbox, pause: pause)
+    let verifier = StatementVerifier(fleet: fleet)
+    let cryptography = Cryptography(
+      hash: SHA256.hash, verify: Ed25519.verify, sign: SigningKey().sign, statement: { try? verifier.verify($0) })
+    return FrameIntake(FrameDecoder(fleet: fleet, cryptography), authority: authority, inbox: inbox, pause: pause)
   }
 
   @Test("a flood of the smallest messages is held up while the engine is busy")
@@ -35,11 +39,29 @@ import Wire
       count += 1
     }
     #expect(pauses.withLock { $0 } == 1)
-    // About 100 MB of waiting messages would be too many.
-    #expect(count * MemoryLayout<EngineJob>.stride < 100_000_000)
+    #expect(count == FrameIntake.waitingMessageLimit + 1)
     var resumed = 0
     for _ in 0..<count where intake.release(connection, ping.count) { resumed += 1 }
     #expect(resumed == 1)
+  }
+
+  @Test(
+    "a peer that is held up is read from again only when it is let go and the engine has caught up, in either order")
+  func twoReasons() {
+    let pauses = Mutex(0)
+    let intake = intake { _ in pauses.withLock { $0 += 1 } }
+    let ping = MessageCodec.encode(.ping(nonce: 1))
+    intake.holdUp(connection)
+    #expect(pauses.withLock { $0 } == 0, "nothing is known of this connection")
+    intake.received(connection, frame: ping)
+    intake.holdUp(connection)
+    #expect(pauses.withLock { $0 } == 1)
+    for _ in 0..<FrameIntake.waitingMessageLimit { intake.received(connection, frame: ping) }
+    #expect(!intake.letGo(connection), "the engine is behind")
+    intake.holdUp(connection)
+    for _ in 0...FrameIntake.waitingMessageLimit { #expect(!intake.release(connection, ping.count)) }
+    #expect(intake.letGo(connection))
+    #expect(!intake.letGo(connection))
   }
 
   @Test("after what is no message nothing more of its connection reaches the engine")

@@ -1,3 +1,4 @@
+import Engine
 import Foundation
 import TestSupport
 import Testing
@@ -18,7 +19,9 @@ import Testing
     let log = try NodeLog(level: .info, path: path)
     let finished = DispatchSemaphore(value: 0)
     Thread.detachNewThread {
-      for number in 0..<10_000 { log.info("a line of some length, so that they fill a pipe", ["number": "\(number)"]) }
+      for number in 0..<10_000 {
+        log.notice("a line of some length, so that they fill a pipe", ["number": "\(number)"])
+      }
       finished.signal()
     }
     let isDone = finished.wait(timeout: .now() + 10) == .success

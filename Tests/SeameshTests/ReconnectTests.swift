@@ -2,6 +2,7 @@ import Replication
 import Testing
 import Transport
 
+@testable import Engine
 @testable import Seamesh
 
 @Suite(.serialized) struct ReconnectTests {
@@ -33,9 +34,8 @@ import Transport
 
   private func reconnect(_ fleet: TestFleet) throws -> [Int64] {
     _ = try silence(fleet)
-    try fleet.nodes[0].onEngine { engine in
-      for link in engine.links.links.values { engine.transport.close(link.connection, afterFlush: false) }
-    }
+    let sessions = try fleet.nodes[0].onEngine { Array($0.links.table.links.keys) }
+    for session in sessions { try fleet.nodes[0].onEngine { $0.links.close(session) } }
     try eventually { try fleet.nodes.allSatisfy { try !$0.peers().contains { $0.state == "connected" } } }
     return try silence(fleet)
   }

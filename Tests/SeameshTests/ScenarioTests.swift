@@ -33,7 +33,7 @@ struct ScenarioTests {
     throws
   {
     let requests = documents.map {
-      DocumentRequest(collection: collection, id: $0.id, action: .put(body: $0.body, eraseAbsent: false))
+      DocumentRequest(collection: collection, id: $0.id, action: .put(body: $0.body))
     }
     for result in try node.writeEach(partition, requests) { _ = try result.get() }
   }

@@ -11,13 +11,8 @@ import Testing
     let node = fleet.nodes[0]
     try node.subscribe("kept")
     for event in ["INSERT", "DELETE"] {
-      try node.onEngine { engine in
-        engine.attempt(()) {
-          try engine.store.database.execute(
-            "CREATE TEMP TRIGGER refuse\(event) BEFORE \(event) ON subscriptions "
-              + "BEGIN SELECT RAISE(ABORT, 'no room'); END")
-        }
-      }
+      try node.execute(
+        "CREATE TEMP TRIGGER refuse\(event) BEFORE \(event) ON subscriptions BEGIN SELECT RAISE(ABORT, 'no room'); END")
     }
     #expect(throws: NodeError.self) { try node.subscribe("new") }
     #expect(throws: NodeError.self) { try node.unsubscribe("kept") }

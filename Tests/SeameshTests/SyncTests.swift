@@ -24,8 +24,8 @@ import Testing
     try fleet.nodes[1].subscribe("agency=*")
     try fleet.nodes[0].put(partition, "reports", "r1", body(["a": .int(1), "b": .int(1)]))
     try eventually { try fleet.nodes[1].read(partition, "reports", id: .string("r1")) != nil }
-    try fleet.nodes[0].put(partition, "reports", "r1", body(["a": .int(2)]))
-    try fleet.nodes[1].put(partition, "reports", "r1", body(["b": .int(2)]))
+    try fleet.nodes[0].put(partition, "reports", "r1", body(["a": .int(2)]), keepAbsent: true)
+    try fleet.nodes[1].put(partition, "reports", "r1", body(["b": .int(2)]), keepAbsent: true)
     let wanted = body(["a": .int(2), "b": .int(2)])
     for node in fleet.nodes {
       try eventually { try node.read(partition, "reports", id: .string("r1"))?.body == wanted }

@@ -4,8 +4,10 @@ import Testing
 @Suite("The source keeps its own rules")
 struct SourceTests {
   @Test(
-    "core and wire import no system, and see neither clock nor chance",
-    arguments: [("Sources/Replication", []), ("Sources/Wire", ["Replication"])] as [(String, [String])])
+    "core, wire and engine import no system, and see neither clock nor chance",
+    arguments: [
+      ("Sources/Replication", []), ("Sources/Wire", ["Replication"]), ("Sources/Engine", ["Replication", "Wire"]),
+    ] as [(String, [String])])
   func purity(_ folder: String, _ allowed: [String]) throws {
     let files = try SourceTree.swiftFiles(folder)
     #expect(!files.isEmpty)

@@ -1,4 +1,5 @@
 import Replication
+import SimulatedDisk
 import Testing
 
 @testable import Storage
@@ -18,7 +19,7 @@ import Testing
 
   @Test("every acknowledged write outlives a power cut at any operation, and none is there by half")
   func powerCuts() throws {
-    let unsynced: [FaultDisk.Unsynced] = [.cached, .lost, .kept, .torn(seed: 1), .torn(seed: 2), .torn(seed: 3)]
+    let unsynced: [Restart] = [.cached, .lost, .kept, .torn(seed: 1), .torn(seed: 2), .torn(seed: 3)]
     let directory = try TemporaryDirectory()
     var operation = 1
     while try run(
@@ -37,7 +38,7 @@ import Testing
     while try run(
       .inputOutput, at: operation, in: directory,
       { disk, progress in
-        for rest in [FaultDisk.Unsynced.cached, .lost, .kept, .torn(seed: 4)] {
+        for rest in [Restart.cached, .lost, .kept, .torn(seed: 4)] {
           try check(disk.afterRestart(rest), progress, directory)
         }
       })
@@ -47,8 +48,8 @@ import Testing
 
   @Test(
     "a disk that fills up at any operation refuses writes and says why; once there is room the same store goes on",
-    arguments: [FaultDisk.Fault.full, .readOnly])
-  func fullDisks(fault: FaultDisk.Fault) throws {
+    arguments: [DiskFault.full, .readOnly])
+  func fullDisks(fault: DiskFault) throws {
     let directory = try TemporaryDirectory()
     var operation = 1
     while try run(
@@ -64,10 +65,10 @@ import Testing
 
   /// Answers whether the fault was met.
   private func run(
-    _ fault: FaultDisk.Fault, at operation: Int, in directory: TemporaryDirectory, retries: Bool = false,
-    _ examine: (FaultDisk, Progress) throws -> Void
+    _ fault: DiskFault, at operation: Int, in directory: TemporaryDirectory, retries: Bool = false,
+    _ examine: (SimulatedDisk, Progress) throws -> Void
   ) throws -> Bool {
-    let disk = FaultDisk()
+    let disk = SimulatedDisk()
     disk.fail(fault, atOperation: operation)
     var progress = Progress()
     do {
@@ -81,7 +82,7 @@ import Testing
   }
 
   /// A second try once there is room again, after an error of the right kind.
-  private func retrying(_ fault: FaultDisk.Fault?, _ disk: FaultDisk, _ attempt: () throws -> Void) throws {
+  private func retrying(_ fault: DiskFault?, _ disk: SimulatedDisk, _ attempt: () throws -> Void) throws {
     do { try attempt() } catch let error as StoreError {
       switch (fault, error) {
       case (.full, .diskFull), (.readOnly, .readOnly): disk.heal()
@@ -92,7 +93,7 @@ import Testing
   }
 
   private func work(
-    _ directory: TemporaryDirectory, _ disk: FaultDisk, _ progress: inout Progress,
+    _ directory: TemporaryDirectory, _ disk: SimulatedDisk, _ progress: inout Progress,
     _ attempt: (() throws -> Void) throws -> Void
   ) throws {
     var opened: Store?
@@ -128,7 +129,7 @@ import Testing
   private func key(_ number: Int, _ index: Int) -> [UInt8] { [6, UInt8(number), UInt8(index), 0] }
 
   /// Opens what is left and holds it against what was acknowledged.
-  private func check(_ disk: FaultDisk, _ progress: Progress, _ directory: TemporaryDirectory) throws {
+  private func check(_ disk: SimulatedDisk, _ progress: Progress, _ directory: TemporaryDirectory) throws {
     let store = try directory.open { $0.fileLayer = disk.name }
     let chain = try store.chains().first
     let count = Int(chain?.accepted.sequence ?? 0)

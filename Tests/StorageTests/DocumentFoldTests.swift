@@ -35,7 +35,7 @@ import TestSupport
       #expect(report.count == touched.count)
     }
     try expectMerged(history)
-    #expect(store.totals.documents == Int64(aliveDelta))
+    #expect(store.counters.documents == Int64(aliveDelta))
   }
 
   @Test("a document made from bytes, without decoding, has the state that a merge gives")

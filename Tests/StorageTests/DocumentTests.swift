@@ -28,7 +28,7 @@ import TestSupport
         let row = try #require(try transaction.document(place.partition, place.collection, key: key))
         try transaction.replace(row, in: place.partition, isAlive: isAlive, state: [])
       }
-      #expect(store.totals.documents == count)
+      #expect(store.counters.documents == count)
     }
     try store.write(.full) { transaction in
       let place = try Place(transaction)
@@ -36,7 +36,7 @@ import TestSupport
       #expect(row.state.isEmpty && row.isAlive)
       try transaction.remove(row, in: place.partition)
     }
-    #expect(store.totals.documents == 0)
+    #expect(store.counters.documents == 0)
   }
 
   @Test("ids with zero bytes, ids of 1 kB and ids that look alike are told apart (D5, D11)")

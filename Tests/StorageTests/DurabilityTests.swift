@@ -1,5 +1,6 @@
 import Foundation
 import Replication
+import SimulatedDisk
 import Testing
 
 @testable import Storage
@@ -14,7 +15,7 @@ import Testing
     }
   }
 
-  private func runs(_ disk: FaultDisk) throws -> [UInt64] {
+  private func runs(_ disk: SimulatedDisk) throws -> [UInt64] {
     let store = try TemporaryDirectory().open { $0.fileLayer = disk.name }
     guard let chain = try store.chains().first else { return [] }
     return try store.runs(of: chain.number, after: 0, byteLimit: .max).map(\.last)
@@ -23,7 +24,7 @@ import Testing
   @Test("a full commit makes every deferred one before it durable")
   func fullCommitCoversEarlierOnes() throws {
     let directory = try TemporaryDirectory()
-    let disk = FaultDisk()
+    let disk = SimulatedDisk()
     let store = try directory.open { $0.fileLayer = disk.name }
     for number in 1...5 as ClosedRange<UInt64> { try put(store, number, .deferred) }
     #expect(try runs(disk.afterRestart(.lost)).isEmpty)
@@ -38,17 +39,17 @@ import Testing
 
   @Test("making durable what is durable already touches nothing")
   func makesDurableOnce() throws {
-    let disk = FaultDisk()
+    let disk = SimulatedDisk()
     let store = try TemporaryDirectory().open { $0.fileLayer = disk.name }
     try put(store, 1, .full)
-    let before = disk.operations
+    let before = disk.operations.changes
     try store.makeDurable()
-    #expect(disk.operations == before)
+    #expect(disk.operations.changes == before)
   }
 
   @Test("a full commit without any change is not taken for one that made earlier ones durable")
   func emptyFullCommit() throws {
-    let disk = FaultDisk()
+    let disk = SimulatedDisk()
     let store = try TemporaryDirectory().open { $0.fileLayer = disk.name }
     try put(store, 1, .full)
     try put(store, 2, .deferred)
@@ -59,14 +60,14 @@ import Testing
 
   @Test("a checkpoint makes deferred commits durable, and only one that carried all of them counts as such")
   func checkpointMakesDurable() throws {
-    let disk = FaultDisk()
+    let disk = SimulatedDisk()
     let store = try TemporaryDirectory().open { $0.fileLayer = disk.name }
     try put(store, 1, .deferred)
     try store.checkpoint()
     #expect(try runs(disk.afterRestart(.lost)) == [1])
-    let before = disk.operations
+    let before = disk.operations.changes
     try store.makeDurable()
-    #expect(disk.operations == before)
+    #expect(disk.operations.changes == before)
   }
 
   @Test("the write-ahead log is carried over when due, and starts anew instead of growing")
@@ -84,7 +85,7 @@ import Testing
   @Test("an error in a checkpoint spares the commit before it, and stops the store")
   func failedCheckpoint() throws {
     let directory = try TemporaryDirectory()
-    let disk = FaultDisk()
+    let disk = SimulatedDisk()
     var written: UInt64 = 0
     try {
       let store = try directory.open { $0.fileLayer = disk.name }

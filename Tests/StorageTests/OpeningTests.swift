@@ -124,6 +124,61 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path))
   }
 
+  @Test("a log beside no database, or an empty one, is left as it is, whether or not a store may be made")
+  func logAlone() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/" + Store.fileName
+    try { try directory.open().write(.full) { try $0.subscribe("agency=*") } }()
+    let log = try Data(contentsOf: URL(fileURLWithPath: path + "-wal"))
+    for isEmptyFileThere in [false, true] {
+      try FileManager.default.removeItem(atPath: path)
+      if isEmptyFileThere { try Data().write(to: URL(fileURLWithPath: path)) }
+      for creates in [true, false] {
+        #expect(throws: StoreError.logAlone(path: path + "-wal")) {
+          try directory.open { $0.createsIfMissing = creates }
+        }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path + "-wal")) == log)
+        #expect(FileManager.default.fileExists(atPath: path) == isEmptyFileThere)
+      }
+      try Data().write(to: URL(fileURLWithPath: path))
+    }
+  }
+
+  @Test("a store that goes without being closed leaves its log, which tells at the next opening whether it was there")
+  func keepsLog() throws {
+    let directory = try TemporaryDirectory()
+    let log = directory.path + "/" + Store.fileName + "-wal"
+    try {
+      let store = try directory.open()
+      #expect(store.wasLogEmpty && !store.isStartNoted)
+      try store.noteStart()
+      try store.noteStart()
+      #expect(try store.integer(.starts) == 1)
+    }()
+    #expect(FileManager.default.fileExists(atPath: log))
+    #expect(try !directory.open().wasLogEmpty)
+    try Data().write(to: URL(fileURLWithPath: log))
+    #expect(try directory.open().wasLogEmpty)
+  }
+
+  @Test("a closed store is one file, with readers that have come back")
+  func closes() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/" + Store.fileName
+    try {
+      let store = try directory.open()
+      try store.write(.full) { try $0.subscribe("agency=*") }
+      #expect(try store.readers.read { try $0.subscriptions() } == ["agency=*"])
+      let readers = store.readers
+      readers.close()
+      #expect(throws: StoreError.interrupted) { try readers.read { try $0.subscriptions() } }
+      #expect(try store.carryOverAll())
+      try store.closeLog()
+    }()
+    #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+    #expect(try Database(path: path, access: .readOnly).integer("SELECT count(*) FROM subscriptions") == 1)
+  }
+
   @Test("a store with 10,000 partitions and 200,000 documents is open and loaded within a second of work")
   func startTime() throws {
     let directory = try TemporaryDirectory()
@@ -134,7 +189,7 @@ import Testing
     let chains = try store.chains()
     #expect(threadSeconds() - start < 1)
     #expect(partitions.count == 10_000 && chains.count == 10_000)
-    #expect(store.totals.documents == 200_000)
+    #expect(store.counters.documents == 200_000)
   }
 
   /// Of this thread alone, so that other work on the machine does not count.

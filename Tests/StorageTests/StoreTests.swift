@@ -29,7 +29,7 @@ import Testing
     #expect(partition.id == partitionID(1) && partition.name?.text == "agency=Test")
     #expect(partition.flags == .subscribed)
     #expect(partition.counters == Counters(documents: 1, changes: 5, logBytes: 3))
-    #expect(store.totals == partition.counters)
+    #expect(store.counters == partition.counters)
     let chain = try #require(try store.chains().first)
     #expect(chain.replica == replica(1) && chain.received == received && chain.accepted == accepted)
     #expect(chain.holdReason == "unknown-kind")
@@ -58,15 +58,15 @@ import Testing
       }
     }
     #expect(try store.partitions().isEmpty && store.chains().isEmpty)
-    #expect(store.totals == Counters())
+    #expect(store.counters == Counters())
     try store.write(.full) { transaction in
       let place = try Place(transaction)
       try transaction.appendRun(place.chain, first: 1, last: 1, context: vector([7: 7]), body: [1])
     }
     let chain = try #require(try store.chains().first)
     #expect(try store.lastRun(of: chain.number)?.context == vector([7: 7]))
-    #expect(store.totals == Counters(changes: 1, logBytes: 1))
-    #expect(try store.partitions().first?.counters == store.totals)
+    #expect(store.counters == Counters(changes: 1, logBytes: 1))
+    #expect(try store.partitions().first?.counters == store.counters)
   }
 
   @Test("statements are kept once each, in order of arrival")

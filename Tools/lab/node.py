@@ -174,8 +174,15 @@ class Node:
         return self.partitions(digests=False).get(partition, {}).get("changes", 0)
 
     def digests(self) -> dict[str, str]:
-        """Of the partitions that hold anything."""
-        return {name: row["digest"] for name, row in self.partitions().items() if row["changes"]}
+        """Of the partitions that hold anything, once they are computed."""
+        rows: dict[str, dict] = {}
+
+        def are_computed() -> bool:
+            rows.update({name: row for name, row in self.partitions().items() if row["changes"]})
+            return all(row["digestState"] == "computed" for row in rows.values())
+
+        wait_for(60, lambda: f"{self.name} knows its state digests: {rows}", are_computed, 0.2)
+        return {name: row["digest"] for name, row in rows.items()}
 
     def peers(self, state: str = "connected") -> list[dict]:
         return [peer for peer in self.ask("/v1/peers")["peers"] if peer["state"] == state]

@@ -54,6 +54,12 @@ package enum PrivateFile {
     try synchroniseDirectory(of: path)
   }
 
+  /// Gone for good once this has returned. One that was not there is no error.
+  package static func remove(_ path: String) throws(FileError) {
+    guard unlink(path) == 0 || errno == ENOENT else { throw .last("remove", path) }
+    try synchroniseDirectory(of: path)
+  }
+
   private static func fill(_ descriptor: Int32, with content: [UInt8], _ path: String) throws(FileError) {
     var rest = content[...]
     while !rest.isEmpty {
@@ -67,7 +73,11 @@ package enum PrivateFile {
 
   /// A rename is durable only once the directory is.
   private static func synchroniseDirectory(of path: String) throws(FileError) {
-    let directory = parent(of: path)
+    try synchronise(directory: parent(of: path))
+  }
+
+  /// Names made in, or moved into, the directory are on disk once this has returned.
+  package static func synchronise(directory: String) throws(FileError) {
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .last("open", directory) }
     defer { close(descriptor) }

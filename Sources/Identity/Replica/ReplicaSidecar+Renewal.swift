@@ -21,6 +21,9 @@ extension ReplicaSidecar.Loaded {
 
 extension ReplicaSidecar {
   fileprivate var evidence: RenewalEvidence.Sidecar {
-    RenewalEvidence.Sidecar(storeID: store, reached: reached, machine: host.machineText, inode: host.databaseInode)
+    var evidence = RenewalEvidence.Sidecar(
+      storeID: store, reached: reached, machine: host.machineText, inode: host.databaseInode)
+    (evidence.log, evidence.starts) = (log, starts)
+    return evidence
   }
 }

@@ -9,6 +9,10 @@ package struct ReplicaSidecar: Hashable, Sendable {
   package var replica: Incarnation?
   /// A number of own commits that the database has reached for certain; it may have gone further.
   package var reached: UInt64
+  /// What the store's write-ahead log is to hold at the next start.
+  package var log = RenewalEvidence.Sidecar.Log.closed
+  /// Starts that the database had counted, this one among them, when the log was opened.
+  package var starts: UInt64 = 0
   package var host: HostFacts
 
   package struct Incarnation: Hashable, Sendable {
@@ -36,7 +40,9 @@ extension ReplicaSidecar {
     case present(ReplicaSidecar)
   }
 
-  private static let title = "Seamesh replica state, version 1"
+  private static let title = "Seamesh replica state, version 2"
+  /// It says nothing of the log.
+  private static let firstTitle = "Seamesh replica state, version 1"
   private static let remarks = [
     "Written by the node; tells it whether its database was put back from an older copy.",
     "Do not edit, copy or delete: the node then starts a new replica, which is safe but leaves a trace for ever.",
@@ -67,14 +73,20 @@ extension ReplicaSidecar {
       fields: [
         ("store", store.text), ("replica", replica?.id.text ?? ReplicaSidecar.none),
         ("nonce", replica?.nonce.text ?? ReplicaSidecar.none), ("reached", String(reached)),
-        ("machine", host.machineText.string), ("inode", String(host.databaseInode)),
+        ("log", log.rawValue), ("starts", String(starts)), ("machine", host.machineText.string),
+        ("inode", String(host.databaseInode)),
       ]
     ).text
   }
 
   static func parse(_ content: [UInt8]) -> Loaded {
     do throws(FieldFile.Invalid) {
-      return .present(try ReplicaSidecar(FieldFile.parse(content, title: title)))
+      if let first = try? FieldFile.parse(content, title: firstTitle) { return .present(try ReplicaSidecar(first)) }
+      let file = try FieldFile.parse(content, title: title)
+      var sidecar = try ReplicaSidecar(file)
+      sidecar.log = try file.value("log", RenewalEvidence.Sidecar.Log.init(rawValue:))
+      sidecar.starts = try file.value("starts") { UInt64($0) }
+      return .present(sidecar)
     } catch {
       return .damaged(reason: error.reason)
     }

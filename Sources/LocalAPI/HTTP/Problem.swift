@@ -38,7 +38,7 @@ package struct Problem: Error, Equatable {
       }
     }
 
-    var title: String {
+    package var title: String {
       switch self {
       case .badRequest: "The request cannot be understood"
       case .unauthorized: "A bearer token is needed"

@@ -16,34 +16,28 @@ extension Request {
 
   func documentID() throws(Problem) -> Value { try DocumentID.parse(segment: parameter("id")) }
 
-  /// The ETag of `If-Match`, without its quotes.
-  func ifMatch() throws(Problem) -> String? { try etag(of: "if-match") }
-
-  /// Whether the document must not exist yet.
-  func mustBeNew() throws(Problem) -> Bool {
-    let values = headers.all("if-none-match")
-    guard values.isEmpty || values == ["*"] else {
-      throw .unprocessable("a write takes If-None-Match: * (the document must be new) and no other")
+  /// What a write asks of the document as it stands: `If-Match` or `If-None-Match`.
+  func condition() throws(Problem) -> DocumentRequest.Condition? {
+    let (match, noneMatch) = (try entityTags("If-Match"), try entityTags("If-None-Match"))
+    switch (match, noneMatch) {
+    case (nil, nil): return nil
+    case (.any?, nil): return .exists
+    // Weak tags never match here: a write stands on one version, byte for byte (RFC 9110 §13.1.1).
+    case (let tags?, nil): return .isOneOf(tags.strong)
+    case (nil, .any?): return .isAbsent
+    case (nil, let tags?): return .isNoneOf(tags.all)
+    default: throw .badRequest("If-Match and If-None-Match exclude one another")
     }
-    return !values.isEmpty
   }
 
-  private func etag(of name: String) throws(Problem) -> String? {
-    let values = headers.all(name)
-    guard let value = values.first else { return nil }
-    // Weak tags never match strongly (RFC 9110 §13.1.1), and a list or `*` has no meaning for one causal version.
-    guard values.count == 1, let tag = unquoted(value) else {
-      throw .unprocessable("If-Match takes one ETag in double quotes, as a read or a write answered it")
+  private func entityTags(_ name: String) throws(Problem) -> EntityTags? {
+    let values = headers.all(name.lowercased())
+    guard !values.isEmpty else { return nil }
+    guard let tags = EntityTags(values) else {
+      throw .badRequest("\(name) takes *, or ETags in double quotes as a read or a write answered them")
     }
-    return tag
+    return tags
   }
-}
-
-/// Nil unless `value` is one strong entity tag.
-func unquoted(_ value: String) -> String? {
-  guard value.utf8.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") else { return nil }
-  let tag = value.dropFirst().dropLast()
-  return tag.contains("\"") ? nil : String(tag)
 }
 
 /// Takes `_id` out of a body. Nil where it has none.

@@ -7,25 +7,33 @@ let documentRoutes: [Route] = [
   Route(
     method: .get, template: documents + "/{id}", name: "getDocument",
     summary: "One document, with its causal version as ETag.", headers: ["If-None-Match"], statuses: [200, 304],
-    answer: getDocument),
+    refusals: [.notFound, .unprocessable], answer: getDocument),
   Route(
     method: .put, template: documents + "/{id}", name: "putDocument",
-    summary: "Replaces or creates a document; only real differences are recorded, and fields left out stay.",
-    body: .json(byteLimit: ServerLimit.documentBodyBytes),
-    query: [.init("eraseAbsent", "true: fields that the body leaves out are erased")],
-    headers: ["If-Match", "If-None-Match"], statuses: [200, 201], answer: putDocument),
+    summary: "Replaces or creates a document; only what differs from the present version is recorded.",
+    body: .json(byteLimit: ServerLimit.documentBodyBytes), query: [keepAbsentParameter], headers: conditions,
+    statuses: [200, 201], refusals: [.preconditionFailed, .notPermitted, .tooLarge, .unprocessable],
+    answer: putDocument),
   Route(
     method: .patch, template: documents + "/{id}", name: "patchDocument",
-    summary: "Changes fields: a merge patch (RFC 7396), or MongoDB update operators.", body: .patch,
-    headers: ["If-Match"], statuses: [200, 201], answer: patchDocument),
+    summary: "Changes fields of a document: a merge patch (RFC 7396), or MongoDB update operators.", body: .patch,
+    query: [.flag("upsert", "true: a document that is not there is made, from an empty one")], headers: conditions,
+    statuses: [200, 201], refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable],
+    answer: patchDocument),
   Route(
     method: .delete, template: documents + "/{id}", name: "deleteDocument", summary: "Deletes a document.",
-    headers: ["If-Match"], answer: deleteDocument),
+    headers: conditions, refusals: [.notFound, .preconditionFailed, .notPermitted], answer: deleteDocument),
   Route(
     method: .post, template: documents, name: "insertDocument",
     summary: "Inserts a document with the _id of the body, or a new ObjectId.",
-    body: .json(byteLimit: ServerLimit.documentBodyBytes), statuses: [201], answer: insertDocument),
+    body: .json(byteLimit: ServerLimit.documentBodyBytes), statuses: [201],
+    refusals: [.preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: insertDocument),
 ]
+
+let keepAbsentParameter = Route.QueryParameter.flag(
+  "keepAbsent", "true: fields that the body leaves out stay; otherwise they are taken away")
+
+private let conditions = ["If-Match", "If-None-Match"]
 
 private func getDocument(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let (partition, id) = (try request.partition(), try request.documentID())
@@ -33,9 +41,8 @@ private func getDocument(_ request: Request, _ surroundings: Surroundings) throw
     throw Problem(.notFound, "there is no such document in \(partition.text.string)")
   }
   let etag = "\"\(document.etag)\""
-  let known = request.headers.all("if-none-match").flatMap { $0.split(separator: ",") }
-    .map { $0.trimmingSpaces.hasPrefix("W/") ? $0.trimmingSpaces.dropFirst(2) : $0.trimmingSpaces }
-  guard !known.contains(where: { $0 == etag || $0 == "*" }) else {
+  let known = EntityTags(request.headers.all("if-none-match"))
+  guard known != .any, known?.all.contains(document.etag) != true else {
     return Response(status: 304, type: nil, body: .bytes([])).with("ETag", etag)
   }
   return Response.json(.map(document.withID)).with("ETag", etag)
@@ -44,26 +51,23 @@ private func getDocument(_ request: Request, _ surroundings: Surroundings) throw
 private func putDocument(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let id = try request.documentID()
   let body = try withoutID(JSON.document(request.body), mustBe: id)
-  let (mustBeNew, ifMatch) = (try request.mustBeNew(), try request.ifMatch())
-  guard !mustBeNew || ifMatch == nil else { throw Problem.badRequest("If-Match and If-None-Match exclude one another") }
-  let action: DocumentRequest.Action =
-    mustBeNew ? .insert(body: body) : .put(body: body, eraseAbsent: try request.flag("eraseAbsent"))
-  return try write(action, id, ifMatch: ifMatch, request, surroundings)
+  let action = DocumentRequest.Action.put(body: body, keepAbsent: try request.flag(keepAbsentParameter.name))
+  return try write(action, id, try request.condition(), request, surroundings)
 }
 
 private func patchDocument(_ request: Request, _ surroundings: Surroundings) throws -> Response {
-  let id = try request.documentID()
+  let (id, upsert) = (try request.documentID(), try request.flag("upsert"))
   let action: DocumentRequest.Action
   if request.contentType == .mergePatch {
-    action = .mergePatch(try withoutID(JSON.document(request.body), mustBe: id))
+    action = .mergePatch(try withoutID(JSON.document(request.body), mustBe: id), upsert: upsert)
   } else {
-    action = .update(try updateOperators(JSON.envelope(request.body)))
+    action = .update(try updateOperators(JSON.envelope(request.body)), upsert: upsert)
   }
-  return try write(action, id, ifMatch: try request.ifMatch(), request, surroundings)
+  return try write(action, id, try request.condition(), request, surroundings)
 }
 
 private func deleteDocument(_ request: Request, _ surroundings: Surroundings) throws -> Response {
-  try write(.delete, request.documentID(), ifMatch: try request.ifMatch(), request, surroundings)
+  try write(.delete, request.documentID(), try request.condition(), request, surroundings)
 }
 
 private func insertDocument(_ request: Request, _ surroundings: Surroundings) throws -> Response {
@@ -72,7 +76,7 @@ private func insertDocument(_ request: Request, _ surroundings: Surroundings) th
   let place =
     "/v1/partitions/\(percentEncoded(request.parameter("partition")))/collections/"
     + "\(percentEncoded(request.collection))/documents/\(percentEncoded(DocumentID.segment(id)))"
-  return try write(.insert(body: body), id, ifMatch: nil, request, surroundings).with("Location", place)
+  return try write(.insert(body: body), id, nil, request, surroundings).with("Location", place)
 }
 
 /// The operators of an update; a body with plain fields is not taken for a replacement.
@@ -86,11 +90,12 @@ func updateOperators(_ map: ValueMap) throws(Problem) -> ValueMap {
 }
 
 private func write(
-  _ action: DocumentRequest.Action, _ id: Value, ifMatch: String?, _ request: Request, _ surroundings: Surroundings
+  _ action: DocumentRequest.Action, _ id: Value, _ condition: DocumentRequest.Condition?, _ request: Request,
+  _ surroundings: Surroundings
 ) throws -> Response {
   let partition = try request.partition()
   let receipt = try surroundings.node.write(
-    partition, [DocumentRequest(collection: request.collection, id: id, action: action, ifMatch: ifMatch)])
+    partition, [DocumentRequest(collection: request.collection, id: id, action: action, condition: condition)])
   let (etag, created) = (receipt.etags.first ?? nil, receipt.created.first ?? false)
   var response = Response.json(
     .object([
@@ -103,21 +108,12 @@ private func write(
 
 extension Request {
   /// A query parameter that is `true`, `false` or absent.
-  func flag(_ name: Text, default standard: Bool = false) throws(Problem) -> Bool {
-    switch target[parameter: name] {
+  func flag(_ name: String, default standard: Bool = false) throws(Problem) -> Bool {
+    switch target[parameter: Text(name)] {
     case nil: standard
     case "true": true
     case "false": false
-    default: throw .badRequest("the query parameter \(name.string) is true or false")
+    default: throw .badRequest("the query parameter \(name) is true or false")
     }
-  }
-}
-
-extension Substring {
-  var trimmingSpaces: Substring {
-    var text = self[...]
-    while text.first == " " { text.removeFirst() }
-    while text.last == " " { text.removeLast() }
-    return text
   }
 }

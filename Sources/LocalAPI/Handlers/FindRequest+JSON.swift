@@ -2,10 +2,11 @@ import Replication
 import Seamesh
 
 extension FindRequest {
-  /// The body of a `find`: `filter`, `sort`, `limit`, `skip`, `projection`, all of them optional.
+  /// Of the body of a `find`, all of them optional.
+  static let memberNames: [Text] = ["filter", "sort", "limit", "skip", "projection"]
+
   init(body: [UInt8]) throws(Problem) {
-    let members = try Members(
-      JSON.envelope(body), of: "a find", allowed: ["filter", "sort", "limit", "skip", "projection"])
+    let members = try Members(JSON.envelope(body), of: "a find", allowed: FindRequest.memberNames)
     let sortText = KeyOrder(body[...]).members.first { $0.key == "sort" }?.value
     self.init(
       filter: try members.optionalObject("filter") ?? ValueMap(),

@@ -6,8 +6,7 @@ let importRoutes: [Route] = [
     method: .post, template: "/v1/partitions/{partition}/collections/{collection}/import", name: "importDocuments",
     summary: "Documents as JSON lines, each in a change of its own and answered by itself: a bad one stops no other.",
     body: .lines,
-    query: [.init("eraseAbsent", "true: fields that a record leaves out are erased from a document that is there")],
-    answer: importDocuments)
+    query: [keepAbsentParameter], refusals: [.tooLarge, .unprocessable], answer: importDocuments)
 ]
 
 /// A line's document with its id, or what is wrong with it.
@@ -36,27 +35,27 @@ private func importDocuments(_ request: Request, _ surroundings: Surroundings) t
 }
 
 private func records(_ request: Request) throws(Problem) -> [Record] {
-  let eraseAbsent = try request.flag("eraseAbsent")
+  let keepAbsent = try request.flag(keepAbsentParameter.name)
   var records: [Record] = []
   let lines = request.body.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
   for (index, line) in lines.enumerated() where !line.allSatisfy({ $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }) {
     guard records.count < BulkLimit.requests else {
       throw .limit(.unprocessable, "records of one import request", BulkLimit.requests, unit: "")
     }
-    records.append((index + 1, documentRequest(line, request.collection, eraseAbsent: eraseAbsent)))
+    records.append((index + 1, documentRequest(line, request.collection, keepAbsent: keepAbsent)))
   }
   return records
 }
 
 private func documentRequest(
-  _ line: ArraySlice<UInt8>, _ collection: Text, eraseAbsent: Bool
+  _ line: ArraySlice<UInt8>, _ collection: Text, keepAbsent: Bool
 ) -> Result<DocumentRequest, Problem> {
   Result { () throws(Problem) in
     var body = try JSON.document(line)
     guard let id = try takeID(from: &body) else {
       return DocumentRequest(collection: collection, id: .objectID(.make()), action: .insert(body: body))
     }
-    return DocumentRequest(collection: collection, id: id, action: .put(body: body, eraseAbsent: eraseAbsent))
+    return DocumentRequest(collection: collection, id: id, action: .put(body: body, keepAbsent: keepAbsent))
   }
 }
 

@@ -5,7 +5,8 @@ let maintenanceRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/invitations", name: "invite",
     summary: "A code with which another device enters the fleet.",
-    body: .json(byteLimit: ServerLimit.smallBodyBytes), unixSocketOnly: true
+    body: .json(byteLimit: ServerLimit.smallBodyBytes, members: ["user", "role", "profile"]),
+    refusals: [.notPermitted, .unprocessable], unixSocketOnly: true
   ) { request, surroundings in
     let members = try Members(
       JSON.envelope(request.body), of: "an invitation", allowed: ["user", "role", "profile"])
@@ -17,7 +18,8 @@ let maintenanceRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/backup", name: "backUp",
     summary: "A consistent copy of the store while the node runs on, with its progress as JSON lines.",
-    body: .json(byteLimit: ServerLimit.smallBodyBytes), answers: .lines, unixSocketOnly: true
+    body: .json(byteLimit: ServerLimit.smallBodyBytes, members: ["path"]), answers: .lines,
+    refusals: [.notPermitted, .unprocessable], unixSocketOnly: true
   ) { request, surroundings in
     let members = try Members(JSON.envelope(request.body), of: "a backup", allowed: ["path"])
     let path = try members.string("path").string

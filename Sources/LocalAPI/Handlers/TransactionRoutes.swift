@@ -5,7 +5,8 @@ let transactionRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/partitions/{partition}/transaction", name: "transact",
     summary: "Several documents in one change: all of it, or nothing.",
-    body: .json(byteLimit: ServerLimit.transactionBodyBytes), answer: transact)
+    body: .json(byteLimit: ServerLimit.transactionBodyBytes, members: ["operations"]),
+    refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: transact)
 ]
 
 private func transact(_ request: Request, _ surroundings: Surroundings) throws -> Response {
@@ -37,9 +38,10 @@ private func transact(_ request: Request, _ surroundings: Surroundings) throws -
 private func documentRequest(_ operation: Value, number: Int) throws(Problem) -> DocumentRequest {
   let what = "operation \(number)"
   guard case .map(let map) = operation else { throw .unprocessable("\(what) must be an object") }
-  let members = try Members(
-    map, of: what, allowed: ["op", "collection", "id", "document", "patch", "update", "eraseAbsent", "ifMatch"])
-  let name = try members.string("op")
+  guard case .string(let name)? = map["op"], let own = operationMembers[name] else {
+    throw .unprocessable("\(what): op is put, insert, patch, update or delete")
+  }
+  let members = try Members(map, of: "\(what), a \(name.string),", allowed: ["op", "collection", "id"] + own)
   let collection = try members.string("collection")
   var id = try members["id"].map { value throws(Problem) in try DocumentID.checked(value) }
   if id == nil, name == "put" || name == "insert" {
@@ -49,20 +51,25 @@ private func documentRequest(_ operation: Value, number: Int) throws(Problem) ->
   guard let id else { throw .unprocessable("\(what) needs the member id") }
   return DocumentRequest(
     collection: collection, id: id, action: try action(name, id, members, what),
-    ifMatch: try members.optionalString("ifMatch")?.string)
+    condition: try members.optionalString("ifMatch").map { $0 == "*" ? .exists : .isOneOf([$0.string]) })
 }
+
+/// What each operation takes beside `op`, `collection` and `id`. A member of another one would silently do nothing.
+private let operationMembers: [Text: [Text]] = [
+  "put": ["document", "keepAbsent", "ifMatch"], "insert": ["document"], "patch": ["patch", "upsert", "ifMatch"],
+  "update": ["update", "upsert", "ifMatch"], "delete": ["ifMatch"],
+]
 
 private func action(
   _ name: Text, _ id: Value, _ members: Members, _ what: String
 ) throws(Problem) -> DocumentRequest.Action {
   switch name {
   case "put":
-    .put(body: try body("document", id, members, what), eraseAbsent: try members.flag("eraseAbsent"))
+    .put(body: try body("document", id, members, what), keepAbsent: try members.flag("keepAbsent"))
   case "insert": .insert(body: try body("document", id, members, what))
-  case "patch": .mergePatch(try body("patch", id, members, what))
-  case "update": .update(try updateOperators(members.object("update")))
-  case "delete": .delete
-  default: throw .unprocessable("\(what): op is put, insert, patch, update or delete")
+  case "patch": .mergePatch(try body("patch", id, members, what), upsert: try members.flag("upsert"))
+  case "update": .update(try updateOperators(members.object("update")), upsert: try members.flag("upsert"))
+  default: .delete
   }
 }
 

@@ -10,6 +10,7 @@ final class WatchStream: ResponseStream {
   /// A client that comes back with the cursor of the present result is not sent the result again.
   private var lastEventID: String?
   private var lastSentAt = monotonicMilliseconds()
+  private var first: [UInt8]?
   private var isOver = false
 
   init(
@@ -19,7 +20,21 @@ final class WatchStream: ResponseStream {
     (self.socket, self.supervisor) = (socket, supervisor)
   }
 
+  /// Makes the snapshot as long as the status of the answer can still be chosen.
+  func begin() throws(NodeError) {
+    do throws(NodeError) {
+      first = try subscription.next(timeoutMilliseconds: 0).map(text)
+    } catch {
+      close()
+      throw error
+    }
+  }
+
   func next() -> StreamChunk {
+    if let bytes = first {
+      first = nil
+      return sent(bytes)
+    }
     guard !isOver, !supervisor.isStopping, !hasHungUp(socket) else { return .end }
     do throws(NodeError) {
       if let event = try subscription.next(timeoutMilliseconds: ServerLimit.streamPollMilliseconds) {

@@ -62,8 +62,27 @@ extension PartitionStatus {
           "tip": .text(entry.tip),
         ])
       },
-      "digest": .optional(digest),
+      "digest": .optional(digest), "digestState": .text(digestState.name),
+      "digestReason": .optional(digestState.reason),
     ])
+  }
+}
+
+extension PartitionStatus.DigestState {
+  fileprivate var name: String {
+    switch self {
+    case .notAsked: "not asked"
+    case .computed: "computed"
+    case .notComputed: "not computed"
+    case .failed: "failed"
+    }
+  }
+
+  fileprivate var reason: String? {
+    switch self {
+    case .notAsked, .computed: nil
+    case .notComputed(let reason), .failed(let reason): reason
+    }
   }
 }
 

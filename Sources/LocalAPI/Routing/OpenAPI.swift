@@ -36,19 +36,31 @@ private func operation(_ route: Route) -> Value {
   ])
   let parameters =
     route.parameters.map { parameter($0, in: "path", required: true, meaning: meaning(of: $0)) }
-    + route.query.map { parameter($0.name, in: "query", required: false, meaning: $0.meaning) }
-    + route.headers.map { parameter($0, in: "header", required: false, meaning: "RFC 9110") }
+    + route.query.map { parameter($0.name, in: "query", meaning: $0.meaning, schema: schema($0.kind)) }
+    + route.headers.map { parameter($0, in: "header", meaning: "RFC 9110") }
   if !parameters.isEmpty { members["parameters"] = .array(parameters) }
   if !route.body.mediaTypes.isEmpty { members["requestBody"] = requestBody(route.body) }
   if route.unixSocketOnly { members["description"] = .text("On the Unix socket only.") }
   return .map(members)
 }
 
-private func parameter(_ name: String, in place: Text, required: Bool, meaning: String) -> Value {
+private func parameter(
+  _ name: String, in place: Text, required: Bool = false, meaning: String, schema: Value = schema("string")
+) -> Value {
   .object([
     "name": .text(name), "in": .string(place), "required": .bool(required), "description": .text(meaning),
-    "schema": .object(["type": .text("string")]),
+    "schema": schema,
   ])
+}
+
+private func schema(_ type: String) -> Value { .object(["type": .text(type)]) }
+
+private func schema(_ kind: Route.QueryParameter.Kind) -> Value {
+  switch kind {
+  case .flag: .object(["type": .text("string"), "enum": .array([.text("true"), .text("false")])])
+  case .count: .object(["type": .text("integer"), "minimum": .int(0)])
+  case .json: .object(["type": .text("string"), "contentMediaType": .text("application/json")])
+  }
 }
 
 private func meaning(of parameter: String) -> String {
@@ -64,30 +76,50 @@ private func meaning(of parameter: String) -> String {
 private func requestBody(_ body: Route.Body) -> Value {
   .object([
     "required": .bool(true), "description": .text("At most \(body.byteLimit) bytes."),
-    "content": content(body.mediaTypes),
+    "content": content(body.mediaTypes, schema: schema(body)),
   ])
 }
 
-private func content(_ types: [MediaType], schema: Value = .object([:])) -> Value {
+private func schema(_ body: Route.Body) -> Value {
+  switch body {
+  case .none, .lines: return schema("string")
+  case .patch: return schema("object")
+  case .json(_, let members):
+    guard !members.isEmpty else { return schema("object") }
+    var properties = ValueMap()
+    for member in members { properties[Text(member)] = .object([:]) }
+    return .object([
+      "type": .text("object"), "properties": .map(properties), "additionalProperties": .bool(false),
+    ])
+  }
+}
+
+private func content(_ types: [MediaType], schema: Value) -> Value {
   var members = ValueMap()
   for type in types { members[Text(type.rawValue)] = .object(["schema": schema]) }
   return .map(members)
 }
 
 private func responses(_ route: Route) -> Value {
-  var members = ValueMap(members: [
-    "default": .object([
-      "description": .text("What went wrong, and the limit where one was passed."),
-      "content": content([.problem], schema: .object(["$ref": .text("#/components/schemas/Problem")])),
-    ])
-  ])
+  var members = ValueMap(members: ["default": refusal("What went wrong, and the limit where one was passed.")])
+  for kind in route.refusals { members[Text("\(kind.status)")] = refusal("\(kind.title).") }
   for status in route.statuses {
     members[Text("\(status)")] =
       status == 304
       ? .object(["description": .text("Not modified.")])
-      : .object(["description": .text("Done."), "content": content([route.answers])])
+      : .object([
+        "description": .text("Done."),
+        "content": content([route.answers], schema: schema(route.answers == .json ? "object" : "string")),
+      ])
   }
   return .map(members)
+}
+
+private func refusal(_ meaning: String) -> Value {
+  .object([
+    "description": .text(meaning),
+    "content": content([.problem], schema: .object(["$ref": .text("#/components/schemas/Problem")])),
+  ])
 }
 
 private let problemSchema = Value.object([

@@ -8,14 +8,15 @@ struct Route: Sendable {
 
   enum Body: Sendable {
     case none
-    case json(byteLimit: Int)
+    /// An object; `members` where they are fixed.
+    case json(byteLimit: Int, members: [String] = [])
     case patch
     case lines
 
     var byteLimit: Int {
       switch self {
       case .none: 0
-      case .json(let limit): limit
+      case .json(let limit, _): limit
       case .patch: ServerLimit.documentBodyBytes
       case .lines: ServerLimit.importBodyBytes
       }
@@ -32,9 +33,21 @@ struct Route: Sendable {
   }
 
   struct QueryParameter: Sendable {
+    enum Kind: Sendable { case flag, count, json }
+
     let name: String
     let meaning: String
-    init(_ name: String, _ meaning: String) { (self.name, self.meaning) = (name, meaning) }
+    let kind: Kind
+
+    static func flag(_ name: String, _ meaning: String) -> QueryParameter {
+      QueryParameter(name: name, meaning: meaning, kind: .flag)
+    }
+    static func count(_ name: String, _ meaning: String) -> QueryParameter {
+      QueryParameter(name: name, meaning: meaning, kind: .count)
+    }
+    static func json(_ name: String, _ meaning: String) -> QueryParameter {
+      QueryParameter(name: name, meaning: meaning, kind: .json)
+    }
   }
 
   let method: Method
@@ -50,6 +63,8 @@ struct Route: Sendable {
   var answers = MediaType.json
   /// Success statuses.
   var statuses = [200]
+  /// Refusals that belong to what this request does; any may be refused for reasons of its own form or of the node.
+  var refusals: [Problem.Kind] = []
   var unixSocketOnly = false
   let answer: @Sendable (Request, Surroundings) throws -> Response
 

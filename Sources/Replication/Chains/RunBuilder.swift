@@ -27,8 +27,9 @@ package struct RunBuilder: Sendable {
   /// A run holds 64 changes and 32 KiB; a payload that travels apart stands alone.
   package func hasRoom(for byteCount: Int) -> Bool {
     guard !changes.isEmpty else { return true }
-    return changes.count < Run.changeLimit && payloadByteCount + byteCount <= Run.payloadByteLimit
-      && byteCount <= Run.inlinePayloadByteLimit && payloadByteCount <= Run.payloadByteLimit
+    let standsAlone = changes.count == 1 && payloadByteCount > Run.inlinePayloadByteLimit
+    return !standsAlone && changes.count < Run.changeLimit && byteCount <= Run.inlinePayloadByteLimit
+      && payloadByteCount + byteCount <= Run.payloadByteLimit
   }
 
   package mutating func append(

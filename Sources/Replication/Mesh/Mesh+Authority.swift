@@ -61,6 +61,7 @@ extension Mesh {
   private mutating func learn(_ fresh: [Statement], exceptTo source: SessionID?, _ step: inout Step) {
     for statement in fresh { statements[statement.id.tip] = statement.encoded }
     authority = authority.adding(fresh)
+    closeStreamsOutOfScope()
     for id in sessions.keys where sessions[id]?.phase == .awaitingHello && sessions[id]?.statedAuthority != nil {
       sessions[id]?.statementsSinceHello += fresh.map(\.encoded)
     }

@@ -86,7 +86,8 @@ extension Mesh {
     _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ runs: [RunSummary], wantsReply: Bool,
     _ step: inout Step
   ) {
-    guard let name = partitions[partition]?.name, sessions[id] != nil else { return }
+    guard let state = partitions[partition], let session = sessions[id], isInScope(session, state) else { return }
+    let name = state.name
     let probe = ChainProbe(
       name: name, replica: replica, positions: Mesh.probePositions(of: runs), wantsReply: wantsReply)
     step.emit(.send(id, .chainProbe(probe)))
@@ -109,7 +110,7 @@ extension Mesh {
   private mutating func answer(
     _ id: SessionID, _ partition: PartitionID, _ probe: ChainProbe, _ runs: [RunSummary], _ step: inout Step
   ) {
-    guard sessions[id] != nil else { return }
+    guard let session = sessions[id], isInScope(session, partition) else { return }
     if probe.wantsReply { sendProbe(id, partition, probe.replica, runs, wantsReply: false, &step) }
     if let first = Mesh.firstLacking(of: runs, probe.positions) {
       step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1))
@@ -138,7 +139,10 @@ extension Mesh {
   mutating func evidenceLoaded(
     _ id: SessionID, _ partition: PartitionID, _ runs: [LoggedRun], _ step: inout Step
   ) {
-    guard let name = partitions[partition]?.name, sessions[id] != nil, let replica = runs.first?.replica else { return }
+    guard let state = partitions[partition], let session = sessions[id], isInScope(session, state),
+      let replica = runs.first?.replica
+    else { return }
+    let name = state.name
     for run in runs {
       // Large payloads travel ahead of their run here, too.
       for piece in run.apart?.pieces(from: 0) ?? [] { step.emit(.send(id, .payloadPiece(piece))) }

@@ -182,6 +182,23 @@ extension Mesh {
     }
   }
 
+  /// Under new statements a side may carry less. What is open to a session ends there at once: what was asked of the log
+  /// before is not answered any more (I11). Allowed again, it begins anew.
+  mutating func closeStreamsOutOfScope() {
+    for (id, session) in sessions {
+      for partition in session.streams.keys where !isInScope(session, partition) {
+        sessions[id]?.streams[partition] = nil
+        sessions[id]?.relaysDue[partition] = nil
+        sessions[id]?.levelBuckets &= ~(1 << UInt64(Summary.bucket(of: partition)))
+        if partitions[partition]?.catchUp?.session == id { partitions[partition]?.catchUp = nil }
+      }
+    }
+  }
+
+  func isInScope(_ session: PeerSession, _ partition: PartitionID) -> Bool {
+    partitions[partition].map { isInScope(session, $0) } ?? false
+  }
+
   /// Both sides name what they hold of it; each then pulls.
   private mutating func offerNewlyCommon(_ id: SessionID, _ added: Interest, _ step: inout Step) {
     let meant = Set(partitions.values.filter { added.wants($0.id, name: $0.name) }.map(\.id))

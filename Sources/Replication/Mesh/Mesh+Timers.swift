@@ -1,5 +1,5 @@
 extension Mesh {
-  /// Deadlines are data: the shell ticks at least every ``tickMilliseconds``, sooner while ``hasRelaysDue``.
+  /// Deadlines are data: the shell ticks at least every ``tickMilliseconds``, sooner where ``nextRelay`` is.
   package static let tickMilliseconds: UInt64 = 500
 
   package var nextRelay: MonotonicTime? {

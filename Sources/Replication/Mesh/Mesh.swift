@@ -4,8 +4,9 @@
 /// carried out. Time, randomness and cryptography are handed in. The node and the simulator run this same code.
 ///
 /// Invariants that the shell relies on and must keep:
-/// - ``Directive/apply(_:_:_:)`` is followed by ``Event/committed(_:_:)`` once the runs are on disk, before any later
-///   event of the same partition that reads the log; nothing is announced to anyone before that (durable before sent).
+/// - ``Directive/apply(_:source:_:)`` is followed by ``Event/committed(_:source:_:)`` once the runs are on disk, before
+///   any later event of the same partition that reads the log; nothing is announced to anyone before that (durable before
+///   sent).
 /// - Statements are stored before the runs that are judged under them.
 /// - Messages of one session leave in the order of their directives.
 package struct Mesh: Sendable {
@@ -36,7 +37,7 @@ package struct Mesh: Sendable {
   }
 
   package enum Directive: Sendable {
-    /// `queued` bytes beyond the transport's mark are answered by ``Event/writable(_:)`` later.
+    /// Where too much waits for the session, the shell calls ``Mesh/pause(_:)``; ``Event/writable(_:)`` ends that.
     case send(SessionID, Message)
     case close(SessionID, Goodbye)
     /// The peer is a known member: larger messages are allowed from now on.

@@ -106,18 +106,17 @@ package struct IncomingRun: Sendable {
   /// Who signed, so that the core can hold it against the declaration of the replica.
   package let signer: PublicKey?
   package let encoded: ArraySlice<UInt8>
-  /// The decoded content, for whoever applies it: opaque here.
-  package let content: any Sendable
+  package let documents: RunDocuments
 
   package init(
     replica: ReplicaID, first: UInt64, hashBefore: Digest, contextDigest: Digest, context: ContextForm,
     hashes: [Digest], facts: [ChangeFacts], elementDots: [ReplicaID: UInt64], signer: PublicKey?,
-    encoded: ArraySlice<UInt8>, content: any Sendable
+    encoded: ArraySlice<UInt8>, documents: RunDocuments
   ) {
     (self.replica, self.first, self.hashBefore) = (replica, first, hashBefore)
     (self.contextDigest, self.context, self.hashes) = (contextDigest, context, hashes)
     (self.facts, self.elementDots, self.signer) = (facts, elementDots, signer)
-    (self.encoded, self.content) = (encoded, content)
+    (self.encoded, self.documents) = (encoded, documents)
   }
 }
 

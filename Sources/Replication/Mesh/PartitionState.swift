@@ -26,9 +26,20 @@ extension Mesh {
     return id
   }
 
-  /// Back to what was before an own run that did not reach the disk.
-  package mutating func restore(_ before: [PartitionState]) {
-    for partition in before { partitions[partition.id] = partition }
+  /// Back to what was before own runs that did not reach the disk; a partition that was not there goes again.
+  package mutating func restore(_ before: [PartitionID: PartitionState?]) {
+    for (id, state) in before { partitions[id] = state }
+  }
+
+  /// Nobody wants it any more, and nothing of it is here.
+  package mutating func forget(_ partition: PartitionID) {
+    guard let state = partitions[partition], state.log.received.isEmpty else { return }
+    partitions[partition] = nil
+    for id in sessions.keys {
+      sessions[id]?.streams[partition] = nil
+      sessions[id]?.relaysDue[partition] = nil
+      sessions[id]?.vectorsAtSummary[partition] = nil
+    }
   }
 
   /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming

@@ -40,6 +40,6 @@ extension DialPolicy {
 }
 
 extension DialPolicy.Candidate {
-  /// A link is given up only for somebody who is probably of this fleet and was there when last looked for.
-  var mayAskForRoom: Bool { !isConfigured && !isStranger && !isRefused && failures == 0 }
+  /// A link is given up only for somebody else who is probably of this fleet and was there when last looked for.
+  var mayAskForRoom: Bool { !isConfigured && !isSelf && !isStranger && !isRefused && failures == 0 }
 }

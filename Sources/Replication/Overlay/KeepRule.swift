@@ -6,9 +6,10 @@
 ///
 /// A Hello is therefore also the dialler's word that it wants this connection: a node that holds a living connection to
 /// the device drops its own new one first, so that its Hello is never sent. What is left is one of three cases:
-/// 1. The existing connection is silent for longer than ``silenceLimit``: it is dead, the new one stays.
-/// 2. Both were opened within ``raceWindow``: a race. Crossing dials: the one dialled by the lower device id stays. Two
-///    dials of the same end (two addresses of one device): the one with the lower exporter value, which both ends know.
+/// 1. The existing connection is silent for longer than ``silenceLimitMilliseconds``: it is dead, the new one stays.
+/// 2. Both were opened within ``raceWindowMilliseconds``: a race. Crossing dials: the one dialled by the lower device id
+///    stays. Two dials of the same end (two addresses of one device): the one with the lower exporter value, which both
+///    ends know.
 /// 3. The existing one is older and was heard: a dialler keeps it, a listener takes the new one, since the other end
 ///    dials only whom it is not connected to (it was restarted, or woke up).
 package enum KeepRule {

@@ -36,6 +36,18 @@ package struct DocumentOrder: Sendable {
     return isAscending ? a.id.lexicographicallyPrecedes(b.id) : b.id.lexicographicallyPrecedes(a.id)
   }
 
+  /// Ranges of keys that, read one after the other, give documents in this very order; nil where the order depends on
+  /// more than their ids.
+  package var keyRanges: [KeyRange]? {
+    guard let first = fields.first else { return [.all] }
+    guard first.path.segments == ["_id"], first.ascending else { return nil }
+    // By value UUIDs come before object ids (``ValueOrder``), by canonical bytes after them; the rest agrees.
+    return [
+      KeyRange(after: [], below: KeyRange.objectIDs), KeyRange(after: KeyRange.uuids, below: nil),
+      KeyRange(after: KeyRange.objectIDs, below: KeyRange.uuids),
+    ]
+  }
+
   /// Of several values an ascending sort takes the least, a descending one the greatest. A missing field counts as null;
   /// nil is an empty array, less than anything.
   private static func value(_ path: FieldPath, _ ascending: Bool, _ id: Value, _ body: ValueMap) -> Value? {
@@ -61,4 +73,17 @@ package struct DocumentOrder: Sendable {
     case (let a?, let b?): ValueOrder.compare(a, b)
     }
   }
+}
+
+/// Documents whose canonical ids lie between two bounds.
+package struct KeyRange: Sendable, Equatable {
+  /// Not itself in the range.
+  package let after: [UInt8]
+  /// Not itself in the range; nil: to the last one.
+  package let below: [UInt8]?
+
+  package static let all = KeyRange(after: [], below: nil)
+  // What the canonical bytes of such ids begin with (rule M2); no id is this short.
+  fileprivate static let objectIDs: [UInt8] = [0x09]
+  fileprivate static let uuids: [UInt8] = [0x0a]
 }

@@ -35,37 +35,85 @@ package struct DocumentQuery: Sendable {
   }
 }
 
-/// Takes documents one by one in any order and keeps no more of them than about twice the result.
+/// Takes documents one by one and keeps no more of them than about twice the result.
 package struct ResultCollector {
   /// Sorting less often than this costs more memory than it saves time.
   private static let slack = 1_000
 
   private let query: DocumentQuery
+  /// Documents come in the query's order: nothing is sorted, and what is skipped is not kept.
+  private let comesInOrder: Bool
   private var kept: [(key: DocumentOrder.Key, document: StoredDocument)] = []
+  /// Only counted where documents come in order.
+  private var skipped = 0
+  private var keptBytes = 0
 
-  package init(_ query: DocumentQuery) { self.query = query }
+  package init(_ query: DocumentQuery, comesInOrder: Bool = false) {
+    (self.query, self.comesInOrder) = (query, comesInOrder)
+  }
 
   package mutating func offer(_ document: StoredDocument) {
     guard query.filter.matches(id: document.id, document.body) else { return }
-    kept.append((query.order.key(id: document.id, document.body), document))
+    if comesInOrder, skipped < query.skip {
+      skipped += 1
+      return
+    }
+    let shown = query.project(document)
+    kept.append((query.order.key(id: document.id, document.body), shown))
+    keptBytes += shown.heapBytes
     guard let wanted, kept.count / 2 >= wanted, kept.count - wanted > ResultCollector.slack else { return }
     sort()
   }
 
-  package mutating func finish() -> [StoredDocument] {
-    sort()
-    return kept.dropFirst(query.skip).map { query.project($0.document) }
+  /// No further document can change the result.
+  package var isComplete: Bool { comesInOrder && wanted.map { kept.count >= $0 } ?? false }
+
+  /// Documents to come that need not be looked at: the query skips them whatever they are.
+  package mutating func passOver(atMost count: Int) -> Int {
+    guard comesInOrder, query.filter.matchesAll else { return 0 }
+    let passed = min(count, query.skip - skipped)
+    skipped += passed
+    return passed
   }
 
-  /// Documents from the first on that the result can still come from.
+  /// Refuses a result beyond its bounds, rather than to cut it short. The bound in documents is for those alone who named
+  /// none themselves.
+  package mutating func check(_ limits: ReadLimits) throws(NodeError) {
+    if wanted != nil, !comesInOrder {
+      // What a sort would drop does not count. Done at twice the bound, so that it is not done for each document.
+      guard keptBytes / 2 > limits.resultBytes else { return }
+      sort()
+    }
+    try limits.check(documents: query.limit == nil ? kept.count - offset : 0, bytes: keptBytes)
+  }
+
+  package mutating func finish(_ limits: ReadLimits) throws(NodeError) -> [StoredDocument] {
+    sort()
+    try limits.check(documents: query.limit == nil ? kept.count - offset : 0, bytes: keptBytes)
+    return documents
+  }
+
+  fileprivate mutating func finish() -> [StoredDocument] {
+    sort()
+    return documents
+  }
+
+  private var documents: [StoredDocument] { kept.dropFirst(offset).map(\.document) }
+
+  /// Of the kept documents so many stand before the result.
+  private var offset: Int { comesInOrder ? 0 : min(query.skip, kept.count) }
+
+  /// Documents from the first kept one on that the result can still come from.
   private var wanted: Int? {
     guard let limit = query.limit else { return nil }
-    let (sum, isHuge) = query.skip.addingReportingOverflow(limit)
+    let (sum, isHuge) = (comesInOrder ? 0 : query.skip).addingReportingOverflow(limit)
     return isHuge ? nil : sum
   }
 
   private mutating func sort() {
-    kept.sort { query.order.precedes($0.key, $1.key) }
-    if let wanted, kept.count > wanted { kept.removeSubrange(wanted...) }
+    if !comesInOrder { kept.sort { query.order.precedes($0.key, $1.key) } }
+    guard let wanted, kept.count > wanted else { return }
+    for row in kept[wanted...] { keptBytes -= row.document.heapBytes }
+    kept.removeSubrange(wanted...)
   }
 }

@@ -25,22 +25,30 @@ package struct Filter: Sendable {
 
   package func matches(id: Value, _ body: ValueMap) -> Bool { Filter.holds(condition, id, body) }
 
-  /// The only ids that can match, where the filter says so at its top: spares a scan.
-  package var possibleIDs: [Value]? {
-    guard case .all(let conditions) = condition else { return nil }
-    for case .field(let path, let predicate) in conditions where path.segments == ["_id"] {
-      switch predicate {
-      case .equal(let id): return Filter.identify([id])
-      case .among(let ids): return Filter.identify(ids)
-      default: break
-      }
-    }
-    return nil
+  /// Every document matches.
+  package var matchesAll: Bool {
+    if case .all(let conditions) = condition { conditions.isEmpty } else { false }
   }
 
-  /// Nil where equality in filters is wider than identity of ids: numbers, and what may contain numbers.
-  private static func identify(_ ids: [Value]) -> [Value]? {
-    ids.allSatisfy { [2, 5, 6, 7, 8, 9].contains(ValueOrder.kind($0)) } ? ids : nil
+  /// The only ids that can match, where the filter says so at its top: spares a scan. None may stand in it twice.
+  package var possibleIDs: [Value]? { Filter.possibleIDs(condition) }
+
+  private static func possibleIDs(_ condition: Condition) -> [Value]? {
+    switch condition {
+    case .all(let conditions): conditions.lazy.compactMap(possibleIDs).first
+    case .field(let path, .equal(let id)) where path.segments == ["_id"]: [id].compactMap(identity)
+    case .field(let path, .among(let ids)) where path.segments == ["_id"]: Array(Set(ids.compactMap(identity)))
+    default: nil
+    }
+  }
+
+  /// The id that equals `value`: 1.0 finds the id 1. Nil for what no id is.
+  private static func identity(_ value: Value) -> Value? {
+    switch value {
+    case .string, .int, .objectID, .uuid: value
+    case .double(let number): Int64(exactly: number).map { .int($0) }
+    default: nil
+    }
   }
 
   private static func holds(_ condition: Condition, _ id: Value, _ body: ValueMap) -> Bool {

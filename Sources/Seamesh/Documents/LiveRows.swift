@@ -22,6 +22,7 @@ struct LiveRows {
   private var keys: [[UInt8]: DocumentOrder.Key] = [:]
   /// Over the documents of the rows.
   private(set) var sum = ResultSum()
+  private var heapBytes = 0
 
   /// Of `documents`, in any order, those that match.
   init(_ query: DocumentQuery, _ documents: some Sequence<StoredDocument>) {
@@ -31,8 +32,21 @@ struct LiveRows {
       .sorted { query.order.precedes($0.key, $1.key) }
     for row in rows {
       keys[row.document.id.canonicalBytes] = row.key
-      sum.add(row.document)
+      count(row.document)
     }
+  }
+
+  /// Refuses to hold more than a live result may.
+  func check(_ limits: ReadLimits) throws(NodeError) { try limits.check(documents: rows.count, bytes: heapBytes) }
+
+  private mutating func count(_ document: StoredDocument) {
+    sum.add(document)
+    heapBytes += document.heapBytes
+  }
+
+  private mutating func discount(_ document: StoredDocument) {
+    sum.remove(document)
+    heapBytes -= document.heapBytes
   }
 
   /// As the query shows them.
@@ -47,14 +61,14 @@ struct LiveRows {
       guard let old else { return nil }
       keys[id] = nil
       let gone = rows.remove(at: old).document
-      sum.remove(gone)
+      discount(gone)
       return .deleted(gone.id, from: old)
     }
     if let old {
       guard rows[old].document.etag != document.etag else { return nil }
-      sum.remove(rows.remove(at: old).document)
+      discount(rows.remove(at: old).document)
     }
-    sum.add(document)
+    count(document)
     let row = Row(key: query.order.key(id: document.id, document.body), document: document)
     let new = index(of: row.key)
     rows.insert(row, at: new)

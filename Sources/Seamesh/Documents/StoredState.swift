@@ -1,12 +1,6 @@
-import Identity
+import Engine
 import Replication
 import Wire
-
-/// A document's causal version: the same on every node with the same accepted changes of it.
-enum DocumentETag {
-  /// Half of a SHA-256 over the canonical form of the merge state, as 32 hex digits.
-  static func of(_ state: [UInt8]) -> String { Hex.encode(SHA256.hash(state).bytes.prefix(16)) }
-}
 
 /// Limits of what is written here; what comes from others is bound by the protocol's own.
 enum DocumentLimits {

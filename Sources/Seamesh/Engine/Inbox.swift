@@ -3,8 +3,8 @@ import Synchronization
 
 /// What waits for the engine thread, in order of arrival.
 ///
-/// Putting never blocks: whoever produces without limit (a connection) is told by ``put(_:cost:)`` how much of its own is
-/// waiting, and slows down.
+/// Putting never blocks, and there is no bound: those who put are bounded themselves, connections by ``FrameIntake``,
+/// writers by waiting for their answer.
 final class Inbox<Item: Sendable>: Sendable {
   private struct State {
     var items: [Item] = []

@@ -1,25 +1,12 @@
+import Engine
 import Glibc
 import Synchronization
-
-package enum LogLevel: Int, Sendable, Comparable, CaseIterable {
-  case debug = 0
-  case info = 1
-  case notice = 2
-  case error = 3
-
-  package static func < (a: LogLevel, b: LogLevel) -> Bool { a.rawValue < b.rawValue }
-  package var name: String { "\(self)" }
-  package init?(name: String) {
-    guard let level = LogLevel.allCases.first(where: { $0.name == name }) else { return nil }
-    self = level
-  }
-}
 
 /// Lines of `time level message key=value …`: ids and sizes, never contents or secrets (X16).
 ///
 /// Writing never holds up the node: a full disk or a closed stream loses lines, and nothing else (K11).
 package final class NodeLog: Sendable {
-  private let level: LogLevel
+  let level: LogLevel
   private let descriptor: Int32
   private let waiting = Mutex<[UInt8]>([])
 
@@ -34,16 +21,16 @@ package final class NodeLog: Sendable {
     }
   }
 
-  package func debug(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) { write(.debug, message, facts) }
-  package func info(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) { write(.info, message, facts) }
   package func notice(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) {
-    write(.notice, message, facts)
+    write(.notice, message, facts.map { ($0.key, $0.value) })
   }
-  package func error(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) { write(.error, message, facts) }
+  package func error(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) {
+    write(.error, message, facts.map { ($0.key, $0.value) })
+  }
 
-  private func write(_ level: LogLevel, _ message: String, _ facts: KeyValuePairs<String, String>) {
+  func write(_ level: LogLevel, _ message: String, _ facts: [(String, String)]) {
     guard level >= self.level else { return }
-    let pairs = facts.map { " \($0.key)=\(NodeLog.oneLine($0.value))" }.joined()
+    let pairs = facts.map { " \($0)=\(NodeLog.oneLine($1))" }.joined()
     let line = "\(WallClock.text) \(level.name) \(message)\(pairs)\n"
     waiting.withLock { waiting in
       if waiting.count < NodeLog.waitingByteLimit { waiting.append(contentsOf: line.utf8) }

@@ -28,29 +28,46 @@ public struct DocumentCollection: Sendable {
     return Document.ID(id)
   }
 
-  /// Writes a document, which names its `_id`. Only what differs is recorded: fields that others change meanwhile stay
-  /// as they made them.
+  /// Replaces or makes a document, which names its `_id`. Only what differs is recorded: fields that others change
+  /// meanwhile stay as they made them.
   ///
   /// - Parameters:
-  ///   - erasing: takes away the fields that `json` leaves out; otherwise those stay.
+  ///   - keepingAbsent: keeps the fields that `json` leaves out; otherwise they are taken away.
   ///   - etag: the version that must stand there now, or ``NodeError/Code/preconditionFailed``.
-  public func put(_ json: String, erasing: Bool = false, ifMatch etag: String? = nil) async throws(NodeError) {
+  public func put(
+    _ json: String, keepingAbsent: Bool = false, ifMatch etag: String? = nil
+  ) async throws(NodeError) {
     var body = try body(json)
     guard let id = body["_id"] else { throw NodeError(.unprocessable, "the document has no _id") }
     body["_id"] = nil
-    try await write(id, .put(body: body, eraseAbsent: erasing), ifMatch: etag)
+    try await write(id, .put(body: body, keepAbsent: keepingAbsent), ifMatch: etag)
   }
 
-  /// Changes the fields that `patch` names; null takes one away (JSON Merge Patch, RFC 7396).
-  public func patch(_ id: Document.ID, _ patch: String, ifMatch etag: String? = nil) async throws(NodeError) {
-    try await write(try id.value(), .mergePatch(try body(patch)), ifMatch: etag)
+  /// Changes the fields that `patch` names; null takes one away (JSON Merge Patch, RFC 7396). A patch whose keys begin
+  /// with `$` holds MongoDB update operators instead, of which `$set` and `$unset` are there in this version.
+  ///
+  /// - Parameters:
+  ///   - upserting: makes the document where there is none; otherwise ``NodeError/Code/notFound``.
+  ///   - etag: the version that must stand there now, or ``NodeError/Code/preconditionFailed``.
+  public func patch(
+    _ id: Document.ID, _ patch: String, upserting: Bool = false, ifMatch etag: String? = nil
+  ) async throws(NodeError) {
+    let map = try criteria(patch)
+    let operators = map.entries.count { $0.key.utf8.first == UInt8(ascii: "$") }
+    guard operators == 0 || operators == map.count else {
+      throw NodeError(.badRequest, "a patch has fields, or operators that begin with $, but not both")
+    }
+    let action: DocumentRequest.Action =
+      operators > 0 ? .update(map, upsert: upserting) : .mergePatch(try body(patch), upsert: upserting)
+    try await write(try id.value(), action, ifMatch: etag)
   }
 
   public func delete(_ id: Document.ID, ifMatch etag: String? = nil) async throws(NodeError) {
     try await write(try id.value(), .delete, ifMatch: etag)
   }
 
-  /// Documents that match a MongoDB-style filter (equality and `$in` in this version), at most `limit`.
+  /// Documents that match a MongoDB-style filter, at most `limit`. Throws ``NodeError/Code/tooLarge`` for more than 10,000
+  /// where there is no limit, and for what does not fit into memory well.
   public func find(_ filter: String = "{}", limit: Int? = nil) async throws(NodeError) -> [Document] {
     let (node, partition, name) = (node, partition, name)
     let request = FindRequest(filter: try criteria(filter), limit: limit)

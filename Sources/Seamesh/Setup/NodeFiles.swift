@@ -1,4 +1,4 @@
-import Glibc
+import Engine
 import Identity
 import Replication
 import Storage
@@ -11,15 +11,11 @@ struct NodeFiles: Sendable {
 
   var device: DeviceID { DeviceID(deviceKey.publicKey) }
 
-  /// Names the fleet. Written last when a node is set up: without it the directory is as good as empty.
+  /// Names the fleet. The last file that a set-up writes: what has it is a node's directory.
   static let fleetFile = "fleet.id"
 
-  /// A file that is there and cannot be read, as after a copy that lost its permissions, says so as well: a directory that
-  /// counts as empty is cleared.
-  static func isSetUp(_ directory: String) -> Bool {
-    var facts = stat()
-    return lstat("\(directory)/\(fleetFile)", &facts) == 0 || (errno != ENOENT && errno != ENOTDIR)
-  }
+  /// A file that is there and cannot be read, as after a copy that lost its permissions, says so as well.
+  static func isSetUp(_ directory: String) -> Bool { DirectoryContents(directory).standing == .node }
 
   static func load(_ directory: DataDirectory) throws(NodeError) -> NodeFiles {
     do throws(FileError) {
@@ -38,6 +34,7 @@ struct NodeFiles: Sendable {
   func finish() throws(NodeError) {
     do throws(FileError) {
       try PrivateFile.create(directory.file(NodeFiles.fleetFile), Array((fleet.text + "\n").utf8))
+      try PrivateFile.remove(directory.file(SetupMarker.fileName))
     } catch {
       throw NodeError(error)
     }
@@ -64,12 +61,24 @@ extension NodeError {
     self.init(code, "\(error)")
   }
 
-  /// Whatever the store or a file threw.
+  init(_ error: EngineError) {
+    let code: Code =
+      switch error {
+      case .notAMember, .notPermitted: .notPermitted
+      case .changeTooLarge, .payloadsTooLarge: .tooLarge
+      case .malformedChange: .unprocessable
+      case .ownRunNotTaken, .payloadNotThere, .noFleet: .failed
+      }
+    self.init(code, "\(error)")
+  }
+
+  /// Whatever the engine, the store or a file threw.
   init(any error: any Error) {
     switch error {
     case let error as NodeError: self = error
     case let error as StoreError: self.init(error)
     case let error as FileError: self.init(error)
+    case let error as EngineError: self.init(error)
     default: self.init(.failed, "\(error)")
     }
   }

@@ -12,24 +12,20 @@ extension NodeSetup {
     _ path: String, from backup: String, progress: (Int, Int) -> Void
   ) throws(NodeError) -> String? {
     do {
-      guard isSetUp(path) else {
+      let contents = DirectoryContents(path)
+      guard contents.standing != .empty else {
         throw NodeError(
           .notFound, "\(path) is no node's directory: put device.key, fleet.id and admission.secret of the device there"
         )
       }
+      if let refusal = contents.nodeRefusal { throw refusal }
       let directory = try DataDirectory(existing: path)
       let files = try NodeFiles.load(directory)
+      let lock = try DirectoryLock(directory: path)
       try verify(backup)
-      let aside = try setAside(directory)
-      do {
-        try StoreBackup.restore(from: backup, into: path, progress: progress)
-        // Opening refuses the store of another fleet or device.
-        _ = try Store.open(directory: path, fleet: files.fleet, device: files.device)
-      } catch {
-        try putBack(aside, directory)
-        throw error
-      }
-      return aside
+      return try StoreRestoring(
+        directory: path, fleet: files.fleet, device: files.device, asideName: asideName(in: directory), lock: lock
+      ).run(from: backup, progress: progress)
     } catch {
       throw NodeError(any: error)
     }
@@ -49,28 +45,13 @@ extension NodeSetup {
     }
   }
 
-  private static let storeSuffixes = ["", "-wal"]
-
-  /// Under the directory's lock, so that no node runs on the store.
-  private static func setAside(_ directory: DataDirectory) throws -> String? {
-    let lock = try DirectoryLock(directory: directory.path)
-    defer { withExtendedLifetime(lock) {} }
-    let present = directory.file(Store.fileName)
-    guard access(present, F_OK) == 0 else { return nil }
-    let aside = "\(present).before-restore-\(WallClock.milliseconds)"
-    for suffix in storeSuffixes where access(present + suffix, F_OK) == 0 {
-      guard rename(present + suffix, aside + suffix) == 0 else {
-        throw NodeError(.failed, "the present store could not be set aside: \(String(cString: strerror(errno)))")
-      }
+  /// By the time, and a number where two restores fall into one second.
+  private static func asideName(in directory: DataDirectory) -> String {
+    let name = "\(Store.fileName).before-restore-\(WallClock.stamp)"
+    let names = [name] + (2...99).map { "\(name)-\($0)" }
+    func isFree(_ name: String) -> Bool {
+      ["", "-wal"].allSatisfy { access(directory.file(name) + $0, F_OK) != 0 }
     }
-    unlink(present + "-shm")
-    return aside
-  }
-
-  private static func putBack(_ aside: String?, _ directory: DataDirectory) throws {
-    let present = directory.file(Store.fileName)
-    for suffix in ["", "-wal", "-shm"] { unlink(present + suffix) }
-    guard let aside else { return }
-    for suffix in storeSuffixes where access(aside + suffix, F_OK) == 0 { rename(aside + suffix, present + suffix) }
+    return names.first(where: isFree) ?? name
   }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import Identity
 import Replication
 import Storage
@@ -11,9 +10,31 @@ package enum NodeSetup {
     package let fleet: FleetID
     package let device: DeviceID
     package let rootKeyPath: String
+    /// Where the files of an earlier set-up are that was cut off here.
+    package let aside: String?
   }
 
   package static func isSetUp(_ path: String) -> Bool { NodeFiles.isSetUp(path) }
+
+  /// What a first look at a directory says of starting a node there.
+  package enum Start: Sendable, Equatable {
+    /// No set-up to enter a fleet was ever begun here: a new one may be made.
+    case newFleet
+    case node
+    /// The store is to be fetched anew from the fleet before the node can run.
+    case nodeWithoutStore
+  }
+
+  package static func start(of path: String) throws(NodeError) -> Start {
+    let contents = DirectoryContents(path)
+    switch contents.standing {
+    case .empty: return .newFleet
+    case .unfinished(let marker?) where marker.purpose == .found: return .newFleet
+    case .node, .unfinished, .incomplete:
+      if let refusal = contents.nodeRefusal ?? contents.storeRefusal { throw refusal }
+      return contents.store == .lost ? .nodeWithoutStore : .node
+    }
+  }
 
   /// Keys, a new fleet, and this device as its first admin.
   package static func found(
@@ -24,16 +45,17 @@ package enum NodeSetup {
       try check(label, "a label")
       try check(fleetName, "a fleet's name")
       try check(profile)
-      let (directory, lock) = try claim(path)
+      let claim = try SetupClaim(path)
       let founding = try FleetFounding.make(fleetName: fleetName, user: user, label: label, profile: profile)
-      try KeyFile.device.create(founding.deviceKey, in: directory)
+      let directory = try claim.begin(.found, fleet: founding.fleet, key: founding.deviceKey)
       try KeyFile.fleetRoot.create(founding.rootKey, in: directory)
       try founding.admissionSecret.create(in: directory, fleet: founding.fleet)
       let files = NodeFiles(directory: directory, fleet: founding.fleet, deviceKey: founding.deviceKey)
-      try store(founding.statements, files, lock)
+      try store(founding.statements, files, claim.lock)
       try files.finish()
       return Founded(
-        fleet: founding.fleet, device: files.device, rootKeyPath: KeyFile.fleetRoot.path(in: directory))
+        fleet: founding.fleet, device: files.device, rootKeyPath: KeyFile.fleetRoot.path(in: directory),
+        aside: claim.aside)
     } catch {
       throw NodeError(any: error)
     }
@@ -76,31 +98,12 @@ package enum NodeSetup {
     try files.finish()
   }
 
-  /// The directory, prepared and locked, and cleared of what an interrupted earlier attempt left.
-  static func claim(_ path: String) throws -> (DataDirectory, DirectoryLock) {
-    let directory = try DataDirectory(preparing: path)
-    let lock = try DirectoryLock(directory: path)
-    guard !NodeFiles.isSetUp(path) else {
-      throw NodeError(.unprocessable, "\(path) is a node's directory already; give another one with --data")
-    }
-    // Made at a node's first start: what stands beside it was acknowledged to somebody.
-    guard access(directory.file(ReplicaSidecar.fileName), F_OK) != 0 else {
-      throw NodeError(
-        .failed,
-        "\(path) holds a node whose \(NodeFiles.fleetFile) has gone; put it back, or give another directory with --data"
-      )
-    }
-    // Nothing was ever acknowledged under these: the fleet file, which makes the directory a node's, is written last.
-    for name in KeyFile.allCases.map(\.rawValue) { unlink(directory.file(name)) }
-    for suffix in ["", "-wal", "-shm"] { unlink(directory.file(Store.fileName + suffix)) }
-    return (directory, lock)
-  }
-
   private static func store(_ statements: [Statement], _ files: NodeFiles, _ lock: DirectoryLock) throws {
     let store = try Store.open(
       directory: files.directory.path, fleet: files.fleet, device: files.device, lock: lock)
     try store.write(.full) { transaction in
       for statement in statements { try transaction.addStatement(id: statement.id, encoded: statement.encoded) }
     }
+    if try store.carryOverAll() { try store.closeLog() }
   }
 }

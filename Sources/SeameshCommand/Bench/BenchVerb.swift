@@ -6,6 +6,7 @@ private enum Part: String, CaseIterable {
   case latency
   case wire
   case reconnect
+  case find
 }
 
 let benchVerb = Verb(
@@ -23,7 +24,7 @@ let benchVerb = Verb(
       "scratch", .directory("DIR"), "on which disk to measure; otherwise TMPDIR, otherwise /var/tmp"),
   ],
   examples: [
-    .init("seamesh bench", "Measures everything, in two to three minutes"),
+    .init("seamesh bench", "Measures everything, in three to five minutes"),
     .init(
       "seamesh bench --quick --only=catch-up --results=bench.json", "Takes a look at catch-up and keeps the figures"),
   ]
@@ -44,6 +45,7 @@ let benchVerb = Verb(
     case .latency: try LatencyBench(run: run).measure()
     case .wire: try WireBench(run: run).measure()
     case .reconnect: try ReconnectBench(run: run).measure()
+    case .find: try FindBench(run: run).measure()
     }
   }
   report.finish(isQuick: invocation.has("quick"))

@@ -75,10 +75,15 @@ struct CatchUpBench {
 
   /// Speed counts only where the state is the same.
   private func check(_ receiver: ChildNode, _ partition: String, _ fleet: BenchFleet) throws(Failure) {
-    let expected = try local { () throws(NodeError) in
-      try fleet.node.partitions(withDigests: true).first { $0.name == partition }?.digest
+    var (expected, found): (String?, String?)
+    try fleet.waitUntil("the states are compared") { () throws(Failure) in
+      expected = try local { () throws(NodeError) in
+        try fleet.node.partitions(withDigests: true).first { $0.name == partition }?.digest
+      }
+      found = try receiver.digest(of: partition)
+      return expected != nil && found != nil
     }
-    guard try receiver.documentCount() == sizes.documents, try receiver.digest(of: partition) == expected else {
+    guard try receiver.documentCount() == sizes.documents, found == expected else {
       throw Failure(.failed, "the receiver does not hold what was sent")
     }
   }

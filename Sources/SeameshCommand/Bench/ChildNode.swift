@@ -64,10 +64,11 @@ final class ChildNode {
     try client.ask(.init(target: "/v1/status")).json().number("documents")
   }
 
-  /// State digest of a partition; nil where it is not there.
+  /// State digest of a partition; nil where it is not there or not computed yet.
   func digest(of partition: String) throws(Failure) -> String? {
-    try client.ask(.init(target: "/v1/partitions")).json().list("partitions")
-      .first { $0.text("name") == partition }?.text("digest")
+    let found = try client.ask(.init(target: "/v1/partitions")).json().list("partitions")
+      .first { $0.text("name") == partition }
+    return found.flatMap { $0.text("digestState") == "computed" ? $0.text("digest") : nil }
   }
 
   private static func thisProgram() throws(Failure) -> String {

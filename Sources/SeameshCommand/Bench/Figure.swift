@@ -33,8 +33,8 @@ struct Figure: Sendable, Equatable {
   /// Three significant digits below 1,000, whole numbers above.
   static func text(_ value: Double) -> String {
     guard value.isFinite else { return "-" }
-    if value >= 1_000 || value == value.rounded() { return grouped(Int64(value.rounded())) }
-    let scale: Double = value >= 100 ? 1 : value >= 10 ? 10 : value >= 1 ? 100 : 1_000
+    if value.magnitude >= 100 || value == value.rounded() { return grouped(Int64(value.rounded())) }
+    let scale: Double = value >= 10 ? 10 : value >= 1 ? 100 : 1_000
     return "\((value * scale).rounded() / scale)"
   }
 

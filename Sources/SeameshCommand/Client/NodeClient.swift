@@ -11,10 +11,11 @@ final class NodeClient {
   static let answerBytes = 1 << 30
 
   private let directory: String
+  private let isDefaultDirectory: Bool
   private let handle: CurlHandle
 
-  init(directory: String) throws(Failure) {
-    self.directory = directory
+  init(directory: String, isDefaultDirectory: Bool = false) throws(Failure) {
+    (self.directory, self.isDefaultDirectory) = (directory, isDefaultDirectory)
     guard let handle = CurlHandle() else { throw Failure(.failed, "libcurl could not be started") }
     self.handle = handle
     let socket = UnixSocketPath.resolve(directory: directory)
@@ -87,6 +88,10 @@ final class NodeClient {
     }
   }
 
+  private func command(_ verb: String) -> String {
+    commandLine(verb, directory: directory, isDefault: isDefaultDirectory)
+  }
+
   private func failure(_ code: CURLcode) -> Failure {
     var systemError = 0
     seamesh_curl_get_long(handle.curl, CURLINFO_OS_ERRNO, &systemError)
@@ -94,10 +99,11 @@ final class NodeClient {
     case CURLE_COULDNT_CONNECT where systemError == Int(EACCES):
       return Failure(.notPermitted, "the node on \(directory) belongs to another user; run this as that user")
     case CURLE_COULDNT_CONNECT:
-      return Failure(.unreachable, "no node is running on \(directory); start it with: seamesh run")
+      return Failure(.unreachable, "no node is running on \(directory); start it with: \(command("run"))")
     case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_OPERATION_TIMEDOUT:
       return Failure(
-        .unreachable, "the node on \(directory) went away while it answered; seamesh status tells whether it is back")
+        .unreachable,
+        "the node on \(directory) went away while it answered; \(command("status")) tells whether it is back")
     default:
       return Failure(
         .failed, "the node on \(directory) could not be asked: \(String(cString: curl_easy_strerror(code)))")

@@ -1,4 +1,5 @@
 import Glibc
+import Seamesh
 
 /// A command line that was understood.
 struct Invocation: Sendable, Equatable {
@@ -38,8 +39,20 @@ struct Context: Sendable {
   let directory: String
   let terminal: Terminal
   let isJSON: Bool
+  /// The directory is the one that a command without `--data` takes.
+  var isDefaultDirectory = true
 
-  var client: NodeClient { get throws(Failure) { try NodeClient(directory: directory) } }
+  var client: NodeClient {
+    get throws(Failure) { try NodeClient(directory: directory, isDefaultDirectory: isDefaultDirectory) }
+  }
+
+  /// What to type for another verb on the same directory.
+  func command(_ line: String) -> String { commandLine(line, directory: directory, isDefault: isDefaultDirectory) }
+}
+
+/// `line` with the option that names the directory, where one without it would take another.
+func commandLine(_ line: String, directory: String, isDefault: Bool) -> String {
+  "seamesh \(line)" + (isDefault ? "" : " --data=\(shown(directory).shellQuoted)")
 }
 
 /// Absolute path of the data directory, which need not exist.

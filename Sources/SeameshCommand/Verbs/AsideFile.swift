@@ -17,27 +17,39 @@ final class AsideFile {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// `record`: its bytes, or the beginning of them where `byteCount` says that there were more.
-  func add(
-    _ record: [UInt8], file: String, lines: ClosedRange<Int>, byteCount: Int, reason: String
-  ) throws(Failure) {
+  struct Record {
+    /// The number and name of its file.
+    let file: (number: Int, name: String)
+    let lines: ClosedRange<Int>
+    /// All of it, or the beginning where `byteCount` says that there was more.
+    let bytes: [UInt8]
+    let byteCount: Int
+    let reason: Reason
+
+    /// Lines count from 1 in each file.
+    var order: (Int, Int) { (file.number, lines.lowerBound) }
+  }
+
+  enum Reason {
+    case sentence(String)
+    /// The mistake in its JSON, with its place in the file.
+    case mistake(JSONError)
+  }
+
+  func add(_ record: Record) throws(Failure) {
     count += 1
-    let place = lines.count == 1 ? "line \(lines.lowerBound)" : "lines \(lines.lowerBound) to \(lines.upperBound)"
-    if count <= AsideFile.shownReasons {
-      let phrase = reason.hasSuffix(".") ? String(reason.dropLast()) : reason
-      terminal.warn("\(shown(file)), \(place): \(shown(phrase)); put aside")
-    }
+    if count <= AsideFile.shownReasons { terminal.warn(shown(record.sentence) + "; put aside") }
     if count == Int64(AsideFile.shownReasons) + 1 {
       terminal.warn("more records are put aside without being named here")
     }
     var entry = ValueMap()
-    entry["file"] = .string(Text(file))
-    entry["line"] = .int(Int64(lines.lowerBound))
-    entry["lastLine"] = lines.count == 1 ? nil : .int(Int64(lines.upperBound))
-    entry["reason"] = .string(Text(reason))
+    entry["file"] = .string(Text(record.file.name))
+    entry["line"] = .int(Int64(record.lines.lowerBound))
+    entry["lastLine"] = record.lines.count == 1 ? nil : .int(Int64(record.lines.upperBound))
+    entry["reason"] = .string(Text(record.reason.text))
     // Bytes as they were: as text where they are UTF-8, so that a person can mend and import them.
-    entry["record"] = String(validating: record, as: UTF8.self).map { .string(Text($0)) } ?? .bytes(record)
-    entry["recordBytes"] = byteCount == record.count ? nil : .int(Int64(byteCount))
+    entry["record"] = String(validating: record.bytes, as: UTF8.self).map { .string(Text($0)) } ?? .bytes(record.bytes)
+    entry["recordBytes"] = record.byteCount == record.bytes.count ? nil : .int(Int64(record.byteCount))
     try write(Array((ExtendedJSON.text(.map(entry)) + "\n").utf8))
   }
 
@@ -62,5 +74,29 @@ final class AsideFile {
     descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw fileFailure("cannot make \(path)") }
     self.path = path
+  }
+}
+
+extension AsideFile.Reason {
+  var text: String {
+    switch self {
+    case .sentence(let text): text
+    case .mistake(let error): error.message
+    }
+  }
+}
+
+extension AsideFile.Record {
+  /// File and lines, and what is wrong; a mistake is told with its own place, and no line twice.
+  fileprivate var sentence: String {
+    let (first, last) = (lines.lowerBound, lines.upperBound)
+    let place = "\(file.name), " + (first == last ? "line \(first)" : "lines \(first) to \(last)")
+    switch reason {
+    case .sentence(let text): return "\(place): \(text.hasSuffix(".") ? String(text.dropLast()) : text)"
+    case .mistake(let error):
+      let column = "column \(error.column)"
+      let rest = error.message.dropFirst("Line \(error.line), \(column)".count).dropLast()
+      return "\(place), \(first == last && error.line == first ? "" : "at line \(error.line), ")\(column)\(rest)"
+    }
   }
 }

@@ -5,31 +5,37 @@ import Wire
 
 private let idType = OptionSpecification(
   "id-type", .choice("TYPE", NodePath.idTypes), "type of ID")
-private let ifMatch = OptionSpecification("if-match", .text("ETAG"), "only if the document still has this ETag")
+private let ifMatch = OptionSpecification(
+  "if-match", .text("ETAG"), "only if the document still has this ETag; * is any")
 private let idDetail =
   "An ID that begins with { or \" is Extended JSON, such as '{\"$oid\":\"5ed554a47527930d67194feb\"}'; any other is a "
   + "string. --id-type names a type instead."
+
+let keepAbsentOption = OptionSpecification("keep-absent", .none, "keep the stored fields that a document leaves out")
 
 let putVerb = Verb(
   "put", "store a document",
   details: [
     "Reads one JSON object from FILE, or standard input where FILE is - or missing. Where only one of ID and FILE is "
-      + "given, it is the FILE if it names one. Without ID the document's own _id is taken, or one is made.", idDetail,
-    "Only real differences are recorded, and fields that the document leaves out stay as they are.",
+      + "given, it is the FILE if it names one; --id and --file say which is meant. Without ID the document's own _id is "
+      + "taken, or one is made.", idDetail,
+    "The document replaces the one that is there: fields that it leaves out are taken away. Only what differs is "
+      + "recorded, so that fields which others change meanwhile stay as they made them.",
   ],
   operands: [
     Operand("PARTITION"), Operand("COLLECTION"), Operand("ID", .optional), Operand("FILE", .optional, kind: .file),
   ],
   options: [
-    idType, ifMatch, OptionSpecification("new", .none, "only if there is no such document yet"),
-    OptionSpecification("erase-absent", .none, "erase the fields that the document leaves out"),
+    OptionSpecification("id", .text("ID"), "the document's id; what else is given is FILE"),
+    OptionSpecification("file", .file("FILE"), "where the document is; what else is given is ID"), idType, ifMatch,
+    OptionSpecification("new", .none, "only if there is no such document yet"), keepAbsentOption,
   ],
   examples: [
     .init("seamesh put agency=WildAid BoardingReports r1 report.json", "Stores report.json as the document r1"),
     .init("echo '{\"name\":\"Ann\"}' | seamesh put all-users User", "Stores a document with a new id"),
   ]
 ) { invocation, context throws(Failure) in
-  let (id, file) = putOperands(invocation)
+  let (id, file) = try putOperands(invocation)
   if file == "-", isatty(STDIN_FILENO) == 1 {
     context.terminal.warn("reading the document from the terminal; end it with Ctrl-D")
   }
@@ -44,23 +50,43 @@ let putVerb = Verb(
   let isNew = invocation.has("new")
   var request: NodeClient.Request
   if let segment {
-    let query = NodePath.query([("eraseAbsent", invocation.has("erase-absent") ? "true" : nil)])
+    let query = NodePath.query([("keepAbsent", invocation.has(keepAbsentOption.name) ? "true" : nil)])
     request = .init(
       method: "PUT", target: NodePath.document(partition, collection, id: segment) + query, body: body,
       headers: (isNew ? ["If-None-Match: *"] : []) + ifMatchHeader(invocation))
   } else {
+    for option in [ifMatch, keepAbsentOption] where invocation.has(option.name) {
+      throw .usage("--\(option.name) is for a document that is there: name it by ID, or by an _id of its own")
+    }
     request = .init(method: "POST", target: NodePath.collection(partition, collection) + "/documents", body: body)
   }
   try report(context.client.ask(request), context)
 }
 
-/// ID and FILE. One alone is the file if it is `-` or names one.
-func putOperands(_ invocation: Invocation) -> (id: String?, file: String) {
-  switch (invocation.operand(2), invocation.operand(3)) {
-  case (let id?, let file?): (id, file)
-  case (let only?, nil): only == "-" || isFile(only) ? (nil, only) : (only, "-")
-  default: (nil, "-")
+/// ID and FILE. `--id` and `--file` say which is meant; one operand alone is the file if it is `-` or names one.
+func putOperands(_ invocation: Invocation) throws(Failure) -> (id: String?, file: String) {
+  let (id, file) = (invocation["id"], invocation["file"])
+  guard id?.isEmpty != true, file?.isEmpty != true else { throw .usage("--id and --file are not empty") }
+  let operands = Array(invocation.operands.dropFirst(2))
+  let room = 2 - (id == nil ? 0 : 1) - (file == nil ? 0 : 1)
+  guard operands.count <= room else {
+    throw .usage("\(shown(operands[room])) is one argument too many beside --id or --file")
   }
+  switch (id, file) {
+  case (nil, nil) where operands.count == 1: return try idOrFile(operands[0])
+  case (nil, nil): return (operands.first, operands.count == 2 ? operands[1] : "-")
+  case (nil, let file?): return (operands.first, file)
+  case (let id?, let file): return (id, file ?? operands.first ?? "-")
+  }
+}
+
+/// A mistyped name of a file must not become the id of a document that is then read from wherever standard input leads.
+private func idOrFile(_ only: String) throws(Failure) -> (id: String?, file: String) {
+  if only == "-" || isFile(only) { return (nil, only) }
+  guard !only.hasSuffix(".json") else {
+    throw .usage("there is no file \(shown(only)); if it is the document's id, say --id=\(shown(only))")
+  }
+  return (only, "-")
 }
 
 private func ownID(_ body: [UInt8], _ file: String) throws(Failure) -> Value? {
@@ -72,7 +98,8 @@ private func ownID(_ body: [UInt8], _ file: String) throws(Failure) -> Value? {
 }
 
 private func ifMatchHeader(_ invocation: Invocation) -> [String] {
-  invocation["if-match"].map { ["If-Match: \"\(shown($0).replacing("\"", with: ""))\""] } ?? []
+  guard let etag = invocation[ifMatch.name] else { return [] }
+  return ["If-Match: " + (etag == "*" ? etag : "\"\(shown(etag).replacing("\"", with: ""))\"")]
 }
 
 /// What became of a write.
@@ -81,7 +108,7 @@ private func report(_ answer: Answer, _ context: Context) throws(Failure) {
   let map = try answer.json()
   let id = shown(map.text("id"))
   let etag = map["etag"].map { $0 == .null ? "" : ", etag \(shown($0.shownText))" } ?? ""
-  let what = map.flag("created") ? "created" : map["dot"] == .null ? "unchanged:" : "written:"
+  let what = map.flag("created") ? "created" : map["dot"] == .null ? "unchanged" : "changed"
   context.terminal.print("\(what) \(id) (\(map.text("safety"))\(etag))")
 }
 
@@ -122,12 +149,14 @@ let patchVerb = Verb(
   "patch", "change fields of a document",
   details: [
     "JSON is a merge patch (RFC 7396: null removes a field), or MongoDB update operators if its keys begin with $. "
-      + "--set and --unset name fields by dotted paths instead.", idDetail,
+      + "--set and --unset name fields by dotted paths instead.",
+    "A document that is not there is not made, unless --upsert says so.", idDetail,
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION"), Operand("ID"), Operand("JSON", .optional)],
   options: [
     OptionSpecification("set", .text("PATH=JSON"), "set a field", repeats: true),
-    OptionSpecification("unset", .text("PATH"), "remove a field", repeats: true), idType, ifMatch,
+    OptionSpecification("unset", .text("PATH"), "remove a field", repeats: true),
+    OptionSpecification("upsert", .none, "make the document where there is none"), idType, ifMatch,
   ],
   examples: [
     .init("seamesh patch agency=WildAid BoardingReports r1 '{\"draft\":false}'", "Changes one field"),
@@ -137,8 +166,9 @@ let patchVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   let patch = try Patch(json: invocation.operand(3), set: invocation.all("set"), unset: invocation.all("unset"))
+  let query = NodePath.query([("upsert", invocation.has("upsert") ? "true" : nil)])
   let request = NodeClient.Request(
-    method: "PATCH", target: try documentTarget(invocation), body: Array(patch.json.utf8),
+    method: "PATCH", target: try documentTarget(invocation) + query, body: Array(patch.json.utf8),
     contentType: patch.contentType, headers: ifMatchHeader(invocation))
   try report(context.client.ask(request), context)
 }

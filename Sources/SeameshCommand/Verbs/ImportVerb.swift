@@ -6,8 +6,8 @@ let importVerb = Verb(
   "import", "store the documents of files",
   details: [
     "FILE is a JSON array or JSON lines; - is standard input. Documents keep their _id, or get a new one. A record that "
-      + "cannot be stored is reported with its line and put aside in a file in the data directory; the rest goes in. "
-      + "Importing a file again changes nothing where the records have an _id.",
+      + "cannot be stored is reported with its line and put aside in a file in the data directory; the rest goes in, and "
+      + "the exit status is 1. A record replaces the document of its _id; importing a file again changes nothing then.",
     "With --partition-by there is no PARTITION: a record whose FIELD holds the text V goes to the partition FIELD=V; "
       + "one in which it is empty, missing or not a text is put aside.",
   ],
@@ -15,7 +15,7 @@ let importVerb = Verb(
   usages: ["[OPTION]... PARTITION COLLECTION FILE...", "--partition-by=FIELD [OPTION]... COLLECTION FILE..."],
   options: [
     OptionSpecification("partition-by", .text("FIELD"), "take the partition from a field of each record"),
-    OptionSpecification("erase-absent", .none, "erase the fields that a record leaves out of a stored document"),
+    keepAbsentOption,
   ],
   examples: [
     .init("seamesh import all-users User users.json", "Stores all users in one partition"),
@@ -33,7 +33,7 @@ let importVerb = Verb(
   let target: ImportTarget = field.map { .field($0) } ?? .partition(invocation.required(0))
   let importer = Importer(
     client: try context.client, target: target, collection: invocation.required(field == nil ? 1 : 0),
-    eraseAbsent: invocation.has("erase-absent"),
+    keepAbsent: invocation.has(keepAbsentOption.name),
     aside: AsideFile(directory: context.directory, terminal: context.terminal),
     progress: ProgressBar("importing", on: context.terminal), fileBytes: totalBytes(files))
   let counts: Importer.Counts
@@ -45,7 +45,10 @@ let importVerb = Verb(
     throw Failure(error.status, "\(error.message) (stopped after \(stored) stored documents)")
   }
   report(counts, importer.aside, context)
-  guard counts.imported > 0 || counts.aside == 0 else { throw Failure(.failed, "no record could be stored") }
+  guard counts.aside == 0 else {
+    let some = counts.aside == 1 ? "a record was" : "\(counts.aside) records were"
+    throw Failure(.failed, counts.imported == 0 ? "no record could be stored" : "\(some) put aside")
+  }
 }
 
 private func totalBytes(_ files: [InputFile]) -> Int64? {

@@ -19,6 +19,8 @@ final class Importer {
   /// Over all partitions.
   static let pendingBytes = 32 * 1024 * 1024
   static let busyRetries = 30
+  /// Of records that wait to be put aside, so that they are told in the order of their lines.
+  static let refusedBytes = 4 * 1024 * 1024
 
   struct Counts: Equatable {
     var imported: Int64 = 0
@@ -26,8 +28,10 @@ final class Importer {
     var aside: Int64 = 0
   }
 
+  private typealias File = (number: Int, name: String)
+
   private struct Pending {
-    var records: [(file: String, record: JSONRecordReader.Record)] = []
+    var records: [(file: File, record: JSONRecordReader.Record)] = []
     var bytes = 0
   }
 
@@ -37,91 +41,123 @@ final class Importer {
   private let client: NodeClient
   private let target: ImportTarget
   private let collection: String
-  private let eraseAbsent: Bool
+  private let keepAbsent: Bool
   private let fileBytes: Int64?
   private var readBytes: Int64 = 0
   private var pending: [String: Pending] = [:]
   private var pendingBytes = 0
+  private var refused: [AsideFile.Record] = []
+  private var refusedBytes = 0
 
   init(
-    client: NodeClient, target: ImportTarget, collection: String, eraseAbsent: Bool, aside: AsideFile,
+    client: NodeClient, target: ImportTarget, collection: String, keepAbsent: Bool, aside: AsideFile,
     progress: ProgressBar, fileBytes: Int64?
   ) {
-    (self.client, self.target, self.collection, self.eraseAbsent) = (client, target, collection, eraseAbsent)
+    (self.client, self.target, self.collection, self.keepAbsent) = (client, target, collection, keepAbsent)
     (self.aside, self.progress, self.fileBytes) = (aside, progress, fileBytes)
   }
 
   func run(_ files: [InputFile]) throws(Failure) -> Counts {
-    for file in files {
-      var reader = JSONRecordReader()
-      var isAtEnd = false
-      while !isAtEnd {
-        let piece = try file.next()
-        readBytes += Int64(piece.count)
-        isAtEnd = piece.isEmpty
-        if isAtEnd { reader.finish() } else { reader.append(piece) }
-        while let item = reader.next() { try take(item, file.name) }
-        progress.update(done: readBytes, total: fileBytes, unit: "bytes")
-      }
+    do throws(Failure) {
+      for (number, file) in files.enumerated() { try read(file, number) }
+      try sendAll()
+    } catch {
+      try tellRefused()
+      throw error
     }
-    try sendAll()
     progress.finish()
+    try tellRefused()
     counts.aside = aside.count
     return counts
   }
 
-  private func take(_ item: JSONRecordReader.Item, _ file: String) throws(Failure) {
+  private func read(_ file: InputFile, _ number: Int) throws(Failure) {
+    var reader = JSONRecordReader()
+    var isAtEnd = false
+    while !isAtEnd {
+      let piece = try file.next()
+      readBytes += Int64(piece.count)
+      isAtEnd = piece.isEmpty
+      if isAtEnd { reader.finish() } else { reader.append(piece) }
+      while let item = reader.next() {
+        try take(item, (number, file.name))
+        if refusedBytes >= Importer.refusedBytes { try sendAll() }
+        if pending.isEmpty { try tellRefused() }
+      }
+      progress.update(done: readBytes, total: fileBytes, unit: "bytes")
+    }
+  }
+
+  private func take(_ item: JSONRecordReader.Item, _ file: File) throws(Failure) {
     switch item {
     case .failure(let failure):
-      try aside.add(
-        failure.bytes, file: file, lines: failure.lines, byteCount: failure.byteCount, reason: failure.error.message)
+      refuse(
+        .init(
+          file: file, lines: failure.lines, bytes: failure.bytes, byteCount: failure.byteCount,
+          reason: .mistake(failure.error)))
     case .record(let record):
       guard record.bytes.count <= ServerLimit.documentBodyBytes else {
-        return try putAside(record, file, "\(record.bytes.count) bytes are more than a document may have")
+        return refuse(record, file, .sentence("\(record.bytes.count) bytes are more than a document may have"))
       }
       switch partition(of: record) {
       case .success(let partition): try add(record, file, to: partition)
-      case .failure(let reason): try putAside(record, file, reason.text)
+      case .failure(let unfit): refuse(record, file, unfit.reason)
       }
     }
   }
 
-  private struct Reason: Error {
-    let text: String
+  private struct Unfit: Error {
+    let reason: AsideFile.Reason
+    init(_ sentence: String) { reason = .sentence(sentence) }
+    init(_ error: JSONError) { reason = .mistake(error) }
   }
 
-  private func partition(of record: JSONRecordReader.Record) -> Result<String, Reason> {
-    guard case .field(let field) = target else {
-      guard case .partition(let name) = target else { return .failure(Reason(text: "no partition")) }
-      return .success(name)
+  private func partition(of record: JSONRecordReader.Record) -> Result<String, Unfit> {
+    let field: String
+    switch target {
+    case .partition(let name): return .success(name)
+    case .field(let name): field = name
     }
     let document: ValueMap
     do throws(JSONError) {
       document = try record.value(limits: ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes))
     } catch {
-      return .failure(Reason(text: error.message))
+      return .failure(Unfit(error))
     }
     switch document.value(at: field) {
     case .string(let text)? where !text.utf8.isEmpty:
       let name = "\(field)=\(text.string)"
       guard (try? PartitionName(Text(name)))?.takesDocuments == true else {
-        return .failure(Reason(text: "the value of \(field) makes no name of a partition"))
+        return .failure(Unfit("the value of \(field) makes no name of a partition"))
       }
       return .success(name)
-    case .string?: return .failure(Reason(text: "\(field) is empty"))
-    case nil: return .failure(Reason(text: "\(field) is missing"))
-    case .some: return .failure(Reason(text: "\(field) is not a text"))
+    case .string?: return .failure(Unfit("\(field) is empty"))
+    case nil: return .failure(Unfit("\(field) is missing"))
+    case .some: return .failure(Unfit("\(field) is not a text"))
     }
   }
 
-  private func putAside(_ record: JSONRecordReader.Record, _ file: String, _ reason: String) throws(Failure) {
+  private func refuse(_ record: JSONRecordReader.Record, _ file: File, _ reason: AsideFile.Reason) {
     let breaks = record.bytes.count { $0 == UInt8(ascii: "\n") }
-    try aside.add(
-      record.bytes, file: file, lines: record.line...(record.line + breaks), byteCount: record.bytes.count,
-      reason: reason)
+    refuse(
+      .init(
+        file: file, lines: record.line...(record.line + breaks), bytes: record.bytes, byteCount: record.bytes.count,
+        reason: reason))
   }
 
-  private func add(_ record: JSONRecordReader.Record, _ file: String, to partition: String) throws(Failure) {
+  private func refuse(_ record: AsideFile.Record) {
+    refused.append(record)
+    refusedBytes += record.bytes.count + MemoryLayout<AsideFile.Record>.size
+  }
+
+  /// What the reader, the field and the node refused, each at a time of its own, in the order in which it stands.
+  private func tellRefused() throws(Failure) {
+    let records = refused.sorted { $0.order < $1.order }
+    (refused, refusedBytes) = ([], 0)
+    for record in records { try aside.add(record) }
+  }
+
+  private func add(_ record: JSONRecordReader.Record, _ file: File, to partition: String) throws(Failure) {
     pending[partition, default: Pending()].records.append((file, record))
     pending[partition]?.bytes += record.bytes.count
     pendingBytes += record.bytes.count
@@ -141,7 +177,7 @@ final class Importer {
   private func send(_ partition: String) throws(Failure) {
     guard let batch = pending.removeValue(forKey: partition) else { return }
     pendingBytes -= batch.bytes
-    let query = NodePath.query([("eraseAbsent", eraseAbsent ? "true" : nil)])
+    let query = NodePath.query([("keepAbsent", keepAbsent ? "true" : nil)])
     let request = NodeClient.Request(
       method: "POST", target: NodePath.collection(partition, collection) + "/import" + query,
       body: batch.records.flatMap { line($0.record) }, contentType: "application/x-ndjson")
@@ -153,7 +189,7 @@ final class Importer {
     progress.update(done: readBytes, total: fileBytes, unit: "bytes")
   }
 
-  private func take(_ result: ValueMap, _ record: JSONRecordReader.Record, _ file: String) throws(Failure) {
+  private func take(_ result: ValueMap, _ record: JSONRecordReader.Record, _ file: File) throws(Failure) {
     guard let problem = result["error"]?.map else {
       counts.imported += 1
       if !result.flag("changed") { counts.unchanged += 1 }
@@ -161,18 +197,18 @@ final class Importer {
     }
     // The record's fault is put aside; the node's own (no room, stopping) would put everything aside.
     guard problem.number("status") < 500 else { throw Failure(.failed, shown(problem.text("detail"))) }
-    try putAside(record, file, Importer.reason(problem, record))
+    refuse(record, file, Importer.reason(problem, record))
   }
 
   /// The node saw the record as one line of its own: a mistake in its JSON is found again here, with its place in the
   /// file.
-  private static func reason(_ problem: ValueMap, _ record: JSONRecordReader.Record) -> String {
-    guard problem["line"] != nil else { return problem.text("detail") }
+  private static func reason(_ problem: ValueMap, _ record: JSONRecordReader.Record) -> AsideFile.Reason {
+    guard problem["line"] != nil else { return .sentence(problem.text("detail")) }
     do throws(JSONError) {
       _ = try record.value(limits: ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes))
-      return problem.text("detail")
+      return .sentence(problem.text("detail"))
     } catch {
-      return error.message
+      return .mistake(error)
     }
   }
 

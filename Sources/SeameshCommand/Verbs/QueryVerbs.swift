@@ -4,7 +4,7 @@ import Wire
 private let queryOptions = [
   OptionSpecification("filter", .text("JSON"), "MongoDB-style filter; everything where it is missing"),
   OptionSpecification("sort", .text("JSON"), "fields with 1 or -1, such as {\"date\":-1}"),
-  OptionSpecification("limit", .text("N"), "at most N documents"),
+  OptionSpecification("limit", .text("N"), "at most N documents; 0 is all"),
   OptionSpecification("skip", .text("N"), "leave out the first N"),
   OptionSpecification("projection", .text("JSON"), "which fields to show"),
 ]
@@ -51,11 +51,22 @@ let watchVerb = Verb(
   let target =
     NodePath.collection(invocation.required(0), invocation.required(1)) + "/watch" + NodePath.query(parameters)
   var events = EventStream()
+  var failure: Failure?
   try context.client.stream(.init(target: target, headers: ["Accept: text/event-stream"])) { bytes in
-    for event in events.append(bytes) { print(event, context) }
+    for event in events.append(bytes) {
+      if event.name == "error" { failure = refusal(event.data) } else { print(event, context) }
+    }
     return true
   }
+  if let failure { throw failure }
   throw Failure(.unreachable, "the node on \(context.directory) stopped; watch again once it runs")
+}
+
+/// The node's own words for why it follows the result no further; nil where it stops, which the end of the answer says.
+private func refusal(_ problem: String) -> Failure? {
+  let map = (try? ExtendedJSON.parseMap(Array(problem.utf8))) ?? ValueMap()
+  guard map["type"] != .string("urn:seamesh:problem:stopping") else { return nil }
+  return Failure(.failed, shown(map.text("detail")))
 }
 
 private func print(_ event: EventStream.Event, _ context: Context) {

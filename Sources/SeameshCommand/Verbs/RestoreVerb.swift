@@ -5,7 +5,7 @@ import Wire
 let restoreVerb = Verb(
   "restore", "put a backup in place of this device's store",
   details: [
-    "FILE is a backup of this very device. The present store is kept beside it. The node goes on under a new replica "
+    "FILE is a backup of this very device. The present store is kept beside it, under a name with the time. The node goes on under a new replica "
       + "id, and gets back from its peers what was written after the backup."
   ],
   operands: [Operand("FILE")],

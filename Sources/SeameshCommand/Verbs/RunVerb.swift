@@ -1,3 +1,4 @@
+import Engine
 import Glibc
 import Identity
 import LocalAPI
@@ -9,8 +10,11 @@ import Wire
 let runVerb = Verb(
   "run", "run the node in the foreground",
   details: [
-    "Where the data directory holds no node yet, a new fleet is made first, as seamesh init does. A line says when the "
-      + "node is ready; SIGTERM or an interrupt stops it cleanly."
+    "Where the data directory holds no node yet, and none was ever to enter a fleet there, a new fleet is made first, as "
+      + "seamesh init does; a line says so before. A line says when the node is ready; SIGTERM or an interrupt stops it "
+      + "cleanly.",
+    "Where the store is lost but the keys are there, the node waits until it meets another one of its fleet, and fetches "
+      + "everything anew.",
   ],
   options: [
     OptionSpecification(
@@ -28,12 +32,20 @@ let runVerb = Verb(
     .init("seamesh run --listen=7000 --peer=10.0.0.2:7000 --api=127.0.0.1:8080", "Runs it at fixed addresses"),
   ]
 ) { invocation, context throws(Failure) in
-  let configuration = try nodeConfiguration(invocation)
+  var configuration = try nodeConfiguration(invocation)
   let loopback = try invocation["api"].map { text throws(Failure) in try loopbackAddress(text) }
   let signals = StopSignals()
-  let founded = NodeSetup.isSetUp(context.directory) ? nil : try found(invocation, context)
-  let node = try local { () throws(NodeError) in
-    try Node.start(directory: context.directory, configuration: configuration)
+  configuration.recoveryMilliseconds = .max
+  configuration.isRecoveryGivenUp = { StopSignals.isPending }
+  let start = try local { () throws(NodeError) in try NodeSetup.start(of: context.directory) }
+  try prepare(start, invocation, context)
+  let node: Node
+  do throws(NodeError) {
+    node = try Node.start(directory: context.directory, configuration: configuration)
+  } catch {
+    // Told to stop while it waited for its fleet: nothing was begun.
+    if error.code == .stopping { return }
+    throw Failure(error)
   }
   defer { node.stop() }
   let server: LocalServer
@@ -46,11 +58,26 @@ let runVerb = Verb(
   let status = try local { () throws(NodeError) in try node.status() }
   let ready = ReadyLine(
     device: status.device, fleet: status.fleet, listen: status.listen, api: server.endpoints,
-    isNewFleet: founded != nil)
+    isNewFleet: start == .newFleet, isStoreFetched: node.hasFetchedStore)
   context.terminal.print(context.isJSON ? ready.json : ready.text)
   signals.wait()
   // Requests that are being answered get their answer from a node that still runs.
   server.stop()
+}
+
+/// Says what is about to be done that nobody may have meant, before it is done.
+private func prepare(_ start: NodeSetup.Start, _ invocation: Invocation, _ context: Context) throws(Failure) {
+  switch start {
+  case .node: break
+  case .newFleet:
+    context.terminal.warn(
+      "there is no node in \(shown(context.directory)) yet: making a new fleet (to enter an existing one, stop this and "
+        + "run seamesh join CODE --data=DIR with another directory)")
+    _ = try found(invocation, context)
+  case .nodeWithoutStore:
+    context.terminal.warn(
+      "seamesh.db has gone from \(shown(context.directory)): waiting for a node of the fleet to fetch everything anew")
+  }
 }
 
 /// What a script or a person waits for.
@@ -60,15 +87,22 @@ struct ReadyLine {
   let listen: [String]
   let api: LocalEndpoints
   let isNewFleet: Bool
+  let isStoreFetched: Bool
 
-  private static let newFleet = "new fleet made; to enter an existing one, stop and run: seamesh join CODE"
+  private static let newFleet =
+    "new fleet made; to enter an existing one, stop and run: seamesh join CODE --data=DIR, with another directory"
+  private static let storeFetched =
+    "the store had gone: everything is fetched anew from the fleet, under a new replica id; seamesh doctor says more"
+
+  private var note: String? { isNewFleet ? ReadyLine.newFleet : isStoreFetched ? ReadyLine.storeFetched : nil }
 
   var json: String {
     var members: [(key: Text, value: Value)] = [
       ("event", .string("ready")), ("device", .string(Text(device))), ("fleet", .string(Text(fleet))),
       ("listen", .array(listen.map { .string(Text($0)) })), ("api", .map(interface)), ("newFleet", .bool(isNewFleet)),
+      ("storeFetched", .bool(isStoreFetched)),
     ]
-    if isNewFleet { members.append(("note", .string(Text(ReadyLine.newFleet)))) }
+    if let note { members.append(("note", .string(Text(note)))) }
     return ExtendedJSON.object(members)
   }
 
@@ -87,7 +121,7 @@ struct ReadyLine {
     if api.socketIsElsewhere {
       lines.append("(the data directory's path is too long for a socket; api.sock there links to it)")
     }
-    if isNewFleet { lines.append(ReadyLine.newFleet) }
+    if let note { lines.append(note) }
     return lines.joined(separator: "\n")
   }
 }
@@ -103,6 +137,14 @@ struct StopSignals {
     pthread_sigmask(SIG_BLOCK, &set, nil)
     // A peer or client that goes away is an error of one write, never the end of the process.
     signal(SIGPIPE, SIG_IGN)
+  }
+
+  /// One has come and nobody has taken it yet.
+  static var isPending: Bool {
+    var pending = sigset_t()
+    sigemptyset(&pending)
+    sigpending(&pending)
+    return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1
   }
 
   func wait() {

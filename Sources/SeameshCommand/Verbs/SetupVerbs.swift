@@ -33,6 +33,7 @@ let initVerb = Verb(
       ExtendedJSON.object([
         ("fleet", .string(Text(founded.fleet.text))), ("device", .string(Text(founded.device.text))),
         ("rootKey", .string(Text(founded.rootKeyPath))), ("directory", .string(Text(context.directory))),
+        ("aside", founded.aside.map { .string(Text($0)) } ?? .null),
       ]))
   }
   context.terminal.print(
@@ -40,7 +41,7 @@ let initVerb = Verb(
     new fleet \(founded.fleet.text)
     this device \(founded.device.text), its first admin
     The fleet's root key is \(founded.rootKeyPath): keep a copy in a safe place, nothing can replace it.
-    Next: seamesh run
+    Next: \(context.command("run"))
     """)
 }
 
@@ -48,11 +49,19 @@ let initVerb = Verb(
 func found(_ invocation: Invocation, _ context: Context) throws(Failure) -> NodeSetup.Founded {
   let profile = try profile(invocation)
   let user = invocation["user"] ?? loginName()
-  return try local { () throws(NodeError) in
+  let founded = try local { () throws(NodeError) in
     try NodeSetup.found(
       context.directory, fleetName: Text(invocation["fleet"] ?? "\(user)'s fleet"), user: Text(user),
       label: Text(invocation["label"] ?? hostName()), profile: profile)
   }
+  tell(founded.aside, context)
+  return founded
+}
+
+/// An earlier set-up was cut off here: its files are kept.
+private func tell(_ aside: String?, _ context: Context) {
+  guard let aside else { return }
+  context.terminal.warn("what an earlier set-up had made here is now in \(shown(aside))")
 }
 
 func profile(_ invocation: Invocation) throws(Failure) -> ValueMap {
@@ -78,14 +87,17 @@ let joinVerb = Verb(
   let joined = try local { () throws(NodeError) in
     try NodeSetup.join(context.directory, code: code, label: label, peers: peers)
   }
+  tell(joined.aside, context)
   if context.isJSON {
     return context.terminal.print(
       ExtendedJSON.object([
         ("fleet", .string(Text(joined.fleet.text))), ("device", .string(Text(joined.device.text))),
         ("statements", .int(Int64(joined.statementCount))), ("directory", .string(Text(context.directory))),
+        ("aside", joined.aside.map { .string(Text($0)) } ?? .null),
       ]))
   }
-  context.terminal.print("entered fleet \(joined.fleet.text) as device \(joined.device.text)\nNext: seamesh run")
+  context.terminal.print(
+    "entered fleet \(joined.fleet.text) as device \(joined.device.text)\nNext: \(context.command("run"))")
 }
 
 func peerAddresses(_ invocation: Invocation) throws(Failure) -> [PeerAddress] {

@@ -70,7 +70,10 @@ let devicesVerb = Verb(
 
 let partitionsVerb = Verb(
   "partitions", "show what this node holds",
-  details: ["Two nodes with equal digests of a partition hold the same documents in it."],
+  details: [
+    "Two nodes with equal digests of a partition hold the same documents in it. A digest costs a pass over the documents: "
+      + "one that takes long is computed behind the listing, for the next one to show."
+  ],
   examples: [
     .init("seamesh partitions --json", "Shows documents, changes, version vector and state digest of each partition")
   ]
@@ -86,10 +89,16 @@ let partitionsVerb = Verb(
     table.append([
       partition.text("name"), partition.flag("subscribed") ? "yes" : "no", "\(partition.number("documents"))",
       "\(partition.number("changes"))", "\(partition.number("heldChanges"))",
-      String(partition.text("digest").prefix(16)),
+      partition.text("digestState") == "computed"
+        ? String(partition.text("digest").prefix(16)) : partition.text("digestState"),
     ])
   }
   table.print(on: context.terminal)
+  for partition in partitions {
+    guard case .string(let reason)? = partition["digestReason"] else { continue }
+    context.terminal.print(
+      shown("\(partition.text("name")): digest \(partition.text("digestState")): \(reason.string)"))
+  }
 }
 
 let doctorVerb = Verb(

@@ -1,3 +1,4 @@
+import Engine
 import Replication
 import Wire
 
@@ -5,7 +6,9 @@ import Wire
 extension Oracle {
   /// Why it is not over yet; nil when all who want a partition and reach one another over others who want it agree.
   func disagreement() -> String? {
-    if let absent = world.nodes.first(where: { $0.process == nil }) { return "node \(absent.slot) is not there" }
+    if let absent = world.nodes.first(where: { $0.process == nil && $0.isMember }) {
+      return "node \(absent.slot) is not there"
+    }
     for name in world.plan.partitions {
       for group in groups(wanting: name) {
         if let difference = difference(in: group, world.fleet.partition(name)) {
@@ -16,10 +19,13 @@ extension Oracle {
     return nil
   }
 
-  /// Nodes that want the partition, in groups that reach one another.
+  /// Honest nodes that want the partition and may carry it, in groups that reach one another.
   func groups(wanting name: PartitionName) -> [[NodeProcess]] {
     let id = world.fleet.partition(name)
-    var left = world.nodes.compactMap(\.process).filter { $0.mesh.interest.wants(id, name: name) }
+    var left = world.nodes.compactMap(\.process).filter { process in
+      process.node.liar == nil && process.mesh.interest.wants(id, name: name)
+        && rights(process.node.directory.book).level(of: process.node.key.publicKey, in: name.text) >= .carry
+    }
     var groups: [[NodeProcess]] = []
     while let first = left.popLast() {
       var group = [first]
@@ -63,116 +69,116 @@ extension Oracle {
 
   func finish() {
     if let difference = disagreement() { world.violate("I14", difference) }
-    for name in world.plan.partitions {
-      let id = world.fleet.partition(name)
-      for group in groups(wanting: name) { compareDocuments(in: group, id) }
-      for node in world.nodes { node.process.map { checkLog($0, id) } }
+    for process in world.nodes.filter({ $0.liar == nil }).compactMap(\.process) {
+      for partition in process.mesh.partitions.keys.sorted() { judge(process, partition) }
+      checkReopening(process)
     }
-    for node in world.nodes { node.process.map(checkReopening) }
     checkAcknowledged()
   }
 
-  /// Same accepted set, same documents and inboxes, and those are what merging the set at once gives (I1).
-  private func compareDocuments(in group: [NodeProcess], _ partition: PartitionID) {
-    guard let first = group.first else { return }
-    let documents = documents(of: first, partition)
-    for other in group.dropFirst() where self.documents(of: other, partition) != documents {
-      world.violate(
-        "I1", "nodes \(first.node.slot) and \(other.node.slot) accept the same and show different documents")
+  /// What a node holds to count, and what it shows, is what the naive rules make of what it stores (I1, I4, I8, I10).
+  func judge(_ process: NodeProcess, _ partition: PartitionID) {
+    guard let state = process.mesh.partitions[partition] else { return }
+    world.report.judgements += 1
+    let verdict = verdict(process.node.directory.book, partition, state.name)
+    let (log, acceptance) = (state.log, verdict.acceptance)
+    let at = "node \(process.node.slot), \(state.name.text.string)"
+    let pairs: [(String, VersionVector, [ReplicaID: NaivePosition])] = [
+      ("received", log.received, acceptance.received), ("accepted", log.accepted, acceptance.accepted),
+      ("clipped", log.clipped, acceptance.clipped),
+    ]
+    for (what, mine, naive) in pairs where NaivePosition.entries(of: mine) != naive {
+      return world.violate("I1", "\(at): \(what) is \(Oracle.text(mine)), and by the rules \(naive)")
     }
-    guard let log = first.mesh.partitions[partition]?.log else { return }
-    let merged = ReferenceStore.merged(accepted(by: first, log, partition))
-    if merged != documents {
-      world.violate("I1", "node \(first.node.slot) shows what its accepted changes do not give")
+    if log.forkPoints != acceptance.forkPoints {
+      return world.violate("I1", "\(at): forks at \(log.forkPoints), and by the rules \(acceptance.forkPoints)")
     }
-    for (key, state) in merged where documents[key]?.inbox() != state.inbox() {
-      world.violate("I1", "node \(first.node.slot) has another inbox than its accepted changes give")
-    }
-  }
-
-  private func documents(of process: NodeProcess, _ partition: PartitionID) -> [DocumentKey: DocumentState] {
-    process.node.disk.image.partitions[partition]?.documents ?? [:]
-  }
-
-  private func accepted(
-    by process: NodeProcess, _ log: PartitionLog, _ partition: PartitionID
-  ) -> [ReferenceChange] {
-    let chains = process.node.disk.image.partitions[partition]?.chains ?? [:]
-    return chains.values.flatMap(\.runs).flatMap { contents(of: $0, in: partition) }.compactMap { item in
-      guard log.hasEffect(item.hash, at: item.dot) else { return nil }
-      let context = WriteContext(
-        dot: item.dot, timestamp: item.timestamp, context: item.context,
-        ceilings: log.ceilings(of: item.context, author: item.dot))
-      let isIgnored = world.has(.ignoreDeletes)
-      return ReferenceChange(context, writes: item.writes.filter { !isIgnored || $0.kind != .delete })
+    for document in verdict.documents { judge(document, process, partition, at) }
+    let alive = verdict.documents.count { $0.body != nil }
+    let totals = try? process.store.base.logPartitions().first { $0.id == partition }?.totals
+    if let totals, totals.documents != alive {
+      world.violate("I1", "\(at): \(totals.documents) documents are there, and by the rules \(alive)")
     }
   }
 
-  /// Vectors cover no hole: from the first change to the last, each run follows on one that is there (I8).
-  private func checkLog(_ process: NodeProcess, _ partition: PartitionID) {
-    guard let log = process.mesh.partitions[partition]?.log else { return }
-    let chains = process.node.disk.image.partitions[partition]?.chains ?? [:]
-    for (replica, position) in log.received.entries {
-      var ends: [Digest: Digest] = [:]
-      for run in chains[replica]?.runs ?? [] { ends[run.hashAtLast] = run.hashBefore }
-      let start = ChainIdentity(fleet: world.fleet.id, partition: partition, replica: replica)
-        .genesis(FakeCryptography.hash)
-      var current = ends.keys.first { $0.tip == position.tip }
-      while let hash = current, hash != start { current = ends[hash] }
-      if current != start {
-        world.violate("I8", "node \(process.node.slot) has a hole below \(position.sequence) of \(replica)")
-      }
+  private func verdict(_ book: NodeBook, _ partition: PartitionID, _ name: PartitionName) -> PartitionVerdict {
+    PartitionVerdict(of: name.text, rights: rights(book), runs: book.observedRuns(in: partition)) { replica in
+      ChainIdentity(fleet: world.fleet.id, partition: partition, replica: replica).genesis(FakeCryptography.hash)
     }
   }
 
-  /// What the directory gives is what the process had (I15).
+  private func judge(_ document: NaiveDocument, _ process: NodeProcess, _ partition: PartitionID, _ at: String) {
+    let key = DocumentKey(
+      collection: Text(String(decoding: document.key.collection, as: UTF8.self)), id: document.key.id)
+    let stored = try? process.store.base.document(key, in: partition)
+    let state = stored.flatMap { try? DocumentState(encoded: $0.state) }
+    guard document.shows(state?.shown()) else {
+      return world.violate(
+        "I1",
+        "\(at): a document shows \(String(describing: state?.shown())), and by the rules \(String(describing: document.body))"
+      )
+    }
+    guard (state?.inbox() ?? []).count == document.inbox.count else {
+      return world.violate(
+        "I1", "\(at): an inbox of \(state?.inbox().count ?? 0) entries, and by the rules of \(document.inbox.count)")
+    }
+  }
+
+  /// What the directory gives is what the process had (I15), even if only what was synced is left of it.
   private func checkReopening(_ process: NodeProcess) {
-    let opening = NodeOpening(node: process.node, world: world)
-    guard let mesh = try? opening.mesh(instance: world.random.uuid()) else {
-      return world.violate("I15", "node \(process.node.slot) cannot be opened again")
+    let node = process.node
+    let place = SimulatedNode(slot: node.slot, key: node.key, user: node.user, node.directory.copy())
+    guard let again = try? NodeProcess(place, in: world, life: 0) else {
+      return world.violate("I15", "node \(node.slot) cannot be opened again")
     }
+    defer { again.die() }
     for (id, state) in process.mesh.partitions {
-      let (was, now) = (state.log, mesh.partitions[id]?.log)
+      let (was, now) = (state.log, again.mesh.partitions[id]?.log)
       guard
         was.received != now?.received ?? VersionVector() || was.accepted != now?.accepted ?? VersionVector()
           || was.forkPoints != now?.forkPoints ?? [:]
       else { continue }
       world.violate(
         "I15",
-        "node \(process.node.slot) opens \(state.name.text.string) with \(Oracle.text(now?.received)) instead of \(Oracle.text(was.received))"
+        "node \(node.slot) opens \(state.name.text.string) with \(Oracle.text(now?.received)) instead of \(Oracle.text(was.received))"
       )
     }
-    if process.mesh.authority.digest(FakeCryptography.hash) != mesh.authority.digest(FakeCryptography.hash) {
-      world.violate("I15", "node \(process.node.slot) opens with other statements than it had")
+    if process.mesh.authority.digest(FakeCryptography.hash) != again.mesh.authority.digest(FakeCryptography.hash) {
+      world.violate("I15", "node \(node.slot) opens with other statements than it had")
     }
   }
 
   /// Every acknowledged write is somewhere, and at its author's if that store lives: counting, or held for a reason (I2).
   private func checkAcknowledged() {
-    for place in early.values.sorted() {
-      world.violate("I2", "a write at \(place) was acknowledged and never committed")
-    }
+    var verdicts: [Int: [PartitionID: PartitionVerdict]] = [:]
     for write in acknowledged where !write.isExcused {
-      let holders = world.nodes.compactMap(\.process).filter { holds(write, $0.node.disk.image) }
+      let holders = world.nodes.filter {
+        $0.process != nil && $0.liar == nil && $0.directory.book.holds(write.hash, at: write.dot, in: write.partition)
+      }
       let author = world.nodes[write.slot]
-      let isAuthorIntact = author.lineage == write.lineage
-      if holders.isEmpty || isAuthorIntact && !holders.contains(where: { $0.node.slot == write.slot }) {
+      let isAuthorIntact = author.lineage == write.lineage && author.liar == nil
+      if holders.isEmpty && author.liar == nil || isAuthorIntact && !holders.contains(where: { $0.slot == write.slot })
+      {
         world.violate(
           "I2", "change \(write.dot.sequence) of \(write.dot.replica), acknowledged at \(write.slot), is lost")
       }
-      for holder in holders { checkCounts(write, at: holder) }
+      for holder in holders {
+        guard let name = holder.directory.book.partitions[write.partition]?.name else { continue }
+        let verdict =
+          verdicts[holder.slot]?[write.partition] ?? verdict(holder.directory.book, write.partition, name)
+        verdicts[holder.slot, default: [:]][write.partition] = verdict
+        checkCounts(write, verdict, at: holder)
+      }
     }
   }
 
-  private func checkCounts(_ write: Acknowledged, at holder: NodeProcess) {
-    guard let log = holder.mesh.partitions[write.partition]?.log else { return }
-    guard !log.hasEffect(write.hash, at: write.dot) else { return }
-    if log.held.contains(where: { $0.hash == write.hash }) {
-      world.count(.heldOnOtherBranch)
-    } else {
-      world.violate(
-        "I2",
-        "change \(write.dot.sequence) of \(write.dot.replica) at node \(holder.node.slot) neither counts nor is held")
-    }
+  private func checkCounts(_ write: Acknowledged, _ verdict: PartitionVerdict, at holder: SimulatedNode) {
+    guard !verdict.counts(write.hash, at: write.dot) else { return }
+    if verdict.acceptance.held.contains(where: { $0.hash == write.hash }) { return world.count(.heldOnOtherBranch) }
+    // Another of the same original has the effect.
+    let accepted = verdict.acceptance.accepted[write.dot.replica]?.sequence ?? 0
+    guard accepted < write.dot.sequence else { return }
+    world.violate(
+      "I2", "change \(write.dot.sequence) of \(write.dot.replica) at node \(holder.slot) neither counts nor is held")
   }
 }

@@ -40,6 +40,8 @@ struct Connection {
   }
 
   let number: UInt64
+  /// That the dialler gave.
+  let tag: UInt64
   /// The dialler's, then the listener's.
   var ends: [End]
   /// Of what each end sends.
@@ -48,6 +50,6 @@ struct Connection {
   /// Above this the sender is told to pause; far below the real one, so that short histories reach it.
   static let pauseByteMark = 6 * 1024
   static let resumeByteMark = 2 * 1024
-  /// A reader that takes nothing is cut off.
-  static let overflowByteLimit = 256 * 1024
+  /// Above this the sender's frames are not taken.
+  static let queueByteLimit = 64 * 1024
 }

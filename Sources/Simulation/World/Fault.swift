@@ -10,12 +10,12 @@ package enum Fault: String, CaseIterable, Sendable, Hashable {
   case crash
   /// A crash between the commit and telling anyone.
   case crashAfterCommit
+  /// The power goes in the middle of a commit; what was not synced is lost, kept or torn.
+  case crashInCommit
   /// A node starts with another wall clock, or its clock jumps while it runs.
   case clockJump
   /// A node reads nothing from a connection for a while.
   case stalledReader
-  /// Dials although it is connected.
-  case duplicateDial
   /// The disk takes a transaction not.
   case diskFull
   /// Commits take long, so that much waits for the next one.
@@ -26,8 +26,16 @@ package enum Fault: String, CaseIterable, Sendable, Hashable {
   case rolledBack
   /// A copy of the directory runs beside the original, and nothing on it tells.
   case clonedDirectory
-  /// Runs come once more on another connection.
-  case duplicateRuns
+  /// The disk fails for good: the process ends and another opens what is there.
+  case diskFailed
+  /// The root lowers a grant, or raises it again.
+  case rightChanged
+  /// A member whose every unsigned word may be wrong.
+  case liar
+  /// Discovery names addresses where nobody is, or somebody else, and forgets who is there.
+  case falseSighting
+  /// Writes that are too large to travel inside their run.
+  case largePayload
 }
 
 /// What happened on purpose, for the tests that every path is really walked.
@@ -35,30 +43,14 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case joined
   case subscribed
   case unsubscribed
-  case deleted
-  case recreated
-  case kept
   case runWithSeveralChanges
   case replicaRenewed
   case meshRestarted
   case paused
   case forkSeen
-  case parked
   case excusedLoss
   case heldOnOtherBranch
   case reissued
-}
-
-/// Mistakes put into the simulated shell on purpose: the tests that the checks see them.
-package enum PlantedBug: String, CaseIterable, Sendable, Hashable {
-  case acknowledgeBeforeCommit
-  case forgetToSync
-  case sendBeforeCommit
-  case skipRenewalAfterRestore
-  case applyTwice
-  case forgetRun
-  case ignoreDeletes
-  case skipRebuild
-  case wrongContext
-  case loseStatements
+  case lie
+  case writeRefused
 }

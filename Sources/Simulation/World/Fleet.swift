@@ -6,6 +6,7 @@ struct Fleet {
   let admission: FakeKey
   let id: FleetID
   private(set) var statements: [Statement] = []
+  private var nextGrant: UInt64 = 100
 
   /// An open fleet, as a real one is founded: everyone may write everything.
   init(_ random: inout SimulationRandom) {
@@ -14,6 +15,7 @@ struct Fleet {
     let bodies: [Statement.Body] = [
       .genesis(Statement.Genesis(fleetName: "simulated", admissionKey: admission.publicKey)),
       .rule(Statement.Rule(key: "user")),
+      .rule(Statement.Rule(key: "agency")),
       .grant(Statement.Grant(subject: .everyone, level: .write, pattern: "*")),
     ]
     for (index, body) in bodies.enumerated() {
@@ -21,10 +23,17 @@ struct Fleet {
     }
   }
 
-  func membership(of device: PublicKey, sequence: UInt64) -> Statement? {
+  func membership(of device: PublicKey, user: Text, sequence: UInt64) -> Statement? {
     let membership = Statement.Membership(
-      device: device, user: "user", label: "node", role: "member", profile: ValueMap())
+      device: device, user: user, label: "node", role: "member", profile: ValueMap())
     return admission.statement(id, .membership(membership), sequence: sequence)
+  }
+
+  /// A grant by the root to everyone. One that lowers an earlier lets stand of every chain what `ends` say.
+  mutating func grant(_ level: AccessLevel, on pattern: Text, ends: [Statement.ChainEnd]) -> Statement? {
+    nextGrant += 1
+    let grant = Statement.Grant(subject: .everyone, level: level, pattern: pattern, ends: ends)
+    return root.statement(id, .grant(grant), sequence: nextGrant)
   }
 
   func partition(_ name: PartitionName) -> PartitionID { name.id(fleet: id, hash: FakeCryptography.hash) }

@@ -1,3 +1,4 @@
+import Engine
 import Replication
 
 /// What a seed makes of the world before anything happens in it.
@@ -20,7 +21,14 @@ struct Plan {
   let actionInterval: UInt64
   let faultInterval: UInt64
 
-  static let names: [Text] = ["alpha", "alpine", "beta"]
+  /// How much a node commits at once: little, so that a turn commits more than once now and then.
+  let limits: CommitLimits
+  let changesBetweenMarks: UInt64
+  /// The shipped store on a simulated disk, or its fast stand-in.
+  let usesDisk: Bool
+
+  /// Two that share a prefix, one that a rule reserves for a user, one of nobody's.
+  static let names: [Text] = ["alpha", "alpine", "user=u0", "beta"]
 
   init(_ options: SimulationOptions, _ random: inout SimulationRandom) {
     nodeCount = random.between(options.nodes)
@@ -29,20 +37,30 @@ struct Plan {
     let names = partitions
     subscriptions = (0..<nodeCount).map { _ in Plan.subscriptions(names, &random) }
     dialTargets = Plan.topology(nodeCount, &random)
-    faults = options.faults ?? Plan.faults(&random)
+    let isWorldOfForks = options.faults == nil && random.chance(15)
+    faults = options.faults ?? (isWorldOfForks ? Plan.forkingFaults : Plan.faults(&random))
     mesh = Plan.configuration(&random)
     documents = random.between(1...5)
     latency = 0...random.between(1...40)
+    var limits = CommitLimits()
+    (limits.changes, limits.writes, limits.backlogChanges) = (40, 40, 20)
+    self.limits = limits
+    changesBetweenMarks = random.pick([1, 10, 1_000]) ?? 10
+    usesDisk = options.usesDisk ?? random.chance(50)
     actionInterval = random.between(100...1_500)
-    faultInterval = random.between(700...4_000)
+    faultInterval = isWorldOfForks ? random.between(300...1_200) : random.between(700...4_000)
   }
+
+  /// Copies that come back all the time, and what keeps their histories apart for a while.
+  private static let forkingFaults: Set<Fault> = [.clonedDirectory, .rolledBack, .cut, .split, .crash, .largePayload]
 
   /// Each fault in a third of the runs; those that break the promise of one history per replica in few.
   private static func faults(_ random: inout SimulationRandom) -> Set<Fault> {
     Set(
       Fault.allCases.filter { fault in
         switch fault {
-        case .clonedDirectory, .rolledBack: random.chance(6)
+        case .clonedDirectory, .rolledBack: random.chance(12)
+        case .liar, .rightChanged: random.chance(20)
         case .restoredCopy: random.chance(15)
         default: random.chance(35)
         }

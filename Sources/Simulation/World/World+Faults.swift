@@ -1,11 +1,13 @@
+import Engine
 import Replication
+import SimulatedDisk
 
 extension World {
   func causeFault() {
     guard isTroubled else { return }
     queue.put(.fault, at: clock + random.between(plan.faultInterval / 2...plan.faultInterval * 3 / 2))
     if let node = random.pick(nodes.filter { $0.process != nil }), node.copies.count < 4 {
-      node.copies.append(node.disk)
+      node.copies.append(node.directory.copy())
     }
     guard let fault = random.pick(Fault.allCases.filter(plan.faults.contains)) else { return }
     cause(fault)
@@ -15,17 +17,44 @@ extension World {
     switch fault {
     case .cut: cut()
     case .split: split()
-    case .crash, .crashAfterCommit: crashSomewhere(fault)
+    case .crash, .crashAfterCommit, .crashInCommit: crashSomewhere(fault)
     case .clockJump: jumpClock(random.pick(nodes))
     case .stalledReader: stall()
     case .diskFull: random.pick(nodes)?.diskFullUntil = clock + random.between(200...2_500)
     case .slowDisk: random.pick(nodes)?.slowDiskUntil = clock + random.between(500...5_000)
+    case .diskFailed: failDisk()
     case .restoredCopy, .rolledBack: bringBackCopy(fault)
     case .clonedDirectory: clone()
-    case .duplicateRuns: repeatRuns()
-    // These come with every frame or dial.
-    case .slowNetwork, .duplicateDial: break
+    case .rightChanged: changeRights()
+    // These come with every frame, sighting or write.
+    case .slowNetwork, .liar, .falseSighting, .largePayload: break
     }
+  }
+
+  private func failDisk() {
+    guard let node = random.pick(nodes.filter { $0.process != nil }) else { return }
+    count(.diskFailed)
+    node.directory.medium.failSoon(operations: random.between(1...12))
+  }
+
+  /// The root lowers a grant at some node, or raises it again. What it lists is what that node accepts.
+  private func changeRights() {
+    guard let process = random.pick(nodes.compactMap(\.process).filter { $0.node.liar == nil }),
+      let name = random.pick(plan.partitions)
+    else { return }
+    let isLowered = random.chance(60)
+    let ends = process.mesh.partitions.values.sorted { $0.id < $1.id }.flatMap { partition in
+      partition.log.accepted.sorted.map { replica, position in
+        Statement.ChainEnd(chain: .changes(partition: partition.name.text, replica: replica), position: position)
+      }
+    }
+    let level = isLowered ? random.pick([AccessLevel.read, .carry, .none]) ?? .read : .write
+    guard let grant = fleet.grant(level, on: random.chance(50) ? "*" : name.text, ends: isLowered ? ends : []) else {
+      return
+    }
+    count(.rightChanged)
+    note("grant \(level) at \(process.node.slot)")
+    process.put(.call { $0.add([grant]) })
   }
 
   // MARK: Network
@@ -62,34 +91,20 @@ extension World {
     connections[number]?.ends[random.below(2)].stalledUntil = clock + random.between(500...9_000)
   }
 
-  private func repeatRuns() {
-    guard let node = random.pick(nodes), let sender = node.process,
-      let (session, link) = random.pick(sender.links.sorted { $0.key < $1.key }),
-      let partition = random.pick(node.disk.synced.partitions.keys.sorted()),
-      let stored = node.disk.synced.partitions[partition],
-      let replica = random.pick(stored.chains.keys.sorted()), let run = random.pick(stored.chains[replica]?.runs ?? []),
-      sender.mesh.sessions[session]?.phase == .live,
-      nodes[link.remoteSlot].disk.synced.partitions[partition]?.chains[replica]?.runs
-        .contains(where: { $0.hashAtLast == run.hashAtLast }) == true
-    else { return }
-    count(.duplicateRuns)
-    let entry = RunBatch.Entry(context: .full(run.context), encoded: run.body)
-    sender.send(
-      .runs(RunBatch(name: stored.name, stream: 0, entries: [entry], isForkEvidence: true)), to: session)
-  }
-
   // MARK: Nodes
 
   private func crashSomewhere(_ fault: Fault) {
     guard let node = random.pick(nodes.filter { $0.process != nil }), let process = node.process else { return }
-    guard process.crashPoint == nil else { return }
+    guard process.store.crashPoint == nil else { return }
     count(fault)
-    if fault == .crashAfterCommit {
-      process.crashPoint = .afterCommit
-    } else if random.chance(50) {
-      process.crashPoint = .beforeCommit
-    } else {
-      crash(node)
+    switch fault {
+    case .crashAfterCommit: process.store.crashPoint = .afterCommit
+    case .crashInCommit:
+      if !node.directory.medium.losePowerSoon(operations: random.between(1...20)) {
+        process.store.crashPoint = .beforeCommit
+      }
+    default:
+      if random.chance(50) { process.store.crashPoint = .beforeCommit } else { crash(node) }
     }
   }
 
@@ -98,9 +113,12 @@ extension World {
     guard let process = node.process else { return }
     note("crash of \(node.slot)")
     trace(3, UInt64(node.slot))
+    report.events += 1
     process.die()
     node.process = nil
-    node.disk.crash()
+    node.directory.medium.cutPower()
+    node.directory.medium = node.directory.medium.afterRestart(
+      random.pick([Restart.cached, .lost, .kept, .torn(seed: random.next())]) ?? .lost)
     for number in connections.keys.sorted() {
       guard let side = connections[number]?.ends.firstIndex(where: { $0.slot == node.slot && $0.life == process.life })
       else { continue }
@@ -134,25 +152,24 @@ extension World {
     note("\(fault) at \(node.slot)")
     if fault == .rolledBack { oracle.expectForks(of: node) }
     crash(node)
-    oracle.storeIsLost(of: node, to: old.synced)
+    oracle.storeIsLost(of: node, to: old.book)
     node.lineage += 1
-    let reached = node.disk.reached
-    node.disk = old
-    node.disk.crash()
+    let mark = node.directory.mark
+    node.directory = old.copy()
     node.copies = []
     guard fault == .restoredCopy else { return }
-    node.disk.image.isRestored = true
-    node.disk.sync()
-    node.disk.reached = reached
+    // The file beside the store is not part of a backup.
+    node.directory.mark = mark
+    node.directory.markRestored(fleet.id, node.key.device)
   }
 
   private func clone() {
     guard nodes.count == plan.nodeCount, let original = random.pick(nodes.filter { $0.process != nil }) else { return }
     count(.clonedDirectory)
     note("clone of \(original.slot) is \(nodes.count)")
-    let copy = SimulatedNode(slot: nodes.count, key: original.key)
-    copy.disk = original.disk
-    copy.disk.crash()
+    let copy = SimulatedNode(
+      slot: nodes.count, key: original.key, user: original.user, original.directory.copy())
+    copy.liar = original.liar
     copy.isMember = true
     for slot in dialTargets.indices where dialTargets[slot].contains(original.slot) {
       dialTargets[slot].append(copy.slot)
@@ -178,7 +195,9 @@ extension World {
     for number in connections.keys.sorted() { for side in 0...1 { connections[number]?.ends[side].stalledUntil = 0 } }
     for node in nodes {
       (node.diskFullUntil, node.slowDiskUntil) = (0, 0)
-      node.process?.crashPoint = nil
+      node.directory.medium.heal()
+      node.process?.store.crashPoint = nil
+      node.process?.put(.networkChanged)
     }
     queue.put(.check, at: clock + World.checkInterval)
   }

@@ -1,3 +1,4 @@
+import Engine
 import Replication
 import Wire
 
@@ -18,7 +19,7 @@ final class JoinClient {
 
   func opened(_ connection: UInt64, _ exporter: Digest) {
     var request = JoinRequest(
-      fleet: world.fleet.id, device: node.key.publicKey, user: "user", label: "joined", role: "member",
+      fleet: world.fleet.id, device: node.key.publicKey, user: node.user, label: "joined", role: "member",
       profile: ValueMap())
     request.proof = world.fleet.admission.sign(request.signedBytes(exporter: exporter))
     _ = world.send(MessageCodec.encode(.joinRequest(request)), on: connection, from: 0)
@@ -54,7 +55,7 @@ extension World {
   func found() {
     var known = fleet.statements
     for node in nodes.prefix(plan.founders) {
-      if let membership = fleet.membership(of: node.key.publicKey, sequence: UInt64(node.slot) + 1) {
+      if let membership = fleet.membership(of: node.key.publicKey, user: node.user, sequence: UInt64(node.slot) + 1) {
         known.append(membership)
       }
       enter(node, known)
@@ -67,12 +68,16 @@ extension World {
   /// A directory that was set up, and its first start.
   func enter(_ node: SimulatedNode, _ statements: [Statement]) {
     node.isMember = true
-    node.disk.image.statements = statements.map(\.encoded)
-    node.disk.image.subscriptions = Set(plan.subscriptions[node.slot])
-    for name in plan.partitions where plan.subscriptions[node.slot].contains(name.text) {
-      node.disk.image.ensurePartition(fleet.partition(name), name)
+    do {
+      let store = try openStore(of: node)
+      try store.transact(isBacklog: false) { transaction in
+        for statement in statements { try transaction.add(statement) }
+        for pattern in plan.subscriptions[node.slot] { try transaction.subscribe(pattern) }
+      }
+    } catch {
+      return violate("I15", "node \(node.slot) cannot be set up: \(error)")
     }
-    node.disk.sync()
+    for statement in statements { node.directory.book.statements[statement.id] = statement }
     node.start(in: self)
   }
 

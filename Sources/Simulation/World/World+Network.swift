@@ -1,36 +1,56 @@
+import Engine
 import Replication
 import Wire
 
 extension World {
-  enum SendOutcome { case queued, aboveMark, overflow }
+  // MARK: Discovery and dialling
 
-  // MARK: Dialling
-
-  func planDials(_ node: SimulatedNode) {
-    queue.put(.dial(slot: node.slot, life: node.life), at: clock + random.between(1...300))
+  /// A node that starts is seen by whoever may reach it, some time later, and again and again.
+  func announce(_ node: SimulatedNode) {
+    queue.put(.sight(slot: node.slot, life: node.life), at: clock + random.between(1...300))
   }
 
-  func dialRound(_ slot: Int, _ life: Int) {
+  /// What discovery says is a hint: some of it is stale, and some of it a lie.
+  func lookAround(_ slot: Int, _ life: Int) {
     guard let process = process(slot, life) else { return }
-    let linked = Set(process.links.values.map(\.remoteSlot))
-    for target in dialTargets[slot] {
-      let isDuplicate = linked.contains(target)
-      if isDuplicate {
-        guard mayCause(.duplicateDial), random.chance(15) else { continue }
-        count(.duplicateDial)
+    for target in dialTargets[slot] where nodes[target].process != nil {
+      var addresses = [nodes[target].address]
+      if mayCause(.falseSighting), random.chance(30) {
+        count(.falseSighting)
+        addresses = [
+          random.pick(nodes)?.address ?? addresses[0], SocketAddress(.ipv4(UInt32(random.below(9))), port: 1),
+        ]
       }
-      if nodes[target].process != nil { connect(slot, life, to: target) }
+      let instance = Text("instance \(target) \(nodes[target].life)")
+      process.put(
+        .sighting(
+          .found(instance: instance, addresses: addresses, tagMatches: !mayCause(.falseSighting) || random.chance(80))))
+      if mayCause(.falseSighting), random.chance(10) { process.put(.sighting(.lost(instance: instance))) }
     }
-    queue.put(.dial(slot: slot, life: life), at: clock + random.between(300...2_500))
+    queue.put(.sight(slot: slot, life: life), at: clock + random.between(300...2_500))
+  }
+
+  func dial(from node: SimulatedNode, _ life: Int, to address: SocketAddress, tag: UInt64) {
+    queue.put(.dialled(slot: node.slot, life: life, to: address, tag: tag), at: clock + latency())
+  }
+
+  func deliverDial(_ slot: Int, _ life: Int, to address: SocketAddress, _ tag: UInt64) {
+    guard process(slot, life) != nil else { return }
+    guard let target = self.slot(at: address), target != slot, isLinked(slot, target),
+      connect(slot, life, to: target, tag: tag) != nil
+    else {
+      let patience = random.between(5...(isTroubled ? 4_000 : 200) as ClosedRange<UInt64>)
+      return queue.put(.dialFailed(slot: slot, life: life, tag: tag), at: clock + patience)
+    }
   }
 
   @discardableResult
-  func connect(_ slot: Int, _ life: Int, to target: Int) -> UInt64? {
+  func connect(_ slot: Int, _ life: Int, to target: Int, tag: UInt64 = 0) -> UInt64? {
     guard !severed.contains(SlotPair(slot, target)), nodes[target].process != nil else { return nil }
     let number = nextConnection
     nextConnection += 1
     connections[number] = Connection(
-      number: number,
+      number: number, tag: tag,
       ends: [
         Connection.End(slot: slot, life: life, session: SessionID(rawValue: number)),
         Connection.End(slot: target, life: nodes[target].life, session: SessionID(rawValue: number)),
@@ -58,28 +78,35 @@ extension World {
     let exporter = Digest.of(Text("connection \(number)").bytes, FakeCryptography.hash)
     if side == 0, let join = nodes[end.slot].join, join.life == end.life { return join.opened(number, exporter) }
     guard let process = process(end.slot, end.life) else { return abort(number, from: side) }
-    process.links[end.session] = NodeProcess.Link(connection: number, side: side, remoteSlot: other.slot)
+    process.ports.opened(end.session, NodePorts.Link(connection: number, side: side, remoteSlot: other.slot))
     process.put(
-      .opened(end.session, isDialer: side == 0, peer: nodes[other.slot].key.publicKey, exporter: exporter))
+      .opened(
+        OpenedLink(
+          session: end.session, dialTag: side == 0 ? connection.tag : nil, remote: nodes[other.slot].address,
+          peerKey: nodes[other.slot].key.publicKey, exporter: exporter)))
   }
 
   // MARK: Frames
 
-  func send(_ frame: [UInt8], on number: UInt64, from side: Int) -> SendOutcome {
-    guard var connection = connections[number], !connection.ends[side].isClosed else { return .queued }
-    let delay = latency()
+  func send(_ frame: [UInt8], on number: UInt64, from side: Int) -> LinkSending {
+    guard var connection = connections[number], !connection.ends[side].isClosed else { return .closed }
     var pipe = connection.pipes[side]
+    guard pipe.queuedBytes <= Connection.queueByteLimit else {
+      connections[number]?.pipes[side].isPaused = true
+      return .full
+    }
+    let delay = latency()
     pipe.frames.append(frame)
     pipe.queuedBytes += frame.count
     pipe.lastArrival = max(pipe.lastArrival, clock + delay)
     queue.put(.frame(connection: number, side: side), at: pipe.lastArrival)
     let isAboveMark = pipe.queuedBytes > Connection.pauseByteMark
+    if isAboveMark { count(.paused) }
     pipe.isPaused = pipe.isPaused || isAboveMark
     connections[number] = nil
     connection.pipes[side] = pipe
     connections[number] = connection
-    if pipe.queuedBytes > Connection.overflowByteLimit { return .overflow }
-    return isAboveMark ? .aboveMark : .queued
+    return .queued(byteCount: pipe.queuedBytes)
   }
 
   /// `side` is the sender's.
@@ -110,12 +137,6 @@ extension World {
   // MARK: Ends
 
   /// This end closes. With `afterFlush` what it sent before arrives still.
-  func close(_ process: NodeProcess, _ session: SessionID, afterFlush: Bool) {
-    guard let link = process.links[session] else { return }
-    close(link.connection, side: link.side, afterFlush: afterFlush)
-    queue.put(.ended(connection: link.connection, side: link.side), at: clock + 1)
-  }
-
   func close(_ number: UInt64, side: Int, afterFlush: Bool) {
     guard let connection = connections[number], !connection.ends[side].isClosed else { return }
     connections[number]?.ends[side].isClosed = true
@@ -133,7 +154,9 @@ extension World {
     let end = connection.ends[side]
     guard !end.isTold else { return }
     connections[number]?.ends[side].end()
-    process(end.slot, end.life)?.put(.closed(end.session))
+    if let process = process(end.slot, end.life), process.ports.closed(end.session) {
+      process.put(.closed(end.session, reason: "ended"))
+    }
     if let join = nodes[end.slot].join, join.life == end.life, side == 0 { join.closed(number) }
     if connections[number]?.ends.allSatisfy(\.isTold) == true { connections[number] = nil }
   }

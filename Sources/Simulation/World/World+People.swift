@@ -1,3 +1,4 @@
+import Engine
 import Replication
 
 extension World {
@@ -13,10 +14,12 @@ extension World {
     switch random.below(100) {
     case 0..<4:
       guard let name = random.pick(plan.partitions) else { return }
-      process.put(.subscribe(random.chance(70) ? name.text : random.chance(50) ? "al*" : "*"))
+      process.subscribe(random.chance(70) ? name.text : random.chance(50) ? "al*" : "*", isWanted: true)
+      count(.subscribed)
     case 4..<7:
-      guard let pattern = random.pick(process.node.disk.image.subscriptions.sorted()) else { return }
-      process.put(.unsubscribe(pattern))
+      guard let pattern = random.pick(process.engine.state.subscriptions.sorted()) else { return }
+      process.subscribe(pattern, isWanted: false)
+      count(.unsubscribed)
     default:
       for _ in 0..<(random.chance(20) ? random.between(2...20) : 1) { write(process) }
     }
@@ -25,8 +28,14 @@ extension World {
   private func write(_ process: NodeProcess) {
     guard let name = random.pick(plan.partitions) else { return }
     nextJob += 1
-    let count = random.chance(70) ? 1 : random.between(1...3)
-    process.put(.write(WriteJob(number: nextJob, partition: name, documents: count, seed: random.next())))
+    var ids = (0..<plan.documents).map { Value.int(Int64($0)) }
+    ids.shuffle(using: &random)
+    let isLarge = mayCause(.largePayload) && random.chance(10)
+    if isLarge { count(.largePayload) }
+    let edits = ids.prefix(random.chance(70) ? 1 : random.between(1...3)).map {
+      AuthoredEdit(id: $0, seed: random.next(), writesLargeValues: isLarge)
+    }
+    process.write(WriteJob(number: nextJob, partition: name, edits: edits))
   }
 
   func checkAgreement() {

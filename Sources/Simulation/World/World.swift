@@ -1,4 +1,6 @@
+import Engine
 import Replication
+import SimulatedDisk
 
 /// Everything of one run: nodes, network, clock, people, faults, and the checks beside them. One thread.
 final class World {
@@ -8,7 +10,10 @@ final class World {
     /// The end on this side learns that the connection is there, or gone.
     case opened(connection: UInt64, side: Int)
     case ended(connection: UInt64, side: Int)
-    case dial(slot: Int, life: Int)
+    case dialled(slot: Int, life: Int, to: SocketAddress, tag: UInt64)
+    case dialFailed(slot: Int, life: Int, tag: UInt64)
+    /// Discovery looks around.
+    case sight(slot: Int, life: Int)
     case join(slot: Int)
     case restart(slot: Int, life: Int)
     case act
@@ -19,7 +24,7 @@ final class World {
 
   let options: SimulationOptions
   let plan: Plan
-  let fleet: Fleet
+  var fleet: Fleet
   var random: SimulationRandom
   var clock: UInt64 = 0
   var queue = EventQueue<Event>()
@@ -29,7 +34,6 @@ final class World {
   /// Pairs of slots that do not reach one another now, the lower first.
   var severed: Set<SlotPair> = []
   var isTroubled = true
-  var nextValue = DocumentAuthor.firstUniqueValue
   var nextJob = 0
   var report: SimulationReport
   var dialTargets: [[Int]]
@@ -51,9 +55,22 @@ final class World {
     var random = SimulationRandom(seed: SimulationRandom.mix(seed &+ 0x5ea3_e54d))
     (self.options, report) = (options, SimulationReport(seed: seed))
     plan = Plan(options, &random)
+    report.usesDisk = plan.usesDisk
     fleet = Fleet(&random)
     dialTargets = plan.dialTargets
-    nodes = (0..<plan.nodeCount).map { SimulatedNode(slot: $0, key: FakeKey(&random)) }
+    let usesDisk = plan.usesDisk
+    nodes = (0..<plan.nodeCount).map { slot in
+      let id = random.uuid()
+      let medium: NodeMedium =
+        usesDisk
+        ? .disk(SimulatedDisk()) : .memory(MemoryStore(MemoryImage(storeID: UUIDValue(high: id.high, low: id.low))))
+      return SimulatedNode(
+        slot: slot, key: FakeKey(&random), user: Text("u\(slot % 2)"), NodeDirectory(medium: medium, mark: nil))
+    }
+    if plan.faults.contains(.liar), plan.nodeCount > 2 {
+      nodes[plan.nodeCount - 1].liar = Liar(random.fork())
+      report.faults[.liar] = 1
+    }
     self.random = random
   }
 
@@ -63,7 +80,6 @@ final class World {
     queue.put(.fault, at: plan.faultInterval)
     while let (time, event) = queue.take(), report.events < World.eventLimit, report.violations.isEmpty {
       clock = time
-      report.events += 1
       handle(event)
       if isTroubled, clock >= options.troubledMilliseconds { calm() }
       if let agreedSince, clock >= agreedSince + World.settlingMilliseconds { break }
@@ -85,7 +101,10 @@ final class World {
     case .frame(let connection, let side): deliverFrame(connection, side)
     case .opened(let connection, let side): deliverOpened(connection, side)
     case .ended(let connection, let side): deliverEnded(connection, side)
-    case .dial(let slot, let life): dialRound(slot, life)
+    case .dialled(let slot, let life, let address, let tag): deliverDial(slot, life, to: address, tag)
+    case .dialFailed(let slot, let life, let tag):
+      process(slot, life)?.put(.dialFailed(tag: tag, reason: "nobody answers"))
+    case .sight(let slot, let life): lookAround(slot, life)
     case .join(let slot): tryToJoin(slot)
     case .restart(let slot, let life): restart(slot, life)
     case .act: act()
@@ -110,19 +129,40 @@ final class World {
 
   func wall(of node: SimulatedNode) -> Int64 { World.epoch &+ Int64(clamping: clock) &+ node.clockOffset }
 
-  func uniqueValue() -> Value {
-    nextValue += 1
-    return .int(nextValue)
+  static let port: UInt16 = 7_000
+
+  func slot(at address: SocketAddress) -> Int? { nodes.firstIndex { $0.address == address } }
+
+  // MARK: Disks
+
+  func openStore(of node: SimulatedNode) throws -> any LogStore & LogTransaction {
+    let drawn = random.uuid()
+    return try node.directory.medium.open(
+      fleet.id, node.key.device, storeID: UUIDValue(high: drawn.high, low: drawn.low))
+  }
+
+  func refuseWriting(at node: SimulatedNode) throws {
+    let (isFull, isSlow) = (clock < node.diskFullUntil, clock < node.slowDiskUntil)
+    if isFull { count(.diskFull) }
+    if isSlow { count(.slowDisk) }
+    let delay: UInt64 = isSlow ? random.between(10...200) : 0
+    try node.directory.medium.prepareWrite(isFull: isFull, millisecondsPerSync: delay)
   }
 
   // MARK: Keeping book
 
-  func has(_ bug: PlantedBug) -> Bool { options.plantedBug == bug }
   func mayCause(_ fault: Fault) -> Bool { isTroubled && plan.faults.contains(fault) }
 
   var occurrences: [Occurrence: Int] { report.occurrences }
   func count(_ fault: Fault) { report.faults[fault, default: 0] += 1 }
   func count(_ occurrence: Occurrence) { report.occurrences[occurrence, default: 0] += 1 }
+
+  func countOccurrence(in message: String) {
+    if message.hasPrefix("two histories") { count(.forkSeen) }
+    if message.hasPrefix("issues again") { count(.reissued) }
+    if message.hasPrefix("goes on under a new") { count(.replicaRenewed) }
+    if message.hasPrefix("begins again") { count(.meshRestarted) }
+  }
 
   func violate(_ rule: String, _ what: @autoclosure () -> String) {
     guard report.violations.count < SimulationReport.violationLimit else { return }

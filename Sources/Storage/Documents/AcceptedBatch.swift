@@ -1,18 +1,6 @@
 import Replication
 import Wire
 
-/// Where one document's write of a change lies.
-package struct PlacedWrite: Sendable {
-  /// Of the change.
-  package let sequence: UInt64
-  package let timestamp: HybridTimestamp
-  package let view: DocumentWriteView
-
-  package init(sequence: UInt64, timestamp: HybridTimestamp, view: DocumentWriteView) {
-    (self.sequence, self.timestamp, self.view) = (sequence, timestamp, view)
-  }
-}
-
 /// Newly accepted changes in order of delivery, as far as documents are concerned: what a fold takes in.
 ///
 /// Flat, since a first sync brings hundreds of thousands: an object for each change costs as much as writing it.

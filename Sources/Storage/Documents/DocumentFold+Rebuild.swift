@@ -69,18 +69,22 @@ extension DocumentFold {
 
   /// Visits the writes of one chain's accepted changes whose documents may be wanted: key hashes are 16 bytes, and the
   /// visitor looks again.
+  ///
+  /// Runs come in order of their last change, but on a forked chain one that ends above `last` may hold changes up to it:
+  /// the search ends where no run is long enough for that.
   private static func collect(
     _ chain: StoredChain, upTo last: UInt64, of log: Log, in transaction: borrowing Transaction, wanted: Set<KeyHash>,
     _ context: (ReplicaID, ChangeHeader, Digest, VersionVector) -> WriteContext?,
     _ visit: (DocumentKey, AcceptedWrite) -> Void
   ) throws(StoreError) {
     var done: UInt64 = 0
-    while done < last {
+    while done < last || done - last < UInt64(Run.changeLimit) - 1, last > 0 {
       let runs = try transaction.runs(of: chain.number, after: done, byteLimit: stepByteLimit)
       guard let end = runs.last?.last else {
+        guard done < last else { return }
         throw .damaged("the log ends at change \(done) of a chain that is accepted up to \(last)")
       }
-      for run in runs {
+      for run in runs where run.first <= last {
         let decoded = try decode(run, of: log)
         for (index, change) in decoded.changes.enumerated() where change.header.sequence <= last {
           guard change.header.keyHashes.contains(where: wanted.contains),

@@ -94,15 +94,15 @@ package struct FoldReport: Sendable {
   }
 
   private struct Item {
-    let partition: PartitionNumber
-    let collection: CollectionNumber
+    let scope: Int
     let key: Range<Int>
     let outcome: Outcome
   }
 
   // Keys stay in one buffer: in a first sync nobody watches, and an array for each would be the dearest part.
-  private let keys: [UInt8]
+  let keys: [UInt8]
   private var items: [Item] = []
+  private(set) var scopes: [FoldBatch.Scope] = []
 
   init(keys: [UInt8], capacity: Int) {
     self.keys = keys
@@ -110,15 +110,20 @@ package struct FoldReport: Sendable {
   }
 
   mutating func append(_ outcome: Outcome, scope: FoldBatch.Scope, key: Range<Int>) {
-    items.append(Item(partition: scope.partition, collection: scope.collection, key: key, outcome: outcome))
+    // Documents come sorted by scope.
+    if scopes.last != scope { scopes.append(scope) }
+    items.append(Item(scope: scopes.count - 1, key: key, outcome: outcome))
   }
+
+  /// By index of their scope.
+  var places: [(place: Int, key: Range<Int>)] { items.map { ($0.scope, $0.key) } }
 
   package var count: Int { items.count }
 
   package subscript(index: Int) -> ChangedDocument {
     let item = items[index]
     return ChangedDocument(
-      partition: item.partition, collection: item.collection, key: Array(keys[item.key]),
+      partition: scopes[item.scope].partition, collection: scopes[item.scope].collection, key: Array(keys[item.key]),
       wasAlive: item.outcome.wasAlive, isAlive: item.outcome.isAlive)
   }
 

@@ -57,10 +57,14 @@ package final class Database {
     return try statement.step() ? statement.integer(0) : nil
   }
 
-  /// The first column of the first row as text; nil without a row.
+  /// The first column of the first row as text; nil without a row. Runs to the end: a pragma that writes gives its row
+  /// before it commits, and would fail unnoticed.
   package func string(_ sql: String) throws(StoreError) -> String? {
     let statement = try PreparedStatement(self, sql)
-    return try statement.step() ? statement.text(0) : nil
+    guard try statement.step() else { return nil }
+    let text = statement.text(0)
+    try statement.run()
+    return text
   }
 
   /// Rows that the last statement inserted, changed or deleted.
@@ -82,15 +86,18 @@ package final class Database {
         message: message.map { String(cString: $0) } ?? "", operation: operation, sql: sql))
   }
 
-  /// SQLite forgets the `errno` of a write that failed inside COMMIT; the log's file still knows it.
+  /// SQLite forgets the `errno` of a write that failed inside COMMIT; the file still knows it: the log's, or the
+  /// database's own while there is no log.
   private static func systemError(_ handle: OpaquePointer, _ code: Int32) -> Int32 {
     var error = sqlite3_system_errno(handle)
     guard error == 0, code == SQLITE_IOERR | 3 << 8 else { return error }  // SQLITE_IOERR_WRITE
-    var log: UnsafeMutablePointer<sqlite3_file>?
-    guard sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK, let log,
-      let control = log.pointee.pMethods?.pointee.xFileControl
-    else { return 0 }
-    _ = control(log, SQLITE_FCNTL_LAST_ERRNO, &error)
+    for question in [SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER] where error == 0 {
+      var file: UnsafeMutablePointer<sqlite3_file>?
+      guard sqlite3_file_control(handle, "main", question, &file) == SQLITE_OK, let file,
+        let control = file.pointee.pMethods?.pointee.xFileControl
+      else { continue }
+      _ = control(file, SQLITE_FCNTL_LAST_ERRNO, &error)
+    }
     return error
   }
 }

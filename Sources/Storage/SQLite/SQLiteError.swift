@@ -45,7 +45,9 @@ package struct SQLiteError: Error, Hashable, Sendable {
     code == .full || (!isFailedSync && isSystemFailure && [ENOSPC, EDQUOT].contains(systemError))
   }
   package var isReadOnly: Bool { code == .readOnly || (!isFailedSync && isSystemFailure && systemError == EROFS) }
-  package var isIOError: Bool { code == .inputOutput && !isDiskFull && !isReadOnly }
+  package var isIOError: Bool {
+    (code == .inputOutput || (code == .cannotOpen && systemError == EIO)) && !isDiskFull && !isReadOnly
+  }
   package var isCorrupt: Bool { code == .corrupt || code == .notADatabase }
 
   /// After a failed sync the kernel may already have dropped the pages: whatever its errno, nothing may be retried (K3).

@@ -8,6 +8,9 @@
 enum FileSystem {
   static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
+  /// Not there, or nothing in it.
+  static func isEmpty(_ path: String) -> Bool { (size(path) ?? 0) == 0 }
+
   /// Makes the directory, readable by its owner alone, if it is not there. Parents must exist.
   static func makeDirectory(_ path: String) throws(StoreError) {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("make directory", path) }
@@ -36,10 +39,27 @@ enum FileSystem {
       if errno == EEXIST { throw .alreadyExists(path: new) }
       // File systems without hard links: the check and the rename are two steps there.
       guard !exists(new) else { throw .alreadyExists(path: new) }
-      guard rename(old, new) == 0 else { throw .system("rename", old) }
+      try rename(old, to: new)
       return
     }
     try remove(old)
+  }
+
+  /// Gives the file a second name. False where the file system has none to give.
+  static func addName(_ new: String, to old: String) throws(StoreError) -> Bool {
+    if link(old, new) == 0 { return true }
+    guard errno != EEXIST else { throw .alreadyExists(path: new) }
+    return false
+  }
+
+  /// Takes the place of what has the new name.
+  static func rename(_ old: String, to new: String) throws(StoreError) {
+    #if canImport(Glibc)
+      let code = Glibc.rename(old, new)
+    #else
+      let code = Darwin.rename(old, new)
+    #endif
+    guard code == 0 else { throw .system("rename", old) }
   }
 
   /// Waits until content (of a file) or names (of a directory) are on disk.

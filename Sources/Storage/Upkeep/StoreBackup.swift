@@ -3,7 +3,7 @@ import CSQLite
 /// Copies of a store, and the way back from them.
 package enum StoreBackup {
   /// Between two reports of progress.
-  private static let pagesPerStep = Int32(4 * 1024 * 1024 / Store.pageByteCount)
+  private static let stepByteCount = 4 * 1024 * 1024
 
   /// Writes a consistent copy of `store` (its database file) to `path`, which must be free, while the writer goes on.
   /// `progress` gets pages done and pages in all. The copy is on disk when this returns.
@@ -12,12 +12,13 @@ package enum StoreBackup {
   /// meanwhile, at the price of a write-ahead log that grows until it is done. Whoever opens the copy finds
   /// ``MetaKey/restored`` and takes a new replica id (S6). May run on any thread.
   package static func write(
-    store: String, to path: String, progress: (Int, Int) -> Void = { _, _ in }
+    store: String, to path: String, fileLayer: String? = nil, progress: (Int, Int) -> Void = { _, _ in }
   ) throws(StoreError) {
-    guard FileSystem.exists(store) else { throw .missing(path: store) }
-    let source = try Database(path: store, access: .readOnly)
+    let files = StoreFiles(layer: fileLayer)
+    guard files.exists(store) else { throw .missing(path: store) }
+    let source = try Database(path: store, access: .readOnly, vfs: fileLayer)
     try source.execute("PRAGMA busy_timeout=10000")
-    try copy(source, to: path, marksRestored: true, progress: progress)
+    try copy(source, to: path, in: files, progress: progress)
   }
 
   /// Checks a copy: that it is a store of a version known here, and whole. Reads all of it.
@@ -26,54 +27,38 @@ package enum StoreBackup {
     try verify(try Database(path: path, access: .readOnly), migrations)
   }
 
-  private static func verify(_ database: Database, _ migrations: [Migration]) throws(StoreError) {
+  static func verify(_ database: Database, _ migrations: [Migration]) throws(StoreError) {
     let version = try FileFormat.check(database, migrations)
     guard version > 0 else { throw .notAStore(path: database.path) }
     let finding = try database.string("PRAGMA quick_check(1)") ?? "no answer"
     guard finding == "ok" else { throw .damaged("\(database.path): \(finding)") }
   }
 
-  /// Puts the copy at `path` into a directory without a store, checked before. The key file is not part of it.
-  package static func restore(
-    from path: String, into directory: String, migrations: [Migration] = Migration.all,
-    progress: (Int, Int) -> Void = { _, _ in }
-  ) throws(StoreError) {
-    guard FileSystem.exists(path) else { throw .missing(path: path) }
-    try FileSystem.makeDirectory(directory)
-    let lock = try DirectoryLock(directory: directory)
-    defer { withExtendedLifetime(lock) {} }
-    let target = directory + "/" + Store.fileName
-    guard !FileSystem.exists(target) else { throw .alreadyExists(path: target) }
-    let source = try Database(path: path, access: .readOnly)
-    try verify(source, migrations)
-    // A log of a store that was here before must not be taken for this one's.
-    for suffix in ["-wal", "-shm"] { try FileSystem.remove(target + suffix) }
-    try copy(source, to: target, marksRestored: true, progress: progress)
-  }
-
   /// Copies into a new file beside `path`, which gets its name when it is whole and on disk.
   static func copy(
-    _ source: Database, to path: String, marksRestored: Bool, progress: (Int, Int) -> Void
+    _ source: Database, to path: String, in files: StoreFiles, progress: (Int, Int) -> Void
   ) throws(StoreError) {
-    guard !FileSystem.exists(path) else { throw .alreadyExists(path: path) }
+    guard !files.exists(path) else { throw .alreadyExists(path: path) }
     let partial = path + ".partial"
-    for suffix in ["", "-journal", "-wal", "-shm"] { try FileSystem.remove(partial + suffix) }
+    for suffix in ["", "-journal", "-wal", "-shm"] { try files.remove(partial + suffix) }
     do {
-      try fill(partial, from: source, marksRestored: marksRestored, progress: progress)
-      try FileSystem.sync(partial)
-      try FileSystem.move(partial, to: path)
-      try FileSystem.sync(FileSystem.parent(path))
+      try fill(partial, from: source, in: files, progress: progress)
+      try files.sync(partial)
+      try files.move(partial, to: path)
+      try files.syncNames(beside: path)
     } catch {
-      try? FileSystem.remove(partial)
+      try? files.remove(partial)
       throw error
     }
   }
 
   private static func fill(
-    _ path: String, from source: Database, marksRestored: Bool, progress: (Int, Int) -> Void
+    _ path: String, from source: Database, in files: StoreFiles, progress: (Int, Int) -> Void
   ) throws(StoreError) {
-    try FileSystem.makePrivateFile(path)
-    let target = try Database(path: path, access: .create)
+    try files.makePrivateFile(path)
+    let target = try Database(path: path, access: .create, vfs: files.layer)
+    let pageByteCount = Int(try source.integer("PRAGMA page_size") ?? 0)
+    let pagesPerStep = Int32(clamping: stepByteCount / max(pageByteCount, 1))
     try source.execute("BEGIN; SELECT count(*) FROM sqlite_schema")
     defer { try? source.execute("ROLLBACK") }
     guard let backup = sqlite3_backup_init(target.handle, "main", source.handle, "main") else {
@@ -91,6 +76,6 @@ package enum StoreBackup {
     }
     // One file that can be carried about; the store that opens it goes back to a write-ahead log.
     try target.execute("PRAGMA journal_mode=DELETE")
-    if marksRestored { try target.setMeta(.restored, [1]) }
+    try target.setMeta(.restored, [1])
   }
 }

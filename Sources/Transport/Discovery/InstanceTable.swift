@@ -27,7 +27,7 @@ struct InstanceTable {
 
   var count: Int { instances.count }
 
-  /// `expiresAt` nil: until ``remove(_:from:)``.
+  /// `expiresAt` nil: until ``remove(_:from:now:)``.
   mutating func see(
     _ name: String, by source: Source, _ addresses: [SocketAddress], tag: [UInt8], now: UInt64, expiresAt: UInt64?,
     using random: inout some RandomNumberGenerator

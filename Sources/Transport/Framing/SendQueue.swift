@@ -7,6 +7,8 @@ struct SendQueue {
   private var written = 0
   /// All bytes that wait, lengths included.
   private(set) var byteCount = 0
+  var frameCount: Int { frames.count - first }
+  var cost: QueueCost { QueueCost(byteCount, frameCount: frameCount) }
 
   var isEmpty: Bool { byteCount == 0 }
 
@@ -45,8 +47,10 @@ struct SendQueue {
     }
   }
 
-  /// Removes what was written from the front.
-  mutating func consume(_ count: Int) {
+  /// Removes what was written from the front. Answers how many frames are through with it.
+  @discardableResult
+  mutating func consume(_ count: Int) -> Int {
+    let before = frameCount
     byteCount -= count
     written += count
     while first < frames.count, written >= SendQueue.wireByteCount(frames[first]) {
@@ -55,6 +59,7 @@ struct SendQueue {
       first += 1
     }
     compact()
+    return before - frameCount
   }
 
   /// Moving the rest down only when half is gone keeps the cost per frame constant.
@@ -62,5 +67,29 @@ struct SendQueue {
     guard first > 0, first * 2 >= frames.count else { return }
     frames.removeFirst(first)
     first = 0
+  }
+}
+
+/// What waiting frames take.
+struct QueueCost {
+  /// With ``SecureTransport/frameOverheadByteCount`` for each frame.
+  private(set) var byteCount = 0
+  private(set) var frameCount = 0
+
+  init() {}
+
+  init(_ streamByteCount: Int, frameCount: Int) {
+    byteCount = streamByteCount + frameCount * SecureTransport.frameOverheadByteCount
+    self.frameCount = frameCount
+  }
+
+  static func += (a: inout QueueCost, b: QueueCost) {
+    a.byteCount += b.byteCount
+    a.frameCount += b.frameCount
+  }
+
+  static func -= (a: inout QueueCost, b: QueueCost) {
+    a.byteCount -= b.byteCount
+    a.frameCount -= b.frameCount
   }
 }

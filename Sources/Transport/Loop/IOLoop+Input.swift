@@ -11,6 +11,8 @@ extension IOLoop {
     guard takeHeldInput(connection) else { return }
     for _ in 0..<IOLoop.recordsPerTurn {
       guard connection.wantsInput, let tls = connection.tls else { return }
+      // The command that says so is on its way, and takes effect when this turn is over.
+      guard !connection.isOpen || !mailbox.isReadingPaused(connection.number) else { return }
       switch tls.read(into: inBuffer) {
       case .bytes(let count):
         mailbox.count { $0.receivedBytes += UInt64(count) }

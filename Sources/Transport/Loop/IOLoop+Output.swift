@@ -8,7 +8,7 @@ extension IOLoop {
       poller.wakeAt(now + configuration.stallTimeoutMilliseconds)
     }
     for frame in frames { connection.outgoing.append(frame) }
-    if connection.outgoing.byteCount >= configuration.drainedByteMark { connection.wasAboveMark = true }
+    if connection.outgoing.cost.byteCount >= configuration.drainedByteMark { connection.wasAboveMark = true }
     waitingOutput.insert(connection.number)
   }
 
@@ -21,9 +21,9 @@ extension IOLoop {
       let count = connection.outgoing.copyFront(into: outBuffer)
       switch tls.write(UnsafeRawBufferPointer(rebasing: outBuffer[..<count])) {
       case .bytes(let written):
-        connection.outgoing.consume(written)
+        let frameCount = connection.outgoing.consume(written)
         connection.lastWriteProgress = now
-        mailbox.noteWritten(connection.number, written)
+        mailbox.noteWritten(connection.number, written, frameCount: frameCount)
       case .wantsOutput, .wantsInput:
         connection.isWriteBlocked = true
         noteDrained(connection)
@@ -41,10 +41,11 @@ extension IOLoop {
   }
 
   private func noteDrained(_ connection: Connection) {
-    guard connection.wasAboveMark, connection.outgoing.byteCount < configuration.drainedByteMark else { return }
+    let queued = connection.outgoing.cost.byteCount
+    guard connection.wasAboveMark, queued < configuration.drainedByteMark else { return }
     connection.wasAboveMark = false
     guard connection.isOpen else { return }
-    handler.drained(connection.id, queuedBytes: connection.outgoing.byteCount)
+    handler.drained(connection.id, queuedBytes: queued)
   }
 
   // MARK: Closing

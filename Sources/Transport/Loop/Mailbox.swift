@@ -17,8 +17,10 @@ final class Mailbox: Sendable {
 
   fileprivate struct State {
     var commands: [Command] = []
-    /// Live connections with the bytes that wait for each, from the call of `send` on.
-    var queuedBytes: [UInt64: Int] = [:]
+    /// Live connections with what waits for each, from the call of `send` on.
+    var queued: [UInt64: QueueCost] = [:]
+    /// Connections from which nothing more is to be read: known here before the command is carried out.
+    var paused: Set<UInt64> = []
     /// The IO thread waits in the kernel and must be woken.
     var isAsleep = false
     var isStopped = false
@@ -43,7 +45,7 @@ final class Mailbox: Sendable {
   func post(_ command: Command) -> Bool {
     let (accepted, mustWake) = state.withLock { state in
       guard !state.isStopped else { return (false, false) }
-      if case .stop = command { state.isStopped = true }
+      State.note(command, in: &state)
       return (true, State.append(command, to: &state))
     }
     if mustWake { signal.wake() }
@@ -51,18 +53,21 @@ final class Mailbox: Sendable {
   }
 
   /// Counts the frames before the IO thread sees them, so that a fast caller cannot outrun the limit.
-  func send(_ connection: UInt64, _ frames: [[UInt8]], limit: Int) -> SendResult {
+  func send(_ connection: UInt64, _ frames: [[UInt8]], limits: TransportConfiguration) -> SendResult {
     let (result, mustWake) = state.withLock { state -> (SendResult, Bool) in
-      guard !state.isStopped, let queued = state.queuedBytes[connection] else { return (.closed, false) }
-      guard queued < limit else { return (.full, false) }
-      state.queuedBytes[connection] = frames.reduce(queued) { $0 + SendQueue.wireByteCount($1) }
+      guard !state.isStopped, var queued = state.queued[connection] else { return (.closed, false) }
+      guard queued.byteCount < limits.sendQueueByteLimit, queued.frameCount < limits.sendQueueFrameLimit else {
+        return (.full, false)
+      }
+      for frame in frames { queued += QueueCost(SendQueue.wireByteCount(frame), frameCount: 1) }
+      state.queued[connection] = queued
       return (.queued, State.append(.send(connection, frames), to: &state))
     }
     if mustWake { signal.wake() }
     return result
   }
 
-  func queuedBytes(of connection: UInt64) -> Int? { state.withLock { $0.queuedBytes[connection] } }
+  func queued(for connection: UInt64) -> QueueCost? { state.withLock { $0.queued[connection] } }
 
   var statistics: TransportStatistics { state.withLock { $0.statistics } }
 
@@ -86,14 +91,22 @@ final class Mailbox: Sendable {
   }
 
   func noteAlive(_ connection: UInt64) {
-    state.withLock { $0.queuedBytes[connection] = $0.queuedBytes[connection] ?? 0 }
+    state.withLock { $0.queued[connection] = $0.queued[connection] ?? QueueCost() }
   }
 
-  func noteGone(_ connection: UInt64) { state.withLock { $0.queuedBytes[connection] = nil } }
-
-  func noteWritten(_ connection: UInt64, _ byteCount: Int) {
+  func noteGone(_ connection: UInt64) {
     state.withLock { state in
-      state.queuedBytes[connection]? -= byteCount
+      state.queued[connection] = nil
+      state.paused.remove(connection)
+    }
+  }
+
+  func isReadingPaused(_ connection: UInt64) -> Bool { state.withLock { $0.paused.contains(connection) } }
+
+  /// So many bytes of the stream, with which so many frames are through.
+  func noteWritten(_ connection: UInt64, _ byteCount: Int, frameCount: Int) {
+    state.withLock { state in
+      state.queued[connection]? -= QueueCost(byteCount, frameCount: frameCount)
       state.statistics.sentBytes += UInt64(byteCount)
     }
   }
@@ -102,6 +115,16 @@ final class Mailbox: Sendable {
 }
 
 extension Mailbox.State {
+  /// What takes effect before the command is carried out.
+  fileprivate static func note(_ command: Mailbox.Command, in state: inout Mailbox.State) {
+    switch command {
+    case .stop: state.isStopped = true
+    case .pauseReading(let connection): if state.queued[connection] != nil { state.paused.insert(connection) }
+    case .resumeReading(let connection): state.paused.remove(connection)
+    default: break
+    }
+  }
+
   /// Answers whether the IO thread must be woken.
   fileprivate static func append(_ command: Mailbox.Command, to state: inout Mailbox.State) -> Bool {
     state.commands.append(command)

@@ -10,19 +10,7 @@ package enum Payload {
   package static let segmentLimit = 64
 }
 
-/// Where one document's write lies in its payload: everything that acceptance and storage ask for before a merge.
-/// Ranges are indices of the buffer that was scanned.
-package struct DocumentWriteView: Hashable, Sendable {
-  /// The UTF-8 of the collection's name.
-  package let collection: Range<Int>
-  /// The encoded id.
-  package let id: Range<Int>
-  package let kind: DocumentWrite.Kind
-  package let generation: UInt64
-  /// The encoded array of operations, its head included.
-  package let operations: Range<Int>
-  package let operationCount: Int
-
+extension DocumentWriteView {
   package func collection(in buffer: ArraySlice<UInt8>) -> Text {
     Text(String(decoding: buffer[collection], as: UTF8.self))
   }

@@ -64,6 +64,6 @@ final class TestServer {
 
   func put(_ partition: PartitionName, _ collection: Text, id: Value, _ body: ValueMap) throws {
     _ = try node.write(
-      partition, [DocumentRequest(collection: collection, id: id, action: .put(body: body, eraseAbsent: false))])
+      partition, [DocumentRequest(collection: collection, id: id, action: .put(body: body))])
   }
 }

@@ -31,6 +31,75 @@ struct DocumentStateTests {
     let seesToFork = AcceptedWrite(context(ben, 1, sees: (anna, 3), ceilings: [anna: 2]), edit(.string("b")))
     let state = DocumentState.merged(of: writes + [seesToFork])
     #expect(state.entries.map(\.value) == [.int(3), .string("b")])
+    #expect(seesToFork.context.sees(Dot(replica: anna, sequence: 2)))
+    #expect(!seesToFork.context.sees(Dot(replica: anna, sequence: 3)))
+  }
+
+  @Test("where a container and increments contend, the latest increment speaks for all of them")
+  func incrementsAgainstContainer() {
+    func write(_ replica: ReplicaID, stamp: UInt64, _ operation: Operation) -> AcceptedWrite {
+      AcceptedWrite(
+        WriteContext(
+          dot: Dot(replica: replica, sequence: 1), timestamp: HybridTimestamp(rawValue: stamp),
+          context: VersionVector()),
+        DocumentWrite(collection: "c", id: .int(1), kind: .edit, generation: 1, operations: [operation]))
+    }
+    let carla = ReplicaID(high: 3, low: 0)
+    for stamps in [(30, 10), (10, 30)] as [(UInt64, UInt64)] {
+      let state = DocumentState.merged(of: [
+        write(anna, stamp: stamps.0, Operation(.increment, [.key("n")], value: .int(2))),
+        write(ben, stamp: stamps.1, Operation(.increment, [.key("n")], value: .int(3))),
+        write(carla, stamp: 20, Operation(.set, [.key("n"), .key("x")], value: .int(1))),
+      ])
+      #expect(state.shown()?["n"] == .int(5), "stamps \(stamps)")
+    }
+  }
+
+  @Test("a container that stood only by what was in it stays, when all of it is taken out")
+  func emptiedContainerStays() throws {
+    var random = MergeRandom(seed: 4)
+    let inner = DocumentWrite(
+      collection: "c", id: .int(1), kind: .create, generation: 1,
+      operations: [Operation(.set, [.key("m"), .key("x")], value: .int(1))])
+    var state = DocumentState()
+    state.apply(AcceptedWrite(context(anna, 1), inner))
+    let body = ValueMap(ascending: [.init(key: "m", value: .map(ValueMap()))])
+    let save = try #require(
+      try LocalWrite.write(
+        "c", .int(1), state: state, body: body, erase: true, dot: Dot(replica: anna, sequence: 2), random: &random))
+    state.apply(AcceptedWrite(context(anna, 2), save))
+    #expect(state.shown() == body)
+  }
+
+  @Test("keeping a list as it is shown speaks of one element, so that what others insert stays visible")
+  func keptList() throws {
+    let create = DocumentWrite(
+      collection: "c", id: .int(1), kind: .create, generation: 1,
+      operations: [
+        Operation(.set, [.key("l")], value: .array([])),
+        Operation(.listInsert, [.key("l")], value: .string("first"), position: [1]),
+        Operation(.listInsert, [.key("l")], value: .string("second"), position: [2]),
+      ])
+    let rival = DocumentWrite(
+      collection: "c", id: .int(1), kind: .edit, generation: 1,
+      operations: [Operation(.set, [.key("l")], value: .string("text"))])
+    let early = WriteContext(dot: Dot(replica: ben, sequence: 1), timestamp: .zero, context: VersionVector())
+    let state = DocumentState.merged(of: [AcceptedWrite(context(anna, 1), create), AcceptedWrite(early, rival)])
+    let conflict = try #require(state.inbox().first { $0.value == .string("text") })
+    let kept = LocalWrite.keep("c", .int(1), state: state, closing: conflict)
+    #expect(kept.operations.map(\.path.count) == [2] && kept.operations.map(\.kind) == [.set])
+    // Another's insert, which the one who keeps had not seen.
+    let insert = DocumentWrite(
+      collection: "c", id: .int(1), kind: .edit, generation: 1,
+      operations: [Operation(.listInsert, [.key("l")], value: .string("third"), position: [3])])
+    let writes = [
+      AcceptedWrite(context(anna, 1), create), AcceptedWrite(early, rival),
+      AcceptedWrite(context(anna, 2, sees: (ben, 1)), kept),
+      AcceptedWrite(context(ReplicaID(high: 3, low: 0), 1, sees: (anna, 1)), insert),
+    ]
+    let shown = DocumentState.merged(of: writes)
+    #expect(shown.shown()?["l"] == .array([.string("first"), .string("second"), .string("third")]))
+    #expect(shown.inbox().isEmpty)
   }
 
   @Test("an element of a branch that is not accepted here is still named lawfully")

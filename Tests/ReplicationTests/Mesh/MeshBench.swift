@@ -28,8 +28,9 @@ final class MeshBench {
 
   var partition: PartitionID { fleet.partition(name) }
 
-  /// `devices[i]` is the device of node i: the same number twice makes a clone.
-  init(_ devices: [Int], seed: UInt64 = 1) throws {
+  /// `devices[i]` is the device of node i: the same number twice makes a clone. `wants[i]`: a name, or a prefix followed by
+  /// `*`; everything, where nothing is said.
+  init(_ devices: [Int], wants: [Text] = [], seed: UInt64 = 1) throws {
     random = SimulationRandom(seed: seed)
     fleet = Fleet(&random)
     name = try PartitionName("agency=Galapagos")
@@ -37,7 +38,9 @@ final class MeshBench {
     var statements = fleet.statements
     var replicas: [ReplicaID] = []
     for (index, key) in keys.enumerated() {
-      guard let membership = fleet.membership(of: key.publicKey, sequence: UInt64(index) + 1) else { continue }
+      guard let membership = fleet.membership(of: key.publicKey, user: "user", sequence: UInt64(index) + 1) else {
+        continue
+      }
       let nonce = UUIDValue(high: 7, low: UInt64(index))
       let replica = ReplicaID.derived(device: key.device, nonce: nonce, FakeCryptography.hash)
       let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: membership.id)
@@ -46,17 +49,30 @@ final class MeshBench {
       replicas.append(replica)
     }
     nodes = devices.enumerated().map { slot, device in
-      BenchNode(bench: self, slot: slot, key: keys[device], replica: replicas[device], statements)
+      BenchNode(
+        bench: self, slot: slot, key: keys[device], replica: replicas[device], statements,
+        fleet.interest(slot < wants.count ? wants[slot] : "*"))
     }
   }
 
   func connect(_ dialer: Int, _ listener: Int) -> SessionID {
     let id = SessionID(rawValue: UInt64(ends.count) + 1)
     ends[id] = (dialer, listener)
-    let exporter = Digest.of(Text("connection \(id.rawValue)").bytes, FakeCryptography.hash)
     nodes[listener].deliver(
-      .opened(id, isDialer: false, peer: nodes[dialer].key.publicKey, exporter: exporter))
-    nodes[dialer].deliver(.opened(id, isDialer: true, peer: nodes[listener].key.publicKey, exporter: exporter))
+      .opened(id, isDialer: false, peer: nodes[dialer].key.publicKey, exporter: exporter(of: id)))
+    nodes[dialer].deliver(
+      .opened(id, isDialer: true, peer: nodes[listener].key.publicKey, exporter: exporter(of: id)))
+    return id
+  }
+
+  func exporter(of id: SessionID) -> Digest {
+    Digest.of(Text("connection \(id.rawValue)").bytes, FakeCryptography.hash)
+  }
+
+  /// Both are live, and all that they had to say has arrived.
+  func connected(_ dialer: Int, _ listener: Int) -> SessionID {
+    let id = connect(dialer, listener)
+    run()
     return id
   }
 
@@ -86,6 +102,24 @@ final class MeshBench {
     }
   }
 
+  /// Time passes for one node, and nothing arrives anywhere.
+  func tick(_ slot: Int, after milliseconds: UInt64) {
+    now = now.advanced(byMilliseconds: milliseconds)
+    nodes[slot].deliver(.tick)
+  }
+
+  /// What is under way is lost, as on a connection whose other end has gone without a word.
+  func loseMessages() { wire.removeAll() }
+
+  /// Statements of the root that every node has stored.
+  func state(_ bodies: [Statement.Body]) {
+    let first = UInt64(fleet.statements.count) + 1
+    let statements = bodies.enumerated().compactMap { index, body in
+      fleet.root.statement(fleet.id, body, sequence: first + UInt64(index))
+    }
+    for node in nodes { node.deliver(.statementsStored(statements)) }
+  }
+
   func post(_ message: Message, from slot: Int, on id: SessionID) {
     guard let other = other(slot, id) else { return }
     transcript.append(Line(from: slot, to: other, message: message))
@@ -99,164 +133,12 @@ final class MeshBench {
 
   private func other(_ slot: Int, _ id: SessionID) -> Int? { ends[id].map { $0.0 == slot ? $0.1 : $0.0 } }
 
+  func messages(from: Int, to: Int, since start: Int = 0) -> [Message] {
+    transcript.dropFirst(start).filter { $0.from == from && $0.to == to }.map(\.message)
+  }
+
+  /// The messages by name.
   func said(from: Int, to: Int, since start: Int = 0) -> [String] {
-    transcript.dropFirst(start).filter { $0.from == from && $0.to == to }.map { "\($0.message)".prefix { $0 != "(" } }
-      .map(String.init)
-  }
-}
-
-/// The least of a shell: a log in memory that is durable when told so.
-final class BenchNode {
-  unowned let bench: MeshBench
-  let slot: Int
-  let key: FakeKey
-  let replica: ReplicaID
-  var mesh: Mesh
-  private(set) var log: [LoggedRun] = []
-  private(set) var pieces: [PayloadPiece] = []
-  private(set) var notes: [Mesh.Note] = []
-  private(set) var hasToRenew = false
-  private(set) var damaged: [ReplicaID] = []
-  /// What comes from peers stays undone.
-  var holdsCommits = false
-  /// The disk gives back nothing.
-  var hasLostLog = false
-  private var waiting: [(source: SessionID, runs: [DeliveredRun])] = []
-  private var loads: [(SessionID, have: VersionVector)] = []
-  private var context = VersionVector()
-
-  init(bench: MeshBench, slot: Int, key: FakeKey, replica: ReplicaID, _ statements: [Statement]) {
-    (self.bench, self.slot, self.key, self.replica) = (bench, slot, key, replica)
-    let local = LocalIdentity(
-      fleet: bench.fleet.id, device: key.publicKey, instance: UUIDValue(high: 1, low: UInt64(slot)), credentials: [])
-    mesh = Mesh(
-      local: local,
-      authority: Authority(root: bench.fleet.root.publicKey, statements: statements, hash: FakeCryptography.hash),
-      statements: statements, partitions: [], interest: bench.fleet.interest("*"),
-      cryptography: FakeCryptography.cryptography(of: key))
-    mesh.ownReplica = replica
-  }
-
-  var state: PartitionLog? { mesh.partitions[bench.partition]?.log }
-  func holds(_ other: BenchNode) -> UInt64 { state?.accepted.sequence(of: other.replica) ?? 0 }
-
-  // MARK: Writing
-
-  /// An own run that does not follow: a mistake of the test.
-  struct NotTaken: Error {}
-
-  /// A change of its own, durable at once.
-  @discardableResult
-  func write(_ value: Int64, payloadByteCount: Int = 0) throws -> LoggedRun {
-    let partition = mesh.begin(bench.name)
-    let run = try compose(value, payloadByteCount)
-    guard mesh.learnOwn(run, in: partition, signer: key.publicKey) != nil else { throw NotTaken() }
-    context = run.record.context
-    let logged = BenchNode.logged(run)
-    log.append(logged)
-    deliver(.committed(partition, source: nil, [logged]))
-    return logged
-  }
-
-  private func compose(_ value: Int64, _ payloadByteCount: Int) throws -> Run {
-    let chain = ChainIdentity(fleet: bench.fleet.id, partition: bench.partition, replica: replica)
-    let own = log.last { $0.replica == replica }
-    var builder = RunBuilder(
-      chain: chain, after: own?.last ?? 0, hashBefore: own?.hashAtLast ?? chain.genesis(FakeCryptography.hash),
-      context: state?.nextContext(of: replica, after: context) ?? VersionVector(), hash: FakeCryptography.hash)
-    let content = Value.bytes([UInt8](repeating: 5, count: payloadByteCount))
-    let write = DocumentWrite(
-      collection: "reports", id: .int(value), kind: .create, generation: 1,
-      operations: [Operation(.set, [.key("content")], value: content)])
-    let dot = builder.nextDot
-    let payload = PayloadEncoder.encode([write], dot: dot)
-    let header = ChangeHeader(
-      sequence: dot.sequence, timestamp: .zero, wall: WallTime(milliseconds: 0), payloadByteCount: 0,
-      payloadHash: .zero, keyHashes: [])
-    let keyHashes = try Change.plain(header, payload: payload, chain: chain, FakeCryptography.hash)
-      .change.header.keyHashes
-    builder.append(payload: payload, keyHashes: keyHashes, timestamp: .zero, wall: header.wall)
-    return builder.close(sign: key.sign)
-  }
-
-  private static func logged(_ run: Run) -> LoggedRun {
-    let payload = run.changes[0].payload
-    let isApart = payload.count > Run.inlinePayloadByteLimit
-    return LoggedRun(
-      replica: run.record.chain.replica, first: run.record.first, last: run.record.last,
-      hashBefore: run.record.hashBefore, hashAtLast: run.record.hashAtLast, context: run.record.context,
-      encoded: RunCodec.encode(run)[...],
-      apart: isApart ? ApartPayload(hash: run.changes[0].header.payloadHash, bytes: payload) : nil)
-  }
-
-  // MARK: Events and directives
-
-  func deliver(_ event: Mesh.Event) {
-    for directive in mesh.handle(event, now: bench.now, random: &bench.random) { perform(directive) }
-    while !loads.isEmpty {
-      let (id, have) = loads.removeFirst()
-      let runs = log.filter { $0.last > have.sequence(of: $0.replica) }
-      deliver(.loaded(id, bench.partition, runs, hasMore: false))
-    }
-  }
-
-  func receive(_ message: Message, on id: SessionID) {
-    guard case .runs(let batch) = message else { return deliver(.received(id, message)) }
-    do {
-      let runs = try batch.entries.map { entry in
-        try IncomingRun(decode(entry.encoded), context: entry.context, in: batch.name, mesh.authority)
-      }
-      deliver(.receivedRuns(id, batch, runs))
-    } catch {
-      deliver(.violated(id, "\(error)"))
-    }
-  }
-
-  private func decode(_ encoded: ArraySlice<UInt8>) throws -> DecodedRun {
-    try RunCodec.decode(encoded, fleet: bench.fleet.id, partition: bench.partition, hash: FakeCryptography.hash)
-  }
-
-  private func perform(_ directive: Mesh.Directive) {
-    switch directive {
-    case .send(let id, let message): bench.post(message, from: slot, on: id)
-    case .close(let id, _): bench.close(id, from: slot)
-    case .apply(_, let source, let runs):
-      waiting.append((source, runs))
-      if !holdsCommits { commit() }
-    case .load(let id, _, let have, _): loads.append((id, have))
-    case .loadChain(let partition, let replica, let first, let purpose):
-      deliver(.chainLoaded(partition, replica, summaries(of: replica, from: first), purpose))
-    case .loadEvidence(let id, let partition, let replica, let above):
-      deliver(.evidenceLoaded(id, partition, stored(of: replica).filter { $0.last > above }))
-    case .stage(_, let piece): pieces.append(piece)
-    case .renewReplica: hasToRenew = true
-    case .damaged(_, let replica): damaged.append(replica)
-    case .note(_, let note): notes.append(note)
-    case .authenticated, .createPartition, .store, .admit, .rebuild: break
-    }
-  }
-
-  /// What came is on the disk now.
-  func commit() {
-    let applied = waiting
-    waiting = []
-    for item in applied {
-      let runs = item.runs.map(\.logged)
-      log += runs
-      deliver(.committed(bench.partition, source: item.source, runs))
-    }
-  }
-
-  private func stored(of replica: ReplicaID) -> [LoggedRun] {
-    hasLostLog ? [] : log.filter { $0.replica == replica }.sorted { $0.last < $1.last }
-  }
-
-  private func summaries(of replica: ReplicaID, from first: UInt64) -> [RunSummary] {
-    stored(of: replica).filter { $0.last >= first }.compactMap { logged in
-      guard let run = try? decode(logged.encoded), let signer = mesh.authority.signer(of: replica) else { return nil }
-      return RunSummary(
-        partition: bench.name, replica: replica, first: run.first, hashBefore: run.hashBefore, hashes: run.hashes,
-        context: logged.context, signer: signer, facts: run.facts)
-    }
+    messages(from: from, to: to, since: start).map { String("\($0)".prefix { $0 != "(" }) }
   }
 }

@@ -112,4 +112,75 @@ import TestSupport
     fleet.pass(3_600_000)
     #expect(fleet.peers(of: 0).isSuperset(of: 1...8))
   }
+
+  /// A node with as many outgoing links as it may have, or fewer, and what it is told from then on.
+  private struct Full {
+    var policy = DialPolicy(thisDevice: Fleet.device(0))
+    var random = SplitMix64(seed: 8)
+    var now: UInt64 = 1_000_000
+
+    init(links: Int = 5) { for number in 1...links { link(number, outgoing: true) } }
+
+    @discardableResult mutating func handle(_ event: DialPolicy.Event) -> [PeerAddress] {
+      policy.handle(event, now: now, using: &random)
+    }
+
+    mutating func find(_ number: Int) {
+      handle(.found(instance: Text("n\(number)"), addresses: [Fleet.socket(number)], tagMatches: true))
+    }
+
+    mutating func link(_ number: Int, outgoing: Bool) {
+      find(number)
+      handle(.identified(.socket(Fleet.socket(number)), Fleet.device(number)))
+      handle(.connected(Fleet.device(number), outgoing: outgoing))
+    }
+  }
+
+  @Test("no link is given up to dial oneself")
+  func ownAddress() {
+    var full = Full()
+    full.find(0)
+    full.handle(.identified(.socket(Fleet.socket(0)), Fleet.device(0)))
+    for _ in 0..<300 {
+      full.now += 60_000
+      #expect(full.handle(.tick) == [] && full.policy.takeDrop() == nil)
+    }
+  }
+
+  @Test("a link is given up when who waits for room may be dialled, and no sooner; the oldest goes")
+  func notBeforeItMayBeDialled() throws {
+    var full = Full()
+    full.now += 1_000
+    full.link(6, outgoing: false)
+    full.now += 60_000
+    full.find(7)
+    let due = try #require(full.policy.nextWake())
+    // Whoever waits has gone when the time is there; another may be dialled in half a second at the earliest.
+    full.now = due - 400
+    full.handle(.disconnected(Fleet.device(6)))
+    full.handle(.lost(instance: "n7"))
+    full.now = due
+    full.handle(.tick)
+    #expect(full.policy.takeDrop() == nil)
+    full.now = due + 1_000
+    full.handle(.tick)
+    #expect(full.policy.takeDrop() == Fleet.device(1))
+  }
+
+  @Test("a link is not given up for who may be of another fleet, or was not there when last looked for")
+  func notForStrangers() {
+    for isStranger in [true, false] {
+      var full = Full(links: 4)
+      let name: Text = "n8"
+      full.handle(.found(instance: name, addresses: [Fleet.socket(8)], tagMatches: !isStranger))
+      full.handle(.dialFailed(.socket(Fleet.socket(8))))
+      full.link(5, outgoing: true)
+      if isStranger { full.handle(.found(instance: "n9", addresses: [Fleet.socket(9)], tagMatches: false)) }
+      for _ in 0..<60 {
+        full.now += 30_000
+        full.handle(.tick)
+        #expect(full.policy.takeDrop() == nil)
+      }
+    }
+  }
 }

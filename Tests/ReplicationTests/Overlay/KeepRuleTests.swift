@@ -58,6 +58,23 @@ import Testing
     #expect(choose(existing, link(false, openedAt: 100_000), now: 100_000) == .keepNew)
   }
 
+  @Test("the race is judged by when both were opened, however late the decision", arguments: [10_000, 10_001])
+  func lateDecision(difference: UInt64) {
+    let existing = link(true, openedAt: 0, lastHeardAt: 10_000)
+    let new = link(false, openedAt: difference)
+    let isRace = difference <= KeepRule.raceWindowMilliseconds
+    #expect(choose(existing, new, now: 20_000) == (isRace ? .keepExisting : .keepNew))
+    let earlier = link(false, openedAt: difference - 100)
+    #expect(choose(existing, earlier, now: 10_400) == .keepExisting)
+  }
+
+  @Test("a connection is silent after fifteen seconds, not at fifteen", arguments: [(15_000, false), (15_001, true)])
+  func silenceLimit(silence: UInt64, isDead: Bool) {
+    let existing = link(true, openedAt: 0, lastHeardAt: 50_000)
+    let now = 50_000 + silence
+    #expect(choose(existing, link(true, openedAt: now), now: now) == (isDead ? .keepNew : .keepExisting))
+  }
+
   @Test("a clock that stands still or an opening time from the future decides without trapping")
   func oddTimes() {
     #expect(choose(link(true, openedAt: .max), link(false, openedAt: 0), now: 0) == .keepExisting)

@@ -96,9 +96,14 @@ struct FilterTests {
   @Test("the ids that can match are known where the filter names them")
   func possibleIDs() throws {
     #expect(try Filter(parsedMap(#"{"_id":"x","a":1}"#)).possibleIDs == [.string("x")])
-    #expect(try Filter(parsedMap(#"{"_id":{"$in":["x","y"]}}"#)).possibleIDs == [.string("x"), .string("y")])
-    // 1 would also find 1.0.
-    #expect(try Filter(parsedMap(#"{"_id":1}"#)).possibleIDs == nil)
+    let several = try Filter(parsedMap(#"{"_id":{"$in":["x","y","x",1,1.0]}}"#)).possibleIDs ?? []
+    #expect(several.count == 3 && Set(several) == [.string("x"), .string("y"), .int(1)])
+    // Numbers find one another, and no id is null, true or a map.
+    #expect(try Filter(parsedMap(#"{"_id":1.0}"#)).possibleIDs == [.int(1)])
+    #expect(try Filter(parsedMap(#"{"_id":{"$in":[1.5,null,true,{"a":1}]}}"#)).possibleIDs == [])
+    #expect(try Filter(parsedMap(#"{"$and":[{"a":1},{"$and":[{"_id":"x"}]}]}"#)).possibleIDs == [.string("x")])
+    #expect(try Filter(parsedMap(#"{"_id":{"$ne":"x"}}"#)).possibleIDs == nil)
+    #expect(try Filter(parsedMap(#"{"_id.a":"x"}"#)).possibleIDs == nil)
     #expect(try Filter(parsedMap(#"{"$or":[{"_id":"x"}]}"#)).possibleIDs == nil)
   }
 

@@ -1,5 +1,7 @@
+import Engine
 import Foundation
 import Replication
+import Storage
 import TestSupport
 import Testing
 import Transport
@@ -78,13 +80,30 @@ func body(_ entries: KeyValuePairs<Text, Value>) -> ValueMap {
 }
 
 extension Node {
-  func put(_ partition: PartitionName, _ collection: Text, _ id: Text, _ map: ValueMap) throws {
-    _ = try write(
-      partition,
-      [DocumentRequest(collection: collection, id: .string(id), action: .put(body: map, eraseAbsent: false))])
+  func put(
+    _ partition: PartitionName, _ collection: Text, _ id: Text, _ map: ValueMap, keepAbsent: Bool = false
+  ) throws {
+    let action = DocumentRequest.Action.put(body: map, keepAbsent: keepAbsent)
+    _ = try write(partition, [DocumentRequest(collection: collection, id: .string(id), action: action)])
   }
 
+  /// Behind the engine's back, on its own connection to the database.
+  func execute(_ sql: String) throws { try onStore { try $0.database.execute(sql) } }
+
+  func onStore(_ body: @escaping @Sendable (Store) throws -> Void) throws {
+    let outcome = try onEngine { engine in
+      Result { if let store = engine.state.store as? Store { try body(store) } }.mapError { $0 as any Error }
+    }
+    try outcome.get()
+  }
+
+  /// Waits until it is computed; nil where the partition is not there.
   func digest(_ partition: PartitionName) throws -> String? {
-    try partitions(withDigests: true).first { $0.name == partition.text.string }?.digest
+    var row: PartitionStatus?
+    try eventually("the digest is computed") {
+      row = try partitions(withDigests: true).first { $0.name == partition.text.string }
+      return row == nil || row?.digest != nil
+    }
+    return row?.digest
   }
 }

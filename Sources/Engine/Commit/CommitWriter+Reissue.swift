@@ -1,0 +1,86 @@
+import Replication
+import Wire
+
+extension Reissue {
+  /// Own writes of one partition on a branch that lost.
+  struct Owed {
+    let partition: PartitionID
+    let name: PartitionName
+    let lost: [HeldChange]
+  }
+
+  /// In the order of the partitions' ids.
+  static func owed(in state: EngineState) -> [Owed] {
+    state.mesh.partitions.values.sorted { $0.id < $1.id }.compactMap { partition in
+      let lost = partition.log.lostChanges { state.mesh.authority.signer(of: $0) == state.identity.device }
+      return lost.isEmpty ? nil : Owed(partition: partition.id, name: partition.name, lost: lost)
+    }
+  }
+}
+
+// Own writes on a branch that lost are issued again under the present replica, each with the context it had (rule C22).
+extension CommitWriter {
+  mutating func issueAgain(_ owed: Reissue.Owed) throws {
+    let (lost, partition, reader) = (owed.lost, owed.partition, RunReader(state.identity))
+    try ReplicaRenewal(state).drawIfDue(transaction, &done)
+    let hashes = Set(lost.map(\.hash))
+    var moved: [LogChange] = []
+    var waiting: Set<ReplicaID> = []
+    for (replica, stored) in try runs(of: lost, in: partition) {
+      let run = try reader.decode(stored, in: partition)
+      guard run.hashes.contains(where: hashes.contains), !waiting.contains(replica) else { continue }
+      let content = try reader.content(stored, in: partition, transaction)
+      if let change = try reissue(content, stored.context, hashes, partition) {
+        moved.append(change)
+      } else {
+        waiting.insert(replica)
+      }
+    }
+    try rebuild([partition: moved])
+  }
+
+  /// In order of arrival, which is causal: what a change names is issued again before it.
+  private func runs(of lost: [HeldChange], in partition: PartitionID) throws -> [(replica: ReplicaID, run: LogRun)] {
+    var found: [(replica: ReplicaID, run: LogRun)] = []
+    for replica in Set(lost.map(\.dot.replica)) {
+      let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
+      let first = lost.lazy.filter { $0.dot.replica == replica }.map(\.dot.sequence).min() ?? 1
+      found += try transaction.runs(of: chain, after: first - 1, byteLimit: .max).map { (replica, $0) }
+    }
+    return found.sorted { $0.run.arrival < $1.run.arrival }
+  }
+
+  /// One run again; nil where it has to wait.
+  private mutating func reissue(
+    _ content: RunContent, _ context: VersionVector, _ hashes: Set<Digest>, _ partition: PartitionID
+  ) throws -> LogChange? {
+    guard let replica = state.own.replica?.id, let log = state.mesh.partitions[partition]?.log else { return nil }
+    let (old, hash) = (content.run.chain.replica, state.identity.cryptography.hash)
+    var headers: [ChangeHeader] = []
+    var lost: [LostChange] = []
+    for change in content.contents {
+      let dot = Dot(replica: old, sequence: change.header.sequence)
+      let changeHash = content.run.hashes[Int(dot.sequence - content.run.first)]
+      guard hashes.contains(changeHash) else { continue }
+      headers.append(change.header)
+      let writes = try PayloadDecoder.decodeWrites(change.payload, dot: dot)
+      lost.append(LostChange(dot: dot, hash: changeHash, writes: writes))
+    }
+    let (end, tip) = (state.own.sequence(in: partition), state.own.tip(in: partition))
+    let next = Dot(replica: replica, sequence: end + 1)
+    guard let again = log.reissue(lost, of: context, as: next, after: state.own.context(in: partition)) else {
+      return nil
+    }
+    let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
+    var builder = RunBuilder(
+      chain: chain, after: end, hashBefore: tip ?? chain.genesis(hash), context: again.context, hash: hash)
+    for (index, header) in headers.enumerated() {
+      builder.append(
+        payload: PayloadEncoder.encode(again.writes[index], dot: builder.nextDot), keyHashes: header.keyHashes,
+        timestamp: header.timestamp, wall: header.wall,
+        origin: header.origin ?? ChangeOrigin(dot: lost[index].dot, hash: lost[index].hash))
+      state.own.commits += 1
+    }
+    return try OwnRuns(state, transaction).append(builder, to: partition, &done)
+  }
+}

@@ -1,0 +1,125 @@
+import Replication
+import Wire
+
+/// Writes what waits, within one transaction.
+struct CommitWriter {
+  let state: EngineState
+  let transaction: any LogTransaction
+  var done = Committed()
+  /// A chain is forked: own work may have been put aside.
+  private(set) var sawFork = false
+
+  init(_ state: EngineState, _ transaction: any LogTransaction) {
+    (self.state, self.transaction) = (state, transaction)
+  }
+
+  mutating func write(_ batch: PendingCommit) throws {
+    for statement in batch.statements { try transaction.add(statement) }
+    for (id, name) in batch.partitions { try transaction.addPartition(id, name) }
+    for piece in batch.pieces where try transaction.largePayload(piece.hash) == nil { try transaction.addPiece(piece) }
+    for payload in batch.distrusted { try transaction.removePieces(of: payload) }
+    for (device, address) in batch.contacts {
+      try transaction.noteContact(device, address: address, time: state.clock.wallMilliseconds)
+    }
+    try applyRemote(batch)
+    try rebuild(batch.moved)
+    for job in batch.subscriptions { try subscribe(job) }
+    for owed in batch.reissues { try issueAgain(owed) }
+    if !batch.writes.isEmpty {
+      var writer = LocalWriter(state, transaction)
+      try writer.write(batch.writes, &done)
+    }
+    guard !done.own.isEmpty else { return }
+    try transaction.setProgress(commits: state.own.commits, timestamp: state.own.lastTimestamp)
+  }
+
+  // MARK: Subscriptions
+
+  private mutating func subscribe(_ job: SubscriptionJob) throws {
+    if job.isWanted {
+      try transaction.subscribe(job.pattern)
+      if !Interest(pattern: job.pattern, state.identity).partitions.isEmpty, let name = try? PartitionName(job.pattern)
+      {
+        try transaction.addPartition(state.identity.id(of: name), name)
+      }
+    } else {
+      try transaction.unsubscribe(job.pattern)
+      for partition in state.unused(without: job.pattern) {
+        try transaction.removePartition(partition)
+        done.forgotten.append(partition)
+      }
+    }
+  }
+
+  // MARK: Remote runs
+
+  private mutating func applyRemote(_ batch: PendingCommit) throws {
+    var accepted: [AcceptedRun] = []
+    var moved: [PartitionID: Set<ReplicaID>] = [:]
+    for applied in batch.applied {
+      guard let partition = state.mesh.partitions[applied.partition] else { continue }
+      try transaction.addPartition(partition.id, partition.name)
+      for run in applied.runs {
+        try append(run, partition.id)
+        moved[partition.id, default: []].insert(run.incoming.replica)
+        guard run.change == nil else { continue }
+        accepted.append(
+          AcceptedRun(
+            partition: partition.id, replica: run.incoming.replica, context: run.context,
+            documents: run.incoming.documents))
+      }
+    }
+    // Once per chain, however many of its runs came.
+    for (partition, replicas) in moved.sorted(by: { $0.key < $1.key }) { try setMarks(of: replicas, in: partition) }
+    done.documents.append(try transaction.fold(accepted))
+  }
+
+  private mutating func append(_ run: DeliveredRun, _ partition: PartitionID) throws {
+    let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: run.incoming.replica)
+    let appended = AppendedRun(
+      first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded)
+    let genesis = chain.genesis(state.identity.cryptography.hash)
+    done.noteArrival(try transaction.append(appended, to: chain, genesis: genesis))
+    guard let payload = run.incoming.documents.apart else { return }
+    try transaction.addLargePayload(payload)
+    try transaction.removePieces(of: payload.hash)
+  }
+
+  /// In the order of the replicas: one seed has to leave one sequence of writes.
+  private func setMarks(of replicas: Set<ReplicaID>, in partition: PartitionID) throws {
+    guard let log = state.mesh.partitions[partition]?.log else { return }
+    for replica in replicas.sorted() {
+      let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
+      try transaction.setMarks(log.marks(of: replica), of: chain)
+    }
+  }
+
+  // MARK: Rebuilding
+
+  /// Accepted positions moved other than by plain delivery: the documents concerned are computed anew from the log.
+  mutating func rebuild(_ moved: [PartitionID: [LogChange]]) throws {
+    for partition in moved.keys.sorted() {
+      guard let known = state.mesh.partitions[partition], let changes = moved[partition] else { continue }
+      try transaction.addPartition(partition, known.name)
+      let reissues = known.log.knownReissues.sorted { $0.dot < $1.dot }
+      for reissue in reissues { try transaction.add(reissue, in: partition) }
+      if !known.log.forkPoints.isEmpty { sawFork = true }
+      let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: known)
+      done.documents.append(try rebuild.run(changes, transaction))
+      try setMarks(of: Set(changes.flatMap { $0.acceptance.map(\.replica) }), in: partition)
+    }
+  }
+}
+
+extension PartitionLog {
+  /// How far a chain is received and accepted, as the store notes it.
+  func marks(of replica: ReplicaID) -> ChainMarks {
+    let trunk = trunk(of: replica)
+    let accepted = ChainMark(sequence: trunk.sequence, hash: trunk.hash)
+    // Above the trunk the hash is found in the log.
+    let reached = max(received.sequence(of: replica), trunk.sequence)
+    return ChainMarks(
+      received: ChainMark(sequence: reached, hash: trunk.hash), accepted: accepted,
+      isForked: forkPoints[replica] != nil)
+  }
+}

@@ -1,0 +1,161 @@
+import Replication
+import Wire
+
+/// One change in the making: reads the documents concerned, applies the edits in their order, and takes the difference.
+struct DocumentComposer {
+  private let partition: PartitionID
+  private let dot: Dot
+  private let hash: HashFunction
+  private var drafts: [DocumentKey: DocumentDraft] = [:]
+  private var order: [DocumentKey] = []
+  /// Which document each edit concerned.
+  private var edited: [DocumentKey] = []
+  private var created: [Bool] = []
+  /// The write of each document that differs from what is stored.
+  private var differences: [DocumentKey: DocumentWrite] = [:]
+
+  init(partition: PartitionID, dot: Dot, hash: @escaping HashFunction) {
+    (self.partition, self.dot, self.hash) = (partition, dot, hash)
+  }
+
+  mutating func add(
+    _ edit: any DocumentEdit, _ log: any LogReading, random: inout any RandomNumberGenerator
+  ) throws {
+    let key = DocumentKey(collection: edit.collection, id: edit.id)
+    if drafts[key] == nil {
+      drafts[key] = try DocumentDraft(key, edit.id, try log.document(key, in: partition), hash)
+      order.append(key)
+    }
+    guard var draft = drafts.removeValue(forKey: key) else { return }
+    let wasAlive = draft.isToBeAlive
+    try draft.apply(edit)
+    created.append(!wasAlive && draft.isToBeAlive)
+    edited.append(key)
+    differences[key] = try draft.write(dot: dot, random: &random)
+    drafts[key] = draft
+  }
+
+  var changesSomething: Bool { !differences.isEmpty }
+
+  private var writes: [DocumentWrite] { order.compactMap { differences[$0] } }
+
+  func payload() throws(EngineError) -> [UInt8] {
+    let payload = PayloadEncoder.encode(writes, dot: dot)
+    guard payload.count <= Run.changePayloadByteLimit else {
+      throw .changeTooLarge(byteCount: payload.count, limit: Run.changePayloadByteLimit)
+    }
+    return payload
+  }
+
+  /// Puts the documents' new states beside the log.
+  mutating func store(_ context: WriteContext, _ transaction: any LogTransaction) throws -> ChangedDocuments {
+    var (keys, places): ([UInt8], [ChangedDocuments.Place]) = ([], [])
+    var items: [(place: Int, key: Range<Int>)] = []
+    for write in writes {
+      let key = DocumentKey(collection: write.collection, id: write.id)
+      try drafts[key]?.store(AcceptedWrite(context, write), in: partition, transaction)
+      places.append(ChangedDocuments.Place(partition: partition, collection: key.collection))
+      items.append((places.count - 1, keys.count..<keys.count + key.id.count))
+      keys += key.id
+    }
+    return ChangedDocuments(keys: keys, places: places, items: items)
+  }
+
+  func receipt(dot: Dot?) -> ChangeReceipt {
+    ChangeReceipt(dot: dot, etags: edited.map { drafts[$0]?.etag(hash) }, created: created)
+  }
+}
+
+/// An own change before its run is closed, judged exactly as its receivers will judge it.
+struct ComposedChange {
+  let context: WriteContext
+  let wall: WallTime
+  let payload: [UInt8]
+  let keyHashes: [KeyHash]
+
+  init(
+    _ context: WriteContext, wall: WallTime, payload: [UInt8], in chain: ChainIdentity, _ hash: HashFunction
+  ) throws(EngineError) {
+    let header = ChangeHeader(
+      sequence: context.dot.sequence, timestamp: context.timestamp, wall: wall, payloadByteCount: 0,
+      payloadHash: .zero, keyHashes: [])
+    do throws(PayloadError) {
+      keyHashes = try Change.plain(header, payload: payload, chain: chain, hash).change.header.keyHashes
+    } catch {
+      throw .malformedChange("\(error)")
+    }
+    (self.context, self.wall, self.payload) = (context, wall, payload)
+  }
+}
+
+/// One document as it is and as it is to be.
+private struct DocumentDraft {
+  private let key: DocumentKey
+  private let id: Value
+  private var stored: LogDocument?
+  private var state: DocumentState?
+  private var body: ValueMap?
+  private var hints = WriteHints.none
+  private var closing: Conflict?
+  private let hash: HashFunction
+
+  init(_ key: DocumentKey, _ id: Value, _ stored: LogDocument?, _ hash: @escaping HashFunction) throws {
+    (self.key, self.id, self.stored, self.hash) = (key, id, stored, hash)
+    state = try stored.map { try DocumentState(encoded: $0.state) }
+    body = state?.shown()
+  }
+
+  var isToBeAlive: Bool { body != nil }
+
+  func etag(_ hash: HashFunction) -> String? {
+    stored.flatMap { $0.isAlive ? DocumentETag.of($0.state, hash) : nil }
+  }
+
+  mutating func apply(_ edit: any DocumentEdit) throws {
+    let present = PresentDocument(state: state, body: body, encoded: stored?.state ?? [], hash: hash)
+    closing = nil
+    switch try edit.outcome(on: present) {
+    case .body(let new, let newHints): (body, hints) = (new, newHints)
+    case .deleted: body = nil
+    case .kept(let conflict): closing = conflict
+    }
+  }
+
+  /// The difference between the document as stored and as it is to be; nil where there is none.
+  func write(dot: Dot, random: inout any RandomNumberGenerator) throws(EngineError) -> DocumentWrite? {
+    do throws(LocalWrite.Refusal) {
+      if let closing, let state {
+        return LocalWrite.keep(key.collection, id, state: state, closing: closing)
+      }
+      guard let body else { return try LocalWrite.delete(key.collection, id, state: state) }
+      return try LocalWrite.write(
+        key.collection, id, state: state, body: body, hints: hints, erase: true, dot: dot, random: &random)
+    } catch {
+      throw .malformedChange("\(error)")
+    }
+  }
+
+  mutating func store(
+    _ write: AcceptedWrite, in partition: PartitionID, _ transaction: any LogTransaction
+  ) throws {
+    var new = state ?? DocumentState()
+    new.apply(write)
+    let document = LogDocument(isAlive: new.isAlive, state: new.encoded)
+    try transaction.store(document, over: stored, as: key, in: partition)
+    (state, stored) = (new, document)
+  }
+}
+
+extension DocumentState {
+  /// - Throws: ``DamagedLog`` for what is no state.
+  package init(encoded: [UInt8]) throws(DamagedLog) {
+    do throws(CBORError) {
+      let stored = try DocumentStateCodec.decode(encoded[...])
+      self.init(generation: stored.generation, groups: stored.groups)
+    } catch {
+      throw DamagedLog("the state of a document does not read: \(error)")
+    }
+  }
+
+  package var encoded: [UInt8] { DocumentStateCodec.encode(generation: generation, groups: groups) }
+}

@@ -1,0 +1,36 @@
+import Replication
+import Wire
+
+/// Finds the documents that are to be built anew where an accepted prefix fell, or rose where others had moved past it, and
+/// has them built (rule M12). Walks logs: rare.
+struct DocumentRebuild {
+  let reader: RunReader
+  let partition: PartitionState
+
+  func run(_ moved: [LogChange], _ transaction: any LogTransaction) throws -> ChangedDocuments {
+    let log = partition.log
+    let rebuilding = Rebuilding(
+      partition: partition.id, fleet: reader.fleet, hash: reader.hash, accepted: log.accepted
+    ) { replica, header, hash, context in
+      let dot = Dot(replica: replica, sequence: header.sequence)
+      guard log.hasEffect(hash, at: dot) else { return nil }
+      return WriteContext(
+        dot: dot, timestamp: header.timestamp, context: context, ceilings: log.ceilings(of: context, author: dot))
+    }
+    return try transaction.rebuild(try touched(by: moved, transaction), by: rebuilding)
+  }
+
+  /// Documents of every change above the lowest position that stayed, on whatever branch.
+  private func touched(by moved: [LogChange], _ transaction: any LogTransaction) throws -> Set<DocumentKey> {
+    var keys: Set<DocumentKey> = []
+    for (replica, shared) in partition.log.lowestMoved(by: moved) {
+      let chain = ChainIdentity(fleet: reader.fleet, partition: partition.id, replica: replica)
+      for stored in try transaction.runs(of: chain, after: shared, byteLimit: .max) {
+        for change in try reader.content(stored, in: partition.id, transaction).contents {
+          for view in change.documents { keys.insert(try view.key(in: change.payload)) }
+        }
+      }
+    }
+    return keys
+  }
+}

@@ -1,0 +1,190 @@
+import Replication
+import Wire
+
+/// Turns requests into changes and changes into signed runs, within one transaction.
+///
+/// A partition, a subscription to it and a replica id come into being with the first change that needs them, never with
+/// a request that is refused.
+struct LocalWriter {
+  private let state: EngineState
+  private let transaction: any LogTransaction
+  private var open: [PartitionID: RunBuilder] = [:]
+  private var contexts: [PartitionID: VersionVector] = [:]
+  /// Partitions that this device may write to; statements do not change within a transaction.
+  private var permitted: Set<PartitionID> = []
+
+  init(_ state: EngineState, _ transaction: any LogTransaction) {
+    (self.state, self.transaction) = (state, transaction)
+  }
+
+  private var hash: HashFunction { state.identity.cryptography.hash }
+
+  /// Each job becomes one change. A refused one does not touch the others; a failing disk fails them all.
+  mutating func write(_ jobs: [LocalWriteJob], _ done: inout Committed) throws {
+    for job in jobs {
+      do {
+        done.receipts.append((job, .success(try write(job, &done))))
+      } catch let failure as any StoreFailure {
+        throw failure
+      } catch {
+        done.receipts.append((job, .failure(error)))
+      }
+    }
+    for partition in open.keys.sorted() { try close(partition, &done) }
+  }
+
+  private mutating func write(_ job: LocalWriteJob, _ done: inout Committed) throws -> ChangeReceipt {
+    let partition = state.identity.id(of: job.partition)
+    try permit(partition, job.partition)
+    if !isReady(partition, job.partition) {
+      // Judged under a name that nothing has: only what changes something may draw a replica id or make a partition.
+      let trial = try compose(job, partition, LocalWriter.trialDot)
+      guard trial.changesSomething else { return trial.receipt(dot: nil) }
+      try judge(trial, partition)
+      try beginWriting(partition, job.partition, &done)
+    }
+    let place = try openRun(for: partition)
+    var composer = try compose(job, partition, place.dot)
+    guard composer.changesSomething else { return composer.receipt(dot: nil) }
+    let change = try change(composer, place)
+    try append(change, partition, &done)
+    done.documents.append(try composer.store(change.context, transaction))
+    state.own.commits += 1
+    return composer.receipt(dot: place.dot)
+  }
+
+  private static let trialDot = Dot(replica: .zero, sequence: 1)
+
+  /// Refuses now what would be refused once replica id and partition are made.
+  private func judge(_ trial: DocumentComposer, _ partition: PartitionID) throws {
+    let dot = LocalWriter.trialDot
+    _ = try ComposedChange(
+      WriteContext(dot: dot, timestamp: .zero, context: VersionVector()), wall: WallTime(milliseconds: 0),
+      payload: try trial.payload(),
+      in: ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: dot.replica), hash)
+  }
+
+  private func compose(_ job: LocalWriteJob, _ partition: PartitionID, _ dot: Dot) throws -> DocumentComposer {
+    var composer = DocumentComposer(partition: partition, dot: dot, hash: hash)
+    for edit in job.edits { try composer.add(edit, transaction, random: &state.random) }
+    return composer
+  }
+
+  private func change(_ composer: DocumentComposer, _ place: Place) throws -> ComposedChange {
+    let wall = state.clock.wallMilliseconds
+    let payload = try composer.payload()
+    let timestamp = state.own.nextTimestamp(wallMilliseconds: wall)
+    return try ComposedChange(
+      WriteContext(dot: place.dot, timestamp: timestamp, context: place.context),
+      wall: WallTime(milliseconds: wall), payload: payload, in: place.chain, hash)
+  }
+
+  private mutating func permit(_ partition: PartitionID, _ name: PartitionName) throws {
+    guard !permitted.contains(partition) else { return }
+    guard state.mesh.authority.level(of: state.identity.device, in: name) >= .write else {
+      throw EngineError.notPermitted(name)
+    }
+    permitted.insert(partition)
+  }
+
+  /// True where nothing has to be made before this node can write there.
+  private func isReady(_ partition: PartitionID, _ name: PartitionName) -> Bool {
+    !state.own.isRenewalDue && state.mesh.partitions[partition] != nil
+      && (state.mesh.interest.wants(partition, name: name))
+  }
+
+  /// The replica id, the partition and the subscription to it, each where it is not there yet.
+  private func beginWriting(_ partition: PartitionID, _ name: PartitionName, _ done: inout Committed) throws {
+    try ReplicaRenewal(state).drawIfDue(transaction, &done)
+    _ = state.mesh.begin(name)
+    try transaction.addPartition(partition, name)
+    guard !state.mesh.interest.wants(partition, name: name), !done.subscribed.contains(name) else { return }
+    try transaction.subscribe(name.text)
+    done.subscribed.append(name)
+  }
+
+  private struct Place {
+    let chain: ChainIdentity
+    let dot: Dot
+    let context: VersionVector
+  }
+
+  /// The place of the next change in this partition. Begins a run where none is open; its context is what is accepted
+  /// now.
+  private mutating func openRun(for partition: PartitionID) throws -> Place {
+    // Not the builder itself: a copy of it would make the next append copy all its changes.
+    if let builder = open[partition] {
+      return Place(chain: builder.chain, dot: builder.nextDot, context: builder.context)
+    }
+    guard let replica = state.own.replica?.id else { throw EngineError.notAMember }
+    let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
+    let builder = RunBuilder(
+      chain: chain, after: state.own.sequence(in: partition),
+      hashBefore: state.own.tip(in: partition) ?? chain.genesis(hash), context: context(partition, replica), hash: hash)
+    open[partition] = builder
+    return Place(chain: chain, dot: builder.nextDot, context: builder.context)
+  }
+
+  private mutating func context(_ partition: PartitionID, _ replica: ReplicaID) -> VersionVector {
+    if let known = contexts[partition] { return known }
+    let previous = state.own.context(in: partition)
+    let context = state.mesh.partitions[partition]?.log.nextContext(of: replica, after: previous) ?? previous
+    contexts[partition] = context
+    return context
+  }
+
+  private mutating func append(
+    _ change: ComposedChange, _ partition: PartitionID, _ done: inout Committed
+  ) throws {
+    if open[partition]?.hasRoom(for: change.payload.count) == false {
+      try close(partition, &done)
+      _ = try openRun(for: partition)
+    }
+    open[partition]?.append(
+      payload: change.payload, keyHashes: change.keyHashes, timestamp: change.context.timestamp, wall: change.wall)
+  }
+
+  /// Signs and appends the open run.
+  private mutating func close(_ partition: PartitionID, _ done: inout Committed) throws {
+    guard let builder = open.removeValue(forKey: partition), !builder.isEmpty else { return }
+    _ = try OwnRuns(state, transaction).append(builder, to: partition, &done)
+  }
+}
+
+/// Own runs on their way into the log, in memory and on disk.
+struct OwnRuns {
+  private let state: EngineState
+  private let transaction: any LogTransaction
+
+  init(_ state: EngineState, _ transaction: any LogTransaction) {
+    (self.state, self.transaction) = (state, transaction)
+  }
+
+  /// Signs what was collected and puts it at the end of its chain.
+  func append(_ builder: RunBuilder, to partition: PartitionID, _ done: inout Committed) throws -> LogChange {
+    let run = builder.close(sign: state.identity.cryptography.sign)
+    state.own.advance(partition, run)
+    guard let change = state.mesh.learnOwn(run, in: partition, signer: state.identity.device) else {
+      throw EngineError.ownRunNotTaken
+    }
+    let (chain, encoded) = (run.record.chain, RunCodec.encode(run))
+    let appended = AppendedRun(
+      first: run.record.first, last: run.record.last, context: run.record.context, body: encoded[...])
+    let genesis = chain.genesis(state.identity.cryptography.hash)
+    done.noteArrival(try transaction.append(appended, to: chain, genesis: genesis))
+    if let apart = run.apart { try transaction.addLargePayload(apart) }
+    if let log = state.mesh.partitions[partition]?.log {
+      try transaction.setMarks(log.marks(of: chain.replica), of: chain)
+    }
+    done.own.append(Committed.Own(partition: partition, run: run, encoded: encoded))
+    return change
+  }
+}
+
+extension Run {
+  /// The payload that travels apart; it stands alone in its run.
+  var apart: ApartPayload? {
+    guard changes.count == 1, changes[0].payload.count > Run.inlinePayloadByteLimit else { return nil }
+    return ApartPayload(hash: changes[0].header.payloadHash, bytes: changes[0].payload)
+  }
+}

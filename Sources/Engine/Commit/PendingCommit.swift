@@ -1,0 +1,159 @@
+import Replication
+
+/// Bounds of one transaction. They are looked at after each event, so that it passes them by one event at the most.
+package struct CommitLimits: Sendable {
+  /// Large enough that random ids sort well, small enough for memory.
+  package var changes = 32_768
+  package var bytes = 24 * 1024 * 1024
+  package var writes = 1_024
+  /// Changes in one transaction that tell a backlog from live traffic.
+  package var backlogChanges = 4_096
+  package init() {}
+}
+
+/// Requests that become one change, and where the answer goes.
+package struct LocalWriteJob: Sendable {
+  package let partition: PartitionName
+  package let edits: [any DocumentEdit]
+  /// Called once: with a receipt when the change is on disk, or with why there is none.
+  package let answer: @Sendable (Result<ChangeReceipt, any Error>) -> Void
+
+  package init(
+    partition: PartitionName, edits: [any DocumentEdit],
+    answer: @escaping @Sendable (Result<ChangeReceipt, any Error>) -> Void
+  ) {
+    (self.partition, self.edits, self.answer) = (partition, edits, answer)
+  }
+}
+
+/// A wish to follow a partition, or every one whose name begins with what stands before a `*`, or an end to it.
+package struct SubscriptionJob: Sendable {
+  package let pattern: Text
+  package let isWanted: Bool
+  /// Called once, when it is on disk or will not be.
+  package let answer: @Sendable (Result<Void, any Error>) -> Void
+
+  package init(pattern: Text, isWanted: Bool, answer: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+    (self.pattern, self.isWanted, self.answer) = (pattern, isWanted, answer)
+  }
+}
+
+/// Everything that the next commit will write.
+struct PendingCommit {
+  struct Applied {
+    let partition: PartitionID
+    let source: SessionID
+    let runs: [DeliveredRun]
+  }
+
+  var statements: [Statement] = []
+  var partitions: [(PartitionID, PartitionName)] = []
+  var applied: [Applied] = []
+  var rebuilds: [(PartitionID, LogChange)] = []
+  var writes: [LocalWriteJob] = []
+  var subscriptions: [SubscriptionJob] = []
+  var pieces: [PayloadPiece] = []
+  /// Payloads whose pieces are not what was promised: to be asked for anew.
+  var distrusted: [Digest] = []
+  /// Own work to be issued again.
+  var reissues: [Reissue.Owed] = []
+  /// Contacts to remember: device, and where it can be dialled.
+  var contacts: [(DeviceID, String?)] = []
+  private(set) var changeCount = 0
+  private(set) var byteCount = 0
+
+  var isEmpty: Bool {
+    statements.isEmpty && partitions.isEmpty && applied.isEmpty && rebuilds.isEmpty && writes.isEmpty
+      && contacts.isEmpty && pieces.isEmpty && subscriptions.isEmpty && distrusted.isEmpty && reissues.isEmpty
+  }
+
+  var movesPieces: Bool { !pieces.isEmpty || !applied.isEmpty || !distrusted.isEmpty }
+
+  /// Partitions whose own chains grow.
+  var writingPartitions: [PartitionName] { writes.map(\.partition) + reissues.map(\.name) }
+
+  /// True where memory has taken in what is not on disk yet: should the commit fail, only reading everything again
+  /// helps.
+  var isAheadOfDisk: Bool { !applied.isEmpty || !statements.isEmpty || !rebuilds.isEmpty }
+
+  func isFull(_ limits: CommitLimits) -> Bool {
+    changeCount >= limits.changes || byteCount >= limits.bytes || writes.count >= limits.writes
+  }
+
+  mutating func apply(_ partition: PartitionID, from source: SessionID, _ runs: [DeliveredRun]) {
+    applied.append(Applied(partition: partition, source: source, runs: runs))
+    for run in runs {
+      changeCount += run.incoming.hashes.count
+      byteCount += run.incoming.encoded.count
+    }
+  }
+
+  mutating func stage(_ piece: PayloadPiece) {
+    pieces.append(piece)
+    byteCount += piece.bytes.count
+  }
+
+  /// Moves of acceptance other than by plain delivery, by partition.
+  var moved: [PartitionID: [LogChange]] {
+    var moved: [PartitionID: [LogChange]] = [:]
+    for (partition, change) in rebuilds { moved[partition, default: []].append(change) }
+    for applied in applied {
+      for run in applied.runs { if let change = run.change { moved[applied.partition, default: []].append(change) } }
+    }
+    return moved
+  }
+}
+
+/// The results of a transaction, to be told once it is durable.
+struct Committed {
+  struct Own {
+    let partition: PartitionID
+    let run: Run
+    let encoded: [UInt8]
+
+    var logged: LoggedRun {
+      LoggedRun(
+        replica: run.record.chain.replica, first: run.record.first, last: run.record.last,
+        hashBefore: run.record.hashBefore, context: run.record.context, encoded: encoded[...], apart: run.apart)
+    }
+  }
+
+  var own: [Own] = []
+  var receipts: [(LocalWriteJob, Result<ChangeReceipt, any Error>)] = []
+  var documents: [ChangedDocuments] = []
+  private(set) var arrivals: ClosedRange<Int64>?
+  /// Partitions that own writes made this node want.
+  var subscribed: [PartitionName] = []
+  /// Partitions of which nothing is stored and that nobody wants any more.
+  var forgotten: [PartitionID] = []
+  /// The replica id that own writes drew.
+  var drawn: DrawnReplica?
+  /// Directives with which the core answered the declaration.
+  var directives: [Mesh.Directive] = []
+
+  mutating func noteArrival(_ arrival: Int64) { arrivals = min(arrivals?.lowerBound ?? arrival, arrival)...arrival }
+}
+
+extension DeliveredRun {
+  var logged: LoggedRun {
+    LoggedRun(
+      replica: incoming.replica, first: incoming.first, last: last, hashBefore: incoming.hashBefore,
+      hashAtLast: incoming.hashes.last, context: context, encoded: incoming.encoded, apart: incoming.documents.apart)
+  }
+}
+
+extension EngineState {
+  /// The record of a commit for whoever follows them. To be made once per commit: it notes what was told.
+  func record(of done: Committed, _ batch: PendingCommit) -> CommitRecord {
+    var moved = Set(batch.applied.map(\.partition)).union(batch.rebuilds.map(\.0))
+    moved.formUnion(done.own.map(\.partition))
+    let partitions = moved.sorted().compactMap { id -> CommitRecord.Moved? in
+      guard let partition = mesh.partitions[id] else { return nil }
+      let before = toldAccepted.updateValue(partition.log.accepted, forKey: id)
+      return CommitRecord.Moved(
+        partition: id, name: partition.name, before: before ?? VersionVector(), accepted: partition.log.accepted)
+    }
+    return CommitRecord(
+      partitions: partitions, documents: done.documents.filter { $0.count > 0 }, arrivals: done.arrivals)
+  }
+}

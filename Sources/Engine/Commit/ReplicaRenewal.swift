@@ -1,0 +1,70 @@
+import Replication
+import Wire
+
+/// The drawing of a new replica id, and the mark beside the store that tells when one is due (rule C20).
+struct ReplicaRenewal {
+  private let state: EngineState
+
+  init(_ state: EngineState) { self.state = state }
+
+  /// Draws the new id with the first change after the cause, not at start: a node that only reads leaves no trace in
+  /// vectors. The declaration stands in the transaction of that change, so that nothing is stored under the new id
+  /// without it.
+  func drawIfDue(_ transaction: any LogTransaction, _ done: inout Committed) throws {
+    guard state.own.isRenewalDue else { return }
+    let identity = state.identity
+    guard let membership = state.mesh.authority.member(of: identity.device) else { throw EngineError.notAMember }
+    let nonce = UUIDValue(high: state.random.next(), low: state.random.next())
+    let replica = ReplicaID.derived(device: identity.deviceID, nonce: nonce, identity.cryptography.hash)
+    let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: membership.id)
+    let sequence = UInt64(state.mesh.authority.replicas(of: identity.device).count) + 1
+    let statement = try identity.statement(.replica(declaration), sequence: sequence)
+    let incarnation = Incarnation(id: replica, nonce: nonce)
+    try transaction.add(statement)
+    try transaction.setReplica(incarnation)
+    done.drawn = DrawnReplica(id: replica, previous: state.own.replica?.id, causes: state.own.causes)
+    state.own.renew(incarnation)
+    done.directives += state.handle(.statementsStored([statement]))
+  }
+
+  /// A reason that came up while the node runs. It must outlast a stop before the next write, so the mark that would
+  /// hide it goes. Answers whether the reason is a new one.
+  func demand(_ cause: RenewalCause) throws -> Bool {
+    guard state.own.causes.insert(cause).inserted, state.own.replica != nil else { return false }
+    try state.mark.discard()
+    return true
+  }
+
+  /// Notes outside of the store how far it has come. What is noted is committed already.
+  func saveMark() throws {
+    // What is there is the evidence for the renewal that is due.
+    guard state.own.causes.isEmpty else { return }
+    try state.mark.save(store: state.store.storeID, replica: state.own.replica, reached: state.own.commits)
+  }
+}
+
+/// A replica id that stands in a commit for the first time.
+struct DrawnReplica {
+  let id: ReplicaID
+  /// Nil for a store's first.
+  let previous: ReplicaID?
+  let causes: Set<RenewalCause>
+
+  func note(in journal: any EngineJournal) {
+    guard let previous else {
+      return journal.note(.notice, "writes under its first replica id", ["replica": .replica(id)])
+    }
+    let why = causes.map(\.rawValue).sorted().joined(separator: "; ")
+    journal.note(
+      .notice, "goes on under a new replica id", ["old": .replica(previous), "new": .replica(id), "why": .text(why)])
+  }
+}
+
+extension EngineIdentity {
+  /// Signed by this device.
+  func statement(_ body: Statement.Body, sequence: UInt64) throws(StatementError) -> Statement {
+    let unsigned = try StatementCodec.unsigned(fleet: fleet, issuer: device, sequence: sequence, body: body)
+    return try StatementCodec.assemble(
+      unsigned: unsigned, signature: cryptography.sign(unsigned), cryptography.hash)
+  }
+}

@@ -1,0 +1,39 @@
+import Replication
+
+/// Why the engine refused or failed. `description` is one sentence for a person.
+package enum EngineError: Error, Hashable, Sendable {
+  case notAMember
+  case notPermitted(PartitionName)
+  case changeTooLarge(byteCount: Int, limit: Int)
+  case malformedChange(String)
+  /// An own run that the core does not take: a mistake in this program, which must not reach the disk.
+  case ownRunNotTaken
+  case payloadNotThere
+  case payloadsTooLarge(byteCount: Int, limit: Int)
+  case noFleet
+}
+
+extension EngineError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .notAMember: "this device is not a member of its fleet: join again"
+    case .notPermitted(let name): "this device may not write to \(name.text.string)"
+    case .changeTooLarge(let count, let limit): "one change holds at most \(limit) bytes, this has \(count)"
+    case .malformedChange(let reason): "the change cannot be written: \(reason)"
+    case .ownRunNotTaken: "an own run was not taken into the log"
+    case .payloadNotThere: "a run whose payload did not come before it"
+    case .payloadsTooLarge(let count, let limit):
+      "runs of one message with \(count) bytes of payloads apart from them; the limit is \(limit)"
+    case .noFleet:
+      "the store holds nothing of this fleet: put a backup back with seamesh restore, or join in a new directory"
+    }
+  }
+}
+
+/// An error of the store: what is in it does not fit together.
+package struct DamagedLog: StoreFailure, CustomStringConvertible {
+  package let reason: String
+  package init(_ reason: String) { self.reason = reason }
+  package var isFatal: Bool { true }
+  package var description: String { "the store is damaged: \(reason)" }
+}

@@ -1,0 +1,37 @@
+import Replication
+
+/// Everything that the engine can be handed: by connections, by discovery, and by whoever uses the node.
+package enum EngineEvent: Sendable {
+  case opened(OpenedLink)
+  case message(SessionID, Message, byteCount: Int)
+  case runs(SessionID, RunBatch, [ArrivedRun], byteCount: Int)
+  /// A frame came that breaks the protocol; why, as one sentence.
+  case violation(SessionID, String)
+  case closed(SessionID, reason: String)
+  /// The session's send queue has room again.
+  case drained(SessionID)
+  case dialFailed(tag: UInt64, reason: String)
+  /// News of where there may be peers. All of it may be wrong.
+  case sighting(DialPolicy.Event)
+  case networkChanged
+  case write(LocalWriteJob)
+  case subscription(SubscriptionJob)
+  /// A question or a task for the engine's thread, run when everything that came before it is durable.
+  case call(@Sendable (NodeEngine) -> Void)
+}
+
+/// A connection whose TLS handshake is done.
+package struct OpenedLink: Sendable {
+  package let session: SessionID
+  /// The tag of the dial that led to it; nil for an accepted connection.
+  package let dialTag: UInt64?
+  package let remote: SocketAddress
+  package let peerKey: PublicKey
+  /// The TLS exporter value of the connection.
+  package let exporter: Digest
+
+  package init(session: SessionID, dialTag: UInt64?, remote: SocketAddress, peerKey: PublicKey, exporter: Digest) {
+    (self.session, self.dialTag, self.remote) = (session, dialTag, remote)
+    (self.peerKey, self.exporter) = (peerKey, exporter)
+  }
+}

@@ -1,0 +1,81 @@
+import Replication
+
+/// The state of a node in memory: the sync core, its own chains, its subscriptions.
+///
+/// Memory may run ahead of the disk within one transaction alone; ``Checkpoint`` puts back what did not get there.
+package final class EngineState {
+  package let identity: EngineIdentity
+  package let options: EngineOptions
+  package let store: any LogStore
+  let mark: any ReplicaMark
+  package let clock: any EngineClock
+
+  package internal(set) var mesh: Mesh
+  package internal(set) var own: OwnReplica
+  package internal(set) var subscriptions: Set<Text>
+  var random: any RandomNumberGenerator
+  /// For each partition what counted of it when followers of commits were last told of it.
+  var toldAccepted: [PartitionID: VersionVector]
+
+  init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
+    (self.identity, self.options) = (identity, options)
+    (store, mark, clock, random) = (ports.store, ports.mark, ports.clock, ports.random)
+    let opening = EngineOpening(identity: identity, options: options, store: ports.store, mark: ports.mark)
+    (mesh, own) = (try opening.mesh(), try opening.ownReplica())
+    subscriptions = Set(try ports.store.subscriptions())
+    toldAccepted = mesh.partitions.mapValues(\.log.accepted)
+  }
+
+  /// Reads the state anew from the store. Causes for a new replica that came up at run time stay.
+  func readAgain() throws {
+    let opening = EngineOpening(identity: identity, options: options, store: store, mark: mark)
+    let causes = own.causes
+    (mesh, own) = (try opening.mesh(), try opening.ownReplica())
+    subscriptions = Set(try store.subscriptions())
+    own.causes.formUnion(causes)
+  }
+
+  /// Hands an event to the core and answers with what it wants done.
+  func handle(_ event: Mesh.Event) -> [Mesh.Directive] {
+    mesh.wallMilliseconds = clock.wallMilliseconds
+    mesh.ownReplica = own.replica?.id
+    mesh.ownCommits = own.commits
+    return mesh.handle(event, now: clock.now, random: &random)
+  }
+
+  func name(_ partition: PartitionID) -> String { mesh.partitions[partition]?.name.text.string ?? "?" }
+
+  /// Partitions of which nothing is stored and that nothing asks for once `pattern` is no longer wanted.
+  func unused(without pattern: Text) -> [PartitionID] {
+    var interest = Interest(prefixes: options.isRelay ? [""] : [])
+    for other in subscriptions where other != pattern { interest = interest.adding(Interest(pattern: other, identity)) }
+    return mesh.partitions.values.filter {
+      $0.log.received.isEmpty && !interest.wants($0.id, name: $0.name)
+    }.map(\.id).sorted()
+  }
+}
+
+extension EngineState {
+  /// A copy of what own writes are about to change, for a transaction that fails.
+  struct Checkpoint {
+    fileprivate let own: OwnReplica
+    /// The partitions that are written to; nil for one that is not there yet and is forgotten again.
+    fileprivate let partitions: [PartitionID: PartitionState?]
+    /// The whole core, where a new replica id is due: its declaration changes more than the partitions written to.
+    fileprivate let mesh: Mesh?
+  }
+
+  func checkpoint(_ names: some Sequence<PartitionName>) -> Checkpoint {
+    var partitions: [PartitionID: PartitionState?] = [:]
+    for name in names {
+      let id = identity.id(of: name)
+      partitions[id] = .some(mesh.partitions[id])
+    }
+    return Checkpoint(own: own, partitions: partitions, mesh: own.isRenewalDue ? mesh : nil)
+  }
+
+  func restore(_ checkpoint: Checkpoint) {
+    own = checkpoint.own
+    if let mesh = checkpoint.mesh { self.mesh = mesh } else { mesh.restore(checkpoint.partitions) }
+  }
+}

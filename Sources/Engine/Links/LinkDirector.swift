@@ -1,0 +1,204 @@
+import Replication
+import Wire
+
+/// The connections of this node and whom to dial next. Knows sessions by number alone; what is said on them is the
+/// core's.
+package final class LinkDirector {
+  let port: any EngineLinks
+  private let clock: any EngineClock
+  private let journal: any EngineJournal
+  package private(set) var table = LinkTable()
+  package private(set) var policy: DialPolicy
+  private var random: any RandomNumberGenerator
+
+  private let pauseByteMark: Int
+  private var answersRenewedAt = MonotonicTime(milliseconds: 0)
+
+  init(_ ports: EnginePorts, _ options: EngineOptions, device: DeviceID) {
+    pauseByteMark = options.pauseByteMark
+    (port, clock, journal, random) = (ports.links, ports.clock, ports.journal, ports.random)
+    policy = DialPolicy(thisDevice: device)
+  }
+
+  func text(of address: SocketAddress) -> String { port.text(of: address) }
+  package func address(_ id: SessionID?) -> String { id.flatMap { table[$0] }.map { port.text(of: $0.remote) } ?? "?" }
+
+  // MARK: Dialling
+
+  /// Tells the dial policy something about where peers may be, dials whom it names, and closes links that it gives up.
+  func follow(_ event: DialPolicy.Event) {
+    for address in policy.handle(event, now: clock.now.milliseconds, using: &random) {
+      port.dial(address, tag: table.beginDial(address))
+    }
+    while let device = policy.takeDrop() { drop(device) }
+  }
+
+  var nextWake: MonotonicTime? { policy.nextWake().map { MonotonicTime(milliseconds: $0) } }
+
+  func dialFailed(_ tag: UInt64, _ reason: String) {
+    guard let address = table.endDial(tag) else { return }
+    table.note(reason, at: address)
+    journal.note(.debug, "could not connect", ["address": .text("\(address)"), "reason": .text(reason)])
+    follow(.dialFailed(address))
+  }
+
+  /// Ends all sessions with a device, to make room for others.
+  private func drop(_ device: DeviceID) {
+    for id in table.sessions(of: device) {
+      _ = send(.goodbye(.stopping), to: id)
+      port.close(id, afterFlush: true)
+    }
+  }
+
+  // MARK: Coming and going
+
+  /// Takes a new connection into the table. False where there is no room: it is closed.
+  func opened(_ link: OpenedLink, hasRoom: Bool, hash: HashFunction) -> Bool {
+    let dialled = link.dialTag.flatMap { table.endDial($0) }
+    guard hasRoom else {
+      port.close(link.session, afterFlush: true)
+      dialEnded(dialled)
+      return false
+    }
+    table[link.session] = LinkTable.Link(remote: link.remote, dialled: dialled)
+    if let dialled { follow(.identified(dialled, DeviceID.derived(from: link.peerKey, hash))) }
+    return true
+  }
+
+  /// Answers where this peer can be found again: the address dialled, or where it says that it listens. The inner nil:
+  /// it cannot be dialled; the outer: there is nothing to remember.
+  func authenticated(_ id: SessionID, _ device: DeviceID, listenPort: UInt16) -> String?? {
+    guard let link = table[id] else { return nil }
+    table.authenticate(id, device)
+    port.authenticate(id)
+    follow(.connected(device, outgoing: link.dialled != nil))
+    guard device != policy.thisDevice else { return nil }
+    var address = link.remote
+    if link.dialled == nil { address.port = listenPort }
+    return .some(address.port > 0 ? port.text(of: address) : nil)
+  }
+
+  /// Learns from the way in which a session ended whether the address that was dialled is worth dialling again.
+  func refused(_ id: SessionID, _ goodbye: Goodbye) {
+    guard let dialled = table[id]?.dialled else { return }
+    switch goodbye {
+    case .otherFleet, .notAMember:
+      table.note("\(goodbye)", at: dialled)
+      follow(.dialRefused(dialled))
+    case .stopping, .duplicate, .protocolError, .versionUnknown, .ownConnection: break
+    }
+  }
+
+  func close(_ id: SessionID) {
+    if table[id] != nil { port.close(id, afterFlush: true) }
+  }
+
+  /// Takes a connection that has ended out of the table. False where it was not in there any more.
+  func closed(_ id: SessionID, _ reason: String) -> Bool {
+    guard let link = table[id] else { return false }
+    table[id] = nil
+    journal.note(
+      .debug, "connection closed", ["address": .text(port.text(of: link.remote)), "reason": .text(reason)])
+    guard let device = link.device else {
+      dialEnded(link.dialled)
+      return true
+    }
+    if table.sessions(of: device).isEmpty { follow(.disconnected(device)) }
+    return true
+  }
+
+  /// Ends every connection without sending what waits: what was said on them does not hold.
+  func cutAll() {
+    for (id, link) in table.links.sorted(by: { $0.key < $1.key }) {
+      port.close(id, afterFlush: false)
+      if let device = link.device { follow(.disconnected(device)) }
+    }
+    table.removeAll()
+  }
+
+  /// A dial has ended without a session: others may be dialled at once, and this address after its pause.
+  private func dialEnded(_ address: PeerAddress?) {
+    if let address { follow(.dialFailed(address)) }
+  }
+
+  func networkChanged() {
+    port.closeStranded()
+    follow(.networkChanged)
+  }
+
+  // MARK: Frames
+
+  /// Sends a message, or holds it behind those that wait. True where the session must pause: too much waits for it.
+  func send(_ message: Message, to id: SessionID) -> Bool {
+    guard table[id] != nil else { return false }
+    if case .pong(let nonce) = message, isUnread(id) {
+      // What waits for the peer already tells it that this node lives; a pong has time until that is written.
+      table.delayPong(nonce, to: id)
+      return false
+    }
+    let frame = MessageCodec.encode(message)
+    table.countSent(id, frame.count + port.frameOverheadByteCount)
+    guard !table.mustHold(for: id) else { return hold(frame, id) }
+    switch port.send(frame, on: id) {
+    case .queued(let byteCount): return byteCount > pauseByteMark
+    case .full: return hold(frame, id)
+    case .closed: return false
+    }
+  }
+
+  private func hold(_ frame: [UInt8], _ id: SessionID) -> Bool {
+    if table.hold(frame, for: id) == .cutOff {
+      journal.note(.notice, "cut off a peer that reads nothing", ["address": .text(address(id))])
+      port.close(id, afterFlush: false)
+    }
+    return true
+  }
+
+  /// Sends what was held, as far as there is room. True where all of it has gone, and the session may go on.
+  func drained(_ id: SessionID) -> Bool {
+    table[id] != nil && table.releaseHeld(for: id) { port.send($0, on: id) }
+  }
+
+  // MARK: Peers that do not read
+
+  /// More than one TLS record waits for a peer that does not read, or reads slower than it is written to.
+  private static let unreadByteMark = 16 * 1024
+
+  /// True where more waits for this peer than what is on its way to the kernel.
+  private func isUnread(_ id: SessionID) -> Bool {
+    table.mustHold(for: id) || port.queuedByteCount(of: id) > LinkDirector.unreadByteMark
+  }
+
+  /// Counts what a message of this peer made this node say to it while it does not read; at a limit, reading pauses.
+  func noteAnswers(_ directives: [Mesh.Directive], to id: SessionID) {
+    let count = directives.count { $0.isAnswer(to: id) }
+    guard count > 0, table[id] != nil, isUnread(id) else { return }
+    if table.addAnswers(count, to: id) { port.holdUp(id) }
+  }
+
+  /// Pauses reading as if the peer had used up its answers. False where it is paused already.
+  func pauseReading(of id: SessionID) -> Bool {
+    guard table.addAnswers(UnreadAnswers.limit, to: id) else { return false }
+    port.holdUp(id)
+    return true
+  }
+
+  /// No pause lasts longer than two ticks, whatever the peer does: so two nodes never wait for one another.
+  func renewAnswers() {
+    guard clock.now.millisecondsSince(answersRenewedAt) >= Mesh.tickMilliseconds else { return }
+    answersRenewedAt = clock.now
+    for id in table.owed {
+      if table.renewAnswers(of: id) { port.letGo(id) }
+      guard !isUnread(id), let ping = table.takePing(of: id) else { continue }
+      _ = send(.pong(nonce: ping), to: id)
+    }
+  }
+
+  func release(_ id: SessionID, byteCount: Int) {
+    table.countReceived(id, byteCount + port.frameOverheadByteCount)
+    port.release(id, byteCount: byteCount)
+  }
+
+  func noteClock(_ id: SessionID?, _ milliseconds: Int64) { table.noteClock(id, milliseconds) }
+  func adopt(_ authority: Authority) { port.adopt(authority) }
+}

@@ -1,0 +1,102 @@
+import Replication
+
+/// The connections with what is known of each beside what is said on it, and the frames that the transport had no room
+/// for.
+package struct LinkTable {
+  package struct Link {
+    package let remote: SocketAddress
+    /// The address that was dialled; nil for an accepted connection.
+    package let dialled: PeerAddress?
+    package fileprivate(set) var device: DeviceID?
+    package fileprivate(set) var unread = UnreadAnswers()
+    package fileprivate(set) var clockDifference: Int64?
+    /// Bytes of messages with their lengths, before TLS seals them.
+    package fileprivate(set) var sentByteCount: Int64 = 0
+    package fileprivate(set) var receivedByteCount: Int64 = 0
+
+    init(remote: SocketAddress, dialled: PeerAddress?) { (self.remote, self.dialled) = (remote, dialled) }
+  }
+
+  package private(set) var links: [SessionID: Link] = [:]
+  /// Messages that the transport had no room for. Not within ``Link``: a link is copied wherever it is looked at, and
+  /// whoever held the copy would make the next message copy all that wait.
+  package private(set) var held: [SessionID: HeldFrames] = [:]
+  /// Addresses being dialled, by the tag given to the transport.
+  private var dials: [UInt64: PeerAddress] = [:]
+  private var nextTag: UInt64 = 1
+  /// The last outcome per address, for people. Bounded by ``outcomeLimit``.
+  package private(set) var outcomes: [PeerAddress: String] = [:]
+
+  static let outcomeLimit = 256
+
+  package subscript(id: SessionID) -> Link? {
+    get { links[id] }
+    set {
+      links[id] = newValue
+      if newValue == nil { held[id] = nil }
+    }
+  }
+
+  func sessions(of device: DeviceID) -> [SessionID] { links.filter { $0.value.device == device }.keys.sorted() }
+
+  mutating func authenticate(_ id: SessionID, _ device: DeviceID) {
+    links[id]?.device = device
+    if let dialled = links[id]?.dialled { outcomes[dialled] = nil }
+  }
+
+  mutating func noteClock(_ id: SessionID?, _ milliseconds: Int64) {
+    if let id { links[id]?.clockDifference = milliseconds }
+  }
+
+  mutating func countSent(_ id: SessionID, _ byteCount: Int) { links[id]?.sentByteCount += Int64(byteCount) }
+  mutating func countReceived(_ id: SessionID, _ byteCount: Int) { links[id]?.receivedByteCount += Int64(byteCount) }
+
+  mutating func beginDial(_ address: PeerAddress) -> UInt64 {
+    defer { nextTag += 1 }
+    dials[nextTag] = address
+    return nextTag
+  }
+
+  mutating func endDial(_ tag: UInt64) -> PeerAddress? { dials.removeValue(forKey: tag) }
+
+  mutating func note(_ outcome: String, at address: PeerAddress) {
+    if outcomes[address] == nil, outcomes.count >= LinkTable.outcomeLimit, let first = outcomes.keys.min() {
+      outcomes[first] = nil
+    }
+    outcomes[address] = outcome
+  }
+
+  mutating func removeAll() { (links, held) = ([:], [:]) }
+
+  // MARK: Waiting for the transport
+
+  /// True where frames are held for the session: whatever is sent now must wait behind them.
+  func mustHold(for id: SessionID) -> Bool { held[id] != nil }
+
+  mutating func hold(_ frame: [UInt8], for id: SessionID) -> HoldOutcome {
+    held[id, default: HeldFrames()].hold(frame)
+  }
+
+  /// Hands over what waits, in order, until `send` has no room. True when nothing waits any more.
+  mutating func releaseHeld(for id: SessionID, _ send: ([UInt8]) -> LinkSending) -> Bool {
+    while let frame = held[id]?.next {
+      if case .full = send(frame) { return false }
+      held[id]?.removeNext()
+    }
+    if held[id]?.isCutOff == false { held[id] = nil }
+    return held[id] == nil
+  }
+
+  // MARK: Peers that do not read
+
+  mutating func delayPong(_ nonce: UInt64, to id: SessionID) { links[id]?.unread.delayAnswer(to: nonce) }
+
+  /// True where reading from the peer is to pause.
+  mutating func addAnswers(_ count: Int, to id: SessionID) -> Bool { links[id]?.unread.add(count) ?? false }
+
+  /// Sessions that are owed something or have used up some of their answers.
+  var owed: [SessionID] { links.filter { $0.value.unread.ping != nil || $0.value.unread.count > 0 }.keys.sorted() }
+
+  mutating func renewAnswers(of id: SessionID) -> Bool { links[id]?.unread.renew() ?? false }
+  mutating func takePing(of id: SessionID) -> UInt64? { links[id]?.unread.takePing() }
+}

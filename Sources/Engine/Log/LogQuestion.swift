@@ -1,0 +1,19 @@
+import Replication
+
+/// A question that the core asks of the log.
+enum LogQuestion {
+  /// The runs that a peer lacks, in order of arrival.
+  case lacking(SessionID, PartitionID, VersionVector, byteLimit: Int)
+  case chain(PartitionID, ReplicaID, from: UInt64, ChainPurpose)
+  case evidence(SessionID, PartitionID, ReplicaID, above: UInt64)
+  /// Whether the device that asked to join is a member now, durably. Asks nothing of the log, but waits for
+  /// the commit, too.
+  case isAdmitted(SessionID, PublicKey)
+
+  var needsEverythingStored: Bool {
+    switch self {
+    case .evidence, .isAdmitted: true
+    case .lacking, .chain: false
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import Replication
+import Wire
+
+/// Reads the run log for sending and for judging forks.
+struct LogReader {
+  private let store: any LogStore
+  private let reader: RunReader
+  private let mesh: Mesh
+
+  init(_ state: EngineState) { (store, reader, mesh) = (state.store, RunReader(state.identity), state.mesh) }
+
+  private func chain(_ partition: PartitionID, _ replica: ReplicaID) -> ChainIdentity {
+    ChainIdentity(fleet: reader.fleet, partition: partition, replica: replica)
+  }
+
+  /// Runs that lie above `have`, over all chains in order of arrival: one seek per lagging chain, then a merge by
+  /// arrival.
+  func runs(
+    _ partition: PartitionID, lackedBy have: VersionVector, byteLimit: Int
+  ) throws -> (runs: [LoggedRun], hasMore: Bool) {
+    guard let state = mesh.partitions[partition] else { return ([], false) }
+    var lagging = try laggingChains(partition, state, have, byteLimit)
+    var found: [LoggedRun] = []
+    var bytes = 0
+    while let next = lagging.indices.min(by: { lagging[$0].arrival < lagging[$1].arrival }),
+      let run = lagging[next].runs.first
+    {
+      guard bytes < byteLimit else { return (found, true) }
+      lagging[next].runs.removeFirst()
+      found.append(try logged(run, lagging[next].chain.replica, partition, state))
+      bytes += found[found.count - 1].byteCount
+      // What this chain has beyond what was read must not be overtaken by later arrivals of others.
+      if lagging[next].runs.isEmpty, run.last < lagging[next].end {
+        lagging[next].runs = try store.runs(of: lagging[next].chain, after: run.last, byteLimit: lagging[next].step)[
+          ...]
+      }
+    }
+    return (found, false)
+  }
+
+  private struct LaggingChain {
+    let chain: ChainIdentity
+    let end: UInt64
+    /// Bytes that are read of it at once.
+    let step: Int
+    /// Read and not yet taken.
+    var runs: ArraySlice<LogRun>
+
+    var arrival: Int64 { runs.first?.arrival ?? .max }
+  }
+
+  private func laggingChains(
+    _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector, _ byteLimit: Int
+  ) throws -> [LaggingChain] {
+    let behind = state.log.clipped.sorted.filter { $0.position.sequence > have.sequence(of: $0.replica) }
+    let step = max(LogReader.leastStepByteCount, byteLimit / max(behind.count, 1))
+    return try behind.map { replica, _ in
+      let chain = chain(partition, replica)
+      return LaggingChain(
+        chain: chain, end: state.log.received.sequence(of: replica), step: step,
+        runs: try store.runs(of: chain, after: have.sequence(of: replica), byteLimit: step)[...])
+    }
+  }
+
+  /// Bytes of two full runs. Where a hundred chains lag, the limit is divided among them, but not below this: less
+  /// would be a read for nearly each run.
+  private static let leastStepByteCount = 64 * 1024
+
+  private func logged(
+    _ run: LogRun, _ replica: ReplicaID, _ partition: PartitionID, _ state: PartitionState
+  ) throws -> LoggedRun {
+    // Only forked chains have runs of several branches; decoding tells which.
+    let isForked = state.log.forkPoints[replica] != nil
+    let hashAtLast = isForked ? try reader.decode(run, in: partition).hashAtLast : nil
+    return LoggedRun(
+      replica: replica, first: run.first, last: run.last, hashBefore: try RunCodec.hashBefore(of: run.body[...]),
+      hashAtLast: hashAtLast, context: run.context, encoded: run.body[...], apart: try apart(run))
+  }
+
+  private func apart(_ run: LogRun) throws -> ApartPayload? {
+    guard run.first == run.last, let hash = try RunCodec.apartPayload(of: run.body[...]) else { return nil }
+    guard let payload = try store.largePayload(hash) else { throw DamagedLog("a change's payload is not there") }
+    return ApartPayload(hash: hash, bytes: payload[...])
+  }
+
+  /// Stored runs of a chain that reach `first` or above, ascending, of all branches.
+  func summaries(_ partition: PartitionID, _ replica: ReplicaID, from first: UInt64) throws -> [RunSummary] {
+    guard let name = mesh.partitions[partition]?.name else { return [] }
+    var summaries: [RunSummary] = []
+    var last = first - 1
+    // In steps: the bodies of a long chain need not be in memory together.
+    while case let runs = try store.runs(
+      of: chain(partition, replica), after: last, byteLimit: LogReader.stepByteCount),
+      let end = runs.last?.last
+    {
+      for run in runs { summaries.append(try reader.summary(run, partition, name, mesh.authority)) }
+      last = end
+    }
+    return summaries
+  }
+
+  private static let stepByteCount = 4 * 1024 * 1024
+
+  func evidence(_ partition: PartitionID, _ replica: ReplicaID, above: UInt64) throws -> [LoggedRun] {
+    guard let state = mesh.partitions[partition] else { return [] }
+    return try store.runs(of: chain(partition, replica), after: above, byteLimit: .max)
+      .map { try logged($0, replica, partition, state) }
+  }
+}

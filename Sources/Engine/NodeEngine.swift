@@ -1,0 +1,518 @@
+import Replication
+import Wire
+
+/// The part of a node that changes, on one thread: the sync core, the store's writer, whom to dial.
+///
+/// A turn takes what came in, lets the core judge it, commits once, and then tells what became durable. What the core
+/// wants done is carried out from a queue, in the order in which it came up: what an answer brings goes to its end.
+/// Messages wait until nothing is pending that they may speak of.
+///
+/// No IO, clock, chance or thread of its own: those come in by ``EnginePorts``. The node and the simulator run this
+/// same code. Not thread-safe: one thread calls it.
+package final class NodeEngine {
+  package let state: EngineState
+  package let links: LinkDirector
+  private let journal: any EngineJournal
+  private let listener: any CommitListener
+
+  private var pending = PendingCommit()
+  private var directives = Queue<Mesh.Directive>()
+  /// Questions to the log on whose answer the core's next step depends.
+  private var questions = Queue<LogQuestion>()
+  /// Questions of peers to the log, which can wait for the end of the turn.
+  private var loads = Queue<LogQuestion>()
+  private var outbox: [Outgoing] = []
+  private var isWriting = false
+
+  /// Set when the store failed for good (K3): nothing is acknowledged any more.
+  package private(set) var failure: (any Error)?
+  /// Devices that asked to join with another code, since the start.
+  package private(set) var refusedJoins = 0
+  /// A fork was learned since the last look at what it put aside.
+  private var forksToSettle = true
+  /// A re-issue could not be written; it is tried again once another commit has gone well.
+  private var reissueIsOverdue = false
+  private var lastTick: MonotonicTime
+  private var lastMark: MonotonicTime
+  /// Own commits that the mark beside the store names already.
+  private var marked: UInt64 = 0
+
+  private enum Outgoing {
+    case message(SessionID, Message)
+    case close(SessionID)
+  }
+
+  package init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
+    state = try EngineState(identity, options, ports)
+    links = LinkDirector(ports, options, device: identity.deviceID)
+    (journal, listener) = (ports.journal, ports.feed)
+    (lastTick, lastMark) = (MonotonicTime(milliseconds: 0), ports.clock.now)
+    saveMark()
+  }
+
+  // MARK: Turns
+
+  /// Takes in what came, in order, and does all that follows from it.
+  package func turn(_ events: [EngineEvent]) {
+    for event in events {
+      take(event)
+      carryOut()
+      if pending.isFull(state.options.limits) { settle() }
+    }
+    tickIfDue()
+    settle()
+    reissueLost()
+    answerLoads()
+  }
+
+  /// The time at which the next turn is due even if nothing comes.
+  package var nextWake: MonotonicTime {
+    var wake = lastTick.advanced(byMilliseconds: Mesh.tickMilliseconds)
+    if let relay = state.mesh.nextRelay { wake = min(wake, relay) }
+    if let dial = links.nextWake { wake = min(wake, dial) }
+    return wake
+  }
+
+  /// Says goodbye. What was acknowledged is on disk already.
+  package func finish() {
+    settle()
+    for id in state.mesh.sessions.keys.sorted() {
+      _ = links.send(.goodbye(.stopping), to: id)
+      links.close(id)
+    }
+    if failure == nil { saveMark() }
+  }
+
+  private func take(_ event: EngineEvent) {
+    switch event {
+    case .opened(let link): opened(link)
+    case .message(let id, let message, let byteCount):
+      // What was judged without them is stored before; they and what they move then stand in one transaction.
+      if case .statements = message { settle() }
+      let answers = state.handle(.received(id, message))
+      links.noteAnswers(answers, to: id)
+      directives.put(answers)
+      links.release(id, byteCount: byteCount)
+    case .runs(let id, let batch, let runs, let byteCount):
+      receive(batch, runs, from: id)
+      links.release(id, byteCount: byteCount)
+    case .violation(let id, let reason): violated(id, reason)
+    case .closed(let id, let reason): if links.closed(id, reason) { handle(.closed(id)) }
+    case .drained(let id): if links.drained(id) { handle(.writable(id)) }
+    case .dialFailed(let tag, let reason): links.dialFailed(tag, reason)
+    case .sighting(let event): links.follow(event)
+    case .networkChanged: links.networkChanged()
+    case .write(let job): pending.writes.append(job)
+    case .subscription(let job): subscribe(job)
+    case .call(let body):
+      // What the core has taken in must be on disk before anybody is told of it.
+      settle()
+      body(self)
+    }
+  }
+
+  private func tickIfDue() {
+    let now = state.clock.now
+    let relayIsDue = state.mesh.nextRelay.map { $0 <= now } ?? false
+    if relayIsDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
+      lastTick = now
+      handle(.tick)
+      links.renewAnswers()
+      maintain(now)
+    }
+    links.follow(.tick)
+  }
+
+  private func maintain(_ now: MonotonicTime) {
+    let isDue =
+      state.own.commits >= marked + state.options.changesBetweenMarks
+      || now.millisecondsSince(lastMark) >= state.options.millisecondsBetweenMarks
+    guard isDue else { return }
+    lastMark = now
+    forksToSettle = true
+    if state.own.commits > marked { saveMark() }
+  }
+
+  // MARK: Carrying out
+
+  private func handle(_ event: Mesh.Event) { directives.put(state.handle(event)) }
+
+  /// Carries out every directive and answers every question, and makes no commit but those that a question needs. Comes
+  /// to an end, since each answer of the log brings the core further.
+  private func carryOut() {
+    repeat {
+      while let directive = directives.take() { perform(directive) }
+    } while answerQuestion()
+    if pending.isEmpty { flush() }
+  }
+
+  /// Commits and carries out until nothing waits. A commit is made here or in ``answerQuestion()``, and nowhere else.
+  private func settle() {
+    carryOut()
+    while !pending.isEmpty, failure == nil {
+      commit()
+      carryOut()
+    }
+    if let failure {
+      for job in pending.writes { job.answer(.failure(failure)) }
+      for job in pending.subscriptions { job.answer(.failure(failure)) }
+      pending = PendingCommit()
+      flush()
+    }
+  }
+
+  private func perform(_ directive: Mesh.Directive) {
+    switch directive {
+    case .send(let id, let message): outbox.append(.message(id, message))
+    case .close(let id, let goodbye):
+      links.refused(id, goodbye)
+      outbox.append(.close(id))
+    case .authenticated(let id, let device, let hello): authenticated(id, device, hello)
+    case .createPartition(let id, let name): pending.partitions.append((id, name))
+    case .apply(let partition, let source, let runs): pending.apply(partition, from: source, runs)
+    case .rebuild(let partition, let change): pending.rebuilds.append((partition, change))
+    case .stage(_, let piece): pending.stage(piece)
+    case .store(let statements):
+      pending.statements += statements
+      links.adopt(state.mesh.authority)
+    case .load(let id, let partition, let have, let byteLimit):
+      loads.put(.lacking(id, partition, have, byteLimit: byteLimit))
+    case .loadChain(let partition, let replica, let first, let purpose):
+      questions.put(.chain(partition, replica, from: first, purpose))
+    case .loadEvidence(let id, let partition, let replica, let above):
+      questions.put(.evidence(id, partition, replica, above: above))
+    case .admit(let id, let request): admit(id, request)
+    case .renewReplica: demandRenewal(.peer)
+    case .damaged(let partition, let replica):
+      demandRenewal(.corruption)
+      journal.note(
+        .error, "the log of a chain does not fit together",
+        ["replica": .replica(replica), "partition": .text(state.name(partition))])
+    case .note(let id, let note): take(note, id)
+    }
+  }
+
+  /// Durable before sent: asserted, since a message too early shows only after a crash.
+  private func flush() {
+    precondition(pending.isEmpty && !isWriting, "a message before the commit of what it may speak of")
+    let outgoing = outbox
+    outbox = []
+    for item in outgoing {
+      switch item {
+      case .message(let id, let message): if links.send(message, to: id) { state.mesh.pause(id) }
+      case .close(let id): links.close(id)
+      }
+    }
+  }
+
+  // MARK: Committing
+
+  /// One transaction for all that waits; then, and only then, tells peers, clients and listeners.
+  private func commit() {
+    let batch = pending
+    pending = PendingCommit()
+    do {
+      let done = try write(batch)
+      if reissueIsOverdue { (forksToSettle, reissueIsOverdue) = (true, false) }
+      flush()
+      tell(done, batch)
+    } catch {
+      abandon(batch, error)
+    }
+  }
+
+  private func write(_ batch: PendingCommit) throws -> Committed {
+    isWriting = true
+    defer { isWriting = false }
+    let checkpoint = state.checkpoint(batch.writingPartitions)
+    do {
+      let isBacklog = batch.changeCount > state.options.limits.backlogChanges
+      let writer = try state.store.transact(isBacklog: isBacklog) { transaction in
+        var writer = CommitWriter(state, transaction)
+        try writer.write(batch)
+        return writer
+      }
+      if writer.sawFork { forksToSettle = true }
+      return writer.done
+    } catch {
+      state.restore(checkpoint)
+      throw error
+    }
+  }
+
+  private func tell(_ done: Committed, _ batch: PendingCommit) {
+    if batch.movesPieces { refreshStaged() }
+    let record = state.record(of: done, batch)
+    if !record.isEmpty { listener.committed(record) }
+    if let drawn = done.drawn {
+      links.adopt(state.mesh.authority)
+      saveMark()
+      drawn.note(in: journal)
+    }
+    directives.put(done.directives)
+    for name in done.subscribed { noteSubscription(name.text, isWanted: true) }
+    for job in batch.subscriptions { noteSubscription(job.pattern, isWanted: job.isWanted) }
+    for partition in done.forgotten { state.mesh.forget(partition) }
+    for applied in batch.applied {
+      handle(.committed(applied.partition, source: applied.source, applied.runs.map(\.logged)))
+    }
+    for own in done.own { handle(.committed(own.partition, source: nil, [own.logged])) }
+    for (job, result) in done.receipts { job.answer(result) }
+    for job in batch.subscriptions { job.answer(.success(())) }
+  }
+
+  /// Nothing of it was written. Remote runs come again after a new session; local writers hear why.
+  private func abandon(_ batch: PendingCommit, _ error: any Error) {
+    journal.note(.error, "writing the store failed", ["reason": .text("\(error)")])
+    for job in batch.writes { job.answer(.failure(error)) }
+    for job in batch.subscriptions { job.answer(.failure(error)) }
+    if !batch.reissues.isEmpty { reissueIsOverdue = true }
+    if state.store.hasFailed {
+      failure = error
+      demandRenewal(.inputOutputError)
+    }
+    // Own writes alone are undone already; sessions need not suffer for a full disk.
+    if failure != nil || batch.isAheadOfDisk { beginAgain() } else { flush() }
+  }
+
+  /// The core took in what did not reach the disk: everything is read again, and every session begins anew.
+  private func beginAgain() {
+    journal.note(.notice, "begins again from what is stored", [:])
+    links.cutAll()
+    (pending, outbox) = (PendingCommit(), [])
+    (directives, questions, loads) = (Queue(), Queue(), Queue())
+    guard failure == nil else { return }
+    do {
+      try state.readAgain()
+      links.adopt(state.mesh.authority)
+    } catch {
+      failure = error
+    }
+  }
+
+  private func refreshStaged() {
+    state.mesh.staged = attempt([]) { try state.store.stagedPayloads(limit: PartitionVector.stagedLimit) }
+  }
+
+  /// Own writes on a branch that lost are issued again: they were acknowledged, so they must come to count.
+  private func reissueLost() {
+    guard failure == nil, forksToSettle else { return }
+    forksToSettle = false
+    for owed in Reissue.owed(in: state) {
+      journal.note(
+        .notice, "issues again what a fork had put aside",
+        ["changes": .text("\(owed.lost.count)"), "partition": .text(state.name(owed.partition))])
+      pending.reissues = [owed]
+      settle()
+      if reissueIsOverdue { return }
+    }
+  }
+
+  // MARK: Reading the log
+
+  /// Answers the next question of the core. False where there is none.
+  private func answerQuestion() -> Bool {
+    guard let question = questions.take() else { return false }
+    // Runs that wait for the commit belong to what is read. Statements alone do not: on disk without the documents that
+    // they move, they would leave those as they were for ever.
+    if question.needsEverythingStored && !pending.isEmpty || !pending.applied.isEmpty { commit() }
+    answer(question)
+    return true
+  }
+
+  /// After the commit, so that nothing leaves the node that is not durable.
+  private func answerLoads() {
+    while let load = loads.take() {
+      answer(load)
+      settle()
+    }
+  }
+
+  private func answer(_ question: LogQuestion) {
+    let log = LogReader(state)
+    switch question {
+    case .lacking(let id, let partition, let have, let byteLimit):
+      let (runs, hasMore) = attempt(([], false)) {
+        try log.runs(partition, lackedBy: have, byteLimit: byteLimit)
+      }
+      handle(.loaded(id, partition, runs, hasMore: hasMore))
+    case .chain(let partition, let replica, let first, let purpose):
+      let runs = attempt([]) { try log.summaries(partition, replica, from: first) }
+      handle(.chainLoaded(partition, replica, runs, purpose))
+    case .evidence(let id, let partition, let replica, let above):
+      let runs = attempt([]) { try log.evidence(partition, replica, above: above) }
+      handle(.evidenceLoaded(id, partition, runs))
+    case .isAdmitted(let id, let device):
+      handle(.admitted(id, failure == nil && state.mesh.authority.member(of: device) != nil))
+    }
+  }
+
+  /// Reading failed: say so and go on with nothing; a damaged store is a reason for a new replica.
+  package func attempt<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
+    do {
+      return try body()
+    } catch {
+      journal.note(.error, "reading the store failed", ["reason": .text("\(error)")])
+      if let error = error as? any StoreFailure, error.isFatal { demandRenewal(.inputOutputError) }
+      return otherwise
+    }
+  }
+
+  // MARK: The replica's mark
+
+  private func demandRenewal(_ cause: RenewalCause) {
+    do {
+      guard try ReplicaRenewal(state).demand(cause) else { return }
+      journal.note(.notice, "a new replica id is due at the next write", ["why": .text(cause.rawValue)])
+    } catch {
+      journal.note(.error, "the replica's mark could not be taken away", ["reason": .text("\(error)")])
+    }
+  }
+
+  /// Notes beside the store how far the own chains have come.
+  package func saveMark() {
+    do {
+      try ReplicaRenewal(state).saveMark()
+      marked = state.own.commits
+    } catch {
+      journal.note(.error, "the replica's mark could not be written", ["reason": .text("\(error)")])
+    }
+  }
+
+  // MARK: Connections
+
+  private func opened(_ link: OpenedLink) {
+    let hasRoom = state.mesh.sessions.count < state.mesh.configuration.sessionLimit && failure == nil
+    guard links.opened(link, hasRoom: hasRoom, hash: state.identity.cryptography.hash) else { return }
+    handle(
+      .opened(link.session, isDialer: link.dialTag != nil, peer: link.peerKey, exporter: link.exporter))
+  }
+
+  private func authenticated(_ id: SessionID, _ device: DeviceID, _ hello: Hello) {
+    if let address = links.authenticated(id, device, listenPort: hello.listenPort) {
+      pending.contacts.append((device, address))
+    }
+  }
+
+  private func violated(_ id: SessionID, _ reason: String) {
+    journal.note(
+      .notice, "a peer broke the protocol", ["address": .text(links.address(id)), "reason": .text(reason)])
+    handle(.violated(id, reason))
+  }
+
+  private func receive(_ batch: RunBatch, _ runs: [ArrivedRun], from id: SessionID) {
+    do {
+      let awaited = runs.reduce(0) { $0 + $1.awaitedByteCount }
+      guard awaited <= NodeEngine.awaitedByteLimit else {
+        throw EngineError.payloadsTooLarge(byteCount: awaited, limit: NodeEngine.awaitedByteLimit)
+      }
+      // Payloads that travelled ahead are looked for on disk.
+      if awaited > 0 { settle() }
+      handle(.receivedRuns(id, batch, try runs.map { try completed($0, batch.name) }))
+    } catch {
+      violated(id, "\(error)")
+    }
+  }
+
+  /// Bytes of all payloads that travelled apart from the runs of one message, which names each in a hundred bytes. Four
+  /// of the largest fit; an honest sender puts one into a message.
+  static let awaitedByteLimit = 16 * 1024 * 1024
+
+  /// The run with its signer and payload, where those were not there when its frame was decoded.
+  private func completed(_ run: ArrivedRun, _ partition: PartitionName) throws -> IncomingRun {
+    guard var content = run.open else { return run.incoming }
+    var incoming = run.incoming
+    if incoming.signer == nil {
+      // Who decoded it may have known fewer statements than are here now.
+      let decoder = FrameDecoder(fleet: state.identity.fleet, state.identity.cryptography)
+      incoming = try decoder.arrived(
+        content.run, context: incoming.context, in: partition, under: state.mesh.authority
+      ).incoming
+    }
+    guard let awaited = content.awaitedPayload else { return incoming }
+    do {
+      try content.attach(try arrived(awaited.hash, awaited.byteCount))
+    } catch {
+      // Pieces may stem from another peer than the run: none of them is trusted any more, and all are asked for anew.
+      pending.distrusted.append(awaited.hash)
+      throw error
+    }
+    return incoming.with(content)
+  }
+
+  /// A payload that travelled ahead of its run, as it lies on disk.
+  private func arrived(_ hash: Digest, _ byteCount: Int) throws -> [UInt8] {
+    if let known = try state.store.largePayload(hash) { return known }
+    let payload = try state.store.stagedPayload(hash, byteLimit: byteCount)
+    guard payload.count == byteCount else { throw EngineError.payloadNotThere }
+    return payload
+  }
+
+  // MARK: Joining
+
+  private func admit(_ id: SessionID, _ request: JoinRequest) {
+    // Asked again, or at another node before: the membership that it has is as good.
+    guard state.mesh.authority.member(of: request.device) == nil else { return handle(.admitted(id, true)) }
+    let membership = Statement.Membership(
+      device: request.device, user: request.user, label: request.label, role: request.role, profile: request.profile)
+    guard let statement = state.identity.admit?(membership, UInt64(state.mesh.authority.count) + 1) else {
+      return handle(.admitted(id, false))
+    }
+    journal.note(
+      .info, "admits a device",
+      [
+        "device": .device(DeviceID.derived(from: request.device, state.identity.cryptography.hash)),
+        "user": .text(request.user.string),
+      ])
+    add([statement])
+    questions.put(.isAdmitted(id, request.device))
+  }
+
+  /// Statements made here: stored with the next commit, before anything that stands on them.
+  package func add(_ statements: [Statement]) {
+    pending.statements += statements
+    handle(.statementsStored(statements))
+    links.adopt(state.mesh.authority)
+  }
+
+  private func take(_ note: Mesh.Note, _ id: SessionID?) {
+    let address = JournalFact.text(links.address(id))
+    switch note {
+    case .sessionReady(let device): journal.note(.info, "session ready", ["device": .device(device)])
+    case .joinRefused(let refusal):
+      if refusal == .wrongCode { refusedJoins += 1 }
+      journal.note(.notice, "refused to admit a device", ["reason": .text("\(refusal)"), "address": address])
+    case .peerRefused(let why):
+      journal.note(.notice, "closed a connection", ["reason": .text(why), "address": address])
+    case .forkSeen(let replica):
+      journal.note(
+        .error, "two histories of one replica: a cloned or restored device", ["replica": .replica(replica)])
+    case .clockDiffers(let milliseconds):
+      links.noteClock(id, milliseconds)
+      journal.note(
+        .notice, "a peer's clock differs", ["milliseconds": .text("\(milliseconds)"), "address": address])
+    case .levelWith(let partition):
+      journal.note(.debug, "level with a peer", ["partition": .text(partition.text.string)])
+    }
+  }
+
+  // MARK: Subscriptions
+
+  /// Stored before it takes effect: who was answered finds the subscription after a restart.
+  private func subscribe(_ job: SubscriptionJob) {
+    guard job.isWanted != state.subscriptions.contains(job.pattern) else { return job.answer(.success(())) }
+    pending.subscriptions.append(job)
+    settle()
+  }
+
+  private func noteSubscription(_ pattern: Text, isWanted: Bool) {
+    let interest = Interest(pattern: pattern, state.identity)
+    if isWanted {
+      state.subscriptions.insert(pattern)
+      if let name = interest.partitions.isEmpty ? nil : try? PartitionName(pattern) { _ = state.mesh.begin(name) }
+    } else {
+      state.subscriptions.remove(pattern)
+    }
+    handle(.interestChanged(added: isWanted ? interest : Interest(), removed: isWanted ? Interest() : interest))
+  }
+}

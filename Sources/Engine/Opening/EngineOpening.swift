@@ -1,0 +1,105 @@
+import Replication
+import Wire
+
+/// Puts an engine's state together from what its store and the mark beside it hold.
+struct EngineOpening {
+  let identity: EngineIdentity
+  let options: EngineOptions
+  let store: any LogStore
+  let mark: any ReplicaMark
+
+  /// The sync core as it was when the store was last written.
+  func mesh() throws -> Mesh {
+    let statements = try store.statementBytes().map { encoded in
+      guard let statement = identity.cryptography.statement(encoded) else {
+        throw DamagedLog("a stored statement does not hold")
+      }
+      return statement
+    }
+    let hash = identity.cryptography.hash
+    guard let authority = Authority(ofFleet: identity.fleet, statements, hash) else { throw EngineError.noFleet }
+    let local = LocalIdentity(
+      fleet: identity.fleet, device: identity.device, instance: options.instance,
+      credentials: authority.credentials(of: identity.device), listenPort: options.listenPort)
+    var mesh = Mesh(
+      local: local, authority: authority, statements: statements,
+      partitions: try PartitionLoading(store: store, reader: RunReader(identity), authority: authority).all(),
+      interest: try interest(), cryptography: identity.cryptography, configuration: options.mesh)
+    // Pieces of a transfer that was cut are not asked for again.
+    mesh.staged = try store.stagedPayloads(limit: PartitionVector.stagedLimit)
+    return mesh
+  }
+
+  private func interest() throws -> Interest {
+    var interest = Interest(prefixes: options.isRelay ? [""] : [])
+    for pattern in try store.subscriptions() { interest = interest.adding(Interest(pattern: pattern, identity)) }
+    return interest
+  }
+
+  /// Own chains, and every reason that store and mark show for not going on under the same replica id (rule C20).
+  func ownReplica() throws -> OwnReplica {
+    var own = OwnReplica()
+    let facts = try store.ownFacts()
+    (own.commits, own.lastTimestamp, own.replica) = (facts.commits, facts.timestamp, facts.replica)
+    var evidence = RenewalEvidence.Store(id: store.storeID, ownCommits: facts.commits)
+    evidence.isRestored = facts.isRestored
+    let causes = try mark.causes(evidence)
+    if let replica = facts.replica {
+      try loadEnds(of: replica.id, into: &own)
+      own.causes.formUnion(causes)
+    } else {
+      // A store that never had a replica has nothing to fear, but the first one may have gone with the log.
+      own.causes = Set(causes).intersection([.log, .reached])
+    }
+    return own
+  }
+
+  private func loadEnds(of replica: ReplicaID, into own: inout OwnReplica) throws {
+    let reader = RunReader(identity)
+    for chain in try store.logChains() where chain.replica == replica {
+      let chainIdentity = ChainIdentity(fleet: identity.fleet, partition: chain.partition, replica: replica)
+      guard let last = try store.lastRun(of: chainIdentity) else { continue }
+      // The marks know the hash of what counts; where that is less than what is here, the log knows the other.
+      do throws(RunError) {
+        let run = try reader.decode(last, in: chain.partition)
+        own.ends[chain.partition] = OwnReplica.End(sequence: run.last, hash: run.hashAtLast, context: last.context)
+      } catch {
+        own.causes.insert(.corruption)
+      }
+    }
+  }
+}
+
+extension Authority {
+  /// The authority that the statements come to. Nil where they do not hold the genesis of this very fleet.
+  package init?(ofFleet fleet: FleetID, _ statements: [Statement], _ hash: @escaping HashFunction) {
+    let genesis = statements.first { statement in
+      guard case .genesis = statement.body else { return false }
+      return FleetID(Digest.of(DomainTag.fleet.bytes + statement.issuer.bytes, hash)) == fleet
+    }
+    guard let genesis else { return nil }
+    self.init(root: genesis.issuer, statements: statements, hash: hash)
+  }
+
+  /// A device's membership and, where an admin signed it, that admin's: what a peer needs to believe it.
+  fileprivate func credentials(of device: PublicKey) -> [[UInt8]] {
+    func membership(of device: PublicKey) -> Statement? { member(of: device).flatMap { self[$0.id] } }
+    guard let own = membership(of: device) else { return [] }
+    guard own.issuer != root, own.issuer != admissionKey, let admin = membership(of: own.issuer) else {
+      return [own.encoded]
+    }
+    return [admin.encoded, own.encoded]
+  }
+}
+
+extension Interest {
+  /// A name, or a prefix followed by `*`; empty for what is neither.
+  package init(pattern: Text, _ identity: EngineIdentity) {
+    self.init()
+    if pattern.utf8.last == UInt8(ascii: "*") {
+      prefixes = [Text(String(decoding: pattern.utf8.dropLast(), as: UTF8.self))]
+    } else if let name = try? PartitionName(pattern) {
+      partitions = [identity.id(of: name)]
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import Replication
+import Wire
+
+/// Restores every partition's acceptance state: trunks at their word, then everything above them learned anew.
+struct PartitionLoading {
+  let store: any LogStore
+  let reader: RunReader
+  let authority: Authority
+
+  func all() throws -> [PartitionState] {
+    let chains = Dictionary(grouping: try store.logChains(), by: \.partition)
+    return try store.logPartitions().map { partition in
+      PartitionState(
+        id: partition.id, name: partition.name,
+        log: try log(partition, chains[partition.id] ?? [], try store.reissues(in: partition.id)))
+    }
+  }
+
+  private func identity(_ partition: LogPartition, _ replica: ReplicaID) -> ChainIdentity {
+    ChainIdentity(fleet: reader.fleet, partition: partition.id, replica: replica)
+  }
+
+  private func log(
+    _ partition: LogPartition, _ chains: [LogChain], _ reissues: Set<Reissue>
+  ) throws -> PartitionLog {
+    let (fleet, hash) = (reader.fleet, reader.hash)
+    let trunks = chains.filter { $0.marks.accepted.sequence > 0 }.map { chain in
+      let mark = chain.marks.accepted
+      return (chain.replica, ChainTrunk(sequence: mark.sequence, hash: mark.hash, documents: .any))
+    }
+    var log = PartitionLog(
+      restoring: PartitionLog.Snapshot(trunks: Dictionary(trunks) { first, _ in first }, reissues: reissues),
+      partition.name, root: authority.root
+    ) { ChainIdentity(fleet: fleet, partition: partition.id, replica: $0).genesis(hash) }
+    try settle(&log, partition) { $0.adopt(authority) }
+    for chain in chains where chain.marks.received.sequence > chain.marks.accepted.sequence || chain.marks.isForked {
+      let runs = try store.runs(
+        of: identity(partition, chain.replica), after: chain.marks.accepted.sequence, byteLimit: .max)
+      for run in runs {
+        let summary = try reader.summary(run, partition.id, partition.name, authority)
+        try settle(&log, partition) { $0.learn(summary) }
+      }
+    }
+    return log
+  }
+
+  /// Answers what the log asks of the disk until it is done.
+  private func settle(
+    _ log: inout PartitionLog, _ partition: LogPartition, _ step: (inout PartitionLog) -> PartitionLog.Outcome
+  ) throws {
+    while case .needsHeaders(let requests) = step(&log) {
+      for request in requests {
+        let runs = try store.runs(
+          of: identity(partition, request.replica), after: request.sequences.lowerBound - 1, byteLimit: .max)
+        try log.unfold(
+          request, runs: try runs.map { try reader.summary($0, partition.id, partition.name, authority) })
+      }
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import Replication
+
+/// One incarnation of this device's store, under which it writes (rule C2).
+package struct Incarnation: Hashable, Sendable {
+  package let id: ReplicaID
+  package let nonce: UUIDValue
+  package init(id: ReplicaID, nonce: UUIDValue) { (self.id, self.nonce) = (id, nonce) }
+}
+
+/// Facts that the store notes about this node's own writing.
+package struct OwnFacts: Hashable, Sendable {
+  package var replica: Incarnation?
+  /// Own changes so far, over all partitions and replicas.
+  package var commits: UInt64 = 0
+  /// The highest timestamp that was given out or adopted.
+  package var timestamp = HybridTimestamp.zero
+  /// The store is a copy that was put back, and nothing was written since.
+  package var isRestored = false
+  package init() {}
+}
+
+package struct LogPartition: Hashable, Sendable {
+  package let id: PartitionID
+  package let name: PartitionName
+  package let totals: LogTotals
+  package init(id: PartitionID, name: PartitionName, totals: LogTotals) {
+    (self.id, self.name, self.totals) = (id, name, totals)
+  }
+}
+
+/// Sums that are kept with every write, so that showing them needs no scan.
+package struct LogTotals: Hashable, Sendable {
+  /// Documents that are alive.
+  package let documents: Int64
+  /// Changes in the log, whether they count or are held.
+  package let changes: Int64
+  package let logBytes: Int64
+  package init(documents: Int64, changes: Int64, logBytes: Int64) {
+    (self.documents, self.changes, self.logBytes) = (documents, changes, logBytes)
+  }
+}
+
+/// How far a chain goes: the number of its last change and the whole chain hash there (number 0: the genesis hash).
+package struct ChainMark: Hashable, Sendable {
+  package let sequence: UInt64
+  package let hash: Digest
+  package init(sequence: UInt64, hash: Digest) { (self.sequence, self.hash) = (sequence, hash) }
+  package var position: ChainPosition { ChainPosition(sequence: sequence, tip: hash.tip) }
+}
+
+/// How far a chain is stored, and how far it counts without a doubt.
+package struct ChainMarks: Hashable, Sendable {
+  package let received: ChainMark
+  /// The mark below which nothing is forked or held; what is above it in the log is learned anew at start.
+  package let accepted: ChainMark
+  /// True where a branch lost: it must be learned again at start, however short the chosen one is.
+  package let isForked: Bool
+
+  package init(received: ChainMark, accepted: ChainMark, isForked: Bool) {
+    (self.received, self.accepted, self.isForked) = (received, accepted, isForked)
+  }
+}
+
+package struct LogChain: Hashable, Sendable {
+  package let partition: PartitionID
+  package let replica: ReplicaID
+  package let marks: ChainMarks
+  package init(partition: PartitionID, replica: ReplicaID, marks: ChainMarks) {
+    (self.partition, self.replica, self.marks) = (partition, replica, marks)
+  }
+}
+
+/// A run as it lies in the log.
+package struct LogRun: Hashable, Sendable {
+  /// Place in the order of arrival, over all partitions.
+  package let arrival: Int64
+  package let first: UInt64
+  package let last: UInt64
+  package let context: VersionVector
+  /// The run's bytes as they came, without the context.
+  package let body: [UInt8]
+  package init(arrival: Int64, first: UInt64, last: UInt64, context: VersionVector, body: [UInt8]) {
+    (self.arrival, self.first, self.last, self.context, self.body) = (arrival, first, last, context, body)
+  }
+}
+
+/// A run to be put at the end of the log.
+package struct AppendedRun: Sendable {
+  package let first: UInt64
+  package let last: UInt64
+  package let context: VersionVector
+  package let body: ArraySlice<UInt8>
+  package init(first: UInt64, last: UInt64, context: VersionVector, body: ArraySlice<UInt8>) {
+    (self.first, self.last, self.context, self.body) = (first, last, context, body)
+  }
+}
+
+/// A document as it lies in the store: the surviving entries, encoded.
+package struct LogDocument: Hashable, Sendable {
+  /// The store's own name of the row; nil for one that is to be made.
+  package let row: Int64?
+  package let isAlive: Bool
+  package let state: [UInt8]
+  package init(row: Int64? = nil, isAlive: Bool, state: [UInt8]) {
+    (self.row, self.isAlive, self.state) = (row, isAlive, state)
+  }
+}
+
+/// The documents of one accepted run, to be folded in.
+package struct AcceptedRun: Sendable {
+  package let partition: PartitionID
+  package let replica: ReplicaID
+  package let context: VersionVector
+  package let documents: RunDocuments
+  package init(partition: PartitionID, replica: ReplicaID, context: VersionVector, documents: RunDocuments) {
+    (self.partition, self.replica, self.context, self.documents) = (partition, replica, context, documents)
+  }
+}
+
+/// How documents of one partition are built anew.
+package struct Rebuilding {
+  package let partition: PartitionID
+  package let fleet: FleetID
+  package let hash: HashFunction
+  /// How far each chain counts after the move that makes the rebuild necessary.
+  package let accepted: VersionVector
+  /// Answers what a change sees, from its header, its chain hash and its run's context; nil where the change has no
+  /// effect (rule C22).
+  package let context: (ReplicaID, ChangeHeader, Digest, VersionVector) -> WriteContext?
+
+  package init(
+    partition: PartitionID, fleet: FleetID, hash: @escaping HashFunction, accepted: VersionVector,
+    context: @escaping (ReplicaID, ChangeHeader, Digest, VersionVector) -> WriteContext?
+  ) {
+    (self.partition, self.fleet, self.hash) = (partition, fleet, hash)
+    (self.accepted, self.context) = (accepted, context)
+  }
+}
+
+/// Documents whose state a commit changed, many in little memory: nobody may ask for them.
+package struct ChangedDocuments: Sendable {
+  package struct Place: Hashable, Sendable {
+    package let partition: PartitionID
+    package let collection: Text
+    package init(partition: PartitionID, collection: Text) {
+      (self.partition, self.collection) = (partition, collection)
+    }
+  }
+
+  private let keys: [UInt8]
+  private let places: [Place]
+  private let items: [(place: Int, key: Range<Int>)]
+
+  /// `items`: indices of places, and ranges of `keys`, where canonical ids lie one after the other.
+  package init(keys: [UInt8] = [], places: [Place] = [], items: [(place: Int, key: Range<Int>)] = []) {
+    (self.keys, self.places, self.items) = (keys, places, items)
+  }
+
+  package var count: Int { items.count }
+  package var keyByteCount: Int { keys.count }
+
+  package func isAbout(_ place: Place) -> Bool { places.contains(place) }
+
+  /// Canonical ids by place.
+  package func forEach(_ body: (Place, ArraySlice<UInt8>) -> Void) {
+    for item in items { body(places[item.place], keys[item.key]) }
+  }
+}

@@ -1,0 +1,77 @@
+import Replication
+import Wire
+
+/// The questions that the engine asks of the disk. Inside a transaction an answer has what that transaction wrote.
+///
+/// One thread calls it. Answers are whole arrays, bounded by the caller's limits. What it throws is a ``StoreFailure``.
+package protocol LogReading: AnyObject {
+  /// Signed statements in order of arrival.
+  func statementBytes() throws -> [[UInt8]]
+  /// Names, and prefixes followed by `*`, in byte order.
+  func subscriptions() throws -> [Text]
+  func ownFacts() throws -> OwnFacts
+  /// Partitions of which the name is known, in the order in which they were met.
+  func logPartitions() throws -> [LogPartition]
+  func logChains() throws -> [LogChain]
+  /// Runs of one chain that hold changes above `sequence`, of all branches, ascending by their last one: at least one
+  /// where there is one, then while their bodies stay within `byteLimit`. Runs that end at the same sequence come
+  /// together.
+  func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun]
+  /// The run that ends highest; of several that do, the one that came last.
+  func lastRun(of chain: ChainIdentity) throws -> LogRun?
+  func reissues(in partition: PartitionID) throws -> Set<Reissue>
+  /// A payload that travelled apart from its run, whole; nil where it has not arrived.
+  func largePayload(_ hash: Digest) throws -> [UInt8]?
+  /// A payload whose pieces are on their way: its first bytes, as far as pieces join.
+  func stagedPayload(_ hash: Digest, byteLimit: Int) throws -> [UInt8]
+  func stagedPayloads(limit: Int) throws -> [StagedPayload]
+  /// One document, alive or deleted; nil where none has ever been there.
+  func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument?
+}
+
+/// The store of one node, as its engine sees it: a log of runs, the documents they come to, and a few facts.
+package protocol LogStore: LogReading {
+  /// The store's own id, drawn when it was made; a copy has the same one.
+  var storeID: UUIDValue { get }
+  /// True once the store must not be written any more (K3).
+  var hasFailed: Bool { get }
+  var totals: LogTotals { get }
+  /// Runs `body` as one transaction, durable when this returns: all of it, or nothing when it throws. `isBacklog`: much
+  /// comes at once, and more will follow.
+  func transact<Result>(isBacklog: Bool, _ body: (any LogTransaction) throws -> Result) throws -> Result
+}
+
+/// One transaction: all of what is written through it, or nothing. Not to be kept beyond the closure it was handed to.
+package protocol LogTransaction: LogReading {
+  /// Stores a statement. Twice is as good as once.
+  func add(_ statement: Statement) throws
+  func setReplica(_ replica: Incarnation) throws
+  func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws
+  func subscribe(_ pattern: Text) throws
+  func unsubscribe(_ pattern: Text) throws
+  /// `address`: where the device can be dialled again, as text.
+  func noteContact(_ device: DeviceID, address: String?, time: Int64) throws
+  func addPartition(_ id: PartitionID, _ name: PartitionName) throws
+  /// Takes a partition away of which nothing is stored but the name; any other stays.
+  func removePartition(_ id: PartitionID) throws
+  /// Answers the run's place in the order of arrival, over all partitions.
+  func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64
+  func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws
+  func add(_ reissue: Reissue, in partition: PartitionID) throws
+  func addPiece(_ piece: PayloadPiece) throws
+  func removePieces(of payload: Digest) throws
+  /// The caller has checked its hash. Twice is as good as once.
+  func addLargePayload(_ payload: ApartPayload) throws
+  /// Writes the state of a document, in place of `old` where there was one.
+  func store(_ new: LogDocument, over old: LogDocument?, as key: DocumentKey, in partition: PartitionID) throws
+  /// Carries newly accepted changes into documents, each in order of delivery and covered by no accepted context (M12).
+  func fold(_ runs: [AcceptedRun]) throws -> ChangedDocuments
+  /// Makes documents anew from all accepted changes, where acceptance moved in another way (M12).
+  func rebuild(_ documents: Set<DocumentKey>, by rebuilding: Rebuilding) throws -> ChangedDocuments
+}
+
+/// An error of the store. It ends the transaction that it comes up in, whatever else that holds.
+package protocol StoreFailure: Error {
+  /// The open store must not be written again.
+  var isFatal: Bool { get }
+}

@@ -1,0 +1,135 @@
+import Replication
+
+/// The two clocks of a node. The monotonic clock goes on in suspension; the wall clock may say anything.
+package protocol EngineClock: AnyObject {
+  var now: MonotonicTime { get }
+  /// Milliseconds since 1970, UTC. For people and for the bounded part of hybrid timestamps, never for a decision.
+  var wallMilliseconds: Int64 { get }
+}
+
+/// The connections of this node.
+package protocol EngineLinks: AnyObject {
+  func send(_ frame: [UInt8], on session: SessionID) -> LinkSending
+  /// Closes a connection. With `afterFlush` what was sent before still arrives.
+  func close(_ session: SessionID, afterFlush: Bool)
+  /// The peer is a known member: larger frames are let through from now on.
+  func authenticate(_ session: SessionID)
+  /// Begins a dial, which ends in ``EngineEvent/opened(_:)`` or ``EngineEvent/dialFailed(tag:reason:)``, which give the
+  /// tag back.
+  func dial(_ address: PeerAddress, tag: UInt64)
+  /// The engine is done with a frame of so many bytes, so that reading may go on.
+  func release(_ session: SessionID, byteCount: Int)
+  /// Bytes that were taken and are not written yet.
+  func queuedByteCount(of session: SessionID) -> Int
+  /// Reading from a peer that does not read pauses until ``letGo(_:)``.
+  func holdUp(_ session: SessionID)
+  func letGo(_ session: SessionID)
+  /// Whoever decodes frames checks signatures under these statements.
+  func adopt(_ authority: Authority)
+  /// Connections over addresses that this host no longer has end.
+  func closeStranded()
+  /// The address as people write it and as it can be dialled again.
+  func text(of address: SocketAddress) -> String
+  /// Bytes of a frame beside its content.
+  var frameOverheadByteCount: Int { get }
+}
+
+package enum LinkSending: Sendable {
+  /// The frame waits; so many bytes wait with it.
+  case queued(byteCount: Int)
+  /// The frame was not taken: ``EngineEvent/drained(_:)`` tells when to try again.
+  case full
+  case closed
+}
+
+/// A note that stands outside of the store and vouches for it (rule C20).
+package protocol ReplicaMark: AnyObject {
+  /// Reasons why the store must not go on under the same replica id.
+  func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause]
+  /// Durable when it returns. `reached` own changes are committed already.
+  func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws
+  /// Takes the mark away: one that is not there vouches for no store.
+  func discard() throws
+}
+
+package enum LogLevel: Int, Sendable, Comparable, CaseIterable {
+  case debug = 0
+  case info = 1
+  case notice = 2
+  case error = 3
+
+  package static func < (a: LogLevel, b: LogLevel) -> Bool { a.rawValue < b.rawValue }
+  package var name: String { "\(self)" }
+  package init?(name: String) {
+    guard let level = LogLevel.allCases.first(where: { $0.name == name }) else { return nil }
+    self = level
+  }
+}
+
+/// Where the engine says what it does, for people: ids and sizes, never contents or secrets (X16).
+package protocol EngineJournal: AnyObject {
+  func note(_ level: LogLevel, _ message: String, _ facts: KeyValuePairs<String, JournalFact>)
+}
+
+package enum JournalFact: Sendable {
+  case text(String)
+  case replica(ReplicaID)
+  case device(DeviceID)
+}
+
+/// Who this node is and what it can sign.
+package struct EngineIdentity: Sendable {
+  package let fleet: FleetID
+  package let device: PublicKey
+  package let cryptography: Cryptography
+  /// Signs a membership with the fleet's admission key; nil where this device does not hold it.
+  package let admit: (@Sendable (Statement.Membership, _ sequence: UInt64) -> Statement?)?
+
+  package init(
+    fleet: FleetID, device: PublicKey, cryptography: Cryptography,
+    admit: (@Sendable (Statement.Membership, UInt64) -> Statement?)?
+  ) {
+    (self.fleet, self.device, self.cryptography, self.admit) = (fleet, device, cryptography, admit)
+  }
+
+  package var deviceID: DeviceID { DeviceID.derived(from: device, cryptography.hash) }
+
+  func id(of partition: PartitionName) -> PartitionID { partition.id(fleet: fleet, hash: cryptography.hash) }
+}
+
+/// How a node takes part, for the lifetime of its process.
+package struct EngineOptions: Sendable {
+  package var mesh = MeshConfiguration()
+  /// Random per process.
+  package var instance: UUIDValue
+  package var listenPort: UInt16 = 0
+  /// Wants everything that peers offer and this node may hold.
+  package var isRelay = false
+  package var limits = CommitLimits()
+  /// Above so many bytes queued for a session the core stops loading runs for it.
+  package var pauseByteMark = 2 * 1024 * 1024
+  /// Changes after which the mark beside the store is written anew; it is a number of changes that a rollback can hide.
+  package var changesBetweenMarks: UInt64 = 1_000
+  package var millisecondsBetweenMarks: UInt64 = 60_000
+
+  package init(instance: UUIDValue) { self.instance = instance }
+}
+
+/// All that an engine stands on.
+package struct EnginePorts {
+  package let store: any LogStore
+  package let mark: any ReplicaMark
+  package let clock: any EngineClock
+  package let links: any EngineLinks
+  package let journal: any EngineJournal
+  package let feed: any CommitListener
+  package let random: any RandomNumberGenerator
+
+  package init(
+    store: any LogStore, mark: any ReplicaMark, clock: any EngineClock, links: any EngineLinks,
+    journal: any EngineJournal, feed: any CommitListener, random: any RandomNumberGenerator
+  ) {
+    (self.store, self.mark, self.clock, self.links) = (store, mark, clock, links)
+    (self.journal, self.feed, self.random) = (journal, feed, random)
+  }
+}

@@ -1,0 +1,70 @@
+import Replication
+import Storage
+
+/// How much is read, held and waited for on behalf of one question. Tests set it small.
+package struct ReadLimits: Sendable {
+  /// Documents of one page, and bytes of their stored states. A page is read in one go, from one state of the store.
+  package var pageDocuments = 500
+  package var pageBytes = 4 * 1024 * 1024
+  /// For one page, however long the whole pass takes.
+  package var pageMilliseconds = StoreReader.timeLimitMilliseconds
+
+  /// Documents of a result for which no limit was asked, and of a live result: more is not for a screen, and `export`
+  /// gives all of them one by one.
+  package var resultDocuments = 10_000
+  /// Memory of a result, whatever was asked, and of a live one: a node with 64 MiB must outlive it (K5).
+  package var resultBytes = 16 * 1024 * 1024
+
+  /// A state digest reads from one state of the store for about so long before it lets go of it.
+  package var digestSliceMilliseconds: Int64 = 1_000
+  /// A listing waits so long for all state digests together that are not known; the rest it tells "not computed".
+  package var digestWaitMilliseconds = 1_000
+
+  package init() {}
+
+  /// Refuses what is beyond the bounds of a result.
+  func check(documents: Int, bytes: Int) throws(NodeError) {
+    guard documents <= resultDocuments else {
+      throw NodeError(
+        .tooLarge,
+        "the result has more than \(resultDocuments) documents: ask for less with limit and skip or a narrower filter, or "
+          + "export the collection")
+    }
+    guard bytes <= resultBytes else {
+      throw NodeError(
+        .tooLarge,
+        "the result takes more than \(resultBytes) bytes of memory: ask for less with limit and skip or a narrower filter, "
+          + "or export the collection")
+    }
+  }
+}
+
+extension StoredDocument {
+  /// About the memory that it takes.
+  var heapBytes: Int { Value.map(body).heapBytes + id.heapBytes + etag.utf8.count + 2 * Value.boxBytes }
+}
+
+extension Value {
+  /// Of an allocation with its header: a value's box, an array, a long string.
+  fileprivate static let boxBytes = 48
+
+  /// About the memory that it takes.
+  fileprivate var heapBytes: Int {
+    switch self {
+    case .null, .bool, .int, .double, .date, .objectID, .uuid: Value.boxBytes
+    case .string(let text): Value.boxBytes + text.heapBytes
+    case .bytes(let bytes): 2 * Value.boxBytes + bytes.count
+    case .array(let items): items.reduce(2 * Value.boxBytes) { $0 + $1.heapBytes + MemoryLayout<Value>.stride }
+    case .map(let map):
+      map.entries.reduce(2 * Value.boxBytes) {
+        $0 + $1.key.heapBytes + $1.value.heapBytes + MemoryLayout<ValueMap.Entry>.stride
+      }
+    case .blob(let blob): 2 * Value.boxBytes + blob.type.heapBytes
+    }
+  }
+}
+
+extension Text {
+  /// Short strings lie within the value itself.
+  fileprivate var heapBytes: Int { utf8.count > 15 ? Value.boxBytes + utf8.count : 0 }
+}

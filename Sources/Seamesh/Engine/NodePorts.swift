@@ -1,0 +1,142 @@
+import Engine
+import Identity
+import Replication
+import Storage
+import Transport
+
+/// What the engine thread is handed beside the engine's own events.
+enum NodeJob: Sendable {
+  case event(EngineEvent)
+  case stop
+}
+
+final class SystemClock: EngineClock {
+  var now: MonotonicTime { MonotonicTime(milliseconds: ElapsedClock.now()) }
+  var wallMilliseconds: Int64 { WallClock.milliseconds }
+}
+
+/// The transport and the decoding of frames, as the engine sees them.
+final class NodeLinks: EngineLinks {
+  let transport: SecureTransport
+  private let intake: FrameIntake
+
+  init(_ transport: SecureTransport, _ intake: FrameIntake) { (self.transport, self.intake) = (transport, intake) }
+
+  func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
+    let connection = ConnectionID(session)
+    switch transport.send(connection, frame) {
+    case .queued: return .queued(byteCount: transport.queuedBytes(of: connection) ?? 0)
+    case .full: return .full
+    case .closed: return .closed
+    }
+  }
+
+  func close(_ session: SessionID, afterFlush: Bool) {
+    transport.close(ConnectionID(session), afterFlush: afterFlush)
+  }
+
+  func authenticate(_ session: SessionID) { transport.authenticate(ConnectionID(session)) }
+  func dial(_ address: PeerAddress, tag: UInt64) { transport.dial(address, tag: tag) }
+
+  func release(_ session: SessionID, byteCount: Int) {
+    let connection = ConnectionID(session)
+    if intake.release(connection, byteCount) { transport.resumeReading(connection) }
+  }
+
+  func queuedByteCount(of session: SessionID) -> Int { transport.queuedBytes(of: ConnectionID(session)) ?? 0 }
+  func holdUp(_ session: SessionID) { intake.holdUp(ConnectionID(session)) }
+
+  func letGo(_ session: SessionID) {
+    let connection = ConnectionID(session)
+    if intake.letGo(connection) { transport.resumeReading(connection) }
+  }
+
+  func adopt(_ authority: Authority) { intake.adopt(authority) }
+  func closeStranded() { transport.closeStranded() }
+  func text(of address: SocketAddress) -> String { address.description }
+  var frameOverheadByteCount: Int { SecureTransport.frameLengthByteCount }
+}
+
+/// The file beside the store.
+final class SidecarMark: ReplicaMark {
+  private let directory: DataDirectory
+  private let store: Store
+  /// The write-ahead log is as the last start left it; after the first look it is this one's.
+  private var isAtStart = true
+  /// The database alone holds everything, and the log is about to go.
+  var isLogClosed = false
+
+  init(_ directory: DataDirectory, _ store: Store) { (self.directory, self.store) = (directory, store) }
+
+  func causes(_ evidence: RenewalEvidence.Store) throws -> [RenewalCause] {
+    var evidence = evidence
+    evidence.starts = try store.integer(.starts) ?? 0
+    evidence.wasLogEmpty = isAtStart && store.wasLogEmpty
+    isAtStart = false
+    let host = try HostFacts.current(database: store.database.path)
+    let found = try ReplicaSidecar.load(from: directory).renewalCauses(store: evidence, host: host)
+    if found.contains(.log) { try keepLogEvidence() }
+    return found
+  }
+
+  /// That the log was lost can be seen at this start alone: the next one finds a log again. So it is written down until a
+  /// new replica is drawn.
+  private func keepLogEvidence() throws {
+    guard case .present(var sidecar) = try ReplicaSidecar.load(from: directory) else { return }
+    sidecar.log = .lost
+    try sidecar.save(to: directory)
+  }
+
+  /// Before the log is noted as open there is something in it.
+  func save(store id: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
+    if !isLogClosed { try store.noteStart() }
+    let replica = replica.map { ReplicaSidecar.Incarnation(id: $0.id, nonce: $0.nonce) }
+    var sidecar = ReplicaSidecar(
+      store: id, replica: replica, reached: reached, host: try HostFacts.current(database: store.database.path))
+    sidecar.log = store.isStartNoted && !isLogClosed ? .open : .closed
+    sidecar.starts = try store.integer(.starts) ?? 0
+    try sidecar.save(to: directory)
+  }
+
+  func discard() throws { try PrivateFile.remove(directory.file(ReplicaSidecar.fileName)) }
+}
+
+extension NodeLog: EngineJournal {
+  package func note(_ level: LogLevel, _ message: String, _ facts: KeyValuePairs<String, JournalFact>) {
+    guard level >= self.level else { return }
+    write(level, message, facts.map { ($0.key, $0.value.text) })
+  }
+}
+
+extension JournalFact {
+  fileprivate var text: String {
+    switch self {
+    case .text(let text): text
+    case .replica(let replica): replica.text
+    case .device(let device): device.shortText
+    }
+  }
+}
+
+extension EngineIdentity {
+  init(_ files: NodeFiles) {
+    let (fleet, key) = (files.fleet, files.deviceKey)
+    let verifier = StatementVerifier(fleet: fleet)
+    let cryptography = Cryptography(
+      hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, statement: { try? verifier.verify($0) })
+    self.init(
+      fleet: fleet, device: key.publicKey, cryptography: cryptography, admit: EngineIdentity.admission(files))
+  }
+
+  private static func admission(
+    _ files: NodeFiles
+  ) -> (@Sendable (Statement.Membership, _ sequence: UInt64) -> Statement?)? {
+    guard let secret = files.admissionSecret else { return nil }
+    let signer = StatementSigner(fleet: files.fleet, key: secret.key(in: files.fleet))
+    return { membership, sequence in
+      // Only the fleet's root makes admins.
+      guard membership.role != FleetFounding.adminRole else { return nil }
+      return try? signer.sign(.membership(membership), sequence: sequence)
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import Engine
+import Identity
+import Replication
+import Storage
+import Transport
+import Wire
+
+/// An engine with the real store, clock, connections and discovery around it, and the loop of its thread.
+final class RunningEngine {
+  private let files: NodeFiles
+  private let configuration: NodeConfiguration
+  private let inbox: Inbox<NodeJob>
+  private let log: NodeLog
+  private let transport: SecureTransport
+  private let engine: NodeEngine
+  private let store: Store
+  private let mark: SidecarMark
+  let started: Node.Started
+
+  init(
+    _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox<NodeJob>, _ feed: CommitFeed, _ log: NodeLog
+  ) throws {
+    (self.files, self.configuration, self.inbox, self.log) = (files, configuration, inbox, log)
+    var history: StoreHistory
+    (store, history) = try files.openStore(configuration, log)
+    mark = SidecarMark(files.directory, store)
+    let identity = EngineIdentity(files)
+    let box = TransportBox()
+    // Nobody is a member before the engine has said which statements hold.
+    let intake = FrameIntake(
+      FrameDecoder(fleet: files.fleet, identity.cryptography),
+      authority: Authority(root: files.deviceKey.publicKey, hash: SHA256.hash), inbox: inbox
+    ) { box.transport?.pauseReading($0) }
+    let certificate = try TLSIdentity(files.deviceKey)
+    transport = try SecureTransport(
+      credentials: TLSCredentials(certificate: certificate.certificateDER, privateKey: certificate.privateKeyDER),
+      handler: intake)
+    box.set(transport)
+    let listen = try RunningEngine.listen(transport, configuration)
+    var options = EngineOptions(instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero)
+    options.mesh = configuration.mesh
+    options.listenPort = listen.first?.port ?? 0
+    options.isRelay = configuration.isRelay
+    let ports = EnginePorts(
+      store: store, mark: mark, clock: SystemClock(),
+      links: NodeLinks(transport, intake), journal: log, feed: feed, random: SystemRandomNumberGenerator())
+    engine = try NodeEngine(identity, options, ports)
+    intake.adopt(engine.state.mesh.authority)
+    if !history.wasFetched { history.causes = engine.state.own.causes }
+    started = Node.Started(
+      readers: store.readers,
+      endpoints: Node.Endpoints(
+        directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen),
+      discovery: NodeDiscovery(
+        fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log),
+      history: history)
+  }
+
+  private static func listen(
+    _ transport: SecureTransport, _ configuration: NodeConfiguration
+  ) throws(NodeError) -> [SocketAddress] {
+    do {
+      return try transport.listen(host: configuration.listenHost, port: configuration.listenPort)
+    } catch {
+      let address =
+        configuration.listenHost.map { SocketAddress($0, port: configuration.listenPort).description }
+        ?? "port \(configuration.listenPort)"
+      throw NodeError(.failed, "cannot listen on \(address): \(error); give another one with --listen")
+    }
+  }
+
+  /// Ends after ``NodeJob/stop``.
+  func run() {
+    engine.turn(rememberedPeers())
+    var isStopping = false
+    while !isStopping {
+      let patience = engine.nextWake.millisecondsSince(MonotonicTime(milliseconds: ElapsedClock.now()))
+      let jobs = inbox.take(timeoutMilliseconds: patience)
+      isStopping = jobs.contains { if case .stop = $0 { true } else { false } }
+      engine.turn(jobs.compactMap(\.event))
+      started.discovery.refresh()
+      log.flush()
+    }
+    finish()
+  }
+
+  /// Where peers were met before, and those that the operator named.
+  private func rememberedPeers() -> [EngineEvent] {
+    let remembered = engine.attempt([]) { try store.peers() }.map { peer in
+      EngineEvent.sighting(
+        .remembered(peer.device, peer.addresses.compactMap { SocketAddress($0.text) }))
+    }
+    return remembered + [.sighting(.configured(configuration.peers))]
+  }
+
+  private func finish() {
+    started.discovery.stop()
+    // What still waits is answered: by then nothing is taken any more.
+    engine.turn(inbox.close().compactMap(\.event).filter(\.isAnswered))
+    engine.finish()
+    transport.stop()
+    if engine.failure == nil { closeStore() }
+    log.flush()
+  }
+
+  /// Leaves everything in the database, and no log beside it. The note that there is none comes before it goes.
+  private func closeStore() {
+    store.readers.close()
+    do {
+      mark.isLogClosed = try store.carryOverAll()
+      engine.saveMark()
+      if mark.isLogClosed { try store.closeLog() }
+    } catch {
+      log.error("the store could not be closed", ["reason": "\(error)"])
+    }
+  }
+}
+
+extension NodeJob {
+  fileprivate var event: EngineEvent? { if case .event(let event) = self { event } else { nil } }
+}
+
+extension EngineEvent {
+  /// Somebody waits for an answer to it.
+  fileprivate var isAnswered: Bool {
+    switch self {
+    case .write, .subscription, .call: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,201 @@
+import Engine
+import Identity
+import Replication
+import Storage
+import Synchronization
+import Transport
+import Wire
+
+/// What a device without a store asks of its fleet: the words differ, the answer is the fleet's statements.
+protocol InquiryTopic: Sendable {
+  var fleet: FleetID { get }
+  /// The device's own.
+  var key: SigningKey { get }
+
+  func greeting(_ connection: OpenedConnection) -> Message
+  /// Of every message but statements, which are collected.
+  func step(after message: Message) -> InquiryStep
+}
+
+enum InquiryStep: Sendable {
+  case wait
+  case say(Message)
+  /// The statements that came are all.
+  case complete
+  /// This node does not help; another one may.
+  case askElsewhere(String)
+  /// No node will.
+  case giveUp(NodeError)
+}
+
+/// Asks one node after another until one tells the fleet's statements. The handler's calls come on the transport's thread.
+final class FleetInquiry: TransportHandler {
+  private struct State {
+    var statements: [Statement] = []
+    /// Where to ask, in order, each once: what was given, then what discovery found.
+    var addresses: [PeerAddress] = []
+    var lastFailure: String?
+  }
+
+  private let topic: any InquiryTopic
+  private let verifier: StatementVerifier
+  private let state = Mutex(State())
+  private let outcome = Mutex<Result<[Statement], NodeError>?>(nil)
+  private let signal = TimedSemaphore()
+  /// The transport whose handler this is.
+  private let held = Mutex<SecureTransport?>(nil)
+
+  init(_ topic: any InquiryTopic) {
+    self.topic = topic
+    verifier = StatementVerifier(fleet: topic.fleet)
+  }
+
+  /// `isGivenUp` is asked every second or so.
+  func run(
+    _ addresses: [PeerAddress], usesDiscovery: Bool, timeoutMilliseconds: UInt64,
+    isGivenUp: () -> Bool = { false }
+  ) throws -> [Statement] {
+    guard usesDiscovery || !addresses.isEmpty else {
+      throw NodeError(
+        .failed, "nobody to ask: no address of a node of this fleet is known; give one with --peer HOST:PORT")
+    }
+    let identity = try TLSIdentity(topic.key)
+    let transport = try SecureTransport(
+      credentials: TLSCredentials(certificate: identity.certificateDER, privateKey: identity.privateKeyDER),
+      handler: self)
+    held.withLock { $0 = transport }
+    defer {
+      held.withLock { $0 = nil }
+      transport.stop()
+    }
+    for address in addresses { add(address) }
+    let discovery = usesDiscovery ? try look() : nil
+    defer { discovery?.stop() }
+    let (deadline, isEndless) = ElapsedClock.now().addingReportingOverflow(timeoutMilliseconds)
+    ask(transport, keepsAsking: usesDiscovery || isEndless, until: isEndless ? .max : deadline, isGivenUp)
+    guard let result = outcome.withLock({ $0 }) else {
+      if isGivenUp() { throw NodeError(.stopping, "given up") }
+      let last = state.withLock { $0.lastFailure }.map { " (\($0))" } ?? ""
+      throw NodeError(.failed, "no node of this fleet could be reached\(last); give its address with --peer HOST:PORT")
+    }
+    return try result.get()
+  }
+
+  /// One node at a time, since each that is asked may sign a membership; round after round while another may turn up, or
+  /// one that is known come within reach.
+  private func ask(
+    _ transport: SecureTransport, keepsAsking: Bool, until deadline: UInt64, _ isGivenUp: () -> Bool
+  ) {
+    var next = 0
+    while outcome.withLock({ $0 == nil }), ElapsedClock.now() < deadline, !isGivenUp() {
+      if let address = state.withLock({ $0.addresses.indices.contains(next) ? $0.addresses[next] : nil }) {
+        next += 1
+        state.withLock { $0.statements = [] }
+        transport.dial(address, tag: 0)
+        _ = signal.wait(milliseconds: FleetInquiry.patienceMilliseconds)
+      } else if keepsAsking {
+        next = 0
+        _ = signal.wait(milliseconds: FleetInquiry.pauseMilliseconds)
+      } else {
+        return
+      }
+    }
+  }
+
+  private static let addressLimit = 64
+  private static let patienceMilliseconds: UInt64 = 4_000
+  private static let pauseMilliseconds: UInt64 = 1_000
+
+  private func add(_ address: PeerAddress) {
+    state.withLock { state in
+      guard state.addresses.count < FleetInquiry.addressLimit, !state.addresses.contains(address) else { return }
+      state.addresses.append(address)
+    }
+  }
+
+  private func look() throws -> Discovery {
+    let finder = FleetFinder(fleet: topic.fleet) { [weak self] in self?.add(.socket($0)) }
+    return try Discovery(advertisement: nil, handler: finder) {
+      var generator = SystemRandomNumberGenerator()
+      return generator.next()
+    }
+  }
+
+  private func finish(_ result: Result<[Statement], NodeError>) {
+    outcome.withLock { $0 = $0 ?? result }
+    signal.signal()
+  }
+
+  private func oneFailed(_ reason: String) {
+    state.withLock { $0.lastFailure = reason }
+    signal.signal()
+  }
+
+  // MARK: TransportHandler
+
+  func opened(_ connection: OpenedConnection) {
+    guard let transport = held.withLock({ $0 }) else { return }
+    transport.authenticate(connection.id)
+    transport.send(connection.id, MessageCodec.encode(topic.greeting(connection)))
+  }
+
+  func received(_ connection: ConnectionID, frame: [UInt8]) {
+    do {
+      guard let message = try MessageCodec.decode(frame[...]) else { return }
+      if case .statements(let encoded) = message { return try collect(encoded) }
+      switch topic.step(after: message) {
+      case .wait: break
+      case .say(let answer): held.withLock { $0 }?.send(connection, MessageCodec.encode(answer))
+      case .complete: complete()
+      case .askElsewhere(let reason): oneFailed(reason)
+      case .giveUp(let error): finish(.failure(error))
+      }
+    } catch {
+      oneFailed("it sent what is no message: \(error)")
+    }
+  }
+
+  private func collect(_ encoded: [[UInt8]]) throws {
+    let statements = try encoded.map { try verifier.verify($0) }
+    try state.withLock { state in
+      guard state.statements.count + statements.count <= Statement.countLimit else {
+        throw NodeError(.tooLarge, "more than \(Statement.countLimit) statements")
+      }
+      state.statements += statements
+    }
+  }
+
+  /// Believed only if the statements show it: a genesis by this fleet's root, and a membership of this very device.
+  private func complete() {
+    let statements = state.withLock { $0.statements }
+    guard let authority = Authority(ofFleet: topic.fleet, statements, SHA256.hash),
+      authority.member(of: topic.key.publicKey) != nil
+    else { return oneFailed("it took this device for a member without showing the statement") }
+    finish(.success(statements))
+  }
+
+  func closed(_ connection: ConnectionID, reason: CloseReason) {
+    guard outcome.withLock({ $0 == nil }) else { return }
+    oneFailed("it closed the connection")
+  }
+  func drained(_ connection: ConnectionID, queuedBytes: Int) {}
+
+  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) { oneFailed("\(reason)") }
+}
+
+/// Passes on where nodes announce the tag of one fleet.
+private final class FleetFinder: DiscoveryHandler {
+  private let fleet: FleetID
+  private let found: @Sendable (SocketAddress) -> Void
+
+  init(fleet: FleetID, found: @escaping @Sendable (SocketAddress) -> Void) { (self.fleet, self.found) = (fleet, found) }
+
+  func found(instance: String, addresses: [SocketAddress], tag: [UInt8]) {
+    guard DiscoveryTag.matches(tag, fleet: fleet, instanceName: instance) else { return }
+    for address in addresses { found(address) }
+  }
+
+  func lost(instance: String) {}
+  func discoveryChanged(_ state: DiscoveryState) {}
+  func interfacesChanged() {}
+}

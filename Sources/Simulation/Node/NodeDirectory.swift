@@ -1,0 +1,106 @@
+import Engine
+import Replication
+import SimulatedDisk
+import Storage
+
+/// What a node has while no process runs: its store, and the mark beside it that vouches for the replica.
+struct NodeDirectory {
+  /// As the file beside the store has it.
+  struct Mark {
+    let store: UUIDValue
+    let reached: UInt64
+  }
+
+  var medium: NodeMedium
+  var mark: Mark?
+  /// What an onlooker knows to be in the store.
+  var book = NodeBook()
+
+  /// The same once more, as a cut of the power would leave it: a clone of the machine, or a state to come back to.
+  func copy() -> NodeDirectory { NodeDirectory(medium: medium.copy(), mark: mark, book: book) }
+
+  /// As restoring a backup leaves it.
+  mutating func markRestored(_ fleet: FleetID, _ device: DeviceID) {
+    switch medium {
+    case .disk:
+      let store = try? medium.open(fleet, device, storeID: .zero) as? Store
+      try? store?.write(.full) { try $0.setMeta([1], for: .restored) }
+    case .memory(let store):
+      var image = store.committed
+      image.own.isRestored = true
+      medium = .memory(MemoryStore(image))
+    }
+  }
+}
+
+/// Where a store lies: the shipped one on a simulated disk, or its fast stand-in.
+enum NodeMedium {
+  case disk(SimulatedDisk)
+  case memory(MemoryStore)
+
+  func open(_ fleet: FleetID, _ device: DeviceID, storeID: UUIDValue) throws -> any LogStore & LogTransaction {
+    switch self {
+    case .memory(let store): return store
+    case .disk(let disk):
+      var options = StoreOptions()
+      options.fileLayer = disk.name
+      options.cacheBytes = 256 * 1024
+      options.pageByteCount = 4_096
+      options.logByteLimits = [.live: 256 * 1024, .catchUp: 1024 * 1024]
+      options.makeStoreID = { storeID }
+      return try Store.open(directory: "/node", fleet: fleet, device: device, options: options)
+    }
+  }
+
+  func copy() -> NodeMedium { afterRestart(.lost) }
+
+  /// As the next start finds it.
+  func afterRestart(_ restart: Restart) -> NodeMedium {
+    switch self {
+    case .disk(let disk): .disk(disk.afterRestart(restart))
+    case .memory(let store): .memory(MemoryStore(store.committed))
+    }
+  }
+
+  // MARK: Faults
+
+  func cutPower() { if case .disk(let disk) = self { disk.cutPower() } }
+
+  func heal() {
+    switch self {
+    case .disk(let disk): disk.heal()
+    case .memory(let store): store.beforeCommit = nil
+    }
+  }
+
+  /// The disk fails for good after so many operations; where there is no disk, with the next commit.
+  func failSoon(operations: Int) {
+    switch self {
+    case .disk(let disk): disk.fail(.inputOutput, atOperation: disk.operations.changes + operations)
+    case .memory(let store):
+      store.keepsFailedCommit = operations % 2 == 0
+      store.beforeCommit = { throw StoreError.inputOutput("simulated") }
+    }
+  }
+
+  /// The power goes after so many operations. False where there is no disk.
+  func losePowerSoon(operations: Int) -> Bool {
+    guard case .disk(let disk) = self else { return false }
+    disk.fail(.crash, atOperation: disk.operations.changes + operations)
+    return true
+  }
+
+  /// What is written now takes so long, and finds so much room.
+  func prepareWrite(isFull: Bool, millisecondsPerSync: UInt64) throws {
+    switch self {
+    case .disk(let disk):
+      disk.millisecondsPerSync = millisecondsPerSync
+      disk.byteLimit = isFull ? disk.usedBytes : nil
+    case .memory: if isFull { throw StoreError.diskFull("simulated") }
+    }
+  }
+
+  func takeDelay() -> UInt64 {
+    if case .disk(let disk) = self { disk.takeDelay() } else { 0 }
+  }
+}

@@ -1,0 +1,105 @@
+import Engine
+import Replication
+
+/// What a node's engine stands on in the simulated world. Once the process is dead nothing of it has an effect.
+final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, CommitListener {
+  unowned let world: World
+  unowned let node: SimulatedNode
+  let life: Int
+  var isDead = false
+  private(set) var links: [SessionID: Link] = [:]
+  /// The statements that the thread which decodes frames knows.
+  private(set) var authority: Authority
+  /// What commits were told of since the last look.
+  private(set) var records: [CommitRecord] = []
+
+  struct Link {
+    let connection: UInt64
+    let side: Int
+    let remoteSlot: Int
+  }
+
+  init(world: World, node: SimulatedNode, life: Int) {
+    (self.world, self.node, self.life) = (world, node, life)
+    authority = Authority(root: world.fleet.root.publicKey, hash: FakeCryptography.hash)
+  }
+
+  // MARK: Clock
+
+  var now: MonotonicTime { MonotonicTime(milliseconds: world.clock) }
+  var wallMilliseconds: Int64 { world.wall(of: node) }
+
+  // MARK: Links
+
+  func opened(_ session: SessionID, _ link: Link) { links[session] = link }
+  func closed(_ session: SessionID) -> Bool { links.removeValue(forKey: session) != nil }
+
+  func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
+    guard !isDead, let link = links[session] else { return .closed }
+    let frames = node.liar?.spoil(frame, in: world) ?? [frame]
+    if node.liar == nil { world.oracle.sending(frame, by: node, to: world.nodes[link.remoteSlot]) }
+    var result = LinkSending.queued(byteCount: 0)
+    for frame in frames { result = world.send(frame, on: link.connection, from: link.side) }
+    return result
+  }
+
+  func close(_ session: SessionID, afterFlush: Bool) {
+    guard !isDead, let link = links[session] else { return }
+    world.close(link.connection, side: link.side, afterFlush: afterFlush)
+    world.queue.put(.ended(connection: link.connection, side: link.side), at: world.clock + 1)
+  }
+
+  func authenticate(_ session: SessionID) {}
+  func release(_ session: SessionID, byteCount: Int) {}
+  func closeStranded() {}
+  func queuedByteCount(of session: SessionID) -> Int {
+    links[session].flatMap { world.connections[$0.connection]?.pipes[$0.side].queuedBytes } ?? 0
+  }
+  func holdUp(_ session: SessionID) {}
+  func letGo(_ session: SessionID) {}
+  func adopt(_ authority: Authority) { self.authority = authority }
+  func text(of address: SocketAddress) -> String { "\(world.slot(at: address) ?? -1)" }
+  var frameOverheadByteCount: Int { 4 }
+
+  func dial(_ address: PeerAddress, tag: UInt64) {
+    guard !isDead, case .socket(let socket) = address else { return }
+    world.dial(from: node, life, to: socket, tag: tag)
+  }
+
+  // MARK: The mark beside the store
+
+  func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause] {
+    let mark = node.directory.mark
+    let sidecar = RenewalEvidence.Sidecar(
+      storeID: mark?.store ?? .zero, reached: mark?.reached ?? 0, machine: "machine", inode: 1)
+    return RenewalEvidence.causes(store: store, sidecar: sidecar, machine: "machine", inode: 1)
+  }
+
+  func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
+    guard !isDead else { throw PowerLost() }
+    if world.options.plantedBug == .markNotSaved { return }
+    node.directory.mark = NodeDirectory.Mark(store: store, reached: reached)
+  }
+
+  func discard() throws {
+    guard !isDead else { throw PowerLost() }
+    node.directory.mark = nil
+  }
+
+  // MARK: What is told
+
+  func note(_ level: LogLevel, _ message: String, _ facts: KeyValuePairs<String, JournalFact>) {
+    guard !isDead else { return }
+    world.note("\(node.slot) \(level) \(message) \(facts.map { "\($0.key)=\($0.value)" }.joined(separator: " "))")
+    world.countOccurrence(in: message)
+  }
+
+  func committed(_ record: CommitRecord) {
+    let isLeftOut = world.options.plantedBug == .feedSilent && record.partitions.count == 1
+    if !isLeftOut { records.append(record) }
+  }
+  func takeRecords() -> [CommitRecord] {
+    defer { records = [] }
+    return records
+  }
+}

@@ -1,0 +1,46 @@
+import Engine
+import Replication
+
+/// A place in the simulated world: a device, its directory, its clock, and the process that runs there, if any.
+final class SimulatedNode {
+  let slot: Int
+  let key: FakeKey
+  /// Whom the device acts for.
+  let user: Text
+  var directory: NodeDirectory
+  var process: NodeProcess?
+  var join: JoinClient?
+  /// Counts processes, so that events for an earlier one are told apart.
+  var life = 0
+  /// Counts the times that its store was replaced by something older.
+  var lineage = 0
+  var clockOffset: Int64 = 0
+  /// Until then the disk takes nothing.
+  var diskFullUntil: UInt64 = 0
+  var slowDiskUntil: UInt64 = 0
+  /// Copies of the directory at earlier times, to come back.
+  var copies: [NodeDirectory] = []
+  /// It is meant to run: a crashed one comes back.
+  var isMember = false
+  /// What it says is spoiled on the way; nothing is asked of it.
+  var liar: Liar?
+
+  init(slot: Int, key: FakeKey, user: Text, _ directory: NodeDirectory) {
+    (self.slot, self.key, self.user, self.directory) = (slot, key, user, directory)
+  }
+
+  var address: SocketAddress { SocketAddress(.ipv4(0x0a00_0000 + UInt32(slot) + 1), port: World.port) }
+
+  func start(in world: World) {
+    life += 1
+    do {
+      let process = try NodeProcess(self, in: world, life: life)
+      self.process = process
+      world.oracle.opened(process)
+      world.announce(self)
+      world.planTurn(process, at: world.clock + 1)
+    } catch {
+      world.violate("I15", "node \(slot) does not start: \(error)")
+    }
+  }
+}

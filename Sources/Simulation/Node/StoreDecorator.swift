@@ -1,0 +1,65 @@
+import Engine
+import Replication
+import Wire
+
+/// A store that hands every call on to another. What is to be watched or spoiled is overridden.
+class StoreDecorator: LogStore, LogTransaction {
+  let base: any LogStore & LogTransaction
+
+  init(_ base: any LogStore & LogTransaction) { self.base = base }
+
+  var storeID: UUIDValue { base.storeID }
+  var hasFailed: Bool { base.hasFailed }
+  var totals: LogTotals { base.totals }
+
+  func transact<Result>(isBacklog: Bool, _ body: (any LogTransaction) throws -> Result) throws -> Result {
+    try base.transact(isBacklog: isBacklog) { _ in try body(self) }
+  }
+
+  func statementBytes() throws -> [[UInt8]] { try base.statementBytes() }
+  func subscriptions() throws -> [Text] { try base.subscriptions() }
+  func ownFacts() throws -> OwnFacts { try base.ownFacts() }
+  func logPartitions() throws -> [LogPartition] { try base.logPartitions() }
+  func logChains() throws -> [LogChain] { try base.logChains() }
+  func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
+    try base.runs(of: chain, after: sequence, byteLimit: byteLimit)
+  }
+  func lastRun(of chain: ChainIdentity) throws -> LogRun? { try base.lastRun(of: chain) }
+  func reissues(in partition: PartitionID) throws -> Set<Reissue> { try base.reissues(in: partition) }
+  func largePayload(_ hash: Digest) throws -> [UInt8]? { try base.largePayload(hash) }
+  func stagedPayload(_ hash: Digest, byteLimit: Int) throws -> [UInt8] {
+    try base.stagedPayload(hash, byteLimit: byteLimit)
+  }
+  func stagedPayloads(limit: Int) throws -> [StagedPayload] { try base.stagedPayloads(limit: limit) }
+  func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument? {
+    try base.document(key, in: partition)
+  }
+
+  func add(_ statement: Statement) throws { try base.add(statement) }
+  func setReplica(_ replica: Incarnation) throws { try base.setReplica(replica) }
+  func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
+    try base.setProgress(commits: commits, timestamp: timestamp)
+  }
+  func subscribe(_ pattern: Text) throws { try base.subscribe(pattern) }
+  func unsubscribe(_ pattern: Text) throws { try base.unsubscribe(pattern) }
+  func noteContact(_ device: DeviceID, address: String?, time: Int64) throws {
+    try base.noteContact(device, address: address, time: time)
+  }
+  func addPartition(_ id: PartitionID, _ name: PartitionName) throws { try base.addPartition(id, name) }
+  func removePartition(_ id: PartitionID) throws { try base.removePartition(id) }
+  func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64 {
+    try base.append(run, to: chain, genesis: genesis)
+  }
+  func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws { try base.setMarks(marks, of: chain) }
+  func add(_ reissue: Reissue, in partition: PartitionID) throws { try base.add(reissue, in: partition) }
+  func addPiece(_ piece: PayloadPiece) throws { try base.addPiece(piece) }
+  func removePieces(of payload: Digest) throws { try base.removePieces(of: payload) }
+  func addLargePayload(_ payload: ApartPayload) throws { try base.addLargePayload(payload) }
+  func store(_ new: LogDocument, over old: LogDocument?, as key: DocumentKey, in partition: PartitionID) throws {
+    try base.store(new, over: old, as: key, in: partition)
+  }
+  func fold(_ runs: [AcceptedRun]) throws -> ChangedDocuments { try base.fold(runs) }
+  func rebuild(_ documents: Set<DocumentKey>, by rebuilding: Rebuilding) throws -> ChangedDocuments {
+    try base.rebuild(documents, by: rebuilding)
+  }
+}

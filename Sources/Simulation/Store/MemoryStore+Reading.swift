@@ -1,0 +1,60 @@
+import Engine
+import Replication
+import Storage
+
+extension MemoryStore: LogReading {
+  package func statementBytes() throws -> [[UInt8]] { image.statements }
+  package func subscriptions() throws -> [Text] { image.subscriptions.sorted() }
+  package func ownFacts() throws -> OwnFacts { image.own }
+
+  package func logPartitions() throws -> [LogPartition] {
+    image.partitions.compactMap { partition in
+      guard let partition, let name = partition.name else { return nil }
+      return LogPartition(id: partition.id, name: name, totals: partition.totals.record)
+    }
+  }
+
+  package func logChains() throws -> [LogChain] {
+    image.chains.map { LogChain(partition: $0.partition, replica: $0.replica, marks: $0.marks) }
+  }
+
+  package func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
+    guard let number = image.chain(chain) else { return [] }
+    let runs = image.chains[number].runs
+    var found: [LogRun] = []
+    var bytes = 0
+    for index in image.chains[number].firstRun(above: sequence)..<runs.count {
+      let run = runs[index].record
+      if let previous = found.last, bytes + run.body.count > byteLimit, previous.last != run.last { break }
+      bytes += run.body.count
+      found.append(run)
+    }
+    return found
+  }
+
+  package func lastRun(of chain: ChainIdentity) throws -> LogRun? {
+    image.chain(chain).flatMap { image.chains[$0].runs.last?.record }
+  }
+
+  package func reissues(in partition: PartitionID) throws -> Set<Reissue> {
+    guard let number = image.partitionNumbers[partition], let found = image.partitions[number] else { return [] }
+    return Set(found.reissues.values)
+  }
+
+  package func largePayload(_ hash: Digest) throws -> [UInt8]? { image.largePayloads[hash] }
+
+  package func stagedPayload(_ hash: Digest, byteLimit: Int) throws -> [UInt8] {
+    image.staged[hash]?.joined(byteLimit: byteLimit) ?? []
+  }
+
+  package func stagedPayloads(limit: Int) throws -> [StagedPayload] {
+    guard !image.staged.isEmpty else { return [] }
+    return image.staged.keys.sorted().prefix(limit).map {
+      StagedPayload(hash: $0, byteCount: image.staged[$0]?.joinedByteCount ?? 0)
+    }
+  }
+
+  package func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument? {
+    image.partitionNumbers[partition].flatMap { image.partitions[$0]?.documents[key]?.record }
+  }
+}

@@ -1,0 +1,91 @@
+import Identity
+import Replication
+import Testing
+import Wire
+
+@testable import Engine
+
+/// Payloads that travel apart from their run, in pieces ahead of it.
+@Suite struct LargePayloadTests {
+  private let room: PartitionName
+  init() throws { room = try PartitionName("room=1") }
+
+  private func pair() throws -> EngineBench {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    return bench
+  }
+
+  @Test("a large document comes with its run, and its pieces are gone once it is whole", arguments: [20_000, 700_000])
+  func whole(byteCount: Int) throws {
+    let bench = try pair()
+    try bench.nodes[0].write(room, Put("large", byteCount: byteCount))
+    bench.meet(1, 0)
+    #expect(try bench.nodes[1].shown(room, "large") == bench.nodes[0].shown(room, "large"))
+    #expect(try bench.nodes[1].count("large_payloads") == 1)
+    #expect(try bench.nodes[1].count("staged_pieces") == 0)
+    // And on to a third, from the log.
+    let third = try bench.addMember()
+    try bench.nodes[third].subscribe("room=*")
+    bench.meet(third, 1)
+    #expect(try bench.nodes[third].shown(room, "large") == bench.nodes[0].shown(room, "large"))
+  }
+
+  @Test("a transfer that was cut goes on where it was: what is on disk is not sent again")
+  func resumed() throws {
+    let bench = try pair()
+    try bench.nodes[0].write(room, Put("large", byteCount: 700_000))
+    let session = bench.connect(1, 0)
+    bench.run(until: { (try? bench.nodes[1].count("staged_pieces")) ?? 0 >= 5 })
+    let staged = try bench.nodes[1].count("staged_pieces")
+    #expect(staged >= 5 && staged < 11)
+    bench.cut(session)
+    bench.dropWire()
+    try bench.restart(1)
+    bench.nodes[0].trace.clear()
+    bench.meet(1, 0)
+    let pieces = bench.nodes[0].trace.entries.count { if case .sent(_, "payloadPiece") = $0 { true } else { false } }
+    #expect(pieces > 0 && pieces <= 11 - Int(staged))
+    #expect(try bench.nodes[1].shown(room, "large") != nil)
+  }
+
+  @Test("a run whose payload never came breaks the protocol")
+  func missing() throws {
+    let bench = try pair()
+    try bench.nodes[0].write(room, Put("large", byteCount: 40_000))
+    let session = bench.meet(1, 0)
+    let node = bench.nodes[0]
+    try node.write(room, Put("second", byteCount: 50_000))
+    bench.dropWire()
+    let (runs, _) = try LogReader(node.state).runs(
+      node.id(of: room), lackedBy: bench.nodes[1].received(room), byteLimit: .max)
+    let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
+    let frame = MessageCodec.encode(.runs(RunBatch(name: room, stream: 0, entries: entries)))
+    bench.nodes[1].engine.turn([bench.event(frame, session, 1)])
+    #expect(bench.nodes[1].state.mesh.sessions[session] == nil)
+    #expect(try bench.nodes[1].shown(room, "second") == nil)
+    bench.meet(1, 0)
+    #expect(try bench.nodes[1].shown(room, "second") != nil)
+  }
+
+  @Test("pieces that are not what the run promises are not trusted: all are asked for anew")
+  func distrusted() throws {
+    let bench = try pair()
+    let node = bench.nodes[0]
+    try node.write(room, Put("large", byteCount: 40_000))
+    let (runs, _) = try LogReader(node.state).runs(node.id(of: room), lackedBy: VersionVector(), byteLimit: .max)
+    let payload = try #require(runs.first?.apart)
+    let forged = PayloadPiece(
+      hash: payload.hash, total: UInt64(payload.bytes.count), offset: 0,
+      bytes: [UInt8](repeating: 1, count: payload.bytes.count)[...])
+    let fresh = try bench.addMember()
+    try bench.nodes[fresh].subscribe("room=*")
+    try bench.nodes[fresh].store.transact(isBacklog: false) { try $0.addPiece(forged) }
+    try bench.restart(fresh)
+    bench.meet(fresh, 0)
+    #expect(try bench.nodes[fresh].shown(room, "large") == nil)
+    #expect(try bench.nodes[fresh].count("staged_pieces") == 0)
+    bench.meet(fresh, 0)
+    #expect(try bench.nodes[fresh].shown(room, "large") != nil)
+  }
+}

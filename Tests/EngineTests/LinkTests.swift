@@ -1,0 +1,229 @@
+import Identity
+import Replication
+import Storage
+import Testing
+import Wire
+
+@testable import Engine
+
+/// Connections as the engine sees them: whom it dials, what it holds back, when it cuts off.
+@Suite struct LinkTests {
+  private let address = PeerAddress.socket(SocketAddress(.ipv4(0x7f00_0001), port: 4_001))
+
+  private func link(_ node: BenchNode, _ number: UInt64, from key: PublicKey, tag: UInt64? = nil) -> EngineEvent {
+    .opened(
+      OpenedLink(
+        session: SessionID(rawValue: number), dialTag: tag, remote: SocketAddress(.ipv4(0x7f00_0001), port: 4_001),
+        peerKey: key, exporter: .zero))
+  }
+
+  @Test("an address that the operator named is dialled, a failure is shown, and it is dialled again after a pause")
+  func dial() throws {
+    let bench = try EngineBench()
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured([address]))])
+    #expect(node.links.dials.map(\.address) == [address])
+    let tag = try #require(node.links.dials.first?.tag)
+    node.engine.turn([.dialFailed(tag: tag, reason: "nobody there")])
+    #expect(node.engine.links.table.outcomes[address] == "nobody there")
+    #expect(node.links.dials.count == 1)
+    for _ in 0..<120 where node.links.dials.count == 1 { bench.advance(1_000) }
+    #expect(node.links.dials.count == 2)
+    #expect(node.links.dials[1].tag != tag)
+    // An end of a dial that nobody knows of says nothing.
+    node.engine.turn([.dialFailed(tag: 999, reason: "what?")])
+    #expect(node.engine.links.table.outcomes[address] == "nobody there")
+  }
+
+  @Test("a session that stands takes the failure of its address away, and is found again where it was dialled")
+  func dialled() throws {
+    let bench = try EngineBench(2)
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured([address]))])
+    node.engine.turn([.dialFailed(tag: try #require(node.links.dials.first?.tag), reason: "nobody there")])
+    for _ in 0..<120 where node.links.dials.count == 1 { bench.advance(1_000) }
+    let session = bench.connect(0, 1, dialTag: try #require(node.links.dials.last?.tag))
+    bench.run()
+    #expect(node.engine.links.table.outcomes.isEmpty)
+    #expect(node.links.authenticated == [session])
+    #expect(node.engine.links.table[session]?.dialled == address)
+    #expect(node.engine.links.address(session) == "port 4001")
+    #expect(node.engine.links.address(nil) == "?")
+    #expect(try node.store.store.peers().flatMap(\.addresses).map(\.text) == ["port 4001"])
+    // The other was dialled and knows no port at which the first listens.
+    #expect(try bench.nodes[1].store.store.peers().map(\.addresses.count) == [0])
+    bench.cut(session)
+    #expect(node.engine.links.table.links.isEmpty)
+    #expect(node.state.mesh.sessions.isEmpty)
+  }
+
+  @Test("beyond its limit of sessions a node closes what comes, and goes on with those it has")
+  func noRoom() throws {
+    let bench = try EngineBench(3) { $0.mesh.sessionLimit = 1 }
+    let session = bench.meet(1, 0)
+    let second = bench.connect(2, 0)
+    #expect(bench.nodes[0].trace.entries.contains(.closed(second)))
+    bench.run()
+    #expect(Array(bench.nodes[0].state.mesh.sessions.keys) == [session])
+    #expect(bench.nodes[2].state.mesh.sessions.isEmpty)
+  }
+
+  @Test("a stranger is refused, and the address that was dialled is told why")
+  func stranger() throws {
+    let bench = try EngineBench()
+    let other = try EngineBench(seed: 2)
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured([address]))])
+    let tag = try #require(node.links.dials.first?.tag)
+    let session = SessionID(rawValue: 9)
+    node.engine.turn([link(node, 9, from: other.nodes[0].key.publicKey, tag: tag)])
+    node.engine.turn([.message(session, .goodbye(.otherFleet), byteCount: 10)])
+    #expect(node.state.mesh.sessions.isEmpty)
+    #expect(node.trace.entries.contains(.closed(session)))
+    #expect(node.links.released == 10)
+  }
+
+  @Test("what breaks the protocol ends the session and is noted")
+  func violation() throws {
+    let bench = try EngineBench(2)
+    let session = bench.meet(0, 1)
+    bench.nodes[0].engine.turn([.violation(session, "no message")])
+    #expect(bench.nodes[0].state.mesh.sessions.isEmpty)
+    #expect(bench.nodes[0].journal.says("a peer broke the protocol"))
+    bench.run()
+    #expect(bench.nodes[1].state.mesh.sessions.isEmpty)
+  }
+
+  @Test("what the transport has no room for waits, in order, and goes once there is room")
+  func held() throws {
+    let bench = try EngineBench(2)
+    let room = try PartitionName("room=1")
+    try bench.nodes[1].subscribe("room=*")
+    let session = bench.meet(0, 1)
+    bench.nodes[0].links.full = [session]
+    for index in 0..<5 { try bench.nodes[0].write(room, Put(Text("\(index)"))) }
+    bench.run()
+    #expect(bench.nodes[1].received(room).isEmpty)
+    #expect(bench.nodes[0].engine.links.table.mustHold(for: session))
+    // Still no room.
+    bench.nodes[0].engine.turn([.drained(session)])
+    #expect(bench.nodes[0].engine.links.table.mustHold(for: session))
+    bench.nodes[0].links.full = []
+    bench.nodes[0].engine.turn([.drained(session)])
+    bench.run()
+    #expect(!bench.nodes[0].engine.links.table.mustHold(for: session))
+    #expect(bench.nodes[1].accepted(room) == bench.nodes[0].accepted(room))
+    #expect(bench.nodes[1].state.mesh.sessions.count == 1)
+  }
+
+  @Test("a peer that reads nothing is cut off before what waits for it fills the memory")
+  func readsNothing() throws {
+    let bench = try EngineBench(2)
+    let session = bench.meet(0, 1)
+    let node = bench.nodes[0]
+    node.links.full = [session]
+    // Each question is answered, and the answers are held.
+    let question = EngineEvent.message(session, .interestRequest, byteCount: 10)
+    node.engine.turn(Array(repeating: question, count: HeldFrames.frameLimit / 2))
+    #expect(node.links.heldUp == [session], "reading from it pauses")
+    #expect(!node.journal.says("cut off a peer that reads nothing"))
+    node.engine.turn(Array(repeating: question, count: HeldFrames.frameLimit))
+    #expect(node.journal.says("cut off a peer that reads nothing"))
+    #expect(node.trace.entries.contains(.closed(session)))
+  }
+
+  @Test("the log is read on for a peer only as its queue empties")
+  func paused() throws {
+    let bench = try EngineBench(2) { $0.mesh.loadByteLimit = 64 * 1_024 }
+    let room = try PartitionName("room=1")
+    try bench.nodes[1].subscribe("room=*")
+    for index in 0..<40 { try bench.nodes[0].write(room, Put(Text("\(index)"), byteCount: 10_000)) }
+    bench.nodes[0].links.queuedByteCount = bench.nodes[0].state.options.pauseByteMark + 1
+    let session = bench.connect(1, 0)
+    bench.run()
+    let some = bench.nodes[1].received(room).sorted.first?.position.sequence ?? 0
+    #expect(some < 40)
+    bench.nodes[0].links.queuedByteCount = 0
+    bench.nodes[0].engine.turn([.drained(session)])
+    bench.run()
+    #expect(bench.nodes[1].accepted(room) == bench.nodes[0].accepted(room))
+  }
+
+  @Test("bytes are counted with what frames them, both ways")
+  func counted() throws {
+    let bench = try EngineBench(2)
+    let session = bench.meet(0, 1)
+    let (one, other) = (bench.nodes[0].engine.links.table[session], bench.nodes[1].engine.links.table[session])
+    #expect(one?.sentByteCount ?? 0 > 0)
+    #expect(one?.sentByteCount == other?.receivedByteCount)
+    #expect(one?.receivedByteCount == other?.sentByteCount)
+    #expect(one?.device == DeviceID(bench.nodes[1].key.publicKey))
+  }
+
+  @Test("a change of the network ends stranded connections and tries failed addresses at once")
+  func networkChanged() throws {
+    let bench = try EngineBench()
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured([address]))])
+    node.engine.turn([.dialFailed(tag: try #require(node.links.dials.first?.tag), reason: "no route")])
+    node.engine.turn([.networkChanged])
+    #expect(node.links.strandings == 1)
+    for _ in 0..<5 where node.links.dials.count == 1 { bench.advance(1_000) }
+    #expect(node.links.dials.count == 2)
+  }
+
+  @Test("a node says goodbye when it stops, and closes what it had")
+  func finish() throws {
+    let bench = try EngineBench(2)
+    let session = bench.meet(0, 1)
+    try bench.nodes[0].write(try PartitionName("room=1"), Put("a"))
+    bench.nodes[0].mark.saved = nil
+    bench.nodes[0].trace.clear()
+    bench.nodes[0].engine.finish()
+    #expect(bench.nodes[0].trace.entries == [.sent(session, "goodbye"), .closed(session)])
+    #expect(bench.nodes[0].mark.saved?.reached == 1)
+    bench.run()
+    #expect(bench.nodes[1].state.mesh.sessions.isEmpty)
+  }
+
+  @Test("remembered outcomes of addresses are bounded")
+  func outcomes() {
+    var table = LinkTable()
+    for port in 0..<UInt16(LinkTable.outcomeLimit + 50) {
+      table.note("no", at: .socket(SocketAddress(.ipv4(1), port: port)))
+    }
+    #expect(table.outcomes.count == LinkTable.outcomeLimit)
+    #expect(table.outcomes[.socket(SocketAddress(.ipv4(1), port: UInt16(LinkTable.outcomeLimit + 49)))] != nil)
+  }
+
+  @Test("a queue gives back what was put in, in order, and is empty after that")
+  func queue() {
+    var queue = Queue<Int>()
+    var (taken, next): ([Int], Int) = ([], 0)
+    for round in 0..<50 {
+      queue.put(Array(next..<next + round % 5))
+      next += round % 5
+      queue.put(next)
+      next += 1
+      for _ in 0..<2 { if let item = queue.take() { taken.append(item) } }
+    }
+    while let item = queue.take() { taken.append(item) }
+    #expect(taken == Array(0..<next))
+    #expect(queue.take() == nil)
+  }
+
+  @Test("an engine wants to be woken for its next tick, and passes on what comes")
+  func wake() throws {
+    let bench = try EngineBench(3)
+    let room = try PartitionName("room=1")
+    for node in bench.nodes { try node.subscribe("room=*") }
+    bench.meet(0, 1)
+    bench.meet(1, 2)
+    bench.advance(10)
+    let idle = bench.nodes[1].engine.nextWake.millisecondsSince(bench.clock.now)
+    #expect(idle > 0 && idle <= Mesh.tickMilliseconds)
+    try bench.nodes[0].write(room, Put("a"))
+    bench.run()
+    #expect(try bench.nodes[2].shown(room, "a") != nil)
+  }
+}

@@ -1,0 +1,82 @@
+import CSQLite
+import Replication
+import Testing
+
+@testable import Engine
+@testable import Storage
+
+@Suite struct LogReaderTests {
+  private static let (chains, runs) = (16, 64)
+
+  /// Chains of a MiB each, one after the other, all of one device.
+  private func filled(_ partition: PartitionName) throws -> BenchNode {
+    let node = try EngineBench().nodes[0]
+    for chain in 0..<Self.chains {
+      if chain > 0 { #expect(try ReplicaRenewal(node.state).demand(.peer)) }
+      for index in 0..<Self.runs {
+        try node.write(partition, Put(Text("\(chain)-\(index)"), byteCount: 16_000, of: UInt8(chain)))
+      }
+    }
+    return node
+  }
+
+  @Test("a load reads of many lagging chains little more than it answers, and loads together answer all, in order")
+  func manyChains() throws {
+    let partition = try PartitionName("room=1")
+    let node = try filled(partition)
+    let reader = LogReader(node.state)
+    var (have, loads) = (VersionVector(), [[LoggedRun]]())
+    let before = pageVisits(node.store.store)
+    var (pages, hasMore) = (0, true)
+    while hasMore {
+      let loaded = try reader.runs(node.id(of: partition), lackedBy: have, byteLimit: 1_024 * 1_024)
+      if loads.isEmpty { pages = pageVisits(node.store.store) - before }
+      loads.append(loaded.runs)
+      hasMore = loaded.hasMore
+      for run in loaded.runs { have[run.replica] = ChainPosition(sequence: run.last, tip: .zero) }
+    }
+    #expect(loads.joined().count == Self.chains * Self.runs)
+    for load in loads.dropLast() { #expect(load.reduce(0) { $0 + $1.byteCount } >= 1_024 * 1_024) }
+    // Each chain was written after the one before it.
+    var last: [ReplicaID] = []
+    for run in loads.joined() where last.last != run.replica { last.append(run.replica) }
+    #expect(last.count == Self.chains)
+    // All that the chains have is more than a thousand pages.
+    #expect(pages < 700)
+  }
+
+  private func pageVisits(_ store: Store) -> Int {
+    [SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS].reduce(0) { sum, counter in
+      var (current, highest): (Int32, Int32) = (0, 0)
+      sqlite3_db_status(store.database.handle, counter, &current, &highest, 0)
+      return sum + Int(current)
+    }
+  }
+
+  @Test("of a partition that is not known nothing is read, and of what the asker has nothing is answered")
+  func nothingLacking() throws {
+    let partition = try PartitionName("room=1")
+    let node = try EngineBench().nodes[0]
+    let reader = LogReader(node.state)
+    #expect(try reader.runs(node.id(of: partition), lackedBy: VersionVector(), byteLimit: .max).runs.isEmpty)
+    #expect(try reader.summaries(node.id(of: partition), ReplicaID.zero, from: 1).isEmpty)
+    try node.write(partition, Put("a"))
+    let again = LogReader(node.state)
+    let all = try again.runs(node.id(of: partition), lackedBy: VersionVector(), byteLimit: .max)
+    #expect(all.runs.map(\.last) == [1] && !all.hasMore)
+    let none = try again.runs(node.id(of: partition), lackedBy: node.received(partition), byteLimit: .max)
+    #expect(none.runs.isEmpty && !none.hasMore)
+  }
+
+  @Test("a payload that travels apart is read with its run")
+  func apart() throws {
+    let partition = try PartitionName("room=1")
+    let node = try EngineBench().nodes[0]
+    try node.write(partition, Put("large", byteCount: 40_000))
+    try node.write(partition, Put("small", byteCount: 100))
+    let (runs, _) = try LogReader(node.state).runs(
+      node.id(of: partition), lackedBy: VersionVector(), byteLimit: .max)
+    #expect(runs.map { $0.apart != nil } == [true, false])
+    #expect(runs[0].byteCount > 40_000 && runs[0].encoded.count < 1_000)
+  }
+}

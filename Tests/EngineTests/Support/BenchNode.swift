@@ -1,0 +1,150 @@
+import Foundation
+import Identity
+import Replication
+import Synchronization
+import Testing
+import Wire
+
+@testable import Engine
+@testable import Storage
+
+/// One engine with a real store in a directory of its own; everything else around it is the test's.
+final class BenchNode {
+  let directory: String
+  let key: SigningKey
+  let trace = TraceBook()
+  let links: BenchLinks
+  let journal = BenchJournal()
+  let feed: BenchFeed
+  let mark: BenchMark
+  let store: TracedStore
+  let engine: NodeEngine
+
+  /// - Parameter statements: put into the store before the engine looks at it.
+  init(
+    _ bench: EngineBench, directory: String, key: SigningKey, mark: BenchMark, statements: [Statement],
+    _ change: (inout EngineOptions) -> Void = { _ in }
+  ) throws {
+    (self.directory, self.key, self.mark) = (directory, key, mark)
+    (links, feed) = (BenchLinks(trace), BenchFeed(trace))
+    let fleet = bench.founding.fleet
+    let opened = try Store.open(directory: directory, fleet: fleet, device: DeviceID(key.publicKey))
+    try opened.transact(isBacklog: false) { transaction in
+      for statement in statements { try transaction.add(statement) }
+    }
+    store = TracedStore(opened, trace)
+    let verifier = StatementVerifier(fleet: fleet)
+    let cryptography = Cryptography(
+      hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, statement: { try? verifier.verify($0) })
+    let admission = StatementSigner(fleet: fleet, key: bench.founding.admissionSecret.key(in: fleet))
+    let identity = EngineIdentity(fleet: fleet, device: key.publicKey, cryptography: cryptography) {
+      try? admission.sign(.membership($0), sequence: $1)
+    }
+    var options = EngineOptions(instance: UUIDValue(high: bench.random.next(), low: bench.random.next()))
+    change(&options)
+    let ports = EnginePorts(
+      store: store, mark: mark, clock: bench.clock, links: links, journal: journal, feed: feed, random: bench.random)
+    engine = try NodeEngine(identity, options, ports)
+  }
+
+  var state: EngineState { engine.state }
+  func id(of partition: PartitionName) -> PartitionID { state.identity.id(of: partition) }
+
+  // MARK: Using it
+
+  /// What came of a request; nil while there is no answer.
+  final class Answer<Value: Sendable>: Sendable {
+    private let answers = Mutex<[Result<Value, any Error>]>([])
+    func take(_ answer: Result<Value, any Error>) { answers.withLock { $0.append(answer) } }
+    var count: Int { answers.withLock { $0.count } }
+    func get() throws -> Value {
+      #expect(count == 1, "each request is answered once")
+      return try #require(answers.withLock { $0.first }).get()
+    }
+  }
+
+  func job(_ partition: PartitionName, _ edits: [any DocumentEdit]) -> (LocalWriteJob, Answer<ChangeReceipt>) {
+    let answer = Answer<ChangeReceipt>()
+    return (LocalWriteJob(partition: partition, edits: edits) { answer.take($0) }, answer)
+  }
+
+  /// Each of the edits in one change.
+  @discardableResult
+  func write(_ partition: PartitionName, _ edits: any DocumentEdit...) throws -> ChangeReceipt {
+    let (job, answer) = job(partition, edits)
+    engine.turn([.write(job)])
+    return try answer.get()
+  }
+
+  func subscribe(_ pattern: Text, isWanted: Bool = true) throws {
+    let answer = Answer<Void>()
+    engine.turn([.subscription(SubscriptionJob(pattern: pattern, isWanted: isWanted) { answer.take($0) })])
+    try answer.get()
+  }
+
+  // MARK: Looking at it
+
+  /// What the document shows; nil where there is none.
+  func shown(_ partition: PartitionName, _ id: Text) throws -> ValueMap? {
+    let key = DocumentKey(collection: Put.collection, id: .string(id))
+    return try store.document(key, in: self.id(of: partition)).flatMap { try DocumentState(encoded: $0.state).shown() }
+  }
+
+  func accepted(_ partition: PartitionName) -> VersionVector {
+    state.mesh.partitions[id(of: partition)]?.log.accepted ?? VersionVector()
+  }
+
+  func received(_ partition: PartitionName) -> VersionVector {
+    state.mesh.partitions[id(of: partition)]?.log.received ?? VersionVector()
+  }
+
+  func count(_ table: String) throws -> Int64 { try store.store.database.integer("SELECT count(*) FROM \(table)") ?? 0 }
+
+  /// From now on such a statement fails with what is no fault of the disk.
+  func refuse(_ event: String, on table: String) throws {
+    try store.store.database.execute(
+      "CREATE TEMP TRIGGER refuse_\(table) BEFORE \(event) ON \(table) BEGIN SELECT RAISE(ABORT, 'no room'); END")
+  }
+
+  func allow(_ table: String) throws { try store.store.database.execute("DROP TRIGGER refuse_\(table)") }
+}
+
+// MARK: Edits
+
+/// Makes the document what it says.
+struct Put: DocumentEdit {
+  static let collection: Text = "c"
+  let id: Value
+  let content: ValueMap
+  var collection: Text { Put.collection }
+
+  init(_ id: Text, _ n: Int64 = 1) { (self.id, content) = (.string(id), map(["n": .int(n)])) }
+
+  /// So large that it travels apart from its run where it is above 16 KiB.
+  init(_ id: Text, byteCount: Int, of byte: UInt8 = 7) {
+    self.id = .string(id)
+    content = map(["n": .bytes([UInt8](repeating: byte, count: byteCount))])
+  }
+
+  func outcome(on present: PresentDocument) -> DocumentOutcome { .body(content, hints: .none) }
+}
+
+struct Erase: DocumentEdit {
+  let id: Value
+  var collection: Text { Put.collection }
+  init(_ id: Text) { self.id = .string(id) }
+  func outcome(on present: PresentDocument) -> DocumentOutcome { .deleted }
+}
+
+/// Wants the document to be of a version that it is not.
+struct Refuse: DocumentEdit {
+  struct Refusal: Error {}
+  let id: Value
+  var collection: Text { "never" }
+  init(_ id: Text) { self.id = .string(id) }
+  func outcome(on present: PresentDocument) throws -> DocumentOutcome { throw Refusal() }
+}
+
+func map(_ entries: KeyValuePairs<Text, Value>) -> ValueMap {
+  ValueMap(entries.map { ValueMap.Entry(key: $0.key, value: $0.value) }) ?? ValueMap()
+}

@@ -1,0 +1,208 @@
+import Foundation
+import Identity
+import Replication
+import Storage
+import TestSupport
+import Testing
+import Wire
+
+@testable import Engine
+
+/// Engines of one fleet, connected in memory, on a clock that the test moves. The same seed runs the same way.
+final class EngineBench {
+  let founding: FleetFounding
+  let clock = BenchClock()
+  var random: SplitMix64
+  private(set) var nodes: [BenchNode] = []
+  private let root: StatementSigner
+  private var sequence: UInt64
+  private var directories: [String] = []
+  private var nextSession: UInt64 = 1
+
+  /// A frame, or the end of a connection, on its way to an engine.
+  private enum Arrival {
+    case frame(to: Int, SessionID, [UInt8])
+    case end(to: Int, SessionID)
+  }
+
+  private var wire: [Arrival] = []
+  private var ends: [SessionID: (Int, Int)] = [:]
+
+  /// The founder is node 0; all others are members by the root's word.
+  init(_ count: Int = 1, seed: UInt64 = 1, _ change: (inout EngineOptions) -> Void = { _ in }) throws {
+    var random = SplitMix64(seed: seed)
+    founding = try FleetFounding.make(fleetName: "f", user: "u", label: "l") { random.bytes($0) }
+    self.random = random
+    root = StatementSigner(fleet: founding.fleet, key: founding.rootKey)
+    sequence = UInt64(founding.statements.count)
+    for index in 0..<count {
+      let key = index == 0 ? founding.deviceKey : SigningKey { random.bytes($0) }
+      self.random = random
+      var statements = founding.statements
+      if index > 0 { statements.append(try membership(of: key.publicKey, label: Text("node \(index)"))) }
+      try add(directory: try directory(), key: key, mark: BenchMark(), statements, change)
+    }
+  }
+
+  deinit {
+    nodes = []
+    for path in directories { try? FileManager.default.removeItem(atPath: path) }
+  }
+
+  // MARK: Statements
+
+  /// In the name of the fleet's root.
+  func statement(_ body: Statement.Body) throws -> Statement {
+    sequence += 1
+    return try root.sign(body, sequence: sequence)
+  }
+
+  func grant(_ level: AccessLevel, ends: [Statement.ChainEnd] = []) throws -> Statement {
+    try statement(.grant(Statement.Grant(subject: .everyone, level: level, pattern: "*", ends: ends)))
+  }
+
+  private func membership(of device: PublicKey, label: Text) throws -> Statement {
+    try statement(
+      .membership(
+        Statement.Membership(device: device, user: "user", label: label, role: "officer", profile: ValueMap())))
+  }
+
+  // MARK: Nodes
+
+  func directory() throws -> String {
+    let path = NSTemporaryDirectory() + "/seamesh-engine-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    directories.append(path)
+    return path
+  }
+
+  func newKey() -> SigningKey {
+    var bytes: [UInt8] = []
+    while bytes.count < SigningKey.seedByteCount { bytes.append(UInt8.random(in: 0...255, using: &random)) }
+    return SigningKey { _ in bytes }
+  }
+
+  /// Answers the place of the new node.
+  @discardableResult
+  func add(
+    directory: String, key: SigningKey, mark: BenchMark, _ statements: [Statement] = [],
+    _ change: (inout EngineOptions) -> Void = { _ in }
+  ) throws -> Int {
+    nodes.append(
+      try BenchNode(self, directory: directory, key: key, mark: mark, statements: statements, change))
+    wireUp(nodes.count - 1)
+    return nodes.count - 1
+  }
+
+  /// One more member, which holds these statements beside those of the founding.
+  @discardableResult
+  func addMember(_ statements: [Statement] = []) throws -> Int {
+    let key = newKey()
+    let membership = try membership(of: key.publicKey, label: "late")
+    return try add(
+      directory: try directory(), key: key, mark: BenchMark(), founding.statements + [membership] + statements)
+  }
+
+  private func wireUp(_ slot: Int) {
+    nodes[slot].links.deliver = { [unowned self] frame, session in
+      if let other = other(slot, session) { wire.append(.frame(to: other, session, frame)) }
+    }
+    nodes[slot].links.hangUp = { [unowned self] session in
+      guard let ends = ends.removeValue(forKey: session) else { return }
+      wire += [.end(to: ends.0, session), .end(to: ends.1, session)]
+    }
+  }
+
+  private func other(_ slot: Int, _ session: SessionID) -> Int? { ends[session].map { $0.0 == slot ? $0.1 : $0.0 } }
+
+  /// Without a goodbye, as after a loss of power.
+  func restart(_ slot: Int, _ statements: [Statement] = []) throws {
+    let (path, key, mark) = (nodes[slot].directory, nodes[slot].key, nodes[slot].mark)
+    for session in ends.keys.sorted() where ends[session]?.0 == slot || ends[session]?.1 == slot { cut(session) }
+    nodes.remove(at: slot)
+    nodes.insert(try BenchNode(self, directory: path, key: key, mark: mark, statements: statements), at: slot)
+    wireUp(slot)
+    run()
+  }
+
+  /// A copy of the node's directory that runs beside it; neither has a reason to doubt itself.
+  func clone(_ slot: Int) throws -> Int {
+    let (path, key, mark) = (nodes[slot].directory, nodes[slot].key, nodes[slot].mark)
+    nodes.remove(at: slot)
+    let copy = try directory()
+    try FileManager.default.removeItem(atPath: copy)
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    nodes.insert(try BenchNode(self, directory: path, key: key, mark: mark, statements: []), at: slot)
+    wireUp(slot)
+    let other = BenchMark()
+    other.saved = mark.saved
+    return try add(directory: copy, key: key, mark: other)
+  }
+
+  // MARK: Connections
+
+  /// `dialer` has reached `listener`; what they say waits for ``run()``.
+  @discardableResult
+  func connect(_ dialer: Int, _ listener: Int, dialTag: UInt64 = .max) -> SessionID {
+    let session = SessionID(rawValue: nextSession)
+    nextSession += 1
+    ends[session] = (dialer, listener)
+    for (slot, other) in [(dialer, listener), (listener, dialer)] {
+      let link = OpenedLink(
+        session: session, dialTag: slot == dialer ? dialTag : nil,
+        remote: SocketAddress(.ipv4(0x7f00_0001), port: UInt16(4_000 + other)), peerKey: nodes[other].key.publicKey,
+        exporter: .zero)
+      nodes[slot].engine.turn([.opened(link)])
+    }
+    return session
+  }
+
+  func cut(_ session: SessionID) {
+    guard let ends = ends.removeValue(forKey: session) else { return }
+    for slot in [ends.0, ends.1] { nodes[slot].engine.turn([.closed(session, reason: "cut")]) }
+  }
+
+  /// Until nothing is under way any more, or what is asked for holds, without time passing.
+  func run(until isEnough: () -> Bool = { false }) {
+    while !wire.isEmpty, !isEnough() {
+      switch wire.removeFirst() {
+      case .end(let slot, let session): nodes[slot].engine.turn([.closed(session, reason: "closed")])
+      case .frame(let slot, let session, let frame): nodes[slot].engine.turn([event(frame, session, slot)])
+      }
+    }
+  }
+
+  /// What is under way is lost.
+  func dropWire() { wire = [] }
+
+  /// As the thread of a connection makes it of a frame.
+  func event(_ frame: [UInt8], _ session: SessionID, _ slot: Int) -> EngineEvent {
+    let state = nodes[slot].state
+    do {
+      switch try FrameDecoder(fleet: founding.fleet, state.identity.cryptography)
+        .decode(frame, under: { state.mesh.authority })
+      {
+      case .message(let message): return .message(session, message, byteCount: frame.count)
+      case .runs(let batch, let runs): return .runs(session, batch, runs, byteCount: frame.count)
+      case .nothing: return .drained(session)
+      }
+    } catch {
+      return .violation(session, "\(error)")
+    }
+  }
+
+  func advance(_ milliseconds: UInt64) {
+    clock.advance(milliseconds)
+    for node in nodes { node.engine.turn([]) }
+    run()
+  }
+
+  /// Connects and lets everything flow that the two have for one another.
+  @discardableResult
+  func meet(_ dialer: Int, _ listener: Int) -> SessionID {
+    let session = connect(dialer, listener)
+    run()
+    for _ in 0..<4 { advance(100) }
+    return session
+  }
+}

@@ -1,0 +1,168 @@
+import LocalAPITestSupport
+import Replication
+import Seamesh
+import Testing
+
+@testable import LocalAPI
+
+/// What the description says of each request's answers, against the answers.
+@Suite("The statuses of every request")
+struct RouteStatusTests {
+  private struct Call {
+    let route: String
+    let target: String
+    var body: String?
+    var type = "application/json"
+    var headers: [String] = []
+    /// The node refuses everything with this.
+    var failure: NodeError?
+    var isLoopback = false
+    let status: Int
+  }
+
+  private static let merge = "application/merge-patch+json"
+  private static let lines = "application/x-ndjson"
+  private static let documents = "/v1/partitions/p/collections/c/documents"
+  private static let collection = "/v1/partitions/p/collections/c"
+  private static let large = "{\"a\":\"" + String(repeating: "x", count: ServerLimit.documentBodyBytes) + "\"}"
+  private static let forbidden = NodeError(.notPermitted, "this device may not write to p")
+
+  private static let documentCalls: [Call] = [
+    Call(route: "putDocument", target: documents + "/a", body: "{}", status: 201),
+    Call(route: "putDocument", target: documents + "/a", body: "{\"n\":1}", status: 200),
+    Call(route: "putDocument", target: documents + "/a", body: "{}", headers: ["If-None-Match: *"], status: 412),
+    Call(route: "putDocument", target: documents + "/a", body: "{}", failure: forbidden, status: 403),
+    Call(route: "putDocument", target: documents + "/a", body: large, status: 413),
+    Call(route: "putDocument", target: documents + "/a", body: "{\"_id\":\"b\"}", status: 422),
+    Call(route: "getDocument", target: documents + "/a", status: 200),
+    Call(route: "getDocument", target: documents + "/a", headers: ["If-None-Match: *"], status: 304),
+    Call(route: "getDocument", target: documents + "/b", status: 404),
+    Call(route: "getDocument", target: "/v1/partitions/a%0Ab/collections/c/documents/a", status: 422),
+    Call(route: "patchDocument", target: documents + "/a", body: "{}", type: merge, status: 200),
+    Call(route: "patchDocument", target: documents + "/b", body: "{}", type: merge, status: 404),
+    Call(route: "patchDocument", target: documents + "/b?upsert=true", body: "{}", type: merge, status: 201),
+    Call(
+      route: "patchDocument", target: documents + "/a", body: "{}", type: merge, headers: ["If-Match: \"x\""],
+      status: 412),
+    Call(route: "patchDocument", target: documents + "/a", body: "{}", type: merge, failure: forbidden, status: 403),
+    Call(route: "patchDocument", target: documents + "/a", body: large, type: merge, status: 413),
+    Call(route: "patchDocument", target: documents + "/a", body: "{\"n\":1}", status: 422),
+    Call(route: "insertDocument", target: documents, body: "{\"_id\":\"i\"}", status: 201),
+    Call(route: "insertDocument", target: documents, body: "{\"_id\":\"i\"}", status: 412),
+    Call(route: "insertDocument", target: documents, body: "{}", failure: forbidden, status: 403),
+    Call(route: "insertDocument", target: documents, body: large, status: 413),
+    Call(route: "insertDocument", target: documents, body: "{\"_id\":[]}", status: 422),
+    Call(route: "deleteDocument", target: documents + "/b", headers: ["If-Match: \"x\""], status: 412),
+    Call(route: "deleteDocument", target: documents + "/b", failure: forbidden, status: 403),
+    Call(route: "deleteDocument", target: documents + "/b", status: 200),
+    Call(route: "deleteDocument", target: documents + "/b", status: 404),
+  ]
+
+  private static func transaction(_ operation: String) -> String { "{\"operations\":[\(operation)]}" }
+  private static let put = #"{"op":"put","collection":"c","id":"t","document":{}}"#
+
+  private static let bulkCalls: [Call] = [
+    Call(route: "transact", target: "/v1/partitions/p/transaction", body: transaction(put), status: 200),
+    Call(
+      route: "transact", target: "/v1/partitions/p/transaction",
+      body: transaction(#"{"op":"delete","collection":"c","id":"none"}"#), status: 404),
+    Call(
+      route: "transact", target: "/v1/partitions/p/transaction",
+      body: transaction(#"{"op":"delete","collection":"c","id":"t","ifMatch":"x"}"#), status: 412),
+    Call(
+      route: "transact", target: "/v1/partitions/p/transaction", body: transaction(put), failure: forbidden, status: 403
+    ),
+    Call(
+      route: "transact", target: "/v1/partitions/p/transaction", body: transaction(put),
+      failure: NodeError(.tooLarge, "one change holds less"), status: 413),
+    Call(route: "transact", target: "/v1/partitions/p/transaction", body: "{}", status: 422),
+    Call(route: "importDocuments", target: collection + "/import", body: "{}", type: lines, status: 200),
+    Call(
+      route: "importDocuments", target: collection + "/import",
+      body: String(repeating: " ", count: ServerLimit.importBodyBytes + 1), type: lines, status: 413),
+    Call(
+      route: "importDocuments", target: collection + "/import",
+      body: String(repeating: "{}\n", count: BulkLimit.requests + 1), type: lines, status: 422),
+    Call(route: "findDocuments", target: collection + "/find", body: "{}", status: 200),
+    Call(route: "findDocuments", target: collection + "/find", body: "{\"where\":1}", status: 422),
+    Call(route: "watchDocuments", target: collection + "/watch?limit=-1", status: 422),
+    Call(route: "exportPartition", target: "/v1/partitions/p/documents", status: 200),
+    Call(route: "exportCollection", target: documents, status: 200),
+  ]
+
+  private static let nodeCalls: [Call] = [
+    Call(route: "getStatus", target: "/v1/status", status: 200),
+    Call(route: "listPeers", target: "/v1/peers", status: 200),
+    Call(route: "listDevices", target: "/v1/devices", status: 200),
+    Call(route: "listPartitions", target: "/v1/partitions", status: 200),
+    Call(route: "runDoctor", target: "/v1/doctor", status: 200),
+    Call(route: "getMetrics", target: "/metrics", status: 200),
+    Call(route: "getDescription", target: "/v1/openapi.json", status: 200),
+    Call(route: "listSubscriptions", target: "/v1/subscriptions", status: 200),
+    Call(route: "subscribe", target: "/v1/subscriptions/p", status: 200),
+    Call(route: "unsubscribe", target: "/v1/subscriptions/p", status: 200),
+    Call(route: "invite", target: "/v1/invitations", body: "{\"user\":\"ann\"}", status: 200),
+    Call(route: "invite", target: "/v1/invitations", body: "{\"user\":\"ann\"}", isLoopback: true, status: 403),
+    Call(route: "invite", target: "/v1/invitations", body: "{\"user\":1}", status: 422),
+    Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", status: 200),
+    Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", isLoopback: true, status: 403),
+    Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"b\"}", status: 422),
+  ]
+
+  @Test("every status that the description has for a request is one that it answers, and none other of its kind")
+  func statuses() throws {
+    let server = try TestServer(loopback: LoopbackAddress(port: 0))
+    var seen: Set<String> = ["watchDocuments 200"]  // WatchTests: its answer has no end
+    for call in Self.documentCalls + Self.bulkCalls + Self.nodeCalls {
+      let route = try #require(allRoutes.first { $0.name == call.route })
+      server.node.fail(call.failure)
+      let answer =
+        call.isLoopback
+        ? try server.askLoopback(route.method.rawValue, call.target, call.body)
+        : try server.ask(route.method.rawValue, call.target, call.body, type: call.type, headers: call.headers)
+      #expect(answer.status == call.status, "\(call.route) \(call.target): \(answer.text.prefix(200))")
+      check(answer, route)
+      seen.insert("\(call.route) \(answer.status)")
+    }
+    let paths = try #require(server.ask("GET", "/v1/openapi.json").json["paths"]?.asMap)
+    let described = allRoutes.flatMap { route in
+      let operation = paths[Text(route.template)]?.asMap?[Text(route.method.rawValue.lowercased())]?.asMap
+      return (operation?["responses"]?.asMap?.entries ?? []).filter { $0.key != "default" }
+        .map { "\(route.name) \($0.key.string)" }
+    }
+    #expect(seen == Set(described), "\(seen.symmetricDifference(described).sorted())")
+  }
+
+  /// Headers and form that belong to an answer of this kind.
+  private func check(_ answer: Answer, _ route: Route) {
+    #expect(answer.headers["cache-control"] == "no-store" && answer.headers["x-content-type-options"] == "nosniff")
+    switch answer.status {
+    case 304: #expect(answer.body.isEmpty && answer.headers["etag"] != nil)
+    case 200..<300: #expect(answer.headers["content-type"] == route.answers.rawValue)
+    default:
+      #expect(answer.headers["content-type"] == "application/problem+json")
+      #expect(answer.json["status"] == .int(Int64(answer.status)))
+      let kind = Problem.Kind.allCases.first {
+        answer.json["type"] == .string(Text("urn:seamesh:problem:\($0.rawValue)"))
+      }
+      #expect(kind?.status == answer.status && answer.json["title"] == kind.map { .string(Text($0.title)) })
+      #expect(!answer.detail.isEmpty)
+    }
+  }
+
+  @Test("every request is refused alike where the node is stopping or its disk is damaged", arguments: [503, 500])
+  func troubles(status: Int) throws {
+    let server = try TestServer()
+    server.node.fail(NodeError(status == 503 ? .stopping : .failed, "for this reason"))
+    for (route, target, body) in [
+      ("getStatus", "/v1/status", nil), ("getDocument", Self.documents + "/a", nil),
+      ("putDocument", Self.documents + "/a", "{}"), ("exportCollection", Self.documents, nil),
+      ("findDocuments", Self.collection + "/find", "{}"), ("watchDocuments", Self.collection + "/watch", nil),
+      ("backUp", "/v1/backup", "{\"path\":\"/b\"}"),
+    ] as [(String, String, String?)] {
+      let method = try #require(allRoutes.first { $0.name == route }?.method.rawValue)
+      let answer = try server.ask(method, target, body)
+      #expect(answer.status == status && answer.detail == "for this reason", "\(route)")
+    }
+  }
+}

@@ -1,0 +1,204 @@
+import Wire
+
+@testable import Engine
+@testable import Replication
+@testable import Simulation
+
+/// The least of a shell: a log in memory that is durable when told so.
+final class BenchNode {
+  unowned let bench: MeshBench
+  let slot: Int
+  let key: FakeKey
+  let replica: ReplicaID
+  var mesh: Mesh
+  private(set) var log: [LoggedRun] = []
+  private(set) var pieces: [PayloadPiece] = []
+  private(set) var notes: [Mesh.Note] = []
+  private(set) var hasToRenew = false
+  private(set) var damaged: [ReplicaID] = []
+  private(set) var authenticated: [SessionID] = []
+  private(set) var admissions: [JoinRequest] = []
+  private(set) var rebuilt: [LogChange] = []
+  private(set) var stored: [Statement] = []
+  private(set) var applied: [DeliveredRun] = []
+  /// Bytes asked of the log, by load.
+  private(set) var loadLimits: [Int] = []
+  /// What comes from peers stays undone.
+  var holdsCommits = false
+  /// The disk gives back nothing.
+  var hasLostLog = false
+  /// Loads stay unanswered.
+  var holdsLoads = false
+  private var waiting: [(source: SessionID, runs: [DeliveredRun])] = []
+  private var loads: [(SessionID, have: VersionVector)] = []
+  private var context = VersionVector()
+
+  init(
+    bench: MeshBench, slot: Int, key: FakeKey, replica: ReplicaID, _ statements: [Statement],
+    _ interest: Interest
+  ) {
+    (self.bench, self.slot, self.key, self.replica) = (bench, slot, key, replica)
+    let local = LocalIdentity(
+      fleet: bench.fleet.id, device: key.publicKey, instance: UUIDValue(high: 1, low: UInt64(slot)), credentials: [])
+    mesh = Mesh(
+      local: local,
+      authority: Authority(root: bench.fleet.root.publicKey, statements: statements, hash: FakeCryptography.hash),
+      statements: statements, partitions: [], interest: interest,
+      cryptography: FakeCryptography.cryptography(of: key))
+    mesh.ownReplica = replica
+  }
+
+  var state: PartitionLog? { mesh.partitions[bench.partition]?.log }
+  func holds(_ other: BenchNode) -> UInt64 { state?.accepted.sequence(of: other.replica) ?? 0 }
+
+  // MARK: Writing
+
+  /// An own run that does not follow: a mistake of the test.
+  struct NotTaken: Error {}
+
+  /// A change of its own, durable at once.
+  @discardableResult
+  func write(_ value: Int64, payloadByteCount: Int = 0) throws -> LoggedRun {
+    let partition = mesh.begin(bench.name)
+    let run = try compose(value, payloadByteCount)
+    guard mesh.learnOwn(run, in: partition, signer: key.publicKey) != nil else { throw NotTaken() }
+    context = run.record.context
+    let logged = BenchNode.logged(run)
+    log.append(logged)
+    deliver(.committed(partition, source: nil, [logged]))
+    return logged
+  }
+
+  private func compose(_ value: Int64, _ payloadByteCount: Int) throws -> Run {
+    let chain = ChainIdentity(fleet: bench.fleet.id, partition: bench.partition, replica: replica)
+    let own = log.last { $0.replica == replica }
+    var builder = RunBuilder(
+      chain: chain, after: own?.last ?? 0, hashBefore: own?.hashAtLast ?? chain.genesis(FakeCryptography.hash),
+      context: state?.nextContext(of: replica, after: context) ?? VersionVector(), hash: FakeCryptography.hash)
+    let content = Value.bytes([UInt8](repeating: 5, count: payloadByteCount))
+    let write = DocumentWrite(
+      collection: "reports", id: .int(value), kind: .create, generation: 1,
+      operations: [Operation(.set, [.key("content")], value: content)])
+    let dot = builder.nextDot
+    let payload = PayloadEncoder.encode([write], dot: dot)
+    let header = ChangeHeader(
+      sequence: dot.sequence, timestamp: .zero, wall: WallTime(milliseconds: 0), payloadByteCount: 0,
+      payloadHash: .zero, keyHashes: [])
+    let keyHashes = try Change.plain(header, payload: payload, chain: chain, FakeCryptography.hash)
+      .change.header.keyHashes
+    builder.append(payload: payload, keyHashes: keyHashes, timestamp: .zero, wall: header.wall)
+    return builder.close(sign: key.sign)
+  }
+
+  private static func logged(_ run: Run) -> LoggedRun {
+    let payload = run.changes[0].payload
+    let isApart = payload.count > Run.inlinePayloadByteLimit
+    return LoggedRun(
+      replica: run.record.chain.replica, first: run.record.first, last: run.record.last,
+      hashBefore: run.record.hashBefore, hashAtLast: run.record.hashAtLast, context: run.record.context,
+      encoded: RunCodec.encode(run)[...],
+      apart: isApart ? ApartPayload(hash: run.changes[0].header.payloadHash, bytes: payload) : nil)
+  }
+
+  // MARK: Events and directives
+
+  func deliver(_ event: Mesh.Event) {
+    for directive in mesh.handle(event, now: bench.now, random: &bench.random) { perform(directive) }
+    while !holdsLoads, !loads.isEmpty {
+      let (id, have) = loads.removeFirst()
+      let runs = log.filter { $0.last > have.sequence(of: $0.replica) }
+      deliver(.loaded(id, bench.partition, runs, hasMore: false))
+    }
+  }
+
+  func receive(_ message: Message, on id: SessionID) {
+    guard case .runs(let batch) = message else { return deliver(.received(id, message)) }
+    do {
+      let runs = try batch.entries.map { entry in
+        try arrived(entry.encoded, entry.context)
+      }
+      deliver(.receivedRuns(id, batch, runs))
+    } catch {
+      deliver(.violated(id, "\(error)"))
+    }
+  }
+
+  /// What of a run off the wire a test may want to be another.
+  struct OuterForm {
+    var context: VersionVector
+    var elementDots: [ReplicaID: UInt64]
+    var signer: PublicKey?
+  }
+
+  /// A run as the IO thread hands it in, changed on the way.
+  func incoming(_ run: LoggedRun, _ change: (inout OuterForm) -> Void = { _ in }) throws -> IncomingRun {
+    let honest = try arrived(run.encoded, .full(run.context))
+    var form = OuterForm(context: run.context, elementDots: honest.elementDots, signer: honest.signer)
+    change(&form)
+    return IncomingRun(
+      replica: honest.replica, first: honest.first, hashBefore: honest.hashBefore,
+      contextDigest: honest.contextDigest, context: .full(form.context), hashes: honest.hashes,
+      facts: honest.facts, elementDots: form.elementDots, signer: form.signer, encoded: honest.encoded,
+      documents: honest.documents)
+  }
+
+  private func arrived(_ encoded: ArraySlice<UInt8>, _ context: ContextForm) throws -> IncomingRun {
+    let decoder = FrameDecoder(fleet: bench.fleet.id, mesh.cryptography)
+    return try decoder.arrived(decode(encoded), context: context, in: bench.name, under: mesh.authority).incoming
+  }
+
+  private func decode(_ encoded: ArraySlice<UInt8>) throws -> DecodedRun {
+    try RunCodec.decode(encoded, fleet: bench.fleet.id, partition: bench.partition, hash: FakeCryptography.hash)
+  }
+
+  private func perform(_ directive: Mesh.Directive) {
+    switch directive {
+    case .send(let id, let message): bench.post(message, from: slot, on: id)
+    case .close(let id, _): bench.close(id, from: slot)
+    case .apply(_, let source, let runs):
+      waiting.append((source, runs))
+      applied += runs
+      if !holdsCommits { commit() }
+    case .load(let id, _, let have, let byteLimit):
+      loads.append((id, have))
+      loadLimits.append(byteLimit)
+    case .loadChain(let partition, let replica, let first, let purpose):
+      deliver(.chainLoaded(partition, replica, summaries(of: replica, from: first), purpose))
+    case .loadEvidence(let id, let partition, let replica, let above):
+      deliver(.evidenceLoaded(id, partition, logged(of: replica).filter { $0.last > above }))
+    case .stage(_, let piece): pieces.append(piece)
+    case .renewReplica: hasToRenew = true
+    case .damaged(_, let replica): damaged.append(replica)
+    case .note(_, let note): notes.append(note)
+    case .authenticated(let id, _, _): authenticated.append(id)
+    case .admit(_, let request): admissions.append(request)
+    case .rebuild(_, let change): rebuilt.append(change)
+    case .store(let statements): stored += statements
+    case .createPartition: break
+    }
+  }
+
+  /// What came is on the disk now.
+  func commit() {
+    let applied = waiting
+    waiting = []
+    for item in applied {
+      let runs = item.runs.map(\.logged)
+      log += runs
+      deliver(.committed(bench.partition, source: item.source, runs))
+    }
+  }
+
+  private func logged(of replica: ReplicaID) -> [LoggedRun] {
+    hasLostLog ? [] : log.filter { $0.replica == replica }.sorted { $0.last < $1.last }
+  }
+
+  private func summaries(of replica: ReplicaID, from first: UInt64) -> [RunSummary] {
+    logged(of: replica).filter { $0.last >= first }.compactMap { logged in
+      guard let run = try? decode(logged.encoded), let signer = mesh.authority.signer(of: replica) else { return nil }
+      return RunSummary(
+        partition: bench.name, replica: replica, first: run.first, hashBefore: run.hashBefore, hashes: run.hashes,
+        context: logged.context, signer: signer, facts: run.facts(in: bench.name))
+    }
+  }
+}

@@ -1,0 +1,238 @@
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+@Suite("Mesh: catch-up, statements and moments in between") struct MeshCatchUpTests {
+  @Test("what is written while the handshake goes on arrives without a wait, whenever it is written")
+  func duringHandshake() throws {
+    for step in 0..<14 {
+      let bench = try MeshBench([0, 1])
+      _ = bench.connect(0, 1)
+      bench.run(step)
+      try bench.nodes[0].write(1)
+      bench.run()
+      #expect(bench.nodes[1].holds(bench.nodes[0]) == 1, "after \(step) messages")
+    }
+  }
+
+  /// Nodes 0 and 1 hold the same three runs; node 2 lacks them, and commits only when told so.
+  private func sources() throws -> MeshBench {
+    let bench = try MeshBench([0, 1, 2])
+    for value in 0..<3 as Range<Int64> { try bench.nodes[0].write(value) }
+    bench.cut(bench.connected(0, 1))
+    try #require(bench.nodes[1].log.count == 3)
+    bench.nodes[2].holdsCommits = true
+    return bench
+  }
+
+  private func pulls(_ bench: MeshBench, to slot: Int) -> Int {
+    bench.said(from: 2, to: slot).count { $0 == "pull" }
+  }
+
+  @Test("a catch-up goes on with another peer when the session that did it closes, at whatever moment")
+  func closed() throws {
+    for step in 0..<24 {
+      for closing in 0..<2 {
+        let bench = try sources()
+        let ids = [bench.connect(2, 0), bench.connect(2, 1)]
+        bench.run(step)
+        bench.cut(ids[closing])
+        bench.run()
+        bench.nodes[2].commit()
+        #expect(bench.nodes[2].holds(bench.nodes[0]) == 3, "session \(closing) after \(step) messages")
+      }
+    }
+  }
+
+  @Test("one peer at a time does a catch-up; once level, the streams of the others are opened, too")
+  func onePeer() throws {
+    let bench = try sources()
+    bench.nodes[2].holdsCommits = false
+    let silent = bench.connect(2, 0)
+    bench.run()
+    #expect(bench.nodes[2].log.count == 3)
+    bench.cut(silent)
+
+    let other = try sources()
+    other.nodes[0].holdsLoads = true
+    _ = other.connected(2, 0)
+    _ = other.connected(2, 1)
+    #expect(pulls(other, to: 0) == 1 && pulls(other, to: 1) == 0)
+    other.nodes[0].holdsLoads = false
+    other.nodes[0].deliver(.tick)
+    other.run()
+    other.nodes[2].holdsCommits = false
+    other.nodes[2].commit()
+    other.run()
+    #expect(pulls(other, to: 1) == 1 && other.nodes[2].holds(other.nodes[0]) == 3)
+    #expect(other.nodes[2].notes.contains(.levelWith(other.name)))
+  }
+
+  @Test("a catch-up that brings nothing for five seconds goes to the next peer, one that brings something does not")
+  func silent() throws {
+    let bench = try sources()
+    bench.nodes[0].holdsLoads = true
+    bench.nodes[2].holdsCommits = false
+    _ = bench.connected(2, 0)
+    _ = bench.connected(2, 1)
+    bench.pass(5_000)
+    #expect(pulls(bench, to: 1) == 0)
+    bench.pass(50)
+    #expect(pulls(bench, to: 1) == 1 && bench.nodes[2].holds(bench.nodes[0]) == 3)
+  }
+
+  @Test("runs that were committed keep a catch-up with its peer")
+  func progress() throws {
+    let bench = try sources()
+    bench.nodes[0].holdsLoads = true
+    let first = bench.connected(2, 0)
+    _ = bench.connected(2, 1)
+    bench.pass(4_000)
+    let stream = try #require(bench.nodes[2].mesh.sessions[first]?.streams[bench.partition]?.incoming)
+    let run = bench.nodes[0].log[0]
+    let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
+    bench.nodes[2].receive(.runs(RunBatch(name: bench.name, stream: stream, entries: [entry])), on: first)
+    bench.nodes[2].commit()
+    bench.pass(4_000)
+    #expect(pulls(bench, to: 1) == 0, "heard of a second time four seconds ago")
+    bench.pass(1_100)
+    #expect(pulls(bench, to: 1) == 1)
+  }
+
+  @Test("a stream that stays silent although its peer has more is asked for anew, after five seconds")
+  func askedAnew() throws {
+    for wait in [4_900, 5_100] as [UInt64] {
+      let bench = try MeshBench([0, 1])
+      try bench.nodes[0].write(0)
+      let id = bench.connected(0, 1)
+      try bench.nodes[0].write(1)
+      bench.loseMessages()
+      bench.now = bench.now.advanced(byMilliseconds: wait)
+      let start = bench.transcript.count
+      let held = try #require(bench.nodes[0].state?.clipped)
+      bench.nodes[1].receive(.have(PartitionVector(name: bench.name, vector: held)), on: id)
+      bench.run()
+      #expect(bench.said(from: 1, to: 0, since: start).contains("pull") == (wait > 5_000))
+      #expect((bench.nodes[1].holds(bench.nodes[0]) == 2) == (wait > 5_000))
+    }
+  }
+
+  // MARK: Statements
+
+  private func rule(_ bench: MeshBench, _ key: Text, fleet: FleetID? = nil) throws -> Statement {
+    let sequence = UInt64(key.utf8.count) + 40
+    return try #require(
+      bench.fleet.root.statement(fleet ?? bench.fleet.id, .rule(Statement.Rule(key: key)), sequence: sequence))
+  }
+
+  private func holds(_ bench: MeshBench, _ slot: Int, _ statement: Statement) -> Bool {
+    bench.nodes[slot].mesh.authority.holds(statement.id)
+  }
+
+  @Test("statements that differ are exchanged before anything else, and nobody goes on before both are through")
+  func exchange() throws {
+    let bench = try MeshBench([0, 1])
+    let rules = [try rule(bench, "a"), try rule(bench, "bb")]
+    for slot in 0..<2 { bench.nodes[slot].deliver(.statementsStored([rules[slot]])) }
+    _ = bench.connected(0, 1)
+    for slot in 0..<2 {
+      #expect(rules.allSatisfy { holds(bench, slot, $0) } && bench.nodes[slot].stored == [rules[1 - slot]])
+      let said = bench.said(from: slot, to: 1 - slot)
+      #expect(said == ["hello", "statementIDs", "statements", "statementsComplete", "summary"])
+    }
+  }
+
+  @Test("who has told all it has still waits for the peer, and answers the peer's ids once")
+  func waits() throws {
+    let bench = try MeshBench([0, 1])
+    bench.nodes[1].deliver(.statementsStored([try rule(bench, "a")]))
+    let id = bench.connect(0, 1)
+    bench.run(1)
+    bench.loseMessages()
+    bench.nodes[1].receive(.statementIDs([]), on: id)
+    #expect(bench.said(from: 1, to: 0).suffix(1) == ["statementsComplete"])
+    let count = bench.transcript.count
+    bench.nodes[1].receive(.statementIDs([]), on: id)
+    #expect(bench.transcript.count == count, "answered before")
+    bench.nodes[1].receive(.statementsComplete, on: id)
+    #expect(bench.said(from: 1, to: 0, since: count) == ["summary"])
+  }
+
+  @Test("a statement learnt at any moment of a handshake reaches the peer")
+  func learntMeanwhile() throws {
+    for slot in 0..<2 {
+      for step in 0..<8 {
+        let bench = try MeshBench([0, 1])
+        let rule = try rule(bench, "late")
+        _ = bench.connect(0, 1)
+        bench.run(step)
+        bench.nodes[slot].deliver(.statementsStored([rule]))
+        bench.run()
+        #expect(holds(bench, 1 - slot, rule), "node \(slot) after \(step) messages")
+      }
+    }
+  }
+
+  @Test("a statement goes to every other peer and not back; known ones go to nobody")
+  func passedOn() throws {
+    let bench = try MeshBench([0, 1, 2])
+    _ = bench.connected(0, 1)
+    let second = bench.connected(1, 2)
+    let rule = try rule(bench, "a")
+    let start = bench.transcript.count
+    bench.nodes[0].deliver(.statementsStored([rule]))
+    bench.run()
+    #expect(holds(bench, 2, rule) && !bench.said(from: 1, to: 0, since: start).contains("statements"))
+    let count = bench.transcript.count
+    bench.nodes[2].receive(.statements([rule.encoded]), on: second)
+    #expect(bench.transcript.count == count && bench.nodes[2].stored == [rule])
+  }
+
+  @Test("a statement of another fleet, or none at all, ends the session")
+  func foreign() throws {
+    for encoded in [try rule(MeshBench([0, 1]), "a", fleet: FleetID(.zero)).encoded, [1, 2, 3]] {
+      let bench = try MeshBench([0, 1])
+      let id = bench.connected(0, 1)
+      bench.nodes[1].receive(.statements([encoded]), on: id)
+      #expect(bench.nodes[1].mesh.sessions[id] == nil && bench.nodes[1].stored.isEmpty)
+      #expect(bench.messages(from: 1, to: 0).last == .goodbye(.protocolError))
+    }
+  }
+
+  @Test("batches of statements stay below their bound of bytes")
+  func batches() {
+    let statement = [UInt8](repeating: 0, count: 10_000)
+    let batches = Mesh.batches([[UInt8]](repeating: statement, count: 60))
+    #expect(batches.map(\.count) == [26, 26, 8])
+    #expect(Mesh.batches([]).isEmpty)
+  }
+
+  @Test("what new statements move is told to the shell, to be built anew")
+  func moved() throws {
+    let bench = try MeshBench([0, 1])
+    _ = bench.connected(0, 1)
+    try bench.nodes[0].write(1)
+    bench.pass(100)
+    let lowering = Statement.Grant(subject: .everyone, level: .none, pattern: "*")
+    let statement = try #require(bench.fleet.root.statement(bench.fleet.id, .grant(lowering), sequence: 30))
+    bench.nodes[0].deliver(.statementsStored([statement]))
+    bench.run()
+    for node in bench.nodes {
+      #expect(node.rebuilt.flatMap(\.acceptance).map(\.shared) == [0], "node \(node.slot)")
+      #expect(node.holds(bench.nodes[0]) == 0)
+    }
+  }
+
+  @Test("what is to be stored comes before what tells of it")
+  func storedFirst() throws {
+    let bench = try MeshBench([0, 1, 2])
+    let id = bench.connected(0, 1)
+    _ = bench.connected(1, 2)
+    let rule = try rule(bench, "a")
+    let directives = bench.nodes[1].mesh.handle(
+      .received(id, .statements([rule.encoded])), now: bench.now, random: &bench.random)
+    let isStoring = directives.map { if case .store = $0 { true } else { false } }
+    #expect(isStoring == [true, false])
+  }
+}

@@ -1,0 +1,144 @@
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+@Suite("Mesh: hellos and second connections") struct MeshHelloTests {
+  /// The dialler's hello, as node 1 would get it.
+  private func hello(_ bench: MeshBench) throws -> Hello {
+    guard case .hello(let hello)? = bench.messages(from: 0, to: 1).first else { throw BenchNode.NotTaken() }
+    return hello
+  }
+
+  private func signed(_ hello: Hello, _ key: FakeKey, _ exporter: Digest, isDialer: Bool = true) -> Hello {
+    var hello = hello
+    hello.signature = key.sign(
+      hello.signedBytes(exporter: exporter, isDialer: isDialer, FakeCryptography.hash))
+    return hello
+  }
+
+  enum Flaw: CaseIterable {
+    case version, fleet, device, instance, noSignature, wrongKey, otherConnection, reflected, changed, credentials
+
+    var goodbye: Goodbye {
+      switch self {
+      case .version: .versionUnknown
+      case .fleet: .otherFleet
+      case .instance: .ownConnection
+      default: .protocolError
+      }
+    }
+  }
+
+  @Test("a hello that does not hold is answered by a reason and nothing else", arguments: Flaw.allCases)
+  func flawed(flaw: Flaw) throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connect(0, 1)
+    let (key, exporter) = (bench.nodes[0].key, bench.exporter(of: id))
+    var hello = try hello(bench)
+    switch flaw {
+    case .version: hello.version = 0
+    case .fleet: hello.fleet = FleetID(.zero)
+    case .device: hello.device = bench.nodes[1].key.publicKey
+    case .instance: hello.instance = bench.nodes[1].mesh.local.instance
+    default: break
+    }
+    hello = signed(hello, flaw == .device ? bench.nodes[1].key : key, exporter)
+    switch flaw {
+    case .noSignature: hello.signature = nil
+    case .wrongKey: hello = signed(hello, bench.nodes[1].key, exporter)
+    case .otherConnection: hello = signed(hello, key, .zero)
+    case .reflected: hello = signed(hello, key, exporter, isDialer: false)
+    case .changed: hello.interest = .zero
+    case .credentials: hello.credentials = [[1]]
+    default: break
+    }
+    bench.nodes[1].receive(.hello(hello), on: id)
+    #expect(bench.messages(from: 1, to: 0) == [.goodbye(flaw.goodbye)])
+    #expect(bench.nodes[1].mesh.sessions[id] == nil && bench.nodes[1].authenticated.isEmpty)
+  }
+
+  @Test("the shell hears of every peer that has shown to be a member, once")
+  func authenticated() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    #expect(bench.nodes.map(\.authenticated) == [[id], [id]])
+    #expect(bench.said(from: 0, to: 1).count { $0 == "hello" } == 1)
+  }
+
+  enum Credentials: CaseIterable { case none, own, otherFleet, tooMany }
+
+  @Test("a device that was admitted elsewhere is let in by what it brings along", arguments: Credentials.allCases)
+  func admittedElsewhere(credentials: Credentials) throws {
+    let bench = try MeshBench([0, 1])
+    let stranger = FakeKey(&bench.random)
+    let fleet = credentials == .otherFleet ? FleetID(.zero) : bench.fleet.id
+    let membership = Statement.Membership(
+      device: stranger.publicKey, user: "zoe", label: "", role: "officer", profile: ValueMap())
+    let admission = try #require(bench.fleet.admission.statement(fleet, .membership(membership), sequence: 20))
+    let id = bench.connect(0, 1)
+    let like = try hello(bench)
+    bench.cut(id)
+    // The stranger takes the place of node 0 on a connection of its own.
+    let session = SessionID(rawValue: 50)
+    bench.nodes[1].deliver(
+      .opened(session, isDialer: false, peer: stranger.publicKey, exporter: bench.exporter(of: session)))
+    var hello = like
+    hello.device = stranger.publicKey
+    let brought = credentials == .none ? 0 : credentials == .tooMany ? Hello.credentialLimit + 1 : 1
+    hello.credentials = [[UInt8]](repeating: admission.encoded, count: brought)
+    bench.nodes[1].receive(.hello(signed(hello, stranger, bench.exporter(of: session))), on: session)
+    #expect((bench.nodes[1].mesh.sessions[session] != nil) == (credentials == .own))
+    #expect(bench.nodes[1].stored == (credentials == .own ? [admission] : []))
+  }
+
+  @Test("of two connections between two processes one stays, the same at both ends", arguments: [true, false])
+  func duplicates(crossing: Bool) throws {
+    let bench = try MeshBench([0, 1])
+    _ = bench.connect(0, 1)
+    _ = crossing ? bench.connect(1, 0) : bench.connect(0, 1)
+    bench.run()
+    #expect(bench.nodes[0].mesh.sessions.count == 1)
+    #expect(bench.nodes[0].mesh.sessions.keys == bench.nodes[1].mesh.sessions.keys)
+  }
+
+  @Test("a dialler that has a living connection drops its new one before it says hello")
+  func livingConnection() throws {
+    let bench = try MeshBench([0, 1])
+    let first = bench.connected(0, 1)
+    bench.pass(20_000)
+    let start = bench.transcript.count
+    let second = bench.connected(0, 1)
+    #expect(!bench.said(from: 0, to: 1, since: start).contains("hello"))
+    #expect(bench.nodes[0].mesh.sessions[first] != nil && bench.nodes[0].mesh.sessions[second] == nil)
+  }
+
+  @Test("a listener that has a living older connection goes over to the new one")
+  func restartedPeer() throws {
+    let bench = try MeshBench([0, 1])
+    let first = bench.connected(0, 1)
+    bench.pass(20_000)
+    // The dialler's end has gone without a word.
+    bench.nodes[0].deliver(.closed(first))
+    let second = bench.connected(0, 1)
+    #expect(bench.nodes[1].mesh.sessions.keys.sorted() == [second])
+  }
+
+  @Test("a clone of a device is another process: both keep their connections")
+  func clones() throws {
+    let bench = try MeshBench([0, 0, 1])
+    let ids = [bench.connected(0, 2), bench.connected(1, 2)]
+    #expect(bench.nodes[2].mesh.sessions.keys.sorted() == ids)
+  }
+
+  @Test(
+    "a clock more than ten minutes off is noted at both ends, ahead or behind",
+    arguments: [(600_000, false), (600_001, true), (-600_000, false), (-600_001, true)])
+  func clock(difference: Int64, isNoted: Bool) throws {
+    let bench = try MeshBench([0, 1])
+    bench.nodes[0].mesh.wallMilliseconds = difference
+    _ = bench.connected(0, 1)
+    #expect(bench.nodes[1].notes.contains(.clockDiffers(milliseconds: difference)) == isNoted)
+    #expect(bench.nodes[0].notes.contains(.clockDiffers(milliseconds: -difference)) == isNoted)
+  }
+}

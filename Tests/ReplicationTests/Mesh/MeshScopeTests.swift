@@ -1,0 +1,249 @@
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+@Suite("Mesh: the common scope") struct MeshScopeTests {
+  /// What keeps a partition out of the scope of node 0 and node 1, or does not.
+  enum Lack: CaseIterable { case nothing, ownInterest, peerInterest, ownRight, peerRight }
+
+  /// Node 0 is looked at; rights are by device.
+  private func bench(_ lack: Lack, _ level: AccessLevel = .carry) throws -> (MeshBench, SessionID) {
+    let wants: [Text] = [lack == .ownInterest ? "user=*" : "*", lack == .peerInterest ? "user=*" : "*"]
+    let bench = try MeshBench([0, 1], wants: wants)
+    let keys = bench.nodes.map(\.key.publicKey)
+    var grants = [Statement.Grant(subject: .everyone, level: .none, pattern: "*")]
+    for (slot, key) in keys.enumerated() where lack != (slot == 0 ? .ownRight : .peerRight) {
+      grants.append(Statement.Grant(subject: .device(key), level: level, pattern: "*"))
+    }
+    bench.state(grants.map { .grant($0) })
+    return (bench, bench.connected(0, 1))
+  }
+
+  private func vector(_ bench: MeshBench) -> PartitionVector {
+    let position = ChainPosition(sequence: 3, tip: TipHash(high: 1, low: 1))
+    return PartitionVector(name: bench.name, vector: VersionVector([bench.nodes[1].replica: position]))
+  }
+
+  @Test("outside of the common scope nothing is named, answered or made", arguments: Lack.allCases)
+  func scope(lack: Lack) throws {
+    let vector = vector(try bench(lack).0)
+    let probe = ChainProbe(name: vector.name, replica: .zero, positions: [], wantsReply: true)
+    for message in [Message.have(vector), .vectors([vector]), .pull(stream: 5, vector), .chainProbe(probe)] {
+      let (bench, id) = try bench(lack)
+      if case .chainProbe = message { _ = bench.nodes[0].mesh.begin(bench.name) }
+      let before = bench.nodes[0].mesh.partitions.count
+      let start = bench.transcript.count
+      bench.nodes[0].receive(message, on: id)
+      #expect(bench.said(from: 0, to: 1, since: start).isEmpty == (lack != .nothing), "\(message)")
+      if case .chainProbe = message { continue }
+      #expect((bench.nodes[0].mesh.partitions.count == before) == (lack != .nothing), "\(message)")
+    }
+  }
+
+  @Test("runs outside of the common scope are not taken", arguments: Lack.allCases)
+  func runs(lack: Lack) throws {
+    let (bench, id) = try bench(lack)
+    let run = try bench.nodes[1].write(1)
+    bench.loseMessages()
+    let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
+    bench.nodes[0].receive(.runs(RunBatch(name: bench.name, stream: 0, entries: [entry])), on: id)
+    #expect(bench.nodes[0].log.isEmpty == (lack != .nothing))
+    #expect(bench.nodes[0].mesh.partitions.isEmpty == (lack != .nothing))
+    #expect(bench.nodes[0].mesh.sessions[id] != nil)
+  }
+
+  @Test("what was written goes to nobody outside of the common scope, before or after the connection")
+  func written() throws {
+    for lack in Lack.allCases {
+      let (bench, id) = try bench(lack, .write)
+      bench.cut(id)
+      try bench.nodes[0].write(1)
+      _ = bench.connected(0, 1)
+      try bench.nodes[0].write(2)
+      bench.pass(31_000)
+      #expect(bench.nodes[1].log.count == (lack == .nothing ? 2 : 0), "\(lack)")
+      let named = bench.said(from: 0, to: 1).contains { ["vectors", "have", "runs", "pull"].contains($0) }
+      #expect(named == (lack == .nothing), "\(lack)")
+    }
+  }
+
+  /// What node 0 reads of its log for node 1 while node 1's right is taken from it.
+  enum Answer: CaseIterable { case load, evidence, probe, reply }
+
+  @Test("what was being read for a peer is not sent once its right has gone", arguments: Answer.allCases)
+  func narrowing(answer: Answer) throws {
+    for isTaken in [false, true] {
+      let (bench, id) = try bench(.nothing, .write)
+      bench.cut(id)
+      let run = try bench.nodes[0].write(1)
+      bench.nodes[0].holdsLoads = true
+      let session = bench.connected(0, 1)
+      try #require(bench.nodes[0].log.count == 1 && bench.nodes[1].log.isEmpty)
+      if isTaken {
+        let none = Statement.Grant(subject: .device(bench.nodes[1].key.publicKey), level: .none, pattern: "*")
+        let sequence = UInt64(bench.fleet.statements.count) + 10
+        let statement = try #require(bench.fleet.root.statement(bench.fleet.id, .grant(none), sequence: sequence))
+        bench.nodes[0].deliver(.statementsStored([statement]))
+      }
+      let start = bench.transcript.count
+      bench.nodes[0].holdsLoads = false
+      let probe = ChainProbe(name: bench.name, replica: run.replica, positions: [], wantsReply: true)
+      func loaded(_ purpose: ChainPurpose) {
+        bench.nodes[0].deliver(.chainLoaded(bench.partition, run.replica, [], purpose))
+      }
+      switch answer {
+      case .load: bench.tick(0, after: 1)
+      case .evidence: bench.nodes[0].deliver(.evidenceLoaded(session, bench.partition, [run]))
+      case .probe: loaded(.probe(session, wantsReply: true))
+      case .reply: loaded(.answer(session, probe))
+      }
+      let said = bench.said(from: 0, to: 1, since: start)
+      #expect(said.contains { ["runs", "chainProbe", "chainEvidence"].contains($0) } == !isTaken, "\(said)")
+    }
+  }
+
+  @Test("lag counts what each side lacks, over the common scope alone")
+  func lag() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    bench.nodes[1].holdsCommits = true
+    for value in 0..<3 as Range<Int64> { try bench.nodes[0].write(value) }
+    bench.run()
+    func lag(_ slot: Int) throws -> [Int64] {
+      let mesh = bench.nodes[slot].mesh
+      let lag = mesh.lag(of: try #require(mesh.sessions[id]))
+      return [lag.behind, lag.ahead]
+    }
+    #expect(try lag(0) == [3, 0])
+    bench.nodes[1].commit()
+    bench.run()
+    #expect(try lag(0) == [0, 0] && lag(1) == [0, 0])
+    bench.nodes[0].receive(.have(vector(bench)), on: id)
+    #expect(try lag(0) == [0, 3])
+    #expect(bench.nodes[0].mesh.footprint.sessions == 1 && bench.nodes[0].mesh.footprint.streams == 1)
+    bench.nodes[0].deliver(.interestChanged(added: Interest(), removed: bench.fleet.interest("*")))
+    #expect(try lag(0) == [0, 0])
+  }
+
+  // MARK: Changes of interest
+
+  @Test("what one side comes to want is offered, whoever it is, and what it wants no more is let alone")
+  func changes() throws {
+    for changing in [0, 1] {
+      let wants: [Text] = changing == 0 ? ["user=*", "*"] : ["*", "user=*"]
+      let bench = try MeshBench([0, 1], wants: wants)
+      _ = bench.connected(0, 1)
+      try bench.nodes[0].write(1)
+      bench.pass(100)
+      #expect(bench.nodes[1].log.isEmpty)
+      bench.nodes[changing].deliver(.interestChanged(added: bench.fleet.interest("agency=*"), removed: Interest()))
+      bench.run()
+      #expect(bench.nodes[1].log.count == 1, "offered without a comparison, changed at \(changing)")
+      bench.nodes[changing].deliver(.interestChanged(added: Interest(), removed: bench.fleet.interest("agency=*")))
+      bench.run()
+      #expect(bench.nodes.allSatisfy { $0.mesh.footprint.streams == 0 })
+      try bench.nodes[0].write(2)
+      bench.pass(31_000)
+      #expect(bench.nodes[1].log.count == 1)
+    }
+  }
+
+  @Test("an interest told again replaces the one before: what is no longer in it is not sent")
+  func replaced() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    bench.nodes[0].receive(.interest(bench.fleet.interest("user=*")), on: id)
+    #expect(bench.nodes[0].mesh.sessions[id]?.peerInterest == bench.fleet.interest("user=*").adding(Interest()))
+    try bench.nodes[0].write(1)
+    bench.pass(100)
+    #expect(bench.nodes[1].log.isEmpty)
+  }
+
+  @Test("what a peer wanted when it was last here is believed only under the digest that it states now")
+  func remembered() throws {
+    let bench = try MeshBench([0, 1], wants: ["*", "user=*"])
+    bench.cut(bench.connected(0, 1))
+    let start = bench.transcript.count
+    bench.cut(bench.connected(0, 1))
+    #expect(!bench.said(from: 0, to: 1, since: start).contains("interestRequest"), "remembered")
+    bench.nodes[1].deliver(.interestChanged(added: bench.fleet.interest("agency=*"), removed: Interest()))
+    let id = bench.connected(0, 1)
+    #expect(bench.nodes[0].mesh.sessions[id]?.peerInterest == bench.nodes[1].mesh.interest)
+  }
+
+  @Test("an interest that changes between the hellos is told without being asked for")
+  func betweenHellos() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connect(0, 1)
+    bench.nodes[0].deliver(.interestChanged(added: bench.fleet.interest("user=*"), removed: bench.fleet.interest("*")))
+    bench.run()
+    #expect(bench.nodes[1].mesh.sessions[id]?.peerInterest == bench.fleet.interest("user=*"))
+  }
+
+  @Test("an interest within its limits is taken, one partition more ends the session", arguments: [0, 1])
+  func partitionLimit(more: Int) throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    let ids = (0..<Interest.partitionLimit + more).map { PartitionID(Digest(words: (UInt64($0), 1, 2, 3))) }
+    bench.nodes[0].receive(.interestChange(added: Interest(partitions: Set(ids)), removed: Interest()), on: id)
+    #expect((bench.nodes[0].mesh.sessions[id] != nil) == (more == 0))
+  }
+
+  @Test("what peers want is remembered for so many devices and no more")
+  func cache() throws {
+    let bench = try MeshBench([0, 1], wants: ["*", "user=*"])
+    for number in 0..<UInt64(Mesh.interestCacheLimit) {
+      bench.nodes[0].mesh.interestCache[DeviceID(Digest(words: (number, 0, 0, 0)))] = (.zero, Interest())
+    }
+    _ = bench.connected(0, 1)
+    #expect(bench.nodes[0].mesh.interestCache[bench.nodes[1].key.device]?.interest == bench.nodes[1].mesh.interest)
+    #expect(bench.nodes[0].mesh.interestCache.count == Mesh.interestCacheLimit)
+  }
+
+  // MARK: Summaries
+
+  @Test("summaries of the same partitions differ from connection to connection")
+  func summaries() throws {
+    let bench = try MeshBench([0, 1])
+    try bench.nodes[0].write(1)
+    for _ in 0..<2 { bench.cut(bench.connected(0, 1)) }
+    let summaries = bench.messages(from: 0, to: 1).compactMap { message -> Summary? in
+      if case .summary(let summary) = message { summary } else { nil }
+    }
+    #expect(summaries.count == 2 && summaries[0] != summaries[1])
+    #expect(summaries.allSatisfy { $0.buckets.count { $0 != 0 } == 1 })
+  }
+
+  @Test("a comparison that the peer begins later is answered by what stands here then")
+  func laterComparison() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    let start = bench.transcript.count
+    bench.nodes[0].receive(.summary(Summary(buckets: [UInt64](repeating: 0, count: Summary.bucketCount))), on: id)
+    #expect(bench.said(from: 0, to: 1, since: start) == ["summary"])
+  }
+
+  @Test("vectors of many partitions go out in several messages")
+  func manyVectors() throws {
+    let bench = try MeshBench([0, 1])
+    let count = PartitionVector.entryLimit / 9 + 10
+    for number in 0..<count {
+      let name = try PartitionName(Text("agency=\(number)"))
+      let partition = bench.nodes[0].mesh.begin(name)
+      let chain = ChainIdentity(fleet: bench.fleet.id, partition: partition, replica: bench.nodes[0].replica)
+      let genesis = chain.genesis(FakeCryptography.hash)
+      let run = RunSummary(
+        partition: name, replica: bench.nodes[0].replica, first: 1, hashBefore: genesis,
+        hashes: [Digest(words: (1, 2, 3, UInt64(number)))], context: VersionVector(),
+        signer: bench.nodes[0].key.publicKey)
+      _ = bench.nodes[0].mesh.partitions[partition]?.log.learn(run)
+    }
+    bench.nodes[0].holdsLoads = true
+    _ = bench.connected(0, 1)
+    let sizes = bench.messages(from: 0, to: 1).compactMap { message -> Int? in
+      if case .vectors(let list) = message { list.count } else { nil }
+    }
+    #expect(sizes.count == 2 && sizes.reduce(0, +) == count)
+  }
+}

@@ -1,0 +1,254 @@
+import Testing
+import Wire
+
+@testable import Replication
+@testable import Simulation
+
+@Suite("Mesh: streams") struct MeshStreamTests {
+  /// Two nodes whose streams are open both ways.
+  private func pair() throws -> (MeshBench, SessionID) {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    try bench.nodes[0].write(0)
+    bench.pass(100)
+    return (bench, id)
+  }
+
+  private func batches(_ bench: MeshBench, since start: Int = 0) -> [RunBatch] {
+    bench.messages(from: 0, to: 1, since: start).compactMap { if case .runs(let batch) = $0 { batch } else { nil } }
+  }
+
+  private func pulls(_ bench: MeshBench, from: Int, to: Int, since start: Int = 0) -> [UInt64] {
+    bench.messages(from: from, to: to, since: start).compactMap { message in
+      if case .pull(let number, _) = message { number } else { nil }
+    }
+  }
+
+  // MARK: Pulls
+
+  @Test("a pull numbered zero is no pull")
+  func numberZero() throws {
+    let (bench, id) = try pair()
+    let start = bench.transcript.count
+    bench.nodes[0].receive(.pull(stream: 0, PartitionVector(name: bench.name, vector: VersionVector())), on: id)
+    #expect(bench.transcript.count == start)
+  }
+
+  @Test("a new pull is served from where it says, with whole contexts first, whatever was sent before")
+  func pulledAgain() throws {
+    let (bench, id) = try pair()
+    try bench.nodes[1].write(1)
+    bench.pass(100)
+    try bench.nodes[0].write(2)
+    bench.run()
+    let start = bench.transcript.count
+    bench.nodes[0].receive(.pull(stream: 70, PartitionVector(name: bench.name, vector: VersionVector())), on: id)
+    let batches = batches(bench, since: start)
+    #expect(batches.map(\.stream) == [70] && batches.first?.entries.count == 3)
+    var base: VersionVector?
+    for (entry, run) in zip(batches.first?.entries ?? [], bench.nodes[0].log) {
+      base = entry.context.resolved(on: base)
+      #expect(base == run.context)
+    }
+  }
+
+  @Test("runs of a stream that was since asked for anew are not taken")
+  func earlierStream() throws {
+    let (bench, id) = try pair()
+    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming)
+    let run = try bench.nodes[0].write(1)
+    bench.loseMessages()
+    let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
+    bench.nodes[1].receive(.runs(RunBatch(name: bench.name, stream: stream + 1, entries: [entry])), on: id)
+    #expect(bench.nodes[1].log.count == 1 && bench.nodes[1].mesh.sessions[id] != nil)
+    bench.nodes[1].receive(.runs(RunBatch(name: bench.name, stream: stream, entries: [entry])), on: id)
+    #expect(bench.nodes[1].log.count == 2)
+  }
+
+  @Test("an open stream is not asked for a second time")
+  func openStream() throws {
+    let (bench, id) = try pair()
+    let start = bench.transcript.count
+    let held = try #require(bench.nodes[0].state?.clipped)
+    bench.nodes[1].receive(.have(PartitionVector(name: bench.name, vector: held)), on: id)
+    #expect(pulls(bench, from: 1, to: 0, since: start) == [])
+  }
+
+  @Test("a pull names no more staged payloads than it may")
+  func staged() throws {
+    let bench = try MeshBench([0, 1])
+    try bench.nodes[0].write(1)
+    bench.nodes[1].mesh.staged = (0..<70).map { StagedPayload(hash: Digest(words: ($0, 0, 0, 0)), byteCount: 1) }
+    _ = bench.connected(0, 1)
+    let staged = bench.messages(from: 1, to: 0).compactMap { message in
+      if case .pull(_, let vector) = message { vector.staged.count } else { nil }
+    }
+    #expect(staged == [PartitionVector.stagedLimit])
+  }
+
+  @Test("a partition that is begun again keeps what it holds")
+  func begunAgain() throws {
+    let (bench, id) = try pair()
+    #expect(bench.nodes[1].mesh.begin(bench.name) == bench.partition)
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 1)
+    let before = try #require(bench.nodes[1].mesh.partitions[bench.partition])
+    try bench.nodes[0].write(1)
+    bench.run()
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 2)
+    bench.nodes[1].mesh.restore([bench.partition: before])
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 1 && bench.nodes[1].mesh.sessions[id] != nil)
+  }
+
+  // MARK: Sending
+
+  @Test("nothing more is read for a stream, and nothing overtakes, while a load is under way")
+  func oneLoad() throws {
+    let (bench, id) = try pair()
+    bench.nodes[0].holdsLoads = true
+    bench.nodes[0].mesh.pause(id)
+    for value in 1..<4 as Range<Int64> { try bench.nodes[0].write(value) }
+    let loads = bench.nodes[0].loadLimits.count
+    bench.nodes[0].deliver(.writable(id))
+    let start = bench.transcript.count
+    try bench.nodes[0].write(9)
+    #expect(bench.nodes[0].loadLimits.count == loads + 1 && batches(bench, since: start).isEmpty)
+    bench.nodes[0].holdsLoads = false
+    bench.nodes[0].deliver(.writable(id))
+    bench.run()
+    bench.pass(100)
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 5 && bench.nodes[1].mesh.sessions[id] != nil)
+  }
+
+  @Test("an own run goes to a peer that reads nothing only when there is room, and after what came before")
+  func paused() throws {
+    let (bench, id) = try pair()
+    bench.nodes[0].mesh.pause(id)
+    let start = bench.transcript.count
+    try bench.nodes[0].write(1)
+    #expect(batches(bench, since: start).isEmpty && bench.nodes[0].mesh.sessions[id] != nil)
+    bench.nodes[0].deliver(.writable(id))
+    bench.run()
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 2)
+  }
+
+  @Test("own runs are announced by being sent, runs of others to all, their sender first of all")
+  func acknowledged() throws {
+    let (bench, _) = try pair()
+    let start = bench.transcript.count
+    try bench.nodes[0].write(1)
+    bench.pass(100)
+    #expect(bench.said(from: 0, to: 1, since: start) == ["runs"])
+    #expect(bench.said(from: 1, to: 0, since: start) == ["have"], "no runs back to who sent them")
+    guard case .have(let vector)? = bench.messages(from: 1, to: 0, since: start).first else { return }
+    #expect(vector.vector.sequence(of: bench.nodes[0].replica) == 2)
+  }
+
+  @Test("a long log is read in parts, to its end")
+  func parts() throws {
+    let (bench, id) = try pair()
+    let run = try #require(bench.nodes[0].log.first)
+    bench.nodes[0].holdsLoads = true
+    bench.nodes[0].mesh.pause(id)
+    for value in 1..<5 as Range<Int64> { try bench.nodes[0].write(value) }
+    bench.nodes[0].deliver(.writable(id))
+    let loads = bench.nodes[0].loadLimits.count
+    let more = Array(bench.nodes[0].log.dropFirst().prefix(1))
+    bench.nodes[0].deliver(.loaded(id, bench.partition, more, hasMore: true))
+    #expect(bench.nodes[0].loadLimits.count == loads + 1, "read on")
+    let first = try #require(bench.nodes[0].loadLimits.last)
+    // All of it was left out, since the peer has it: as much again would be read without end.
+    for doublings in 1..<4 {
+      bench.nodes[0].deliver(.loaded(id, bench.partition, [run], hasMore: true))
+      #expect(bench.nodes[0].loadLimits.last == first << doublings)
+    }
+    bench.nodes[0].deliver(.loaded(id, bench.partition, [bench.nodes[0].log[2]], hasMore: true))
+    #expect(bench.nodes[0].loadLimits.last == first, "back to the usual once something went")
+  }
+
+  @Test("a batch is closed by its bytes and by its number of runs")
+  func batchLimits() throws {
+    for (count, size, batchCount) in [(3, 10_000, 1), (60, 10_000, 3)] {
+      let bench = try MeshBench([0, 1])
+      for value in 0..<Int64(count) { try bench.nodes[0].write(value, payloadByteCount: size) }
+      _ = bench.connected(0, 1)
+      #expect(batches(bench).count == batchCount)
+      let slack = RunBatch.byteTarget + Run.payloadByteLimit
+      #expect(batches(bench).allSatisfy { $0.entries.reduce(0) { $0 + $1.encoded.count } < slack })
+      #expect(bench.nodes[1].holds(bench.nodes[0]) == UInt64(count))
+    }
+    let (bench, id) = try pair()
+    bench.nodes[0].holdsLoads = true
+    bench.nodes[0].receive(.pull(stream: 8, PartitionVector(name: bench.name, vector: VersionVector())), on: id)
+    let runs = (1...UInt64(RunBatch.entryLimit) + 1).map { sequence in
+      LoggedRun(
+        replica: bench.nodes[0].replica, first: sequence, last: sequence, hashBefore: .zero, context: VersionVector(),
+        encoded: [1])
+    }
+    let start = bench.transcript.count
+    bench.nodes[0].deliver(.loaded(id, bench.partition, runs, hasMore: false))
+    #expect(batches(bench, since: start).map(\.entries.count) == [RunBatch.entryLimit, 1])
+  }
+
+  @Test("a payload that travels apart stands between the runs before it and its own")
+  func apart() throws {
+    let bench = try MeshBench([0, 1])
+    try bench.nodes[0].write(1)
+    try bench.nodes[0].write(2, payloadByteCount: 100_000)
+    _ = bench.connected(0, 1)
+    let said = bench.said(from: 0, to: 1).filter { $0 == "runs" || $0 == "payloadPiece" }
+    #expect(said == ["runs", "payloadPiece", "payloadPiece", "runs"])
+  }
+
+  // MARK: Receiving
+
+  enum Lie: CaseIterable { case none, context, elements, undeclared, rights }
+
+  /// The session with node 1 after node 0's run came to it as it is, or with a lie.
+  @Test("a run whose outer form lies ends the session, and nothing of it is kept", arguments: Lie.allCases)
+  func lies(lie: Lie) throws {
+    let (bench, id) = try pair()
+    try bench.nodes[1].write(3)
+    bench.pass(100)
+    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming)
+    let run = try bench.nodes[0].write(1)
+    try #require(run.context.sequence(of: bench.nodes[1].replica) == 1)
+    bench.loseMessages()
+    if lie == .rights { bench.nodes[1].deliver(.statementsStored([try lowering(bench)])) }
+    let incoming = try bench.nodes[1].incoming(run) { facts in
+      switch lie {
+      case .context: facts.context = VersionVector()
+      case .elements: facts.elementDots = [ReplicaID(high: 3, low: 3): 1]
+      case .undeclared: facts.signer = nil
+      case .none, .rights: break
+      }
+    }
+    let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
+    let batch = RunBatch(name: bench.name, stream: stream, entries: [entry])
+    bench.nodes[1].deliver(.receivedRuns(id, batch, [incoming]))
+    #expect((bench.nodes[1].mesh.sessions[id] != nil) == (lie == .none || lie == .rights))
+    #expect(bench.nodes[1].log.count == (lie == .none ? 3 : 2))
+    if lie != .none && lie != .rights { #expect(bench.messages(from: 1, to: 0).last == .goodbye(.protocolError)) }
+  }
+
+  /// The fleet's grant is taken back from the start of every chain, so that what comes later stands on nothing.
+  private func lowering(_ bench: MeshBench) throws -> Statement {
+    let grant = Statement.Grant(subject: .everyone, level: .none, pattern: "*")
+    return try #require(bench.fleet.root.statement(bench.fleet.id, .grant(grant), sequence: 30))
+  }
+
+  @Test("list elements may be named up to what the context shows, and no further", arguments: [1, 2])
+  func elements(sequence: UInt64) throws {
+    let (bench, id) = try pair()
+    try bench.nodes[1].write(1)
+    bench.pass(100)
+    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming)
+    let run = try bench.nodes[0].write(2)
+    bench.loseMessages()
+    try #require(run.context.sequence(of: bench.nodes[1].replica) == 1)
+    let incoming = try bench.nodes[1].incoming(run) { $0.elementDots = [bench.nodes[1].replica: sequence] }
+    let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
+    bench.nodes[1].deliver(
+      .receivedRuns(id, RunBatch(name: bench.name, stream: stream, entries: [entry]), [incoming]))
+    #expect((bench.nodes[1].mesh.sessions[id] != nil) == (sequence == 1))
+  }
+}

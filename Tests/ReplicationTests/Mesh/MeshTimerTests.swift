@@ -1,0 +1,175 @@
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+@Suite("Mesh: what time brings") struct MeshTimerTests {
+  private func said(_ bench: MeshBench, _ start: Int) -> [String] { bench.said(from: 0, to: 1, since: start) }
+
+  @Test("after ten seconds of silence one ping goes out, after thirty the session is given up")
+  func silence() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    let start = bench.transcript.count
+    bench.tick(0, after: 9_999)
+    #expect(said(bench, start) == [])
+    bench.tick(0, after: 1)
+    #expect(said(bench, start) == ["ping"])
+    for _ in 0..<19 { bench.tick(0, after: 500) }
+    #expect(said(bench, start) == ["ping"], "one in ten seconds")
+    bench.tick(0, after: 500)
+    #expect(said(bench, start) == ["ping", "ping"])
+    bench.tick(0, after: 10_000)
+    #expect(bench.nodes[0].mesh.sessions[id] != nil)
+    bench.tick(0, after: 1)
+    #expect(bench.nodes[0].mesh.sessions[id] == nil && bench.messages(from: 0, to: 1).last == .goodbye(.stopping))
+  }
+
+  @Test("whoever is heard is not pinged and not given up, and runs are heard, too", arguments: [true, false])
+  func heard(byRuns: Bool) throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    let start = bench.transcript.count
+    for _ in 0..<8 {
+      bench.tick(0, after: 5_000)
+      let runs = Message.runs(RunBatch(name: bench.name, stream: 99, entries: []))
+      bench.nodes[0].receive(byRuns ? runs : .pong(nonce: 0), on: id)
+    }
+    #expect(bench.nodes[0].mesh.sessions[id] != nil && !said(bench, start).contains("ping"))
+  }
+
+  @Test("the round trip is the time from the last ping to its answer")
+  func roundTrip() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    bench.tick(0, after: 10_000)
+    bench.now = bench.now.advanced(byMilliseconds: 70)
+    bench.run()
+    #expect(bench.nodes[0].mesh.sessions[id]?.roundTripMilliseconds == 70)
+  }
+
+  @Test("summaries are compared again and again, one at a time, about every thirty seconds")
+  func comparisons() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    let start = bench.transcript.count
+    func summaries() -> Int { said(bench, start).count { $0 == "summary" } }
+    bench.pass(29_000)
+    #expect(summaries() == 0)
+    bench.pass(2_000)
+    #expect(summaries() == 1)
+    bench.pass(90_000)
+    #expect((3...5).contains(summaries()))
+    bench.loseMessages()
+    let count = summaries()
+    for _ in 0..<200 {
+      bench.tick(0, after: 500)
+      bench.loseMessages()
+      bench.nodes[0].receive(.pong(nonce: 0), on: id)
+    }
+    #expect(summaries() == count + 1, "none while one is unanswered")
+  }
+
+  @Test("what was missed on the way comes with the next comparison")
+  func missed() throws {
+    let bench = try MeshBench([0, 1])
+    _ = bench.connected(0, 1)
+    try bench.nodes[0].write(1)
+    bench.loseMessages()
+    bench.pass(80_000)
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 1)
+  }
+
+  // MARK: Relays
+
+  /// Node 1 is connected with node 0, which writes, and node 2, to which it passes on; all streams are open.
+  private func chain() throws -> (MeshBench, SessionID) {
+    let bench = try MeshBench([0, 1, 2])
+    _ = bench.connected(0, 1)
+    let second = bench.connected(1, 2)
+    try bench.nodes[0].write(0)
+    bench.pass(100)
+    try #require(bench.nodes[2].holds(bench.nodes[0]) == 1)
+    return (bench, second)
+  }
+
+  private func relayed(_ bench: MeshBench, _ start: Int) -> Int {
+    bench.said(from: 1, to: 2, since: start).count { $0 == "runs" }
+  }
+
+  @Test("a run is passed on exactly when its wait is over, counted from the first of those that wait")
+  func relay() throws {
+    let (bench, _) = try chain()
+    let start = bench.transcript.count
+    try bench.nodes[0].write(1)
+    bench.run()
+    let due = bench.now.advanced(byMilliseconds: 40)
+    #expect(bench.nodes[1].mesh.nextRelay == due)
+    bench.tick(1, after: 39)
+    try bench.nodes[0].write(2)
+    bench.run()
+    #expect(bench.nodes[1].mesh.nextRelay == due && relayed(bench, start) == 0)
+    bench.tick(1, after: 1)
+    bench.run()
+    #expect(relayed(bench, start) == 1 && bench.nodes[2].holds(bench.nodes[0]) == 3)
+    #expect(bench.nodes[1].mesh.nextRelay == nil)
+  }
+
+  @Test("the shell is told of the earliest relay of all sessions")
+  func earliest() throws {
+    let bench = try MeshBench([0, 1, 2, 3])
+    for slot in [0, 2, 3] { _ = bench.connected(slot, 1) }
+    try bench.nodes[0].write(0)
+    bench.pass(100)
+    let due = bench.now.advanced(byMilliseconds: 40)
+    try bench.nodes[0].write(1)
+    bench.run()
+    bench.now = bench.now.advanced(byMilliseconds: 7)
+    bench.nodes[2].deliver(.interestChanged(added: Interest(), removed: bench.fleet.interest("*")))
+    bench.run()
+    #expect(bench.nodes[1].mesh.nextRelay == due)
+  }
+
+  @Test("a peer that says in time that it has a run is not sent it")
+  func announced() throws {
+    let (bench, second) = try chain()
+    let start = bench.transcript.count
+    try bench.nodes[0].write(1)
+    bench.run()
+    let held = try #require(bench.nodes[1].state?.clipped)
+    bench.nodes[1].receive(.have(PartitionVector(name: bench.name, vector: held)), on: second)
+    bench.tick(1, after: 100)
+    #expect(relayed(bench, start) == 0)
+  }
+
+  @Test("an own run does not overtake runs of others that it has seen and that wait to be passed on")
+  func overtaking() throws {
+    let (bench, _) = try chain()
+    try bench.nodes[0].write(1)
+    bench.run()
+    try bench.nodes[1].write(2)
+    bench.pass(100)
+    #expect(bench.nodes[2].log.map(\.replica).suffix(2) == [bench.nodes[0].replica, bench.nodes[1].replica])
+    #expect(bench.nodes[2].mesh.sessions.count == 1)
+  }
+
+  @Test("a relay goes with the stream that it is due on")
+  func closedStream() throws {
+    let (bench, second) = try chain()
+    try bench.nodes[0].write(1)
+    bench.run()
+    bench.nodes[1].receive(.interestChange(added: Interest(), removed: bench.fleet.interest("*")), on: second)
+    #expect(bench.nodes[1].mesh.nextRelay == nil)
+  }
+
+  @Test("a new pull takes the place of a relay that is due")
+  func pulled() throws {
+    let (bench, second) = try chain()
+    try bench.nodes[0].write(1)
+    bench.run()
+    let held = bench.nodes[2].state?.clipped ?? VersionVector()
+    bench.nodes[1].receive(.pull(stream: 9, PartitionVector(name: bench.name, vector: held)), on: second)
+    #expect(bench.nodes[1].mesh.nextRelay == nil)
+    bench.run()
+  }
+}

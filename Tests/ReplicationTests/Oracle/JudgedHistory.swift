@@ -1,0 +1,178 @@
+import Replication
+import Simulation
+
+/// A random history of one partition, writes and all: forks, re-issues, contexts that name any branch, unknown kinds, others'
+/// documents, and grants that are lowered and raised while changes arrive.
+struct JudgedHistory {
+  enum Event {
+    case statement(Statement)
+    case run(RunSummary, content: Bool)
+  }
+
+  let partition: PartitionName
+  /// In the order in which all came about.
+  private(set) var events: [Event] = []
+  private(set) var contents: [Digest: WrittenContent] = [:]
+  private var random: ChainsRandom
+  /// Sets and increments at two paths, one above the other: they meet all the time.
+  private let isNarrow: Bool
+  private var tips: [ReplicaID: [(sequence: UInt64, hash: Digest)]] = [:]
+  private var sequences: [String: UInt64] = [:]
+
+  init(seed: UInt64) throws {
+    random = ChainsRandom(seed: seed)
+    isNarrow = seed.isMultiple(of: 3)
+    partition = try Named.partition(["agency=A", "/t", "all-users=x"][random.below(3)])
+    found()
+    for _ in 0..<(6 + random.below(16)) {
+      if random.chance(8) { turn() } else { write() }
+    }
+    for _ in 0..<random.below(3) { turn() }
+  }
+
+  private mutating func pick<Item>(_ items: [Item]) -> Item { items[random.below(items.count)] }
+
+  // MARK: Statements
+
+  private mutating func say(_ body: Statement.Body, by issuer: String = "root") -> Digest {
+    sequences[issuer, default: 0] += 1
+    let statement = Statement(
+      body, by: Named.key(issuer), sequence: sequences[issuer, default: 1], id: random.digest())
+    events.append(.statement(statement))
+    return statement.id
+  }
+
+  private mutating func found() {
+    for key: Text in ["agency", "all-users"] { _ = say(.rule(Statement.Rule(key: key))) }
+    grant(.write)
+    for device in ["d0", "d1"] {
+      let agency = ValueMap(ascending: [ValueMap.Entry(key: "agency", value: .string("A"))])
+      let membership = say(
+        .membership(
+          Statement.Membership(
+            device: Named.key(device), user: Text("u-" + device), label: "", role: "officer", profile: agency)))
+      for nonce in ["1", "2"] {
+        let replica = Named.replica("\(device).\(nonce)")
+        _ = say(
+          .replica(Statement.ReplicaDeclaration(replica: replica, nonce: .zero, membership: membership)), by: device)
+      }
+    }
+  }
+
+  private mutating func grant(_ level: AccessLevel, ends: [Statement.ChainEnd] = []) {
+    _ = say(.grant(Statement.Grant(subject: .role("officer"), level: level, pattern: "*", ends: ends)))
+  }
+
+  /// Lowers the grant, or grants again.
+  private mutating func turn() {
+    guard random.chance(70) else { return grant(.write) }
+    let ends = tips.sorted { $0.key < $1.key }.compactMap { replica, known -> Statement.ChainEnd? in
+      guard random.chance(85) else { return nil }
+      let tip = known[random.below(known.count)]
+      return Statement.ChainEnd(
+        chain: .changes(partition: partition.text, replica: replica),
+        position: ChainPosition(sequence: tip.sequence, tip: tip.hash.tip))
+    }
+    grant(.read, ends: ends)
+  }
+
+  // MARK: Runs
+
+  private mutating func write() {
+    let replica = pick(ChainsHistory.replicas)
+    let known = tips[replica, default: [(0, ChainsHistory.genesis(replica))]]
+    // One in four goes on from somewhere earlier: a fork, or a deeper one.
+    let start = random.chance(25) ? pick(known) : known[known.count - 1]
+    let device = String(Named.name(replica.bytes).prefix(2))
+    let hashes = (0...random.below(3)).map { _ in random.digest() }
+    let run = RunSummary(
+      partition: partition, replica: replica, first: start.sequence + 1, hashBefore: start.hash, hashes: hashes,
+      context: context(without: replica), signer: Named.key(device), facts: hashes.map { _ in facts(device) })
+    for (index, hash) in hashes.enumerated() {
+      let dot = Dot(replica: replica, sequence: run.first + UInt64(index))
+      let timestamp = HybridTimestamp(rawValue: UInt64(random.below(12)))
+      contents[hash] = WrittenContent(
+        dot: dot, timestamp: timestamp, context: run.context, writes: writes(dot, run.context))
+    }
+    events.append(.run(run, content: !random.chance(10)))
+    tips[replica] = known + hashes.enumerated().map { (start.sequence + 1 + UInt64($0), $1) }
+  }
+
+  private mutating func facts(_ device: String) -> ChangeFacts {
+    let owner = pick(["u-" + device, "u-" + device, "u-" + device, "u-d0", "u-d1"])
+    var facts = ChangeFacts(ownDocument: random.chance(95) ? Text(owner) : nil)
+    if random.chance(2) { facts.recognition = .unknownExtension }
+    let lost = Named.replica(device + ".1")
+    if random.chance(15), let known = tips[lost] {
+      let (sequence, hash) = pick(known)
+      guard sequence > 0 else { return facts }
+      // One in four originals is on a branch that nobody shows here.
+      let original = random.chance(25) ? random.digest() : hash
+      facts.origin = ChangeOrigin(dot: Dot(replica: lost, sequence: sequence), hash: original)
+    }
+    return facts
+  }
+
+  private mutating func context(without replica: ReplicaID) -> VersionVector {
+    var context = VersionVector()
+    for (other, known) in tips.sorted(by: { $0.key < $1.key }) where other != replica && random.chance(80) {
+      let tip = random.chance(50) ? known[known.count - 1] : pick(known)
+      guard tip.sequence > 0 else { continue }
+      context[other] = ChainPosition(sequence: tip.sequence, tip: tip.hash.tip)
+    }
+    return context
+  }
+
+  // MARK: Writes
+
+  private mutating func writes(_ dot: Dot, _ context: VersionVector) -> [DocumentWrite] {
+    let author = WriteContext(dot: dot, timestamp: .zero, context: context)
+    return (["x", "y", "z"] as [Text]).compactMap { id in
+      guard random.chance(60) else { return nil }
+      if random.chance(5) {
+        return DocumentWrite(collection: "c", id: .string(id), kind: .delete, generation: 2, operations: [])
+      }
+      var write = DocumentWrite(
+        collection: "c", id: .string(id), kind: random.chance(40) ? .create : .edit,
+        generation: random.chance(10) ? 3 : 1, operations: [])
+      for _ in 0...random.below(3) {
+        let longer = DocumentWrite(
+          collection: "c", id: .string(id), kind: write.kind, generation: write.generation,
+          operations: write.operations + [operation()])
+        if author.malformation(of: [longer]) == nil { write = longer }
+      }
+      return author.malformation(of: [write]) == nil ? write : nil
+    }
+  }
+
+  private mutating func operation() -> Operation {
+    let path = (0...random.below(2)).map { _ in PathSegment.key(isNarrow ? "a" : pick(["a", "b"])) }
+    let kinds: [Operation.Kind] =
+      isNarrow
+      ? [.set, .increment, .increment]
+      : [.set, .set, .set, .remove, .increment, .increment, .setAdd, .setRemove, .listInsert]
+    switch pick(kinds) {
+    case .increment: return Operation(.increment, path, value: .int(pick([1, -1, 2])))
+    case .remove: return Operation(.remove, path)
+    case .setAdd: return Operation(.setAdd, path, value: .int(pick([1, 2])))
+    case .setRemove: return Operation(.setRemove, path, value: .int(pick([1, 2])))
+    case .listInsert: return Operation(.listInsert, path, value: .int(1), position: [UInt8(1 + random.below(3))])
+    default:
+      let value = pick([.int(1), .int(2), .double(1.5), .string("x"), .map(ValueMap()), .array([])] as [Value])
+      return Operation(.set, path, value: value)
+    }
+  }
+}
+
+extension JudgedHistory {
+  var statements: [Statement] {
+    events.compactMap { if case .statement(let statement) = $0 { statement } else { nil } }
+  }
+
+  var observed: [ObservedRun] {
+    events.compactMap { event in
+      guard case .run(let run, let content) = event else { return nil }
+      return ObservedRun(run, content: content, contents)
+    }
+  }
+}

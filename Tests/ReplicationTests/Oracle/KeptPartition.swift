@@ -1,0 +1,70 @@
+@testable import Replication
+
+/// A partition as a node keeps it: a log, and documents of which only those are built anew that an event touches.
+struct KeptPartition {
+  private(set) var log: PartitionLog
+  private(set) var documents: [DocumentKey: DocumentState] = [:]
+  private var runs: [RunSummary] = []
+  private let contents: [Digest: WrittenContent]
+  /// Changes whose content is here.
+  private var here: [Digest: WrittenContent] = [:]
+
+  init(_ history: JudgedHistory, _ events: [JudgedHistory.Event]) throws {
+    contents = history.contents
+    log = PartitionLog(
+      history.partition, authority: Authority(named: []), genesis: ChainsHistory.genesis)
+    for event in events { try meet(event) }
+  }
+
+  private mutating func meet(_ event: JudgedHistory.Event) throws {
+    let change: LogChange
+    switch event {
+    case .statement(let statement):
+      let authority = log.authority.adding([statement])
+      change = try settled { $0.adopt(authority) }
+    case .run(let run, let content):
+      change = try settled { $0.learn(run, content: content) }
+      if content {
+        runs.append(run)
+        for hash in run.hashes { here[hash] = contents[hash] }
+      }
+    }
+    rebuild(above: log.lowestMoved(by: [change]))
+  }
+
+  private mutating func settled(_ ask: (inout PartitionLog) -> PartitionLog.Outcome) throws -> LogChange {
+    while true {
+      switch ask(&log) {
+      case .ignored: return LogChange()
+      case .done(let change): return change
+      case .needsHeaders(let requests):
+        for request in requests {
+          try log.unfold(
+            request,
+            runs: runs.filter { $0.replica == request.replica && $0.last >= request.sequences.lowerBound })
+        }
+      }
+    }
+  }
+
+  /// Accepted changes that have effect.
+  var effective: [Digest: WrittenContent] { here.filter { log.hasEffect($0.key, at: $0.value.dot) } }
+
+  private mutating func rebuild(above lowest: [ReplicaID: UInt64]) {
+    func keys(_ content: WrittenContent) -> [DocumentKey] {
+      content.writes.map { DocumentKey(collection: $0.collection, id: $0.id) }
+    }
+    let touched = Set(here.values.filter { $0.dot.sequence > lowest[$0.dot.replica] ?? .max }.flatMap(keys))
+    guard !touched.isEmpty else { return }
+    let writes = effective.values.flatMap { content in
+      let context = WriteContext(
+        dot: content.dot, timestamp: content.timestamp, context: content.context,
+        ceilings: log.ceilings(of: content.context, author: content.dot))
+      return content.writes.map { AcceptedWrite(context, $0) }
+    }
+    for key in touched {
+      let own = writes.filter { DocumentKey(collection: $0.write.collection, id: $0.write.id) == key }
+      documents[key] = own.isEmpty ? nil : DocumentState.merged(of: own)
+    }
+  }
+}

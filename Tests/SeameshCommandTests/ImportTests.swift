@@ -1,0 +1,199 @@
+import Foundation
+import LocalAPITestSupport
+import Replication
+import Seamesh
+import Testing
+import Wire
+
+@testable import SeameshCommand
+
+@Suite("Imports and exports", .enabled(if: isCommandBuilt))
+struct ImportTests {
+  let node = FakeNode()
+  let server: TestedServer
+
+  init() throws { server = try TestedServer(node) }
+
+  private func seamesh(_ arguments: String..., input: String = "") throws -> CommandResult {
+    try server.run(arguments, input: input)
+  }
+
+  private func asideFiles() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: server.directory).filter { $0.hasPrefix("import-aside") }
+  }
+
+  private func aside() throws -> [ValueMap] {
+    let name = try #require(try asideFiles().first)
+    return try String(contentsOfFile: server.directory + "/" + name, encoding: .utf8).split(separator: "\n")
+      .map { try ExtendedJSON.parseMap(Array($0.utf8)) }
+  }
+
+  @Test("records that are put aside are told once each, in the order of their lines, whoever refused them")
+  func order() throws {
+    node.refuse(.int(2), NodeError(.tooLarge, "too many bytes."))
+    node.refuse(.int(7), NodeError(.notPermitted, "not yours"))
+    let file = try server.file(
+      "r.jsonl",
+      """
+      {"_id":1}
+      {"_id":2}
+      {"_id":3,
+      {"_id":4,"a":nul}
+      5
+      {"_id":6}
+      {"_id":7}
+      {"_id":8,"a":1,"a":2}
+
+      """)
+    let result = try seamesh("import", "p", "c", file)
+    #expect(result.status == 1)
+    let places = result.errors.map { $0.dropFirst("seamesh: \(file), ".count).prefix { $0 != ":" } }
+    #expect(
+      places.dropLast() == [
+        "line 2", "line 3, at line 4, column 1", "line 4, column 14 (a)", "line 5, column 1", "line 7",
+        "line 8, column 16",
+      ], "\(result.error)")
+    #expect(result.errors.first == "seamesh: \(file), line 2: too many bytes; put aside")
+    #expect(result.errors.last == "seamesh: 6 records were put aside")
+    #expect(result.output.hasPrefix("imported 2; 6 put aside in \(server.directory)/import-aside-"))
+    #expect(try aside().map { $0.number("line") } == [2, 3, 4, 5, 7, 8])
+    #expect(Set(node.ids) == [.int(1), .int(6)])
+  }
+
+  @Test("several files are told in their order, each with lines of its own")
+  func severalFiles() throws {
+    let first = try server.file("one.json", "[{\"_id\":1},\n {\"_id\":[2]}]")
+    let second = try server.file("two.json", "{\"_id\":[3]}\n{\"_id\":4}")
+    let result = try seamesh("import", "p", "c", first, second, "-", input: "\n\n{\"_id\":[5]}")
+    let places = result.errors.map { $0.dropFirst("seamesh: ".count).prefix { $0 != ":" } }
+    #expect(places == ["\(first), line 2", "\(second), line 1", "standard input, line 3", "3 records were put aside"])
+    #expect(try aside().map { $0.text("file") } == [first, second, "standard input"])
+  }
+
+  @Test("the exit status tells whether everything went in, some of it, or nothing")
+  func statuses() throws {
+    #expect(try seamesh("import", "p", "c", "-", input: "{\"_id\":1}").status == 0)
+    let some = try seamesh("import", "p", "c", "-", input: "{\"_id\":1}\n{")
+    #expect(some.status == 1 && some.errors.last == "seamesh: a record was put aside")
+    let none = try seamesh("import", "p", "c", "-", input: "{\"_id\":[]}")
+    #expect(none.status == 1 && none.errors.last == "seamesh: no record could be stored")
+    #expect(try seamesh("import", "p", "c", "-", input: "").output == "imported 0\n")
+    #expect(try seamesh("import", "p", "c", "-", input: "[]").status == 0)
+    let missing = try seamesh("import", "p", "c", "/nonexistent", "-", input: "{\"_id\":9}")
+    #expect(missing.isRefusal && missing.status == 3 && !node.ids.contains(.int(9)))
+    #expect(try seamesh("import", "p", "c").status == 2)
+    #expect(try seamesh("import", "--partition-by=agency", "c").error.contains("--partition-by=FIELD [OPTION]..."))
+    #expect(try seamesh("import", "p", "c").error.contains("FILE is missing"))
+    #expect(try seamesh("import", "--partition-by=", "c", "-").status == 2)
+  }
+
+  @Test("JSON comes as an array or as records one after the other, with or without a byte order mark and line breaks")
+  func forms() throws {
+    for text in [
+      "[{\"_id\":1},{\"_id\":2}]", "{\"_id\":1}{\"_id\":2}", "\u{feff}{\"_id\":1}\r\n{\"_id\":2}\r\n",
+      " \n[\n{\"_id\":1}\n,\n{\"_id\":2\n}\n]\n", "{\"_id\":1}\n\n\n{\n\"_id\":2}",
+    ] {
+      let result = try seamesh("import", "p", "c", "-", input: text)
+      #expect(result.status == 0 && result.output.hasPrefix("imported 2"), "\(text): \(result.error)")
+    }
+    #expect(Set(node.ids) == [.int(1), .int(2)])
+    let csv = try seamesh("import", "p", "c", "-", input: "_id,n\n1,2\n")
+    #expect(csv.status == 1 && csv.error.contains("an object is needed"))
+  }
+
+  @Test("only the first reasons are told, the file has them all, and a record as it was")
+  func manyReasons() throws {
+    let lines = (0..<30).map { "{\"_id\":[\($0)],\"name\":\"Zoë\"}" }
+    let result = try seamesh("import", "p", "c", "-", "--json", input: lines.joined(separator: "\n"))
+    #expect(result.errors.count == 22 && result.errors[20].contains("without being named here"))
+    let counts = try ExtendedJSON.parseMap(Array(result.output.utf8))
+    #expect(counts.number("aside") == 30 && counts.number("imported") == 0)
+    let entries = try aside()
+    #expect(entries.map { $0.text("record") } == lines)
+    #expect(entries.allSatisfy { $0.text("reason").contains("an id is a string") })
+    let mode = try FileManager.default.attributesOfItem(atPath: counts.text("asideFile"))[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+  }
+
+  @Test("a record that is no text is kept byte for byte, and a very large one by its beginning")
+  func oddRecords() throws {
+    let path = server.directory + "/odd.jsonl"
+    try Data(Array("{\"_id\":1,\"a\":\"".utf8) + [0xff, 0xfe] + Array("\"}\n".utf8)).write(
+      to: URL(fileURLWithPath: path))
+    #expect(try seamesh("import", "p", "c", path).status == 1)
+    guard case .bytes(let bytes)? = try aside().first?["record"] else {
+      Issue.record("the record is not kept as bytes")
+      return
+    }
+    #expect(bytes.contains(0xff) && bytes.first == UInt8(ascii: "{"))
+    let large = "{\"_id\":2,\"t\":\"" + String(repeating: "x", count: 2_200_000) + "\"}"
+    let refused = try seamesh("import", "p", "c", try server.file("large.json", large + "\n{\"_id\":3}"))
+    #expect(refused.status == 1 && refused.error.contains("more than a document may have"), "\(refused.error)")
+    #expect(node.ids == [.int(3)])
+  }
+
+  @Test("a busy node is asked again, and a node in trouble ends the import with what was stored until then")
+  func trouble() throws {
+    node.beBusy(times: 1)
+    #expect(try seamesh("import", "p", "c", "-", input: "{\"_id\":1}").output == "imported 1\n")
+    node.refuse(.int(600), NodeError(.diskFull, "the disk is full"))
+    let lines = (0..<700).map { "{\"_id\":\($0)}" }.joined(separator: "\n")
+    let result = try seamesh("import", "p", "c", "-", input: "{\"_id\":[0]}\n" + lines)
+    #expect(result.status == 1)
+    #expect(result.errors.first?.contains("line 1: an id is") == true, "\(result.error)")
+    #expect(result.errors.last?.hasPrefix("seamesh: the disk is full (stopped after ") == true)
+    #expect(try aside().count == 1)
+  }
+
+  @Test("the field that names the partition may lie deeper, and a field with dots in its name goes before")
+  func fields() throws {
+    let records = [#"{"_id":1,"v":{"agency":"A"}}"#, #"{"_id":2,"v.agency":"B"}"#, #"{"_id":3,"v":"C"}"#]
+    let result = try seamesh("import", "--partition-by=v.agency", "c", "-", input: records.joined(separator: "\n"))
+    #expect(result.status == 1 && result.error.contains("line 3: v.agency is missing"))
+    #expect(try seamesh("get", "v.agency=A", "c", "1", "--id-type=int").status == 0)
+    #expect(try seamesh("get", "v.agency=B", "c", "2", "--id-type=int").status == 0)
+  }
+
+  @Test("an export to a reader that leaves ends quietly")
+  func leavingReader() throws {
+    let lines = (0..<3_000).map { "{\"_id\":\($0),\"t\":\"\(String(repeating: "x", count: 200))\"}" }
+    #expect(try seamesh("import", "p", "c", "-", input: lines.joined(separator: "\n")).status == 0)
+    let line = "\(commandPath) export p c --data=\(server.directory) | head -n 2"
+    let result = try run("/bin/sh", ["-c", line])
+    #expect(result.lines.count == 2 && result.error.isEmpty, "\(result.error)")
+  }
+
+  @Test("an export that breaks on the way fails, with status 5")
+  func brokenExport() throws {
+    let lines = (0..<3).map { "{\"_id\":\($0),\"t\":\"\(String(repeating: "x", count: 200_000))\"}" }
+    #expect(try seamesh("import", "p", "c", "-", input: lines.joined(separator: "\n")).status == 0)
+    node.breakExports(NodeError(.failed, "the disk"))
+    let result = try seamesh("export", "p", "c")
+    #expect(result.status == 5 && result.error.contains("went away"), "\(result.error)")
+    node.fail(NodeError(.failed, "the disk is damaged"))
+    let early = try seamesh("export", "p", "c")
+    #expect(early.isRefusal && early.status == 1 && early.error == "seamesh: the disk is damaged\n")
+  }
+
+  @Test("an array of an export is one JSON value, also of one document and of none")
+  func arrays() throws {
+    #expect(try seamesh("import", "p", "c", "-", input: #"{"_id":"a\u001b[31m"}"#).status == 0)
+    #expect(try seamesh("export", "p", "c", "--array").output == "[\n{\"_id\":\"a\\u001b[31m\"}\n]\n")
+    #expect(try seamesh("export", "p", "d", "--array").output == "[]\n")
+    let named = try ExtendedJSON.parse(Array(seamesh("export", "p", "--array").output.utf8)).items
+    #expect(named.first?.map?.text("collection") == "c")
+  }
+
+  @Test("a stream is cut into lines wherever its pieces end")
+  func lines() {
+    let text = Array("ab\n\ncd\ne".utf8)
+    for size in 1...text.count {
+      var (splitter, lines, rest) = (LineSplitter(), [[UInt8]](), text[...])
+      while !rest.isEmpty {
+        lines += splitter.append(rest.prefix(size))
+        rest = rest.dropFirst(size)
+      }
+      #expect(lines.map { String(decoding: $0, as: UTF8.self) } == ["ab", "", "cd"], "\(size)")
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import LocalAPITestSupport
+import Replication
+import Seamesh
+import Testing
+
+@testable import SeameshCommand
+
+@Suite("What a person sees", .enabled(if: isCommandBuilt))
+struct TerminalTests {
+  let node = FakeNode()
+  let server: TestedServer
+
+  init() throws { server = try TestedServer(node) }
+
+  private func seamesh(_ arguments: String..., environment: [String: String] = [:]) throws -> CommandResult {
+    try server.run(arguments, environment: environment)
+  }
+
+  /// With what could drive a terminal in every text that another device chose.
+  private static let hostile = "a\u{1b}]0;x\u{7}b\u{202e}c\nd\u{9b}e"
+
+  @Test("text of others is shown without what could drive the terminal, letter for letter otherwise")
+  func sanitising() {
+    #expect(shown(Self.hostile) == "a?]0;x?b?c?d?e")
+    #expect(shown("Zoë 船 \u{1F6A2}\u{2028}\u{200d}") == "Zoë 船 \u{1F6A2}??")
+    #expect(shown("") == "" && shown("\t\r\u{0}\u{7f}") == "????")
+  }
+
+  @Test("labels, users, ids and findings of other devices never reach the terminal raw", arguments: [false, true])
+  func hostileNames(isOnTerminal: Bool) throws {
+    var (peer, device, status) = (PeerStatus(), DeviceStatus(), NodeStatus())
+    (peer.label, peer.user, peer.detail, peer.address) = (Self.hostile, Self.hostile, Self.hostile, Self.hostile)
+    (device.label, device.user, device.role) = (Self.hostile, Self.hostile, Self.hostile)
+    (status.label, status.user, status.fleetName) = (Self.hostile, Self.hostile, Self.hostile)
+    node.show(peers: [peer])
+    node.show(devices: [device])
+    node.show(status: status)
+    node.show(findings: [DoctorFinding(.problem, "x", Self.hostile, remedy: Self.hostile)])
+    for verb in ["peers", "devices", "status", "doctor"] {
+      guard !isOnTerminal || TestedServer.hasTerminal else { return }
+      let environment = ["NO_COLOR": "1"]
+      let result =
+        isOnTerminal
+        ? try server.runOnTerminal(verb, environment: environment) : try seamesh(verb, environment: environment)
+      #expect(result.status == 0 && result.output.contains("a?]0;x?b?c?d?e"), "\(verb): \(result.output)")
+      let odd = result.output.unicodeScalars.filter {
+        $0 != "\n" && $0 != "\r" && $0.properties.generalCategory == .control
+      }
+      #expect(odd.isEmpty, "\(verb)")
+    }
+    node.fail(NodeError(.notFound, Self.hostile))
+    #expect(try seamesh("get", "p", "c", "x").error == "seamesh: a?]0;x?b?c?d?e\n")
+  }
+
+  @Test(
+    "colour is for a terminal alone, and neither with NO_COLOR, TERM=dumb nor --json",
+    .enabled(if: TestedServer.hasTerminal),
+    arguments: [
+      ([:], "", true), (["NO_COLOR": ""], "", true), (["NO_COLOR": "1"], "", false), (["TERM": "dumb"], "", false),
+      ([:], " --json", false),
+    ])
+  func colours(environment: [String: String], option: String, isColoured: Bool) throws {
+    let result = try server.runOnTerminal("doctor" + option, environment: environment)
+    #expect(result.output.contains("\u{1b}[33mwarning\u{1b}[0m") == isColoured, "\(result.output)")
+    #expect(result.output.contains("\u{1b}") == isColoured)
+  }
+
+  @Test("a document is shown over several lines on a terminal, and on one to a program")
+  func prettiness() throws {
+    #expect(try server.run(["put", "p", "c", "x"], input: #"{"n":{"m":1}}"#).status == 0)
+    #expect(try seamesh("get", "p", "c", "x").output == #"{"_id":"x","n":{"m":1}}"# + "\n")
+    guard TestedServer.hasTerminal else { return }
+    #expect(try server.runOnTerminal("get p c x").lines.count > 3)
+    #expect(try server.runOnTerminal("get p c x --json").output.contains(#"{"_id":"x","n":{"m":1}}"#))
+  }
+
+  @Test("a put from a terminal says that it waits for the document", .enabled(if: TestedServer.hasTerminal))
+  func typing() throws {
+    let result = try server.runOnTerminal("put p c x", input: "{}\n")
+    #expect(result.output.contains("reading the document from the terminal; end it with Ctrl-D"), "\(result.output)")
+    #expect(node.ids == [.string("x")])
+  }
+
+  @Test("columns are as wide as their widest cell, numbers to the right, no space at the end of a line")
+  func tables() throws {
+    var (first, second) = (PeerStatus(), PeerStatus())
+    (first.device, first.label, first.user, first.address) = ("0123456789abcdef", "bridge", "ann", "10.0.0.2:7000")
+    (first.state, first.roundTripMilliseconds, first.behind, first.ahead) = ("connected", 1.6, 12_345, 0)
+    (second.label, second.state, second.detail) = ("船 of Zoë", "refused", "full")
+    node.show(peers: [first, second])
+    #expect(
+      try seamesh("peers").output == """
+        DEVICE        LABEL     USER  ADDRESS        STATE           RTT  BEHIND  AHEAD
+        0123456789ab  bridge    ann   10.0.0.2:7000  connected      2 ms   12345      0
+                      船 of Zoë                       refused: full             0      0
+
+        """)
+  }
+
+  @Test("a status shows what there is to show, and says where writes are refused")
+  func status() throws {
+    var status = NodeStatus()
+    (status.label, status.device, status.fleetName, status.fleet) = (
+      "bridge", "0123456789abcdef", "patrol", "fedcba987654"
+    )
+    (status.uptimeMilliseconds, status.documents, status.changes) = (93_784_000, 3, 4)
+    (status.logBytes, status.databaseBytes, status.diskFreeBytes) = (999, 1_500_000, 2_000_000_000_000)
+    (status.listen, status.peersConnected) = (["0.0.0.0:7000", "[::]:7000"], 2)
+    node.show(status: status)
+    let quiet = try seamesh("status").lines
+    #expect(
+      quiet.contains("device      bridge (0123456789ab)") && quiet.contains("running for 1 d 2 h")
+        && quiet.contains("listening   0.0.0.0:7000, [::]:7000") && quiet.contains("log         999 B")
+        && quiet.contains("store       1.5 MB") && quiet.contains("disk free   2.0 TB")
+        && quiet.contains("peers       2 connected"), "\(quiet)")
+    #expect(!quiet.contains { $0.hasPrefix("held") || $0.hasPrefix("writes") || $0.hasPrefix("user") })
+    (status.held, status.readOnly) = (["no-grant": 2, "later": 1], true)
+    node.show(status: status)
+    let loud = try seamesh("status").lines
+    #expect(
+      loud.contains("held        1 later, 2 no-grant") && loud.contains("writes      refused: the store is read-only"))
+  }
+
+  @Test("findings are marked by their weight, with the remedy below")
+  func findings() throws {
+    node.show(findings: [
+      DoctorFinding(.ok, "store", "The store is well.", remedy: ""),
+      DoctorFinding(.warning, "clock", "The clock is off.", remedy: "Set it."),
+      DoctorFinding(.problem, "disk-full", "The disk is full.", remedy: "Make room."),
+    ])
+    #expect(
+      try seamesh("doctor").output == """
+        ok       The store is well.
+        warning  The clock is off.
+                 Set it.
+        problem  The disk is full.
+                 Make room.
+
+        """)
+  }
+
+  @Test("where there is nothing to show, a sentence says what to do")
+  func nothing() throws {
+    node.show(peers: [])
+    #expect(try seamesh("peers").output == "no other node has been seen; seamesh doctor may know why\n")
+    #expect(try seamesh("peers", "--json").output == "{\"peers\":[]}\n")
+    #expect(try seamesh("partitions").output.contains("seamesh subscribe PARTITION asks for some"))
+    node.show(devices: [])
+    #expect(try seamesh("devices").lines.count == 1)
+  }
+
+  @Test(
+    "progress is a bar where the total is known, a count otherwise",
+    arguments: [
+      (0, 10, "x [..............................] 0 %"), (5, 10, "x [###############...............] 50 %"),
+      (10, 10, "x [##############################] 100 %"), (11, 10, "x [##############################] 100 %"),
+      (-1, 10, "x [..............................] 0 %"), (7, 0, "x 7 pages"), (7, nil, "x 7 pages"),
+    ] as [(Int64, Int64?, String)])
+  func progress(done: Int64, total: Int64?, line: String) {
+    #expect(ProgressBar.line("x", done: done, total: total, unit: "pages") == line)
+  }
+
+  @Test(
+    "progress is drawn once a second has gone by, over itself, and taken away at the end",
+    .enabled(if: TestedServer.hasTerminal))
+  func drawing() throws {
+    let quick = try server.runOnTerminal("import p c " + server.file("a.json", #"{"_id":1}"#))
+    #expect(!quick.output.contains("\u{1b}[K") && quick.output.contains("imported 1"))
+    // A busy node makes it wait a second before it asks again.
+    node.beBusy(times: 2)
+    let lines = (0..<1_200).map { "{\"_id\":\($0)}" }.joined(separator: "\n")
+    let slow = try server.runOnTerminal("import p c " + server.file("b.json", lines))
+    #expect(slow.output.contains("\r\u{1b}[Kimporting [") && slow.output.contains("imported 1200"), "\(slow.output)")
+    let last = slow.output.range(of: "\r\u{1b}[K", options: .backwards).map { slow.output[$0.upperBound...] }
+    #expect(last?.hasPrefix("imported 1200") == true)
+    node.beBusy(times: 2)
+    #expect(try !server.runOnTerminal("import p c --json " + server.file("b.json", lines)).output.contains("\u{1b}"))
+  }
+
+  @Test(
+    "bytes and times are shown in the largest units that fit",
+    arguments: [
+      (0, "0 B"), (1_000, "1.0 kB"), (999_999, "999.9 kB"), (1_000_000, "1.0 MB"), (2_500_000_000_000_000, "2500.0 TB"),
+    ] as [(Int64, String)])
+  func bytes(count: Int64, text: String) {
+    #expect(byteCount(count) == text)
+  }
+
+  @Test(
+    "a time has its two largest units",
+    arguments: [
+      (0, "0 s"), (59_999, "59 s"), (60_000, "1 min 0 s"), (3_600_000, "1 h 0 min"), (90_061_000, "1 d 1 h"),
+    ] as [(Int64, String)])
+  func durations(milliseconds: Int64, text: String) {
+    #expect(duration(milliseconds: milliseconds) == text)
+  }
+}

@@ -1,0 +1,205 @@
+import Dispatch
+import Replication
+import Storage
+import TestSupport
+import Testing
+
+@testable import Seamesh
+
+/// Questions to a real node whose pages and bounds are small.
+@Suite(.serialized) struct ReadTests {
+  let partition: PartitionName
+  init() throws { partition = try PartitionName("agency=Galapagos") }
+
+  private func node(_ fleet: TestFleet) -> Node { fleet.nodes[0] }
+
+  private func fleet(_ limits: (inout ReadLimits) -> Void) throws -> TestFleet {
+    try TestFleet(1) { configuration in
+      configuration.reads.pageDocuments = 3
+      limits(&configuration.reads)
+    }
+  }
+
+  private func fill(_ node: Node, _ ids: [Value], text: Text = "") throws {
+    let requests = ids.enumerated().map { index, id in
+      DocumentRequest(
+        collection: "reports", id: id,
+        action: .put(body: body(["n": .int(Int64(index % 4)), "text": .string(text)]), keepAbsent: true))
+    }
+    for result in try node.writeEach(partition, requests) { _ = try result.get() }
+  }
+
+  @Test("a question whose answer is known reads no further: what is damaged behind it does not matter")
+  func stopsEarly() throws {
+    let fleet = try fleet { _ in }
+    try fill(node(fleet), (0..<20).map { .int($0) })
+    try node(fleet).damage(id: .int(19))
+    let byID = [FindRequest.SortField(path: "_id", ascending: true)]
+    func ids(_ request: FindRequest) throws -> [Value] {
+      try node(fleet).find(partition, "reports", request).map(\.id)
+    }
+    #expect(try ids(FindRequest(limit: 1)) == [.int(0)])
+    #expect(try ids(FindRequest(limit: 4, skip: 13)) == [.int(13), .int(14), .int(15), .int(16)])
+    #expect(try ids(FindRequest(sort: byID, limit: 2, skip: 1)) == [.int(1), .int(2)])
+    #expect(try ids(FindRequest(filter: parsedMap(#"{"n":3}"#), limit: 2)) == [.int(3), .int(7)])
+    #expect(try ids(FindRequest(filter: parsedMap(#"{"_id":4}"#))) == [.int(4)])
+    #expect(try ids(FindRequest(filter: parsedMap(#"{"$and":[{"_id":{"$in":[8,4.0,4,99]}}]}"#))) == [.int(4), .int(8)])
+    let watch = try node(fleet).watch(partition, "reports", FindRequest(limit: 1))
+    guard case .snapshot(let shown, _)? = try watch.next(timeoutMilliseconds: 0) else {
+      Issue.record("there is no snapshot")
+      return
+    }
+    #expect(shown.map(\.id) == [.int(0)])
+    for request in [FindRequest(), FindRequest(sort: [.init(path: "n", ascending: true)], limit: 1)] {
+      #expect(throws: NodeError.self) { try node(fleet).find(partition, "reports", request) }
+    }
+  }
+
+  @Test("pages, skip and limit give what the whole would give, in each order", arguments: [1, 3, 500])
+  func pages(_ size: Int) throws {
+    let fleet = try fleet { $0.pageDocuments = size }
+    let kinds: [(UInt64) -> Value] = [
+      { .int(Int64($0) - 2) }, { .string(Text("s\($0)")) }, { .uuid(UUIDValue(high: $0, low: 1)) },
+      { .objectID(ObjectID(high: $0, low: 2)) },
+    ]
+    try fill(node(fleet), kinds.flatMap { kind in (0..<5).map { kind($0) } })
+    var all: [StoredDocument] = []
+    try node(fleet).export(partition, collection: "reports") { _, document in
+      all.append(document)
+      return true
+    }
+    #expect(all.count == 20)
+    for sort in [[], [("_id", true)], [("_id", false)], [("n", true), ("_id", false)]] as [[(Text, Bool)]] {
+      for (skip, limit) in [(0, nil), (0, 1), (4, 7), (11, nil), (19, 5), (20, 1)] as [(Int, Int?)] {
+        for filter in ["{}", #"{"n":{"$gt":1}}"#] {
+          let request = FindRequest(
+            filter: try parsedMap(filter), sort: sort.map { .init(path: $0.0, ascending: $0.1) }, limit: limit,
+            skip: skip)
+          let found = try node(fleet).find(partition, "reports", request)
+          #expect(try found == DocumentQuery(request).run(all.shuffled()), "\(request)")
+        }
+      }
+    }
+  }
+
+  @Test("a pass may take longer than a page may, and keeps no reader between its pages")
+  func slowPass() throws {
+    let fleet = try fleet { ($0.pageDocuments, $0.pageMilliseconds) = (500, 1_000) }
+    try fill(node(fleet), (0..<1_000).map { .int($0) })
+    let start = ContinuousClock.now
+    var pages = 0
+    try node(fleet).eachPage(partition, "reports") { _ throws(NodeError) in
+      pages += 1
+      #expect(waitUntil { ContinuousClock.now - start > .milliseconds(1_100 * pages) })
+      let others = DispatchGroup()
+      DispatchQueue.global().async(group: others) { [readers = node(fleet).readers] in try? readers.lendingAll {} }
+      #expect(others.wait(timeout: .now() + .seconds(5)) == .success, "the pass keeps a reader")
+      return true
+    }
+    #expect(pages == 2)
+  }
+
+  @Test(
+    "an answer beyond its bounds is refused with the bound, not cut: in documents where no limit was asked, in bytes ever"
+  )
+  func bounds() throws {
+    let fleet = try fleet { ($0.resultDocuments, $0.resultBytes) = (6, 20_000) }
+    let node = node(fleet)
+    func refusal(_ request: FindRequest) -> NodeError? {
+      do throws(NodeError) {
+        let found = try node.find(partition, "reports", request)
+        Issue.record("\(found.count) documents were found")
+        return nil
+      } catch {
+        return error
+      }
+    }
+    try fill(node, (0..<7).map { .int($0) })
+    let sorted = [FindRequest.SortField(path: "n", ascending: true)]
+    for sort in [[], sorted] {
+      let error = refusal(FindRequest(sort: sort))
+      #expect(error?.code == .tooLarge && error?.message.contains(" 6 documents") == true)
+      #expect(try node.find(partition, "reports", FindRequest(sort: sort, limit: 7)).count == 7)
+      #expect(try node.find(partition, "reports", FindRequest(sort: sort, skip: 1)).count == 6)
+    }
+    #expect(try node.find(partition, "reports", FindRequest(filter: parsedMap(#"{"n":1}"#))).count == 2)
+
+    let long = Text(String(repeating: "x", count: 3_000))
+    try fill(node, (0..<40).map { .int($0) }, text: long)
+    for request in [FindRequest(limit: 8), FindRequest(sort: sorted, limit: 8)] {
+      let error = refusal(request)
+      #expect(error?.code == .tooLarge && error?.message.contains("20000 bytes") == true)
+    }
+    // What a sort drops does not count, and neither do fields that are not shown.
+    #expect(try node.find(partition, "reports", FindRequest(sort: sorted, limit: 5)).count == 5)
+    #expect(try node.find(partition, "reports", FindRequest(limit: 30, projection: body(["n": .int(1)]))).count == 30)
+  }
+
+  @Test("a live result beyond its bounds is refused, at its beginning and when it grows; a part of it is not")
+  func watchBounds() throws {
+    let fleet = try fleet { $0.resultDocuments = 4 }
+    let node = node(fleet)
+    try fill(node, (0..<4).map { .int($0) })
+    let watch = try node.watch(partition, "reports", FindRequest())
+    guard case .snapshot(let shown, _)? = try watch.next(timeoutMilliseconds: 0) else {
+      Issue.record("there is no snapshot")
+      return
+    }
+    #expect(shown.count == 4)
+    try fill(node, (0..<5).map { .int($0) })
+    var refused: NodeError?
+    try eventually {
+      do throws(NodeError) { _ = try watch.next(timeoutMilliseconds: 100) } catch { refused = error }
+      return refused != nil
+    }
+    #expect(refused?.code == .tooLarge)
+    let late = try node.watch(partition, "reports", FindRequest())
+    #expect(throws: NodeError.self) { try late.next(timeoutMilliseconds: 0) }
+    let part = try node.watch(partition, "reports", FindRequest(limit: 2))
+    #expect(try part.next(timeoutMilliseconds: 0) != nil)
+  }
+
+  @Test("a live result that reads small pages follows documents that come, change and go")
+  func watchPages() throws {
+    let fleet = try fleet { $0.pageDocuments = 1 }
+    let node = node(fleet)
+    try fill(node, (0..<5).map { .int($0) })
+    for limit in [nil, 3] {
+      let watch = try node.watch(partition, "reports", FindRequest(filter: parsedMap(#"{"n":1}"#), limit: limit))
+      guard case .snapshot(var mirror, _)? = try watch.next(timeoutMilliseconds: 0) else { continue }
+      for (id, n) in [(7, 1), (1, 2), (8, 1), (7, 3), (1, 1), (8, 2)] as [(Int64, Int64)] {
+        let request = DocumentRequest(
+          collection: "reports", id: .int(id), action: .put(body: body(["n": .int(n)]), keepAbsent: true))
+        _ = try node.write(partition, [request])
+        let wanted = try node.find(partition, "reports", FindRequest(filter: parsedMap(#"{"n":1}"#), limit: limit))
+        try eventually(within: 5) {
+          switch try watch.next(timeoutMilliseconds: 100) {
+          case .insert(let document, let position, _)?: mirror.insert(document, at: position)
+          case .update(let document, let position, let before, _)?:
+            mirror.remove(at: before)
+            mirror.insert(document, at: position)
+          case .delete(_, let position, _)?: mirror.remove(at: position)
+          default: break
+          }
+          return mirror == wanted
+        }
+      }
+    }
+  }
+}
+
+extension StoreReaders {
+  /// As while so many other questions are being answered that the next one has to wait.
+  func lendingAll<Answer>(_ count: Int = StoreReaders.limit, _ body: () throws -> Answer) throws -> Answer {
+    guard count > 0 else { return try body() }
+    return try read { _ in try lendingAll(count - 1, body) }
+  }
+}
+
+extension Node {
+  /// Makes what the store holds of a document unreadable.
+  func damage(id: Value) throws {
+    let key = id.canonicalBytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    try execute("UPDATE documents SET state=x'ff' WHERE key=x'\(key)'")
+  }
+}

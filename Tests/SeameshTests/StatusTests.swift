@@ -1,0 +1,103 @@
+import Replication
+import Testing
+
+@testable import Engine
+@testable import Seamesh
+
+/// What a node says of itself.
+@Suite(.serialized) struct StatusTests {
+  private let partition: PartitionName
+  init() throws { partition = try PartitionName("room=1") }
+
+  @Test("status, partitions and metrics count the same documents, over both nodes of a fleet")
+  func counts() throws {
+    let fleet = try TestFleet(2)
+    for node in fleet.nodes { try node.subscribe("room=*") }
+    for index in 0..<3 { try fleet.nodes[0].put(partition, "c", Text("\(index)"), body(["n": .int(1)])) }
+    _ = try fleet.nodes[0].write(
+      partition, [DocumentRequest(collection: "c", id: .string("0"), action: .delete)])
+    try eventually { try fleet.nodes[1].digest(partition) == fleet.nodes[0].digest(partition) }
+    for node in fleet.nodes {
+      let status = try node.status()
+      #expect(status.documents == 2 && status.changes == 4 && status.logBytes > 0)
+      #expect(status.fleetName == "test" && status.version == Node.version && !status.readOnly)
+      #expect(status.peersConnected == 1 && status.held.isEmpty && status.discovery == "off")
+      let row = try #require(try node.partitions(withDigests: false).first)
+      #expect(row.name == "room=1" && row.documents == 2 && row.changes == 4 && row.subscribed && row.digest == nil)
+      #expect(row.vector.map(\.sequence) == [4])
+      let metrics = try node.metrics()
+      #expect(metrics.contains("\nseamesh_documents 2\n") && metrics.contains("\nseamesh_changes 4\n"))
+      #expect(metrics.contains("\nseamesh_peers_connected 1\n"))
+    }
+    #expect(try fleet.nodes[0].status().replica == fleet.nodes[1].partitions(withDigests: false)[0].vector[0].replica)
+    #expect(try fleet.nodes[1].status().replica == nil)
+  }
+
+  @Test("each node knows the devices of the fleet, and which of them it is")
+  func devices() throws {
+    let fleet = try TestFleet(2)
+    try fleet.nodes[0].put(partition, "c", "a", body(["n": .int(1)]))
+    try eventually { try fleet.nodes[1].devices().contains { !$0.replicas.isEmpty } }
+    for (index, node) in fleet.nodes.enumerated() {
+      let devices = try node.devices()
+      #expect(Set(devices.map(\.label)) == ["node 0", "node 1"])
+      #expect(devices.filter(\.isSelf).map(\.label) == ["node \(index)"])
+      #expect(try devices.first(where: \.isSelf)?.device == node.status().device)
+      #expect(devices.first { $0.label == "node 1" }?.role == "officer")
+      #expect(devices.filter { !$0.replicas.isEmpty }.map(\.label) == ["node 0"])
+    }
+  }
+
+  @Test("a peer is shown by its label, with what passed between the two")
+  func peers() throws {
+    let fleet = try TestFleet(2)
+    try eventually { try fleet.nodes.allSatisfy { try $0.peers().map(\.state) == ["connected"] } }
+    let peer = try #require(try fleet.nodes[0].peers().first)
+    #expect(peer.label == "node 1" && peer.user == "user1@test.example")
+    #expect(peer.sentBytes > 0 && peer.receivedBytes > 0)
+    #expect(try peer.device == fleet.nodes[1].status().device)
+    fleet.nodes[1].stop()
+    try eventually { try fleet.nodes[0].peers().allSatisfy { $0.state != "connected" } }
+  }
+
+  @Test("the doctor finds a healthy node healthy, and names what is wrong with others")
+  func doctor() throws {
+    let healthy = try TestFleet(1)
+    #expect(try healthy.nodes[0].doctor().map(\.code) == ["healthy"])
+    let lonely = try TestFleet(1) { $0.peers = [.socket(SocketAddress(.ipv4(0x7f00_0001), port: 1))] }
+    try eventually { try lonely.nodes[0].doctor().map(\.code) == ["peer-unreachable"] }
+    let strangers = try TestFleet(1)
+    let address = try strangers.peerAddress(of: strangers.nodes[0])
+    let visitor = try TestFleet(1) { $0.peers = [address] }
+    try eventually { try visitor.nodes[0].doctor().contains { $0.code == "other-fleet" } }
+  }
+
+  @Test("a code of another fleet admits nobody")
+  func otherFleetsCode() throws {
+    let (fleet, other) = (try TestFleet(1), try TestFleet(1))
+    let code = try other.nodes[0].invite(InviteRequest(user: "u", role: "officer", profile: ValueMap()))
+    let address = try fleet.peerAddress(of: fleet.nodes[0])
+    #expect(throws: NodeError.self) {
+      try NodeSetup.join(
+        try other.directory() + "/new", code: code, label: "l", peers: [address], usesDiscovery: false,
+        timeoutMilliseconds: 3_000)
+    }
+    #expect(try fleet.nodes[0].status().peersConnected == 0)
+  }
+
+  @Test("errors of the engine and of the store keep their kind on the way out")
+  func errors() throws {
+    let kinds: [(EngineError, NodeError.Code)] = [
+      (.notAMember, .notPermitted), (.notPermitted(partition), .notPermitted),
+      (.changeTooLarge(byteCount: 2, limit: 1), .tooLarge), (.payloadsTooLarge(byteCount: 2, limit: 1), .tooLarge),
+      (.malformedChange("x"), .unprocessable), (.ownRunNotTaken, .failed), (.payloadNotThere, .failed),
+      (.noFleet, .failed),
+    ]
+    for (error, code) in kinds {
+      #expect(NodeError(any: error).code == code)
+      #expect(NodeError(any: error).message == "\(error)")
+    }
+    #expect(NodeError(any: DamagedLog("x")).code == .failed)
+    #expect(NodeError(any: NodeError(.busy, "b")) == NodeError(.busy, "b"))
+  }
+}

@@ -1,0 +1,55 @@
+"""Looks for the first world in which a mistake shows."""
+
+import concurrent.futures
+import dataclasses
+import time
+
+import worlds
+from planting import Mistake
+
+# Few, so that little is run beyond the one that shows it.
+_CHUNK = 4
+
+
+@dataclasses.dataclass
+class Finding:
+    mistake: Mistake
+    #: Nil where nothing was found.
+    seed: int | None
+    rule: str
+    what: str
+    seeds: int
+    seconds: float
+
+
+def hunt_all(seamesh, mistakes: list[Mistake], limits, jobs: int, each) -> list[Finding]:
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        hunts = [pool.submit(hunt, seamesh, mistake, *limits) for mistake in mistakes]
+        for done in concurrent.futures.as_completed(hunts):
+            each(done.result())
+        return [hunt.result() for hunt in hunts]
+
+
+def hunt(seamesh, mistake: Mistake, start_seed: int, seeds: int, seconds: float) -> Finding:
+    start = time.monotonic()
+    (first, end) = (start_seed, start_seed + seeds)
+    while first < end and time.monotonic() - start < seconds:
+        count = min(_CHUNK, end - first)
+        for seed, what in _failures(seamesh, mistake.number, first, count):
+            # What breaks without the mistake, too, says nothing of it.
+            if _failures(seamesh, 0, seed, 1):
+                continue
+            rule = what.split(" at ")[0].split(": ")[0]
+            return Finding(mistake, seed, rule, what, seed + 1 - start_seed, time.monotonic() - start)
+        first += count
+    return Finding(mistake, None, "", "", first - start_seed, time.monotonic() - start)
+
+
+def _failures(seamesh, mistake: int, first: int, count: int) -> list:
+    outcome = worlds.run(seamesh, first, count, mistake)
+    if not outcome.crash:
+        return outcome.failures
+    if count == 1:
+        return [(first, outcome.crash)]
+    # Which of them it was that stopped the process, each alone tells.
+    return [failure for seed in range(first, first + count) for failure in _failures(seamesh, mistake, seed, 1)]
