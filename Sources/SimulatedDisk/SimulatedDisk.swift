@@ -50,6 +50,13 @@ package final class SimulatedDisk {
   /// Every sync fails from now on.
   package func failSyncs() { syncsFail = true }
   package func cutPower() { isPowerless = true }
+  /// The planned fault that was not met yet, or lasts.
+  package var plannedFault: DiskFault? { fault?.kind }
+  /// Ends a planned or lasting want of room, and nothing else.
+  package func makeRoom() {
+    byteLimit = nil
+    if fault?.kind == .full { fault = nil }
+  }
 
   package func heal() {
     fault = nil

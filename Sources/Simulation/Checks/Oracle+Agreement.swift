@@ -60,6 +60,10 @@ extension Oracle {
     return nil
   }
 
+  func mayWrite(_ node: SimulatedNode, _ name: PartitionName) -> Bool {
+    rights(node.directory.book).level(of: node.key.publicKey, in: name.text) >= .write
+  }
+
   static func text(_ vector: VersionVector?) -> String {
     (vector?.sorted ?? []).map { "\(String($0.replica.high, radix: 36)):\($0.position.sequence)" }.joined(
       separator: " ")
@@ -74,6 +78,26 @@ extension Oracle {
       checkReopening(process)
     }
     checkAcknowledged()
+    checkLastWords()
+  }
+
+  /// What is written after all have met counts at all: whoever had a fork has learned of it, and goes on beside it.
+  private func checkLastWords() {
+    for write in acknowledged where write.isLastWord {
+      guard let name = world.plan.partitions.first(where: { world.fleet.partition($0) == write.partition }) else {
+        continue
+      }
+      let group = groups(wanting: name).first { $0.contains { $0.node.slot == write.slot } } ?? []
+      for process in group {
+        let book = process.node.directory.book
+        let verdict = verdict(book, write.partition, name)
+        guard !verdict.counts(write.hash, at: write.dot), !isIssuedAgain(write, verdict, book) else { continue }
+        world.violate(
+          "I14",
+          "change \(write.dot.sequence) of \(write.dot.replica), written at node \(write.slot) when all was quiet, does not count at node \(process.node.slot)"
+        )
+      }
+    }
   }
 
   /// What a node holds to count, and what it shows, is what the naive rules make of what it stores (I1, I4, I8, I10).
@@ -172,9 +196,29 @@ extension Oracle {
     }
   }
 
+  /// Does a re-issue count, or is one held for another reason than the branch on which it stands?
+  private func isIssuedAgain(_ write: Acknowledged, _ verdict: PartitionVerdict, _ book: NodeBook) -> Bool {
+    let onLostBranches = Set(verdict.acceptance.held.filter { $0.reason == .otherBranch }.map(\.hash))
+    let origin = ChangeOrigin(dot: write.dot, hash: write.hash)
+    return book.observedRuns(in: write.partition).contains { run in
+      run.changes.contains { $0.origin == origin && !onLostBranches.contains($0.hash) }
+    }
+  }
+
   private func checkCounts(_ write: Acknowledged, _ verdict: PartitionVerdict, at holder: SimulatedNode) {
     guard !verdict.counts(write.hash, at: write.dot) else { return }
-    if verdict.acceptance.held.contains(where: { $0.hash == write.hash }) { return world.count(.heldOnOtherBranch) }
+    if let held = verdict.acceptance.held.first(where: { $0.hash == write.hash }) {
+      world.count(.heldOnOtherBranch)
+      // C22: the device that wrote it issues it again.
+      if held.reason == .otherBranch, holder.key == world.nodes[write.slot].key,
+        !isIssuedAgain(write, verdict, holder.directory.book)
+      {
+        world.violate(
+          "I2",
+          "change \(write.dot.sequence) of \(write.dot.replica) lost, and node \(holder.slot) has not issued it again")
+      }
+      return
+    }
     // Another of the same original has the effect.
     let accepted = verdict.acceptance.accepted[write.dot.replica]?.sequence ?? 0
     guard accepted < write.dot.sequence else { return }

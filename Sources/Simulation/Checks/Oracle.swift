@@ -19,6 +19,8 @@ final class Oracle {
     let hash: Digest
     let slot: Int
     let lineage: Int
+    /// Written when all was quiet and all agreed.
+    let isLastWord: Bool
     /// The run destroyed its only holder.
     var isExcused = false
   }
@@ -91,7 +93,9 @@ final class Oracle {
   private func learn(_ statement: Statement, _ node: SimulatedNode) {
     node.directory.book.statements[statement.id] = statement
     if case .replica(let declaration) = statement.body { owners[declaration.replica] = statement.issuer }
-    if case .grant(let grant) = statement.body, grant.level < .write { wasNarrowed = true }
+    if case .grant(let grant) = statement.body, grant.level < .write, statement.sequence > Fleet.lastFoundingSequence {
+      wasNarrowed = true
+    }
   }
 
   private func learn(_ appended: ObservedCommit.Appended, _ node: SimulatedNode) {
@@ -156,7 +160,11 @@ final class Oracle {
 
   func answered(_ job: WriteJob, _ result: Result<ChangeReceipt, RefusedWrite>, by process: NodeProcess) {
     let node = process.node
-    guard case .success(let receipt) = result else { return world.count(.writeRefused) }
+    guard case .success(let receipt) = result else {
+      world.count(.writeRefused)
+      if world.lastWords.contains(job.number) { world.violate("I14", "node \(node.slot) refuses to write: \(result)") }
+      return
+    }
     guard let dot = receipt.dot else { return }
     let partition = world.fleet.partition(job.partition)
     if rights(node.directory.book).level(of: node.key.publicKey, in: job.partition.text) < .write {
@@ -168,7 +176,9 @@ final class Oracle {
     }
     let hash = run.observed.changes[Int(dot.sequence - run.first)].hash
     acknowledged.append(
-      Acknowledged(partition: partition, dot: dot, hash: hash, slot: node.slot, lineage: node.lineage))
+      Acknowledged(
+        partition: partition, dot: dot, hash: hash, slot: node.slot, lineage: node.lineage,
+        isLastWord: world.lastWords.contains(job.number)))
   }
 
   /// An older copy takes the place of a store: what it alone held is gone, and nobody's fault.

@@ -13,8 +13,32 @@ struct Connection {
     var isTold = false
     /// Nothing is read before.
     var stalledUntil: UInt64 = 0
+    var intake = Intake()
 
     mutating func end() { (isClosed, isTold) = (true, true) }
+  }
+
+  /// What one end has read and its engine has not taken up: bounded, as the node's own is.
+  struct Intake {
+    var byteCount = 0
+    /// More waits than may; reading goes on when half of it is gone.
+    var isFull = false
+    /// The engine wants nothing more for a while: this peer does not read what it asks for.
+    var isHeldUp = false
+    /// Frames that have arrived and are not read.
+    var unreadFrames = 0
+
+    var isPaused: Bool { isFull || isHeldUp }
+
+    mutating func add(_ count: Int, limit: Int) {
+      byteCount += count
+      isFull = isFull || byteCount > limit
+    }
+
+    mutating func remove(_ count: Int, limit: Int) {
+      byteCount = max(0, byteCount - count)
+      if byteCount < limit / 2 { isFull = false }
+    }
   }
 
   /// Frames on their way from one end to the other.

@@ -90,13 +90,22 @@ enum NodeMedium {
     return true
   }
 
-  /// What is written now takes so long, and finds so much room.
-  func prepareWrite(isFull: Bool, millisecondsPerSync: UInt64) throws {
+  /// What is written now takes so long; after so many operations, if any, there is no room any more.
+  func prepareWrite(refusedAfter operations: Int?, millisecondsPerSync: UInt64) throws {
     switch self {
     case .disk(let disk):
       disk.millisecondsPerSync = millisecondsPerSync
-      disk.byteLimit = isFull ? disk.usedBytes : nil
-    case .memory: if isFull { throw StoreError.diskFull("simulated") }
+      disk.makeRoom()
+      if let operations, disk.plannedFault == nil {
+        disk.fail(.full, atOperation: disk.operations.changes + operations)
+      }
+    case .memory(let store):
+      guard let operations, store.beforeCommit == nil else { return }
+      if operations % 2 == 0 { throw StoreError.diskFull("simulated") }
+      store.beforeCommit = { [unowned store] in
+        store.beforeCommit = nil
+        throw StoreError.diskFull("simulated")
+      }
     }
   }
 

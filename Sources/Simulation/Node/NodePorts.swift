@@ -50,13 +50,28 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
   }
 
   func authenticate(_ session: SessionID) {}
-  func release(_ session: SessionID, byteCount: Int) {}
   func closeStranded() {}
+
+  func release(_ session: SessionID, byteCount: Int) {
+    changeIntake(of: session) { [limit = world.plan.intakeByteLimit] in $0.remove(byteCount, limit: limit) }
+  }
+  func holdUp(_ session: SessionID) { changeIntake(of: session) { $0.isHeldUp = true } }
+  func letGo(_ session: SessionID) { changeIntake(of: session) { $0.isHeldUp = false } }
+
+  private func changeIntake(of session: SessionID, _ change: (inout Connection.Intake) -> Void) {
+    guard !isDead, let link = links[session] else { return }
+    world.changeIntake(of: link.connection, side: link.side, change)
+  }
+
+  /// A frame waits for the engine.
+  func taken(_ byteCount: Int, on session: SessionID) {
+    guard let link = links[session] else { return }
+    world.taken(byteCount, on: link.connection, side: link.side)
+  }
+
   func queuedByteCount(of session: SessionID) -> Int {
     links[session].flatMap { world.connections[$0.connection]?.pipes[$0.side].queuedBytes } ?? 0
   }
-  func holdUp(_ session: SessionID) {}
-  func letGo(_ session: SessionID) {}
   func adopt(_ authority: Authority) { self.authority = authority }
   func text(of address: SocketAddress) -> String { "\(world.slot(at: address) ?? -1)" }
   var frameOverheadByteCount: Int { 4 }

@@ -59,12 +59,18 @@ final class NodeProcess {
     do {
       switch try decoder.decode(frame, under: { ports.authority }) {
       case .nothing: break
-      case .message(let message): put(.message(session, message, byteCount: frame.count))
-      case .runs(let batch, let runs): put(.runs(session, batch, runs, byteCount: frame.count))
+      case .message(let message): take(.message(session, message, byteCount: frame.count), frame.count, on: session)
+      case .runs(let batch, let runs):
+        take(.runs(session, batch, runs, byteCount: frame.count), frame.count, on: session)
       }
     } catch {
       put(.violation(session, "\(error)"))
     }
+  }
+
+  private func take(_ event: EngineEvent, _ byteCount: Int, on session: SessionID) {
+    ports.taken(byteCount, on: session)
+    put(event)
   }
 
   func turn() {

@@ -47,6 +47,8 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case replicaRenewed
   case meshRestarted
   case paused
+  /// A frame arrived where nothing more is read for now.
+  case readingPaused
   case forkSeen
   case excusedLoss
   case heldOnOtherBranch

@@ -6,18 +6,32 @@ struct Fleet {
   let admission: FakeKey
   let id: FleetID
   private(set) var statements: [Statement] = []
-  private var nextGrant: UInt64 = 100
+  /// What a later grant takes the place of, if it names the same.
+  private(set) var registers: [Register] = []
+  private var nextGrant = Fleet.lastFoundingSequence
 
-  /// An open fleet, as a real one is founded: everyone may write everything.
+  static let lastFoundingSequence: UInt64 = 100
+
+  struct Register {
+    let subject: Statement.Subject
+    let pattern: Text
+  }
+
   init(_ random: inout SimulationRandom) {
     (root, admission) = (FakeKey(&random), FakeKey(&random))
     id = FakeCryptography.fleet(root: root.publicKey)
-    let bodies: [Statement.Body] = [
-      .genesis(Statement.Genesis(fleetName: "simulated", admissionKey: admission.publicKey)),
-      .rule(Statement.Rule(key: "user")),
-      .rule(Statement.Rule(key: "agency")),
-      .grant(Statement.Grant(subject: .everyone, level: .write, pattern: "*")),
-    ]
+  }
+
+  /// The root's first statements.
+  mutating func found(_ rights: FoundingRights, devices: [PublicKey]) {
+    let grants = rights.grants(devices)
+    registers = grants.map { Register(subject: $0.subject, pattern: $0.pattern) }
+    let bodies: [Statement.Body] =
+      [
+        .genesis(Statement.Genesis(fleetName: "simulated", admissionKey: admission.publicKey)),
+        .rule(Statement.Rule(key: "user")),
+        .rule(Statement.Rule(key: "agency")),
+      ] + grants.map { .grant($0) }
     for (index, body) in bodies.enumerated() {
       if let statement = root.statement(id, body, sequence: UInt64(index) + 1) { statements.append(statement) }
     }
@@ -29,10 +43,11 @@ struct Fleet {
     return admission.statement(id, .membership(membership), sequence: sequence)
   }
 
-  /// A grant by the root to everyone. One that lowers an earlier lets stand of every chain what `ends` say.
-  mutating func grant(_ level: AccessLevel, on pattern: Text, ends: [Statement.ChainEnd]) -> Statement? {
+  /// A grant by the root. One that lowers an earlier lets stand of every chain what `ends` say.
+  mutating func grant(_ level: AccessLevel, _ register: Register, ends: [Statement.ChainEnd]) -> Statement? {
     nextGrant += 1
-    let grant = Statement.Grant(subject: .everyone, level: level, pattern: pattern, ends: ends)
+    registers.append(register)
+    let grant = Statement.Grant(subject: register.subject, level: level, pattern: register.pattern, ends: ends)
     return root.statement(id, .grant(grant), sequence: nextGrant)
   }
 
@@ -45,5 +60,30 @@ struct Fleet {
     }
     guard let name = try? PartitionName(pattern) else { return Interest() }
     return Interest(partitions: [partition(name)])
+  }
+}
+
+/// Who may do what before anything is granted or lowered.
+enum FoundingRights {
+  /// Everyone may write everything, as in a fleet that is founded without more ado.
+  case open
+  /// One user writes everything; everyone else carries it, and writes some.
+  case byUser
+  /// One device reads and carries nothing of most; the others write.
+  case byDevice
+
+  func grants(_ devices: [PublicKey]) -> [Statement.Grant] {
+    switch self {
+    case .open: return [Statement.Grant(subject: .everyone, level: .write, pattern: "*")]
+    case .byUser:
+      return [
+        Statement.Grant(subject: .everyone, level: .carry, pattern: "*"),
+        Statement.Grant(subject: .user("u0"), level: .write, pattern: "*"),
+        Statement.Grant(subject: .role("member"), level: .write, pattern: "alpi*"),
+      ]
+    case .byDevice:
+      return [Statement.Grant(subject: .everyone, level: .write, pattern: "alpha")]
+        + devices.dropLast().map { Statement.Grant(subject: .device($0), level: .write, pattern: "*") }
+    }
   }
 }

@@ -1,72 +1,155 @@
 import Replication
 import Wire
 
-/// A member whose words are spoiled on the way: every field that nobody signed may be anything. Its signed statements and
-/// runs it cannot change, only hold back, repeat or garble.
+/// A member that lies. Every field that nobody signed may be anything; what others signed it garbles, holds back, repeats,
+/// sends where it does not belong, or passes off under a signature of its own; and it signs what is not so.
 struct Liar {
   private var random: SimulationRandom
+  private let key: FakeKey
+  /// What it said or passed on before, to whomever.
+  private var earlier: [[UInt8]] = []
 
-  init(_ random: SimulationRandom) { self.random = random }
+  private static let earlierLimit = 16
+  private static let signatureByteCount = 64
+
+  init(_ key: FakeKey, _ random: SimulationRandom) { (self.key, self.random) = (key, random) }
 
   /// What goes on the wire instead.
   mutating func spoil(_ frame: [UInt8], in world: World) -> [[UInt8]] {
-    guard random.chance(30), let message = try? MessageCodec.decode(frame[...]) else { return [frame] }
+    guard let message = try? MessageCodec.decode(frame[...]) else { return [frame] }
+    let replayed = random.chance(3) ? random.pick(earlier) : nil
+    remember(message, frame)
+    guard replayed != nil || random.chance(30) else { return [frame] }
     world.count(.lie)
+    if let replayed { return [frame, replayed] }
+    return lies(message, frame, world).map { MessageCodec.encode($0) }
+  }
+
+  /// Greetings belong to one connection.
+  private mutating func remember(_ message: Message, _ frame: [UInt8]) {
     switch message {
-    case .have(let vector): return encoded([.have(spoiled(vector))])
-    case .pull(let stream, let vector):
-      return encoded([.pull(stream: random.chance(20) ? random.next() % 8 : stream, spoiled(vector))])
-    case .vectors(let vectors): return encoded([.vectors(vectors.map { spoiled($0) })])
-    case .runs(let batch): return [spoiled(batch, frame)]
-    case .payloadPiece(let piece) where random.chance(30): return encoded([.payloadPiece(spoiled(piece))])
-    case .interest, .summary, .statementIDs, .statements, .payloadPiece, .chainProbe, .interestChange:
-      return random.chance(50) ? [] : [frame, frame]
-    case .ping(let nonce): return encoded([.pong(nonce: nonce &+ 1)])
-    default: return [frame]
+    case .hello, .joinRequest, .goodbye: return
+    default: break
     }
+    if earlier.count == Liar.earlierLimit { earlier.remove(at: random.below(earlier.count)) }
+    earlier.append(frame)
+  }
+
+  private mutating func lies(_ message: Message, _ frame: [UInt8], _ world: World) -> [Message] {
+    switch message {
+    case .have(let vector): return [.have(spoiled(vector, world))]
+    case .pull(let stream, let vector):
+      return [.pull(stream: random.chance(20) ? random.next() % 8 : stream, spoiled(vector, world))]
+    case .vectors(let vectors): return [.vectors(vectors.map { spoiled($0, world) })]
+    case .runs(let batch): return [.runs(spoiled(batch, world))]
+    case .payloadPiece(let piece) where random.chance(40): return [.payloadPiece(spoiled(piece))]
+    case .statements(let list): return [.statements(spoiled(list, world))]
+    case .summary where random.chance(30):
+      return [.summary(Summary(buckets: (0..<Summary.bucketCount).map { _ in random.next() }))]
+    case .interest, .summary, .statementIDs, .payloadPiece, .chainProbe, .interestChange:
+      return random.chance(50) ? [] : [message, message]
+    case .ping(let nonce):
+      return random.chance(5) ? [.goodbye(random.pick(Goodbye.allCases) ?? .stopping)] : [.pong(nonce: nonce &+ 1)]
+    default: return [message]
+    }
+  }
+
+  // MARK: Vectors and pieces
+
+  /// Numbers up and down, other tips, replicas that there never were, and partitions that the peer may not know of.
+  private mutating func spoiled(_ item: PartitionVector, _ world: World) -> PartitionVector {
+    let name = random.chance(10) ? random.pick(world.plan.partitions) ?? item.name : item.name
+    return PartitionVector(name: name, vector: spoiled(item.vector), staged: item.staged)
+  }
+
+  private mutating func spoiled(_ vector: VersionVector) -> VersionVector {
+    var spoiled = VersionVector()
+    for (replica, position) in vector.sorted {
+      let sequence = random.chance(50) ? position.sequence &+ random.next() % 3 : max(1, position.sequence / 2)
+      let tip = random.chance(50) ? position.tip : TipHash(high: random.next(), low: random.next())
+      spoiled[replica] = random.chance(15) ? nil : ChainPosition(sequence: max(1, sequence), tip: tip)
+    }
+    if random.chance(20) {
+      spoiled[ReplicaID(high: random.next(), low: random.next())] = ChainPosition(
+        sequence: 1 + random.next() % 9, tip: TipHash(high: random.next(), low: random.next()))
+    }
+    return spoiled
   }
 
   private mutating func spoiled(_ piece: PayloadPiece) -> PayloadPiece {
     var bytes = Array(piece.bytes)
-    if !bytes.isEmpty { bytes[random.below(bytes.count)] ^= 1 << UInt8(random.below(8)) }
+    flipBit(of: &bytes)
     return PayloadPiece(hash: piece.hash, total: piece.total, offset: piece.offset, bytes: bytes[...])
   }
 
-  private func encoded(_ messages: [Message]) -> [[UInt8]] { messages.map { MessageCodec.encode($0) } }
-
-  /// Numbers up and down, other tips, and replicas that there never were.
-  private mutating func spoiled(_ item: PartitionVector) -> PartitionVector {
-    var vector = VersionVector()
-    for (replica, position) in item.vector.sorted {
-      let sequence = random.chance(50) ? position.sequence &+ random.next() % 3 : max(1, position.sequence / 2)
-      let tip = random.chance(50) ? position.tip : TipHash(high: random.next(), low: random.next())
-      vector[replica] = random.chance(15) ? nil : ChainPosition(sequence: max(1, sequence), tip: tip)
-    }
-    if random.chance(20) {
-      vector[ReplicaID(high: random.next(), low: random.next())] = ChainPosition(
-        sequence: 1 + random.next() % 9, tip: TipHash(high: random.next(), low: random.next()))
-    }
-    return PartitionVector(name: item.name, vector: vector)
+  private mutating func flipBit(of bytes: inout [UInt8]) {
+    if !bytes.isEmpty { bytes[random.below(bytes.count)] ^= 1 << UInt8(random.below(8)) }
   }
 
-  /// A run with a byte turned, held back, twice, with a context that is not its own, or out of its order.
-  private mutating func spoiled(_ batch: RunBatch, _ frame: [UInt8]) -> [UInt8] {
-    var entries = batch.entries
-    guard !entries.isEmpty else { return frame }
-    let index = random.below(entries.count)
-    switch random.below(5) {
+  // MARK: Runs
+
+  private mutating func spoiled(_ batch: RunBatch, _ world: World) -> RunBatch {
+    var (entries, name) = (batch.entries, batch.name)
+    let index = random.below(max(1, entries.count))
+    guard index < entries.count else { return batch }
+    let entry = entries[index]
+    switch random.below(8) {
     case 0:
-      var bytes = Array(entries[index].encoded)
-      bytes[random.below(bytes.count)] ^= 1 << UInt8(random.below(8))
-      entries[index] = RunBatch.Entry(context: entries[index].context, encoded: bytes[...])
+      var bytes = Array(entry.encoded)
+      flipBit(of: &bytes)
+      entries[index] = RunBatch.Entry(context: entry.context, encoded: bytes[...])
     case 1: entries.remove(at: index)
-    case 2: entries.insert(entries[index], at: index)
-    case 3: entries[index] = RunBatch.Entry(context: .full(VersionVector()), encoded: entries[index].encoded)
-    default: entries.swapAt(index, 0)
+    case 2: entries.insert(entry, at: index)
+    case 3: entries[index] = RunBatch.Entry(context: .full(VersionVector()), encoded: entry.encoded)
+    case 4: entries.swapAt(index, 0)
+    case 5: name = random.pick(world.plan.partitions) ?? name
+    default: entries[index] = signedAnew(entry, batch.name, world)
     }
-    let spoiled = RunBatch(
-      name: batch.name, stream: batch.stream, entries: entries,
-      isForkEvidence: random.chance(10) != batch.isForkEvidence)
-    return MessageCodec.encode(.runs(spoiled))
+    return RunBatch(
+      name: name, stream: batch.stream, entries: entries, isForkEvidence: random.chance(10) != batch.isForkEvidence)
+  }
+
+  /// The same changes under this device's signature. Of its own chain they are then valid, with a context that names
+  /// what nobody wrote; of another's they are forged.
+  private mutating func signedAnew(_ entry: RunBatch.Entry, _ name: PartitionName, _ world: World) -> RunBatch.Entry {
+    guard
+      let run = try? RunCodec.decode(
+        entry.encoded, fleet: world.fleet.id, partition: world.fleet.partition(name), hash: FakeCryptography.hash)
+    else { return entry }
+    let claimed = spoiled(entry.context.resolved(on: nil))
+    let contextDigest = RunRecord.digest(of: claimed, FakeCryptography.hash)
+    let message = RunRecord.signedBytes(
+      chain: run.chain, first: run.first, last: run.last, hashBefore: run.hashBefore, contextDigest: contextDigest,
+      grant: run.grant, keyEpoch: run.keyEpoch, hashAtLast: run.hashAtLast, extensions: run.extensions)
+    var bytes = Array(entry.encoded)
+    if let place = bytes.firstRange(of: run.contextDigest.bytes) {
+      bytes.replaceSubrange(place, with: contextDigest.bytes)
+    }
+    bytes.replaceSubrange((bytes.count - Liar.signatureByteCount)..., with: key.sign(message).bytes)
+    return RunBatch.Entry(context: .full(claimed), encoded: bytes[...])
+  }
+
+  // MARK: Statements
+
+  /// A grant to itself, a membership that it has no right to sign, another's words under a broken signature, or nothing.
+  private mutating func spoiled(_ list: [[UInt8]], _ world: World) -> [[UInt8]] {
+    var list = list
+    switch random.below(4) {
+    case 0:
+      let grant = Statement.Grant(subject: .device(key.publicKey), level: .manage, pattern: "*")
+      if let forged = key.statement(world.fleet.id, .grant(grant), sequence: random.next() % 1_000) {
+        list.append(forged.encoded)
+      }
+    case 1:
+      let membership = Statement.Membership(
+        device: key.publicKey, user: "u0", label: "liar", role: "admin", profile: ValueMap())
+      if let forged = key.statement(world.fleet.id, .membership(membership), sequence: random.next() % 1_000) {
+        list.append(forged.encoded)
+      }
+    case 2:
+      if !list.isEmpty { flipBit(of: &list[random.below(list.count)]) }
+    default: list = []
+    }
+    return list
   }
 }

@@ -13,22 +13,38 @@ struct Plan {
   let dialTargets: [[Int]]
   let faults: Set<Fault>
   let mesh: MeshConfiguration
-  /// Documents per partition.
-  let documents: Int
+  /// The root's grants at the beginning.
+  let rights: FoundingRights
+  /// Documents of a partition.
+  let documents: [Value]
+  /// At most so many writes follow on one another.
+  let writesAtOnce: Int
   /// One way, in milliseconds.
   let latency: ClosedRange<UInt64>
+  /// Wall clocks show multiples of so many milliseconds: the coarser they are, the more writes have the same time.
+  let clockStep: Int64
   /// Between two things that people do, and between two faults.
   let actionInterval: UInt64
+  /// At the end of the faults nodes hear that the network has changed; otherwise they dial when their pauses are over.
+  let isNetworkChangeTold: Bool
   let faultInterval: UInt64
 
   /// How much a node commits at once: little, so that a turn commits more than once now and then.
   let limits: CommitLimits
   let changesBetweenMarks: UInt64
+  /// What a connection hands in before the engine has taken it up; above it nothing more is read.
+  let intakeByteLimit: Int
+  /// How many copies of directories may come to run beside their originals.
+  let cloneLimit: Int
   /// The shipped store on a simulated disk, or its fast stand-in.
   let usesDisk: Bool
 
   /// Two that share a prefix, one that a rule reserves for a user, one of nobody's.
   static let names: [Text] = ["alpha", "alpine", "user=u0", "beta"]
+  /// Ids of every kind, with zero bytes in some.
+  static let ids: [Value] = [
+    .int(0), .string("a"), .string("a\u{0}"), .uuid(.zero), .string("a\u{0}b"), .string("\u{0}\u{ff}"), .int(-1),
+  ]
 
   init(_ options: SimulationOptions, _ random: inout SimulationRandom) {
     nodeCount = random.between(options.nodes)
@@ -40,19 +56,27 @@ struct Plan {
     let isWorldOfForks = options.faults == nil && random.chance(15)
     faults = options.faults ?? (isWorldOfForks ? Plan.forkingFaults : Plan.faults(&random))
     mesh = Plan.configuration(&random)
-    documents = random.between(1...5)
+    rights = isWorldOfForks ? .open : random.pick([.open, .open, .open, .byUser, .byDevice]) ?? .open
+    documents = Array(Plan.ids.shuffled(using: &random).prefix(random.between(1...5)))
+    writesAtOnce = random.pick([20, 20, 20, 100]) ?? 20
     latency = 0...random.between(1...40)
+    clockStep = random.pick([1, 1, 50, 1_000]) ?? 1
     var limits = CommitLimits()
     (limits.changes, limits.writes, limits.backlogChanges) = (40, 40, 20)
     self.limits = limits
     changesBetweenMarks = random.pick([1, 10, 1_000]) ?? 10
+    intakeByteLimit = random.pick([2_000, 20_000, 1_048_576]) ?? 20_000
+    cloneLimit = isWorldOfForks ? 2 : 1
+    isNetworkChangeTold = random.chance(70)
     usesDisk = options.usesDisk ?? random.chance(50)
     actionInterval = random.between(100...1_500)
     faultInterval = isWorldOfForks ? random.between(300...1_200) : random.between(700...4_000)
   }
 
   /// Copies that come back all the time, and what keeps their histories apart for a while.
-  private static let forkingFaults: Set<Fault> = [.clonedDirectory, .rolledBack, .cut, .split, .crash, .largePayload]
+  private static let forkingFaults: Set<Fault> = [
+    .clonedDirectory, .rolledBack, .cut, .split, .crash, .largePayload, .diskFull,
+  ]
 
   /// Each fault in a third of the runs; those that break the promise of one history per replica in few.
   private static func faults(_ random: inout SimulationRandom) -> Set<Fault> {
@@ -80,7 +104,7 @@ struct Plan {
     mesh.antiEntropyMilliseconds = random.pick([3_000, 10_000, 30_000]) ?? 30_000
     mesh.relayMilliseconds = random.pick([0, 40, 200]) ?? 40
     mesh.catchUpSilenceMilliseconds = random.pick([1_000, 5_000]) ?? 5_000
-    mesh.loadByteLimit = random.pick([8_000, 20_000, 1_048_576]) ?? 8_000
+    mesh.loadByteLimit = random.pick([1_000, 8_000, 1_048_576]) ?? 8_000
     return mesh
   }
 

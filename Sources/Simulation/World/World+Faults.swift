@@ -40,7 +40,7 @@ extension World {
   /// The root lowers a grant at some node, or raises it again. What it lists is what that node accepts.
   private func changeRights() {
     guard let process = random.pick(nodes.compactMap(\.process).filter { $0.node.liar == nil }),
-      let name = random.pick(plan.partitions)
+      let register = register()
     else { return }
     let isLowered = random.chance(60)
     let ends = process.mesh.partitions.values.sorted { $0.id < $1.id }.flatMap { partition in
@@ -49,12 +49,19 @@ extension World {
       }
     }
     let level = isLowered ? random.pick([AccessLevel.read, .carry, .none]) ?? .read : .write
-    guard let grant = fleet.grant(level, on: random.chance(50) ? "*" : name.text, ends: isLowered ? ends : []) else {
-      return
-    }
+    guard let grant = fleet.grant(level, register, ends: isLowered ? ends : []) else { return }
     count(.rightChanged)
-    note("grant \(level) at \(process.node.slot)")
+    note("grant \(level) of \(register) at \(process.node.slot)")
     process.put(.call { $0.add([grant]) })
+  }
+
+  /// Mostly one that was granted before, so that the new grant takes its place.
+  private func register() -> Fleet.Register? {
+    if random.chance(70) { return random.pick(fleet.registers) }
+    guard let name = random.pick(plan.partitions), let node = random.pick(nodes) else { return nil }
+    let subjects: [Statement.Subject] = [.everyone, .user(node.user), .role("member"), .device(node.key.publicKey)]
+    return Fleet.Register(
+      subject: random.pick(subjects) ?? .everyone, pattern: random.pick([name.text, "al*", "*"]) ?? "*")
   }
 
   // MARK: Network
@@ -66,8 +73,19 @@ extension World {
     abort(number, from: random.below(2))
   }
 
-  private func split() {
-    let isNorth = nodes.map { _ in random.chance(50) }
+  private func split() { separate(nodes.map { _ in random.chance(50) }) }
+
+  /// Two devices that write as one: for a while neither hears of the other, and both are used.
+  private func keepApart(_ slot: Int, from other: Int) {
+    if random.chance(80) {
+      var isNorth = nodes.map { _ in random.chance(50) }
+      (isNorth[slot], isNorth[other]) = (true, false)
+      separate(isNorth)
+    }
+    bustle(at: [slot, other])
+  }
+
+  private func separate(_ isNorth: [Bool]) {
     for a in nodes.indices { for b in 0..<a where isNorth[a] != isNorth[b] { severed.insert(SlotPair(a, b)) } }
     note("split \(isNorth)")
     for number in connections.keys.sorted() {
@@ -157,6 +175,7 @@ extension World {
     let mark = node.directory.mark
     node.directory = old.copy()
     node.copies = []
+    if let other = random.pick(nodes.indices.filter { $0 != node.slot }) { keepApart(node.slot, from: other) }
     guard fault == .restoredCopy else { return }
     // The file beside the store is not part of a backup.
     node.directory.mark = mark
@@ -164,23 +183,23 @@ extension World {
   }
 
   private func clone() {
-    guard nodes.count == plan.nodeCount, let original = random.pick(nodes.filter { $0.process != nil }) else { return }
+    // One device alone: a peer has one session with a device, so that copies of two devices may pair off and never meet.
+    let cloned = nodes.dropFirst(plan.nodeCount).first?.key
+    guard nodes.count < plan.nodeCount + plan.cloneLimit,
+      let original = random.pick(nodes.filter { $0.process != nil && $0.key == cloned ?? $0.key })
+    else { return }
     count(.clonedDirectory)
     note("clone of \(original.slot) is \(nodes.count)")
     let copy = SimulatedNode(
       slot: nodes.count, key: original.key, user: original.user, original.directory.copy())
     copy.liar = original.liar
     copy.isMember = true
-    for slot in dialTargets.indices where dialTargets[slot].contains(original.slot) {
-      dialTargets[slot].append(copy.slot)
-    }
-    // Whoever dials a device that it is connected to means a duplicate: both copies have to come by themselves.
-    let linked = nodes.indices.filter { $0 != original.slot && isLinked($0, original.slot) }
-    dialTargets[original.slot] = linked
-    dialTargets.append(linked)
     nodes.append(copy)
+    // Two copies of one device take turns at a peer, so no way may lead over one of them alone: as on one LAN, all reach all.
+    dialTargets = nodes.map { node in nodes.indices.filter { nodes[$0].key != node.key } }
     oracle.expectForks(of: original)
     copy.start(in: self)
+    keepApart(copy.slot, from: original.slot)
   }
 
   func isLinked(_ a: Int, _ b: Int) -> Bool { dialTargets[a].contains(b) || dialTargets[b].contains(a) }
@@ -190,14 +209,14 @@ extension World {
   /// No more faults; everyone is up, and everyone who is meant to reach another does.
   func calm() {
     note("calm")
-    isTroubled = false
+    (isTroubled, quietSince) = (false, clock)
     severed = []
     for number in connections.keys.sorted() { for side in 0...1 { connections[number]?.ends[side].stalledUntil = 0 } }
     for node in nodes {
       (node.diskFullUntil, node.slowDiskUntil) = (0, 0)
       node.directory.medium.heal()
       node.process?.store.crashPoint = nil
-      node.process?.put(.networkChanged)
+      if plan.isNetworkChangeTold { node.process?.put(.networkChanged) }
     }
     queue.put(.check, at: clock + World.checkInterval)
   }

@@ -39,7 +39,9 @@ extension World {
     guard let target = self.slot(at: address), target != slot, isLinked(slot, target),
       connect(slot, life, to: target, tag: tag) != nil
     else {
-      let patience = random.between(5...(isTroubled ? 4_000 : 200) as ClosedRange<UInt64>)
+      // Now and then the failure comes so late that the dial policy has given the attempt up.
+      let isLate = mayCause(.slowNetwork) && random.chance(10)
+      let patience = random.between(5...(isLate ? 60_000 : isTroubled ? 4_000 : 200) as ClosedRange<UInt64>)
       return queue.put(.dialFailed(slot: slot, life: life, tag: tag), at: clock + patience)
     }
   }
@@ -116,6 +118,11 @@ extension World {
     if receiver.stalledUntil > clock {
       return queue.put(.frame(connection: number, side: side), at: receiver.stalledUntil)
     }
+    if receiver.intake.isPaused {
+      count(.readingPaused)
+      connections[number]?.ends[1 - side].intake.unreadFrames += 1
+      return
+    }
     connections[number] = nil
     var pipe = connection.pipes[side]
     let frame = pipe.take()
@@ -132,6 +139,24 @@ extension World {
       return join.received(frame, number)
     }
     process(receiver.slot, receiver.life)?.received(frame, on: receiver.session)
+  }
+
+  // MARK: Intake
+
+  /// A frame was handed in at this end, and waits for its engine.
+  func taken(_ byteCount: Int, on number: UInt64, side: Int) {
+    connections[number]?.ends[side].intake.add(byteCount, limit: plan.intakeByteLimit)
+  }
+
+  /// Something is changed about what this end reads; where it reads again, what has arrived comes at once.
+  func changeIntake(of number: UInt64, side: Int, _ change: (inout Connection.Intake) -> Void) {
+    guard var intake = connections[number]?.ends[side].intake else { return }
+    change(&intake)
+    if !intake.isPaused {
+      for _ in 0..<intake.unreadFrames { queue.put(.frame(connection: number, side: 1 - side), at: clock) }
+      intake.unreadFrames = 0
+    }
+    connections[number]?.ends[side].intake = intake
   }
 
   // MARK: Ends

@@ -21,15 +21,21 @@ extension World {
       process.subscribe(pattern, isWanted: false)
       count(.unsubscribed)
     default:
-      for _ in 0..<(random.chance(20) ? random.between(2...20) : 1) { write(process) }
+      for _ in 0..<(random.chance(20) ? random.between(2...plan.writesAtOnce) : 1) { write(process) }
     }
   }
 
-  private func write(_ process: NodeProcess) {
+  /// People at these nodes are busy for a while, whether the nodes run or not.
+  func bustle(at slots: [Int]) {
+    for slot in slots {
+      for _ in 0..<random.between(2...8) { queue.put(.write(slot: slot), at: clock + random.between(20...9_000)) }
+    }
+  }
+
+  func write(_ process: NodeProcess) {
     guard let name = random.pick(plan.partitions) else { return }
     nextJob += 1
-    var ids = (0..<plan.documents).map { Value.int(Int64($0)) }
-    ids.shuffle(using: &random)
+    let ids = plan.documents.shuffled(using: &random)
     let isLarge = mayCause(.largePayload) && random.chance(10)
     if isLarge { count(.largePayload) }
     let edits = ids.prefix(random.chance(70) ? 1 : random.between(1...3)).map {
@@ -41,19 +47,36 @@ extension World {
   func checkAgreement() {
     if let difference = oracle.disagreement() {
       agreedSince = nil
-      if clock > options.troubledMilliseconds + agreementLimit {
-        return violate("I14", "no agreement \(agreementLimit) ms after the last fault: \(difference)")
+      if clock > quietSince + agreementLimit {
+        return violate("I14", "no agreement \(agreementLimit) ms after all was quiet: \(difference)")
       }
     } else if agreedSince == nil {
       agreedSince = clock
-      report.convergenceMilliseconds = clock - options.troubledMilliseconds
+      report.convergenceMilliseconds = max(report.convergenceMilliseconds, clock - quietSince)
     }
     queue.put(.check, at: clock + World.checkInterval)
+  }
+
+  /// When all agree, everyone writes once more, and all have to agree on that, too. False where that is over.
+  func beginLastWords() -> Bool {
+    guard lastWords.isEmpty else { return false }
+    (agreedSince, quietSince) = (nil, clock)
+    for name in plan.partitions {
+      for process in oracle.groups(wanting: name).joined() where oracle.mayWrite(process.node, name) {
+        nextJob += 1
+        lastWords.insert(nextJob)
+        let id = random.pick(plan.documents) ?? .int(0)
+        let edit = AuthoredEdit(id: id, seed: random.next(), writesLargeValues: false)
+        process.write(WriteJob(number: nextJob, partition: name, edits: [edit]))
+      }
+    }
+    return !lastWords.isEmpty
   }
 
   /// Until a dead connection is noticed, a new one made, and summaries compared a few times, over as many hops as there are.
   private var agreementLimit: UInt64 {
     plan.mesh.deadMilliseconds + plan.mesh.handshakeMilliseconds
+      + (plan.isNetworkChangeTold ? 0 : DialPolicy.Limits.longestDelayMilliseconds)
       + UInt64(nodes.count) * (plan.mesh.antiEntropyMilliseconds * 5 / 4 + plan.mesh.catchUpSilenceMilliseconds)
   }
 }

@@ -17,6 +17,8 @@ final class World {
     case join(slot: Int)
     case restart(slot: Int, life: Int)
     case act
+    /// Somebody writes at this node.
+    case write(slot: Int)
     case fault
     case reunite
     case check
@@ -38,6 +40,10 @@ final class World {
   var report: SimulationReport
   var dialTargets: [[Int]]
   var agreedSince: UInt64?
+  /// Since when all are to agree: the faults ended then, or the last words were written.
+  var quietSince: UInt64 = 0
+  /// Jobs that everyone writes when all is quiet.
+  var lastWords: Set<Int> = []
   private(set) lazy var oracle = Oracle(self)
 
   /// The wall clock that all nodes would show if nothing were wrong with any.
@@ -68,13 +74,17 @@ final class World {
         slot: slot, key: FakeKey(&random), user: Text("u\(slot % 2)"), NodeDirectory(medium: medium, mark: nil))
     }
     if plan.faults.contains(.liar), plan.nodeCount > 2 {
-      nodes[plan.nodeCount - 1].liar = Liar(random.fork())
+      let liar = nodes[plan.nodeCount - 1]
+      liar.liar = Liar(liar.key, random.fork())
       report.faults[.liar] = 1
     }
+    fleet.found(plan.rights, devices: nodes.map(\.key.publicKey))
     self.random = random
   }
 
   func run() -> SimulationReport {
+    // Who signs what it likes has two histories as soon as it likes.
+    for node in nodes where node.liar != nil { oracle.expectForks(of: node) }
     found()
     queue.put(.act, at: 50)
     queue.put(.fault, at: plan.faultInterval)
@@ -82,7 +92,7 @@ final class World {
       clock = time
       handle(event)
       if isTroubled, clock >= options.troubledMilliseconds { calm() }
-      if let agreedSince, clock >= agreedSince + World.settlingMilliseconds { break }
+      if let agreedSince, clock >= agreedSince + World.settlingMilliseconds { if !beginLastWords() { break } }
     }
     if report.violations.isEmpty { oracle.finish() }
     report.virtualMilliseconds = clock
@@ -108,6 +118,7 @@ final class World {
     case .join(let slot): tryToJoin(slot)
     case .restart(let slot, let life): restart(slot, life)
     case .act: act()
+    case .write(let slot): if isTroubled, let process = nodes[slot].process { write(process) }
     case .fault: causeFault()
     case .reunite: severed = []
     case .check: checkAgreement()
@@ -127,7 +138,10 @@ final class World {
     queue.put(.turn(slot: process.node.slot, life: process.life), at: process.plannedTurn)
   }
 
-  func wall(of node: SimulatedNode) -> Int64 { World.epoch &+ Int64(clamping: clock) &+ node.clockOffset }
+  func wall(of node: SimulatedNode) -> Int64 {
+    let shown = World.epoch &+ Int64(clamping: clock)
+    return shown &- shown % plan.clockStep &+ node.clockOffset
+  }
 
   static let port: UInt16 = 7_000
 
@@ -146,7 +160,9 @@ final class World {
     if isFull { count(.diskFull) }
     if isSlow { count(.slowDisk) }
     let delay: UInt64 = isSlow ? random.between(10...200) : 0
-    try node.directory.medium.prepareWrite(isFull: isFull, millisecondsPerSync: delay)
+    // Early or late in the transaction, or not in this one: it needs little room.
+    let refusal = isFull ? random.between(1...12) : nil
+    try node.directory.medium.prepareWrite(refusedAfter: refusal, millisecondsPerSync: delay)
   }
 
   // MARK: Keeping book
