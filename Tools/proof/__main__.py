@@ -20,6 +20,10 @@ _LEDGER_SEEDS = 20_000
 def main() -> int:
     options = _options()
     table = planting.mistakes()
+    if options.check:
+        planting.planted(options.root, table)
+        print(f"{len(table)} mistakes fit the sources")
+        return 0
     chosen = [mistake for mistake in table if _is_chosen(mistake, options)]
     if options.list:
         print("\n".join(f"{mistake.name} ({mistake.room}): {mistake.sentence}" for mistake in chosen))
@@ -90,6 +94,7 @@ def _options():
     parser.add_argument("--open", action="store_true")
     parser.add_argument("--ledger", action="store_true")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--check", action="store_true")
     return parser.parse_args()
 
 
