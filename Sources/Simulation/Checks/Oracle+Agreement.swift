@@ -60,6 +60,19 @@ extension Oracle {
     return nil
   }
 
+  /// Have all of a group that are linked a session with one another, and is none half open?
+  func areAllConnected() -> Bool {
+    guard world.connections.values.allSatisfy({ !$0.pipes.contains(where: \.isSilent) }) else { return false }
+    return world.plan.partitions.flatMap(groups).allSatisfy { group in
+      group.allSatisfy { process in
+        let peers = Set(process.mesh.sessions.values.compactMap(\.device))
+        return group.allSatisfy {
+          !world.isLinked($0.node.slot, process.node.slot) || peers.contains($0.node.key.device)
+        }
+      }
+    }
+  }
+
   func mayWrite(_ node: SimulatedNode, _ name: PartitionName) -> Bool {
     rights(node.directory.book).level(of: node.key.publicKey, in: name.text) >= .write
   }

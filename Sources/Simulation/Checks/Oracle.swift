@@ -174,11 +174,19 @@ final class Oracle {
     guard let run = runs.last(where: { $0.first <= dot.sequence && dot.sequence <= $0.last }) else {
       return world.violate("I2", "change \(dot.sequence) was acknowledged at node \(node.slot) and is not stored")
     }
-    let hash = run.observed.changes[Int(dot.sequence - run.first)].hash
+    let change = run.observed.changes[Int(dot.sequence - run.first)]
+    checkStamp(change, by: node)
     acknowledged.append(
       Acknowledged(
-        partition: partition, dot: dot, hash: hash, slot: node.slot, lineage: node.lineage,
+        partition: partition, dot: dot, hash: change.hash, slot: node.slot, lineage: node.lineage,
         isLastWord: world.lastWords.contains(job.number)))
+  }
+
+  /// A stamp runs at most ten minutes ahead of its author's clock: one that was wrong once does not drag all later ones.
+  private func checkStamp(_ change: ObservedChange, by node: SimulatedNode) {
+    let ahead = Int64(clamping: change.timestamp >> 16) - world.wall(of: node)
+    guard ahead > 600_000 else { return }
+    world.violate("clock", "node \(node.slot) stamps a write \(ahead) ms ahead of its clock")
   }
 
   /// An older copy takes the place of a store: what it alone held is gone, and nobody's fault.

@@ -29,7 +29,7 @@ struct AuthoredEdit: DocumentEdit {
   private func edited(_ old: ValueMap, _ random: inout SimulationRandom) -> ValueMap {
     var body = old
     for _ in 0..<random.between(1...2) {
-      switch random.below(8) {
+      switch random.below(11) {
       case 0, 1: body["a"] = value(&random)
       case 2:
         var inner = if case .map(let inner)? = body["map"] { inner } else { ValueMap() }
@@ -41,6 +41,8 @@ struct AuthoredEdit: DocumentEdit {
         let count: Int64 = if case .int(let count)? = old["count"] { count } else { 0 }
         body["count"] = .int(count &+ 1)
       case 6: body[random.chance(50) ? "a" : "map"] = nil
+      case 7: body["list"] = .array(changed(body["list"], &random))
+      case 8: body["count"] = .int(Int64(random.below(100)))
       default: body[random.pick(["a", "map", "list", "count"]) ?? "a"] = ofAnyKind(&random)
       }
     }

@@ -10,6 +10,9 @@ struct Liar {
   private var earlier: [[UInt8]] = []
 
   private static let earlierLimit = 16
+  /// Lies beget answers, which beget lies: enough of them to meet every guard.
+  private static let lieLimit = 300
+  private var lieCount = 0
   private static let signatureByteCount = 64
 
   init(_ key: FakeKey, _ random: SimulationRandom) { (self.key, self.random) = (key, random) }
@@ -19,7 +22,8 @@ struct Liar {
     guard let message = try? MessageCodec.decode(frame[...]) else { return [frame] }
     let replayed = random.chance(3) ? random.pick(earlier) : nil
     remember(message, frame)
-    guard replayed != nil || random.chance(30) else { return [frame] }
+    guard lieCount < Liar.lieLimit, replayed != nil || random.chance(30) else { return [frame] }
+    lieCount += 1
     world.count(.lie)
     if let replayed { return [frame, replayed] }
     return lies(message, frame, world).map { MessageCodec.encode($0) }

@@ -53,12 +53,12 @@ struct Plan {
     let names = partitions
     subscriptions = (0..<nodeCount).map { _ in Plan.subscriptions(names, &random) }
     dialTargets = Plan.topology(nodeCount, &random)
-    let isWorldOfForks = options.faults == nil && random.chance(15)
-    faults = options.faults ?? (isWorldOfForks ? Plan.forkingFaults : Plan.faults(&random))
+    let kind = options.faults == nil ? Kind(random.below(100)) : .general
+    faults = options.faults ?? kind.faults ?? Plan.faults(&random)
     mesh = Plan.configuration(&random)
-    rights = isWorldOfForks ? .open : random.pick([.open, .open, .open, .byUser, .byDevice]) ?? .open
-    documents = Array(Plan.ids.shuffled(using: &random).prefix(random.between(1...5)))
-    writesAtOnce = random.pick([20, 20, 20, 100]) ?? 20
+    rights = kind == .forks ? .open : random.pick([.open, .open, .open, .byUser, .byDevice]) ?? .open
+    documents = Array(Plan.ids.shuffled(using: &random).prefix(random.pick([1, 1, 2, 3, 5]) ?? 1))
+    writesAtOnce = random.pick([20, 20, 20, 60]) ?? 20
     latency = 0...random.between(1...40)
     clockStep = random.pick([1, 1, 50, 1_000]) ?? 1
     var limits = CommitLimits()
@@ -66,17 +66,35 @@ struct Plan {
     self.limits = limits
     changesBetweenMarks = random.pick([1, 10, 1_000]) ?? 10
     intakeByteLimit = random.pick([2_000, 20_000, 1_048_576]) ?? 20_000
-    cloneLimit = isWorldOfForks ? 2 : 1
+    cloneLimit = kind == .forks ? 2 : 1
     isNetworkChangeTold = random.chance(70)
     usesDisk = options.usesDisk ?? random.chance(50)
     actionInterval = random.between(100...1_500)
-    faultInterval = isWorldOfForks ? random.between(300...1_200) : random.between(700...4_000)
+    faultInterval = kind == .general ? random.between(700...4_000) : random.between(300...1_200)
   }
 
-  /// Copies that come back all the time, and what keeps their histories apart for a while.
-  private static let forkingFaults: Set<Fault> = [
-    .clonedDirectory, .rolledBack, .cut, .split, .crash, .largePayload, .diskFull,
-  ]
+  /// What a world is about: some mistakes show only where one thing happens again and again.
+  private enum Kind {
+    case general, forks, rights
+
+    init(_ percent: Int) {
+      switch percent {
+      case 0..<17: self = .forks
+      case 17..<32: self = .rights
+      default: self = .general
+      }
+    }
+
+    /// Nil: the seed draws.
+    var faults: Set<Fault>? {
+      switch self {
+      case .general: nil
+      // Copies that come back, and what keeps their histories apart for a while.
+      case .forks: [.clonedDirectory, .rolledBack, .cut, .split, .crash, .largePayload, .diskFull]
+      case .rights: [.rightChanged, .cut, .split, .crash, .crashInCommit, .clockJump, .diskFull]
+      }
+    }
+  }
 
   /// Each fault in a third of the runs; those that break the promise of one history per replica in few.
   private static func faults(_ random: inout SimulationRandom) -> Set<Fault> {
@@ -84,7 +102,8 @@ struct Plan {
       Fault.allCases.filter { fault in
         switch fault {
         case .clonedDirectory, .rolledBack: random.chance(12)
-        case .liar, .rightChanged: random.chance(20)
+        case .liar: random.chance(30)
+        case .rightChanged: random.chance(20)
         case .restoredCopy: random.chance(15)
         default: random.chance(35)
         }

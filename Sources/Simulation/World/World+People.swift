@@ -3,6 +3,8 @@ import Replication
 
 extension World {
   static let checkInterval: UInt64 = 500
+  /// What is new reaches everyone within so long, and a few round trips for each hop, where all are connected.
+  static let promptMilliseconds: UInt64 = 3_000
   /// Nothing may move any more for so long after all agree.
   static let settlingMilliseconds: UInt64 = 3_000
 
@@ -60,7 +62,8 @@ extension World {
   /// When all agree, everyone writes once more, and all have to agree on that, too. False where that is over.
   func beginLastWords() -> Bool {
     guard lastWords.isEmpty else { return false }
-    (agreedSince, quietSince) = (nil, clock)
+    (agreedSince, quietSince, isPrompt) = (nil, clock, oracle.areAllConnected())
+    random.pick(nodes.compactMap(\.process))?.subscribe("*", isWanted: true)
     for name in plan.partitions {
       for process in oracle.groups(wanting: name).joined() where oracle.mayWrite(process.node, name) {
         nextJob += 1
@@ -75,7 +78,11 @@ extension World {
 
   /// Until a dead connection is noticed, a new one made, and summaries compared a few times, over as many hops as there are.
   private var agreementLimit: UInt64 {
-    plan.mesh.deadMilliseconds + plan.mesh.handshakeMilliseconds
+    if isPrompt {
+      let hop = plan.mesh.relayMilliseconds + 4 * plan.latency.upperBound
+      return World.promptMilliseconds + UInt64(nodes.count) * hop
+    }
+    return plan.mesh.deadMilliseconds + plan.mesh.handshakeMilliseconds
       + (plan.isNetworkChangeTold ? 0 : DialPolicy.Limits.longestDelayMilliseconds)
       + UInt64(nodes.count) * (plan.mesh.antiEntropyMilliseconds * 5 / 4 + plan.mesh.catchUpSilenceMilliseconds)
   }

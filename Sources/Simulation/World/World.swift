@@ -42,6 +42,8 @@ final class World {
   var agreedSince: UInt64?
   /// Since when all are to agree: the faults ended then, or the last words were written.
   var quietSince: UInt64 = 0
+  /// All are connected that are to agree: what is new reaches everyone without waiting for a comparison.
+  var isPrompt = false
   /// Jobs that everyone writes when all is quiet.
   var lastWords: Set<Int> = []
   private(set) lazy var oracle = Oracle(self)
