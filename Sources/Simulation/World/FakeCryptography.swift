@@ -64,8 +64,7 @@ struct FakeKey: Hashable, Sendable {
     input.append(contentsOf: message)
     let first = Digest.of(input, FakeCryptography.hash)
     let second = Digest.of(first.bytes + publicKey.bytes, FakeCryptography.hash)
-    guard let signature = Signature(first.bytes + second.bytes) else { preconditionFailure("two digests are 64 bytes") }
-    return signature
+    return Signature(first: first, second: second)
   }
 
   /// Nil where the body breaks a limit of the encoding, which what is simulated does not.
