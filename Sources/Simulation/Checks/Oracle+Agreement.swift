@@ -131,7 +131,8 @@ extension Oracle {
     guard let again = try? NodeProcess(place, in: world, life: 0) else {
       return world.violate("I15", "node \(node.slot) cannot be opened again")
     }
-    defer { again.die() }
+    // The process alone does not keep the place that it runs in.
+    defer { withExtendedLifetime(place) { again.die() } }
     for (id, state) in process.mesh.partitions {
       let (was, now) = (state.log, again.mesh.partitions[id]?.log)
       guard

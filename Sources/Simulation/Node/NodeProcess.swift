@@ -4,7 +4,8 @@ import Wire
 
 /// One life of one node: the shipped engine on the shipped store, with a simulated world around both.
 final class NodeProcess {
-  let node: SimulatedNode
+  /// Which owns this process: a reference of its own would keep both for ever.
+  unowned let node: SimulatedNode
   let life: Int
   let engine: NodeEngine
   let store: ObservedStore
