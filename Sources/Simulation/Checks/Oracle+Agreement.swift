@@ -24,7 +24,7 @@ extension Oracle {
     let id = world.fleet.partition(name)
     var left = world.nodes.compactMap(\.process).filter { process in
       process.node.liar == nil && process.mesh.interest.wants(id, name: name)
-        && rights(process.node.directory.book).level(of: process.node.key.publicKey, in: name.text) >= .carry
+        && rights(of: process.node).level(of: process.node.key.publicKey, in: name.text) >= .carry
     }
     var groups: [[NodeProcess]] = []
     while let first = left.popLast() {
@@ -80,7 +80,7 @@ extension Oracle {
   func judge(_ process: NodeProcess, _ partition: PartitionID) {
     guard let state = process.mesh.partitions[partition] else { return }
     world.report.judgements += 1
-    let verdict = verdict(process.node.directory.book, partition, state.name)
+    let verdict = verdict(process.node, partition, state.name)
     let (log, acceptance) = (state.log, verdict.acceptance)
     let at = "node \(process.node.slot), \(state.name.text.string)"
     let pairs: [(String, VersionVector, [ReplicaID: NaivePosition])] = [
@@ -101,9 +101,12 @@ extension Oracle {
     }
   }
 
-  private func verdict(_ book: NodeBook, _ partition: PartitionID, _ name: PartitionName) -> PartitionVerdict {
-    PartitionVerdict(of: name.text, rights: rights(book), runs: book.observedRuns(in: partition)) { replica in
-      ChainIdentity(fleet: world.fleet.id, partition: partition, replica: replica).genesis(FakeCryptography.hash)
+  private func verdict(_ node: SimulatedNode, _ id: PartitionID, _ name: PartitionName) -> PartitionVerdict {
+    let (rights, partition) = (rights(of: node), node.directory.book.partitions[id])
+    return verdicts.verdict(id, rights, partition?.held ?? []) {
+      PartitionVerdict(of: name.text, rights: rights.rights, runs: partition?.observed ?? []) { replica in
+        ChainIdentity(fleet: world.fleet.id, partition: id, replica: replica).genesis(FakeCryptography.hash)
+      }
     }
   }
 
@@ -165,8 +168,7 @@ extension Oracle {
       }
       for holder in holders {
         guard let name = holder.directory.book.partitions[write.partition]?.name else { continue }
-        let verdict =
-          verdicts[holder.slot]?[write.partition] ?? verdict(holder.directory.book, write.partition, name)
+        let verdict = verdicts[holder.slot]?[write.partition] ?? verdict(holder, write.partition, name)
         verdicts[holder.slot, default: [:]][write.partition] = verdict
         checkCounts(write, verdict, at: holder)
       }
