@@ -15,6 +15,8 @@ package struct SimulationReport: Sendable {
   package internal(set) var events = 0
   /// Partitions of nodes that were held against the naive rules.
   package internal(set) var judgements = 0
+  /// Documents that were held against what a write had asked for, right behind its commit.
+  package internal(set) var intents = 0
   package internal(set) var usesDisk = false
   package internal(set) var virtualMilliseconds: UInt64 = 0
   /// From the end of the faults to the moment when all agreed.

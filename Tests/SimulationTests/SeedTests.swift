@@ -15,7 +15,7 @@ import Testing
     for seed in UInt64(1)...12 {
       let report = SimulationRun(seed: seed, options(usesDisk: usesDisk)).run()
       #expect(report.violations.isEmpty, "seed \(seed), disk \(usesDisk): \(report.violations)")
-      #expect(report.judgements > 0, "seed \(seed) was not judged")
+      #expect(report.judgements > 0 && report.intents > 0, "seed \(seed) was not judged")
     }
   }
 

@@ -51,6 +51,8 @@ package struct Signature: Hashable, Sendable {
     (self.first, self.second) = (first, second)
   }
 
+  package init(first: Digest, second: Digest) { (self.first, self.second) = (first, second) }
+
   package static let byteCount = 64
   package var bytes: [UInt8] { first.bytes + second.bytes }
 }

@@ -16,7 +16,7 @@ package struct WriteHints: Sendable {
   }
 
   /// The hint for this very path.
-  private(set) var kind: Kind?
+  package private(set) var kind: Kind?
   private var below: [Step: WriteHints] = [:]
 
   package static let none = WriteHints([])
@@ -34,5 +34,5 @@ package struct WriteHints: Sendable {
     below[step, default: .none].insert(kind, at: path.dropFirst())
   }
 
-  func below(_ step: Step) -> WriteHints { below[step] ?? .none }
+  package func below(_ step: Step) -> WriteHints { below[step] ?? .none }
 }

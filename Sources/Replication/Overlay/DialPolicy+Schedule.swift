@@ -8,7 +8,7 @@ extension DialPolicy {
       inFlight += 1
       consider(endsAt)
     }
-    guard inFlight < Limits.concurrentDials else { return wake }
+    guard inFlight < Limits.concurrentDials, candidates.values.contains(where: isIdle) else { return wake }
     let earliest = budget.nextTokenAt
     let earliestStranger = max(earliest, strangerBudget.nextTokenAt)
     let (busy, hasRoom) = (busyGroups(), hasRoom)
@@ -45,7 +45,9 @@ extension DialPolicy {
       inFlight += 1
       if candidate.isStranger { strangersInFlight += 1 }
     }
-    guard inFlight < Limits.concurrentDials else { return nil }
+    guard inFlight < Limits.concurrentDials,
+      candidates.values.contains(where: { $0.nextAttempt <= now && isIdle($0) })
+    else { return nil }
     let strangersAllowed = strangersMayGo && strangersInFlight < Limits.concurrentStrangerDials
     let (busy, hasRoom) = (busyGroups(), hasRoom)
     var best: (rank: Int, nextAttempt: UInt64, address: PeerAddress)?
@@ -76,9 +78,14 @@ extension DialPolicy {
     return busy
   }
 
+  /// Neither dialled now nor connected: where no candidate is, nobody has to know what goes with what.
+  private func isIdle(_ candidate: Candidate) -> Bool {
+    candidate.attemptEndsAt == nil && candidate.isWanted && candidate.device.map { links[$0] == nil } ?? true
+  }
+
   func isDiallable(_ candidate: Candidate, _ busy: BusyGroups) -> Bool {
-    guard candidate.attemptEndsAt == nil, candidate.isWanted else { return false }
-    if let device = candidate.device, links[device] != nil || busy.devices.contains(device) { return false }
+    guard isIdle(candidate) else { return false }
+    if let device = candidate.device, busy.devices.contains(device) { return false }
     if let instance = candidate.instance, busy.instances.contains(instance) { return false }
     return true
   }

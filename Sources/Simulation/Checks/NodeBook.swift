@@ -1,42 +1,50 @@
-import Engine
 import Replication
-import Wire
 
 /// What an onlooker knows to lie in one store, from its commits. Copied with the store.
 struct NodeBook {
   struct Partition {
     let name: PartitionName
-    var runs: [ReplicaID: [StoredRun]] = [:]
+    /// In the order in which they came.
+    private(set) var runs: [ReplicaID: [KnownRun]] = [:]
+    /// Numbers of the runs.
+    private(set) var held: Set<Int> = []
+    /// The highest change of each replica.
+    private var reached: [ReplicaID: UInt64] = [:]
+
+    init(name: PartitionName) { self.name = name }
+
+    /// False where it is there already.
+    mutating func add(_ run: KnownRun) -> Bool {
+      guard held.insert(run.number).inserted else { return false }
+      runs[run.replica, default: []].append(run)
+      reached[run.replica] = max(reached[run.replica] ?? 0, run.last)
+      return true
+    }
+
+    /// Is there a stored run that reaches so far?
+    func reaches(_ sequence: UInt64, of replica: ReplicaID) -> Bool {
+      reached[replica].map { $0 >= sequence } ?? false
+    }
+
+    func holds(_ hash: Digest, at dot: Dot) -> Bool {
+      runs[dot.replica]?.contains { $0.hash(at: dot.sequence) == hash } ?? false
+    }
+
+    var observed: [ObservedRun] { runs.sorted { $0.key < $1.key }.flatMap { $0.value.map(\.observed) } }
   }
 
-  struct StoredRun {
-    let first: UInt64
-    let last: UInt64
-    let hashBefore: Digest
-    let hashAtLast: Digest
-    let context: VersionVector
-    let body: [UInt8]
-    let observed: ObservedRun
-  }
-
-  var statements: [Digest: Statement] = [:]
+  var statements: [Digest: Statement] = [:] { didSet { rights = nil } }
   var partitions: [PartitionID: Partition] = [:]
   /// Payloads that travel apart from their runs.
   var payloads: Set<Digest> = []
+  /// What follows from the statements, once somebody asked.
+  var rights: JudgedRights?
 
-  /// Is there a stored run that reaches so far?
   func reaches(_ sequence: UInt64, of replica: ReplicaID, in partition: PartitionID) -> Bool {
-    partitions[partition]?.runs[replica]?.contains { $0.last >= sequence } ?? false
+    partitions[partition]?.reaches(sequence, of: replica) ?? false
   }
 
   func holds(_ hash: Digest, at dot: Dot, in partition: PartitionID) -> Bool {
-    partitions[partition]?.runs[dot.replica]?.contains { run in
-      run.first <= dot.sequence && dot.sequence <= run.last
-        && run.observed.changes[Int(dot.sequence - run.first)].hash == hash
-    } ?? false
-  }
-
-  func observedRuns(in partition: PartitionID) -> [ObservedRun] {
-    (partitions[partition]?.runs ?? [:]).sorted { $0.key < $1.key }.flatMap { $0.value.map(\.observed) }
+    partitions[partition]?.holds(hash, at: dot) ?? false
   }
 }

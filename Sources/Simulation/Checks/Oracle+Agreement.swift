@@ -24,7 +24,7 @@ extension Oracle {
     let id = world.fleet.partition(name)
     var left = world.nodes.compactMap(\.process).filter { process in
       process.node.liar == nil && process.mesh.interest.wants(id, name: name)
-        && rights(process.node.directory.book).level(of: process.node.key.publicKey, in: name.text) >= .carry
+        && rights(of: process.node).level(of: process.node.key.publicKey, in: name.text) >= .carry
     }
     var groups: [[NodeProcess]] = []
     while let first = left.popLast() {
@@ -74,7 +74,7 @@ extension Oracle {
   }
 
   func mayWrite(_ node: SimulatedNode, _ name: PartitionName) -> Bool {
-    rights(node.directory.book).level(of: node.key.publicKey, in: name.text) >= .write
+    rights(of: node).level(of: node.key.publicKey, in: name.text) >= .write
   }
 
   static func text(_ vector: VersionVector?) -> String {
@@ -102,9 +102,8 @@ extension Oracle {
       }
       let group = groups(wanting: name).first { $0.contains { $0.node.slot == write.slot } } ?? []
       for process in group {
-        let book = process.node.directory.book
-        let verdict = verdict(book, write.partition, name)
-        guard !verdict.counts(write.hash, at: write.dot), !isIssuedAgain(write, verdict, book) else { continue }
+        let verdict = verdict(process.node, write.partition, name)
+        guard !verdict.counts(write.hash, at: write.dot), !isIssuedAgain(write, verdict, process.node) else { continue }
         world.violate(
           "I14",
           "change \(write.dot.sequence) of \(write.dot.replica), written at node \(write.slot) when all was quiet, does not count at node \(process.node.slot)"
@@ -117,7 +116,7 @@ extension Oracle {
   func judge(_ process: NodeProcess, _ partition: PartitionID) {
     guard let state = process.mesh.partitions[partition] else { return }
     world.report.judgements += 1
-    let verdict = verdict(process.node.directory.book, partition, state.name)
+    let verdict = verdict(process.node, partition, state.name)
     let (log, acceptance) = (state.log, verdict.acceptance)
     let at = "node \(process.node.slot), \(state.name.text.string)"
     let pairs: [(String, VersionVector, [ReplicaID: NaivePosition])] = [
@@ -138,9 +137,12 @@ extension Oracle {
     }
   }
 
-  private func verdict(_ book: NodeBook, _ partition: PartitionID, _ name: PartitionName) -> PartitionVerdict {
-    PartitionVerdict(of: name.text, rights: rights(book), runs: book.observedRuns(in: partition)) { replica in
-      ChainIdentity(fleet: world.fleet.id, partition: partition, replica: replica).genesis(FakeCryptography.hash)
+  private func verdict(_ node: SimulatedNode, _ id: PartitionID, _ name: PartitionName) -> PartitionVerdict {
+    let (rights, partition) = (rights(of: node), node.directory.book.partitions[id])
+    return verdicts.verdict(id, rights, partition?.held ?? []) {
+      PartitionVerdict(of: name.text, rights: rights.rights, runs: partition?.observed ?? []) { replica in
+        ChainIdentity(fleet: world.fleet.id, partition: id, replica: replica).genesis(FakeCryptography.hash)
+      }
     }
   }
 
@@ -168,7 +170,8 @@ extension Oracle {
     guard let again = try? NodeProcess(place, in: world, life: 0) else {
       return world.violate("I15", "node \(node.slot) cannot be opened again")
     }
-    defer { again.die() }
+    // The process alone does not keep the place that it runs in.
+    defer { withExtendedLifetime(place) { again.die() } }
     for (id, state) in process.mesh.partitions {
       let (was, now) = (state.log, again.mesh.partitions[id]?.log)
       guard
@@ -201,8 +204,7 @@ extension Oracle {
       }
       for holder in holders {
         guard let name = holder.directory.book.partitions[write.partition]?.name else { continue }
-        let verdict =
-          verdicts[holder.slot]?[write.partition] ?? verdict(holder.directory.book, write.partition, name)
+        let verdict = verdicts[holder.slot]?[write.partition] ?? verdict(holder, write.partition, name)
         verdicts[holder.slot, default: [:]][write.partition] = verdict
         checkCounts(write, verdict, at: holder)
       }
@@ -210,12 +212,12 @@ extension Oracle {
   }
 
   /// Does a re-issue count, or is one held for another reason than the branch on which it stands?
-  private func isIssuedAgain(_ write: Acknowledged, _ verdict: PartitionVerdict, _ book: NodeBook) -> Bool {
+  private func isIssuedAgain(_ write: Acknowledged, _ verdict: PartitionVerdict, _ node: SimulatedNode) -> Bool {
     let onLostBranches = Set(verdict.acceptance.held.filter { $0.reason == .otherBranch }.map(\.hash))
     let origin = ChangeOrigin(dot: write.dot, hash: write.hash)
-    return book.observedRuns(in: write.partition).contains { run in
+    return node.directory.book.partitions[write.partition]?.observed.contains { run in
       run.changes.contains { $0.origin == origin && !onLostBranches.contains($0.hash) }
-    }
+    } ?? false
   }
 
   private func checkCounts(_ write: Acknowledged, _ verdict: PartitionVerdict, at holder: SimulatedNode) {
@@ -224,7 +226,7 @@ extension Oracle {
       world.count(.heldOnOtherBranch)
       // C22: the device that wrote it issues it again.
       if held.reason == .otherBranch, holder.key == world.nodes[write.slot].key,
-        !isIssuedAgain(write, verdict, holder.directory.book)
+        !isIssuedAgain(write, verdict, holder)
       {
         world.violate(
           "I2",

@@ -14,7 +14,7 @@ extension Oracle {
     case .runs(let batch): check(batch, node, peer)
     case .chainProbe(let probe): checkRight(probe.name, node, peer)
     case .statements(let list):
-      for encoded in list where !node.directory.book.statements.values.contains(where: { $0.encoded == encoded }) {
+      for encoded in list where !rights(of: node).holds(encoded) {
         world.violate("durable before sent", "node \(node.slot) passes on a statement that it has not stored")
       }
     default: break
@@ -24,9 +24,9 @@ extension Oracle {
   private func check(_ vectors: [PartitionVector], _ node: SimulatedNode, _ peer: SimulatedNode) {
     for item in vectors {
       checkRight(item.name, node, peer)
-      let partition = world.fleet.partition(item.name)
+      let partition = node.directory.book.partitions[world.fleet.partition(item.name)]
       for (replica, position) in item.vector.entries {
-        guard !node.directory.book.reaches(position.sequence, of: replica, in: partition) else { continue }
+        guard partition?.reaches(position.sequence, of: replica) != true else { continue }
         world.violate("durable before sent", "node \(node.slot) tells of change \(position.sequence) of \(replica)")
       }
     }
@@ -35,16 +35,15 @@ extension Oracle {
   private func check(_ batch: RunBatch, _ node: SimulatedNode, _ peer: SimulatedNode) {
     checkRight(batch.name, node, peer)
     let partition = world.fleet.partition(batch.name)
-    let runs = node.directory.book.partitions[partition]?.runs ?? [:]
+    let held = node.directory.book.partitions[partition]?.held ?? []
     for entry in batch.entries {
-      let body = Array(entry.encoded)
-      guard !runs.values.contains(where: { $0.contains { $0.body == body } }) else { continue }
+      if let run = library.known(entry.encoded, in: partition), held.contains(run.number) { continue }
       world.violate("durable before sent", "node \(node.slot) sends a run that it has not stored")
     }
   }
 
   private func checkRight(_ name: PartitionName, _ node: SimulatedNode, _ peer: SimulatedNode) {
-    let level = rights(node.directory.book).level(of: peer.key.publicKey, in: name.text)
+    let level = rights(of: node).level(of: peer.key.publicKey, in: name.text)
     guard level < .carry else { return }
     world.violate("I11", "node \(node.slot) tells node \(peer.slot) of \(name.text.string), which it may not carry")
   }

@@ -1,9 +1,11 @@
 import Engine
 import Replication
-import Wire
 
 /// An onlooker who sees everything and is seen by no node. It keeps book of what every store took and judges with rules of
 /// its own (``PartitionVerdict``): nothing that it says rests on how the nodes merge, accept or permit.
+///
+/// What it has worked out once it keeps: runs by their bytes, rights by the set of statements, verdicts by both. Each is a
+/// function of what it is kept by.
 final class Oracle {
   unowned let world: World
 
@@ -25,21 +27,24 @@ final class Oracle {
     var isExcused = false
   }
 
-  /// Runs, decoded once for all checks, by their last hash.
-  private var decoded: [Digest: ObservedRun] = [:]
-  private(set) var hashes: [Place: Digest] = [:]
-  private var payloads: [Digest: [UInt8]] = [:]
-  var acknowledged: [Acknowledged] = []
+  var library = RunLibrary()
+  var hashes: [Place: Digest] = [:]
+  var payloads: [Digest: [UInt8]] = [:]
+  private(set) var acknowledged: [Acknowledged] = []
   /// By slot: what a life of the store showed last.
   private var vectors: [Int: [PartitionID: (received: VersionVector, accepted: VersionVector)]] = [:]
   /// Devices of which the run made two, and the replicas that they write under.
   private var forkable: Set<PublicKey> = []
-  private var owners: [ReplicaID: PublicKey] = [:]
+  var owners: [ReplicaID: PublicKey] = [:]
   /// How many replica ids each slot drew.
   private var drawn: [Int: Int] = [:]
   /// A right was narrowed: what counted may fall.
-  private(set) var wasNarrowed = false
-  private var rights: [Set<Digest>: NaiveRights] = [:]
+  var wasNarrowed = false
+  private var rights: [Set<Digest>: JudgedRights] = [:]
+  var verdicts = VerdictShelf()
+
+  /// Of sets of statements; one costs some ten kilobytes.
+  private static let rightsLimit = 256
 
   init(_ world: World) { self.world = world }
 
@@ -48,33 +53,13 @@ final class Oracle {
   func expectForks(of node: SimulatedNode) { forkable.insert(node.key.publicKey) }
   func mayFork(_ replica: ReplicaID) -> Bool { owners[replica].map(forkable.contains) ?? false }
 
-  func rights(_ book: NodeBook) -> NaiveRights {
-    let ids = Set(book.statements.keys)
+  func rights(of statements: [Digest: Statement]) -> JudgedRights {
+    let ids = Set(statements.keys)
     if let known = rights[ids] { return known }
-    if rights.count > 256 { rights = [:] }
-    let made = NaiveRights(
-      root: world.fleet.root.publicKey, statements: book.statements.values.sorted { $0.id < $1.id },
-      certificate: NaiveRights.certificate(FakeCryptography.hash))
+    if rights.count > Oracle.rightsLimit { rights = [:] }
+    let made = JudgedRights(statements.values, root: world.fleet.root.publicKey)
     rights[ids] = made
     return made
-  }
-
-  // MARK: Commits
-
-  /// After a transaction is durable, before anyone is told.
-  func committed(_ commit: ObservedCommit, by process: NodeProcess) {
-    let node = process.node
-    world.trace(4, UInt64(node.slot) << 32 | UInt64(commit.appended.count))
-    checkDeclarations(commit, by: node)
-    for statement in commit.statements { learn(statement, node) }
-    for (id, name) in commit.partitions where node.directory.book.partitions[id] == nil {
-      node.directory.book.partitions[id] = NodeBook.Partition(name: name)
-    }
-    for payload in commit.payloads { learn(payload.hash, Array(payload.bytes), node) }
-    for appended in commit.appended {
-      checkCausality(of: appended, node)
-      learn(appended, node)
-    }
   }
 
   func isDeclared(_ replica: ReplicaID) -> Bool { owners[replica] != nil }
@@ -83,77 +68,6 @@ final class Oracle {
   func countDrawn(by slot: Int) -> Int {
     drawn[slot, default: 0] += 1
     return drawn[slot, default: 0]
-  }
-
-  private func learn(_ payload: Digest, _ bytes: [UInt8], _ node: SimulatedNode) {
-    payloads[payload] = bytes
-    node.directory.book.payloads.insert(payload)
-  }
-
-  private func learn(_ statement: Statement, _ node: SimulatedNode) {
-    node.directory.book.statements[statement.id] = statement
-    if case .replica(let declaration) = statement.body { owners[declaration.replica] = statement.issuer }
-    if case .grant(let grant) = statement.body, grant.level < .write, statement.sequence > Fleet.lastFoundingSequence {
-      wasNarrowed = true
-    }
-  }
-
-  private func learn(_ appended: ObservedCommit.Appended, _ node: SimulatedNode) {
-    let (partition, replica) = (appended.chain.partition, appended.chain.replica)
-    let run: NodeBook.StoredRun
-    do throws(RunError) {
-      run = try stored(appended)
-    } catch {
-      return world.violate("store", "node \(node.slot) stores what is no run: \(error)")
-    }
-    let twins = node.directory.book.partitions[partition]?.runs[replica]?.count { $0.body == run.body } ?? 0
-    if twins > 0 { world.violate("I5", "run \(replica) \(run.first) is stored again at node \(node.slot)") }
-    for (index, change) in run.observed.changes.enumerated() {
-      let place = Place(partition: partition, dot: Dot(replica: replica, sequence: run.first + UInt64(index)))
-      if let known = hashes[place], known != change.hash, !mayFork(replica) {
-        world.violate("I6", "change \(place.dot.sequence) of \(replica) has two hashes")
-      }
-      hashes[place] = change.hash
-    }
-    if run.observed.changes.count > 1 { world.count(.runWithSeveralChanges) }
-    node.directory.book.partitions[partition]?.runs[replica, default: []].append(run)
-  }
-
-  private func checkCausality(of appended: ObservedCommit.Appended, _ node: SimulatedNode) {
-    let (partition, replica) = (appended.chain.partition, appended.chain.replica)
-    for (other, position) in appended.run.context.entries where !mayFork(other) && !wasNarrowed {
-      guard !node.directory.book.reaches(position.sequence, of: other, in: partition) else { continue }
-      world.violate("I3", "run \(replica) \(appended.run.first) is at node \(node.slot) before what it had seen")
-    }
-  }
-
-  private func stored(_ appended: ObservedCommit.Appended) throws(RunError) -> NodeBook.StoredRun {
-    let (run, chain) = (appended.run, appended.chain)
-    let decoded = try RunCodec.decode(
-      run.body, fleet: chain.fleet, partition: chain.partition, hash: FakeCryptography.hash)
-    // I12: whoever stores a run has made sure that the device wrote it that declared its replica.
-    guard let owner = owners[chain.replica] else { throw .signature }
-    try decoded.verifySignature(of: owner, FakeCryptography.verify)
-    return NodeBook.StoredRun(
-      first: run.first, last: run.last, hashBefore: decoded.hashBefore, hashAtLast: decoded.hashAtLast,
-      context: run.context, body: Array(run.body), observed: observed(decoded, run.context))
-  }
-
-  private func observed(_ run: DecodedRun, _ context: VersionVector) -> ObservedRun {
-    if let known = decoded[run.hashAtLast] { return known }
-    let changes = zip(run.changes, run.hashes).map { change, hash in
-      let dot = Dot(replica: run.chain.replica, sequence: change.header.sequence)
-      let payload = payloads[change.header.payloadHash].map { $0[...] } ?? change.payload
-      let writes = (try? PayloadDecoder.decodeWrites(payload, dot: dot)) ?? []
-      return ObservedChange(
-        hash: hash, timestamp: change.header.timestamp.rawValue, owner: ObservedChange.owner(of: writes),
-        origin: change.header.origin, writes: writes)
-    }
-    let observed = ObservedRun(
-      replica: run.chain.replica, first: run.first, hashBefore: run.hashBefore,
-      context: NaivePosition.entries(of: context), changes: changes)
-    decoded[run.hashAtLast] = observed
-    return observed
   }
 
   // MARK: Answers
@@ -167,14 +81,13 @@ final class Oracle {
     }
     guard let dot = receipt.dot else { return }
     let partition = world.fleet.partition(job.partition)
-    if rights(node.directory.book).level(of: node.key.publicKey, in: job.partition.text) < .write {
+    if rights(of: node).level(of: node.key.publicKey, in: job.partition.text) < .write {
       world.violate("I10", "node \(node.slot) wrote to \(job.partition.text.string) without the right to")
     }
     let runs = node.directory.book.partitions[partition]?.runs[dot.replica] ?? []
-    guard let run = runs.last(where: { $0.first <= dot.sequence && dot.sequence <= $0.last }) else {
+    guard let change = runs.reversed().lazy.compactMap({ $0.change(at: dot.sequence) }).first else {
       return world.violate("I2", "change \(dot.sequence) was acknowledged at node \(node.slot) and is not stored")
     }
-    let change = run.observed.changes[Int(dot.sequence - run.first)]
     checkStamp(change, by: node)
     acknowledged.append(
       Acknowledged(
@@ -206,52 +119,6 @@ final class Oracle {
 
   // MARK: While the run goes on
 
-  /// The store that was opened has what was committed to it, and perhaps a last commit whose outcome nobody knew.
-  func opened(_ process: NodeProcess) {
-    process.told = process.mesh.partitions.mapValues(\.log.accepted)
-    do { try readAgain(process) } catch {
-      world.violate("I15", "the store of node \(process.node.slot) does not read: \(error)")
-    }
-    checkVectors(process)
-  }
-
-  private func readAgain(_ process: NodeProcess) throws {
-    let (node, store) = (process.node, process.store.base)
-    for encoded in try store.statementBytes() {
-      if let statement = FakeCryptography.statement(encoded) { learn(statement, node) }
-    }
-    for partition in try store.logPartitions() where node.directory.book.partitions[partition.id] == nil {
-      node.directory.book.partitions[partition.id] = NodeBook.Partition(name: partition.name)
-    }
-    var unknown: [ObservedCommit.Appended] = []
-    var missing = node.directory.book.partitions.mapValues { $0.runs.mapValues { Set($0.map(\.body)) } }
-    for chain in try store.logChains() {
-      let identity = ChainIdentity(fleet: world.fleet.id, partition: chain.partition, replica: chain.replica)
-      for run in try store.runs(of: identity, after: 0, byteLimit: .max)
-      where missing[chain.partition]?[chain.replica]?.remove(run.body) == nil {
-        let appended = AppendedRun(first: run.first, last: run.last, context: run.context, body: run.body[...])
-        unknown.append(ObservedCommit.Appended(chain: identity, run: appended))
-      }
-    }
-    for appended in unknown { try learnLargePayloads(of: appended, node, store) }
-    // They are read chain by chain, so that only all of them together have what each had seen.
-    for appended in unknown { learn(appended, node) }
-    for appended in unknown { checkCausality(of: appended, node) }
-    for (replica, bodies) in missing.values.joined() where !bodies.isEmpty {
-      world.violate("I15", "node \(node.slot) starts without runs of \(replica) that it had committed")
-    }
-  }
-
-  private func learnLargePayloads(
-    of appended: ObservedCommit.Appended, _ node: SimulatedNode, _ store: any LogStore
-  ) throws {
-    let run = try RunCodec.decode(
-      appended.run.body, fleet: appended.chain.fleet, partition: appended.chain.partition, hash: FakeCryptography.hash)
-    for hash in run.changes.map(\.header.payloadHash) {
-      if let bytes = try store.largePayload(hash) { learn(hash, bytes, node) }
-    }
-  }
-
   func turnEnded(_ process: NodeProcess) {
     let moved = process.ports.takeRecords()
     let footprint = process.mesh.footprint
@@ -273,10 +140,12 @@ final class Oracle {
   }
 
   /// Vectors do not fall in the lifetime of a store, but for chains that changed their branch or were narrowed (I8).
-  private func checkVectors(_ process: NodeProcess) {
+  func checkVectors(_ process: NodeProcess) {
+    let slot = process.node.slot
     for (id, state) in process.mesh.partitions {
       let (received, accepted) = (state.log.received, state.log.accepted)
-      if let before = vectors[process.node.slot]?[id] {
+      if let before = vectors[slot]?[id] {
+        if before.received == received, before.accepted == accepted { continue }
         let fallen = before.received.entries.first {
           $0.value.sequence > received.sequence(of: $0.key) && !mayFork($0.key)
         }
@@ -284,11 +153,10 @@ final class Oracle {
           $0.value.sequence > accepted.sequence(of: $0.key) && !mayFork($0.key) && !wasNarrowed
         }
         if let fallen = fallen ?? undone {
-          world.violate(
-            "I8", "the vector of node \(process.node.slot) falls at \(fallen.key) below \(fallen.value.sequence)")
+          world.violate("I8", "the vector of node \(slot) falls at \(fallen.key) below \(fallen.value.sequence)")
         }
       }
-      vectors[process.node.slot, default: [:]][id] = (received, accepted)
+      vectors[slot, default: [:]][id] = (received, accepted)
     }
   }
 }

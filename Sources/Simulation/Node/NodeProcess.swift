@@ -4,13 +4,17 @@ import Wire
 
 /// One life of one node: the shipped engine on the shipped store, with a simulated world around both.
 final class NodeProcess {
-  let node: SimulatedNode
+  /// Which owns this process: a reference of its own would keep both for ever.
+  unowned let node: SimulatedNode
   let life: Int
   let engine: NodeEngine
   let store: ObservedStore
   let ports: NodePorts
   private var inbox: [EngineEvent] = []
   private let answers = AnswerBook()
+  private let intents = IntentBook()
+  /// Of each transaction of the running turn.
+  private var keptIntents: [[KeptIntent]] = []
   /// When the next turn is due; `max`: none is planned.
   var plannedTurn = UInt64.max
   var busyUntil: UInt64 = 0
@@ -39,7 +43,12 @@ final class NodeProcess {
       EnginePorts(
         store: store, mark: ports, clock: ports, links: ports, journal: ports, feed: ports, random: random))
     ports.adopt(engine.state.mesh.authority)
-    store.committed = { [unowned self, unowned world] in world.oracle.committed($0, by: self) }
+    // What a transaction that failed had asked for is forgotten.
+    store.began = { [intents] in _ = intents.take() }
+    store.committed = { [unowned self, unowned world] in
+      world.oracle.committed($0, by: self)
+      keepIntents()
+    }
     store.refuse = { [unowned node, unowned world] in try world.refuseWriting(at: node) }
   }
 
@@ -79,7 +88,11 @@ final class NodeProcess {
     inbox = []
     world.report.events += events.count + 1
     engine.turn(events)
-    for (job, receipt) in answers.take() { world.oracle.answered(job, receipt, by: self) }
+    let answered = answers.take()
+    for (job, receipt) in answered { world.oracle.answered(job, receipt, by: self) }
+    let written = answered.filter { if case .success = $0.result { true } else { false } }.map(\.job.number)
+    for transaction in keptIntents { world.oracle.check(transaction, of: Set(written), by: self) }
+    keptIntents = []
     busyUntil = world.clock + node.directory.medium.takeDelay()
     if store.hasLostPower || engine.failure != nil { return world.crash(node) }
     world.oracle.turnEnded(self)
@@ -88,11 +101,22 @@ final class NodeProcess {
 
   func write(_ job: WriteJob) {
     let answers = answers
+    let edits = job.edits.map { WatchedEdit(edit: $0, job: job, book: intents) }
     put(
       .write(
-        LocalWriteJob(partition: job.partition, edits: job.edits) { result in
+        LocalWriteJob(partition: job.partition, edits: edits) { result in
           answers.put(job, result.mapError { RefusedWrite(reason: "\($0)") })
         }))
+  }
+
+  /// The next transaction may bring others' changes: how documents stand is looked at behind each.
+  private func keepIntents() {
+    let made = intents.take().map { intent in
+      let partition = ports.world.fleet.partition(intent.partition)
+      let stored = try? store.base.document(intent.key, in: partition)
+      return KeptIntent(intent: intent, state: stored.flatMap { try? DocumentState(encoded: $0.state) })
+    }
+    if !made.isEmpty { keptIntents.append(made) }
   }
 
   func subscribe(_ pattern: Text, isWanted: Bool) {

@@ -26,6 +26,7 @@ final class ObservedStore: StoreDecorator {
   private var commit = ObservedCommit()
   var crashPoint: CrashPoint?
   private(set) var hasLostPower = false
+  var began: () -> Void = {}
   var committed: (ObservedCommit) -> Void = { _ in }
   /// Throws where the disk takes nothing now.
   var refuse: () throws -> Void = {}
@@ -36,6 +37,7 @@ final class ObservedStore: StoreDecorator {
     try losePower(at: .beforeCommit)
     try refuse()
     commit = ObservedCommit()
+    began()
     let result = try super.transact(isBacklog: isBacklog, body)
     committed(commit)
     try losePower(at: .afterCommit)

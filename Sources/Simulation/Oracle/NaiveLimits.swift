@@ -20,13 +20,29 @@ package struct NaiveLimits: Sendable {
   /// C18: above, a change must write its author's own document and nothing else.
   package let free: UInt64
   package let user: Text?
+  /// C18: nothing but the rule for own documents ever allowed the replica to write.
+  package let isAuthorBound: Bool
+}
+
+extension NaiveLimits {
+  /// C7: why a run is not even to be stored, whatever bounds it; nil: it may be. What no right ever allowed is refused,
+  /// and what its limits do not reach is kept.
+  package func refusal(of run: ObservedRun, floor: UInt64) -> NaiveReason? {
+    switch reason {
+    case .undeclared: return .undeclared
+    case .noGrant: return floor < run.first ? nil : .noGrant
+    default: break
+    }
+    let fits = run.changes.allSatisfy { !$0.isKnown || $0.owner != nil && $0.owner == user }
+    return isAuthorBound && !fits ? .documentRule : nil
+  }
 }
 
 extension NaiveRights {
   /// C13: undeclared: nothing; else the greatest limit of the grants and rules that allow the replica to write.
   package func limits(of replica: ReplicaID, in partition: Text) -> NaiveLimits {
     guard let member = member(of: replica) else {
-      return NaiveLimits(bound: .start, reason: .undeclared, free: 0, user: nil)
+      return NaiveLimits(bound: .start, reason: .undeclared, free: 0, user: nil, isAuthorBound: false)
     }
     let granted = grants.filter {
       $0.content.level.rawValue >= AccessLevel.write.rawValue && $0.reaches(member.membership)
@@ -37,7 +53,8 @@ extension NaiveRights {
     let all = free + (rule == .ownDocument ? [.endless] : [])
     return NaiveLimits(
       bound: .highest(all), reason: all.isEmpty ? .noGrant : .aboveLimit,
-      free: NaivePosition.highest(free).sequence, user: member.membership.user)
+      free: NaivePosition.highest(free).sequence, user: member.membership.user,
+      isAuthorBound: free.isEmpty && !all.isEmpty)
   }
 
   // MARK: Rules (C18, C19)

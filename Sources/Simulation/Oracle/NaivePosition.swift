@@ -20,6 +20,17 @@ package struct NaivePosition: Hashable, Sendable {
     }
   }
 
+  /// C3: the digest of a context, over its entries in the order of their replicas.
+  package static func digest(of context: [ReplicaID: NaivePosition], _ hash: HashFunction) -> Digest {
+    let letters = Array("seamesh/1 contex".utf8)
+    let entries = context.sorted { ($0.key.high, $0.key.low) < ($1.key.high, $1.key.low) }
+    let bytes = entries.flatMap { replica, position in
+      OracleBytes.replica(replica) + OracleBytes.bigEndian(position.sequence)
+        + OracleBytes.bigEndian(position.tip.high) + OracleBytes.bigEndian(position.tip.low)
+    }
+    return (letters + bytes).withUnsafeBytes(hash)
+  }
+
   /// A vector's entries as the oracle reads them.
   package static func entries(of vector: VersionVector) -> [ReplicaID: NaivePosition] {
     vector.entries.mapValues { NaivePosition(sequence: $0.sequence, tip: $0.tip) }

@@ -45,9 +45,7 @@ enum OracleBytes {
     return members.sorted { areInOrder($0.key, $1.key) }.flatMap { $0.key + $0.value }
   }
 
-  private static func bigEndian(_ word: UInt64) -> [UInt8] {
-    (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) }
-  }
+  static func bigEndian(_ word: UInt64) -> [UInt8] { withUnsafeBytes(of: word.bigEndian) { Array($0) } }
 
   /// The sign bit flipped, so that negative numbers come first.
   private static func signed(_ number: Int64) -> [UInt8] { bigEndian(UInt64(bitPattern: number) ^ (1 << 63)) }
@@ -58,7 +56,16 @@ enum OracleBytes {
   }
 
   /// 00 becomes 00 FF, and 00 closes.
-  private static func closed(_ content: [UInt8]) -> [UInt8] { content.flatMap { $0 == 0 ? [0, 0xff] : [$0] } + [0] }
+  private static func closed(_ content: [UInt8]) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(content.count + 1)
+    for byte in content {
+      bytes.append(byte)
+      if byte == 0 { bytes.append(0xff) }
+    }
+    bytes.append(0)
+    return bytes
+  }
 }
 
 /// A path with its bytes.

@@ -1,8 +1,9 @@
 import Replication
 import Wire
 
-/// Hash and signatures that cost nearly nothing. They tell different inputs apart, which is all that a run without
-/// Byzantine nodes asks of them; nobody could mistake them for secure.
+/// Hash and signatures that cost nearly nothing. They tell different inputs apart, and no spoiled byte leaves a signature
+/// good, so that what a liar of these worlds garbles is found out as a real forgery would be. Whoever wanted to could forge:
+/// a public key is all that signing takes. So a device of a world signs with its own key alone, whatever else it does.
 enum FakeCryptography {
   /// Two lanes of 64 bits over words of eight bytes, spread over four words at the end.
   static let hash: HashFunction = { input in
@@ -64,8 +65,7 @@ struct FakeKey: Hashable, Sendable {
     input.append(contentsOf: message)
     let first = Digest.of(input, FakeCryptography.hash)
     let second = Digest.of(first.bytes + publicKey.bytes, FakeCryptography.hash)
-    guard let signature = Signature(first.bytes + second.bytes) else { preconditionFailure("two digests are 64 bytes") }
-    return signature
+    return Signature(first: first, second: second)
   }
 
   /// Nil where the body breaks a limit of the encoding, which what is simulated does not.

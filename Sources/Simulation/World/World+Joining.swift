@@ -5,7 +5,7 @@ import Wire
 /// A device that asks to be admitted, as the real one does: one connection, the code's proof, all statements in return.
 final class JoinClient {
   unowned let world: World
-  let node: SimulatedNode
+  unowned let node: SimulatedNode
   let life: Int
   let startedAt: UInt64
   private var statements: [Statement] = []

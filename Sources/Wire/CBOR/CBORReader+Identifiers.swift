@@ -8,8 +8,8 @@ extension CBORReader {
 
   package mutating func readSignature() throws(CBORError) -> Signature {
     let range = try readByteRange(count: Signature.byteCount)
-    guard let signature = Signature(bytes[range]) else { throw CBORError(.wrongLength, at: range.lowerBound) }
-    return signature
+    return Signature(
+      first: digest(at: range.prefix(Digest.byteCount)), second: digest(at: range.suffix(Digest.byteCount)))
   }
 
   package mutating func readReplica() throws(CBORError) -> ReplicaID {

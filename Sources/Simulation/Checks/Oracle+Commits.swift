@@ -1,0 +1,106 @@
+import Engine
+import Replication
+import Wire
+
+// What stores take.
+extension Oracle {
+  /// After a transaction is durable, before anyone is told.
+  func committed(_ commit: ObservedCommit, by process: NodeProcess) {
+    let node = process.node
+    world.trace(4, UInt64(node.slot) << 32 | UInt64(commit.appended.count))
+    checkDeclarations(commit, by: node)
+    for statement in commit.statements { learn(statement.encoded, node) }
+    for (id, name) in commit.partitions where node.directory.book.partitions[id] == nil {
+      node.directory.book.partitions[id] = NodeBook.Partition(name: name)
+    }
+    for payload in commit.payloads { learn(payload.hash, Array(payload.bytes), node) }
+    for appended in commit.appended {
+      checkCausality(of: appended, node)
+      learn(appended, node)
+    }
+  }
+
+  func learn(_ payload: Digest, _ bytes: [UInt8], _ node: SimulatedNode) {
+    payloads[payload] = bytes
+    node.directory.book.payloads.insert(payload)
+  }
+
+  /// I12: a store takes no statement that its issuer did not sign for this fleet.
+  func learn(_ encoded: [UInt8], _ node: SimulatedNode) {
+    guard let statement = FakeCryptography.statement(encoded), statement.fleet == world.fleet.id else {
+      return world.violate("I12", "node \(node.slot) stores a statement that its issuer did not sign")
+    }
+    node.directory.book.statements[statement.id] = statement
+    if case .replica(let declaration) = statement.body { owners[declaration.replica] = statement.issuer }
+    if case .grant(let grant) = statement.body, grant.level < .write, statement.sequence > Fleet.lastFoundingSequence {
+      wasNarrowed = true
+    }
+  }
+
+  func learn(_ appended: ObservedCommit.Appended, _ node: SimulatedNode) {
+    let (run, isNew): (KnownRun, Bool)
+    do throws(RunLibrary.Mistake) {
+      (run, isNew) = try library.take(appended, observe: observed)
+    } catch {
+      return world.violate("store", "node \(node.slot) stores what is no run: \(error)")
+    }
+    checkAuthor(of: run, node)
+    if isNew { checkHashes(of: run) }
+    if run.observed.changes.count > 1 { world.count(.runWithSeveralChanges) }
+    guard node.directory.book.partitions[run.partition]?.add(run) == false else { return }
+    world.violate("I5", "run \(run.replica) \(run.first) is stored again at node \(node.slot)")
+  }
+
+  /// I12 and I10, by the statements that the node itself stores: a run that it keeps was signed by the device that declared
+  /// the replica, and some right, whatever its limits, has allowed it; of others it keeps none where it may not carry (C7).
+  private func checkAuthor(of run: KnownRun, _ node: SimulatedNode) {
+    guard let name = node.directory.book.partitions[run.partition]?.name else {
+      return world.violate("store", "node \(node.slot) stores a run in a partition that it does not have")
+    }
+    let (rights, key) = (rights(of: node), node.key.publicKey)
+    let author = rights.author(run.replica, in: name.text)
+    func violate(_ rule: String, _ why: String) {
+      world.violate(rule, "node \(node.slot) stores run \(run.replica) \(run.first) of \(name.text.string), \(why)")
+    }
+    guard let signer = author.signer else { return violate("I12", "whose replica nobody declared") }
+    guard run.isSigned(by: signer) else { return violate("I12", "which the device of its replica did not sign") }
+    if let refusal = author.limits.refusal(of: run.observed, floor: author.floor) {
+      violate("I10", "which nothing ever allowed: \(refusal.rawValue)")
+    }
+    if signer != key, rights.level(of: key, in: name.text) < .carry { violate("C7", "which it may not carry") }
+  }
+
+  /// I6: a dot names one change, but where the world itself made two of a device.
+  private func checkHashes(of run: KnownRun) {
+    for (index, change) in run.observed.changes.enumerated() {
+      let dot = Dot(replica: run.replica, sequence: run.first + UInt64(index))
+      let place = Place(partition: run.partition, dot: dot)
+      if let known = hashes[place], known != change.hash, !mayFork(run.replica) {
+        world.violate("I6", "change \(dot.sequence) of \(run.replica) has two hashes")
+      }
+      hashes[place] = change.hash
+    }
+  }
+
+  func checkCausality(of appended: ObservedCommit.Appended, _ node: SimulatedNode) {
+    let (partition, replica) = (appended.chain.partition, appended.chain.replica)
+    for (other, position) in appended.run.context.entries where !mayFork(other) && !wasNarrowed {
+      guard !node.directory.book.reaches(position.sequence, of: other, in: partition) else { continue }
+      world.violate("I3", "run \(replica) \(appended.run.first) is at node \(node.slot) before what it had seen")
+    }
+  }
+
+  private func observed(_ run: DecodedRun, _ context: VersionVector) -> ObservedRun {
+    let changes = zip(run.changes, run.hashes).map { change, hash in
+      let dot = Dot(replica: run.chain.replica, sequence: change.header.sequence)
+      let payload = payloads[change.header.payloadHash].map { $0[...] } ?? change.payload
+      let writes = (try? PayloadDecoder.decodeWrites(payload, dot: dot)) ?? []
+      return ObservedChange(
+        hash: hash, timestamp: change.header.timestamp.rawValue, owner: ObservedChange.owner(of: writes),
+        origin: change.header.origin, writes: writes)
+    }
+    return ObservedRun(
+      replica: run.chain.replica, first: run.first, hashBefore: run.hashBefore,
+      context: NaivePosition.entries(of: context), changes: changes)
+  }
+}

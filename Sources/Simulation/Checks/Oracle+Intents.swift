@@ -1,0 +1,49 @@
+import Engine
+import Replication
+
+// What a write asked for is what its node shows.
+extension Oracle {
+  /// A write is made upon all that its node accepts, so right behind its commit the document is what was asked for: the
+  /// last word of those jobs of a transaction that were `written` (rules M14 and M16).
+  func check(_ transaction: [KeptIntent], of written: Set<Int>, by process: NodeProcess) {
+    guard process.node.liar == nil else { return }
+    var last: [Intent.Place: KeptIntent] = [:]
+    for kept in transaction where written.contains(kept.intent.job) { last[kept.intent.place] = kept }
+    world.report.intents += last.count
+    for kept in last.values {
+      guard let mistake = mistake(in: kept.state, kept.intent.wanted) else { continue }
+      world.violate(
+        "own write", "node \(process.node.slot), \(kept.intent.partition.text.string), \(kept.intent.key): \(mistake)")
+    }
+  }
+
+  private func mistake(in state: DocumentState?, _ wanted: Intent.Wanted) -> String? {
+    let shown = state?.shown()
+    switch wanted {
+    case .body(let body, let hints):
+      let (asked, found) = (Oracle.asShown(.map(body), hints), shown.map { Value.map($0) })
+      return found.map(OracleBytes.of) == OracleBytes.of(asked)
+        ? nil : "\(asked) was asked for, and \(String(describing: found)) is shown"
+    case .gone: return shown == nil ? nil : "it was deleted and is there"
+    case .kept(let before, let conflict):
+      let isSame = before.map { OracleBytes.of(.map($0)) } == shown.map { OracleBytes.of(.map($0)) }
+      guard isSame else { return "\(String(describing: before)) was kept, and \(String(describing: shown)) is shown" }
+      return state?.inbox().contains(conflict) == true ? "\(conflict) was closed and is open" : nil
+    }
+  }
+
+  /// A body as it reads once it is stored: sets in the order of their members, each once.
+  private static func asShown(_ value: Value, _ hints: WriteHints) -> Value {
+    switch (value, hints.kind) {
+    case (.map(let map), _):
+      let entries = map.entries.map { ValueMap.Entry(key: $0.key, value: asShown($0.value, hints.below(.key($0.key)))) }
+      return .map(ValueMap(ascending: entries))
+    case (.array(let items), .set):
+      var members: [[UInt8]: Value] = [:]
+      for item in items { members[OracleBytes.of(item)] = item }
+      return .array(members.sorted { OracleBytes.areInOrder($0.key, $1.key) }.map(\.value))
+    case (.array(let items), .list): return .array(items.map { asShown($0, hints.below(.anyElement)) })
+    default: return value
+    }
+  }
+}
