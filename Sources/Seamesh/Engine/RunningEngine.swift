@@ -109,7 +109,7 @@ final class RunningEngine {
     store.readers.close()
     do {
       mark.isLogClosed = try store.carryOverAll()
-      engine.saveMark()
+      engine.keeper.saveMark()
       if mark.isLogClosed { try store.closeLog() }
     } catch {
       log.error("the store could not be closed", ["reason": "\(error)"])
