@@ -43,6 +43,25 @@ package final class EngineState {
     return mesh.handle(event, now: clock.now, random: &random)
   }
 
+  /// A subscription that is stored, or gone from the store. Answers what it speaks of.
+  func note(_ pattern: Text, isWanted: Bool) -> Interest {
+    let interest = Interest(pattern: pattern, identity)
+    if isWanted {
+      subscriptions.insert(pattern)
+      if let name = interest.partitions.isEmpty ? nil : try? PartitionName(pattern) { _ = mesh.begin(name) }
+    } else {
+      subscriptions.remove(pattern)
+    }
+    return interest
+  }
+
+  /// A membership for who asks to join, by the admission secret; nil where this device does not have it.
+  func membership(of request: JoinRequest) -> Statement? {
+    let membership = Statement.Membership(
+      device: request.device, user: request.user, label: request.label, role: request.role, profile: request.profile)
+    return identity.admit?(membership, UInt64(mesh.authority.count) + 1)
+  }
+
   func name(_ partition: PartitionID) -> String { mesh.partitions[partition]?.name.text.string ?? "?" }
 
   /// Partitions of which nothing is stored and that nothing asks for once `pattern` is no longer wanted.

@@ -12,42 +12,34 @@ import Wire
 package final class NodeEngine {
   package let state: EngineState
   package let links: LinkDirector
+  package let keeper: ReplicaKeeper
   private let journal: any EngineJournal
   private let listener: any CommitListener
 
   private var pending = PendingCommit()
   private var directives = Queue<Mesh.Directive>()
-  /// Questions to the log on whose answer the core's next step depends.
-  private var questions = Queue<LogQuestion>()
-  /// Questions of peers to the log, which can wait for the end of the turn.
-  private var loads = Queue<LogQuestion>()
-  private var outbox: [Outgoing] = []
+  private var outbox = Outbox()
+  private let questions: LogQuestions
+  private let notes: MeshNotes
   private var isWriting = false
 
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   package private(set) var failure: (any Error)?
-  /// Devices that asked to join with another code, since the start.
-  package private(set) var refusedJoins = 0
   /// A fork was learned since the last look at what it put aside.
   private var forksToSettle = true
   /// A re-issue could not be written; it is tried again once another commit has gone well.
   private var reissueIsOverdue = false
   private var lastTick: MonotonicTime
-  private var lastMark: MonotonicTime
-  /// Own commits that the mark beside the store names already.
-  private var marked: UInt64 = 0
-
-  private enum Outgoing {
-    case message(SessionID, Message)
-    case close(SessionID)
-  }
 
   package init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
     state = try EngineState(identity, options, ports)
     links = LinkDirector(ports, options, device: identity.deviceID)
     (journal, listener) = (ports.journal, ports.feed)
-    (lastTick, lastMark) = (MonotonicTime(milliseconds: 0), ports.clock.now)
-    saveMark()
+    keeper = ReplicaKeeper(state, ports.journal)
+    questions = LogQuestions(state, ports.journal, keeper)
+    notes = MeshNotes(ports.journal, links)
+    lastTick = MonotonicTime(milliseconds: 0)
+    keeper.saveMark()
   }
 
   // MARK: Turns
@@ -56,7 +48,7 @@ package final class NodeEngine {
   package func turn(_ events: [EngineEvent]) {
     for event in events {
       take(event)
-      carryOut()
+      proceed(committing: false)
       if pending.isFull(state.options.limits) { settle() }
     }
     tickIfDue()
@@ -80,7 +72,7 @@ package final class NodeEngine {
       _ = links.send(.goodbye(.stopping), to: id)
       links.close(id)
     }
-    if failure == nil { saveMark() }
+    if failure == nil { keeper.saveMark() }
   }
 
   private func take(_ event: EngineEvent) {
@@ -118,55 +110,50 @@ package final class NodeEngine {
       lastTick = now
       handle(.tick)
       links.renewAnswers()
-      maintain(now)
+      if keeper.saveMarkIfDue() { forksToSettle = true }
     }
     links.follow(.tick)
-  }
-
-  private func maintain(_ now: MonotonicTime) {
-    let isDue =
-      state.own.commits >= marked + state.options.changesBetweenMarks
-      || now.millisecondsSince(lastMark) >= state.options.millisecondsBetweenMarks
-    guard isDue else { return }
-    lastMark = now
-    forksToSettle = true
-    if state.own.commits > marked { saveMark() }
   }
 
   // MARK: Carrying out
 
   private func handle(_ event: Mesh.Event) { directives.put(state.handle(event)) }
 
-  /// Carries out every directive and answers every question, and makes no commit but those that a question needs. Comes
-  /// to an end, since each answer of the log brings the core further.
-  private func carryOut() {
-    repeat {
+  /// Carries out every directive and answers every question, which comes to an end, since each answer of the log brings the
+  /// core further. Commits before a question whose answer depends on it and, where `everything` is to be durable, until
+  /// nothing waits. Nothing else commits.
+  private func proceed(committing everything: Bool) {
+    while true {
       while let directive = directives.take() { perform(directive) }
-    } while answerQuestion()
+      let question = questions.take()
+      if mustCommit(before: question, everything) { commit() } else if question == nil { break }
+      if let question { answer(question) }
+    }
     if pending.isEmpty { flush() }
   }
 
-  /// Commits and carries out until nothing waits. A commit is made here or in ``answerQuestion()``, and nowhere else.
+  private func mustCommit(before question: LogQuestion?, _ everything: Bool) -> Bool {
+    guard let question else { return everything && !pending.isEmpty && failure == nil }
+    // Runs that wait for the commit belong to what is read. Statements alone do not: on disk without the documents that
+    // they move, they would leave those as they were for ever.
+    return question.needsEverythingStored && !pending.isEmpty || !pending.applied.isEmpty
+  }
+
   private func settle() {
-    carryOut()
-    while !pending.isEmpty, failure == nil {
-      commit()
-      carryOut()
-    }
-    if let failure {
-      for job in pending.writes { job.answer(.failure(failure)) }
-      for job in pending.subscriptions { job.answer(.failure(failure)) }
-      pending = PendingCommit()
-      flush()
-    }
+    proceed(committing: true)
+    guard let failure else { return }
+    for job in pending.writes { job.answer(.failure(failure)) }
+    for job in pending.subscriptions { job.answer(.failure(failure)) }
+    pending = PendingCommit()
+    flush()
   }
 
   private func perform(_ directive: Mesh.Directive) {
     switch directive {
-    case .send(let id, let message): outbox.append(.message(id, message))
+    case .send(let id, let message): outbox.put(message, to: id)
     case .close(let id, let goodbye):
       links.refused(id, goodbye)
-      outbox.append(.close(id))
+      outbox.close(id)
     case .authenticated(let id, let device, let hello): authenticated(id, device, hello)
     case .createPartition(let id, let name): pending.partitions.append((id, name))
     case .apply(let partition, let source, let runs): pending.apply(partition, from: source, runs)
@@ -176,33 +163,26 @@ package final class NodeEngine {
       pending.statements += statements
       links.adopt(state.mesh.authority)
     case .load(let id, let partition, let have, let byteLimit):
-      loads.put(.lacking(id, partition, have, byteLimit: byteLimit))
+      questions.put(.lacking(id, partition, have, byteLimit: byteLimit))
     case .loadChain(let partition, let replica, let first, let purpose):
       questions.put(.chain(partition, replica, from: first, purpose))
     case .loadEvidence(let id, let partition, let replica, let above):
       questions.put(.evidence(id, partition, replica, above: above))
     case .admit(let id, let request): admit(id, request)
-    case .renewReplica: demandRenewal(.peer)
+    case .renewReplica: keeper.demandRenewal(.peer)
     case .damaged(let partition, let replica):
-      demandRenewal(.corruption)
+      keeper.demandRenewal(.corruption)
       journal.note(
         .error, "the log of a chain does not fit together",
         ["replica": .replica(replica), "partition": .text(state.name(partition))])
-    case .note(let id, let note): take(note, id)
+    case .note(let id, let note): notes.take(note, id)
     }
   }
 
   /// Durable before sent: asserted, since a message too early shows only after a crash.
   private func flush() {
     precondition(pending.isEmpty && !isWriting, "a message before the commit of what it may speak of")
-    let outgoing = outbox
-    outbox = []
-    for item in outgoing {
-      switch item {
-      case .message(let id, let message): if links.send(message, to: id) { state.mesh.pause(id) }
-      case .close(let id): links.close(id)
-      }
-    }
+    for id in outbox.flush(over: links) { state.mesh.pause(id) }
   }
 
   // MARK: Committing
@@ -241,12 +221,14 @@ package final class NodeEngine {
   }
 
   private func tell(_ done: Committed, _ batch: PendingCommit) {
-    if batch.movesPieces { refreshStaged() }
+    if batch.movesPieces {
+      state.mesh.staged = attempt([]) { try state.store.stagedPayloads(limit: PartitionVector.stagedLimit) }
+    }
     let record = state.record(of: done, batch)
     if !record.isEmpty { listener.committed(record) }
     if let drawn = done.drawn {
       links.adopt(state.mesh.authority)
-      saveMark()
+      keeper.saveMark()
       drawn.note(in: journal)
     }
     directives.put(done.directives)
@@ -269,7 +251,7 @@ package final class NodeEngine {
     if !batch.reissues.isEmpty { reissueIsOverdue = true }
     if state.store.hasFailed {
       failure = error
-      demandRenewal(.inputOutputError)
+      keeper.demandRenewal(.inputOutputError)
     }
     // Own writes alone are undone already; sessions need not suffer for a full disk.
     if failure != nil || batch.isAheadOfDisk { beginAgain() } else { flush() }
@@ -279,8 +261,8 @@ package final class NodeEngine {
   private func beginAgain() {
     journal.note(.notice, "begins again from what is stored", [:])
     links.cutAll()
-    (pending, outbox) = (PendingCommit(), [])
-    (directives, questions, loads) = (Queue(), Queue(), Queue())
+    (pending, outbox, directives) = (PendingCommit(), Outbox(), Queue())
+    questions.removeAll()
     guard failure == nil else { return }
     do {
       try state.readAgain()
@@ -288,10 +270,6 @@ package final class NodeEngine {
     } catch {
       failure = error
     }
-  }
-
-  private func refreshStaged() {
-    state.mesh.staged = attempt([]) { try state.store.stagedPayloads(limit: PartitionVector.stagedLimit) }
   }
 
   /// Own writes on a branch that lost are issued again: they were acknowledged, so they must come to count.
@@ -310,73 +288,19 @@ package final class NodeEngine {
 
   // MARK: Reading the log
 
-  /// Answers the next question of the core. False where there is none.
-  private func answerQuestion() -> Bool {
-    guard let question = questions.take() else { return false }
-    // Runs that wait for the commit belong to what is read. Statements alone do not: on disk without the documents that
-    // they move, they would leave those as they were for ever.
-    if question.needsEverythingStored && !pending.isEmpty || !pending.applied.isEmpty { commit() }
-    answer(question)
-    return true
-  }
+  private func answer(_ question: LogQuestion) { handle(questions.answer(question, hasFailed: failure != nil)) }
 
   /// After the commit, so that nothing leaves the node that is not durable.
   private func answerLoads() {
-    while let load = loads.take() {
+    while let load = questions.takeLoad() {
       answer(load)
       settle()
     }
   }
 
-  private func answer(_ question: LogQuestion) {
-    let log = LogReader(state)
-    switch question {
-    case .lacking(let id, let partition, let have, let byteLimit):
-      let (runs, hasMore) = attempt(([], false)) {
-        try log.runs(partition, lackedBy: have, byteLimit: byteLimit)
-      }
-      handle(.loaded(id, partition, runs, hasMore: hasMore))
-    case .chain(let partition, let replica, let first, let purpose):
-      let runs = attempt([]) { try log.summaries(partition, replica, from: first) }
-      handle(.chainLoaded(partition, replica, runs, purpose))
-    case .evidence(let id, let partition, let replica, let above):
-      let runs = attempt([]) { try log.evidence(partition, replica, above: above) }
-      handle(.evidenceLoaded(id, partition, runs))
-    case .isAdmitted(let id, let device):
-      handle(.admitted(id, failure == nil && state.mesh.authority.member(of: device) != nil))
-    }
-  }
-
-  /// Reading failed: say so and go on with nothing; a damaged store is a reason for a new replica.
+  /// Reading failed: say so and go on with nothing.
   package func attempt<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
-    do {
-      return try body()
-    } catch {
-      journal.note(.error, "reading the store failed", ["reason": .text("\(error)")])
-      if let error = error as? any StoreFailure, error.isFatal { demandRenewal(.inputOutputError) }
-      return otherwise
-    }
-  }
-
-  // MARK: The replica's mark
-
-  private func demandRenewal(_ cause: RenewalCause) {
-    do {
-      guard try ReplicaRenewal(state).demand(cause) else { return }
-      journal.note(.notice, "a new replica id is due at the next write", ["why": .text(cause.rawValue)])
-    } catch {
-      journal.note(.error, "the replica's mark could not be taken away", ["reason": .text("\(error)")])
-    }
-  }
-
-  /// Notes beside the store how far the own chains have come.
-  package func saveMark() {
-    do {
-      try ReplicaRenewal(state).saveMark()
-      marked = state.own.commits
-    } catch {
-      journal.note(.error, "the replica's mark could not be written", ["reason": .text("\(error)")])
-    }
+    questions.attempt(otherwise, body)
   }
 
   // MARK: Connections
@@ -402,50 +326,14 @@ package final class NodeEngine {
 
   private func receive(_ batch: RunBatch, _ runs: [ArrivedRun], from id: SessionID) {
     do {
-      let awaited = runs.reduce(0) { $0 + $1.awaitedByteCount }
-      guard awaited <= NodeEngine.awaitedByteLimit else {
-        throw EngineError.payloadsTooLarge(byteCount: awaited, limit: NodeEngine.awaitedByteLimit)
-      }
       // Payloads that travelled ahead are looked for on disk.
-      if awaited > 0 { settle() }
-      handle(.receivedRuns(id, batch, try runs.map { try completed($0, batch.name) }))
+      if try RunCompletion.awaitsPayloads(runs) { settle() }
+      let completion = RunCompletion(state)
+      let arrived = try runs.map { try completion.completed($0, batch.name, distrusted: &pending.distrusted) }
+      handle(.receivedRuns(id, batch, arrived))
     } catch {
       violated(id, "\(error)")
     }
-  }
-
-  /// Bytes of all payloads that travelled apart from the runs of one message, which names each in a hundred bytes. Four
-  /// of the largest fit; an honest sender puts one into a message.
-  static let awaitedByteLimit = 16 * 1024 * 1024
-
-  /// The run with its signer and payload, where those were not there when its frame was decoded.
-  private func completed(_ run: ArrivedRun, _ partition: PartitionName) throws -> IncomingRun {
-    guard var content = run.open else { return run.incoming }
-    var incoming = run.incoming
-    if incoming.signer == nil {
-      // Who decoded it may have known fewer statements than are here now.
-      let decoder = FrameDecoder(fleet: state.identity.fleet, state.identity.cryptography)
-      incoming = try decoder.arrived(
-        content.run, context: incoming.context, in: partition, under: state.mesh.authority
-      ).incoming
-    }
-    guard let awaited = content.awaitedPayload else { return incoming }
-    do {
-      try content.attach(try arrived(awaited.hash, awaited.byteCount))
-    } catch {
-      // Pieces may stem from another peer than the run: none of them is trusted any more, and all are asked for anew.
-      pending.distrusted.append(awaited.hash)
-      throw error
-    }
-    return incoming.with(content)
-  }
-
-  /// A payload that travelled ahead of its run, as it lies on disk.
-  private func arrived(_ hash: Digest, _ byteCount: Int) throws -> [UInt8] {
-    if let known = try state.store.largePayload(hash) { return known }
-    let payload = try state.store.stagedPayload(hash, byteLimit: byteCount)
-    guard payload.count == byteCount else { throw EngineError.payloadNotThere }
-    return payload
   }
 
   // MARK: Joining
@@ -453,11 +341,7 @@ package final class NodeEngine {
   private func admit(_ id: SessionID, _ request: JoinRequest) {
     // Asked again, or at another node before: the membership that it has is as good.
     guard state.mesh.authority.member(of: request.device) == nil else { return handle(.admitted(id, true)) }
-    let membership = Statement.Membership(
-      device: request.device, user: request.user, label: request.label, role: request.role, profile: request.profile)
-    guard let statement = state.identity.admit?(membership, UInt64(state.mesh.authority.count) + 1) else {
-      return handle(.admitted(id, false))
-    }
+    guard let statement = state.membership(of: request) else { return handle(.admitted(id, false)) }
     journal.note(
       .info, "admits a device",
       [
@@ -475,26 +359,8 @@ package final class NodeEngine {
     links.adopt(state.mesh.authority)
   }
 
-  private func take(_ note: Mesh.Note, _ id: SessionID?) {
-    let address = JournalFact.text(links.address(id))
-    switch note {
-    case .sessionReady(let device): journal.note(.info, "session ready", ["device": .device(device)])
-    case .joinRefused(let refusal):
-      if refusal == .wrongCode { refusedJoins += 1 }
-      journal.note(.notice, "refused to admit a device", ["reason": .text("\(refusal)"), "address": address])
-    case .peerRefused(let why):
-      journal.note(.notice, "closed a connection", ["reason": .text(why), "address": address])
-    case .forkSeen(let replica):
-      journal.note(
-        .error, "two histories of one replica: a cloned or restored device", ["replica": .replica(replica)])
-    case .clockDiffers(let milliseconds):
-      links.noteClock(id, milliseconds)
-      journal.note(
-        .notice, "a peer's clock differs", ["milliseconds": .text("\(milliseconds)"), "address": address])
-    case .levelWith(let partition):
-      journal.note(.debug, "level with a peer", ["partition": .text(partition.text.string)])
-    }
-  }
+  /// Devices that asked to join with another code, since the start.
+  package var refusedJoins: Int { notes.refusedJoins }
 
   // MARK: Subscriptions
 
@@ -506,13 +372,7 @@ package final class NodeEngine {
   }
 
   private func noteSubscription(_ pattern: Text, isWanted: Bool) {
-    let interest = Interest(pattern: pattern, state.identity)
-    if isWanted {
-      state.subscriptions.insert(pattern)
-      if let name = interest.partitions.isEmpty ? nil : try? PartitionName(pattern) { _ = state.mesh.begin(name) }
-    } else {
-      state.subscriptions.remove(pattern)
-    }
+    let interest = state.note(pattern, isWanted: isWanted)
     handle(.interestChanged(added: isWanted ? interest : Interest(), removed: isWanted ? Interest() : interest))
   }
 }

@@ -60,11 +60,17 @@ private final class LiveResult: WatchSubscription {
   func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
     if let event = nextWaiting() { return event }
     if case .nothing = state.withLock({ $0.shown }) { return try begin() }
-    switch follower.wait(for: place, timeoutMilliseconds: timeoutMilliseconds) {
-    case .nothing: return nil
-    case .stopped: throw NodeError(.stopping, "the node is stopping")
-    case .lapsed: try follow(nil)
-    case .changed(let keys): try follow(keys)
+    do throws(NodeError) {
+      switch follower.wait(for: place, timeoutMilliseconds: timeoutMilliseconds) {
+      case .nothing: return nil
+      case .stopped: throw NodeError(.stopping, "the node is stopping")
+      case .missed(let position): try follow(node.documents(of: place, writtenAfter: position))
+      case .changed(let keys): try follow(keys)
+      }
+    } catch {
+      // What was to be followed is not told again: whoever goes on begins anew.
+      state.withLock { $0 = State() }
+      throw error
     }
     return nextWaiting()
   }
@@ -91,6 +97,7 @@ private final class LiveResult: WatchSubscription {
 
   /// `keys` are those of documents that changed; nil: any may have.
   private func follow(_ keys: Set<[UInt8]>?) throws(NodeError) {
+    if let keys, keys.isEmpty { return }
     if query.isWindow {
       let new = try node.result(of: query, partition, collection)
       state.withLock { move(&$0, to: new) }

@@ -117,7 +117,7 @@ package struct DocumentRow: Hashable, Sendable {
   package let state: [UInt8]
 }
 
-/// What belongs to the store as a whole.
+/// What belongs to the store as a whole. Beside these the last rebuild of each partition (``LogPosition``).
 package enum MetaKey: String, CaseIterable, Sendable {
   case storeID = "store-id"
   case fleet
@@ -128,12 +128,14 @@ package enum MetaKey: String, CaseIterable, Sendable {
   case replicaNonce = "replica-nonce"
   /// Raw value of the highest hybrid timestamp given out or adopted.
   case timestamp
-  /// Facts of the machine and the file, for telling a clone or a restored copy.
-  case machine
   /// There while this file is a restored copy under which nothing has been written: a new replica id is due.
   case restored
   /// Counts ``Store/makeDurable()``.
   case syncs
   /// Counts ``Store/noteStart()``.
   case starts
+  /// Drawn for each copy of the store, as a backup is one (``LogPosition``); absent in the first.
+  case copy
+  /// Counts what moves documents without a run (``LogPosition``).
+  case rebuilds
 }

@@ -168,6 +168,7 @@ extension Store: LogTransaction {
 
   package func rebuild(_ documents: Set<DocumentKey>, by rebuilding: Rebuilding) throws -> ChangedDocuments {
     let number = try transaction.number(of: rebuilding.partition)
+    try transaction.noteRebuild(of: number)
     let log = DocumentFold.Log(
       fleet: rebuilding.fleet, partition: rebuilding.partition, number: number, hash: rebuilding.hash)
     let report = try DocumentFold.rebuild(

@@ -119,23 +119,41 @@ extension Database {
     return id
   }
 
-  func meta(_ key: MetaKey) throws(StoreError) -> [UInt8]? {
+  func meta(_ key: MetaKey) throws(StoreError) -> [UInt8]? { try meta(named: Text(key.rawValue)) }
+
+  private func meta(named key: Text) throws(StoreError) -> [UInt8]? {
     let statement = try statement("SELECT value FROM meta WHERE key=?1")
     defer { statement.reset() }
-    try statement.bind(1, Text(key.rawValue))
+    try statement.bind(1, key)
     return try statement.step() ? statement.bytes(0) : nil
   }
 
+  func number(_ key: MetaKey) throws(StoreError) -> UInt64? { try number(named: Text(key.rawValue)) }
+
+  func number(named key: Text) throws(StoreError) -> UInt64? {
+    guard let bytes = try meta(named: key) else { return nil }
+    guard bytes.count == 8 else { throw .damaged("\(key.string) is not a number") }
+    return bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
   /// Nil takes the key away.
-  func setMeta(_ key: MetaKey, _ value: [UInt8]?) throws(StoreError) {
+  func setMeta(_ key: MetaKey, _ value: [UInt8]?) throws(StoreError) { try setMeta(named: Text(key.rawValue), value) }
+
+  func setNumber(named key: Text, _ value: UInt64) throws(StoreError) {
+    var bytes: [UInt8] = []
+    appendBigEndian(value, to: &bytes)
+    try setMeta(named: key, bytes)
+  }
+
+  private func setMeta(named key: Text, _ value: [UInt8]?) throws(StoreError) {
     guard let value else {
       let delete = try statement("DELETE FROM meta WHERE key=?1")
-      try delete.bind(1, Text(key.rawValue))
+      try delete.bind(1, key)
       return try delete.run()
     }
     let insert = try statement(
       "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value=excluded.value")
-    try insert.bind(1, Text(key.rawValue))
+    try insert.bind(1, key)
     try insert.bind(2, copied: value)
     try insert.run()
   }

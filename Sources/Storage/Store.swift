@@ -56,6 +56,8 @@ package final class Store: StoreReading {
   private let pageLimits: [WritePace: Int32]
   /// Over all partitions.
   package internal(set) var counters: Counters
+  /// Of the log, as the last transaction left it or the present one has it.
+  package internal(set) var end: LogPosition
   /// The write-ahead log held nothing when the store was opened: it is missing, or empty.
   package let wasLogEmpty: Bool
   /// This start is counted in the database, so that the log holds something until it is closed.
@@ -65,7 +67,6 @@ package final class Store: StoreReading {
   let files: StoreFiles
   package let numbers: NumberCache
   let contexts = ContextCache()
-  var nextArrival: Int64
   /// Never the number of a partition that was taken away: readers remember which is whose.
   var nextPartition: Int64
   var stagedBytes: Int64
@@ -87,7 +88,7 @@ package final class Store: StoreReading {
     wasLogEmpty = opening.wasLogEmpty
     numbers = NumberCache()
     gauge = WriteAheadGauge(database)
-    nextArrival = (try database.integer("SELECT max(arrival) FROM runs") ?? 0) + 1
+    end = try database.logEnd()
     nextPartition = (try database.integer("SELECT max(id) FROM partitions") ?? 0) + 1
     stagedBytes = try database.stagedByteCount() ?? 0
     counters = try opening.database.partitionTotals()
@@ -102,6 +103,7 @@ package final class Store: StoreReading {
   package func write<Result>(
     _ durability: Durability, _ body: (borrowing Transaction) throws -> Result
   ) throws -> Result {
+    let before = end
     // A constant of its own: passing the new value straight on makes the 6.3.1 optimiser abort.
     let transaction = Transaction(store: self)
     do {
@@ -110,7 +112,7 @@ package final class Store: StoreReading {
       try commit(durability)
       return result
     } catch {
-      rollBack()
+      rollBack(to: before)
       if let error = error as? StoreError { giveUp(after: error) }
       throw error
     }
@@ -166,8 +168,10 @@ package final class Store: StoreReading {
     return sum
   }
 
-  /// What caches hold may stem from the transaction that is gone.
-  private func rollBack() {
+  /// What caches hold may stem from the transaction that is gone. Its arrivals are given out again, as they would be after a
+  /// new start: whoever has kept a position must find no run at or below it that is new.
+  private func rollBack(to end: LogPosition) {
+    self.end = end
     // Several errors make SQLite roll back by itself; then there is nothing left to do.
     if database.isInTransaction { try? database.execute("ROLLBACK") }
     changedCounters.removeAll()

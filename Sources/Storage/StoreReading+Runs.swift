@@ -31,7 +31,7 @@ extension StoreReading where Self: ~Copyable {
     return try collect(rows, byteLimit: .max, partition: chain.partition).first
   }
 
-  private func collect(
+  func collect(
     _ rows: PreparedStatement, byteLimit: Int, partition: PartitionNumber
   ) throws(StoreError) -> [StoredRun] {
     var found: [StoredRun] = []

@@ -79,11 +79,7 @@ extension StoreReading where Self: ~Copyable {
   package func meta(_ key: MetaKey) throws(StoreError) -> [UInt8]? { try database.meta(key) }
 
   /// A number written by ``Transaction/setInteger(_:for:)``.
-  package func integer(_ key: MetaKey) throws(StoreError) -> UInt64? {
-    guard let bytes = try database.meta(key) else { return nil }
-    guard bytes.count == 8 else { throw .damaged("\(key.rawValue) is not a number") }
-    return bytes.reduce(0) { $0 << 8 | UInt64($1) }
-  }
+  package func integer(_ key: MetaKey) throws(StoreError) -> UInt64? { try database.number(key) }
 
   /// In order of arrival.
   package func statements() throws(StoreError) -> [StoredStatement] {

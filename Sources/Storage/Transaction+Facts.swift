@@ -5,9 +5,7 @@ extension Transaction {
   package func setMeta(_ value: [UInt8]?, for key: MetaKey) throws(StoreError) { try database.setMeta(key, value) }
 
   package func setInteger(_ value: UInt64, for key: MetaKey) throws(StoreError) {
-    var bytes: [UInt8] = []
-    appendBigEndian(value, to: &bytes)
-    try database.setMeta(key, bytes)
+    try database.setNumber(named: Text(key.rawValue), value)
   }
 
   /// False where it is there already. At most ``Statement/countLimit``.

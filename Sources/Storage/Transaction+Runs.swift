@@ -15,7 +15,7 @@ extension Transaction {
       """
       INSERT INTO runs (arrival, chain, first, last, context_base, context, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
       """)
-    let arrival = store.nextArrival
+    let arrival = store.end.arrival + 1
     let stored = encode(context, of: chain)
     try insert.bind(1, arrival)
     try insert.bind(2, chain.rawValue)
@@ -27,7 +27,7 @@ extension Transaction {
       try insert.bind(7, borrowed: bytes)
       try insert.run()
     }
-    store.nextArrival = arrival + 1
+    store.end.arrival = arrival
     if stored.base == nil {
       store.contexts.set(ContextCache.Base(arrival: arrival, context: context, uses: 0), for: chain)
     } else {

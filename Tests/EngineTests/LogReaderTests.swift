@@ -12,7 +12,7 @@ import Testing
   private func filled(_ partition: PartitionName) throws -> BenchNode {
     let node = try EngineBench().nodes[0]
     for chain in 0..<Self.chains {
-      if chain > 0 { #expect(try ReplicaRenewal(node.state).demand(.peer)) }
+      if chain > 0 { node.engine.keeper.demandRenewal(.peer) }
       for index in 0..<Self.runs {
         try node.write(partition, Put(Text("\(chain)-\(index)"), byteCount: 16_000, of: UInt8(chain)))
       }

@@ -119,11 +119,12 @@ import Wire
   func demand() throws {
     let node = try EngineBench().nodes[0]
     // Before the first write there is nothing to renew.
-    #expect(try !ReplicaRenewal(node.state).demand(.peer))
+    node.engine.keeper.demandRenewal(.peer)
+    #expect(node.mark.discards == 0 && !node.journal.says("a new replica id is due"))
     try node.write(room, Put("a"))
-    #expect(try ReplicaRenewal(node.state).demand(.corruption))
-    #expect(try !ReplicaRenewal(node.state).demand(.corruption))
+    for _ in 0..<2 { node.engine.keeper.demandRenewal(.corruption) }
     #expect(node.mark.discards == 1 && node.mark.saved == nil)
+    #expect(node.journal.lines.count { $0.message.contains("a new replica id is due") } == 1)
     try node.write(room, Put("b"))
     #expect(node.state.own.causes.isEmpty)
     #expect(node.mark.saved?.reached == 2)
@@ -155,7 +156,8 @@ import Wire
     try node.write(room, Put("a"))
     #expect(node.journal.says("the replica's mark could not be written"))
     #expect(try node.shown(room, "a") != nil)
-    #expect(throws: BenchMark.Failure.self) { try ReplicaRenewal(node.state).demand(.peer) }
+    node.engine.keeper.demandRenewal(.peer)
+    #expect(node.journal.says("the replica's mark could not be taken away"))
     #expect(try node.write(room, Put("b")).dot != nil)
   }
 
@@ -164,7 +166,7 @@ import Wire
     let node = try EngineBench().nodes[0]
     var seen: Set<ReplicaID> = []
     for round in 0..<3 {
-      if round > 0 { #expect(try ReplicaRenewal(node.state).demand(.peer)) }
+      if round > 0 { node.engine.keeper.demandRenewal(.peer) }
       try node.write(room, Put(Text("\(round)")))
       seen.insert(try #require(node.state.own.replica?.id))
     }

@@ -1,5 +1,6 @@
 import Foundation
 import Replication
+import Storage
 import Synchronization
 import TestSupport
 import Testing
@@ -27,8 +28,14 @@ import Testing
     if case .changed(let keys) = follower.wait(for: place, timeoutMilliseconds: 0) { keys } else { nil }
   }
 
-  private func isLapsed(_ follower: FeedFollower) -> Bool {
-    if case .lapsed = follower.wait(for: place, timeoutMilliseconds: 0) { true } else { false }
+  /// The place in the log from which on the follower is to read.
+  private func missed(_ follower: FeedFollower) -> LogPosition? {
+    if case .missed(let position) = follower.wait(for: place, timeoutMilliseconds: 0) { position } else { nil }
+  }
+
+  /// One run each.
+  private func commit(_ keys: [[UInt8]], in place: ChangedDocuments.Place? = nil) {
+    feed.committed(record(keys, in: place), at: LogPosition(arrival: feed.next.position.arrival + 1))
   }
 
   private func isQuiet(_ follower: FeedFollower) -> Bool {
@@ -37,11 +44,11 @@ import Testing
 
   @Test("a follower gets what changed since it last asked, once, all commits together")
   func since() throws {
-    feed.committed(record([[9]]))
+    commit([[9]])
     let follower = try #require(feed.follow())
     #expect(isQuiet(follower))
-    feed.committed(record([[1], [2]]))
-    feed.committed(record([[2], [3]]))
+    commit([[1], [2]])
+    commit([[2], [3]])
     #expect(changed(follower) == [[1], [2], [3]])
     #expect(isQuiet(follower))
   }
@@ -49,23 +56,41 @@ import Testing
   @Test("what changed elsewhere is nothing to it")
   func elsewhere() throws {
     let follower = try #require(feed.follow())
-    feed.committed(record([[1]], in: ChangedDocuments.Place(partition: PartitionID(.zero), collection: "d")))
+    commit([[1]], in: ChangedDocuments.Place(partition: PartitionID(.zero), collection: "d"))
     #expect(isQuiet(follower))
-    feed.committed(record([[2]]))
+    commit([[2]])
     #expect(changed(follower) == [[2]])
   }
 
-  @Test("one that is as far behind as the ring is long misses nothing; one further behind is told to look again")
-  func lapse() throws {
+  @Test(
+    "one that is as far behind as the ring is long misses nothing; one further behind is told from where on the log has it"
+  )
+  func missing() throws {
+    commit([[1]])
     let (near, far) = (try #require(feed.follow()), try #require(feed.follow()))
-    for number in 0..<CommitFeed.recordLimit { feed.committed(record([[UInt8(number % 256)]])) }
+    for number in 0..<CommitFeed.recordLimit { commit([[UInt8(number % 256)]]) }
     #expect(changed(near)?.count == CommitFeed.recordLimit)
-    feed.committed(record([[1]]))
-    #expect(isLapsed(far))
+    commit([[1]])
+    #expect(far.position == LogPosition(arrival: 1))
+    #expect(missed(far) == LogPosition(arrival: 1))
+    #expect(far.position.arrival == near.position.arrival + 1)
     #expect(changed(near) == [[1]])
-    // Whoever looked again follows on from there.
-    feed.committed(record([[5]]))
+    // Whoever has read the log follows on from there.
+    commit([[5]])
     #expect(changed(far) == [[5]])
+    #expect(far.position == feed.next.position)
+  }
+
+  @Test("a position that was kept is gone on from by the log alone, however little came since")
+  func kept() throws {
+    commit([[1]])
+    let kept = try #require(feed.follow()).position
+    commit([[2]])
+    let follower = try #require(feed.follow(from: kept))
+    #expect(missed(follower) == kept)
+    #expect(isQuiet(follower))
+    commit([[3]])
+    #expect(changed(follower) == [[3]])
   }
 
   @Test("large commits take the room of many: the ring is bounded in bytes")
@@ -73,11 +98,11 @@ import Testing
     let (follower, count) = (try #require(feed.follow()), 20)
     #expect(count < CommitFeed.recordLimit)
     let large = [UInt8](repeating: 1, count: CommitFeed.byteLimit / 10)
-    for _ in 0..<count { feed.committed(record([large])) }
-    #expect(isLapsed(follower))
+    for _ in 0..<count { commit([large]) }
+    #expect(missed(follower) != nil)
     // A commit larger than the ring is forgotten at once, and said to be.
-    feed.committed(record([[UInt8](repeating: 1, count: CommitFeed.byteLimit)]))
-    #expect(isLapsed(follower))
+    commit([[UInt8](repeating: 1, count: CommitFeed.byteLimit)])
+    #expect(missed(follower) != nil)
   }
 
   @Test("there are so many followers at the most, and one that goes makes room")
@@ -112,7 +137,7 @@ import Testing
   func wakes() throws {
     let follower = try #require(feed.follow())
     let keys = Mutex<Set<[UInt8]>>([])
-    let (feed, place) = (feed, place)
+    let place = place
     Thread.detachNewThread {
       while keys.withLock({ $0.isEmpty }) {
         if case .changed(let new) = follower.wait(for: place, timeoutMilliseconds: 60_000) {
@@ -120,7 +145,7 @@ import Testing
         }
       }
     }
-    feed.committed(record([[4]]))
+    commit([[4]])
     try eventually(within: 5) { keys.withLock { $0 } == [[4]] }
   }
 }

@@ -167,11 +167,11 @@ import Testing
   func meta() throws {
     try store.write(.full) { transaction in
       try transaction.setInteger(.max, for: .timestamp)
-      try transaction.setMeta([1, 2], for: .machine)
+      try transaction.setMeta([1, 2], for: .restored)
     }
-    #expect(try store.integer(.timestamp) == .max && store.meta(.machine) == [1, 2])
-    try store.write(.full) { try $0.setMeta(nil, for: .machine) }
-    #expect(try store.meta(.machine) == nil)
+    #expect(try store.integer(.timestamp) == .max && store.meta(.restored) == [1, 2])
+    try store.write(.full) { try $0.setMeta(nil, for: .restored) }
+    #expect(try store.meta(.restored) == nil)
   }
 
   @Test("a sequence that no store can hold is refused, not wrapped")

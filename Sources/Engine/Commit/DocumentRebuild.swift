@@ -26,9 +26,8 @@ struct DocumentRebuild {
     for (replica, shared) in partition.log.lowestMoved(by: moved) {
       let chain = ChainIdentity(fleet: reader.fleet, partition: partition.id, replica: replica)
       for stored in try transaction.runs(of: chain, after: shared, byteLimit: .max) {
-        for change in try reader.content(stored, in: partition.id, transaction).contents {
-          for view in change.documents { keys.insert(try view.key(in: change.payload)) }
-        }
+        keys.formUnion(
+          try reader.documents(writtenBy: stored.body, in: partition.id, apart: transaction.largePayload))
       }
     }
     return keys

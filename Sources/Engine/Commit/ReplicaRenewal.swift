@@ -1,7 +1,7 @@
 import Replication
 import Wire
 
-/// The drawing of a new replica id, and the mark beside the store that tells when one is due (rule C20).
+/// The drawing of a new replica id (rule C20).
 struct ReplicaRenewal {
   private let state: EngineState
 
@@ -25,21 +25,6 @@ struct ReplicaRenewal {
     done.drawn = DrawnReplica(id: replica, previous: state.own.replica?.id, causes: state.own.causes)
     state.own.renew(incarnation)
     done.directives += state.handle(.statementsStored([statement]))
-  }
-
-  /// A reason that came up while the node runs. It must outlast a stop before the next write, so the mark that would
-  /// hide it goes. Answers whether the reason is a new one.
-  func demand(_ cause: RenewalCause) throws -> Bool {
-    guard state.own.causes.insert(cause).inserted, state.own.replica != nil else { return false }
-    try state.mark.discard()
-    return true
-  }
-
-  /// Notes outside of the store how far it has come. What is noted is committed already.
-  func saveMark() throws {
-    // What is there is the evidence for the renewal that is due.
-    guard state.own.causes.isEmpty else { return }
-    try state.mark.save(store: state.store.storeID, replica: state.own.replica, reached: state.own.commits)
   }
 }
 

@@ -2,9 +2,11 @@ import Replication
 import Wire
 
 /// Decodes runs as they lie in the log.
-struct RunReader {
+package struct RunReader {
   let fleet: FleetID
   let hash: HashFunction
+
+  package init(fleet: FleetID, hash: @escaping HashFunction) { (self.fleet, self.hash) = (fleet, hash) }
 
   init(_ identity: EngineIdentity) { (fleet, hash) = (identity.fleet, identity.cryptography.hash) }
 
@@ -12,11 +14,25 @@ struct RunReader {
     try RunCodec.decode(run.body[...], fleet: fleet, partition: partition, hash: hash)
   }
 
+  /// Which documents a run writes, one as often as it does. `apart` answers a payload that travelled apart.
+  package func documents(
+    writtenBy body: [UInt8], in partition: PartitionID, apart: (Digest) throws -> [UInt8]?
+  ) throws -> [DocumentKey] {
+    let run = try RunCodec.decode(body[...], fleet: fleet, partition: partition, hash: hash)
+    return try content(run, apart).contents.flatMap { change in
+      try change.documents.map { try $0.key(in: change.payload) }
+    }
+  }
+
   /// What the run writes; a payload that travelled apart is read from the log and joined to it.
   func content(_ run: LogRun, in partition: PartitionID, _ log: any LogReading) throws -> RunContent {
-    var content = RunContent(try decode(run, in: partition), hash: hash)
+    try content(try decode(run, in: partition), log.largePayload)
+  }
+
+  private func content(_ run: DecodedRun, _ apart: (Digest) throws -> [UInt8]?) throws -> RunContent {
+    var content = RunContent(run, hash: hash)
     guard let awaited = content.awaitedPayload?.hash else { return content }
-    guard let payload = try log.largePayload(awaited) else { throw DamagedLog("a change's payload is not there") }
+    guard let payload = try apart(awaited) else { throw DamagedLog("a change's payload is not there") }
     try content.attach(payload)
     return content
   }

@@ -15,6 +15,14 @@ package struct ReadLimits: Sendable {
   /// Memory of a result, whatever was asked, and of a live one: a node with 64 MiB must outlive it (K5).
   package var resultBytes = 16 * 1024 * 1024
 
+  /// A live result that slept through more commits than the feed remembers looks up what was written meanwhile one by one,
+  /// where the log names no more documents than these, one as often as it was written. Beyond it reads its collection anew:
+  /// a pass in the order of keys costs less for each.
+  package var missedDocuments = 10_000
+  /// Bytes of the log that it decodes for it, and runs that it steps over, those of other partitions among them.
+  package var missedBytes = 16 * 1024 * 1024
+  package var missedRuns: Int64 = 65_536
+
   /// A state digest reads from one state of the store for about so long before it lets go of it.
   package var digestSliceMilliseconds: Int64 = 1_000
   /// A listing waits so long for all state digests together that are not known; the rest it tells "not computed".

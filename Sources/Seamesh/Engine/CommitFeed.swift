@@ -1,39 +1,44 @@
 import Engine
 import Replication
+import Storage
 import Synchronization
 
-/// What commits changed, for whoever follows them: a bounded ring, read by cursors. The engine never waits for a reader; one
-/// that falls behind the ring is told so, and reads what it follows anew from the store.
-final class CommitFeed: CommitListener, Sendable {
+/// What commits changed, for whoever follows them: a bounded ring, read by cursors. The engine never waits for a reader. One
+/// that falls behind the ring, or comes back after a restart, is told from where on the log has what it missed.
+final class CommitFeed: Sendable {
+  /// A follower's place: the next record, and how far the log had come before it.
+  struct Cursor {
+    fileprivate(set) var number: UInt64
+    fileprivate(set) var position: LogPosition
+  }
+
   private struct State {
     /// The oldest first; their numbers end below `next`.
     var records: [CommitRecord] = []
     var byteCount = 0
-    var next: UInt64 = 1
+    var next = Cursor(number: 1, position: LogPosition())
     var followers: [UInt64: FeedFollower] = [:]
     var nextFollower: UInt64 = 1
   }
 
-  enum Reading {
-    case records([CommitRecord], next: UInt64)
-    /// What was committed in between is no longer here.
-    case lapsed(next: UInt64)
-  }
-
   private let state = Mutex(State())
 
-  /// A reader that is this many commits behind reads anew.
+  /// A reader that is more commits behind reads the log.
   static let recordLimit = 256
   /// Memory of all records: a few batches of catch-up.
   static let byteLimit = 8 * 1024 * 1024
   /// Each costs a thread of the local interface while it is open.
   static let followerLimit = 64
 
-  func committed(_ record: CommitRecord) {
+  /// The log is there before the first commit is told.
+  func begin(at position: LogPosition) { state.withLock { $0.next.position = position } }
+
+  /// - Parameter position: where the log ends with this commit.
+  func committed(_ record: CommitRecord, at position: LogPosition) {
     let followers = state.withLock { state in
       state.records.append(record)
       state.byteCount += record.byteCount
-      state.next += 1
+      state.next = Cursor(number: state.next.number + 1, position: position)
       while state.records.count > CommitFeed.recordLimit || state.byteCount > CommitFeed.byteLimit,
         let oldest = state.records.first
       {
@@ -45,20 +50,26 @@ final class CommitFeed: CommitListener, Sendable {
     for follower in followers { follower.wake() }
   }
 
-  /// Everything from `cursor` on.
-  func read(from cursor: UInt64) -> Reading {
+  /// What a commit made now comes behind.
+  var next: Cursor { state.withLock { $0.next } }
+
+  /// Every record from `cursor` on, and where that leads. Nil where not all of them are here any more.
+  func read(from cursor: Cursor) -> (records: [CommitRecord]?, next: Cursor) {
     state.withLock { state in
-      let missed = state.next - cursor
-      guard missed <= UInt64(state.records.count) else { return .lapsed(next: state.next) }
-      return .records(Array(state.records.suffix(Int(missed))), next: state.next)
+      let missed = state.next.number - cursor.number
+      guard missed <= UInt64(state.records.count) else { return (nil, state.next) }
+      return (Array(state.records.suffix(Int(missed))), state.next)
     }
   }
 
-  /// Follows from now on. Nil where there are too many.
-  func follow() -> FeedFollower? {
+  /// Follows from now on, or from a ``FeedFollower/position`` that was kept, also by an earlier start. Nil where there are
+  /// too many.
+  func follow(from position: LogPosition? = nil) -> FeedFollower? {
     state.withLock { state in
       guard state.followers.count < CommitFeed.followerLimit else { return nil }
-      let follower = FeedFollower(self, number: state.nextFollower, from: state.next)
+      // No record is of that number: what came since is asked of the log.
+      let cursor = position.map { Cursor(number: 0, position: $0) } ?? state.next
+      let follower = FeedFollower(self, number: state.nextFollower, from: cursor)
       state.followers[state.nextFollower] = follower
       state.nextFollower += 1
       return follower
@@ -75,22 +86,25 @@ final class FeedFollower: Sendable {
   enum Wake: Sendable {
     /// Canonical ids of changed documents of the place that was asked for.
     case changed(Set<[UInt8]>)
-    /// More was committed than the feed remembers: look at everything again.
-    case lapsed
+    /// More was committed since than the feed remembers: the log has it (``Node/documents(of:writtenAfter:)``).
+    case missed(since: LogPosition)
     case nothing
     case stopped
   }
 
   let number: UInt64
   private let feed: CommitFeed
-  private let cursor: Mutex<UInt64>
+  private let cursor: Mutex<CommitFeed.Cursor>
   private let isStopped = Mutex(false)
   private let signal = TimedSemaphore()
 
-  init(_ feed: CommitFeed, number: UInt64, from cursor: UInt64) {
+  init(_ feed: CommitFeed, number: UInt64, from cursor: CommitFeed.Cursor) {
     (self.feed, self.number) = (feed, number)
     self.cursor = Mutex(cursor)
   }
+
+  /// Up to here it has been told everything. To be kept with what was made of it, by whoever goes on from there later.
+  var position: LogPosition { cursor.withLock { $0.position } }
 
   func wake() { signal.signal() }
 
@@ -113,16 +127,12 @@ final class FeedFollower: Sendable {
   private func take(_ place: ChangedDocuments.Place) -> Wake? {
     if isStopped.withLock({ $0 }) { return .stopped }
     return cursor.withLock { cursor in
-      switch feed.read(from: cursor) {
-      case .lapsed(let next):
-        cursor = next
-        return .lapsed
-      case .records(let records, let next):
-        cursor = next
-        var keys: Set<[UInt8]> = []
-        for record in records { record.collectKeys(of: place, into: &keys) }
-        return keys.isEmpty ? nil : .changed(keys)
-      }
+      let (records, next) = feed.read(from: cursor)
+      defer { cursor = next }
+      guard let records else { return .missed(since: cursor.position) }
+      var keys: Set<[UInt8]> = []
+      for record in records { record.collectKeys(of: place, into: &keys) }
+      return keys.isEmpty ? nil : .changed(keys)
     }
   }
 }

@@ -57,6 +57,19 @@ final class NodeLinks: EngineLinks {
   var frameOverheadByteCount: Int { SecureTransport.frameLengthByteCount }
 }
 
+/// Tells the feed of each commit, and how far the log has come with it.
+final class FeedTeller: CommitListener {
+  private let feed: CommitFeed
+  private let store: Store
+
+  init(_ feed: CommitFeed, _ store: Store) {
+    (self.feed, self.store) = (feed, store)
+    feed.begin(at: store.end)
+  }
+
+  func committed(_ record: CommitRecord) { feed.committed(record, at: store.end) }
+}
+
 /// The file beside the store.
 final class SidecarMark: ReplicaMark {
   private let directory: DataDirectory

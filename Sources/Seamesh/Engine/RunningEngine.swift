@@ -43,7 +43,8 @@ final class RunningEngine {
     options.isRelay = configuration.isRelay
     let ports = EnginePorts(
       store: store, mark: mark, clock: SystemClock(),
-      links: NodeLinks(transport, intake), journal: log, feed: feed, random: SystemRandomNumberGenerator())
+      links: NodeLinks(transport, intake), journal: log, feed: FeedTeller(feed, store),
+      random: SystemRandomNumberGenerator())
     engine = try NodeEngine(identity, options, ports)
     intake.adopt(engine.state.mesh.authority)
     if !history.wasFetched { history.causes = engine.state.own.causes }
@@ -108,7 +109,7 @@ final class RunningEngine {
     store.readers.close()
     do {
       mark.isLogClosed = try store.carryOverAll()
-      engine.saveMark()
+      engine.keeper.saveMark()
       if mark.isLogClosed { try store.closeLog() }
     } catch {
       log.error("the store could not be closed", ["reason": "\(error)"])

@@ -35,6 +35,8 @@ final class FleetInquiry: TransportHandler {
     /// Where to ask, in order, each once: what was given, then what discovery found.
     var addresses: [PeerAddress] = []
     var lastFailure: String?
+    /// Connections that were found not to help and are not closed yet: their end is no news.
+    var judged: Set<ConnectionID> = []
   }
 
   private let topic: any InquiryTopic
@@ -126,9 +128,14 @@ final class FleetInquiry: TransportHandler {
     signal.signal()
   }
 
-  private func oneFailed(_ reason: String) {
-    state.withLock { $0.lastFailure = reason }
-    signal.signal()
+  /// Whoever asks goes on to the next node.
+  private func oneFailed(_ connection: ConnectionID, _ reason: String) {
+    let isNew = state.withLock { state in
+      guard state.judged.insert(connection).inserted else { return false }
+      state.lastFailure = reason
+      return true
+    }
+    if isNew { signal.signal() }
   }
 
   // MARK: TransportHandler
@@ -146,12 +153,12 @@ final class FleetInquiry: TransportHandler {
       switch topic.step(after: message) {
       case .wait: break
       case .say(let answer): held.withLock { $0 }?.send(connection, MessageCodec.encode(answer))
-      case .complete: complete()
-      case .askElsewhere(let reason): oneFailed(reason)
+      case .complete: complete(connection)
+      case .askElsewhere(let reason): oneFailed(connection, reason)
       case .giveUp(let error): finish(.failure(error))
       }
     } catch {
-      oneFailed("it sent what is no message: \(error)")
+      oneFailed(connection, "it sent what is no message: \(error)")
     }
   }
 
@@ -166,21 +173,22 @@ final class FleetInquiry: TransportHandler {
   }
 
   /// Believed only if the statements show it: a genesis by this fleet's root, and a membership of this very device.
-  private func complete() {
+  private func complete(_ connection: ConnectionID) {
     let statements = state.withLock { $0.statements }
     guard let authority = Authority(ofFleet: topic.fleet, statements, SHA256.hash),
       authority.member(of: topic.key.publicKey) != nil
-    else { return oneFailed("it took this device for a member without showing the statement") }
+    else { return oneFailed(connection, "it took this device for a member without showing the statement") }
     finish(.success(statements))
   }
 
   func closed(_ connection: ConnectionID, reason: CloseReason) {
     guard outcome.withLock({ $0 == nil }) else { return }
-    oneFailed("it closed the connection")
+    oneFailed(connection, "it closed the connection")
+    state.withLock { _ = $0.judged.remove(connection) }
   }
   func drained(_ connection: ConnectionID, queuedBytes: Int) {}
 
-  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) { oneFailed("\(reason)") }
+  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) { oneFailed(connection, "\(reason)") }
 }
 
 /// Passes on where nodes announce the tag of one fleet.

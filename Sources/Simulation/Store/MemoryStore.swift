@@ -21,7 +21,7 @@ package final class MemoryStore: LogStore {
   private var undo: [(inout MemoryImage) -> Void] = []
   /// Before the transaction; nil: none is open.
   private var scalars: MemoryImage.Scalars?
-  /// As in SQLite's store, a transaction that fails takes the numbers that it has given out with it, until the next start.
+  /// As in SQLite's store, a transaction that fails gives back the numbers that it took.
   private(set) var nextArrival: Int64
 
   package init(_ image: MemoryImage) {
@@ -54,6 +54,7 @@ package final class MemoryStore: LogStore {
       return result
     } catch {
       takeBack(&image)
+      nextArrival = image.lastArrival + 1
       close()
       if let error = error as? StoreError, error.isFatal { failure = error }
       throw error

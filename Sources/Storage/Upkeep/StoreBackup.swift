@@ -1,4 +1,5 @@
 import CSQLite
+import Replication
 
 /// Copies of a store, and the way back from them.
 package enum StoreBackup {
@@ -77,5 +78,6 @@ package enum StoreBackup {
     // One file that can be carried about; the store that opens it goes back to a write-ahead log.
     try target.execute("PRAGMA journal_mode=DELETE")
     try target.setMeta(.restored, [1])
+    try target.setNumber(named: Text(MetaKey.copy.rawValue), .random(in: 1 ... .max))
   }
 }

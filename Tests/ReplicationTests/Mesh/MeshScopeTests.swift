@@ -87,7 +87,8 @@ import Testing
         bench.nodes[0].deliver(.statementsStored([statement]))
       }
       let start = bench.transcript.count
-      bench.nodes[0].holdsLoads = false
+      // The others have their answers at hand: what else was being read stays unread.
+      bench.nodes[0].holdsLoads = answer != .load
       let probe = ChainProbe(name: bench.name, replica: run.replica, positions: [], wantsReply: true)
       func loaded(_ purpose: ChainPurpose) {
         bench.nodes[0].deliver(.chainLoaded(bench.partition, run.replica, [], purpose))

@@ -154,7 +154,7 @@ import Testing
       Result {
         let isWhole = try (engine.state.store as? Store)?.carryOverAll() ?? false
         (engine.state.mark as? SidecarMark)?.isLogClosed = isWhole
-        engine.saveMark()
+        engine.keeper.saveMark()
         return isWhole
       }
     }.get()

@@ -75,6 +75,16 @@ import Testing
     }
   }
 
+  @Test("whoever is no help is left for the next one, which then has all its time to answer")
+  func strangerFirst() throws {
+    let (fleet, _) = try fleet(losing: 1)
+    let stranger = try TestFleet(1)
+    let peers = try [stranger, fleet].map { try $0.peerAddress(of: $0.nodes[0]) }
+    let node = try Node.start(directory: fleet.path(of: 1), configuration: fleet.configuration(peers) { _ in })
+    defer { node.stop() }
+    #expect(node.hasFetchedStore)
+  }
+
   @Test("a node that waits for its fleet goes on once a node of it is there, and stops waiting when it is told to")
   func waits() throws {
     let (fleet, _) = try fleet(losing: 1)

@@ -1,17 +1,20 @@
-import Engine
 import Foundation
+import Identity
 import Replication
 import Storage
 import TestSupport
 import Testing
 import Transport
 
+@testable import Engine
 @testable import Seamesh
 
 /// Nodes of one fleet in temporary directories on loopback, without discovery.
 final class TestFleet {
   private(set) var nodes: [Node] = []
   private var directories: [String] = []
+  /// Above what a founding takes.
+  private var statementCount: UInt64 = 1_000
 
   /// The founder is node 0; the others join by its code and know its address.
   init(_ count: Int, configure: (inout NodeConfiguration) -> Void = { _ in }) throws {
@@ -54,6 +57,18 @@ final class TestFleet {
     return path
   }
 
+  /// Signed with the fleet's root key, which the founder's directory has.
+  func statement(_ body: Statement.Body) throws -> Statement {
+    statementCount += 1
+    let root = try KeyFile.fleetRoot.loadKey(in: DataDirectory(existing: path(of: 0)))
+    return try StatementSigner(fleet: nodes[0].files.fleet, key: root).sign(body, sequence: statementCount)
+  }
+
+  /// What everyone may do everywhere from now on. Chains that end count up to there.
+  func grant(_ level: AccessLevel, ends: [Statement.ChainEnd] = []) throws -> Statement {
+    try statement(.grant(Statement.Grant(subject: .everyone, level: level, pattern: "*", ends: ends)))
+  }
+
   func peerAddress(of node: Node) throws -> PeerAddress { .socket(try #require(node.endpoints.listen.first)) }
 
   func path(of index: Int) -> String { directories[index] }
@@ -80,6 +95,28 @@ func body(_ entries: KeyValuePairs<Text, Value>) -> ValueMap {
 }
 
 extension Node {
+  /// Taken in here, as if somebody had brought it.
+  func say(_ statement: Statement) throws {
+    try onEngine { $0.add([statement]) }
+    // Another question waits for the commit.
+    try onEngine { _ in }
+  }
+
+  /// The end of a chain of this node's own at one of its changes.
+  func chainEnd(_ partition: PartitionName, at sequence: UInt64) throws -> Statement.ChainEnd {
+    try onEngine { engine in
+      Result {
+        let replica = try #require(engine.state.own.replica?.id)
+        let id = engine.state.identity.id(of: partition)
+        let runs = try LogReader(engine.state).summaries(id, replica, from: 1)
+        let run = try #require(runs.first { $0.first <= sequence && $0.last >= sequence })
+        return Statement.ChainEnd(
+          chain: .changes(partition: partition.text, replica: replica),
+          position: ChainPosition(sequence: sequence, tip: run.hashes[Int(sequence - run.first)].tip))
+      }.mapError { $0 as any Error }
+    }.get()
+  }
+
   func put(
     _ partition: PartitionName, _ collection: Text, _ id: Text, _ map: ValueMap, keepAbsent: Bool = false
   ) throws {
