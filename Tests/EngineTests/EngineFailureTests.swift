@@ -104,4 +104,23 @@ import Wire
     try node.store.store.database.execute("DROP TRIGGER refuse_one")
     #expect(try node.write(room, Put("b")).dot?.sequence == 2)
   }
+
+  @Test("a reason to go on under a new replica outlasts a commit that failed, whoever's it was")
+  func reasonOutlasts() throws {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    let node = bench.nodes[1]
+    try node.write(room, Put("own"))
+    let old = node.state.own.replica
+    bench.meet(0, 1)
+    #expect(try ReplicaRenewal(node.state).demand(.peer))
+    try node.refuse("INSERT", on: "runs")
+    try bench.nodes[0].write(room, Put("a"))
+    bench.run()
+    #expect(node.state.mesh.sessions.isEmpty)
+    #expect(throws: (any Error).self) { try node.write(room, Put("b")) }
+    try node.allow("runs")
+    try node.write(room, Put("c"))
+    #expect(node.state.own.replica != old)
+  }
 }

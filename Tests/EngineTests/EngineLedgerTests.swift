@@ -210,4 +210,103 @@ import Wire
     for node in bench.nodes.prefix(2) { #expect(try node.shown(cards, "user") == nil) }
     for node in bench.nodes.prefix(2) { #expect(try node.shown(cards, "u") != nil) }
   }
+
+  @Test("the highest element that any change of a run names is what its author must have seen")
+  func elements() throws {
+    struct Items: DocumentEdit {
+      let id: Value
+      let items: [Value]
+      var collection: Text { Put.collection }
+      func outcome(on present: PresentDocument) -> DocumentOutcome {
+        .body(map(["l": .array(items)]), hints: WriteHints([(path: [.key("l")], kind: .list(key: nil))]))
+      }
+    }
+    let bench = try EngineBench(2)
+    let node = bench.nodes[1]
+    try node.subscribe("room=*")
+    for id in ["a", "b"] {
+      try bench.nodes[0].write(room, Items(id: .string(Text(id)), items: [.int(1), .int(2), .int(3)]))
+    }
+    bench.meet(0, 1)
+    let author = try #require(bench.nodes[0].state.own.replica?.id)
+    let jobs = ["a", "b"].map { node.job(room, [Items(id: .string(Text($0)), items: [.int(1), .int(3)])]) }
+    node.engine.turn(jobs.map { .write($0.0) })
+    let (runs, _) = try LogReader(node.state).runs(node.id(of: room), lackedBy: VersionVector(), byteLimit: .max)
+    let last = try #require(runs.last)
+    #expect(last.first == 1 && last.last == 2)
+    let decoded = try RunCodec.decode(
+      last.encoded, fleet: node.state.identity.fleet, partition: node.id(of: room), hash: SHA256.hash)
+    let run = try FrameDecoder(fleet: node.state.identity.fleet, node.state.identity.cryptography)
+      .arrived(decoded, context: .full(last.context), in: room, under: node.state.mesh.authority)
+    #expect(run.incoming.elementDots == [author: 2])
+  }
+
+  @Test(
+    "how far a chain is received and counts is noted beside the log with every move, so that a start need not read it")
+  func marks() throws {
+    let (bench, session) = try pair()
+    func check(_ slot: Int) throws {
+      let node = bench.nodes[slot]
+      for chain in try node.store.logChains() {
+        #expect(chain.marks.accepted.sequence == node.accepted(room).sequence(of: chain.replica))
+        #expect(chain.marks.received.sequence == node.received(room).sequence(of: chain.replica))
+      }
+    }
+    for index in 0..<4 { try bench.nodes[0].write(room, Put(Text("\(index)"))) }
+    bench.run()
+    for slot in 0..<2 { try check(slot) }
+    bench.cut(session)
+    let messenger = try bench.addMember([try bench.grant(.read)])
+    for slot in 0..<2 {
+      bench.cut(bench.meet(messenger, slot))
+      #expect(bench.nodes[slot].accepted(room).isEmpty)
+      try check(slot)
+    }
+  }
+
+  @Test("a question about a chain is answered with the runs that came just before it")
+  func questionAfterRuns() throws {
+    let (bench, session) = try pair()
+    var events = try events(bench, session) { try bench.nodes[0].write(room, Put("second")) }
+    let replica = try #require(bench.nodes[0].state.own.replica?.id)
+    events.append(
+      .message(
+        session, .chainProbe(ChainProbe(name: room, replica: replica, positions: [], wantsReply: true)), byteCount: 9))
+    var answers: [ChainProbe] = []
+    let deliver = bench.nodes[1].links.deliver
+    bench.nodes[1].links.deliver = { frame, id in
+      if case .chainProbe(let probe)? = try? MessageCodec.decode(frame[...]) { answers.append(probe) }
+      deliver?(frame, id)
+    }
+    bench.nodes[1].engine.turn(events)
+    #expect(answers.map { $0.positions.last?.sequence } == [2])
+  }
+
+  @Test("what is wanted, no longer wanted and wanted again is wanted")
+  func again() throws {
+    let bench = try EngineBench(2)
+    try bench.nodes[0].write(room, Put("a"))
+    let node = bench.nodes[1]
+    for isWanted in [true, false, true] { try node.subscribe("room=*", isWanted: isWanted) }
+    #expect(try node.store.subscriptions() == ["room=*"])
+    bench.meet(1, 0)
+    #expect(try node.shown(room, "a") != nil)
+  }
+
+  @Test("a change beyond its bound is told by its size, on the first write as on later ones")
+  func changeTooLarge() throws {
+    let node = try EngineBench().nodes[0]
+    for round in 0..<2 {
+      let error = #expect(throws: EngineError.self) {
+        try node.write(room, Put("large", byteCount: Run.changePayloadByteLimit + 1))
+      }
+      if case .changeTooLarge(let byteCount, let limit)? = error {
+        #expect(byteCount > limit && limit == Run.changePayloadByteLimit)
+      } else {
+        Issue.record("another error: \(String(describing: error))")
+      }
+      if round == 0 { try node.write(room, Put("small")) }
+    }
+    #expect(node.accepted(room).sorted.map(\.position.sequence) == [1])
+  }
 }

@@ -190,4 +190,64 @@ import Wire
     #expect(bench.nodes[1].engine.links.table[session]?.clockDifference == -3_600_000)
     #expect(bench.nodes[1].journal.says("a peer's clock differs"))
   }
+
+  @Test("every byte that a connection handed in is let go once the engine is done with it, also of what is refused")
+  func released() throws {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    var sent = 0
+    let deliver = bench.nodes[0].links.deliver
+    bench.nodes[0].links.deliver = { frame, session in
+      sent += frame.count
+      deliver?(frame, session)
+    }
+    let session = bench.meet(0, 1)
+    for index in 0..<5 { try bench.nodes[0].write(room, Put(Text("\(index)"))) }
+    bench.run()
+    #expect(try bench.nodes[1].shown(room, "4") != nil)
+    #expect(bench.nodes[1].links.released == sent)
+    // Runs that nobody asked for on such a stream.
+    bench.nodes[1].engine.turn([.runs(session, RunBatch(name: room, stream: 77, entries: []), [], byteCount: 1_000)])
+    #expect(bench.nodes[1].links.released == sent + 1_000)
+  }
+
+  @Test("what is said while something waits for room waits behind it, though there would be room again")
+  func behindWhatWaits() throws {
+    let bench = try EngineBench(2)
+    try bench.nodes[1].subscribe("room=*")
+    let session = bench.meet(0, 1)
+    let node = bench.nodes[0]
+    try node.write(room, Put("0"))
+    bench.run()
+    node.links.full = [session]
+    try node.write(room, Put("1"))
+    node.links.full = []
+    node.trace.clear()
+    try node.subscribe("other=*")
+    #expect(!node.trace.entries.contains { if case .sent = $0 { true } else { false } })
+    node.engine.turn([.drained(session)])
+    #expect(
+      node.trace.entries.filter { if case .sent = $0 { true } else { false } }
+        == [.sent(session, "runs"), .sent(session, "interestChange")])
+    bench.run()
+    #expect(bench.nodes[1].accepted(room) == node.accepted(room))
+    #expect(bench.nodes[1].state.mesh.sessions[session] != nil)
+  }
+
+  @Test("a device counts as connected while one of its connections stands, whichever went")
+  func oneOfTwo() throws {
+    let bench = try EngineBench(2)
+    let node = bench.nodes[0]
+    try bench.nodes[1].write(room, Put("a"))
+    let copy = try bench.clone(1)
+    node.engine.turn([.sighting(.configured([address(4_001)]))])
+    bench.connect(0, 1, dialTag: try #require(node.links.dials.last?.tag))
+    bench.run()
+    let other = bench.meet(copy, 0)
+    #expect(node.state.mesh.sessions.count == 2)
+    bench.cut(other)
+    for _ in 0..<60 { bench.advance(500) }
+    #expect(node.state.mesh.sessions.count == 1)
+    #expect(node.links.dials.count == 1)
+  }
 }
