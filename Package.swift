@@ -59,7 +59,7 @@ let package = Package(
     tests("IdentityTests", ["Identity", "Wire", "Replication", "TestSupport"]),
     tests(
       "StorageTests",
-      ["Storage", "SimulatedDisk", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
+      ["Storage", "SimulatedDisk", "Engine", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
     tests("TransportTests", ["Transport", "Wire", "Replication", "Identity", "TestSupport"]),
     .target(

@@ -62,6 +62,16 @@ import Testing
     #expect(changed(follower) == [[2]])
   }
 
+  @Test("of a commit that changed documents in several places each follower hears of its own place alone")
+  func severalPlaces() throws {
+    let other = ChangedDocuments.Place(partition: PartitionID(.zero), collection: "d")
+    let follower = try #require(feed.follow())
+    let documents = ChangedDocuments(
+      keys: [1, 2, 3], places: [place, other], items: [(0, 0..<1), (1, 1..<2), (0, 2..<3)])
+    feed.committed(CommitRecord(documents: [documents]), at: LogPosition(arrival: feed.next.position.arrival + 1))
+    #expect(changed(follower) == [[1], [3]])
+  }
+
   @Test(
     "one that is as far behind as the ring is long misses nothing; one further behind is told from where on the log has it"
   )

@@ -55,6 +55,21 @@ import Testing
     }
   }
 
+  @Test("documents that are named are all found, however few of them a page holds, and those that are gone are not")
+  func named() throws {
+    let fleet = try fleet { $0.pageBytes = 1 }
+    try fill(node(fleet), (0..<7).map { .int($0) }, text: "some text")
+    _ = try node(fleet).write(partition, [DocumentRequest(collection: "reports", id: .int(2), action: .delete)])
+    let request = FindRequest(filter: try parsedMap(#"{"_id":{"$in":[0,1,2,3,4,5,6,77]}}"#))
+    #expect(try node(fleet).find(partition, "reports", request).map(\.id) == [0, 1, 3, 4, 5, 6].map { .int($0) })
+    let watch = try node(fleet).watch(partition, "reports", request)
+    guard case .snapshot(let shown, _)? = try watch.next(timeoutMilliseconds: 0) else {
+      Issue.record("there is no snapshot")
+      return
+    }
+    #expect(shown.count == 6)
+  }
+
   @Test("pages, skip and limit give what the whole would give, in each order", arguments: [1, 3, 500])
   func pages(_ size: Int) throws {
     let fleet = try fleet { $0.pageDocuments = size }

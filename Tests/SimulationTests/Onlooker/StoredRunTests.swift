@@ -75,7 +75,7 @@ import Wire
 
   @Test("a run above what its author may write is kept, but not by who may not carry it", arguments: [true, false])
   func lowered(mayCarry: Bool) throws {
-    let made = world.fleet.grant(mayCarry ? .carry : .none, on: "*", ends: [])
+    let made = world.fleet.grant(mayCarry ? .carry : .none, Fleet.Register(subject: .everyone, pattern: "*"), ends: [])
     let grant = try #require(made)
     keeper.node.directory.book.statements[grant.id] = grant
     #expect(violations(after: try next(signedBy: author)) == (mayCarry ? [] : ["C7"]))

@@ -1,0 +1,138 @@
+import Identity
+import Replication
+import Testing
+
+@testable import Engine
+
+/// Forks as documents show them.
+@Suite struct EngineForkTests {
+  private let room: PartitionName
+  init() throws { room = try PartitionName("room=1") }
+
+  private func state(_ node: BenchNode, _ id: Text) throws -> [UInt8]? {
+    try node.store.document(DocumentKey(collection: Put.collection, id: .string(id)), in: node.id(of: room))?.state
+  }
+
+  /// Node 1 has seen the branch of node 0, node 2 that of its copy, and each has written on top of it; node 3 knew both
+  /// branches before.
+  private func seen() throws -> EngineBench {
+    let bench = try EngineBench(4)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("doc", 0))
+    for slot in 1..<4 { bench.cut(bench.meet(0, slot)) }
+    let copy = try bench.clone(0)
+    try bench.nodes[0].write(room, Put("doc", 10))
+    try bench.nodes[copy].write(room, Put("doc", 20))
+    bench.cut(bench.meet(0, 1))
+    bench.cut(bench.meet(copy, 2))
+    for slot in [0, copy] { bench.cut(bench.meet(slot, 3)) }
+    try bench.nodes[1].write(room, Put("doc", 11))
+    try bench.nodes[2].write(room, Put("doc", 21))
+    return bench
+  }
+
+  @Test("what was written in sight of either branch comes to one state, whether the fork was known before or after it")
+  func sameStates() throws {
+    let bench = try seen()
+    for slot in [1, 2, 1, 2] { bench.cut(bench.meet(slot, 3)) }
+    #expect(Set((1..<4).map { bench.nodes[$0].accepted(room) }).count == 1)
+    #expect(try Set((1..<4).map { try state(bench.nodes[$0], "doc") }).count == 1)
+    // Rebuilt from the log it is the same again: what a start finds is what was there.
+    for slot in 1..<4 { try bench.restart(slot) }
+    for _ in 0..<3 { for slot in [0, 1, 2, 4] { bench.cut(bench.meet(slot, 3)) } }
+    #expect(Set(bench.nodes.map { $0.accepted(room) }).count == 1)
+    #expect(try Set(bench.nodes.map { try state($0, "doc") }).count == 1)
+  }
+
+  @Test(
+    "a write in sight of one branch alone has seen no more of the other than what came before the fork",
+    arguments: [0, 1])
+  func ceilings(branch: Int) throws {
+    let bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("doc", 0))
+    for slot in 1..<3 { bench.cut(bench.meet(0, slot)) }
+    let copy = try bench.clone(0)
+    let ends = [0, copy]
+    for slot in ends { try bench.nodes[slot].write(room, Put("doc", Int64(10 + slot))) }
+    bench.cut(bench.meet(ends[branch], 1))
+    // Node 2 knows of the fork before it hears of the write, node 1 after it.
+    for slot in ends { bench.cut(bench.meet(slot, 2)) }
+    try bench.nodes[1].write(room, Put("doc", 99))
+    for _ in 0..<2 { bench.cut(bench.meet(1, 2)) }
+    #expect(bench.nodes[1].accepted(room) == bench.nodes[2].accepted(room))
+    #expect(try state(bench.nodes[1], "doc") == state(bench.nodes[2], "doc"))
+  }
+
+  @Test("what is known of a fork outlasts a restart without anybody telling it again")
+  func restart() throws {
+    let bench = try seen()
+    for _ in 0..<2 { for slot in [0, 1, 2, 4] { bench.cut(bench.meet(slot, 3)) } }
+    func forks(_ slot: Int) -> [ReplicaID: UInt64]? {
+      bench.nodes[slot].state.mesh.partitions[bench.nodes[slot].id(of: room)]?.log.forkPoints
+    }
+    for slot in bench.nodes.indices {
+      let before = forks(slot)
+      #expect(before?.count == 1)
+      try bench.restart(slot)
+      #expect(forks(slot) == before)
+    }
+  }
+
+  @Test("lost changes of one document are issued again in the order in which they were written")
+  func orderOfReissue() throws {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("before"))
+    bench.cut(bench.meet(0, 1))
+    let copy = try bench.clone(0)
+    for slot in [0, copy] {
+      let id = Text("doc\(slot)")
+      for n in 1...3 as ClosedRange<Int64> { try bench.nodes[slot].write(room, Put(id, n)) }
+      try bench.nodes[slot].write(room, Erase(id))
+      try bench.nodes[slot].write(room, Put(id, 7))
+    }
+    for _ in 0..<3 { for slot in [0, copy] { bench.cut(bench.meet(slot, 1)) } }
+    for node in bench.nodes {
+      for slot in [0, copy] { #expect(try node.shown(room, Text("doc\(slot)")) == map(["n": .int(7)])) }
+    }
+    for slot in [0, copy] {
+      #expect(try Set(bench.nodes.map { try state($0, Text("doc\(slot)")) }).count == 1)
+    }
+    let reissues = try bench.nodes[1].store.reissues(in: bench.nodes[1].id(of: room)).sorted { $0.dot < $1.dot }
+    #expect(reissues.map(\.origin.dot.sequence) == [2, 3, 4, 5, 6])
+  }
+
+  @Test("only its own device issues a lost change again, under one name, however many nodes learn of it")
+  func ownOnly() throws {
+    let bench = try seen()
+    let commits = [1, 2, 3].map { bench.nodes[$0].state.own.commits }
+    for _ in 0..<3 { for slot in [0, 1, 2, 4] { bench.cut(bench.meet(slot, 3)) } }
+    for _ in 0..<130 { bench.advance(500) }
+    #expect([1, 2, 3].map { bench.nodes[$0].state.own.commits } == commits)
+    #expect(try bench.nodes.map { try $0.count("reissues") } == [1, 1, 1, 1, 1])
+  }
+
+  @Test("a chain that forks again and again keeps every write, also those that were issued again before")
+  func again() throws {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("start"))
+    bench.cut(bench.meet(0, 1))
+    let copy = try bench.clone(0)
+    for slot in [0, copy] { try bench.nodes[slot].write(room, Put(Text("first\(slot)"))) }
+    bench.cut(bench.meet(copy, 1))
+    // The one that has not met anybody yet is copied with what it wrote.
+    let third = try bench.clone(0)
+    for slot in [0, third] { try bench.nodes[slot].write(room, Put(Text("second\(slot)"))) }
+    for _ in 0..<4 { for slot in [0, copy, third] { bench.cut(bench.meet(slot, 1)) } }
+    for slot in [0, copy, third] { try bench.nodes[slot].write(room, Put(Text("last\(slot)"))) }
+    for _ in 0..<3 { for slot in [0, copy, third] { bench.cut(bench.meet(slot, 1)) } }
+    for node in bench.nodes { #expect(try node.count("documents WHERE alive") == 8) }
+    #expect(Set(bench.nodes.map { $0.accepted(room) }).count == 1)
+    let states = try bench.nodes.map { node in
+      try ["start", "first0", "first2", "second0", "second3"].map { try state(node, $0) }
+    }
+    #expect(Set(states).count == 1)
+  }
+}

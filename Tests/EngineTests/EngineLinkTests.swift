@@ -1,0 +1,253 @@
+import Identity
+import Replication
+import Storage
+import Testing
+import Wire
+
+@testable import Engine
+
+/// Connections over time: who is dialled again and when, who is read from again, what the end of a session leaves.
+@Suite struct EngineLinkTests {
+  private let room: PartitionName
+  init() throws { room = try PartitionName("room=1") }
+
+  private func address(_ port: UInt16) -> PeerAddress { .socket(SocketAddress(.ipv4(0x7f00_0001), port: port)) }
+
+  private func opened(_ number: UInt64, by key: PublicKey, tag: UInt64?) -> EngineEvent {
+    .opened(
+      OpenedLink(
+        session: SessionID(rawValue: number), dialTag: tag, remote: SocketAddress(.ipv4(0x7f00_0001), port: 4_001),
+        peerKey: key, exporter: .zero))
+  }
+
+  // MARK: Waking
+
+  @Test("what one peer brings goes on to another within the relay's pause, where the node is woken when it asks to be")
+  func relayWakes() throws {
+    let bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    bench.meet(0, 1)
+    bench.meet(1, 2)
+    try bench.nodes[0].write(room, Put("first"))
+    bench.run()
+    bench.advance(Mesh.tickMilliseconds)
+    #expect(try bench.nodes[2].shown(room, "first") != nil)
+    try bench.nodes[0].write(room, Put("second"))
+    bench.run()
+    let pause = bench.nodes[1].state.options.mesh.relayMilliseconds
+    #expect(bench.nodes[1].engine.nextWake.millisecondsSince(bench.clock.now) <= pause)
+    bench.advance(bench.nodes[1].engine.nextWake.millisecondsSince(bench.clock.now))
+    #expect(try bench.nodes[2].shown(room, "second") != nil)
+  }
+
+  @Test("a dial that is due wakes the node, however short the time until it is")
+  func dialWakes() throws {
+    let bench = try EngineBench()
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured([address(1)]))])
+    var lateness: [UInt64] = []
+    for _ in 0..<4 {
+      node.engine.turn([.dialFailed(tag: try #require(node.links.dials.last?.tag), reason: "nobody there")])
+      let due = try #require(node.engine.links.nextWake)
+      let count = node.links.dials.count
+      for _ in 0..<200 where node.links.dials.count == count {
+        bench.advance(max(1, node.engine.nextWake.millisecondsSince(bench.clock.now)))
+      }
+      #expect(node.links.dials.count == count + 1)
+      lateness.append(bench.clock.now.millisecondsSince(due))
+    }
+    #expect(lateness.allSatisfy { $0 <= 1 })
+  }
+
+  // MARK: Dials that come to nothing
+
+  @Test("an address that leads to another fleet is let be for far longer than one where nobody answers")
+  func otherFleet() throws {
+    let bench = try EngineBench()
+    let stranger = try EngineBench(seed: 2).nodes[0].key.publicKey
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured([address(1)]))])
+    node.engine.turn([opened(9, by: stranger, tag: node.links.dials.last?.tag)])
+    var hello = Hello(
+      fleet: FleetID(.zero), device: stranger, instance: .zero, replica: nil, ownCommits: 0, wallMilliseconds: 0,
+      listenPort: 0, authority: .zero, interest: .zero, credentials: [])
+    hello.signature = nil
+    node.engine.turn([.message(SessionID(rawValue: 9), .hello(hello), byteCount: 1)])
+    node.engine.turn([.closed(SessionID(rawValue: 9), reason: "closed")])
+    #expect(node.engine.links.table.outcomes[address(1)] == "\(Goodbye.otherFleet)")
+    for _ in 0..<50 { bench.advance(500) }
+    #expect(node.links.dials.count == 1, "a failure would have been tried again after 15 s at the latest")
+  }
+
+  @Test("a dial that ended in a connection without room, or without a hello, makes room for the next at once")
+  func dialsEnd() throws {
+    let limit = DialPolicy.Limits.concurrentDials
+    let bench = try EngineBench(1) { $0.mesh.sessionLimit = 1 }
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured((0..<UInt16(limit) + 2).map { address(1 + $0) }))])
+    #expect(node.links.dials.count == limit)
+    let strangers = try (2..<4).map { try EngineBench(seed: $0).nodes[0].key.publicKey }
+    node.engine.turn([opened(1, by: strangers[0], tag: node.links.dials[0].tag)])
+    // No room for a second session: its dial is over.
+    node.engine.turn([opened(2, by: strangers[1], tag: node.links.dials[1].tag)])
+    #expect(node.links.dials.count == limit + 1)
+    // The first one went before it had said who it is.
+    node.engine.turn([.closed(SessionID(rawValue: 1), reason: "closed")])
+    #expect(node.links.dials.count == limit + 2)
+  }
+
+  @Test("a device whose second connection went is not dialled while the first one stands")
+  func secondConnection() throws {
+    let bench = try EngineBench(2)
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured([address(4_001)]))])
+    let first = bench.connect(0, 1, dialTag: try #require(node.links.dials.last?.tag))
+    bench.run()
+    bench.connect(1, 0)
+    bench.run()
+    #expect(node.state.mesh.sessions.count == 1)
+    if node.state.mesh.sessions[first] == nil { #expect(node.engine.links.table.links.count == 1) }
+    for _ in 0..<120 { bench.advance(500) }
+    #expect(node.links.dials.count == 1)
+  }
+
+  @Test("a copy of this very device is talked to, but remembered nowhere as a peer")
+  func ownCopy() throws {
+    let bench = try EngineBench()
+    try bench.nodes[0].write(room, Put("a"))
+    let copy = try bench.clone(0)
+    bench.meet(0, copy)
+    for node in bench.nodes {
+      #expect(node.state.mesh.sessions.count == 1)
+      #expect(try node.store.store.peers().isEmpty)
+    }
+  }
+
+  @Test("a link that is given up for others in a large fleet is closed with a goodbye")
+  func givenUp() throws {
+    let outgoing = DialPolicy.Limits.outgoingLinks
+    let bench = try EngineBench(outgoing + 2)
+    let node = bench.nodes[0]
+    let known = (1...outgoing + 1).map { slot in
+      EngineEvent.sighting(
+        .remembered(
+          DeviceID(bench.nodes[slot].key.publicKey), [SocketAddress(.ipv4(0x7f00_0001), port: UInt16(4_000 + slot))]))
+    }
+    node.engine.turn(known)
+    for _ in 0..<20 where node.state.mesh.sessions.count < outgoing {
+      bench.advance(1_000)
+      for dial in node.links.dials {
+        guard case .socket(let address) = dial.address,
+          let slot = bench.nodes.indices.first(where: { 4_000 + $0 == Int(address.port) }),
+          !node.engine.links.table.links.values.contains(where: { $0.dialled == dial.address })
+        else { continue }
+        bench.connect(0, slot, dialTag: dial.tag)
+        bench.run()
+      }
+    }
+    #expect(node.state.mesh.sessions.count == outgoing)
+    let before = Set(node.state.mesh.sessions.keys)
+    node.trace.clear()
+    for _ in 0..<400 where Set(node.state.mesh.sessions.keys) == before { bench.advance(500) }
+    let gone = before.subtracting(node.state.mesh.sessions.keys)
+    #expect(gone.count == 1)
+    for id in gone {
+      #expect(node.trace.entries.contains(.sent(id, "goodbye")))
+      #expect(node.trace.entries.contains(.closed(id)))
+    }
+  }
+
+  // MARK: Peers that do not read
+
+  @Test("a peer that reads nothing gets one pong for many pings, is paused at a limit, and is read from again in time")
+  func readsAgain() throws {
+    let bench = try EngineBench(2)
+    let session = bench.meet(0, 1)
+    let node = bench.nodes[0]
+    node.links.queuedByteCount = 1 << 20
+    node.trace.clear()
+    func pings(_ count: Int) -> [EngineEvent] {
+      (0..<count).map { .message(session, .ping(nonce: UInt64($0)), byteCount: 10) }
+    }
+    node.engine.turn(pings(UnreadAnswers.limit - 1))
+    #expect(node.links.heldUp.isEmpty)
+    node.engine.turn(pings(1))
+    #expect(node.links.heldUp == [session])
+    #expect(!node.trace.entries.contains(.sent(session, "pong")))
+    node.links.queuedByteCount = 0
+    for _ in 0..<2 { bench.advance(Mesh.tickMilliseconds) }
+    #expect(node.links.heldUp.isEmpty)
+    #expect(node.trace.entries.count { $0 == .sent(session, "pong") } == 1)
+    #expect(node.state.mesh.sessions[session] != nil)
+  }
+
+  @Test("a peer whose clock differs is shown with the difference")
+  func clock() throws {
+    let bench = try EngineBench(2)
+    let session = bench.connect(0, 1)
+    bench.clock.wallMilliseconds += 3_600_000
+    bench.run()
+    #expect(bench.nodes[1].engine.links.table[session]?.clockDifference == -3_600_000)
+    #expect(bench.nodes[1].journal.says("a peer's clock differs"))
+  }
+
+  @Test("every byte that a connection handed in is let go once the engine is done with it, also of what is refused")
+  func released() throws {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    var sent = 0
+    let deliver = bench.nodes[0].links.deliver
+    bench.nodes[0].links.deliver = { frame, session in
+      sent += frame.count
+      deliver?(frame, session)
+    }
+    let session = bench.meet(0, 1)
+    for index in 0..<5 { try bench.nodes[0].write(room, Put(Text("\(index)"))) }
+    bench.run()
+    #expect(try bench.nodes[1].shown(room, "4") != nil)
+    #expect(bench.nodes[1].links.released == sent)
+    // Runs that nobody asked for on such a stream.
+    bench.nodes[1].engine.turn([.runs(session, RunBatch(name: room, stream: 77, entries: []), [], byteCount: 1_000)])
+    #expect(bench.nodes[1].links.released == sent + 1_000)
+  }
+
+  @Test("what is said while something waits for room waits behind it, though there would be room again")
+  func behindWhatWaits() throws {
+    let bench = try EngineBench(2)
+    try bench.nodes[1].subscribe("room=*")
+    let session = bench.meet(0, 1)
+    let node = bench.nodes[0]
+    try node.write(room, Put("0"))
+    bench.run()
+    node.links.full = [session]
+    try node.write(room, Put("1"))
+    node.links.full = []
+    node.trace.clear()
+    try node.subscribe("other=*")
+    #expect(!node.trace.entries.contains { if case .sent = $0 { true } else { false } })
+    node.engine.turn([.drained(session)])
+    #expect(
+      node.trace.entries.filter { if case .sent = $0 { true } else { false } }
+        == [.sent(session, "runs"), .sent(session, "interestChange")])
+    bench.run()
+    #expect(bench.nodes[1].accepted(room) == node.accepted(room))
+    #expect(bench.nodes[1].state.mesh.sessions[session] != nil)
+  }
+
+  @Test("a device counts as connected while one of its connections stands, whichever went")
+  func oneOfTwo() throws {
+    let bench = try EngineBench(2)
+    let node = bench.nodes[0]
+    try bench.nodes[1].write(room, Put("a"))
+    let copy = try bench.clone(1)
+    node.engine.turn([.sighting(.configured([address(4_001)]))])
+    bench.connect(0, 1, dialTag: try #require(node.links.dials.last?.tag))
+    bench.run()
+    let other = bench.meet(copy, 0)
+    #expect(node.state.mesh.sessions.count == 2)
+    bench.cut(other)
+    for _ in 0..<60 { bench.advance(500) }
+    #expect(node.state.mesh.sessions.count == 1)
+    #expect(node.links.dials.count == 1)
+  }
+}
