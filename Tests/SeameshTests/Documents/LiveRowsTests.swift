@@ -51,4 +51,40 @@ import TestSupport
     #expect(rows.take(Value.int(2).canonicalBytes, nil) == nil)
     #expect(rows.documents == [document])
   }
+
+  @Test("the memory of a live result is that of its rows, however often they changed, came and went")
+  func memory() throws {
+    var limits = ReadLimits()
+    limits.resultBytes = 10_000
+    var rows = LiveRows(try DocumentQuery(FindRequest()), [])
+    let id = Value.int(1).canonicalBytes
+    for round in 0..<50 {
+      let text = Text(String(repeating: "x", count: 4_000))
+      _ = rows.take(id, StoredDocument(id: .int(1), body: body(["t": .string(text)]), etag: "\(round)"))
+      try rows.check(limits)
+      if round % 3 == 0 { _ = rows.take(id, nil) }
+    }
+    for other in 2...3 as ClosedRange<Int64> {
+      let text = Text(String(repeating: "x", count: 4_000))
+      _ = rows.take(
+        Value.int(other).canonicalBytes, StoredDocument(id: .int(other), body: body(["t": .string(text)]), etag: "e"))
+    }
+    #expect(throws: NodeError.self) { try rows.check(limits) }
+  }
+
+  @Test("what a sort holds while it reads is bounded, though the result itself is small")
+  func memoryOfSort() throws {
+    var limits = ReadLimits()
+    limits.resultBytes = 100_000
+    let sort = [FindRequest.SortField(path: "n", ascending: true)]
+    var collector = ResultCollector(try DocumentQuery(FindRequest(sort: sort, limit: 100)))
+    let text = Text(String(repeating: "x", count: 1_000))
+    #expect(throws: NodeError.self) {
+      for number in 0..<500 as Range<Int64> {
+        collector.offer(
+          StoredDocument(id: .int(number), body: body(["n": .int(number), "t": .string(text)]), etag: "e"))
+        try collector.check(limits)
+      }
+    }
+  }
 }
