@@ -49,7 +49,7 @@ struct ImportTests {
     #expect(result.status == 0)
     let places = result.errors.map { $0.dropFirst("seamesh: \(file), ".count).prefix { $0 != ":" } }
     #expect(
-      places.dropLast() == [
+      places == [
         "line 2", "line 3, at line 4, column 1", "line 4, column 14 (a)", "line 5, column 1", "line 7",
         "line 8, column 16",
       ], "\(result.error)")
