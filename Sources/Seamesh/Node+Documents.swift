@@ -50,7 +50,7 @@ extension Node {
       let job = LocalWriteJob(partition: partition, edits: requests) { result in
         reply.fulfil(result.map(WriteReceipt.init).mapError(NodeError.init(any:)))
       }
-      if inbox.put(.event(.write(job))) == nil {
+      if !inbox.put(.event(.write(job))) {
         reply.fulfil(.failure(NodeError(.stopping, "the node is stopping")))
       }
       return reply

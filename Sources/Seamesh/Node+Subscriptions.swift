@@ -22,7 +22,7 @@ extension Node {
     let job = SubscriptionJob(pattern: pattern, isWanted: isWanted) { result in
       reply.fulfil(result.mapError(NodeError.init(any:)))
     }
-    guard inbox.put(.event(.subscription(job))) != nil else { throw NodeError(.stopping, "the node is stopping") }
+    guard inbox.put(.event(.subscription(job))) else { throw NodeError(.stopping, "the node is stopping") }
     try reply.wait().get()
   }
 

@@ -104,7 +104,7 @@ public final class Node: Sendable {
   ) throws(NodeError) -> Answer {
     guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
     let reply = Reply<Answer?>()
-    let isTaken = inbox.put(.event(.call { engine in reply.fulfil(body(engine)) })) != nil
+    let isTaken = inbox.put(.event(.call { engine in reply.fulfil(body(engine)) }))
     guard isTaken, let answer = reply.wait() else { throw NodeError(.stopping, "the node is stopping") }
     return answer
   }

@@ -19,22 +19,11 @@ package struct CollectionNumber: Hashable, Sendable {
   package init(rawValue: Int64) { self.rawValue = rawValue }
 }
 
-package struct PartitionFlags: OptionSet, Hashable, Sendable {
-  package let rawValue: Int64
-  package init(rawValue: Int64) { self.rawValue = rawValue }
-
-  /// This node wants the partition's content.
-  package static let subscribed = PartitionFlags(rawValue: 1)
-  /// Known by name only, from a peer or an invitation.
-  package static let known = PartitionFlags(rawValue: 2)
-}
-
 package struct StoredPartition: Hashable, Sendable {
   package let number: PartitionNumber
   package let id: PartitionID
   /// Nil until the name has been learnt.
   package let name: PartitionName?
-  package let flags: PartitionFlags
   package let counters: Counters
 }
 

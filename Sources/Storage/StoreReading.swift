@@ -14,7 +14,7 @@ extension StoreReading where Self: ~Copyable {
   /// All of them, in the order they were met.
   package func partitions() throws(StoreError) -> [StoredPartition] {
     let rows = try database.statement(
-      "SELECT id, hash, name, flags, documents, changes, log_bytes FROM partitions ORDER BY id")
+      "SELECT id, hash, name, documents, changes, log_bytes FROM partitions ORDER BY id")
     defer { rows.reset() }
     var found: [StoredPartition] = []
     while try rows.step() { found.append(try StoredPartition(row: rows)) }
@@ -23,7 +23,7 @@ extension StoreReading where Self: ~Copyable {
 
   package func partition(_ id: PartitionID) throws(StoreError) -> StoredPartition? {
     let rows = try database.statement(
-      "SELECT id, hash, name, flags, documents, changes, log_bytes FROM partitions WHERE hash=?1")
+      "SELECT id, hash, name, documents, changes, log_bytes FROM partitions WHERE hash=?1")
     defer { rows.reset() }
     try rows.bind(1, copied: id.digest.bytes)
     return try rows.step() ? try StoredPartition(row: rows) : nil
@@ -135,8 +135,7 @@ extension StoredPartition {
     number = PartitionNumber(rawValue: row.integer(0))
     id = PartitionID(hash)
     name = row.optionalText(2).flatMap { try? PartitionName(Text($0)) }
-    flags = PartitionFlags(rawValue: row.integer(3))
-    counters = Counters(documents: row.integer(4), changes: row.integer(5), logBytes: row.integer(6))
+    counters = Counters(documents: row.integer(3), changes: row.integer(4), logBytes: row.integer(5))
   }
 }
 

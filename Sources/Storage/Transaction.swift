@@ -59,13 +59,6 @@ extension Transaction {
     if database.changedRows > 0 { numbers.forget(id) }
   }
 
-  package func setFlags(_ flags: PartitionFlags, of partition: PartitionNumber) throws(StoreError) {
-    let update = try database.statement("UPDATE partitions SET flags=?2 WHERE id=?1")
-    try update.bind(1, partition.rawValue)
-    try update.bind(2, flags.rawValue)
-    try update.run()
-  }
-
   /// The chain's number, made at its first mention. `genesis` is `hash(0)`, where both its marks then stand.
   package func number(
     of replica: ReplicaID, in partition: PartitionNumber, genesis: Digest

@@ -19,7 +19,6 @@ import Testing
     let accepted = ChainMark(sequence: 3, hash: digest(30))
     try store.write(.full) { transaction in
       let place = try Place(transaction)
-      try transaction.setFlags([.subscribed], of: place.partition)
       try transaction.appendRun(place.chain, first: 1, last: 5, context: vector([:]), body: [1, 2, 3])
       try transaction.setMarks(of: place.chain, received: received, accepted: accepted, holdReason: "unknown-kind")
       #expect(try transaction.insertNew(place.partition, place.collection, key: [6, 1, 0], state: [1]))
@@ -27,7 +26,6 @@ import Testing
     }
     let partition = try #require(try store.partitions().first)
     #expect(partition.id == partitionID(1) && partition.name?.text == "agency=Test")
-    #expect(partition.flags == .subscribed)
     #expect(partition.counters == Counters(documents: 1, changes: 5, logBytes: 3))
     #expect(store.counters == partition.counters)
     let chain = try #require(try store.chains().first)

@@ -21,11 +21,6 @@ package struct ReplicaSidecar: Hashable, Sendable {
     package init(id: ReplicaID, nonce: UUIDValue) { (self.id, self.nonce) = (id, nonce) }
   }
 
-  /// The mark is rewritten at start and stop, and in between when either of these has passed since: it bounds how much
-  /// of a rollback can go unnoticed, at the price of an fsync.
-  package static let changesBetweenMarks: UInt64 = 1_000
-  package static let secondsBetweenMarks = 60
-
   package static let fileName = "replica.state"
 
   package init(store: UUIDValue, replica: Incarnation?, reached: UInt64, host: HostFacts) {

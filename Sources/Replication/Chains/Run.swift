@@ -31,12 +31,6 @@ package struct Run: Sendable {
   package init(record: RunRecord, changes: [Change], hashes: [Digest]) {
     (self.record, self.changes, self.hashes) = (record, changes, hashes)
   }
-
-  /// Hashes of the changes in order, from the run's hash before its first.
-  package static func chainHashes(of headers: [ChangeHeader], record: RunRecord, _ hash: HashFunction) -> [Digest] {
-    var hasher = ChainHasher(chain: record.chain, after: record.hashBefore, contextDigest: record.contextDigest)
-    return headers.map { hasher.append($0, hash) }
-  }
 }
 
 /// What the author signs of a run.

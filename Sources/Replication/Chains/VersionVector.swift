@@ -32,20 +32,6 @@ package struct VersionVector: Hashable, Sendable {
     entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  package enum Comparison: Sendable, Equatable { case equal, before, after, concurrent }
-
-  /// Compares the sequences, a missing entry counting as zero.
-  package func compared(to other: VersionVector) -> Comparison {
-    let less = entries.contains { $0.value.sequence > other.sequence(of: $0.key) }
-    let more = other.entries.contains { $0.value.sequence > sequence(of: $0.key) }
-    return switch (less, more) {
-    case (false, false): .equal
-    case (false, true): .before
-    case (true, false): .after
-    case (true, true): .concurrent
-    }
-  }
-
   /// The entry-wise maximum; at equal numbers the receiver's own tip stays.
   package mutating func join(_ other: VersionVector) {
     for (replica, position) in other.entries where position.sequence > sequence(of: replica) {

@@ -8,24 +8,22 @@ import Synchronization
 final class Inbox<Item: Sendable>: Sendable {
   private struct State {
     var items: [Item] = []
-    var cost = 0
     var isClosed = false
   }
 
   private let state = Mutex(State())
   private let signal = TimedSemaphore()
 
-  /// Answers the summed cost of everything that waits; nil, and the item is dropped, once nobody will take it.
+  /// False, and the item is dropped, once nobody will take it.
   @discardableResult
-  func put(_ item: Item, cost: Int = 0) -> Int? {
-    let (wasEmpty, total) = state.withLock { state -> (Bool, Int?) in
-      guard !state.isClosed else { return (false, nil) }
+  func put(_ item: Item) -> Bool {
+    let (isTaken, isFirst) = state.withLock { state in
+      guard !state.isClosed else { return (false, false) }
       state.items.append(item)
-      state.cost += cost
-      return (state.items.count == 1, state.cost)
+      return (true, state.items.count == 1)
     }
-    if wasEmpty { signal.signal() }
-    return total
+    if isFirst { signal.signal() }
+    return isTaken
   }
 
   /// Everything that waits, or nothing once the time is over.
@@ -46,7 +44,6 @@ final class Inbox<Item: Sendable>: Sendable {
     state.withLock { state in
       let items = state.items
       state.items = []
-      state.cost = 0
       return items
     }
   }
