@@ -113,7 +113,8 @@ import Wire
     try node.write(room, Put("own"))
     let old = node.state.own.replica
     bench.meet(0, 1)
-    #expect(try ReplicaRenewal(node.state).demand(.peer))
+    node.engine.keeper.demandRenewal(.peer)
+    #expect(node.state.own.causes == [.peer])
     try node.refuse("INSERT", on: "runs")
     try bench.nodes[0].write(room, Put("a"))
     bench.run()
