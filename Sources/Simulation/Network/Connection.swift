@@ -27,6 +27,8 @@ struct Connection {
     var isHeldUp = false
     /// Frames that have arrived and are not read.
     var unreadFrames = 0
+    /// The next of them is about to be read.
+    var isReadingOn = false
 
     var isPaused: Bool { isFull || isHeldUp }
 

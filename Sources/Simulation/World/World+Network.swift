@@ -111,17 +111,20 @@ extension World {
     return .queued(byteCount: pipe.queuedBytes)
   }
 
+  /// A frame is there, behind those that are not read yet. `side` is the sender's.
+  func arrive(_ number: UInt64, _ side: Int) {
+    guard let intake = connections[number]?.ends[1 - side].intake else { return }
+    guard intake.isPaused || intake.unreadFrames > 0 else { return deliverFrame(number, side) }
+    if intake.isPaused { count(.readingPaused) }
+    connections[number]?.ends[1 - side].intake.unreadFrames += 1
+  }
+
   /// `side` is the sender's.
-  func deliverFrame(_ number: UInt64, _ side: Int) {
+  private func deliverFrame(_ number: UInt64, _ side: Int) {
     guard var connection = connections[number] else { return }
     let receiver = connection.ends[1 - side]
     if receiver.stalledUntil > clock {
       return queue.put(.frame(connection: number, side: side), at: receiver.stalledUntil)
-    }
-    if receiver.intake.isPaused {
-      count(.readingPaused)
-      connections[number]?.ends[1 - side].intake.unreadFrames += 1
-      return
     }
     connections[number] = nil
     var pipe = connection.pipes[side]
@@ -152,11 +155,27 @@ extension World {
   func changeIntake(of number: UInt64, side: Int, _ change: (inout Connection.Intake) -> Void) {
     guard var intake = connections[number]?.ends[side].intake else { return }
     change(&intake)
-    if !intake.isPaused {
-      for _ in 0..<intake.unreadFrames { queue.put(.frame(connection: number, side: 1 - side), at: clock) }
-      intake.unreadFrames = 0
-    }
     connections[number]?.ends[side].intake = intake
+    planReading(of: number, side: side)
+  }
+
+  /// One frame after the other: each may pause the reading again.
+  private func planReading(of number: UInt64, side: Int) {
+    guard let intake = connections[number]?.ends[side].intake, !intake.isPaused, intake.unreadFrames > 0,
+      !intake.isReadingOn
+    else { return }
+    connections[number]?.ends[side].intake.isReadingOn = true
+    queue.put(.readOn(connection: number, side: side), at: clock)
+  }
+
+  /// `side` is the reader's.
+  func readOn(_ number: UInt64, _ side: Int) {
+    guard let intake = connections[number]?.ends[side].intake else { return }
+    connections[number]?.ends[side].intake.isReadingOn = false
+    guard !intake.isPaused, intake.unreadFrames > 0 else { return }
+    connections[number]?.ends[side].intake.unreadFrames -= 1
+    deliverFrame(number, 1 - side)
+    planReading(of: number, side: side)
   }
 
   // MARK: Ends

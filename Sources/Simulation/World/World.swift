@@ -7,6 +7,8 @@ final class World {
   enum Event {
     case turn(slot: Int, life: Int)
     case frame(connection: UInt64, side: Int)
+    /// The end on this side reads on, after a pause.
+    case readOn(connection: UInt64, side: Int)
     /// The end on this side learns that the connection is there, or gone.
     case opened(connection: UInt64, side: Int)
     case ended(connection: UInt64, side: Int)
@@ -96,6 +98,7 @@ final class World {
       if isTroubled, clock >= options.troubledMilliseconds { calm() }
       if let agreedSince, clock >= agreedSince + World.settlingMilliseconds { if !beginLastWords() { break } }
     }
+    if report.events >= World.eventLimit { violate("I14", "after \(report.events) events there is no end of it") }
     if report.violations.isEmpty { oracle.finish() }
     report.virtualMilliseconds = clock
     report.changes = oracle.changeCount
@@ -110,7 +113,8 @@ final class World {
       if clock < process.busyUntil { return planTurn(process, at: process.busyUntil) }
       trace(1, UInt64(slot))
       process.turn()
-    case .frame(let connection, let side): deliverFrame(connection, side)
+    case .frame(let connection, let side): arrive(connection, side)
+    case .readOn(let connection, let side): readOn(connection, side)
     case .opened(let connection, let side): deliverOpened(connection, side)
     case .ended(let connection, let side): deliverEnded(connection, side)
     case .dialled(let slot, let life, let address, let tag): deliverDial(slot, life, to: address, tag)
