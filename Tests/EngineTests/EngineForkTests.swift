@@ -79,6 +79,17 @@ import Testing
     }
   }
 
+  @Test("runs of a forked chain are read with the hash that tells their branch, others without")
+  func branchOfRuns() throws {
+    let bench = try seen()
+    bench.cut(bench.meet(1, 3))
+    let node = bench.nodes[3]
+    let forks = try #require(node.state.mesh.partitions[node.id(of: room)]).log.forkPoints
+    let (runs, _) = try LogReader(node.state).runs(node.id(of: room), lackedBy: VersionVector(), byteLimit: .max)
+    #expect(Set(runs.map { forks[$0.replica] != nil }) == [true, false])
+    #expect(runs.allSatisfy { ($0.hashAtLast != nil) == (forks[$0.replica] != nil) })
+  }
+
   @Test("lost changes of one document are issued again in the order in which they were written")
   func orderOfReissue() throws {
     let bench = try EngineBench(2)

@@ -96,21 +96,6 @@ import Wire
     #expect(node.links.dials.count == limit + 2)
   }
 
-  @Test("a device whose second connection went is not dialled while the first one stands")
-  func secondConnection() throws {
-    let bench = try EngineBench(2)
-    let node = bench.nodes[0]
-    node.engine.turn([.sighting(.configured([address(4_001)]))])
-    let first = bench.connect(0, 1, dialTag: try #require(node.links.dials.last?.tag))
-    bench.run()
-    bench.connect(1, 0)
-    bench.run()
-    #expect(node.state.mesh.sessions.count == 1)
-    if node.state.mesh.sessions[first] == nil { #expect(node.engine.links.table.links.count == 1) }
-    for _ in 0..<120 { bench.advance(500) }
-    #expect(node.links.dials.count == 1)
-  }
-
   @Test("a copy of this very device is talked to, but remembered nowhere as a peer")
   func ownCopy() throws {
     let bench = try EngineBench()
@@ -157,30 +142,6 @@ import Wire
     }
   }
 
-  // MARK: Peers that do not read
-
-  @Test("a peer that reads nothing gets one pong for many pings, is paused at a limit, and is read from again in time")
-  func readsAgain() throws {
-    let bench = try EngineBench(2)
-    let session = bench.meet(0, 1)
-    let node = bench.nodes[0]
-    node.links.queuedByteCount = 1 << 20
-    node.trace.clear()
-    func pings(_ count: Int) -> [EngineEvent] {
-      (0..<count).map { .message(session, .ping(nonce: UInt64($0)), byteCount: 10) }
-    }
-    node.engine.turn(pings(UnreadAnswers.limit - 1))
-    #expect(node.links.heldUp.isEmpty)
-    node.engine.turn(pings(1))
-    #expect(node.links.heldUp == [session])
-    #expect(!node.trace.entries.contains(.sent(session, "pong")))
-    node.links.queuedByteCount = 0
-    for _ in 0..<2 { bench.advance(Mesh.tickMilliseconds) }
-    #expect(node.links.heldUp.isEmpty)
-    #expect(node.trace.entries.count { $0 == .sent(session, "pong") } == 1)
-    #expect(node.state.mesh.sessions[session] != nil)
-  }
-
   @Test("a peer whose clock differs is shown with the difference")
   func clock() throws {
     let bench = try EngineBench(2)
@@ -189,49 +150,6 @@ import Wire
     bench.run()
     #expect(bench.nodes[1].engine.links.table[session]?.clockDifference == -3_600_000)
     #expect(bench.nodes[1].journal.says("a peer's clock differs"))
-  }
-
-  @Test("every byte that a connection handed in is let go once the engine is done with it, also of what is refused")
-  func released() throws {
-    let bench = try EngineBench(2)
-    for node in bench.nodes { try node.subscribe("room=*") }
-    var sent = 0
-    let deliver = bench.nodes[0].links.deliver
-    bench.nodes[0].links.deliver = { frame, session in
-      sent += frame.count
-      deliver?(frame, session)
-    }
-    let session = bench.meet(0, 1)
-    for index in 0..<5 { try bench.nodes[0].write(room, Put(Text("\(index)"))) }
-    bench.run()
-    #expect(try bench.nodes[1].shown(room, "4") != nil)
-    #expect(bench.nodes[1].links.released == sent)
-    // Runs that nobody asked for on such a stream.
-    bench.nodes[1].engine.turn([.runs(session, RunBatch(name: room, stream: 77, entries: []), [], byteCount: 1_000)])
-    #expect(bench.nodes[1].links.released == sent + 1_000)
-  }
-
-  @Test("what is said while something waits for room waits behind it, though there would be room again")
-  func behindWhatWaits() throws {
-    let bench = try EngineBench(2)
-    try bench.nodes[1].subscribe("room=*")
-    let session = bench.meet(0, 1)
-    let node = bench.nodes[0]
-    try node.write(room, Put("0"))
-    bench.run()
-    node.links.full = [session]
-    try node.write(room, Put("1"))
-    node.links.full = []
-    node.trace.clear()
-    try node.subscribe("other=*")
-    #expect(!node.trace.entries.contains { if case .sent = $0 { true } else { false } })
-    node.engine.turn([.drained(session)])
-    #expect(
-      node.trace.entries.filter { if case .sent = $0 { true } else { false } }
-        == [.sent(session, "runs"), .sent(session, "interestChange")])
-    bench.run()
-    #expect(bench.nodes[1].accepted(room) == node.accepted(room))
-    #expect(bench.nodes[1].state.mesh.sessions[session] != nil)
   }
 
   @Test("a device counts as connected while one of its connections stands, whichever went")

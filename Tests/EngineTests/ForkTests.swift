@@ -86,4 +86,18 @@ import Testing
     allMeet(bench)
     for node in bench.nodes { #expect(try ids(node) == 6) }
   }
+
+  @Test("an issue that the disk refused comes in time, too, where nothing else is committed")
+  func refusedReissueInTime() throws {
+    let bench = try forked()
+    for slot in [0, 2] { try bench.nodes[slot].refuse("INSERT", on: "reissues") }
+    try bench.nodes[1].refuse("INSERT", on: "reissues")
+    allMeet(bench)
+    let loser = try #require([0, 2].first { !Reissue.owed(in: bench.nodes[$0].state).isEmpty })
+    for slot in [0, 1, 2] { try bench.nodes[slot].allow("reissues") }
+    let node = bench.nodes[loser]
+    for _ in 0..<node.state.options.millisecondsBetweenMarks / 500 + 2 { bench.advance(500) }
+    #expect(Reissue.owed(in: node.state).isEmpty)
+    #expect(try node.count("reissues") == 2)
+  }
 }

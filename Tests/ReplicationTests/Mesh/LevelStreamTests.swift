@@ -41,6 +41,13 @@ import Testing
     #expect(answer.contains { if case .pull(_, let asked) = $0 { asked.name == name } else { false } })
   }
 
+  @Test("an interest that changes while the handshake ends is told to the peer, which may be live already")
+  func told() throws {
+    let pair = try pairThatDisagrees()
+    let told = pair.meshes[.listener]?.sessions[MeshPair.session]?.peerInterest
+    #expect(told == pair.meshes[.dialer]?.interest)
+  }
+
   @Test("vectors that come before the peer's interest lead to another comparison at the next tick")
   func vectorsTooEarly() throws {
     for comesEarly in [false, true] {

@@ -200,6 +200,19 @@ import Testing
     }
   }
 
+  @Test("so many statements are kept, one more is not")
+  func statementLimit() throws {
+    for room in [1, 0] {
+      let bench = try MeshBench([0, 1])
+      let id = bench.connected(0, 1)
+      for number in 0..<UInt64(Statement.countLimit - room - bench.nodes[1].mesh.statements.count) {
+        bench.nodes[1].mesh.statements[TipHash(high: 1, low: number)] = []
+      }
+      bench.nodes[1].receive(.statements([try rule(bench, "a").encoded]), on: id)
+      #expect(bench.nodes[1].stored.count == room)
+    }
+  }
+
   @Test("batches of statements stay below their bound of bytes")
   func batches() {
     let statement = [UInt8](repeating: 0, count: 10_000)

@@ -40,12 +40,14 @@ import Testing
     #expect(bench.nodes[0].hasToRenew && bench.nodes[1].hasToRenew)
   }
 
-  @Test("a fork that is known on one side reaches the other, whoever dials", arguments: [true, false])
-  func known(isKnownAtDialer: Bool) throws {
+  @Test(
+    "a fork that is known on one side reaches the other, whoever dials and whichever branch was there",
+    arguments: [true, false], [0, 1])
+  func known(isKnownAtDialer: Bool, branch: Int) throws {
     let bench = try MeshBench([0, 0, 1, 2])
     try bench.nodes[0].write(1)
     try bench.nodes[1].write(2)
-    let early = bench.connect(0, 3)
+    let early = bench.connect(branch, 3)
     bench.run()
     bench.cut(early)
     for clone in [0, 1] {
@@ -75,6 +77,12 @@ import Testing
     #expect(agree(bench, [0, 1, 2, 3]))
     #expect(bench.nodes[0].holds(bench.nodes[2]) == 1 && bench.nodes[0].holds(bench.nodes[3]) == 1)
     #expect(!bench.transcript.contains { "\($0.message)".contains("goodbye") })
+    // What had seen the branch that lost is told to the shell as more than plain: it has seen less than it says.
+    let chosen = bench.nodes[0].state?.accepted[bench.nodes[0].replica]
+    let misled = bench.nodes.prefix(2).flatMap(\.applied).filter {
+      $0.incoming.replica != bench.nodes[0].replica && $0.context[bench.nodes[0].replica] != chosen
+    }
+    #expect(misled.contains { $0.change != nil })
   }
 
   @Test("a chain that storage cannot give back is reported once, and not asked for without end")
@@ -177,6 +185,31 @@ import Testing
     try bench.nodes[0].write(5)
     bench.pass(5_000)
     #expect(!bench.said(from: 0, to: 1, since: start).contains("chainProbe"))
+  }
+
+  @Test("what was written in sight of a branch follows at once when the fork is settled")
+  func followsFork() throws {
+    let bench = try forked()
+    _ = bench.connected(0, 2)
+    bench.pass(100)
+    let run = try bench.nodes[2].write(7)
+    try #require(run.context.sequence(of: bench.nodes[0].replica) == 1)
+    bench.pass(100)
+    _ = bench.connected(0, 1)
+    #expect(bench.nodes[1].holds(bench.nodes[2]) == 1)
+  }
+
+  @Test("what a peer says of a branch that is settled is no reason to search again")
+  func saidAgain() throws {
+    let bench = try forked()
+    let id = bench.connected(0, 1)
+    let start = bench.transcript.count
+    for run in bench.nodes[0].log {
+      let tip = try #require(run.hashAtLast).tip
+      let vector = VersionVector([run.replica: ChainPosition(sequence: run.last, tip: tip)])
+      bench.nodes[0].receive(.have(PartitionVector(name: bench.name, vector: vector)), on: id)
+    }
+    #expect(bench.nodes[0].log.count == 2 && !bench.said(from: 0, to: 1, since: start).contains("chainProbe"))
   }
 
   @Test("nodes that know different forks at equal vectors have different summaries")

@@ -18,7 +18,8 @@ import Testing
   }
 
   enum Flaw: CaseIterable {
-    case version, fleet, device, instance, noSignature, wrongKey, otherConnection, reflected, changed, credentials
+    case version, fleet, device, otherDevice, instance, noSignature, wrongKey, otherConnection, reflected, changed,
+      credentials
 
     var goodbye: Goodbye {
       switch self {
@@ -39,7 +40,7 @@ import Testing
     switch flaw {
     case .version: hello.version = 0
     case .fleet: hello.fleet = FleetID(.zero)
-    case .device: hello.device = bench.nodes[1].key.publicKey
+    case .device, .otherDevice: hello.device = bench.nodes[1].key.publicKey
     case .instance: hello.instance = bench.nodes[1].mesh.local.instance
     default: break
     }

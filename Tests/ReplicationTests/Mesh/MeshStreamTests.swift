@@ -201,7 +201,7 @@ import Wire
 
   // MARK: Receiving
 
-  enum Lie: CaseIterable { case none, context, elements, undeclared, rights }
+  enum Lie: CaseIterable { case none, context, elements, undeclared, signer, rights }
 
   /// The session with node 1 after node 0's run came to it as it is, or with a lie.
   @Test("a run whose outer form lies ends the session, and nothing of it is kept", arguments: Lie.allCases)
@@ -219,6 +219,7 @@ import Wire
       case .context: facts.context = VersionVector()
       case .elements: facts.elementDots = [ReplicaID(high: 3, low: 3): 1]
       case .undeclared: facts.signer = nil
+      case .signer: facts.signer = bench.nodes[1].key.publicKey
       case .none, .rights: break
       }
     }
