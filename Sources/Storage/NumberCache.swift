@@ -1,7 +1,10 @@
 import Replication
 
-/// Short numbers by what they stand for, so that the hot path asks SQLite once per name. Numbers never change once
-/// committed; the writer drops all of them when a transaction rolls back.
+/// Short numbers by what they stand for, so that the hot path asks SQLite once per name. Those of chains and collections
+/// never change once committed; the writer drops all of them when a transaction rolls back.
+///
+/// A partition that is taken away and met again gets another number. Its writer forgets the old one; a reader is not told,
+/// and so remembers none.
 package final class NumberCache {
   /// Entries of one kind; then that kind is dropped and fills anew. More than a node's open partitions.
   static let limit = 65_536
@@ -11,12 +14,17 @@ package final class NumberCache {
   private(set) var collections: [Text: CollectionNumber] = [:]
   private(set) var collectionNames: [CollectionNumber: Text] = [:]
 
+  private let remembersPartitions: Bool
+
   struct ChainKey: Hashable {
     let partition: PartitionNumber
     let replica: ReplicaID
   }
 
+  init(remembersPartitions: Bool) { self.remembersPartitions = remembersPartitions }
+
   func remember(_ id: PartitionID, _ number: PartitionNumber) {
+    guard remembersPartitions else { return }
     if partitions.count >= NumberCache.limit { partitions.removeAll(keepingCapacity: true) }
     partitions[id] = number
   }

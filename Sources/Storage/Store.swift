@@ -67,7 +67,7 @@ package final class Store: StoreReading {
   let files: StoreFiles
   package let numbers: NumberCache
   let contexts = ContextCache()
-  /// Never the number of a partition that was taken away: readers remember which is whose.
+  /// Never the number of a partition that was taken away: readers remember chains by it.
   var nextPartition: Int64
   var stagedBytes: Int64
   var changedCounters: [PartitionNumber: Counters] = [:]
@@ -86,7 +86,7 @@ package final class Store: StoreReading {
     pageLimits = opening.options.logByteLimits.mapValues { Int32(clamping: $0 / max(pageByteCount, 1)) }
     readers = StoreReaders(path: opening.database.path, options: opening.options)
     wasLogEmpty = opening.wasLogEmpty
-    numbers = NumberCache()
+    numbers = NumberCache(remembersPartitions: true)
     gauge = WriteAheadGauge(database)
     end = try database.logEnd()
     nextPartition = (try database.integer("SELECT max(id) FROM partitions") ?? 0) + 1

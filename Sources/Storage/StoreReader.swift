@@ -10,7 +10,7 @@ import Synchronization
 /// A read-only connection. It never checkpoints, so that the writer's stays the only one that does (S12).
 package final class StoreReader: StoreReading {
   package let database: Database
-  package let numbers = NumberCache()
+  package let numbers = NumberCache(remembersPartitions: false)
   private let watch: ReadWatch
 
   init(path: String, options: StoreOptions, stop: StopFlag) throws(StoreError) {

@@ -49,6 +49,26 @@ import Wire
     #expect(try store.partition(partitionID(1))?.counters.documents == 1)
   }
 
+  @Test("a reader that knew a partition before it was taken away finds what lies in it once it is back")
+  func readerFollows() throws {
+    let name = try PartitionName("agency=Test")
+    let key = DocumentKey(collection: "reports", id: .int(1))
+    func found() throws -> PartitionNumber? {
+      try store.readers.read { reader throws(StoreError) in try reader.partitionNumber(partitionID(1)) }
+    }
+    try store.transact(isBacklog: false) { try $0.addPartition(partitionID(1), name) }
+    let before = try #require(try found())
+    try store.transact(isBacklog: false) { try $0.removePartition(partitionID(1)) }
+    #expect(try found() == nil)
+    try store.transact(isBacklog: false) { transaction in
+      try transaction.addPartition(partitionID(1), name)
+      try transaction.store(LogDocument(isAlive: true, state: [1]), over: nil, as: key, in: partitionID(1))
+    }
+    let number = try #require(try found())
+    #expect(number != before)
+    #expect(try store.partitionNumber(partitionID(1)) == number)
+  }
+
   @Test("statements are kept up to their limit, and one more is refused with all of its transaction")
   func statementLimit() throws {
     try store.write(.full) { transaction in
