@@ -17,13 +17,9 @@ struct Fleet {
     let pattern: Text
   }
 
-  init(_ random: inout SimulationRandom) {
+  init(_ random: inout SimulationRandom, _ rights: FoundingRights = .open, devices: [PublicKey] = []) {
     (root, admission) = (FakeKey(&random), FakeKey(&random))
     id = FakeCryptography.fleet(root: root.publicKey)
-  }
-
-  /// The root's first statements.
-  mutating func found(_ rights: FoundingRights, devices: [PublicKey]) {
     let grants = rights.grants(devices)
     registers = grants.map { Register(subject: $0.subject, pattern: $0.pattern) }
     let bodies: [Statement.Body] =

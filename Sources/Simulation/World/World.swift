@@ -66,10 +66,9 @@ final class World {
     (self.options, report) = (options, SimulationReport(seed: seed))
     plan = Plan(options, &random)
     report.usesDisk = plan.usesDisk
-    fleet = Fleet(&random)
     dialTargets = plan.dialTargets
     let usesDisk = plan.usesDisk
-    nodes = (0..<plan.nodeCount).map { slot in
+    let nodes = (0..<plan.nodeCount).map { slot in
       let id = random.uuid()
       let medium: NodeMedium =
         usesDisk
@@ -77,12 +76,13 @@ final class World {
       return SimulatedNode(
         slot: slot, key: FakeKey(&random), user: Text("u\(slot % 2)"), NodeDirectory(medium: medium, mark: nil))
     }
+    fleet = Fleet(&random, plan.rights, devices: nodes.map(\.key.publicKey))
+    self.nodes = nodes
     if plan.faults.contains(.liar), plan.nodeCount > 2 {
       let liar = nodes[plan.nodeCount - 1]
       liar.liar = Liar(liar.key, random.fork())
       report.faults[.liar] = 1
     }
-    fleet.found(plan.rights, devices: nodes.map(\.key.publicKey))
     self.random = random
   }
 
