@@ -45,7 +45,10 @@ extension Oracle {
       return world.violate("store", "node \(node.slot) stores what is no run: \(error)")
     }
     checkAuthor(of: run, node)
-    if isNew { checkHashes(of: run) }
+    if isNew {
+      checkHashes(of: run)
+      checkRight(toWrite: run, node)
+    }
     if run.observed.changes.count > 1 { world.count(.runWithSeveralChanges) }
     guard node.directory.book.partitions[run.partition]?.add(run) == false else { return }
     world.violate("I5", "run \(run.replica) \(run.first) is stored again at node \(node.slot)")
@@ -68,6 +71,15 @@ extension Oracle {
       violate("I10", "which nothing ever allowed: \(refusal.rawValue)")
     }
     if signer != key, rights.level(of: key, in: name.text) < .carry { violate("C7", "which it may not carry") }
+  }
+
+  /// I10: a device makes changes only while it may; those of before it may issue again.
+  private func checkRight(toWrite run: KnownRun, _ node: SimulatedNode) {
+    guard let name = node.directory.book.partitions[run.partition]?.name, run.isSigned(by: node.key.publicKey),
+      run.observed.changes.contains(where: { $0.origin == nil }),
+      rights(of: node).level(of: node.key.publicKey, in: name.text) < .write
+    else { return }
+    world.violate("I10", "node \(node.slot) wrote to \(name.text.string) without the right to")
   }
 
   /// I6: a dot names one change, but where the world itself made two of a device.

@@ -81,9 +81,6 @@ final class Oracle {
     }
     guard let dot = receipt.dot else { return }
     let partition = world.fleet.partition(job.partition)
-    if rights(of: node).level(of: node.key.publicKey, in: job.partition.text) < .write {
-      world.violate("I10", "node \(node.slot) wrote to \(job.partition.text.string) without the right to")
-    }
     let runs = node.directory.book.partitions[partition]?.runs[dot.replica] ?? []
     guard let change = runs.reversed().lazy.compactMap({ $0.change(at: dot.sequence) }).first else {
       return world.violate("I2", "change \(dot.sequence) was acknowledged at node \(node.slot) and is not stored")

@@ -11,7 +11,7 @@ struct Liar {
 
   private static let earlierLimit = 16
   /// Lies beget answers, which beget lies: enough of them to meet every guard.
-  private static let lieLimit = 300
+  private static let lieLimit = 150
   private var lieCount = 0
   private static let signatureByteCount = 64
 

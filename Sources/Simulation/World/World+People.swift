@@ -59,10 +59,19 @@ extension World {
     queue.put(.check, at: clock + World.checkInterval)
   }
 
+  /// Is anything left to wait for, now that all agreed for a while?
+  func goesOn() -> Bool {
+    guard oracle.disagreement() == nil else {
+      agreedSince = nil
+      return true
+    }
+    return beginLastWords()
+  }
+
   /// When all agree, everyone writes once more, and all have to agree on that, too. False where that is over.
-  func beginLastWords() -> Bool {
+  private func beginLastWords() -> Bool {
     guard lastWords.isEmpty else { return false }
-    (agreedSince, quietSince, isPrompt) = (nil, clock, oracle.areAllConnected())
+    (agreedSince, quietSince, isPrompt) = (nil, clock, !nodes.contains { $0.liar != nil } && oracle.areAllConnected())
     random.pick(nodes.compactMap(\.process))?.subscribe("*", isWanted: true)
     for name in plan.partitions {
       for process in oracle.groups(wanting: name).joined() where oracle.mayWrite(process.node, name) {

@@ -96,7 +96,7 @@ final class World {
       clock = time
       handle(event)
       if isTroubled, clock >= options.troubledMilliseconds { calm() }
-      if let agreedSince, clock >= agreedSince + World.settlingMilliseconds { if !beginLastWords() { break } }
+      if let agreedSince, clock >= agreedSince + World.settlingMilliseconds, !goesOn() { break }
     }
     if report.events >= World.eventLimit { violate("I14", "after \(report.events) events there is no end of it") }
     if report.violations.isEmpty { oracle.finish() }
