@@ -111,6 +111,23 @@ struct ChainsEffectTests {
       keeper.log.reissue(kept, of: VersionVector(), as: next, after: VersionVector())?.writes == kept.map(\.writes))
   }
 
+  @Test("what a lost branch shares with the one that counts, above another fork, is no loss: it is named as it was")
+  func sharedAboveAFork() throws {
+    let partition = try PartitionName("agency=A")
+    var keeper = keeper(partition, book())
+    // Of three branches one parts at change 1, and two at change 2, which counts.
+    try keeper.learn(run(partition, "d0.1", 1, after: nil, 10))
+    try keeper.learn(run(partition, "d0.1", 2, after: 10, 20))
+    try keeper.learn(run(partition, "d0.1", 2, after: 10, 90))
+    try keeper.learn(run(partition, "d0.1", 3, after: 20, 30))
+    try keeper.learn(run(partition, "d0.1", 3, after: 20, 31))
+    #expect(keeper.log.lostChanges { _ in true }.map(\.hash) == [digest(90), digest(31)])
+    let lost = [LostChange(dot: dot("d0.1", 3), hash: digest(31), writes: [edit(dot("d0.1", 2))])]
+    let issued = keeper.log.reissue(lost, of: VersionVector(), as: dot("d0.2", 1), after: VersionVector())
+    #expect(issued?.writes == [[edit(dot("d0.1", 2))]])
+    #expect(issued?.context == VersionVector([Named.replica("d0.1"): ChainPosition(sequence: 2, tip: digest(20).tip)]))
+  }
+
   @Test("where a chain has forked, documents are built anew from the fork on, however little moved")
   func lowest() throws {
     let partition = try PartitionName("agency=A")

@@ -31,7 +31,8 @@ extension PartitionLog {
   }
 
   /// Changes of one lost run as the run that begins at `next` issues them again, in their order, and its context: what
-  /// the lost run had seen, the fork point of its chain, and what the own chain saw before (rules C3, C22).
+  /// the lost run had seen, the place where its branch parts from the one that counts, and what the own chain saw before
+  /// (rules C3, C22).
   ///
   /// List elements that changes of the lost branch inserted stand under the dots of their re-issues now (rule M4). Nil
   /// where one of those is not issued again yet: this run and what follows it in its chain have to wait.
@@ -40,9 +41,10 @@ extension PartitionLog {
   ) -> (context: VersionVector, writes: [[DocumentWrite]])? {
     var context = previous
     context.join(lost)
-    guard let author = changes.first?.dot else { return nil }
-    let old = author.replica
-    let forkPoint = forkPoints[old] ?? 0
+    guard let first = changes.first else { return nil }
+    let (author, old) = (first.dot, first.dot.replica)
+    // Not the chain's lowest fork: above that, this branch may go on with the one that counts for a while.
+    let forkPoint = chains[old]?.joint(of: first.hash) ?? forkPoints[old] ?? 0
     if let position = position(of: old, at: forkPoint) { context[old] = position }
 
     let standIns = self.standIns
