@@ -25,7 +25,7 @@ package final class NodeEngine {
 
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   package private(set) var failure: (any Error)?
-  /// A fork was learned since the last look at what it put aside.
+  /// A fork, or statements that may allow writing, came since the last look at what forks put aside.
   private var forksToSettle = true
   /// A re-issue could not be written; it is tried again once another commit has gone well.
   private var reissueIsOverdue = false
@@ -212,7 +212,7 @@ package final class NodeEngine {
         try writer.write(batch)
         return writer
       }
-      if writer.sawFork { forksToSettle = true }
+      if writer.sawFork || !batch.statements.isEmpty { forksToSettle = true }
       return writer.done
     } catch {
       state.restore(checkpoint)
@@ -272,7 +272,8 @@ package final class NodeEngine {
     }
   }
 
-  /// Own writes on a branch that lost are issued again: they were acknowledged, so they must come to count.
+  /// Own writes on a branch that lost are issued again, where this device may write: they were acknowledged, so they must
+  /// come to count.
   private func reissueLost() {
     guard failure == nil, forksToSettle else { return }
     forksToSettle = false

@@ -124,6 +124,39 @@ import Testing
     #expect(try bench.nodes.map { try $0.count("reissues") } == [1, 1, 1, 1, 1])
   }
 
+  @Test("who may no longer write issues nothing again, also after a restart, and does so as soon as it may")
+  func rightReturns() throws {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("start"))
+    bench.cut(bench.meet(0, 1))
+    let copies = [0, try bench.clone(0)]
+    for slot in copies { try bench.nodes[slot].write(room, Put(Text("by\(slot)"))) }
+    // The lower hash counts, with and without the narrowing: what comes back with the right is the right alone.
+    let tips = try copies.map { try #require(bench.nodes[$0].state.own.tip(in: bench.nodes[$0].id(of: room))) }
+    let (winner, loser) = tips[0] < tips[1] ? (copies[0], copies[1]) : (copies[1], copies[0])
+    bench.cut(bench.meet(winner, 1))
+    let ends = bench.nodes[1].accepted(room).sorted.map { replica, position in
+      Statement.ChainEnd(chain: .changes(partition: room.text, replica: replica), position: position)
+    }
+    func say(_ statement: Statement, at slot: Int) { bench.nodes[slot].engine.turn([.call { $0.add([statement]) }]) }
+    func allMeet() { for _ in 0..<3 { for slot in copies { bench.cut(bench.meet(slot, 1)) } } }
+
+    say(try bench.grant(.read, ends: ends), at: 1)
+    allMeet()
+    try bench.restart(loser)
+    allMeet()
+    // What came before the fork, and both branches.
+    #expect(try bench.nodes.map { try $0.count("runs") } == [3, 3, 3])
+    #expect(try bench.nodes.map { try $0.count("reissues") } == [0, 0, 0])
+
+    say(try bench.grant(.write), at: loser)
+    #expect(try bench.nodes[loser].count("reissues") == 1)
+    allMeet()
+    for node in bench.nodes { #expect(try node.count("documents WHERE alive") == 3) }
+    #expect(Set(bench.nodes.map { $0.accepted(room) }).count == 1)
+  }
+
   @Test("a chain that forks again and again keeps every write, also those that were issued again before")
   func again() throws {
     let bench = try EngineBench(2)

@@ -9,10 +9,13 @@ extension Reissue {
     let lost: [HeldChange]
   }
 
-  /// In the order of the partitions' ids.
+  /// In the order of the partitions' ids; those that this device may write to. Without the right a re-issue would be above
+  /// its limit and count nowhere, so that it would be owed still: such writes wait in the log until the right is back.
   static func owed(in state: EngineState) -> [Owed] {
-    state.mesh.partitions.values.sorted { $0.id < $1.id }.compactMap { partition in
-      let lost = partition.log.lostChanges { state.mesh.authority.signer(of: $0) == state.identity.device }
+    let (authority, device) = (state.mesh.authority, state.identity.device)
+    return state.mesh.partitions.values.sorted { $0.id < $1.id }.compactMap { partition in
+      guard authority.level(of: device, in: partition.name) >= .write else { return nil }
+      let lost = partition.log.lostChanges { authority.signer(of: $0) == device }
       return lost.isEmpty ? nil : Owed(partition: partition.id, name: partition.name, lost: lost)
     }
   }

@@ -206,7 +206,7 @@ extension Oracle {
         guard let name = holder.directory.book.partitions[write.partition]?.name else { continue }
         let verdict = verdicts[holder.slot]?[write.partition] ?? verdict(holder, write.partition, name)
         verdicts[holder.slot, default: [:]][write.partition] = verdict
-        checkCounts(write, verdict, at: holder)
+        checkCounts(write, verdict, at: holder, mayWrite: mayWrite(holder, name))
       }
     }
   }
@@ -220,12 +220,14 @@ extension Oracle {
     } ?? false
   }
 
-  private func checkCounts(_ write: Acknowledged, _ verdict: PartitionVerdict, at holder: SimulatedNode) {
+  private func checkCounts(
+    _ write: Acknowledged, _ verdict: PartitionVerdict, at holder: SimulatedNode, mayWrite: Bool
+  ) {
     guard !verdict.counts(write.hash, at: write.dot) else { return }
     if let held = verdict.acceptance.held.first(where: { $0.hash == write.hash }) {
       world.count(.heldOnOtherBranch)
-      // C22: the device that wrote it issues it again.
-      if held.reason == .otherBranch, holder.key == world.nodes[write.slot].key,
+      // C22: the device that wrote it issues it again, as soon as it may write (I10).
+      if held.reason == .otherBranch, mayWrite, holder.key == world.nodes[write.slot].key,
         !isIssuedAgain(write, verdict, holder)
       {
         world.violate(

@@ -52,7 +52,10 @@ final class BenchMark: ReplicaMark {
   var causes: [RenewalCause] = []
   var isBroken = false
 
-  func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause] { causes }
+  func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause] {
+    // One that was taken away vouches for no store.
+    discards > 0 && saved == nil ? causes + [.storeID] : causes
+  }
 
   func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
     if isBroken { throw Failure() }
