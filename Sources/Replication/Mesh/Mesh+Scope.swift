@@ -90,10 +90,24 @@ extension Mesh {
 
   mutating func receiveSummary(_ id: SessionID, _ summary: Summary, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    sessions[id]?.summaryReceived = summary
     // A later comparison, begun by the peer, is answered by what stands here now.
-    if session.phase == .live, session.summarySent == nil { sendSummary(id, &step) }
+    if session.phase == .live, session.summarySent == nil {
+      guard allowsAnswer(session, step.now) else { return }
+      sendSummary(id, &step)
+    }
+    sessions[id]?.summaryReceived = summary
     compareSummaries(id, &step)
+  }
+
+  /// Each summary calls for another, so one too many, which a peer need send only once, would go to and fro for ever. Of
+  /// those that come long before a comparison is due, a few are answered. Whom that leaves waiting has its answer in the
+  /// next comparison that this side begins.
+  private mutating func allowsAnswer(_ session: PeerSession, _ now: MonotonicTime) -> Bool {
+    let isNearlyDue =
+      now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds / 2) >= session.nextComparison
+    guard isNearlyDue || session.earlyComparisons < PeerSession.earlyComparisonLimit else { return false }
+    sessions[session.id]?.earlyComparisons = isNearlyDue ? 0 : session.earlyComparisons + 1
+    return true
   }
 
   private mutating func compareSummaries(_ id: SessionID, _ step: inout Step) {

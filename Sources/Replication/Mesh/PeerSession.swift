@@ -49,6 +49,9 @@ package struct PeerSession: Sendable {
   var lastPing: MonotonicTime
   package internal(set) var roundTripMilliseconds: UInt64?
   var nextComparison: MonotonicTime
+  /// Summaries of the peer's that were answered long before a comparison was due; counted anew when one is.
+  var earlyComparisons = 0
+  static let earlyComparisonLimit = 4
   /// The peer named vectors before its interest was known here.
   var mustCompareAgain = false
 

@@ -70,6 +70,71 @@ import Testing
     #expect(summaries() == count + 1, "none while one is unanswered")
   }
 
+  private func anySummary(_ digest: UInt64) -> Message {
+    .summary(Summary(buckets: [UInt64](repeating: digest, count: Summary.bucketCount)))
+  }
+
+  @Test("a summary too many does not go to and fro for ever, whether it shows a difference or not")
+  func surplusSummary() throws {
+    for isEqual in [true, false] {
+      let bench = try MeshBench([0, 1])
+      try bench.nodes[0].write(0)
+      let id = bench.connected(0, 1)
+      let start = bench.transcript.count
+      func counts() -> [Int] {
+        [(0, 1), (1, 0)].map { bench.said(from: $0.0, to: $0.1, since: start).count { $0 == "summary" } }
+      }
+      let surplus = isEqual ? try #require(bench.messages(from: 1, to: 0).last(where: isSummary)) : anySummary(1)
+      for _ in 0..<3 { bench.post(surplus, from: 1, on: id) }
+      bench.run()
+      let bounded = PeerSession.earlyComparisonLimit
+      try #require(counts()[0] <= bounded && counts()[1] <= bounded + 3, "\(counts())")
+      let before = counts()
+      bench.pass(95_000)
+      #expect(zip(counts(), before).allSatisfy { (2...4).contains($0 - $1) }, "compared as ever")
+      try bench.nodes[0].write(1)
+      bench.run()
+      #expect(bench.nodes[1].holds(bench.nodes[0]) == 2)
+    }
+  }
+
+  private func isSummary(_ message: Message) -> Bool { if case .summary = message { true } else { false } }
+
+  @Test("of a peer's summaries long before the next is due a few are answered, of those that are due all")
+  func earlySummaries() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    func answered(after milliseconds: UInt64) -> Bool {
+      bench.now = bench.now.advanced(byMilliseconds: milliseconds)
+      let start = bench.transcript.count
+      bench.nodes[0].receive(anySummary(0), on: id)
+      bench.loseMessages()
+      return said(bench, start) == ["summary"]
+    }
+    let limit = PeerSession.earlyComparisonLimit
+    #expect((0..<limit + 2).map { _ in answered(after: 0) } == (0..<limit + 2).map { $0 < limit })
+    #expect(!answered(after: 14_999))
+    #expect((0..<20).allSatisfy { _ in answered(after: 15_000) })
+    #expect((0..<limit + 1).map { _ in answered(after: 14_999) } == (0..<limit + 1).map { $0 < limit })
+  }
+
+  @Test("a peer whose early summary was not answered is, by the next comparison, which begins its portion anew")
+  func unansweredSummary() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    let limit = PeerSession.earlyComparisonLimit
+    for _ in 0..<limit + 1 { bench.nodes[0].receive(anySummary(0), on: id) }
+    bench.loseMessages()
+    let start = bench.transcript.count
+    bench.nodes[0].receive(.pong(nonce: 0), on: id)
+    bench.tick(0, after: 30_000)
+    bench.loseMessages()
+    #expect(said(bench, start).count { $0 == "summary" } == 1)
+    // The first is the answer to it.
+    for _ in 0..<limit + 2 { bench.nodes[0].receive(anySummary(0), on: id) }
+    #expect(said(bench, start).count { $0 == "summary" } == 1 + limit)
+  }
+
   @Test("what was missed on the way comes with the next comparison")
   func missed() throws {
     let bench = try MeshBench([0, 1])
