@@ -31,6 +31,7 @@ let package = Package(
     .systemLibrary(name: "CSodium", providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
     .systemLibrary(name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CQREncode", providers: [.apt(["libqrencode-dev"]), .brew(["qrencode"])]),
     .systemLibrary(name: "CLinux"),
 
     library("Replication"),
@@ -48,7 +49,7 @@ let package = Package(
       name: "SeameshCommand",
       dependencies: [
         "Seamesh", "LocalAPI", "Simulation", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage",
-        "Transport", "CCurl", "CLinux",
+        "Transport", "CCurl", "CQREncode", "CLinux",
       ],
       swiftSettings: strict),
 

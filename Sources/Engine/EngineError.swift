@@ -3,7 +3,8 @@ import Replication
 /// Why the engine refused or failed. `description` is one sentence for a person.
 package enum EngineError: Error, Hashable, Sendable {
   case notAMember
-  case notPermitted(PartitionName)
+  /// With what the device has there instead, as a sentence goes on.
+  case notPermitted(PartitionName, has: AccessLevel, because: String)
   case changeTooLarge(byteCount: Int, limit: Int)
   case malformedChange(String)
   /// An own run that the core does not take: a mistake in this program, which must not reach the disk.
@@ -17,7 +18,7 @@ extension EngineError: CustomStringConvertible {
   package var description: String {
     switch self {
     case .notAMember: "this device is not a member of its fleet: join again"
-    case .notPermitted(let name): "this device may not write to \(name.text.string)"
+    case .notPermitted(let name, _, let reason): "this device may not write to \(name.text.string): \(reason)"
     case .changeTooLarge(let count, let limit): "one change holds at most \(limit) bytes, this has \(count)"
     case .malformedChange(let reason): "the change cannot be written: \(reason)"
     case .ownRunNotTaken: "an own run was not taken into the log"

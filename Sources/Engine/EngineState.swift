@@ -13,6 +13,7 @@ package final class EngineState {
   package internal(set) var mesh: Mesh
   package internal(set) var own: OwnReplica
   package internal(set) var subscriptions: Set<Text>
+  package internal(set) var invitations: InvitationBook
   var random: any RandomNumberGenerator
   /// For each partition what counted of it when followers of commits were last told of it.
   var toldAccepted: [PartitionID: VersionVector]
@@ -23,6 +24,7 @@ package final class EngineState {
     let opening = EngineOpening(identity: identity, options: options, store: ports.store, mark: ports.mark)
     (mesh, own) = (try opening.mesh(), try opening.ownReplica())
     subscriptions = Set(try ports.store.subscriptions())
+    invitations = InvitationBook(try ports.store.invitations())
     toldAccepted = mesh.partitions.mapValues(\.log.accepted)
   }
 
@@ -32,6 +34,7 @@ package final class EngineState {
     let causes = own.causes
     (mesh, own) = (try opening.mesh(), try opening.ownReplica())
     subscriptions = Set(try store.subscriptions())
+    invitations = InvitationBook(try store.invitations())
     own.causes.formUnion(causes)
   }
 
@@ -53,13 +56,6 @@ package final class EngineState {
       subscriptions.remove(pattern)
     }
     return interest
-  }
-
-  /// A membership for who asks to join, by the admission secret; nil where this device does not have it.
-  func membership(of request: JoinRequest) -> Statement? {
-    let membership = Statement.Membership(
-      device: request.device, user: request.user, label: request.label, role: request.role, profile: request.profile)
-    return identity.admit?(membership, UInt64(mesh.authority.count) + 1)
   }
 
   func name(_ partition: PartitionID) -> String { mesh.partitions[partition]?.name.text.string ?? "?" }

@@ -22,6 +22,7 @@ package final class NodeEngine {
   private let questions: LogQuestions
   private let notes: MeshNotes
   private var isWriting = false
+  private var gate = JoinGate()
 
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   package private(set) var failure: (any Error)?
@@ -155,7 +156,6 @@ package final class NodeEngine {
       links.refused(id, goodbye)
       outbox.close(id)
     case .authenticated(let id, let device, let hello): authenticated(id, device, hello)
-    case .createPartition(let id, let name): pending.partitions.append((id, name))
     case .apply(let partition, let source, let runs): pending.apply(partition, from: source, runs)
     case .rebuild(let partition, let change): pending.rebuilds.append((partition, change))
     case .stage(_, let piece): pending.stage(piece)
@@ -168,7 +168,7 @@ package final class NodeEngine {
       questions.put(.chain(partition, replica, from: first, purpose))
     case .loadEvidence(let id, let partition, let replica, let above):
       questions.put(.evidence(id, partition, replica, above: above))
-    case .admit(let id, let request): admit(id, request)
+    case .redeem(let id, let request, let exporter): redeem(id, request, exporter)
     case .renewReplica: keeper.demandRenewal(.peer)
     case .damaged(let partition, let replica):
       keeper.demandRenewal(.corruption)
@@ -339,28 +339,59 @@ package final class NodeEngine {
 
   // MARK: Joining
 
-  private func admit(_ id: SessionID, _ request: JoinRequest) {
-    // Asked again, or at another node before: the membership that it has is as good.
-    guard state.mesh.authority.member(of: request.device) == nil else { return handle(.admitted(id, true)) }
-    guard let statement = state.membership(of: request) else { return handle(.admitted(id, false)) }
-    journal.note(
-      .info, "admits a device",
-      [
-        "device": .device(DeviceID.derived(from: request.device, state.identity.cryptography.hash)),
-        "user": .text(request.user.string),
-      ])
-    add([statement])
-    questions.put(.isAdmitted(id, request.device))
+  private func redeem(_ id: SessionID, _ request: JoinRequest, _ exporter: Digest) {
+    guard let host = links.host(of: id), gate.isOpen(to: host, state.clock.now) else {
+      return handle(.joinJudged(id, .refused(.busy)))
+    }
+    switch JoinDesk(state: state).judge(request, exporter: exporter) {
+    case .refused(let refusal):
+      if refusal == .wrongCode { gate.charge(host, state.clock.now) }
+      handle(.joinJudged(id, .refused(refusal)))
+    case .isMember(let acceptance): questions.put(.isAdmitted(id, request.device, acceptance))
+    case .admits(let statement, let invitation, let acceptance):
+      journal.note(
+        .info, "admits a device",
+        [
+          "device": .device(DeviceID.derived(from: request.device, state.identity.cryptography.hash)),
+          "user": .text(invitation.user.string), "invitation": .text("\(invitation.serial)"),
+        ])
+      if add([statement]) {
+        pending.invitations.append(invitation)
+        state.invitations.put(invitation)
+      }
+      questions.put(.isAdmitted(id, request.device, acceptance))
+    }
   }
 
-  /// Statements made here: stored with the next commit, before anything that stands on them.
-  package func add(_ statements: [Statement]) {
+  /// A transaction of its own, behind all that waits.
+  func store(_ body: (any LogTransaction) throws -> Void) throws {
+    settle()
+    if let failure { throw failure }
+    do {
+      try state.store.transact(isBacklog: false, body)
+    } catch {
+      if state.store.hasFailed {
+        failure = error
+        keeper.demandRenewal(.inputOutputError)
+      }
+      throw error
+    }
+  }
+
+  /// Statements made here: stored with the next commit, before anything that stands on them. False: none came into the
+  /// set.
+  @discardableResult
+  package func add(_ statements: [Statement]) -> Bool {
+    let grown = state.mesh.authority.adding(statements)
+    let statements = statements.filter { grown.holds($0.id) && !state.mesh.authority.holds($0.id) }
+    guard !statements.isEmpty else { return false }
     pending.statements += statements
     handle(.statementsStored(statements))
     links.adopt(state.mesh.authority)
+    return true
   }
 
-  /// Devices that asked to join with another code, since the start.
+  /// Requests to join with a code that this device did not make, since the start.
   package var refusedJoins: Int { notes.refusedJoins }
 
   // MARK: Subscriptions

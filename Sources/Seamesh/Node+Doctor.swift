@@ -22,17 +22,19 @@ extension Node {
   static let lowDiskBytes: Int64 = 512 * 1024 * 1024
 
   package func doctor() throws(NodeError) -> [DoctorFinding] {
-    let (peers, refusedCodes, failure) = try onEngine { engine in
-      (engine.peerStatus(), engine.refusedJoins, engine.failure.map(NodeError.init(any:)))
+    let (peers, refusedCodes, failure, held) = try onEngine { engine in
+      (engine.peerStatus(), engine.refusedJoins, engine.failure.map(NodeError.init(any:)), engine.heldWork())
     }
     var findings = discoveryFindings(discovery.state, peers, uptimeMilliseconds)
     findings += peers.compactMap(Node.finding)
     if refusedCodes > 0 {
       findings.append(
         DoctorFinding(
-          .warning, "wrong-join-code", "\(refusedCodes) devices asked to join with a code that is not this fleet's.",
-          remedy: "Make a new code with seamesh invite and type it again, or check that it was made in this fleet."))
+          .warning, "wrong-join-code",
+          "This node was asked \(refusedCodes) times to let a device join by a code that it did not make.",
+          remedy: "Make a new code with seamesh invite. Where nobody tries to join, somebody guesses codes in vain."))
     }
+    findings += Node.findings(held)
     findings += historyFindings()
     findings += diskFindings(failure)
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }

@@ -36,11 +36,6 @@ extension Node {
     return digests.fill(rows, of: self, within: limits.digestWaitMilliseconds)
   }
 
-  package func invite(_ request: InviteRequest) throws(NodeError) -> String {
-    let addresses = try onEngine { _ in Node.reachableAddresses(self.endpoints.listen) }
-    return try NodeSetup.joinCode(files, request, addresses: addresses)
-  }
-
   /// Where others on the network may find this node; loopback only where there is nothing else.
   static func reachableAddresses(_ listen: [SocketAddress]) -> [Text] {
     guard let port = listen.first?.port else { return [] }
@@ -120,6 +115,7 @@ extension NodeEngine {
     for partition in state.mesh.partitions.values {
       for held in partition.log.held { status.held[held.reason.rawValue, default: 0] += 1 }
     }
+    status.heldOfEnded = heldWork().changes
     status.peersConnected = state.mesh.sessions.values.count { $0.phase == .live }
     return status
   }

@@ -9,6 +9,8 @@ package struct NodeConfiguration: Sendable {
   package var listenPort: UInt16 = 0
   package var peers: [PeerAddress] = []
   package var usesDiscovery = true
+  /// Dials peers that were met before.
+  package var dialsRemembered = true
   /// Subscribes to everything that peers offer and this node may hold.
   package var isRelay = false
   package var logLevel = LogLevel.notice

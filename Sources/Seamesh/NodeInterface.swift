@@ -17,7 +17,15 @@ package protocol NodeInterface: Sendable {
   func unsubscribe(_ pattern: Text) throws(NodeError)
   /// Names and patterns, in byte order.
   func subscriptions() throws(NodeError) -> [Text]
-  func invite(_ request: InviteRequest) throws(NodeError) -> String
+  /// A code with which one other device enters the fleet.
+  func invite(_ request: InviteRequest) throws(NodeError) -> IssuedInvitation
+  /// Those of this device that are open, ascending by their numbers.
+  func invitations() throws(NodeError) -> [InvitationStatus]
+  func cancelInvitation(_ serial: UInt64) throws(NodeError)
+
+  func change(_ change: RightsChange) throws(NodeError) -> RightsOutcome
+  func permissions(_ partition: PartitionName?, who: String?) throws(NodeError) -> PermissionReport
+  func rules() throws(NodeError) -> [RightStatus]
 
   func read(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument?
   /// All of it in one change, or nothing.
@@ -72,8 +80,12 @@ public struct NodeError: Error, Sendable, Equatable {
 
   public let code: Code
   public let message: String
+  /// Where a write lacked the right: what it lacked.
+  public let lackOfRight: LackOfRight?
 
-  package init(_ code: Code, _ message: String) { (self.code, self.message) = (code, message) }
+  package init(_ code: Code, _ message: String, lackOfRight: LackOfRight? = nil) {
+    (self.code, self.message, self.lackOfRight) = (code, message, lackOfRight)
+  }
 }
 
 /// What is to be done with one document.
@@ -202,9 +214,39 @@ package struct InviteRequest: Sendable, Equatable {
   package let user: Text
   package let role: Text
   package let profile: ValueMap
-  package init(user: Text, role: Text, profile: ValueMap) {
+  /// So long may somebody enter with it.
+  package let validMilliseconds: Int64
+
+  package static let validByDefault: Int64 = 24 * 3_600 * 1_000
+
+  package init(
+    user: Text, role: Text, profile: ValueMap, validMilliseconds: Int64 = InviteRequest.validByDefault
+  ) {
     (self.user, self.role, self.profile) = (user, role, profile)
+    self.validMilliseconds = validMilliseconds
   }
+}
+
+/// An open invitation, without its secret.
+package struct InvitationStatus: Sendable, Equatable {
+  package let serial: UInt64
+  package let user: Text
+  package let role: Text
+  package let profile: ValueMap
+  /// By this device's clock, in milliseconds since 1970.
+  package let expires: Int64
+
+  package init(serial: UInt64, user: Text, role: Text, profile: ValueMap, expires: Int64) {
+    (self.serial, self.user, self.role) = (serial, user, role)
+    (self.profile, self.expires) = (profile, expires)
+  }
+}
+
+/// A new invitation. Whoever has its code first can enter with it.
+package struct IssuedInvitation: Sendable, Equatable {
+  package let code: String
+  package let status: InvitationStatus
+  package init(code: String, status: InvitationStatus) { (self.code, self.status) = (code, status) }
 }
 
 package struct NodeStatus: Sendable, Equatable {
@@ -227,6 +269,8 @@ package struct NodeStatus: Sendable, Equatable {
   package var readOnly = false
   /// Changes kept but not counted, with their reasons.
   package var held: [String: Int64] = [:]
+  /// Of these, changes of devices that were ended, by their labels; told to the device itself and to admins.
+  package var heldOfEnded: [String: Int64] = [:]
   package var peersConnected = 0
   package var discovery = ""
   package init() {}

@@ -77,6 +77,8 @@ package struct StoredRun: Hashable, Sendable {
 
 package struct StoredStatement: Hashable, Sendable {
   package let arrival: Int64
+  /// Milliseconds since 1970, UTC, by this node's clock; nil where nobody told.
+  package let arrived: Int64?
   package let id: Digest
   package let encoded: [UInt8]
 }

@@ -84,8 +84,8 @@ extension Store: LogTransaction {
     return Transaction(store: self)
   }
 
-  package func add(_ statement: Statement) throws {
-    try transaction.addStatement(id: statement.id, encoded: statement.encoded)
+  package func add(_ statement: Statement, arrived: Int64) throws {
+    try transaction.addStatement(id: statement.id, encoded: statement.encoded, arrived: arrived)
   }
 
   package func setReplica(_ replica: Incarnation) throws {
@@ -116,7 +116,8 @@ extension Store: LogTransaction {
     let partition = try transaction.number(of: chain.partition)
     let known = try chainNumber(partition, chain.replica)
     let number = try known ?? transaction.number(of: chain.replica, in: partition, genesis: genesis)
-    return try transaction.appendRun(number, first: run.first, last: run.last, context: run.context, body: run.body)
+    return try transaction.appendRun(
+      number, first: run.first, last: run.last, context: run.context, body: run.body, arrived: run.arrived)
   }
 
   package func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws {
@@ -129,6 +130,9 @@ extension Store: LogTransaction {
   package func add(_ reissue: Reissue, in partition: PartitionID) throws {
     try transaction.addReissue(reissue, in: try transaction.number(of: partition))
   }
+
+  package func put(_ invitation: Invitation) throws { try transaction.put(invitation) }
+  package func removeInvitation(_ serial: UInt64) throws { try transaction.removeInvitation(serial) }
 
   package func addPiece(_ piece: PayloadPiece) throws {
     try transaction.addPiece(of: piece.hash, start: Int(clamping: piece.offset), bytes: piece.bytes)
@@ -161,7 +165,8 @@ extension Store: LogTransaction {
       let number = try transaction.number(of: run.partition)
       partitions[number] = run.partition
       batch.append(
-        run.documents.writes, of: run.replica, in: number, context: run.context, buffer: run.documents.buffer)
+        run.documents.writes, of: run.replica, in: number, context: run.context, sight: run.sight,
+        buffer: run.documents.buffer)
     }
     return try changed(try DocumentFold.fold(batch, in: transaction), partitions)
   }

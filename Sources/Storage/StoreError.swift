@@ -11,6 +11,8 @@ package enum StoreError: Error, Hashable, Sendable {
   /// Another process holds the directory (K8). The process number is unknown where it could not be written down.
   case alreadyRunning(process: Int32?, directory: String)
   case newerVersion(found: Int, known: Int, path: String)
+  /// Of a format that no migration leads on from.
+  case olderVersion(found: Int, oldest: Int, path: String)
   /// The file is not a store of this program.
   case notAStore(path: String)
   /// The store belongs to another fleet (S15).
@@ -85,6 +87,11 @@ extension StoreError: CustomStringConvertible {
     case .alreadyRunning(nil, let directory): "another seamesh node is using \(directory)"
     case .newerVersion(let found, let known, let path):
       "\(path) was written by a newer seamesh (format \(found); this one knows up to \(known)): use that version"
+    case .olderVersion(let found, let oldest, let path):
+      """
+      \(path) has format \(found), of before the formats were final (this one reads from \(oldest) on): export with the version \
+      that wrote it, then set the directory aside and begin anew
+      """
     case .notAStore(let path): "\(path) is not a seamesh store"
     case .otherFleet(let expected, let found):
       "the store belongs to fleet \(short(found.digest)), but this device is in fleet \(short(expected.digest))"

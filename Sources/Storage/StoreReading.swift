@@ -83,12 +83,15 @@ extension StoreReading where Self: ~Copyable {
 
   /// In order of arrival.
   package func statements() throws(StoreError) -> [StoredStatement] {
-    let rows = try database.statement("SELECT arrival, id, encoded FROM statements ORDER BY arrival")
+    let rows = try database.statement("SELECT arrival, id, encoded, arrived FROM statements ORDER BY arrival")
     defer { rows.reset() }
     var found: [StoredStatement] = []
     while try rows.step() {
       guard let id = Digest(rows.bytes(1)) else { throw .damaged("a statement's id") }
-      found.append(StoredStatement(arrival: rows.integer(0), id: id, encoded: rows.bytes(2)))
+      let arrived = rows.integer(3)
+      found.append(
+        StoredStatement(
+          arrival: rows.integer(0), arrived: arrived == 0 ? nil : arrived, id: id, encoded: rows.bytes(2)))
     }
     return found
   }

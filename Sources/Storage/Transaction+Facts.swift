@@ -8,9 +8,10 @@ extension Transaction {
     try database.setNumber(named: Text(key.rawValue), value)
   }
 
-  /// False where it is there already. At most ``Statement/countLimit``.
+  /// False where it is there already. At most ``Statement/countLimit``. `arrived`: when it came, by this node's clock; 0
+  /// where that is not known.
   @discardableResult
-  package func addStatement(id: Digest, encoded: [UInt8]) throws(StoreError) -> Bool {
+  package func addStatement(id: Digest, encoded: [UInt8], arrived: Int64 = 0) throws(StoreError) -> Bool {
     let count = try database.statement("SELECT count(*) FROM statements")
     let present = try count.step() ? count.integer(0) : 0
     count.reset()
@@ -18,9 +19,10 @@ extension Transaction {
       throw .limitReached(what: "statements", limit: Statement.countLimit)
     }
     let insert = try database.statement(
-      "INSERT INTO statements (id, encoded) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+      "INSERT INTO statements (id, encoded, arrived) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
     try insert.bind(1, copied: id.bytes)
     try insert.bind(2, copied: encoded)
+    try insert.bind(3, arrived)
     try insert.run()
     return database.changedRows == 1
   }

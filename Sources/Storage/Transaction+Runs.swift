@@ -5,15 +5,17 @@ extension Transaction {
   /// to move (``setMarks(of:received:accepted:holdReason:)``), in the same transaction.
   ///
   /// `body` is kept as it is; the context is kept beside it, as its differences from an earlier one where that is
-  /// shorter.
+  /// shorter. `arrived`: when it came, by this node's clock; 0 where that is not known.
   @discardableResult
   package func appendRun(
-    _ chain: ChainNumber, first: UInt64, last: UInt64, context: VersionVector, body: ArraySlice<UInt8>
+    _ chain: ChainNumber, first: UInt64, last: UInt64, context: VersionVector, body: ArraySlice<UInt8>,
+    arrived: Int64 = 0
   ) throws(StoreError) -> Int64 {
     precondition(first > 0 && first <= last, "a run from \(first) to \(last)")
     let insert = try database.statement(
       """
-      INSERT INTO runs (arrival, chain, first, last, context_base, context, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+      INSERT INTO runs (arrival, chain, first, last, context_base, context, body, arrived)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
       """)
     let arrival = store.end.arrival + 1
     let stored = encode(context, of: chain)
@@ -23,6 +25,7 @@ extension Transaction {
     try insert.bind(4, try Transaction.integer(last, "sequence"))
     try insert.bind(5, stored.base)
     try insert.bind(6, copied: stored.bytes)
+    try insert.bind(8, arrived)
     try body.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
       try insert.bind(7, borrowed: bytes)
       try insert.run()

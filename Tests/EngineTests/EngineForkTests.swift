@@ -136,9 +136,8 @@ import Testing
     let tips = try copies.map { try #require(bench.nodes[$0].state.own.tip(in: bench.nodes[$0].id(of: room))) }
     let (winner, loser) = tips[0] < tips[1] ? (copies[0], copies[1]) : (copies[1], copies[0])
     bench.cut(bench.meet(winner, 1))
-    let ends = bench.nodes[1].accepted(room).sorted.map { replica, position in
-      Statement.ChainEnd(chain: .changes(partition: room.text, replica: replica), position: position)
-    }
+    let chains = bench.nodes[1].accepted(room).sorted.map { Statement.ChainEnd(replica: $0, position: $1) }
+    let ends = [Statement.PartitionEnds(partition: room.text, chains: chains)]
     func say(_ statement: Statement, at slot: Int) { bench.nodes[slot].engine.turn([.call { $0.add([statement]) }]) }
     func allMeet() { for _ in 0..<3 { for slot in copies { bench.cut(bench.meet(slot, 1)) } } }
 

@@ -141,7 +141,7 @@ import Wire
     bench.run()
     for slot in 0..<2 { try check(slot) }
     bench.cut(session)
-    let messenger = try bench.addMember([try bench.grant(.read)])
+    let messenger = try bench.messenger(try bench.grant(.read))
     for slot in 0..<2 {
       bench.cut(bench.meet(messenger, slot))
       #expect(bench.nodes[slot].accepted(room).isEmpty)

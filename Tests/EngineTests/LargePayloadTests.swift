@@ -68,6 +68,54 @@ import Wire
     #expect(try bench.nodes[1].shown(room, "second") != nil)
   }
 
+  @Test("a large payload that this build cannot read is kept with its run, and passed on with it")
+  func unreadable() throws {
+    let bench = try pair()
+    try bench.nodes[0].write(room, Put("first"))
+    bench.cut(bench.meet(1, 0))
+    // Now both are level, and stream 0 is open.
+    let session = bench.meet(1, 0)
+    let (run, payload) = try unreadableRun(of: bench.nodes[0])
+    let piece = PayloadPiece(
+      hash: run.changes[0].header.payloadHash, total: UInt64(payload.count), offset: 0, bytes: payload[...])
+    let entry = RunBatch.Entry(context: .full(run.record.context), encoded: RunCodec.encode(run)[...])
+    let frames = [Message.payloadPiece(piece), .runs(RunBatch(name: room, stream: 0, entries: [entry]))]
+    for frame in frames { bench.nodes[1].engine.turn([bench.event(MessageCodec.encode(frame), session, 1)]) }
+    bench.dropWire()
+    bench.cut(session)
+    let third = try bench.addMember()
+    try bench.nodes[third].subscribe("room=*")
+    bench.meet(third, 1)
+    for node in [bench.nodes[1], bench.nodes[third]] {
+      #expect(try node.count("large_payloads") == 1)
+      #expect(try node.count("staged_pieces") == 0)
+      #expect(node.received(room).entries.values.map(\.sequence) == [2])
+      #expect(node.accepted(room).entries.values.map(\.sequence) == [1])
+    }
+  }
+
+  /// The next run of the node, which it does not know of: one change of a codec of a later build.
+  private func unreadableRun(of node: BenchNode) throws -> (Run, payload: [UInt8]) {
+    let hash = node.state.identity.cryptography.hash
+    let chain = ChainIdentity(
+      fleet: node.state.identity.fleet, partition: node.id(of: room),
+      replica: try #require(node.state.own.replica?.id))
+    let payload = [UInt8](repeating: 7, count: 20_000)
+    let header = ChangeHeader(
+      sequence: 2, timestamp: .zero, wall: WallTime(milliseconds: 0), codec: .zstd, payloadByteCount: 20_000,
+      payloadHash: Digest.of(payload, hash), keyHashes: [KeyHash(high: 1, low: 2)])
+    let before = try #require(node.state.own.tip(in: node.id(of: room)))
+    let context = VersionVector()
+    let digest = RunRecord.digest(of: context, hash)
+    let last = header.chainHash(chain: chain, previous: before, contextDigest: digest, hash)
+    let message = RunRecord.signedBytes(
+      chain: chain, first: 2, last: 2, hashBefore: before, contextDigest: digest, hashAtLast: last)
+    let record = RunRecord(
+      chain: chain, first: 2, last: 2, hashBefore: before, context: context, contextDigest: digest, hashAtLast: last,
+      signature: node.key.sign(message))
+    return (Run(record: record, changes: [Change(header: header, payload: payload[...])], hashes: [last]), payload)
+  }
+
   @Test("pieces that are not what the run promises are not trusted: all are asked for anew")
   func distrusted() throws {
     let bench = try pair()

@@ -121,9 +121,11 @@ import Wire
     let bench = try EngineBench(2)
     let session = bench.meet(0, 1)
     let node = bench.nodes[0]
+    try node.write(PartitionName("room=1"), Put("1"))
     node.links.full = [session]
-    // Each question is answered, and the answers are held.
-    let question = EngineEvent.message(session, .interestRequest, byteCount: 10)
+    // Each wish is answered by what is held, and the answers wait.
+    let wish = Message.interestChange(added: Interest(prefixes: ["room="]), removed: Interest())
+    let question = EngineEvent.message(session, wish, byteCount: 10)
     node.engine.turn(Array(repeating: question, count: HeldFrames.frameLimit / 2))
     #expect(node.links.heldUp == [session], "reading from it pauses")
     #expect(!node.journal.says("cut off a peer that reads nothing"))

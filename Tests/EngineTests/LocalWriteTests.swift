@@ -110,7 +110,12 @@ import Testing
     try bench.restart(0, [try bench.grant(.read)])
     let node = bench.nodes[0]
     let before = try rows(node)
-    #expect(throws: EngineError.notPermitted(room)) { try node.write(room, Put("a")) }
+    let refusal = #expect(throws: EngineError.self) { try node.write(room, Put("a")) }
+    // With what it may do instead, and the statement by which.
+    let sentence = refusal.map { "\($0)" } ?? ""
+    #expect(
+      sentence.hasPrefix("this device may not write to \(room.text.string): it may only read there, by the grant"))
+    #expect(sentence.contains("everyone read *"))
     #expect(try rows(node) == before)
     #expect(node.state.own.replica == nil)
   }

@@ -18,19 +18,19 @@ import Testing
   private func fill(_ ids: [Text]) throws { for id in ids { try bench.nodes[0].write(partition, Put(id)) } }
 
   /// The end of node 0's chain at a change of its own.
-  private func end(at sequence: UInt64) throws -> Statement.ChainEnd {
+  private func end(at sequence: UInt64) throws -> Statement.PartitionEnds {
     let node = bench.nodes[0]
     let replica = try #require(node.state.own.replica?.id)
     let runs = try LogReader(node.state).summaries(node.id(of: partition), replica, from: 1)
     let run = try #require(runs.first { $0.first <= sequence && $0.last >= sequence })
-    return Statement.ChainEnd(
-      chain: .changes(partition: partition.text, replica: replica),
-      position: ChainPosition(sequence: sequence, tip: run.hashes[Int(sequence - run.first)].tip))
+    let position = ChainPosition(sequence: sequence, tip: run.hashes[Int(sequence - run.first)].tip)
+    return Statement.PartitionEnds(
+      partition: partition.text, chains: [Statement.ChainEnd(replica: replica, position: position)])
   }
 
   /// A member comes by who knows of the statement.
   private func say(_ statement: Statement) throws {
-    let messenger = try bench.addMember([statement])
+    let messenger = try bench.messenger(statement)
     bench.cut(bench.meet(messenger, 0))
   }
 

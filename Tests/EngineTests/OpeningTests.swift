@@ -102,11 +102,13 @@ import Wire
   @Test("errors are one sentence for a person")
   func errors() throws {
     let errors: [EngineError] = [
-      .notAMember, .notPermitted(room), .changeTooLarge(byteCount: 2, limit: 1), .malformedChange("x"), .ownRunNotTaken,
+      .notAMember, .notPermitted(room, has: .read, because: "x"), .changeTooLarge(byteCount: 2, limit: 1),
+      .malformedChange("x"),
+      .ownRunNotTaken,
       .payloadNotThere, .payloadsTooLarge(byteCount: 2, limit: 1), .noFleet,
     ]
     #expect(Set(errors.map(\.description)).count == errors.count)
-    #expect(EngineError.notPermitted(room).description.contains("room=1"))
+    #expect(EngineError.notPermitted(room, has: .read, because: "x").description.contains("room=1"))
   }
 }
 

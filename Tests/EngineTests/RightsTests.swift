@@ -29,7 +29,7 @@ import Wire
     let (admin, device) = (bench.newKey(), bench.newKey())
     let ofAdmin = try bench.statement(membership(admin, FleetFounding.adminRole))
     let ofDevice = try StatementSigner(fleet: bench.founding.fleet, key: admin).sign(
-      membership(device, "officer"), sequence: 1)
+      membership(device, "officer"))
     let slot = try bench.add(
       directory: try bench.directory(), key: device, mark: BenchMark(),
       bench.founding.statements + [ofAdmin, ofDevice])
@@ -44,7 +44,7 @@ import Wire
   func rightsAfterRestart() throws {
     let (bench, session) = try pair()
     bench.cut(session)
-    let messenger = try bench.addMember([try bench.grant(.read)])
+    let messenger = try bench.messenger(try bench.grant(.read))
     bench.cut(bench.meet(messenger, 1))
     #expect(try bench.nodes[1].shown(room, "first") == nil)
     try bench.restart(1)
@@ -69,12 +69,16 @@ import Wire
         .body(map([field: .string("x")]), hints: .none)
       }
     }
-    // Only the grant to everyone lets a user write another's card.
+    // Only a grant to everyone lets a user write another's card.
+    let open = Statement.Grant(subject: .everyone, level: .write, pattern: "all-users=*")
+    let herald = try bench.messenger(try bench.statement(.grant(open)))
+    for slot in 0...1 { bench.cut(bench.meet(herald, slot)) }
     try bench.nodes[0].write(cards, Card(id: .string("u"), field: "displayName"))
     try bench.nodes[0].write(cards, Card(id: .string("user"), field: "displayName"))
     bench.meet(0, 1)
     #expect(try bench.nodes[1].shown(cards, "user") != nil)
-    let messenger = try bench.addMember([try bench.grant(.read, ends: [])])
+    let closed = Statement.Grant(subject: .everyone, level: .read, pattern: "all-users=*")
+    let messenger = try bench.messenger(try bench.statement(.grant(closed)))
     bench.meet(messenger, 0)
     bench.meet(messenger, 1)
     for node in bench.nodes.prefix(2) { #expect(try node.shown(cards, "user") == nil) }

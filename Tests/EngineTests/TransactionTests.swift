@@ -99,7 +99,7 @@ import Wire
     let (bench, session) = try pair()
     let events = try events(bench, session) {
       try bench.nodes[0].write(room, Put("second"))
-      bench.meet(try bench.addMember([try bench.grant(.read)]), 0)
+      bench.meet(try bench.messenger(try bench.grant(.read)), 0)
     }
     let node = bench.nodes[1]
     node.trace.clear()

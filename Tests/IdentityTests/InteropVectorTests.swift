@@ -7,12 +7,10 @@ import Wire
 
 /// The bytes of the outside peer (`Tests/Interop`), which shares no code with this one, made again and read.
 @Suite struct InteropVectorTests {
-  private let vectors: Vectors
+  private let vectors: InteropVectors
 
   init() throws {
-    let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("../Interop/vectors.json")
-    vectors = try JSONDecoder().decode(Vectors.self, from: Data(contentsOf: path))
+    vectors = try InteropVectors.stored()
   }
 
   private var fleet: FleetID { get throws { FleetID(try vectors.identity.fleet.digest) } }
@@ -30,8 +28,6 @@ import Wire
     #expect(replica.text == expected.replica.text)
     let partition = try PartitionName(Text(expected.partition_name)).id(fleet: try fleet, hash: SHA256.hash)
     #expect(partition.digest.text == expected.partition.text)
-    let secret = try #require(AdmissionSecret(expected.secret.bytes))
-    #expect(Hex.encode(secret.key(in: try fleet).publicKey.bytes) == expected.admission_key.text)
     let tag = DiscoveryTag.make(fleet: try fleet, instanceName: expected.instance)
     #expect(Hex.encode(tag) == expected.discovery_tag.text)
   }
@@ -52,17 +48,24 @@ import Wire
     #expect(Hex.encode(MessageCodec.encode(.hello(hello))) == encoded.text)
   }
 
-  @Test("a request to join shows the admission secret")
+  @Test("a request to join and its answer show the invitation's secret")
   func joinRequest() throws {
     let encoded = vectors.messages.join_request
     guard case .joinRequest(let request) = try MessageCodec.decode(encoded.bytes[...]) else {
       Issue.record("not a request to join")
       return
     }
-    let admission = try #require(AdmissionSecret(vectors.identity.secret.bytes)).key(in: try fleet)
-    let message = request.signedBytes(exporter: try vectors.identity.exporter.digest)
-    #expect(Ed25519.verify(try #require(request.proof), message, admission.publicKey))
+    let (secret, exporter) = (vectors.identity.secret.bytes, try vectors.identity.exporter.digest)
+    #expect(HMAC.sha256(key: secret, JoinProof.ofJoiner(request, exporter: exporter)) == request.proof)
     #expect(Hex.encode(MessageCodec.encode(.joinRequest(request))) == encoded.text)
+    let answer = vectors.messages.join_accepted
+    guard case .joinAccepted(let acceptance) = try MessageCodec.decode(answer.bytes[...]) else {
+      Issue.record("not an answer")
+      return
+    }
+    let answered = JoinProof.ofInviter(acceptance, to: request, exporter: exporter)
+    #expect(HMAC.sha256(key: secret, answered) == acceptance.proof)
+    #expect(Hex.encode(MessageCodec.encode(.joinAccepted(acceptance))) == answer.text)
   }
 
   @Test("every other message is understood, and made again byte for byte")
@@ -82,11 +85,10 @@ import Wire
   @Test("a join code is the same both ways")
   func joinCode() throws {
     let expected = vectors.identity
-    let profile = try #require(
-      ValueMap(expected.join.profile.map { .init(key: Text($0.key), value: .string(Text($0.value))) }))
+    let inviter = try #require(PublicKey(expected.device_key.bytes))
     let code = JoinCode(
-      fleet: try fleet, secret: try #require(AdmissionSecret(expected.secret.bytes)),
-      user: Text(expected.join.user), role: Text(expected.join.role), profile: profile,
+      fleet: try fleet, invitation: InvitationID(inviter: inviter, serial: expected.join.serial),
+      secret: try #require(InvitationSecret(expected.secret.bytes)), expires: expected.join.expires,
       addresses: expected.join.addresses.map { Text($0) })
     #expect(try code.encode() == expected.join_code)
     #expect(try JoinCode.parse(expected.join_code) == code)
@@ -101,7 +103,11 @@ import Wire
       #expect(statement.sequence == expected.sequence)
       #expect(statement.body.kind == expected.kind)
       let signer = StatementSigner(fleet: try fleet, key: try #require(SigningKey(seed: expected.seed.bytes)))
-      let made = try signer.sign(statement.body, sequence: expected.sequence)
+      let previous = try expected.previous.map { bytes in
+        try #require(vectors.statements.first { $0.id.text == bytes.text })
+      }
+      let made = try signer.sign(
+        statement.body, after: previous.map { try StatementVerifier(fleet: fleet).verify($0.encoded.bytes) })
       #expect(Hex.encode(made.encoded) == expected.encoded.text)
     }
   }
@@ -118,7 +124,7 @@ import Wire
     let membership = try #require(Digest(text: vectors.statements[1].id.text))
     #expect(
       bodies == [
-        .genesis(.init(fleetName: "North", admissionKey: try #require(PublicKey(expected.admission_key.bytes)))),
+        .genesis(.init(fleetName: "North")),
         .membership(.init(device: device, user: "anna", label: "bridge", role: "admin", profile: profile)),
         .replica(
           .init(
@@ -132,12 +138,15 @@ import Wire
       ])
   }
 
-  @Test("runs decode, hash, verify and are encoded again byte for byte", arguments: 0..<4)
+  @Test("runs decode, hash, verify and are encoded again byte for byte", arguments: 0..<7)
   func runs(index: Int) throws {
+    #expect(vectors.runs.count == 7)
     let expected = vectors.runs[index]
+    let headersOnly = Set(expected.headers_only)
     let partition = PartitionID(try vectors.identity.partition.digest)
     let decoded = try RunCodec.decode(
-      expected.encoded.bytes[...], fleet: try fleet, partition: partition, hash: SHA256.hash)
+      expected.encoded.bytes[...], fleet: try fleet, partition: partition,
+      form: headersOnly.isEmpty ? .whole : .withHeadersOnly, hash: SHA256.hash)
     #expect(decoded.hashes.map(\.text) == expected.hashes.map(\.text))
     #expect(
       decoded.changes.map { $0.header.keyHashes.map { Hex.encode($0.bytes) } }
@@ -149,58 +158,45 @@ import Wire
     #expect(Hex.encode(ContextCodec.encode(context, base: VersionVector())) == expected.context.text)
     let run = try decoded.run(context: context, SHA256.hash)
     #expect(run.record.signedBytes == decoded.signatureMessage)
-    #expect(Hex.encode(RunCodec.encode(run)) == expected.encoded.text)
+    #expect(Hex.encode(RunCodec.encode(run, headersOnly: headersOnly)) == expected.encoded.text)
   }
-}
 
-private struct Vectors: Decodable {
-  let identity: IdentityVectors
-  let statements: [StatementVector]
-  let runs: [RunVector]
-  let messages: MessageVectors
-
-  struct IdentityVectors: Decodable {
-    let root_seed, device_seed, device_key, fleet, device, nonce, replica, partition, secret, admission_key: HexText
-    let discovery_tag, exporter, certificate: HexText
-    let partition_name, instance, join_code: String
-    let join: Join
-
-    struct Join: Decodable {
-      let user, role: String
-      let profile: [String: String]
-      let addresses: [String]
+  @Test("holdings verify and are made again byte for byte")
+  func holdings() throws {
+    let device = try #require(SigningKey(seed: vectors.identity.device_seed.bytes))
+    let decoded = try vectors.records.holdings.map { try HoldingsCodec.decode($0.bytes[...]) }
+    for (signed, expected) in zip(decoded, vectors.records.holdings) {
+      #expect(signed.isSigned(Ed25519.verify))
+      let again = SignedHoldings(signed.holdings, signature: device.sign(HoldingsCodec.signedBytes(signed.holdings)))
+      #expect(Hex.encode(HoldingsCodec.encode(again)) == expected.text)
     }
+    let replica = try #require(ReplicaID(vectors.identity.replica.bytes))
+    #expect(decoded.map(\.holdings.kind) == [.received, .accepted])
+    #expect(decoded.map(\.holdings.ownLast) == [nil, Holdings.OwnLast(replica: replica, sequence: 4)])
   }
 
-  struct StatementVector: Decodable {
-    let seed, id, encoded: HexText
-    let sequence: UInt64
-    let kind: UInt16
+  @Test("a bundle is understood and made again byte for byte; what is in it holds")
+  func bundle() throws {
+    let expected = vectors.records.bundle
+    let bundle = try BundleCodec.decode(expected.bytes[...])
+    #expect(Hex.encode(BundleCodec.encode(bundle)) == expected.text)
+    #expect(bundle.fleet == (try fleet))
+    for statement in bundle.statements {
+      #expect(throws: Never.self) { try StatementVerifier(fleet: try fleet).verify(Array(statement)) }
+    }
+    #expect(bundle.partitions.map(\.name.text.string) == ["a", vectors.identity.partition_name])
+    let entry = try #require(bundle.partitions.last?.runs.first)
+    let partition = PartitionID(try vectors.identity.partition.digest)
+    let run = try RunCodec.decode(entry.encoded, fleet: try fleet, partition: partition, hash: SHA256.hash)
+    let scan = try RunCodec.scanApart(
+      try #require(entry.payload), of: run.changes[0].header, at: Dot(replica: run.chain.replica, sequence: 1),
+      partition: partition, hash: SHA256.hash)
+    #expect(scan.documents.count == 1)
   }
 
-  struct MessageVectors: Decodable {
-    let hello, answer, join_request: HexText
-    let others: [HexText]
+  @Test("the pieces of a blob give its list hash")
+  func listHash() throws {
+    let pieces = try vectors.records.pieces.map { try $0.digest }
+    #expect(BlobReference.listHash(ofPieces: pieces, SHA256.hash).text == vectors.records.list_hash.text)
   }
-
-  struct RunVector: Decodable, Sendable {
-    let name: String
-    let encoded, context: HexText
-    let hashes: [HexText]
-    let key_hashes: [[HexText]]
-    let payload_counts: [Int]
-  }
-}
-
-/// Bytes in hexadecimal.
-private struct HexText: Decodable {
-  let text: String
-  let bytes: [UInt8]
-
-  init(from decoder: any Decoder) throws {
-    text = try decoder.singleValueContainer().decode(String.self)
-    bytes = try hex(text)
-  }
-
-  var digest: Digest { get throws { try #require(Digest(bytes)) } }
 }

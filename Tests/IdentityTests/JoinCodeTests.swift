@@ -8,9 +8,8 @@ import TestSupport
 @Suite struct JoinCodeTests {
   private func typical() throws -> JoinCode {
     JoinCode(
-      fleet: try Fixture.fleet(), secret: try Fixture.secret(), user: "anna", role: "officer",
-      profile: try #require(ValueMap([.init(key: "agency", value: .string("Galapagos"))])),
-      addresses: ["192.168.1.20:41234"])
+      fleet: try Fixture.fleet(), invitation: InvitationID(inviter: try Fixture.key(3).publicKey, serial: 12),
+      secret: try Fixture.secret(), expires: 1_800_000_000, addresses: ["192.168.1.20:41234"])
   }
 
   @Test("what was encoded is parsed, with and without optional parts")
@@ -18,18 +17,19 @@ import TestSupport
     let code = try typical()
     #expect(try JoinCode.parse(code.encode()) == code)
     var bare = code
-    (bare.user, bare.role, bare.profile, bare.addresses) = ("", "", ValueMap(), [])
+    (bare.invitation, bare.expires, bare.addresses) = (
+      InvitationID(inviter: bare.invitation.inviter, serial: .max), .max, []
+    )
     #expect(try JoinCode.parse(bare.encode()) == bare)
     var full = code
-    full.user = "émile@example.org"
     full.addresses = ["192.168.1.20:0", "[fe80::1%eth0]:41234", "relay.example.org:7", "255.255.255.255:65535"]
     #expect(try JoinCode.parse(full.encode()) == full)
   }
 
-  @Test("a typical code has at most 160 characters of base32")
+  @Test("a typical code has at most 200 characters of base32")
   func size() throws {
     let text = try typical().encode()
-    #expect(text.count <= 160)
+    #expect(text.count <= 200)
     #expect(text.allSatisfy { ("A"..."Z").contains($0) || ("2"..."7").contains($0) })
   }
 
@@ -127,7 +127,7 @@ import TestSupport
     for _ in 0..<2_000 {
       var bytes = content
       bytes[Int.random(in: bytes.indices, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
-      // Any outcome but a crash: a turned letter of the user's name is still a name.
+      // Any outcome but a crash: a turned bit of the secret is still a secret.
       _ = try? JoinCode.parse(sealed(bytes))
     }
   }
@@ -140,23 +140,14 @@ import TestSupport
       return try #require(throws: JoinCode.Invalid.self) { try code.encode() }.description
     }
     let long = Text(String(repeating: "x", count: 256))
-    #expect(try refused { $0.user = long }.contains("user name of 256 bytes"))
-    #expect(try refused { $0.role = long }.contains("role of 256 bytes"))
     #expect(try refused { $0.addresses = [long] }.contains("address of 256 bytes"))
     #expect(try refused { $0.addresses = ["a", "b", "c", "d", "e"] }.contains("5 addresses"))
-    #expect(try refused { $0.profile["age"] = .int(3) }.contains("'age'"))
-    #expect(try refused { $0.profile["agency"] = .string(long) }.contains("'agency'"))
-    #expect(
-      try refused { code in for number in 0..<17 { code.profile[Text("k\(number)")] = .string("") } }
-        .contains("profile entries"))
   }
 
   @Test("the largest code that can be made can be parsed")
   func largest() throws {
     let long = Text(String(repeating: "x", count: 255))
     var code = try typical()
-    (code.user, code.role, code.profile) = (long, long, ValueMap())
-    for number in 10..<26 { code.profile[Text("\(number)" + String(repeating: "k", count: 253))] = .string(long) }
     code.addresses = [long, long, long, long]
     #expect(try JoinCode.parse(code.encode()) == code)
   }

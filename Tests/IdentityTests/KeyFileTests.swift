@@ -86,26 +86,6 @@ import Testing
     return try file.value("public") == Hex.encode(key.publicKey.bytes) ? key.publicKey : nil
   }
 
-  @Test("the admission secret comes back, for its own fleet alone")
-  func admission() throws {
-    try withTemporaryDirectory { directory in
-      let (fleet, secret) = (try Fixture.fleet(1), try Fixture.secret())
-      try secret.create(in: directory, fleet: fleet)
-      #expect(try AdmissionSecret(in: directory, fleet: fleet) == secret)
-      #expect(try mode(of: directory.file("admission.secret")) == 0o600)
-      #expect(throws: FileError.self) { try AdmissionSecret(in: directory, fleet: try Fixture.fleet(2)) }
-    }
-  }
-
-  @Test("the admission key follows from fleet and secret as the protocol says")
-  func admissionKey() throws {
-    let (fleet, secret) = (try Fixture.fleet(1), try Fixture.secret(7))
-    let seed = SHA256.hash(
-      Array("seamesh/1 admiss".utf8) + fleet.digest.bytes + [UInt8](repeating: 7, count: 16))
-    #expect(SigningKey(seed: seed.bytes)?.publicKey == secret.key(in: fleet).publicKey)
-    #expect(secret.key(in: try Fixture.fleet(2)).publicKey != secret.key(in: fleet).publicKey)
-  }
-
   @Test("each file says to people what it is and what to do with it")
   func remarks() throws {
     try withTemporaryDirectory { directory in

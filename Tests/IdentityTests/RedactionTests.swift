@@ -18,7 +18,7 @@ import Testing
   func printing() throws {
     let seed = (0..<32).map { UInt8(truncatingIfNeeded: 0xa1 + $0 * 7) }
     let key = try #require(SigningKey(seed: seed))
-    let secret = try #require(AdmissionSecret(seed.prefix(16)))
+    let secret = try #require(InvitationSecret(seed))
     let values: [Any] = [
       key, key.seed, SecretBytes(seed), secret, try TLSIdentity(key), Holder(key: key, secret: secret),
     ]
@@ -38,7 +38,7 @@ import Testing
 
   private struct Holder {
     let key: SigningKey
-    let secret: AdmissionSecret
+    let secret: InvitationSecret
   }
 
   @Test("a signing key names itself by its device id")

@@ -9,7 +9,7 @@ import Wire
     let device = try Fixture.key(30).publicKey
     let profile = try #require(ValueMap([.init(key: "agency", value: .string("Gabon"))]))
     return [
-      .genesis(Statement.Genesis(fleetName: "North", admissionKey: try Fixture.key(31).publicKey)),
+      .genesis(Statement.Genesis(fleetName: "North")),
       .membership(
         Statement.Membership(device: device, user: "anna", label: "bridge", role: "officer", profile: profile)),
       .replica(
@@ -17,6 +17,9 @@ import Wire
           replica: ReplicaID(high: 1, low: 2), nonce: UUIDValue(high: 3, low: 4), membership: SHA256.hash([5]))),
       .grant(Statement.Grant(subject: .user("anna"), level: .manage, pattern: "agency=*")),
       .rule(Statement.Rule(key: "agency")),
+      .end(
+        Statement.End(
+          reason: .retire, target: .grant(SHA256.hash([6])), listing: Statement.Listing(keep: ["agency=*"]))),
     ]
   }
 
@@ -24,12 +27,15 @@ import Wire
   func roundTrip() throws {
     let (fleet, key) = (try Fixture.fleet(), try Fixture.key(1))
     let signer = StatementSigner(fleet: fleet, key: key)
+    var last: Statement?
     for (index, body) in try bodies().enumerated() {
-      let statement = try signer.sign(body, sequence: UInt64(index) + 1)
+      let statement = try signer.sign(body, after: last)
       let verified = try StatementVerifier(fleet: fleet).verify(statement.encoded)
       #expect(verified == statement)
       #expect(verified.body == body)
       #expect(verified.issuer == key.publicKey && verified.sequence == UInt64(index) + 1)
+      #expect(verified.previous == last?.id)
+      last = statement
     }
   }
 
@@ -39,7 +45,7 @@ import Wire
     let verifier = StatementVerifier(fleet: fleet)
     let signer = StatementSigner(fleet: fleet, key: try Fixture.key(1))
     for body in try bodies() {
-      let whole = try signer.sign(body, sequence: 1).encoded
+      let whole = try signer.sign(body).encoded
       for place in whole.indices {
         #expect(throws: StatementVerifier.Failure.self) { try verifier.verify(whole[..<place]) }
         for bit in 0..<8 {
@@ -54,12 +60,12 @@ import Wire
   @Test("another fleet's statement, and one signed by another key than it names, are told apart")
   func forgery() throws {
     let (fleet, body) = (try Fixture.fleet(1), Statement.Body.rule(Statement.Rule(key: "agency")))
-    let foreign = try StatementSigner(fleet: try Fixture.fleet(2), key: try Fixture.key(1)).sign(body, sequence: 1)
+    let foreign = try StatementSigner(fleet: try Fixture.fleet(2), key: try Fixture.key(1)).sign(body)
     #expect(throws: StatementVerifier.Failure.otherFleet(try Fixture.fleet(2))) {
       try StatementVerifier(fleet: fleet).verify(foreign.encoded)
     }
     let issuer = try Fixture.key(1).publicKey
-    let unsigned = try StatementCodec.unsigned(fleet: fleet, issuer: issuer, sequence: 1, body: body)
+    let unsigned = try StatementCodec.unsigned(fleet: fleet, issuer: issuer, body: body)
     let forged = try StatementCodec.assemble(
       unsigned: unsigned, signature: try Fixture.key(2).sign(unsigned), SHA256.hash)
     #expect(throws: StatementVerifier.Failure.signature(issuer: issuer)) {
@@ -72,7 +78,7 @@ import Wire
     let (fleet, key) = (try Fixture.fleet(), try Fixture.key(40))
     let nonce = UUIDValue(high: 7, low: 8)
     let statement = try StatementSigner(fleet: fleet, key: key).declareReplica(
-      nonce: nonce, membership: SHA256.hash([1]), sequence: 1)
+      nonce: nonce, membership: SHA256.hash([1]))
     guard case .replica(let declared) = statement.body else {
       Issue.record("not a declaration")
       return
@@ -98,16 +104,16 @@ import Wire
       #expect(try StatementVerifier(fleet: fleet.fleet).verify(statement.encoded) == statement)
       #expect(statement.issuer == fleet.rootKey.publicKey)
       #expect(statement.sequence == UInt64(index) + 1)
+      #expect(statement.previous == (index == 0 ? nil : fleet.statements[index - 1].id))
     }
   }
 
-  @Test("genesis names the admission key, membership makes this device an admin, and the fleet is open")
+  @Test("genesis names the fleet, membership makes this device an admin, and the fleet is open")
   func content() throws {
     let fleet = try founded()
     let bodies = fleet.statements.map(\.body)
     try #require(bodies.count == 7)
-    let admission = fleet.admissionSecret.key(in: fleet.fleet).publicKey
-    #expect(bodies[0] == .genesis(Statement.Genesis(fleetName: "North", admissionKey: admission)))
+    #expect(bodies[0] == .genesis(Statement.Genesis(fleetName: "North")))
     guard case .membership(let membership) = bodies[1] else {
       Issue.record("no membership")
       return
@@ -125,26 +131,52 @@ import Wire
   func rights() throws {
     let fleet = try founded()
     let joiner = try Fixture.key(50).publicKey
-    let admission = StatementSigner(fleet: fleet.fleet, key: fleet.admissionSecret.key(in: fleet.fleet))
+    let admission = StatementSigner(fleet: fleet.fleet, key: fleet.deviceKey)
     let admitted = Statement.Membership(
       device: joiner, user: "ben", label: "port", role: "officer", profile: ValueMap())
-    let membership = try admission.sign(.membership(admitted), sequence: 1)
+    let membership = try admission.sign(.membership(admitted))
     let authority = Authority(
       root: fleet.rootKey.publicKey, statements: fleet.statements + [membership], hash: SHA256.hash)
     #expect(authority.isAdmin(fleet.deviceKey.publicKey))
     #expect(!authority.isAdmin(joiner))
-    for name in ["agency=Gabon", "agency=Galapagos", "user=anna", "conversation=x", "plain"] as [Text] {
+    for name in ["agency=Gabon", "agency=Galapagos", "user=ben", "room=x", "plain"] as [Text] {
       #expect(authority.level(of: membership.id, in: try PartitionName(name)) == .write)
+    }
+    // What rules keep for somebody is no part of everything.
+    for name in ["user=anna", "conversation=x", "_=x"] as [Text] {
+      #expect(authority.level(of: membership.id, in: try PartitionName(name)) == .none)
     }
     let stranger = try Fixture.key(51).publicKey
     #expect(authority.level(of: stranger, in: try PartitionName("plain")) == .none)
+  }
+
+  @Test("in a closed fleet the same rules hold, admins manage, and whoever is admitted does what a rule lets him do")
+  func closed() throws {
+    let open = try founded()
+    let fleet = try FleetFounding.make(fleetName: "North", user: "anna", label: "bridge", .closed)
+    #expect(fleet.statements.dropFirst(2).dropLast().map(\.body) == open.statements.dropFirst(2).dropLast().map(\.body))
+    let admission = StatementSigner(fleet: fleet.fleet, key: fleet.deviceKey)
+    let profile = try #require(ValueMap([.init(key: "agency", value: .string("Gabon"))]))
+    let membership = try admission.sign(
+      .membership(
+        Statement.Membership(
+          device: Fixture.key(50).publicKey, user: "ben", label: "port", role: "officer", profile: profile)))
+    let authority = Authority(
+      root: fleet.rootKey.publicKey, statements: fleet.statements + [membership], hash: SHA256.hash)
+    func level(_ id: Digest, _ name: Text) throws -> AccessLevel {
+      authority.level(of: id, in: try PartitionName(name))
+    }
+    #expect(try level(membership.id, "plain") == .none && level(membership.id, "agency=Galapagos") == .none)
+    #expect(try level(membership.id, "agency=Gabon") == .write && level(membership.id, "user=ben") == .write)
+    #expect(try level(membership.id, "all-users=x") == .read)
+    #expect(try level(fleet.membership, "plain") == .manage && level(fleet.membership, "user=ben") == .none)
   }
 
   @Test("a replica declared by the founder's device belongs to its membership")
   func declaration() throws {
     let fleet = try founded()
     let declaration = try StatementSigner(fleet: fleet.fleet, key: fleet.deviceKey).declareReplica(
-      nonce: UUIDValue(high: 1, low: 2), membership: fleet.membership, sequence: 1)
+      nonce: UUIDValue(high: 1, low: 2), membership: fleet.membership)
     guard case .replica(let declared) = declaration.body else {
       Issue.record("not a declaration")
       return
@@ -155,13 +187,13 @@ import Wire
     #expect(authority.signer(of: declared.replica) == fleet.deviceKey.publicKey)
   }
 
-  @Test("root, device and admission keys differ, and no two fleets share any")
+  @Test("root and device keys differ, and no two fleets share any")
   func keys() throws {
     let (first, second) = (try founded(), try FleetFounding.make(fleetName: "North", user: "anna", label: "bridge"))
     let keys = [first, second].flatMap {
-      [$0.rootKey.publicKey, $0.deviceKey.publicKey, $0.admissionSecret.key(in: $0.fleet).publicKey]
+      [$0.rootKey.publicKey, $0.deviceKey.publicKey]
     }
-    #expect(Set(keys).count == 6)
+    #expect(Set(keys).count == 4)
     #expect(try founded().statements == first.statements)
   }
 

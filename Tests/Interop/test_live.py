@@ -6,7 +6,7 @@ import unittest
 
 from live_node import Node, executable
 from nacl.signing import SigningKey
-from seamesh_peer import hashing, joining, messages, payloads, statements, values
+from seamesh_peer import hashing, joining, messages, payloads, statements
 from seamesh_peer.channel import Closed, dial
 from seamesh_peer.payloads import Operation, Write
 from seamesh_peer.session import Refused, Session, Store
@@ -15,7 +15,8 @@ PARTITION = "agency=Gabon"
 OTHER_FLEET, NOT_A_MEMBER, PROTOCOL_ERROR = 1, 2, 4
 #: Well below the interval after which summaries are compared again, which would repair what was missed.
 SOON = 10
-REFUSED_OTHER_FLEET, REFUSED_WRONG_CODE = 1, 2
+REFUSED_WRONG_CODE, REFUSED_EXPIRED, REFUSED_CANCELLED, REFUSED_USED, REFUSED_ASK_INVITER = range(1, 6)
+NOTE_INVITATION = 2
 
 
 def key(name: str) -> SigningKey:
@@ -31,21 +32,23 @@ class Live(unittest.TestCase):
     def setUpClass(cls):
         cls.node = Node(executable())
         cls.addClassCleanup(cls.node.stop)
-        cls.code = joining.read_code(cls.node.command("invite", "--user", "ben@example.org", "--role", "crew")["code"])
+
+    def invite(self, *options: str) -> dict:
+        """What the code of a new invitation says; it is good for one device."""
+        answer = self.node.command("invite", "--user", "ben@example.org", "--role", "crew", *options)
+        return joining.read_code(answer["code"])
 
     def enter(self, *names: str) -> Store:
         """A new device that has joined; its key is the test's name's."""
         store = Store(self.node.fleet, key(self.id()), list(names) or [PARTITION])
-        self.join(store, self.code["secret"])
+        self.join(store, self.invite())
         return store
 
-    def join(self, store: Store, secret: bytes, fleet: bytes | None = None):
+    def join(self, store: Store, code: dict):
         session = self.dial(store)
-        fleet = fleet or store.fleet
-        request = messages.JoinRequest(
-            fleet, store.device, self.code["user"], "outside peer", self.code["role"], self.code["profile"])
+        request = messages.JoinRequest(code["fleet"], code["inviter"], code["serial"], store.device, "outside peer")
         try:
-            session.join(request, hashing.admission_key(fleet, secret))
+            session.join(request, code["secret"])
         finally:
             self.assertEqual({number for is_ours, number, _ in session.trace if is_ours}, {messages.JOIN_REQUEST})
             with self.assertRaises(Closed):
@@ -65,15 +68,7 @@ class Live(unittest.TestCase):
         session.until(lambda: session.store.partitions[name].vector == self.node.vector(name))
 
     def documents(self, store: Store, name: str = PARTITION) -> dict:
-        """Top-level fields that the created documents were given."""
-        shown = {}
-        for _, _, run in store.partitions[name].log:
-            for change in run.changes:
-                for _, id, _, _, operations in values.decode(change.payload):
-                    for kind, path, *content in operations:
-                        if kind == payloads.SET and isinstance(path, str):
-                            shown.setdefault(id, {})[path] = content[0]
-        return shown
+        return {item.id: item.body for item in store.partitions[name].documents() if item.body is not None}
 
     # Joining
 
@@ -81,27 +76,46 @@ class Live(unittest.TestCase):
         store = self.enter()
         genesis = next(item for item in store.statements.values() if item.kind == statements.GENESIS)
         self.assertEqual(hashing.fleet_id(genesis.issuer), store.fleet)
-        admission = hashing.public_key(hashing.admission_key(store.fleet, self.code["secret"]))
-        self.assertEqual(genesis.body, ["interop", admission])
+        self.assertEqual(genesis.body, ["interop"])
         membership = store.membership()
-        self.assertEqual(membership.issuer, admission)
-        self.assertEqual(membership.body, [store.device, "ben@example.org", "outside peer", "crew", {}])
+        self.assertEqual(hashing.device_id(membership.issuer), self.node.device)
+        *body, notes = membership.body
+        self.assertEqual(body, [store.device, "crew", "ben@example.org", "outside peer", {}])
+        self.assertEqual(set(notes), {NOTE_INVITATION})
         shown = self.node.command("devices")["devices"]
         self.assertIn(hashing.device_id(store.device).hex(), {item["device"] for item in shown})
 
-    def test_a_wrong_join_code_is_refused_and_shows_nothing(self):
+    def test_a_code_is_good_once_and_its_device_may_ask_again(self):
+        code, store = self.invite(), Store(self.node.fleet, key(self.id()), [PARTITION])
+        self.join(store, code)
+        self.join(store, code)
+        self.assert_is_refused(Store(self.node.fleet, key(self.id() + " thief"), [PARTITION]), code, REFUSED_USED)
+
+    def test_a_wrong_a_cancelled_and_an_expired_code_are_told_apart_and_show_nothing(self):
         store = Store(self.node.fleet, key(self.id()), [PARTITION])
-        with self.assertRaises(Refused) as refused:
-            self.join(store, bytes(16))
-        self.assertEqual(refused.exception.reason, REFUSED_WRONG_CODE)
+        self.assert_is_refused(store, self.invite() | {"secret": bytes(32)}, REFUSED_WRONG_CODE)
+        cancelled = self.invite()
+        self.node.command("invites", "--cancel", str(cancelled["serial"]))
+        self.assert_is_refused(store, cancelled, REFUSED_CANCELLED)
+        brief = self.invite("--valid", "1s")
+        time.sleep(1.1)
+        self.assert_is_refused(store, brief, REFUSED_EXPIRED)
+
+    def test_a_code_of_another_device_is_sent_there(self):
+        store = Store(self.node.fleet, key(self.id()), [PARTITION])
+        other = hashing.public_key(key("another device"))
+        self.assert_is_refused(store, self.invite() | {"inviter": other}, REFUSED_ASK_INVITER)
+
+    def test_a_code_of_another_fleet_gets_no_word(self):
+        store = Store(self.node.fleet, key(self.id()), [PARTITION])
+        with self.assertRaises(Closed):
+            self.join(store, self.invite() | {"fleet": bytes(32)})
         self.assertEqual(store.statements, {})
 
-    def test_a_join_code_of_another_fleet_is_refused_and_shows_nothing(self):
-        store = Store(self.node.fleet, key(self.id()), [PARTITION])
+    def assert_is_refused(self, store: Store, code: dict, reason: int):
         with self.assertRaises(Refused) as refused:
-            self.join(store, self.code["secret"], fleet=bytes(32))
-        self.assertEqual(refused.exception.reason, REFUSED_OTHER_FLEET)
-        self.assertEqual(store.statements, {})
+            self.join(store, code)
+        self.assertEqual((refused.exception.reason, store.statements), (reason, {}))
 
     # Strangers
 

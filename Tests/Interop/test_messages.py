@@ -1,6 +1,7 @@
 """The examples of session messages in Docs/PROTOCOL.md, made again from what the page says of them."""
 
 import unittest
+from dataclasses import replace
 
 import documentation
 from seamesh_peer import messages
@@ -18,6 +19,7 @@ def tip(high: int, low: int) -> bytes:
 
 TIP = tip(1, 2)
 VECTOR = [(OTHER, 9, TIP)]
+FORKS = [(OTHER, 7, b"\x21" * 32, b"\x32" * 32)]
 
 
 def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
@@ -27,8 +29,9 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
     hello = messages.Hello(
         FLEET, DEVICE, tip(5, 6), REPLICA, 1_000, 1_700_000_000_000, 41_234, b"\xd1" * 32, interest,
         [golden["statement-membership"]], SIGNATURE)
-    request = messages.JoinRequest(
-        FLEET, DEVICE, "ana@example.org", "tablet 3", "officer", {"agency": "Gabon"}, SIGNATURE)
+    code = bytes([0xC0]) * 32
+    request = messages.JoinRequest(FLEET, bytes([0x77]) * 32, 3, DEVICE, "tablet 3", code)
+    extended = replace(request, extensions={9: bytes([1, 2])})
     vector = messages.partition_vector(NAME, VECTOR)
     runs = [
         [[0, [list(VECTOR[0])]], golden["run-single"]],
@@ -38,10 +41,11 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-hello": hello.encode(),
         "hello-signed-bytes": hello.signed_bytes(EXPORTER, is_dialer=True),
         "interest-digest": interest,
-        "message-join-request": request.encode(),
-        "join-signed-bytes": request.signed_bytes(EXPORTER),
-        "message-join-accepted": message(messages.JOIN_ACCEPTED),
-        "message-join-refused": message(messages.JOIN_REFUSED, 2),
+        "message-join-request": extended.encode(),
+        "join-proved-bytes": request.proved_bytes(messages.JOINER, EXPORTER, {}),
+        "join-answer-bytes": request.proved_bytes(messages.INVITER, EXPORTER, {}),
+        "message-join-accepted": message(messages.JOIN_ACCEPTED, code, {}),
+        "message-join-refused": message(messages.JOIN_REFUSED, 5, "office"),
         "message-statement-ids": message(messages.STATEMENT_IDS, [TIP, tip(3, 4)]),
         "message-statements": message(messages.STATEMENTS, [golden["statement-rule"]]),
         "message-statements-complete": message(messages.STATEMENTS_COMPLETE),
@@ -49,8 +53,10 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-interest": message(messages.INTEREST, [PARTITION], prefixes),
         "message-interest-change": message(messages.INTEREST_CHANGE, [], ["all-"], [PARTITION], []),
         "vector-digest": messages.vector_digest(VECTOR),
-        "message-summary": messages.summary(EXPORTER, {PARTITION: VECTOR}),
+        "forked-partition-digest": messages.partition_digest(VECTOR, FORKS),
+        **summaries(),
         "message-vectors": message(messages.VECTORS, [vector]),
+        "message-vectors-part": message(messages.VECTORS, [messages.partition_vector(NAME, VECTOR, has_more=True)]),
         "message-pull": message(messages.PULL, 2, vector),
         "message-pull-staged": message(messages.PULL, 3, messages.partition_vector(NAME, VECTOR, [(LARGE, 65_536)])),
         "message-runs": message(messages.RUNS, NAME, 2, False, runs),
@@ -61,6 +67,25 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-ping": message(messages.PING, 2**64 - 1),
         "message-pong": message(messages.PONG, 2**64 - 1),
         "message-goodbye": message(messages.GOODBYE, 3),
+    }  # fmt: skip
+
+
+def summaries() -> dict[str, bytes]:
+    digests, forked = ({PARTITION: messages.partition_digest(VECTOR, forks)} for forks in ([], FORKS))
+    place = messages.bucket(PARTITION)
+
+    def step(step: int, *content) -> bytes:
+        return message(messages.SUMMARY, 3, step, *content)
+
+    return {
+        "message-summary": step(messages.DIGEST, messages.words([sum(messages.sums(EXPORTER, digests))])),
+        "message-summary-forked": step(messages.DIGEST, messages.words([sum(messages.sums(EXPORTER, forked))])),
+        "message-summary-equal": step(messages.EQUAL),
+        "message-summary-buckets": step(messages.BUCKETS, messages.words(messages.sums(EXPORTER, digests))),
+        "message-summary-partitions": step(
+            messages.PARTITIONS, messages.words([(1 << 64) - 1 - (1 << place)]),
+            [messages.listing(EXPORTER, digests, place)]),
+        "message-summary-differing": step(messages.DIFFERING, PARTITION[:8]),
     }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Tests of the outside peer by itself: run with `/usr/bin/python3 -m unittest discover -s Tests/Interop`."""
 
+import dataclasses
 import re
 import socket
 import threading
@@ -8,7 +9,7 @@ import unittest
 import documentation
 import make_vectors
 from make_vectors import DEVICE, EXPORTER, FLEET, REPLICA, ROOT, key
-from seamesh_peer import chains, channel, hashing, joining, messages, payloads, statements, values
+from seamesh_peer import chains, channel, curve, hashing, joining, messages, payloads, records, session, statements, values
 
 
 class Vectors(unittest.TestCase):
@@ -48,7 +49,7 @@ class Documentation(unittest.TestCase):
     def test_every_example_is_deterministic(self):
         self.assertTrue(self.golden)
         for name, content in self.golden.items():
-            if re.search("-(hash|hashes|digest|signed-bytes)$", name):
+            if re.search("-(hash|hashes|digest|signed-bytes|proved-bytes|answer-bytes)$", name):
                 continue
             with self.subTest(name):
                 values.decode(content)
@@ -72,17 +73,73 @@ class Documentation(unittest.TestCase):
         self.assertEqual(signature, b"\x55" * 32 + b"\x66" * 32)
 
     def test_key_hashes_follow_from_the_payload(self):
-        documents = values.decode(self.golden["payload"])
-        hashes = [
-            payloads.Write(collection, values.taken(id), kind, generation).key_hash(self.PARTITION)
-            for collection, id, kind, generation, _ in documents
-        ]
+        hashes = payloads.key_hashes(self.golden["payload"], self.PARTITION)
         self.assertEqual(b"".join(hashes), self.golden["key-hashes"])
+
+    def test_the_list_of_a_blob_is_hashed_as_documented(self):
+        pieces = hashing.sha256(hashing.tag("pieces"), b"\x77" * 32, b"\x78" * 32)
+        self.assertEqual(pieces, self.golden["blob-list-hash"])
+
+    CONTEXT = [(bytes(range(0xA0, 0xB0)), 9, (1).to_bytes(8, "big") + (2).to_bytes(8, "big"))]
+
+    def test_runs_read_back_and_are_made_again(self):
+        large = values.decode(self.golden["run-apart"])[4][0][2]
+        text = "x" * 16_384
+        write = payloads.Write("Vessel", 7, payloads.EDIT, 1, [payloads.Operation(payloads.SET, ["notes"], text)])
+        apart = payloads.encode([write], (self.REPLICA, 1))
+        self.assertEqual([hashing.sha256(apart), len(apart)], large)
+        for name in ["run-single", "run-extensions", "run-sealed", "run-apart", "run-headers-only"]:
+            with self.subTest(name):
+                golden = self.golden[name]
+                run, signature = chains.read(golden, self.FLEET, self.PARTITION, self.CONTEXT, apart)
+                only = [place for place, change in enumerate(run.changes) if change.payload_name]
+                self.assertEqual(only, [1] if name == "run-headers-only" else [])
+                made = values.decode(run.encode(DEVICE, only))
+                self.assertEqual(values.encode([*made[:5], signature]), golden)
+        whole, _ = chains.read(self.golden["run-extensions"], self.FLEET, self.PARTITION, self.CONTEXT)
+        self.assertEqual(whole.changes[2].extensions[chains.ORIGIN], chains.origin(self.CONTEXT[0][0], 5, b"\x33" * 32))
+
+    def test_a_header_alone_has_the_hash_of_the_whole_change(self):
+        alone, _ = chains.read(self.golden["run-headers-only"], self.FLEET, self.PARTITION, self.CONTEXT)
+        writes = [
+            payloads.Write("Vessel", 7, payloads.EDIT, 1, [payloads.Operation(payloads.SET, ["notes"], note)])
+            for note in ["calm", "rough"]
+        ]
+        changes = [
+            chains.plain_change(self.chain, place + 1, change.timestamp, change.wall, [writes[place]])
+            for place, change in enumerate(alone.changes)
+        ]
+        self.assertEqual(chains.Run(self.chain, 1, self.chain.genesis, self.CONTEXT, changes).hashes, alone.hashes)
+
+    def test_holdings_and_the_bundle_are_made_again(self):
+        tip = lambda high, low: high.to_bytes(8, "big") + low.to_bytes(8, "big")
+        vector = [(self.CONTEXT[0][0], 9, tip(1, 2)), (self.REPLICA, 3, tip(3, 4))]
+        held = records.Holdings(
+            self.FLEET, b"\x99" * 32, "agency=Gabon", 7, vector, records.ACCEPTED, (self.REPLICA, 4))
+        self.assertEqual(held.signed_bytes, self.golden["holdings-signed-bytes"])
+        self.assertEqual(held.with_signature(b"\x55" * 32 + b"\x66" * 32), self.golden["holdings"])
+        runs = [
+            [[0, [list(entry) for entry in self.CONTEXT]], self.golden["run-single"]], [[1, []], self.golden["run-sealed"]],
+        ]  # fmt: skip
+        made = records.bundle(self.FLEET, [self.golden["statement-rule"]], {"agency=Gabon": runs})
+        self.assertEqual(made, self.golden["bundle"])
+
+
+class Signatures(unittest.TestCase):
+    def test_the_library_and_the_equation_agree_on_honest_and_hostile_signatures(self):
+        for case in make_vectors.make_signatures():
+            with self.subTest(case["name"]):
+                self.assertEqual(case["is_accepted"], hashing.verify(case["signature"], case["message"], case["key"]))
+
+    def test_the_curve_has_the_base_and_the_order_of_the_standard(self):
+        self.assertEqual(curve.encode(curve.BASE).hex(), "58" + "66" * 31)
+        self.assertEqual(curve.times(curve.L, curve.BASE), curve.ZERO)
+        self.assertEqual(curve.times(8, curve.TORSION), curve.ZERO)
 
 
 class Statements(unittest.TestCase):
     def setUp(self):
-        self.statement = statements.make(FLEET, ROOT, 1, statements.rule("agency"))
+        self.statement = statements.make(FLEET, ROOT, None, statements.rule("agency"))
 
     def test_a_statement_reads_back(self):
         self.assertEqual(statements.read(self.statement.encoded), self.statement)
@@ -94,6 +151,103 @@ class Statements(unittest.TestCase):
                 content[place] ^= 1 << bit
                 with self.assertRaises(Exception, msg=f"byte {place}, bit {bit}"):
                     statements.read(bytes(content))
+
+
+class Judging(unittest.TestCase):
+    """What the store takes and shows, by statements and runs as they are signed."""
+
+    NAME = "agency=Gabon"
+    KINDS = {"lowering": "grant", "invitation": "invite", "removal": "remove"}
+
+    def setUp(self):
+        root = hashing.public_key(ROOT)
+        self.fleet = hashing.fleet_id(root)
+        self.last = None
+        self.store = self.new_store(DEVICE)
+        self.say(statements.genesis("North"))
+        joined = statements.membership(self.store.device, "ana", "", "crew", {"agency": "Gabon"})
+        self.membership = self.say(joined)
+
+    def new_store(self, device) -> session.Store:
+        return session.Store(self.fleet, device, [self.NAME])
+
+    def say(self, content) -> statements.Statement:
+        """By root."""
+        self.last = statements.make(self.fleet, ROOT, self.last, content)
+        return self.store.keep(self.last.encoded)
+
+    def run_of(self, **fields) -> tuple:
+        """The next of the device, which declares its replica first where it has none."""
+        if self.store.replica is None:
+            self.store.declare_replica(bytes(16))
+        operations = [payloads.Operation(payloads.SET, [name], fields[name]) for name in fields]
+        writes = [payloads.Write("Vessel", "v", payloads.EDIT, 1, operations)]
+        return self.NAME, self.store.context(self.NAME), self.store.make_run(self.NAME, writes).encode(DEVICE)
+
+    def test_a_run_without_a_right_is_put_aside_until_a_rule_gives_one(self):
+        run = self.run_of(name="Ana")
+        self.assertEqual(self.store.take(*run), ("aside", "no-grant"))
+        self.assertEqual(self.store.partitions[self.NAME].vector, [])
+        self.say(statements.rule("agency"))
+        self.assertEqual(self.store.take(*run)[0], "take")
+        self.assertEqual(self.store.take(*run)[0], "have")
+        document, = self.store.partitions[self.NAME].documents()
+        self.assertEqual((document.id, document.body), ("v", {"name": "Ana"}))
+
+    def test_what_an_end_does_not_list_is_held_and_not_shown(self):
+        self.say(statements.rule("agency"))
+        for name in ["Ana", "Ben"]:
+            self.store.take(*self.run_of(name=name))
+        partition = self.store.partitions[self.NAME]
+        (replica, _, _), = partition.vector
+        first = partition.log[0][2].hashes[0][: session.TIP_BYTES]
+        own = max((item for item in self.store.statements.values() if item.issuer == self.store.device),
+                  key=lambda item: item.sequence)
+        tips = [["", [[own.issuer, own.sequence, own.id]]]]
+        ends = [[self.NAME, [[replica, 1, first]]]]
+        self.say(statements.end(2, [0, self.membership.id], ends, tips))
+        self.assertEqual(partition.vector, [(replica, 1, first)])
+        self.assertEqual([item[1::2] for item in partition.judgement.held()], [(2, "above-end")])
+        self.assertEqual(partition.documents()[0].body, {"name": "Ana"})
+        self.assertEqual(self.store.take(*self.run_of(name="Cora")), ("aside", "above-end"))
+
+    def test_a_run_by_another_device_or_of_a_replica_that_nobody_declared_is_refused(self):
+        self.say(statements.rule("agency"))
+        name, context, run = self.run_of(name="Ana")
+        fields = values.decode(run)
+        thief = chains.read(run, self.fleet, self.store.partitions[name].id, context)[0].encode(key(9))
+        self.assertNotEqual(values.decode(thief)[-1], fields[-1])
+        with self.assertRaises(ValueError):
+            self.store.take(name, context, thief)
+        self.store.replica = bytes(16)
+        with self.assertRaises(ValueError):
+            self.store.take(*self.run_of(name="Ana"))
+
+    def test_a_statement_to_which_nothing_leads_is_not_kept(self):
+        stranger = statements.make(self.fleet, key(9), None, statements.rule("user"))
+        self.store.keep(stranger.encoded)
+        self.store.settle()
+        self.assertNotIn(stranger.id, self.store.statements)
+        self.assertIn(self.membership.id, self.store.statements)
+
+    def test_the_examples_of_statements_have_the_shapes_of_their_kinds(self):
+        examples = {name: item for name, item in documentation.golden().items() if name.startswith("statement-")}
+        self.assertEqual(len(examples), 13)
+        for name, content in examples.items():
+            with self.subTest(name):
+                judged = statements.to_judge(statements.Statement(*values.decode(content)[1:], content))
+                kind = name.removeprefix("statement-")
+                self.assertEqual(judged.kind, self.KINDS.get(kind, kind))
+                self.assertFalse(judged.is_unread)
+
+    def test_of_an_unknown_shape_is_read_what_never_changes(self):
+        later = statements.make(self.fleet, ROOT, None, (statements.MEMBERSHIP, [self.store.device, "crew", "ana", 7]))
+        judged = statements.to_judge(later)
+        self.assertTrue(judged.is_unread)
+        self.assertEqual((judged.body["device"], judged.body["role"]), (self.store.device.hex(), "crew"))
+        without_tips = statements.make(self.fleet, ROOT, None, (statements.GRANT, [7]))
+        with self.assertRaises(ValueError):
+            statements.to_judge(without_tips)
 
 
 class Chains(unittest.TestCase):
@@ -111,9 +265,9 @@ class Chains(unittest.TestCase):
             chains.Run(chain, 1, bytes(32), [], [change]),
             chains.Run(chain, 1, chain.genesis, [(bytes(16), 1, bytes(16))], [change]),
             chains.Run(chain, 1, chain.genesis, [], [chains.plain_change(chain, 1, 2, 1, [write])]),
-            chains.Run(chain, 1, chain.genesis, [], [change], grant=bytes(32)),
-            chains.Run(chain, 1, chain.genesis, [], [change], key_epoch=0),
-            chains.Run(chain, 1, chain.genesis, [], [change], extensions={1: b""}),
+            chains.Run(chain, 1, chain.genesis, [], [dataclasses.replace(change, codec=1)]),
+            chains.Run(chain, 1, chain.genesis, [], [dataclasses.replace(change, extensions={1: b""})]),
+            chains.Run(chain, 1, chain.genesis, [], [change, dataclasses.replace(change, sequence=2)]),
         ]
         for place, other in enumerate(others):
             self.assertFalse(other.is_signed(signature, public), place)
@@ -121,7 +275,7 @@ class Chains(unittest.TestCase):
 
 class Joining(unittest.TestCase):
     def test_a_code_reads_back_however_it_was_typed(self):
-        code = joining.make_code(FLEET, bytes(16), "anna", "officer", {}, ["10.0.0.1:80", "010.0.0.1:80"])
+        code = joining.make_code(FLEET, bytes(32), 1, bytes(32), 9, ["10.0.0.1:80", "010.0.0.1:80"])
         spaced = "-".join(code[place : place + 5] for place in range(0, len(code), 5)).lower()
         self.assertEqual(joining.read_code(spaced)["addresses"], ["10.0.0.1:80", "010.0.0.1:80"])
         with self.assertRaises(ValueError):

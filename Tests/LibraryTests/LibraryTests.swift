@@ -44,6 +44,31 @@ import Testing
     #expect(try await node.collection("duty", in: "p").document("a")?.json == #"{"_id":"a","on":true}"#)
   }
 
+  @Test("an app asks what it may, lowers that, and is told by type what a write lacks")
+  func rights() async throws {
+    let app = try await App.founding()
+    let (node, label) = (app.node, "deck")
+    #expect(try await node.can(.write, in: "p"))
+    #expect(try await !node.can(.manage, in: "p"))
+    let preview = try await node.grant(.read, to: .everyone, in: "*", .preview)
+    #expect(!preview.isSigned && preview.warnings.isEmpty && preview.partitions.isEmpty)
+    #expect(try await node.can(.write, in: "p"))
+    #expect(try await node.grant(.read, to: .everyone, in: "*").isSigned)
+    #expect(try await !node.can(.write, in: "p"))
+    #expect(try await node.can(.read, in: "p"))
+    let refused = await #expect(throws: NodeError.self) {
+      try await node.collection("duty", in: "p").put(#"{"_id":"a"}"#)
+    }
+    #expect(refused?.code == .notPermitted)
+    #expect(refused?.lackOfRight?.partition == "p" && refused?.lackOfRight?.has == .read)
+    #expect(refused?.lackOfRight?.needs == .write)
+    // Nobody is ended by mistake.
+    let last = await #expect(throws: NodeError.self) { try await node.revoke(label) }
+    #expect(last?.code == .unprocessable || last?.code == .notFound)
+    await #expect(throws: NodeError.self) { try await node.can(.read, in: "") }
+    await #expect(throws: NodeError.self) { try await node.grant(.read, to: .user(""), in: "p") }
+  }
+
   @Test("a write against another version is refused, and the document stays as it is")
   func versions() async throws {
     let app = try await App.founding()

@@ -18,6 +18,7 @@ package final class FakeNode: NodeInterface {
     var subscriptions: Set<Text> = []
     var lastFind: FindRequest?
     var lastInvitation: InviteRequest?
+    var invitations: [InvitationStatus] = []
     var watches: [FakeWatch] = []
     var failure: NodeError?
     var backupFailure: NodeError?
@@ -35,6 +36,10 @@ package final class FakeNode: NodeInterface {
     var peers: [PeerStatus]?
     var devices: [DeviceStatus]?
     var findings: [DoctorFinding]?
+    var lastRightsChange: RightsChange?
+    var rightsOutcome: RightsOutcome?
+    var lastPermissionQuery: (partition: PartitionName?, who: String?)?
+    var permissions = PermissionReport()
   }
 
   let state = Mutex(State())
@@ -110,10 +115,59 @@ package final class FakeNode: NodeInterface {
     state.withLock { _ = $0.subscriptions.remove(pattern) }
   }
 
-  package func invite(_ request: InviteRequest) throws(NodeError) -> String {
-    state.withLock { $0.lastInvitation = request }
-    return "CODE-1"
+  package func invite(_ request: InviteRequest) throws(NodeError) -> IssuedInvitation {
+    try check()
+    return state.withLock { state in
+      state.lastInvitation = request
+      let status = InvitationStatus(
+        serial: UInt64(state.invitations.count) + 1, user: request.user, role: request.role, profile: request.profile,
+        expires: request.validMilliseconds)
+      state.invitations.append(status)
+      return IssuedInvitation(code: "CODE-1", status: status)
+    }
   }
+
+  package func invitations() throws(NodeError) -> [InvitationStatus] {
+    try check()
+    return state.withLock { $0.invitations }
+  }
+
+  package func cancelInvitation(_ serial: UInt64) throws(NodeError) {
+    let isThere = state.withLock { state in
+      let place = state.invitations.firstIndex { $0.serial == serial }
+      if let place { state.invitations.remove(at: place) }
+      return place != nil
+    }
+    guard isThere else { throw NodeError(.notFound, "no invitation \(serial) is open") }
+  }
+
+  package func change(_ change: RightsChange) throws(NodeError) -> RightsOutcome {
+    try check()
+    var outcome = RightsOutcome()
+    state.withLock { state in
+      state.lastRightsChange = change
+      outcome = state.rightsOutcome ?? outcome
+    }
+    outcome.isSigned = !change.isDryRun
+    return outcome
+  }
+
+  package func permissions(_ partition: PartitionName?, who: String?) throws(NodeError) -> PermissionReport {
+    try check()
+    return state.withLock { state in
+      state.lastPermissionQuery = (partition, who)
+      return state.permissions
+    }
+  }
+
+  package func rules() throws(NodeError) -> [RightStatus] { state.withLock { $0.permissions.rights } }
+
+  package var lastRightsChange: RightsChange? { state.withLock { $0.lastRightsChange } }
+  package var lastPermissionQuery: (partition: PartitionName?, who: String?)? {
+    state.withLock { $0.lastPermissionQuery }
+  }
+  package func show(rights outcome: RightsOutcome) { state.withLock { $0.rightsOutcome = outcome } }
+  package func show(permissions: PermissionReport) { state.withLock { $0.permissions = permissions } }
 
   package func read(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument? {
     try check()

@@ -139,13 +139,23 @@ struct QueryTests {
     #expect(metrics.headers["content-type"]?.hasPrefix("text/plain; version=0.0.4") == true)
   }
 
-  @Test("an invitation answers with a code")
+  @Test("invitations are made with a code, listed without, and cancelled by their numbers")
   func invitations() throws {
     let answer = try server.ask("POST", "/v1/invitations", #"{"user":"ann@x","role":"officer","profile":{"a":1}}"#)
     #expect(answer.json["code"] == .string("CODE-1"))
     #expect(server.node.lastInvitation?.user == "ann@x")
     #expect(server.node.lastInvitation?.role == "officer")
     #expect(try server.ask("POST", "/v1/invitations", "{}").status == 422)
+    #expect(server.node.lastInvitation?.validMilliseconds == 86_400_000)
+    #expect(answer.json["serial"] == .int(1))
+    _ = try server.ask("POST", "/v1/invitations", #"{"user":"ben","validMilliseconds":1000}"#)
+    #expect(server.node.lastInvitation?.validMilliseconds == 1_000)
+    let listed = try server.ask("GET", "/v1/invitations")
+    #expect(listed.text.contains("ann@x") && listed.text.contains("ben") && !listed.text.contains("CODE"))
+    #expect(try server.ask("DELETE", "/v1/invitations/1").status == 200)
+    #expect(try !server.ask("GET", "/v1/invitations").text.contains("ann@x"))
+    #expect(try server.ask("DELETE", "/v1/invitations/1").status == 404)
+    #expect(try server.ask("DELETE", "/v1/invitations/one").status == 400)
   }
 
   @Test("a backup shows its progress and names its file")

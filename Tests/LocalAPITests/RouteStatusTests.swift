@@ -104,16 +104,45 @@ struct RouteStatusTests {
     Call(route: "invite", target: "/v1/invitations", body: "{\"user\":\"ann\"}", status: 200),
     Call(route: "invite", target: "/v1/invitations", body: "{\"user\":\"ann\"}", isLoopback: true, status: 403),
     Call(route: "invite", target: "/v1/invitations", body: "{\"user\":1}", status: 422),
+    Call(route: "listInvitations", target: "/v1/invitations", status: 200),
+    Call(route: "cancelInvitation", target: "/v1/invitations/1", status: 200),
+    Call(route: "cancelInvitation", target: "/v1/invitations/9", status: 404),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", status: 200),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", isLoopback: true, status: 403),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"b\"}", status: 422),
   ]
 
+  /// A change of rights: done, refused by the node, not found, and a body that is none.
+  private static let rightsCalls: [Call] =
+    [
+      ("grant", "/v1/grants", #"{"who":"everyone","level":"read","pattern":"*"}"#),
+      ("revoke", "/v1/revocations", #"{"device":"bridge","compromised":true}"#),
+      ("retire", "/v1/retirements", #"{"device":"bridge"}"#), ("raise", "/v1/raises", #"{"what":"bridge"}"#),
+      ("promote", "/v1/promotions", #"{"device":"bridge"}"#),
+    ].flatMap { route, target, body in
+      [
+        Call(route: route, target: target, body: body, status: 200),
+        Call(route: route, target: target, body: body, isLoopback: true, status: 403),
+        Call(route: route, target: target, body: body, failure: NodeError(.notFound, "no such device"), status: 404),
+        Call(route: route, target: target, body: "{}", status: 422),
+      ]
+    } + [
+      Call(route: "listRules", target: "/v1/rules", status: 200),
+      Call(route: "listPermissions", target: "/v1/permissions", status: 200),
+      Call(
+        route: "listPermissions", target: "/v1/permissions?who=device:x",
+        failure: NodeError(.notFound, "no such device"),
+        status: 404),
+      Call(
+        route: "listPermissions", target: "/v1/permissions?partition=" + String(repeating: "x", count: 256), status: 422
+      ),
+    ]
+
   @Test("every status that the description has for a request is one that it answers, and none other of its kind")
   func statuses() throws {
     let server = try TestServer(loopback: LoopbackAddress(port: 0))
     var seen: Set<String> = ["watchDocuments 200"]  // WatchTests: its answer has no end
-    for call in Self.documentCalls + Self.bulkCalls + Self.nodeCalls {
+    for call in Self.documentCalls + Self.bulkCalls + Self.nodeCalls + Self.rightsCalls {
       let route = try #require(allRoutes.first { $0.name == call.route })
       server.node.fail(call.failure)
       let answer =

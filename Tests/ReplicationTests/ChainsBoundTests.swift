@@ -46,8 +46,9 @@ struct ChainsBoundTests {
   @Test("of a run that crosses what a lowering lets stand the lower part counts; one above is kept and does not count")
   func lowered() throws {
     var book = book()
-    let end = Statement.ChainEnd(chain: .changes(partition: "/t", replica: mine), position: entry(2, 11))
-    book.grant(.read, to: .everyone, on: "/t", ends: [end])
+    let end = Statement.PartitionEnds(
+      partition: "/t", chains: [Statement.ChainEnd(replica: mine, position: entry(2, 11))])
+    book.grant(.read, to: .everyone, on: "/t", listing: Statement.Listing(ends: [end]))
     var keeper = try keeper(book)
     try keeper.learn(run(mine, [10]))
     try keeper.learn(run(mine, after: (1, 10), [11, 12]))
@@ -62,9 +63,11 @@ struct ChainsBoundTests {
       var book = book()
       book.grant(
         .read, to: .everyone, on: "/t",
-        ends: ends.map {
-          Statement.ChainEnd(chain: .changes(partition: "/t", replica: mine), position: entry($0, $0))
-        })
+        listing: Statement.Listing(
+          ends: ends.map {
+            let end = Statement.ChainEnd(replica: mine, position: entry($0, $0))
+            return Statement.PartitionEnds(partition: "/t", chains: [end])
+          }))
       #expect(book.authority.bound(of: mine, in: try PartitionName("/t")) == entry(4, 4))
     }
   }
@@ -107,9 +110,9 @@ struct ChainsBoundTests {
   func firstGenesis() {
     var book = AuthorityTests.Book()
     for name in ["first", "second"] {
-      book.say(.genesis(Statement.Genesis(fleetName: Text(name), admissionKey: Named.key(name))))
+      book.say(.genesis(Statement.Genesis(fleetName: Text(name))))
     }
-    #expect(book.authority.admissionKey == Named.key("first"))
+    #expect(book.authority.fleetName == "first")
   }
 
   // MARK: Forks

@@ -9,17 +9,19 @@ struct ChainsConformanceTests {
     let partition: PartitionName
     let genesis: [ReplicaID: Digest]
     let statements: [Statement]
+    let limit: Int
     let runs: [(run: RunSummary, content: Bool)]
     let expect: [String: Any]
     let deliver: [(run: RunSummary, verdict: [String])]
 
     init(_ json: [String: Any]) throws {
       name = try ChainsVectors.string(json["name"])
-      let partition = try Named.partition(ChainsVectors.string(json["partition"]))
+      let partition = try PartitionName(ChainsVectors.name(json["partition"]))
       let hashes: [String: String] = try ChainsVectors.cast(json["genesis"])
       genesis = Dictionary(
         uniqueKeysWithValues: try hashes.map { (Named.replica($0), try ChainsVectors.hash($1)) })
       statements = try ChainsVectors.statements(of: json)
+      limit = ChainsVectors.limit(of: json)
       runs =
         try ChainsVectors.objects(json["runs"]).map { (try ChainsVectors.run($0, in: partition), true) }
         + ChainsVectors.objects(json["headers"]).map { (try ChainsVectors.run($0, in: partition), false) }
@@ -45,7 +47,7 @@ struct ChainsConformanceTests {
       let entry = try Case(json)
       count += 1
       for round in 0..<8 {
-        let authority = Authority(named: entry.statements.shuffled(using: &random))
+        let authority = Authority(named: entry.statements.shuffled(using: &random), limit: entry.limit)
         var keeper = try entry.keeper(folds: round % 2 == 0, using: &random, authority: authority)
         try check(keeper, entry)
         for (run, verdict) in entry.deliver {
@@ -55,7 +57,7 @@ struct ChainsConformanceTests {
         }
       }
     }
-    #expect(count == 48)
+    #expect(count == 234)
   }
 
   @Test("statements that arrive between the runs, one by one, lead to the same state")
@@ -68,9 +70,12 @@ struct ChainsConformanceTests {
         var keeper = ChainsKeeper(entry.partition, authority: Authority(named: [])) { genesis[$0] ?? .zero }
         enum Event { case statement(Statement), run(RunSummary, Bool) }
         let events = entry.statements.map(Event.statement) + entry.runs.map { .run($0.run, $0.content) }
+        var heard: [Statement] = []
         for event in events.shuffled(using: &random) {
           switch event {
-          case .statement(let statement): try keeper.adopt(keeper.log.authority.adding([statement]))
+          case .statement(let statement):
+            heard.append(statement)
+            try keeper.adopt(Authority(named: heard, limit: entry.limit))
           case .run(let run, let content): try keeper.learn(run, content: content)
           }
         }

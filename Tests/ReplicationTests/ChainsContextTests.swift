@@ -71,7 +71,8 @@ struct ChainsContextTests {
   func trunkInDoubt() {
     func doubt(_ documents: ChainTrunk.Documents, bound: UInt64, free: UInt64, at sequence: UInt64 = 2) -> UInt64? {
       let limits = ChainLimits(
-        bound: ChainPosition(sequence: bound, tip: .zero), reason: .aboveLimit, free: free, user: "u-a")
+        bound: ChainPosition(sequence: bound, tip: .zero), reason: .aboveLimit, free: free,
+        ownDocuments: [OwnDocumentLimit(user: "u-a")])
       return ChainTrunk(sequence: sequence, hash: .zero, documents: documents).firstInDoubt(under: limits)
     }
     let own = ChainTrunk.Documents.none.adding("u-a").adding("u-a")

@@ -152,10 +152,9 @@ struct ChainsEffectTests {
     try keeper.learn(run(partition, "d0.1", 3, after: 20, 30, facts: ChangeFacts(ownDocument: "u-d0")))
     #expect(keeper.log.accepted.sequence(of: replica) == 3 && keeper.log.nodeCount == 0)
 
-    let end = Statement.ChainEnd(
-      chain: .changes(partition: partition.text, replica: replica),
-      position: ChainPosition(sequence: 1, tip: digest(10).tip))
-    book.grant(.read, to: user, on: "all-users=*", ends: [end])
+    let end = Statement.ChainEnd(replica: replica, position: ChainPosition(sequence: 1, tip: digest(10).tip))
+    let group = Statement.PartitionEnds(partition: partition.text, chains: [end])
+    book.grant(.read, to: user, on: "all-users=*", listing: Statement.Listing(ends: [group]))
     try keeper.adopt(book.authority)
     #expect(keeper.log.accepted.sequence(of: replica) == 1)
     #expect(keeper.log.held.map(\.reason) == [.documentRule, .afterHeld])
@@ -170,11 +169,11 @@ struct ChainsEffectTests {
   func ownDocuments() throws {
     let partition = try PartitionName("all-users=x")
     var book = book()
-    book.grant(.write, to: .everyone, on: "*")
+    book.grant(.write, to: .everyone, on: "all-users=*")
     var keeper = keeper(partition, book)
     try keeper.learn(run(partition, "d0.1", 1, after: nil, 10, facts: ChangeFacts(ownDocument: "u-d0")))
     try keeper.learn(run(partition, "d1.1", 1, after: nil, 40, facts: ChangeFacts(ownDocument: "u-d0")))
-    book.grant(.none, to: .everyone, on: "*")
+    book.grant(.none, to: .everyone, on: "all-users=*")
     try keeper.adopt(book.authority)
     #expect(keeper.unfolded == 1, "the chain that wrote another's document")
     #expect(keeper.effective == [digest(10)])

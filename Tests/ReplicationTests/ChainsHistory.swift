@@ -33,19 +33,19 @@ struct ChainsHistory {
   }
 
   private mutating func say(_ body: Statement.Body, by issuer: String = "root") -> Digest {
-    let sequence = UInt64(statements.count { $0.issuer == Named.key(issuer) } + 1)
-    let statement = Statement(body, by: Named.key(issuer), sequence: sequence, id: random.digest())
+    let statement = Statement(body, by: Named.key(issuer), after: statements, id: random.digest())
     statements.append(statement)
     return statement.id
   }
 
-  private mutating func grant(_ level: AccessLevel, ends: [Statement.ChainEnd] = []) {
-    let grant = Statement.Grant(subject: .role("officer"), level: level, pattern: "/*", ends: ends)
+  private mutating func grant(_ level: AccessLevel, ends: [Statement.PartitionEnds] = []) {
+    let grant = Statement.Grant(
+      subject: .role("officer"), level: level, pattern: "/*", listing: Statement.Listing(ends: ends))
     _ = say(.grant(grant), by: "dA")
   }
 
   private mutating func state() {
-    _ = say(.genesis(Statement.Genesis(fleetName: "", admissionKey: Named.key("admission"))))
+    _ = say(.genesis(Statement.Genesis(fleetName: "")))
     for key in [Statement.Rule.Key.agency, Statement.Rule.Key.allUsers] { _ = say(.rule(Statement.Rule(key: key))) }
     _ = member("dA", role: "admin")
     grant(.write)
@@ -83,7 +83,7 @@ struct ChainsHistory {
   }
 
   private mutating func facts(_ device: String) -> ChangeFacts {
-    var facts = ChangeFacts(ownDocument: random.chance(93) ? Text("u-" + device) : nil)
+    var facts = ChangeFacts(ownDocument: random.chance(93) ? OwnDocument(user: Text("u-" + device)) : nil)
     if random.chance(3) { facts.recognition = .unknownExtension }
     let lost = Named.replica(device + ".1")
     if random.chance(15), let (sequence, hash) = tips[lost]?.dropFirst().randomElement(using: &random) {
@@ -109,10 +109,10 @@ struct ChainsHistory {
     let ends = tips.sorted { $0.key < $1.key }.compactMap { replica, known -> Statement.ChainEnd? in
       guard random.chance(80), let tip = known.randomElement(using: &random) else { return nil }
       return Statement.ChainEnd(
-        chain: .changes(partition: partition.text, replica: replica),
-        position: ChainPosition(sequence: tip.sequence, tip: tip.hash.tip))
+        replica: replica, position: ChainPosition(sequence: tip.sequence, tip: tip.hash.tip))
     }
-    grant(random.chance(50) ? .read : .none, ends: ends)
+    let group = Statement.PartitionEnds(partition: partition.text, chains: ends)
+    grant(random.chance(50) ? .read : .none, ends: [group])
   }
 }
 
@@ -120,9 +120,12 @@ extension ChainsKeeper {
   /// A node that met these events in this order.
   init(_ history: ChainsHistory, _ events: [ChainsHistory.Event], folds: Bool) throws {
     self.init(history.partition, authority: Authority(named: []), folds: folds, genesis: ChainsHistory.genesis)
+    var heard: [Statement] = []
     for event in events {
       switch event {
-      case .statement(let statement): try adopt(log.authority.adding([statement]))
+      case .statement(let statement):
+        heard.append(statement)
+        try adopt(Authority(named: heard))
       case .run(let run, let content): try learn(run, content: content)
       }
     }

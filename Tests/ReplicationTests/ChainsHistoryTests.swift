@@ -91,5 +91,7 @@ struct ChainsHistoryTests {
     #expect(log.forkProofs == expected.forkProofs, "seed \(seed)")
     #expect(log.withoutEffect == expected.withoutEffect, "seed \(seed)")
     #expect(keeper.effective == reference.effective, "seed \(seed)")
+    #expect(log.kin == expected.kin, "seed \(seed)")
+    #expect(log.reissuedBranches == expected.reissuedBranches, "seed \(seed)")
   }
 }

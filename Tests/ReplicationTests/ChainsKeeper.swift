@@ -9,6 +9,8 @@ struct ChainsKeeper {
   private(set) var followed: [ReplicaID: [Digest]] = [:]
   private(set) var followedIdle: Set<Digest> = []
   private(set) var unfolded = 0
+  /// What the log said of the last event.
+  private(set) var reported = LogChange()
   private let genesis: @Sendable (ReplicaID) -> Digest
 
   init(
@@ -54,6 +56,7 @@ struct ChainsKeeper {
   mutating func restart() throws {
     let (authority, snapshot) = (log.authority, log.snapshot)
     let before = (log.received, log.accepted, log.held, log.withoutEffect)
+    let kin = (log.kin, log.reissuedBranches)
     log = PartitionLog(restoring: snapshot, log.partition, root: Named.root, genesis: genesis)
     while case .needsHeaders(let requests) = log.adopt(authority) { try requests.forEach { try unfold($0) } }
     for (run, content) in runs.map({ ($0, true) }) + headers.map({ ($0, false) })
@@ -62,7 +65,8 @@ struct ChainsKeeper {
         try requests.forEach { try unfold($0) }
       }
     }
-    guard before == (log.received, log.accepted, log.held, log.withoutEffect) else { throw Forgetful() }
+    guard before == (log.received, log.accepted, log.held, log.withoutEffect), kin == (log.kin, log.reissuedBranches)
+    else { throw Forgetful() }
   }
 
   struct Forgetful: Error {}
@@ -83,6 +87,7 @@ struct ChainsKeeper {
   private func isTrunk(_ run: RunSummary) -> Bool { run.first <= log.chains[run.replica]?.trunk.sequence ?? 0 }
 
   private mutating func follow(_ change: LogChange) {
+    reported = change
     for moved in change.acceptance {
       var hashes = followed[moved.replica, default: []]
       precondition(hashes.count == Int(moved.from) && Array(hashes.dropFirst(Int(moved.shared))) == moved.lost)

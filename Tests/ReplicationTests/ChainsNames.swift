@@ -1,5 +1,6 @@
-import Replication
 import TestSupport
+
+@testable import Replication
 
 /// Short names as ids: their UTF-8, filled up with zero bytes, so that failures can be read.
 enum Named {
@@ -30,17 +31,31 @@ enum Named {
 }
 
 extension Authority {
-  init(named statements: some Sequence<Statement>) {
-    self.init(root: Named.root, statements: statements, certificate: Named.certificate)
+  init(named statements: some Collection<Statement>, limit: Int = AdmittedStatements.limit) {
+    self.init(root: Named.root, statements: statements, limit: limit, certificate: Named.certificate)
   }
 }
 
 extension Statement {
-  init(_ body: Body, by issuer: PublicKey, sequence: UInt64, id: Digest, scope: Text = "") {
+  init(_ body: Body, by issuer: PublicKey, sequence: UInt64, previous: Digest?, id: Digest, scope: Text = "") {
     let signature = Signature(first: .zero, second: .zero)
     self.init(
-      fleet: FleetID(.zero), issuer: issuer, sequence: sequence, scope: scope, body: body, signature: signature, id: id,
-      encoded: [])
+      fleet: FleetID(.zero), issuer: issuer, sequence: sequence, previous: previous, scope: scope, body: body,
+      signature: signature, id: id, encoded: [])
+  }
+}
+
+extension OwnDocument: ExpressibleByStringLiteral {
+  public init(stringLiteral user: String) { self.init(user: Text(user)) }
+}
+
+extension Statement {
+  /// The body as what its issuer says next in the scope, after the highest of those in `statements`.
+  init(_ body: Body, by issuer: PublicKey, after statements: [Statement], id: Digest, scope: Text = "") {
+    let previous = statements.filter { $0.issuer == issuer && $0.scope == scope }
+      .min { ($1.sequence, $0.id) < ($0.sequence, $1.id) }
+    self.init(
+      body, by: issuer, sequence: (previous?.sequence ?? 0) + 1, previous: previous?.id, id: id, scope: scope)
   }
 }
 

@@ -28,7 +28,7 @@ struct ChainsNetwork {
     let count = 3 + random.below(3)
     hasForger = random.chance(50)
     var base = Base()
-    base.say(.genesis(Statement.Genesis(fleetName: "", admissionKey: Named.key("admission"))))
+    base.say(.genesis(Statement.Genesis(fleetName: "")))
     for index in 0..<count { base.member("d\(index)", role: index == 0 ? "admin" : "officer") }
     base.say(ChainsNetwork.grant(.role("admin"), .manage))
     base.say(ChainsNetwork.grant(.role("officer"), .write), by: Named.key("d0"))
@@ -43,9 +43,8 @@ struct ChainsNetwork {
     var statements: [Statement] = []
 
     mutating func say(_ body: Statement.Body, by issuer: PublicKey = Named.root) {
-      let sequence = UInt64(statements.count { $0.issuer == issuer } + 1)
       let id = Digest(words: (UInt64(statements.count + 1), 0, 0, 0))
-      statements.append(Statement(body, by: issuer, sequence: sequence, id: id))
+      statements.append(Statement(body, by: issuer, after: statements, id: id))
     }
 
     mutating func member(_ device: String, role: Text) {
@@ -57,9 +56,11 @@ struct ChainsNetwork {
   }
 
   private static func grant(
-    _ subject: Statement.Subject, _ level: AccessLevel, ends: [Statement.ChainEnd] = []
+    _ subject: Statement.Subject, _ level: AccessLevel, ends: [Statement.PartitionEnds] = []
   ) -> Statement.Body {
-    .grant(Statement.Grant(subject: subject, level: level, pattern: "/team/*", ends: ends))
+    .grant(
+      Statement.Grant(
+        subject: subject, level: level, pattern: "/team/*", listing: Statement.Listing(ends: ends)))
   }
 
   // MARK: Steps
@@ -76,8 +77,8 @@ struct ChainsNetwork {
 
   private mutating func say(_ index: Int, _ body: Statement.Body) throws {
     let key = Named.key(nodes[index].device)
-    let sequence = UInt64(nodes[index].statements.count { $0.issuer == key } + 1)
-    nodes[index].statements.append(Statement(body, by: key, sequence: sequence, id: random.digest()))
+    let statement = Statement(body, by: key, after: nodes[index].statements, id: random.digest())
+    nodes[index].statements.append(statement)
     try nodes[index].keeper.adopt(Authority(named: nodes[index].statements))
   }
 
@@ -122,11 +123,11 @@ struct ChainsNetwork {
     guard random.chance(60) else { return try say(0, ChainsNetwork.grant(.role("officer"), .write)) }
     let ends = nodes[0].keeper.log.accepted.sorted.compactMap { entry -> Statement.ChainEnd? in
       random.chance(80)
-        ? Statement.ChainEnd(
-          chain: .changes(partition: partition.text, replica: entry.replica), position: entry.position) : nil
+        ? Statement.ChainEnd(replica: entry.replica, position: entry.position) : nil
     }
+    let group = Statement.PartitionEnds(partition: partition.text, chains: ends)
     try say(0, ChainsNetwork.grant(.role("officer"), .write))
-    try say(0, ChainsNetwork.grant(.role("officer"), random.chance(50) ? .read : .none, ends: ends))
+    try say(0, ChainsNetwork.grant(.role("officer"), random.chance(50) ? .read : .none, ends: [group]))
   }
 
   // MARK: Meeting

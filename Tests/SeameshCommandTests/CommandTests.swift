@@ -188,7 +188,20 @@ struct CommandTests {
   func maintenance() throws {
     #expect(try seamesh("invite", "--user=ann", "--profile={\"a\":1}").output.contains("seamesh join CODE-1"))
     #expect(node.lastInvitation?.profile["a"] == .int(1))
+    #expect(node.lastInvitation?.validMilliseconds == 86_400_000)
     #expect(try seamesh("invite").status == 2)
+    for (time, milliseconds) in [("90s", 90_000), ("30m", 1_800_000), ("7d", 604_800_000)] as [(String, Int64)] {
+      #expect(try seamesh("invite", "--user=ann", "--valid=\(time)").status == 0)
+      #expect(node.lastInvitation?.validMilliseconds == milliseconds)
+    }
+    for time in ["", "0h", "h", "-1h", "1y", "1.5h"] {
+      #expect(try seamesh("invite", "--user=ann", "--valid=\(time)").status == 2, "\(time)")
+    }
+    #expect(try seamesh("invites").output.contains("ann"))
+    #expect(try seamesh("invites", "--cancel=1").output == "invitation 1 is cancelled\n")
+    #expect(try seamesh("invites", "--cancel=1").status == 3)
+    #expect(try seamesh("invites", "--cancel=x").status == 2)
+    #expect(try seamesh("invites", "--json").output.contains(#""serial":2"#))
     #expect(try seamesh("backup", "/tmp/x").output == "copied to /tmp/x\n")
   }
 

@@ -76,6 +76,9 @@ struct SetupVerbTests {
       "put": ["p", "c", "-"], "find": ["p", "c"], "watch": ["p", "c"], "import": ["p", "c", "-"], "export": ["p"],
       "subscribe": ["p"], "unsubscribe": ["p"], "invite": ["--user=x"], "backup": ["/tmp/x"], "status": [], "peers": [],
       "devices": [], "partitions": [], "doctor": [],
+      "grant": ["everyone", "read", "*"], "permissions": [], "rules": [], "revoke": ["x"],
+      "retire": ["x", "--dry-run"],
+      "raise": ["x"], "promote": ["x", "--yes"],
     ]
     for (verb, arguments) in operands.merging(own, uniquingKeysWith: { $1 }) {
       let input = verb == "put" || verb == "import" ? "{}" : ""

@@ -136,11 +136,15 @@ import Wire
     "questions with other answers than pongs pause the reading, too; what is held stays below its bound or the peer is cut off"
   )
   func questions() throws {
+    try fleet.nodes[0].put(partition, "c", "a", body(["n": .int(1)]))
     let (honest, flooder) = (try end(of: 0), try end(of: 1))
     flooder.transport.pauseReading(flooder.connection)
     fillQueue(of: honest)
     let stop = Flag()
-    _ = flood(flooder, .interestRequest, count: 300_000, until: stop)
+    // Each time what is held of the partition is told anew.
+    let wish = Message.interestChange(
+      added: Interest(prefixes: [partition.text]), removed: Interest(prefixes: [""]))
+    _ = flood(flooder, wish, count: 300_000, until: stop)
     defer { stop.raise() }
     try eventually("reading from it is paused") { try view().isHeldUp }
     try expectWrites(20)

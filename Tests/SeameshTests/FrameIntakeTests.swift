@@ -24,7 +24,8 @@ import Wire
   private func intake(_ pause: @escaping @Sendable (ConnectionID) -> Void) -> FrameIntake {
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
-      hash: SHA256.hash, verify: Ed25519.verify, sign: SigningKey().sign, statement: { try? verifier.verify($0) })
+      hash: SHA256.hash, verify: Ed25519.verify, sign: SigningKey().sign, authenticationCode: HMAC.sha256,
+      statement: { try? verifier.verify($0) })
     return FrameIntake(FrameDecoder(fleet: fleet, cryptography), authority: authority, inbox: inbox, pause: pause)
   }
 

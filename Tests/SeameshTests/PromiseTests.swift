@@ -1,4 +1,5 @@
 import Identity
+import TestSupport
 import Testing
 import Wire
 
@@ -34,10 +35,12 @@ import Wire
   }
 
   private func grant(
-    _ subject: Statement.Subject, _ level: AccessLevel, _ pattern: Text = "*", ends: [Statement.ChainEnd] = []
+    _ subject: Statement.Subject, _ level: AccessLevel, _ pattern: Text = "*", ends: [Statement.PartitionEnds] = []
   ) throws -> Statement {
     try fleet.statement(
-      .grant(Statement.Grant(subject: subject, level: level, pattern: pattern, ends: ends)))
+      .grant(
+        Statement.Grant(
+          subject: subject, level: level, pattern: pattern, listing: Statement.Listing(ends: ends))))
   }
 
   private func grant(to node: Node, _ level: AccessLevel, _ pattern: Text = "*") throws -> Statement {
@@ -120,8 +123,11 @@ import Wire
         return error.code == .notPermitted
       }
     }
-    _ = try utter(try run("sneaked") { key.sign($0) })
-    try eventually("the change is there") { try received() == 2 }
+    // Again, where the stream that it was said on had just been asked for anew.
+    try eventually("the change is there") {
+      _ = try utter(try run("sneaked") { key.sign($0) })
+      return try waitUntil(within: 1) { try received() == 2 }
+    }
     #expect(try !shows("sneaked"))
     try honest.say(try grant(to: member, .write))
     try eventually("it counts now") { try shows("sneaked") }
@@ -131,10 +137,9 @@ import Wire
   func withoutCarrying() throws {
     let secret = try PartitionName("agency=Secret")
     let before = try member.onEngine { $0.state.mesh.authority }
+    let granted = try [grant(to: honest, .write), grant(to: member, .write, partition.text)]
     let closed = try closeFleet()
-    for statement in try [grant(to: honest, .write), grant(to: member, .write, partition.text), closed] {
-      try honest.say(statement)
-    }
+    for statement in granted + [closed] { try honest.say(statement) }
     try eventually("the member is told") { [member] in
       try member.onEngine { $0.state.mesh.authority[closed.id] != nil }
     }
@@ -179,7 +184,8 @@ import Wire
     // In the root's name, by the member's hand.
     let key = member.files.deviceKey
     let unsigned = try StatementCodec.unsigned(
-      fleet: honest.files.fleet, issuer: genuine.issuer, sequence: 2_000, body: genuine.body)
+      fleet: honest.files.fleet, issuer: genuine.issuer,
+      after: Statement.Link(sequence: genuine.sequence, id: genuine.id), body: genuine.body)
     let forged = try StatementCodec.assemble(unsigned: unsigned, signature: key.sign(unsigned), SHA256.hash)
     try fleet.restart(1)
     let second = try utter(.statements([forged.encoded]))

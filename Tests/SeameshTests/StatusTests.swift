@@ -75,7 +75,7 @@ import Testing
   @Test("a code of another fleet admits nobody")
   func otherFleetsCode() throws {
     let (fleet, other) = (try TestFleet(1), try TestFleet(1))
-    let code = try other.nodes[0].invite(InviteRequest(user: "u", role: "officer", profile: ValueMap()))
+    let code = try other.nodes[0].invite(InviteRequest(user: "u", role: "officer", profile: ValueMap())).code
     let address = try fleet.peerAddress(of: fleet.nodes[0])
     // Who made the code would admit the device.
     other.nodes[0].stop()
@@ -90,7 +90,7 @@ import Testing
   @Test("errors of the engine and of the store keep their kind on the way out")
   func errors() throws {
     let kinds: [(EngineError, NodeError.Code)] = [
-      (.notAMember, .notPermitted), (.notPermitted(partition), .notPermitted),
+      (.notAMember, .notPermitted), (.notPermitted(partition, has: .read, because: "x"), .notPermitted),
       (.changeTooLarge(byteCount: 2, limit: 1), .tooLarge), (.payloadsTooLarge(byteCount: 2, limit: 1), .tooLarge),
       (.malformedChange("x"), .unprocessable), (.ownRunNotTaken, .failed), (.payloadNotThere, .failed),
       (.noFleet, .failed),

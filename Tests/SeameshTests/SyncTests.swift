@@ -50,11 +50,12 @@ import Testing
   func multihop() throws {
     let fleet = try TestFleet(2)
     for node in fleet.nodes { try node.subscribe("agency=*") }
-    let code = try fleet.nodes[1].invite(
-      InviteRequest(user: "third@test.example", role: "officer", profile: ValueMap()))
+    let code = try fleet.nodes[0].invite(
+      InviteRequest(user: "third@test.example", role: "officer", profile: ValueMap())
+    ).code
     let path = try fleet.directory()
     let middle = try fleet.peerAddress(of: fleet.nodes[1])
-    _ = try NodeSetup.join(path, code: code, label: "third", peers: [middle], usesDiscovery: false)
+    _ = try NodeSetup.join(path, code: code, label: "third", peers: [], usesDiscovery: false)
     let third = try Node.start(directory: path, configuration: fleet.configuration([middle]) { _ in })
     defer { third.stop() }
     try third.subscribe("agency=*")

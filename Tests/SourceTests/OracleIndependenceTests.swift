@@ -11,9 +11,13 @@ struct OracleIndependenceTests {
       "Conflict", "OperationGroup", "LocalWrite", "Differ", "Malformation", "PathOrder", "Positions", "DocumentKey",
       "canonicalBytes", "appendCanonical\\w*", "element\\.key",
       "PartitionLog", "Chain\\w*", "RunSummary", "ChangeFacts", "AcceptanceChange", "HeldChange", "HoldReason",
-      "Reissue\\w*", "hasEffect", "ceilings", "covers", "join", "isCovered", "sees", "compared",
+      "Reissue\\w*", "Kin", "KinTable", "Sight", "hasEffect", "ceilings", "covers", "join", "isCovered", "sees",
+      "compared",
       "Authority", "StatementSet", "Signed", "MemberTable", "GrantTable", "FloorTable", "NamePattern", "keyValue",
       "Refusal", "DocumentRule", "ReplicaCertificate", "derived", "ReferenceStore", "ReferenceChange",
+      "AdmittedStatements", "StatementIndex", "StatedMembership", "ListedWord", "MembershipEnds", "Member",
+      "RightsTable",
+      "EntitledDevices", "RoomRights", "RoomSpeakers", "RoomStatements", "OwnDocument\\w*",
     ].joined(separator: "|")
 
   private static let naming = SourceRule { text in

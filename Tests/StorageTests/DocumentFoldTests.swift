@@ -51,6 +51,61 @@ import TestSupport
     #expect(try DocumentState(stored: withDrop.row) == withDrop.state)
   }
 
+  /// A write of the first replica and its re-issue by the second, which has effect here: both insert a list's element.
+  private static let kin = Kin(
+    original: Dot(replica: replica(1), sequence: 1), reissues: [Dot(replica: replica(2), sequence: 1)],
+    effective: Dot(replica: replica(2), sequence: 1))
+
+  private func change(
+    _ replica: ReplicaID, sees: VersionVector, kind: DocumentWrite.Kind = .edit, id: Int64 = 1, _ operation: Operation
+  ) -> HistoryChange {
+    let context = WriteContext(
+      dot: Dot(replica: replica, sequence: 1), timestamp: HybridTimestamp(rawValue: 9), context: sees,
+      sight: Sight(kin: KinTable([Self.kin])))
+    return HistoryChange(
+      context: context,
+      writes: [
+        DocumentWrite(collection: "boats", id: .int(id), kind: kind, generation: 1, operations: [operation])
+      ])
+  }
+
+  @Test("what names a write or its re-issue means the one of them that counts, folded in and made from the log alike")
+  func kin() throws {
+    let original = ListElement(position: [0x40], dot: Self.kin.original)
+    let path: [PathSegment] = [.key("list"), .element(original)]
+    let history = History(changes: [
+      change(
+        replica(2), sees: vector([:]), kind: .create,
+        Operation(.listInsert, [.key("list")], value: .int(1), position: [0x40])),
+      change(replica(3), sees: vector([1: 1]), Operation(.set, path, value: .int(2))),
+      // A document of its own, which is made without a look at what is there.
+      change(replica(4), sees: vector([1: 1]), kind: .create, id: 2, Operation(.set, path, value: .int(3))),
+    ])
+    for change in history.changes {
+      try store.write(.full) { transaction in
+        let partition = try transaction.number(of: history.partition)
+        try change.append(to: transaction, partition, history)
+        _ = try DocumentFold.fold(AcceptedBatch([try change.accepted(in: partition)]), in: transaction)
+      }
+    }
+    for _ in 0..<2 {
+      try expectMerged(history)
+      let states = try [1, 2].map { try state(.int($0), history) }
+      #expect(states.map { $0.shown()?["list"] } == [.array([.int(2)]), .array([.int(3)])])
+      for element in states.flatMap(\.entries).flatMap(\.path) where !element.isKey {
+        #expect(element == .element(ListElement(position: [0x40], dot: Self.kin.effective)))
+      }
+      let keys = Set([1, 2].map { DocumentKey(collection: "boats", id: .int($0)) })
+      try rebuildAll(keys, history)
+    }
+  }
+
+  private func state(_ id: Value, _ history: History) throws -> DocumentState {
+    let partition = try #require(try store.partition(history.partition)).number
+    let collection = try #require(try store.collectionNumber("boats"))
+    return try DocumentState(stored: #require(try store.document(partition, collection, key: id.canonicalBytes)))
+  }
+
   private func created(_ operations: [Operation], sequence: UInt64) throws -> (row: DocumentRow, state: DocumentState) {
     let id = Value.int(Int64(sequence))
     let write = DocumentWrite(collection: "boats", id: id, kind: .create, generation: 1, operations: operations)
@@ -114,7 +169,8 @@ import TestSupport
         touched, of: history.log(try transaction.number(of: history.partition)), in: transaction, accepted: accepted
       ) { replica, header, _, context in
         WriteContext(
-          dot: Dot(replica: replica, sequence: header.sequence), timestamp: header.timestamp, context: context)
+          dot: Dot(replica: replica, sequence: header.sequence), timestamp: header.timestamp, context: context,
+          sight: history.changes[0].context.sight)
       }
     }
   }

@@ -85,32 +85,46 @@ import Testing
     try { _ = try directory.open() }()
     let path = directory.path + "/" + Store.fileName
     try { try Database(path: path, access: .readWrite).execute("PRAGMA user_version=7") }()
-    let expected = StoreError.newerVersion(found: 7, known: 1, path: path)
+    let expected = StoreError.newerVersion(found: 7, known: 2, path: path)
     #expect(throws: expected) { try directory.open() }
-    #expect("\(expected)".contains("format 7") && "\(expected)".contains("up to 1"))
+    #expect("\(expected)".contains("format 7") && "\(expected)".contains("up to 2"))
+  }
+
+  @Test("a store of before the formats were final is refused with a sentence, and left as it is")
+  func olderVersion() throws {
+    let directory = try TemporaryDirectory()
+    try { try directory.open().write(.full) { try $0.subscribe("agency=*") } }()
+    let path = directory.path + "/" + Store.fileName
+    try { try Database(path: path, access: .readWrite).execute("PRAGMA user_version=1") }()
+    let before = try Data(contentsOf: URL(fileURLWithPath: path))
+    let expected = StoreError.olderVersion(found: 1, oldest: 2, path: path)
+    #expect(throws: expected) { try directory.open() }
+    #expect("\(expected)".contains("has format 1") && "\(expected)".contains("reads from 2 on"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+    #expect(!FileManager.default.fileExists(atPath: path + ".format1"))
   }
 
   @Test("an older store is copied, then migrated; the copy opens with the older program (K12)")
   func migrates() throws {
     let directory = try TemporaryDirectory()
     try { try directory.open().write(.full) { try $0.subscribe("agency=*") } }()
-    let second = Migration(version: 2, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    let second = Migration(version: 3, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
     try {
       let store = try directory.open { $0.migrations = [.first, second] }
       #expect(try store.subscriptions() == ["agency=*"])
       #expect(try store.database.integer("SELECT count(*) FROM later") == 0)
     }()
     #expect(throws: StoreError.self) { try directory.open() }
-    let copy = directory.path + "/" + Store.fileName + ".format1"
+    let copy = directory.path + "/" + Store.fileName + ".format2"
     try StoreBackup.verify(copy)
-    #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 1)
+    #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 2)
   }
 
   @Test("a migration that fails leaves the store at its version")
   func failedMigration() throws {
     let directory = try TemporaryDirectory()
     try { _ = try directory.open() }()
-    let broken = Migration(version: 2, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT; DROP TABLE absent")
+    let broken = Migration(version: 3, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT; DROP TABLE absent")
     #expect(throws: StoreError.self) { try directory.open { $0.migrations = [.first, broken] } }
     let store = try directory.open()
     #expect(try store.database.integer("SELECT count(*) FROM sqlite_schema WHERE name='later'") == 0)

@@ -80,8 +80,8 @@ import Testing
   }
 
   @Test(
-    "what is no store, newer, missing, damaged or another's changes nothing",
-    arguments: ["other", "newer", "damaged", "missing", "foreign"])
+    "what is no store, newer, older, missing, damaged or another's changes nothing",
+    arguments: ["other", "newer", "older", "damaged", "missing", "foreign"])
   func refusesBadFiles(kind: String) throws {
     let target = try TemporaryDirectory()
     try { try put(0..<5, into: try target.open()) }()
@@ -90,6 +90,7 @@ import Testing
     switch kind {
     case "other": try Data("a text".utf8).write(to: URL(fileURLWithPath: backup))
     case "newer": try Database(path: backup, access: .readWrite).execute("PRAGMA user_version=9")
+    case "older": try Database(path: backup, access: .readWrite).execute("PRAGMA user_version=1")
     case "missing": try FileManager.default.removeItem(atPath: backup)
     case "foreign": break
     default:

@@ -17,7 +17,7 @@ extension GoldenTests {
   }
 
   private static let (device, exporter) = (PublicKey(repeating(0x99)), repeating(0xee))
-  private static let name: PartitionName = {
+  static let name: PartitionName = {
     guard let name = try? PartitionName("agency=Gabon") else { preconditionFailure("the name is well formed") }
     return name
   }()
@@ -38,43 +38,62 @@ extension GoldenTests {
   }()
 
   private static let joining: [Example] = {
+    let code = repeating(0xc0)
     var request = JoinRequest(
-      fleet: fleet, device: device, user: "ana@example.org", label: "tablet 3", role: "officer",
-      profile: ValueMap(unique: [.init(key: "agency", value: .string("Gabon"))]))
-    let signed = request.signedBytes(exporter: exporter)
-    request.proof = signature
+      fleet: fleet, invitation: InvitationID(inviter: PublicKey(repeating(0x77)), serial: 3), device: device,
+      label: "tablet 3", proof: code)
+    let asked = JoinProof.ofJoiner(request, exporter: exporter)
+    request.extensions = MessageExtensions([.init(key: 9, content: [1, 2])])
+    let acceptance = JoinAcceptance(proof: code)
     return [
-      example("join-request", .joinRequest(request)), bytes("join-signed-bytes", signed),
-      example("join-accepted", .joinAccepted), example("join-refused", .joinRefused(.wrongCode)),
+      example("join-request", .joinRequest(request)), bytes("join-proved-bytes", asked),
+      bytes("join-answer-bytes", JoinProof.ofInviter(acceptance, to: request, exporter: exporter)),
+      example("join-accepted", .joinAccepted(acceptance)),
+      example("join-refused", .joinRefused(.askInviter(label: "office"))),
     ]
   }()
 
   private static let admission = [
     example("statement-ids", .statementIDs([tip, TipHash(high: 3, low: 4)])),
-    example("statements", .statements([statements[4].encoded])),
+    example("statements", .statements([statements[5].encoded])),
     example("statements-complete", .statementsComplete),
   ]
 
   private static let scope: [Example] = {
     let vectorDigest = context.digest(.vector, sha256)
-    let bucket = DomainTag.summary.bytes + exporter.bytes + partition.digest.bytes + vectorDigest.bytes
+    let proof = ForkProof(
+      replica: other, sequence: 7, hashBefore: repeating(0x10), first: repeating(0x21), second: repeating(0x32))
+    let forkedDigest = [proof].digest(beside: vectorDigest, sha256)
+    let (term, forkedTerm) = (
+      Summary.term(of: partition, vectorDigest, exporter: exporter, sha256),
+      Summary.term(of: partition, forkedDigest, exporter: exporter, sha256)
+    )
+    let (prefix, bucket) = (Summary.prefix(of: partition), Summary.bucket(of: partition))
     var buckets = [UInt64](repeating: 0, count: Summary.bucketCount)
-    buckets[Summary.bucket(of: partition)] = Digest.of(bucket, sha256).words.0
+    buckets[bucket] = term
+    let listing = BucketListing(bucket: bucket, entries: [.init(prefix: prefix, term: term)])
+    func summary(_ name: String, _ step: Summary.Step) -> Example { example(name, .summary(Summary(3, step))) }
     return [
       example("interest-request", .interestRequest), example("interest", .interest(interest)),
       example(
         "interest-change",
         .interestChange(added: Interest(prefixes: ["all-"]), removed: Interest(partitions: [partition]))),
-      bytes("vector-digest", vectorDigest.bytes), example("summary", .summary(Summary(buckets: buckets))),
+      bytes("vector-digest", vectorDigest.bytes), bytes("forked-partition-digest", forkedDigest.bytes),
+      summary("summary", .digest(term)), summary("summary-forked", .digest(forkedTerm)),
+      summary("summary-equal", .equal), summary("summary-buckets", .buckets(buckets)),
+      summary("summary-partitions", .partitions(equal: ~(1 << UInt64(bucket)), [listing])),
+      summary("summary-differing", .differing([prefix])),
     ]
   }()
 
   private static let streams: [Example] = {
     let vector = PartitionVector(name: name, vector: context)
+    let part = PartitionVector(name: name, vector: context, hasMore: true)
     let staged = StagedPayload(hash: repeating(0x77), byteCount: 65_536)
     let increment = ContextForm.Increment(replica: other, position: ChainPosition(sequence: 0, tip: .zero))
     return [
-      example("vectors", .vectors([vector])), example("pull", .pull(stream: 2, vector)),
+      example("vectors", .vectors([vector])), example("vectors-part", .vectors([part])),
+      example("pull", .pull(stream: 2, vector)),
       example("pull-staged", .pull(stream: 3, PartitionVector(name: name, vector: context, staged: [staged]))),
       example(
         "runs",

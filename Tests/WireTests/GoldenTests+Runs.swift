@@ -26,9 +26,7 @@ extension GoldenTests {
     return [DocumentWrite(collection: "Vessel", id: .int(7), kind: .edit, generation: 1, operations: [operation])]
   }
 
-  private static func makeRun(
-    _ changes: [Change], grant: Digest? = nil, keyEpoch: UInt32? = nil, extensions: [ChangeExtension] = []
-  ) -> Run {
+  private static func makeRun(_ changes: [Change]) -> Run {
     let digest = RunRecord.digest(of: context, sha256)
     var hash = chain.genesis(sha256)
     let before = hash
@@ -38,38 +36,38 @@ extension GoldenTests {
     }
     let record = RunRecord(
       chain: chain, first: 1, last: UInt64(changes.count), hashBefore: before, context: context, contextDigest: digest,
-      grant: grant, keyEpoch: keyEpoch, hashAtLast: hash, extensions: extensions, signature: signature)
+      hashAtLast: hash, signature: signature)
     return Run(record: record, changes: changes, hashes: hashes)
   }
 
-  private static func example(_ name: String, _ run: Run) -> Example {
-    Example(name: name, encoded: RunCodec.encode(run)) { bytes in
-      let decoded = try RunCodec.decode(bytes, fleet: fleet, partition: partition, hash: sha256)
+  private static func example(_ name: String, _ run: Run, headersOnly: Set<Int> = []) -> Example {
+    let form: RunForm = headersOnly.isEmpty ? .whole : .withHeadersOnly
+    return Example(name: name, encoded: RunCodec.encode(run, headersOnly: headersOnly)) { bytes in
+      let decoded = try RunCodec.decode(bytes, fleet: fleet, partition: partition, form: form, hash: sha256)
       let again = try decoded.run(context: context, sha256)
       return again.record == run.record && again.hashes == run.hashes
         && again.changes.map(\.header) == run.changes.map(\.header)
     }
   }
 
-  private static let singleRun = makeRun([plain(header(1), writes)])
+  static let singleRun = makeRun([plain(header(1), writes)])
   static let run = example("run-single", singleRun)
 
   static let longRun: Example = {
     var second = header(2)
-    second.wall = WallTime(milliseconds: 1_700_000_000_100, source: 2, uncertaintyMilliseconds: 30)
-    second.onBehalfOf = "ana@example.org"
-    second.flags = 1
-    second.schemaVersion = 4
+    second.wall = WallTime(milliseconds: 1_700_000_000_100)
+    second.extensions = [
+      ChangeExtension(type: ChangeExtension.Registered.schemaVersion, content: [0, 0, 0, 4]),
+      ChangeExtension(type: ChangeExtension.Registered.onBehalfOf, content: Array("ana@example.org".utf8)),
+      ChangeExtension(type: ChangeExtension.Registered.wallSource, content: [2, 0, 0, 0, 30]),
+      ChangeExtension(type: ChangeExtension.Registered.cause, content: [0] + replica.bytes + [0, 0, 0, 0, 0, 0, 0, 1]),
+    ]
     var third = header(3)
-    third.group = ChangeGroup(id: UUIDValue(high: 3, low: 4), part: 0, parts: 2)
-    third.retires = [0xf6]
-    third.origin = ChangeOrigin(dot: Dot(replica: other, sequence: 5), hash: repeating(0x33))
-    third.extensions = [ChangeExtension(type: 1, content: []), ChangeExtension(type: 0x0203, content: [4, 5])]
+    let origin = ChangeOrigin(dot: Dot(replica: other, sequence: 5), hash: repeating(0x33))
+    third.extensions = [ChangeExtension(type: 0x0203, content: [4, 5]), ChangeExtension(origin)]
     return example(
-      "run-options",
-      makeRun(
-        [plain(header(1), edit("calm")), plain(second, edit("rough")), plain(third, edit("night"))],
-        grant: repeating(0x44), keyEpoch: 6, extensions: [ChangeExtension(type: 8, content: [9])]))
+      "run-extensions",
+      makeRun([plain(header(1), edit("calm")), plain(second, edit("rough")), plain(third, edit("night"))]))
   }()
 
   static let apart: Example = {
@@ -80,11 +78,16 @@ extension GoldenTests {
   static let held: Example = {
     var sealed = header(1)
     sealed.codec = .sealed
+    sealed.extensions = [ChangeExtension(type: ChangeExtension.Registered.keyEpoch, content: [0, 0, 0, 6])]
     sealed.keyHashes = [KeyHash(high: 5, low: 6)]
     sealed.payloadByteCount = 3
     sealed.payloadHash = Digest.of([7, 8, 9], sha256)
     return example("run-sealed", makeRun([Change(header: sealed, payload: [7, 8, 9])]))
   }()
+
+  /// A change whole and the one behind it as its header alone, which names what it writes.
+  static let headersOnly = example(
+    "run-headers-only", makeRun([plain(header(1), edit("calm")), plain(header(2), edit("rough"))]), headersOnly: [1])
 
   /// Hashes and signed bytes of `run-single`, for who builds them in another language.
   static let hashes: [Example] = {
@@ -114,24 +117,62 @@ extension GoldenTests {
     }
   }()
 
+  private static let roomKinds: Set<String> = ["statement-invitation", "statement-removal", "statement-leave"]
+
   static let statements: [Example] = {
     let (root, device) = (PublicKey(repeating(0x88)), PublicKey(repeating(0x99)))
     let membership = Statement.Membership(
       device: device, user: "ana@example.org", label: "tablet 3", role: "officer",
       profile: ValueMap(unique: [.init(key: "agency", value: .string("Gabon"))]))
+    let end = ChainPosition(sequence: 7, tip: TipHash(high: 5, low: 6))
+    let tip = Statement.Tip(issuer: device, sequence: 3, id: repeating(0xcc))
+    let ends = [
+      Statement.PartitionEnds(
+        partition: "agency=Gabon", chains: [Statement.ChainEnd(replica: replica, position: end)])
+    ]
+    let listing = Statement.Listing(
+      ends: ends, tips: [Statement.ScopeTips(scope: "", tips: [tip])], keep: ["agency=B*"])
+    let raised = Statement.Listing(ends: ends, tips: listing.tips)
     let bodies: [(String, Statement.Body)] = [
-      ("statement-genesis", .genesis(.init(fleetName: "Gabon patrol", admissionKey: PublicKey(repeating(0xaa))))),
+      ("statement-genesis", .genesis(.init(fleetName: "Gabon patrol"))),
       ("statement-membership", .membership(membership)),
       (
         "statement-replica",
         .replica(.init(replica: replica, nonce: UUIDValue(high: 1, low: 2), membership: repeating(0xbb)))
       ),
       ("statement-grant", .grant(.init(subject: .user("ana@example.org"), level: .write, pattern: "agency=*"))),
-      ("statement-rule", .rule(.init(key: "agency"))),
+      (
+        "statement-lowering",
+        .grant(.init(subject: .everyone, level: .read, pattern: "agency=*", listing: listing))
+      ),
+      ("statement-rule", .rule(.init(key: "all-users", fields: ["vessel"]))),
+      ("statement-end", .end(.init(reason: .retire, target: .membership(repeating(0xbb)), listing: listing))),
+      ("statement-raise", .raise(.init(end: repeating(0xdd), listing: raised))),
+      (
+        "statement-baseline",
+        .baseline(
+          .init(partition: "agency=Gabon", entries: [.init(replica: replica, position: end, ownLast: 9)]))
+      ),
+      ("statement-room", .room(.init(by: repeating(0xbb)))),
+      ("statement-invitation", .invitation(.init(by: repeating(0xbb), user: "joe", seen: [repeating(0xee)]))),
+      (
+        "statement-removal",
+        .removal(.init(by: repeating(0xbb), user: "joe", seen: [repeating(0xee)], listing: raised))
+      ),
+      ("statement-leave", .leave(.init(by: repeating(0xbb), user: "joe", seen: []))),
     ]
+    let previous = Statement.Link(sequence: 4, id: repeating(0xcc))
+    let notes = StatementNotes([
+      .init(key: StatementNotes.Key.issuedAt, content: [0, 0, 1, 0x93, 0x5a, 0, 0, 0]),
+      .init(key: StatementNotes.Key.invitationSerial, content: [7]),
+    ])
     return bodies.map { name, body in
+      let (isMembership, isRoom) = (name == "statement-membership", name == "statement-room")
       guard
-        let unsigned = try? StatementCodec.unsigned(fleet: fleet, issuer: root, sequence: 1, body: body),
+        let unsigned = try? StatementCodec.unsigned(
+          fleet: fleet, issuer: root, after: name == "statement-genesis" || isRoom ? nil : previous,
+          scope: roomKinds.contains(name) ? "conversation=1" : "", body: body,
+          notes: isMembership ? notes : StatementNotes()),
         let statement = try? StatementCodec.assemble(unsigned: unsigned, signature: signature, sha256)
       else { preconditionFailure("the example is well formed") }
       return Example(name: name, encoded: statement.encoded) { try StatementCodec.decode($0, sha256) == statement }

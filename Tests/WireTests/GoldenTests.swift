@@ -26,7 +26,8 @@ struct GoldenTests {
   }
 
   static let examples: [Example] =
-    [values, payload, run, longRun, apart, held] + hashes + contexts + statements + [state] + messages
+    [values, blobList, payload, run, longRun, apart, held, headersOnly] + hashes + contexts + statements
+    + [state, holdings, bundle] + holdingsSigned + messages
 
   static let fleet = FleetID(repeating(0x11))
   static let partition = PartitionID(repeating(0x22))
@@ -48,12 +49,19 @@ extension GoldenTests {
       ("id", .objectID(ObjectID(high: 0x5f0e_1d2c_3b4a_5968, low: 0x7786_95a4))),
       ("uuid", .uuid(UUIDValue(high: 0x0011_2233_4455_6677, low: 0x8899_aabb_ccdd_eeff))),
       ("array", .array([.int(1), .map([])])),
-      ("blob", .blob(BlobReference(hash: repeating(0x77), size: 70_000, type: "image/jpeg"))),
+      ("blob", .blob(of: 70_000, repeating(0x77), type: "image/jpeg")),
+      ("photo", .blob(of: 300_000, repeating(0x78), type: "image/jpeg", listHash: repeating(0x79))),
     ])
     return Example(name: "values", encoded: CBORWriter.encoding { value.encode(to: &$0) }) { bytes in
       var reader = CBORReader(bytes)
       return try reader.readValue() == value
     }
+  }()
+
+  /// Of two pieces with the SHA-256 77…77 and 78…78.
+  private static let blobList: Example = {
+    let encoded = BlobReference.listHash(ofPieces: [repeating(0x77), repeating(0x78)], sha256).bytes
+    return Example(name: "blob-list-hash", encoded: encoded) { Array($0) == encoded }
   }()
 
   static let writes = [

@@ -71,8 +71,13 @@ struct ValueCodecTests {
       (.objectID(ObjectID(high: 0x0102_0304_0506_0708, low: 0x090a_0b0c)), "d9d1024c0102030405060708090a0b0c"),
       (.uuid(UUIDValue(high: 1, low: 2)), "d8255000000000000000010000000000000002"),
       (
-        .blob(BlobReference(hash: .zero, size: 5, type: "a/b")),
-        "d9d103835820" + String(repeating: "00", count: 32) + "0563612f62"
+        .blob(of: 5, listHash: nil),
+        "d9d103845820" + String(repeating: "00", count: 32) + "0563612f6240"
+      ),
+      (
+        .blob(of: 262_145, listHash: .zero),
+        "d9d103845820" + String(repeating: "00", count: 32) + "1a0004000163612f625820"
+          + String(repeating: "00", count: 32)
       ),
     ] as [(Value, String)])
   func tags(value: Value, encoded: String) {
@@ -91,7 +96,9 @@ struct ValueCodecTests {
       ("d9d1024b0102030405060708090a0b", .wrongLength), ("d8254101", .wrongLength), ("d9d10382", .truncated),
       ("d9d103820000", .wrongLength), ("62c328", .invalidUTF8), ("63eda080", .invalidUTF8), ("a10000", .unexpectedType),
       ("a241610041620", .unexpectedType), ("1bffffffffffffffff", .outOfRange),
-      ("d9d103835820" + String(repeating: "00", count: 32) + "2060", .outOfRange),
+      (blobHead(4) + "206040", .unexpectedType), (blobHead(4) + "1b00000004000000016040", .outOfRange),
+      (blobHead(3) + "0560", .wrongLength), (blobHead(4) + "05604100", .wrongLength),
+      (blobHead(4) + "05605820" + zeros, .wrongLength), (blobHead(4) + "1a000400016040", .wrongLength),
     ] as [(String, CBORError.Kind)])
   func refused(encoded: String, kind: CBORError.Kind) {
     var reader = CBORReader(bytes(encoded))
@@ -134,3 +141,8 @@ struct ValueCodecTests {
     }
   }
 }
+
+private let zeros = String(repeating: "00", count: 32)
+
+/// A blob reference of so many items up to its content's hash.
+private func blobHead(_ count: Int) -> String { "d9d1038\(count)5820" + zeros }

@@ -3,9 +3,11 @@
 import base64
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import signal
+import time
 
 from fleets import PARTITION, add_node, await_meeting, enrol, make_fleet
 from network import run
@@ -125,14 +127,32 @@ def wrong_code(bench: Bench):
 
 
 def _with_other_secret(code: str) -> str:
-    """The same code with another admission secret: 87 01, 58 20 fleet, 50 secret …, and a check of four bytes."""
+    """The same code with another secret: 87 01, 58 20 fleet, 58 20 inviter, serial below 24, 58 20 secret …, check."""
     content = bytearray(base64.b32decode(code + "=" * (-len(code) % 8)))[:-4]
-    content[37] ^= 0xFF
+    content[73] ^= 0xFF
     checked = bytes(content) + hashlib.sha256(content).digest()[:4]
     return base64.b32encode(checked).decode().rstrip("=")
 
 
 _YEAR = 365 * 86_400
+
+
+@case("joining: a code is good once, and its device may be behind all clocks")
+def one_use(bench: Bench):
+    library = _wrong_clock(bench)
+    a = add_node(bench.network, "a", None)
+    a.start()
+    b, c = Node(bench.network.host("b")), Node(bench.network.host("c"))
+    b.environment = {"LD_PRELOAD": library, "LAB_CLOCK_OFFSET": str(_YEAR - int(time.time()))}
+    code = a.invite("b@lab.example")
+    b.verb("join", code, "--label", "b")
+    late = c.verb("join", code, check=False)
+    expect(late.returncode == 4 and "used" in late.stderr, f"a used code ended with {late.returncode}: {late.stderr}")
+    code = a.invite("c@lab.example")
+    open_ones = json.loads(a.verb("invites", "--json").stdout)["invitations"]
+    a.verb("invites", "--cancel", str(open_ones[0]["serial"]))
+    cancelled = c.verb("join", code, check=False)
+    expect("cancelled" in cancelled.stderr, f"a cancelled code: {cancelled.stderr}")
 
 
 @case("doctor: clocks are off by twenty years, and the last write wins none the less")

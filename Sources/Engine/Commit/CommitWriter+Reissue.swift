@@ -78,10 +78,11 @@ extension CommitWriter {
     var builder = RunBuilder(
       chain: chain, after: end, hashBefore: tip ?? chain.genesis(hash), context: again.context, hash: hash)
     for (index, header) in headers.enumerated() {
+      let origin = header.origin ?? ChangeOrigin(dot: lost[index].dot, hash: lost[index].hash)
       builder.append(
         payload: PayloadEncoder.encode(again.writes[index], dot: builder.nextDot), keyHashes: header.keyHashes,
         timestamp: header.timestamp, wall: header.wall,
-        origin: header.origin ?? ChangeOrigin(dot: lost[index].dot, hash: lost[index].hash))
+        extensions: header.extensions(ofReissue: origin))
       state.own.commits += 1
     }
     return try OwnRuns(state, transaction).append(builder, to: partition, &done)

@@ -14,8 +14,10 @@ struct CommitWriter {
   }
 
   mutating func write(_ batch: PendingCommit) throws {
-    for statement in batch.statements { try transaction.add(statement) }
-    for (id, name) in batch.partitions { try transaction.addPartition(id, name) }
+    for statement in batch.statements {
+      try transaction.add(statement, arrived: state.clock.wallMilliseconds)
+    }
+    for invitation in batch.invitations { try transaction.put(invitation) }
     for piece in batch.pieces where try transaction.largePayload(piece.hash) == nil { try transaction.addPiece(piece) }
     for payload in batch.distrusted { try transaction.removePieces(of: payload) }
     for (device, address) in batch.contacts {
@@ -63,10 +65,11 @@ struct CommitWriter {
         try append(run, partition.id)
         moved[partition.id, default: []].insert(run.incoming.replica)
         guard run.change == nil else { continue }
+        let author = Dot(replica: run.incoming.replica, sequence: run.incoming.first)
         accepted.append(
           AcceptedRun(
-            partition: partition.id, replica: run.incoming.replica, context: run.context,
-            documents: run.incoming.documents))
+            partition: partition.id, replica: author.replica, context: run.context,
+            sight: partition.log.sight(of: run.context, author: author), documents: run.incoming.documents))
       }
     }
     // Once per chain, however many of its runs came.
@@ -77,7 +80,8 @@ struct CommitWriter {
   private mutating func append(_ run: DeliveredRun, _ partition: PartitionID) throws {
     let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: run.incoming.replica)
     let appended = AppendedRun(
-      first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded)
+      first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded,
+      arrived: state.clock.wallMilliseconds)
     let genesis = chain.genesis(state.identity.cryptography.hash)
     done.noteArrival(try transaction.append(appended, to: chain, genesis: genesis))
     guard let payload = run.incoming.documents.apart else { return }

@@ -15,7 +15,7 @@ struct DocumentRebuild {
       let dot = Dot(replica: replica, sequence: header.sequence)
       guard log.hasEffect(hash, at: dot) else { return nil }
       return WriteContext(
-        dot: dot, timestamp: header.timestamp, context: context, ceilings: log.ceilings(of: context, author: dot))
+        dot: dot, timestamp: header.timestamp, context: context, sight: log.sight(of: context, author: dot))
     }
     return try transaction.rebuild(try touched(by: moved, transaction), by: rebuilding)
   }
@@ -30,6 +30,26 @@ struct DocumentRebuild {
           try reader.documents(writtenBy: stored.body, in: partition.id, apart: transaction.largePayload))
       }
     }
+    return keys.union(try naming(moved.reduce(into: []) { $0.formUnion($1.regrouped) }, transaction))
+  }
+
+  /// Documents of changes that name list elements by these dots, which go by others now. An honest author names an element
+  /// where it was inserted, and that is touched anyway; but all nodes must show alike what any other author writes.
+  private func naming(_ dots: Set<Dot>, _ transaction: any LogTransaction) throws -> [DocumentKey] {
+    guard !dots.isEmpty else { return [] }
+    var keys: [DocumentKey] = []
+    for (replica, _) in partition.log.received.sorted {
+      let chain = ChainIdentity(fleet: reader.fleet, partition: partition.id, replica: replica)
+      var last: UInt64 = 0
+      while case let runs = try transaction.runs(of: chain, after: last, byteLimit: DocumentRebuild.stepByteCount),
+        let end = runs.last?.last
+      {
+        for run in runs { keys += try reader.documents(naming: dots, in: run, of: partition.id, transaction) }
+        last = end
+      }
+    }
     return keys
   }
+
+  private static let stepByteCount = 4 * 1024 * 1024
 }

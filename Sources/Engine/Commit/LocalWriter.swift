@@ -74,22 +74,25 @@ struct LocalWriter {
     let wall = state.clock.wallMilliseconds
     let payload = try composer.payload()
     let timestamp = state.own.nextTimestamp(wallMilliseconds: wall)
+    let sight = state.mesh.partitions[place.chain.partition]?.log.sight(of: place.context, author: place.dot)
     return try ComposedChange(
-      WriteContext(dot: place.dot, timestamp: timestamp, context: place.context),
+      WriteContext(dot: place.dot, timestamp: timestamp, context: place.context, sight: sight ?? .plain),
       wall: WallTime(milliseconds: wall), payload: payload, in: place.chain, hash)
   }
 
   private mutating func permit(_ partition: PartitionID, _ name: PartitionName) throws {
     guard !permitted.contains(partition) else { return }
-    guard state.mesh.authority.level(of: state.identity.device, in: name) >= .write else {
-      throw EngineError.notPermitted(name)
+    let level = state.mesh.authority.level(of: state.identity.device, in: name)
+    guard level >= .write else {
+      let reason = RightsWords(state.mesh.authority).standing(of: state.identity.device, in: name)
+      throw EngineError.notPermitted(name, has: level, because: reason)
     }
     permitted.insert(partition)
   }
 
   /// True where nothing has to be made before this node can write there.
   private func isReady(_ partition: PartitionID, _ name: PartitionName) -> Bool {
-    !state.own.isRenewalDue && state.mesh.partitions[partition] != nil
+    !state.own.isRenewalDue && state.mesh.partitions[partition]?.hasBegun == true
       && (state.mesh.interest.wants(partition, name: name))
   }
 
@@ -169,7 +172,8 @@ struct OwnRuns {
     }
     let (chain, encoded) = (run.record.chain, RunCodec.encode(run))
     let appended = AppendedRun(
-      first: run.record.first, last: run.record.last, context: run.record.context, body: encoded[...])
+      first: run.record.first, last: run.record.last, context: run.record.context, body: encoded[...],
+      arrived: state.clock.wallMilliseconds)
     let genesis = chain.genesis(state.identity.cryptography.hash)
     done.noteArrival(try transaction.append(appended, to: chain, genesis: genesis))
     if let apart = run.apart { try transaction.addLargePayload(apart) }

@@ -47,7 +47,8 @@ struct PendingCommit {
   }
 
   var statements: [Statement] = []
-  var partitions: [(PartitionID, PartitionName)] = []
+  /// Those that were used.
+  var invitations: [Invitation] = []
   var applied: [Applied] = []
   var rebuilds: [(PartitionID, LogChange)] = []
   var writes: [LocalWriteJob] = []
@@ -63,8 +64,9 @@ struct PendingCommit {
   private(set) var byteCount = 0
 
   var isEmpty: Bool {
-    statements.isEmpty && partitions.isEmpty && applied.isEmpty && rebuilds.isEmpty && writes.isEmpty
+    statements.isEmpty && applied.isEmpty && rebuilds.isEmpty && writes.isEmpty
       && contacts.isEmpty && pieces.isEmpty && subscriptions.isEmpty && distrusted.isEmpty && reissues.isEmpty
+      && invitations.isEmpty
   }
 
   var movesPieces: Bool { !pieces.isEmpty || !applied.isEmpty || !distrusted.isEmpty }

@@ -17,10 +17,10 @@ struct ReplicaRenewal {
     let nonce = UUIDValue(high: state.random.next(), low: state.random.next())
     let replica = ReplicaID.derived(device: identity.deviceID, nonce: nonce, identity.cryptography.hash)
     let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: membership.id)
-    let sequence = UInt64(state.mesh.authority.replicas(of: identity.device).count) + 1
-    let statement = try identity.statement(.replica(declaration), sequence: sequence)
+    let last = state.mesh.authority.lastStatement(of: identity.device)
+    let statement = try identity.statement(.replica(declaration), after: last)
     let incarnation = Incarnation(id: replica, nonce: nonce)
-    try transaction.add(statement)
+    try transaction.add(statement, arrived: state.clock.wallMilliseconds)
     try transaction.setReplica(incarnation)
     done.drawn = DrawnReplica(id: replica, previous: state.own.replica?.id, causes: state.own.causes)
     state.own.renew(incarnation)
@@ -46,9 +46,9 @@ struct DrawnReplica {
 }
 
 extension EngineIdentity {
-  /// Signed by this device.
-  func statement(_ body: Statement.Body, sequence: UInt64) throws(StatementError) -> Statement {
-    let unsigned = try StatementCodec.unsigned(fleet: fleet, issuer: device, sequence: sequence, body: body)
+  /// Signed by this device, as the next of its statements after `last`.
+  func statement(_ body: Statement.Body, after last: Statement.Link?) throws(StatementError) -> Statement {
+    let unsigned = try StatementCodec.unsigned(fleet: fleet, issuer: device, after: last, body: body)
     return try StatementCodec.assemble(
       unsigned: unsigned, signature: cryptography.sign(unsigned), cryptography.hash)
   }

@@ -21,6 +21,7 @@ package final class LinkDirector {
   }
 
   func text(of address: SocketAddress) -> String { port.text(of: address) }
+  func host(of id: SessionID) -> SocketAddress.Host? { table[id]?.remote.host }
   package func address(_ id: SessionID?) -> String { id.flatMap { table[$0] }.map { port.text(of: $0.remote) } ?? "?" }
 
   // MARK: Dialling

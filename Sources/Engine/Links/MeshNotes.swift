@@ -4,7 +4,7 @@ import Replication
 final class MeshNotes {
   private let journal: any EngineJournal
   private let links: LinkDirector
-  /// Devices that asked to join with another code, since the start.
+  /// Requests to join with a code that this device did not make, since the start.
   private(set) var refusedJoins = 0
 
   init(_ journal: any EngineJournal, _ links: LinkDirector) { (self.journal, self.links) = (journal, links) }

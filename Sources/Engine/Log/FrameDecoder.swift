@@ -79,7 +79,7 @@ extension DecodedRun {
     guard needsOwner || isUnusual else { return [] }
     let facts = changes.indices.map { index in
       ChangeFacts(
-        recognition: recognition(at: index), ownDocument: needsOwner ? owner(at: index) : nil,
+        recognition: recognition(at: index), ownDocument: needsOwner ? ownDocument(at: index) : nil,
         origin: changes[index].header.origin)
     }
     return facts.allSatisfy { $0 == ChangeFacts() } ? [] : facts
@@ -95,8 +95,8 @@ extension DecodedRun {
     return changes[index].header.codec == .plain ? .unknownExtension : .unknownCodec
   }
 
-  private func owner(at index: Int) -> Text? {
+  private func ownDocument(at index: Int) -> OwnDocument? {
     let dot = Dot(replica: chain.replica, sequence: changes[index].header.sequence)
-    return (try? PayloadDecoder.decodeWrites(changes[index].payload, dot: dot)).flatMap(DocumentRule.owner(of:))
+    return (try? PayloadDecoder.decodeWrites(changes[index].payload, dot: dot)).flatMap(DocumentRule.ownDocument(of:))
   }
 }

@@ -8,7 +8,7 @@ enum LogQuestion {
   case evidence(SessionID, PartitionID, ReplicaID, above: UInt64)
   /// Whether the device that asked to join is a member now, durably. Asks nothing of the log, but waits for
   /// the commit, too.
-  case isAdmitted(SessionID, PublicKey)
+  case isAdmitted(SessionID, PublicKey, JoinAcceptance)
 
   var needsEverythingStored: Bool {
     switch self {

@@ -37,8 +37,9 @@ final class LogQuestions {
     case .evidence(let id, let partition, let replica, let above):
       let runs = attempt([]) { try log.evidence(partition, replica, above: above) }
       return .evidenceLoaded(id, partition, runs)
-    case .isAdmitted(let id, let device):
-      return .admitted(id, !hasFailed && state.mesh.authority.member(of: device) != nil)
+    case .isAdmitted(let id, let device, let acceptance):
+      let isMember = !hasFailed && state.mesh.authority.member(of: device) != nil
+      return .joinJudged(id, isMember ? .accepted(acceptance) : .refused(.busy))
     }
   }
 

@@ -24,6 +24,20 @@ package struct RunReader {
     }
   }
 
+  /// Which documents a run writes with operations at or below list elements that one of `dots` inserted.
+  func documents(
+    naming dots: Set<Dot>, in run: LogRun, of partition: PartitionID, _ log: any LogReading
+  ) throws -> [DocumentKey] {
+    let content = try content(run, in: partition, log)
+    let (replica, named) = (content.run.chain.replica, content.elementDots)
+    // What a scan noted tells nearly every run apart from those that are to be decoded; of its own chain it notes nothing.
+    guard dots.contains(where: { $0.replica == replica || $0.sequence <= named[$0.replica] ?? 0 }) else { return [] }
+    return try content.contents.flatMap { change in
+      try PayloadDecoder.decodeWrites(change.payload, dot: Dot(replica: replica, sequence: change.header.sequence))
+        .filter { $0.names(dots) }.map { DocumentKey(collection: $0.collection, id: $0.id) }
+    }
+  }
+
   /// What the run writes; a payload that travelled apart is read from the log and joined to it.
   func content(_ run: LogRun, in partition: PartitionID, _ log: any LogReading) throws -> RunContent {
     try content(try decode(run, in: partition), log.largePayload)
@@ -47,5 +61,13 @@ package struct RunReader {
     return RunSummary(
       partition: name, replica: decoded.chain.replica, first: decoded.first, hashBefore: decoded.hashBefore,
       hashes: decoded.hashes, context: run.context, signer: signer, facts: decoded.facts(in: name))
+  }
+}
+
+extension DocumentWrite {
+  fileprivate func names(_ dots: Set<Dot>) -> Bool {
+    operations.lazy.flatMap(\.path).contains { segment in
+      if case .element(let element) = segment { dots.contains(element.dot) } else { false }
+    }
   }
 }

@@ -83,12 +83,9 @@ extension Authority {
 
   /// A device's membership and, where an admin signed it, that admin's: what a peer needs to believe it.
   fileprivate func credentials(of device: PublicKey) -> [[UInt8]] {
-    func membership(of device: PublicKey) -> Statement? { member(of: device).flatMap { self[$0.id] } }
-    guard let own = membership(of: device) else { return [] }
-    guard own.issuer != root, own.issuer != admissionKey, let admin = membership(of: own.issuer) else {
-      return [own.encoded]
-    }
-    return [admin.encoded, own.encoded]
+    guard let own = member(of: device).flatMap({ self[$0.id] }) else { return [] }
+    let admin = members(of: own.issuer).compactMap { self[$0.id] }.first { $0.issuer == root }
+    return [admin?.encoded, own.encoded].compactMap { $0 }
   }
 }
 

@@ -90,8 +90,13 @@ package struct AppendedRun: Sendable {
   package let last: UInt64
   package let context: VersionVector
   package let body: ArraySlice<UInt8>
-  package init(first: UInt64, last: UInt64, context: VersionVector, body: ArraySlice<UInt8>) {
+  /// When it came, by this node's clock, in milliseconds since 1970; 0 where that is not known.
+  package let arrived: Int64
+  package init(
+    first: UInt64, last: UInt64, context: VersionVector, body: ArraySlice<UInt8>, arrived: Int64 = 0
+  ) {
     (self.first, self.last, self.context, self.body) = (first, last, context, body)
+    self.arrived = arrived
   }
 }
 
@@ -111,9 +116,14 @@ package struct AcceptedRun: Sendable {
   package let partition: PartitionID
   package let replica: ReplicaID
   package let context: VersionVector
+  package let sight: Sight
   package let documents: RunDocuments
-  package init(partition: PartitionID, replica: ReplicaID, context: VersionVector, documents: RunDocuments) {
-    (self.partition, self.replica, self.context, self.documents) = (partition, replica, context, documents)
+
+  package init(
+    partition: PartitionID, replica: ReplicaID, context: VersionVector, sight: Sight = .plain, documents: RunDocuments
+  ) {
+    (self.partition, self.replica, self.context) = (partition, replica, context)
+    (self.sight, self.documents) = (sight, documents)
   }
 }
 

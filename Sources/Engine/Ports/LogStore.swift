@@ -9,6 +9,8 @@ package protocol LogReading: AnyObject {
   func statementBytes() throws -> [[UInt8]]
   /// Names, and prefixes followed by `*`, in byte order.
   func subscriptions() throws -> [Text]
+  /// Those of this device, ascending by their numbers.
+  func invitations() throws -> [Invitation]
   func ownFacts() throws -> OwnFacts
   /// Partitions of which the name is known, in the order in which they were met.
   func logPartitions() throws -> [LogPartition]
@@ -43,12 +45,16 @@ package protocol LogStore: LogReading {
 
 /// One transaction: all of what is written through it, or nothing. Not to be kept beyond the closure it was handed to.
 package protocol LogTransaction: LogReading {
-  /// Stores a statement. Twice is as good as once.
-  func add(_ statement: Statement) throws
+  /// Stores a statement. Twice is as good as once. `arrived`: when it came, by this node's clock, in milliseconds since
+  /// 1970; 0 where that is not known.
+  func add(_ statement: Statement, arrived: Int64) throws
   func setReplica(_ replica: Incarnation) throws
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws
   func subscribe(_ pattern: Text) throws
   func unsubscribe(_ pattern: Text) throws
+  /// In place of the one with its number, if there is one.
+  func put(_ invitation: Invitation) throws
+  func removeInvitation(_ serial: UInt64) throws
   /// `address`: where the device can be dialled again, as text.
   func noteContact(_ device: DeviceID, address: String?, time: Int64) throws
   func addPartition(_ id: PartitionID, _ name: PartitionName) throws
@@ -68,6 +74,11 @@ package protocol LogTransaction: LogReading {
   func fold(_ runs: [AcceptedRun]) throws -> ChangedDocuments
   /// Makes documents anew from all accepted changes, where acceptance moved in another way (M12).
   func rebuild(_ documents: Set<DocumentKey>, by rebuilding: Rebuilding) throws -> ChangedDocuments
+}
+
+extension LogTransaction {
+  /// Where nobody asks when it came.
+  package func add(_ statement: Statement) throws { try add(statement, arrived: 0) }
 }
 
 /// An error of the store. It ends the transaction that it comes up in, whatever else that holds.

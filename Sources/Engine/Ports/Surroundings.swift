@@ -82,14 +82,14 @@ package struct EngineIdentity: Sendable {
   package let fleet: FleetID
   package let device: PublicKey
   package let cryptography: Cryptography
-  /// Signs a membership with the fleet's admission key; nil where this device does not hold it.
-  package let admit: (@Sendable (Statement.Membership, _ sequence: UInt64) -> Statement?)?
+  /// Looked for when something is to be signed with it, so that it may come and go while the node runs.
+  package let root: @Sendable () -> RootSigner?
 
   package init(
     fleet: FleetID, device: PublicKey, cryptography: Cryptography,
-    admit: (@Sendable (Statement.Membership, UInt64) -> Statement?)?
+    root: @escaping @Sendable () -> RootSigner? = { nil }
   ) {
-    (self.fleet, self.device, self.cryptography, self.admit) = (fleet, device, cryptography, admit)
+    (self.fleet, self.device, self.cryptography, self.root) = (fleet, device, cryptography, root)
   }
 
   package var deviceID: DeviceID { DeviceID.derived(from: device, cryptography.hash) }

@@ -6,13 +6,11 @@ import Replication
 package enum KeyFile: String, CaseIterable, Sendable {
   case device = "device.key"
   case fleetRoot = "fleet-root.key"
-  case admission = "admission.secret"
 
   var title: String {
     switch self {
     case .device: "Seamesh device key, version 1"
     case .fleetRoot: "Seamesh fleet root key, version 1"
-    case .admission: "Seamesh admission secret, version 1"
     }
   }
 
@@ -29,11 +27,6 @@ package enum KeyFile: String, CaseIterable, Sendable {
         "Move it to a USB stick or to paper, keep it in a safe place, and delete it here.",
         "Devices do not need it from day to day.",
       ]
-    case .admission:
-      [
-        "Whoever has this file can let devices into the fleet.",
-        "It is also inside every join code: hand those to people you trust only.",
-      ]
     }
   }
 
@@ -41,13 +34,13 @@ package enum KeyFile: String, CaseIterable, Sendable {
 }
 
 extension KeyFile {
-  /// Refuses where the file is there: a key is never overwritten. For ``device`` and ``fleetRoot``.
+  /// Refuses where the file is there: a key is never overwritten.
   package func create(_ key: SigningKey, in directory: DataDirectory) throws(FileError) {
     let fields = [("seed", Hex.encode(key.seed.copy())), ("public", Hex.encode(key.publicKey.bytes))]
     try create(fields: fields, in: directory)
   }
 
-  /// Reads a key from any place, such as a USB stick. For ``device`` and ``fleetRoot``.
+  /// Reads a key from any place, such as a USB stick.
   package func loadKey(path: String) throws(FileError) -> SigningKey {
     try load(path: path) { file throws(FieldFile.Invalid) in
       let key = try file.value("seed") { Hex.decode($0).flatMap { SigningKey(seed: $0) } }
@@ -60,12 +53,12 @@ extension KeyFile {
     try loadKey(path: path(in: directory))
   }
 
-  fileprivate func create(fields: [(String, String)], in directory: DataDirectory) throws(FileError) {
+  private func create(fields: [(String, String)], in directory: DataDirectory) throws(FileError) {
     let file = FieldFile(title: title, remarks: remarks, fields: fields)
     try PrivateFile.create(path(in: directory), Array(file.text.utf8))
   }
 
-  fileprivate func load<Secret>(
+  private func load<Secret>(
     path: String, _ take: (FieldFile) throws(FieldFile.Invalid) -> Secret
   ) throws(FileError) -> Secret {
     let content = try PrivateFile.content(of: path)
@@ -73,23 +66,6 @@ extension KeyFile {
       return try take(try FieldFile.parse(content, title: title))
     } catch {
       throw .damaged(path: path, reason: error.reason)
-    }
-  }
-}
-
-extension AdmissionSecret {
-  /// Refuses where the file is there.
-  package func create(in directory: DataDirectory, fleet: FleetID) throws(FileError) {
-    let fields = [("fleet", fleet.text), ("secret", Hex.encode(bytes.copy()))]
-    try KeyFile.admission.create(fields: fields, in: directory)
-  }
-
-  /// Refuses the secret of another fleet.
-  package init(in directory: DataDirectory, fleet: FleetID) throws(FileError) {
-    let file = KeyFile.admission
-    self = try file.load(path: file.path(in: directory)) { content throws(FieldFile.Invalid) in
-      guard try content.value("fleet", FleetID.init(text:)) == fleet else { throw .field("fleet") }
-      return try content.value("secret") { Hex.decode($0).flatMap { AdmissionSecret($0) } }
     }
   }
 }

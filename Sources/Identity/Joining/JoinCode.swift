@@ -3,29 +3,26 @@ import Wire
 
 /// What a person carries to a new device so that it can join the fleet: base32 text, made for typing and for QR codes.
 ///
-/// Whoever reads a code can join with it: it holds the admission secret.
+/// Whoever reads a code first can join with it, once: it holds the invitation's secret.
 package struct JoinCode: Equatable, Redacted, Sendable {
   package var fleet: FleetID
-  package var secret: AdmissionSecret
-  /// The user for whom the new device will act.
-  package var user: Text
-  /// Any but `admin`, which only the fleet root gives.
-  package var role: Text
-  /// Strings by name, such as `agency`.
-  package var profile: ValueMap
-  /// `host:port` and `[address]:port`; hints beside discovery. At most ``addressLimit``.
+  /// Whose invitation it is: that device alone admits.
+  package var invitation: InvitationID
+  package var secret: InvitationSecret
+  /// Seconds since 1970 by the inviting device's clock, which alone judges; here for people.
+  package var expires: UInt64
+  /// `host:port` and `[address]:port` of the inviting device; hints beside discovery. At most ``addressLimit``.
   package var addresses: [Text]
 
   package static let addressLimit = 4
-  package static let profileLimit = 16
-  /// Room for every limit here and the 255 bytes of each text; a typical code has 100 bytes.
-  package static let byteLimit = 12 * 1024
+  /// Room for every limit here and the 255 bytes of each address; a typical code has 130 bytes.
+  package static let byteLimit = 2 * 1024
 
   package init(
-    fleet: FleetID, secret: AdmissionSecret, user: Text, role: Text, profile: ValueMap, addresses: [Text]
+    fleet: FleetID, invitation: InvitationID, secret: InvitationSecret, expires: UInt64, addresses: [Text]
   ) {
-    (self.fleet, self.secret, self.user, self.role) = (fleet, secret, user, role)
-    (self.profile, self.addresses) = (profile, addresses)
+    (self.fleet, self.invitation, self.secret) = (fleet, invitation, secret)
+    (self.expires, self.addresses) = (expires, addresses)
   }
 
   package enum Invalid: Error, Equatable, CustomStringConvertible {
@@ -37,7 +34,7 @@ package struct JoinCode: Equatable, Redacted, Sendable {
     case version(UInt64)
     /// The check agrees, so it was made like this.
     case malformed
-    /// Text without end, a profile entry that is no string, or more addresses than a code holds.
+    /// Addresses without end, or more of them than a code holds.
     case unfit(String)
 
     package var description: String {
@@ -62,18 +59,18 @@ extension JoinCode {
   /// Blanks and hyphens included.
   private static let textByteLimit = byteLimit * 2
 
-  /// Upper-case base32 of deterministic CBOR `[1, fleet, secret, user, role, profile, [address…]]` and the first four
-  /// bytes of its SHA-256, which find a mistyped letter.
+  /// Upper-case base32 of deterministic CBOR `[1, fleet, inviting device's key, serial, secret, expires, [address…]]` and
+  /// the first four bytes of its SHA-256, which find a mistyped letter.
   package func encode() throws(Invalid) -> String {
     try checkLimits()
     var writer = CBORWriter(reserving: 160)
     writer.arrayHeader(7)
     writer.unsigned(JoinCode.version)
     writer.digest(fleet.digest)
-    writer.byteString(secret.bytes.copy())
-    writer.text(user)
-    writer.text(role)
-    writer.value(.map(profile))
+    writer.publicKey(invitation.inviter)
+    writer.unsigned(invitation.serial)
+    writer.byteString(secret.bytes)
+    writer.unsigned(expires)
     writer.arrayHeader(addresses.count)
     for address in addresses { writer.address(address) }
     return Base32.encode(writer.bytes + JoinCode.check(of: writer.bytes))
@@ -105,11 +102,12 @@ extension JoinCode {
   /// Reads what follows the version.
   private init(_ reader: inout CBORReader) throws(CBORError) {
     fleet = FleetID(try reader.readDigest())
+    let inviter = try reader.readPublicKey()
+    invitation = InvitationID(inviter: inviter, serial: try reader.readUnsigned())
     let start = reader.offset
-    guard let secret = AdmissionSecret(try reader.readBytes()) else { throw CBORError(.wrongLength, at: start) }
+    guard let secret = InvitationSecret(try reader.readBytes()) else { throw CBORError(.wrongLength, at: start) }
     self.secret = secret
-    (user, role) = (try reader.readName(), try reader.readName())
-    profile = try reader.readProfile()
+    expires = try reader.readUnsigned()
     let count = try reader.readArrayHeader()
     guard count <= JoinCode.addressLimit else { throw CBORError(.tooLong, at: reader.offset) }
     addresses = []
@@ -133,34 +131,14 @@ extension JoinCode {
   }
 
   private func checkLimits() throws(Invalid) {
-    func fits(_ text: Text) -> Bool { text.utf8.count <= StatementCodec.textByteLimit }
-    guard fits(user) else { throw .unfit("a user name of \(user.utf8.count) bytes") }
-    guard fits(role) else { throw .unfit("a role of \(role.utf8.count) bytes") }
-    guard profile.count <= JoinCode.profileLimit else { throw .unfit("\(profile.count) profile entries") }
-    for entry in profile.entries {
-      guard case .string(let value) = entry.value, fits(value), fits(entry.key) else {
-        throw .unfit("the profile entry '\(entry.key.string)'; it must be text of at most 255 bytes")
-      }
-    }
     guard addresses.count <= JoinCode.addressLimit else { throw .unfit("\(addresses.count) addresses") }
-    for address in addresses where !fits(address) { throw .unfit("an address of \(address.utf8.count) bytes") }
+    for address in addresses where address.utf8.count > StatementCodec.textByteLimit {
+      throw .unfit("an address of \(address.utf8.count) bytes")
+    }
   }
 }
 
 extension CBORReader {
-  fileprivate mutating func readProfile() throws(CBORError) -> ValueMap {
-    let start = offset
-    guard case .map(let profile) = try readValue(), profile.count <= JoinCode.profileLimit else {
-      throw CBORError(.unexpectedType, at: start)
-    }
-    for entry in profile.entries {
-      guard case .string(let text) = entry.value,
-        max(text.utf8.count, entry.key.utf8.count) <= StatementCodec.textByteLimit
-      else { throw CBORError(.unexpectedType, at: start) }
-    }
-    return profile
-  }
-
   fileprivate mutating func readAddress() throws(CBORError) -> Text {
     guard try nextMajor() == .bytes else { return try readName() }
     let start = offset

@@ -3,13 +3,13 @@ import Wire
 
 /// A new fleet with this device as its first admin.
 ///
-/// It is an open fleet: one grant by the root lets every member write every partition, beside the rules for `agency=`,
-/// `user=`, `all-users=` and `conversation=`. A lower grant of the same register narrows it later.
+/// The rules for `agency=`, `user=`, `all-users=` and `conversation=` hold in every fleet. Beside them, in an open one a
+/// grant by the root lets every member write; in a closed one admins manage, and nobody else may do what no rule gives
+/// him until somebody grants it. Neither reaches the partitions of a reserved key.
 package struct FleetFounding: Sendable {
   package let fleet: FleetID
   /// Needed for admins, rules and grants alone: to be kept apart from the device.
   package let rootKey: SigningKey
-  package let admissionSecret: AdmissionSecret
   package let deviceKey: SigningKey
   /// Id of this device's membership statement: its replicas are declared under it.
   package let membership: Digest
@@ -19,30 +19,35 @@ package struct FleetFounding: Sendable {
   package static let adminRole: Text = "admin"
   package static let ruleKeys: [Text] = ["agency", "user", "all-users", "conversation"]
 
+  package enum Openness: Sendable { case open, closed }
+
   /// - Throws: where a name is longer than a statement holds, or the profile has anything but text in it.
   package static func make(
     fleetName: Text, user: Text, label: Text, profile: ValueMap = ValueMap(),
-    random: RandomSource = SecureRandom.bytes
+    _ openness: Openness = .open, random: RandomSource = SecureRandom.bytes
   ) throws(StatementError) -> FleetFounding {
     let root = SigningKey(random: random)
-    let (secret, device) = (AdmissionSecret(random: random), SigningKey(random: random))
+    let device = SigningKey(random: random)
     let fleet = FleetID(root: root.publicKey)
     let membership = Statement.Membership(
       device: device.publicKey, user: user, label: label, role: adminRole, profile: profile)
-    let genesis = Statement.Genesis(fleetName: fleetName, admissionKey: secret.key(in: fleet).publicKey)
+    let genesis = Statement.Genesis(fleetName: fleetName)
 
     let signer = StatementSigner(fleet: fleet, key: root)
-    var statements = [try signer.sign(.genesis(genesis), sequence: 1)]
-    let signedMembership = try signer.sign(.membership(membership), sequence: 2)
+    var statements = [try signer.sign(.genesis(genesis))]
+    let signedMembership = try signer.sign(.membership(membership), after: statements.last)
     statements.append(signedMembership)
-    for body in openRights { statements.append(try signer.sign(body, sequence: UInt64(statements.count) + 1)) }
+    for body in rights(openness) { statements.append(try signer.sign(body, after: statements.last)) }
     return FleetFounding(
-      fleet: fleet, rootKey: root, admissionSecret: secret, deviceKey: device, membership: signedMembership.id,
-      statements: statements)
+      fleet: fleet, rootKey: root, deviceKey: device, membership: signedMembership.id, statements: statements)
   }
 
-  private static var openRights: [Statement.Body] {
-    ruleKeys.map { .rule(Statement.Rule(key: $0)) }
-      + [.grant(Statement.Grant(subject: .everyone, level: .write, pattern: "*"))]
+  private static func rights(_ openness: Openness) -> [Statement.Body] {
+    let grant =
+      switch openness {
+      case .open: Statement.Grant(subject: .everyone, level: .write, pattern: "*")
+      case .closed: Statement.Grant(subject: .role(adminRole), level: .manage, pattern: "*")
+      }
+    return ruleKeys.map { .rule(Statement.Rule(key: $0)) } + [.grant(grant)]
   }
 }

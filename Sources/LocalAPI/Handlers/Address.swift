@@ -2,15 +2,7 @@ import Replication
 import Seamesh
 
 extension Request {
-  func partition() throws(Problem) -> PartitionName {
-    do throws(PartitionName.Invalid) {
-      return try PartitionName(parameter("partition"))
-    } catch .tooLong {
-      throw .limit(.unprocessable, "the partition's name", PartitionName.byteLimit, unit: "bytes")
-    } catch {
-      throw .unprocessable("a partition's name has at least one byte and no control characters")
-    }
-  }
+  func partition() throws(Problem) -> PartitionName { try partitionName(parameter("partition")) }
 
   var collection: Text { parameter("collection") }
 
@@ -37,6 +29,16 @@ extension Request {
       throw .badRequest("\(name) takes *, or ETags in double quotes as a read or a write answered them")
     }
     return tags
+  }
+}
+
+func partitionName(_ text: Text) throws(Problem) -> PartitionName {
+  do throws(PartitionName.Invalid) {
+    return try PartitionName(text)
+  } catch .tooLong {
+    throw .limit(.unprocessable, "the partition's name", PartitionName.byteLimit, unit: "bytes")
+  } catch {
+    throw .unprocessable("a partition's name has at least one byte and no control characters")
   }
 }
 

@@ -3,19 +3,6 @@ import Seamesh
 
 let maintenanceRoutes: [Route] = [
   Route(
-    method: .post, template: "/v1/invitations", name: "invite",
-    summary: "A code with which another device enters the fleet.",
-    body: .json(byteLimit: ServerLimit.smallBodyBytes, members: ["user", "role", "profile"]),
-    refusals: [.notPermitted, .unprocessable], unixSocketOnly: true
-  ) { request, surroundings in
-    let members = try Members(
-      JSON.envelope(request.body), of: "an invitation", allowed: ["user", "role", "profile"])
-    let invitation = InviteRequest(
-      user: try members.string("user"), role: try members.optionalString("role") ?? "",
-      profile: try members.optionalObject("profile") ?? ValueMap())
-    return .json(.object(["code": .text(try surroundings.node.invite(invitation))]))
-  },
-  Route(
     method: .post, template: "/v1/backup", name: "backUp",
     summary: "A consistent copy of the store while the node runs on, with its progress as JSON lines.",
     body: .json(byteLimit: ServerLimit.smallBodyBytes, members: ["path"]), answers: .lines,
@@ -27,7 +14,7 @@ let maintenanceRoutes: [Route] = [
       throw Problem.unprocessable("the path of a backup must be absolute, without zero bytes")
     }
     return try backUp(to: path, request, surroundings)
-  },
+  }
 ]
 
 /// Lines `{"done":pages,"total":pages}`, then `{"path":…}` once the copy is whole, or `{"error":…}` where it broke off.

@@ -24,6 +24,7 @@ extension NodeStatus {
       "uptimeMilliseconds": .int(uptimeMilliseconds), "documents": .int(documents), "changes": .int(changes),
       "logBytes": .int(logBytes), "databaseBytes": .int(databaseBytes), "diskFreeBytes": .int(diskFreeBytes),
       "readOnly": .bool(readOnly), "held": .counts(held),
+      "heldOfEnded": .counts(heldOfEnded),
       "peersConnected": .int(Int64(peersConnected)), "discovery": .text(discovery),
     ])
   }

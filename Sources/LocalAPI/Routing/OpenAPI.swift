@@ -59,6 +59,7 @@ private func schema(_ kind: Route.QueryParameter.Kind) -> Value {
   switch kind {
   case .flag: .object(["type": .text("string"), "enum": .array([.text("true"), .text("false")])])
   case .count: .object(["type": .text("integer"), "minimum": .int(0)])
+  case .text: schema("string")
   case .json: .object(["type": .text("string"), "contentMediaType": .text("application/json")])
   }
 }
@@ -69,6 +70,7 @@ private func meaning(of parameter: String) -> String {
   case "collection": "Name of a collection."
   case "id": "Id of a document, at most \(ServerLimit.idBytes) bytes."
   case "pattern": "Name of a partition, or a prefix with * at its end."
+  case "serial": "Number of an invitation."
   default: parameter
   }
 }

@@ -33,7 +33,7 @@ struct Route: Sendable {
   }
 
   struct QueryParameter: Sendable {
-    enum Kind: Sendable { case flag, count, json }
+    enum Kind: Sendable { case flag, count, json, text }
 
     let name: String
     let meaning: String
@@ -44,6 +44,9 @@ struct Route: Sendable {
     }
     static func count(_ name: String, _ meaning: String) -> QueryParameter {
       QueryParameter(name: name, meaning: meaning, kind: .count)
+    }
+    static func text(_ name: String, _ meaning: String) -> QueryParameter {
+      QueryParameter(name: name, meaning: meaning, kind: .text)
     }
     static func json(_ name: String, _ meaning: String) -> QueryParameter {
       QueryParameter(name: name, meaning: meaning, kind: .json)

@@ -1,6 +1,7 @@
 extension Authority {
-  /// Whose holder may sign memberships, beside root and admins.
-  package var admissionKey: PublicKey? { members.genesis?.admissionKey }
+  /// The role that makes admins, where root gave it.
+  package static let adminRole = MemberTable.adminRole
+
   package var fleetName: Text? { members.genesis?.fleetName }
 
   /// All memberships of a device that count, in order of (sequence, id).
@@ -11,13 +12,22 @@ extension Authority {
 
   package func membership(_ id: Digest) -> Member? { members.members[id] }
 
-  package func membership(for replica: ReplicaID) -> Member? { members.byReplica[replica] }
+  package func membership(for replica: ReplicaID) -> Member? {
+    if case .member(let member)? = members.byReplica[replica] { member } else { nil }
+  }
 
   /// The key that signs what this replica writes; nil unless a counting statement declares the replica.
   package func signer(of replica: ReplicaID) -> PublicKey? { members.byReplica[replica]?.device }
 
+  /// The device that the replica was made for, whatever counts of its statements now; nil where none declared it.
+  package func author(of replica: ReplicaID) -> PublicKey? { members.authors[replica] }
+
   /// Declared, but not by a device whose membership counts.
   package func isVoid(_ replica: ReplicaID) -> Bool { members.voidReplicas.contains(replica) }
 
-  package func isAdmin(_ device: PublicKey) -> Bool { members.isAdmin(device) }
+  /// Root, or a device that root made an admin and whose word still counts for what it says next.
+  package func isAdmin(_ device: PublicKey) -> Bool {
+    device == root
+      || members(of: device).contains { members.isEverAdminMembership($0.id) && members.isUnbounded($0.id) }
+  }
 }

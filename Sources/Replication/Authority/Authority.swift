@@ -5,29 +5,39 @@
 package struct Authority: Sendable {
   package let root: PublicKey
   let members: MemberTable
-  let grants: GrantTable
-  /// Rules that count, by key.
-  let rules: [Text: [Digest]]
+  let rights: RightsTable
+  let rooms: [Text: RoomRights]
   let floors: FloorTable
-  private let statements: [Digest: Statement]
+  /// Somebody who might grant rights said something that this build cannot read: more may be allowed than is known here,
+  /// so what lacks a right is held, and contexts received ask for nothing (rule C27).
+  package let isInDoubt: Bool
+  let entered: [InvitationID: [PublicKey]]
+  private let admitted: AdmittedStatements
   private let certificate: ReplicaCertificate
+  private let limit: Int
 
-  package init(root: PublicKey, statements: some Sequence<Statement>, certificate: @escaping ReplicaCertificate) {
-    let byID = Dictionary(statements.map { ($0.id, $0) }) { first, _ in first }
-    let set = StatementSet(byID.values)
-    let members = MemberTable(set, root: root, certificate: certificate)
-    self.root = root
-    self.members = members
-    grants = GrantTable(set.grants, members: members)
-    rules = Dictionary(grouping: set.rules.filter { members.isAdmin($0.issuer) }, by: \.content.key)
-      .mapValues { $0.map(\.id) }
-    floors = FloorTable(set, members: members, certificate: certificate)
-    self.statements = byID
-    self.certificate = certificate
+  /// `limit`: how many statements of one device count in one scope.
+  package init(
+    root: PublicKey, statements: some Collection<Statement>, limit: Int = AdmittedStatements.limit,
+    certificate: @escaping ReplicaCertificate
+  ) {
+    let admitted = AdmittedStatements(statements, root: root, limit: limit)
+    let index = StatementIndex(admitted, certificate: certificate)
+    let members = MemberTable(index, admitted, root: root)
+    let rights = RightsTable(index, members)
+    let entitled = EntitledDevices(index, members)
+    let speakers = RoomSpeakers(index, members, rights, entitled)
+    let rooms = Dictionary(
+      uniqueKeysWithValues: index.rooms.map { ($0.key, RoomRights($0.key, $0.value, speakers)) })
+    (self.root, self.members, self.rights, self.rooms, self.admitted) = (root, members, rights, rooms, admitted)
+    floors = FloorTable(index, entitled, full: admitted.fullScopes)
+    isInDoubt = index.unread.contains { entitled.contains($0.issuer) }
+    entered = Authority.entered(admitted, root: root)
+    (self.certificate, self.limit) = (certificate, limit)
   }
 
   /// With the protocol's own replica ids: ``ReplicaID/derived(device:nonce:_:)``.
-  package init(root: PublicKey, statements: some Sequence<Statement> = [], hash: @escaping HashFunction) {
+  package init(root: PublicKey, statements: [Statement] = [], hash: @escaping HashFunction) {
     self.init(root: root, statements: statements) { declaration, issuer in
       let device = DeviceID.derived(from: issuer, hash)
       return ReplicaID.derived(device: device, nonce: declaration.nonce, hash) == declaration.replica
@@ -36,21 +46,35 @@ package struct Authority: Sendable {
 
   /// The same authority where nothing of `more` is new.
   package func adding(_ more: some Sequence<Statement>) -> Authority {
-    let new = more.filter { statements[$0.id] == nil }
+    let new = more.filter { !admitted.holds($0.id) }
     guard !new.isEmpty else { return self }
-    return Authority(root: root, statements: Array(statements.values) + new, certificate: certificate)
+    return Authority(root: root, statements: Array(admitted.all.values) + new, limit: limit, certificate: certificate)
   }
 
-  package var count: Int { statements.count }
-  package var statementIDs: [Digest] { statements.keys.sorted() }
-  package func holds(_ id: Digest) -> Bool { statements[id] != nil }
-  package subscript(id: Digest) -> Statement? { statements[id] }
+  package var count: Int { admitted.all.count }
+  /// Of the fleet's scope.
+  package var statementIDs: [Digest] { admitted.all.values.lazy.filter(\.isOfFleet).map(\.id).sorted() }
+  /// Of the fleet's scope, each behind all that it goes on from or names.
+  package var fleetStatements: [Statement] { admitted.order.lazy.compactMap { admitted.all[$0] }.filter(\.isOfFleet) }
+  package func holds(_ id: Digest) -> Bool { admitted.holds(id) }
+  /// Of every scope, in no order.
+  var allStatements: some Collection<Statement> { admitted.all.values }
+  package subscript(id: Digest) -> Statement? { admitted.all[id] }
 
-  /// Digest over the sorted ids: equal sets, and only they, have equal digests.
+  /// What the issuer's next statement of a scope goes on from: of those here the highest sequence, then the lowest id
+  /// (rule C10); nil before its first.
+  package func lastStatement(of issuer: PublicKey, in scope: Text = "") -> Statement.Link? {
+    let own = admitted.all.values.lazy.filter { $0.issuer == issuer && $0.scope == scope }
+    return own.min { ($1.sequence, $0.id) < ($0.sequence, $1.id) }
+      .map { Statement.Link(sequence: $0.sequence, id: $0.id) }
+  }
+
+  /// Digest over the sorted ids of the fleet's scope: equal sets, and only they, have equal digests.
   package func digest(_ hash: HashFunction) -> Digest {
+    let ids = statementIDs
     var input = DomainTag.authority.bytes
-    input.reserveCapacity(DomainTag.byteCount + statements.count * Digest.byteCount)
-    for id in statementIDs { id.append(to: &input) }
+    input.reserveCapacity(DomainTag.byteCount + ids.count * Digest.byteCount)
+    for id in ids { id.append(to: &input) }
     return Digest.of(input, hash)
   }
 }

@@ -1,10 +1,14 @@
-/// The grants that count, by subject, each with the lowering that closes it (rules C15–C17).
+/// Grants that count, each with what closes it (rules C15–C17).
 struct GrantTable: Sendable {
   struct Entry: Sendable {
     let grant: Signed<Statement.Grant>
     /// The next grants of the same register that lie below write and below manage.
-    let nextBelowWrite: Signed<Statement.Grant>?
-    let nextBelowManage: Signed<Statement.Grant>?
+    fileprivate let nextBelowWrite: Digest?
+    fileprivate let nextBelowManage: Digest?
+    var pattern: NamePattern { NamePattern(grant.content.pattern) }
+
+    /// The grant of its register that closes it for `level`.
+    func next(below level: AccessLevel) -> Digest? { level == .manage ? nextBelowManage : nextBelowWrite }
   }
 
   /// Later grants of one register replace earlier ones.
@@ -23,44 +27,15 @@ struct GrantTable: Sendable {
   /// The newest of each register, by subject.
   let current: [Statement.Subject: [Signed<Statement.Grant>]]
 
-  init(_ grants: [Signed<Statement.Grant>], members: MemberTable) {
-    let fromAdmins = grants.filter { members.isAdmin($0.issuer) }
-    var entries = Dictionary(grouping: GrantTable.entries(fromAdmins), by: \.grant.content.subject)
-    let managing = entries.mapValues { $0.filter { $0.grant.content.level == .manage } }
-    let fromManagers = grants.filter {
-      $0.content.level < .manage && !members.isAdmin($0.issuer)
-        && GrantTable.isManager($0, of: $0.content.pattern, managing: managing, members: members)
-    }
-    for entry in GrantTable.entries(fromManagers) { entries[entry.grant.content.subject, default: []].append(entry) }
-    self.entries = entries
-    current = Dictionary(
-      grouping: GrantTable.registers(fromAdmins + fromManagers).compactMap(GrantTable.newest), by: \.content.subject)
+  init(_ grants: [Signed<Statement.Grant>]) {
+    let registers = Dictionary(grouping: grants, by: Register.init).values.map { $0.sorted { $0.precedes($1) } }
+    entries = Dictionary(grouping: registers.flatMap(GrantTable.entries), by: \.grant.content.subject)
+    current = Dictionary(grouping: registers.compactMap(GrantTable.newest), by: \.content.subject)
   }
 
-  /// How much of a chain the grant allows for `level`: without end until a lowering closes it (rule C17).
-  static func limit(_ entry: Entry, of chain: Statement.ChainEnd.Chain, for level: AccessLevel) -> ChainPosition {
-    let closer = level == .manage ? entry.nextBelowManage : entry.nextBelowWrite
-    guard let closer else { return .unbounded }
-    return closer.content.ends.position(of: chain) ?? .start
-  }
-
-  /// Does a manage grant carry this statement of its issuer (rule C15)? Delegation only narrows.
-  private static func isManager(
-    _ statement: Signed<Statement.Grant>, of pattern: Text, managing: [Statement.Subject: [Entry]], members: MemberTable
-  ) -> Bool {
-    let chain = Statement.ChainEnd.Chain.statements(scope: "", issuer: statement.issuer)
-    return members.byDevice[statement.issuer, default: []].contains { member in
-      member.membership.subjects.contains { subject in
-        managing[subject, default: []].contains {
-          NamePattern($0.grant.content.pattern).covers(NamePattern(pattern))
-            && statement.sequence <= limit($0, of: chain, for: .manage).sequence
-        }
-      }
-    }
-  }
-
-  private static func registers(_ grants: [Signed<Statement.Grant>]) -> [[Signed<Statement.Grant>]] {
-    Dictionary(grouping: grants, by: Register.init).values.map { $0.sorted { $0.precedes($1) } }
+  /// Those that reach a membership.
+  func entries(reaching membership: Statement.Membership) -> [Entry] {
+    membership.subjects.flatMap { entries[$0, default: []] }
   }
 
   /// Highest sequence, then lowest id.
@@ -68,15 +43,13 @@ struct GrantTable: Sendable {
     register.first { $0.sequence == register.last?.sequence }
   }
 
-  private static func entries(_ grants: [Signed<Statement.Grant>]) -> [Entry] {
-    registers(grants).flatMap { register in
-      var (belowWrite, belowManage): (Signed<Statement.Grant>?, Signed<Statement.Grant>?)
-      return register.reversed().map { grant in
-        let entry = Entry(grant: grant, nextBelowWrite: belowWrite, nextBelowManage: belowManage)
-        if grant.content.level < .write { belowWrite = grant }
-        if grant.content.level < .manage { belowManage = grant }
-        return entry
-      }
+  private static func entries(_ register: [Signed<Statement.Grant>]) -> [Entry] {
+    var (belowWrite, belowManage): (Digest?, Digest?)
+    return register.reversed().map { grant in
+      let entry = Entry(grant: grant, nextBelowWrite: belowWrite, nextBelowManage: belowManage)
+      if grant.content.level < .write { belowWrite = grant.id }
+      if grant.content.level < .manage { belowManage = grant.id }
+      return entry
     }
   }
 }

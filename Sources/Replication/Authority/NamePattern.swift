@@ -5,16 +5,41 @@ struct NamePattern: Sendable {
 
   init(_ text: Text) {
     isPrefix = text.utf8.last == UInt8(ascii: "*")
-    prefix = text.utf8.dropLast(isPrefix ? 1 : 0)
+    prefix = Substring(text.string).utf8.dropLast(isPrefix ? 1 : 0)
   }
 
-  func matches(_ name: PartitionName) -> Bool {
-    isPrefix ? name.text.utf8.starts(with: prefix) : name.text.utf8.elementsEqual(prefix)
-  }
+  /// Plainly: a pattern's letters alone decide.
+  func begins(_ name: Text) -> Bool { begins(name.utf8) }
+
+  /// A name with a reserved key is reached only by a pattern that begins with that key and its "=" (rule C16): if it hung
+  /// on a rule that is there, the rule would narrow, and who cannot read it would accept more.
+  func matches(_ name: PartitionName) -> Bool { matches(Substring(name.text.string).utf8) }
 
   /// Is every name of `other` a name of this pattern?
-  func covers(_ other: NamePattern) -> Bool {
-    isPrefix ? other.prefix.starts(with: prefix) : !other.isPrefix && other.prefix.elementsEqual(prefix)
+  func covers(_ other: NamePattern) -> Bool { matches(other.prefix) && (isPrefix || !other.isPrefix) }
+
+  private func begins<Name: Collection<UInt8>>(_ name: Name) -> Bool {
+    isPrefix ? name.starts(with: prefix) : name.elementsEqual(prefix)
+  }
+
+  private func matches(_ name: Substring.UTF8View) -> Bool {
+    guard begins(name) else { return false }
+    guard let key = ReservedKey.prefix(of: name) else { return true }
+    return prefix.starts(with: key)
+  }
+}
+
+/// Keys of partition names that `*` and shorter prefixes do not reach: those of rules with a meaning of their own, and
+/// every key that begins with `_`, which later rules will want (rule C16).
+enum ReservedKey {
+  private static let names = [Statement.Rule.Key.user, Statement.Rule.Key.allUsers, Statement.Rule.Key.conversation]
+
+  /// `key=`, where the name begins with a reserved key.
+  static func prefix(of name: Substring.UTF8View) -> Substring.UTF8View? {
+    guard let equals = name.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+    let key = name[..<equals]
+    guard key.first == UInt8(ascii: "_") || names.contains(where: { key.elementsEqual($0.utf8) }) else { return nil }
+    return name[...equals]
   }
 }
 
@@ -36,22 +61,16 @@ extension Statement.Rule {
     package static let user: Text = "user"
     /// All read; each user writes a few fields of one document, his own.
     package static let allUsers: Text = "all-users"
+    /// A room: who is invited writes (rules C24, C25).
+    package static let conversation: Text = "conversation"
   }
 }
 
-/// What may be written where the `all-users` rule alone allows it (rule C18).
-package enum DocumentRule {
-  package static let fields: Set<Text> = ["userName", "displayName", "avatarImage", "lastSeenAt", "presence"]
-
-  /// The user whose own document these writes touch and nothing else; nil where no user could make them.
-  package static func owner(of writes: [DocumentWrite]) -> Text? {
-    guard case .string(let owner)? = writes.first?.id, writes.allSatisfy({ $0.id == .string(owner) }) else {
-      return nil
-    }
-    let fits = writes.lazy.flatMap(\.operations).allSatisfy {
-      guard case .key(let field)? = $0.path.first else { return false }
-      return fields.contains(field)
-    }
-    return fits ? owner : nil
+extension PartitionName {
+  /// The room that this statement creates.
+  package static func room(createdBy id: Digest) -> Text {
+    let digits = Array("0123456789abcdef".utf8)
+    let hexadecimal = id.bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    return Text(Statement.Rule.Key.conversation.string + "=" + String(decoding: hexadecimal, as: UTF8.self))
   }
 }

@@ -1,27 +1,42 @@
-/// A signed fact about the fleet. What follows from statements is a function of their set alone (rule C10).
+/// A signed fact about the fleet or one of its rooms. What follows from statements is a function of their set alone
+/// (rule C10).
 package struct Statement: Hashable, Sendable {
   package let fleet: FleetID
   package let issuer: PublicKey
-  /// Counts the issuer's statements in this scope, from 1.
+  /// One more than that of ``previous``; 1 without one.
   package let sequence: UInt64
-  /// Empty for the fleet; a room's partition name for room statements (reserved).
+  /// Id of what the issuer had signed before it in the same scope: its statements there are a chain, or a tree once a
+  /// restored disk or a stolen key went on from an earlier one (rule C10).
+  package let previous: Digest?
+  /// Empty for the fleet, otherwise a room's partition name. A room's creation names itself: its scope holds its own id
+  /// and is therefore no part of what is signed (rule C24).
   package let scope: Text
   package let body: Body
+  package let notes: StatementNotes
   package let signature: Signature
   /// Hash of the signed bytes.
   package let id: Digest
   /// The statement as it was signed: kept, hashed and sent on as these bytes.
   package let encoded: [UInt8]
 
-  package static let byteLimit = 16 * 1024
   package static let countLimit = 10_000
 
   package init(
-    fleet: FleetID, issuer: PublicKey, sequence: UInt64, scope: Text = "", body: Body, signature: Signature,
-    id: Digest, encoded: [UInt8]
+    fleet: FleetID, issuer: PublicKey, sequence: UInt64, previous: Digest?, scope: Text = "", body: Body,
+    notes: StatementNotes = StatementNotes(), signature: Signature, id: Digest, encoded: [UInt8]
   ) {
-    (self.fleet, self.issuer, self.sequence, self.scope) = (fleet, issuer, sequence, scope)
-    (self.body, self.signature, self.id, self.encoded) = (body, signature, id, encoded)
+    (self.fleet, self.issuer, self.sequence, self.previous) = (fleet, issuer, sequence, previous)
+    (self.scope, self.body, self.notes) = (scope, body, notes)
+    (self.signature, self.id, self.encoded) = (signature, id, encoded)
+  }
+
+  package var isOfFleet: Bool { scope.utf8.isEmpty }
+
+  /// What an issuer's next statement goes on from.
+  package struct Link: Hashable, Sendable {
+    package let sequence: UInt64
+    package let id: Digest
+    package init(sequence: UInt64, id: Digest) { (self.sequence, self.id) = (sequence, id) }
   }
 
   package enum Body: Hashable, Sendable {
@@ -30,11 +45,18 @@ package struct Statement: Hashable, Sendable {
     case replica(ReplicaDeclaration)
     case grant(Grant)
     case rule(Rule)
-    /// A kind of a later version (end, raise, baseline, invitation … are reserved): kept and passed on, without effect.
-    case unknown(kind: UInt16)
+    case end(End)
+    case raise(Raise)
+    case baseline(Baseline)
+    case invitation(Invitation)
+    case room(Room)
+    case removal(Removal)
+    case leave(Leave)
+    /// A kind of a later version, or a known kind in a shape of a later version: without effect (rule C27).
+    case unknown(Unknown)
   }
 
-  /// Numbers of kinds on the wire. Reserved ones have no meaning yet.
+  /// Numbers of kinds on the wire.
   package enum Kind: UInt16, Sendable, CaseIterable {
     case genesis = 1
     case membership = 2
@@ -48,78 +70,34 @@ package struct Statement: Hashable, Sendable {
     case room = 10
     case removal = 11
     case leave = 12
-    case holdings = 13
   }
 }
 
-extension Statement {
-  /// Signed by the fleet root: names the admission key, whose holder may sign memberships.
-  package struct Genesis: Hashable, Sendable {
-    package let fleetName: Text
-    package let admissionKey: PublicKey
-    package init(fleetName: Text, admissionKey: PublicKey) {
-      (self.fleetName, self.admissionKey) = (fleetName, admissionKey)
-    }
+/// What a statement carries beside its meaning, in a map at the end of its body. Evaluation reads none of it.
+package struct StatementNotes: Hashable, Sendable {
+  /// In ascending order of their keys, which are below ``criticalKey``: a key from there on makes the shape unknown.
+  package var entries: [Entry]
+
+  package struct Entry: Hashable, Sendable {
+    package let key: UInt64
+    package let content: [UInt8]
+    package init(key: UInt64, content: [UInt8]) { (self.key, self.content) = (key, content) }
   }
 
-  /// Binds a device to the user it acts for. Signed by the root, an admin, or the admission key.
-  package struct Membership: Hashable, Sendable {
-    package let device: PublicKey
-    package let user: Text
-    package let label: Text
-    /// "admin" counts only where the root signed.
-    package let role: Text
-    /// Free attributes that rules read, such as `agency`: strings in byte order of their names.
-    package let profile: ValueMap
-    package init(device: PublicKey, user: Text, label: Text, role: Text, profile: ValueMap) {
-      (self.device, self.user, self.label, self.role, self.profile) = (device, user, label, role, profile)
-    }
+  /// Registered keys.
+  package enum Key {
+    /// The issuer's wall clock, as eight bytes big-endian: milliseconds since 1970-01-01T00:00:00Z.
+    package static let issuedAt: UInt64 = 1
+    /// In a membership: the serial number of the invitation that it answers.
+    package static let invitationSerial: UInt64 = 2
+    /// In a membership: the device's X25519 key, to which keys of sealed partitions will be sealed.
+    package static let encryptionKey: UInt64 = 3
   }
 
-  /// A device declares one incarnation of its store, under one membership for ever (rule C2). Signed by the device.
-  package struct ReplicaDeclaration: Hashable, Sendable {
-    package let replica: ReplicaID
-    package let nonce: UUIDValue
-    /// Id of the membership statement.
-    package let membership: Digest
-    package init(replica: ReplicaID, nonce: UUIDValue, membership: Digest) {
-      (self.replica, self.nonce, self.membership) = (replica, nonce, membership)
-    }
-  }
+  package static let criticalKey: UInt64 = 1 << 15
+  package static let countLimit = 64
 
-  package struct Grant: Hashable, Sendable {
-    package let subject: Subject
-    package let level: AccessLevel
-    /// A partition name, or a prefix followed by `*`.
-    package let pattern: Text
-    /// What a lowering lets stand of the chains written under the grants it closes (rule C17); unlisted chains: nothing.
-    package let ends: [ChainEnd]
-    package init(subject: Subject, level: AccessLevel, pattern: Text, ends: [ChainEnd] = []) {
-      (self.subject, self.level, self.pattern, self.ends) = (subject, level, pattern, ends)
-    }
-  }
+  package init(_ entries: [Entry] = []) { self.entries = entries }
 
-  package enum Subject: Hashable, Sendable {
-    case device(PublicKey)
-    case user(Text)
-    case role(Text)
-    case everyone
-  }
-
-  /// Rights by the key of a partition's name, such as `agency` in `agency=Gabon` (rules C18, C19).
-  package struct Rule: Hashable, Sendable {
-    package let key: Text
-    package init(key: Text) { self.key = key }
-  }
-}
-
-/// None < carry < read < write < manage; each holds the lower ones.
-package enum AccessLevel: UInt8, Hashable, Comparable, Sendable, CaseIterable {
-  case none = 0
-  case carry = 1
-  case read = 2
-  case write = 3
-  case manage = 4
-
-  package static func < (a: AccessLevel, b: AccessLevel) -> Bool { a.rawValue < b.rawValue }
+  package subscript(key: UInt64) -> [UInt8]? { entries.first { $0.key == key }?.content }
 }

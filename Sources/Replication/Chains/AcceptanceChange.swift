@@ -35,6 +35,9 @@ package struct EffectChange: Hashable, Sendable {
 package struct LogChange: Hashable, Sendable {
   package var acceptance: [AcceptanceChange] = []
   package var effects: [EffectChange] = []
+  /// Originals and re-issues that have other kin than before, or whose kin other contexts cover: what they write is to be
+  /// built anew, and where list elements go by their dots (rule M17).
+  package var regrouped: Set<Dot> = []
   /// The chain whose fork point is new or fell; its proof goes to the peers.
   package var forkedReplica: ReplicaID?
 
@@ -63,4 +66,25 @@ package struct ForkProof: Hashable, Sendable {
   /// The two lowest hashes known, ascending.
   package let first: Digest
   package let second: Digest
+
+  package init(replica: ReplicaID, sequence: UInt64, hashBefore: Digest, first: Digest, second: Digest) {
+    (self.replica, self.sequence, self.hashBefore) = (replica, sequence, hashBefore)
+    (self.first, self.second) = (first, second)
+  }
+}
+
+extension [ForkProof] {
+  /// The vector's own digest where nothing has forked.
+  package func digest(beside vector: Digest, _ hash: HashFunction) -> Digest {
+    guard !isEmpty else { return vector }
+    var input = DomainTag.forks.bytes
+    vector.append(to: &input)
+    for proof in self {
+      proof.replica.append(to: &input)
+      appendBigEndian(proof.sequence, to: &input)
+      proof.first.append(to: &input)
+      proof.second.append(to: &input)
+    }
+    return Digest.of(input, hash)
+  }
 }

@@ -67,7 +67,7 @@ extension Chain {
   /// Advances the trunk by a run that follows it and counts as a whole: the usual case, in constant time and memory.
   mutating func extendTrunk(by run: RunSummary) -> Bool {
     guard tree.isEmpty, run.first == trunk.sequence + 1, run.hashBefore == trunk.hash, let hash = run.hashes.last,
-      run.last <= limits.bound.sequence
+      run.last <= min(limits.bound.sequence, limits.known)
     else { return false }
     var documents = run.facts.isEmpty ? ChainTrunk.Documents.any : trunk.documents
     for (index, facts) in run.facts.enumerated() {
@@ -122,7 +122,7 @@ extension Chain {
   /// Chooses the branch anew and counts again what is accepted. Nil where nothing changed.
   mutating func settle(_ replica: ReplicaID) -> AcceptanceChange? {
     let before = branch.prefix(Int(accepted - trunk.sequence))
-    branch = tree.branch(above: (trunk.sequence, trunk.hash), through: limits.bound)
+    branch = tree.branch(above: (trunk.sequence, trunk.hash), through: limits.branch)
     received = trunk.sequence + UInt64(branch.prefix { tree.nodes[$0]?.hasContent == true }.count)
     (accepted, holdReason) = (received, nil)
     for sequence in (trunk.sequence..<received).lazy.map({ $0 + 1 }) {
@@ -144,6 +144,7 @@ extension Chain {
     guard sequence <= limits.bound.sequence else { return limits.reason }
     guard let facts = hash(at: sequence).flatMap({ tree.nodes[$0]?.facts }) else { return nil }
     if facts.recognition != .known { return .unknownKind }
+    if sequence > limits.known { return limits.lack }
     return limits.fitsDocumentRule(facts.ownDocument, at: sequence) ? nil : .documentRule
   }
 
@@ -155,11 +156,13 @@ extension Chain {
         dot: Dot(replica: replica, sequence: accepted + 1 + UInt64(index)), hash: hash,
         reason: index == 0 ? holdReason ?? .afterHeld : .afterHeld)
     }
-    guard tree.count > branch.count else { return held }
+    guard tree.count > Int(received - trunk.sequence) else { return held }
     let chosen = Set(branch)
-    for (hash, node) in tree.nodes where node.hasContent && !chosen.contains(hash) {
+    for (hash, node) in tree.nodes where node.hasContent && (node.sequence > received || !chosen.contains(hash)) {
       held.append(
-        HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: hash, reason: .otherBranch))
+        HeldChange(
+          dot: Dot(replica: replica, sequence: node.sequence), hash: hash,
+          reason: chosen.contains(hash) ? .gap : .otherBranch))
     }
     return held
   }

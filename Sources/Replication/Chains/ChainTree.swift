@@ -31,6 +31,16 @@ struct ChainTree: Sendable {
     slots[Slot(sequence: sequence, previous: hash), default: []]
   }
 
+  /// The change itself or one before it; nil where that is not in the tree.
+  func ancestor(of hash: Digest, at sequence: UInt64) -> Digest? {
+    var current = hash
+    while let node = nodes[current] {
+      guard node.sequence > sequence else { return node.sequence == sequence ? current : nil }
+      current = node.previous
+    }
+    return nil
+  }
+
   /// Adds a change, or content to a known one. `facts`: nil for a header alone. True if its slot now holds a fork.
   mutating func insert(_ hash: Digest, at slot: Slot, facts: ChangeFacts?) -> Bool {
     if nodes[hash] != nil {

@@ -9,11 +9,12 @@ package struct ChainTrunk: Hashable, Sendable {
     case own(Text)
     case any
 
-    func adding(_ owner: Text?) -> Documents {
-      guard let owner else { return .any }
+    /// A document with fields that only some rules allow is looked at again where rules change.
+    func adding(_ document: OwnDocument?) -> Documents {
+      guard let document, document.otherFields.isEmpty else { return .any }
       return switch self {
-      case .none: .own(owner)
-      case .own(let user): user == owner ? self : .any
+      case .none: .own(document.user)
+      case .own(let user): user == document.user ? self : .any
       case .any: .any
       }
     }
@@ -30,8 +31,16 @@ package struct ChainTrunk: Hashable, Sendable {
 
   /// The first sequence that must be looked at again under these limits; nil if the trunk stands.
   func firstInDoubt(under limits: ChainLimits) -> UInt64? {
-    let ruled = limits.free < sequence && documents != .none && documents != limits.user.map(Documents.own)
-    let sound = min(limits.bound.sequence, ruled ? limits.free : sequence)
+    let sound = min(limits.bound.sequence, limits.known, ruled(by: limits))
     return sound < sequence ? sound + 1 : nil
+  }
+  /// Up to where document rules allow what is in the trunk without a look at each change.
+  private func ruled(by limits: ChainLimits) -> UInt64 {
+    switch documents {
+    case .none: sequence
+    case .any: limits.free
+    case .own(let user):
+      max(limits.free, limits.ownDocuments.lazy.filter { $0.user == user }.map(\.limit).max() ?? 0)
+    }
   }
 }

@@ -1,57 +1,47 @@
 /// One atomic write by one replica in one partition, without its payload's bytes: everything the chain hash covers.
 ///
-/// The layout of the hash input never changes (`Docs/PROTOCOL.md`); growth is in payloads and ``extensions``.
+/// The layout of the hash input never changes (`Docs/PROTOCOL.md`); growth is in codecs and ``extensions``.
 package struct ChangeHeader: Hashable, Sendable {
   package var sequence: UInt64
   package var timestamp: HybridTimestamp
   package var wall: WallTime
   package var codec: PayloadCodec
-  package var flags: UInt16
   package var payloadByteCount: UInt32
   package var payloadHash: Digest
   /// One per document of the payload, in payload order.
   package var keyHashes: [KeyHash]
-  /// Reserved: 0.
-  package var schemaVersion: UInt32
-  /// Reserved: the user in whose name a service writes.
-  package var onBehalfOf: Text?
-  /// Reserved: changes that belong together.
-  package var group: ChangeGroup?
-  /// Reserved: empty.
-  package var retires: [UInt8]
-  /// The first original of a re-issued change (rule C22).
-  package var origin: ChangeOrigin?
+  /// Ascending by type.
   package var extensions: [ChangeExtension]
 
   package init(
-    sequence: UInt64, timestamp: HybridTimestamp, wall: WallTime, codec: PayloadCodec = .plain, flags: UInt16 = 0,
-    payloadByteCount: UInt32, payloadHash: Digest, keyHashes: [KeyHash], schemaVersion: UInt32 = 0,
-    onBehalfOf: Text? = nil, group: ChangeGroup? = nil, retires: [UInt8] = [], origin: ChangeOrigin? = nil,
-    extensions: [ChangeExtension] = []
+    sequence: UInt64, timestamp: HybridTimestamp, wall: WallTime, codec: PayloadCodec = .plain,
+    payloadByteCount: UInt32, payloadHash: Digest, keyHashes: [KeyHash], extensions: [ChangeExtension] = []
   ) {
-    (self.sequence, self.timestamp, self.wall, self.codec, self.flags) = (sequence, timestamp, wall, codec, flags)
-    (self.payloadByteCount, self.payloadHash, self.keyHashes) = (payloadByteCount, payloadHash, keyHashes)
-    (self.schemaVersion, self.onBehalfOf, self.group) = (schemaVersion, onBehalfOf, group)
-    (self.retires, self.origin, self.extensions) = (retires, origin, extensions)
+    (self.sequence, self.timestamp, self.wall, self.codec) = (sequence, timestamp, wall, codec)
+    (self.payloadByteCount, self.payloadHash) = (payloadByteCount, payloadHash)
+    (self.keyHashes, self.extensions) = (keyHashes, extensions)
+  }
+
+  /// The first original of a re-issued change (rule C22).
+  package var origin: ChangeOrigin? {
+    extensions.first { $0.type == ChangeExtension.Registered.origin }.flatMap { ChangeOrigin($0.content) }
   }
 
   /// A change that carries what this version does not understand, and says that it matters, is held (rule C4).
-  package var hasUnknownCriticalExtension: Bool { extensions.contains { $0.isCritical } }
+  package var hasUnknownCriticalExtension: Bool { extensions.contains { $0.isUnknownAndCritical } }
+
+  /// The extensions of a change that writes this one again: what was told of it stays told.
+  package func extensions(ofReissue origin: ChangeOrigin) -> [ChangeExtension] {
+    extensions.filter { !$0.isCritical } + [ChangeExtension(origin)]
+  }
 }
 
 /// What the author's wall clock showed, for people; merge does not read it.
 package struct WallTime: Hashable, Sendable {
   /// Milliseconds since 1970-01-01T00:00:00Z.
   package var milliseconds: Int64
-  /// Open registry: 0 system clock of unknown source, 1 none, 2 NTP, 3 GPS.
-  package var source: UInt8
-  /// 0: unknown.
-  package var uncertaintyMilliseconds: UInt32
 
-  package init(milliseconds: Int64, source: UInt8 = 0, uncertaintyMilliseconds: UInt32 = 0) {
-    (self.milliseconds, self.source) = (milliseconds, source)
-    self.uncertaintyMilliseconds = uncertaintyMilliseconds
-  }
+  package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 }
 
 /// How payload bytes are written. Open: an unknown codec holds the change as an unknown critical extension does.
@@ -60,36 +50,10 @@ package struct PayloadCodec: Hashable, Sendable {
   package init(rawValue: UInt8) { self.rawValue = rawValue }
 
   package static let plain = PayloadCodec(rawValue: 0)
-  /// Reserved.
+  /// Reserved: one zstd frame of a plain payload.
   package static let zstd = PayloadCodec(rawValue: 1)
-  /// Reserved.
+  /// Reserved: a payload under a key that not every relay has.
   package static let sealed = PayloadCodec(rawValue: 2)
-}
-
-package struct ChangeGroup: Hashable, Sendable {
-  package let id: UUIDValue
-  package let part: UInt32
-  package let parts: UInt32
-  package init(id: UUIDValue, part: UInt32, parts: UInt32) { (self.id, self.part, self.parts) = (id, part, parts) }
-}
-
-package struct ChangeOrigin: Hashable, Sendable {
-  package let dot: Dot
-  package let hash: Digest
-  package init(dot: Dot, hash: Digest) { (self.dot, self.hash) = (dot, hash) }
-}
-
-package struct ChangeExtension: Hashable, Sendable {
-  /// The top bit says that a reader who does not know the rest must not count the change.
-  package let type: UInt16
-  package let content: [UInt8]
-
-  package static let countLimit = 16
-  package static let byteLimit = 4096
-  package static let criticalBit: UInt16 = 0x8000
-
-  package init(type: UInt16, content: [UInt8]) { (self.type, self.content) = (type, content) }
-  package var isCritical: Bool { type & ChangeExtension.criticalBit != 0 }
 }
 
 /// One chain's constant part of every hash input.
@@ -158,17 +122,9 @@ extension ChangeHeader {
   fileprivate func append(to input: inout [UInt8]) {
     appendBigEndian(timestamp.rawValue, to: &input)
     appendBigEndian(UInt64(bitPattern: wall.milliseconds), to: &input)
-    input.append(wall.source)
-    appendBigEndian(wall.uncertaintyMilliseconds, to: &input)
     input.append(codec.rawValue)
-    appendBigEndian(flags, to: &input)
     appendBigEndian(payloadByteCount, to: &input)
     payloadHash.append(to: &input)
-    appendBigEndian(schemaVersion, to: &input)
-    appendCounted(onBehalfOf.map(\.bytes) ?? [], to: &input)
-    appendGroup(to: &input)
-    appendCounted(retires, to: &input)
-    appendOrigin(to: &input)
     appendBigEndian(UInt16(truncatingIfNeeded: extensions.count), to: &input)
     for item in extensions {
       appendBigEndian(item.type, to: &input)
@@ -176,22 +132,6 @@ extension ChangeHeader {
     }
     appendBigEndian(UInt16(truncatingIfNeeded: keyHashes.count), to: &input)
     for key in keyHashes { key.append(to: &input) }
-  }
-
-  private func appendGroup(to out: inout [UInt8]) {
-    out.append(group == nil ? 0 : 1)
-    guard let group else { return }
-    group.id.append(to: &out)
-    appendBigEndian(group.part, to: &out)
-    appendBigEndian(group.parts, to: &out)
-  }
-
-  private func appendOrigin(to out: inout [UInt8]) {
-    out.append(origin == nil ? 0 : 1)
-    guard let origin else { return }
-    origin.dot.replica.append(to: &out)
-    appendBigEndian(origin.dot.sequence, to: &out)
-    origin.hash.append(to: &out)
   }
 }
 

@@ -18,7 +18,8 @@ package enum AsideReason: Hashable, Sendable {
   case gap
   case fork
   case aboveBound(HoldReason)
-  case fallenRight(Refusal)
+  /// Never the connection's fault: a right is missing, or only a narrowing took it away. Not stored.
+  case lacksRight(Refusal)
 }
 
 /// Raw values are the words of the conformance vectors.
@@ -32,10 +33,7 @@ package enum DeliveryError: String, Hashable, Sendable {
 extension PartitionLog {
   package func deliver(_ run: RunSummary) -> Verdict {
     let hasFallen = authority.floor(of: run.replica, in: partition) < run.first
-    if let refusal = authority.refusal(of: run, genesis: genesis(run.replica)) {
-      let onlyNarrowed = hasFallen && (refusal == .void || refusal == .noGrant)
-      return onlyNarrowed ? .aside(.fallenRight(refusal)) : .refuse(refusal)
-    }
+    if let verdict = standing(of: run, hasFallen: hasFallen) { return verdict }
     let chain = chains[run.replica] ?? newChain(run.replica)
     if let last = run.hashes.last, chain.hasContent(last) { return .have }
     guard run.first - 1 <= chain.received else {
@@ -67,8 +65,22 @@ extension PartitionLog {
     return first <= chain.trunk.sequence || chain.hasContent(hash)
   }
 
-  /// `min(n, floor, fork point)`: what lies above a narrowing or a fork need not be the same everywhere (rule C8).
+  /// By statements alone; nil: taken, also where it will only be held (rules C7, C27).
+  private func standing(of run: RunSummary, hasFallen: Bool) -> Verdict? {
+    guard let refusal = authority.refusal(of: run, genesis: genesis(run.replica)) else { return nil }
+    if refusal.isLackOfRight { return authority.isInDoubt ? nil : .aside(.lacksRight(refusal)) }
+    let isNarrowed = hasFallen && (refusal == .void || refusal == .undeclared)
+    return isNarrowed ? .aside(.lacksRight(refusal)) : .refuse(refusal)
+  }
+
+  /// What a receiver asks of an entry, `min(n, floor, fork point)`: what lies above a narrowing or a fork need not be the
+  /// same everywhere (rule C8).
   func required(_ sequence: UInt64, of replica: ReplicaID) -> UInt64 {
+    min(sequence, authority.required(of: replica, in: partition), chains[replica]?.forkPoint ?? .max)
+  }
+
+  /// What a sender has to have sent of an entry: as much as a receiver might ask that reads everything (rule C27).
+  func owed(_ sequence: UInt64, of replica: ReplicaID) -> UInt64 {
     min(sequence, authority.floor(of: replica, in: partition), chains[replica]?.forkPoint ?? .max)
   }
 }

@@ -1,7 +1,7 @@
 extension PartitionLog {
   /// For every fork its two lowest hashes (rule C5), in order of replica and sequence.
   package var forkProofs: [ForkProof] {
-    chains.flatMap { replica, chain in
+    (forkPoints.isEmpty ? [:] : chains).flatMap { replica, chain in
       chain.tree.slots.compactMap { slot, hashes in
         hashes.count < 2
           ? nil
@@ -10,16 +10,6 @@ extension PartitionLog {
       }
     }
     .sorted { ($0.replica, $0.sequence, $0.first) < ($1.replica, $1.sequence, $1.first) }
-  }
-
-  /// What two nodes must know alike beside their vectors: both branches of each fork.
-  func appendForks(to out: inout [UInt8]) {
-    for proof in forkPoints.isEmpty ? [] : forkProofs {
-      proof.replica.append(to: &out)
-      appendBigEndian(proof.sequence, to: &out)
-      proof.first.append(to: &out)
-      proof.second.append(to: &out)
-    }
   }
 
   /// Everything received that does not count, in order of dot and hash.

@@ -8,8 +8,26 @@ extension PartitionLog {
     return standing(of: position, of: dot.replica, stored: { _, _ in hash.tip }) == dot.sequence
   }
 
+  /// What the change at `author`, under its run's context, is to be merged with.
+  package func sight(of context: VersionVector, author: Dot) -> Sight {
+    if forkPoints.isEmpty, kin.isEmpty { return .plain }
+    return Sight(
+      ceilings: ceilings(of: context, author: author), kin: kin, lostBranches: lostBranches(namedBy: context))
+  }
+
+  /// An original that is not on the branch that counts was seen where the context's entry names it, or a later write of
+  /// its branch that the same replica issued again (rule C22).
+  private func lostBranches(namedBy context: VersionVector) -> [ReissuedBranch: UInt64] {
+    var named: [ReissuedBranch: UInt64] = [:]
+    for (branch, originals) in reissuedBranches {
+      guard let entry = context[branch.original], originals.contains(entry) else { continue }
+      named[branch] = entry.sequence
+    }
+    return named
+  }
+
   /// How far a context's entries of forked chains reach (rule C23); chains that are not named reach as far as they say.
-  package func ceilings(of context: VersionVector, author: Dot) -> [ReplicaID: UInt64] {
+  private func ceilings(of context: VersionVector, author: Dot) -> [ReplicaID: UInt64] {
     var ceilings: [ReplicaID: UInt64] = [:]
     for (replica, forkPoint) in forkPoints where context.sequence(of: replica) > forkPoint {
       if !isCovered(Dot(replica: replica, sequence: forkPoint + 1), by: context, of: author) {
@@ -34,7 +52,9 @@ extension PartitionLog {
     }
     for change in changes {
       for acceptance in change.acceptance { lower(acceptance.replica, to: acceptance.shared) }
-      for effect in change.effects { lower(effect.dot.replica, to: effect.dot.sequence - 1) }
+      // Of what is not accepted there is nothing to build.
+      let regrouped = change.regrouped.filter { $0.sequence <= accepted.sequence(of: $0.replica) }
+      for dot in regrouped.union(change.effects.map(\.dot)) { lower(dot.replica, to: dot.sequence - 1) }
       if let forked = change.forkedReplica { lower(forked, to: .max) }
     }
     return lowest

@@ -14,7 +14,7 @@ extension PartitionLog {
   /// counts, one of each original: somebody's work, which their device owes the fleet once more (rule C22).
   package func lostChanges(where isOwn: (ReplicaID) -> Bool) -> [HeldChange] {
     guard !forkPoints.isEmpty else { return [] }
-    let origins = Dictionary(reissues.all.map { ($0.hash, $0.origin) }) { first, _ in first }
+    let origins = reissues.origins
     var owed: [ChangeOrigin: HeldChange] = [:]
     for change in held where change.reason == .otherBranch && isOwn(change.dot.replica) {
       let itself = ChangeOrigin(dot: change.dot, hash: change.hash)
@@ -47,11 +47,11 @@ extension PartitionLog {
     let forkPoint = chains[old]?.joint(of: first.hash) ?? forkPoints[old] ?? 0
     if let position = position(of: old, at: forkPoint) { context[old] = position }
 
-    let standIns = self.standIns
     var names: [Dot: Dot] = [:]
     for (index, change) in changes.enumerated() {
       names[change.dot] = Dot(replica: next.replica, sequence: next.sequence + UInt64(index))
     }
+    let origins = reissues.origins
     var isComplete = true
     let writes = changes.map { change in
       change.writes.map { write in
@@ -60,7 +60,9 @@ extension PartitionLog {
           // What the author saw on the branch that counts is named as it was.
           let isLost = dot.replica == old ? dot.sequence > forkPoint : !isCovered(dot, by: lost, of: author)
           guard isLost else { return dot }
-          guard let standIn = standIns[dot] else {
+          let seen = lost[dot.replica].flatMap { chains[dot.replica]?.tree.find($0) }
+          let branch = dot.replica == old ? first.hash : seen
+          guard let standIn = branch.flatMap({ effective(for: dot, on: $0, origins) }) else {
             isComplete = isComplete && dot.replica != old
             return dot
           }
@@ -75,6 +77,16 @@ extension PartitionLog {
     context[next.replica] = nil
     return isComplete ? (context, writes) : nil
   }
+
+  /// The write that has effect for the change at `dot` of a lost branch, which is told by a later change of it: branches
+  /// share dots. Nil where none has.
+  private func effective(for dot: Dot, on branch: Digest, _ origins: [Digest: ChangeOrigin]) -> ChangeOrigin? {
+    guard let hash = chains[dot.replica]?.tree.ancestor(of: branch, at: dot.sequence) else { return nil }
+    let origin = origins[hash] ?? ChangeOrigin(dot: dot, hash: hash)
+    if isAccepted(origin.hash, at: origin.dot) { return origin }
+    return reissues.groups[origin]?.filter { isAccepted($0.hash, at: $0.dot) }.min { $0.hash < $1.hash }
+      .map { ChangeOrigin(dot: $0.dot, hash: $0.hash) }
+  }
 }
 
 extension DocumentWrite {
@@ -86,12 +98,5 @@ extension DocumentWrite {
           operation.kind, operation.path.map { $0.renamed(name) }, value: operation.value,
           position: operation.position)
       })
-  }
-}
-
-extension PathSegment {
-  fileprivate func renamed(_ name: (Dot) -> Dot) -> PathSegment {
-    guard case .element(let element) = self else { return self }
-    return .element(ListElement(position: element.position, dot: name(element.dot)))
   }
 }

@@ -17,7 +17,13 @@ package struct PartitionLog: Sendable {
   package internal(set) var forkPoints: [ReplicaID: UInt64] = [:]
   /// Accepted changes of which another re-issue, or the original, takes the effect (rule C22).
   package internal(set) var withoutEffect: [Digest: Dot] = [:]
+  /// What of the writes that were issued again is one write to the merge (rule M17).
+  package internal(set) var kin = KinTable()
+  /// Originals of accepted re-issues, by whose chains these are and by who issued them again.
+  var reissuedBranches: [ReissuedBranch: Set<ChainPosition>] = [:]
 
+  /// ``summaryDigest(_:)``, until what it is made of changes.
+  private var knownDigest: Digest?
   var chains: [ReplicaID: Chain] = [:]
   var reissues = ReissueTable()
   let genesis: @Sendable (ReplicaID) -> Digest
@@ -60,14 +66,15 @@ package struct PartitionLog: Sendable {
     restoring snapshot: Snapshot, _ partition: PartitionName, root: PublicKey,
     genesis: @escaping @Sendable (ReplicaID) -> Digest
   ) {
-    let nobody = Authority(root: root, statements: []) { _, _ in false }
+    let nobody = Authority(root: root, statements: [Statement]()) { _, _ in false }
     self.init(partition, authority: nobody, genesis: genesis, folds: true)
     for reissue in snapshot.reissues { reissues.insert(reissue, nobody) }
     for (replica, trunk) in snapshot.trunks {
-      let user: Text? = if case .own(let owner) = trunk.documents { owner } else { nil }
-      let free = user == nil ? UInt64.max : 0
-      store(
-        Chain(trunk: trunk, limits: ChainLimits(bound: .unbounded, reason: .noGrant, free: free, user: user)), replica)
+      let own: [OwnDocumentLimit] =
+        if case .own(let user) = trunk.documents { [OwnDocumentLimit(user: user)] } else { [] }
+      let limits = ChainLimits(
+        bound: .unbounded, reason: .noGrant, free: own.isEmpty ? .max : 0, ownDocuments: own)
+      store(Chain(trunk: trunk, limits: limits), replica)
     }
   }
 
@@ -90,7 +97,7 @@ extension PartitionLog {
     let outcome = learn(run, content: content, into: &chain)
     store(chain, run.replica)
     guard case .done(var change) = outcome else { return outcome }
-    change.effects = settleEffects()
+    if reissues.mayBeMoved(by: run, chain) { settleEffects(&change) }
     return .done(change)
   }
 
@@ -138,7 +145,7 @@ extension PartitionLog {
       store(chain, replica)
     }
     change.acceptance.sort { $0.replica < $1.replica }
-    change.effects = settleEffects()
+    settleEffects(&change)
     return .done(change)
   }
 
@@ -159,6 +166,16 @@ extension PartitionLog {
 }
 
 extension PartitionLog {
+  /// Stands for what two nodes must hold alike: the vector that is announced, and what is known of forks. Nil where
+  /// nothing is announced. Costs a hash over all of it only after a change.
+  mutating func summaryDigest(_ hash: HashFunction) -> Digest? {
+    guard !clipped.isEmpty else { return nil }
+    if let knownDigest { return knownDigest }
+    let digest = forkProofs.digest(beside: clipped.digest(.vector, hash), hash)
+    knownDigest = digest
+    return digest
+  }
+
   func newChain(_ replica: ReplicaID) -> Chain {
     Chain(
       trunk: ChainTrunk(sequence: 0, hash: genesis(replica), documents: .none),
@@ -170,7 +187,9 @@ extension PartitionLog {
     chains[replica] = chain
     received[replica] = chain.position(at: chain.received)
     accepted[replica] = chain.position(at: chain.accepted)
-    clipped[replica] = chain.position(at: min(chain.received, chain.limits.bound.sequence))
+    let offered = chain.position(at: min(chain.received, chain.limits.bound.sequence))
+    if chain.isForked || clipped[replica] != offered { knownDigest = nil }
+    clipped[replica] = offered
     if let forkPoint = chain.forkPoint { forkPoints[replica] = forkPoint }
   }
 

@@ -17,11 +17,16 @@ struct ReissueTable: Sendable {
   private(set) var groups: [ChangeOrigin: [Reissue]] = [:]
   /// Lowest original per chain: from there on the chain stays in its tree, where the original's hash can be looked up.
   private(set) var pins: [ReplicaID: UInt64] = [:]
+  /// Highest original or re-issue per chain.
+  private var reach: [ReplicaID: UInt64] = [:]
+
+  /// By the hash of a re-issue.
+  var origins: [Digest: ChangeOrigin] { Dictionary(all.map { ($0.hash, $0.origin) }) { first, _ in first } }
 
   /// A device speaks for its own writes alone.
   static func counts(_ origin: ChangeOrigin, in replica: ReplicaID, _ authority: Authority) -> Bool {
-    guard origin.dot.sequence >= 1, let signer = authority.signer(of: replica) else { return false }
-    return authority.signer(of: origin.dot.replica) == signer
+    guard origin.dot.sequence >= 1, let author = authority.author(of: replica) else { return false }
+    return authority.author(of: origin.dot.replica) == author
   }
 
   mutating func insert(_ reissue: Reissue, _ authority: Authority) {
@@ -33,6 +38,7 @@ struct ReissueTable: Sendable {
   mutating func regroup(_ authority: Authority) {
     groups.removeAll()
     pins.removeAll()
+    reach.removeAll()
     for reissue in all { group(reissue, authority) }
   }
 
@@ -41,5 +47,13 @@ struct ReissueTable: Sendable {
     groups[reissue.origin, default: []].append(reissue)
     let original = reissue.origin.dot
     pins[original.replica] = min(original.sequence, pins[original.replica] ?? .max)
+    for dot in [original, reissue.dot] { reach[dot.replica] = max(dot.sequence, reach[dot.replica] ?? 0) }
+  }
+
+  /// May what counts of originals and re-issues be other than before the run came? Not where it only prolongs a chain
+  /// above all of them, as nearly every run does.
+  func mayBeMoved(by run: RunSummary, _ chain: Chain) -> Bool {
+    guard let reach = reach[run.replica] else { return false }
+    return run.first <= reach || !chain.tree.isEmpty
   }
 }

@@ -33,7 +33,7 @@ package struct Run: Sendable {
   }
 }
 
-/// What the author signs of a run.
+/// What the author signs of a run. Whatever acceptance or merge reads is in a chain hash as well.
 package struct RunRecord: Hashable, Sendable {
   package let chain: ChainIdentity
   package let first: UInt64
@@ -42,42 +42,35 @@ package struct RunRecord: Hashable, Sendable {
   /// The author's accepted vector with tip hashes when the run was closed, its own chain left out (rule C3).
   package let context: VersionVector
   package let contextDigest: Digest
-  /// Reserved: the grant under which the author wrote.
-  package let grant: Digest?
-  /// Reserved: the key epoch of sealed payloads.
-  package let keyEpoch: UInt32?
   package let hashAtLast: Digest
-  package let extensions: [ChangeExtension]
   package let signature: Signature
 
   package static let version: UInt8 = 1
-  /// 1: Ed25519 (RFC 8032).
-  package static let algorithm: UInt8 = 1
 
   package init(
     chain: ChainIdentity, first: UInt64, last: UInt64, hashBefore: Digest, context: VersionVector,
-    contextDigest: Digest, grant: Digest? = nil, keyEpoch: UInt32? = nil, hashAtLast: Digest,
-    extensions: [ChangeExtension] = [], signature: Signature
+    contextDigest: Digest, hashAtLast: Digest, signature: Signature
   ) {
     (self.chain, self.first, self.last, self.hashBefore) = (chain, first, last, hashBefore)
-    (self.context, self.contextDigest, self.grant, self.keyEpoch) = (context, contextDigest, grant, keyEpoch)
-    (self.hashAtLast, self.extensions, self.signature) = (hashAtLast, extensions, signature)
+    (self.context, self.contextDigest) = (context, contextDigest)
+    (self.hashAtLast, self.signature) = (hashAtLast, signature)
   }
 
   package static func digest(of context: VersionVector, _ hash: HashFunction) -> Digest {
     context.digest(.context, hash)
   }
 
-  /// The bytes that are signed: a fixed layout, about 250 bytes.
+  /// The bytes that are signed: a fixed layout of 209 bytes. A run has no options: nothing but the changes' hashes could
+  /// hold two nodes to the same ones.
   package var signedBytes: [UInt8] {
     RunRecord.signedBytes(
-      chain: chain, first: first, last: last, hashBefore: hashBefore, contextDigest: contextDigest, grant: grant,
-      keyEpoch: keyEpoch, hashAtLast: hashAtLast, extensions: extensions)
+      chain: chain, first: first, last: last, hashBefore: hashBefore, contextDigest: contextDigest,
+      hashAtLast: hashAtLast)
   }
 
   package static func signedBytes(
-    chain: ChainIdentity, first: UInt64, last: UInt64, hashBefore: Digest, contextDigest: Digest, grant: Digest? = nil,
-    keyEpoch: UInt32? = nil, hashAtLast: Digest, extensions: [ChangeExtension] = []
+    chain: ChainIdentity, first: UInt64, last: UInt64, hashBefore: Digest, contextDigest: Digest,
+    hashAtLast: Digest
   ) -> [UInt8] {
     var out = DomainTag.run.bytes
     out.reserveCapacity(256)
@@ -87,17 +80,7 @@ package struct RunRecord: Hashable, Sendable {
     appendBigEndian(last, to: &out)
     hashBefore.append(to: &out)
     contextDigest.append(to: &out)
-    out.append(grant == nil ? 0 : 1)
-    grant?.append(to: &out)
-    out.append(keyEpoch == nil ? 0 : 1)
-    if let keyEpoch { appendBigEndian(keyEpoch, to: &out) }
     hashAtLast.append(to: &out)
-    appendBigEndian(UInt16(truncatingIfNeeded: extensions.count), to: &out)
-    for item in extensions {
-      appendBigEndian(item.type, to: &out)
-      appendCounted(item.content, to: &out)
-    }
-    out.append(algorithm)
     return out
   }
 }

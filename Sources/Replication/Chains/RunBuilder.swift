@@ -33,11 +33,12 @@ package struct RunBuilder: Sendable {
   }
 
   package mutating func append(
-    payload: [UInt8], keyHashes: [KeyHash], timestamp: HybridTimestamp, wall: WallTime, origin: ChangeOrigin? = nil
+    payload: [UInt8], keyHashes: [KeyHash], timestamp: HybridTimestamp, wall: WallTime,
+    extensions: [ChangeExtension] = []
   ) {
     let header = ChangeHeader(
       sequence: nextDot.sequence, timestamp: timestamp, wall: wall, payloadByteCount: UInt32(payload.count),
-      payloadHash: Digest.of(payload, hash), keyHashes: keyHashes, origin: origin)
+      payloadHash: Digest.of(payload, hash), keyHashes: keyHashes, extensions: extensions)
     hashes.append(
       header.chainHash(chain: chain, previous: lastHash, contextDigest: contextDigest, hash))
     changes.append(Change(header: header, payload: payload[...]))

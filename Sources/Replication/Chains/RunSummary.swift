@@ -10,11 +10,11 @@ package struct ChangeFacts: Hashable, Sendable {
 
   /// A change that is not known in kind holds its chain (rule C4).
   package var recognition: Recognition
-  /// ``DocumentRule/owner(of:)``. Needs no filling in outside partitions of the `all-users` rule.
-  package var ownDocument: Text?
+  /// ``DocumentRule/ownDocument(of:)``. Needs no filling in outside partitions of the `all-users` rule.
+  package var ownDocument: OwnDocument?
   package var origin: ChangeOrigin?
 
-  package init(recognition: Recognition = .known, ownDocument: Text? = nil, origin: ChangeOrigin? = nil) {
+  package init(recognition: Recognition = .known, ownDocument: OwnDocument? = nil, origin: ChangeOrigin? = nil) {
     (self.recognition, self.ownDocument, self.origin) = (recognition, ownDocument, origin)
   }
 }
@@ -36,7 +36,7 @@ package struct RunSummary: Hashable, Sendable {
   /// No chain comes near, and sums of sequences stay clear of overflow.
   package static let sequenceLimit: UInt64 = 1 << 53
   /// Entries of a context: one per replica that ever wrote in the partition.
-  package static let contextEntryLimit = 4_096
+  package static let contextEntryLimit = 65_536
 
   package init(
     partition: PartitionName, replica: ReplicaID, first: UInt64, hashBefore: Digest, hashes: [Digest],
@@ -84,7 +84,7 @@ extension RunSummary {
       return ChangeFacts(
         recognition: header.codec != .plain
           ? .unknownCodec : header.hasUnknownCriticalExtension ? .unknownExtension : .known,
-        ownDocument: needsOwner ? documents(index).flatMap(DocumentRule.owner(of:)) : nil,
+        ownDocument: needsOwner ? documents(index).flatMap(DocumentRule.ownDocument(of:)) : nil,
         origin: header.origin)
     }
     let ordinary = ChangeFacts()

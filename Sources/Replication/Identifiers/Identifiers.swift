@@ -80,12 +80,14 @@ package enum DomainTag: String, CaseIterable, Sendable {
   case statement = "seamesh/1 statem"
   case hello = "seamesh/1 hello"
   case join = "seamesh/1 join"
-  case admission = "seamesh/1 admiss"
   case summary = "seamesh/1 summar"
   case interest = "seamesh/1 intere"
   case vector = "seamesh/1 vector"
+  case forks = "seamesh/1 forks"
   case discovery = "seamesh/1 discov"
   case authority = "seamesh/1 author"
+  case pieces = "seamesh/1 pieces"
+  case holdings = "seamesh/1 holdin"
 
   package static let byteCount = 16
 

@@ -12,7 +12,7 @@ struct Differ<Random: RandomNumberGenerator> {
   mutating func operations(
     _ path: [PathSegment], _ hints: WriteHints, base: Shown, now: Shown, new: Value
   ) -> [Operation] {
-    if base.kind != .absent, base.value == new { return [] }
+    if base.kind != .absent, base.value.isSame(as: new) { return [] }
     switch (new, hints.kind) {
     case (.map(let map), _):
       let below = mapOperations(path, hints, base: base, now: now, new: map)
@@ -76,7 +76,9 @@ struct Differ<Random: RandomNumberGenerator> {
     let kept = Set(members.map(\.segment))
     let removals = old.children.filter { !kept.contains($0.segment) && now[$0.segment] != nil }
       .map { Operation(.setRemove, path, value: $0.shown.value) }
-    let additions = members.filter { old[$0.segment] == nil }.map { Operation(.setAdd, path, value: $0.value) }
+    let additions = members.filter { !(old[$0.segment]?.value.isSame(as: $0.value) ?? false) }.map {
+      Operation(.setAdd, path, value: $0.value)
+    }
     return opened(.set, path, base: base, now: now, new: .array(new), removals + additions)
   }
 }

@@ -25,6 +25,17 @@ package struct Entry: Hashable, Sendable {
     (self.kind, self.path, self.value) = (kind, path, value)
   }
 
+  private init(_ other: Entry, at path: [PathSegment]) {
+    (dot, timestamp, generation) = (other.dot, other.timestamp, other.generation)
+    (kind, self.path, value) = (other.kind, path, other.value)
+  }
+
+  /// The same, where list elements go by the dot of the one of their kin that has effect (rule M17).
+  fileprivate func named(by kin: KinTable) -> Entry {
+    let path = path.map { $0.renamed(kin.name) }
+    return path == self.path ? self : Entry(self, at: path)
+  }
+
   /// Opens a container: says what the path is, not what is in it (M3).
   package var marker: Marker? { kind == .set ? value.flatMap(Marker.init) : nil }
   package var stamp: WriteStamp { WriteStamp(timestamp: timestamp, dot: dot) }
@@ -72,7 +83,9 @@ extension AcceptedWrite {
       case .delete: [Entry(context, generation: write.generation, .delete)]
       case .edit: []
       }
-    return frame + write.operations.map { Entry($0, in: context, generation: write.generation) }
+    let operations = write.operations.map { Entry($0, in: context, generation: write.generation) }
+    let kin = context.sight.kin
+    return frame + (kin.isEmpty ? operations : operations.map { $0.named(by: kin) })
   }
 }
 

@@ -6,6 +6,13 @@ package enum PathSegment: Hashable, Sendable {
   case element(ListElement)
   /// A member of a set: the canonical bytes of its value (M2). Only in entries; on the wire set operations name the set.
   case member([UInt8])
+
+  /// The same, where a list element goes by another dot.
+  func renamed(_ name: (Dot) -> Dot) -> PathSegment {
+    guard case .element(let element) = self else { return self }
+    let dot = name(element.dot)
+    return dot == element.dot ? self : .element(ListElement(position: element.position, dot: dot))
+  }
 }
 
 /// A list element's identity, with its place in the list (M3): nothing else is needed to show what is written below it.

@@ -4,20 +4,23 @@ package struct WriteContext: Hashable, Sendable {
   package let timestamp: HybridTimestamp
   /// The context of the change's run. Its own chain is left out there: it is always seen up to the change itself.
   package let context: VersionVector
-  /// Where a chain has forked and the context names another branch than the one accepted here, its entry reaches no
-  /// higher than the fork (rule C23). Empty as long as no chain has forked.
-  package let ceilings: [ReplicaID: UInt64]
+  /// What of that holds here.
+  package let sight: Sight
 
-  package init(
-    dot: Dot, timestamp: HybridTimestamp, context: VersionVector, ceilings: [ReplicaID: UInt64] = [:]
-  ) {
-    (self.dot, self.timestamp, self.context, self.ceilings) = (dot, timestamp, context, ceilings)
+  package init(dot: Dot, timestamp: HybridTimestamp, context: VersionVector, sight: Sight = .plain) {
+    (self.dot, self.timestamp, self.context, self.sight) = (dot, timestamp, context, sight)
   }
 
-  /// Whether the change has the accepted change `other` in its context. It never sees itself.
+  /// Whether the change has the accepted change `other` in its context, or another of its kin (rule M5). It never sees
+  /// itself.
   package func sees(_ other: Dot) -> Bool {
+    covers(other) || (!sight.kin.isEmpty && other != dot && sight.coversKin(of: other, covers))
+  }
+
+  private func covers(_ other: Dot) -> Bool {
     if other.replica == dot.replica { return other.sequence < dot.sequence }
     guard context.covers(other) else { return false }
+    let ceilings = sight.ceilings
     return ceilings.isEmpty || other.sequence <= ceilings[other.replica] ?? .max
   }
 
@@ -41,7 +44,8 @@ package struct WriteStamp: Hashable, Comparable, Sendable {
   package static func < (a: WriteStamp, b: WriteStamp) -> Bool { (a.timestamp, a.dot) < (b.timestamp, b.dot) }
 }
 
-/// One change's part in one document, with what the change had seen: what merging works on.
+/// One change's part in one document, with what the change had seen: what merging works on. Of kin only the one that has
+/// effect is merged.
 package struct AcceptedWrite: Hashable, Sendable {
   package let context: WriteContext
   package let write: DocumentWrite

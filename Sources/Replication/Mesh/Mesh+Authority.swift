@@ -3,6 +3,7 @@ extension Mesh {
   mutating func beginStatements(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     if hello.authority == session.statedAuthority {
+      guard !session.isToBeShown else { return fail(id, .notAMember, "not a member of this fleet", &step) }
       for batch in Mesh.batches(session.statementsSinceHello) { step.emit(.send(id, .statements(batch))) }
       return beginInterest(id, hello, &step)
     }
@@ -11,9 +12,17 @@ extension Mesh {
   }
 
   mutating func sendMissingStatements(_ id: SessionID, _ held: [TipHash], _ step: inout Step) {
-    guard case .exchangingStatements(let peerIsComplete, false)? = sessions[id]?.phase else { return }
-    let missing = Set(statements.keys).subtracting(held).sorted().compactMap { statements[$0] }
-    for batch in Mesh.batches(missing) { step.emit(.send(id, .statements(batch))) }
+    guard let session = sessions[id], case .exchangingStatements(let peerIsComplete, false) = session.phase else {
+      return
+    }
+    if session.isToBeShown, !session.isDialer, !peerIsComplete {
+      // The dialer sends first what is missing here.
+      if session.postponedIDs == nil { sessions[id]?.postponedIDs = held }
+      return
+    }
+    let held = Set(held)
+    let missing = authority.fleetStatements.filter { !held.contains($0.id.tip) }
+    for batch in Mesh.batches(missing.map(\.encoded)) { step.emit(.send(id, .statements(batch))) }
     step.emit(.send(id, .statementsComplete))
     sessions[id]?.phase = .exchangingStatements(peerIsComplete: peerIsComplete, isComplete: true)
     finishStatements(id, &step)
@@ -22,7 +31,25 @@ extension Mesh {
   mutating func peerStatementsComplete(_ id: SessionID, _ step: inout Step) {
     guard case .exchangingStatements(_, let isComplete)? = sessions[id]?.phase else { return }
     sessions[id]?.phase = .exchangingStatements(peerIsComplete: true, isComplete: isComplete)
-    finishStatements(id, &step)
+    guard hasShownItself(id, &step) else { return }
+    if let held = sessions[id]?.postponedIDs {
+      sessions[id]?.postponedIDs = nil
+      sendMissingStatements(id, held, &step)
+    } else {
+      finishStatements(id, &step)
+    }
+  }
+
+  /// After the peer's statements: its credentials alone are not enough.
+  private mutating func hasShownItself(_ id: SessionID, _ step: inout Step) -> Bool {
+    guard let session = sessions[id], session.isToBeShown else { return true }
+    guard let hello = session.hello, authority.member(of: hello.device) != nil else {
+      fail(id, .notAMember, "its statements do not show it to be a member", &step)
+      return false
+    }
+    sessions[id]?.isToBeShown = false
+    restateInterest(id, &step)
+    return true
   }
 
   private mutating func finishStatements(_ id: SessionID, _ step: inout Step) {
@@ -43,24 +70,33 @@ extension Mesh {
     adopt(fresh, from: id, &step)
   }
 
-  /// Keeps new statements and passes them on at once: whatever is sent from now on may stand on them.
+  /// Keeps new statements and passes them on at once: whatever is sent from now on may stand on them. What does not come
+  /// into the set, because nothing that is here leads to it or its issuer has used up his allowance, is not kept.
   mutating func adopt(_ list: [Statement], from source: SessionID?, _ step: inout Step) {
-    let fresh = list.filter { statements[$0.id.tip] == nil }.prefix(max(0, Statement.countLimit - statements.count))
+    let new = list.filter { $0.isOfFleet && statements[$0.id.tip] == nil }
+      .prefix(max(0, Statement.countLimit - statements.count))
+    guard !new.isEmpty else { return }
+    let grown = authority.adding(new)
+    let fresh = new.filter { grown.holds($0.id) }
     guard !fresh.isEmpty else { return }
     step.emit(.store(Array(fresh)))
-    learn(Array(fresh), exceptTo: source, &step)
+    learn(Array(fresh), grown, exceptTo: source, &step)
   }
 
   /// Own statements that the shell has stored.
   mutating func statementsStored(_ list: [Statement], _ step: inout Step) {
     let fresh = list.filter { statements[$0.id.tip] == nil }
     guard !fresh.isEmpty else { return }
-    learn(fresh, exceptTo: nil, &step)
+    learn(fresh, authority.adding(fresh), exceptTo: nil, &step)
   }
 
-  private mutating func learn(_ fresh: [Statement], exceptTo source: SessionID?, _ step: inout Step) {
+  private mutating func learn(
+    _ fresh: [Statement], _ grown: Authority, exceptTo source: SessionID?, _ step: inout Step
+  ) {
     for statement in fresh { statements[statement.id.tip] = statement.encoded }
-    authority = authority.adding(fresh)
+    authority = grown
+    scopeChanged()
+    if authority.count != statements.count { forgetDisplaced() }
     closeStreamsOutOfScope()
     for id in sessions.keys where sessions[id]?.phase == .awaitingHello && sessions[id]?.statedAuthority != nil {
       sessions[id]?.statementsSinceHello += fresh.map(\.encoded)
@@ -69,6 +105,13 @@ extension Mesh {
       for batch in Mesh.batches(fresh.map(\.encoded)) { step.emit(.send(other.id, .statements(batch))) }
     }
     reconsiderAcceptance(&step)
+    reopenStreamsWithLeftOut(&step)
+  }
+
+  /// What fell out of the set when other statements of the same issuer came in before it (rule C26).
+  private mutating func forgetDisplaced() {
+    let standing = Set(authority.statementIDs.lazy.map(\.tip))
+    statements = statements.filter { standing.contains($0.key) }
   }
 
   /// Batches well below the limit of a message.
@@ -84,36 +127,6 @@ extension Mesh {
       batches[batches.count - 1].append(statement)
     }
     return batches
-  }
-
-  // MARK: Joining
-
-  mutating func receiveJoinRequest(_ id: SessionID, _ request: JoinRequest, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    sessions[id]?.phase = .joining
-    guard request.fleet == local.fleet else { return refuseJoin(id, .otherFleet, &step) }
-    guard let admissionKey = authority.admissionKey, request.device == session.peer, let proof = request.proof,
-      cryptography.verify(proof, request.signedBytes(exporter: session.exporter), admissionKey)
-    else { return refuseJoin(id, .wrongCode, &step) }
-    step.emit(.admit(id, request))
-  }
-
-  private mutating func refuseJoin(_ id: SessionID, _ refusal: JoinRefusal, _ step: inout Step) {
-    step.emit(.note(id, .joinRefused(refusal)))
-    step.emit(.send(id, .joinRefused(refusal)))
-    step.emit(.close(id, .notAMember))
-    closed(id, &step)
-  }
-
-  mutating func admitted(_ id: SessionID, _ done: Bool, _ step: inout Step) {
-    guard sessions[id]?.phase == .joining else { return }
-    guard done else { return refuseJoin(id, .cannotAdmit, &step) }
-    for batch in Mesh.batches(statements.keys.sorted().compactMap { statements[$0] }) {
-      step.emit(.send(id, .statements(batch)))
-    }
-    step.emit(.send(id, .joinAccepted))
-    step.emit(.close(id, .stopping))
-    closed(id, &step)
   }
 }
 

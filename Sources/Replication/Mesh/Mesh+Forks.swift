@@ -1,20 +1,22 @@
 // Two histories of one replica: seen by tips, searched by probes, shown by signed runs (rules C5, C6, C20).
 extension Mesh {
   /// Equal numbers with different tips are two histories; more of this node's own chain than it holds is a lost past.
-  mutating func checkPeerVector(_ id: SessionID, _ partition: PartitionID, _ vector: VersionVector, _ step: inout Step)
-  {
-    guard let state = partitions[partition] else { return }
-    for (replica, position) in vector.sorted {
-      let mine = state.log.received[replica]
+  mutating func checkPeerVector(
+    _ id: SessionID, _ partition: PartitionID, _ item: PartitionVector, _ step: inout Step
+  ) {
+    let log = partitions[partition]?.log
+    for (replica, position) in item.vector.sorted {
+      let mine = log?.received[replica]
       if replica == ownReplica,
         RenewalEvidence.cause(
           peer: position, own: mine?.sequence ?? 0, tip: mine?.sequence == position.sequence ? mine?.tip : position.tip)
           != nil
       {
-        step.emit(.renewReplica(state.name))
+        step.emit(.renewReplica(item.name))
       }
-      let standing = state.log.standing(of: position, of: replica) { _, _ in position.tip }
-      let judgement = state.log.judge(position, of: replica) { _, _ in position.tip }
+      guard let log else { continue }
+      let standing = log.standing(of: position, of: replica) { _, _ in position.tip }
+      let judgement = log.judge(position, of: replica) { _, _ in position.tip }
       if judgement == .differs || judgement == .known && standing < position.sequence {
         searchFork(id, partition, replica, &step)
       }
@@ -64,8 +66,10 @@ extension Mesh {
   mutating func receiveProbe(_ id: SessionID, _ probe: ChainProbe, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let partition = probe.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard isInScope(session, partition, probe.name), partitions[partition] != nil else { return }
-    var stream = session.streams[partition] ?? newStream(session, partition, step.now)
+    // Also where nothing of the partition is here: the peer keeps the chain back until it knows.
+    guard isInScope(session, partition, probe.name),
+      var stream = session.streams[partition] ?? newStream(session, partition, probe.name, step.now)
+    else { return }
     guard stream.answeredProbes < PeerStream.answeredProbeLimit else { return }
     stream.answeredProbes += 1
     sessions[id]?.streams[partition] = stream
@@ -86,8 +90,9 @@ extension Mesh {
     _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ runs: [RunSummary], wantsReply: Bool,
     _ step: inout Step
   ) {
-    guard let state = partitions[partition], let session = sessions[id], isInScope(session, state) else { return }
-    let name = state.name
+    guard let session = sessions[id], let name = partitions[partition]?.name ?? session.streams[partition]?.name,
+      isInScope(session, partition, name)
+    else { return }
     let probe = ChainProbe(
       name: name, replica: replica, positions: Mesh.probePositions(of: runs), wantsReply: wantsReply)
     step.emit(.send(id, .chainProbe(probe)))
@@ -110,7 +115,7 @@ extension Mesh {
   private mutating func answer(
     _ id: SessionID, _ partition: PartitionID, _ probe: ChainProbe, _ runs: [RunSummary], _ step: inout Step
   ) {
-    guard let session = sessions[id], isInScope(session, partition) else { return }
+    guard let session = sessions[id], isInScope(session, partition, probe.name) else { return }
     if probe.wantsReply { sendProbe(id, partition, probe.replica, runs, wantsReply: false, &step) }
     if let first = Mesh.firstLacking(of: runs, probe.positions) {
       step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1))
@@ -179,8 +184,9 @@ extension Mesh {
 
   /// What led to it is not to be expected any more; another session shows it again.
   mutating func dropPostponed(of id: SessionID) {
-    for partition in partitions.filter({ !$0.value.postponed.isEmpty }).keys {
+    for partition in partitions.filter({ !$0.value.postponed.isEmpty }).map(\.key) {
       partitions[partition]?.postponed.removeAll { $0.session == id }
+      if partitions[partition]?.isNothing == true { partitions[partition] = nil }
     }
   }
 

@@ -38,8 +38,9 @@ extension Mesh {
     case (.exchangingStatements, .statements(let list)), (.awaitingInterest, .statements(let list)),
       (.live, .statements(let list)):
       receiveStatements(id, list, &step)
-    case (.live, .interestRequest), (.awaitingInterest, .interestRequest), (.exchangingStatements, .interestRequest):
-      step.emit(.send(id, .interest(interest)))
+    case (.live, .interestRequest), (.awaitingInterest, .interestRequest),
+      (.exchangingStatements, .interestRequest) where !session.isToBeShown:
+      tellInterest(id, &step)
     case (.awaitingInterest, .interest(let interest)), (.exchangingStatements, .interest(let interest)):
       receiveInterest(id, interest, &step)
     case (.exchangingStatements, .interestChange):
@@ -55,14 +56,14 @@ extension Mesh {
     case (.awaitingInterest, .summary(let summary)), (.live, .summary(let summary)),
       (.exchangingStatements, .summary(let summary)):
       receiveSummary(id, summary, &step)
-    case (.live, .vectors(let list)):
-      for item in list {
-        receiveVector(id, item, &step)
-        showForks(id, item.name.id(fleet: local.fleet, hash: cryptography.hash), anew: true, &step)
-      }
-    case (.live, .pull(let stream, let vector)): receivePull(id, stream, vector, &step)
+    case (.live, .vectors(let list)): receiveVectors(id, list, &step)
+    case (.live, .pull(let stream, let part)):
+      guard let vector = joined(part, id, .pull(stream), &step) else { return }
+      receivePull(id, stream, vector, &step)
     case (.live, .payloadPiece(let piece)): step.emit(.stage(id, piece))
-    case (.live, .have(let vector)): receiveHave(id, vector, &step)
+    case (.live, .have(let part)):
+      guard let vector = joined(part, id, .have, &step) else { return }
+      receiveVector(id, vector, &step)
     case (.live, .chainProbe(let probe)): receiveProbe(id, probe, &step)
     default: fail(id, .protocolError, "a message out of turn", &step)
     }
@@ -78,24 +79,19 @@ extension Mesh {
         hello.signedBytes(exporter: session.exporter, isDialer: !session.isDialer, cryptography.hash), session.peer)
     else { return fail(id, .protocolError, "a hello that its device did not sign", &step) }
     guard hello.instance != local.instance else { return fail(id, .ownConnection, "this node itself", &step) }
-    guard isMember(hello, &step) else { return fail(id, .notAMember, "not a member of this fleet", &step) }
+    let isMember = authority.member(of: hello.device) != nil
+    // Equal sets, and not a member in this one: nothing that the exchange brings could show it.
+    guard isMember || showsMembership(hello) && hello.authority != authority.digest(cryptography.hash) else {
+      return fail(id, .notAMember, "not a member of this fleet", &step)
+    }
+    sessions[id]?.isToBeShown = !isMember
     sessions[id]?.hello = hello
     guard session.isDialer || !closeDuplicates(of: id, &step) else { return }
     step.emit(.authenticated(id, session.device, hello))
     if !session.isDialer { sendHello(id, &step) }
     noteClock(id, hello, &step)
-    restateInterest(id, &step)
+    if isMember { restateInterest(id, &step) }
     beginStatements(id, hello, &step)
-  }
-
-  /// By the statements held here, or by those it brings along: a device may have been admitted at another node.
-  private mutating func isMember(_ hello: Hello, _ step: inout Step) -> Bool {
-    if authority.member(of: hello.device) != nil { return true }
-    guard hello.credentials.count <= Hello.credentialLimit else { return false }
-    let brought = hello.credentials.compactMap(cryptography.statement).filter { $0.fleet == local.fleet }
-    guard authority.adding(brought).member(of: hello.device) != nil else { return false }
-    adopt(brought, from: nil, &step)
-    return true
   }
 
   /// Two connections to one process: both ends keep the same one (``KeepRule``). Answers whether `id` went.
@@ -136,8 +132,8 @@ extension Mesh {
   mutating func closed(_ id: SessionID, _ step: inout Step) {
     guard sessions.removeValue(forKey: id) != nil else { return }
     dropPostponed(of: id)
-    for partition in partitions.values.filter({ $0.catchUp?.session == id }).map(\.id).sorted() {
-      partitions[partition]?.catchUp = nil
+    for partition in catchUps.filter({ $0.value.session == id }).keys.sorted() {
+      catchUps[partition] = nil
       pullWherePossible(partition, &step)
     }
   }

@@ -1,52 +1,15 @@
-// The receiving side: what peers say they hold, whom to ask, and what to do with the runs that come.
+// The receiving side: whom to ask, and what to do with the runs that come.
 extension Mesh {
-  mutating func receiveVector(_ id: SessionID, _ item: PartitionVector, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    let partition = item.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard isInScope(session, partition, item.name) else { return }
-    ensurePartition(partition, item.name, &step)
-    var stream = session.streams[partition] ?? newStream(session, partition, step.now)
-    note(item.vector, on: &stream, partition)
-    sessions[id]?.streams[partition] = stream
-    checkPeerVector(id, partition, item.vector, &step)
-    doubtLevelStream(id, partition)
-    repullIfSilent(id, partition, &step)
-    considerPull(id, partition, &step)
-  }
-
-  /// Equal summaries open streams only where both ends held the same scope against them, and an interest that changed
-  /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked.
-  private mutating func doubtLevelStream(_ id: SessionID, _ partition: PartitionID) {
-    guard let stream = sessions[id]?.streams[partition], stream.incoming == PeerStream.level,
-      isAhead(stream, partition), partitions[partition]?.catchUp == nil
-    else { return }
-    sessions[id]?.streams[partition]?.incoming = nil
-  }
-
-  /// Of a forked chain only what lies on the branch chosen here is what the peer has of it.
-  private func note(_ vector: VersionVector, on stream: inout PeerStream, _ partition: PartitionID) {
-    stream.known.join(vector)
-    guard let log = partitions[partition]?.log else { return }
-    for (replica, entry) in vector.entries where log.forkPoints[replica] != nil {
-      let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }
-      stream.known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
-      stream.sent[replica] = nil
+  /// Nil where the peer names more partitions than anybody here has begun. What is not here yet begins with its first run.
+  func newStream(
+    _ session: PeerSession, _ partition: PartitionID, _ name: PartitionName, _ now: MonotonicTime
+  ) -> PeerStream? {
+    let state = partitions[partition]
+    guard state != nil || session.streams.count < partitions.count + PeerSession.awaitedPartitionLimit else {
+      return nil
     }
-  }
-
-  func newStream(_ session: PeerSession, _ partition: PartitionID, _ now: MonotonicTime) -> PeerStream {
-    guard let state = partitions[partition], session.isLevel(state) else {
-      return PeerStream(known: VersionVector(), lastProgress: now)
-    }
-    return PeerStream(
-      known: state.log.clipped, outgoing: PeerStream.level, incoming: PeerStream.level, lastProgress: now)
-  }
-
-  mutating func ensurePartition(_ id: PartitionID, _ name: PartitionName, _ step: inout Step) {
-    guard partitions[id] == nil else { return }
-    partitions[id] = PartitionState(
-      id: id, name: name, log: newLog(id, name))
-    step.emit(.createPartition(id, name))
+    guard session.level.contains(partition, name) else { return PeerStream(name, now: now) }
+    return PeerStream(name, known: state?.log.clipped ?? VersionVector(), number: PeerStream.level, now: now)
   }
 
   func newLog(_ id: PartitionID, _ name: PartitionName) -> PartitionLog {
@@ -57,11 +20,11 @@ extension Mesh {
   }
 
   /// The peer has something that this node lacks.
-  private func isAhead(_ stream: PeerStream, _ partition: PartitionID) -> Bool {
-    guard let state = partitions[partition] else { return false }
-    let received = state.log.received
+  func isAhead(_ stream: PeerStream, _ partition: PartitionID) -> Bool {
+    let received = partitions[partition]?.log.received ?? VersionVector()
     return stream.known.entries.contains {
       $0.value.sequence > received.sequence(of: $0.key) && !stream.forked.contains($0.key)
+        && !stream.leftOut.contains($0.key)
     }
   }
 
@@ -71,30 +34,32 @@ extension Mesh {
       stream.incoming == nil
     else { return }
     if isAhead(stream, partition) {
-      guard partitions[partition]?.catchUp == nil else { return }
-      partitions[partition]?.catchUp = (id, step.now)
+      guard catchUps[partition] == nil else { return }
+      catchUps[partition] = CatchUp(session: id, progress: step.now)
     }
     pull(id, partition, &step)
   }
 
   private mutating func pull(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], let state = partitions[partition] else { return }
+    guard let session = sessions[id], let name = session.streams[partition]?.name else { return }
     sessions[id]?.nextStream += 1
     sessions[id]?.streams[partition]?.incoming = session.nextStream
     sessions[id]?.streams[partition]?.incomingBase = nil
     sessions[id]?.streams[partition]?.lastProgress = step.now
+    sessions[id]?.streams[partition]?.toldIn = session.comparison.count
     let vector = PartitionVector(
-      name: state.name, vector: state.log.clipped, staged: Array(staged.prefix(PartitionVector.stagedLimit)))
-    step.emit(.send(id, .pull(stream: session.nextStream, vector)))
+      name: name, vector: partitions[partition]?.log.clipped ?? VersionVector(),
+      staged: Array(staged.prefix(PartitionVector.stagedLimit)))
+    send(vector, to: id, &step) { .pull(stream: session.nextStream, $0) }
   }
 
   /// An open stream that brings nothing although the peer is ahead is asked for anew: pairwise exchange is the truth.
-  private mutating func repullIfSilent(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
+  mutating func repullIfSilent(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
     guard let stream = sessions[id]?.streams[partition], stream.incoming != nil, isAhead(stream, partition),
       step.now.millisecondsSince(stream.lastProgress) > configuration.catchUpSilenceMilliseconds,
-      partitions[partition]?.catchUp.map({ $0.session == id }) ?? true
+      catchUps[partition].map({ $0.session == id }) ?? true
     else { return }
-    partitions[partition]?.catchUp = (id, step.now)
+    catchUps[partition] = CatchUp(session: id, progress: step.now)
     pull(id, partition, &step)
   }
 
@@ -104,10 +69,10 @@ extension Mesh {
 
   /// Level with the peer that did the catch-up: the others may open their streams now.
   mutating func noteProgress(_ partition: PartitionID, _ source: SessionID?, _ step: inout Step) {
-    guard let catchUp = partitions[partition]?.catchUp else { return }
-    if catchUp.session == source { partitions[partition]?.catchUp?.progress = step.now }
+    guard let catchUp = catchUps[partition] else { return }
+    if catchUp.session == source { catchUps[partition]?.progress = step.now }
     guard let stream = sessions[catchUp.session]?.streams[partition], isAhead(stream, partition) else {
-      partitions[partition]?.catchUp = nil
+      catchUps[partition] = nil
       if let name = partitions[partition]?.name { step.emit(.note(catchUp.session, .levelWith(name))) }
       return pullWherePossible(partition, &step)
     }
@@ -120,8 +85,7 @@ extension Mesh {
     sessions[id]?.lastHeard = step.now
     let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
     guard isInScope(session, partition, batch.name) else { return }
-    ensurePartition(partition, batch.name, &step)
-    let opened = session.streams[partition] ?? newStream(session, partition, step.now)
+    guard let opened = session.streams[partition] ?? newStream(session, partition, batch.name, step.now) else { return }
     sessions[id]?.streams[partition] = opened
     if !batch.isForkEvidence {
       // Batches of a stream that was since asked for anew are void: their contexts stand on another base. One that only
@@ -135,11 +99,20 @@ extension Mesh {
       resolved.append(DeliveredRun(incoming: run, context: context))
     }
     let parked = ParkedRuns(session: id, runs: resolved[...], isForkEvidence: batch.isForkEvidence)
-    guard partitions[partition]?.awaitedHeaders == 0 else {
+    guard partitions[partition]?.awaitedHeaders ?? 0 == 0 else {
       partitions[partition]?.parked.append(parked)
       return
     }
-    process(parked, partition, &step)
+    beginning(partition, batch.name) { $0.process(parked, partition, &step) }
+  }
+
+  /// A partition begins with the first run that is kept: what names it otherwise leaves nothing behind.
+  private mutating func beginning(_ id: PartitionID, _ name: PartitionName, _ process: (inout Mesh) -> Void) {
+    if partitions[id] == nil {
+      partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name), hasBegun: false)
+    }
+    process(&self)
+    if partitions[id]?.isNothing == true { partitions[id] = nil }
   }
 
   /// Nil after the session was failed: the resolved context must be what the author hashed.
@@ -166,6 +139,10 @@ extension Mesh {
     var rest = batch.runs
     walk: while let run = rest.first {
       guard let summary = RunSummary(run, in: name) else {
+        if leaveOutNarrowed(run, name, batch.session, partition) {
+          rest.removeFirst()
+          continue walk
+        }
         fail(batch.session, .protocolError, "a run by a replica that nobody declared", &step)
         break
       }
@@ -173,6 +150,10 @@ extension Mesh {
       switch partitions[partition]?.log.deliver(summary) {
       case .take: break
       case .have, nil:
+        rest.removeFirst()
+        continue walk
+      case .aside(.lacksRight):
+        leaveOut(run.incoming.replica, batch.session, partition)
         rest.removeFirst()
         continue walk
       case .aside(let reason):
@@ -189,6 +170,15 @@ extension Mesh {
         postpone(run, batch, partition)
         rest.removeFirst()
         continue walk
+      case .error where standsOnLeftOut(run, batch.session, partition):
+        leaveOut(run.incoming.replica, batch.session, partition)
+        rest.removeFirst()
+        continue walk
+      case .error where isLevel(batch.session, partition):
+        // Equal summaries opened the stream, and what they were equal about has changed: now it is asked for.
+        sessions[batch.session]?.streams[partition]?.incoming = nil
+        considerPull(batch.session, partition, &step)
+        break walk
       case .needsHeaders(let request):
         emit(kept, partition, batch.session, &step)
         return park(batch.rest(rest), partition, until: [request], &step)
@@ -215,8 +205,12 @@ extension Mesh {
     if !kept.isEmpty { takePostponed(partition, &step) }
   }
 
-  private func emit(_ kept: [DeliveredRun], _ partition: PartitionID, _ source: SessionID, _ step: inout Step) {
-    if !kept.isEmpty { step.emit(.apply(partition, source: source, kept)) }
+  private mutating func emit(
+    _ kept: [DeliveredRun], _ partition: PartitionID, _ source: SessionID, _ step: inout Step
+  ) {
+    guard !kept.isEmpty else { return }
+    partitions[partition]?.hasBegun = true
+    step.emit(.apply(partition, source: source, kept))
   }
 
   /// Marks the run with what it moved, unless that is the usual: all of it counts, is new to everything that counts, and
@@ -227,7 +221,7 @@ extension Mesh {
     let (replica, acceptance) = (run.incoming.replica, change.acceptance)
     let isPlain =
       acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
-      && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil }
+      && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil } && change.regrouped.isEmpty
       && !state.log.hasForkIn(run.context, of: replica)
       && authority.floor(of: replica, in: state.name) == .max
     run.change = isPlain ? nil : change
@@ -248,7 +242,7 @@ extension AsideReason {
   fileprivate var isKept: Bool {
     switch self {
     case .fork, .aboveBound: true
-    case .gap, .fallenRight: false
+    case .gap, .lacksRight: false
     }
   }
 }

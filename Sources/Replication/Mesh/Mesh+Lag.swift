@@ -3,12 +3,13 @@ extension Mesh {
   package func lag(of session: PeerSession) -> (behind: Int64, ahead: Int64) {
     var (behind, ahead) = (UInt64(0), UInt64(0))
     for (id, stream) in session.streams {
-      guard let partition = partitions[id], isInScope(session, partition) else { continue }
-      for (replica, position) in partition.log.clipped.entries {
+      guard isInScope(session, id, stream.name) else { continue }
+      let log = partitions[id]?.log
+      for (replica, position) in log?.clipped.entries ?? [:] {
         behind += subtracting(position.sequence, stream.known.sequence(of: replica))
       }
       for (replica, position) in stream.known.entries {
-        ahead += subtracting(position.sequence, partition.log.received.sequence(of: replica))
+        ahead += subtracting(position.sequence, log?.received.sequence(of: replica) ?? 0)
       }
     }
     return (Int64(clamping: behind), Int64(clamping: ahead))

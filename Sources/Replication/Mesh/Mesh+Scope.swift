@@ -1,4 +1,4 @@
-// Interest and summaries: which partitions two nodes have to speak about, and whether there is anything to say.
+// Interest: which partitions two nodes have to speak about.
 extension Mesh {
   mutating func beginInterest(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
     guard let session = sessions[id] else { return }
@@ -44,10 +44,18 @@ extension Mesh {
   private mutating func goLive(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     sessions[id]?.phase = .live
-    sessions[id]?.levelScope = (interest, session.peerInterest ?? Interest())
+    sessions[id]?.level.begin(interest, session.peerInterest ?? Interest())
     step.emit(.note(id, .sessionReady(session.device)))
-    sendSummary(id, &step)
-    compareSummaries(id, &step)
+    beginComparing(id, &step)
+  }
+
+  /// Once: what changes later is told without being asked for.
+  mutating func tellInterest(_ id: SessionID, _ step: inout Step) {
+    guard sessions[id]?.hasToldInterest == false else {
+      return fail(id, .protocolError, "an interest asked for a second time", &step)
+    }
+    sessions[id]?.hasToldInterest = true
+    step.emit(.send(id, .interest(interest)))
   }
 
   // MARK: Common scope
@@ -62,112 +70,13 @@ extension Mesh {
       && authority.level(of: session.peer, in: name) >= .carry && authority.level(of: local.device, in: name) >= .carry
   }
 
-  // MARK: Summaries
-
-  mutating func sendSummary(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    let summary = summary(for: session)
-    sessions[id]?.summarySent = summary
-    sessions[id]?.vectorsAtSummary = [:]
-    step.emit(.send(id, .summary(summary)))
-  }
-
-  private func summary(for session: PeerSession) -> Summary {
-    var inputs = [[UInt8]](repeating: [], count: Summary.bucketCount)
-    for id in partitions.keys.sorted() {
-      guard let partition = partitions[id], isInScope(session, partition) else { continue }
-      let vector = partition.log.clipped
-      guard !vector.isEmpty else { continue }
-      id.digest.append(to: &inputs[Summary.bucket(of: id)])
-      vector.digest(.vector, cryptography.hash).append(to: &inputs[Summary.bucket(of: id)])
-      partition.log.appendForks(to: &inputs[Summary.bucket(of: id)])
-    }
-    var prefix = DomainTag.summary.bytes
-    session.exporter.append(to: &prefix)
-    return Summary(
-      buckets: inputs.map { $0.isEmpty ? 0 : Digest.of(prefix + $0, cryptography.hash).words.0 })
-  }
-
-  mutating func receiveSummary(_ id: SessionID, _ summary: Summary, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    // A later comparison, begun by the peer, is answered by what stands here now.
-    if session.phase == .live, session.summarySent == nil {
-      guard allowsAnswer(session, step.now) else { return }
-      sendSummary(id, &step)
-    }
-    sessions[id]?.summaryReceived = summary
-    compareSummaries(id, &step)
-  }
-
-  /// Each summary calls for another, so one too many, which a peer need send only once, would go to and fro for ever. Of
-  /// those that come long before a comparison is due, a few are answered. Whom that leaves waiting has its answer in the
-  /// next comparison that this side begins.
-  private mutating func allowsAnswer(_ session: PeerSession, _ now: MonotonicTime) -> Bool {
-    let isNearlyDue =
-      now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds / 2) >= session.nextComparison
-    guard isNearlyDue || session.earlyComparisons < PeerSession.earlyComparisonLimit else { return false }
-    sessions[session.id]?.earlyComparisons = isNearlyDue ? 0 : session.earlyComparisons + 1
-    return true
-  }
-
-  private mutating func compareSummaries(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id], session.phase == .live, let sent = session.summarySent,
-      let received = session.summaryReceived
-    else { return }
-    var level: UInt64 = 0
-    for (bucket, pair) in zip(sent.buckets, received.buckets).enumerated() where pair.0 == pair.1 {
-      level |= 1 << UInt64(bucket)
-    }
-    sessions[id]?.summarySent = nil
-    sessions[id]?.summaryReceived = nil
-    sessions[id]?.levelBuckets |= level
-    openLevelStreams(id, &step)
-    sendVectors(id, where: { level >> UInt64(Summary.bucket(of: $0)) & 1 == 0 }, &step)
-    let pause = session.mustCompareAgain ? 0 : configuration.antiEntropyMilliseconds
-    sessions[id]?.nextComparison = step.now.advanced(byMilliseconds: pause)
-    sessions[id]?.mustCompareAgain = false
-  }
-
-  /// Equal summaries, now or earlier, open the streams of a bucket. What changed since this side's summary left goes out.
-  private mutating func openLevelStreams(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    let changed = session.vectorsAtSummary
-    for partition in changed.keys.sorted() {
-      guard let state = partitions[partition], session.isLevel(state) else { continue }
-      if sessions[id]?.streams[partition] == nil {
-        sessions[id]?.streams[partition] = PeerStream(
-          known: changed[partition] ?? VersionVector(), outgoing: PeerStream.level, incoming: PeerStream.level,
-          lastProgress: step.now)
-      }
-      pump(id, partition, &step)
-    }
-    sessions[id]?.vectorsAtSummary = [:]
-  }
-
-  mutating func sendVectors(_ id: SessionID, where isMeant: (PartitionID) -> Bool, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    var batch: [PartitionVector] = []
-    var entries = 0
-    for partition in partitions.values.filter({ isMeant($0.id) && isInScope(session, $0) }).sorted(by: { $0.id < $1.id }
-    ) {
-      let vector = partition.log.clipped
-      guard !vector.isEmpty else { continue }
-      batch.append(PartitionVector(name: partition.name, vector: vector))
-      entries += vector.count + 8
-      if entries > PartitionVector.entryLimit {
-        step.emit(.send(id, .vectors(batch)))
-        (batch, entries) = ([], 0)
-      }
-    }
-    if !batch.isEmpty { step.emit(.send(id, .vectors(batch))) }
-  }
-
   // MARK: Changes of interest
 
   mutating func interestChanged(_ added: Interest, _ removed: Interest, _ step: inout Step) {
     interest = interest.adding(added).removing(removed)
+    scopeChanged()
     for id in sessions.keys.sorted() { closeStreams(id, removed) }
-    for session in sessions.values.sorted(by: { $0.id < $1.id }) where session.hasStatements {
+    for session in sessions.values.sorted(by: { $0.id < $1.id }) where session.hasStatements && !session.isToBeShown {
       step.emit(.send(session.id, .interestChange(added: added, removed: removed)))
       guard session.phase == .live else { continue }
       offerNewlyCommon(session.id, added, &step)
@@ -179,6 +88,7 @@ extension Mesh {
     let changed = wanted.adding(added).removing(removed)
     guard changed.isWithinLimits else { return fail(id, .protocolError, "an interest beyond its limits", &step) }
     sessions[id]?.peerInterest = changed
+    sessions[id]?.comparison.sums = nil
     remember(changed, of: session.device)
     closeStreams(id, removed)
     offerNewlyCommon(id, added, &step)
@@ -186,27 +96,26 @@ extension Mesh {
 
   /// Of what one side wants no more. Wanted again, it begins anew.
   private mutating func closeStreams(_ id: SessionID, _ removed: Interest) {
-    guard !removed.isEmpty, let session = sessions[id] else { return }
-    sessions[id]?.levelScope = (session.levelScope.own.removing(removed), session.levelScope.peer.removing(removed))
-    for partition in session.streams.keys
-    where partitions[partition].map({ removed.wants($0.id, name: $0.name) }) == true {
-      sessions[id]?.streams[partition] = nil
-      sessions[id]?.relaysDue[partition] = nil
-      if partitions[partition]?.catchUp?.session == id { partitions[partition]?.catchUp = nil }
-    }
+    guard !removed.isEmpty, let streams = sessions[id]?.streams else { return }
+    sessions[id]?.level.narrow(by: removed) { partitions[$0]?.name }
+    for (partition, stream) in streams where removed.wants(partition, name: stream.name) { close(id, partition) }
   }
 
   /// Under new statements a side may carry less. What is open to a session ends there at once: what was asked of the log
   /// before is not answered any more (I11). Allowed again, it begins anew.
   mutating func closeStreamsOutOfScope() {
     for (id, session) in sessions {
-      for partition in session.streams.keys where !isInScope(session, partition) {
-        sessions[id]?.streams[partition] = nil
-        sessions[id]?.relaysDue[partition] = nil
-        sessions[id]?.levelBuckets &= ~(1 << UInt64(Summary.bucket(of: partition)))
-        if partitions[partition]?.catchUp?.session == id { partitions[partition]?.catchUp = nil }
+      for (partition, stream) in session.streams where !isInScope(session, partition, stream.name) {
+        sessions[id]?.level.unmark(partition)
+        close(id, partition)
       }
     }
+  }
+
+  private mutating func close(_ id: SessionID, _ partition: PartitionID) {
+    sessions[id]?.streams[partition] = nil
+    sessions[id]?.relaysDue[partition] = nil
+    if catchUps[partition]?.session == id { catchUps[partition] = nil }
   }
 
   func isInScope(_ session: PeerSession, _ partition: PartitionID) -> Bool {
@@ -217,6 +126,6 @@ extension Mesh {
   private mutating func offerNewlyCommon(_ id: SessionID, _ added: Interest, _ step: inout Step) {
     let meant = Set(partitions.values.filter { added.wants($0.id, name: $0.name) }.map(\.id))
     guard !meant.isEmpty else { return }
-    sendVectors(id, where: { meant.contains($0) }, &step)
+    sendVectors(id, meant, &step)
   }
 }

@@ -5,16 +5,19 @@ extension Mesh {
     guard let session = sessions[id], number > 0 else { return }
     let partition = wanted.name.id(fleet: local.fleet, hash: cryptography.hash)
     guard isInScope(session, partition, wanted.name) else { return }
-    ensurePartition(partition, wanted.name, &step)
-    var stream = session.streams[partition] ?? PeerStream(known: wanted.vector, lastProgress: step.now)
-    stream.known = wanted.vector
+    guard var stream = session.streams[partition] ?? newStream(session, partition, wanted.name, step.now) else {
+      return
+    }
+    // Who pulls did not find it level.
+    if session.streams[partition] == nil { stream.incoming = nil }
+    stream.known = declared(wanted.vector, partition)
     stream.sent = VersionVector()
     stream.outgoing = number
     stream.staged = Dictionary(wanted.staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
     stream.outgoingBase = nil
     sessions[id]?.relaysDue[partition] = nil
     sessions[id]?.streams[partition] = stream
-    checkPeerVector(id, partition, wanted.vector, &step)
+    checkPeerVector(id, partition, wanted, &step)
     showForks(id, partition, anew: false, &step)
     considerPull(id, partition, &step)
     pump(id, partition, &step)
@@ -108,7 +111,7 @@ extension Mesh {
       && run.context.entries.allSatisfy { replica, position in
         stream.covers(replica, position.sequence)
           || !stream.forked.contains(replica)
-            && stream.covers(replica, log.required(position.sequence, of: replica))
+            && stream.covers(replica, log.owed(position.sequence, of: replica))
       }
   }
 
@@ -125,7 +128,7 @@ extension Mesh {
     // By id: a session that were held here would be copied, with all its streams, by the first of them to change.
     for id in sessions.keys.sorted() where sessions[id].map({ isInScope($0, state) }) == true {
       guard isComparedWith(id, partition) else {
-        if sessions[id]?.vectorsAtSummary[partition] == nil { sessions[id]?.vectorsAtSummary[partition] = before }
+        if sessions[id]?.comparison.changed[partition] == nil { sessions[id]?.comparison.changed[partition] = before }
         continue
       }
       openIfLevel(id, partition, before, &step)
@@ -135,10 +138,10 @@ extension Mesh {
     noteProgress(partition, source, &step)
   }
 
-  /// No summary is under way that was made without what was just committed.
+  /// No comparison is under way, or still to come, that does not know of what was just committed.
   private func isComparedWith(_ id: SessionID, _ partition: PartitionID) -> Bool {
-    guard let session = sessions[id], session.phase == .live else { return false }
-    return session.summarySent == nil || session.streams[partition] != nil
+    guard let session = sessions[id], session.phase == .live, session.comparison.hasBegun else { return false }
+    return !session.comparison.isUnderWay || session.streams[partition] != nil
   }
 
   private static func vector(_ vector: VersionVector, before runs: [LoggedRun]) -> VersionVector {
@@ -155,10 +158,9 @@ extension Mesh {
     _ id: SessionID, _ partition: PartitionID, _ before: VersionVector, _ step: inout Step
   ) {
     guard let session = sessions[id], session.streams[partition] == nil, let state = partitions[partition],
-      session.isLevel(state)
+      session.level.contains(partition, state.name)
     else { return }
-    sessions[id]?.streams[partition] = PeerStream(
-      known: before, outgoing: PeerStream.level, incoming: PeerStream.level, lastProgress: step.now)
+    sessions[id]?.streams[partition] = PeerStream(state.name, known: before, number: PeerStream.level, now: step.now)
   }
 
   private mutating func announce(
@@ -170,7 +172,7 @@ extension Mesh {
     var changed = VersionVector()
     for run in runs where changed[run.replica] == nil { changed[run.replica] = offered[run.replica] }
     guard !changed.isEmpty else { return }
-    step.emit(.send(id, .have(PartitionVector(name: state.name, vector: changed))))
+    send(PartitionVector(name: state.name, vector: changed), to: id, &step) { .have($0) }
   }
 
   private mutating func push(
@@ -193,10 +195,6 @@ extension Mesh {
       run.first == 1 || stream.covers(run.replica, run.first - 1)
         || runs.contains { $0.replica == run.replica && $0.last == run.first - 1 }
     } && runs.allSatisfy { run in run.context.entries.allSatisfy { stream.covers($0.key, $0.value.sequence) } }
-  }
-
-  mutating func receiveHave(_ id: SessionID, _ item: PartitionVector, _ step: inout Step) {
-    receiveVector(id, item, &step)
   }
 
   /// Room again: go on with whatever this peer lacks.

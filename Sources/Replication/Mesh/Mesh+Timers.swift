@@ -9,7 +9,13 @@ extension Mesh {
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
     for id in sessions.keys.sorted() {
       guard let session = sessions[id] else { continue }
-      if session.phase != .live, step.now.millisecondsSince(session.openedAt) > configuration.handshakeMilliseconds {
+      let isOverdue = step.now.millisecondsSince(session.openedAt) > configuration.handshakeMilliseconds
+      if session.phase == .joining, isOverdue {
+        // Who asked to join another fleet hears no word.
+        step.emit(.note(id, .peerRefused("a handshake without end")))
+        step.emit(.close(id, .notAMember))
+        closed(id, &step)
+      } else if session.phase != .live, isOverdue {
         fail(id, .protocolError, "a handshake without end", &step)
       } else if step.now.millisecondsSince(session.lastHeard) > configuration.deadMilliseconds {
         fail(id, .stopping, "silence", &step)
@@ -19,7 +25,7 @@ extension Mesh {
         compare(session, &step, &random)
       }
     }
-    for partition in partitions.values.filter({ $0.catchUp != nil }).map(\.id).sorted() {
+    for partition in catchUps.keys.sorted() {
       passOnSilent(partition, &step)
     }
   }
@@ -45,20 +51,31 @@ extension Mesh {
   private mutating func compare(
     _ session: PeerSession, _ step: inout Step, _ random: inout some RandomNumberGenerator
   ) {
-    guard step.now >= session.nextComparison, session.summarySent == nil else { return }
+    if session.comparison.isUnderWay { return lapse(session, &step) }
+    guard step.now >= session.nextComparison, session.isWritable else { return }
     let interval = configuration.antiEntropyMilliseconds
     let jitter = UInt64.random(in: 0...max(interval / 2, 1), using: &random)
     sessions[session.id]?.nextComparison = step.now.advanced(byMilliseconds: interval * 3 / 4 + jitter)
     sessions[session.id]?.earlyComparisons = 0
     for partition in session.streams.keys { sessions[session.id]?.streams[partition]?.answeredProbes = 0 }
-    sendSummary(session.id, &step)
+    ask(session.id, &step)
+  }
+
+  /// A comparison that the peer does not go on with: what waited for its end is told.
+  private mutating func lapse(_ session: PeerSession, _ step: inout Step) {
+    guard step.now.millisecondsSince(session.comparison.since) > configuration.catchUpSilenceMilliseconds else {
+      return
+    }
+    let changed = Set(session.comparison.changed.keys)
+    sessions[session.id]?.comparison.enter(.none, step.now)
+    sendVectors(session.id, changed, &step)
   }
 
   private mutating func passOnSilent(_ partition: PartitionID, _ step: inout Step) {
-    guard let catchUp = partitions[partition]?.catchUp,
+    guard let catchUp = catchUps[partition],
       step.now.millisecondsSince(catchUp.progress) > configuration.catchUpSilenceMilliseconds
     else { return }
-    partitions[partition]?.catchUp = nil
+    catchUps[partition] = nil
     pullWherePossible(partition, &step)
   }
 }

@@ -28,8 +28,8 @@ package struct Mesh: Sendable {
     case statementsStored([Statement])
     /// The wish list changed: `added` and `removed` are what differs.
     case interestChanged(added: Interest, removed: Interest)
-    /// Whoever asked to join is a member now, durably; false: cannot be made one here.
-    case admitted(SessionID, Bool)
+    /// What became of a request to join. Who is accepted is a member by now, durably.
+    case joinJudged(SessionID, JoinVerdict)
     /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches.
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
     case evidenceLoaded(SessionID, PartitionID, [LoggedRun])
@@ -43,12 +43,13 @@ package struct Mesh: Sendable {
     /// The peer is a known member: larger messages are allowed from now on.
     case authenticated(SessionID, DeviceID, Hello)
     case load(SessionID, PartitionID, have: VersionVector, byteLimit: Int)
-    case createPartition(PartitionID, PartitionName)
     case apply(PartitionID, source: SessionID, [DeliveredRun])
     case store([Statement])
     /// To be kept, by its hash, until a run that names the payload comes on any session.
     case stage(SessionID, PayloadPiece)
-    case admit(SessionID, JoinRequest)
+    /// An invitation of this device is to be redeemed, on a connection with this exporter value:
+    /// ``Event/joinJudged(_:_:)`` answers.
+    case redeem(SessionID, JoinRequest, exporter: Digest)
     /// A peer shows more of this node's own chain than it holds itself (rule C20): a new replica id is due.
     case renewReplica(PartitionName)
     /// To be answered before any later event of this partition, after everything applied so far is stored.
@@ -77,8 +78,10 @@ package struct Mesh: Sendable {
   package var local: LocalIdentity
   package internal(set) var authority: Authority
   package internal(set) var statements: [TipHash: [UInt8]] = [:]
-  package internal(set) var partitions: [PartitionID: PartitionState] = [:]
+  package internal(set) var partitions = PartitionTable()
   package internal(set) var interest: Interest
+  /// Which session does a partition's catch-up, and when it last brought something: one peer at a time.
+  var catchUps: [PartitionID: CatchUp] = [:]
   package internal(set) var sessions: [SessionID: PeerSession] = [:]
   /// What peers want, by device: spares the question on every reconnect. Bounded by ``interestCacheLimit``.
   var interestCache: [DeviceID: (digest: Digest, interest: Interest)] = [:]
@@ -97,7 +100,9 @@ package struct Mesh: Sendable {
   ) {
     (self.local, self.authority, self.interest) = (local, authority, interest)
     (self.cryptography, self.configuration) = (cryptography, configuration)
-    for statement in statements { self.statements[statement.id.tip] = statement.encoded }
+    for statement in statements where authority.holds(statement.id) && statement.isOfFleet {
+      self.statements[statement.id.tip] = statement.encoded
+    }
     for partition in partitions { self.partitions[partition.id] = partition }
   }
 
@@ -117,7 +122,7 @@ package struct Mesh: Sendable {
     case .committed(let partition, let source, let runs): committed(partition, source, runs, &step)
     case .statementsStored(let statements): statementsStored(statements, &step)
     case .interestChanged(let added, let removed): interestChanged(added, removed, &step)
-    case .admitted(let id, let done): admitted(id, done, &step)
+    case .joinJudged(let id, let verdict): joinJudged(id, verdict, &step)
     case .chainLoaded(let partition, let replica, let runs, let purpose):
       chainLoaded(partition, replica, runs, purpose, &step)
     case .evidenceLoaded(let id, let partition, let runs): evidenceLoaded(id, partition, runs, &step)
@@ -141,7 +146,7 @@ struct Step {
 
   mutating func emit(_ directive: Mesh.Directive) {
     switch directive {
-    case .createPartition, .store, .apply, .rebuild: storing.append(directive)
+    case .store, .apply, .rebuild: storing.append(directive)
     default: others.append(directive)
     }
   }

@@ -3,8 +3,8 @@ package struct PartitionState: Sendable {
   package let id: PartitionID
   package let name: PartitionName
   package internal(set) var log: PartitionLog
-  /// The session that does this partition's catch-up, and when it last brought something (one peer at a time).
-  var catchUp: (session: SessionID, progress: MonotonicTime)?
+  /// False while nothing of it is here but fork evidence that waits for what leads to it.
+  package internal(set) var hasBegun: Bool
   /// Runs that wait for headers from the disk; the shell answers at once, so at most a message or two.
   var parked: [ParkedRuns] = []
   var awaitedHeaders = 0
@@ -13,9 +13,11 @@ package struct PartitionState: Sendable {
   static let postponedLimit = 1_024
   var awaitsAuthority = false
 
-  package init(id: PartitionID, name: PartitionName, log: PartitionLog) {
-    (self.id, self.name, self.log) = (id, name, log)
+  package init(id: PartitionID, name: PartitionName, log: PartitionLog, hasBegun: Bool = true) {
+    (self.id, self.name, self.log, self.hasBegun) = (id, name, log, hasBegun)
   }
+
+  var isNothing: Bool { !hasBegun && postponed.isEmpty && parked.isEmpty }
 }
 
 extension Mesh {
@@ -23,6 +25,7 @@ extension Mesh {
   package mutating func begin(_ name: PartitionName) -> PartitionID {
     let id = name.id(fleet: local.fleet, hash: cryptography.hash)
     if partitions[id] == nil { partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name)) }
+    partitions[id]?.hasBegun = true
     return id
   }
 
@@ -35,11 +38,8 @@ extension Mesh {
   package mutating func forget(_ partition: PartitionID) {
     guard let state = partitions[partition], state.log.received.isEmpty else { return }
     partitions[partition] = nil
-    for id in sessions.keys {
-      sessions[id]?.streams[partition] = nil
-      sessions[id]?.relaysDue[partition] = nil
-      sessions[id]?.vectorsAtSummary[partition] = nil
-    }
+    catchUps[partition] = nil
+    for id in sessions.keys { sessions[id]?.forget(partition) }
   }
 
   /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming
@@ -50,4 +50,10 @@ extension Mesh {
     guard case .done(let change)? = partitions[partition]?.log.learn(summary) else { return nil }
     return change
   }
+}
+
+/// One peer brings what is lacking of a partition; the others wait.
+struct CatchUp: Sendable {
+  let session: SessionID
+  var progress: MonotonicTime
 }

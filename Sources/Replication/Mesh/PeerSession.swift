@@ -20,6 +20,10 @@ package struct PeerSession: Sendable {
   package internal(set) var hello: Hello?
   /// Digest of the statements as this side's hello named it: both sides decide by what both said.
   var statedAuthority: Digest?
+  /// By its credentials it is a member, but not yet by the statements that are here: nothing but statements is said to it.
+  var isToBeShown = false
+  /// What the peer holds, to be answered once it has shown itself to be a member.
+  var postponedIDs: [TipHash]?
   /// Statements learnt since this side's hello, before the peer's was there.
   var statementsSinceHello: [[UInt8]] = []
   /// The peer's interest changed before it was known here.
@@ -28,16 +32,13 @@ package struct PeerSession: Sendable {
   var statedInterest: Digest?
   var peerInterest: Interest?
 
-  /// What the last summary sent was made of, until the peer's is there to hold against it.
-  var summarySent: Summary?
-  var summaryReceived: Summary?
-  /// Buckets whose summaries were equal: their partitions' streams are open both ways without a word.
-  var levelBuckets: UInt64 = 0
-  /// What both sides wanted when the session went live. Only there do equal buckets open streams: a partition that came
-  /// into the common scope later was in no summary until then, and is named by its vectors instead.
-  var levelScope: (own: Interest, peer: Interest) = (Interest(), Interest())
-  /// Vectors as they were when the last summary was sent, of partitions that changed since.
-  var vectorsAtSummary: [PartitionID: VersionVector] = [:]
+  /// It was told to the peer: once is all that a session needs.
+  var hasToldInterest = false
+
+  var comparison = Comparison()
+  var level = LevelMarks()
+  /// What came so far of a vector that travels in parts.
+  var partial: PartialVector?
   var streams: [PartitionID: PeerStream] = [:]
   /// When runs that came from elsewhere are passed on. Beside the streams, of which there may be thousands: the shell asks
   /// for the earliest at every turn.
@@ -49,16 +50,20 @@ package struct PeerSession: Sendable {
   var lastPing: MonotonicTime
   package internal(set) var roundTripMilliseconds: UInt64?
   var nextComparison: MonotonicTime
-  /// Summaries of the peer's that were answered long before a comparison was due; counted anew when one is.
+  /// When a question was last asked or answered.
+  var lastCompared: MonotonicTime
+  /// Questions of the peer's that were answered long before a comparison was due; counted anew when one is.
   var earlyComparisons = 0
   static let earlyComparisonLimit = 4
+  /// Partitions that are not here yet and of which the peer may name something, beyond as many as are here.
+  static let awaitedPartitionLimit = 65_536
   /// The peer named vectors before its interest was known here.
   var mustCompareAgain = false
 
   init(id: SessionID, isDialer: Bool, peer: PublicKey, device: DeviceID, exporter: Digest, now: MonotonicTime) {
     (self.id, self.isDialer, self.peer, self.device) = (id, isDialer, peer, device)
     (self.exporter, self.openedAt) = (exporter, now)
-    (lastHeard, lastPing, nextComparison) = (now, now, now)
+    (lastHeard, lastPing, nextComparison, lastCompared) = (now, now, now, now)
   }
 
   var link: KeepRule.Link {
@@ -73,15 +78,17 @@ package struct PeerSession: Sendable {
     return mine == others
   }
 
-  func isLevel(_ partition: PartitionState) -> Bool {
-    levelBuckets >> UInt64(Summary.bucket(of: partition.id)) & 1 == 1
-      && levelScope.own.wants(partition.id, name: partition.name)
-      && levelScope.peer.wants(partition.id, name: partition.name)
+  /// Nobody wants it any more here.
+  mutating func forget(_ partition: PartitionID) {
+    streams[partition] = nil
+    relaysDue[partition] = nil
+    comparison.changed[partition] = nil
   }
 }
 
-/// One partition on one session, both directions.
+/// One partition on one session, both directions. The partition may be known by name alone: it begins with its first run.
 struct PeerStream: Sendable {
+  let name: PartitionName
   /// What the peer has announced that it holds durably.
   var known: VersionVector
   /// Sent on the outgoing stream, beyond `known`.
@@ -97,6 +104,9 @@ struct PeerStream: Sendable {
   var staged: [Digest: UInt64] = [:]
   /// Chains whose history may differ from the peer's: left out, with all that has seen them, while the fork is searched.
   var forked: Set<ReplicaID> = []
+  /// Chains of which runs came that nothing here allows: what follows on this stream is left out with them, until
+  /// statements come.
+  var leftOut: Set<ReplicaID> = []
   /// Chains of which all that is known here was shown to the peer.
   var settled: Set<ReplicaID> = []
   /// Asked of the log at once; more where all that was read is left out.
@@ -108,10 +118,29 @@ struct PeerStream: Sendable {
   var outgoingBase: VersionVector?
   var incomingBase: VersionVector?
   var lastProgress: MonotonicTime
+  /// The comparisons in which its vector was told last, and differed last.
+  var toldIn: UInt64?
+  var differedIn: UInt64?
+
+  init(
+    _ name: PartitionName, known: VersionVector = VersionVector(), number: UInt64? = nil, now: MonotonicTime
+  ) {
+    (self.name, self.known, lastProgress) = (name, known, now)
+    (outgoing, incoming) = (number, number)
+  }
 
   /// The peer has it, or it is under way on this stream.
   func covers(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
     max(known.sequence(of: replica), sent.sequence(of: replica)) >= sequence
+  }
+
+  /// What the peer neither has announced nor gets on this stream.
+  func unknown(of vector: VersionVector, _ forkPoints: [ReplicaID: UInt64]) -> VersionVector {
+    VersionVector(
+      vector.entries.filter { replica, position in
+        forkPoints[replica] != nil || !covers(replica, position.sequence)
+          || known[replica].map { $0.sequence == position.sequence && $0.tip != position.tip } ?? false
+      })
   }
 
   var announcedOrSent: VersionVector {

@@ -4,6 +4,8 @@ package struct Cryptography: Sendable {
   package let verify: @Sendable (_ signature: Signature, _ message: [UInt8], _ key: PublicKey) -> Bool
   /// Signs with this device's key.
   package let sign: @Sendable (_ message: [UInt8]) -> Signature
+  /// A keyed hash (HMAC-SHA-256) of a message.
+  package let authenticationCode: @Sendable (_ key: [UInt8], _ message: [UInt8]) -> Digest
   /// Decodes a statement and checks its signature; nil for anything that fails.
   package let statement: @Sendable (_ encoded: [UInt8]) -> Statement?
 
@@ -11,8 +13,10 @@ package struct Cryptography: Sendable {
     hash: @escaping HashFunction,
     verify: @escaping @Sendable (Signature, [UInt8], PublicKey) -> Bool,
     sign: @escaping @Sendable ([UInt8]) -> Signature,
+    authenticationCode: @escaping @Sendable ([UInt8], [UInt8]) -> Digest,
     statement: @escaping @Sendable ([UInt8]) -> Statement?
   ) {
     (self.hash, self.verify, self.sign, self.statement) = (hash, verify, sign, statement)
+    self.authenticationCode = authenticationCode
   }
 }

@@ -20,16 +20,3 @@ extension Hello {
     return out
   }
 }
-
-extension JoinRequest {
-  /// What the admission key signs. The exporter value binds the proof to this connection and so to the device's TLS key.
-  package func signedBytes(exporter: Digest) -> [UInt8] {
-    var out = DomainTag.join.bytes
-    exporter.append(to: &out)
-    fleet.digest.append(to: &out)
-    device.raw.append(to: &out)
-    for text in [user, label, role] { appendCounted(text.bytes, to: &out) }
-    out.append(contentsOf: Value.map(profile).canonicalBytes)
-    return out
-  }
-}

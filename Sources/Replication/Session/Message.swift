@@ -3,7 +3,7 @@ package enum Message: Sendable, Equatable {
   case hello(Hello)
   case joinRequest(JoinRequest)
   /// All statements of the fleet went before, in `statements` messages.
-  case joinAccepted
+  case joinAccepted(JoinAcceptance)
   case joinRefused(JoinRefusal)
   /// First 16 bytes of the ids of all statements held.
   case statementIDs([TipHash])
@@ -14,7 +14,7 @@ package enum Message: Sendable, Equatable {
   case interest(Interest)
   case interestChange(added: Interest, removed: Interest)
   case summary(Summary)
-  /// Vectors of partitions of the common scope whose summaries differ.
+  /// Vectors of partitions of the common scope that differ.
   case vectors([PartitionVector])
   /// Asks for a stream: everything above this vector, then everything new as it comes. The number is the asker's; batches
   /// of an earlier stream of this partition that are still under way no longer count.
@@ -36,7 +36,7 @@ package enum Message: Sendable, Equatable {
 package struct Hello: Sendable, Equatable {
   /// Highest protocol version the sender speaks.
   package var version: UInt64 = Hello.protocolVersion
-  /// Bit set; none is defined in version 1, unknown bits are ignored.
+  /// Bit set; this build sets none, unknown bits are ignored.
   package var features: UInt64 = 0
   package var fleet: FleetID
   package var device: PublicKey
@@ -49,8 +49,8 @@ package struct Hello: Sendable, Equatable {
   package var listenPort: UInt16
   package var authority: Digest
   package var interest: Digest
-  /// Statements that show the sender to be a member: its membership, and whoever admitted it where that is not the
-  /// admission key. At most ``credentialLimit``.
+  /// Statements that show the sender to be a member: its membership, and that of the admin who signed it where it was
+  /// not root. At most ``credentialLimit``.
   package var credentials: [[UInt8]]
   package var signature: Signature?
 
@@ -65,30 +65,6 @@ package struct Hello: Sendable, Equatable {
     (self.ownCommits, self.wallMilliseconds, self.listenPort) = (ownCommits, wallMilliseconds, listenPort)
     (self.authority, self.interest, self.credentials) = (authority, interest, credentials)
   }
-}
-
-/// Asks to be admitted to the fleet; shows knowledge of the admission secret by a signature with the admission key.
-package struct JoinRequest: Sendable, Equatable {
-  package var fleet: FleetID
-  package var device: PublicKey
-  package var user: Text
-  package var label: Text
-  package var role: Text
-  package var profile: ValueMap
-  package var proof: Signature?
-
-  package init(fleet: FleetID, device: PublicKey, user: Text, label: Text, role: Text, profile: ValueMap) {
-    (self.fleet, self.device, self.user) = (fleet, device, user)
-    (self.label, self.role, self.profile) = (label, role, profile)
-  }
-}
-
-package enum JoinRefusal: UInt64, Sendable, Equatable, CaseIterable {
-  case otherFleet = 1
-  case wrongCode = 2
-  /// This node does not hold the admission secret.
-  case cannotAdmit = 3
-  case busy = 4
 }
 
 /// Why a sender closes.
@@ -139,32 +115,6 @@ package struct Interest: Sendable, Equatable {
 
   package func removing(_ other: Interest) -> Interest {
     Interest(partitions: partitions.subtracting(other.partitions), prefixes: prefixes.subtracting(other.prefixes))
-  }
-}
-
-/// Digests of the common scope in 64 buckets, keyed by the connection, so that they mean nothing to anyone else.
-package struct Summary: Sendable, Equatable {
-  /// Exactly ``bucketCount`` words; zero for an empty bucket.
-  package var buckets: [UInt64]
-
-  package static let bucketCount = 64
-
-  package init(buckets: [UInt64]) { self.buckets = buckets }
-
-  package static func bucket(of id: PartitionID) -> Int { Int(id.digest.words.0 >> 58) }
-}
-
-package struct PartitionVector: Sendable, Equatable {
-  package var name: PartitionName
-  package var vector: VersionVector
-  /// With `pull`: large payloads of which the first bytes are here already.
-  package var staged: [StagedPayload]
-
-  package static let entryLimit = 4_096
-  package static let stagedLimit = 64
-
-  package init(name: PartitionName, vector: VersionVector, staged: [StagedPayload] = []) {
-    (self.name, self.vector, self.staged) = (name, vector, staged)
   }
 }
 

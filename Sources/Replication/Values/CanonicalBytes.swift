@@ -45,6 +45,7 @@ extension Value {
       }
       out.append(0)
     case .blob(let blob):
+      // Not the list hash: whoever writes a wrong one must not make another value of the same content.
       out.append(0x0d)
       blob.hash.append(to: &out)
       appendCanonical(blob.size, to: &out)

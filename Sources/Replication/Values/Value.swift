@@ -15,7 +15,7 @@ package indirect enum Value: Sendable, Hashable {
   case uuid(UUIDValue)
   case array([Value])
   case map(ValueMap)
-  /// Reserved: attachments are not built yet.
+  /// The bytes themselves travel apart; that is not built yet.
   case blob(BlobReference)
 
   /// Maps and arrays may nest this deep, the document itself being level 1.
@@ -62,14 +62,6 @@ package struct UUIDValue: SixteenBytes {
   package let high: UInt64
   package let low: UInt64
   package init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
-}
-
-/// A reference to bytes that travel apart: content hash, size in bytes, media type.
-package struct BlobReference: Hashable, Sendable {
-  package let hash: Digest
-  package let size: Int64
-  package let type: Text
-  package init(hash: Digest, size: Int64, type: Text) { (self.hash, self.size, self.type) = (hash, size, type) }
 }
 
 /// Keys in byte order with their values.
@@ -125,7 +117,7 @@ package struct ValueMap: Hashable, Sendable {
 }
 
 extension Value {
-  /// Equality is that of rule M2: doubles by their bits, text by its bytes.
+  /// Equality is that of rule M2: doubles by their bits, text by its bytes, blobs without their list.
   package static func == (a: Value, b: Value) -> Bool {
     switch (a, b) {
     case (.null, .null): true
@@ -139,7 +131,7 @@ extension Value {
     case (.uuid(let a), .uuid(let b)): a == b
     case (.array(let a), .array(let b)): a == b
     case (.map(let a), .map(let b)): a == b
-    case (.blob(let a), .blob(let b)): a == b
+    case (.blob(let a), .blob(let b)): a.isEqual(b)
     default: false
     }
   }

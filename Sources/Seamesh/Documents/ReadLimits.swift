@@ -67,7 +67,7 @@ extension Value {
       map.entries.reduce(2 * Value.boxBytes) {
         $0 + $1.key.heapBytes + $1.value.heapBytes + MemoryLayout<ValueMap.Entry>.stride
       }
-    case .blob(let blob): 2 * Value.boxBytes + blob.type.heapBytes
+    case .blob(let blob): 3 * Value.boxBytes + blob.type.heapBytes
     }
   }
 }

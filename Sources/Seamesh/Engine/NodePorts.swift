@@ -136,20 +136,8 @@ extension EngineIdentity {
     let (fleet, key) = (files.fleet, files.deviceKey)
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
-      hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, statement: { try? verifier.verify($0) })
-    self.init(
-      fleet: fleet, device: key.publicKey, cryptography: cryptography, admit: EngineIdentity.admission(files))
-  }
-
-  private static func admission(
-    _ files: NodeFiles
-  ) -> (@Sendable (Statement.Membership, _ sequence: UInt64) -> Statement?)? {
-    guard let secret = files.admissionSecret else { return nil }
-    let signer = StatementSigner(fleet: files.fleet, key: secret.key(in: files.fleet))
-    return { membership, sequence in
-      // Only the fleet's root makes admins.
-      guard membership.role != FleetFounding.adminRole else { return nil }
-      return try? signer.sign(.membership(membership), sequence: sequence)
-    }
+      hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
+      statement: { try? verifier.verify($0) })
+    self.init(fleet: fleet, device: key.publicKey, cryptography: cryptography) { files.root }
   }
 }

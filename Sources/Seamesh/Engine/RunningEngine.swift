@@ -87,7 +87,8 @@ final class RunningEngine {
 
   /// Where peers were met before, and those that the operator named.
   private func rememberedPeers() -> [EngineEvent] {
-    let remembered = engine.attempt([]) { try store.peers() }.map { peer in
+    let met = configuration.dialsRemembered ? engine.attempt([]) { try store.peers() } : []
+    let remembered = met.map { peer in
       EngineEvent.sighting(
         .remembered(peer.device, peer.addresses.compactMap { SocketAddress($0.text) }))
     }

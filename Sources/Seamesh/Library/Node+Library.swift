@@ -1,3 +1,4 @@
+import Identity
 import Replication
 import Transport
 
@@ -16,17 +17,19 @@ extension Node {
     public init() {}
   }
 
-  /// Is this a directory that ``createFleet(named:user:device:in:)`` or ``joinFleet(code:device:in:options:)`` made?
+  /// Is this a directory that ``createFleet(named:user:device:in:isClosed:)`` or ``joinFleet(code:device:in:options:)`` made?
   public static func isSetUp(_ directory: String) -> Bool { NodeSetup.isSetUp(directory) }
 
   /// Makes a fleet in a directory that is new or empty, with this device as its first. The fleet's root key lies there as
-  /// a file: move it to paper or a USB stick.
+  /// a file: move it to paper or a USB stick. In a closed fleet nobody but admins may do what no rule allows, until it is
+  /// granted; in an open one all members write.
   public static func createFleet(
-    named name: String, user: String, device label: String, in directory: String
+    named name: String, user: String, device label: String, in directory: String, isClosed: Bool = false
   ) async throws(NodeError) {
     try await Blocking.run { () throws(NodeError) in
       _ = try NodeSetup.found(
-        directory, fleetName: Text(name), user: Text(user), label: Text(label), profile: ValueMap())
+        directory, fleetName: Text(name), user: Text(user), label: Text(label), profile: ValueMap(),
+        isClosed ? .closed : .open)
     }
   }
 
@@ -53,10 +56,10 @@ extension Node {
     return try await Blocking.run { () throws(NodeError) in try Node.start(directory: directory, configuration: ready) }
   }
 
-  /// A code with which another device joins this fleet. Whoever has it can enter: treat it as a key.
+  /// A code with which one other device joins this fleet within a day. Whoever has it first can enter: treat it as a key.
   public func joinCode(forUser user: String) async throws(NodeError) -> String {
     try await Blocking.run { () throws(NodeError) in
-      try self.invite(InviteRequest(user: Text(user), role: "", profile: ValueMap()))
+      try self.invite(InviteRequest(user: Text(user), role: "", profile: ValueMap())).code
     }
   }
 

@@ -9,7 +9,6 @@ struct DirectoryContents {
   enum Item: String, CaseIterable, Sendable {
     case deviceKey = "device.key"
     case rootKey = "fleet-root.key"
-    case admission = "admission.secret"
     case fleet = "fleet.id"
     case sidecar = "replica.state"
     case database = "seamesh.db"

@@ -14,7 +14,16 @@ protocol InquiryTopic: Sendable {
 
   func greeting(_ connection: OpenedConnection) -> Message
   /// Of every message but statements, which are collected.
-  func step(after message: Message) -> InquiryStep
+  func step(after message: Message, on connection: OpenedConnection) -> InquiryStep
+  /// What a person is told where nobody has helped within the time.
+  func failure(_ inquiry: InquiryProgress) -> NodeError
+}
+
+/// How far an inquiry has come.
+struct InquiryProgress: Sendable {
+  var elapsedMilliseconds: UInt64 = 0
+  /// Why the node that was asked last did not help.
+  var lastFailure: String?
 }
 
 enum InquiryStep: Sendable {
@@ -24,6 +33,8 @@ enum InquiryStep: Sendable {
   case complete
   /// This node does not help; another one may.
   case askElsewhere(String)
+  /// This node may help in a while.
+  case askAgain(String)
   /// No node will.
   case giveUp(NodeError)
 }
@@ -35,6 +46,9 @@ final class FleetInquiry: TransportHandler {
     /// Where to ask, in order, each once: what was given, then what discovery found.
     var addresses: [PeerAddress] = []
     var lastFailure: String?
+    /// Somebody was asked who may help in a while.
+    var mustAskAgain = false
+    var opened: [ConnectionID: OpenedConnection] = [:]
     /// Connections that were found not to help and are not closed yet: their end is no news.
     var judged: Set<ConnectionID> = []
   }
@@ -52,10 +66,10 @@ final class FleetInquiry: TransportHandler {
     verifier = StatementVerifier(fleet: topic.fleet)
   }
 
-  /// `isGivenUp` is asked every second or so.
+  /// `isGivenUp` is asked every second or so, and hears how far it has come.
   func run(
     _ addresses: [PeerAddress], usesDiscovery: Bool, timeoutMilliseconds: UInt64,
-    isGivenUp: () -> Bool = { false }
+    isGivenUp: (InquiryProgress) -> Bool = { _ in false }
   ) throws -> [Statement] {
     guard usesDiscovery || !addresses.isEmpty else {
       throw NodeError(
@@ -73,12 +87,18 @@ final class FleetInquiry: TransportHandler {
     for address in addresses { add(address) }
     let discovery = usesDiscovery ? try look() : nil
     defer { discovery?.stop() }
-    let (deadline, isEndless) = ElapsedClock.now().addingReportingOverflow(timeoutMilliseconds)
-    ask(transport, keepsAsking: usesDiscovery || isEndless, until: isEndless ? .max : deadline, isGivenUp)
+    let start = ElapsedClock.now()
+    let (deadline, isEndless) = start.addingReportingOverflow(timeoutMilliseconds)
+    func progress() -> InquiryProgress {
+      InquiryProgress(
+        elapsedMilliseconds: ElapsedClock.now() - start, lastFailure: state.withLock { $0.lastFailure })
+    }
+    ask(transport, keepsAsking: usesDiscovery || isEndless, until: isEndless ? .max : deadline) {
+      isGivenUp(progress())
+    }
     guard let result = outcome.withLock({ $0 }) else {
-      if isGivenUp() { throw NodeError(.stopping, "given up") }
-      let last = state.withLock { $0.lastFailure }.map { " (\($0))" } ?? ""
-      throw NodeError(.failed, "no node of this fleet could be reached\(last); give its address with --peer HOST:PORT")
+      if isGivenUp(progress()) { throw NodeError(.stopping, "given up") }
+      throw topic.failure(progress())
     }
     return try result.get()
   }
@@ -94,9 +114,12 @@ final class FleetInquiry: TransportHandler {
         next += 1
         state.withLock { $0.statements = [] }
         transport.dial(address, tag: 0)
-        _ = signal.wait(milliseconds: FleetInquiry.patienceMilliseconds)
-      } else if keepsAsking {
+        if !hasAnswered(isGivenUp) {
+          state.withLock { $0.lastFailure = "\(address) said nothing, as a node of another fleet does" }
+        }
+      } else if state.withLock({ $0.mustAskAgain }) || keepsAsking {
         next = 0
+        state.withLock { $0.mustAskAgain = false }
         _ = signal.wait(milliseconds: FleetInquiry.pauseMilliseconds)
       } else {
         return
@@ -104,6 +127,18 @@ final class FleetInquiry: TransportHandler {
     }
   }
 
+  /// False where nothing came of it in time.
+  private func hasAnswered(_ isGivenUp: () -> Bool) -> Bool {
+    for _ in 0..<FleetInquiry.patienceSteps {
+      if signal.wait(milliseconds: FleetInquiry.patienceMilliseconds / UInt64(FleetInquiry.patienceSteps)) {
+        return true
+      }
+      if isGivenUp() { return true }
+    }
+    return false
+  }
+
+  private static let patienceSteps = 8
   private static let addressLimit = 64
   private static let patienceMilliseconds: UInt64 = 4_000
   private static let pauseMilliseconds: UInt64 = 1_000
@@ -142,6 +177,7 @@ final class FleetInquiry: TransportHandler {
 
   func opened(_ connection: OpenedConnection) {
     guard let transport = held.withLock({ $0 }) else { return }
+    state.withLock { $0.opened[connection.id] = connection }
     transport.authenticate(connection.id)
     transport.send(connection.id, MessageCodec.encode(topic.greeting(connection)))
   }
@@ -150,11 +186,15 @@ final class FleetInquiry: TransportHandler {
     do {
       guard let message = try MessageCodec.decode(frame[...]) else { return }
       if case .statements(let encoded) = message { return try collect(encoded) }
-      switch topic.step(after: message) {
+      guard let opened = state.withLock({ $0.opened[connection] }) else { return }
+      switch topic.step(after: message, on: opened) {
       case .wait: break
       case .say(let answer): held.withLock { $0 }?.send(connection, MessageCodec.encode(answer))
       case .complete: complete(connection)
       case .askElsewhere(let reason): oneFailed(connection, reason)
+      case .askAgain(let reason):
+        state.withLock { $0.mustAskAgain = true }
+        oneFailed(connection, reason)
       case .giveUp(let error): finish(.failure(error))
       }
     } catch {
@@ -182,8 +222,10 @@ final class FleetInquiry: TransportHandler {
   }
 
   func closed(_ connection: ConnectionID, reason: CloseReason) {
+    let remote = state.withLock { $0.opened.removeValue(forKey: connection)?.remote }
     guard outcome.withLock({ $0 == nil }) else { return }
-    oneFailed(connection, "it closed the connection")
+    let address = remote.map { "\($0)" } ?? "a node"
+    oneFailed(connection, "\(address) closed the connection without a word, as a node of another fleet does")
     state.withLock { _ = $0.judged.remove(connection) }
   }
   func drained(_ connection: ConnectionID, queuedBytes: Int) {}

@@ -40,8 +40,11 @@ struct NodeFiles: Sendable {
     }
   }
 
-  /// The admission secret, where this device has it.
-  var admissionSecret: AdmissionSecret? { try? AdmissionSecret(in: directory, fleet: fleet) }
+  /// The fleet's root key, where it lies here now.
+  var root: RootSigner? {
+    guard let key = try? KeyFile.fleetRoot.loadKey(in: directory) else { return nil }
+    return RootSigner(key: key.publicKey, sign: key.sign)
+  }
 }
 
 extension NodeError {
@@ -69,6 +72,20 @@ extension NodeError {
       case .malformedChange: .unprocessable
       case .ownRunNotTaken, .payloadNotThere, .noFleet: .failed
       }
+    var lack: LackOfRight?
+    if case .notPermitted(let name, let level, _) = error {
+      lack = LackOfRight(partition: name.text.string, has: PartitionAccess(level), needs: .write)
+    }
+    self.init(code, "\(error)", lackOfRight: lack)
+  }
+
+  init(_ error: InvitationError) {
+    let code: Code =
+      switch error {
+      case .notAnAdmin, .rootKeyMissing: .notPermitted
+      case .tooMany, .tooLong: .unprocessable
+      case .notOpen: .notFound
+      }
     self.init(code, "\(error)")
   }
 
@@ -79,6 +96,8 @@ extension NodeError {
     case let error as StoreError: self.init(error)
     case let error as FileError: self.init(error)
     case let error as EngineError: self.init(error)
+    case let error as RightsError: self.init(error)
+    case let error as InvitationError: self.init(error)
     default: self.init(.failed, "\(error)")
     }
   }

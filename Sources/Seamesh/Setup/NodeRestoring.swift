@@ -15,8 +15,7 @@ extension NodeSetup {
       let contents = DirectoryContents(path)
       guard contents.standing != .empty else {
         throw NodeError(
-          .notFound, "\(path) is no node's directory: put device.key, fleet.id and admission.secret of the device there"
-        )
+          .notFound, "\(path) is no node's directory: put device.key and fleet.id of the device there")
       }
       if let refusal = contents.nodeRefusal { throw refusal }
       let directory = try DataDirectory(existing: path)

@@ -38,7 +38,8 @@ package enum NodeSetup {
 
   /// Keys, a new fleet, and this device as its first admin.
   package static func found(
-    _ path: String, fleetName: Text, user: Text, label: Text, profile: ValueMap
+    _ path: String, fleetName: Text, user: Text, label: Text, profile: ValueMap,
+    _ openness: FleetFounding.Openness = .open
   ) throws(NodeError) -> Founded {
     do {
       try check(user, "a user", mayBeEmpty: false)
@@ -46,10 +47,10 @@ package enum NodeSetup {
       try check(fleetName, "a fleet's name")
       try check(profile)
       let claim = try SetupClaim(path)
-      let founding = try FleetFounding.make(fleetName: fleetName, user: user, label: label, profile: profile)
+      let founding = try FleetFounding.make(
+        fleetName: fleetName, user: user, label: label, profile: profile, openness)
       let directory = try claim.begin(.found, fleet: founding.fleet, key: founding.deviceKey)
       try KeyFile.fleetRoot.create(founding.rootKey, in: directory)
-      try founding.admissionSecret.create(in: directory, fleet: founding.fleet)
       let files = NodeFiles(directory: directory, fleet: founding.fleet, deviceKey: founding.deviceKey)
       try store(founding.statements, files, claim.lock)
       try files.finish()
@@ -74,25 +75,25 @@ package enum NodeSetup {
     }
   }
 
+  static let profileLimit = 16
+
   static func check(_ profile: ValueMap) throws(NodeError) {
     let isFit = profile.entries.allSatisfy { entry in
       guard case .string(let text) = entry.value else { return false }
       return max(text.utf8.count, entry.key.utf8.count) <= StatementCodec.textByteLimit
     }
-    guard isFit, profile.count <= JoinCode.profileLimit else {
+    guard isFit, profile.count <= profileLimit else {
       throw NodeError(
         .unprocessable,
-        "a profile has at most \(JoinCode.profileLimit) entries, each a text of at most \(StatementCodec.textByteLimit) bytes"
+        "a profile has at most \(profileLimit) entries, each a text of at most \(StatementCodec.textByteLimit) bytes"
       )
     }
   }
 
   /// What a join brought home.
   static func enter(
-    _ directory: DataDirectory, _ lock: DirectoryLock, fleet: FleetID, deviceKey: SigningKey,
-    secret: AdmissionSecret, statements: [Statement]
+    _ directory: DataDirectory, _ lock: DirectoryLock, fleet: FleetID, deviceKey: SigningKey, statements: [Statement]
   ) throws {
-    try secret.create(in: directory, fleet: fleet)
     let files = NodeFiles(directory: directory, fleet: fleet, deviceKey: deviceKey)
     try store(statements, files, lock)
     try files.finish()
@@ -102,7 +103,10 @@ package enum NodeSetup {
     let store = try Store.open(
       directory: files.directory.path, fleet: files.fleet, device: files.device, lock: lock)
     try store.write(.full) { transaction in
-      for statement in statements { try transaction.addStatement(id: statement.id, encoded: statement.encoded) }
+      for statement in statements {
+        try transaction.addStatement(
+          id: statement.id, encoded: statement.encoded, arrived: WallClock.milliseconds)
+      }
     }
     if try store.carryOverAll() { try store.closeLog() }
   }

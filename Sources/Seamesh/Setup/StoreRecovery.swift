@@ -44,7 +44,8 @@ extension NodeFiles {
       return try FleetInquiry(StatementRequest(fleet: fleet, key: deviceKey))
         .run(
           configuration.peers, usesDiscovery: configuration.usesDiscovery,
-          timeoutMilliseconds: configuration.recoveryMilliseconds, isGivenUp: configuration.isRecoveryGivenUp)
+          timeoutMilliseconds: configuration.recoveryMilliseconds, isGivenUp: { _ in configuration.isRecoveryGivenUp() }
+        )
     } catch let error as NodeError where error.code != .stopping {
       throw NodeError(error.code, "seamesh.db has gone from \(directory.path), and \(error.message)")
     }
@@ -55,7 +56,10 @@ extension NodeFiles {
   private func newStore(_ statements: [Statement], _ lock: DirectoryLock) throws -> Store {
     let store = try Store.open(directory: directory.path, fleet: fleet, device: device, lock: lock)
     try store.write(.full) { transaction in
-      for statement in statements { try transaction.addStatement(id: statement.id, encoded: statement.encoded) }
+      for statement in statements {
+        try transaction.addStatement(
+          id: statement.id, encoded: statement.encoded, arrived: WallClock.milliseconds)
+      }
       try transaction.subscribe(NodeFiles.everything)
     }
     return store
@@ -79,7 +83,13 @@ private struct StatementRequest: InquiryTopic {
     return .hello(hello)
   }
 
-  func step(after message: Message) -> InquiryStep {
+  func failure(_ inquiry: InquiryProgress) -> NodeError {
+    let last = inquiry.lastFailure.map { " (\($0))" } ?? ""
+    return NodeError(
+      .failed, "no node of this fleet could be reached\(last); give its address with --peer HOST:PORT")
+  }
+
+  func step(after message: Message, on connection: OpenedConnection) -> InquiryStep {
     switch message {
     case .hello(let hello) where hello.fleet == fleet: .say(.statementIDs([]))
     case .hello, .goodbye(.otherFleet): .askElsewhere("the node at this address belongs to another fleet")

@@ -39,7 +39,7 @@ final class BenchFleet {
     let directory = try run.scratch.directory("receiver-\(receiverCount)-\(address.split(separator: ":").last ?? "")")
     guard let dialled = PeerAddress(address) else { throw Failure(.failed, "\(address) is no address") }
     try local { () throws(NodeError) in
-      let code = try node.invite(InviteRequest(user: "bench", role: "officer", profile: ValueMap()))
+      let code = try node.invite(InviteRequest(user: "bench", role: "officer", profile: ValueMap())).code
       _ = try NodeSetup.join(directory, code: code, label: "receiver", peers: [dialled], usesDiscovery: false)
     }
     let child = try ChildNode(directory: directory, peer: relay?.address ?? address)

@@ -52,6 +52,20 @@ func readFile(_ path: String, limit: Int, ifMissing missing: String) throws(Fail
   return try InputFile(path).readAll(limit: limit)
 }
 
+/// A file that its owner alone may read, in place of what was there.
+func writePrivateFile(_ content: [UInt8], _ path: String) throws(Failure) {
+  let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+  guard descriptor >= 0 else { throw fileFailure("cannot write \(path)") }
+  defer { close(descriptor) }
+  var rest = content[...]
+  while !rest.isEmpty {
+    let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+    if count < 0, errno == EINTR { continue }
+    guard count > 0 else { throw fileFailure("cannot write \(path)") }
+    rest = rest.dropFirst(count)
+  }
+}
+
 func isFile(_ path: String) -> Bool {
   var facts = stat()
   return stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFDIR

@@ -70,4 +70,5 @@ extension ValueMap {
   func number(_ key: Text) -> Int64 { if case .int(let number)? = self[key] { number } else { 0 } }
   func flag(_ key: Text) -> Bool { self[key] == .bool(true) }
   func list(_ key: Text) -> [ValueMap] { self[key]?.items.compactMap(\.map) ?? [] }
+  func texts(_ key: Text) -> [String] { self[key]?.items.map(\.shownText) ?? [] }
 }

@@ -2,7 +2,7 @@ import Glibc
 
 /// A line on standard error that shows how far an operation is, once it has taken a second.
 final class ProgressBar {
-  private static let firstShownAfterMilliseconds: Int64 = 1_000
+  fileprivate static let firstShownAfterMilliseconds: Int64 = 1_000
   private static let redrawnAfterMilliseconds: Int64 = 100
   private static let barWidth = 30
 
@@ -20,14 +20,14 @@ final class ProgressBar {
       now - (drawnAt ?? startedAt) >= ProgressBar.redrawnAfterMilliseconds
     else { return }
     drawnAt = now
-    draw(ProgressBar.line(label, done: done, total: total, unit: unit))
+    ProgressBar.draw(ProgressBar.line(label, done: done, total: total, unit: unit))
   }
 
   /// Takes the line away.
   func finish() {
     guard drawnAt != nil else { return }
     drawnAt = nil
-    draw("")
+    ProgressBar.draw("")
   }
 
   static func line(_ label: String, done: Int64, total: Int64?, unit: String) -> String {
@@ -38,9 +38,29 @@ final class ProgressBar {
     return "\(label) [\(bar)] \(Int(share * 100)) %"
   }
 
-  private func draw(_ line: String) {
+  fileprivate static func draw(_ line: String) {
     let bytes = Array("\r\u{1b}[K\(line)".utf8)
     _ = write(STDERR_FILENO, bytes, bytes.count)
+  }
+}
+
+/// A line on standard error that says what is waited for, once that has taken a second.
+final class WaitingLine {
+  private let isShown: Bool
+  private let startedAt = monotonicMilliseconds()
+  private var isDrawn = false
+
+  init(on terminal: Terminal) { isShown = terminal.showsProgress }
+
+  func update(_ sentence: String) {
+    guard isShown, monotonicMilliseconds() - startedAt >= ProgressBar.firstShownAfterMilliseconds else { return }
+    isDrawn = true
+    ProgressBar.draw(shown(sentence))
+  }
+
+  func finish() {
+    if isDrawn { ProgressBar.draw("") }
+    isDrawn = false
   }
 }
 

@@ -41,6 +41,16 @@ struct Terminal: Sendable {
     }
   }
 
+  /// Whether somebody is there to answer a question.
+  var canAsk: Bool { isOutputTerminal && isatty(STDIN_FILENO) == 1 }
+
+  /// Anything but `y` or `yes` is a no.
+  func isAnsweredYes(_ question: String) -> Bool {
+    write("\(question) [y/N] ".utf8)
+    let answer = readLine(strippingNewline: true)?.lowercased() ?? ""
+    return answer == "y" || answer == "yes"
+  }
+
   func print(_ line: String) { write((line + "\n").utf8) }
 
   func warn(_ sentence: String) {

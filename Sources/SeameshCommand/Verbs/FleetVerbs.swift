@@ -26,37 +26,6 @@ private func setSubscription(
   context.isJSON ? context.terminal.write(answer.body) : context.terminal.print("\(done): \(shown(pattern))")
 }
 
-let inviteVerb = Verb(
-  "invite", "make a code with which another device enters the fleet",
-  details: ["Whoever has the code can enter the fleet. Without a running node it names no address to ask at."],
-  options: [
-    OptionSpecification("user", .text("ID"), "the person whom the device acts for"),
-    OptionSpecification("role", .text("ROLE"), "role of the device in the fleet"),
-    OptionSpecification("profile", .object, profileSummary),
-  ],
-  examples: [.init("seamesh invite --user=ann@wildaid.example", "Makes a code for a device of Ann's")]
-) { invocation, context throws(Failure) in
-  guard let user = invocation["user"] else { throw .usage("--user=ID is missing: whom will the device act for?") }
-  let invitation = InviteRequest(
-    user: Text(user), role: Text(invocation["role"] ?? ""), profile: try profile(invocation))
-  let code: String
-  do throws(Failure) {
-    code = try ask(for: invitation, context.client)
-  } catch  where error.status == .unreachable && NodeSetup.isSetUp(context.directory) {
-    code = try local { () throws(NodeError) in try NodeSetup.invite(context.directory, invitation) }
-  }
-  if context.isJSON { return context.terminal.print(ExtendedJSON.object([("code", .string(Text(code)))])) }
-  context.terminal.print("\(shown(code))\n\nOn the other device: seamesh join \(shown(code))")
-}
-
-/// A running node's code names its addresses.
-private func ask(for invitation: InviteRequest, _ client: NodeClient) throws(Failure) -> String {
-  let body = ExtendedJSON.object([
-    ("user", .string(invitation.user)), ("role", .string(invitation.role)), ("profile", .map(invitation.profile)),
-  ])
-  return try client.ask(.init(method: "POST", target: "/v1/invitations", body: Array(body.utf8))).json().text("code")
-}
-
 let backupVerb = Verb(
   "backup", "copy the store to a file while the node runs on",
   operands: [Operand("FILE", kind: .file)],

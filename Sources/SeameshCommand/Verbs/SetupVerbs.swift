@@ -15,6 +15,8 @@ let foundingOptions = [
     "user", .text("ID"), "the person whom the device acts for; otherwise the login's name", configurable: true),
   labelOption,
   OptionSpecification("profile", .object, profileSummary, configurable: true),
+  OptionSpecification(
+    "closed", .none, "nobody but admins may do what no rule allows, until it is granted", configurable: true),
 ]
 
 let profileSummary = "facts about the user that rights may depend on"
@@ -24,8 +26,15 @@ let peerOption = OptionSpecification(
 
 let initVerb = Verb(
   "init", "make keys and a new fleet, with this device as its first admin",
+  details: [
+    "The rules for partitions named agency=, user=, all-users= and conversation= hold in every fleet. In an open fleet every "
+      + "member may also write everywhere else; in a closed one only admins may, until seamesh grant says otherwise."
+  ],
   options: foundingOptions,
-  examples: [.init("seamesh init --fleet='Galapagos patrol' --user=ann@wildaid.example", "Founds a fleet")]
+  examples: [
+    .init("seamesh init --fleet='Galapagos patrol' --user=ann@wildaid.example", "Founds a fleet"),
+    .init("seamesh init --closed --user=ann@wildaid.example", "Founds a fleet in which rights are granted one by one"),
+  ]
 ) { invocation, context throws(Failure) in
   let founded = try found(invocation, context)
   if context.isJSON {
@@ -52,7 +61,8 @@ func found(_ invocation: Invocation, _ context: Context) throws(Failure) -> Node
   let founded = try local { () throws(NodeError) in
     try NodeSetup.found(
       context.directory, fleetName: Text(invocation["fleet"] ?? "\(user)'s fleet"), user: Text(user),
-      label: Text(invocation["label"] ?? hostName()), profile: profile)
+      label: Text(invocation["label"] ?? hostName()), profile: profile,
+      invocation.has("closed") ? .closed : .open)
   }
   tell(founded.aside, context)
   return founded
@@ -84,8 +94,10 @@ let joinVerb = Verb(
   }
   let peers = try peerAddresses(invocation)
   let label = Text(invocation["label"] ?? hostName())
+  let line = WaitingLine(on: context.terminal)
   let joined = try local { () throws(NodeError) in
-    try NodeSetup.join(context.directory, code: code, label: label, peers: peers)
+    defer { line.finish() }
+    return try NodeSetup.join(context.directory, code: code, label: label, peers: peers) { line.update(waiting($0)) }
   }
   tell(joined.aside, context)
   if context.isJSON {
@@ -98,6 +110,13 @@ let joinVerb = Verb(
   }
   context.terminal.print(
     "entered fleet \(joined.fleet.text) as device \(joined.device.text)\nNext: \(context.command("run"))")
+}
+
+/// For whom a join waits.
+private func waiting(_ join: JoinProgress) -> String {
+  let last = join.lastFailure.map { "; \($0)" } ?? ""
+  let (now, end) = (join.elapsedMilliseconds / 1_000, join.timeoutMilliseconds / 1_000)
+  return "waiting for device \(join.inviter): \(now) of \(end) s\(last)"
 }
 
 func peerAddresses(_ invocation: Invocation) throws(Failure) -> [PeerAddress] {

@@ -9,6 +9,9 @@ let statusVerb = Verb(
   if context.isJSON { return context.terminal.write(answer.body) }
   let status = try answer.json()
   let held = (status["held"]?.map?.entries ?? []).map { "\($0.value.shownText) \($0.key.string)" }
+  let ended = (status["heldOfEnded"]?.map?.entries ?? []).map {
+    "\($0.value.shownText) of \($0.key.string), which was ended"
+  }
   let rows: [(String, String)] = [
     ("version", status.text("version")), ("fleet", "\(status.text("fleetName")) (\(status.text("fleet").prefix(12)))"),
     ("device", "\(status.text("label")) (\(status.text("device").prefix(12)))"), ("user", status.text("user")),
@@ -16,7 +19,7 @@ let statusVerb = Verb(
     ("listening", (status["listen"]?.items ?? []).map(\.shownText).joined(separator: ", ")),
     ("running for", duration(milliseconds: status.number("uptimeMilliseconds"))),
     ("documents", "\(status.number("documents"))"), ("changes", "\(status.number("changes"))"),
-    ("held", held.joined(separator: ", ")), ("log", byteCount(status.number("logBytes"))),
+    ("held", (held + ended).joined(separator: ", ")), ("log", byteCount(status.number("logBytes"))),
     ("store", byteCount(status.number("databaseBytes"))), ("disk free", byteCount(status.number("diskFreeBytes"))),
     ("peers", "\(status.number("peersConnected")) connected"), ("discovery", status.text("discovery")),
     ("writes", status.flag("readOnly") ? "refused: the store is read-only" : ""),

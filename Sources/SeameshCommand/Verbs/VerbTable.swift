@@ -1,6 +1,7 @@
 /// Everything the command can do, in the order in which help shows it.
 let verbTable: [Verb] = [
-  initVerb, runVerb, inviteVerb, joinVerb, devicesVerb,
+  initVerb, runVerb, inviteVerb, invitesVerb, joinVerb, devicesVerb,
+  grantVerb, permissionsVerb, rulesVerb, revokeVerb, retireVerb, raiseVerb, promoteVerb,
   putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb,
   importVerb, exportVerb, sampleVerb,
   subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,

@@ -23,8 +23,6 @@ final class JudgedRights {
     /// Nil where nobody who may has declared the replica.
     let signer: PublicKey?
     let limits: NaiveLimits
-    /// The lowest number that any narrowing ever gave.
-    let floor: UInt64
   }
 
   init(_ statements: some Collection<Statement>, root: PublicKey) {
@@ -33,6 +31,8 @@ final class JudgedRights {
       certificate: NaiveRights.certificate(FakeCryptography.hash))
     encoded = Set(statements.map(\.encoded))
   }
+
+  var isInDoubt: Bool { rights.isInDoubt }
 
   /// Is there a statement of just these bytes?
   func holds(_ statement: [UInt8]) -> Bool { encoded.contains(statement) }
@@ -48,9 +48,7 @@ final class JudgedRights {
   func author(_ replica: ReplicaID, in partition: Text) -> Author {
     let chain = Chain(replica: replica, partition: partition)
     if let known = authors[chain] { return known }
-    let author = Author(
-      signer: rights.signer(of: replica), limits: rights.limits(of: replica, in: partition),
-      floor: rights.floor(of: replica, in: partition))
+    let author = Author(signer: rights.signer(of: replica), limits: rights.limits(of: replica, in: partition))
     authors[chain] = author
     return author
   }

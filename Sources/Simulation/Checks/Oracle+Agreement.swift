@@ -73,6 +73,14 @@ extension Oracle {
     }
   }
 
+  /// Has the process a session with every node that it can reach?
+  func isConnected(_ process: NodeProcess) -> Bool {
+    let peers = Set(process.mesh.sessions.values.compactMap(\.device))
+    return world.nodes.compactMap(\.process).allSatisfy {
+      $0 === process || !world.isLinked($0.node.slot, process.node.slot) || peers.contains($0.node.key.device)
+    }
+  }
+
   func mayWrite(_ node: SimulatedNode, _ name: PartitionName) -> Bool {
     rights(of: node).level(of: node.key.publicKey, in: name.text) >= .write
   }

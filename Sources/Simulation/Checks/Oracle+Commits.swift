@@ -32,8 +32,14 @@ extension Oracle {
     }
     node.directory.book.statements[statement.id] = statement
     if case .replica(let declaration) = statement.body { owners[declaration.replica] = statement.issuer }
-    if case .grant(let grant) = statement.body, grant.level < .write, statement.sequence > Fleet.lastFoundingSequence {
-      wasNarrowed = true
+    if Oracle.isNarrowing(statement), !world.fleet.isOfFounding(statement) { wasNarrowed = true }
+  }
+
+  private static func isNarrowing(_ statement: Statement) -> Bool {
+    switch statement.body {
+    case .grant(let grant): grant.level < .write
+    case .end, .removal: true
+    default: false
     }
   }
 
@@ -67,7 +73,8 @@ extension Oracle {
     }
     guard let signer = author.signer else { return violate("I12", "whose replica nobody declared") }
     guard run.isSigned(by: signer) else { return violate("I12", "which the device of its replica did not sign") }
-    if let refusal = author.limits.refusal(of: run.observed, floor: author.floor) {
+    // What lacks a right is not stored, but where more may be allowed than this version reads (C27).
+    if let refusal = author.limits.refusal(of: run.observed), !(refusal.isLackOfRight && rights.isInDoubt) {
       violate("I10", "which nothing ever allowed: \(refusal.rawValue)")
     }
     if signer != key, rights.level(of: key, in: name.text) < .carry { violate("C7", "which it may not carry") }
@@ -107,7 +114,7 @@ extension Oracle {
       let payload = payloads[change.header.payloadHash].map { $0[...] } ?? change.payload
       let writes = (try? PayloadDecoder.decodeWrites(payload, dot: dot)) ?? []
       return ObservedChange(
-        hash: hash, timestamp: change.header.timestamp.rawValue, owner: ObservedChange.owner(of: writes),
+        hash: hash, timestamp: change.header.timestamp.rawValue, own: ObservedChange.own(of: writes),
         origin: change.header.origin, writes: writes)
     }
     return ObservedRun(

@@ -36,8 +36,7 @@ final class NodeProcess {
     options.changesBetweenMarks = world.plan.changesBetweenMarks
     let (key, fleet) = (node.key, world.fleet)
     let identity = EngineIdentity(
-      fleet: fleet.id, device: key.publicKey, cryptography: FakeCryptography.cryptography(of: key),
-      admit: { fleet.admission.statement(fleet.id, .membership($0), sequence: $1) })
+      fleet: fleet.id, device: key.publicKey, cryptography: FakeCryptography.cryptography(of: key))
     engine = try NodeEngine(
       identity, options,
       EnginePorts(

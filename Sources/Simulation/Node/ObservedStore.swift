@@ -49,8 +49,8 @@ final class ObservedStore: StoreDecorator {
     if hasLostPower { throw PowerLost() }
   }
 
-  override func add(_ statement: Statement) throws {
-    try super.add(statement)
+  override func add(_ statement: Statement, arrived: Int64) throws {
+    try super.add(statement, arrived: arrived)
     commit.statements.append(statement)
   }
 

@@ -10,6 +10,8 @@ final class SimulatedNode {
   var directory: NodeDirectory
   var process: NodeProcess?
   var join: JoinClient?
+  /// What it asks to be admitted with.
+  var invitation: GivenInvitation?
   /// Counts processes, so that events for an earlier one are told apart.
   var life = 0
   /// Counts the times that its store was replaced by something older.

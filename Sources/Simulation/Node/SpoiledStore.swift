@@ -28,7 +28,9 @@ final class SpoiledStore: StoreDecorator {
   override func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64 {
     if bug == .runLost, isTurn(every: 5) { return Int64.max }
     guard bug == .contextForgotten else { return try super.append(run, to: chain, genesis: genesis) }
-    let bare = AppendedRun(first: run.first, last: run.last, context: VersionVector(), body: run.body)
+    let bare = AppendedRun(
+      first: run.first, last: run.last, context: VersionVector(), body: run.body,
+      arrived: run.arrived)
     return try super.append(bare, to: chain, genesis: genesis)
   }
 
@@ -49,9 +51,9 @@ final class SpoiledStore: StoreDecorator {
     if bug != .payloadLost { try super.addLargePayload(payload) }
   }
 
-  override func add(_ statement: Statement) throws {
+  override func add(_ statement: Statement, arrived: Int64) throws {
     if bug == .declarationLost, case .replica = statement.body { return }
-    try super.add(statement)
+    try super.add(statement, arrived: arrived)
   }
 
   override func setReplica(_ replica: Incarnation) throws {

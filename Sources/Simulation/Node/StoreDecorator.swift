@@ -18,6 +18,7 @@ class StoreDecorator: LogStore, LogTransaction {
 
   func statementBytes() throws -> [[UInt8]] { try base.statementBytes() }
   func subscriptions() throws -> [Text] { try base.subscriptions() }
+  func invitations() throws -> [Invitation] { try base.invitations() }
   func ownFacts() throws -> OwnFacts { try base.ownFacts() }
   func logPartitions() throws -> [LogPartition] { try base.logPartitions() }
   func logChains() throws -> [LogChain] { try base.logChains() }
@@ -35,13 +36,15 @@ class StoreDecorator: LogStore, LogTransaction {
     try base.document(key, in: partition)
   }
 
-  func add(_ statement: Statement) throws { try base.add(statement) }
+  func add(_ statement: Statement, arrived: Int64) throws { try base.add(statement, arrived: arrived) }
   func setReplica(_ replica: Incarnation) throws { try base.setReplica(replica) }
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
     try base.setProgress(commits: commits, timestamp: timestamp)
   }
   func subscribe(_ pattern: Text) throws { try base.subscribe(pattern) }
   func unsubscribe(_ pattern: Text) throws { try base.unsubscribe(pattern) }
+  func put(_ invitation: Invitation) throws { try base.put(invitation) }
+  func removeInvitation(_ serial: UInt64) throws { try base.removeInvitation(serial) }
   func noteContact(_ device: DeviceID, address: String?, time: Int64) throws {
     try base.noteContact(device, address: address, time: time)
   }

@@ -1,6 +1,6 @@
 import Replication
 
-/// A second judgement of what counts in one partition, written from the rules C4–C6, C13 and C22 and from nothing else: a
+/// A second judgement of what counts in one partition, written from the rules C4–C6, C13, C22 and C27 and from nothing else: a
 /// function of the set of statements and of the set of runs, computed anew at each question.
 package struct NaiveAcceptance: Sendable {
   package struct Held: Sendable, Hashable {
@@ -20,23 +20,20 @@ package struct NaiveAcceptance: Sendable {
   /// In order of dot and hash.
   package let held: [Held]
   package let forkPoints: [ReplicaID: UInt64]
-  package let limits: [ReplicaID: NaiveLimits]
-  package let floors: [ReplicaID: UInt64]
   /// C22: the accepted changes that have effect.
   package let effective: Set<Named>
   /// C23.
   package let sight: NaiveSight
+  /// C22, M17.
+  package let groups: [NaiveGroup]
   /// The effective changes as merging takes them.
   package let changes: [NaiveChange]
 
-  /// - Parameters:
-  ///   - genesis: the hash before the first change of a replica in this partition.
-  ///   - replicas: asked for beside those of the runs.
+  /// - Parameter genesis: the hash before the first change of a replica in this partition.
   package init(
-    _ partition: Text, rights: NaiveRights, runs: [ObservedRun], replicas: [ReplicaID] = [],
-    genesis: (ReplicaID) -> Digest
+    _ partition: Text, rights: NaiveRights, runs: [ObservedRun], genesis: (ReplicaID) -> Digest
   ) {
-    let all = Set(runs.map(\.replica) + replicas).sorted { ($0.high, $0.low) < ($1.high, $1.low) }
+    let all = Set(runs.map(\.replica)).sorted { ($0.high, $0.low) < ($1.high, $1.low) }
     let lines = all.map { replica in
       NaiveLine(
         replica, runs: runs, genesis: genesis(replica), limits: rights.limits(of: replica, in: partition))
@@ -55,11 +52,10 @@ package struct NaiveAcceptance: Sendable {
         .sorted { ($0.dot.sequence, $0.hash) < ($1.dot.sequence, $1.hash) }
     }
     forkPoints = each(\.forkPoint)
-    limits = each(\.limits)
-    floors = Dictionary(all.map { ($0, rights.floor(of: $0, in: partition)) }) { first, _ in first }
 
     let counting = NaiveEffects.counting(in: lines)
     effective = NaiveEffects.effective(counting, rights)
+    groups = NaiveEffects.groups(counting, in: lines, rights)
     sight = NaiveSight(forkPoints: forkPoints, accepted: each { $0.accepted.map(\.hash) })
     changes = counting.filter { [effective] in effective.contains($0.name) }.map { item in
       NaiveChange(
@@ -104,9 +100,9 @@ enum NaiveEffects {
   }
 
   /// The write that a change issues again, where a device does so with its own; nil: it stands for itself.
-  private static func original(_ item: Counting, _ rights: NaiveRights) -> NaiveAcceptance.Named? {
-    guard let origin = item.content.origin, let device = rights.signer(of: item.name.dot.replica),
-      rights.signer(of: origin.dot.replica) == device
+  static func original(_ item: Counting, _ rights: NaiveRights) -> NaiveAcceptance.Named? {
+    guard let origin = item.content.origin, let device = rights.author(of: item.name.dot.replica),
+      rights.author(of: origin.dot.replica) == device
     else { return nil }
     return NaiveAcceptance.Named(dot: origin.dot, hash: origin.hash)
   }

@@ -27,7 +27,7 @@ struct NaiveLine {
   init(_ replica: ReplicaID, runs: [ObservedRun], genesis: Digest, limits: NaiveLimits) {
     let known = NaiveLine.headers(runs.filter { $0.replica == replica })
     (self.replica, self.known, self.limits) = (replica, known, limits)
-    var branch = NaiveLine.throughBound(limits.bound, known, genesis)
+    var branch = NaiveLine.throughBound(limits.branch, known, genesis)
     // At each fork the lowest next hash, whether its content is here or not.
     while let next = NaiveLine.following(branch.last, known, genesis).min(by: { $0.hash < $1.hash }) {
       branch.append(next)
@@ -91,15 +91,11 @@ struct NaiveLine {
   var clipped: [Known] { received.filter { $0.sequence <= limits.bound.sequence } }
 
   private func reason(against change: Known) -> NaiveReason? {
-    if change.sequence > limits.bound.sequence { return limits.reason }
-    guard let content = change.content else { return nil }
-    if !content.isKnown { return .unknownKind }
-    // C18: above what grants allow, only the author's own document.
-    let isFree = change.sequence <= limits.free
-    return isFree || content.owner != nil && content.owner == limits.user ? nil : .documentRule
+    limits.reason(against: change.content, at: change.sequence)
   }
 
-  /// C4: the first that fails gives its reason, what follows is held after it, content off the branch is on another one.
+  /// C4: the first that fails gives its reason, what follows is held after it; content off the branch is on another one, and
+  /// content on it behind a hole waits for what is missing.
   var held: [Held] {
     let refused = received.dropFirst(accepted.count)
     let above = refused.enumerated().map { index, change in
@@ -108,6 +104,8 @@ struct NaiveLine {
         reason: index == 0 ? reason(against: change) ?? .afterHeld : .afterHeld)
     }
     let beside = known.filter { change in change.content != nil && !branch.contains { $0.hash == change.hash } }
+    let behind = branch.dropFirst(received.count).filter { $0.content != nil }
     return above + beside.map { Held(sequence: $0.sequence, hash: $0.hash, reason: .otherBranch) }
+      + behind.map { Held(sequence: $0.sequence, hash: $0.hash, reason: .gap) }
   }
 }

@@ -13,23 +13,24 @@ package struct NaiveChange: Sendable {
   }
 }
 
-/// A second merge of documents, written from the rules M1–M11 and from nothing else: every operation of a document is held
+/// A second merge of documents, written from the rules M1–M11 and M17 and from nothing else: every operation of a document is held
 /// against every other one. Slow, and plain enough to be read beside the text.
 ///
-/// Of a write and its re-issues only the one that has effect is merged (C22), and a context covers the dots that it names.
+/// Of a write and its re-issues only the one that has effect is merged (C22, M17).
 package enum NaiveMerge {
-  /// `sight`: what the contexts of changes cover where chains have forked. In the order of documents (M11): collection
-  /// bytes, then canonical id.
-  package static func documents(_ changes: [NaiveChange], sight: NaiveSight = NaiveSight()) -> [NaiveDocument] {
-    let hasSeen = changes.map { author in
-      changes.map { sight.hasSeen($0.dot, by: author.context, of: author.dot) }
-    }
+  /// `sight`: what the contexts of changes cover where chains have forked. `groups`: writes and their re-issues. In the
+  /// order of documents (M11): collection bytes, then canonical id.
+  package static func documents(
+    _ changes: [NaiveChange], sight: NaiveSight = NaiveSight(), groups: [NaiveGroup] = []
+  ) -> [NaiveDocument] {
+    let groups = NaiveGroups(groups)
+    let hasSeen = changes.map { author in changes.map { groups.isKnown($0.dot, to: author, sight) } }
     var found: [NaiveDocument.Key: [NaiveOperation]] = [:]
     for (number, change) in changes.enumerated() {
       let stamp = NaiveStamp(timestamp: change.timestamp, dot: change.dot)
       for write in change.writes {
         let key = NaiveDocument.Key(collection: Array(write.collection.string.utf8), id: OracleBytes.of(write.id))
-        found[key, default: []] += NaiveOperation.all(of: write, change: number, stamp: stamp)
+        found[key, default: []] += NaiveOperation.all(of: write, change: number, stamp: stamp, groups)
       }
     }
     return found.sorted { NaiveDocument.Key.areInOrder($0.key, $1.key) }.map { key, operations in

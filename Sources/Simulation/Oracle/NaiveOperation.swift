@@ -56,10 +56,13 @@ struct NaiveStamp {
 
 extension NaiveOperation {
   /// M3: what a change does to a document, each operation at the path where it takes effect.
-  static func all(of write: DocumentWrite, change: Int, stamp: NaiveStamp) -> [NaiveOperation] {
+  static func all(
+    of write: DocumentWrite, change: Int, stamp: NaiveStamp, _ groups: NaiveGroups
+  ) -> [NaiveOperation] {
     func make(_ kind: Kind, _ path: [PathSegment], _ value: Value?) -> NaiveOperation {
       NaiveOperation(
-        change: change, stamp: stamp, generation: write.generation, kind: kind, path: OraclePath(path), value: value)
+        change: change, stamp: stamp, generation: write.generation, kind: kind, path: OraclePath(groups.named(path)),
+        value: value)
     }
     let document: [NaiveOperation] =
       switch write.kind {

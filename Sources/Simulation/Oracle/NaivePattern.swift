@@ -1,24 +1,42 @@
 import Replication
 
-/// C15, C16: a partition's name, or a prefix of names followed by `*`; compared by bytes.
+/// C16: a partition's name, or a prefix of names followed by `*`; compared by bytes.
 struct NaivePattern {
-  private let begin: [UInt8]
+  private let letters: [UInt8]
+  private let start: [UInt8]
   private let isPrefix: Bool
 
   init(_ text: Text) {
-    let bytes = Array(text.string.utf8)
-    isPrefix = bytes.last == UInt8(ascii: "*")
-    begin = isPrefix ? Array(bytes.dropLast()) : bytes
+    letters = Array(text.string.utf8)
+    isPrefix = letters.last == UInt8(ascii: "*")
+    start = isPrefix ? Array(letters.dropLast()) : letters
   }
 
+  /// C12: without regard to reserved keys.
+  func matchesPlainly(_ name: Text) -> Bool {
+    let name = Array(name.string.utf8)
+    return isPrefix ? name.starts(with: start) : name == start
+  }
+
+  /// C16: a name with a reserved key is reached only by a pattern that begins with its `key=`.
   func matches(_ name: Text) -> Bool {
-    isPrefix ? name.string.utf8.starts(with: begin) : Array(name.string.utf8) == begin
+    letters.starts(with: NaivePattern.reserved(name)) && matchesPlainly(name)
   }
 
-  /// C15: is every name of `other` a name of this pattern?
-  func includes(_ other: NaivePattern) -> Bool {
-    if isPrefix { return other.begin.starts(with: begin) }
-    return !other.isPrefix && other.begin == begin
+  /// C15: is every name of the other pattern, or that one name, a name of this pattern?
+  func includes(_ other: Text) -> Bool {
+    let narrower = NaivePattern(other)
+    return matches(Text(String(decoding: narrower.start, as: UTF8.self))) && (isPrefix || !narrower.isPrefix)
+  }
+
+  /// `key=` where the name's key is reserved by the format, else nothing.
+  private static func reserved(_ name: Text) -> [UInt8] {
+    let name = Array(name.string.utf8)
+    guard let end = name.firstIndex(of: UInt8(ascii: "=")) else { return [] }
+    let key = Array(name[..<end])
+    let isReserved =
+      key.first == UInt8(ascii: "_") || ["user", "all-users", "conversation"].contains { Array($0.utf8) == key }
+    return isReserved ? key + [UInt8(ascii: "=")] : []
   }
 }
 

@@ -14,10 +14,12 @@ package struct NaivePosition: Hashable, Sendable {
 
   /// C14: highest sequence, then lowest hash; the start of nothing.
   static func highest(_ positions: [NaivePosition]) -> NaivePosition {
-    positions.reduce(start) { best, next in
-      if next.sequence != best.sequence { return next.sequence > best.sequence ? next : best }
-      return (next.tip.high, next.tip.low) < (best.tip.high, best.tip.low) ? next : best
-    }
+    positions.min { ($1.sequence, $0.tip.high, $0.tip.low) < ($0.sequence, $1.tip.high, $1.tip.low) } ?? start
+  }
+
+  /// C14: lowest sequence, then lowest hash; endless of nothing.
+  static func lowest(_ positions: [NaivePosition]) -> NaivePosition {
+    positions.min { ($0.sequence, $0.tip.high, $0.tip.low) < ($1.sequence, $1.tip.high, $1.tip.low) } ?? endless
   }
 
   /// C3: the digest of a context, over its entries in the order of their replicas.

@@ -1,146 +1,155 @@
 import Replication
 
-/// A second reading of statements, written from the rules C2 and C10–C19 and from nothing else. Nothing is indexed: each
-/// question goes over the whole set.
+/// A second reading of statements, written from the rules C2, C10–C19 and C24–C27 and from nothing else. Nothing is indexed:
+/// each question goes over the whole set.
 package struct NaiveRights: Sendable {
   /// C2: does the declaration's id belong to the key that signed it?
   package typealias Certificate = @Sendable (Statement.ReplicaDeclaration, PublicKey) -> Bool
 
-  /// A membership that counts.
-  struct Member {
-    let id: Digest
-    let membership: Statement.Membership
+  let facts: NaiveFacts
+  let rank: NaiveRank
+  let ever: NaiveEver
+  /// C27: rights may rest on what this version cannot read.
+  package let isInDoubt: Bool
+  /// Grants that count.
+  private(set) var grants: [NaiveFact<Statement.Grant>] = []
+  /// C15: those of admins that make managers.
+  private var manageGrants: [NaiveFact<Statement.Grant>] = []
+  private(set) var rules: [NaiveFact<Statement.Rule>] = []
+  private(set) var baselines: [NaiveFact<Statement.Baseline>] = []
+  private(set) var ends: [NaiveFact<Statement.End>] = []
+  /// Managers' ends of replicas.
+  private var endsByManagers: Set<Digest> = []
+  /// By the narrowing that they raise.
+  private var raises: [Digest: [NaiveListing]] = [:]
+  private(set) var rooms: [Text: NaiveRoom] = [:]
+
+  /// - Parameter limit: how many statements of one device in one scope are in the set (C26).
+  package init(
+    root: PublicKey, statements: some Sequence<Statement>, limit: Int = 1_024, certificate: @escaping Certificate
+  ) {
+    facts = NaiveFacts(NaiveSet(statements, root: root, limit: limit), certificate: certificate)
+    rank = NaiveRank(facts)
+    ever = NaiveEver(rank)
+    isInDoubt = facts.unknown.contains { [ever] in ever.wasEntitled($0.issuer) }
+    takeAdmins()
+    takeManagers()
+    for (scope, statements) in facts.rooms { rooms[scope] = NaiveRoom(scope, statements, under: self) }
   }
 
-  /// A grant with what rules ask about its signing.
-  struct Grant {
-    let issuer: PublicKey
-    let sequence: UInt64
-    let id: Digest
-    let content: Statement.Grant
+  /// C26: ids of all statements that are in the set.
+  package var statements: Set<Digest> { Set(facts.set.statements.keys) }
 
-    /// C16, C17: later grants of one register replace earlier ones.
-    func sharesRegister(_ other: Grant) -> Bool {
-      issuer == other.issuer && content.subject == other.content.subject
-        && content.pattern == other.content.pattern
+  // MARK: Whose word counts (C15)
+
+  private mutating func takeAdmins() {
+    grants = facts.grants.filter { rank.isAdmin($0.statement) }
+    manageGrants = grants.filter { $0.content.level == .manage }
+    rules = facts.rules.filter { rank.isAdmin($0.statement) }
+    ends = facts.ends.filter { end in
+      guard case .membership(let membership) = end.content.target else { return rank.isAdmin(end.statement) }
+      return rank.isGood(end, on: membership)
     }
+    for raise in facts.raises where rank.isAdmin(raise.statement) { take(raise) }
+  }
 
-    func precedes(_ other: Grant) -> Bool { (sequence, id) < (other.sequence, other.id) }
+  private mutating func take(_ raise: NaiveFact<Statement.Raise>) {
+    raises[raise.content.end, default: []].append(facts.listing(of: raise.statement))
+  }
 
-    /// C16: subject: device, user, role or `*`.
-    func reaches(_ membership: Statement.Membership) -> Bool {
-      switch content.subject {
-      case .device(let key): membership.device == key
-      case .user(let user): membership.user == user
-      case .role(let role): membership.role == role
-      case .everyone: true
+  /// Managers grant below manage, and narrow and raise inside their patterns; devices close their own replicas.
+  private mutating func takeManagers() {
+    grants += facts.grants.filter { grant in
+      grant.content.level != .manage && !rank.isAdmin(grant.statement)
+        && isManager(grant.statement, of: [grant.content.pattern])
+    }
+    for end in facts.ends where !ends.contains(where: { $0.id == end.id }) {
+      switch end.content.target {
+      case .membership: break
+      case .replica(let replica): take(end, on: replica)
+      case .grant(let id):
+        guard let grant = grants.first(where: { $0.id == id }), grant.content.level != .manage,
+          isManager(end.statement, of: [grant.content.pattern])
+        else { continue }
+        ends.append(end)
       }
     }
+    for raise in facts.raises where !rank.isAdmin(raise.statement) && mayRaise(raise) { take(raise) }
+    baselines = facts.baselines.filter {
+      rank.isAdmin($0.statement) || isManager($0.statement, of: [$0.content.partition])
+    }
   }
 
-  let root: PublicKey
-  /// Of the fleet's scope, by (sequence, id): a room's statements have no say in the fleet.
-  let statements: [Statement]
-  let certificate: Certificate
-  /// All memberships and grants ever signed by anybody.
-  let memberships: [(issuer: PublicKey, member: Member)]
-  let grantsOfAnybody: [Grant]
-  /// C15: named by root's genesis; who holds it signs memberships.
-  let admissionKey: PublicKey?
-  /// C15: root, and the devices that root made admins: only root makes admins.
-  let admins: [PublicKey]
-  /// C15: memberships that count: admins by root alone; others by root, admins and the admission key.
-  let members: [Member]
-  /// C15: the grants that count.
-  let grants: [Grant]
-
-  package init(root: PublicKey, statements all: [Statement], certificate: @escaping Certificate) {
-    let statements = all.filter { $0.scope.string.isEmpty }.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
-    (self.root, self.statements, self.certificate) = (root, statements, certificate)
-    memberships = statements.compactMap { statement in
-      guard case .membership(let content) = statement.body else { return nil }
-      return (statement.issuer, Member(id: statement.id, membership: content))
+  private mutating func take(_ end: NaiveFact<Statement.End>, on replica: ReplicaID) {
+    guard let member = rank.replicas[replica] else { return }
+    let listing = facts.listing(of: end.statement)
+    if member.device == end.issuer, end.content.reason == .close {
+      let isOfNoOther = listing.ends.values.allSatisfy { $0.allSatisfy { $0.replica == replica } }
+      if isOfNoOther, rank.carries(member, end.statement) { ends.append(end) }
+    } else if !rank.isAdmins(member), isManager(end.statement, of: listing.partitions) {
+      ends.append(end)
+      endsByManagers.insert(end.id)
     }
-    grantsOfAnybody = statements.compactMap { statement in
-      guard case .grant(let content) = statement.body else { return nil }
-      return Grant(issuer: statement.issuer, sequence: statement.sequence, id: statement.id, content: content)
-    }
-    let geneses = statements.compactMap { statement -> Statement.Genesis? in
-      if statement.issuer == root, case .genesis(let content) = statement.body { content } else { nil }
-    }
-    let admission = geneses.first?.admissionKey
-    let byRoot = memberships.filter { $0.issuer == root && $0.member.membership.role == "admin" }
-    let admins = [root] + byRoot.map(\.member.membership.device)
-    let members = memberships.filter { issuer, member in
-      if member.membership.role == "admin" { return issuer == root }
-      return admins.contains(issuer) || issuer == admission
-    }.map(\.member)
-    (admissionKey, self.admins, self.members) = (admission, admins, members)
-    grants = NaiveRights.counting(grantsOfAnybody, admins, members)
   }
 
-  /// C2: a declaration names one membership for ever, the device's own; the first that counts wins.
-  func member(of replica: ReplicaID) -> Member? {
-    for statement in statements {
-      guard case .replica(let declaration) = statement.body, declaration.replica == replica,
-        certificate(declaration, statement.issuer),
-        let member = members.first(where: { $0.id == declaration.membership }),
-        member.membership.device == statement.issuer
-      else { continue }
-      return member
-    }
-    return nil
-  }
-
-  /// The key that signs what this replica writes.
-  package func signer(of replica: ReplicaID) -> PublicKey? { member(of: replica)?.membership.device }
-
-  // MARK: Grants (C15–C17)
-
-  /// C15: admins grant everything; a manager grants below manage what the pattern of a manage grant covers, up to what
-  /// closed that one.
-  private static func counting(_ all: [Grant], _ admins: [PublicKey], _ members: [Member]) -> [Grant] {
-    let byAdmins = all.filter { admins.contains($0.issuer) }
-    let byManagers = all.filter { grant in
-      guard !admins.contains(grant.issuer), grant.content.level.rawValue < AccessLevel.manage.rawValue else {
-        return false
+  /// A manager raises what is no end on a membership.
+  private func mayRaise(_ raise: NaiveFact<Statement.Raise>) -> Bool {
+    let isInReach: Bool =
+      switch facts.set.statements[raise.content.end]?.body {
+      case .grant: true
+      case .end(let end): if case .membership = end.target { false } else { true }
+      default: false
       }
-      return byAdmins.contains { manage in
-        manage.content.level == .manage
-          && NaivePattern(manage.content.pattern).includes(NaivePattern(grant.content.pattern))
-          && members.contains { $0.membership.device == grant.issuer && manage.reaches($0.membership) }
-          && grant.sequence <= limit(of: manage, below: .manage, among: byAdmins, .by(grant.issuer)).sequence
-      }
+    return isInReach && isManager(raise.statement, of: facts.listing(of: raise.statement).partitions)
+  }
+
+  /// Has its issuer a grant to manage all of these names and patterns, whose closers leave the statement standing?
+  private func isManager(_ statement: Statement, of patterns: [Text]) -> Bool {
+    guard !patterns.isEmpty, patterns.allSatisfy({ !$0.string.isEmpty }) else { return false }
+    let memberships = rank.members.filter { $0.device == statement.issuer && rank.carries($0, statement) }
+    return manageGrants.contains { grant in
+      memberships.contains { grant.reaches($0) }
+        && patterns.allSatisfy { NaivePattern(grant.content.pattern).includes($0) }
+        && closers(of: grant, below: .manage).allSatisfy { leaves($0, statement) }
     }
-    return byAdmins + byManagers
   }
 
-  /// What a lowering lists: the changes of a replica in a partition, or what one device signed for the fleet.
-  enum Listed: Equatable {
-    case changes(Text, ReplicaID)
-    case by(PublicKey)
+  // MARK: What narrows (C12–C14, C17)
+
+  func ends(on target: Statement.End.Target) -> [Statement] {
+    ends.filter { $0.content.target == target }.map(\.statement)
   }
 
-  /// C14: what a lowering lists of something, the highest where it lists it twice; nothing where it does not.
-  static func listed(_ wanted: Listed, by closer: Grant) -> NaivePosition {
-    let entries = closer.content.ends.filter { end in
-      switch end.chain {
-      case .changes(let partition, let replica): wanted == .changes(partition, replica)
-      case .statements(let scope, let issuer): scope.string.isEmpty && wanted == .by(issuer)
-      }
-    }
-    return .highest(entries.map { NaivePosition(sequence: $0.position.sequence, tip: $0.position.tip) })
-  }
-
-  /// C17: a grant once issued allows for ever up to its limit, which is what the next grant of its register below `level`
-  /// lists. No such grant: no limit.
-  static func limit(
-    of grant: Grant, below level: AccessLevel, among grants: [Grant], _ wanted: Listed
-  ) -> NaivePosition {
-    let closers = grants.filter {
+  /// Ends that name the grant, and the next grant of its register below a level.
+  func closers(of grant: NaiveFact<Statement.Grant>, below level: AccessLevel) -> [Statement] {
+    let lower = grants.filter {
       $0.sharesRegister(grant) && grant.precedes($0) && $0.content.level.rawValue < level.rawValue
     }
-    let next = closers.first { first in !closers.contains { $0.precedes(first) } }
-    return next.map { listed(wanted, by: $0) } ?? .endless
+    let next = lower.filter { one in !lower.contains { $0.precedes(one) } }
+    return ends(on: .grant(grant.id)) + next.map(\.statement)
   }
+
+  /// Does this narrowing, with the raises of it that count, leave a statement standing?
+  func leaves(_ narrowing: Statement, _ statement: Statement) -> Bool {
+    facts.listing(of: narrowing).leaves(statement, raises: raises[narrowing.id] ?? [])
+  }
+
+  /// C14: one narrowing's word on a chain after its raises: a raise never lowers.
+  func word(of narrowing: Statement, on replica: ReplicaID, in partition: Text) -> NaivePosition {
+    let listing = facts.listing(of: narrowing)
+    // C12: a manager's end of a replica says nothing of partitions that it has no group for.
+    let isSilent = endsByManagers.contains(narrowing.id) && listing.ends[partition] == nil
+    let own: NaivePosition = isSilent ? .endless : listing.word(on: replica, in: partition)
+    return .highest([own] + (raises[narrowing.id] ?? []).compactMap { $0.entry(of: replica, in: partition) })
+  }
+
+  // MARK: Replicas (C2)
+
+  /// The key that signs what this replica writes.
+  package func signer(of replica: ReplicaID) -> PublicKey? { rank.replicas[replica]?.device }
+
+  /// The device whose id is in the replica's, whether or not a declaration counts.
+  func author(of replica: ReplicaID) -> PublicKey? { facts.declarations(of: replica).first?.issuer }
+
+  func isDeclared(_ replica: ReplicaID) -> Bool { facts.replicas.contains { $0.content.replica == replica } }
 }

@@ -7,15 +7,13 @@ package struct PartitionVerdict: Sendable {
   /// Every document that a change with effect wrote, dead ones too, in order.
   package let documents: [NaiveDocument]
 
-  /// - Parameters:
-  ///   - replicas: whose limits and floors are asked for beside those of the runs.
-  ///   - genesis: the hash before the first change of a replica in this partition.
+  /// - Parameter genesis: the hash before the first change of a replica in this partition.
   package init(
-    of partition: Text, rights: NaiveRights, runs: [ObservedRun], replicas: [ReplicaID] = [],
-    genesis: (ReplicaID) -> Digest
+    of partition: Text, rights: NaiveRights, runs: [ObservedRun], genesis: (ReplicaID) -> Digest
   ) {
-    acceptance = NaiveAcceptance(partition, rights: rights, runs: runs, replicas: replicas, genesis: genesis)
-    documents = NaiveMerge.documents(acceptance.changes, sight: acceptance.sight)
+    acceptance = NaiveAcceptance(partition, rights: rights, runs: runs, genesis: genesis)
+    documents = NaiveMerge.documents(
+      acceptance.changes, sight: acceptance.sight, groups: acceptance.groups)
   }
 
   package func document(_ collection: Text, _ id: Value) -> NaiveDocument? {

@@ -20,6 +20,7 @@ package struct MemoryImage {
   var statements: [[UInt8]] = []
   var statementIDs: Set<Digest> = []
   var subscriptions: Set<Text> = []
+  var invitations: [UInt64: Invitation] = [:]
   package internal(set) var contacts: [DeviceID: MemoryContact] = [:]
 
   /// In the order in which they were met; nil: taken away. A place is never given to another partition.

@@ -50,7 +50,7 @@ extension MemoryStore {
   private func fold(_ items: ArraySlice<MemoryFold.Item>, of runs: [AcceptedRun]) throws(StoreError) {
     guard let first = items.first else { return }
     let present = image.partitions[first.partition]?.documents[first.key]
-    if present == nil, items.count == 1, first.write.view.kind == .create {
+    if present == nil, items.count == 1, first.write.view.kind == .create, runs[first.run].sight.kin.isEmpty {
       return put(created(first, by: runs[first.run]), at: first.key, in: first.partition, wasAlive: false)
     }
     var state = try present?.decoded() ?? DocumentState()
@@ -87,7 +87,8 @@ struct MemoryFold {
 
     func decode(from run: AcceptedRun) throws(StoreError) -> AcceptedWrite {
       let context = WriteContext(
-        dot: Dot(replica: run.replica, sequence: write.sequence), timestamp: write.timestamp, context: run.context)
+        dot: Dot(replica: run.replica, sequence: write.sequence), timestamp: write.timestamp, context: run.context,
+        sight: run.sight)
       return try AcceptedWrite(decoding: write.view, in: run.documents.buffer, context)
     }
   }

@@ -4,7 +4,7 @@ import Storage
 
 // What is written beside documents and pieces.
 extension MemoryStore: LogTransaction {
-  package func add(_ statement: Statement) throws {
+  package func add(_ statement: Statement, arrived: Int64) throws {
     requireTransaction()
     guard image.statements.count < Statement.countLimit else {
       throw StoreError.limitReached(what: "statements", limit: Statement.countLimit)
@@ -37,6 +37,21 @@ extension MemoryStore: LogTransaction {
   package func unsubscribe(_ pattern: Text) throws {
     requireTransaction()
     if image.subscriptions.remove(pattern) != nil { onFailure { $0.subscriptions.insert(pattern) } }
+  }
+
+  package func put(_ invitation: Invitation) throws {
+    requireTransaction()
+    if Int64(exactly: invitation.serial) == nil {
+      throw StoreError.outOfRange(what: "invitation", value: invitation.serial)
+    }
+    let old = image.invitations.updateValue(invitation, forKey: invitation.serial)
+    onFailure { $0.invitations[invitation.serial] = old }
+  }
+
+  package func removeInvitation(_ serial: UInt64) throws {
+    requireTransaction()
+    guard let old = image.invitations.removeValue(forKey: serial) else { return }
+    onFailure { $0.invitations[serial] = old }
   }
 
   // MARK: Contacts

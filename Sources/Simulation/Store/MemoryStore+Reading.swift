@@ -4,6 +4,7 @@ import Storage
 
 extension MemoryStore: LogReading {
   package func statementBytes() throws -> [[UInt8]] { image.statements }
+  package func invitations() throws -> [Invitation] { image.invitations.values.sorted { $0.serial < $1.serial } }
   package func subscriptions() throws -> [Text] { image.subscriptions.sorted() }
   package func ownFacts() throws -> OwnFacts { image.own }
 

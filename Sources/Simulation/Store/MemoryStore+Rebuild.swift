@@ -68,7 +68,7 @@ extension MemoryStore {
   ) throws(StoreError) -> ([DocumentWriteView], ArraySlice<UInt8>) {
     switch content {
     case .documents(let scan): return (scan.documents, change.payload)
-    case .held: throw .damaged("change \(context.dot.sequence) counts, but is not understood")
+    case .held, .absent: throw .damaged("change \(context.dot.sequence) counts, but is not understood")
     case .apart:
       guard let payload = image.largePayloads[change.header.payloadHash] else {
         throw .damaged("change \(context.dot.sequence) counts, but its payload is not there")

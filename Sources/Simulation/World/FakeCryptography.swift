@@ -33,6 +33,8 @@ enum FakeCryptography {
     signature == FakeKey(publicKey: key).sign(message)
   }
 
+  static func authenticationCode(_ key: [UInt8], _ message: [UInt8]) -> Digest { Digest.of(key + message, hash) }
+
   static func fleet(root: PublicKey) -> FleetID { FleetID(Digest.of(DomainTag.fleet.bytes + root.bytes, hash)) }
 
   /// Nil for anything that is no statement, or that its issuer did not sign.
@@ -44,7 +46,8 @@ enum FakeCryptography {
   }
 
   static func cryptography(of key: FakeKey) -> Cryptography {
-    Cryptography(hash: hash, verify: verify, sign: key.sign, statement: statement)
+    Cryptography(
+      hash: hash, verify: verify, sign: key.sign, authenticationCode: authenticationCode, statement: statement)
   }
 }
 
@@ -69,9 +72,9 @@ struct FakeKey: Hashable, Sendable {
   }
 
   /// Nil where the body breaks a limit of the encoding, which what is simulated does not.
-  func statement(_ fleet: FleetID, _ body: Statement.Body, sequence: UInt64) -> Statement? {
-    guard
-      let unsigned = try? StatementCodec.unsigned(fleet: fleet, issuer: publicKey, sequence: sequence, body: body)
+  func statement(_ fleet: FleetID, _ body: Statement.Body, after last: Statement? = nil) -> Statement? {
+    let link = last.map { Statement.Link(sequence: $0.sequence, id: $0.id) }
+    guard let unsigned = try? StatementCodec.unsigned(fleet: fleet, issuer: publicKey, after: link, body: body)
     else { return nil }
     return try? StatementCodec.assemble(unsigned: unsigned, signature: sign(unsigned), FakeCryptography.hash)
   }

@@ -1,16 +1,16 @@
 import Replication
 
-/// The fleet of a run: its root, the key that admits devices, and the statements it was founded with.
+/// The fleet of a run: its root, and the statements it was founded with.
 struct Fleet {
   let root: FakeKey
-  let admission: FakeKey
   let id: FleetID
   private(set) var statements: [Statement] = []
+  /// What the root has signed, in its order.
+  private var saidByRoot: [Statement] = []
   /// What a later grant takes the place of, if it names the same.
   private(set) var registers: [Register] = []
-  private var nextGrant = Fleet.lastFoundingSequence
 
-  static let lastFoundingSequence: UInt64 = 100
+  static let memberRole: Text = "member"
 
   struct Register {
     let subject: Statement.Subject
@@ -18,33 +18,44 @@ struct Fleet {
   }
 
   init(_ random: inout SimulationRandom, _ rights: FoundingRights = .open, devices: [PublicKey] = []) {
-    (root, admission) = (FakeKey(&random), FakeKey(&random))
+    root = FakeKey(&random)
     id = FakeCryptography.fleet(root: root.publicKey)
     let grants = rights.grants(devices)
     registers = grants.map { Register(subject: $0.subject, pattern: $0.pattern) }
     let bodies: [Statement.Body] =
       [
-        .genesis(Statement.Genesis(fleetName: "simulated", admissionKey: admission.publicKey)),
+        .genesis(Statement.Genesis(fleetName: "simulated")),
         .rule(Statement.Rule(key: "user")),
         .rule(Statement.Rule(key: "agency")),
       ] + grants.map { .grant($0) }
-    for (index, body) in bodies.enumerated() {
-      if let statement = root.statement(id, body, sequence: UInt64(index) + 1) { statements.append(statement) }
+    for body in bodies {
+      guard let statement = root.statement(id, body, after: saidByRoot.last) else { continue }
+      saidByRoot.append(statement)
     }
+    statements = saidByRoot
   }
 
-  func membership(of device: PublicKey, user: Text, sequence: UInt64) -> Statement? {
+  func isOfFounding(_ statement: Statement) -> Bool { statements.contains { $0.id == statement.id } }
+
+  /// A membership by the root, behind all that it has signed before, which comes with it.
+  mutating func membership(of device: PublicKey, user: Text, role: Text) -> [Statement] {
     let membership = Statement.Membership(
-      device: device, user: user, label: "node", role: "member", profile: ValueMap())
-    return admission.statement(id, .membership(membership), sequence: sequence)
+      device: device, user: user, label: "node", role: role, profile: ValueMap())
+    if let statement = root.statement(id, .membership(membership), after: saidByRoot.last) {
+      saidByRoot.append(statement)
+    }
+    return saidByRoot
   }
 
-  /// A grant by the root. One that lowers an earlier lets stand of every chain what `ends` say.
-  mutating func grant(_ level: AccessLevel, _ register: Register, ends: [Statement.ChainEnd]) -> Statement? {
-    nextGrant += 1
+  /// A grant by the root, behind all that it has signed before. One that lowers an earlier lets stand of every chain what
+  /// `ends` say.
+  mutating func grant(_ level: AccessLevel, _ register: Register, ends: [Statement.PartitionEnds]) -> [Statement]? {
     registers.append(register)
-    let grant = Statement.Grant(subject: register.subject, level: level, pattern: register.pattern, ends: ends)
-    return root.statement(id, .grant(grant), sequence: nextGrant)
+    let grant = Statement.Grant(
+      subject: register.subject, level: level, pattern: register.pattern, listing: Statement.Listing(ends: ends))
+    guard let statement = root.statement(id, .grant(grant), after: saidByRoot.last) else { return nil }
+    saidByRoot.append(statement)
+    return saidByRoot
   }
 
   func partition(_ name: PartitionName) -> PartitionID { name.id(fleet: id, hash: FakeCryptography.hash) }
@@ -75,7 +86,8 @@ enum FoundingRights {
       return [
         Statement.Grant(subject: .everyone, level: .carry, pattern: "*"),
         Statement.Grant(subject: .user("u0"), level: .write, pattern: "*"),
-        Statement.Grant(subject: .role("member"), level: .write, pattern: "alpi*"),
+        Statement.Grant(subject: .role(Fleet.memberRole), level: .write, pattern: "alpi*"),
+        Statement.Grant(subject: .role(Authority.adminRole), level: .write, pattern: "alpi*"),
       ]
     case .byDevice:
       return [Statement.Grant(subject: .everyone, level: .write, pattern: "alpha")]

@@ -48,8 +48,7 @@ struct Liar {
     case .runs(let batch): return [.runs(spoiled(batch, world))]
     case .payloadPiece(let piece) where random.chance(40): return [.payloadPiece(spoiled(piece))]
     case .statements(let list): return [.statements(spoiled(list, world))]
-    case .summary where random.chance(30):
-      return [.summary(Summary(buckets: (0..<Summary.bucketCount).map { _ in random.next() }))]
+    case .summary(let summary) where random.chance(30): return [.summary(spoiled(summary))]
     case .interest, .summary, .statementIDs, .payloadPiece, .chainProbe, .interestChange:
       return random.chance(50) ? [] : [message, message]
     case .ping(let nonce):
@@ -63,7 +62,24 @@ struct Liar {
   /// Numbers up and down, other tips, replicas that there never were, and partitions that the peer may not know of.
   private mutating func spoiled(_ item: PartitionVector, _ world: World) -> PartitionVector {
     let name = random.chance(10) ? random.pick(world.plan.partitions) ?? item.name : item.name
-    return PartitionVector(name: name, vector: spoiled(item.vector), staged: item.staged)
+    return PartitionVector(
+      name: name, vector: spoiled(item.vector), hasMore: random.chance(5) != item.hasMore, staged: item.staged)
+  }
+
+  /// Any step of a comparison, in answer to whatever was asked.
+  private mutating func spoiled(_ summary: Summary) -> Summary {
+    func words(_ count: Int) -> [UInt64] { (0..<count).map { _ in random.next() } }
+    let number = random.chance(20) ? random.next() : summary.number
+    let listing = BucketListing(
+      bucket: random.below(Summary.bucketCount),
+      entries: zip(words(3), words(3)).map { BucketListing.Entry(prefix: $0, term: $1) })
+    switch random.below(5) {
+    case 0: return Summary(number, .digest(random.next()))
+    case 1: return Summary(number, .equal)
+    case 2: return Summary(number, .buckets(words(Summary.bucketCount)))
+    case 3: return Summary(number, .partitions(equal: random.next(), [listing]))
+    default: return Summary(number, .differing(words(3)))
+    }
   }
 
   private mutating func spoiled(_ vector: VersionVector) -> VersionVector {
@@ -124,7 +140,7 @@ struct Liar {
     let contextDigest = RunRecord.digest(of: claimed, FakeCryptography.hash)
     let message = RunRecord.signedBytes(
       chain: run.chain, first: run.first, last: run.last, hashBefore: run.hashBefore, contextDigest: contextDigest,
-      grant: run.grant, keyEpoch: run.keyEpoch, hashAtLast: run.hashAtLast, extensions: run.extensions)
+      hashAtLast: run.hashAtLast)
     var bytes = Array(entry.encoded)
     if let place = bytes.firstRange(of: run.contextDigest.bytes) {
       bytes.replaceSubrange(place, with: contextDigest.bytes)
@@ -141,13 +157,13 @@ struct Liar {
     switch random.below(4) {
     case 0:
       let grant = Statement.Grant(subject: .device(key.publicKey), level: .manage, pattern: "*")
-      if let forged = key.statement(world.fleet.id, .grant(grant), sequence: random.next() % 1_000) {
+      if let forged = key.statement(world.fleet.id, .grant(grant)) {
         list.append(forged.encoded)
       }
     case 1:
       let membership = Statement.Membership(
         device: key.publicKey, user: "u0", label: "liar", role: "admin", profile: ValueMap())
-      if let forged = key.statement(world.fleet.id, .membership(membership), sequence: random.next() % 1_000) {
+      if let forged = key.statement(world.fleet.id, .membership(membership)) {
         list.append(forged.encoded)
       }
     case 2:

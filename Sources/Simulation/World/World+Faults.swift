@@ -43,16 +43,16 @@ extension World {
       let register = register()
     else { return }
     let isLowered = random.chance(60)
-    let ends = process.mesh.partitions.values.sorted { $0.id < $1.id }.flatMap { partition in
-      partition.log.accepted.sorted.map { replica, position in
-        Statement.ChainEnd(chain: .changes(partition: partition.name.text, replica: replica), position: position)
-      }
+    let ends = process.mesh.partitions.values.sorted { $0.id < $1.id }.map { partition in
+      Statement.PartitionEnds(
+        partition: partition.name.text,
+        chains: partition.log.accepted.sorted.map { Statement.ChainEnd(replica: $0, position: $1) })
     }
     let level = isLowered ? random.pick([AccessLevel.read, .carry, .none]) ?? .read : .write
-    guard let grant = fleet.grant(level, register, ends: isLowered ? ends : []) else { return }
+    guard let said = fleet.grant(level, register, ends: isLowered ? ends : []) else { return }
     count(.rightChanged)
     note("grant \(level) of \(register) at \(process.node.slot)")
-    process.put(.call { $0.add([grant]) })
+    process.put(.call { $0.add(said) })
   }
 
   /// Mostly one that was granted before, so that the new grant takes its place.
@@ -214,6 +214,8 @@ extension World {
     for number in connections.keys.sorted() { for side in 0...1 { connections[number]?.ends[side].stalledUntil = 0 } }
     for node in nodes {
       (node.diskFullUntil, node.slowDiskUntil) = (0, 0)
+      // What failed behind a commit is told by the next write, which may be long in coming.
+      if node.process?.store.hasFailed == true { crash(node) }
       node.directory.medium.heal()
       node.process?.store.crashPoint = nil
       if plan.isNetworkChangeTold { node.process?.put(.networkChanged) }

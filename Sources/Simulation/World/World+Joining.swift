@@ -1,6 +1,14 @@
 import Engine
 import Replication
+import Synchronization
 import Wire
+
+/// An invitation on its way from a node's thread to who is invited.
+final class GivenInvitation: Sendable {
+  private let held = Mutex<Invitation?>(nil)
+  var invitation: Invitation? { held.withLock { $0 } }
+  func put(_ invitation: Invitation?) { held.withLock { $0 = invitation } }
+}
 
 /// A device that asks to be admitted, as the real one does: one connection, the code's proof, all statements in return.
 final class JoinClient {
@@ -17,18 +25,41 @@ final class JoinClient {
     (self.world, self.node, life, startedAt) = (world, node, node.life, world.clock)
   }
 
+  private var exporter = Digest.zero
+
   func opened(_ connection: UInt64, _ exporter: Digest) {
-    var request = JoinRequest(
-      fleet: world.fleet.id, device: node.key.publicKey, user: node.user, label: "joined", role: "member",
-      profile: ValueMap())
-    request.proof = world.fleet.admission.sign(request.signedBytes(exporter: exporter))
+    self.exporter = exporter
+    guard let request = request() else { return }
     _ = world.send(MessageCodec.encode(.joinRequest(request)), on: connection, from: 0)
+  }
+
+  private func request() -> JoinRequest? {
+    guard let invitation = node.invitation?.invitation else { return nil }
+    let inviter = world.nodes[World.inviter].key.publicKey
+    var request = JoinRequest(
+      fleet: world.fleet.id, invitation: InvitationID(inviter: inviter, serial: invitation.serial),
+      device: node.key.publicKey, label: "joined")
+    request.proof = FakeCryptography.authenticationCode(
+      invitation.secret.bytes, JoinProof.ofJoiner(request, exporter: exporter))
+    return request
   }
 
   func received(_ frame: [UInt8], _ connection: UInt64) {
     switch try? MessageCodec.decode(frame[...]) {
     case .statements(let encoded): statements += encoded.compactMap(FakeCryptography.statement)
-    case .joinAccepted: admitted()
+    case .joinAccepted(let acceptance):
+      guard let request = request(), let secret = node.invitation?.invitation?.secret.bytes,
+        FakeCryptography.authenticationCode(secret, JoinProof.ofInviter(acceptance, to: request, exporter: exporter))
+          == acceptance.proof
+      else { return world.violate("join", "an answer without the secret") }
+      admitted()
+    // What the inviting node has lost, it does not know.
+    case .joinRefused(.busy): break
+    case .joinRefused(.wrongCode) where world.nodes[World.inviter].lineage > 0,
+      .joinRefused(.used) where world.nodes[World.inviter].lineage > 0:
+      node.invitation = nil
+    // Clocks jump by years.
+    case .joinRefused(.expired): node.invitation = nil
     case .joinRefused(let refusal): world.violate("join", "refused: \(refusal)")
     default: break
     }
@@ -51,14 +82,11 @@ final class JoinClient {
 }
 
 extension World {
-  /// The founders' directories, each knowing its own membership and those of the ones before it.
+  /// The founders' directories, each knowing its own membership and those of the ones before it. The first is an admin.
   func found() {
-    var known = fleet.statements
     for node in nodes.prefix(plan.founders) {
-      if let membership = fleet.membership(of: node.key.publicKey, user: node.user, sequence: UInt64(node.slot) + 1) {
-        known.append(membership)
-      }
-      enter(node, known)
+      let role = node.slot == World.inviter ? Authority.adminRole : Fleet.memberRole
+      enter(node, fleet.membership(of: node.key.publicKey, user: node.user, role: role))
     }
     for node in nodes.dropFirst(plan.founders) {
       queue.put(.join(slot: node.slot), at: random.between(100...options.troubledMilliseconds * 2 / 3))
@@ -85,13 +113,27 @@ extension World {
     let node = nodes[slot]
     let isAsking = node.join.map { clock < $0.startedAt + JoinClient.patienceMilliseconds } ?? false
     guard !node.isMember, !isAsking else { return }
-    let hosts = nodes.indices.filter { dialTargets[slot].contains($0) || dialTargets[$0].contains(slot) }
     let client = JoinClient(world: self, node: node)
-    guard let host = random.pick(hosts), connect(slot, client.life, to: host) != nil else {
+    guard isInvited(node), connect(slot, client.life, to: World.inviter) != nil else {
       return queue.put(.join(slot: slot), at: clock + 1_000)
     }
     node.join = client
     // Who gets no answer asks again.
     queue.put(.join(slot: slot), at: clock + JoinClient.patienceMilliseconds + 1)
+  }
+
+  /// The admin among the founders.
+  static let inviter = 0
+
+  /// Asks for an invitation where there is none yet.
+  private func isInvited(_ node: SimulatedNode) -> Bool {
+    if node.invitation?.invitation != nil { return true }
+    let given = GivenInvitation()
+    node.invitation = given
+    let draft = InvitationDraft(
+      user: node.user, role: Fleet.memberRole, profile: ValueMap(),
+      validMilliseconds: InvitationDraft.longestMilliseconds)
+    nodes[World.inviter].process?.put(.call { engine in given.put(try? engine.invite(draft)) })
+    return false
   }
 }

@@ -71,8 +71,11 @@ extension World {
   /// When all agree, everyone writes once more, and all have to agree on that, too. False where that is over.
   private func beginLastWords() -> Bool {
     guard lastWords.isEmpty else { return false }
-    (agreedSince, quietSince, isPrompt) = (nil, clock, !nodes.contains { $0.liar != nil } && oracle.areAllConnected())
-    random.pick(nodes.compactMap(\.process))?.subscribe("*", isWanted: true)
+    let wisher = random.pick(nodes.compactMap(\.process))
+    let isConnected = oracle.areAllConnected() && wisher.map(oracle.isConnected) ?? true
+    (agreedSince, quietSince, isPrompt) = (nil, clock, !nodes.contains { $0.liar != nil } && isConnected)
+    // Nodes that had nothing in common may have it through this one from now on.
+    wisher?.subscribe("*", isWanted: true)
     for name in plan.partitions {
       for process in oracle.groups(wanting: name).joined() where oracle.mayWrite(process.node, name) {
         nextJob += 1

@@ -10,7 +10,7 @@ package struct AcceptedBatch: Sendable {
     let partition: PartitionNumber
     let replica: ReplicaID
     let context: VersionVector
-    let ceilings: [ReplicaID: UInt64]
+    let sight: Sight
     /// The buffer in which the views' ranges lie.
     let buffer: ArraySlice<UInt8>
     /// Index behind its last write.
@@ -27,13 +27,12 @@ package struct AcceptedBatch: Sendable {
   /// The writes of one run, in payload order.
   package mutating func append(
     _ writes: [PlacedWrite], of replica: ReplicaID, in partition: PartitionNumber, context: VersionVector,
-    buffer: ArraySlice<UInt8>
+    sight: Sight, buffer: ArraySlice<UInt8>
   ) {
     self.writes += writes
     sources.append(
       Source(
-        partition: partition, replica: replica, context: context, ceilings: [:], buffer: buffer, end: self.writes.count)
-    )
+        partition: partition, replica: replica, context: context, sight: sight, buffer: buffer, end: self.writes.count))
   }
 
   package mutating func append(_ change: AcceptedChange) {
@@ -44,7 +43,7 @@ package struct AcceptedBatch: Sendable {
     sources.append(
       Source(
         partition: change.partition, replica: context.dot.replica, context: context.context,
-        ceilings: context.ceilings, buffer: change.payload, end: writes.count))
+        sight: context.sight, buffer: change.payload, end: writes.count))
   }
 
   /// One of the writes, decoded for a merge.
@@ -52,7 +51,7 @@ package struct AcceptedBatch: Sendable {
     let placed = writes[index]
     let context = WriteContext(
       dot: Dot(replica: source.replica, sequence: placed.sequence), timestamp: placed.timestamp,
-      context: source.context, ceilings: source.ceilings)
+      context: source.context, sight: source.sight)
     return try AcceptedWrite(context, placed.view, in: source.buffer)
   }
 }

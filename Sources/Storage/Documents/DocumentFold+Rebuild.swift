@@ -117,7 +117,7 @@ extension DocumentFold {
     case .documents(let scan):
       return AcceptedChange(
         partition: log.number, context: context, payload: change.payload, documents: scan.documents)
-    case .held: throw .damaged("change \(context.dot.sequence) counts, but is not understood")
+    case .held, .absent: throw .damaged("change \(context.dot.sequence) counts, but is not understood")
     case .apart:
       guard let payload = try transaction.largePayload(change.header.payloadHash) else {
         throw .damaged("change \(context.dot.sequence) counts, but its payload is not there")

@@ -63,14 +63,15 @@ package enum DocumentFold {
   }
 
   /// The way of nearly all documents of a first sync: their state is put together from bytes, and nothing is looked up.
-  /// False where the document is there already, or the write does not create it.
+  /// False where the document is there already, or the write does not create it, or may name list elements by dots that
+  /// other dots stand for here.
   private static func create(
     _ accepted: AcceptedBatch, _ batch: FoldBatch, _ item: FoldBatch.Item, _ creation: inout DocumentCreation
   ) throws(StoreError) -> Bool {
     let write = accepted.writes[Int(item.write)]
-    guard write.view.kind == .create else { return false }
     // Field by field: a copy of the source would count its references up and down, for each document.
     let source = Int(item.source)
+    guard write.view.kind == .create, accepted.sources[source].sight.kin.isEmpty else { return false }
     return try creation.create(
       in: batch.scopes[Int(item.scope)], key: batch.keys, item.keyRange, write,
       by: accepted.sources[source].replica, operations: accepted.sources[source].buffer[write.view.operations])

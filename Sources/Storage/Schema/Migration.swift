@@ -5,7 +5,7 @@ package struct Migration: Sendable {
 
   package init(version: Int, sql: String) { (self.version, self.sql) = (version, sql) }
 
-  /// All steps, ascending. The last one is the format this program writes.
+  /// All steps, ascending. The last one is the format this program writes; what is older than the first is refused.
   package static let all: [Migration] = [.first]
 }
 
@@ -29,7 +29,7 @@ enum FileFormat {
     }
   }
 
-  /// The file's version. Refuses what another program or a newer version of this one wrote.
+  /// The file's version. Refuses what another program or a newer version of this one wrote, and what no step leads on from.
   @discardableResult
   static func check(_ database: Database, _ migrations: [Migration]) throws(StoreError) -> Int {
     let version = Int(try database.integer("PRAGMA user_version") ?? 0)
@@ -39,7 +39,8 @@ enum FileFormat {
       guard application == 0, version == 0, tables == 0 else { throw .notAStore(path: database.path) }
       return 0
     }
-    let known = migrations.last?.version ?? 0
+    let (oldest, known) = (migrations.first?.version ?? 0, migrations.last?.version ?? 0)
+    guard version >= oldest else { throw .olderVersion(found: version, oldest: oldest, path: database.path) }
     guard version <= known else { throw .newerVersion(found: version, known: known, path: database.path) }
     return version
   }

@@ -5,8 +5,9 @@ import Replication
 /// Numbers without `.` and exponent are int64, the others double. Types that JSON lacks stand in wrappers, objects with
 /// one key: `$oid`, `$date` (ISO 8601 with offset, or `$numberLong`), `$binary` (subtype 00 bytes, 04 UUID), `$uuid`,
 /// `$numberInt`, `$numberLong`, `$numberDouble`. BSON types that Seamesh has no value for are refused by name. Two
-/// wrappers are our own: `$blob` for a blob reference, and `$literal` around a map with keys that would otherwise be
-/// taken for a wrapper or an operator, so that every ``Value`` can be written and read back.
+/// wrappers are our own: `$blob` for a blob reference (`hash`, `size`, `type`, and `list` where it has several pieces), and
+/// `$literal` around a map with keys that would otherwise be taken for a wrapper or an operator, so that every ``Value``
+/// can be written and read back.
 ///
 /// Any other key with `$` is an ordinary one, as the specification of Extended JSON asks (old data holds DBRefs with
 /// fields of their own), except at the top of a document: there it is an update operator in the wrong place, which

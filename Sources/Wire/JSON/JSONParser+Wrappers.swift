@@ -44,7 +44,8 @@ extension JSONWrapper {
     case .numberInt: "a string with a 32-bit integer"
     case .numberLong: "a string with a 64-bit integer"
     case .numberDouble: "a string with a finite number"
-    case .blob: "hash (64 hexadecimal digits), size and type"
+    case .blob:
+      "hash (64 hexadecimal digits), size and type, and above 262,144 bytes list, the hash over its pieces' hashes"
     case .literal: "an object"
     }
   }
@@ -97,8 +98,14 @@ private func parseBinary(_ map: ValueMap) -> Value? {
 }
 
 private func parseBlob(_ map: ValueMap) -> BlobReference? {
-  guard map.count == 3, case .string(let hash) = map["hash"], case .int(let size) = map["size"],
-    case .string(let type) = map["type"], let digest = decodeHexadecimal(hash.utf8).flatMap({ Digest($0) })
+  guard case .string(let hash) = map["hash"], case .int(let size) = map["size"], case .string(let type) = map["type"],
+    let digest = decodeHexadecimal(hash.utf8).flatMap({ Digest($0) })
   else { return nil }
-  return BlobReference(hash: digest, size: size, type: type)
+  guard let list = map["list"] else {
+    return map.count == 3 ? BlobReference(hash: digest, size: size, type: type) : nil
+  }
+  guard map.count == 4, case .string(let text) = list,
+    let listHash = decodeHexadecimal(text.utf8).flatMap({ Digest($0) })
+  else { return nil }
+  return BlobReference(hash: digest, size: size, type: type, listHash: listHash)
 }

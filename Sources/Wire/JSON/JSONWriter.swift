@@ -95,6 +95,7 @@ enum JSONWriter {
   private static func appendBlob(_ blob: BlobReference, to out: inout [UInt8]) {
     append(#"{"$blob":{"hash":"\#(hexadecimal(blob.hash.bytes))","size":\#(blob.size),"type":"#, to: &out)
     appendString(blob.type.string, to: &out)
+    if let list = blob.listHash { append(#","list":"\#(hexadecimal(list.bytes))""#, to: &out) }
     append("}}", to: &out)
   }
 

@@ -6,12 +6,8 @@ extension CBORReader {
     switch kind {
     case .hello: return .hello(try hello(items))
     case .joinRequest: return .joinRequest(try joinRequest(items))
-    case .joinAccepted:
-      try expect(items, 0)
-      return .joinAccepted
-    case .joinRefused:
-      try expect(items, 1)
-      return .joinRefused(JoinRefusal(rawValue: try readUnsigned()) ?? .busy)
+    case .joinAccepted: return .joinAccepted(try joinAccepted(items))
+    case .joinRefused: return .joinRefused(try joinRefused(items))
     case .statementIDs:
       try expect(items, 1)
       return .statementIDs(try list(limit: Statement.countLimit) { reader throws(CBORError) in try reader.readTip() })
@@ -31,12 +27,10 @@ extension CBORReader {
       try expect(items, 4)
       return .interestChange(added: try interest(), removed: try interest())
     case .summary:
-      try expect(items, 1)
-      return .summary(try summary())
+      return .summary(try summary(items: items))
     case .vectors:
       try expect(items, 1)
-      return .vectors(
-        try list(limit: PartitionVector.entryLimit) { reader throws(CBORError) in try reader.partitionVector() })
+      return .vectors(try partitionVectors())
     case .pull:
       try expect(items, 2)
       return .pull(stream: try readUnsigned(), try partitionVector())
@@ -64,7 +58,7 @@ extension CBORReader {
     }
   }
 
-  private func expect(_ items: Int, _ count: Int) throws(CBORError) {
+  func expect(_ items: Int, _ count: Int) throws(CBORError) {
     guard items == count else { throw CBORError(.unexpectedType, at: offset) }
   }
 
@@ -84,7 +78,7 @@ extension CBORReader {
     try list(limit: limit) { reader throws(CBORError) in
       let start = reader.offset
       let bytes = try reader.readBytes()
-      guard bytes.count <= Statement.byteLimit else { throw CBORError(.tooLong, at: start) }
+      guard bytes.count <= StatementCodec.byteLimit else { throw CBORError(.tooLong, at: start) }
       return Array(bytes)
     }
   }
@@ -116,20 +110,7 @@ extension CBORReader {
     return hello
   }
 
-  private mutating func joinRequest(_ items: Int) throws(CBORError) -> JoinRequest {
-    try expect(items, 7)
-    let (fleet, device) = (FleetID(try readDigest()), try readPublicKey())
-    let (user, label, role) = (try shortText(), try shortText(), try shortText())
-    let start = offset
-    guard case .map(let profile) = try readValue(), profile.count <= 32 else {
-      throw CBORError(.unexpectedType, at: start)
-    }
-    var request = JoinRequest(fleet: fleet, device: device, user: user, label: label, role: role, profile: profile)
-    request.proof = try optional { reader throws(CBORError) in try reader.readSignature() }
-    return request
-  }
-
-  private mutating func shortText() throws(CBORError) -> Text {
+  mutating func shortText() throws(CBORError) -> Text {
     let start = offset
     let text = try readText()
     guard text.utf8.count <= PartitionName.byteLimit else { throw CBORError(.tooLong, at: start) }
@@ -144,32 +125,36 @@ extension CBORReader {
     return Interest(partitions: Set(partitions), prefixes: Set(prefixes))
   }
 
-  private mutating func summary() throws(CBORError) -> Summary {
-    let start = offset
-    let bytes = try readBytes()
-    guard bytes.count == Summary.bucketCount * 8 else { throw CBORError(.unexpectedType, at: start) }
-    var buckets = [UInt64](repeating: 0, count: Summary.bucketCount)
-    for (index, byte) in bytes.enumerated() { buckets[index / 8] = buckets[index / 8] << 8 | UInt64(byte) }
-    return Summary(buckets: buckets)
-  }
-
-  private mutating func partitionName() throws(CBORError) -> PartitionName {
+  mutating func partitionName() throws(CBORError) -> PartitionName {
     let start = offset
     guard let name = try? PartitionName(try readText()) else { throw CBORError(.unexpectedType, at: start) }
     return name
   }
 
+  /// All of them together have no more entries than one alone.
+  private mutating func partitionVectors() throws(CBORError) -> [PartitionVector] {
+    let start = offset
+    var room = PartitionVector.entryLimit
+    return try list(limit: PartitionVector.entryLimit) { reader throws(CBORError) in
+      let item = try reader.partitionVector()
+      room -= max(item.vector.count, 1)
+      guard room >= 0 else { throw CBORError(.tooLong, at: start) }
+      return item
+    }
+  }
+
   private mutating func partitionVector() throws(CBORError) -> PartitionVector {
     let start = offset
     let items = try readArrayHeader()
-    guard items == 2 || items == 3 else { throw CBORError(.unexpectedType, at: start) }
-    let (name, vector) = (try partitionName(), try readVector())
-    guard items == 3 else { return PartitionVector(name: name, vector: vector) }
+    guard items == 3 || items == 4 else { throw CBORError(.unexpectedType, at: start) }
+    let (name, vector) = (try partitionName(), try readVector(limit: PartitionVector.entryLimit))
+    let hasMore = try readBool()
+    guard items == 4 else { return PartitionVector(name: name, vector: vector, hasMore: hasMore) }
     let staged = try list(limit: PartitionVector.stagedLimit) { reader throws(CBORError) in
       try reader.readArrayHeader(count: 2)
       return StagedPayload(hash: try reader.readDigest(), byteCount: try reader.readUnsigned())
     }
-    return PartitionVector(name: name, vector: vector, staged: staged)
+    return PartitionVector(name: name, vector: vector, hasMore: hasMore, staged: staged)
   }
 
   /// Sequences stay below 2^53, so that sums of a few never overflow.

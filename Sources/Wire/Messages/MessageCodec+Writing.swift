@@ -28,17 +28,6 @@ extension CBORWriter {
     optional(hello.signature)
   }
 
-  mutating func joinRequest(_ request: JoinRequest) {
-    message(.joinRequest, items: 7)
-    digest(request.fleet.digest)
-    publicKey(request.device)
-    text(request.user)
-    text(request.label)
-    text(request.role)
-    Value.map(request.profile).encode(to: &self)
-    optional(request.proof)
-  }
-
   private mutating func optional(_ signature: Signature?) {
     if let signature { self.signature(signature) } else { null() }
   }
@@ -50,17 +39,11 @@ extension CBORWriter {
     for prefix in interest.prefixes.sorted() { text(prefix) }
   }
 
-  mutating func summary(_ summary: Summary) {
-    message(.summary, items: 1)
-    var bytes: [UInt8] = []
-    for bucket in summary.buckets { appendBigEndian(bucket, to: &bytes) }
-    byteString(bytes)
-  }
-
   mutating func partitionVector(_ item: PartitionVector) {
-    arrayHeader(item.staged.isEmpty ? 2 : 3)
+    arrayHeader(item.staged.isEmpty ? 3 : 4)
     text(item.name.text)
     vector(item.vector)
+    bool(item.hasMore)
     guard !item.staged.isEmpty else { return }
     arrayHeader(item.staged.count)
     for staged in item.staged {

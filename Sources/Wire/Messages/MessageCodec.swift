@@ -33,10 +33,8 @@ package enum MessageCodec {
     switch message {
     case .hello(let hello): out.hello(hello)
     case .joinRequest(let request): out.joinRequest(request)
-    case .joinAccepted: out.message(.joinAccepted, items: 0)
-    case .joinRefused(let reason):
-      out.message(.joinRefused, items: 1)
-      out.unsigned(reason.rawValue)
+    case .joinAccepted(let acceptance): out.joinAccepted(acceptance)
+    case .joinRefused(let refusal): out.joinRefused(refusal)
     case .statementIDs(let ids):
       out.message(.statementIDs, items: 1)
       out.arrayHeader(ids.count)

@@ -8,7 +8,7 @@ struct ChangesDecoder {
 
   private var reader: CBORReader
   private let chain: ChainIdentity
-  private let runExtensions: [ChangeExtension]
+  private let form: RunForm
   private var sequence: UInt64
   private var chainHasher: ChainHasher
   private var timestamp: UInt64 = 0
@@ -18,11 +18,10 @@ struct ChangesDecoder {
   private var keyHasher: KeyHasher
 
   init(
-    _ reader: CBORReader, chain: ChainIdentity, first: UInt64, hashBefore: Digest, contextDigest: Digest,
-    runExtensions: [ChangeExtension]
+    _ reader: CBORReader, chain: ChainIdentity, first: UInt64, hashBefore: Digest, contextDigest: Digest, form: RunForm
   ) {
     self.reader = reader
-    (self.chain, self.runExtensions, sequence) = (chain, runExtensions, first)
+    (self.chain, self.form, sequence) = (chain, form, first)
     chainHasher = ChainHasher(chain: chain, after: hashBefore, contextDigest: contextDigest)
     keyHasher = KeyHasher(partition: chain.partition)
   }
@@ -48,22 +47,23 @@ struct ChangesDecoder {
     try readClocks()
     let payload = try readPayload(isAlone: isAlone, hash)
     let optionsStart = reader.offset
-    let options = fieldCount == 4 ? try readingRun(try reader.readChangeOptions()) : ChangeOptions()
-    let isOpaque = RunCodec.isOpaque(
-      codec: options.codec, extensions: options.extensions, runExtensions: runExtensions)
-    let isApart = payload.inline.isEmpty
-    guard options.keyHashes.isEmpty == !(isOpaque || isApart) else { throw .options(offset: optionsStart) }
-    var keyHashes = options.keyHashes
-    contents.append(isOpaque ? .held : isApart ? .apart : try judge(payload.inline, &keyHashes, hash))
-    let header = ChangeHeader(
+    let limit = payload.place == .absent ? Int(UInt16.max) : Run.documentLimit
+    let options = fieldCount == 4 ? try readingRun(try reader.readChangeOptions(keyHashLimit: limit)) : ChangeOptions()
+    var header = ChangeHeader(
       sequence: sequence, timestamp: HybridTimestamp(rawValue: timestamp),
-      wall: WallTime(
-        milliseconds: wallMilliseconds, source: options.wallSource,
-        uncertaintyMilliseconds: options.wallUncertainty),
-      codec: options.codec, flags: options.flags, payloadByteCount: UInt32(truncatingIfNeeded: payload.byteCount),
-      payloadHash: payload.hash, keyHashes: keyHashes, schemaVersion: options.schemaVersion,
-      onBehalfOf: options.onBehalfOf, group: options.group, retires: options.retires, origin: options.origin,
-      extensions: options.extensions)
+      wall: WallTime(milliseconds: wallMilliseconds), codec: options.codec,
+      payloadByteCount: UInt32(truncatingIfNeeded: payload.byteCount), payloadHash: payload.hash,
+      keyHashes: options.keyHashes, extensions: options.extensions)
+    let namesKeys = header.isOpaque || payload.place == .apart
+    guard payload.place == .absent || header.keyHashes.isEmpty == !namesKeys else {
+      throw .options(offset: optionsStart)
+    }
+    switch payload.place {
+    case .absent: contents.append(.absent)
+    case _ where header.isOpaque: contents.append(.held)
+    case .apart: contents.append(.apart)
+    case .inside: contents.append(try judge(payload.inline, &header.keyHashes, hash))
+    }
     hashes.append(chainHasher.append(header, hash))
     changes.append(Change(header: header, payload: payload.inline))
   }
@@ -93,33 +93,52 @@ struct ChangesDecoder {
 }
 
 extension ChangesDecoder {
-  private struct PayloadPlace {
+  private struct NamedPayload {
+    enum Place { case inside, apart, absent }
+
+    let place: Place
     let hash: Digest
     let byteCount: Int
-    /// Empty where the payload is apart.
+    /// Empty unless it is inside.
     let inline: ArraySlice<UInt8>
   }
 
   /// A payload has one place, by its size, so that a run has one form.
-  private mutating func readPayload(isAlone: Bool, _ hash: HashFunction) throws(RunError) -> PayloadPlace {
+  private mutating func readPayload(isAlone: Bool, _ hash: HashFunction) throws(RunError) -> NamedPayload {
     guard try readingRun(try reader.nextMajor()) == .array else { return try readInlinePayload(hash) }
-    try readingRun(try reader.readArrayHeader(count: 2))
+    let start = reader.offset
+    let fieldCount = try readingRun(try reader.readArrayHeader())
+    guard fieldCount == 2 || fieldCount == 3 && form == .withHeadersOnly else {
+      throw .encoding(CBORError(.wrongLength, at: start))
+    }
     let digest = try readingRun(try reader.readDigest())
     let byteCount = Int(try readingRun(try reader.readUnsigned(UInt32.self)))
-    guard isAlone, byteCount > Run.inlinePayloadByteLimit else { throw .payloadPlace(change: sequence) }
+    let isAbsent = fieldCount == 3
+    if isAbsent { try readingRun(try reader.readNull()) }
+    try takeRoom(for: byteCount, isInside: isAbsent && byteCount <= Run.inlinePayloadByteLimit, isAlone: isAlone)
+    return NamedPayload(
+      place: isAbsent ? .absent : .apart, hash: digest, byteCount: byteCount,
+      inline: reader.bytes[reader.offset..<reader.offset])
+  }
+
+  private mutating func readInlinePayload(_ hash: HashFunction) throws(RunError) -> NamedPayload {
+    let payload = try readingRun(try reader.readBytes())
+    try takeRoom(for: payload.count, isInside: true, isAlone: false)
+    return NamedPayload(
+      place: .inside, hash: payload.withUnsafeBytes(hash), byteCount: payload.count, inline: payload)
+  }
+
+  /// Holds a payload against the limits of its place: a header alone against those of the payload that it names.
+  private mutating func takeRoom(for byteCount: Int, isInside: Bool, isAlone: Bool) throws(RunError) {
+    let isSmall = byteCount <= Run.inlinePayloadByteLimit
+    guard byteCount > 0, isSmall == isInside, isSmall || isAlone else { throw .payloadPlace(change: sequence) }
     guard byteCount <= Run.changePayloadByteLimit else {
       throw .payloadByteCount(byteCount, limit: Run.changePayloadByteLimit)
     }
-    return PayloadPlace(hash: digest, byteCount: byteCount, inline: reader.bytes[reader.offset..<reader.offset])
-  }
-
-  private mutating func readInlinePayload(_ hash: HashFunction) throws(RunError) -> PayloadPlace {
-    let payload = try readingRun(try reader.readBytes())
-    guard (1...Run.inlinePayloadByteLimit).contains(payload.count) else { throw .payloadPlace(change: sequence) }
-    payloadByteCount += payload.count
+    guard isSmall else { return }
+    payloadByteCount += byteCount
     guard payloadByteCount <= Run.payloadByteLimit else {
       throw .payloadByteCount(payloadByteCount, limit: Run.payloadByteLimit)
     }
-    return PayloadPlace(hash: payload.withUnsafeBytes(hash), byteCount: payload.count, inline: payload)
   }
 }

@@ -3,7 +3,7 @@ import Replication
 /// A run's context beside the run, in the form that its sender chose (rule C3).
 package enum ContextCodec {
   /// Replicas in one context. A device starts a new replica on evidence only, so a fleet takes decades to get here.
-  package static let entryLimit = PartitionVector.entryLimit
+  package static let entryLimit = RunSummary.contextEntryLimit
 
   static let whole: UInt64 = 0
   static let increments: UInt64 = 1
@@ -69,16 +69,18 @@ extension CBORReader {
     }
   }
 
-  /// A vector by itself, of at most ``ContextCodec/entryLimit`` entries.
-  package mutating func readVector() throws(CBORError) -> VersionVector {
-    let entries = try readIncrements(removing: false).map { ($0.replica, $0.position) }
+  /// A vector by itself.
+  package mutating func readVector(limit: Int = ContextCodec.entryLimit) throws(CBORError) -> VersionVector {
+    let entries = try readIncrements(removing: false, limit: limit).map { ($0.replica, $0.position) }
     return VersionVector(Dictionary(entries) { first, _ in first })
   }
 
-  private mutating func readIncrements(removing: Bool) throws(CBORError) -> [ContextForm.Increment] {
+  private mutating func readIncrements(
+    removing: Bool, limit: Int = ContextCodec.entryLimit
+  ) throws(CBORError) -> [ContextForm.Increment] {
     let start = offset
     let count = try readArrayHeader()
-    guard count <= ContextCodec.entryLimit else { throw CBORError(.tooLong, at: start) }
+    guard count <= limit else { throw CBORError(.tooLong, at: start) }
     var entries: [ContextForm.Increment] = []
     entries.reserveCapacity(count)
     for _ in 0..<count {

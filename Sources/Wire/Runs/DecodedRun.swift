@@ -9,17 +9,16 @@ package struct DecodedRun: Sendable {
     case apart
     /// A codec or critical extension of a later version: received and passed on, not accepted (rule C4).
     case held
+    /// The change is its header alone; only in ``RunForm/withHeadersOnly``.
+    case absent
   }
 
   package let chain: ChainIdentity
   package let first: UInt64
   package let hashBefore: Digest
   package let contextDigest: Digest
-  package let grant: Digest?
-  package let keyEpoch: UInt32?
-  package let extensions: [ChangeExtension]
   package let signature: Signature
-  /// At least one. Payloads are slices of ``encoded``; that of a change apart is empty.
+  /// At least one. Payloads are slices of ``encoded``; that of a change apart, or absent, is empty.
   package let changes: [Change]
   /// The chain hash after each change.
   package let hashes: [Digest]
@@ -34,8 +33,8 @@ package struct DecodedRun: Sendable {
   /// The bytes that the author signed.
   package var signatureMessage: [UInt8] {
     RunRecord.signedBytes(
-      chain: chain, first: first, last: last, hashBefore: hashBefore, contextDigest: contextDigest, grant: grant,
-      keyEpoch: keyEpoch, hashAtLast: hashAtLast, extensions: extensions)
+      chain: chain, first: first, last: last, hashBefore: hashBefore, contextDigest: contextDigest,
+      hashAtLast: hashAtLast)
   }
 
   /// - Throws: ``RunError/signature``.
@@ -52,7 +51,7 @@ package struct DecodedRun: Sendable {
     }
     let record = RunRecord(
       chain: chain, first: first, last: last, hashBefore: hashBefore, context: context, contextDigest: contextDigest,
-      grant: grant, keyEpoch: keyEpoch, hashAtLast: hashAtLast, extensions: extensions, signature: signature)
+      hashAtLast: hashAtLast, signature: signature)
     return Run(record: record, changes: changes, hashes: hashes)
   }
 }

@@ -5,42 +5,34 @@ extension RunCodec {
   ///
   /// - Parameters:
   ///   - bytes: exactly one run. The result keeps the buffer alive.
+  ///   - form: what may be left out.
   ///   - hash: called about three times per change.
   package static func decode(
-    _ bytes: ArraySlice<UInt8>, fleet: FleetID, partition: PartitionID, hash: HashFunction
+    _ bytes: ArraySlice<UInt8>, fleet: FleetID, partition: PartitionID, form: RunForm = .whole, hash: HashFunction
   ) throws(RunError) -> DecodedRun {
-    guard bytes.count <= byteLimit else { throw .tooLong(byteCount: bytes.count, limit: byteLimit) }
+    guard bytes.count <= form.byteLimit else { throw .tooLong(byteCount: bytes.count, limit: form.byteLimit) }
     var reader = CBORReader(bytes)
-    let fieldCount = try readingRun(try reader.readArrayHeader())
-    guard fieldCount == 6 || fieldCount == 7 else {
-      throw .encoding(CBORError(.wrongLength, at: bytes.startIndex))
-    }
+    try readingRun(try reader.readArrayHeader(count: fieldCount))
     let replica = try readingRun(try reader.readReplica())
     let first = try readingRun(try reader.readOrdinal())
     let hashBefore = try readingRun(try reader.readDigest())
     let contextDigest = try readingRun(try reader.readDigest())
-    // Before the changes, since a critical extension of the run makes all of them opaque.
-    let options = fieldCount == 7 ? try readingRun(try reader.readRunOptions()) : RunOptions()
     let chain = ChainIdentity(fleet: fleet, partition: partition, replica: replica)
     var changes = ChangesDecoder(
-      reader, chain: chain, first: first, hashBefore: hashBefore, contextDigest: contextDigest,
-      runExtensions: options.extensions)
+      reader, chain: chain, first: first, hashBefore: hashBefore, contextDigest: contextDigest, form: form)
     reader = try changes.decode(hash)
     let signature = try readingRun(try reader.readSignature())
     try readingRun(try reader.finish())
     return DecodedRun(
-      chain: chain, first: first, hashBefore: hashBefore, contextDigest: contextDigest, grant: options.grant,
-      keyEpoch: options.keyEpoch, extensions: options.extensions, signature: signature, changes: changes.changes,
-      hashes: changes.hashes, contents: changes.contents, encoded: bytes)
+      chain: chain, first: first, hashBefore: hashBefore, contextDigest: contextDigest, signature: signature,
+      changes: changes.changes, hashes: changes.hashes, contents: changes.contents, encoded: bytes)
   }
 
   /// Judges a plain payload that arrived apart from its run, against what the header says of it.
   package static func scanApart(
     _ payload: ArraySlice<UInt8>, of header: ChangeHeader, at dot: Dot, partition: PartitionID, hash: HashFunction
   ) throws(RunError) -> PayloadScan {
-    guard payload.count == Int(header.payloadByteCount), payload.withUnsafeBytes(hash) == header.payloadHash else {
-      throw .payloadMismatch(change: dot.sequence)
-    }
+    try checkApart(payload, of: header, hash: hash)
     var scanner = PayloadScanner()
     let scan: PayloadScan
     let keyHashes: [KeyHash]
@@ -57,6 +49,15 @@ extension RunCodec {
 }
 
 extension RunCodec {
+  /// Whether a payload that arrived apart is the one that the header names.
+  package static func checkApart(
+    _ payload: ArraySlice<UInt8>, of header: ChangeHeader, hash: HashFunction
+  ) throws(RunError) {
+    guard payload.count == Int(header.payloadByteCount), payload.withUnsafeBytes(hash) == header.payloadHash else {
+      throw .payloadMismatch(change: header.sequence)
+    }
+  }
+
   /// The hash of the payload that travels apart, if the run's only change has one, without reading the rest.
   package static func apartPayload(of bytes: ArraySlice<UInt8>) throws(CBORError) -> Digest? {
     var reader = CBORReader(bytes)
@@ -65,7 +66,6 @@ extension RunCodec {
     _ = try reader.readOrdinal()
     _ = try reader.readDigest()
     _ = try reader.readDigest()
-    if try reader.nextMajor() == .map { _ = try reader.skipValue() }
     guard try reader.readArrayHeader() == 1 else { return nil }
     _ = try reader.readArrayHeader()
     _ = try reader.skipValue()

@@ -1,141 +1,116 @@
 import Replication
 
-/// Numbers of a grant's subjects on the wire.
-private enum SubjectNumber {
-  static let device: UInt64 = 0
-  static let user: UInt64 = 1
-  static let role: UInt64 = 2
-  static let everyone: UInt64 = 3
-}
-
 extension Statement.Body {
-  package var kind: UInt16 {
+  /// Nil: of a later version.
+  private var knownKind: Statement.Kind? {
     switch self {
-    case .genesis: Statement.Kind.genesis.rawValue
-    case .membership: Statement.Kind.membership.rawValue
-    case .replica: Statement.Kind.replica.rawValue
-    case .grant: Statement.Kind.grant.rawValue
-    case .rule: Statement.Kind.rule.rawValue
-    case .unknown(let kind): kind
-    }
-  }
-}
-
-extension CBORWriter {
-  mutating func body(_ body: Statement.Body) throws(StatementError) {
-    switch body {
-    case .genesis(let genesis):
-      arrayHeader(2)
-      text(genesis.fleetName)
-      publicKey(genesis.admissionKey)
-    case .membership(let membership):
-      arrayHeader(5)
-      publicKey(membership.device)
-      text(membership.user)
-      text(membership.label)
-      text(membership.role)
-      value(.map(membership.profile))
-    case .replica(let declaration):
-      arrayHeader(3)
-      replica(declaration.replica)
-      uuid(declaration.nonce)
-      digest(declaration.membership)
-    case .grant(let grant):
-      arrayHeader(grant.ends.isEmpty ? 3 : 4)
-      subject(grant.subject)
-      unsigned(grant.level.rawValue)
-      text(grant.pattern)
-      if !grant.ends.isEmpty { ends(grant.ends) }
-    case .rule(let rule):
-      arrayHeader(1)
-      text(rule.key)
-    case .unknown(let kind): throw .unknownKind(kind)
+    case .genesis: .genesis
+    case .membership: .membership
+    case .replica: .replica
+    case .grant: .grant
+    case .rule: .rule
+    case .end: .end
+    case .raise: .raise
+    case .baseline: .baseline
+    case .invitation: .invitation
+    case .room: .room
+    case .removal: .removal
+    case .leave: .leave
+    case .unknown: nil
     }
   }
 
-  /// `[0, partition, replica, sequence, tip]` for changes, `[1, scope, issuer, sequence, tip]` for statements.
-  private mutating func ends(_ ends: [Statement.ChainEnd]) {
-    arrayHeader(ends.count)
-    for end in ends {
-      arrayHeader(5)
-      switch end.chain {
-      case .changes(let partition, let replica):
-        unsigned(0 as UInt64)
-        text(partition)
-        self.replica(replica)
-      case .statements(let scope, let issuer):
-        unsigned(1 as UInt64)
-        text(scope)
-        publicKey(issuer)
-      }
-      unsigned(end.position.sequence)
-      tip(end.position.tip)
-    }
-  }
-
-  private mutating func subject(_ subject: Statement.Subject) {
-    if case .everyone = subject {
-      arrayHeader(1)
-      return unsigned(SubjectNumber.everyone)
-    }
-    arrayHeader(2)
-    switch subject {
-    case .device(let key):
-      unsigned(SubjectNumber.device)
-      publicKey(key)
-    case .user(let user):
-      unsigned(SubjectNumber.user)
-      text(user)
-    case .role(let role):
-      unsigned(SubjectNumber.role)
-      text(role)
-    case .everyone: break
-    }
+  package var kind: UInt16 {
+    if case .unknown(let unknown) = self { unknown.kind } else { knownKind?.rawValue ?? 0 }
   }
 }
 
 extension StatementCodec {
-  static func readBody(kind: UInt16, _ bytes: ArraySlice<UInt8>) throws(StatementError) -> Statement.Body {
+  /// What cannot be read as the known shape of its kind is of a later version: kept, passed on, without effect. The
+  /// beginning of a membership, and of what may name tips, is the same in every shape (rule C27).
+  static func readBody(
+    kind: UInt16, _ bytes: ArraySlice<UInt8>
+  ) throws(StatementError) -> (Statement.Body, StatementNotes) {
+    let known = Statement.Kind(rawValue: kind)
+    if let known, let read = readKnown(known, bytes) { return read }
     var reader = CBORReader(bytes)
     do throws(CBORError) {
-      let body: Statement.Body
-      switch Statement.Kind(rawValue: kind) {
-      case .genesis: body = .genesis(try reader.readGenesis())
-      case .membership: body = .membership(try reader.readMembership())
-      case .replica: body = .replica(try reader.readDeclaration())
-      case .grant: body = .grant(try reader.readGrant())
-      case .rule:
-        try reader.readArrayHeader(count: 1)
-        body = .rule(Statement.Rule(key: try reader.readName()))
-      case .end, .raise, .baseline, .invitation, .room, .removal, .leave, .holdings, nil: return .unknown(kind: kind)
+      let unknown: Statement.Unknown
+      switch known {
+      case .membership:
+        _ = try reader.readArrayHeader()
+        let member = Statement.Unknown.Member(
+          device: try reader.readPublicKey(), role: try reader.readName(), user: try reader.readName())
+        unknown = Statement.Unknown(kind: kind, member: member)
+      case .grant, .end, .raise, .removal:
+        _ = try reader.readArrayHeader()
+        unknown = Statement.Unknown(kind: kind, tips: try reader.readTips())
+      default: unknown = Statement.Unknown(kind: kind)
       }
-      try reader.finish()
-      return body
+      return (.unknown(unknown), StatementNotes())
     } catch {
       throw .malformedBody(kind: kind, error)
+    }
+  }
+
+  private static func readKnown(
+    _ kind: Statement.Kind, _ bytes: ArraySlice<UInt8>
+  ) -> (Statement.Body, StatementNotes)? {
+    var reader = CBORReader(bytes)
+    do throws(CBORError) {
+      let count = try reader.readArrayHeader()
+      let body = try reader.readBody(kind)
+      guard count == kind.fieldCount || count == kind.fieldCount + 1 else { return nil }
+      let notes = count == kind.fieldCount ? StatementNotes() : try reader.readNotes()
+      try reader.finish()
+      return (body, notes)
+    } catch {
+      return nil
+    }
+  }
+}
+
+extension Statement.Kind {
+  /// Items of the body before its notes.
+  fileprivate var fieldCount: Int {
+    switch self {
+    case .genesis, .room: 1
+    case .rule, .baseline: 2
+    case .replica, .invitation, .leave: 3
+    case .raise: 4
+    case .membership: 5
+    case .end, .removal: 6
+    case .grant: 7
     }
   }
 }
 
 extension CBORReader {
-  /// A text of at most ``StatementCodec/textByteLimit`` bytes.
-  package mutating func readName() throws(CBORError) -> Text {
-    let start = offset
-    let range = try readTextRange()
-    guard range.count <= StatementCodec.textByteLimit else { throw CBORError(.tooLong, at: start) }
-    return text(at: range)
+  fileprivate mutating func readBody(_ kind: Statement.Kind) throws(CBORError) -> Statement.Body {
+    switch kind {
+    case .genesis: .genesis(Statement.Genesis(fleetName: try readName()))
+    case .membership: .membership(try readMembership())
+    case .replica:
+      .replica(
+        Statement.ReplicaDeclaration(
+          replica: try readReplica(), nonce: try readUUID(), membership: try readDigest()))
+    case .grant: .grant(try readGrant())
+    case .rule: .rule(try readRule())
+    case .end: .end(try readEnd())
+    case .raise: .raise(try readRaise())
+    case .baseline: .baseline(try readBaseline())
+    case .invitation:
+      .invitation(Statement.Invitation(by: try readDigest(), user: try readName(), seen: try readIDs()))
+    case .room: .room(Statement.Room(by: try readDigest()))
+    case .removal: .removal(try readRemoval())
+    case .leave: .leave(Statement.Leave(by: try readDigest(), user: try readName(), seen: try readIDs()))
+    }
   }
 
-  fileprivate mutating func readGenesis() throws(CBORError) -> Statement.Genesis {
-    try readArrayHeader(count: 2)
-    return Statement.Genesis(fleetName: try readName(), admissionKey: try readPublicKey())
-  }
-
-  fileprivate mutating func readMembership() throws(CBORError) -> Statement.Membership {
-    try readArrayHeader(count: 5)
+  private mutating func readMembership() throws(CBORError) -> Statement.Membership {
+    let (device, role) = (try readPublicKey(), try readName())
     return Statement.Membership(
-      device: try readPublicKey(), user: try readName(), label: try readName(), role: try readName(),
-      profile: try readProfile())
+      device: device, user: try readName(), label: try readName(), role: role, profile: try readProfile())
   }
 
   /// Texts under texts.
@@ -151,50 +126,14 @@ extension CBORReader {
     return profile
   }
 
-  fileprivate mutating func readDeclaration() throws(CBORError) -> Statement.ReplicaDeclaration {
-    try readArrayHeader(count: 3)
-    return Statement.ReplicaDeclaration(
-      replica: try readReplica(), nonce: try readUUID(), membership: try readDigest())
-  }
-
-  fileprivate mutating func readGrant() throws(CBORError) -> Statement.Grant {
-    let head = offset
-    let count = try readArrayHeader()
-    guard count == 3 || count == 4 else { throw CBORError(.wrongLength, at: head) }
+  private mutating func readGrant() throws(CBORError) -> Statement.Grant {
+    let tips = try readTips()
     let subject = try readSubject()
     let start = offset
     guard let level = AccessLevel(rawValue: try readUnsigned(UInt8.self)) else {
       throw CBORError(.outOfRange, at: start)
     }
-    let pattern = try readName()
-    return Statement.Grant(subject: subject, level: level, pattern: pattern, ends: count == 4 ? try readEnds() : [])
-  }
-
-  /// At least one: a grant that ends nothing has no list.
-  private mutating func readEnds() throws(CBORError) -> [Statement.ChainEnd] {
-    let start = offset
-    let count = try readArrayHeader()
-    guard count > 0, count <= PartitionVector.entryLimit else { throw CBORError(.wrongLength, at: start) }
-    var ends: [Statement.ChainEnd] = []
-    for _ in 0..<count { ends.append(try readEnd()) }
-    return ends
-  }
-
-  private mutating func readEnd() throws(CBORError) -> Statement.ChainEnd {
-    let start = offset
-    try readArrayHeader(count: 5)
-    let kind = try readUnsigned()
-    let name = try readName()
-    let chain: Statement.ChainEnd.Chain
-    switch kind {
-    case 0: chain = .changes(partition: name, replica: try readReplica())
-    case 1: chain = .statements(scope: name, issuer: try readPublicKey())
-    default: throw CBORError(.outOfRange, at: start)
-    }
-    let sequenceStart = offset
-    let sequence = try readUnsigned()
-    guard sequence <= RunSummary.sequenceLimit else { throw CBORError(.outOfRange, at: sequenceStart) }
-    return Statement.ChainEnd(chain: chain, position: ChainPosition(sequence: sequence, tip: try readTip()))
+    return Statement.Grant(subject: subject, level: level, pattern: try readName(), listing: try readListing(tips))
   }
 
   private mutating func readSubject() throws(CBORError) -> Statement.Subject {
@@ -209,5 +148,65 @@ extension CBORReader {
     case SubjectNumber.everyone: return .everyone
     default: throw CBORError(.outOfRange, at: start)
     }
+  }
+
+  /// Fields ascend by their bytes, so that equal rules have equal bytes.
+  private mutating func readRule() throws(CBORError) -> Statement.Rule {
+    let key = try readName()
+    var fields: [Text] = []
+    for _ in 0..<(try readArrayHeader()) {
+      let start = offset
+      let field = try readName()
+      guard fields.last.map({ $0 < field }) ?? true else { throw CBORError(.keyOrder, at: start) }
+      fields.append(field)
+    }
+    return Statement.Rule(key: key, fields: Set(fields))
+  }
+
+  private mutating func readEnd() throws(CBORError) -> Statement.End {
+    let tips = try readTips()
+    let start = offset
+    guard let reason = Statement.End.Reason(rawValue: try readUnsigned(UInt8.self)) else {
+      throw CBORError(.outOfRange, at: start)
+    }
+    return Statement.End(reason: reason, target: try readTarget(), listing: try readListing(tips))
+  }
+
+  private mutating func readTarget() throws(CBORError) -> Statement.End.Target {
+    let start = offset
+    try readArrayHeader(count: 2)
+    switch try readUnsigned() {
+    case TargetNumber.membership: return .membership(try readDigest())
+    case TargetNumber.replica: return .replica(try readReplica())
+    case TargetNumber.grant: return .grant(try readDigest())
+    default: throw CBORError(.outOfRange, at: start)
+    }
+  }
+
+  private mutating func readRaise() throws(CBORError) -> Statement.Raise {
+    let tips = try readTips()
+    let end = try readDigest()
+    let ends = try readEnds()
+    return Statement.Raise(end: end, listing: Statement.Listing(ends: ends, tips: tips, more: try readBool()))
+  }
+
+  private mutating func readBaseline() throws(CBORError) -> Statement.Baseline {
+    let partition = try readName()
+    var entries: [Statement.Baseline.Entry] = []
+    for _ in 0..<(try readArrayHeader()) {
+      try readArrayHeader(count: 4)
+      entries.append(
+        Statement.Baseline.Entry(
+          replica: try readReplica(), position: try readEndPosition(), ownLast: try readSequence()))
+    }
+    return Statement.Baseline(partition: partition, entries: entries)
+  }
+
+  private mutating func readRemoval() throws(CBORError) -> Statement.Removal {
+    let tips = try readTips()
+    let (by, user, seen) = (try readDigest(), try readName(), try readIDs())
+    let ends = try readEnds()
+    return Statement.Removal(
+      by: by, user: user, seen: seen, listing: Statement.Listing(ends: ends, tips: tips, more: try readBool()))
   }
 }

@@ -6,15 +6,28 @@ package enum StatementCodec {
   /// Bytes of each name, label and pattern, as of partition names.
   package static let textByteLimit = 255
 
+  /// Of a statement with lists, which may name 20,000 chains; a frame holds one.
+  package static let byteLimit = 1 << 20
+  package static let plainByteLimit = 16 * 1024
+
+  package static func byteLimit(of kind: UInt16) -> Int {
+    switch Statement.Kind(rawValue: kind) {
+    case .grant, .end, .raise, .baseline: byteLimit
+    default: plainByteLimit
+    }
+  }
+
   /// Fields before the signature.
-  private static let unsignedFieldCount = 7
+  private static let unsignedFieldCount = 8
 
   /// The bytes that an issuer signs, and of which the statement's id is the hash: the tag, then the array of everything
-  /// but the signature.
+  /// but the signature. `previous`: what the issuer signed before it in this scope; nil at its first. `scope`: empty
+  /// also for a room's creation.
   ///
   /// - Throws: ``StatementError/unknownKind(_:)`` for a body that this version does not know.
   package static func unsigned(
-    fleet: FleetID, issuer: PublicKey, sequence: UInt64, scope: Text = "", body: Statement.Body
+    fleet: FleetID, issuer: PublicKey, after previous: Statement.Link? = nil, scope: Text = "", body: Statement.Body,
+    notes: StatementNotes = StatementNotes()
   ) throws(StatementError) -> [UInt8] {
     var writer = CBORWriter(reserving: 256)
     writer.encoded(DomainTag.statement.bytes)
@@ -23,13 +36,17 @@ package enum StatementCodec {
     writer.digest(fleet.digest)
     writer.unsigned(body.kind)
     writer.publicKey(issuer)
-    writer.unsigned(sequence)
+    writer.unsigned((previous?.sequence ?? 0) + 1)
+    if let previous { writer.digest(previous.id) } else { writer.null() }
     writer.text(scope)
-    try writer.body(body)
+    try writer.body(body, notes)
     return writer.bytes
   }
 
   /// The statement of which `unsigned` are the signed bytes, checked as one that was received.
+  ///
+  /// - Throws: ``StatementError/notReadBack(kind:)`` where a limit is broken: everybody would take the body for a later
+  ///   version's.
   package static func assemble(
     unsigned: [UInt8], signature: Signature, _ hash: HashFunction
   ) throws(StatementError) -> Statement {
@@ -38,20 +55,31 @@ package enum StatementCodec {
     // After the tag and the head of one byte come the fields, the same in both forms.
     writer.encoded(unsigned.dropFirst(DomainTag.byteCount + 1))
     writer.signature(signature)
-    return try decode(writer.bytes[...], hash)
+    let statement = try decode(writer.bytes[...], hash)
+    if case .unknown(let unknown) = statement.body { throw .notReadBack(kind: unknown.kind) }
+    return statement
   }
 
-  /// Reads one statement; its signature is not looked at. Kinds of later versions keep their body unread.
+  /// Reads one statement; its signature is not looked at. A kind or shape of a later version keeps its body unread.
   package static func decode(_ bytes: ArraySlice<UInt8>, _ hash: HashFunction) throws(StatementError) -> Statement {
-    guard bytes.count <= Statement.byteLimit else {
-      throw .tooLong(byteCount: bytes.count, limit: Statement.byteLimit)
-    }
+    guard bytes.count <= byteLimit else { throw .tooLong(byteCount: bytes.count, limit: byteLimit) }
     var reader = CBORReader(bytes)
     let fields = try readFields(&reader)
-    let body = try readBody(kind: fields.kind, reader.bytes[fields.body])
+    let limit = byteLimit(of: fields.kind)
+    guard bytes.count <= limit else { throw .tooLong(byteCount: bytes.count, limit: limit) }
+    let (body, notes) = try readBody(kind: fields.kind, reader.bytes[fields.body])
+    let id = Digest.of(signedBytes(of: bytes), hash)
     return Statement(
-      fleet: fields.fleet, issuer: fields.issuer, sequence: fields.sequence, scope: fields.scope, body: body,
-      signature: fields.signature, id: Digest.of(signedBytes(of: bytes), hash), encoded: Array(bytes))
+      fleet: fields.fleet, issuer: fields.issuer, sequence: fields.sequence, previous: fields.previous,
+      scope: try scope(of: id, fields), body: body, notes: notes, signature: fields.signature, id: id,
+      encoded: Array(bytes))
+  }
+
+  /// A room's creation is signed without a scope: the room is named after the creation's own id (rule C24).
+  private static func scope(of id: Digest, _ fields: Fields) throws(StatementError) -> Text {
+    guard fields.kind == Statement.Kind.room.rawValue else { return fields.scope }
+    guard fields.scope.utf8.isEmpty else { throw .scopedCreation }
+    return PartitionName.room(createdBy: id)
   }
 
   /// The bytes that were signed, from an encoded statement.
@@ -69,6 +97,7 @@ package enum StatementCodec {
     let kind: UInt16
     let issuer: PublicKey
     let sequence: UInt64
+    let previous: Digest?
     let scope: Text
     let body: Range<Int>
     let signature: Signature
@@ -86,12 +115,23 @@ package enum StatementCodec {
     do throws(CBORError) {
       let fields = Fields(
         fleet: FleetID(try reader.readDigest()), kind: try reader.readUnsigned(UInt16.self),
-        issuer: try reader.readPublicKey(), sequence: try reader.readOrdinal(), scope: try reader.readName(),
-        body: try reader.skipValue(), signature: try reader.readSignature())
+        issuer: try reader.readPublicKey(), sequence: try reader.readOrdinal(), previous: try reader.readLink(),
+        scope: try reader.readName(), body: try reader.skipValue(), signature: try reader.readSignature())
       try reader.finish()
+      // A number without what it counts from, or the other way about, would be no place in a chain.
+      guard (fields.sequence == 1) == (fields.previous == nil) else { throw CBORError(.outOfRange, at: reader.end) }
       return fields
     } catch {
       throw .encoding(error)
     }
+  }
+}
+
+extension CBORReader {
+  /// Null at the first statement of a chain.
+  fileprivate mutating func readLink() throws(CBORError) -> Digest? {
+    guard try nextMajor() == .simple else { return try readDigest() }
+    try readNull()
+    return nil
   }
 }

@@ -135,12 +135,19 @@ extension CBORReader {
   }
 
   private mutating func readBlob() throws(CBORError) -> BlobReference {
-    try readArrayHeader(count: 3)
+    try readArrayHeader(count: 4)
     let hash = try readDigest()
-    let start = offset
-    let size = try readInt()
-    guard size >= 0 else { throw CBORError(.outOfRange, at: start) }
-    return BlobReference(hash: hash, size: size, type: try readText())
+    let sizeStart = offset
+    let size = try readUnsigned()
+    guard size <= UInt64(BlobReference.sizeLimit) else { throw CBORError(.outOfRange, at: sizeStart) }
+    let type = try readText()
+    let listStart = offset
+    let list = try readByteRange()
+    let listHash = list.count == Digest.byteCount ? digest(at: list) : nil
+    guard list.isEmpty || listHash != nil,
+      let blob = BlobReference(hash: hash, size: Int64(size), type: type, listHash: listHash)
+    else { throw CBORError(.wrongLength, at: listStart) }
+    return blob
   }
 
   private mutating func readSimple() throws(CBORError) -> Value {

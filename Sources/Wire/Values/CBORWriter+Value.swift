@@ -27,10 +27,11 @@ extension CBORWriter {
     case .map(let map): self.map(map)
     case .blob(let blob):
       tag(CBOR.Tag.blob)
-      arrayHeader(3)
+      arrayHeader(4)
       digest(blob.hash)
       int(blob.size)
       text(blob.type)
+      if let list = blob.listHash { digest(list) } else { byteString([]) }
     }
   }
 

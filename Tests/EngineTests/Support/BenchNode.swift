@@ -19,6 +19,16 @@ final class BenchNode {
   let mark: BenchMark
   let store: TracedStore
   let engine: NodeEngine
+  let root = RootPlace()
+
+  /// Whether the fleet's root key lies with this device.
+  final class RootPlace: Sendable {
+    private let held = Mutex(false)
+    var isHere: Bool {
+      get { held.withLock { $0 } }
+      set { held.withLock { $0 = newValue } }
+    }
+  }
 
   /// - Parameter statements: put into the store before the engine looks at it.
   init(
@@ -35,10 +45,11 @@ final class BenchNode {
     store = TracedStore(opened, trace)
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
-      hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, statement: { try? verifier.verify($0) })
-    let admission = StatementSigner(fleet: fleet, key: bench.founding.admissionSecret.key(in: fleet))
-    let identity = EngineIdentity(fleet: fleet, device: key.publicKey, cryptography: cryptography) {
-      try? admission.sign(.membership($0), sequence: $1)
+      hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
+      statement: { try? verifier.verify($0) })
+    let rootKey = bench.founding.rootKey
+    let identity = EngineIdentity(fleet: fleet, device: key.publicKey, cryptography: cryptography) { [root] in
+      root.isHere ? RootSigner(key: rootKey.publicKey, sign: rootKey.sign) : nil
     }
     var options = EngineOptions(instance: UUIDValue(high: bench.random.next(), low: bench.random.next()))
     change(&options)

@@ -95,6 +95,8 @@ final class BenchLinks: EngineLinks {
   /// Takes a frame; nil where the session leads nowhere.
   var deliver: (([UInt8], SessionID) -> Void)?
   var hangUp: ((SessionID) -> Void)?
+  /// Every message that was sent, in order.
+  private(set) var sent: [Message] = []
   private(set) var dials: [(address: PeerAddress, tag: UInt64)] = []
   private(set) var authenticated: [SessionID] = []
   private(set) var released = 0
@@ -112,9 +114,12 @@ final class BenchLinks: EngineLinks {
   func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
     guard !full.contains(session) else { return .full }
     trace.note(.sent(session, BenchLinks.kind(frame)))
+    if let message = try? MessageCodec.decode(frame[...]) { sent.append(message) }
     deliver?(frame, session)
     return .queued(byteCount: queuedByteCount)
   }
+
+  func clearSent() { sent = [] }
 
   static func kind(_ frame: [UInt8]) -> String {
     guard let message = try? MessageCodec.decode(frame[...]) else { return "?" }

@@ -15,7 +15,8 @@ final class EngineBench {
   var random: SplitMix64
   private(set) var nodes: [BenchNode] = []
   private let root: StatementSigner
-  private var sequence: UInt64
+  /// What the root has said, in its order.
+  private var saidByRoot: [Statement]
   private var directories: [String] = []
   private var nextSession: UInt64 = 1
 
@@ -28,20 +29,19 @@ final class EngineBench {
   private var wire: [Arrival] = []
   private var ends: [SessionID: (Int, Int)] = [:]
 
-  /// The founder is node 0; all others are members by the root's word.
+  /// The founder is node 0; all others are members by root's word, which all know.
   init(_ count: Int = 1, seed: UInt64 = 1, _ change: (inout EngineOptions) -> Void = { _ in }) throws {
     var random = SplitMix64(seed: seed)
     founding = try FleetFounding.make(fleetName: "f", user: "u", label: "l") { random.bytes($0) }
     self.random = random
     root = StatementSigner(fleet: founding.fleet, key: founding.rootKey)
-    sequence = UInt64(founding.statements.count)
-    for index in 0..<count {
-      let key = index == 0 ? founding.deviceKey : SigningKey { random.bytes($0) }
-      self.random = random
-      var statements = founding.statements
-      if index > 0 { statements.append(try membership(of: key.publicKey, label: Text("node \(index)"))) }
-      try add(directory: try directory(), key: key, mark: BenchMark(), statements, change)
+    saidByRoot = founding.statements
+    let keys = (0..<count).map { $0 == 0 ? founding.deviceKey : SigningKey { random.bytes($0) } }
+    self.random = random
+    for (index, key) in keys.enumerated().dropFirst() {
+      _ = try membership(of: key.publicKey, label: Text("node \(index)"))
     }
+    for key in keys { try add(directory: try directory(), key: key, mark: BenchMark(), saidByRoot, change) }
   }
 
   deinit {
@@ -53,12 +53,15 @@ final class EngineBench {
 
   /// In the name of the fleet's root.
   func statement(_ body: Statement.Body) throws -> Statement {
-    sequence += 1
-    return try root.sign(body, sequence: sequence)
+    let statement = try root.sign(body, after: saidByRoot.last)
+    saidByRoot.append(statement)
+    return statement
   }
 
-  func grant(_ level: AccessLevel, ends: [Statement.ChainEnd] = []) throws -> Statement {
-    try statement(.grant(Statement.Grant(subject: .everyone, level: level, pattern: "*", ends: ends)))
+  func grant(_ level: AccessLevel, ends: [Statement.PartitionEnds] = []) throws -> Statement {
+    try statement(
+      .grant(
+        Statement.Grant(subject: .everyone, level: level, pattern: "*", listing: Statement.Listing(ends: ends))))
   }
 
   private func membership(of device: PublicKey, label: Text) throws -> Statement {
@@ -94,13 +97,18 @@ final class EngineBench {
     return nodes.count - 1
   }
 
-  /// One more member, which holds these statements beside those of the founding.
+  /// Another member, who knows of what the root said last.
+  func messenger(_ statement: Statement) throws -> Int {
+    precondition(saidByRoot.last?.id == statement.id, "the root has said something else since")
+    return try addMember()
+  }
+
+  /// Another member, who knows of everything that the root has said.
   @discardableResult
-  func addMember(_ statements: [Statement] = []) throws -> Int {
+  func addMember() throws -> Int {
     let key = newKey()
-    let membership = try membership(of: key.publicKey, label: "late")
-    return try add(
-      directory: try directory(), key: key, mark: BenchMark(), founding.statements + [membership] + statements)
+    _ = try membership(of: key.publicKey, label: "late")
+    return try add(directory: try directory(), key: key, mark: BenchMark(), saidByRoot)
   }
 
   private func wireUp(_ slot: Int) {

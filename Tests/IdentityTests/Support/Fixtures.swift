@@ -12,8 +12,8 @@ enum Fixture {
 
   static func fleet(_ number: UInt8 = 1) throws -> FleetID { FleetID(root: try key(number).publicKey) }
 
-  static func secret(_ number: UInt8 = 7) throws -> AdmissionSecret {
-    try #require(AdmissionSecret([UInt8](repeating: number, count: AdmissionSecret.byteCount)))
+  static func secret(_ number: UInt8 = 7) throws -> InvitationSecret {
+    try #require(InvitationSecret([UInt8](repeating: number, count: InvitationSecret.byteCount)))
   }
 
   static func randomSource(seed: UInt64) -> RandomSource {

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from nacl.signing import SigningKey
 
-from . import payloads, values
+from . import acceptance, payloads, values
 from .hashing import counted, sha256, sign, tag, u, verify
 
 INLINE_LIMIT = 16 * 1024
@@ -36,6 +36,16 @@ def encode_context(context: list) -> bytes:
     return values.encode([0, [list(entry) for entry in sorted(context)]])
 
 
+# Types of extensions. Of the critical ones `origin` alone does not make a change opaque.
+ORIGIN, KEY_EPOCH, RETIRES = 0x8001, 0x8002, 0x8003
+SCHEMA_VERSION, ON_BEHALF_OF, WALL_SOURCE, CAUSE = 1, 2, 3, 4
+
+
+def origin(replica: bytes, sequence: int, chain_hash: bytes) -> bytes:
+    """The content of the extension that names the first original of a change that is issued again."""
+    return replica + u(sequence, 8) + chain_hash
+
+
 @dataclass(frozen=True)
 class Change:
     sequence: int
@@ -43,45 +53,46 @@ class Change:
     wall: int
     payload: bytes
     key_hashes: list[bytes]
-    wall_source: int = 0
-    wall_uncertainty: int = 0
     codec: int = 0
-    flags: int = 0
-    schema_version: int = 0
-    on_behalf_of: str = ""
-    group: tuple[bytes, int, int] | None = None
-    retires: bytes = b""
-    origin: tuple[bytes, int, bytes] | None = None
     extensions: dict[int, bytes] = field(default_factory=dict)
+    payload_name: tuple[bytes, int] | None = None
+    """Hash and byte count, of a change that is its header alone."""
+
+    @property
+    def named(self) -> tuple[bytes, int]:
+        return self.payload_name or (sha256(self.payload), len(self.payload))
+
+    @property
+    def is_opaque(self) -> bool:
+        """Held by who does not know its codec, or an extension that its author says matters."""
+        return self.codec != 0 or any(number & 0x8000 and number != ORIGIN for number in self.extensions)
+
+    @property
+    def origin(self) -> tuple[str, int, str] | None:
+        content = self.extensions.get(ORIGIN)
+        return content and (content[:16].hex(), int.from_bytes(content[16:24]), content[24:].hex())
 
     def hash(self, chain: Chain, previous: bytes, context: bytes) -> bytes:
+        payload_hash, byte_count = self.named
         return sha256(
             tag("change"), chain.ids, u(self.sequence, 8), previous, context,
-            u(self.timestamp, 8), u(self.wall % (1 << 64), 8), u(self.wall_source, 1), u(self.wall_uncertainty, 4),
-            u(self.codec, 1), u(self.flags, 2), u(len(self.payload), 4), sha256(self.payload),
-            u(self.schema_version, 4), counted(self.on_behalf_of.encode()),
-            b"\0" if self.group is None else b"\1" + self.group[0] + u(self.group[1], 4) + u(self.group[2], 4),
-            counted(self.retires),
-            b"\0" if self.origin is None else b"\1" + self.origin[0] + u(self.origin[1], 8) + self.origin[2],
+            u(self.timestamp, 8), u(self.wall % (1 << 64), 8), u(self.codec, 1), u(byte_count, 4), payload_hash,
             u(len(self.extensions), 2),
             *(u(number, 2) + counted(content) for number, content in sorted(self.extensions.items())),
             u(len(self.key_hashes), 2), *self.key_hashes,
         )  # fmt: skip
 
-    def fields(self, previous: "Change | None") -> list:
-        apart = len(self.payload) > INLINE_LIMIT
+    def fields(self, previous: "Change | None", header_only: bool = False) -> list:
+        payload_hash, byte_count = self.named
+        apart = byte_count > INLINE_LIMIT
+        payload = [payload_hash, byte_count] if apart or header_only else self.payload
         fields = [
             self.timestamp if previous is None else _wrapped(self.timestamp - previous.timestamp),
             self.wall if previous is None else _wrapped(self.wall - previous.wall),
-            [sha256(self.payload), len(self.payload)] if apart else self.payload,
+            payload + [None] if header_only else payload,
         ]
-        opaque = self.codec != 0 or any(number & 0x8000 for number in self.extensions)
-        options = {
-            1: self.wall_source, 2: self.wall_uncertainty, 3: self.codec, 4: self.flags, 5: self.schema_version,
-            6: self.on_behalf_of, 7: self.group and list(self.group), 8: self.retires,
-            9: self.origin and list(self.origin), 10: self.extensions,
-            11: b"".join(self.key_hashes) if apart or opaque else b"",
-        }  # fmt: skip
+        names_keys = apart or self.is_opaque or header_only
+        options = {1: self.codec, 2: self.extensions, 3: b"".join(self.key_hashes) if names_keys else b""}
         options = {number: value for number, value in options.items() if value}
         return fields + [options] if options else fields
 
@@ -105,9 +116,6 @@ class Run:
     hash_before: bytes
     context: list
     changes: list[Change]
-    grant: bytes = b""
-    key_epoch: int | None = None
-    extensions: dict[int, bytes] = field(default_factory=dict)
 
     @property
     def hashes(self) -> list[bytes]:
@@ -119,31 +127,19 @@ class Run:
 
     @property
     def signed_bytes(self) -> bytes:
-        last = self.first + len(self.changes) - 1
         return b"".join([
-            tag("run"), b"\1", self.chain.ids, u(self.first, 8), u(last, 8), self.hash_before,
-            context_digest(self.context),
-            b"\1" + self.grant if self.grant else b"\0",
-            b"\0" if self.key_epoch is None else b"\1" + u(self.key_epoch, 4),
-            self.hashes[-1], u(len(self.extensions), 2),
-            *(u(number, 2) + counted(content) for number, content in sorted(self.extensions.items())),
-            b"\1",
+            tag("run"), b"\1", self.chain.ids, u(self.first, 8), u(self.last, 8), self.hash_before,
+            context_digest(self.context), self.hashes[-1],
         ])  # fmt: skip
 
-    def encode(self, key: SigningKey) -> bytes:
-        options = {}
-        if self.grant:
-            options[1] = self.grant
-        if self.key_epoch is not None:
-            options[2] = self.key_epoch
-        if self.extensions:
-            options[3] = self.extensions
+    def encode(self, key: SigningKey, headers_only=()) -> bytes:
+        """`headers_only`: the places of the changes that go without their payloads."""
         changes = [
-            change.fields(self.changes[place - 1] if place else None) for place, change in enumerate(self.changes)
+            change.fields(self.changes[place - 1] if place else None, place in headers_only)
+            for place, change in enumerate(self.changes)
         ]
         head = [self.chain.replica, self.first, self.hash_before, context_digest(self.context)]
-        return values.encode(
-            head + ([options] if options else []) + [changes, sign(key, self.signed_bytes)])
+        return values.encode(head + [changes, sign(key, self.signed_bytes)])
 
     def is_signed(self, signature: bytes, key: bytes) -> bool:
         return verify(signature, self.signed_bytes, key)
@@ -155,17 +151,14 @@ class Run:
 
 def read(encoded: bytes, fleet: bytes, partition: bytes, context: list, payload_apart: bytes = b"") -> tuple[Run, bytes]:
     """The run and its signature. Raises ValueError where the context is not the one that was hashed."""
-    replica, first, hash_before, digest, *rest = values.decode(encoded)
-    changes, signature = rest[-2:]
-    options = rest[0] if len(rest) == 3 else {}
+    replica, first, hash_before, digest, changes, signature = values.decode(encoded)
     if context_digest(context) != digest:
         raise ValueError("another context than was hashed")
     chain = Chain(fleet, partition, replica)
     made: list[Change] = []
     for place, fields in enumerate(changes):
         made.append(_read_change(fields, first + place, made[-1] if made else None, partition, payload_apart))
-    run = Run(chain, first, hash_before, context, made, options.get(1, b""), options.get(2), options.get(3, {}))
-    return run, signature
+    return Run(chain, first, hash_before, context, made), signature
 
 
 def _read_change(fields: list, sequence: int, previous: Change | None, partition: bytes, apart: bytes) -> Change:
@@ -173,17 +166,27 @@ def _read_change(fields: list, sequence: int, previous: Change | None, partition
     options = fields[3] if len(fields) == 4 else {}
     if previous is not None:
         timestamp, wall = (previous.timestamp + timestamp) % (1 << 64), _wrapped(previous.wall + wall)
+    keys = options.get(3, b"")
+    key_hashes = [keys[place : place + 16] for place in range(0, len(keys), 16)]
+    codec, extensions = options.get(1, 0), options.get(2, {})
+    if isinstance(payload, list) and len(payload) == 3:
+        return Change(sequence, timestamp, wall, b"", key_hashes, codec, extensions, (payload[0], payload[1]))
     if isinstance(payload, list):
         if [sha256(apart), len(apart)] != payload:
             raise ValueError("another payload than was named")
         payload = apart
-    keys = options.get(11, b"")
-    key_hashes = [keys[place : place + 16] for place in range(0, len(keys), 16)] or [
-        payloads.Write(collection, values.taken(id), kind, generation).key_hash(partition)
-        for collection, id, kind, generation, _ in values.decode(payload)
-    ]
-    group, origin = options.get(7), options.get(9)
     return Change(
-        sequence, timestamp, wall, payload, key_hashes, options.get(1, 0), options.get(2, 0), options.get(3, 0),
-        options.get(4, 0), options.get(5, 0), options.get(6, ""), group and tuple(group), options.get(8, b""),
-        origin and tuple(origin), options.get(10, {}))
+        sequence, timestamp, wall, payload, key_hashes or payloads.key_hashes(payload, partition), codec, extensions)
+
+
+def to_judge(run: Run, signer: bytes | None) -> acceptance.Run:
+    """With hashes and replicas as lower-case hexadecimal; None where the signature is nobody's."""
+    changes = []
+    for change, hash in zip(run.changes, run.hashes):
+        documents = [] if change.is_opaque else [
+            (write.id if isinstance(write.id, str) else None, [operation.path[0] for operation in write.operations])
+            for write in payloads.decode(change.payload)]
+        changes.append(acceptance.Change(hash.hex(), documents, change.is_opaque, change.origin))
+    context = [(replica.hex(), number, tip.hex()) for replica, number, tip in run.context]
+    return acceptance.Run(
+        run.chain.replica.hex(), run.first, run.hash_before.hex(), context, signer.hex() if signer else "", changes)

@@ -61,10 +61,10 @@ def partition_id(fleet: bytes, name: str) -> bytes:
     return sha256(tag("partit"), fleet, name.encode())
 
 
-def admission_key(fleet: bytes, secret: bytes) -> SigningKey:
-    return SigningKey(sha256(tag("admiss"), fleet, secret))
+def mac(key: bytes, message: bytes) -> bytes:
+    return hmac.new(key, message, hashlib.sha256).digest()
 
 
 def discovery_tag(fleet: bytes, instance_name: str) -> bytes:
     key = sha256(tag("discov"), fleet)
-    return hmac.new(key, instance_name.encode(), hashlib.sha256).digest()[:8]
+    return mac(key, instance_name.encode())[:8]

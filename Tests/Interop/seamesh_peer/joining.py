@@ -6,8 +6,8 @@ from . import values
 from .hashing import sha256, u
 
 
-def make_code(fleet: bytes, secret: bytes, user: str, role: str, profile: dict, addresses: list[str]) -> str:
-    content = values.encode([1, fleet, secret, user, role, profile, [_packed(item) for item in addresses]])
+def make_code(fleet: bytes, inviter: bytes, serial: int, secret: bytes, expires: int, addresses: list[str]) -> str:
+    content = values.encode([1, fleet, inviter, serial, secret, expires, [_packed(item) for item in addresses]])
     return base64.b32encode(content + sha256(content)[:4]).decode().rstrip("=")
 
 
@@ -18,11 +18,11 @@ def read_code(text: str) -> dict:
     content, check = content[:-4], content[-4:]
     if sha256(content)[:4] != check:
         raise ValueError("mistyped")
-    version, fleet, secret, user, role, profile, addresses = values.decode(content)
+    version, fleet, inviter, serial, secret, expires, addresses = values.decode(content)
     if version != 1:
         raise ValueError(f"version {version}")
     return {
-        "fleet": fleet, "secret": secret, "user": user, "role": role, "profile": profile,
+        "fleet": fleet, "inviter": inviter, "serial": serial, "secret": secret, "expires": expires,
         "addresses": [_unpacked(item) for item in addresses],
     }  # fmt: skip
 

@@ -1,17 +1,21 @@
 """Session messages: CBOR arrays of a number and what belongs to it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nacl.signing import SigningKey
 
 from . import values
-from .hashing import counted, public_key, sha256, sign, tag, u, verify
+from .hashing import counted, mac, public_key, sha256, sign, tag, u, verify
 
 (HELLO, JOIN_REQUEST, JOIN_ACCEPTED, JOIN_REFUSED, STATEMENT_IDS, STATEMENTS, STATEMENTS_COMPLETE, INTEREST_REQUEST,
  INTEREST, INTEREST_CHANGE, SUMMARY, VECTORS, PULL, RUNS, PAYLOAD_PIECE, HAVE, CHAIN_PROBE, PING, PONG,
  GOODBYE) = range(20)  # fmt: skip
 
 SUMMARY_BUCKETS = 64
+#: Steps of a comparison.
+DIGEST, EQUAL, BUCKETS, PARTITIONS, DIFFERING = range(5)
+#: Entries of all vectors in one message.
+VECTOR_LIMIT = 4_096
 
 
 def message(number: int, *items) -> bytes:
@@ -65,26 +69,37 @@ class Hello:
         return Hello(*rest, version, features)
 
 
+JOINER, INVITER = b"\1", b"\2"
+
+
 @dataclass(frozen=True)
 class JoinRequest:
     fleet: bytes
+    inviter: bytes
+    serial: int
     device: bytes
-    user: str
     label: str
-    role: str
-    profile: dict
-    proof: bytes | None = None
+    proof: bytes = bytes(32)
+    extensions: dict = field(default_factory=dict)
 
-    def signed_bytes(self, exporter: bytes) -> bytes:
-        texts = (counted(text.encode()) for text in (self.user, self.label, self.role))
-        return b"".join([tag("join"), exporter, self.fleet, self.device, *texts, values.canonical(self.profile)])
+    def proved_bytes(self, role: bytes, exporter: bytes, extensions: dict) -> bytes:
+        """What the invitation's secret authenticates: the request for JOINER, the answer to it for INVITER."""
+        return b"".join([
+            tag("join"), exporter, role, self.fleet, self.inviter, u(self.serial, 8), self.device,
+            counted(self.label.encode()), u(len(extensions), 8),
+            *(u(key, 8) + counted(content) for key, content in sorted(extensions.items())),
+        ])  # fmt: skip
 
-    def proved(self, admission: SigningKey, exporter: bytes) -> "JoinRequest":
-        return replace(self, proof=sign(admission, self.signed_bytes(exporter)))
+    def proved(self, secret: bytes, exporter: bytes) -> "JoinRequest":
+        return replace(self, proof=mac(secret, self.proved_bytes(JOINER, exporter, self.extensions)))
+
+    def answer(self, secret: bytes, exporter: bytes, extensions: dict | None = None) -> bytes:
+        """The proof of who made the invitation."""
+        return mac(secret, self.proved_bytes(INVITER, exporter, extensions or {}))
 
     def encode(self) -> bytes:
         return message(
-            JOIN_REQUEST, self.fleet, self.device, self.user, self.label, self.role, self.profile, self.proof)
+            JOIN_REQUEST, self.fleet, self.inviter, self.serial, self.device, self.label, self.proof, self.extensions)
 
 
 def interest_digest(partitions: list[bytes], prefixes: list[str]) -> bytes:
@@ -99,18 +114,51 @@ def vector_digest(vector: list) -> bytes:
     return sha256(tag("vector"), *(replica + u(sequence, 8) + tip for replica, sequence, tip in sorted(vector)))
 
 
-def summary(exporter: bytes, vectors: dict[bytes, list]) -> bytes:
-    """64 buckets over partition id and vector; the first 8 bytes of each bucket's hash, zero for an empty one."""
-    buckets = [b""] * SUMMARY_BUCKETS
-    for partition, vector in sorted(vectors.items()):
-        buckets[partition[0] >> 2] += partition + vector_digest(vector)
-    words = (sha256(tag("summar"), exporter, content)[:8] if content else bytes(8) for content in buckets)
-    return message(SUMMARY, b"".join(words))
+def partition_digest(vector: list, forks: list = ()) -> bytes:
+    """`forks`: replica, sequence and the two lowest hashes of each."""
+    digest = vector_digest(vector)
+    if not forks:
+        return digest
+    return sha256(tag("forks"), digest, *(replica + u(place, 8) + a + b for replica, place, a, b in sorted(forks)))
 
 
-def partition_vector(name: str, vector: list, staged: list | None = None) -> list:
+def bucket(partition: bytes) -> int:
+    return partition[0] >> 2
+
+
+def term(exporter: bytes, partition: bytes, digest: bytes) -> int:
+    """What a partition adds to the sum of its bucket."""
+    return int.from_bytes(sha256(tag("summar"), exporter, partition, digest)[:8], "big")
+
+
+def sums(exporter: bytes, digests: dict[bytes, bytes]) -> list[int]:
+    """For each bucket, over the partitions that are not empty."""
+    buckets = [0] * SUMMARY_BUCKETS
+    for partition, digest in digests.items():
+        buckets[bucket(partition)] += term(exporter, partition, digest)
+    return [total % (1 << 64) for total in buckets]
+
+
+def listing(exporter: bytes, digests: dict[bytes, bytes], place: int) -> list:
+    """A bucket: its number, and the first bytes of the id with the term, of each partition in it."""
+    inside = sorted(partition for partition in digests if bucket(partition) == place)
+    return [place, b"".join(item[:8] + u(term(exporter, item, digests[item]), 8) for item in inside)]
+
+
+def words(numbers: list[int]) -> bytes:
+    return b"".join(u(number, 8) for number in numbers)
+
+
+def partition_vector(name: str, vector: list, staged: list | None = None, has_more: bool = False) -> list:
     entries = [list(entry) for entry in sorted(vector)]
-    return [name, entries, [list(item) for item in staged]] if staged else [name, entries]
+    return [name, entries, has_more] + ([[list(item) for item in staged]] if staged else [])
+
+
+def parts(name: str, vector: list) -> list[list]:
+    """A vector of any size in messages that a receiver takes."""
+    entries = sorted(vector)
+    pieces = [entries[place : place + VECTOR_LIMIT] for place in range(0, len(entries), VECTOR_LIMIT)] or [[]]
+    return [partition_vector(name, piece, has_more=piece is not pieces[-1]) for piece in pieces]
 
 
 def hello_for(key: SigningKey, fleet: bytes, instance: bytes, **fields) -> Hello:

@@ -75,6 +75,14 @@ class Write:
         return sha256(tag("key"), partition, u(len(name), 2), name, values.canonical(self.id))[:16]
 
 
+def key_hashes(payload: bytes, partition: bytes) -> list[bytes]:
+    """Of the documents of an encoded payload, in its order."""
+    return [
+        Write(collection, values.taken(id), kind, generation).key_hash(partition)
+        for collection, id, kind, generation, _ in values.decode(payload)
+    ]
+
+
 def _array(items: list[bytes]) -> bytes:
     head = bytes([0x80 + len(items)]) if len(items) < 24 else bytes([0x98, len(items)])
     return head + b"".join(items)
@@ -89,3 +97,22 @@ def encode(writes: list[Write], dot) -> bytes:
             _array([values.encode(item) for item in fields] + [_array([item.encode(dot) for item in operations])])
         )
     return _array(documents)
+
+
+def decode(payload: bytes) -> list[Write]:
+    """Elements that the change itself inserts are without a dot. ValueError where it has not this shape."""
+    try:
+        return [
+            Write(collection, values.taken(id), kind, generation, [_operation(*fields) for fields in operations])
+            for collection, id, kind, generation, operations in values.decode(payload)
+        ]
+    except (TypeError, IndexError) as error:
+        raise ValueError("no payload") from error
+
+
+def _operation(kind: int, path, value=None, position: bytes = b"") -> Operation:
+    parts = [path] if isinstance(path, str) else path
+    segments = [
+        part if isinstance(part, str) else Element(part[0], (part[1], part[2]) if len(part) == 3 else None)
+        for part in parts]
+    return Operation(kind, segments, values.taken(value), position)

@@ -1,7 +1,7 @@
 """A device's store and its sessions with other nodes: statements, interest, summaries, streams.
 
 One thread, one message at a time. It keeps everything in memory and pulls and pushes whole runs, as the protocol's
-description asks of anyone.
+description asks of anyone. What counts of them it judges anew each time, by `rights`, `acceptance` and `merge`.
 """
 
 import os
@@ -10,12 +10,16 @@ from dataclasses import dataclass, field
 
 from nacl.signing import SigningKey
 
-from . import chains, channel, messages, statements, values
-from .hashing import partition_id, public_key, sha256
+from . import acceptance, chains, channel, merge, messages, payloads, rights, statements, values
+from .hashing import fleet_id, partition_id, public_key, sha256, u
 from .messages import message
 
 TIP_BYTES = 16
 PIECE_BYTES = 64 * 1024
+#: Of runs put aside for these not even headers are kept.
+NOT_STORED = ("no-grant", "document-rule", "undeclared", "void")
+#: Statements of rooms are not exchanged yet.
+ROOM_KINDS = {statements.INVITATION, statements.ROOM, statements.REMOVAL, statements.LEAVE}
 
 
 class Refused(Exception):
@@ -30,15 +34,42 @@ class Refused(Exception):
 class Partition:
     name: str
     id: bytes
-    #: (context, run as bytes, run), in order of arrival.
+    store: "Store"
+    held: acceptance.Held
+    #: (context, run as bytes, run) of those whose content is here, in order of arrival.
     log: list = field(default_factory=list)
 
     @property
+    def judgement(self) -> acceptance.Judgement:
+        return acceptance.Judgement(self.store.rights, self.name, self.held)
+
+    def positions(self, which: str) -> list:
+        return [
+            (bytes.fromhex(replica), number, bytes.fromhex(hash)[:TIP_BYTES])
+            for replica, number, hash in self.judgement.vector(which)]
+
+    @property
     def vector(self) -> list:
-        ends = {}
+        """What is announced."""
+        return self.positions("clipped")
+
+    def documents(self) -> list[merge.Document]:
+        """What the accepted changes show. An original on a branch that was lost here is not told from what took its place
+        (the last case of has_seen)."""
+        judgement = self.judgement
+        accepted = {change.hash: (replica, change) for replica, change in judgement.accepted_changes()}
+        changes, reissues = [], {}
         for _, _, run in self.log:
-            ends[run.chain.replica] = (run.chain.replica, run.last, run.hashes[-1][:TIP_BYTES])
-        return sorted(ends.values())
+            covered = {bytes.fromhex(r): number for r, number in judgement.covered(chains.to_judge(run, None).context).items()}
+            for change, hash in zip(run.changes, run.hashes):
+                if hash.hex() in accepted:
+                    dot = run.chain.replica, change.sequence
+                    changes.append(merge.Change(dot, change.timestamp, covered, payloads.decode(change.payload)))
+                    origin = judgement.origin(*accepted[hash.hex()])
+                    if origin:
+                        reissues.setdefault((bytes.fromhex(origin[0]), origin[1]), []).append((hash, dot))
+        groups = [[first, *(dot for _, dot in sorted(others))] for first, others in reissues.items()]
+        return merge.documents(changes, groups)
 
 
 class Store:
@@ -47,6 +78,7 @@ class Store:
     def __init__(self, fleet: bytes, key: SigningKey, names: list[str]):
         self.fleet, self.key, self.device = fleet, key, public_key(key)
         self.statements: dict[bytes, statements.Statement] = {}
+        self._rights: tuple[list, rights.Rights] | None = None
         self.partitions: dict[str, Partition] = {}
         for name in names:
             self.want(name)
@@ -66,21 +98,30 @@ class Store:
         statement = statements.read(encoded)
         if statement.fleet != self.fleet:
             raise ValueError("a statement of another fleet")
-        self.statements[statement.id] = statement
+        if statement.kind not in ROOM_KINDS:
+            self.statements[statement.id] = statement
         return statement
 
+    def settle(self):
+        """What does not come into the set is not kept (C26)."""
+        self.statements = {id: item for id, item in self.statements.items() if id.hex() in self.rights.set}
+
+    @property
+    def rights(self) -> rights.Rights:
+        if self._rights is None or self._rights[0] != list(self.statements):
+            seen = [statements.to_judge(item) for item in self.statements.values()]
+            root = next((item.issuer for item in seen if fleet_id(bytes.fromhex(item.issuer)) == self.fleet), "")
+            self._rights = list(self.statements), rights.Rights(seen, root)
+        return self._rights[1]
+
     def sign(self, kind_and_body) -> statements.Statement:
-        own = [item.sequence for item in self.statements.values() if item.issuer == self.device]
-        return self.keep(statements.make(self.fleet, self.key, max(own, default=0) + 1, kind_and_body).encoded)
+        own = [item for item in self.statements.values() if item.issuer == self.device and not item.scope]
+        last = min(own, key=lambda item: (-item.sequence, item.id), default=None)
+        return self.keep(statements.make(self.fleet, self.key, last, kind_and_body).encoded)
 
     def membership(self) -> statements.Statement:
         mine = (item for item in self.statements.values() if item.kind == statements.MEMBERSHIP)
         return next(item for item in mine if item.body[0] == self.device)
-
-    def signer(self, replica: bytes) -> bytes:
-        """The device that declared the replica; StopIteration where none did."""
-        declared = (item for item in self.statements.values() if item.kind == statements.REPLICA)
-        return next(item.issuer for item in declared if item.body[0] == replica)
 
     def declare_replica(self, nonce: bytes) -> statements.Statement:
         statement = self.sign(statements.replica(self.device, nonce, self.membership().id))
@@ -88,12 +129,23 @@ class Store:
         return statement
 
     def want(self, name: str) -> Partition:
-        self.partitions[name] = Partition(name, partition_id(self.fleet, name))
+        id = partition_id(self.fleet, name)
+        held = acceptance.Held(lambda replica: chains.Chain(self.fleet, id, bytes.fromhex(replica)).genesis.hex())
+        self.partitions[name] = Partition(name, id, self, held)
         return self.partitions[name]
 
     def context(self, name: str) -> list:
-        """What a change written now has seen of others."""
-        return [entry for entry in self.partitions[name].vector if entry[0] != self.replica]
+        """What a change written now has seen of others (C3)."""
+        partition = self.partitions[name]
+        entries = {replica: (replica, number, tip) for replica, number, tip in partition.positions("accepted")}
+        own = [run for _, _, run in partition.log if run.chain.replica == self.replica]
+        for replica, number, tip in own[-1].context if own else []:
+            chain = partition.judgement.chain(replica.hex())
+            on_path = (chain.hash_at(number) or "").startswith(tip.hex())
+            if number > entries.get(replica, (replica, 0, b""))[1] and (on_path or not chain.is_forked):
+                entries[replica] = replica, number, tip
+        entries.pop(self.replica, None)
+        return sorted(entries.values())
 
     def write(self, name: str, writes: list):
         run = self.make_run(name, writes)
@@ -110,22 +162,25 @@ class Store:
         change = chains.plain_change(chain, first, max(seen + 1, now << 16), now, writes)
         return chains.Run(chain, first, before, self.context(name), [change])
 
-    def take(self, name: str, context: list, encoded: bytes, payload_apart: bytes = b"") -> None:
-        """Keeps a run if its hashes, signature and context hold and it fits; ValueError otherwise."""
+    def take(self, name: str, context: list, encoded: bytes, payload_apart: bytes = b"") -> tuple[str, str]:
+        """Keeps a run if its hashes, signature and context hold and it may be taken; the verdict and why (C8). ValueError
+        where that is an error of who sent it."""
         partition = self.partitions[name]
         run, signature = chains.read(encoded, self.fleet, partition.id, context, payload_apart)
-        if not run.is_signed(signature, self.signer(run.chain.replica)):
-            raise ValueError("a run that its replica's device did not sign")
-        held = {replica: (sequence, tip) for replica, sequence, tip in partition.vector}
-        sequence, _ = held.get(run.chain.replica, (0, b""))
-        if run.last <= sequence:
-            return
-        before = next((item.hashes[-1] for _, _, item in reversed(partition.log) if item.chain == run.chain), None)
-        if run.first != sequence + 1 or run.hash_before != (before or run.chain.genesis):
-            raise ValueError("a run that does not follow on its chain")
-        if any(held.get(replica, (0, b""))[0] < seen for replica, seen, _ in context):
-            raise ValueError("a run before what it has seen")
-        partition.log.append((context, encoded, run))
+        declared = self.rights.replicas.get(run.chain.replica.hex())
+        signer = declared and bytes.fromhex(declared.issuer)
+        judged = chains.to_judge(run, signer if signer and run.is_signed(signature, signer) else None)
+        judgement = partition.judgement
+        verdict, why = judgement.verdict(judged)
+        if verdict in ("refuse", "error"):
+            raise ValueError(f"a run is not taken: {why}")
+        if verdict == "take" or (verdict, why) == ("aside", "fork"):
+            # Of a fork the other branch may come to be the one that counts.
+            partition.log.append((context, encoded, run))
+            partition.held.learn(judged)
+        elif verdict == "aside" and why not in NOT_STORED and judgement.knows(judged.replica, judged.hash_before):
+            partition.held.learn(judged, has_content=False)
+        return verdict, why
 
 
 @dataclass
@@ -138,6 +193,8 @@ class Stream:
     #: Last sequences that the other side has named, and those that it has or is being sent.
     held: dict = field(default_factory=dict)
     covered: dict = field(default_factory=dict)
+    #: Replicas of whose chains a run was passed over; what follows of them on this stream is, too.
+    passed_over: set = field(default_factory=set)
     #: How many bytes the other side has of payloads that travel apart.
     staged: dict = field(default_factory=dict)
 
@@ -168,8 +225,15 @@ class Session:
         self.peer: messages.Hello | None = None
         self.peer_interest = None
         self.peer_statements_complete = self.statements_sent = False
-        self.summary_sent = self.summary_received = None
+        #: The number of the question that this side asked last, and of the peer's that it answered with buckets.
+        self.asked = self.told_buckets = 0
+        self.listed: set[int] = set()
         self.level: set[int] = set()
+        self.level_partitions: set[bytes] = set()
+        #: A question that came before the peer's interest was known.
+        self.waiting = None
+        #: Parts of a vector until the last is here.
+        self.partial: list = []
         #: Wanted by either side since the session began: earlier summaries did not count it.
         self.late: list[tuple[list[bytes], list[str]]] = []
         self.is_compared = False
@@ -214,12 +278,16 @@ class Session:
 
     # Joining
 
-    def join(self, request: messages.JoinRequest, admission: SigningKey):
+    def join(self, request: messages.JoinRequest, secret: bytes):
         """Returns once admitted; the other side then closes."""
-        self.send_frame(request.proved(admission, self.channel.exporter).encode())
+        self.send_frame(request.proved(secret, self.channel.exporter).encode())
         while True:
             number, items = self.receive()
             if number == messages.JOIN_ACCEPTED:
+                proof, extensions = items
+                if proof != request.answer(secret, self.channel.exporter, extensions):
+                    raise ValueError("an answer without the secret")
+                self.store.settle()
                 return
             if number == messages.JOIN_REFUSED:
                 raise Refused(items[0])
@@ -254,7 +322,8 @@ class Session:
         if self.peer_interest is None:
             self.send(messages.INTEREST_REQUEST)
             self.until(lambda: self.peer_interest)
-        self.send_summary()
+        if self.waiting:
+            self._summary(*self.waiting)
         self.until(lambda: self.is_compared)
 
     def _hello(self, *items):
@@ -265,7 +334,8 @@ class Session:
         self.peer = peer
 
     def _statement_ids(self, held):
-        for id, statement in sorted(self.store.statements.items()):
+        # In the order in which they were kept each stands behind what it goes on from.
+        for id, statement in self.store.statements.items():
             if id[:TIP_BYTES] not in held:
                 self.send(messages.STATEMENTS, [statement.encoded])
         self.send(messages.STATEMENTS_COMPLETE)
@@ -274,6 +344,11 @@ class Session:
     def _statements(self, encoded):
         for item in encoded:
             self.store.keep(item)
+        self.store.settle()
+        # What was passed over may be let in now.
+        for name, stream in self.streams.items():
+            if stream.passed_over:
+                self.pull(self.store.partitions[name], stream)
 
     def _statements_complete(self):
         self.peer_statements_complete = True
@@ -306,41 +381,102 @@ class Session:
         return is_wanted(partition, *self.peer_interest)
 
     def is_level(self, partition: Partition) -> bool:
-        return partition.id[0] >> 2 in self.level and not any(is_wanted(partition, *late) for late in self.late)
+        if partition.id in self.level_partitions:
+            return True
+        is_late = any(is_wanted(partition, *late) for late in self.late)
+        return messages.bucket(partition.id) in self.level and not is_late
 
-    def send_summary(self):
-        vectors = {item.id: item.vector for item in self.store.partitions.values() if self.is_common(item) and item.log}
-        frame = messages.summary(self.channel.exporter, vectors)
-        self.summary_sent = messages.read(frame)[1][0]
-        self.send_frame(frame)
-        self._compare()
+    @property
+    def digests(self) -> dict[bytes, bytes]:
+        """Of what both want and something is held of. This peer keeps no fork: it has none to prove."""
+        common = (item for item in self.store.partitions.values() if item.log and self.is_common(item))
+        return {item.id: messages.partition_digest(item.vector) for item in common}
 
-    def _summary(self, content):
-        self.summary_received = content
-        if self.peer_interest is not None and self.summary_sent is None:
-            self.send_summary()
-        self._compare()
+    def sums(self) -> list[int]:
+        return messages.sums(self.channel.exporter, self.digests)
 
-    def _compare(self):
-        if self.summary_sent is None or self.summary_received is None:
-            return
-        pairs = [
-            (self.summary_sent[place : place + 8], self.summary_received[place : place + 8])
-            for place in range(0, 8 * messages.SUMMARY_BUCKETS, 8)
-        ]
-        self.level = {bucket for bucket, (ours, theirs) in enumerate(pairs) if ours == theirs}
-        self.summary_sent = self.summary_received = None
-        self.is_compared = True
-        for partition in self.store.partitions.values():
-            if self.is_common(partition) and self.is_level(partition):
-                stream = self.streams.setdefault(partition.name, Stream(0, 0))
-                stream.note(partition.vector)
-        self.send_vectors(lambda partition: partition.id[0] >> 2 not in self.level)
+    def ask(self):
+        """Begins a comparison. The listener does so first, when it is live."""
+        self.asked += 1
+        self.is_compared = False
+        self.send(messages.SUMMARY, self.asked, messages.DIGEST, u(sum(self.sums()) % (1 << 64), 8))
+
+    def _summary(self, number, step, *content):
+        if step == messages.DIGEST and self.peer_interest is None:
+            self.waiting = (number, step, *content)
+        elif step == messages.DIGEST:
+            self._asked(number, *content)
+        elif number == self.asked and step == messages.EQUAL:
+            self._are_level(range(messages.SUMMARY_BUCKETS))
+        elif number == self.asked and step == messages.BUCKETS:
+            self._buckets(*content)
+        elif number == self.told_buckets and step == messages.PARTITIONS:
+            self._partitions(*content)
+        elif number == self.asked and step == messages.DIFFERING:
+            self._differing(*content)
+
+    def _asked(self, number, digest):
+        sums = self.sums()
+        if u(sum(sums) % (1 << 64), 8) == digest:
+            self.send(messages.SUMMARY, number, messages.EQUAL)
+            self._are_level(range(messages.SUMMARY_BUCKETS))
+        else:
+            self.told_buckets = number
+            self.send(messages.SUMMARY, number, messages.BUCKETS, messages.words(sums))
+
+    def _buckets(self, theirs):
+        ours = messages.words(self.sums())
+        equal = {place for place in range(messages.SUMMARY_BUCKETS) if ours[8 * place :][:8] == theirs[8 * place :][:8]}
+        self.listed = set(range(messages.SUMMARY_BUCKETS)) - equal
+        listings = [messages.listing(self.channel.exporter, self.digests, place) for place in sorted(self.listed)]
+        self.send(messages.SUMMARY, self.asked, messages.PARTITIONS, u(sum(1 << place for place in equal), 8), listings)
+        self._are_level(equal, is_last=not self.listed)
+
+    def _partitions(self, equal, listings):
+        differing, missing = set(), []
+        for place, theirs in listings:
+            _, ours = messages.listing(self.channel.exporter, self.digests, place)
+            theirs, ours = ({pairs[at : at + 16] for at in range(0, len(pairs), 16)} for pairs in (theirs, ours))
+            differing |= {pair[:8] for pair in ours - theirs}
+            missing += sorted(pair[:8] for pair in theirs - ours)
+            self.level_partitions |= {
+                id for id in self.digests if messages.bucket(id) == place and id[:8] not in differing}
+        self.send_vectors(lambda partition: partition.id[:8] in differing)
+        if listings:
+            self.send(messages.SUMMARY, self.told_buckets, messages.DIFFERING, b"".join(missing))
+        mask = int.from_bytes(equal, "big")
+        self._are_level(place for place in range(messages.SUMMARY_BUCKETS) if mask >> place & 1)
+
+    def _differing(self, content):
+        differing = {content[place : place + 8] for place in range(0, len(content), 8)}
+        for id in self.digests:
+            if messages.bucket(id) in self.listed and id[:8] not in differing:
+                self.level_partitions.add(id)
+        self.send_vectors(lambda partition: partition.id[:8] in differing)
+        self._are_level([])
+
+    def _are_level(self, buckets, is_last: bool = True):
+        self.level |= set(buckets)
+        self.is_compared = is_last
+        for partition in self.store.partitions.values() if is_last else []:
+            if self.is_common(partition) and self.is_level(partition) and partition.name not in self.streams:
+                self.streams[partition.name] = Stream(0, 0)
+                self.streams[partition.name].note(partition.vector)
 
     def send_vectors(self, is_meant):
         meant = [item for item in self.store.partitions.values() if item.log and self.is_common(item) and is_meant(item)]
-        if meant:
-            self.send(messages.VECTORS, [messages.partition_vector(item.name, item.vector) for item in meant])
+        for item in meant:
+            for part in messages.parts(item.name, item.vector):
+                self.send(messages.VECTORS, [part])
+
+    def joined(self, part: list) -> list | None:
+        """Name, vector and what is staged, once the last part is here."""
+        name, entries, has_more, *staged = part
+        self.partial += entries
+        if has_more:
+            return None
+        vector, self.partial = self.partial, []
+        return [name, vector, *staged]
 
     # Streams
 
@@ -353,16 +489,26 @@ class Session:
             self._have(item)
 
     def _have(self, item):
-        name, vector = item
+        whole = self.joined(item)
+        if whole is None:
+            return
+        name, vector = whole
         partition, stream = self.store.partitions[name], self.streams.setdefault(name, Stream())
         stream.note(vector)
         if stream.incoming is None:
-            self.next_stream += 1
-            stream.incoming, stream.base = self.next_stream, []
-            self.send(messages.PULL, stream.incoming, messages.partition_vector(name, partition.vector))
+            self.pull(partition, stream)
+
+    def pull(self, partition: Partition, stream: Stream):
+        self.next_stream += 1
+        stream.incoming, stream.base, stream.passed_over = self.next_stream, [], set()
+        for part in messages.parts(partition.name, partition.vector):
+            self.send(messages.PULL, stream.incoming, part)
 
     def _pull(self, number, wanted):
-        name, vector, *staged = wanted
+        whole = self.joined(wanted)
+        if whole is None:
+            return
+        name, vector, *staged = whole
         stream = self.streams.setdefault(name, Stream())
         stream.outgoing, stream.held, stream.covered = number, {}, {}
         stream.staged = dict(staged[0] if staged else [])
@@ -374,8 +520,11 @@ class Session:
         stream = self.streams.get(name)
         if stream is None or stream.outgoing is None:
             return
+        judgement = self.store.partitions[name].judgement
         for context, encoded, run in self.store.partitions[name].log:
-            if stream.covered.get(run.chain.replica, 0) < run.last:
+            chain = judgement.chain(run.chain.replica.hex())
+            counts = run.first <= chain.bound.bound[0] and chain.hash_at(run.last) == run.hashes[-1].hex()
+            if counts and stream.covered.get(run.chain.replica, 0) < min(run.last, chain.bound.bound[0]):
                 for number, *piece in self.pieces_of(run, stream.staged):
                     self.send(number, *piece)
                 self.send_run(name, context, encoded)
@@ -408,9 +557,15 @@ class Session:
                 changed = {entry[0]: tuple(entry) for entry in stream.base} | {entry[0]: tuple(entry) for entry in content}
                 context = sorted(entry for entry in changed.values() if entry[1])
             stream.base = context
-            payload = values.decode(encoded)[-2][0][2]
-            self.store.take(name, context, encoded, self.pieces.pop(payload[0], b"") if isinstance(payload, list) else b"")
-        self.send(messages.HAVE, messages.partition_vector(name, self.store.partitions[name].vector))
+            replica, *_, changes, _ = values.decode(encoded)
+            payload = changes[0][2]
+            apart = self.pieces.pop(payload[0], b"") if isinstance(payload, list) else b""
+            if replica not in stream.passed_over:
+                verdict, why = self.store.take(name, context, encoded, apart)
+                if verdict == "aside" and why != "fork":
+                    stream.passed_over.add(replica)
+        for part in messages.parts(name, self.store.partitions[name].vector):
+            self.send(messages.HAVE, part)
 
     def _payload_piece(self, hash, total, offset, content):
         held = self.pieces.get(hash, b"")

@@ -4,32 +4,36 @@ from dataclasses import dataclass
 
 from nacl.signing import SigningKey
 
-from . import values
+from . import rights, values
 from .hashing import public_key, replica_id, sha256, sign, tag, verify
 
-GENESIS, MEMBERSHIP, REPLICA, GRANT, RULE = 1, 2, 3, 4, 5
+(GENESIS, MEMBERSHIP, REPLICA, GRANT, RULE, END, RAISE, BASELINE, INVITATION, ROOM, REMOVAL, LEAVE) = range(1, 13)
 NONE, CARRY, READ, WRITE, MANAGE = range(5)
 EVERYONE = [3]
 
 
-def genesis(fleet_name: str, admission: bytes):
-    return GENESIS, [fleet_name, admission]
+def genesis(fleet_name: str):
+    return GENESIS, [fleet_name]
 
 
 def membership(device: bytes, user: str, label: str, role: str, profile: dict):
-    return MEMBERSHIP, [device, user, label, role, profile]
+    return MEMBERSHIP, [device, role, user, label, profile]
 
 
 def replica(device: bytes, nonce: bytes, membership_id: bytes):
     return REPLICA, [replica_id(device, nonce), nonce, membership_id]
 
 
-def grant(subject: list, level: int, pattern: str):
-    return GRANT, [subject, level, pattern]
+def grant(subject: list, level: int, pattern: str, ends=(), tips=(), keep=(), more=False):
+    return GRANT, [list(tips), subject, level, pattern, list(ends), list(keep), more]
 
 
-def rule(key: str):
-    return RULE, [key]
+def rule(key: str, fields=()):
+    return RULE, [key, sorted(fields, key=str.encode)]
+
+
+def end(why: int, target: list, ends=(), tips=(), keep=(), more=False):
+    return END, [list(tips), why, target, list(ends), list(keep), more]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Statement:
     kind: int
     issuer: bytes
     sequence: int
+    previous: bytes | None
     scope: str
     body: list
     signature: bytes
@@ -49,16 +54,18 @@ class Statement:
 
     @property
     def fields(self) -> list:
-        return [1, self.fleet, self.kind, self.issuer, self.sequence, self.scope, self.body]
+        return [1, self.fleet, self.kind, self.issuer, self.sequence, self.previous, self.scope, self.body]
 
 
 def _signed_bytes(fields: list) -> bytes:
     return tag("statem") + values.encode(fields)
 
 
-def make(fleet: bytes, key: SigningKey, sequence: int, kind_and_body, scope: str = "") -> Statement:
+def make(fleet: bytes, key: SigningKey, previous: Statement | None, kind_and_body, scope: str = "") -> Statement:
+    """What the holder of the key says next, after `previous` in the same scope; None before the first."""
     kind, body = kind_and_body
-    fields = [1, fleet, kind, public_key(key), sequence, scope, body]
+    (sequence, before) = (previous.sequence + 1, previous.id) if previous else (1, None)
+    fields = [1, fleet, kind, public_key(key), sequence, before, scope, body]
     signature = sign(key, _signed_bytes(fields))
     return Statement(*fields[1:], signature, values.encode(fields + [signature]))
 
@@ -66,9 +73,154 @@ def make(fleet: bytes, key: SigningKey, sequence: int, kind_and_body, scope: str
 def read(encoded: bytes) -> Statement:
     """Raises ValueError unless this is a statement of version 1 that its issuer signed."""
     fields = values.decode(encoded)
-    if not isinstance(fields, list) or len(fields) != 8 or fields[0] != 1:
+    if not isinstance(fields, list) or len(fields) != 9 or fields[0] != 1:
         raise ValueError("no statement of version 1")
     statement = Statement(*fields[1:], encoded)
     if not verify(statement.signature, _signed_bytes(statement.fields), statement.issuer):
         raise ValueError("wrong signature")
     return statement
+
+
+# Shapes of bodies (PROTOCOL, "Statements"). A number stands for a byte string of so many, a tuple for an array of
+# exactly these, a list for one of any length.
+
+LOWEST_UNKNOWN_NOTE = 32_768
+WHYS = ["close", "retire", "compromised"]
+TIPS = [(str, [(32, int, 32)])]
+ENDS = [(str, [(16, int, 16)])]
+
+
+def _is_subject(item) -> bool:
+    return any(_has_shape(item, shape) and item[0] == number for number, shape in enumerate(
+        [(int, 32), (int, str), (int, str), (int,)]))
+
+
+def _is_target(item) -> bool:
+    return any(_has_shape(item, shape) and item[0] == number for number, shape in enumerate(
+        [(int, 32), (int, 16), (int, 32)]))
+
+
+def _is_level(item) -> bool:
+    return item in range(5) and type(item) is int
+
+
+def _is_why(item) -> bool:
+    return item in range(len(WHYS)) and type(item) is int
+
+
+SHAPES = {
+    GENESIS: (str,),
+    MEMBERSHIP: (32, str, str, str, dict),
+    REPLICA: (16, 16, 32),
+    GRANT: (TIPS, _is_subject, _is_level, str, ENDS, [str], bool),
+    RULE: (str, [str]),
+    END: (TIPS, _is_why, _is_target, ENDS, [str], bool),
+    RAISE: (TIPS, 32, ENDS, bool),
+    BASELINE: (str, [(16, int, 16, int)]),
+    INVITATION: (32, str, [32]),
+    ROOM: (32,),
+    REMOVAL: (TIPS, 32, str, [32], ENDS, bool),
+    LEAVE: (32, str, [32]),
+}
+#: What is read of an unknown shape.
+BEGINNINGS = {MEMBERSHIP: (32, str, str), GRANT: (TIPS,), END: (TIPS,), RAISE: (TIPS,), REMOVAL: (TIPS,)}
+
+
+def _has_shape(item, shape) -> bool:
+    match shape:
+        case int():
+            return isinstance(item, bytes) and len(item) == shape
+        case tuple():
+            return isinstance(item, list) and len(item) == len(shape) and all(map(_has_shape, item, shape))
+        case list():
+            return isinstance(item, list) and all(_has_shape(part, shape[0]) for part in item)
+    if shape is int:
+        return type(item) is int and item >= 0
+    if shape is dict:
+        return isinstance(item, dict) and all(isinstance(part, str) for pair in item.items() for part in pair)
+    return isinstance(item, shape) if isinstance(shape, type) else shape(item)
+
+
+def _are_notes(item) -> bool:
+    """What may stand behind a body, and is never judged by."""
+    return isinstance(item, dict) and 1 <= len(item) <= 64 and all(
+        type(key) is int and 0 <= key < LOWEST_UNKNOWN_NOTE and isinstance(note, bytes) for key, note in item.items())
+
+
+# For judging (RULES, "Kinds and shapes"): ids, hashes, keys and replicas as lower-case hexadecimal.
+
+KIND_NAMES = {
+    GENESIS: "genesis", MEMBERSHIP: "membership", REPLICA: "replica", GRANT: "grant", RULE: "rule", END: "end",
+    RAISE: "raise", BASELINE: "baseline", INVITATION: "invite", ROOM: "room", REMOVAL: "remove", LEAVE: "leave",
+}  # fmt: skip
+
+
+def to_judge(statement: Statement) -> rights.Statement:
+    """ValueError where not even that can be read of it which never changes."""
+    kind, body = statement.kind, statement.body
+    shape = SHAPES.get(kind)
+    items = body
+    if shape and isinstance(body, list) and len(body) == len(shape) + 1 and _are_notes(body[-1]):
+        items = body[:-1]
+    is_certified = False
+    if shape and _has_shape(items, shape):
+        fields = _fields(kind, items)
+        is_certified = kind == REPLICA and replica_id(statement.issuer, items[1]) == items[0]
+    else:
+        fields = _fields_of_unknown_shape(kind, body) | {"unknown shape": True}
+    id = statement.id.hex()
+    return rights.Statement(
+        id, KIND_NAMES.get(kind, str(kind)), statement.issuer.hex(), statement.sequence,
+        statement.previous and statement.previous.hex(), f"conversation={id}" if kind == ROOM else statement.scope,
+        fields, is_certified)
+
+
+def _fields(kind: int, items: list) -> dict:
+    match kind, items:
+        case 1, [_]:
+            return {}
+        case 2, [device, role, user, _, profile]:
+            agency = {"agency": profile["agency"]} if "agency" in profile else {}
+            return {"device": device.hex(), "role": role, "user": user} | agency
+        case 3, [replica, _, membership]:
+            return {"replica": replica.hex(), "membership": membership.hex()}
+        case 4, [tips, subject, level, pattern, ends, keep, more]:
+            kinds = ["device", "user", "role", "*"]
+            value = (subject[1].hex() if subject[0] == 0 else subject[1]) if len(subject) > 1 else ""
+            fields = {"subject": [kinds[subject[0]], value], "level": level, "pattern": pattern}
+            return fields | {"tips": _hex(tips), "ends": _hex(ends), "keep": keep, "more": more}
+        case 5, [key, names]:
+            return {"key": key, "fields": names}
+        case 6, [tips, why, target, ends, keep, more]:
+            fields = {"why": WHYS[why], "target": [["membership", "replica", "grant"][target[0]], target[1].hex()]}
+            return fields | {"tips": _hex(tips), "ends": _hex(ends), "keep": keep, "more": more}
+        case 7, [tips, end, ends, more]:
+            return {"end": end.hex(), "tips": _hex(tips), "ends": _hex(ends), "more": more}
+        case 8, [partition, entries]:
+            return {"partition": partition, "vector": _hex([entry[:3] for entry in entries])}
+        case 9 | 12, [by, user, seen]:
+            return {"by": by.hex(), "user": user, "seen": _hex(seen)}
+        case 10, [by]:
+            return {"by": by.hex()}
+        case 11, [tips, by, user, seen, ends, more]:
+            fields = {"by": by.hex(), "user": user, "seen": _hex(seen)}
+            return fields | {"tips": _hex(tips), "ends": _hex(ends), "more": more}
+    return {}
+
+
+def _fields_of_unknown_shape(kind: int, body) -> dict:
+    beginning = BEGINNINGS.get(kind)
+    if beginning is None:
+        return {}
+    items = body[: len(beginning)] if isinstance(body, list) else None
+    if not _has_shape(items, beginning):
+        raise ValueError("a statement of which nothing can be read")
+    if kind == MEMBERSHIP:
+        return {"device": items[0].hex(), "role": items[1], "user": items[2]}
+    return {"tips": _hex(items[0])}
+
+
+def _hex(item):
+    if isinstance(item, list):
+        return [_hex(part) for part in item]
+    return item.hex() if isinstance(item, bytes) else item

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 import cbor2
 
+from .hashing import sha256, tag
+
 DATE, OBJECT_ID, BLOB = 53505, 53506, 53507
+PIECE_BYTES = 262_144
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,17 @@ class Blob:
     hash: bytes
     size: int
     type: str
+    list: bytes = b""
+    """Of content above one piece: the hash over the hashes of its pieces."""
+
+    @staticmethod
+    def of(content: bytes, type: str) -> "Blob":
+        return Blob(sha256(content), len(content), type, list_hash(content) if len(content) > PIECE_BYTES else b"")
+
+
+def list_hash(content: bytes) -> bytes:
+    pieces = (content[place : place + PIECE_BYTES] for place in range(0, len(content), PIECE_BYTES))
+    return sha256(tag("pieces"), *map(sha256, pieces))
 
 
 def plain(value):
@@ -37,7 +51,7 @@ def plain(value):
         case ObjectID():
             return cbor2.CBORTag(OBJECT_ID, value.content)
         case Blob():
-            return cbor2.CBORTag(BLOB, [value.hash, value.size, value.type])
+            return cbor2.CBORTag(BLOB, [value.hash, value.size, value.type, value.list])
         case list():
             return [plain(item) for item in value]
         case dict():
@@ -59,7 +73,7 @@ def decode(content: bytes):
 
 
 def taken(value):
-    """A decoded value of one of the kinds that have classes here, as that class."""
+    """A decoded value, with the kinds that have classes here as those, also inside of arrays and maps."""
     match value:
         case cbor2.CBORTag() if value.tag == DATE:
             return Date(value.value)
@@ -67,6 +81,10 @@ def taken(value):
             return ObjectID(value.value)
         case cbor2.CBORTag() if value.tag == BLOB:
             return Blob(*value.value)
+        case list():
+            return [taken(item) for item in value]
+        case dict():
+            return {key: taken(item) for key, item in value.items()}
     return value
 
 

@@ -14,7 +14,7 @@ struct DocumentStateTests {
     let context = other.map { VersionVector([$0.0: ChainPosition(sequence: $0.1, tip: .zero)]) } ?? VersionVector()
     return WriteContext(
       dot: Dot(replica: replica, sequence: sequence), timestamp: HybridTimestamp(rawValue: 1), context: context,
-      ceilings: ceilings)
+      sight: Sight(ceilings: ceilings))
   }
 
   private func edit(_ value: Value) -> DocumentWrite {

@@ -42,8 +42,8 @@ struct MergeRandom: RandomNumberGenerator {
 }
 
 extension ReferenceStore {
-  init(_ changes: [ReferenceChange]) {
-    self.init()
+  init(_ changes: [ReferenceChange], groups: [[Dot]] = []) {
+    self.init(groups: groups)
     for change in changes { accept(change) }
   }
 }

@@ -9,7 +9,7 @@ struct MergeVectorTests {
   @Test("every case shows its documents and its inbox", arguments: files)
   func everyCaseShowsItsDocumentsAndInbox(file: String) throws {
     for vector in try MergeVectors.cases(file) {
-      #expect(MergeView(ReferenceStore.merged(vector.counted)) == vector.expected, "\(vector.name)")
+      #expect(MergeView(ReferenceStore.merged(vector.counted, vector.groups)) == vector.expected, "\(vector.name)")
     }
   }
 
@@ -26,12 +26,12 @@ struct MergeVectorTests {
   func orderOfArrivalMakesNoDifference(file: String) throws {
     var random = MergeRandom(seed: 1)
     for vector in try MergeVectors.cases(file) {
-      let expected = ReferenceStore.merged(vector.counted)
+      let expected = ReferenceStore.merged(vector.counted, vector.groups)
       let orders =
         [vector.changes] + (0..<3).map { _ in random.order(vector.changes, causal: true) }
         + [random.order(vector.changes, causal: false)]
       for order in orders {
-        var store = ReferenceStore(order)
+        var store = ReferenceStore(order, groups: vector.groups)
         for (replica, sequence) in vector.accepted { store.cut(replica, to: sequence) }
         #expect(MergeView(store.documents) == vector.expected, "\(vector.name)")
         #expect(store.documents == expected, "\(vector.name)")

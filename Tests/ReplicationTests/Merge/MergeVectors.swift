@@ -9,6 +9,8 @@ struct MergeCase {
   let changes: [ReferenceChange]
   /// How far each chain counts.
   let accepted: [(replica: ReplicaID, sequence: UInt64)]
+  /// Originals, each with its re-issues in the order in which they take effect (M17).
+  let groups: [[Dot]]
   let expected: MergeView
 
   var counted: [ReferenceChange] {
@@ -95,12 +97,20 @@ extension MergeCase {
     accepted = try value["accepted"].map.entries.map {
       (try MergeVectors.replica($0.key), try $0.value.count)
     }
+    groups = try value.optional("groups")?.items.map { try $0.items.map(Dot.init) } ?? []
     expected = MergeView(
       documents: try value["documents"].items.map { document in
         MergeView.Document(
           key: try DocumentKey(document), generation: try document["generation"].count, body: try document["body"].map)
       },
       inbox: try value["inbox"].items.map(MergeView.Listed.init))
+  }
+}
+
+extension Dot {
+  fileprivate init(_ value: Value) throws {
+    let items = try value.items
+    self.init(replica: try MergeVectors.replica(items[0].text), sequence: try items[1].count)
   }
 }
 

@@ -18,8 +18,11 @@ struct ReferenceStore: Sendable {
   private(set) var documents: [DocumentKey: DocumentState] = [:]
   /// The join of the contexts of all accepted changes: what others have moved past.
   private var passed = VersionVector()
+  private var kin = KinTable()
+  /// Writes that were issued again (M17): the original first, then its re-issues as they take effect.
+  var groups: [[Dot]]
 
-  init() {}
+  init(groups: [[Dot]] = []) { self.groups = groups }
 
   /// Takes the next change of a chain; one that is accepted already changes nothing.
   mutating func accept(_ change: ReferenceChange) {
@@ -31,9 +34,9 @@ struct ReferenceStore: Sendable {
     log.append(change)
     accepted[replica] = sequence
     passed.join(change.context.context)
-    if isOvertaken { return rebuild(change.keys) }
+    if isOvertaken || groups.contains(where: { $0.contains(change.dot) }) { return rebuild(change.keys) }
     for write in change.writes {
-      documents[DocumentKey(write), default: DocumentState()].apply(AcceptedWrite(change.context, write))
+      documents[DocumentKey(write), default: DocumentState()].apply(AcceptedWrite(change.context.under(kin), write))
     }
   }
 
@@ -47,16 +50,20 @@ struct ReferenceStore: Sendable {
   }
 
   private mutating func rebuild(_ keys: Set<DocumentKey>) {
-    let merged = ReferenceStore.merged(log)
+    kin = KinTable(groups, accepted: log.map(\.dot))
+    let merged = ReferenceStore.merged(log, groups)
     for key in keys { documents[key] = merged[key] }
   }
 
   /// The documents of a set of changes, in any order.
-  static func merged(_ changes: some Sequence<ReferenceChange>) -> [DocumentKey: DocumentState] {
+  static func merged(
+    _ changes: some Sequence<ReferenceChange>, _ groups: [[Dot]] = []
+  ) -> [DocumentKey: DocumentState] {
+    let kin = KinTable(groups, accepted: changes.map(\.dot))
     var writes: [DocumentKey: [AcceptedWrite]] = [:]
-    for change in changes {
+    for change in changes where kin[change.dot]?.effective ?? change.dot == change.dot {
       for write in change.writes {
-        writes[DocumentKey(write), default: []].append(AcceptedWrite(change.context, write))
+        writes[DocumentKey(write), default: []].append(AcceptedWrite(change.context.under(kin), write))
       }
     }
     return writes.mapValues { DocumentState.merged(of: $0) }
@@ -69,4 +76,24 @@ extension ReferenceChange {
 
 extension DocumentKey {
   init(_ write: DocumentWrite) { self.init(collection: write.collection, id: write.id) }
+}
+
+extension KinTable {
+  /// Of each group the original, accepted or not, and the re-issues that are accepted (M17).
+  init(_ groups: [[Dot]], accepted: [Dot]) {
+    let accepted = Set(accepted)
+    self.init(
+      groups.map { group in
+        let reissues = group.dropFirst().filter(accepted.contains)
+        let isAccepted = accepted.contains(group[0])
+        return Kin(
+          original: group[0], reissues: reissues, effective: isAccepted ? group[0] : reissues.first ?? group[0])
+      })
+  }
+}
+
+extension WriteContext {
+  func under(_ kin: KinTable) -> WriteContext {
+    WriteContext(dot: dot, timestamp: timestamp, context: context, sight: Sight(kin: kin))
+  }
 }

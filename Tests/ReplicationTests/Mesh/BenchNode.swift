@@ -17,7 +17,7 @@ final class BenchNode {
   private(set) var hasToRenew = false
   private(set) var damaged: [ReplicaID] = []
   private(set) var authenticated: [SessionID] = []
-  private(set) var admissions: [JoinRequest] = []
+  private(set) var redeemed: [JoinRequest] = []
   private(set) var rebuilt: [LogChange] = []
   private(set) var stored: [Statement] = []
   private(set) var applied: [DeliveredRun] = []
@@ -111,6 +111,13 @@ final class BenchNode {
     }
   }
 
+  /// Begins a comparison, whether one is due or not.
+  func ask(_ id: SessionID) {
+    var step = Step(now: bench.now)
+    mesh.ask(id, &step)
+    for directive in step.directives { perform(directive) }
+  }
+
   func receive(_ message: Message, on id: SessionID) {
     guard case .runs(let batch) = message else { return deliver(.received(id, message)) }
     do {
@@ -171,10 +178,9 @@ final class BenchNode {
     case .damaged(_, let replica): damaged.append(replica)
     case .note(_, let note): notes.append(note)
     case .authenticated(let id, _, _): authenticated.append(id)
-    case .admit(_, let request): admissions.append(request)
+    case .redeem(_, let request, _): redeemed.append(request)
     case .rebuild(_, let change): rebuilt.append(change)
     case .store(let statements): stored += statements
-    case .createPartition: break
     }
   }
 

@@ -4,13 +4,12 @@ import Testing
 
 @Suite struct LevelStreamTests {
   private let name: PartitionName
-  private let vector: VersionVector
 
-  init() throws {
-    name = try PartitionName("bench/1")
-    var vector = VersionVector()
-    vector[ReplicaID(high: 5, low: 5)] = ChainPosition(sequence: 1, tip: .zero)
-    self.vector = vector
+  init() throws { name = try PartitionName("bench/1") }
+
+  private func vector(_ pair: MeshPair) -> PartitionVector {
+    PartitionVector(
+      name: name, vector: VersionVector([pair.replica: ChainPosition(sequence: 1, tip: .zero)]))
   }
 
   /// The listener is live; the dialer has not heard yet what the listener wants.
@@ -36,8 +35,7 @@ import Testing
   @Test("an interest that changes while the handshake ends does not keep back what the peer then announces")
   func announced() throws {
     var pair = try pairThatDisagrees()
-    let answer = pair.handle(
-      .dialer, .received(MeshPair.session, .have(PartitionVector(name: name, vector: vector))))
+    let answer = pair.handle(.dialer, .received(MeshPair.session, .have(vector(pair))))
     #expect(answer.contains { if case .pull(_, let asked) = $0 { asked.name == name } else { false } })
   }
 
@@ -53,7 +51,7 @@ import Testing
     for comesEarly in [false, true] {
       var pair = try pairBeforeInterests()
       if comesEarly {
-        pair.handle(.dialer, .received(MeshPair.session, .vectors([PartitionVector(name: name, vector: vector)])))
+        pair.handle(.dialer, .received(MeshPair.session, .vectors([vector(pair)])))
       }
       pair.settle()
       try #require(pair.phase(of: .dialer) == .live)

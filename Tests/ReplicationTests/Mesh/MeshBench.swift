@@ -19,40 +19,56 @@ final class MeshBench {
   let fleet: Fleet
   let name: PartitionName
   private(set) var nodes: [BenchNode] = []
+  /// Declared replicas of devices that have no node here, with their keys.
+  private(set) var otherReplicas: [(ReplicaID, PublicKey)] = []
   /// All that was ever said.
   private(set) var transcript: [Line] = []
   var now = MonotonicTime(milliseconds: 1_000)
   var random: SimulationRandom
   private var wire: [(to: Int, session: SessionID, delivery: Delivery)] = []
+  private var lastOfRoot: Statement?
   private var ends: [SessionID: (Int, Int)] = [:]
 
   var partition: PartitionID { fleet.partition(name) }
 
   /// `devices[i]` is the device of node i: the same number twice makes a clone. `wants[i]`: a name, or a prefix followed by
   /// `*`; everything, where nothing is said.
-  init(_ devices: [Int], wants: [Text] = [], seed: UInt64 = 1) throws {
-    random = SimulationRandom(seed: seed)
-    fleet = Fleet(&random)
+  init(_ devices: [Int], wants: [Text] = [], rights: FoundingRights = .open, seed: UInt64 = 1) throws {
+    var random = SimulationRandom(seed: seed)
+    var fleet = Fleet(&random, rights)
     name = try PartitionName("agency=Galapagos")
     let keys = (0...(devices.max() ?? 0)).map { _ in FakeKey(&random) }
+    self.random = random
     var statements = fleet.statements
     var replicas: [ReplicaID] = []
     for (index, key) in keys.enumerated() {
-      guard let membership = fleet.membership(of: key.publicKey, user: "user", sequence: UInt64(index) + 1) else {
-        continue
-      }
+      let byRoot = fleet.membership(of: key.publicKey, user: "user", role: Fleet.memberRole)
+      guard let membership = byRoot.last else { continue }
       let nonce = UUIDValue(high: 7, low: UInt64(index))
       let replica = ReplicaID.derived(device: key.device, nonce: nonce, FakeCryptography.hash)
       let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: membership.id)
-      guard let declared = key.statement(fleet.id, .replica(declaration), sequence: 1) else { continue }
+      guard let declared = key.statement(fleet.id, .replica(declaration)) else { continue }
       statements += [membership, declared]
       replicas.append(replica)
     }
+    self.fleet = fleet
+    lastOfRoot = statements.last { $0.issuer == fleet.root.publicKey }
+    otherReplicas = zip(replicas, keys.map(\.publicKey)).enumerated()
+      .filter { !devices.contains($0.offset) }.map(\.element)
     nodes = devices.enumerated().map { slot, device in
       BenchNode(
         bench: self, slot: slot, key: keys[device], replica: replicas[device], statements,
         fleet.interest(slot < wants.count ? wants[slot] : "*"))
     }
+  }
+
+  /// One more node, which knows these statements and brings these credentials. Answers its place.
+  func add(_ key: FakeKey, _ statements: [Statement], credentials: [Statement]) -> Int {
+    let node = BenchNode(
+      bench: self, slot: nodes.count, key: key, replica: .zero, statements, fleet.interest("*"))
+    node.mesh.local.credentials = credentials.map(\.encoded)
+    nodes.append(node)
+    return nodes.count - 1
   }
 
   func connect(_ dialer: Int, _ listener: Int) -> SessionID {
@@ -113,11 +129,26 @@ final class MeshBench {
 
   /// Statements of the root that every node has stored.
   func state(_ bodies: [Statement.Body]) {
-    let first = UInt64(fleet.statements.count) + 1
-    let statements = bodies.enumerated().compactMap { index, body in
-      fleet.root.statement(fleet.id, body, sequence: first + UInt64(index))
-    }
+    let statements = bodies.compactMap(state)
     for node in nodes { node.deliver(.statementsStored(statements)) }
+  }
+
+  /// What the root says next, which nobody has heard yet.
+  func state(_ body: Statement.Body) -> Statement? {
+    let statement = fleet.root.statement(fleet.id, body, after: lastOfRoot ?? fleet.statements.last)
+    lastOfRoot = statement
+    return statement
+  }
+
+  /// The same with notes.
+  func byRoot(_ body: Statement.Body, _ notes: StatementNotes) throws -> Statement {
+    let link = lastOfRoot.map { Statement.Link(sequence: $0.sequence, id: $0.id) }
+    let unsigned = try StatementCodec.unsigned(
+      fleet: fleet.id, issuer: fleet.root.publicKey, after: link, body: body, notes: notes)
+    let statement = try StatementCodec.assemble(
+      unsigned: unsigned, signature: fleet.root.sign(unsigned), FakeCryptography.hash)
+    lastOfRoot = statement
+    return statement
   }
 
   func post(_ message: Message, from slot: Int, on id: SessionID) {

@@ -121,9 +121,9 @@ import Testing
   // MARK: Statements
 
   private func rule(_ bench: MeshBench, _ key: Text, fleet: FleetID? = nil) throws -> Statement {
-    let sequence = UInt64(key.utf8.count) + 40
+    let rule = Statement.Body.rule(Statement.Rule(key: key))
     return try #require(
-      bench.fleet.root.statement(fleet ?? bench.fleet.id, .rule(Statement.Rule(key: key)), sequence: sequence))
+      bench.fleet.root.statement(fleet ?? bench.fleet.id, rule, after: bench.fleet.statements.last))
   }
 
   private func holds(_ bench: MeshBench, _ slot: Int, _ statement: Statement) -> Bool {
@@ -228,7 +228,7 @@ import Testing
     try bench.nodes[0].write(1)
     bench.pass(100)
     let lowering = Statement.Grant(subject: .everyone, level: .none, pattern: "*")
-    let statement = try #require(bench.fleet.root.statement(bench.fleet.id, .grant(lowering), sequence: 30))
+    let statement = try #require(bench.state(.grant(lowering)))
     bench.nodes[0].deliver(.statementsStored([statement]))
     bench.run()
     for node in bench.nodes {

@@ -67,32 +67,6 @@ import Testing
     #expect(bench.said(from: 0, to: 1).count { $0 == "hello" } == 1)
   }
 
-  enum Credentials: CaseIterable { case none, own, otherFleet, tooMany }
-
-  @Test("a device that was admitted elsewhere is let in by what it brings along", arguments: Credentials.allCases)
-  func admittedElsewhere(credentials: Credentials) throws {
-    let bench = try MeshBench([0, 1])
-    let stranger = FakeKey(&bench.random)
-    let fleet = credentials == .otherFleet ? FleetID(.zero) : bench.fleet.id
-    let membership = Statement.Membership(
-      device: stranger.publicKey, user: "zoe", label: "", role: "officer", profile: ValueMap())
-    let admission = try #require(bench.fleet.admission.statement(fleet, .membership(membership), sequence: 20))
-    let id = bench.connect(0, 1)
-    let like = try hello(bench)
-    bench.cut(id)
-    // The stranger takes the place of node 0 on a connection of its own.
-    let session = SessionID(rawValue: 50)
-    bench.nodes[1].deliver(
-      .opened(session, isDialer: false, peer: stranger.publicKey, exporter: bench.exporter(of: session)))
-    var hello = like
-    hello.device = stranger.publicKey
-    let brought = credentials == .none ? 0 : credentials == .tooMany ? Hello.credentialLimit + 1 : 1
-    hello.credentials = [[UInt8]](repeating: admission.encoded, count: brought)
-    bench.nodes[1].receive(.hello(signed(hello, stranger, bench.exporter(of: session))), on: session)
-    #expect((bench.nodes[1].mesh.sessions[session] != nil) == (credentials == .own))
-    #expect(bench.nodes[1].stored == (credentials == .own ? [admission] : []))
-  }
-
   @Test("of two connections between two processes one stays, the same at both ends", arguments: [true, false])
   func duplicates(crossing: Bool) throws {
     let bench = try MeshBench([0, 1])

@@ -8,6 +8,8 @@ struct MeshPair {
 
   static let session = SessionID(rawValue: 1)
 
+  /// Declared by the dialer.
+  let replica: ReplicaID
   private(set) var meshes: [End: Mesh] = [:]
   /// Sent to the end and not yet arrived, in order.
   private(set) var underway: [End: [Message]] = [.dialer: [], .listener: []]
@@ -18,13 +20,19 @@ struct MeshPair {
   init(dialerWants: Set<Text>, listenerWants: Set<Text>) throws {
     let founding = try FleetFounding.make(fleetName: "pair", user: "ann", label: "first")
     let other = SigningKey()
-    let signer = StatementSigner(fleet: founding.fleet, key: founding.admissionSecret.key(in: founding.fleet))
+    let signer = StatementSigner(fleet: founding.fleet, key: founding.rootKey)
     let membership = try signer.sign(
       .membership(
         Statement.Membership(
           device: other.publicKey, user: "bob", label: "second", role: "officer", profile: ValueMap())),
-      sequence: 1)
-    let statements = founding.statements + [membership]
+      after: founding.statements.last)
+    let device = StatementSigner(fleet: founding.fleet, key: founding.deviceKey)
+    let nonce = UUIDValue(high: 3, low: 4)
+    replica = ReplicaID.derived(
+      device: DeviceID.derived(from: founding.deviceKey.publicKey, SHA256.hash), nonce: nonce, SHA256.hash)
+    let declaration = try device.sign(
+      .replica(Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: founding.membership)))
+    let statements = founding.statements + [membership, declaration]
     for (number, (end, key, prefixes)) in [
       (End.dialer, founding.deviceKey, dialerWants), (End.listener, other, listenerWants),
     ].enumerated() {
@@ -48,7 +56,8 @@ struct MeshPair {
       authority: Authority(root: founding.rootKey.publicKey, statements: statements, hash: SHA256.hash),
       statements: statements, partitions: [], interest: interest,
       cryptography: Cryptography(
-        hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, statement: { try? verifier.verify($0) }))
+        hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
+        statement: { try? verifier.verify($0) }))
   }
 
   /// Answers what the end sent.

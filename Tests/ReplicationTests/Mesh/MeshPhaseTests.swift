@@ -11,7 +11,7 @@ import Testing
   private func bench(_ stage: Stage) throws -> (MeshBench, SessionID) {
     let bench = try MeshBench([0, 1], wants: ["*", stage == .interest ? "agency=*" : "*"])
     if stage == .statements {
-      let late = try #require(bench.fleet.root.statement(bench.fleet.id, .rule(Statement.Rule(key: "x")), sequence: 9))
+      let late = try #require(bench.state(.rule(Statement.Rule(key: "x"))))
       bench.nodes[1].deliver(.statementsStored([late]))
     }
     let id = bench.connect(0, 1)
@@ -31,10 +31,11 @@ import Testing
     let hello = bench.messages(from: 0, to: 1).first { if case .hello = $0 { true } else { false } }
     let piece = PayloadPiece(hash: .zero, total: 1, offset: 0, bytes: [1])
     var samples: [String: Message] = [
-      "joinRefused": .joinRefused(.busy), "joinAccepted": .joinAccepted, "statementIDs": .statementIDs([]),
-      "statements": .statements([]), "statementsComplete": .statementsComplete, "interestRequest": .interestRequest,
+      "joinRefused": .joinRefused(.busy), "joinAccepted": .joinAccepted(JoinAcceptance()),
+      "statementIDs": .statementIDs([]), "statements": .statements([]),
+      "statementsComplete": .statementsComplete, "interestRequest": .interestRequest,
       "interest": .interest(Interest()), "interestChange": .interestChange(added: Interest(), removed: Interest()),
-      "summary": .summary(Summary(buckets: [UInt64](repeating: 0, count: Summary.bucketCount))),
+      "summary": .summary(Summary(1, .digest(1))),
       "vectors": .vectors([vector]), "pull": .pull(stream: 1, vector), "have": .have(vector),
       "runs": .runs(RunBatch(name: bench.name, stream: 0, entries: [])), "payloadPiece": .payloadPiece(piece),
       "chainProbe": .chainProbe(
@@ -108,7 +109,7 @@ import Testing
     #expect(bench.nodes[1].mesh.sessions.isEmpty)
     bench.nodes[1].receive(.ping(nonce: 1), on: id)
     bench.nodes[1].deliver(.violated(id, "late"))
-    bench.nodes[1].deliver(.admitted(id, true))
+    bench.nodes[1].deliver(.joinJudged(id, .accepted(JoinAcceptance())))
     bench.nodes[1].deliver(.writable(id))
     #expect(bench.transcript.count == count && bench.nodes[1].mesh.sessions.isEmpty)
   }

@@ -231,10 +231,40 @@ import Wire
     if lie != .none && lie != .rights { #expect(bench.messages(from: 1, to: 0).last == .goodbye(.protocolError)) }
   }
 
+  /// Node 0 knows of a grant that has not come to node 1 yet, and a third node has seen its run.
+  @Test("a run without a right ends no session: its chain is left out, and asked for anew when statements come")
+  func leftOut() throws {
+    let bench = try MeshBench([0, 1, 2], rights: .byUser)
+    let id = bench.connected(0, 1)
+    let grant = Statement.Grant(subject: .user("user"), level: .write, pattern: "*")
+    let statement = try #require(bench.state(.grant(grant)))
+    for slot in [0, 2] { bench.nodes[slot].deliver(.statementsStored([statement])) }
+    bench.loseMessages()
+    for value in 0...1 as ClosedRange<Int64> {
+      try bench.nodes[0].write(value)
+      bench.pass(100)
+    }
+    let third = bench.connected(0, 2)
+    try bench.nodes[2].write(2)
+    bench.pass(100)
+    bench.cut(third)
+    #expect(bench.nodes[0].holds(bench.nodes[2]) == 1 && bench.nodes[0].log.count == 3)
+    // The declarations were known to all from the start.
+    #expect(bench.nodes[1].log.isEmpty && bench.nodes[1].mesh.sessions[id]?.phase == .live)
+    let leftOut = bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.leftOut
+    #expect(leftOut == [bench.nodes[0].replica, bench.nodes[2].replica])
+    let start = bench.transcript.count
+    bench.pass(60_000)
+    #expect(pulls(bench, from: 1, to: 0, since: start).isEmpty, "it is not asked for again and again")
+    bench.nodes[1].deliver(.statementsStored([statement]))
+    bench.pass(100)
+    #expect(bench.nodes[1].log.count == 3 && bench.nodes[1].mesh.sessions[id] != nil)
+  }
+
   /// The fleet's grant is taken back from the start of every chain, so that what comes later stands on nothing.
   private func lowering(_ bench: MeshBench) throws -> Statement {
     let grant = Statement.Grant(subject: .everyone, level: .none, pattern: "*")
-    return try #require(bench.fleet.root.statement(bench.fleet.id, .grant(grant), sequence: 30))
+    return try #require(bench.state(.grant(grant)))
   }
 
   @Test("list elements may be named up to what the context shows, and no further", arguments: [1, 2])

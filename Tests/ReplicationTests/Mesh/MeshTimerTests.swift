@@ -67,11 +67,11 @@ import Testing
       bench.loseMessages()
       bench.nodes[0].receive(.pong(nonce: 0), on: id)
     }
-    #expect(summaries() == count + 1, "none while one is unanswered")
+    #expect((2...5).contains(summaries() - count), "no more often where none is answered")
   }
 
   private func anySummary(_ digest: UInt64) -> Message {
-    .summary(Summary(buckets: [UInt64](repeating: digest, count: Summary.bucketCount)))
+    .summary(Summary(digest, .digest(digest)))
   }
 
   @Test("a summary too many does not go to and fro for ever, whether it shows a difference or not")
@@ -126,11 +126,13 @@ import Testing
     for _ in 0..<limit + 1 { bench.nodes[0].receive(anySummary(0), on: id) }
     bench.loseMessages()
     let start = bench.transcript.count
-    bench.nodes[0].receive(.pong(nonce: 0), on: id)
-    bench.tick(0, after: 30_000)
+    for wait in [29_000, 16_001] as [UInt64] {
+      bench.nodes[0].receive(.pong(nonce: 0), on: id)
+      bench.tick(0, after: wait)
+    }
     bench.loseMessages()
-    #expect(said(bench, start).count { $0 == "summary" } == 1)
-    // The first is the answer to it.
+    guard case .summary(let question)? = bench.messages(from: 0, to: 1).last else { return #expect(Bool(false)) }
+    bench.nodes[0].receive(.summary(Summary(question.number, .equal)), on: id)
     for _ in 0..<limit + 2 { bench.nodes[0].receive(anySummary(0), on: id) }
     #expect(said(bench, start).count { $0 == "summary" } == 1 + limit)
   }

@@ -2,7 +2,7 @@ import Replication
 import Simulation
 
 /// A random history of one partition, writes and all: forks, re-issues, contexts that name any branch, unknown kinds, others'
-/// documents, and grants that are lowered and raised while changes arrive.
+/// documents, and rights that are narrowed and raised while changes arrive.
 struct JudgedHistory {
   enum Event {
     case statement(Statement)
@@ -16,8 +16,11 @@ struct JudgedHistory {
   private var random: ChainsRandom
   /// Sets and increments at two paths, one above the other: they meet all the time.
   private let isNarrow: Bool
+  /// Grants and rules that let somebody write.
+  private var sources: [Digest] = []
+  private var narrowings: [Digest] = []
+  private var memberships: [Digest] = []
   private var tips: [ReplicaID: [(sequence: UInt64, hash: Digest)]] = [:]
-  private var sequences: [String: UInt64] = [:]
 
   init(seed: UInt64) throws {
     random = ChainsRandom(seed: seed)
@@ -35,15 +38,13 @@ struct JudgedHistory {
   // MARK: Statements
 
   private mutating func say(_ body: Statement.Body, by issuer: String = "root") -> Digest {
-    sequences[issuer, default: 0] += 1
-    let statement = Statement(
-      body, by: Named.key(issuer), sequence: sequences[issuer, default: 1], id: random.digest())
+    let statement = Statement(body, by: Named.key(issuer), after: statements, id: random.digest())
     events.append(.statement(statement))
     return statement.id
   }
 
   private mutating func found() {
-    for key: Text in ["agency", "all-users"] { _ = say(.rule(Statement.Rule(key: key))) }
+    for key: Text in ["agency", "all-users"] { sources.append(say(.rule(Statement.Rule(key: key)))) }
     grant(.write)
     for device in ["d0", "d1"] {
       let agency = ValueMap(ascending: [ValueMap.Entry(key: "agency", value: .string("A"))])
@@ -51,6 +52,7 @@ struct JudgedHistory {
         .membership(
           Statement.Membership(
             device: Named.key(device), user: Text("u-" + device), label: "", role: "officer", profile: agency)))
+      memberships.append(membership)
       for nonce in ["1", "2"] {
         let replica = Named.replica("\(device).\(nonce)")
         _ = say(
@@ -59,21 +61,54 @@ struct JudgedHistory {
     }
   }
 
-  private mutating func grant(_ level: AccessLevel, ends: [Statement.ChainEnd] = []) {
-    _ = say(.grant(Statement.Grant(subject: .role("officer"), level: level, pattern: "*", ends: ends)))
+  private mutating func grant(_ level: AccessLevel, _ listing: Statement.Listing = Statement.Listing()) {
+    let grant = Statement.Grant(subject: .role("officer"), level: level, pattern: "*", listing: listing)
+    let id = say(.grant(grant))
+    if level < .write { narrowings.append(id) } else { sources.append(id) }
   }
 
-  /// Lowers the grant, or grants again.
+  /// Narrows, raises, grants again, or says what this build cannot read.
   private mutating func turn() {
-    guard random.chance(70) else { return grant(.write) }
-    let ends = tips.sorted { $0.key < $1.key }.compactMap { replica, known -> Statement.ChainEnd? in
-      guard random.chance(85) else { return nil }
-      let tip = known[random.below(known.count)]
-      return Statement.ChainEnd(
-        chain: .changes(partition: partition.text, replica: replica),
-        position: ChainPosition(sequence: tip.sequence, tip: tip.hash.tip))
+    switch random.below(12) {
+    case 0..<4: grant(.read, listing())
+    case 4..<6: grant(.write)
+    case 6: end(.replica(pick(ChainsHistory.replicas)))
+    case 7: end(.grant(pick(sources)))
+    case 8: end(.membership(pick(memberships)))
+    case 9 where !narrowings.isEmpty: _ = say(.raise(Statement.Raise(end: pick(narrowings), listing: listing())))
+    case 10: _ = say(.baseline(Statement.Baseline(partition: partition.text, entries: baseline())))
+    case 11 where random.chance(40): _ = say(.unknown(Statement.Unknown(kind: 99)))
+    default: grant(.read, listing())
     }
-    grant(.read, ends: ends)
+  }
+
+  private mutating func end(_ target: Statement.End.Target) {
+    narrowings.append(
+      say(.end(Statement.End(reason: pick([.retire, .compromised]), target: target, listing: listing()))))
+  }
+
+  /// Some of the chains; of every device all that it said.
+  private mutating func listing() -> Statement.Listing {
+    let chains = positions(85).map { Statement.ChainEnd(replica: $0, position: $1) }
+    let tips = ["d0", "d1"].compactMap { device -> Statement.Tip? in
+      let last = statements.last { $0.issuer == Named.key(device) }
+      return last.map { Statement.Tip(issuer: $0.issuer, sequence: $0.sequence, id: $0.id) }
+    }
+    return Statement.Listing(
+      ends: [Statement.PartitionEnds(partition: partition.text, chains: chains)],
+      tips: [Statement.ScopeTips(scope: "", tips: tips)])
+  }
+
+  private mutating func baseline() -> [Statement.Baseline.Entry] {
+    positions(40).map { Statement.Baseline.Entry(replica: $0, position: $1, ownLast: 0) }
+  }
+
+  private mutating func positions(_ percent: Int) -> [(ReplicaID, ChainPosition)] {
+    tips.sorted { $0.key < $1.key }.compactMap { replica, known in
+      guard random.chance(percent) else { return nil }
+      let tip = pick(known)
+      return (replica, ChainPosition(sequence: tip.sequence, tip: tip.hash.tip))
+    }
   }
 
   // MARK: Runs
@@ -100,7 +135,7 @@ struct JudgedHistory {
 
   private mutating func facts(_ device: String) -> ChangeFacts {
     let owner = pick(["u-" + device, "u-" + device, "u-" + device, "u-d0", "u-d1"])
-    var facts = ChangeFacts(ownDocument: random.chance(95) ? Text(owner) : nil)
+    var facts = ChangeFacts(ownDocument: random.chance(95) ? OwnDocument(user: Text(owner)) : nil)
     if random.chance(2) { facts.recognition = .unknownExtension }
     let lost = Named.replica(device + ".1")
     if random.chance(15), let known = tips[lost] {

@@ -4,6 +4,7 @@
 struct KeptPartition {
   private(set) var log: PartitionLog
   private(set) var documents: [DocumentKey: DocumentState] = [:]
+  private var heard: [Statement] = []
   private var runs: [RunSummary] = []
   private let contents: [Digest: WrittenContent]
   /// Changes whose content is here.
@@ -20,7 +21,9 @@ struct KeptPartition {
     let change: LogChange
     switch event {
     case .statement(let statement):
-      let authority = log.authority.adding([statement])
+      // Those before it may come later: all are asked again.
+      heard.append(statement)
+      let authority = Authority(named: heard)
       change = try settled { $0.adopt(authority) }
     case .run(let run, let content):
       change = try settled { $0.learn(run, content: content) }
@@ -59,7 +62,7 @@ struct KeptPartition {
     let writes = effective.values.flatMap { content in
       let context = WriteContext(
         dot: content.dot, timestamp: content.timestamp, context: content.context,
-        ceilings: log.ceilings(of: content.context, author: content.dot))
+        sight: log.sight(of: content.context, author: content.dot))
       return content.writes.map { AcceptedWrite(context, $0) }
     }
     for key in touched {

@@ -1,6 +1,6 @@
-import Replication
 import Testing
 
+@testable import Replication
 @testable import Simulation
 
 // The naive rules' words for what the shipped code and the vectors say.
@@ -12,7 +12,8 @@ extension ObservedRun {
       let content = contents[run.hashes[index]]
       return ObservedChange(
         hash: run.hashes[index], timestamp: content?.timestamp.rawValue ?? 0, isKnown: facts.recognition == .known,
-        owner: facts.ownDocument, origin: facts.origin, writes: content?.writes ?? [])
+        own: facts.ownDocument.map { ObservedChange.OwnWrites(user: $0.user, otherFields: $0.otherFields) },
+        origin: facts.origin, writes: content?.writes ?? [])
     }
     self.init(
       replica: run.replica, first: run.first, hashBefore: run.hashBefore,
@@ -37,8 +38,8 @@ extension NaiveChange {
 }
 
 extension NaiveRights {
-  init(named statements: [Statement]) {
-    self.init(root: Named.root, statements: statements, certificate: Named.certificate)
+  init(named statements: some Sequence<Statement>, limit: Int = AdmittedStatements.limit) {
+    self.init(root: Named.root, statements: statements, limit: limit, certificate: Named.certificate)
   }
 }
 
@@ -83,21 +84,5 @@ extension NaiveAcceptance {
     if naive != shipped { return "held \(naive), \(shipped)" }
     let counting = Set(effective.map(\.hash))
     return counting == others ? nil : "effective \(counting), \(others)"
-  }
-}
-
-extension NaiveRights {
-  /// What the naive reading of the statements says differently of one replica; nil: nothing.
-  func difference(_ authority: Authority, _ replica: ReplicaID, in partition: PartitionName) -> String? {
-    let (naive, shipped) = (limits(of: replica, in: partition.text), authority.limits(of: replica, in: partition))
-    let bound = NaivePosition(sequence: shipped.bound.sequence, tip: shipped.bound.tip)
-    let same =
-      naive.bound == bound && naive.reason.rawValue == shipped.reason.rawValue && naive.free == shipped.free
-      && naive.user == shipped.user
-    if !same { return "limits of \(Named.name(replica.bytes)): \(naive), \(shipped)" }
-    let floors = (floor(of: replica, in: partition.text), authority.floor(of: replica, in: partition))
-    if floors.0 != floors.1 { return "floor of \(Named.name(replica.bytes)): \(floors)" }
-    let signers = (signer(of: replica), authority.signer(of: replica))
-    return signers.0 == signers.1 ? nil : "signer of \(Named.name(replica.bytes))"
   }
 }

@@ -1,99 +1,176 @@
 @testable import Replication
 
 /// Random statements of a small fleet: memberships by whoever may and may not, replicas declared by their devices and by
-/// thieves, grants of all levels by admins and managers, raised and lowered, with numbers used twice.
+/// thieves, rights that admins and managers give, end and raise, admins who remove one another, rooms, statements that go on
+/// from where they should and from elsewhere, and shapes that this build cannot read.
 struct RightsHistory {
-  static let devices = ["d0", "d1", "d2"]
-  static let replicas = devices.flatMap { ["\($0).1", "\($0).2"] }.map(Named.replica)
-  static let partitions = ["/t", "/t/red", "/t*", "agency=A", "user=u-d1", "all-users=x"]
-  private static let issuers = ["root", "root", "dA", "admission", "stranger"] + devices
-  private static let patterns = ["*", "/*", "/t", "/t*", "/t/*", "/t/red", "agency=*", "all-users=x"]
+  static let admins = ["dA", "dB"]
+  static let devices = ["d0", "d1", "d2"] + admins
+  static let replicas = ["d0.1", "d0.2", "d1.1", "d1.2", "d2.1", "dA.1"].map(Named.replica)
+  static let ownDocuments: [OwnDocument?] = [
+    nil, "u-d0", "u-d1", OwnDocument(user: "u-d0", otherFields: ["more"]),
+  ]
+  private static let names: [Text] = ["/t", "/t/red", "/t*", "agency=A", "user=u-d1", "all-users=x", "_key=x"]
+  static let patterns: [Text] = [
+    "*", "/*", "/t", "/t*", "/t/*", "/t/red", "agency=*", "a*", "all-users=x", "conversation=*", "_key=*", "user=*",
+  ]
+  /// Whoever ends, raises and grants.
+  static let rulers = ["root", "root", "dA", "dA", "dA", "dB", "dB", "d0", "d1", "d2"]
 
+  /// How many statements of one device count in a scope.
+  let limit: Int
   private(set) var statements: [Statement] = []
-  private var random: ChainsRandom
-  private var sequences: [String: UInt64] = [:]
-  private var memberships: [Digest] = []
+  private(set) var rooms: [Text] = []
+  /// What others go on from and name: without a gap behind it.
+  private(set) var sound: Set<Digest> = []
+  var random: ChainsRandom
 
   init(seed: UInt64) {
     random = ChainsRandom(seed: seed)
+    limit = random.chance(70) ? AdmittedStatements.limit : 3 + random.below(6)
     if random.chance(90) {
-      say(.genesis(Statement.Genesis(fleetName: "", admissionKey: Named.key("admission"))), by: "root")
+      say(.genesis(Statement.Genesis(fleetName: "")), by: "root")
     }
-    for key: Text in ["agency", "user", "all-users"] where random.chance(80) {
-      say(.rule(Statement.Rule(key: key)), by: pick(["root", "root", "dA", "d0"]))
+    for device in RightsHistory.admins where random.chance(90) { admit(device, role: "admin", by: "root") }
+    for key: Text in ["agency", "user", "all-users", "conversation"] where random.chance(80) {
+      say(.rule(Statement.Rule(key: key, fields: random.chance(30) ? ["more"] : [])), by: pick(["root", "dA", "dB"]))
     }
-    for _ in 0..<(4 + random.below(8)) { admit() }
-    for _ in 0..<(4 + random.below(8)) { declare() }
-    for _ in 0..<(3 + random.below(16)) { grant() }
+    for device in RightsHistory.devices where random.chance(80) {
+      admit(device, role: pick(["officer", "officer", "guest"]), by: pick(["root", "dA", "dB", "admission"]))
+    }
+    for replica in RightsHistory.replicas where random.chance(80) { declare(replica) }
+    let (subject, pattern): (Statement.Subject, Text) = (pick([.everyone, .role("officer")]), pick(["/*", "/t", "*"]))
+    say(
+      .grant(Statement.Grant(subject: subject, level: pick([.read, .write, .write]), pattern: pattern)),
+      by: pick(["root", "dA", "dB"]))
+    for _ in 0..<(1 + random.below(5)) { grant() }
+    for _ in 0..<random.below(3) { found() }
+    for _ in 0..<random.below(28) { step() }
   }
 
-  private mutating func pick<Item>(_ items: [Item]) -> Item { items[random.below(items.count)] }
+  /// Names to ask for: of partitions and rooms, and of a room that nobody made.
+  var partitions: [Text] { RightsHistory.names + rooms + [RightsHistory.room(.zero)] }
 
+  mutating func step() {
+    switch random.below(100) {
+    case 0..<18: grant()
+    case 18..<44: end()
+    case 44..<58: raise()
+    case 58..<62: declareBaseline()
+    case 62..<68: admit()
+    case 68..<74: declare(pick(RightsHistory.replicas))
+    case 74..<93: speakInRoom()
+    case 93..<96 where random.chance(60): sayUnheard()
+    case 96..<98: say(.rule(Statement.Rule(key: pick(["agency", "user"]))), by: pick(RightsHistory.rulers))
+    default: grant()
+    }
+  }
+
+  mutating func pick<Item>(_ items: [Item]) -> Item { items[random.below(items.count)] }
+
+  /// A room's name is that of the statement that makes it.
+  private static func room(_ creation: Digest) -> Text {
+    let digits = creation.bytes.flatMap { [$0 >> 4, $0 & 15] }.map { String($0, radix: 16) }
+    return Text("conversation=" + digits.joined())
+  }
+
+  // MARK: Saying
+
+  /// Mostly behind what its issuer said last there; of a restored disk behind something earlier, or behind nothing; seldom
+  /// behind what is not there.
   @discardableResult
-  private mutating func say(_ body: Statement.Body, by issuer: String) -> Digest {
-    // A restored disk numbers on from where it was: one in five numbers is used again.
-    let isReused = random.chance(20) && sequences[issuer, default: 0] > 0
-    sequences[issuer, default: 0] += isReused ? 0 : 1
-    let scope: Text = random.chance(3) ? "conversation=1" : ""
+  mutating func say(_ body: Statement.Body, by issuer: String, in scope: Text = "") -> Digest {
+    let id = random.digest()
+    var scope = scope
+    if case .room = body {
+      scope = RightsHistory.room(id)
+      rooms.append(scope)
+    }
+    let own = statements.filter { $0.issuer == Named.key(issuer) && $0.scope == scope && sound.contains($0.id) }
+    var previous = own.last
+    if random.chance(12) { previous = random.chance(70) && !own.isEmpty ? pick(own) : nil }
+    if issuer == "admission" { previous = nil }
+    let isLost = issuer != "admission" && random.chance(2)
     let statement = Statement(
-      body, by: Named.key(issuer), sequence: sequences[issuer, default: 1], id: random.digest(), scope: scope)
+      body, by: Named.key(issuer), sequence: (previous?.sequence ?? 0) + (isLost ? 2 : 1), previous: previous?.id,
+      id: id, scope: scope)
     statements.append(statement)
-    return statement.id
+    if !isLost, mayBeNamed(statement) { sound.insert(id) }
+    return id
   }
 
-  private mutating func admit() {
-    let device = pick(["dA"] + RightsHistory.devices)
-    let role = device == "dA" ? "admin" : pick(["officer", "officer", "guest", "admin"])
+  /// Only admins name statements of the fleet, and those must be there.
+  private func mayBeNamed(_ statement: Statement) -> Bool {
+    let named = statement.tips.filter(\.scope.utf8.isEmpty).flatMap(\.tips).filter { $0.sequence > 0 }
+    return named.allSatisfy { sound.contains($0.id) }
+      && (named.isEmpty || isAdmin(Named.name(statement.issuer.bytes)))
+  }
+
+  func isAdmin(_ device: String) -> Bool { device == "root" || RightsHistory.admins.contains(device) }
+
+  /// A part before it, or two, where the issuer lists much.
+  mutating func say(
+    _ issuer: String, in scope: Text = "", _ listing: (inout RightsHistory, Bool) -> Statement.Listing,
+    _ body: (Statement.Listing) -> Statement.Body
+  ) {
+    if random.chance(15) {
+      for _ in 0...random.below(2) { say(body(listing(&self, true)), by: issuer, in: scope) }
+    }
+    say(body(listing(&self, random.chance(3))), by: issuer, in: scope)
+  }
+
+  mutating func sayUnheard() {
+    let device = pick(RightsHistory.devices)
+    let unknown = pick([
+      Statement.Unknown(kind: 99), Statement.Unknown(kind: 4, tips: tips(of: device, in: "")),
+      Statement.Unknown(
+        kind: 2, member: member(device, role: pick(["admin", "officer"]))),
+    ])
+    say(.unknown(unknown), by: pick(RightsHistory.rulers))
+  }
+
+  // MARK: Members
+
+  mutating func admit() {
+    admit(
+      pick(RightsHistory.devices), role: pick(["officer", "officer", "officer", "guest", "admin"]),
+      by: random.chance(85) ? pick(["root", "dA", "dB", "admission"]) : pick(RightsHistory.devices + ["stranger"]))
+  }
+
+  mutating func admit(_ device: String, role: Text, by issuer: String) {
+    if random.chance(5) {
+      say(.unknown(Statement.Unknown(kind: 2, member: member(device, role: role))), by: issuer)
+      return
+    }
     let agency = ValueMap(ascending: [
       ValueMap.Entry(key: "agency", value: random.chance(80) ? .string(Text(pick(["A", "B"]))) : .int(1))
     ])
     let user = random.chance(90) ? "u-" + device : ""
     let membership = Statement.Membership(
-      device: Named.key(device), user: Text(user), label: "", role: Text(role), profile: agency)
-    let issuer = random.chance(80) ? pick(["root", "root", "dA", "admission"]) : pick(RightsHistory.issuers)
-    memberships.append(say(.membership(membership), by: issuer))
+      device: Named.key(device), user: Text(user), label: "", role: role, profile: agency)
+    say(.membership(membership), by: issuer)
   }
 
-  private mutating func declare() {
-    let replica = pick(RightsHistory.replicas)
+  private func member(_ device: String, role: Text) -> Statement.Unknown.Member {
+    Statement.Unknown.Member(device: Named.key(device), role: role, user: Text("u-" + device))
+  }
+
+  mutating func declare(_ replica: ReplicaID) {
     let device = String(Named.name(replica.bytes).prefix(2))
-    let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: .zero, membership: pick(memberships))
-    say(.replica(declaration), by: random.chance(85) ? device : pick(RightsHistory.issuers))
+    let all = memberships(of: random.chance(90) ? device : pick(RightsHistory.devices))
+    guard !all.isEmpty else { return }
+    let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: .zero, membership: pick(all))
+    say(.replica(declaration), by: random.chance(90) ? device : pick(RightsHistory.devices))
   }
 
-  private mutating func grant() {
-    let issuer = random.chance(50) ? pick(["root", "dA"]) : pick(RightsHistory.issuers)
-    var subject = pick(subjects)
-    // Managers keep near one another, so that one delegates what another lacks.
-    var pattern = pick(random.chance(50) ? RightsHistory.patterns : ["/t", "/t*"])
-    // Half of them say something new of what was granted before.
-    let earlier = statements.compactMap { statement -> Statement.Grant? in
-      guard case .grant(let grant) = statement.body, statement.issuer == Named.key(issuer) else { return nil }
-      return grant
-    }
-    if !earlier.isEmpty, random.chance(50) {
-      let grant = pick(earlier)
-      (subject, pattern) = (grant.subject, grant.pattern.string)
-    }
-    let level = pick([AccessLevel.none, .carry, .read, .write, .write, .write, .manage, .manage])
-    let ends = random.chance(60) ? ends() : []
-    say(.grant(Statement.Grant(subject: subject, level: level, pattern: Text(pattern), ends: ends)), by: issuer)
-  }
-
-  private var subjects: [Statement.Subject] {
-    RightsHistory.devices.map { .device(Named.key($0)) } + RightsHistory.devices.map { .user(Text("u-" + $0)) }
-      + [.role("officer"), .role("guest"), .role("admin"), .everyone]
-  }
-
-  private mutating func ends() -> [Statement.ChainEnd] {
-    (0..<random.below(8)).map { _ in
-      let position = ChainPosition(
-        sequence: UInt64(random.below(6)), tip: TipHash(high: UInt64(random.below(3)), low: 0))
-      let changes = Statement.ChainEnd.Chain.changes(
-        partition: Text(pick(RightsHistory.partitions)), replica: pick(RightsHistory.replicas))
-      let said = Statement.ChainEnd.Chain.statements(
-        scope: random.chance(90) ? "" : "conversation=1", issuer: Named.key(pick(RightsHistory.devices)))
-      return Statement.ChainEnd(chain: random.chance(60) ? changes : said, position: position)
-    }
+  /// Of any shape, whether or not they count.
+  func memberships(of device: String) -> [Digest] {
+    statements.filter {
+      switch $0.body {
+      case .membership(let content): content.device == Named.key(device)
+      case .unknown(let content): content.member?.device == Named.key(device)
+      default: false
+      }
+    }.map(\.id)
   }
 }

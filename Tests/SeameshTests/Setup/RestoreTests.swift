@@ -64,7 +64,7 @@ import Testing
     let empty = #expect(throws: NodeError.self) {
       try NodeSetup.restore(fleet.path(of: 0) + "-none", from: backup) { _, _ in }
     }
-    #expect(empty?.message.contains("device.key, fleet.id and admission.secret") == true)
+    #expect(empty?.message.contains("device.key and fleet.id") == true)
     try fleet.restart(0)
     #expect(try fleet.nodes[0].read(partition, "reports", id: .string("r")) != nil)
   }

@@ -13,7 +13,7 @@ import Transport
     let fleet = try TestFleet(1)
     let path = fleet.path(of: 0)
     fleet.nodes[0].stop()
-    let names = ["device.key", "fleet-root.key", "admission.secret", "seamesh.db"]
+    let names = ["device.key", "fleet-root.key", "seamesh.db"]
     let before = try names.map { try Data(contentsOf: URL(fileURLWithPath: "\(path)/\($0)")) }
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path + "/fleet.id")
 
@@ -32,7 +32,7 @@ import Transport
   func failedJoin() throws {
     let fleet = try TestFleet(1)
     let path = try fleet.directory()
-    let code = try fleet.nodes[0].invite(InviteRequest(user: "u@b.example", role: "officer", profile: ValueMap()))
+    let code = try fleet.nodes[0].invite(InviteRequest(user: "u@b.example", role: "officer", profile: ValueMap())).code
     func join(_ peers: [PeerAddress]) throws -> NodeSetup.Joined {
       try NodeSetup.join(path, code: code, label: "d", peers: peers, usesDiscovery: false)
     }
@@ -62,7 +62,7 @@ import Transport
     let fleet = try TestFleet(1)
     let path = try fleet.directory()
     try found(path)
-    let names = ["device.key", "fleet-root.key", "admission.secret", "seamesh.db"]
+    let names = ["device.key", "fleet-root.key", "seamesh.db"]
     let before = names.map { content("\(path)/\($0)") }
     let files = try NodeFiles.load(DataDirectory(existing: path))
     try remove(path + "/fleet.id")

@@ -27,12 +27,10 @@ import Testing
 
   @Test(
     "a device that lost its store fetches statements and documents from a peer, and goes on under a new replica",
-    arguments: [0, 1], [false, true])
-  func fetched(lost: Int, withoutSecret: Bool) throws {
+    arguments: [0, 1])
+  func fetched(lost: Int) throws {
     let (fleet, replica) = try fleet(losing: lost)
     let user = "\(lost == 0 ? "founder" : "user1")@test.example"
-    // It can let nobody in any more, and needs no leave to come back itself.
-    if withoutSecret { try remove(fleet.path(of: lost) + "/admission.secret") }
     try fleet.restart(lost, peers: [fleet.peerAddress(of: fleet.nodes[1 - lost])])
     let node = fleet.nodes[lost]
     #expect(try node.status().user == user)

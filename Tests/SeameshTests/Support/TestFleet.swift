@@ -13,14 +13,14 @@ import Transport
 final class TestFleet {
   private(set) var nodes: [Node] = []
   private var directories: [String] = []
-  /// Above what a founding takes.
-  private var statementCount: UInt64 = 1_000
+  private var lastOfRoot: Statement?
 
   /// The founder is node 0; the others join by its code and know its address.
-  init(_ count: Int, configure: (inout NodeConfiguration) -> Void = { _ in }) throws {
+  init(_ count: Int, isClosed: Bool = false, configure: (inout NodeConfiguration) -> Void = { _ in }) throws {
     let first = try directory()
     _ = try NodeSetup.found(
-      first, fleetName: "test", user: "founder@test.example", label: "node 0", profile: ValueMap())
+      first, fleetName: "test", user: "founder@test.example", label: "node 0", profile: ValueMap(),
+      isClosed ? .closed : .open)
     nodes.append(try Node.start(directory: first, configuration: configuration([], configure)))
     for index in 1..<max(count, 1) {
       let address = try peerAddress(of: nodes[0])
@@ -29,7 +29,7 @@ final class TestFleet {
       let path = try directory()
       // Without discovery: the D-Bus library keeps the first address it sees for the whole process of the tests.
       _ = try NodeSetup.join(
-        path, code: code, label: Text("node \(index)"), peers: [address], usesDiscovery: false)
+        path, code: code.code, label: Text("node \(index)"), peers: [address], usesDiscovery: false)
       nodes.append(try Node.start(directory: path, configuration: configuration([address], configure)))
     }
   }
@@ -59,14 +59,22 @@ final class TestFleet {
 
   /// Signed with the fleet's root key, which the founder's directory has.
   func statement(_ body: Statement.Body) throws -> Statement {
-    statementCount += 1
     let root = try KeyFile.fleetRoot.loadKey(in: DataDirectory(existing: path(of: 0)))
-    return try StatementSigner(fleet: nodes[0].files.fleet, key: root).sign(body, sequence: statementCount)
+    let founding = try nodes[0].onEngine { engine -> Statement? in
+      let authority = engine.state.mesh.authority
+      return authority.lastStatement(of: root.publicKey).flatMap { authority[$0.id] }
+    }
+    let statement = try StatementSigner(fleet: nodes[0].files.fleet, key: root)
+      .sign(body, after: lastOfRoot ?? founding)
+    lastOfRoot = statement
+    return statement
   }
 
   /// What everyone may do everywhere from now on. Chains that end count up to there.
-  func grant(_ level: AccessLevel, ends: [Statement.ChainEnd] = []) throws -> Statement {
-    try statement(.grant(Statement.Grant(subject: .everyone, level: level, pattern: "*", ends: ends)))
+  func grant(_ level: AccessLevel, ends: [Statement.PartitionEnds] = []) throws -> Statement {
+    try statement(
+      .grant(
+        Statement.Grant(subject: .everyone, level: level, pattern: "*", listing: Statement.Listing(ends: ends))))
   }
 
   func peerAddress(of node: Node) throws -> PeerAddress { .socket(try #require(node.endpoints.listen.first)) }
@@ -97,22 +105,22 @@ func body(_ entries: KeyValuePairs<Text, Value>) -> ValueMap {
 extension Node {
   /// Taken in here, as if somebody had brought it.
   func say(_ statement: Statement) throws {
-    try onEngine { $0.add([statement]) }
+    _ = try onEngine { $0.add([statement]) }
     // Another question waits for the commit.
     try onEngine { _ in }
   }
 
   /// The end of a chain of this node's own at one of its changes.
-  func chainEnd(_ partition: PartitionName, at sequence: UInt64) throws -> Statement.ChainEnd {
+  func chainEnd(_ partition: PartitionName, at sequence: UInt64) throws -> Statement.PartitionEnds {
     try onEngine { engine in
       Result {
         let replica = try #require(engine.state.own.replica?.id)
         let id = engine.state.identity.id(of: partition)
         let runs = try LogReader(engine.state).summaries(id, replica, from: 1)
         let run = try #require(runs.first { $0.first <= sequence && $0.last >= sequence })
-        return Statement.ChainEnd(
-          chain: .changes(partition: partition.text, replica: replica),
-          position: ChainPosition(sequence: sequence, tip: run.hashes[Int(sequence - run.first)].tip))
+        let position = ChainPosition(sequence: sequence, tip: run.hashes[Int(sequence - run.first)].tip)
+        return Statement.PartitionEnds(
+          partition: partition.text, chains: [Statement.ChainEnd(replica: replica, position: position)])
       }.mapError { $0 as any Error }
     }.get()
   }

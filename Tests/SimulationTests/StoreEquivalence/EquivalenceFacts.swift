@@ -6,7 +6,13 @@ import TestSupport
 extension EquivalenceWorld {
   mutating func factStep() -> EquivalenceStep {
     let pattern = Text(["agency=*", "agency=A", "c", "*", "ü"][number(0..<5)])
-    switch number(0..<6) {
+    switch number(0..<8) {
+    case 6:
+      let invitation = invitation()
+      return EquivalenceStep(writing: "invitation") { try $0.put(invitation) }
+    case 7:
+      let serial = UInt64(number(0..<4))
+      return EquivalenceStep(writing: "remove invitation") { try $0.removeInvitation(serial) }
     case 0:
       let statement = Self.statement(UInt64(number(0..<6)))
       return EquivalenceStep(writing: "statement") { try $0.add(statement) }
@@ -25,12 +31,23 @@ extension EquivalenceWorld {
     }
   }
 
+  private mutating func invitation() -> Invitation {
+    let bytes = [UInt8](repeating: UInt8(number(0..<5)), count: InvitationSecret.byteCount)
+    guard let secret = InvitationSecret(bytes) else { preconditionFailure("a secret of the right length") }
+    let states: [Invitation.State] = [.open, .cancelled, .used(PublicKey(Self.digest(7)))]
+    let profile = chance(2) ? ValueMap() : ValueMap(ascending: [.init(key: "agency", value: .string("ü"))])
+    return Invitation(
+      serial: chance(9) ? .max : UInt64(number(0..<4)), secret: secret, user: "u", role: chance(2) ? "" : "officer",
+      profile: profile, expires: Int64(number(0..<9)) - 1, state: states[number(0..<3)])
+  }
+
   static func statement(_ number: UInt64) -> Statement {
     let signature = Signature([UInt8](repeating: 0, count: Signature.byteCount))
     guard let signature else { preconditionFailure("a signature of the right length") }
     return Statement(
-      fleet: fleet, issuer: PublicKey(digest(2)), sequence: number, body: .unknown(kind: 99), signature: signature,
-      id: digest(number), encoded: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 9))
+      fleet: fleet, issuer: PublicKey(digest(2)), sequence: number, previous: nil,
+      body: .unknown(Statement.Unknown(kind: 99)), signature: signature, id: digest(number),
+      encoded: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 9))
   }
 
   mutating func partitionSteps() -> [EquivalenceStep] {
@@ -120,6 +137,7 @@ extension EquivalenceWorld {
   func questionsAboutAll() -> [(name: String, ask: (any LogReading) throws -> AnyHashable)] {
     var all: [(name: String, ask: (any LogReading) throws -> AnyHashable)] = [
       ("statements", { try $0.statementBytes() }), ("subscriptions", { try $0.subscriptions() }),
+      ("invitations", { try $0.invitations() }),
       ("own facts", { try $0.ownFacts() }), ("partitions", { try $0.logPartitions() }),
       ("chains", { try $0.logChains() }), ("staged", { try $0.stagedPayloads(limit: 64).map(StagedAnswer.init) }),
     ]

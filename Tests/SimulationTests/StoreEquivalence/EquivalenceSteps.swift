@@ -95,7 +95,7 @@ extension EquivalenceWorld {
       let (index, replica) = place()
       guard !partitions[index].mustRebuild, let run = partitions[index].chains[replica]?.next else { continue }
       partitions[index].chains[replica]?.accepted = run.last
-      runs.append(run.accepted)
+      runs.append(run.accepted(under: sight()))
     }
     return [EquivalenceStep("fold \(runs.count)") { [runs] in ChangedAnswer(try $0.fold(runs)) }]
   }
@@ -119,13 +119,14 @@ extension EquivalenceWorld {
     }
     if chance(3) { keys.insert(DocumentKey(collection: "never", id: .int(1))) }
     let partition = partitions[index]
-    let counted = Set(partition.chains.values.flatMap(\.countedHashes))
+    let (counted, sight) = (Set(partition.chains.values.flatMap(\.countedHashes)), sight())
     let rebuilding = Rebuilding(
       partition: partition.id, fleet: EquivalenceWorld.fleet, hash: SHA256.hash, accepted: partition.accepted
     ) { replica, header, hash, context in
       guard counted.contains(hash) else { return nil }
       return WriteContext(
-        dot: Dot(replica: replica, sequence: header.sequence), timestamp: header.timestamp, context: context)
+        dot: Dot(replica: replica, sequence: header.sequence), timestamp: header.timestamp, context: context,
+        sight: sight)
     }
     return [EquivalenceStep("rebuild \(keys.count)") { [keys] in ChangedAnswer(try $0.rebuild(keys, by: rebuilding)) }]
   }

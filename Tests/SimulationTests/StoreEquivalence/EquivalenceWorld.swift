@@ -23,8 +23,9 @@ struct EquivalenceWorld {
     var last: UInt64 { first + UInt64(hashes.count) - 1 }
     var hashAtLast: Digest { hashes[hashes.count - 1] }
     var appended: AppendedRun { AppendedRun(first: first, last: last, context: context, body: body[...]) }
-    var accepted: AcceptedRun {
-      AcceptedRun(partition: chain.partition, replica: chain.replica, context: context, documents: documents)
+    func accepted(under sight: Sight) -> AcceptedRun {
+      AcceptedRun(
+        partition: chain.partition, replica: chain.replica, context: context, sight: sight, documents: documents)
     }
   }
 
@@ -167,7 +168,10 @@ struct EquivalenceWorld {
     if padding > 0 {
       operations.append(Operation(.set, [.key("padding")], value: .bytes([UInt8](repeating: 1, count: padding))))
     }
-    switch number(0..<5) {
+    switch number(0..<6) {
+    case 5:
+      let element = ListElement(position: [0x40], dot: EquivalenceWorld.elsewhere)
+      operations.append(Operation(.set, [.key("list"), .element(element)], value: .string("edited")))
     case 0: operations.append(Operation(.increment, [.key("count")], value: .int(3)))
     case 1: operations.append(Operation(.remove, [.key("gone")]))
     case 2: operations.append(Operation(.setAdd, [.key("tags")], value: .int(Int64(number(0..<4)))))
@@ -175,6 +179,18 @@ struct EquivalenceWorld {
     default: operations.append(Operation(.listInsert, [.key("list")], value: .bool(true), position: [0x40]))
     }
     return operations
+  }
+
+  /// The insert of a list's element that is not in the log.
+  private static let elsewhere = Dot(replica: ReplicaID(high: 50, low: 99), sequence: 1)
+
+  /// Seldom other than plain: then one of the changes is that insert's re-issue.
+  mutating func sight() -> Sight {
+    guard chance(3) else { return .plain }
+    let replica = EquivalenceWorld.replicas[number(0..<EquivalenceWorld.replicas.count)]
+    let again = Dot(replica: replica, sequence: UInt64(number(1..<4)))
+    let elsewhere = EquivalenceWorld.elsewhere
+    return Sight(kin: KinTable([Kin(original: elsewhere, reissues: [again], effective: again)]))
   }
 
   /// A write of which the log knows nothing.

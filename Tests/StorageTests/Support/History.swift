@@ -41,7 +41,7 @@ struct History {
     }
   }
 
-  private init(changes: [HistoryChange]) { self.changes = changes }
+  init(changes: [HistoryChange]) { self.changes = changes }
 
   /// What is left when a chain counts only up to `sequence`: changes that saw more of it stay, as in the design.
   func without(_ replica: ReplicaID, above sequence: UInt64) -> History {

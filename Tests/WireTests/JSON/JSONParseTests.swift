@@ -75,7 +75,10 @@ struct JSONParseTests {
     Accepted(#"{"$numberDouble":"-0.0"}"#, .double(-0.0)), Accepted(#"{"$numberDouble":"12"}"#, .double(12)),
     Accepted(
       #"{"$blob":{"hash":"\#(String(repeating: "00", count: 32))","size":3,"type":"image/jpeg"}}"#,
-      .blob(BlobReference(hash: .zero, size: 3, type: "image/jpeg"))),
+      .blob(of: 3, type: "image/jpeg")),
+    Accepted(
+      #"{"$blob":{"list":"\#(String(repeating: "11", count: 32))","hash":"\#(String(repeating: "00", count: 32))","size":262145,"type":""}}"#,
+      .blob(of: 262_145, type: "", listHash: Digest([UInt8](repeating: 0x11, count: 32)))),
     Accepted(#"{"mpa":{"$ref":"MPA","name":"x"}}"#, map(["mpa": map(["$ref": .string("MPA"), "name": .string("x")])])),
     Accepted(#"{"a":{"$set":{"$x":1}}}"#, map(["a": map(["$set": map(["$x": .int(1)])])])),
     Accepted(
@@ -178,7 +181,9 @@ struct JSONParseTests {
       (#"{"$numberLong":""}"#, "$numberLong"), (#"{"$numberLong":" 1"}"#, "$numberLong"),
       (#"{"$numberDouble":"NaN"}"#, "$numberDouble"), (#"{"$numberDouble":"-Infinity"}"#, "$numberDouble"),
       (#"{"$numberDouble":"1e400"}"#, "$numberDouble"), (#"{"$numberDouble":"0x1p3"}"#, "$numberDouble"),
-      (#"{"$blob":{"hash":"00","size":1,"type":""}}"#, "$blob"), (#"{"$literal":[]}"#, "$literal"),
+      (#"{"$blob":{"hash":"00","size":1,"type":""}}"#, "$blob"), (blobText("-1"), "$blob"),
+      (blobText("262145"), "$blob"), (blobText("17179869185", list: "00"), "$blob"),
+      (blobText("5", list: "00"), "$blob"), (blobText("262145", list: ""), "$blob"), (#"{"$literal":[]}"#, "$literal"),
     ])
   func wrongContent(_ text: String, _ name: String) {
     let error = #expect(throws: JSONError.self) { try ExtendedJSON.parse(Array(text.utf8)) }
@@ -267,4 +272,10 @@ struct JSONParseTests {
     let text = Array(#"xx{"a":1}yy"#.utf8)
     #expect(try ExtendedJSON.parse(text[2..<9]) == map(["a": .int(1)]))
   }
+}
+
+/// A blob reference with a list hash of 32 times these bytes, or none.
+private func blobText(_ size: String, list: String? = nil) -> String {
+  let list = list.map { #","list":"\#(String(repeating: $0, count: 32))""# } ?? ""
+  return #"{"$blob":{"hash":"\#(String(repeating: "00", count: 32))","size":\#(size),"type":""\#(list)}}"#
 }

@@ -17,6 +17,11 @@ struct JSONWriteTests {
       (.date(-1), #"{"$date":{"$numberLong":"-1"}}"#),
       (.bytes([1]), #"{"$binary":{"base64":"AQ==","subType":"00"}}"#),
       (.string("a\"\\\u{8}\u{1}\n\u{7f}\u{9f}é"), #""a\"\\\b\u0001\n\u007f\u009fé""#),
+      (.blob(of: 5), #"{"$blob":{"hash":"\#(zeros)","size":5,"type":"a/b"}}"#),
+      (
+        .blob(of: 262_145, listHash: .zero),
+        #"{"$blob":{"hash":"\#(zeros)","size":262145,"type":"a/b","list":"\#(zeros)"}}"#
+      ),
       (map(["b": .array([]), "a": map([:])]), #"{"a":{},"b":[]}"#),
       (map(["$set": .int(1)]), #"{"$literal":{"$set":1}}"#),
       (.array([map(["$set": .int(1), "a": map(["$oid": .int(1)])])]), #"[{"$set":1,"a":{"$literal":{"$oid":1}}}]"#),
@@ -106,3 +111,6 @@ struct JSONDamageTests {
     #expect(readable > 0)
   }
 }
+
+/// 32 bytes in hexadecimal.
+private let zeros = String(repeating: "00", count: 32)

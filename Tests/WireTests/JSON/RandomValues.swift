@@ -28,7 +28,7 @@ struct RandomValues {
     case 7: .date(Int64(bitPattern: random.next()) >> Int64.random(in: 0..<40, using: &random))
     case 8: .objectID(ObjectID(high: random.next(), low: UInt32(truncatingIfNeeded: random.next())))
     case 9: .uuid(UUIDValue(high: random.next(), low: random.next()))
-    case 10: .blob(BlobReference(hash: .zero, size: 5, type: "text/\"plain\""))
+    case 10: Bool.random(using: &random) ? .blob(of: 5, type: "text/\"plain\"") : .blob(of: 300_000, listHash: .zero)
     case 11, 12: .array((0..<Int.random(in: 0..<4, using: &random)).map { _ in value(depth: depth + 1) })
     default: .map(map(depth: depth + 1))
     }

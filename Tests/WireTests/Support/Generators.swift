@@ -34,8 +34,14 @@ extension SplitMix64 {
     case 7: .date(int())
     case 8: .objectID(objectID())
     case 9: .uuid(uuid())
-    default: .blob(BlobReference(hash: digest(), size: abs(int() >> 1), type: "image/jpeg"))
+    default: blob()
     }
+  }
+
+  mutating func blob() -> Value {
+    let sizes = [0, 5, BlobReference.pieceByteCount, BlobReference.pieceByteCount + 1, BlobReference.sizeLimit]
+    let size = sizes[below(sizes.count)]
+    return .blob(of: size, digest(), type: text(), listHash: size > BlobReference.pieceByteCount ? digest() : nil)
   }
 
   mutating func value(depth: Int = 3) -> Value {
@@ -63,6 +69,17 @@ extension SplitMix64 {
         sequence: 1 + next() >> UInt64(11 + below(52)), tip: TipHash(high: next(), low: next()))
     }
     return vector
+  }
+}
+
+extension Value {
+  static func blob(
+    of size: Int64, _ hash: Digest = .zero, type: Text = "a/b", listHash: Digest? = nil
+  ) -> Value {
+    guard let blob = BlobReference(hash: hash, size: size, type: type, listHash: listHash) else {
+      preconditionFailure("a reference within its limits")
+    }
+    return .blob(blob)
   }
 }
 

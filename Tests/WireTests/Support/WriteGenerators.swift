@@ -75,12 +75,12 @@ struct TestChain {
   }
 
   mutating func run(
-    _ headers: [ChangeHeader], payloads: [[UInt8]], context: VersionVector = VersionVector(), grant: Digest? = nil,
-    keyEpoch: UInt32? = nil, extensions: [ChangeExtension] = [], signature: Signature = zeroSignature
+    _ headers: [ChangeHeader], payloads: [[UInt8]], context: VersionVector = VersionVector(),
+    signature: Signature = zeroSignature
   ) throws -> Run {
     var changes: [Change] = []
     for (header, payload) in zip(headers, payloads) {
-      changes.append(try change(header, payload: payload, runExtensions: extensions))
+      changes.append(try change(header, payload: payload))
     }
     let digest = RunRecord.digest(of: context, sha256)
     var hash = tip
@@ -90,16 +90,13 @@ struct TestChain {
     }
     let record = RunRecord(
       chain: chain, first: sequence + 1, last: sequence + UInt64(changes.count), hashBefore: tip, context: context,
-      contextDigest: digest, grant: grant, keyEpoch: keyEpoch, hashAtLast: hash, extensions: extensions,
-      signature: signature)
+      contextDigest: digest, hashAtLast: hash, signature: signature)
     (sequence, tip) = (record.last, hash)
     return Run(record: record, changes: changes, hashes: hashes)
   }
 
-  private func change(_ header: ChangeHeader, payload: [UInt8], runExtensions: [ChangeExtension]) throws -> Change {
-    let isOpaque = RunCodec.isOpaque(
-      codec: header.codec, extensions: header.extensions, runExtensions: runExtensions)
-    guard isOpaque else { return try Change.plain(header, payload: payload, chain: chain, sha256).change }
+  private func change(_ header: ChangeHeader, payload: [UInt8]) throws -> Change {
+    guard header.isOpaque else { return try Change.plain(header, payload: payload, chain: chain, sha256).change }
     var header = header
     header.payloadByteCount = UInt32(payload.count)
     header.payloadHash = Digest.of(payload, sha256)

@@ -1,7 +1,8 @@
 extension Migration {
-  /// Format 1: the first released one. Never changed again; what comes next is a migration of its own.
+  /// Format 2: the first that holds the final layouts of changes, runs and statements. Never changed again; what comes
+  /// next is a migration of its own. Nothing leads here from format 1, which was never released.
   static let first = Migration(
-    version: 1,
+    version: 2,
     sql: """
       -- What belongs to the store as a whole. Keys: see MetaKey.
       CREATE TABLE meta (
@@ -40,6 +41,7 @@ extension Migration {
         chain          INTEGER NOT NULL REFERENCES chains(id),
         first          INTEGER NOT NULL,
         last           INTEGER NOT NULL,
+        arrived        INTEGER NOT NULL, -- ms since 1970, UTC, by this node's clock; 0: not told
         context_base   INTEGER,          -- arrival of the run of this chain whose full context `context` refers to
         context        BLOB    NOT NULL, -- entries of replica 16, sequence 8 (0: taken away), tip 16
         body           BLOB    NOT NULL  -- as it is sent, without the context
@@ -78,14 +80,27 @@ extension Migration {
       -- Signed facts about the fleet, in order of arrival.
       CREATE TABLE statements (
         arrival INTEGER PRIMARY KEY,
-        id      BLOB NOT NULL UNIQUE,  -- 32 bytes
-        encoded BLOB NOT NULL
+        id      BLOB    NOT NULL UNIQUE,  -- 32 bytes
+        arrived INTEGER NOT NULL,         -- ms since 1970, UTC, by this node's clock; 0: not told
+        encoded BLOB    NOT NULL
       ) STRICT;
 
       -- What this node wants: a partition's name, or a prefix and *.
       CREATE TABLE subscriptions (
         pattern TEXT PRIMARY KEY NOT NULL
       ) STRICT, WITHOUT ROWID;
+
+      -- Codes that this device gave out, each for one other device.
+      CREATE TABLE invitations (
+        serial  INTEGER PRIMARY KEY,
+        secret  BLOB    NOT NULL,  -- 32 bytes
+        user    TEXT    NOT NULL,
+        role    TEXT    NOT NULL,
+        profile BLOB    NOT NULL,  -- CBOR map of texts
+        expires INTEGER NOT NULL,  -- ms since 1970, UTC
+        state   INTEGER NOT NULL,  -- 0 open, 1 cancelled, 2 used
+        device  BLOB               -- of who used it: the key, 32 bytes
+      ) STRICT;
 
       CREATE TABLE peers (
         device       BLOB    PRIMARY KEY NOT NULL,  -- 32 bytes

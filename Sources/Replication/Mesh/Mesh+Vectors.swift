@@ -1,0 +1,109 @@
+// Vectors: told of what differs, in messages that the receiver takes, put together again, and what follows from them.
+extension Mesh {
+  /// Names what is held of these partitions. On an open stream that is what the peer neither announced nor is being sent;
+  /// all of it, where that did not make the two level since the last comparison.
+  mutating func sendVectors(
+    _ id: SessionID, _ meant: Set<PartitionID>, inComparison: Bool = false, _ step: inout Step
+  ) {
+    guard let session = sessions[id] else { return }
+    var vectors: [PartitionVector] = []
+    for partition in meant.sorted() {
+      guard let state = partitions[partition], isInScope(session, state) else { continue }
+      let vector = untold(state, session, inComparison: inComparison)
+      if inComparison { sessions[id]?.streams[partition]?.differedIn = session.comparison.count }
+      if !vector.isEmpty { vectors.append(PartitionVector(name: state.name, vector: vector)) }
+    }
+    for batch in PartitionVector.batches(vectors) { step.emit(.send(id, .vectors(batch))) }
+  }
+
+  private func untold(_ state: PartitionState, _ session: PeerSession, inComparison: Bool) -> VersionVector {
+    guard let stream = session.streams[state.id] else { return state.log.clipped }
+    let count = session.comparison.count
+    if inComparison, stream.toldIn == count { return VersionVector() }
+    let isStuck = inComparison && stream.differedIn.map { $0 + 1 >= count } ?? false
+    guard stream.outgoing != nil, !isStuck else { return state.log.clipped }
+    return stream.unknown(of: state.log.clipped, state.log.forkPoints)
+  }
+
+  func send(_ vector: PartitionVector, to id: SessionID, _ step: inout Step, _ message: (PartitionVector) -> Message) {
+    for part in vector.parts { step.emit(.send(id, message(part))) }
+  }
+
+  // MARK: Received
+
+  mutating func receiveVector(_ id: SessionID, _ item: PartitionVector, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    let partition = item.name.id(fleet: local.fleet, hash: cryptography.hash)
+    guard isInScope(session, partition, item.name) else { return }
+    guard var stream = session.streams[partition] ?? newStream(session, partition, item.name, step.now) else { return }
+    note(item.vector, on: &stream, partition)
+    sessions[id]?.streams[partition] = stream
+    checkPeerVector(id, partition, item, &step)
+    doubtLevelStream(id, partition)
+    repullIfSilent(id, partition, &step)
+    considerPull(id, partition, &step)
+  }
+
+  /// Equal summaries open streams only where both ends held the same scope against them, and an interest that changed
+  /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked.
+  private mutating func doubtLevelStream(_ id: SessionID, _ partition: PartitionID) {
+    guard let stream = sessions[id]?.streams[partition], stream.incoming == PeerStream.level,
+      isAhead(stream, partition), catchUps[partition] == nil
+    else { return }
+    sessions[id]?.streams[partition]?.incoming = nil
+  }
+
+  /// Of a forked chain only what lies on the branch chosen here is what the peer has of it.
+  private func note(_ vector: VersionVector, on stream: inout PeerStream, _ partition: PartitionID) {
+    stream.known.join(declared(vector, partition))
+    guard let log = partitions[partition]?.log else { return }
+    for (replica, entry) in vector.entries where log.forkPoints[replica] != nil {
+      let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }
+      stream.known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
+      stream.sent[replica] = nil
+    }
+  }
+
+  /// What nobody declared may be anything, and without end.
+  func declared(_ vector: VersionVector, _ partition: PartitionID) -> VersionVector {
+    let log = partitions[partition]?.log
+    func isKnown(_ replica: ReplicaID) -> Bool { authority.signer(of: replica) != nil || log?.received[replica] != nil }
+    guard !vector.entries.keys.allSatisfy(isKnown) else { return vector }
+    return VersionVector(vector.entries.filter { isKnown($0.key) })
+  }
+
+  // MARK: Parts
+
+  mutating func receiveVectors(_ id: SessionID, _ list: [PartitionVector], _ step: inout Step) {
+    for (index, item) in list.enumerated() {
+      guard !item.hasMore || index == list.count - 1 else {
+        return fail(id, .protocolError, "a vector that ends in the middle", &step)
+      }
+      guard let whole = joined(item, id, .vectors, &step) else { continue }
+      receiveVector(id, whole, &step)
+      showForks(id, whole.name.id(fleet: local.fleet, hash: cryptography.hash), anew: true, &step)
+    }
+  }
+
+  /// The whole vector once its last part is here; nil until then, and after the session was failed. Nothing else that
+  /// carries vectors comes between its parts.
+  mutating func joined(
+    _ part: PartitionVector, _ id: SessionID, _ carrier: PartialVector.Carrier, _ step: inout Step
+  ) -> PartitionVector? {
+    guard var partial = sessions[id]?.partial else {
+      guard part.hasMore else { return sessions[id] == nil ? nil : part }
+      sessions[id]?.partial = PartialVector(part, in: carrier)
+      if sessions[id]?.partial == nil { fail(id, .protocolError, "an empty part of a vector", &step) }
+      return nil
+    }
+    // Taken out while it grows, so that it is not copied.
+    sessions[id]?.partial = nil
+    guard partial.append(part, in: carrier) else {
+      fail(id, .protocolError, "a part that does not go on from the one before", &step)
+      return nil
+    }
+    guard part.hasMore else { return partial.whole }
+    sessions[id]?.partial = partial
+    return nil
+  }
+}

@@ -1,0 +1,98 @@
+import Replication
+
+/// A change of rights that somebody asks for. Names are as people write them: WHO is `device:LABEL-or-key`, `user:ID`,
+/// `role:ROLE` or `everyone`, a device its label or the beginning of its key.
+package struct RightsChange: Sendable, Equatable {
+  package enum Action: Sendable, Equatable {
+    case grant(who: String, level: String, pattern: Text)
+    case revoke(device: String, isCompromised: Bool, at: String?)
+    case retire(device: String)
+    /// Of a device all that ends of it hold back, or what the one statement does whose id begins so.
+    case raise(String)
+    case promote(device: String)
+  }
+
+  package let action: Action
+  /// Says what would come of it, and signs nothing.
+  package let isDryRun: Bool
+  /// Whoever asks knows that it ends this device, or leaves nobody who decides.
+  package let isConfirmed: Bool
+
+  package init(_ action: Action, isDryRun: Bool = false, isConfirmed: Bool = false) {
+    (self.action, self.isDryRun, self.isConfirmed) = (action, isDryRun, isConfirmed)
+  }
+}
+
+/// What a change of rights did, or would do.
+package struct RightsOutcome: Sendable, Equatable {
+  package struct Fall: Sendable, Equatable {
+    package let partition: String
+    /// Changes that count no longer, and those that count again.
+    package let lostChanges: Int
+    package let gainedChanges: Int
+    /// Documents that these write.
+    package let documents: Int
+    package init(partition: String, lostChanges: Int, gainedChanges: Int, documents: Int) {
+      (self.partition, self.lostChanges, self.gainedChanges) = (partition, lostChanges, gainedChanges)
+      self.documents = documents
+    }
+  }
+
+  package var isSigned = false
+  /// It takes something away.
+  package var isNarrowing = false
+  /// Ids of the statements; none where it is so already.
+  package var statements: [String] = []
+  /// In words.
+  package var says: [String] = []
+  /// `this device` or `the fleet's root`.
+  package var signer = ""
+  package var falls: [Fall] = []
+  /// Partitions that were met and are not carried here.
+  package var notCarried: [String] = []
+  /// What has to be confirmed.
+  package var warnings: [String] = []
+  package var notes: [String] = []
+  package init() {}
+}
+
+/// A statement of rights, and whether it holds.
+package struct RightStatus: Sendable, Equatable {
+  package var id = ""
+  /// `grant`, `rule`, `room`, `invitation`, `end`.
+  package var kind = ""
+  package var words = ""
+  /// What it gives, or gave.
+  package var level = ""
+  package var isInForce = false
+  package var issuer = ""
+  /// Milliseconds since 1970.
+  package var since: Int64?
+  /// `arrival`: the time is when it came here, by this node's clock. `issuer`: what the issuer's clock said.
+  package var sinceBy = ""
+  package var endedBy: [RightStatus] = []
+  package init() {}
+}
+
+/// What one device may do in a partition, and why.
+package struct PermissionStatus: Sendable, Equatable {
+  package var device = ""
+  package var label = ""
+  package var user = ""
+  package var role = ""
+  package var isSelf = false
+  package var level = ""
+  /// Every statement that gives something there, or gave it once.
+  package var rights: [RightStatus] = []
+  /// Ends of the membership.
+  package var endedBy: [RightStatus] = []
+  package init() {}
+}
+
+package struct PermissionReport: Sendable, Equatable {
+  /// With a partition: one for each membership that is asked for.
+  package var members: [PermissionStatus] = []
+  /// Without: every grant to whom is asked for.
+  package var rights: [RightStatus] = []
+  package init() {}
+}

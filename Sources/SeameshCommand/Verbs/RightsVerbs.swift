@@ -1,0 +1,142 @@
+import Replication
+import Wire
+
+let dryRunOption = OptionSpecification("dry-run", .none, "show what it would do, and sign nothing")
+let yesOption = OptionSpecification("yes", .none, "do not ask")
+
+let grantVerb = Verb(
+  "grant", "give somebody a level of rights in partitions, or take some away",
+  details: [
+    "WHO is device:LABEL or device:KEY, user:ID, role:ROLE, or everyone. LEVEL is none, carry, read, write or manage. PATTERN "
+      + "is a partition's name, or the beginning of names followed by *; names of a reserved key, such as user=, are reached "
+      + "by patterns that begin with it alone.",
+    "What was granted to the same WHO on the same PATTERN is replaced. What was written until now stays; what others give "
+      + "stays as well: seamesh permissions shows all of it.",
+  ],
+  operands: [
+    Operand("WHO"), Operand("LEVEL", kind: .choice(["none", "carry", "read", "write", "manage"])), Operand("PATTERN"),
+  ], options: [dryRunOption, yesOption],
+  examples: [
+    .init("seamesh grant role:officer write 'agency=*'", "Lets officers write in every agency"),
+    .init("seamesh grant everyone none '*' --dry-run", "Shows what closing an open fleet would do"),
+  ]
+) { invocation, context throws(Failure) in
+  try changeRights(
+    "/v1/grants",
+    [
+      ("who", .string(Text(invocation.required(0)))), ("level", .string(Text(invocation.required(1)))),
+      ("pattern", .string(Text(invocation.required(2)))),
+    ], invocation, context)
+}
+
+let revokeVerb = Verb(
+  "revoke", "end a device that was lost, stolen or sent away",
+  details: [
+    "It may do nothing any more, and gets nothing more from anyone who has heard. What it wrote counts as far as it is here; "
+      + "whatever else turns up is held, until seamesh raise lets it count.",
+    "With --compromised nothing of it counts in partitions that this node does not carry. With --at only what had arrived "
+      + "here by then counts, by this node's clock.",
+  ],
+  operands: [Operand("DEVICE")],
+  options: [
+    OptionSpecification("compromised", .none, "somebody else may have written under its key"),
+    OptionSpecification("at", .text("TIME"), "hold what arrived later, such as 2026-05-31T12:00:00Z"), dryRunOption,
+    yesOption,
+  ],
+  examples: [
+    .init("seamesh revoke bridge", "Ends the device labelled bridge"),
+    .init("seamesh revoke 3fa2c11b --compromised --at=2026-05-31T12:00:00Z", "Holds all that came after it was stolen"),
+  ]
+) { invocation, context throws(Failure) in
+  var members: [(key: Text, value: Value)] = [
+    ("device", .string(Text(invocation.required(0)))), ("compromised", .bool(invocation.has("compromised"))),
+  ]
+  if let at = invocation["at"] { members.append(("at", .string(Text(at)))) }
+  try changeRights("/v1/revocations", members, invocation, context)
+}
+
+let retireVerb = Verb(
+  "retire", "end a device that has done its work",
+  details: ["It may do nothing any more. What it wrote counts, also under chains that have not come here yet."],
+  operands: [Operand("DEVICE")], options: [dryRunOption, yesOption],
+  examples: [.init("seamesh retire 'old tablet'", "Ends the device of that label")]
+) { invocation, context throws(Failure) in
+  try changeRights("/v1/retirements", [("device", .string(Text(invocation.required(0))))], invocation, context)
+}
+
+let raiseVerb = Verb(
+  "raise", "let count again what a revocation or a lowered grant holds back",
+  details: [
+    "WHAT is a device, for all that ends of it hold here, or the beginning of a statement's id as seamesh permissions shows "
+      + "it. The device itself stays ended."
+  ],
+  operands: [Operand("WHAT")], options: [dryRunOption, yesOption],
+  examples: [.init("seamesh raise bridge", "Gives back what the revocation of bridge held")]
+) { invocation, context throws(Failure) in
+  try changeRights("/v1/raises", [("what", .string(Text(invocation.required(0))))], invocation, context)
+}
+
+let promoteVerb = Verb(
+  "promote", "make a member an admin",
+  details: ["Only where the fleet's root key lies, which signs it."],
+  operands: [Operand("DEVICE")], options: [dryRunOption, yesOption],
+  examples: [.init("seamesh promote office", "Makes the device labelled office an admin")]
+) { invocation, context throws(Failure) in
+  try changeRights("/v1/promotions", [("device", .string(Text(invocation.required(0))))], invocation, context)
+}
+
+/// Shows what a narrowing would do and asks; then, or where nothing is taken away, has it signed.
+private func changeRights(
+  _ target: String, _ members: [(key: Text, value: Value)], _ invocation: Invocation, _ context: Context
+) throws(Failure) {
+  let client = try context.client
+  func ask(_ flag: Text) throws(Failure) -> Answer {
+    let body = ExtendedJSON.object(members + (flag.utf8.isEmpty ? [] : [(flag, .bool(true))]))
+    return try client.ask(.init(method: "POST", target: target, body: Array(body.utf8)))
+  }
+  var isConfirmed = invocation.has("yes")
+  if invocation.has("dry-run") || !isConfirmed {
+    let answer = try ask("dryRun")
+    let preview = try answer.json()
+    let asksFirst = preview.flag("narrowing") || !preview.texts("warnings").isEmpty
+    if invocation.has("dry-run") {
+      return context.isJSON ? context.terminal.write(answer.body) : show(preview, context.terminal)
+    }
+    if asksFirst, !preview.texts("statements").isEmpty {
+      if !context.isJSON { show(preview, context.terminal) }
+      guard context.terminal.canAsk, !context.isJSON else {
+        throw Failure(.failed, "nothing was signed: this takes something away; look with --dry-run, confirm with --yes")
+      }
+      guard context.terminal.isAnsweredYes("Sign this?") else { throw Failure(.failed, "nothing was signed") }
+      isConfirmed = true
+    }
+  }
+  let answer = try ask(isConfirmed ? "yes" : "")
+  context.isJSON ? context.terminal.write(answer.body) : show(try answer.json(), context.terminal)
+}
+
+private func show(_ outcome: ValueMap, _ terminal: Terminal) {
+  let isSigned = outcome.flag("signed")
+  let says = outcome.texts("says")
+  guard !says.isEmpty else { return terminal.print("it is so already: nothing is signed") }
+  for words in says { terminal.print(shown("\(isSigned ? "signed" : "would sign") \(words)")) }
+  for fall in outcome.list("falls") {
+    let (lost, gained) = (fall.number("lostChanges"), fall.number("gainedChanges"))
+    guard lost + gained > 0 else { continue }
+    let parts = [(lost, "no longer"), (gained, "again")].filter { $0.0 > 0 }.map { count, how in
+      isSigned ? "\(count) changes count \(how)" : "\(count) changes would count \(how)"
+    }
+    terminal.print(
+      shown("  \(fall.text("partition")): \(parts.joined(separator: ", ")); documents: \(fall.number("documents"))"))
+  }
+  let lost = outcome.list("falls").reduce(0) { $0 + $1.number("lostChanges") }
+  if outcome.flag("narrowing"), lost == 0 {
+    terminal.print(isSigned ? "  nothing that is here has fallen" : "  nothing that is here would fall")
+  }
+  let notCarried = outcome.texts("notCarried")
+  if outcome.flag("narrowing"), !notCarried.isEmpty {
+    terminal.print(shown("  not carried here: \(notCarried.joined(separator: ", "))"))
+  }
+  for note in outcome.texts("notes") { terminal.print(shown("  \(note)")) }
+  for warning in outcome.texts("warnings") { terminal.print(terminal.styled(shown("  \(warning)"), .yellow)) }
+}

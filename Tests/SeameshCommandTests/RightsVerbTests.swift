@@ -1,0 +1,106 @@
+import Foundation
+import LocalAPITestSupport
+import Replication
+import Seamesh
+import Testing
+import Wire
+
+@testable import SeameshCommand
+
+@Suite("The verbs of rights", .enabled(if: isCommandBuilt), .serialized)
+struct RightsVerbTests {
+  private func narrowing() -> RightsOutcome {
+    var outcome = RightsOutcome()
+    outcome.isNarrowing = true
+    (outcome.statements, outcome.says, outcome.signer) = (["00ff"], ["the end of bridge"], "this device")
+    outcome.falls = [
+      .init(partition: "agency=W", lostChanges: 3, gainedChanges: 0, documents: 2),
+      .init(partition: "agency=X", lostChanges: 0, gainedChanges: 0, documents: 0),
+    ]
+    outcome.notCarried = ["agency=V"]
+    return outcome
+  }
+
+  @Test("a narrowing is shown and asked for on a terminal; only a yes signs it", .enabled(if: TestedServer.hasTerminal))
+  func asking() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    node.show(rights: narrowing())
+    for (answer, isSigned) in [("y\n", true), ("yes\n", true), ("n\n", false), ("\n", false)] {
+      let result = try server.runOnTerminal("revoke bridge", input: answer)
+      #expect(result.output.contains("would sign the end of bridge"))
+      #expect(result.output.contains("agency=W: 3 changes would count no longer; documents: 2"))
+      #expect(result.output.contains("not carried here: agency=V") && result.output.contains("Sign this? [y/N]"))
+      #expect(!result.output.contains("agency=X"))
+      #expect((result.status == 0) == isSigned, "\(answer): \(result.output)")
+      #expect(node.lastRightsChange?.isDryRun == !isSigned && node.lastRightsChange?.isConfirmed == isSigned)
+      #expect(result.output.contains("nothing was signed") == !isSigned)
+    }
+  }
+
+  @Test("without a terminal a narrowing needs --yes; --dry-run signs nothing; what takes nothing away is not asked for")
+  func withoutTerminal() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    node.show(rights: narrowing())
+    for json in [[], ["--json"]] {
+      let refused = try server.run(["retire", "bridge"] + json)
+      #expect(refused.status == 1 && refused.error.contains("confirm with --yes"), "\(refused.error)")
+      #expect(node.lastRightsChange?.isDryRun == true)
+      let dry = try server.run(["retire", "bridge", "--dry-run"] + json)
+      #expect(dry.status == 0 && node.lastRightsChange?.isDryRun == true)
+    }
+    #expect(try server.run(["retire", "bridge", "--yes"]).output.contains("signed the end of bridge"))
+    #expect(node.lastRightsChange == RightsChange(.retire(device: "bridge"), isConfirmed: true))
+    var wider = RightsOutcome()
+    (wider.statements, wider.says) = (["aa"], ["the grant role:officer write agency=*"])
+    node.show(rights: wider)
+    let granted = try server.run(["grant", "role:officer", "write", "agency=*"])
+    #expect(granted.output == "signed the grant role:officer write agency=*\n", "\(granted.output)\(granted.error)")
+    #expect(
+      node.lastRightsChange == RightsChange(.grant(who: "role:officer", level: "write", pattern: "agency=*")))
+  }
+
+  @Test("what the verbs ask for reaches the node, and a level that is none is a mistake of usage")
+  func requests() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    let moment = "2026-05-31T12:00:00Z"
+    _ = try server.run(["revoke", "b", "--compromised", "--at", moment, "--yes"])
+    #expect(
+      node.lastRightsChange
+        == RightsChange(.revoke(device: "b", isCompromised: true, at: moment), isConfirmed: true))
+    _ = try server.run(["raise", "b"])
+    #expect(node.lastRightsChange == RightsChange(.raise("b")))
+    _ = try server.run(["promote", "b"])
+    #expect(node.lastRightsChange == RightsChange(.promote(device: "b")))
+    #expect(try server.run(["grant", "everyone", "all", "*"]).status == 2)
+    node.fail(NodeError(.notPermitted, "this device may not decide this"))
+    let refused = try server.run(["raise", "b"])
+    #expect(refused.isRefusal && refused.status == 4 && refused.error.contains("may not decide this"))
+  }
+
+  @Test("permissions are shown with every statement, since when, and what ended it")
+  func permissions() throws {
+    let whole = try WholeNode()
+    #expect(
+      try whole.seamesh("grant", "user:bob@x", "read", "agency=*").output.contains("no device of user:bob@x is known"))
+    let grants = try whole.seamesh("permissions").lines
+    #expect(
+      grants.count == 3
+        && grants.contains { $0.contains("the grant everyone write *") && $0.contains("the fleet's root") })
+    let own = try whole.seamesh("permissions", "agency=W").output
+    #expect(own.contains("bridge (ann@test.example, admin, this device): write"), "\(own)")
+    #expect(own.contains("write by the grant everyone write *") && !own.contains("~"))
+    #expect(try whole.seamesh("grant", "everyone", "read", "*", "--yes").output.contains("the end of"))
+    let lowered = try whole.seamesh("permissions", "agency=W", "--who=device:bridge").output
+    #expect(lowered.contains("this device): read") && lowered.contains("ended by the end of"), "\(lowered)")
+    let refused = try whole.seamesh("put", "agency=W", "c", "a", "-", input: "{}")
+    #expect(refused.status == 4 && refused.error.contains("it may only read there, by the grant everyone read *"))
+    #expect(try whole.seamesh("rules").lines.count == 5)
+    #expect(try whole.seamesh("permissions", "agency=W", "--who=device:nobody").status == 3)
+    let json = try ExtendedJSON.parseMap(Array(whole.seamesh("permissions", "agency=W", "--json").output.utf8))
+    #expect(json.list("members").first?.text("level") == "read")
+    #expect(try whole.seamesh("permissions", "--who=user:nobody").output == "nothing of the kind has been said\n")
+  }
+}

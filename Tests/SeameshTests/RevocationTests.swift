@@ -1,0 +1,200 @@
+import Foundation
+import Identity
+import Replication
+import Storage
+import TestSupport
+import Testing
+import Wire
+
+@testable import Engine
+@testable import Seamesh
+
+/// Devices ended and their work held, given back, or kept: with others away meanwhile, and back later.
+@Suite("Ends of devices in use", .serialized)
+struct RevocationTests {
+  private let partition: PartitionName
+  init() throws { partition = try PartitionName("room=1") }
+
+  private func fleet(_ count: Int) throws -> TestFleet {
+    let fleet = try TestFleet(count)
+    for node in fleet.nodes { try node.subscribe("room=*") }
+    try fleet.nodes[1].put(partition, "c", "good", body(["n": .int(1)]))
+    for node in fleet.nodes { try eventually { try shows(node, "good") } }
+    return fleet
+  }
+
+  private func shows(_ node: Node, _ id: Text) throws -> Bool {
+    try node.read(partition, "c", id: .string(id)) != nil
+  }
+
+  private func digest(_ node: Node) throws -> String? {
+    try node.partitions(withDigests: true).first { $0.name == partition.text.string }?.digest
+  }
+
+  private func held(_ node: Node) throws -> Int64 { try node.status().held.values.reduce(0, +) }
+
+  /// A moment after all that has arrived, and before all that will.
+  private func now() -> String {
+    let start = WallClock.milliseconds
+    _ = waitUntil { WallClock.milliseconds > start }
+    let text = String(decoding: CalendarTime.text(WallClock.milliseconds) ?? [], as: UTF8.self)
+    let last = WallClock.milliseconds
+    _ = waitUntil { WallClock.milliseconds > last }
+    return text
+  }
+
+  private func revoke(
+    _ node: Node, isCompromised: Bool = false, at: String? = nil, isDryRun: Bool = false
+  ) throws -> RightsOutcome {
+    try node.change(
+      RightsChange(.revoke(device: "node 1", isCompromised: isCompromised, at: at), isDryRun: isDryRun))
+  }
+
+  @Test("what a device wrote while it was away, and revoked, is held where it is, and said there")
+  func awayMeanwhile() throws {
+    let fleet = try fleet(3)
+    try fleet.restart(1, peers: [])
+    try fleet.nodes[1].put(partition, "c", "late", body(["n": .int(2)]))
+    let outcome = try revoke(fleet.nodes[0])
+    #expect(outcome.isSigned && outcome.falls.allSatisfy { $0.lostChanges == 0 } && outcome.warnings.isEmpty)
+    #expect(try shows(fleet.nodes[1], "late"))
+    try fleet.restart(1)
+    try eventually { try !shows(fleet.nodes[1], "late") && shows(fleet.nodes[1], "good") }
+    #expect(try held(fleet.nodes[1]) == 1)
+    let refused = #expect(throws: NodeError.self) {
+      try fleet.nodes[1].put(partition, "c", "more", body(["n": .int(3)]))
+    }
+    #expect(refused?.message.contains("its membership was ended by the end of node 1") == true)
+    let own = try fleet.nodes[1].doctor().first { $0.code == "device-ended" }
+    #expect(own?.message.contains("1 change") == true, "\(String(describing: own))")
+    for node in fleet.nodes { #expect(try shows(node, "good") && !shows(node, "late")) }
+    // A revoked device is told nothing more.
+    try fleet.nodes[0].put(partition, "c", "secret", body(["n": .int(4)]))
+    try eventually { try shows(fleet.nodes[2], "secret") }
+    #expect(try !shows(fleet.nodes[1], "secret"))
+  }
+
+  @Test("what came after a device was stolen falls everywhere and comes back with a raise, whoever was away")
+  func stolen() throws {
+    let fleet = try fleet(4)
+    let moment = now()
+    for id: Text in ["bad1", "bad2"] { try fleet.nodes[1].put(partition, "c", id, body(["n": .int(9)])) }
+    try fleet.nodes[1].put(partition, "c", "good", body(["n": .int(9)]))
+    for node in fleet.nodes { try eventually { try shows(node, "bad2") } }
+    for node in fleet.nodes {
+      try eventually { try node.read(partition, "c", id: .string("good"))?.body == body(["n": .int(9)]) }
+    }
+    // Written on top of it by somebody honest: that stays.
+    try fleet.nodes[2].put(partition, "c", "own", body(["n": .int(5)]))
+    for node in fleet.nodes { try eventually { try shows(node, "own") } }
+    let before = try digest(fleet.nodes[0])
+    try fleet.restart(3, peers: [])
+    let dry = try revoke(fleet.nodes[0], isCompromised: true, at: moment, isDryRun: true)
+    let fall = dry.falls.first { $0.partition == partition.text.string }
+    #expect(fall?.lostChanges == 3 && fall?.documents == 3 && fall?.gainedChanges == 0)
+    #expect(try !dry.isSigned && shows(fleet.nodes[0], "bad1") && digest(fleet.nodes[0]) == before)
+    let outcome = try revoke(fleet.nodes[0], isCompromised: true, at: moment)
+    #expect(outcome.falls == dry.falls && outcome.isSigned)
+    try fleet.restart(3)
+    for node in fleet.nodes {
+      try eventually { try !shows(node, "bad1") && !shows(node, "bad2") && shows(node, "own") }
+      try eventually { try node.read(partition, "c", id: .string("good"))?.body == body(["n": .int(1)]) }
+      #expect(try held(node) == 3)
+    }
+    let fallen = try digest(fleet.nodes[0])
+    #expect(try fleet.nodes.allSatisfy { try digest($0) == fallen } && fallen != before)
+    let finding = try fleet.nodes[0].doctor().first { $0.code == "held-of-ended-devices" }
+    #expect(finding?.message.contains("3 changes") == true && finding?.message.contains("node 1") == true)
+
+    try fleet.restart(2, peers: [])
+    let raise = try fleet.nodes[0].change(RightsChange(.raise("node 1")))
+    #expect(raise.isSigned && !raise.isNarrowing && raise.falls.map(\.gainedChanges).reduce(0, +) == 3)
+    try fleet.restart(2)
+    for node in fleet.nodes {
+      try eventually { try shows(node, "bad1") && held(node) == 0 }
+      try eventually { try digest(node) == before }
+    }
+    let nothing = #expect(throws: NodeError.self) { try fleet.nodes[0].change(RightsChange(.raise("node 1"))) }
+    #expect(nothing?.message.contains("nothing holds anything back") == true)
+    // Its work counts again; it is a member no longer.
+    #expect(throws: NodeError.self) { try fleet.nodes[1].put(partition, "c", "x", body(["n": .int(1)])) }
+  }
+
+  @Test("what a retired device wrote goes on counting; a revocation keeps partitions that are not carried here")
+  func retired() throws {
+    let fleet = try fleet(2)
+    let other = try PartitionName("room=2")
+    try fleet.nodes[0].unsubscribe("room=*")
+    try fleet.nodes[0].subscribe("room=1")
+    try fleet.nodes[1].put(other, "c", "elsewhere", body(["n": .int(1)]))
+    let outcome = try fleet.nodes[0].change(RightsChange(.retire(device: "node 1")))
+    #expect(outcome.isSigned)
+    try eventually { try fleet.nodes[1].permissions(other, who: nil).members.contains { !$0.endedBy.isEmpty } }
+    #expect(try fleet.nodes[1].read(other, "c", id: .string("elsewhere")) != nil)
+    #expect(try shows(fleet.nodes[0], "good") && held(fleet.nodes[1]) == 0)
+    let again = #expect(throws: NodeError.self) { try fleet.nodes[0].change(RightsChange(.retire(device: "node 1"))) }
+    #expect(again?.message.contains("no member any more") == true)
+  }
+
+  @Test(
+    "in a partition that is carried, a chain of which nothing is here counts after a retirement, not after a revocation"
+  )
+  func unseenChains() throws {
+    for action: RightsChange.Action in [
+      .retire(device: "node 1"), .revoke(device: "node 1", isCompromised: false, at: nil),
+    ] {
+      let fleet = try fleet(2)
+      let other = try PartitionName("room=2")
+      try fleet.nodes[0].put(other, "c", "first", body(["n": .int(1)]))
+      try eventually { try fleet.nodes[1].read(other, "c", id: .string("first")) != nil }
+      try fleet.restart(1, peers: [])
+      try fleet.nodes[1].put(other, "c", "unseen", body(["n": .int(1)]))
+      #expect(try fleet.nodes[0].change(RightsChange(action)).isSigned)
+      try fleet.restart(1)
+      try eventually { try fleet.nodes[1].permissions(other, who: nil).members.contains { !$0.endedBy.isEmpty } }
+      let isKept = if case .retire = action { true } else { false }
+      #expect(try (fleet.nodes[1].read(other, "c", id: .string("unseen")) != nil) == isKept)
+      #expect(try held(fleet.nodes[1]) == (isKept ? 0 : 1))
+    }
+  }
+
+  @Test("an admin is made and ended by the root's key; ending oneself, or the last admin, has to be confirmed")
+  func admins() throws {
+    let fleet = try fleet(2)
+    let selfEnd = RightsChange.Action.revoke(device: "node 0", isCompromised: false, at: nil)
+    let refused = #expect(throws: NodeError.self) { try fleet.nodes[0].change(RightsChange(selfEnd)) }
+    #expect(refused?.message.contains("the device on which it is asked for") == true)
+    #expect(refused?.message.contains("last admin") == true)
+    let promotion = try fleet.nodes[0].change(RightsChange(.promote(device: "node 1")))
+    #expect(promotion.signer == "the fleet's root")
+    try eventually { try fleet.nodes[1].onEngine { $0.state.mesh.authority.standingAdmins.count } == 2 }
+    // Another admin's device may decide now, and end the first.
+    let grant = try fleet.nodes[1].change(
+      RightsChange(.grant(who: "role:officer", level: "read", pattern: "log*")))
+    #expect(grant.signer == "this device")
+    let ended = try fleet.nodes[1].change(RightsChange(selfEnd))
+    #expect(ended.isSigned && ended.warnings.isEmpty && ended.signer == "this device")
+    try eventually { try fleet.nodes[0].onEngine { $0.state.mesh.authority.standingAdmins.count } == 1 }
+    let last = RightsChange.Action.revoke(device: "node 1", isCompromised: false, at: nil)
+    let warned = try fleet.nodes[0].change(RightsChange(last, isDryRun: true))
+    #expect(warned.signer == "the fleet's root" && warned.warnings.count == 1)
+    #expect(try fleet.nodes[0].change(RightsChange(last, isConfirmed: true)).isSigned)
+    #expect(try fleet.nodes[0].onEngine { $0.state.mesh.authority.standingAdmins.isEmpty })
+  }
+
+  @Test("a lowered grant holds what comes after it, and a later grant admits it")
+  func lowered() throws {
+    let fleet = try fleet(2)
+    try fleet.restart(1, peers: [])
+    try fleet.nodes[1].put(partition, "c", "late", body(["n": .int(2)]))
+    _ = try fleet.nodes[0].change(RightsChange(.grant(who: "everyone", level: "read", pattern: "*")))
+    try fleet.restart(1)
+    try eventually { try !shows(fleet.nodes[1], "late") && held(fleet.nodes[1]) == 1 }
+    // Granted again, it counts by itself: a later grant admits what was held.
+    _ = try fleet.nodes[0].change(RightsChange(.grant(who: "role:officer", level: "write", pattern: "room=*")))
+    try eventually { try shows(fleet.nodes[1], "late") && held(fleet.nodes[1]) == 0 }
+    // It is offered with the next comparison, which a new session begins with.
+    try fleet.restart(1)
+    try eventually { try shows(fleet.nodes[0], "late") }
+  }
+}

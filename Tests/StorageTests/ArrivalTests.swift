@@ -1,0 +1,65 @@
+import Replication
+import Testing
+
+@testable import Engine
+@testable import Storage
+
+/// When runs and statements came here.
+@Suite struct ArrivalTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func append(
+    _ first: UInt64, _ last: UInt64, of author: UInt64, in partition: UInt64, at arrived: Int64, _ store: Store
+  ) throws {
+    try store.transact(isBacklog: false) { transaction in
+      try transaction.addPartition(partitionID(partition), PartitionName("room=1"))
+      _ = try transaction.append(
+        AppendedRun(first: first, last: last, context: vector([:]), body: [1], arrived: arrived),
+        to: ChainIdentity(fleet: testFleet, partition: partitionID(partition), replica: replica(author)),
+        genesis: digest(0))
+    }
+  }
+
+  @Test("of a chain of which something came later it is known how far it had come")
+  func changes() throws {
+    do {
+      let store = try directory.open()
+      try append(1, 3, of: 1, in: 1, at: 100, store)
+      try append(4, 4, of: 1, in: 1, at: 200, store)
+      try append(5, 9, of: 1, in: 1, at: 300, store)
+      try append(1, 1, of: 2, in: 1, at: 250, store)
+      try append(1, 7, of: 1, in: 2, at: 100, store)
+    }
+    let store = try directory.open()
+    func cuts(_ moment: Int64) throws -> [String] {
+      try store.changes(before: moment)
+        .map { "\($0.partition == partitionID(1) ? 1 : 2) \($0.replica.high) \($0.last)" }.sorted()
+    }
+    #expect(try cuts(50) == ["1 1 0", "1 2 0", "2 1 0"])
+    #expect(try cuts(100) == ["1 1 3", "1 2 0"])
+    #expect(try cuts(249) == ["1 1 4", "1 2 0"])
+    #expect(try cuts(299) == ["1 1 4"])
+    #expect(try cuts(300).isEmpty)
+  }
+
+  @Test("a clock that went back does not hide that something came later")
+  func clockBack() throws {
+    let store = try directory.open()
+    try append(1, 1, of: 1, in: 1, at: 500, store)
+    try append(2, 2, of: 1, in: 1, at: 400, store)
+    #expect(try store.changes(before: 450).map(\.last) == [0])
+  }
+
+  @Test("statements keep the time of their arrival, and none where nobody told it")
+  func statements() throws {
+    let store = try directory.open()
+    try store.write(.full) { transaction in
+      try transaction.addStatement(id: digest(1), encoded: [1], arrived: 77)
+      try transaction.addStatement(id: digest(1), encoded: [1], arrived: 99)
+      try transaction.addStatement(id: digest(2), encoded: [2])
+    }
+    #expect(try store.statements().map(\.arrived) == [77, nil])
+  }
+}
