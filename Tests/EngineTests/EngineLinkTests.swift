@@ -68,10 +68,8 @@ import Wire
     let node = bench.nodes[0]
     node.engine.turn([.sighting(.configured([address(1)]))])
     node.engine.turn([opened(9, by: stranger, tag: node.links.dials.last?.tag)])
-    var hello = Hello(
-      fleet: FleetID(.zero), device: stranger, instance: .zero, replica: nil, ownCommits: 0, wallMilliseconds: 0,
-      listenPort: 0, authority: .zero, interest: .zero, credentials: [])
-    hello.signature = nil
+    let hello = Hello(
+      fleetProof: .zero, instance: .zero, wallMilliseconds: 0, listenPort: 0, authority: .zero, interest: .zero)
     node.engine.turn([.message(SessionID(rawValue: 9), .hello(hello), byteCount: 1)])
     node.engine.turn([.closed(SessionID(rawValue: 9), reason: "closed")])
     #expect(node.engine.links.table.outcomes[address(1)] == "\(Goodbye.otherFleet)")

@@ -35,7 +35,13 @@ import Wire
 
   private let exporter = Digest(words: (5, 6, 7, 8))
 
-  /// Answers what the node sent, by name.
+  private var fleet: FleetID { bench.founding.fleet }
+
+  private var fleetProof: Digest {
+    FleetProof(fleet, exporter: exporter, hash: SHA256.hash, authenticationCode: HMAC.sha256).proof(ofDialer: true)
+  }
+
+  /// Answers what the node refused.
   @discardableResult
   private func ask(_ invitation: Invitation, _ asking: Asking = Asking()) -> [JoinRefusal] {
     let key = asking.key ?? device
@@ -46,11 +52,11 @@ import Wire
           peerKey: key.publicKey, exporter: exporter))
     ])
     var request = JoinRequest(
-      fleet: bench.founding.fleet,
+      fleetProof: fleetProof,
       invitation: InvitationID(inviter: node.key.publicKey, serial: invitation.serial), device: key.publicKey,
       label: asking.label)
     request.proof = HMAC.sha256(
-      key: asking.secret ?? invitation.secret.bytes, JoinProof.ofJoiner(request, exporter: exporter))
+      key: asking.secret ?? invitation.secret.bytes, JoinProof.ofJoiner(request, to: fleet, exporter: exporter))
     asking.change(&request)
     node.trace.clear()
     node.links.clearSent()
@@ -89,14 +95,15 @@ import Wire
     let invitation = try invite()
     ask(invitation)
     let request = JoinRequest(
-      fleet: bench.founding.fleet,
+      fleetProof: fleetProof,
       invitation: InvitationID(inviter: node.key.publicKey, serial: invitation.serial), device: device.publicKey,
       label: "phone")
     let acceptances = node.links.sent.compactMap { if case .joinAccepted(let it) = $0 { it } else { nil } }
     let proof = HMAC.sha256(
-      key: invitation.secret.bytes, JoinProof.ofInviter(JoinAcceptance(), to: request, exporter: exporter))
+      key: invitation.secret.bytes, JoinProof.ofInviter(JoinAcceptance(), to: request, of: fleet, exporter: exporter))
     #expect(acceptances.map(\.proof) == [proof])
-    #expect(proof != HMAC.sha256(key: invitation.secret.bytes, JoinProof.ofJoiner(request, exporter: exporter)))
+    #expect(
+      proof != HMAC.sha256(key: invitation.secret.bytes, JoinProof.ofJoiner(request, to: fleet, exporter: exporter)))
   }
 
   @Test("memberships go on in the chain of the device that signs them, with what else it says")
@@ -144,10 +151,10 @@ import Wire
     #expect(again.serial == invitation.serial)
     let desk = JoinDesk(state: older.state)
     var request = JoinRequest(
-      fleet: before.founding.fleet,
+      fleetProof: .zero,
       invitation: InvitationID(inviter: older.key.publicKey, serial: again.serial), device: bench.newKey().publicKey,
       label: "thief")
-    request.proof = HMAC.sha256(key: again.secret.bytes, JoinProof.ofJoiner(request, exporter: exporter))
+    request.proof = HMAC.sha256(key: again.secret.bytes, JoinProof.ofJoiner(request, to: fleet, exporter: exporter))
     guard case .refused(.used) = desk.judge(request, exporter: exporter) else {
       Issue.record("a second use")
       return
@@ -183,7 +190,7 @@ import Wire
     case .exporter:
       asking.change = { request in
         request.proof = HMAC.sha256(
-          key: invitation.secret.bytes, JoinProof.ofJoiner(request, exporter: .zero))
+          key: invitation.secret.bytes, JoinProof.ofJoiner(request, to: fleet, exporter: .zero))
       }
     case .serial: asking.change = { $0.invitation = InvitationID(inviter: $0.invitation.inviter, serial: other.serial) }
     }

@@ -41,10 +41,11 @@ import Wire
       Issue.record("not a hello")
       return
     }
-    let message = hello.signedBytes(exporter: exporter, isDialer: isDialer, SHA256.hash)
-    let signature = try #require(hello.signature)
-    #expect(Ed25519.verify(signature, message, hello.device))
-    #expect(device.sign(message) == signature)
+    let message = hello.signedBytes(device: device.publicKey, exporter: exporter, isDialer: isDialer)
+    #expect(Ed25519.verify(hello.signature, message, device.publicKey))
+    #expect(device.sign(message) == hello.signature)
+    let proof = FleetProof(try fleet, exporter: exporter, hash: SHA256.hash, authenticationCode: HMAC.sha256)
+    #expect(hello.fleetProof == proof.proof(ofDialer: isDialer))
     #expect(Hex.encode(MessageCodec.encode(.hello(hello))) == encoded.text)
   }
 
@@ -56,14 +57,14 @@ import Wire
       return
     }
     let (secret, exporter) = (vectors.identity.secret.bytes, try vectors.identity.exporter.digest)
-    #expect(HMAC.sha256(key: secret, JoinProof.ofJoiner(request, exporter: exporter)) == request.proof)
+    #expect(HMAC.sha256(key: secret, JoinProof.ofJoiner(request, to: try fleet, exporter: exporter)) == request.proof)
     #expect(Hex.encode(MessageCodec.encode(.joinRequest(request))) == encoded.text)
     let answer = vectors.messages.join_accepted
     guard case .joinAccepted(let acceptance) = try MessageCodec.decode(answer.bytes[...]) else {
       Issue.record("not an answer")
       return
     }
-    let answered = JoinProof.ofInviter(acceptance, to: request, exporter: exporter)
+    let answered = JoinProof.ofInviter(acceptance, to: request, of: try fleet, exporter: exporter)
     #expect(HMAC.sha256(key: secret, answered) == acceptance.proof)
     #expect(Hex.encode(MessageCodec.encode(.joinAccepted(acceptance))) == answer.text)
   }

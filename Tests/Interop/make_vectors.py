@@ -7,7 +7,7 @@ import uuid
 
 from nacl.signing import SigningKey
 
-from seamesh_peer import chains, channel, curve, hashing, joining, messages, payloads, records, statements, values
+from seamesh_peer import chains, channel, curve, exchange, hashing, joining, messages, payloads, records, statements, values
 from seamesh_peer.hashing import u
 from seamesh_peer.payloads import Element, Operation, Write
 
@@ -217,24 +217,34 @@ def make_messages() -> dict:
     chain = chains.Chain(FLEET, partition, REPLICA)
     write = Write("a", 1, payloads.DELETE, 2)
     run = chains.Run(chain, 1, chain.genesis, vector[:1], [chains.plain_change(chain, 1, 1, 1, [write])])
-    credential = statements.make(FLEET, ROOT, None, statements.rule("agency")).encoded
+    rule = statements.make(FLEET, ROOT, None, statements.rule("agency")).encoded
+    authority = messages.authority_digest([hashing.sha256(b"2"), hashing.sha256(b"1")])
+    interest = messages.interest_digest([partition], ["user=", "agency="])
     hello = messages.hello_for(
-        DEVICE, FLEET, NONCE, replica=REPLICA, own_commits=1_000, wall=-1, listen_port=41_234,
-        authority=messages.authority_digest([hashing.sha256(b"2"), hashing.sha256(b"1")]),
-        interest=messages.interest_digest([partition], ["user=", "agency="]), credentials=[credential, b"x"])
+        FLEET, EXPORTER, True, NONCE, wall=-1, listen_port=41_234, authority=authority, interest=interest,
+        extensions={1: b"x", 32_767: b""})
     inviter = hashing.public_key(ROOT)
     request = messages.JoinRequest(FLEET, inviter, 7, DEVICE_KEY, "Brücke", extensions={1: b"x", 32_767: b""})
     return {
         "hello": hello.signed(DEVICE, EXPORTER, is_dialer=True).encode(),
-        "answer": messages.hello_for(DEVICE, FLEET, NONCE).signed(DEVICE, EXPORTER, is_dialer=False).encode(),
+        "answer": messages.hello_for(FLEET, EXPORTER, False, NONCE).signed(DEVICE, EXPORTER, is_dialer=False).encode(),
+        # Of the dialer, then of the listener.
+        "fleet_proofs": [messages.fleet_proof(FLEET, EXPORTER, is_dialer) for is_dialer in (True, False)],
+        "authority_digest": authority,
+        "authority_marks": [
+            messages.mark(FLEET, EXPORTER, is_dialer, messages.AUTHORITY, authority) for is_dialer in (True, False)],
+        "interest_digest": interest,
+        "interest_marks": [
+            messages.mark(FLEET, EXPORTER, is_dialer, messages.INTERESTS, interest) for is_dialer in (True, False)],
         "join_request": request.proved(SECRET, EXPORTER).encode(),
         "join_accepted": messages.message(messages.JOIN_ACCEPTED, request.answer(SECRET, EXPORTER), {}),
         "others": [
             messages.message(messages.JOIN_REFUSED, 2, ""),
             messages.message(messages.JOIN_REFUSED, 5, "Büro"),
-            messages.message(messages.STATEMENT_IDS, [hashing.sha256(b"1")[:16], hashing.sha256(b"2")[:16]]),
-            messages.message(messages.STATEMENTS, [credential]),
-            messages.message(messages.STATEMENTS_COMPLETE),
+            *statement_sets(),
+            messages.message(messages.STATEMENTS, "", [rule]),
+            messages.message(messages.STATEMENTS, f"conversation={64 * 'a'}", [b"x", b"y"]),
+            messages.message(messages.STATEMENTS_COMPLETE, ""),
             messages.message(messages.INTEREST_REQUEST),
             messages.message(messages.INTEREST, [partition], ["agency=", "user="]),
             messages.message(messages.INTEREST_CHANGE, [partition], [], [], ["user="]),
@@ -249,8 +259,32 @@ def make_messages() -> dict:
             messages.message(messages.PING, 2**64 - 1),
             messages.message(messages.PONG, 0),
             messages.message(messages.GOODBYE, 6),
+            messages.message(messages.CREDENTIAL_REQUEST, messages.fleet_proof(FLEET, EXPORTER, is_dialer=False)),
+            messages.message(messages.CREDENTIALS, [rule, b"x"]),
         ],
     }  # fmt: skip
+
+
+def statement_sets() -> list[bytes]:
+    """A listener holds all of `make_statements`, a dialer lacks the last three and has a branch of root's chain beside, and
+    a statement of a device that the listener does not know."""
+    held = [statements.read(item["encoded"]) for item in make_statements()]
+    third = next(item for item in held if item.issuer == hashing.public_key(ROOT) and item.sequence == 3)
+    branch = statements.make(FLEET, ROOT, third, statements.rule("user"))
+    stranger = statements.make(FLEET, key(3), None, statements.rule("user"))
+    theirs = [*held[:-3], branch, stranger]
+    buckets = exchange.digests(exchange.tips(held))
+    listing = exchange.tell(theirs, buckets)
+    wanted = exchange.wanted(held, listing)
+
+    def step(step: int, *content) -> bytes:
+        return messages.message(messages.STATEMENT_SET, "", step, *content)
+
+    return [
+        step(exchange.BUCKETS, buckets), step(exchange.TIPS, *listing.content),
+        step(exchange.WANTED, exchange.shown(wanted)),
+        messages.message(messages.STATEMENT_SET, "conversation=1", exchange.BUCKETS, exchange.digests({})),
+    ]  # fmt: skip
 
 
 def summaries(partition: bytes, vector: list) -> list[bytes]:

@@ -6,13 +6,13 @@ import unittest
 
 from live_node import Node, executable
 from nacl.signing import SigningKey
-from seamesh_peer import hashing, joining, messages, payloads, statements
-from seamesh_peer.channel import Closed, dial
+from seamesh_peer import exchange, hashing, joining, messages, payloads, statements
+from seamesh_peer.channel import COMPRESSED, Closed, dial
+from seamesh_peer.messages import NOT_A_MEMBER, OTHER_FLEET, PROTOCOL_ERROR
 from seamesh_peer.payloads import Operation, Write
 from seamesh_peer.session import Refused, Session, Store
 
 PARTITION = "agency=Gabon"
-OTHER_FLEET, NOT_A_MEMBER, PROTOCOL_ERROR = 1, 2, 4
 #: Well below the interval after which summaries are compared again, which would repair what was missed.
 SOON = 10
 REFUSED_WRONG_CODE, REFUSED_EXPIRED, REFUSED_CANCELLED, REFUSED_USED, REFUSED_ASK_INVITER = range(1, 6)
@@ -35,14 +35,22 @@ class Live(unittest.TestCase):
 
     def invite(self, *options: str) -> dict:
         """What the code of a new invitation says; it is good for one device."""
-        answer = self.node.command("invite", "--user", "ben@example.org", "--role", "crew", *options)
+        user = [] if "--user" in options else ["--user", "ben@example.org"]
+        role = [] if "--role" in options else ["--role", "crew"]
+        answer = self.node.command("invite", *user, *role, *options)
         return joining.read_code(answer["code"])
 
-    def enter(self, *names: str) -> Store:
+    def enter(self, *names: str, role: str = "crew") -> Store:
         """A new device that has joined; its key is the test's name's."""
         store = Store(self.node.fleet, key(self.id()), list(names) or [PARTITION])
-        self.join(store, self.invite())
+        self.join(store, self.invite("--role", role))
         return store
+
+    def copy(self, store: Store, device: SigningKey) -> Store:
+        """Another device with the same statements."""
+        other = Store(store.fleet, device, list(store.partitions))
+        other.keep_all([item.encoded for item in store.statements.values()])
+        return other
 
     def join(self, store: Store, code: dict):
         session = self.dial(store)
@@ -122,25 +130,60 @@ class Live(unittest.TestCase):
     def test_a_device_of_another_fleet_gets_a_goodbye_alone(self):
         self.assert_is_turned_away(Store(hashing.fleet_id(os.urandom(32)), key(self.id()), []), OTHER_FLEET)
 
-    def test_a_device_that_is_no_member_gets_a_goodbye_alone(self):
-        self.assert_is_turned_away(Store(self.node.fleet, key(self.id()), []), NOT_A_MEMBER)
+    def test_a_device_that_is_no_member_of_an_equal_set_gets_a_goodbye_alone(self):
+        self.assert_is_turned_away(self.copy(self.enter(), key("stranger")), NOT_A_MEMBER)
+
+    def test_a_device_that_is_no_member_is_asked_and_has_nothing_to_show(self):
+        store = Store(self.node.fleet, key(self.id()), [])
+        self.assert_is_turned_away(store, NOT_A_MEMBER, messages.CREDENTIAL_REQUEST)
 
     def test_a_hello_of_another_device_gets_a_goodbye_alone(self):
         store = self.enter()
         session = self.dial(store, key=key("thief"))
-        stolen = messages.hello_for(store.key, store.fleet, bytes(16))
-        session.send_frame(stolen.signed(store.key, session.channel.exporter, is_dialer=True).encode())
-        self.assert_ends(session, PROTOCOL_ERROR)
-        self.assert_heard_a_goodbye_alone(session)
+        exporter = session.channel.exporter
+        stolen = messages.hello_for(store.fleet, exporter, True, bytes(16)).signed(store.key, exporter, is_dialer=True)
+        self.assert_is_refused_with(session, stolen.encode(), PROTOCOL_ERROR)
 
-    def assert_is_turned_away(self, store: Store, reason: int):
+    def test_a_hello_that_breaks_a_rule_gets_a_goodbye_alone(self):
+        store = self.enter()
+        for extensions in [{32_768: b""}, {number: b"" for number in range(9)}, {1: bytes(1_025)}]:
+            with self.subTest(str(extensions)[:40]):
+                session = self.dial(store)
+                exporter = session.channel.exporter
+                hello = messages.hello_for(store.fleet, exporter, True, bytes(16), extensions=extensions)
+                frame = hello.signed(store.key, exporter, is_dialer=True).encode()
+                self.assert_is_refused_with(session, frame, PROTOCOL_ERROR)
+
+    def test_extensions_and_features_that_are_not_known_are_ignored(self):
+        store = self.enter()
+        session = self.dial(store)
+        session.greet(extensions={1: b"x", 32_767: b""}, features=1 << 63 | 4, version=7)
+        session.settle()
+
+    def test_a_compressed_frame_is_refused(self):
+        session = self.dial(self.enter())
+        session.start()
+        session.channel.send_head(COMPRESSED | 9)
+        # The page says no more than that who breaks framing is disconnected.
+        with self.assertRaises((Closed, Refused)):
+            session.until(lambda: False, SOON)
+
+    def assert_is_refused_with(self, session: Session, frame: bytes, reason: int):
+        """The session's first words are this frame."""
+        session.prepare()
+        session.send_frame(frame)
+        self.assert_ends(session, reason)
+        self.assert_heard(session, messages.GOODBYE)
+
+    def assert_is_turned_away(self, store: Store, reason: int, *before: int):
+        """`before`: what is said ahead of the goodbye."""
         session = self.dial(store)
         session.greet()
         self.assert_ends(session, reason)
-        self.assert_heard_a_goodbye_alone(session)
+        self.assert_heard(session, *before, messages.GOODBYE)
 
-    def assert_heard_a_goodbye_alone(self, session: Session):
-        self.assertEqual([number for is_ours, number, _ in session.trace if not is_ours], [messages.GOODBYE])
+    def assert_heard(self, session: Session, *numbers: int):
+        self.assertEqual([number for is_ours, number, _ in session.trace if not is_ours], list(numbers))
 
     def assert_ends(self, session: Session, reason: int):
         with self.assertRaises(Refused) as refused:
@@ -149,11 +192,126 @@ class Live(unittest.TestCase):
         with self.assertRaises(Closed):
             session.step()
 
+    def assert_ends_unanswered(self, session: Session, reason: int):
+        """What comes ahead of the goodbye gets no answer, which might find nobody any more."""
+        number = items = None
+        while number != messages.GOODBYE:
+            number, items = session.receive(SOON)
+        self.assertEqual(items, [reason])
+        with self.assertRaises(Closed):
+            session.receive()
+
     def test_who_says_nothing_is_told_nothing(self):
         channel = dial(*self.node.address, key(self.id()))
         self.addCleanup(channel.close)
         with self.assertRaises(TimeoutError):
             channel.receive(0.5)
+
+    # Credentials and statements
+
+    def test_a_device_that_was_admitted_elsewhere_shows_its_membership(self):
+        admin = self.enter(role="admin")
+        store = self.copy(admin, key("admitted elsewhere"))
+        member = statements.membership(store.device, "cora@example.org", "elsewhere", "crew", {})
+        store.keep_all([admin.sign(member).encoded])
+        session = self.dial(store)
+        session.greet()
+        session.settle()
+        asked, shown = messages.CREDENTIAL_REQUEST, messages.CREDENTIALS
+        self.assertEqual([number for _, number, _ in session.trace][:4], [messages.HELLO, asked, shown, messages.HELLO])
+        shown = self.node.command("devices")["devices"]
+        self.assertIn(hashing.device_id(store.device).hex(), {item["device"] for item in shown})
+
+    def test_credentials_that_do_not_hold_get_a_goodbye(self):
+        store = self.enter()
+        other = self.copy(store, key("admitted by nobody"))
+        # By a device that is no admin; it is in no set, so that it is shown here by hand.
+        member = statements.membership(other.device, "eve@example.org", "", "crew", {})
+        own = statements.make(store.fleet, store.key, None, member)
+        other.statements[own.id] = own
+        self.assert_is_turned_away(other, NOT_A_MEMBER, messages.CREDENTIAL_REQUEST)
+
+    def test_who_asks_for_credentials_under_a_wrong_proof_gets_a_goodbye(self):
+        store = self.enter()
+        store.declare_replica(os.urandom(16))
+        for is_wrong in (False, True):
+            session = self.dial(store)
+            session.greet()
+            session.step()
+            proof = messages.fleet_proof(store.fleet, session.channel.exporter, is_dialer=not is_wrong)
+            session.send(messages.CREDENTIAL_REQUEST, proof)
+            if is_wrong:
+                self.assert_ends_unanswered(session, OTHER_FLEET)
+                continue
+            number = items = None
+            while number != messages.CREDENTIALS:
+                number, items = session.receive()
+            shown = statements.read(items[0][0])
+            self.assertEqual((shown.kind, hashing.device_id(shown.body[0])), (statements.MEMBERSHIP, self.node.device))
+            session.close()
+
+    def test_what_either_lacks_goes_over_and_no_more(self):
+        store = self.enter()
+        declared = store.declare_replica(os.urandom(16))
+        # The node has one more, of root's or its own chain, that this side does not know.
+        self.invite_and_admit("another of " + self.id())
+        session = self.connect(store)
+        self.assertIn(declared.id, store.statements)
+        session.close()
+        trace = self.connect(store).trace
+        self.assertNotIn(messages.STATEMENT_SET, {number for _, number, _ in trace})
+
+    def invite_and_admit(self, name: str):
+        self.join(Store(self.node.fleet, key(name), []), self.invite())
+
+    def test_a_member_that_lost_its_statements_gets_them_again(self):
+        store = self.enter()
+        lost = Store(store.fleet, store.key, list(store.partitions))
+        self.dial(lost).recover()
+        self.assertLessEqual(set(store.statements), set(lost.statements))
+        self.connect(lost)
+
+    def test_statements_of_another_scope_than_their_message_are_refused(self):
+        store = self.enter()
+        session = self.connect(store)
+        left = statements.make(
+            store.fleet, store.key, None, (statements.LEAVE, [store.membership().id, "ben@example.org", []]),
+            "conversation=" + 64 * "0")
+        session.send(messages.STATEMENTS, "", [left.encoded])
+        self.assert_ends(session, PROTOCOL_ERROR)
+
+    def test_a_message_from_64_on_is_skipped(self):
+        session = self.connect(self.enter())
+        session.send(64, "whatever comes")
+        self.assert_lives(session)
+
+    def test_a_scope_that_the_node_does_not_know_is_ignored(self):
+        session = self.connect(self.enter())
+        room = "conversation=" + 64 * "0"
+        session.send(messages.STATEMENT_SET, room, exchange.BUCKETS, bytes(512))
+        session.send(messages.STATEMENTS_COMPLETE, room)
+        self.assert_lives(session)
+
+    def test_a_statement_of_another_version_is_skipped(self):
+        session = self.connect(self.enter())
+        session.send(messages.STATEMENTS, "", [statements.values.encode([2, "whatever comes"])])
+        self.assert_lives(session)
+
+    def assert_lives(self, session: Session):
+        session.send(messages.PING, 1)
+        while session.step(SOON) != messages.PONG:
+            pass
+
+    def test_steps_out_of_turn_are_refused(self):
+        store = self.enter()
+        store.declare_replica(os.urandom(16))
+        for step in [(exchange.BUCKETS, bytes(512)), (exchange.WANTED, []), (3,)]:
+            with self.subTest(step[0]):
+                session = self.dial(store)
+                session.greet()
+                session.step()
+                session.send(messages.STATEMENT_SET, "", *step)
+                self.assert_ends_unanswered(session, PROTOCOL_ERROR)
 
     # Pulling
 
@@ -253,7 +411,7 @@ class Live(unittest.TestCase):
         session = self.connect(store)
         self.pull(session)
         text = "y" * 150_000
-        session.send(messages.STATEMENTS, [store.declare_replica(os.urandom(16)).encoded])
+        session.send(messages.STATEMENTS, "", [store.declare_replica(os.urandom(16)).encoded])
         store.write(PARTITION, creation("large", text=text))
         *_, (_, _, run) = store.partitions[PARTITION].log
         number, *piece = session.pieces_of(run, {})[0]
@@ -273,7 +431,7 @@ class Live(unittest.TestCase):
         """Declares a replica, then writes: the statement goes before what stands on it."""
         store = session.store
         if store.replica is None:
-            session.send(messages.STATEMENTS, [store.declare_replica(os.urandom(16)).encoded])
+            session.send(messages.STATEMENTS, "", [store.declare_replica(os.urandom(16)).encoded])
         store.write(PARTITION, writes)
         if session.streams.get(PARTITION) and session.streams[PARTITION].outgoing is not None:
             session.pump(PARTITION)
@@ -342,10 +500,10 @@ class Live(unittest.TestCase):
         self.pull(session)
         session.close()
         session = self.dial(store)
-        own = session.greet()
+        session.greet()
         # Both come before this side has said more than hello: one round trip.
         self.assertEqual([session.step(), session.step()], [messages.HELLO, messages.SUMMARY])
-        session.settle(own)
+        session.settle()
         session.drain()
         hello, summary = messages.HELLO, messages.SUMMARY
         shown = [(is_ours, number) for is_ours, number, _ in session.trace]
@@ -371,7 +529,7 @@ class Live(unittest.TestCase):
         self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
         store = self.enter(PARTITION, "agency=early")
         session = self.connect(store)
-        session.send(messages.STATEMENTS, [store.declare_replica(os.urandom(16)).encoded])
+        session.send(messages.STATEMENTS, "", [store.declare_replica(os.urandom(16)).encoded])
         store.write("agency=early", creation("early", name="Dana"))
         session.drain()
         self.assertNotIn("agency=early", session.streams)

@@ -4,11 +4,12 @@ import unittest
 from dataclasses import replace
 
 import documentation
-from seamesh_peer import messages
+from seamesh_peer import exchange, messages, statements, values
 from seamesh_peer.messages import message
 
 FLEET, PARTITION, REPLICA, OTHER = b"\x11" * 32, b"\x22" * 32, bytes(range(1, 17)), bytes(range(0xA0, 0xB0))
 DEVICE, EXPORTER, LARGE = b"\x99" * 32, b"\xee" * 32, b"\x77" * 32
+AUTHORITY = b"\xd1" * 32
 SIGNATURE = b"\x55" * 32 + b"\x66" * 32
 NAME = "agency=Gabon"
 
@@ -26,11 +27,13 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
     """`golden` has the statements and runs that some messages carry."""
     prefixes = ["agency=", "user="]
     interest = messages.interest_digest([PARTITION], prefixes)
-    hello = messages.Hello(
-        FLEET, DEVICE, tip(5, 6), REPLICA, 1_000, 1_700_000_000_000, 41_234, b"\xd1" * 32, interest,
-        [golden["statement-membership"]], SIGNATURE)
+    hello = messages.hello_for(
+        FLEET, EXPORTER, True, tip(5, 6), wall=1_700_000_000_000, listen_port=41_234, authority=AUTHORITY,
+        interest=interest, signature=SIGNATURE)
     code = bytes([0xC0]) * 32
-    request = messages.JoinRequest(FLEET, bytes([0x77]) * 32, 3, DEVICE, "tablet 3", code)
+    request = messages.JoinRequest(
+        FLEET, bytes([0x77]) * 32, 3, DEVICE, "tablet 3", code,
+        fleet_proof=messages.fleet_proof(FLEET, EXPORTER, is_dialer=True))
     extended = replace(request, extensions={9: bytes([1, 2])})
     vector = messages.partition_vector(NAME, VECTOR)
     runs = [
@@ -39,16 +42,18 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
     ]
     return {
         "message-hello": hello.encode(),
-        "hello-signed-bytes": hello.signed_bytes(EXPORTER, is_dialer=True),
+        "hello-signed-bytes": hello.signed_bytes(EXPORTER, True, DEVICE),
+        "fleet-proof": messages.fleet_proof(FLEET, EXPORTER, is_dialer=True),
+        "mark-authority": messages.mark(FLEET, EXPORTER, True, messages.AUTHORITY, AUTHORITY),
         "interest-digest": interest,
         "message-join-request": extended.encode(),
         "join-proved-bytes": request.proved_bytes(messages.JOINER, EXPORTER, {}),
         "join-answer-bytes": request.proved_bytes(messages.INVITER, EXPORTER, {}),
         "message-join-accepted": message(messages.JOIN_ACCEPTED, code, {}),
         "message-join-refused": message(messages.JOIN_REFUSED, 5, "office"),
-        "message-statement-ids": message(messages.STATEMENT_IDS, [TIP, tip(3, 4)]),
-        "message-statements": message(messages.STATEMENTS, [golden["statement-rule"]]),
-        "message-statements-complete": message(messages.STATEMENTS_COMPLETE),
+        **statement_sets(golden),
+        "message-statements": message(messages.STATEMENTS, "", [golden["statement-rule"]]),
+        "message-statements-complete": message(messages.STATEMENTS_COMPLETE, ""),
         "message-interest-request": message(messages.INTEREST_REQUEST),
         "message-interest": message(messages.INTEREST, [PARTITION], prefixes),
         "message-interest-change": message(messages.INTEREST_CHANGE, [], ["all-"], [PARTITION], []),
@@ -67,7 +72,30 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-ping": message(messages.PING, 2**64 - 1),
         "message-pong": message(messages.PONG, 2**64 - 1),
         "message-goodbye": message(messages.GOODBYE, 3),
+        # Of the listener, who asks first.
+        "message-credential-request": message(
+            messages.CREDENTIAL_REQUEST, messages.fleet_proof(FLEET, EXPORTER, is_dialer=False)),
+        "message-credentials": message(messages.CREDENTIALS, [golden["statement-membership"]]),
     }  # fmt: skip
+
+
+def statement_sets(golden: dict[str, bytes]) -> dict[str, bytes]:
+    """The dialer holds the rule, the listener the grant, which goes on from the same statement of their issuer."""
+    rule, grant = (
+        statements.Statement(*values.decode(golden[name])[1:], golden[name])
+        for name in ("statement-rule", "statement-grant"))
+    buckets = exchange.digests(exchange.tips([grant]))
+    listing = exchange.tell([rule], buckets)
+    wanted = exchange.wanted([grant], listing)
+
+    def step(step: int, *content) -> bytes:
+        return message(messages.STATEMENT_SET, "", step, *content)
+
+    return {
+        "message-statement-set-buckets": step(exchange.BUCKETS, buckets),
+        "message-statement-set-tips": step(exchange.TIPS, *listing.content),
+        "message-statement-set-wanted": step(exchange.WANTED, exchange.shown(wanted)),
+    }
 
 
 def summaries() -> dict[str, bytes]:
@@ -94,18 +122,40 @@ class Examples(unittest.TestCase):
     def setUpClass(cls):
         cls.golden = documentation.golden()
 
+    def named(self, name: str) -> bytes:
+        if name not in self.golden:
+            self.fail(f"Docs/PROTOCOL.md has no block {name}")
+        return self.golden[name]
+
     def test_every_message_has_its_example_and_is_made_as_there(self):
         made = examples(self.golden)
         for name, content in made.items():
             with self.subTest(name):
-                self.assertEqual(self.golden[name].hex(), content.hex())
+                self.assertEqual(self.named(name).hex(), content.hex())
         numbers = {messages.read(content)[0] for name, content in made.items() if name.startswith("message-")}
-        self.assertEqual(numbers, set(range(messages.GOODBYE + 1)))
+        self.assertEqual(numbers, set(range(messages.CREDENTIALS + 1)))
+
+    def test_every_block_of_a_message_is_made_here(self):
+        blocks = {name for name in self.golden if name.startswith("message-")}
+        self.assertEqual(blocks - set(examples(self.golden)), set())
 
     def test_the_example_of_a_hello_reads_back(self):
-        number, items = messages.read(self.golden["message-hello"])
+        number, items = messages.read(self.named("message-hello"))
         self.assertEqual(number, messages.HELLO)
         self.assertEqual(messages.Hello.read(items).encode(), self.golden["message-hello"])
+
+    def test_the_examples_of_statement_sets_read_back(self):
+        steps = {}
+        for name in ("buckets", "tips", "wanted"):
+            number, (scope, step, *content) = messages.read(self.named(f"message-statement-set-{name}"))
+            self.assertEqual((number, scope), (messages.STATEMENT_SET, ""))
+            steps[step] = content
+        self.assertEqual(list(steps), [exchange.BUCKETS, exchange.TIPS, exchange.WANTED])
+        exchange.read_buckets(*steps[exchange.BUCKETS])
+        listing = exchange.read_listing(*steps[exchange.TIPS])
+        self.assertEqual(listing.content, steps[exchange.TIPS])
+        items, = steps[exchange.WANTED]
+        self.assertEqual(exchange.shown(exchange.read_wanted(items, listing)), items)
 
 
 if __name__ == "__main__":

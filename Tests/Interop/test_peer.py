@@ -9,7 +9,8 @@ import unittest
 import documentation
 import make_vectors
 from make_vectors import DEVICE, EXPORTER, FLEET, REPLICA, ROOT, key
-from seamesh_peer import chains, channel, curve, hashing, joining, messages, payloads, records, session, statements, values
+from seamesh_peer import (
+    chains, channel, curve, handshake, hashing, joining, messages, payloads, records, session, statements, values)
 
 
 class Vectors(unittest.TestCase):
@@ -49,7 +50,7 @@ class Documentation(unittest.TestCase):
     def test_every_example_is_deterministic(self):
         self.assertTrue(self.golden)
         for name, content in self.golden.items():
-            if re.search("-(hash|hashes|digest|signed-bytes|proved-bytes|answer-bytes)$", name):
+            if re.search("-(hash|hashes|digest|signed-bytes|proved-bytes|answer-bytes|proof)$|^mark-", name):
                 continue
             with self.subTest(name):
                 values.decode(content)
@@ -283,15 +284,63 @@ class Joining(unittest.TestCase):
 
 
 class Messages(unittest.TestCase):
-    def test_a_hello_holds_for_its_connection_and_side_alone(self):
-        encoded = messages.hello_for(DEVICE, FLEET, bytes(16)).signed(DEVICE, EXPORTER, is_dialer=True).encode()
+    DEVICE_KEY = hashing.public_key(DEVICE)
+
+    def hello(self, **fields) -> messages.Hello:
+        return messages.hello_for(FLEET, EXPORTER, True, bytes(16), **fields).signed(DEVICE, EXPORTER, is_dialer=True)
+
+    def test_a_hello_holds_for_its_connection_side_and_device_alone(self):
+        encoded = self.hello().encode()
         number, items = messages.read(encoded)
         self.assertEqual(number, messages.HELLO)
         hello = messages.Hello.read(items)
         self.assertEqual(hello.encode(), encoded)
-        self.assertTrue(hello.is_signed(EXPORTER, is_dialer=True))
-        self.assertFalse(hello.is_signed(EXPORTER, is_dialer=False))
-        self.assertFalse(hello.is_signed(bytes(32), is_dialer=True))
+        self.assertTrue(hello.is_signed(EXPORTER, True, self.DEVICE_KEY))
+        self.assertFalse(hello.is_signed(EXPORTER, False, self.DEVICE_KEY))
+        self.assertFalse(hello.is_signed(bytes(32), True, self.DEVICE_KEY))
+        self.assertFalse(hello.is_signed(EXPORTER, True, hashing.public_key(key(9))))
+
+    def test_the_signature_covers_every_part_of_a_hello(self):
+        hello = self.hello()
+        others = {
+            "proof": bytes(32), "instance": b"\1" * 16, "wall": 1, "listen_port": 1, "authority": bytes(16),
+            "interest": bytes(16), "extensions": {1: b""}, "version": 2, "features": 1,
+        }  # fmt: skip
+        self.assertEqual({*others, "signature"}, {item.name for item in dataclasses.fields(hello)})
+        for name, other in others.items():
+            changed = dataclasses.replace(hello, **{name: other})
+            self.assertFalse(changed.is_signed(EXPORTER, True, self.DEVICE_KEY), name)
+
+    def test_proofs_and_marks_differ_by_fleet_connection_side_and_kind(self):
+        digest = bytes(32)
+        proofs = {messages.fleet_proof(*each) for each in [
+            (FLEET, EXPORTER, True), (FLEET, EXPORTER, False), (FLEET, bytes(32), True), (bytes(32), EXPORTER, True)]}
+        self.assertEqual(len(proofs), 4)
+        marks = {messages.mark(*each, digest) for each in [
+            (FLEET, EXPORTER, True, 1), (FLEET, EXPORTER, True, 2), (FLEET, EXPORTER, False, 1),
+            (FLEET, bytes(32), True, 1), (bytes(32), EXPORTER, True, 1)]}
+        self.assertEqual(len(marks), 5)
+        self.assertEqual({len(item) for item in marks}, {16})
+
+    def test_a_hello_that_is_out_of_bounds_is_refused(self):
+        _, items = messages.read(self.hello(extensions={1: b"x"}).encode())
+        messages.Hello.read(items)
+        for place, other in [
+            (0, 0), (0, True), (1, -1), (2, bytes(31)), (3, bytes(15)), (4, 1 << 63), (5, 1 << 16), (6, bytes(32)),
+            (7, None), (8, bytes(63)), (9, []), (9, {32_768: b""}), (9, {-1: b""}), (9, {1: 1}),
+            (9, {key: b"" for key in range(9)}), (9, {1: bytes(1_025)}),
+        ]:
+            with self.subTest(f"{place}: {other}"), self.assertRaises(ValueError):
+                messages.Hello.read([*items[:place], other, *items[place + 1 :]])
+        for count in (len(items) - 1, len(items) + 1):
+            with self.assertRaises(ValueError):
+                messages.Hello.read((items * 2)[:count])
+
+    def test_a_request_to_join_shows_the_fleet_to_who_knows_it_alone(self):
+        request = messages.JoinRequest(FLEET, bytes(32), 1, bytes(32), "label").proved(bytes(32), EXPORTER)
+        encoded = request.encode()
+        self.assertNotIn(FLEET, encoded)
+        self.assertEqual(messages.read(encoded)[1][0], messages.fleet_proof(FLEET, EXPORTER, is_dialer=True))
 
 
 class Channels(unittest.TestCase):
@@ -318,6 +367,80 @@ class Channels(unittest.TestCase):
         self.assertEqual(len(client.exporter), 32)
         client.close()
         accepted[0].close()
+
+
+class Sessions(unittest.TestCase):
+    """A dialer's session against a listener that has its handshake alone."""
+
+    NAME = "agency=Gabon"
+
+    def setUp(self):
+        fleet = hashing.fleet_id(hashing.public_key(ROOT))
+        genesis = statements.make(fleet, ROOT, None, statements.genesis("North"))
+        admitted, last = [genesis], genesis
+        for device in (key(3), key(4)):
+            member = statements.membership(hashing.public_key(device), "ann", "", "crew", {})
+            last = statements.make(fleet, ROOT, last, member)
+            admitted.append(last)
+        self.admitted = [item.encoded for item in admitted]
+        self.dialer, self.other = (session.Store(fleet, device, [self.NAME]) for device in (key(3), key(4)))
+        self.errors = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.listener.close)
+
+    def serve(self, *answers: bytes):
+        """One connection. `answers` go out behind the handshake."""
+        def run():
+            sock, _ = self.listener.accept()
+            server = channel.Channel(sock, self.other.key, dialling=False)
+            interest = messages.interest_digest(self.other.wanted, [])
+            side = handshake.Handshake(
+                self.other, server.exporter, server.peer, False, interest=interest)
+            try:
+                while not side.is_through:
+                    for frame in side.take(*messages.read(server.receive())):
+                        server.send(frame)
+                for frame in answers:
+                    server.send(frame)
+                while True:
+                    server.receive()
+            except handshake.Goodbye as goodbye:
+                server.send(messages.message(messages.GOODBYE, goodbye.reason))
+                self.errors.append(goodbye.reason)
+            except channel.Closed:
+                pass
+            server.close()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        self.addCleanup(thread.join)
+        dialled = session.Session(self.dialer, *self.listener.getsockname())
+        self.addCleanup(dialled.close)
+        return dialled
+
+    def test_two_stores_come_to_one_set_and_a_comparison(self):
+        for store in (self.dialer, self.other):
+            store.keep_all(self.admitted)
+            store.declare_replica(bytes(16))
+        dialled = self.serve(messages.message(messages.SUMMARY, 1, messages.DIGEST, bytes(8)))
+        dialled.start()
+        self.assertEqual(self.dialer.authority, self.other.authority)
+        self.assertEqual(len(self.dialer.statements), 5)
+        self.assertEqual(dialled.trace[-1][:2], (True, messages.SUMMARY))
+        self.assertIn(self.NAME, dialled.streams)
+
+    def test_who_lost_its_statements_gets_them_again_and_closes(self):
+        self.other.keep_all(self.admitted)
+        self.serve().recover()
+        self.assertEqual(self.dialer.authority, self.other.authority)
+        self.assertEqual(self.errors, [])
+
+    def test_who_is_no_member_is_told(self):
+        self.other.keep_all(self.admitted[:1])
+        dialled = self.serve()
+        with self.assertRaises(session.Refused) as refused:
+            dialled.start()
+        self.assertEqual(refused.exception.reason, messages.NOT_A_MEMBER)
 
 
 if __name__ == "__main__":

@@ -26,38 +26,61 @@ extension GoldenTests {
 
   private static let hellos: [Example] = {
     var hello = Hello(
-      fleet: fleet, device: device, instance: UUIDValue(high: 5, low: 6), replica: replica, ownCommits: 1_000,
-      wallMilliseconds: 1_700_000_000_000, listenPort: 41_234, authority: repeating(0xd1),
-      interest: interest.digest(sha256), credentials: [statements[1].encoded])
-    let signed = hello.signedBytes(exporter: exporter, isDialer: true, sha256)
+      fleetProof: fleetProof.proof(ofDialer: true), instance: UUIDValue(high: 5, low: 6),
+      wallMilliseconds: 1_700_000_000_000, listenPort: 41_234,
+      authority: fleetProof.mark(repeating(0xd1), .authority, ofDialer: true),
+      interest: fleetProof.mark(interest.digest(sha256), .interest, ofDialer: true))
+    let signed = hello.signedBytes(device: device, exporter: exporter, isDialer: true)
     hello.signature = signature
     return [
       example("hello", .hello(hello)), bytes("hello-signed-bytes", signed),
-      bytes("interest-digest", interest.digest(sha256).bytes),
+      bytes("interest-digest", interest.digest(sha256).bytes), bytes("fleet-proof", hello.fleetProof.bytes),
+      bytes("mark-authority", hello.authority.bytes),
+      example("credential-request", .credentialRequest(fleetProof: fleetProof.proof(ofDialer: false))),
+      example("credentials", .credentials([statements[1].encoded])),
     ]
   }()
+
+  private static let fleetProof = FleetProof(
+    fleet, exporter: exporter, hash: sha256, authenticationCode: { key, message in hmac(key, message) })
 
   private static let joining: [Example] = {
     let code = repeating(0xc0)
     var request = JoinRequest(
-      fleet: fleet, invitation: InvitationID(inviter: PublicKey(repeating(0x77)), serial: 3), device: device,
+      fleetProof: fleetProof.proof(ofDialer: true),
+      invitation: InvitationID(inviter: PublicKey(repeating(0x77)), serial: 3), device: device,
       label: "tablet 3", proof: code)
-    let asked = JoinProof.ofJoiner(request, exporter: exporter)
+    let asked = JoinProof.ofJoiner(request, to: fleet, exporter: exporter)
     request.extensions = MessageExtensions([.init(key: 9, content: [1, 2])])
     let acceptance = JoinAcceptance(proof: code)
     return [
       example("join-request", .joinRequest(request)), bytes("join-proved-bytes", asked),
-      bytes("join-answer-bytes", JoinProof.ofInviter(acceptance, to: request, exporter: exporter)),
+      bytes("join-answer-bytes", JoinProof.ofInviter(acceptance, to: request, of: fleet, exporter: exporter)),
       example("join-accepted", .joinAccepted(acceptance)),
       example("join-refused", .joinRefused(.askInviter(label: "office"))),
     ]
   }()
 
-  private static let admission = [
-    example("statement-ids", .statementIDs([tip, TipHash(high: 3, low: 4)])),
-    example("statements", .statements([statements[5].encoded])),
-    example("statements-complete", .statementsComplete),
-  ]
+  private static func held(_ names: [String]) -> ScopeStatements {
+    let examples = statements.filter { names.contains($0.name) }
+    return ScopeStatements(examples.compactMap { try? StatementCodec.decode($0.encoded[...], sha256) })
+  }
+
+  private static let admission: [Example] = {
+    let (dialer, listener) = (held(["statement-rule"]), held(["statement-grant"]))
+    let buckets = listener.buckets(sha256)
+    func set(_ name: String, _ step: StatementSet.Step) -> Example {
+      example("statement-set-\(name)", .statementSet(StatementSet(scope: "", step)))
+    }
+    let listed = dialer.differing(from: buckets, sha256)
+    let told = dialer.list(listed)
+    return [
+      set("buckets", .buckets(buckets)), set("tips", .tips(listed: listed, told)),
+      set("wanted", .wanted(listener.wanted(of: told))),
+      example("statements", .statements([statements[5].encoded])),
+      example("statements-complete", .statementsComplete()),
+    ]
+  }()
 
   private static let scope: [Example] = {
     let vectorDigest = context.digest(.vector, sha256)

@@ -18,11 +18,12 @@ struct JoinDesk {
     let code = state.identity.cryptography.authenticationCode
     // Without an invitation the same work is done.
     let secret = invitation?.secret.bytes ?? [UInt8](repeating: 0, count: InvitationSecret.byteCount)
-    let isProved = code(secret, JoinProof.ofJoiner(request, exporter: exporter))
+    let isProved = code(secret, JoinProof.ofJoiner(request, to: state.identity.fleet, exporter: exporter))
       .equalsInConstantTime(request.proof)
     guard let invitation, isProved else { return .refused(.wrongCode) }
     var acceptance = JoinAcceptance()
-    acceptance.proof = code(secret, JoinProof.ofInviter(acceptance, to: request, exporter: exporter))
+    acceptance.proof = code(
+      secret, JoinProof.ofInviter(acceptance, to: request, of: state.identity.fleet, exporter: exporter))
     return decide(invitation, request, acceptance)
   }
 

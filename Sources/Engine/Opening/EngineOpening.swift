@@ -11,7 +11,7 @@ struct EngineOpening {
   /// The sync core as it was when the store was last written.
   func mesh() throws -> Mesh {
     let statements = try store.statementBytes().map { encoded in
-      guard let statement = identity.cryptography.statement(encoded) else {
+      guard let statement = identity.cryptography.statement(encoded).statement else {
         throw DamagedLog("a stored statement does not hold")
       }
       return statement

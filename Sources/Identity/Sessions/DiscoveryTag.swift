@@ -9,7 +9,7 @@ package enum DiscoveryTag {
   package static let byteCount = 8
 
   package static func key(of fleet: FleetID) -> Digest {
-    Digest.of(DomainTag.discovery.bytes + fleet.digest.bytes, SHA256.hash)
+    FleetProof.discoveryKey(of: fleet, SHA256.hash)
   }
 
   /// First 8 bytes of HMAC-SHA-256(key, instance name in UTF-8).

@@ -31,4 +31,14 @@ package struct StatementVerifier: Sendable {
   }
 
   package func verify(_ encoded: [UInt8]) throws(Failure) -> Statement { try verify(encoded[...]) }
+
+  package func read(_ encoded: [UInt8]) -> StatementReading {
+    do throws(Failure) {
+      return .statement(try verify(encoded))
+    } catch .statement(let error) {
+      return StatementReading(error)
+    } catch {
+      return .broken
+    }
+  }
 }

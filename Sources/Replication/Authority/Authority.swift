@@ -57,6 +57,8 @@ package struct Authority: Sendable {
   /// Of the fleet's scope, each behind all that it goes on from or names.
   package var fleetStatements: [Statement] { admitted.order.lazy.compactMap { admitted.all[$0] }.filter(\.isOfFleet) }
   package func holds(_ id: Digest) -> Bool { admitted.holds(id) }
+  /// Root, or a device that root ever made an admin.
+  func wasEverAdmin(_ device: PublicKey) -> Bool { admitted.everAdmins.contains(device) }
   /// Of every scope, in no order.
   var allStatements: some Collection<Statement> { admitted.all.values }
   package subscript(id: Digest) -> Statement? { admitted.all[id] }

@@ -85,6 +85,8 @@ package enum DomainTag: String, CaseIterable, Sendable {
   case vector = "seamesh/1 vector"
   case forks = "seamesh/1 forks"
   case discovery = "seamesh/1 discov"
+  case proof = "seamesh/1 proof"
+  case mark = "seamesh/1 mark"
   case authority = "seamesh/1 author"
   case pieces = "seamesh/1 pieces"
   case holdings = "seamesh/1 holdin"

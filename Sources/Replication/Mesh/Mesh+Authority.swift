@@ -1,72 +1,16 @@
+// Statements as they are learnt, kept and passed on.
 extension Mesh {
-  /// Statements go before everything that is judged under them.
-  mutating func beginStatements(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    if hello.authority == session.statedAuthority {
-      guard !session.isToBeShown else { return fail(id, .notAMember, "not a member of this fleet", &step) }
-      for batch in Mesh.batches(session.statementsSinceHello) { step.emit(.send(id, .statements(batch))) }
-      return beginInterest(id, hello, &step)
-    }
-    sessions[id]?.phase = .exchangingStatements(peerIsComplete: false, isComplete: false)
-    step.emit(.send(id, .statementIDs(statements.keys.sorted())))
-  }
-
-  mutating func sendMissingStatements(_ id: SessionID, _ held: [TipHash], _ step: inout Step) {
-    guard let session = sessions[id], case .exchangingStatements(let peerIsComplete, false) = session.phase else {
-      return
-    }
-    if session.isToBeShown, !session.isDialer, !peerIsComplete {
-      // The dialer sends first what is missing here.
-      if session.postponedIDs == nil { sessions[id]?.postponedIDs = held }
-      return
-    }
-    let held = Set(held)
-    let missing = authority.fleetStatements.filter { !held.contains($0.id.tip) }
-    for batch in Mesh.batches(missing.map(\.encoded)) { step.emit(.send(id, .statements(batch))) }
-    step.emit(.send(id, .statementsComplete))
-    sessions[id]?.phase = .exchangingStatements(peerIsComplete: peerIsComplete, isComplete: true)
-    finishStatements(id, &step)
-  }
-
-  mutating func peerStatementsComplete(_ id: SessionID, _ step: inout Step) {
-    guard case .exchangingStatements(_, let isComplete)? = sessions[id]?.phase else { return }
-    sessions[id]?.phase = .exchangingStatements(peerIsComplete: true, isComplete: isComplete)
-    guard hasShownItself(id, &step) else { return }
-    if let held = sessions[id]?.postponedIDs {
-      sessions[id]?.postponedIDs = nil
-      sendMissingStatements(id, held, &step)
-    } else {
-      finishStatements(id, &step)
-    }
-  }
-
-  /// After the peer's statements: its credentials alone are not enough.
-  private mutating func hasShownItself(_ id: SessionID, _ step: inout Step) -> Bool {
-    guard let session = sessions[id], session.isToBeShown else { return true }
-    guard let hello = session.hello, authority.member(of: hello.device) != nil else {
-      fail(id, .notAMember, "its statements do not show it to be a member", &step)
-      return false
-    }
-    sessions[id]?.isToBeShown = false
-    restateInterest(id, &step)
-    return true
-  }
-
-  private mutating func finishStatements(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id], let hello = session.hello,
-      session.phase == .exchangingStatements(peerIsComplete: true, isComplete: true)
-    else { return }
-    beginInterest(id, hello, &step)
-  }
-
-  mutating func receiveStatements(_ id: SessionID, _ list: [[UInt8]], _ step: inout Step) {
+  mutating func receiveStatements(_ id: SessionID, _ list: [[UInt8]], _ scope: Text, _ step: inout Step) {
     var fresh: [Statement] = []
     for encoded in list {
-      guard let statement = cryptography.statement(encoded), statement.fleet == local.fleet else {
-        return fail(id, .protocolError, "a statement that does not hold", &step)
+      switch cryptography.statement(encoded) {
+      case .laterVersion: continue
+      case .statement(let statement) where statement.fleet == local.fleet && statement.scope == scope:
+        if statements[statement.id.tip] == nil { fresh.append(statement) }
+      case .statement, .broken: return fail(id, .protocolError, "a statement that does not hold", &step)
       }
-      if statements[statement.id.tip] == nil { fresh.append(statement) }
     }
+    sessions[id]?.handshakeProgress = step.now
     adopt(fresh, from: id, &step)
   }
 
@@ -98,7 +42,7 @@ extension Mesh {
     scopeChanged()
     if authority.count != statements.count { forgetDisplaced() }
     closeStreamsOutOfScope()
-    for id in sessions.keys where sessions[id]?.phase == .awaitingHello && sessions[id]?.statedAuthority != nil {
+    for (id, session) in sessions where session.statedAuthority != nil && !session.hasStatements {
       sessions[id]?.statementsSinceHello += fresh.map(\.encoded)
     }
     for other in sessions.values.sorted(by: { $0.id < $1.id }) where other.id != source && other.hasStatements {
@@ -134,7 +78,7 @@ extension PeerSession {
   /// The peer's statements were compared with ours, or are being so: new ones have to follow.
   var hasStatements: Bool {
     switch phase {
-    case .awaitingHello, .joining: false
+    case .awaitingHello, .awaitingCredentials, .joining: false
     case .exchangingStatements, .awaitingInterest, .live: true
     }
   }

@@ -1,13 +1,46 @@
+// Credentials: who was admitted elsewhere shows it, to who has shown to know the fleet.
 extension Mesh {
-  /// Judges the credentials of a hello alone: the device may have been admitted elsewhere, by a statement that cannot be
-  /// linked here before those that its issuer signed earlier are. The exchange of statements then shows whether it counts.
-  func showsMembership(_ hello: Hello) -> Bool {
-    guard hello.credentials.count <= Hello.credentialLimit else { return false }
-    let brought = hello.credentials.compactMap(cryptography.statement)
+  /// Equal sets, and not a member in this one: nothing that the exchange brings could show it.
+  mutating func askForCredentials(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id], let hello = session.hello else { return }
+    let own = session.statedAuthority ?? authority.digest(cryptography.hash)
+    guard !names(own, .authority, hello.authority, session) else {
+      return fail(id, .notAMember, "not a member of this fleet", &step)
+    }
+    sessions[id]?.phase = .awaitingCredentials
+    step.emit(.send(id, .credentialRequest(fleetProof: fleetProof(of: session).proof(ofDialer: session.isDialer))))
+  }
+
+  mutating func tellCredentials(_ id: SessionID, _ proof: Digest, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    guard knowsFleet(session, proof) else { return fail(id, .otherFleet, "another fleet", &step) }
+    guard !session.hasToldCredentials else {
+      return fail(id, .protocolError, "credentials asked for a second time", &step)
+    }
+    sessions[id]?.hasToldCredentials = true
+    step.emit(.send(id, .credentials(local.credentials)))
+  }
+
+  mutating func receiveCredentials(_ id: SessionID, _ credentials: [[UInt8]], _ step: inout Step) {
+    guard let session = sessions[id], let hello = session.hello else { return }
+    // Statements may have come from elsewhere meanwhile.
+    let isMember = authority.member(of: session.peer) != nil
+    guard isMember || showMembership(of: session.peer, credentials) else {
+      return fail(id, .notAMember, "not a member of this fleet", &step)
+    }
+    sessions[id]?.isToBeShown = !isMember
+    greet(id, hello, &step)
+  }
+
+  /// Judges credentials alone: the device may have been admitted elsewhere, by a statement that cannot be linked here
+  /// before those that its issuer signed earlier are. The exchange of statements then shows whether it counts.
+  private func showMembership(of device: PublicKey, _ credentials: [[UInt8]]) -> Bool {
+    guard credentials.count <= Message.credentialLimit else { return false }
+    let brought = credentials.compactMap { cryptography.statement($0).statement }
       .filter { $0.fleet == local.fleet && $0.isOfFleet }
     let ended = authority.endedMemberships
     return brought.contains { own in
-      guard own.makesMember(hello.device), !ended.contains(own.id) else { return false }
+      guard own.makesMember(device), !ended.contains(own.id) else { return false }
       if own.issuer == authority.root { return true }
       guard !own.makesAdmin else { return false }
       let known = authority.members(of: own.issuer).compactMap { authority[$0.id] }
@@ -19,11 +52,14 @@ extension Mesh {
 }
 
 extension Authority {
-  /// Memberships on which an end is here, whoever signed it.
+  /// Memberships on which root, or who was ever an admin, has set an end, whether it counts or not. Others' ends would let
+  /// any member keep out whom an admin admits.
   var endedMemberships: Set<Digest> {
     Set(
       fleetStatements.compactMap { statement in
-        guard case .end(let end) = statement.body, case .membership(let target) = end.target else { return nil }
+        guard wasEverAdmin(statement.issuer), case .end(let end) = statement.body,
+          case .membership(let target) = end.target
+        else { return nil }
         return target
       })
   }

@@ -10,88 +10,56 @@ extension Mesh {
 
   private mutating func sendHello(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    let authority = self.authority.digest(cryptography.hash)
+    let (proof, isDialer) = (fleetProof(of: session), session.isDialer)
+    let (authority, interest) = (self.authority.digest(cryptography.hash), self.interest.digest(cryptography.hash))
     var hello = Hello(
-      fleet: local.fleet, device: local.device, instance: local.instance, replica: ownReplica, ownCommits: ownCommits,
-      wallMilliseconds: wallMilliseconds, listenPort: local.listenPort, authority: authority,
-      interest: interest.digest(cryptography.hash), credentials: local.credentials)
+      fleetProof: proof.proof(ofDialer: isDialer), instance: local.instance, wallMilliseconds: wallMilliseconds,
+      listenPort: local.listenPort, authority: proof.mark(authority, .authority, ofDialer: isDialer),
+      interest: proof.mark(interest, .interest, ofDialer: isDialer))
     hello.signature = cryptography.sign(
-      hello.signedBytes(exporter: session.exporter, isDialer: session.isDialer, cryptography.hash))
+      hello.signedBytes(device: local.device, exporter: session.exporter, isDialer: isDialer))
     sessions[id]?.statedAuthority = authority
-    sessions[id]?.statedInterest = hello.interest
+    sessions[id]?.statedInterest = interest
     step.emit(.send(id, .hello(hello)))
   }
 
-  mutating func receive(
-    _ id: SessionID, _ message: Message, _ step: inout Step, _ random: inout some RandomNumberGenerator
-  ) {
-    guard let session = sessions[id] else { return }
-    sessions[id]?.lastHeard = step.now
-    switch (session.phase, message) {
-    case (_, .ping(let nonce)): step.emit(.send(id, .pong(nonce: nonce)))
-    case (_, .pong): sessions[id]?.roundTripMilliseconds = step.now.millisecondsSince(session.lastPing)
-    case (_, .goodbye(let reason)): peerClosed(id, reason, &step)
-    case (.awaitingHello, .hello(let hello)): receiveHello(id, hello, &step)
-    case (.awaitingHello, .joinRequest(let request)): receiveJoinRequest(id, request, &step)
-    case (.exchangingStatements, .statementIDs(let ids)): sendMissingStatements(id, ids, &step)
-    case (.exchangingStatements, .statementsComplete): peerStatementsComplete(id, &step)
-    case (.exchangingStatements, .statements(let list)), (.awaitingInterest, .statements(let list)),
-      (.live, .statements(let list)):
-      receiveStatements(id, list, &step)
-    case (.live, .interestRequest), (.awaitingInterest, .interestRequest),
-      (.exchangingStatements, .interestRequest) where !session.isToBeShown:
-      tellInterest(id, &step)
-    case (.awaitingInterest, .interest(let interest)), (.exchangingStatements, .interest(let interest)):
-      receiveInterest(id, interest, &step)
-    case (.exchangingStatements, .interestChange):
-      // What was told before is out of date.
-      sessions[id]?.peerInterest = nil
-      sessions[id]?.mustAskInterest = true
-    // They cannot be judged yet, and the peer's summary may have been made before what they are about was wanted here.
-    case (.awaitingInterest, .vectors), (.awaitingInterest, .have): sessions[id]?.mustCompareAgain = true
-    // The answer to our question is on its way and was made after the change.
-    case (.awaitingInterest, .interestChange): break
-    case (.live, .interest(let interest)): peerInterestReplaced(id, interest, &step)
-    case (.live, .interestChange(let added, let removed)): peerInterestChanged(id, added, removed, &step)
-    case (.awaitingInterest, .summary(let summary)), (.live, .summary(let summary)),
-      (.exchangingStatements, .summary(let summary)):
-      receiveSummary(id, summary, &step)
-    case (.live, .vectors(let list)): receiveVectors(id, list, &step)
-    case (.live, .pull(let stream, let part)):
-      guard let vector = joined(part, id, .pull(stream), &step) else { return }
-      receivePull(id, stream, vector, &step)
-    case (.live, .payloadPiece(let piece)): step.emit(.stage(id, piece))
-    case (.live, .have(let part)):
-      guard let vector = joined(part, id, .have, &step) else { return }
-      receiveVector(id, vector, &step)
-    case (.live, .chainProbe(let probe)): receiveProbe(id, probe, &step)
-    default: fail(id, .protocolError, "a message out of turn", &step)
-    }
-  }
-
-  private mutating func receiveHello(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
+  mutating func receiveHello(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     guard hello.version >= 1 else { return fail(id, .versionUnknown, "protocol version \(hello.version)", &step) }
-    guard hello.fleet == local.fleet else { return fail(id, .otherFleet, "another fleet", &step) }
-    guard hello.device == session.peer, let signature = hello.signature,
-      cryptography.verify(
-        signature,
-        hello.signedBytes(exporter: session.exporter, isDialer: !session.isDialer, cryptography.hash), session.peer)
-    else { return fail(id, .protocolError, "a hello that its device did not sign", &step) }
-    guard hello.instance != local.instance else { return fail(id, .ownConnection, "this node itself", &step) }
-    let isMember = authority.member(of: hello.device) != nil
-    // Equal sets, and not a member in this one: nothing that the exchange brings could show it.
-    guard isMember || showsMembership(hello) && hello.authority != authority.digest(cryptography.hash) else {
-      return fail(id, .notAMember, "not a member of this fleet", &step)
+    guard knowsFleet(session, hello.fleetProof) else { return fail(id, .otherFleet, "another fleet", &step) }
+    let signed = hello.signedBytes(device: session.peer, exporter: session.exporter, isDialer: !session.isDialer)
+    guard cryptography.verify(hello.signature, signed, session.peer) else {
+      return fail(id, .protocolError, "a hello that its device did not sign", &step)
     }
-    sessions[id]?.isToBeShown = !isMember
+    guard hello.instance != local.instance else { return fail(id, .ownConnection, "this node itself", &step) }
     sessions[id]?.hello = hello
-    guard session.isDialer || !closeDuplicates(of: id, &step) else { return }
+    guard authority.member(of: session.peer) != nil else { return askForCredentials(id, &step) }
+    greet(id, hello, &step)
+  }
+
+  /// The peer is a member, or has brought what shows that it is one elsewhere.
+  mutating func greet(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
+    guard let session = sessions[id], session.isDialer || !closeDuplicates(of: id, &step) else { return }
     step.emit(.authenticated(id, session.device, hello))
     if !session.isDialer { sendHello(id, &step) }
     noteClock(id, hello, &step)
-    if isMember { restateInterest(id, &step) }
+    if !session.isToBeShown { restateInterest(id, &step) }
     beginStatements(id, hello, &step)
+  }
+
+  func fleetProof(of session: PeerSession) -> FleetProof {
+    FleetProof(
+      local.fleet, exporter: session.exporter, hash: cryptography.hash,
+      authenticationCode: cryptography.authenticationCode)
+  }
+
+  func knowsFleet(_ session: PeerSession, _ proof: Digest) -> Bool {
+    fleetProof(of: session).proof(ofDialer: !session.isDialer).equalsInConstantTime(proof)
+  }
+
+  /// The peer's hello named this digest.
+  func names(_ digest: Digest, _ subject: FleetProof.Subject, _ mark: DigestMark, _ session: PeerSession) -> Bool {
+    fleetProof(of: session).mark(digest, subject, ofDialer: !session.isDialer) == mark
   }
 
   /// Two connections to one process: both ends keep the same one (``KeepRule``). Answers whether `id` went.
@@ -124,7 +92,7 @@ extension Mesh {
     closed(id, &step)
   }
 
-  private mutating func peerClosed(_ id: SessionID, _ reason: Goodbye, _ step: inout Step) {
+  mutating func peerClosed(_ id: SessionID, _ reason: Goodbye, _ step: inout Step) {
     step.emit(.close(id, reason))
     closed(id, &step)
   }

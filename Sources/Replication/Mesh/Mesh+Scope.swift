@@ -4,9 +4,9 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     if session.peerInterest != nil || session.mustAskInterest {
       // Told already, or changed since the hello: what is remembered under the hello's digest no longer holds.
-    } else if hello.interest == interest.digest(cryptography.hash) {
+    } else if names(interest.digest(cryptography.hash), .interest, hello.interest, session) {
       sessions[id]?.peerInterest = interest
-    } else if let cached = interestCache[session.device], cached.digest == hello.interest {
+    } else if let cached = interestCache[session.device], names(cached.digest, .interest, hello.interest, session) {
       sessions[id]?.peerInterest = cached.interest
     }
     sessions[id]?.phase = .awaitingInterest
@@ -18,6 +18,12 @@ extension Mesh {
   func restateInterest(_ id: SessionID, _ step: inout Step) {
     guard let stated = sessions[id]?.statedInterest, stated != interest.digest(cryptography.hash) else { return }
     step.emit(.send(id, .interest(interest)))
+  }
+
+  /// What was told before is out of date.
+  mutating func mustAskInterest(_ id: SessionID) {
+    sessions[id]?.peerInterest = nil
+    sessions[id]?.mustAskInterest = true
   }
 
   mutating func peerInterestReplaced(_ id: SessionID, _ wanted: Interest, _ step: inout Step) {

@@ -9,7 +9,7 @@ extension Mesh {
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
     for id in sessions.keys.sorted() {
       guard let session = sessions[id] else { continue }
-      let isOverdue = step.now.millisecondsSince(session.openedAt) > configuration.handshakeMilliseconds
+      let isOverdue = step.now.millisecondsSince(session.handshakeProgress) > configuration.handshakeMilliseconds
       if session.phase == .joining, isOverdue {
         // Who asked to join another fleet hears no word.
         step.emit(.note(id, .peerRefused("a handshake without end")))

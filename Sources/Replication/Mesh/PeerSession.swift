@@ -1,11 +1,12 @@
 /// One connection as the core sees it.
 package struct PeerSession: Sendable {
-  /// Legal order: `awaitingHello` → `exchangingStatements` → `awaitingInterest` → `live`; `joining` stands alone; any
-  /// phase may end by closing.
+  /// Legal order: `awaitingHello` → `exchangingStatements` → `awaitingInterest` → `live`, with `awaitingCredentials` behind
+  /// the first where the peer is not known here; `joining` stands alone; any phase may end by closing.
   package enum Phase: Sendable, Equatable {
     case awaitingHello
+    case awaitingCredentials
     case joining
-    case exchangingStatements(peerIsComplete: Bool, isComplete: Bool)
+    case exchangingStatements
     case awaitingInterest
     case live
   }
@@ -22,8 +23,11 @@ package struct PeerSession: Sendable {
   var statedAuthority: Digest?
   /// By its credentials it is a member, but not yet by the statements that are here: nothing but statements is said to it.
   var isToBeShown = false
-  /// What the peer holds, to be answered once it has shown itself to be a member.
-  var postponedIDs: [TipHash]?
+  /// It was told this side's credentials: once is all that a session needs.
+  var hasToldCredentials = false
+  var exchange = StatementExchange()
+  /// When the handshake last got on: statements may take longer than it otherwise may.
+  var handshakeProgress: MonotonicTime
   /// Statements learnt since this side's hello, before the peer's was there.
   var statementsSinceHello: [[UInt8]] = []
   /// The peer's interest changed before it was known here.
@@ -63,7 +67,7 @@ package struct PeerSession: Sendable {
   init(id: SessionID, isDialer: Bool, peer: PublicKey, device: DeviceID, exporter: Digest, now: MonotonicTime) {
     (self.id, self.isDialer, self.peer, self.device) = (id, isDialer, peer, device)
     (self.exporter, self.openedAt) = (exporter, now)
-    (lastHeard, lastPing, nextComparison, lastCompared) = (now, now, now, now)
+    (lastHeard, lastPing, nextComparison, lastCompared, handshakeProgress) = (now, now, now, now, now)
   }
 
   var link: KeepRule.Link {

@@ -6,17 +6,28 @@ package struct Cryptography: Sendable {
   package let sign: @Sendable (_ message: [UInt8]) -> Signature
   /// A keyed hash (HMAC-SHA-256) of a message.
   package let authenticationCode: @Sendable (_ key: [UInt8], _ message: [UInt8]) -> Digest
-  /// Decodes a statement and checks its signature; nil for anything that fails.
-  package let statement: @Sendable (_ encoded: [UInt8]) -> Statement?
+  /// Decodes a statement and checks its signature.
+  package let statement: @Sendable (_ encoded: [UInt8]) -> StatementReading
 
   package init(
     hash: @escaping HashFunction,
     verify: @escaping @Sendable (Signature, [UInt8], PublicKey) -> Bool,
     sign: @escaping @Sendable ([UInt8]) -> Signature,
     authenticationCode: @escaping @Sendable ([UInt8], [UInt8]) -> Digest,
-    statement: @escaping @Sendable ([UInt8]) -> Statement?
+    statement: @escaping @Sendable ([UInt8]) -> StatementReading
   ) {
     (self.hash, self.verify, self.sign, self.statement) = (hash, verify, sign, statement)
     self.authenticationCode = authenticationCode
   }
+}
+
+/// What bytes are that should be a statement.
+package enum StatementReading: Sendable {
+  case statement(Statement)
+  /// In an envelope of a later version: nothing of it can be read, so it is neither kept nor passed on, and nobody's fault.
+  case laterVersion
+  /// No statement, or one that its issuer did not sign.
+  case broken
+
+  package var statement: Statement? { if case .statement(let statement) = self { statement } else { nil } }
 }

@@ -8,7 +8,8 @@ package struct InvitationID: Hashable, Sendable {
 /// Asks to be admitted to the fleet, and shows that the asker has the invitation's secret. Whom the device will act for,
 /// and as what, is in the inviter's record.
 package struct JoinRequest: Sendable, Equatable {
-  package var fleet: FleetID
+  /// Of the dialer: whoever does not know the fleet learns nothing of it from being asked.
+  package var fleetProof: Digest
   package var invitation: InvitationID
   package var device: PublicKey
   package var label: Text
@@ -16,9 +17,9 @@ package struct JoinRequest: Sendable, Equatable {
   package var extensions = MessageExtensions()
 
   package init(
-    fleet: FleetID, invitation: InvitationID, device: PublicKey, label: Text, proof: Digest = .zero
+    fleetProof: Digest, invitation: InvitationID, device: PublicKey, label: Text, proof: Digest = .zero
   ) {
-    (self.fleet, self.invitation, self.device) = (fleet, invitation, device)
+    (self.fleetProof, self.invitation, self.device) = (fleetProof, invitation, device)
     (self.label, self.proof) = (label, proof)
   }
 }
@@ -46,34 +47,6 @@ package enum JoinRefusal: Hashable, Sendable {
   case busy
 }
 
-/// What later versions may add to a message, by number. An unknown one may be ignored below ``criticalKey``; from there on
-/// the message must be refused.
-package struct MessageExtensions: Hashable, Sendable {
-  /// In ascending order of their keys.
-  package var entries: [Entry]
-
-  package struct Entry: Hashable, Sendable {
-    package let key: UInt64
-    package let content: [UInt8]
-    package init(key: UInt64, content: [UInt8]) { (self.key, self.content) = (key, content) }
-  }
-
-  package static let criticalKey: UInt64 = 1 << 15
-  package static let countLimit = 8
-  /// Of all contents together.
-  package static let byteLimit = 1_024
-
-  package init(_ entries: [Entry] = []) { self.entries = entries }
-
-  fileprivate func append(to out: inout [UInt8]) {
-    appendBigEndian(UInt64(entries.count), to: &out)
-    for entry in entries {
-      appendBigEndian(entry.key, to: &out)
-      appendCounted(entry.content, to: &out)
-    }
-  }
-}
-
 /// A fixed layout over the connection's exporter value and all that is said, so that a proof belongs to one connection,
 /// one direction and one device.
 package enum JoinProof {
@@ -83,24 +56,24 @@ package enum JoinProof {
   }
 
   /// Over what the joiner shows that it has the secret.
-  package static func ofJoiner(_ request: JoinRequest, exporter: Digest) -> [UInt8] {
-    bytes(request, .joiner, request.extensions, exporter)
+  package static func ofJoiner(_ request: JoinRequest, to fleet: FleetID, exporter: Digest) -> [UInt8] {
+    bytes(request, fleet, .joiner, request.extensions, exporter)
   }
 
   /// Over what the inviting device shows that it made the invitation.
   package static func ofInviter(
-    _ acceptance: JoinAcceptance, to request: JoinRequest, exporter: Digest
+    _ acceptance: JoinAcceptance, to request: JoinRequest, of fleet: FleetID, exporter: Digest
   ) -> [UInt8] {
-    bytes(request, .inviter, acceptance.extensions, exporter)
+    bytes(request, fleet, .inviter, acceptance.extensions, exporter)
   }
 
   private static func bytes(
-    _ request: JoinRequest, _ role: Role, _ extensions: MessageExtensions, _ exporter: Digest
+    _ request: JoinRequest, _ fleet: FleetID, _ role: Role, _ extensions: MessageExtensions, _ exporter: Digest
   ) -> [UInt8] {
     var out = DomainTag.join.bytes
     exporter.append(to: &out)
     out.append(role.rawValue)
-    request.fleet.digest.append(to: &out)
+    fleet.digest.append(to: &out)
     request.invitation.inviter.raw.append(to: &out)
     appendBigEndian(request.invitation.serial, to: &out)
     request.device.raw.append(to: &out)

@@ -2,14 +2,17 @@
 package enum Message: Sendable, Equatable {
   case hello(Hello)
   case joinRequest(JoinRequest)
-  /// All statements of the fleet went before, in `statements` messages.
+  /// All statements of the fleet went before, in ``statements(_:of:)``.
   case joinAccepted(JoinAcceptance)
   case joinRefused(JoinRefusal)
-  /// First 16 bytes of the ids of all statements held.
-  case statementIDs([TipHash])
-  case statements([[UInt8]])
-  /// The sender has sent every statement that the peer's ids showed to be missing.
-  case statementsComplete
+  case credentialRequest(fleetProof: Digest)
+  /// Statements that show the sender to be a member: its membership, and that of the admin who signed it where it was not
+  /// root. At most ``Message/credentialLimit``.
+  case credentials([[UInt8]])
+  case statementSet(StatementSet)
+  case statements([[UInt8]], of: Text = "")
+  /// The sender has sent every statement of the scope that the peer was found to lack.
+  case statementsComplete(of: Text = "")
   case interestRequest
   case interest(Interest)
   case interestChange(added: Interest, removed: Interest)
@@ -30,41 +33,8 @@ package enum Message: Sendable, Equatable {
   case pong(nonce: UInt64)
   /// The last message of a sender that closes in order.
   case goodbye(Goodbye)
-}
 
-/// First message of either side. Signed over the TLS exporter value, so that it belongs to this connection and no other.
-package struct Hello: Sendable, Equatable {
-  /// Highest protocol version the sender speaks.
-  package var version: UInt64 = Hello.protocolVersion
-  /// Bit set; this build sets none, unknown bits are ignored.
-  package var features: UInt64 = 0
-  package var fleet: FleetID
-  package var device: PublicKey
-  /// Random per process: tells a node that dialled itself from a clone of its directory.
-  package var instance: UUIDValue
-  package var replica: ReplicaID?
-  /// Changes this replica has committed over all partitions.
-  package var ownCommits: UInt64
-  package var wallMilliseconds: Int64
-  package var listenPort: UInt16
-  package var authority: Digest
-  package var interest: Digest
-  /// Statements that show the sender to be a member: its membership, and that of the admin who signed it where it was
-  /// not root. At most ``credentialLimit``.
-  package var credentials: [[UInt8]]
-  package var signature: Signature?
-
-  package static let protocolVersion: UInt64 = 1
-  package static let credentialLimit = 4
-
-  package init(
-    fleet: FleetID, device: PublicKey, instance: UUIDValue, replica: ReplicaID?, ownCommits: UInt64,
-    wallMilliseconds: Int64, listenPort: UInt16, authority: Digest, interest: Digest, credentials: [[UInt8]]
-  ) {
-    (self.fleet, self.device, self.instance, self.replica) = (fleet, device, instance, replica)
-    (self.ownCommits, self.wallMilliseconds, self.listenPort) = (ownCommits, wallMilliseconds, listenPort)
-    (self.authority, self.interest, self.credentials) = (authority, interest, credentials)
-  }
+  package static let credentialLimit = 2
 }
 
 /// Why a sender closes.

@@ -137,7 +137,7 @@ extension EngineIdentity {
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
       hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
-      statement: { try? verifier.verify($0) })
+      statement: verifier.read)
     self.init(fleet: fleet, device: key.publicKey, cryptography: cryptography) { files.root }
   }
 }

@@ -185,7 +185,7 @@ final class FleetInquiry: TransportHandler {
   func received(_ connection: ConnectionID, frame: [UInt8]) {
     do {
       guard let message = try MessageCodec.decode(frame[...]) else { return }
-      if case .statements(let encoded) = message { return try collect(encoded) }
+      if case .statements(let encoded, _) = message { return try collect(encoded) }
       guard let opened = state.withLock({ $0.opened[connection] }) else { return }
       switch topic.step(after: message, on: opened) {
       case .wait: break
@@ -203,7 +203,14 @@ final class FleetInquiry: TransportHandler {
   }
 
   private func collect(_ encoded: [[UInt8]]) throws {
-    let statements = try encoded.map { try verifier.verify($0) }
+    var statements: [Statement] = []
+    for bytes in encoded {
+      do throws(StatementVerifier.Failure) {
+        statements.append(try verifier.verify(bytes))
+      } catch .statement(.version) {
+        continue
+      }
+    }
     try state.withLock { state in
       guard state.statements.count + statements.count <= Statement.countLimit else {
         throw NodeError(.tooLarge, "more than \(Statement.countLimit) statements")

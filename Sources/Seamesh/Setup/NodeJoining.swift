@@ -81,8 +81,9 @@ private final class Admission: InquiryTopic {
 
   private func request(_ connection: OpenedConnection) -> JoinRequest {
     var request = JoinRequest(
-      fleet: code.fleet, invitation: code.invitation, device: key.publicKey, label: label)
-    request.proof = proof(JoinProof.ofJoiner(request, exporter: connection.exporter))
+      fleetProof: connection.fleetProof(code.fleet).proof(ofDialer: true), invitation: code.invitation,
+      device: key.publicKey, label: label)
+    request.proof = proof(JoinProof.ofJoiner(request, to: code.fleet, exporter: connection.exporter))
     return request
   }
 
@@ -95,7 +96,7 @@ private final class Admission: InquiryTopic {
     switch message {
     case .joinAccepted(let acceptance):
       let expected = proof(
-        JoinProof.ofInviter(acceptance, to: request(connection), exporter: connection.exporter))
+        JoinProof.ofInviter(acceptance, to: request(connection), of: code.fleet, exporter: connection.exporter))
       return isInviter && expected.equalsInConstantTime(acceptance.proof)
         ? .complete : .askElsewhere("\(connection.remote) took this device in without knowing the code")
     case .joinRefused(.busy): return .askAgain("\(connection.remote) is busy")

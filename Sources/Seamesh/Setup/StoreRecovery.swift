@@ -69,17 +69,19 @@ extension NodeFiles {
 }
 
 /// Asks for the statements as any session does: whoever knows this device as a member answers its hello, and then sends
-/// all that is not among those named, of which there are none.
+/// all that the tips told do not show to be held, of which there are none.
 private struct StatementRequest: InquiryTopic {
   let fleet: FleetID
   let key: SigningKey
 
   func greeting(_ connection: OpenedConnection) -> Message {
+    let proof = connection.fleetProof(fleet)
     var hello = Hello(
-      fleet: fleet, device: key.publicKey, instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero, replica: nil,
-      ownCommits: 0, wallMilliseconds: WallClock.milliseconds, listenPort: 0, authority: .zero,
-      interest: Interest().digest(SHA256.hash), credentials: [])
-    hello.signature = key.sign(hello.signedBytes(exporter: connection.exporter, isDialer: true, SHA256.hash))
+      fleetProof: proof.proof(ofDialer: true), instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero,
+      wallMilliseconds: WallClock.milliseconds, listenPort: 0, authority: .zero,
+      interest: proof.mark(Interest().digest(SHA256.hash), .interest, ofDialer: true))
+    hello.signature = key.sign(
+      hello.signedBytes(device: key.publicKey, exporter: connection.exporter, isDialer: true))
     return .hello(hello)
   }
 
@@ -91,8 +93,10 @@ private struct StatementRequest: InquiryTopic {
 
   func step(after message: Message, on connection: OpenedConnection) -> InquiryStep {
     switch message {
-    case .hello(let hello) where hello.fleet == fleet: .say(.statementIDs([]))
-    case .hello, .goodbye(.otherFleet): .askElsewhere("the node at this address belongs to another fleet")
+    case .statementSet: .say(.statementSet(StatementSet(scope: "", .tips(listed: .max, []))))
+    case .goodbye(.otherFleet): .askElsewhere("the node at this address belongs to another fleet")
+    case .hello(let hello) where !connection.listenerKnows(fleet, by: hello):
+      .askElsewhere("the node at this address belongs to another fleet")
     case .goodbye(.notAMember): .askElsewhere("the node that was asked does not know this device yet")
     case .statementsComplete: .complete
     default: .wait

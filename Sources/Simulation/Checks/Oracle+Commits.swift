@@ -27,7 +27,7 @@ extension Oracle {
 
   /// I12: a store takes no statement that its issuer did not sign for this fleet.
   func learn(_ encoded: [UInt8], _ node: SimulatedNode) {
-    guard let statement = FakeCryptography.statement(encoded), statement.fleet == world.fleet.id else {
+    guard let statement = FakeCryptography.statement(encoded).statement, statement.fleet == world.fleet.id else {
       return world.violate("I12", "node \(node.slot) stores a statement that its issuer did not sign")
     }
     node.directory.book.statements[statement.id] = statement

@@ -13,7 +13,7 @@ extension Oracle {
     case .vectors(let vectors): check(vectors, node, peer)
     case .runs(let batch): check(batch, node, peer)
     case .chainProbe(let probe): checkRight(probe.name, node, peer)
-    case .statements(let list):
+    case .statements(let list, _):
       for encoded in list where !rights(of: node).holds(encoded) {
         world.violate("durable before sent", "node \(node.slot) passes on a statement that it has not stored")
       }

@@ -35,14 +35,20 @@ enum FakeCryptography {
 
   static func authenticationCode(_ key: [UInt8], _ message: [UInt8]) -> Digest { Digest.of(key + message, hash) }
 
+  static func fleetProof(_ fleet: FleetID, _ exporter: Digest) -> FleetProof {
+    FleetProof(fleet, exporter: exporter, hash: hash, authenticationCode: authenticationCode)
+  }
+
   static func fleet(root: PublicKey) -> FleetID { FleetID(Digest.of(DomainTag.fleet.bytes + root.bytes, hash)) }
 
-  /// Nil for anything that is no statement, or that its issuer did not sign.
-  static func statement(_ encoded: [UInt8]) -> Statement? {
-    guard let statement = try? StatementCodec.decode(encoded[...], hash),
-      verify(statement.signature, StatementCodec.signedBytes(of: encoded[...]), statement.issuer)
-    else { return nil }
-    return statement
+  static func statement(_ encoded: [UInt8]) -> StatementReading {
+    do throws(StatementError) {
+      let statement = try StatementCodec.decode(encoded[...], hash)
+      let message = StatementCodec.signedBytes(of: encoded[...])
+      return verify(statement.signature, message, statement.issuer) ? .statement(statement) : .broken
+    } catch {
+      return StatementReading(error)
+    }
   }
 
   static func cryptography(of key: FakeKey) -> Cryptography {

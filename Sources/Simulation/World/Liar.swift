@@ -47,9 +47,10 @@ struct Liar {
     case .vectors(let vectors): return [.vectors(vectors.map { spoiled($0, world) })]
     case .runs(let batch): return [.runs(spoiled(batch, world))]
     case .payloadPiece(let piece) where random.chance(40): return [.payloadPiece(spoiled(piece))]
-    case .statements(let list): return [.statements(spoiled(list, world))]
+    case .statements(let list, let scope): return [.statements(spoiled(list, world), of: scope)]
+    case .statementSet(let set) where random.chance(30): return [.statementSet(spoiled(set))]
     case .summary(let summary) where random.chance(30): return [.summary(spoiled(summary))]
-    case .interest, .summary, .statementIDs, .payloadPiece, .chainProbe, .interestChange:
+    case .interest, .summary, .statementSet, .payloadPiece, .chainProbe, .interestChange:
       return random.chance(50) ? [] : [message, message]
     case .ping(let nonce):
       return random.chance(5) ? [.goodbye(random.pick(Goodbye.allCases) ?? .stopping)] : [.pong(nonce: nonce &+ 1)]
@@ -79,6 +80,28 @@ struct Liar {
     case 2: return Summary(number, .buckets(words(Summary.bucketCount)))
     case 3: return Summary(number, .partitions(equal: random.next(), [listing]))
     default: return Summary(number, .differing(words(3)))
+    }
+  }
+
+  /// Tips that there never were, and of others' chains none.
+  private mutating func spoiled(_ set: StatementSet) -> StatementSet {
+    func spoiled(_ list: [IssuerTips]) -> [IssuerTips] {
+      list.map { item in
+        switch random.below(3) {
+        case 0: IssuerTips(issuer: item.issuer, tips: [])
+        case 1:
+          IssuerTips(
+            issuer: item.issuer,
+            tips: [StatementTip(sequence: random.next() % 9, id: TipHash(high: random.next(), low: random.next()))])
+        default: item
+        }
+      }
+    }
+    switch set.step {
+    case .buckets(let buckets): return StatementSet(scope: set.scope, .buckets(buckets.map { _ in random.next() }))
+    case .tips(let listed, let list):
+      return StatementSet(scope: set.scope, .tips(listed: random.chance(50) ? listed : random.next(), spoiled(list)))
+    case .wanted(let list): return StatementSet(scope: set.scope, .wanted(spoiled(list)))
     }
   }
 

@@ -37,19 +37,21 @@ final class JoinClient {
     guard let invitation = node.invitation?.invitation else { return nil }
     let inviter = world.nodes[World.inviter].key.publicKey
     var request = JoinRequest(
-      fleet: world.fleet.id, invitation: InvitationID(inviter: inviter, serial: invitation.serial),
+      fleetProof: FakeCryptography.fleetProof(world.fleet.id, exporter).proof(ofDialer: true),
+      invitation: InvitationID(inviter: inviter, serial: invitation.serial),
       device: node.key.publicKey, label: "joined")
     request.proof = FakeCryptography.authenticationCode(
-      invitation.secret.bytes, JoinProof.ofJoiner(request, exporter: exporter))
+      invitation.secret.bytes, JoinProof.ofJoiner(request, to: world.fleet.id, exporter: exporter))
     return request
   }
 
   func received(_ frame: [UInt8], _ connection: UInt64) {
     switch try? MessageCodec.decode(frame[...]) {
-    case .statements(let encoded): statements += encoded.compactMap(FakeCryptography.statement)
+    case .statements(let encoded, _): statements += encoded.compactMap { FakeCryptography.statement($0).statement }
     case .joinAccepted(let acceptance):
       guard let request = request(), let secret = node.invitation?.invitation?.secret.bytes,
-        FakeCryptography.authenticationCode(secret, JoinProof.ofInviter(acceptance, to: request, exporter: exporter))
+        FakeCryptography.authenticationCode(
+          secret, JoinProof.ofInviter(acceptance, to: request, of: world.fleet.id, exporter: exporter))
           == acceptance.proof
       else { return world.violate("join", "an answer without the secret") }
       admitted()

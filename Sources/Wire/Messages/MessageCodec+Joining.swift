@@ -46,7 +46,7 @@ extension JoinRefusal {
 extension CBORWriter {
   mutating func joinRequest(_ request: JoinRequest) {
     message(.joinRequest, items: 7)
-    digest(request.fleet.digest)
+    digest(request.fleetProof)
     publicKey(request.invitation.inviter)
     unsigned(request.invitation.serial)
     publicKey(request.device)
@@ -66,23 +66,15 @@ extension CBORWriter {
     unsigned(refusal.number)
     text(refusal.label)
   }
-
-  private mutating func extensions(_ extensions: MessageExtensions) {
-    mapHeader(extensions.entries.count)
-    for entry in extensions.entries {
-      unsigned(entry.key)
-      byteString(entry.content)
-    }
-  }
 }
 
 extension CBORReader {
   mutating func joinRequest(_ items: Int) throws(CBORError) -> JoinRequest {
     try expect(items, 7)
-    let (fleet, inviter) = (FleetID(try readDigest()), try readPublicKey())
+    let (fleetProof, inviter) = (try readDigest(), try readPublicKey())
     let serial = try readUnsigned()
     var request = JoinRequest(
-      fleet: fleet, invitation: InvitationID(inviter: inviter, serial: serial), device: try readPublicKey(),
+      fleetProof: fleetProof, invitation: InvitationID(inviter: inviter, serial: serial), device: try readPublicKey(),
       label: try shortText(), proof: try readDigest())
     request.extensions = try readExtensions()
     return request
@@ -98,24 +90,5 @@ extension CBORReader {
   mutating func joinRefused(_ items: Int) throws(CBORError) -> JoinRefusal {
     try expect(items, 2)
     return JoinRefusal(number: try readUnsigned(), label: try shortText())
-  }
-
-  /// This version knows none: those that may not be ignored are refused.
-  private mutating func readExtensions() throws(CBORError) -> MessageExtensions {
-    let start = offset
-    let count = try readMapHeader()
-    guard count <= MessageExtensions.countLimit else { throw CBORError(.tooLong, at: start) }
-    var (entries, byteCount): ([MessageExtensions.Entry], Int) = ([], 0)
-    for _ in 0..<count {
-      let place = offset
-      let key = try readUnsigned()
-      guard entries.last.map({ $0.key < key }) ?? true else { throw CBORError(.keyOrder, at: place) }
-      guard key < MessageExtensions.criticalKey else { throw CBORError(.unsupported, at: place) }
-      let content = try readBytes()
-      byteCount += content.count
-      guard byteCount <= MessageExtensions.byteLimit else { throw CBORError(.tooLong, at: place) }
-      entries.append(MessageExtensions.Entry(key: key, content: Array(content)))
-    }
-    return MessageExtensions(entries)
   }
 }

@@ -8,15 +8,20 @@ extension CBORReader {
     case .joinRequest: return .joinRequest(try joinRequest(items))
     case .joinAccepted: return .joinAccepted(try joinAccepted(items))
     case .joinRefused: return .joinRefused(try joinRefused(items))
-    case .statementIDs:
+    case .credentialRequest:
       try expect(items, 1)
-      return .statementIDs(try list(limit: Statement.countLimit) { reader throws(CBORError) in try reader.readTip() })
+      return .credentialRequest(fleetProof: try readDigest())
+    case .credentials:
+      try expect(items, 1)
+      return .credentials(try statements(limit: Message.credentialLimit))
+    case .statementSet: return .statementSet(try statementSet(items))
     case .statements:
-      try expect(items, 1)
-      return .statements(try statements(limit: Statement.countLimit))
+      try expect(items, 2)
+      let scope = try scope()
+      return .statements(try statements(limit: Statement.countLimit), of: scope)
     case .statementsComplete:
-      try expect(items, 0)
-      return .statementsComplete
+      try expect(items, 1)
+      return .statementsComplete(of: try scope())
     case .interestRequest:
       try expect(items, 0)
       return .interestRequest
@@ -62,7 +67,7 @@ extension CBORReader {
     guard items == count else { throw CBORError(.unexpectedType, at: offset) }
   }
 
-  private mutating func list<Item>(
+  mutating func list<Item>(
     limit: Int, _ read: (inout CBORReader) throws(CBORError) -> Item
   ) throws(CBORError) -> [Item] {
     let start = offset
@@ -83,32 +88,25 @@ extension CBORReader {
     }
   }
 
-  private mutating func optional<Item>(
-    _ read: (inout CBORReader) throws(CBORError) -> Item
-  ) throws(CBORError) -> Item? {
-    guard try nextMajor() != .simple else {
-      try readNull()
-      return nil
-    }
-    return try read(&self)
-  }
-
   private mutating func hello(_ items: Int) throws(CBORError) -> Hello {
-    try expect(items, 13)
-    let (version, features) = (try readUnsigned(), try readUnsigned())
-    let (fleet, device, instance) = (FleetID(try readDigest()), try readPublicKey(), try readUUID())
-    let replica = try optional { reader throws(CBORError) in try reader.readReplica() }
-    let (commits, wall) = (try readUnsigned(), try readInt())
-    let port = try readUnsigned(UInt16.self)
-    let (authority, interest) = (try readDigest(), try readDigest())
-    let credentials = try statements(limit: Hello.credentialLimit)
-    let signature = try optional { reader throws(CBORError) in try reader.readSignature() }
+    try expect(items, 10)
+    let (version, features, proof) = (try readUnsigned(), try readUnsigned(), try readDigest())
+    let (instance, wall, port) = (try readUUID(), try readInt(), try readUnsigned(UInt16.self))
     var hello = Hello(
-      fleet: fleet, device: device, instance: instance, replica: replica, ownCommits: commits, wallMilliseconds: wall,
-      listenPort: port, authority: authority, interest: interest, credentials: credentials)
-    (hello.version, hello.features, hello.signature) = (version, features, signature)
+      fleetProof: proof, instance: instance, wallMilliseconds: wall, listenPort: port, authority: try readMark(),
+      interest: try readMark(), signature: try readSignature())
+    (hello.version, hello.features) = (version, features)
+    hello.extensions = try readExtensions()
     return hello
   }
+
+  private mutating func readMark() throws(CBORError) -> DigestMark {
+    let tip = try readTip()
+    return DigestMark(high: tip.high, low: tip.low)
+  }
+
+  /// Empty for the fleet.
+  mutating func scope() throws(CBORError) -> Text { try shortText() }
 
   mutating func shortText() throws(CBORError) -> Text {
     let start = offset

@@ -12,24 +12,17 @@ extension CBORWriter {
   }
 
   mutating func hello(_ hello: Hello) {
-    message(.hello, items: 13)
+    message(.hello, items: 10)
     unsigned(hello.version)
     unsigned(hello.features)
-    digest(hello.fleet.digest)
-    publicKey(hello.device)
+    digest(hello.fleetProof)
     uuid(hello.instance)
-    if let id = hello.replica { replica(id) } else { null() }
-    unsigned(hello.ownCommits)
     int(hello.wallMilliseconds)
     unsigned(hello.listenPort)
-    digest(hello.authority)
-    digest(hello.interest)
-    byteStrings(hello.credentials)
-    optional(hello.signature)
-  }
-
-  private mutating func optional(_ signature: Signature?) {
-    if let signature { self.signature(signature) } else { null() }
+    tip(TipHash(high: hello.authority.high, low: hello.authority.low))
+    tip(TipHash(high: hello.interest.high, low: hello.interest.low))
+    signature(hello.signature)
+    extensions(hello.extensions)
   }
 
   mutating func interest(_ interest: Interest) {

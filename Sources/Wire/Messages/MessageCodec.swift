@@ -7,7 +7,7 @@ package enum MessageCodec {
     case joinRequest = 1
     case joinAccepted = 2
     case joinRefused = 3
-    case statementIDs = 4
+    case statementSet = 4
     case statements = 5
     case statementsComplete = 6
     case interestRequest = 7
@@ -23,6 +23,8 @@ package enum MessageCodec {
     case ping = 17
     case pong = 18
     case goodbye = 19
+    case credentialRequest = 20
+    case credentials = 21
   }
 
   /// The message numbers from 64 on may be skipped by who does not know them; those below may not.
@@ -35,14 +37,20 @@ package enum MessageCodec {
     case .joinRequest(let request): out.joinRequest(request)
     case .joinAccepted(let acceptance): out.joinAccepted(acceptance)
     case .joinRefused(let refusal): out.joinRefused(refusal)
-    case .statementIDs(let ids):
-      out.message(.statementIDs, items: 1)
-      out.arrayHeader(ids.count)
-      for id in ids { out.tip(id) }
-    case .statements(let statements):
-      out.message(.statements, items: 1)
+    case .credentialRequest(let proof):
+      out.message(.credentialRequest, items: 1)
+      out.digest(proof)
+    case .credentials(let credentials):
+      out.message(.credentials, items: 1)
+      out.byteStrings(credentials)
+    case .statementSet(let set): out.statementSet(set)
+    case .statements(let statements, let scope):
+      out.message(.statements, items: 2)
+      out.text(scope)
       out.byteStrings(statements)
-    case .statementsComplete: out.message(.statementsComplete, items: 0)
+    case .statementsComplete(let scope):
+      out.message(.statementsComplete, items: 1)
+      out.text(scope)
     case .interestRequest: out.message(.interestRequest, items: 0)
     case .interest(let interest):
       out.message(.interest, items: 2)

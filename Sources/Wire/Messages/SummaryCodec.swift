@@ -40,7 +40,7 @@ extension CBORWriter {
   }
 
   /// A byte string of big-endian words.
-  private mutating func words(_ words: [UInt64]) {
+  mutating func words(_ words: [UInt64]) {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(words.count * 8)
     for word in words { appendBigEndian(word, to: &bytes) }
@@ -89,14 +89,14 @@ extension CBORReader {
     return listings
   }
 
-  private mutating func words(_ count: Int) throws(CBORError) -> [UInt64] {
+  mutating func words(_ count: Int) throws(CBORError) -> [UInt64] {
     let start = offset
     let words = try words(upTo: count)
     guard words.count == count else { throw CBORError(.wrongLength, at: start) }
     return words
   }
 
-  private mutating func words(upTo limit: Int) throws(CBORError) -> [UInt64] {
+  mutating func words(upTo limit: Int) throws(CBORError) -> [UInt64] {
     let start = offset
     let range = try readByteRange()
     guard range.count.isMultiple(of: 8) else { throw CBORError(.wrongLength, at: start) }

@@ -104,15 +104,16 @@ package enum StatementCodec {
   }
 
   private static func readFields(_ reader: inout CBORReader) throws(StatementError) -> Fields {
-    let version: UInt64
+    let (count, version): (Int, UInt64)
     do throws(CBORError) {
-      try reader.readArrayHeader(count: unsignedFieldCount + 1)
-      version = try reader.readUnsigned()
+      (count, version) = (try reader.readArrayHeader(), try reader.readUnsigned())
     } catch {
       throw .encoding(error)
     }
+    // What else a later version has, nobody can say.
     guard version == StatementCodec.version else { throw .version(version) }
     do throws(CBORError) {
+      guard count == unsignedFieldCount + 1 else { throw CBORError(.unexpectedType, at: reader.offset) }
       let fields = Fields(
         fleet: FleetID(try reader.readDigest()), kind: try reader.readUnsigned(UInt16.self),
         issuer: try reader.readPublicKey(), sequence: try reader.readOrdinal(), previous: try reader.readLink(),

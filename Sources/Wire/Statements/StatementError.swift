@@ -1,3 +1,5 @@
+import Replication
+
 /// Why bytes are no statement.
 package enum StatementError: Error, Hashable, Sendable {
   case encoding(CBORError)
@@ -11,4 +13,10 @@ package enum StatementError: Error, Hashable, Sendable {
   case malformedBody(kind: UInt16, CBORError)
   /// A room's creation names no scope: its room is named after itself.
   case scopedCreation
+}
+
+extension StatementReading {
+  package init(_ error: StatementError) {
+    if case .version = error { self = .laterVersion } else { self = .broken }
+  }
 }

@@ -46,7 +46,7 @@ final class BenchNode {
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
       hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
-      statement: { try? verifier.verify($0) })
+      statement: verifier.read)
     let rootKey = bench.founding.rootKey
     let identity = EngineIdentity(fleet: fleet, device: key.publicKey, cryptography: cryptography) { [root] in
       root.isHere ? RootSigner(key: rootKey.publicKey, sign: rootKey.sign) : nil

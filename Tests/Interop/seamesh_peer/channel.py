@@ -13,7 +13,10 @@ from OpenSSL import SSL, crypto
 
 PROTOCOL = b"seamesh/1"
 EXPORTER_LABEL = b"EXPORTER-seamesh/1"
-FRAME_LIMIT = 4 * 1024 * 1024
+#: Of what is received: senders keep to 64 KiB less.
+FRAME_LIMIT = 4 * 1024 * 1024 + 64 * 1024
+#: Says that a frame is compressed, which nobody may send to who has not said that he takes it.
+COMPRESSED = 1 << 31
 
 
 def _private_key(key: SigningKey) -> Ed25519PrivateKey:
@@ -70,11 +73,17 @@ class Channel:
     def send(self, message: bytes):
         self._tls.sendall(len(message).to_bytes(4, "big") + message)
 
+    def send_head(self, count: int):
+        """The four bytes before a message alone."""
+        self._tls.sendall(count.to_bytes(4, "big"))
+
     def receive(self, seconds: float = 20) -> bytes:
         """Raises Closed when the other side has closed, TimeoutError when nothing came for so long."""
         deadline = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, deadline)
         count = int.from_bytes(self._exactly(4), "big")
+        if count & COMPRESSED:
+            raise ValueError("a compressed frame")
         if not 0 < count <= FRAME_LIMIT:
             raise ValueError(f"a frame of {count} bytes")
         return self._exactly(count)

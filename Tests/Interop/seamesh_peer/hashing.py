@@ -65,6 +65,10 @@ def mac(key: bytes, message: bytes) -> bytes:
     return hmac.new(key, message, hashlib.sha256).digest()
 
 
+def discovery_key(fleet: bytes) -> bytes:
+    """Whoever knows the fleet has it, and nobody else."""
+    return sha256(tag("discov"), fleet)
+
+
 def discovery_tag(fleet: bytes, instance_name: str) -> bytes:
-    key = sha256(tag("discov"), fleet)
-    return mac(key, instance_name.encode())[:8]
+    return mac(discovery_key(fleet), instance_name.encode())[:8]

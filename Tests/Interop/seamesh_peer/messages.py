@@ -5,17 +5,29 @@ from dataclasses import dataclass, field, replace
 from nacl.signing import SigningKey
 
 from . import values
-from .hashing import counted, mac, public_key, sha256, sign, tag, u, verify
+from .hashing import counted, discovery_key, mac, public_key, sha256, sign, tag, u, verify
+from .statements import has_shape
 
-(HELLO, JOIN_REQUEST, JOIN_ACCEPTED, JOIN_REFUSED, STATEMENT_IDS, STATEMENTS, STATEMENTS_COMPLETE, INTEREST_REQUEST,
+(HELLO, JOIN_REQUEST, JOIN_ACCEPTED, JOIN_REFUSED, STATEMENT_SET, STATEMENTS, STATEMENTS_COMPLETE, INTEREST_REQUEST,
  INTEREST, INTEREST_CHANGE, SUMMARY, VECTORS, PULL, RUNS, PAYLOAD_PIECE, HAVE, CHAIN_PROBE, PING, PONG,
- GOODBYE) = range(20)  # fmt: skip
+ GOODBYE, CREDENTIAL_REQUEST, CREDENTIALS) = range(22)  # fmt: skip
+
+#: From here on who does not know a message skips it.
+OPTIONAL = 64
+
+#: Reasons of a goodbye.
+STOPPING, OTHER_FLEET, NOT_A_MEMBER, DUPLICATE, PROTOCOL_ERROR, VERSION_UNKNOWN, OWN_CONNECTION = range(7)
 
 SUMMARY_BUCKETS = 64
 #: Steps of a comparison.
 DIGEST, EQUAL, BUCKETS, PARTITIONS, DIFFERING = range(5)
 #: Entries of all vectors in one message.
 VECTOR_LIMIT = 4_096
+#: A sender closes a message of statements here.
+STATEMENTS_BYTES = 256 * 1024
+#: Keys of extensions from here on make the message an error where they are not known; none is.
+CRITICAL_EXTENSION = 32_768
+EXTENSION_LIMIT, EXTENSIONS_BYTES = 8, 1_024
 
 
 def message(number: int, *items) -> bytes:
@@ -27,46 +39,108 @@ def read(frame: bytes) -> tuple[int, list]:
     return number, items
 
 
+def _extended(extensions: dict) -> bytes:
+    """As proofs and signatures have them."""
+    parts = (u(key, 8) + counted(content) for key, content in sorted(extensions.items()))
+    return u(len(extensions), 8) + b"".join(parts)
+
+
+def check_extensions(extensions):
+    """ValueError where they are none, or too many, or one that is not known must be."""
+    if not isinstance(extensions, dict) or not all(
+            type(key) is int and key >= 0 and isinstance(item, bytes) for key, item in extensions.items()):
+        raise ValueError("no extensions")
+    if len(extensions) > EXTENSION_LIMIT or sum(map(len, extensions.values())) > EXTENSIONS_BYTES:
+        raise ValueError("too many extensions")
+    if any(key >= CRITICAL_EXTENSION for key in extensions):
+        raise ValueError("an extension that is not known")
+
+
+# What shows that a side knows the fleet, and what it tells to such alone
+
+#: What a mark is of.
+AUTHORITY, INTERESTS = 1, 2
+MARK_BYTES = 16
+
+
+def fleet_proof(fleet: bytes, exporter: bytes, is_dialer: bool) -> bytes:
+    return mac(discovery_key(fleet), tag("proof") + exporter + u(is_dialer, 1))
+
+
+def mark(fleet: bytes, exporter: bytes, is_dialer: bool, of: int, digest: bytes) -> bytes:
+    """`is_dialer`: whether the one who tells it is."""
+    return mac(discovery_key(fleet), tag("mark") + exporter + u(is_dialer, 1) + u(of, 1) + digest)[:MARK_BYTES]
+
+
 @dataclass(frozen=True)
 class Hello:
-    fleet: bytes
-    device: bytes
+    """`authority` and `interest` are marks."""
+
+    proof: bytes
     instance: bytes
-    replica: bytes | None
-    own_commits: int
     wall: int
     listen_port: int
     authority: bytes
     interest: bytes
-    credentials: list[bytes]
-    signature: bytes | None = None
+    signature: bytes = bytes(64)
+    extensions: dict = field(default_factory=dict)
     version: int = 1
     features: int = 0
 
-    def signed_bytes(self, exporter: bytes, is_dialer: bool) -> bytes:
+    def signed_bytes(self, exporter: bytes, is_dialer: bool, device: bytes) -> bytes:
         return b"".join([
-            tag("hello"), exporter, u(is_dialer, 1), u(self.version, 8), u(self.features, 8), self.fleet, self.device,
-            self.instance, b"\0" if self.replica is None else b"\1" + self.replica, u(self.own_commits, 8),
-            u(self.wall % (1 << 64), 8), u(self.listen_port, 2), self.authority, self.interest,
-            *map(sha256, self.credentials),
+            tag("hello"), exporter, u(is_dialer, 1), u(self.version, 8), u(self.features, 8), self.proof, device,
+            self.instance, u(self.wall % (1 << 64), 8), u(self.listen_port, 2), self.authority, self.interest,
+            _extended(self.extensions),
         ])  # fmt: skip
 
     def signed(self, key: SigningKey, exporter: bytes, is_dialer: bool) -> "Hello":
-        return replace(self, signature=sign(key, self.signed_bytes(exporter, is_dialer)))
+        return replace(self, signature=sign(key, self.signed_bytes(exporter, is_dialer, public_key(key))))
 
-    def is_signed(self, exporter: bytes, is_dialer: bool) -> bool:
-        return self.signature is not None and verify(
-            self.signature, self.signed_bytes(exporter, is_dialer), self.device)
+    def is_signed(self, exporter: bytes, is_dialer: bool, device: bytes) -> bool:
+        """`device`: the key of the certificate, which the message does not repeat."""
+        return verify(self.signature, self.signed_bytes(exporter, is_dialer, device), device)
 
     def encode(self) -> bytes:
         return message(
-            HELLO, self.version, self.features, self.fleet, self.device, self.instance, self.replica, self.own_commits,
-            self.wall, self.listen_port, self.authority, self.interest, self.credentials, self.signature)  # fmt: skip
+            HELLO, self.version, self.features, self.proof, self.instance, self.wall, self.listen_port,
+            self.authority, self.interest, self.signature, self.extensions)  # fmt: skip
 
     @staticmethod
     def read(items: list) -> "Hello":
+        shape = (_is_word, _is_word, 32, 16, _is_wall, _is_port, MARK_BYTES, MARK_BYTES, 64, _is_any)
+        if not has_shape(items, shape) or items[0] < 1:
+            raise ValueError("no hello")
+        check_extensions(items[-1])
         version, features, *rest = items
         return Hello(*rest, version, features)
+
+
+def _is_word(item) -> bool:
+    return type(item) is int and 0 <= item < 1 << 64
+
+
+def _is_wall(item) -> bool:
+    return type(item) is int and -(1 << 63) <= item < 1 << 63
+
+
+def _is_port(item) -> bool:
+    return type(item) is int and 0 <= item < 1 << 16
+
+
+def _is_any(item) -> bool:
+    return True
+
+
+def hello_for(fleet: bytes, exporter: bytes, is_dialer: bool, instance: bytes, *, authority: bytes | None = None,
+              interest: bytes | None = None, **fields) -> Hello:
+    """Not signed yet. `authority` and `interest` are digests here; without them, those of nothing."""
+    authority, interest = authority or authority_digest([]), interest or interest_digest([], [])
+    usual = {
+        "wall": 0, "listen_port": 0, "authority": mark(fleet, exporter, is_dialer, AUTHORITY, authority),
+        "interest": mark(fleet, exporter, is_dialer, INTERESTS, interest),
+    }  # fmt: skip
+    return Hello(fleet_proof(fleet, exporter, is_dialer), instance, **(usual | fields))
 
 
 JOINER, INVITER = b"\1", b"\2"
@@ -81,17 +155,20 @@ class JoinRequest:
     label: str
     proof: bytes = bytes(32)
     extensions: dict = field(default_factory=dict)
+    #: Stands in the message in place of the fleet.
+    fleet_proof: bytes = bytes(32)
 
     def proved_bytes(self, role: bytes, exporter: bytes, extensions: dict) -> bytes:
         """What the invitation's secret authenticates: the request for JOINER, the answer to it for INVITER."""
         return b"".join([
             tag("join"), exporter, role, self.fleet, self.inviter, u(self.serial, 8), self.device,
-            counted(self.label.encode()), u(len(extensions), 8),
-            *(u(key, 8) + counted(content) for key, content in sorted(extensions.items())),
+            counted(self.label.encode()), _extended(extensions),
         ])  # fmt: skip
 
     def proved(self, secret: bytes, exporter: bytes) -> "JoinRequest":
-        return replace(self, proof=mac(secret, self.proved_bytes(JOINER, exporter, self.extensions)))
+        return replace(
+            self, proof=mac(secret, self.proved_bytes(JOINER, exporter, self.extensions)),
+            fleet_proof=fleet_proof(self.fleet, exporter, is_dialer=True))
 
     def answer(self, secret: bytes, exporter: bytes, extensions: dict | None = None) -> bytes:
         """The proof of who made the invitation."""
@@ -99,7 +176,20 @@ class JoinRequest:
 
     def encode(self) -> bytes:
         return message(
-            JOIN_REQUEST, self.fleet, self.inviter, self.serial, self.device, self.label, self.proof, self.extensions)
+            JOIN_REQUEST, self.fleet_proof, self.inviter, self.serial, self.device, self.label, self.proof,
+            self.extensions)
+
+
+def statement_messages(scope: str, encoded: list[bytes]) -> list[bytes]:
+    """Statements in their order, in as many messages as it takes."""
+    batches, count = [], STATEMENTS_BYTES
+    for item in encoded:
+        if count + len(item) > STATEMENTS_BYTES:
+            batches.append([])
+            count = 0
+        batches[-1].append(item)
+        count += len(item)
+    return [message(STATEMENTS, scope, batch) for batch in batches]
 
 
 def interest_digest(partitions: list[bytes], prefixes: list[str]) -> bytes:
@@ -160,11 +250,3 @@ def parts(name: str, vector: list) -> list[list]:
     pieces = [entries[place : place + VECTOR_LIMIT] for place in range(0, len(entries), VECTOR_LIMIT)] or [[]]
     return [partition_vector(name, piece, has_more=piece is not pieces[-1]) for piece in pieces]
 
-
-def hello_for(key: SigningKey, fleet: bytes, instance: bytes, **fields) -> Hello:
-    """A hello of a device that has written nothing yet, where `fields` say nothing else."""
-    usual = {
-        "replica": None, "own_commits": 0, "wall": 0, "listen_port": 0, "authority": authority_digest([]),
-        "interest": interest_digest([], []), "credentials": [],
-    }  # fmt: skip
-    return Hello(fleet, public_key(key), instance, **(usual | fields))

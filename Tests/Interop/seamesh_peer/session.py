@@ -1,16 +1,16 @@
-"""A device's store and its sessions with other nodes: statements, interest, summaries, streams.
+"""A device's store and its sessions with other nodes: interest, summaries, streams. Before those comes `handshake`.
 
 One thread, one message at a time. It keeps everything in memory and pulls and pushes whole runs, as the protocol's
 description asks of anyone. What counts of them it judges anew each time, by `rights`, `acceptance` and `merge`.
 """
 
-import os
 import time
 from dataclasses import dataclass, field
 
 from nacl.signing import SigningKey
 
-from . import acceptance, chains, channel, merge, messages, payloads, rights, statements, values
+from . import acceptance, chains, channel, exchange, handshake, merge, messages, payloads, rights, statements, values
+from .handshake import Goodbye, Handshake
 from .hashing import fleet_id, partition_id, public_key, sha256, u
 from .messages import message
 
@@ -18,8 +18,6 @@ TIP_BYTES = 16
 PIECE_BYTES = 64 * 1024
 #: Of runs put aside for these not even headers are kept.
 NOT_STORED = ("no-grant", "document-rule", "undeclared", "void")
-#: Statements of rooms are not exchanged yet.
-ROOM_KINDS = {statements.INVITATION, statements.ROOM, statements.REMOVAL, statements.LEAVE}
 
 
 class Refused(Exception):
@@ -83,8 +81,8 @@ class Store:
         for name in names:
             self.want(name)
         self.replica: bytes | None = None
-        #: What other nodes want, by the digest of it.
-        self.interests: dict[bytes, list] = {}
+        #: What other nodes want, by device and the digest of it.
+        self.interests: dict[tuple[bytes, bytes], list] = {}
 
     @property
     def authority(self) -> bytes:
@@ -94,34 +92,71 @@ class Store:
     def wanted(self) -> list[bytes]:
         return sorted(partition.id for partition in self.partitions.values())
 
-    def keep(self, encoded: bytes) -> statements.Statement:
+    def keep(self, encoded: bytes) -> statements.Statement | None:
+        """Of the fleet's scope; None where it is of another version. ValueError where its sender is at fault."""
+        if statements.is_of_another_version(encoded):
+            return None
         statement = statements.read(encoded)
         if statement.fleet != self.fleet:
             raise ValueError("a statement of another fleet")
-        if statement.kind not in ROOM_KINDS:
-            self.statements[statement.id] = statement
+        if statement.place:
+            raise ValueError("a statement of another scope")
+        statements.to_judge(statement)
+        self.statements.setdefault(statement.id, statement)
         return statement
 
+    def keep_all(self, encoded: list[bytes]):
+        """What a peer sent, but for what does not come into the set (C26)."""
+        for item in encoded:
+            self.keep(item)
+        self.settle()
+
     def settle(self):
-        """What does not come into the set is not kept (C26)."""
         self.statements = {id: item for id, item in self.statements.items() if id.hex() in self.rights.set}
+
+    @property
+    def root(self) -> bytes | None:
+        """Its key, where anything that it said is here."""
+        return next((item.issuer for item in self.statements.values() if fleet_id(item.issuer) == self.fleet), None)
+
+    def ordered(self) -> list[statements.Statement]:
+        """All statements, each behind what it stands on."""
+        return exchange.in_order(self.statements.values(), self.root) if self.root else []
+
+    def is_member(self, device: bytes) -> bool:
+        """By the statements here: one whose membership is ended is none."""
+        ended = [end.body["target"] for end in self.rights.ends.values()]
+        return any(
+            m.body["device"] == device.hex() and ["membership", m.id] not in ended
+            for m in [*self.rights.members.values(), *self.rights.strange.values()])
+
+    def credentials(self) -> list[bytes]:
+        """This device's membership, if it has one, and that of the admin who signed it, where it was not root."""
+        own = self.membership()
+        if own is None:
+            return []
+        if fleet_id(own.issuer) == self.fleet:
+            return [own.encoded]
+        admins = (
+            item for item in self.statements.values() if item.kind == statements.MEMBERSHIP
+            and item.issuer == self.root and item.body[:2] == [own.issuer, "admin"])
+        return [own.encoded, *(item.encoded for item in list(admins)[:1])]
 
     @property
     def rights(self) -> rights.Rights:
         if self._rights is None or self._rights[0] != list(self.statements):
             seen = [statements.to_judge(item) for item in self.statements.values()]
-            root = next((item.issuer for item in seen if fleet_id(bytes.fromhex(item.issuer)) == self.fleet), "")
-            self._rights = list(self.statements), rights.Rights(seen, root)
+            self._rights = list(self.statements), rights.Rights(seen, self.root.hex() if self.root else "")
         return self._rights[1]
 
     def sign(self, kind_and_body) -> statements.Statement:
-        own = [item for item in self.statements.values() if item.issuer == self.device and not item.scope]
+        own = [item for item in self.statements.values() if item.issuer == self.device]
         last = min(own, key=lambda item: (-item.sequence, item.id), default=None)
         return self.keep(statements.make(self.fleet, self.key, last, kind_and_body).encoded)
 
-    def membership(self) -> statements.Statement:
+    def membership(self) -> statements.Statement | None:
         mine = (item for item in self.statements.values() if item.kind == statements.MEMBERSHIP)
-        return next(item for item in mine if item.body[0] == self.device)
+        return next((item for item in mine if item.body[0] == self.device), None)
 
     def declare_replica(self, nonce: bytes) -> statements.Statement:
         statement = self.sign(statements.replica(self.device, nonce, self.membership().id))
@@ -220,11 +255,9 @@ class Session:
         self.trace: list[tuple[bool, int, int]] = []
         self.key = key or store.key
         self.channel = channel.dial(host, port, self.key)
-        self.instance = os.urandom(16)
         self.streams: dict[str, Stream] = {}
-        self.peer: messages.Hello | None = None
+        self.handshake: Handshake | None = None
         self.peer_interest = None
-        self.peer_statements_complete = self.statements_sent = False
         #: The number of the question that this side asked last, and of the peer's that it answered with buckets.
         self.asked = self.told_buckets = 0
         self.listed: set[int] = set()
@@ -259,8 +292,17 @@ class Session:
         return number, items
 
     def step(self, seconds: float = 20) -> int:
+        """Goodbye where the other side gave cause for one, which is sent then."""
         number, items = self.receive(seconds)
-        self._handlers[number](self, *items)
+        try:
+            if number in Handshake.NUMBERS and not (self.handshake.is_through and number == messages.STATEMENTS):
+                for frame in self.handshake.take(number, items):
+                    self.send_frame(frame)
+            elif self.handshake.is_in_turn(number):
+                self._handlers[number](self, *items)
+        except Goodbye as goodbye:
+            self.send(messages.GOODBYE, goodbye.reason)
+            raise
         return number
 
     def until(self, is_reached, seconds: float = 20):
@@ -285,80 +327,85 @@ class Session:
             number, items = self.receive()
             if number == messages.JOIN_ACCEPTED:
                 proof, extensions = items
+                messages.check_extensions(extensions)
                 if proof != request.answer(secret, self.channel.exporter, extensions):
                     raise ValueError("an answer without the secret")
+                if self.channel.peer != request.inviter:
+                    raise ValueError("an answer by another device")
                 self.store.settle()
+                if not handshake.joining_holds(self.store):
+                    raise ValueError("statements that do not show this member")
                 return
             if number == messages.JOIN_REFUSED:
                 raise Refused(items[0])
-            for encoded in items[0] if number == messages.STATEMENTS else []:
+            if number != messages.STATEMENTS or items[0] != "":
+                raise ValueError("an answer out of turn")
+            for encoded in items[1]:
                 self.store.keep(encoded)
+
+    def recover(self):
+        """All statements anew, by a member that lost its own. Then this side closes."""
+        self.greet(has_lost=True)
+        self.until(lambda: self.handshake.is_through)
+        self.close()
+        if not handshake.joining_holds(self.store):
+            raise ValueError("statements that do not show this member")
 
     # Handshake
 
-    def hello(self) -> messages.Hello:
-        own = messages.hello_for(
-            self.key, self.store.fleet, self.instance, replica=self.store.replica, wall=int(time.time() * 1_000),
-            authority=self.store.authority, interest=messages.interest_digest(self.store.wanted, []))
-        return own.signed(self.key, self.channel.exporter, is_dialer=True)
-
     def start(self):
         """From hello to the comparison of summaries."""
-        self.settle(self.greet())
+        self.greet()
+        self.settle()
 
-    def greet(self) -> messages.Hello:
-        own = self.hello()
-        self.send_frame(own.encode())
-        return own
+    def greet(self, **fields):
+        """Says hello. `fields` go into it, where it is to say something else than it would."""
+        self.prepare(**fields)
+        for frame in self.handshake.begin():
+            self.send_frame(frame)
 
-    def settle(self, own: messages.Hello):
-        self.until(lambda: self.peer)
-        if self.peer.authority != own.authority:
-            self.send(messages.STATEMENT_IDS, sorted(id[:TIP_BYTES] for id in self.store.statements))
-            self.until(lambda: self.peer_statements_complete and self.statements_sent)
-        if self.peer.interest == own.interest:
-            self.peer_interest = [self.store.wanted, []]
-        self.peer_interest = self.peer_interest or self.store.interests.get(self.peer.interest)
+    def prepare(self, **fields):
+        self.handshake = Handshake(
+            self.store, self.channel.exporter, self.channel.peer, True, self.key,
+            **({"interest": self.interest, "wall": int(time.time() * 1_000)} | fields))
+
+    @property
+    def interest(self) -> bytes:
+        return messages.interest_digest(self.store.wanted, [])
+
+    def settle(self):
+        told = self.handshake.interest
+        self.until(lambda: self.handshake.is_through)
+        remembered = self.store.interests.items()
+        known = {digest: item for (device, digest), item in remembered if device == self.channel.peer}
+        known[told] = [self.store.wanted, []]
+        is_told = lambda digest: self.handshake.is_marked(messages.INTERESTS, digest)
+        self.peer_interest = self.peer_interest or next((known[digest] for digest in known if is_told(digest)), None)
         if self.peer_interest is None:
             self.send(messages.INTEREST_REQUEST)
             self.until(lambda: self.peer_interest)
+        self.handshake.phase = handshake.LIVE
         if self.waiting:
             self._summary(*self.waiting)
         self.until(lambda: self.is_compared)
 
-    def _hello(self, *items):
-        peer = messages.Hello.read(list(items))
-        if peer.fleet != self.store.fleet or peer.device != self.channel.peer or not peer.is_signed(
-                self.channel.exporter, is_dialer=False):
-            raise ValueError("a hello that does not hold")
-        self.peer = peer
-
-    def _statement_ids(self, held):
-        # In the order in which they were kept each stands behind what it goes on from.
-        for id, statement in self.store.statements.items():
-            if id[:TIP_BYTES] not in held:
-                self.send(messages.STATEMENTS, [statement.encoded])
-        self.send(messages.STATEMENTS_COMPLETE)
-        self.statements_sent = True
-
-    def _statements(self, encoded):
-        for item in encoded:
-            self.store.keep(item)
-        self.store.settle()
+    def _statements(self, scope, encoded):
+        handshake.check_scope(scope)
+        if scope:
+            return  # Of rooms nothing is known here.
+        self.store.keep_all(encoded)
         # What was passed over may be let in now.
         for name, stream in self.streams.items():
             if stream.passed_over:
                 self.pull(self.store.partitions[name], stream)
-
-    def _statements_complete(self):
-        self.peer_statements_complete = True
 
     def _interest_request(self):
         self.send(messages.INTEREST, self.store.wanted, [])
 
     def _interest(self, partitions, prefixes):
         self.peer_interest = [partitions, prefixes]
-        self.store.interests[messages.interest_digest(partitions, prefixes)] = self.peer_interest
+        digest = messages.interest_digest(partitions, prefixes)
+        self.store.interests[self.channel.peer, digest] = self.peer_interest
 
     def want(self, name: str):
         """Wants a partition on a standing session."""
@@ -580,10 +627,9 @@ class Session:
         raise Refused(reason)
 
     _handlers = {
-        messages.HELLO: _hello, messages.STATEMENT_IDS: _statement_ids, messages.STATEMENTS: _statements,
-        messages.STATEMENTS_COMPLETE: _statements_complete, messages.INTEREST_REQUEST: _interest_request,
-        messages.INTEREST: _interest, messages.INTEREST_CHANGE: _interest_change, messages.SUMMARY: _summary,
-        messages.VECTORS: _vectors, messages.PULL: _pull, messages.RUNS: _runs,
+        messages.STATEMENTS: _statements, messages.INTEREST_REQUEST: _interest_request, messages.INTEREST: _interest,
+        messages.INTEREST_CHANGE: _interest_change, messages.SUMMARY: _summary, messages.VECTORS: _vectors,
+        messages.PULL: _pull, messages.RUNS: _runs,
         messages.PAYLOAD_PIECE: _payload_piece, messages.HAVE: _have, messages.PING: _ping,
         messages.PONG: lambda self, nonce: None, messages.GOODBYE: _goodbye,
     }  # fmt: skip

@@ -1,6 +1,7 @@
 """Statements: signed facts about the fleet."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from nacl.signing import SigningKey
 
@@ -48,9 +49,14 @@ class Statement:
     signature: bytes
     encoded: bytes
 
-    @property
+    @cached_property
     def id(self) -> bytes:
         return sha256(_signed_bytes(self.fields))
+
+    @property
+    def place(self) -> str:
+        """The scope that it belongs to. A room's creation is signed with none, for the room is named by its id."""
+        return f"conversation={self.id.hex()}" if self.kind == ROOM else self.scope
 
     @property
     def fields(self) -> list:
@@ -70,12 +76,22 @@ def make(fleet: bytes, key: SigningKey, previous: Statement | None, kind_and_bod
     return Statement(*fields[1:], signature, values.encode(fields + [signature]))
 
 
+def is_of_another_version(encoded: bytes) -> bool:
+    """Then nothing else of it can be judged. ValueError where it is no array that begins with a version."""
+    fields = values.decode(encoded)
+    if not isinstance(fields, list) or not fields or type(fields[0]) is not int or fields[0] < 0:
+        raise ValueError("no statement of any version")
+    return fields[0] != 1
+
+
 def read(encoded: bytes) -> Statement:
     """Raises ValueError unless this is a statement of version 1 that its issuer signed."""
     fields = values.decode(encoded)
-    if not isinstance(fields, list) or len(fields) != 9 or fields[0] != 1:
+    if not has_shape(fields, (int, 32, int, 32, int, _is_id_or_none, str, _is_any, 64)) or fields[0] != 1:
         raise ValueError("no statement of version 1")
     statement = Statement(*fields[1:], encoded)
+    if not 1 <= statement.sequence < 1 << 53 or (statement.sequence == 1) != (statement.previous is None):
+        raise ValueError("a sequence that does not fit")
     if not verify(statement.signature, _signed_bytes(statement.fields), statement.issuer):
         raise ValueError("wrong signature")
     return statement
@@ -91,13 +107,21 @@ ENDS = [(str, [(16, int, 16)])]
 
 
 def _is_subject(item) -> bool:
-    return any(_has_shape(item, shape) and item[0] == number for number, shape in enumerate(
+    return any(has_shape(item, shape) and item[0] == number for number, shape in enumerate(
         [(int, 32), (int, str), (int, str), (int,)]))
 
 
 def _is_target(item) -> bool:
-    return any(_has_shape(item, shape) and item[0] == number for number, shape in enumerate(
+    return any(has_shape(item, shape) and item[0] == number for number, shape in enumerate(
         [(int, 32), (int, 16), (int, 32)]))
+
+
+def _is_id_or_none(item) -> bool:
+    return item is None or has_shape(item, 32)
+
+
+def _is_any(item) -> bool:
+    return True
 
 
 def _is_level(item) -> bool:
@@ -126,14 +150,14 @@ SHAPES = {
 BEGINNINGS = {MEMBERSHIP: (32, str, str), GRANT: (TIPS,), END: (TIPS,), RAISE: (TIPS,), REMOVAL: (TIPS,)}
 
 
-def _has_shape(item, shape) -> bool:
+def has_shape(item, shape) -> bool:
     match shape:
         case int():
             return isinstance(item, bytes) and len(item) == shape
         case tuple():
-            return isinstance(item, list) and len(item) == len(shape) and all(map(_has_shape, item, shape))
+            return isinstance(item, list) and len(item) == len(shape) and all(map(has_shape, item, shape))
         case list():
-            return isinstance(item, list) and all(_has_shape(part, shape[0]) for part in item)
+            return isinstance(item, list) and all(has_shape(part, shape[0]) for part in item)
     if shape is int:
         return type(item) is int and item >= 0
     if shape is dict:
@@ -163,7 +187,7 @@ def to_judge(statement: Statement) -> rights.Statement:
     if shape and isinstance(body, list) and len(body) == len(shape) + 1 and _are_notes(body[-1]):
         items = body[:-1]
     is_certified = False
-    if shape and _has_shape(items, shape):
+    if shape and has_shape(items, shape):
         fields = _fields(kind, items)
         is_certified = kind == REPLICA and replica_id(statement.issuer, items[1]) == items[0]
     else:
@@ -171,8 +195,7 @@ def to_judge(statement: Statement) -> rights.Statement:
     id = statement.id.hex()
     return rights.Statement(
         id, KIND_NAMES.get(kind, str(kind)), statement.issuer.hex(), statement.sequence,
-        statement.previous and statement.previous.hex(), f"conversation={id}" if kind == ROOM else statement.scope,
-        fields, is_certified)
+        statement.previous and statement.previous.hex(), statement.place, fields, is_certified)
 
 
 def _fields(kind: int, items: list) -> dict:
@@ -213,7 +236,7 @@ def _fields_of_unknown_shape(kind: int, body) -> dict:
     if beginning is None:
         return {}
     items = body[: len(beginning)] if isinstance(body, list) else None
-    if not _has_shape(items, beginning):
+    if not has_shape(items, beginning):
         raise ValueError("a statement of which nothing can be read")
     if kind == MEMBERSHIP:
         return {"device": items[0].hex(), "role": items[1], "user": items[2]}

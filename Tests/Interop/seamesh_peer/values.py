@@ -66,8 +66,12 @@ def encode(value) -> bytes:
 
 def decode(content: bytes):
     """Refuses what is not in its one form, by writing it again."""
-    value = cbor2.loads(content)
-    if cbor2.dumps(value, canonical=True) != content:
+    try:
+        value = cbor2.loads(content)
+        again = cbor2.dumps(value, canonical=True)
+    except (cbor2.CBORError, TypeError) as error:
+        raise ValueError("no CBOR") from error
+    if again != content:
         raise ValueError("not deterministic CBOR")
     return value
 

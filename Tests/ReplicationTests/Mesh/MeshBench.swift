@@ -85,6 +85,8 @@ final class MeshBench {
     Digest.of(Text("connection \(id.rawValue)").bytes, FakeCryptography.hash)
   }
 
+  func fleetProof(_ id: SessionID) -> FleetProof { FakeCryptography.fleetProof(fleet.id, exporter(of: id)) }
+
   /// Both are live, and all that they had to say has arrived.
   func connected(_ dialer: Int, _ listener: Int) -> SessionID {
     let id = connect(dialer, listener)

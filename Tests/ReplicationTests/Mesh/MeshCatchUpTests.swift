@@ -139,24 +139,45 @@ import Testing
     for slot in 0..<2 {
       #expect(rules.allSatisfy { holds(bench, slot, $0) } && bench.nodes[slot].stored == [rules[1 - slot]])
       let said = bench.said(from: slot, to: 1 - slot)
-      #expect(said == ["hello", "statementIDs", "statements", "statementsComplete", "summary"])
+      let sets = [String](repeating: "statementSet", count: slot + 1)
+      #expect(said == ["hello"] + sets + ["statements", "statementsComplete", "summary"])
     }
   }
 
-  @Test("who has told all it has still waits for the peer, and answers the peer's ids once")
+  @Test("who has told all it has still waits for the peer, and hears of its tips once")
   func waits() throws {
     let bench = try MeshBench([0, 1])
     bench.nodes[1].deliver(.statementsStored([try rule(bench, "a")]))
     let id = bench.connect(0, 1)
     bench.run(1)
     bench.loseMessages()
-    bench.nodes[1].receive(.statementIDs([]), on: id)
-    #expect(bench.said(from: 1, to: 0).suffix(1) == ["statementsComplete"])
+    let tips = Message.statementSet(StatementSet(scope: "", .tips(listed: .max, [])))
+    bench.nodes[1].receive(tips, on: id)
+    #expect(bench.said(from: 1, to: 0).suffix(2) == ["statements", "statementsComplete"])
     let count = bench.transcript.count
-    bench.nodes[1].receive(.statementIDs([]), on: id)
-    #expect(bench.transcript.count == count, "answered before")
-    bench.nodes[1].receive(.statementsComplete, on: id)
+    bench.nodes[1].receive(.statementsComplete(), on: id)
     #expect(bench.said(from: 1, to: 0, since: count) == ["summary"])
+    bench.nodes[1].receive(tips, on: id)
+    #expect(bench.messages(from: 1, to: 0).last == .goodbye(.protocolError))
+  }
+
+  @Test("a statement in an envelope of a later version is skipped, and what came with it is taken")
+  func laterVersion() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    let rule = try rule(bench, "a")
+    var later = rule.encoded
+    later[1] = 2
+    bench.nodes[1].receive(.statements([later, [0x82, 2, 0], rule.encoded]), on: id)
+    #expect(bench.nodes[1].stored == [rule] && bench.nodes[1].mesh.sessions[id] != nil)
+  }
+
+  @Test("a statement of another scope than its message ends the session")
+  func otherScope() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    bench.nodes[1].receive(.statements([try rule(bench, "a").encoded], of: "conversation=1"), on: id)
+    #expect(bench.nodes[1].mesh.sessions[id] == nil && bench.nodes[1].stored.isEmpty)
   }
 
   @Test("a statement learnt at any moment of a handshake reaches the peer")

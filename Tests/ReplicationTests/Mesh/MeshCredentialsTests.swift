@@ -54,7 +54,9 @@ import Testing
         if case .statementsComplete = line.message { line.from == slot } else { false }
       })
     let heard = bench.transcript[..<shown].filter { $0.to == slot }.map { "\($0.message)".prefix { $0 != "(" } }
-    #expect(heard.allSatisfy { $0 == "hello" || $0.hasPrefix("statement") }, "\(heard)")
+    #expect(
+      heard.allSatisfy { ["hello", "credentials", "credentialRequest"].contains($0) || $0.hasPrefix("statement") },
+      "\(heard)")
     if dials { #expect(!heard.contains("statements")) }
   }
 
@@ -89,12 +91,8 @@ import Testing
       try #require(issuer.statement(fleet ?? bench.fleet.id, .membership(Self.membership(newcomer, role: role))))
     }
     func end(_ membership: Statement) throws {
-      // By whomever: here by a member without a say.
       let end = Statement.End(reason: .retire, target: .membership(membership.id), listing: Statement.Listing())
-      let member = bench.nodes[0].key
-      let last = bench.nodes[1].mesh.authority.fleetStatements.last { $0.issuer == member.publicKey }
-      let statement = try #require(member.statement(bench.fleet.id, .end(end), after: last))
-      bench.nodes[1].deliver(.statementsStored([statement]))
+      bench.nodes[1].deliver(.statementsStored(root + [try #require(bench.state(.end(end)))]))
     }
     switch flaw {
     case .none: credentials = []
@@ -103,21 +101,37 @@ import Testing
     case .adminByAdmin: credentials = [adminMembership, try said(Authority.adminRole, by: admin)]
     case .otherDevice: key = FakeKey(&bench.random)
     case .otherFleet: credentials = [try said("officer", by: bench.fleet.root, fleet: FleetID(.zero))]
-    case .tooMany: credentials = [Statement](repeating: adminMembership, count: Hello.credentialLimit) + [membership]
+    case .tooMany: credentials = [Statement](repeating: adminMembership, count: Message.credentialLimit) + [membership]
     case .endedSelf: try end(membership)
     case .endedAdmin: try end(adminMembership)
     }
     let slot = enter(credentials, key: key)
     let id = bench.connect(slot, 1)
     bench.run()
-    #expect(bench.messages(from: 1, to: slot) == [.goodbye(.notAMember)] && phase(1, id) == nil)
+    let asked = Message.credentialRequest(fleetProof: bench.fleetProof(id).proof(ofDialer: false))
+    #expect(bench.messages(from: 1, to: slot) == [asked, .goodbye(.notAMember)] && phase(1, id) == nil)
+  }
+
+  @Test("credentials are shown once, and to nobody who has not shown to know the fleet", arguments: [true, false])
+  func shownOnDemand(knowsFleet: Bool) throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connect(0, 1)
+    bench.loseMessages()
+    let fleet = knowsFleet ? bench.fleet.id : FleetID(.zero)
+    let proof = FakeCryptography.fleetProof(fleet, bench.exporter(of: id)).proof(ofDialer: false)
+    let start = bench.transcript.count
+    bench.nodes[0].receive(.credentialRequest(fleetProof: proof), on: id)
+    let answer = bench.messages(from: 0, to: 1).suffix(bench.transcript.count - start)
+    #expect(answer == [knowsFleet ? .credentials(bench.nodes[0].mesh.local.credentials) : .goodbye(.otherFleet)])
+    bench.nodes[0].receive(.credentialRequest(fleetProof: proof), on: id)
+    #expect(bench.nodes[0].mesh.sessions[id] == nil)
   }
 
   @Test("what is learnt and wanted meanwhile reaches it once it has shown itself")
   func meanwhile() throws {
     let slot = enter([adminMembership, membership])
     let id = bench.connect(slot, 1)
-    bench.run(2)
+    bench.run(3)
     try #require(bench.nodes[1].mesh.sessions[id]?.isToBeShown == true)
     let news = try #require(bench.state(.rule(Statement.Rule(key: "user"))))
     bench.nodes[1].deliver(.statementsStored(root + [news]))

@@ -1,4 +1,5 @@
 import Testing
+import Wire
 
 @testable import Replication
 @testable import Simulation
@@ -13,18 +14,18 @@ import Testing
   private func signed(_ hello: Hello, _ key: FakeKey, _ exporter: Digest, isDialer: Bool = true) -> Hello {
     var hello = hello
     hello.signature = key.sign(
-      hello.signedBytes(exporter: exporter, isDialer: isDialer, FakeCryptography.hash))
+      hello.signedBytes(device: key.publicKey, exporter: exporter, isDialer: isDialer))
     return hello
   }
 
   enum Flaw: CaseIterable {
-    case version, fleet, device, otherDevice, instance, noSignature, wrongKey, otherConnection, reflected, changed,
-      credentials
+    case version, fleet, otherProof, device, instance, noSignature, wrongKey, otherConnection, reflected, changed,
+      extended
 
     var goodbye: Goodbye {
       switch self {
       case .version: .versionUnknown
-      case .fleet: .otherFleet
+      case .fleet, .otherProof: .otherFleet
       case .instance: .ownConnection
       default: .protocolError
       }
@@ -39,24 +40,46 @@ import Testing
     var hello = try hello(bench)
     switch flaw {
     case .version: hello.version = 0
-    case .fleet: hello.fleet = FleetID(.zero)
-    case .device, .otherDevice: hello.device = bench.nodes[1].key.publicKey
+    case .fleet: hello.fleetProof = FakeCryptography.fleetProof(FleetID(.zero), exporter).proof(ofDialer: true)
+    case .otherProof: hello.fleetProof = bench.fleetProof(id).proof(ofDialer: false)
     case .instance: hello.instance = bench.nodes[1].mesh.local.instance
     default: break
     }
     hello = signed(hello, flaw == .device ? bench.nodes[1].key : key, exporter)
     switch flaw {
-    case .noSignature: hello.signature = nil
+    case .noSignature: hello.signature = Signature(first: .zero, second: .zero)
     case .wrongKey: hello = signed(hello, bench.nodes[1].key, exporter)
     case .otherConnection: hello = signed(hello, key, .zero)
     case .reflected: hello = signed(hello, key, exporter, isDialer: false)
     case .changed: hello.interest = .zero
-    case .credentials: hello.credentials = [[1]]
+    case .extended: hello.extensions = MessageExtensions([.init(key: 1, content: [])])
     default: break
     }
     bench.nodes[1].receive(.hello(hello), on: id)
     #expect(bench.messages(from: 1, to: 0) == [.goodbye(flaw.goodbye)])
     #expect(bench.nodes[1].mesh.sessions[id] == nil && bench.nodes[1].authenticated.isEmpty)
+  }
+
+  @Test("a hello names neither fleet, nor device, nor a digest of what is held")
+  func tellsNothing() throws {
+    let bench = try MeshBench([0, 1])
+    let hellos = try (0..<2).map { _ in
+      bench.cut(bench.connect(0, 1))
+      guard case .hello(let hello)? = bench.messages(from: 0, to: 1).last else { throw BenchNode.NotTaken() }
+      return (hello, MessageCodec.encode(.hello(hello)))
+    }
+    let mesh = bench.nodes[0].mesh
+    let secret = [
+      bench.fleet.id.digest, bench.nodes[0].key.publicKey.raw, mesh.authority.digest(FakeCryptography.hash),
+      mesh.interest.digest(FakeCryptography.hash),
+    ]
+    for digest in secret {
+      let beginning = Array(digest.bytes.prefix(8))
+      #expect(hellos.allSatisfy { $0.1.firstRange(of: beginning) == nil })
+    }
+    let (first, second) = (hellos[0].0, hellos[1].0)
+    #expect(first.fleetProof != second.fleetProof)
+    #expect(Set([first.authority, first.interest, second.authority, second.interest]).count == 4)
   }
 
   @Test("the shell hears of every peer that has shown to be a member, once")

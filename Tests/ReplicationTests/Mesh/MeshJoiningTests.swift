@@ -7,7 +7,8 @@ import Testing
   /// What node 0 may say on its session to be admitted by node 1, which made the invitation.
   static func request(_ bench: MeshBench, _ id: SessionID) throws -> JoinRequest {
     JoinRequest(
-      fleet: bench.fleet.id, invitation: InvitationID(inviter: bench.nodes[1].key.publicKey, serial: 4),
+      fleetProof: bench.fleetProof(id).proof(ofDialer: true),
+      invitation: InvitationID(inviter: bench.nodes[1].key.publicKey, serial: 4),
       device: bench.nodes[0].key.publicKey, label: "tablet", proof: bench.exporter(of: id))
   }
 
@@ -23,7 +24,7 @@ import Testing
     #expect(bench.nodes[1].redeemed == [request])
     #expect(bench.said(from: 1, to: 0) == [], "nothing before the membership is durable")
     bench.nodes[1].deliver(.joinJudged(id, .accepted(Self.acceptance)))
-    guard case .statements(let told)? = bench.messages(from: 1, to: 0).first else {
+    guard case .statements(let told, "")? = bench.messages(from: 1, to: 0).first else {
       Issue.record("no statements")
       return
     }
@@ -52,13 +53,14 @@ import Testing
     #expect(bench.transcript.count == start && bench.nodes[1].mesh.sessions[id] != nil)
   }
 
-  @Test("a node of another fleet says nothing at all, and closes when the time is over")
-  func otherFleet() throws {
+  @Test("a node of another fleet says nothing at all, and closes when the time is over", arguments: [false, true])
+  func otherFleet(isReflected: Bool) throws {
     let bench = try MeshBench([0, 1])
     let id = bench.connect(0, 1)
     bench.loseMessages()
     var request = try Self.request(bench, id)
-    request.fleet = FleetID(.zero)
+    let other = FakeCryptography.fleetProof(FleetID(.zero), bench.exporter(of: id))
+    request.fleetProof = isReflected ? bench.fleetProof(id).proof(ofDialer: false) : other.proof(ofDialer: true)
     bench.nodes[1].receive(.joinRequest(request), on: id)
     #expect(bench.nodes[1].redeemed.isEmpty && bench.nodes[1].mesh.sessions[id] != nil)
     bench.tick(1, after: bench.nodes[1].mesh.configuration.handshakeMilliseconds + 1)

@@ -57,7 +57,7 @@ struct MeshPair {
       statements: statements, partitions: [], interest: interest,
       cryptography: Cryptography(
         hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
-        statement: { try? verifier.verify($0) }))
+        statement: verifier.read))
   }
 
   /// Answers what the end sent.

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Mesh: what may be said in which phase") struct MeshPhaseTests {
   /// The phases of a session, by what they await.
-  enum Stage: CaseIterable { case hello, joining, statements, interest, live }
+  enum Stage: CaseIterable { case hello, credentials, joining, statements, interest, live }
 
   /// A listener, node 1, whose session has reached a phase; what the dialler said later is lost.
   private func bench(_ stage: Stage) throws -> (MeshBench, SessionID) {
@@ -17,6 +17,9 @@ import Testing
     let id = bench.connect(0, 1)
     switch stage {
     case .hello: break
+    case .credentials:
+      bench.run(1)
+      bench.nodes[1].mesh.sessions[id]?.phase = .awaitingCredentials
     case .joining: bench.nodes[1].receive(.joinRequest(try MeshJoiningTests.request(bench, id)), on: id)
     case .statements, .interest: bench.run(1)
     case .live: bench.run()
@@ -32,8 +35,11 @@ import Testing
     let piece = PayloadPiece(hash: .zero, total: 1, offset: 0, bytes: [1])
     var samples: [String: Message] = [
       "joinRefused": .joinRefused(.busy), "joinAccepted": .joinAccepted(JoinAcceptance()),
-      "statementIDs": .statementIDs([]), "statements": .statements([]),
-      "statementsComplete": .statementsComplete, "interestRequest": .interestRequest,
+      "credentials": .credentials([]),
+      "credentialRequest": .credentialRequest(
+        fleetProof: bench.fleetProof(SessionID(rawValue: 1)).proof(ofDialer: true)),
+      "statementSet": .statementSet(StatementSet(scope: "", .tips(listed: 0, []))), "statements": .statements([]),
+      "statementsComplete": .statementsComplete(), "interestRequest": .interestRequest,
       "interest": .interest(Interest()), "interestChange": .interestChange(added: Interest(), removed: Interest()),
       "summary": .summary(Summary(1, .digest(1))),
       "vectors": .vectors([vector]), "pull": .pull(stream: 1, vector), "have": .have(vector),
@@ -46,9 +52,9 @@ import Testing
   }
 
   private static let lawful: [Stage: Set<String>] = [
-    .hello: ["hello"], .joining: [],
+    .hello: ["hello"], .credentials: ["credentials"], .joining: [],
     .statements: [
-      "statementIDs", "statements", "statementsComplete", "interestRequest", "interest", "interestChange", "summary",
+      "credentialRequest", "statementSet", "statements", "interestRequest", "interest", "interestChange", "summary",
     ],
     .interest: ["statements", "interestRequest", "interest", "interestChange", "summary", "vectors", "have"],
     .live: [
@@ -60,7 +66,7 @@ import Testing
   @Test("a message out of turn ends the session with a word, one in its turn does not", arguments: Stage.allCases)
   func outOfTurn(stage: Stage) throws {
     let names = samples(try bench(stage).0).keys.sorted()
-    #expect(names.count == 16)
+    #expect(names.count == 18)
     for name in names {
       let (bench, id) = try bench(stage)
       let message = try #require(samples(bench)[name])

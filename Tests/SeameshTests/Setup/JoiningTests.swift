@@ -183,7 +183,8 @@ import Wire
       // One that knows the secret is another device; one that is the device does not know it.
       let secret = kind == .otherKey ? try JoinCode.parse(issued.code).secret.bytes : [0]
       acceptance.proof = HMAC.sha256(
-        key: secret, JoinProof.ofInviter(acceptance, to: request, exporter: exporter))
+        key: secret,
+        JoinProof.ofInviter(acceptance, to: request, of: try JoinCode.parse(issued.code).fleet, exporter: exporter))
       return acceptance
     }
     defer { listener.stop() }

@@ -54,3 +54,10 @@ private enum SHA256Constants {
     return root
   }
 }
+
+/// HMAC-SHA-256 (RFC 2104) for keys of at most a block, as all here are.
+func hmac(_ key: [UInt8], _ message: [UInt8]) -> Digest {
+  let block = key + [UInt8](repeating: 0, count: 64 - key.count)
+  let inner = Digest.of(block.map { $0 ^ 0x36 } + message, sha256)
+  return Digest.of(block.map { $0 ^ 0x5c } + inner.bytes, sha256)
+}
