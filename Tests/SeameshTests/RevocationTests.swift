@@ -50,7 +50,7 @@ struct RevocationTests {
       RightsChange(.revoke(device: "node 1", isCompromised: isCompromised, at: at), isDryRun: isDryRun))
   }
 
-  @Test("what a device wrote while it was away, and revoked, is held where it is, and said there")
+  @Test("what a device wrote while it was away, and revoked, is handed over, held everywhere, and said there")
   func awayMeanwhile() throws {
     let fleet = try fleet(3)
     try fleet.restart(1, peers: [])
@@ -67,11 +67,33 @@ struct RevocationTests {
     #expect(refused?.message.contains("its membership was ended by the end of node 1") == true)
     let own = try fleet.nodes[1].doctor().first { $0.code == "device-ended" }
     #expect(own?.message.contains("1 change") == true, "\(String(describing: own))")
-    for node in fleet.nodes { #expect(try shows(node, "good") && !shows(node, "late")) }
+    for node in fleet.nodes {
+      try eventually { try held(node) == 1 }
+      #expect(try shows(node, "good") && !shows(node, "late"))
+    }
+    #expect(try fleet.nodes[0].doctor().contains { $0.code == "held-of-ended-devices" })
     // A revoked device is told nothing more.
     try fleet.nodes[0].put(partition, "c", "secret", body(["n": .int(4)]))
     try eventually { try shows(fleet.nodes[2], "secret") }
     #expect(try !shows(fleet.nodes[1], "secret"))
+
+    let raise = try fleet.nodes[0].change(RightsChange(.raise("node 1")))
+    #expect(raise.isSigned && raise.falls.map(\.gainedChanges).reduce(0, +) == 1)
+    for node in fleet.nodes { try eventually { try shows(node, "late") && held(node) == 0 } }
+    #expect(try !shows(fleet.nodes[1], "secret"))
+  }
+
+  @Test("a device whose key others may have hands nothing over, and hears that it was ended")
+  func compromised() throws {
+    let fleet = try fleet(3)
+    try fleet.restart(1, peers: [])
+    try fleet.nodes[1].put(partition, "c", "late", body(["n": .int(2)]))
+    #expect(try revoke(fleet.nodes[0], isCompromised: true).isSigned)
+    try fleet.restart(1)
+    try eventually { try !shows(fleet.nodes[1], "late") }
+    try fleet.nodes[0].put(partition, "c", "more", body(["n": .int(3)]))
+    try eventually { try shows(fleet.nodes[2], "more") }
+    #expect(try held(fleet.nodes[0]) == 0 && held(fleet.nodes[2]) == 0 && !shows(fleet.nodes[1], "more"))
   }
 
   @Test("what came after a device was stolen falls everywhere and comes back with a raise, whoever was away")

@@ -12,6 +12,8 @@ package struct Authority: Sendable {
   /// so what lacks a right is held, and contexts received ask for nothing (rule C27).
   package let isInDoubt: Bool
   let entered: [InvitationID: [PublicKey]]
+  /// Devices of which an end that counts says that somebody else may have their key.
+  let compromised: Set<PublicKey>
   private let admitted: AdmittedStatements
   private let certificate: ReplicaCertificate
   private let limit: Int
@@ -33,6 +35,7 @@ package struct Authority: Sendable {
     floors = FloorTable(index, entitled, full: admitted.fullScopes)
     isInDoubt = index.unread.contains { entitled.contains($0.issuer) }
     entered = Authority.entered(admitted, root: root)
+    compromised = Authority.compromised(index, members, rights)
     (self.certificate, self.limit) = (certificate, limit)
   }
 

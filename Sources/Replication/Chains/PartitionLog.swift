@@ -13,6 +13,9 @@ package struct PartitionLog: Sendable {
   package internal(set) var accepted = VersionVector()
   /// ``received``, bounded by statements: what a node announces.
   package internal(set) var clipped = VersionVector()
+  /// Where what is held above their limits ends, of chains whose work an admin may yet let count. It is not announced, and
+  /// shown as forks are.
+  package internal(set) var heldAbove = VersionVector()
   /// Lowest sequence before any known fork, per forked chain.
   package internal(set) var forkPoints: [ReplicaID: UInt64] = [:]
   /// Accepted changes of which another re-issue, or the original, takes the effect (rule C22).
@@ -82,6 +85,9 @@ package struct PartitionLog: Sendable {
     Snapshot(trunks: chains.compactMapValues { $0.trunk.sequence > 0 ? $0.trunk : nil }, reissues: reissues.all)
   }
 
+  /// Chains of which more is here than vectors say, ascending: forked ones, and those held above their limits.
+  package var shownApart: [ReplicaID] { Set(forkPoints.keys).union(heldAbove.entries.keys).sorted() }
+
   /// Changes that memory holds one by one.
   package var nodeCount: Int { chains.values.reduce(0) { $0 + $1.tree.count } }
 }
@@ -137,7 +143,7 @@ extension PartitionLog {
     reissues.regroup(authority)
     var change = LogChange()
     for (replica, limits) in limits {
-      guard var chain = chains[replica], chain.limits != limits else { continue }
+      guard var chain = chains[replica], chain.limits != limits || heldAbove[replica] != nil else { continue }
       chains[replica] = nil
       chain.limits = limits
       if let moved = chain.settle(replica) { change.acceptance.append(moved) }
@@ -166,12 +172,13 @@ extension PartitionLog {
 }
 
 extension PartitionLog {
-  /// Stands for what two nodes must hold alike: the vector that is announced, and what is known of forks. Nil where
-  /// nothing is announced. Costs a hash over all of it only after a change.
+  /// Stands for what two nodes must hold alike: the vector that is announced, what is known of forks, and what is held
+  /// above limits. Nil where there is nothing. Costs a hash over all of it only after a change.
   mutating func summaryDigest(_ hash: HashFunction) -> Digest? {
-    guard !clipped.isEmpty else { return nil }
+    guard !clipped.isEmpty || !heldAbove.isEmpty else { return nil }
     if let knownDigest { return knownDigest }
-    let digest = forkProofs.digest(beside: clipped.digest(.vector, hash), hash)
+    var digest = forkProofs.digest(beside: clipped.digest(.vector, hash), hash)
+    if !heldAbove.isEmpty { digest = heldAbove.digest(besideHeld: digest, hash) }
     knownDigest = digest
     return digest
   }
@@ -188,9 +195,17 @@ extension PartitionLog {
     received[replica] = chain.position(at: chain.received)
     accepted[replica] = chain.position(at: chain.accepted)
     let offered = chain.position(at: min(chain.received, chain.limits.bound.sequence))
-    if chain.isForked || clipped[replica] != offered { knownDigest = nil }
-    clipped[replica] = offered
+    let above = positionHeldAbove(chain, replica)
+    if chain.isForked || clipped[replica] != offered || heldAbove[replica] != above { knownDigest = nil }
+    (clipped[replica], heldAbove[replica]) = (offered, above)
     if let forkPoint = chain.forkPoint { forkPoints[replica] = forkPoint }
+  }
+
+  private func positionHeldAbove(_ chain: Chain, _ replica: ReplicaID) -> ChainPosition? {
+    guard chain.received > chain.limits.bound.sequence, authority.isHeldForRaise(replica, chain.limits.reason) else {
+      return nil
+    }
+    return chain.position(at: chain.received)
   }
 
   private func inDoubt(_ chain: Chain, _ replica: ReplicaID, _ limits: ChainLimits) -> HeaderRequest? {

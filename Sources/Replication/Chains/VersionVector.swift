@@ -40,9 +40,16 @@ package struct VersionVector: Hashable, Sendable {
   }
 
   /// Digest over the sorted entries: `tag · (replica 16 · sequence 8 · tip 16)…`.
-  package func digest(_ tag: DomainTag, _ hash: HashFunction) -> Digest {
-    var input = tag.bytes
-    input.reserveCapacity(DomainTag.byteCount + entries.count * 40)
+  package func digest(_ tag: DomainTag, _ hash: HashFunction) -> Digest { digest(behind: tag.bytes, hash) }
+
+  /// Of a partition with digest `digest`, of which this is held above limits: `tag · digest 32 · (replica …)…`.
+  package func digest(besideHeld digest: Digest, _ hash: HashFunction) -> Digest {
+    self.digest(behind: DomainTag.above.bytes + digest.bytes, hash)
+  }
+
+  private func digest(behind beginning: [UInt8], _ hash: HashFunction) -> Digest {
+    var input = beginning
+    input.reserveCapacity(beginning.count + entries.count * 40)
     for (replica, position) in sorted {
       replica.append(to: &input)
       appendBigEndian(position.sequence, to: &input)

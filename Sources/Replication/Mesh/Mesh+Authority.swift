@@ -43,13 +43,27 @@ extension Mesh {
     if authority.count != statements.count { forgetDisplaced() }
     closeStreamsOutOfScope()
     for (id, session) in sessions where session.statedAuthority != nil && !session.hasStatements {
-      sessions[id]?.statementsSinceHello += fresh.map(\.encoded)
+      let told = passable(fresh, to: id).map(\.encoded)
+      sessions[id]?.statementsSinceHello += told
     }
     for other in sessions.values.sorted(by: { $0.id < $1.id }) where other.id != source && other.hasStatements {
-      for batch in Mesh.batches(fresh.map(\.encoded)) { step.emit(.send(other.id, .statements(batch))) }
+      for batch in Mesh.batches(passable(fresh, to: other.id).map(\.encoded)) {
+        step.emit(.send(other.id, .statements(batch)))
+      }
     }
     reconsiderAcceptance(&step)
     reopenStreamsWithLeftOut(&step)
+    for id in sessions.keys.sorted() { offerHeldWork(id, &step) }
+  }
+
+  /// Who is a member no longer hears what is said of himself, with what that stands on, and nothing else.
+  mutating func passable(_ statements: [Statement], to id: SessionID) -> [Statement] {
+    guard let session = sessions[id], authority.isEnded(session.peer) else { return statements }
+    let about = authority.statements(about: session.peer)
+    let candidates = session.withheldStatements.union(statements.map(\.id))
+    // What is said of it later may go on from one of these.
+    sessions[id]?.withheldStatements = candidates.subtracting(about)
+    return authority.fleetStatements.filter { candidates.contains($0.id) && about.contains($0.id) }
   }
 
   /// What fell out of the set when other statements of the same issuer came in before it (rule C26).

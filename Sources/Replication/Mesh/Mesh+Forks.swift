@@ -28,14 +28,14 @@ extension Mesh {
     guard let stream = sessions[id]?.streams[partition], !stream.settled.contains(replica),
       sessions[id]?.streams[partition]?.forked.insert(replica).inserted == true
     else { return }
-    step.emit(.note(id, .forkSeen(replica)))
+    if partitions[partition]?.log.heldAbove[replica] == nil { step.emit(.note(id, .forkSeen(replica))) }
     step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: true)))
   }
 
   /// Forks go before the runs that are judged under them. Where summaries differ, and perhaps only in what is known of
   /// forks, whatever was shown before is shown `anew`.
   mutating func showForks(_ id: SessionID, _ partition: PartitionID, anew: Bool, _ step: inout Step) {
-    for replica in partitions[partition]?.log.forkPoints.keys.sorted() ?? [] {
+    for replica in partitions[partition]?.log.shownApart ?? [] {
       if anew {
         sessions[id]?.streams[partition]?.forked.remove(replica)
         sessions[id]?.streams[partition]?.settled.remove(replica)
@@ -66,6 +66,7 @@ extension Mesh {
   mutating func receiveProbe(_ id: SessionID, _ probe: ChainProbe, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let partition = probe.name.id(fleet: local.fleet, hash: cryptography.hash)
+    guard !receiveHandOver(session, probe, partition, &step) else { return }
     // Also where nothing of the partition is here: the peer keeps the chain back until it knows.
     guard isInScope(session, partition, probe.name),
       var stream = session.streams[partition] ?? newStream(session, partition, probe.name, step.now)
@@ -83,6 +84,7 @@ extension Mesh {
     case .unfold(let request): unfold(partition, request, runs, &step)
     case .probe(let id, let wantsReply): sendProbe(id, partition, replica, runs, wantsReply: wantsReply, &step)
     case .answer(let id, let probe): answer(id, partition, probe, runs, &step)
+    case .handOver(let id, let probe): continueHandOver(id, partition, replica, runs, probe, &step)
     }
   }
 
@@ -144,8 +146,8 @@ extension Mesh {
   mutating func evidenceLoaded(
     _ id: SessionID, _ partition: PartitionID, _ runs: [LoggedRun], _ step: inout Step
   ) {
-    guard let state = partitions[partition], let session = sessions[id], isInScope(session, state),
-      let replica = runs.first?.replica
+    guard let state = partitions[partition], let session = sessions[id], let replica = runs.first?.replica,
+      mayShow(session, replica, state)
     else { return }
     let name = state.name
     for run in runs {
@@ -262,6 +264,8 @@ package enum ChainPurpose: Sendable {
   case unfold(HeaderRequest)
   case probe(SessionID, wantsReply: Bool)
   case answer(SessionID, ChainProbe)
+  /// Of a partition that its author may not carry any more; `peer`: what the other side said, if it has.
+  case handOver(SessionID, peer: ChainProbe?)
 }
 
 /// Runs of one message, with their contexts resolved, that wait for headers.

@@ -84,7 +84,10 @@ extension Mesh {
     guard let session = sessions[id], session.phase == .live else { return }
     sessions[id]?.lastHeard = step.now
     let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard isInScope(session, partition, batch.name) else { return }
+    guard isInScope(session, partition, batch.name) else {
+      guard batch.isForkEvidence, takesHeldWork(session, runs, partition, batch.name) else { return }
+      return take(batch, runs, id, partition, &step)
+    }
     guard let opened = session.streams[partition] ?? newStream(session, partition, batch.name, step.now) else { return }
     sessions[id]?.streams[partition] = opened
     if !batch.isForkEvidence {
@@ -93,6 +96,12 @@ extension Mesh {
       guard opened.incoming == batch.stream else { return considerPull(id, partition, &step) }
       sessions[id]?.streams[partition]?.lastProgress = step.now
     }
+    take(batch, runs, id, partition, &step)
+  }
+
+  private mutating func take(
+    _ batch: RunBatch, _ runs: [IncomingRun], _ id: SessionID, _ partition: PartitionID, _ step: inout Step
+  ) {
     var resolved: [DeliveredRun] = []
     for run in runs {
       guard let context = resolve(run, id, partition, isForkEvidence: batch.isForkEvidence, &step) else { break }
@@ -119,8 +128,7 @@ extension Mesh {
   private mutating func resolve(
     _ run: IncomingRun, _ id: SessionID, _ partition: PartitionID, isForkEvidence: Bool, _ step: inout Step
   ) -> VersionVector? {
-    guard let stream = sessions[id]?.streams[partition] else { return nil }
-    let context = run.context.resolved(on: isForkEvidence ? nil : stream.incomingBase)
+    let context = run.context.resolved(on: isForkEvidence ? nil : sessions[id]?.streams[partition]?.incomingBase)
     guard RunRecord.digest(of: context, cryptography.hash) == run.contextDigest else {
       fail(id, .protocolError, "a context that does not match its digest", &step)
       return nil
@@ -136,6 +144,8 @@ extension Mesh {
   mutating func process(_ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step) {
     guard let name = partitions[partition]?.name else { return }
     var kept: [DeliveredRun] = []
+    var heldAbove: Set<ReplicaID> = []
+    defer { spreadHeld(heldAbove, partition, &step) }
     var rest = batch.runs
     walk: while let run = rest.first {
       guard let summary = RunSummary(run, in: name) else {
@@ -166,6 +176,7 @@ extension Mesh {
           rest.removeFirst()
           continue walk
         }
+        if case .aboveBound = reason { heldAbove.insert(run.incoming.replica) }
       case .error where mayComeAhead(batch, partition):
         postpone(run, batch, partition)
         rest.removeFirst()

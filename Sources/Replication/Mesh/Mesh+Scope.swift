@@ -16,8 +16,9 @@ extension Mesh {
 
   /// What came to be wanted between this side's hello and the peer's was told to nobody.
   func restateInterest(_ id: SessionID, _ step: inout Step) {
-    guard let stated = sessions[id]?.statedInterest, stated != interest.digest(cryptography.hash) else { return }
-    step.emit(.send(id, .interest(interest)))
+    guard let session = sessions[id], let stated = session.statedInterest, stated != interest.digest(cryptography.hash)
+    else { return }
+    step.emit(.send(id, .interest(interest(for: session))))
   }
 
   /// What was told before is out of date.
@@ -52,6 +53,7 @@ extension Mesh {
     sessions[id]?.phase = .live
     sessions[id]?.level.begin(interest, session.peerInterest ?? Interest())
     step.emit(.note(id, .sessionReady(session.device)))
+    offerHeldWork(id, &step)
     beginComparing(id, &step)
   }
 
@@ -61,7 +63,12 @@ extension Mesh {
       return fail(id, .protocolError, "an interest asked for a second time", &step)
     }
     sessions[id]?.hasToldInterest = true
-    step.emit(.send(id, .interest(interest)))
+    step.emit(.send(id, .interest(sessions[id].map(interest(for:)) ?? Interest())))
+  }
+
+  /// Who is a member no longer has nothing in common with anybody, and need not know what others want.
+  private func interest(for session: PeerSession) -> Interest {
+    authority.isEnded(session.peer) ? Interest() : interest
   }
 
   // MARK: Common scope
@@ -82,7 +89,8 @@ extension Mesh {
     interest = interest.adding(added).removing(removed)
     scopeChanged()
     for id in sessions.keys.sorted() { closeStreams(id, removed) }
-    for session in sessions.values.sorted(by: { $0.id < $1.id }) where session.hasStatements && !session.isToBeShown {
+    for session in sessions.values.sorted(by: { $0.id < $1.id })
+    where session.hasStatements && !session.isToBeShown && !authority.isEnded(session.peer) {
       step.emit(.send(session.id, .interestChange(added: added, removed: removed)))
       guard session.phase == .live else { continue }
       offerNewlyCommon(session.id, added, &step)

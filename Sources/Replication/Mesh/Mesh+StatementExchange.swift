@@ -62,7 +62,7 @@ extension Mesh {
 
   /// What the peer lacks by the tips that it told.
   private mutating func sendMissing(_ id: SessionID, _ told: [IssuerTips], _ step: inout Step) {
-    let missing = fleetStatements.missing(by: told)
+    let missing = passable(fleetStatements.missing(by: told), to: id)
     for batch in Mesh.batches(missing.map(\.encoded)) { step.emit(.send(id, .statements(batch))) }
     step.emit(.send(id, .statementsComplete()))
     sessions[id]?.exchange.owed = nil

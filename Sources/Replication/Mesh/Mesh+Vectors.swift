@@ -10,7 +10,10 @@ extension Mesh {
     for partition in meant.sorted() {
       guard let state = partitions[partition], isInScope(session, state) else { continue }
       let vector = untold(state, session, inComparison: inComparison)
-      if inComparison { sessions[id]?.streams[partition]?.differedIn = session.comparison.count }
+      if inComparison {
+        sessions[id]?.streams[partition]?.differedIn = session.comparison.count
+        showHeld(id, partition, &step)
+      }
       if !vector.isEmpty { vectors.append(PartitionVector(name: state.name, vector: vector)) }
     }
     for batch in PartitionVector.batches(vectors) { step.emit(.send(id, .vectors(batch))) }
@@ -22,7 +25,7 @@ extension Mesh {
     if inComparison, stream.toldIn == count { return VersionVector() }
     let isStuck = inComparison && stream.differedIn.map { $0 + 1 >= count } ?? false
     guard stream.outgoing != nil, !isStuck else { return state.log.clipped }
-    return stream.unknown(of: state.log.clipped, state.log.forkPoints)
+    return stream.unknown(of: state.log.clipped, shownApart: Set(state.log.shownApart))
   }
 
   func send(_ vector: PartitionVector, to id: SessionID, _ step: inout Step, _ message: (PartitionVector) -> Message) {

@@ -28,6 +28,8 @@ package struct PeerSession: Sendable {
   var exchange = StatementExchange()
   /// When the handshake last got on: statements may take longer than it otherwise may.
   var handshakeProgress: MonotonicTime
+  /// What a peer that is a member no longer was not told.
+  var withheldStatements: Set<Digest> = []
   /// Statements learnt since this side's hello, before the peer's was there.
   var statementsSinceHello: [[UInt8]] = []
   /// The peer's interest changed before it was known here.
@@ -59,6 +61,8 @@ package struct PeerSession: Sendable {
   /// Questions of the peer's that were answered long before a comparison was due; counted anew when one is.
   var earlyComparisons = 0
   static let earlyComparisonLimit = 4
+  /// Probes of chains that one side may not carry any more; each costs reading a chain.
+  var answeredHandOvers = 0
   /// Partitions that are not here yet and of which the peer may name something, beyond as many as are here.
   static let awaitedPartitionLimit = 65_536
   /// The peer named vectors before its interest was known here.
@@ -139,10 +143,10 @@ struct PeerStream: Sendable {
   }
 
   /// What the peer neither has announced nor gets on this stream.
-  func unknown(of vector: VersionVector, _ forkPoints: [ReplicaID: UInt64]) -> VersionVector {
+  func unknown(of vector: VersionVector, shownApart: Set<ReplicaID>) -> VersionVector {
     VersionVector(
       vector.entries.filter { replica, position in
-        forkPoints[replica] != nil || !covers(replica, position.sequence)
+        shownApart.contains(replica) || !covers(replica, position.sequence)
           || known[replica].map { $0.sequence == position.sequence && $0.tip != position.tip } ?? false
       })
   }

@@ -1,0 +1,105 @@
+// What is held above its chain's limit, for an admin to let it count. Nobody announces it; it is shown as forks are.
+//
+// A device that may not carry a partition any more, because it was ended or its grant lowered while it was away, hands over
+// what it wrote meanwhile: of its own chains alone, to who may carry the partition. It hears nothing of it in return.
+extension Mesh {
+  /// Changes above its limit that are taken of one chain: who knows of the limit writes nothing more, and who does not may
+  /// have been away for long.
+  static let handOverLimit: UInt64 = 10_000
+
+  /// `author` may show this chain of its own to `other`, though it may not carry the partition.
+  private func handsOver(_ author: PublicKey, _ replica: ReplicaID, to other: PublicKey, _ name: PartitionName) -> Bool
+  {
+    authority.author(of: replica) == author && !authority.isCompromised(author)
+      && authority.level(of: author, in: name) < .carry && authority.level(of: other, in: name) >= .carry
+  }
+
+  // MARK: The author
+
+  /// Begins to show what is held of own chains in partitions that this device may not carry any more.
+  mutating func offerHeldWork(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id], session.phase == .live else { return }
+    for state in partitions.values.sorted(by: { $0.id < $1.id }) where !state.log.heldAbove.isEmpty {
+      for (replica, _) in state.log.heldAbove.sorted where offers(replica, state.name, session) {
+        step.emit(.loadChain(state.id, replica, from: 1, .handOver(id, peer: nil)))
+      }
+    }
+  }
+
+  private func offers(_ replica: ReplicaID, _ name: PartitionName, _ session: PeerSession) -> Bool {
+    handsOver(local.device, replica, to: session.peer, name)
+  }
+
+  // MARK: Who takes it
+
+  /// The peer may show this chain of its own here, though it may not carry the partition.
+  func takesHeldWork(_ session: PeerSession, _ replica: ReplicaID, _ id: PartitionID, _ name: PartitionName) -> Bool {
+    interest.wants(id, name: name) && handsOver(session.peer, replica, to: local.device, name)
+  }
+
+  /// All of these runs are the peer's own, and not far above their limits.
+  func takesHeldWork(_ session: PeerSession, _ runs: [IncomingRun], _ id: PartitionID, _ name: PartitionName) -> Bool {
+    runs.allSatisfy { run in
+      let bound = authority.bound(of: run.replica, in: name).sequence
+      return takesHeldWork(session, run.replica, id, name)
+        && (run.first <= bound || run.first - bound <= Mesh.handOverLimit)
+    }
+  }
+
+  // MARK: Both
+
+  /// A probe of a partition that is not in common scope. Answers whether it belongs here.
+  mutating func receiveHandOver(
+    _ session: PeerSession, _ probe: ChainProbe, _ partition: PartitionID, _ step: inout Step
+  ) -> Bool {
+    let isOffered = probe.wantsReply && takesHeldWork(session, probe.replica, partition, probe.name)
+    guard isOffered || !probe.wantsReply && offers(probe.replica, probe.name, session),
+      session.answeredHandOvers < PeerStream.answeredProbeLimit * max(1, partitions.count)
+    else { return false }
+    sessions[session.id]?.answeredHandOvers += 1
+    step.emit(.loadChain(partition, probe.replica, from: 1, .handOver(session.id, peer: probe)))
+    return true
+  }
+
+  mutating func continueHandOver(
+    _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ runs: [RunSummary], _ peer: ChainProbe?,
+    _ step: inout Step
+  ) {
+    guard let session = sessions[id], let name = peer?.name ?? partitions[partition]?.name else { return }
+    func say(wantsReply: Bool) {
+      let positions = Mesh.probePositions(of: runs)
+      let probe = ChainProbe(name: name, replica: replica, positions: positions, wantsReply: wantsReply)
+      step.emit(.send(id, .chainProbe(probe)))
+    }
+    guard let peer else { return say(wantsReply: true) }
+    guard !peer.wantsReply else { return say(wantsReply: false) }
+    guard offers(replica, name, session), let first = Mesh.firstLacking(of: runs, peer.positions) else { return }
+    step.emit(.loadEvidence(id, partition, replica, above: first - 1))
+  }
+
+  /// Evidence of the chain goes to this session.
+  func mayShow(_ session: PeerSession, _ replica: ReplicaID, _ state: PartitionState) -> Bool {
+    isInScope(session, state) || offers(replica, state.name, session)
+  }
+
+  // MARK: From one to all
+
+  /// News for everyone who follows the partition.
+  mutating func spreadHeld(_ replicas: Set<ReplicaID>, _ partition: PartitionID, _ step: inout Step) {
+    for replica in replicas.sorted() where partitions[partition]?.log.heldAbove[replica] != nil {
+      spreadFork(replica, partition, &step)
+    }
+  }
+
+  /// Shown to the peer, where the partition differs and perhaps only in this.
+  mutating func showHeld(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
+    guard let session = sessions[id], let state = partitions[partition], isInScope(session, state) else { return }
+    for (replica, _) in state.log.heldAbove.sorted {
+      let opened = sessions[id]?.streams[partition] ?? newStream(session, partition, state.name, step.now)
+      sessions[id]?.streams[partition] = opened
+      sessions[id]?.streams[partition]?.forked.remove(replica)
+      sessions[id]?.streams[partition]?.settled.remove(replica)
+      searchFork(id, partition, replica, &step)
+    }
+  }
+}

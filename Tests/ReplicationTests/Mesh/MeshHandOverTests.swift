@@ -1,0 +1,107 @@
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+/// Node 0's device wrote while it was away, and was ended or lost its right meanwhile.
+@Suite("Mesh: work that is handed over") struct MeshHandOverTests {
+  private let bench: MeshBench
+
+  init() throws {
+    bench = try MeshBench([0, 1, 2])
+    try bench.nodes[0].write(1)
+    for other in 1...2 { bench.cut(bench.connected(0, other)) }
+    try bench.nodes[0].write(2)
+    try bench.nodes[0].write(3)
+  }
+
+  private var replica: ReplicaID { bench.nodes[0].replica }
+
+  private func held(_ slot: Int) -> ChainPosition? { bench.nodes[slot].state?.heldAbove[replica] }
+
+  /// What the root says about the device, known at node 1 alone; up to change 1 its chain counts.
+  @discardableResult
+  private func end(_ reason: Statement.End.Reason) throws -> Digest {
+    let authority = bench.nodes[1].mesh.authority
+    let membership = try #require(authority.member(of: bench.nodes[0].key.publicKey)).id
+    let own = authority.fleetStatements.filter { $0.issuer == bench.nodes[0].key.publicKey }
+    let position = try #require(bench.nodes[1].state?.clipped[replica])
+    let listing = Statement.Listing(
+      ends: [.init(partition: bench.name.text, chains: [.init(replica: replica, position: position)])],
+      tips: [
+        .init(
+          scope: "",
+          tips: own.suffix(1).map { .init(issuer: $0.issuer, sequence: $0.sequence, id: $0.id) })
+      ])
+    let end = Statement.End(reason: reason, target: .membership(membership), listing: listing)
+    let statement = try #require(bench.state(.end(end)))
+    bench.nodes[1].deliver(.statementsStored([statement]))
+    return statement.id
+  }
+
+  @Test("what is given back counts everywhere, and its author hears of it", arguments: [false, true])
+  func givenBack(isConnected: Bool) throws {
+    let end = try end(.retire)
+    let id = bench.connected(0, 1)
+    if !isConnected { bench.cut(id) }
+    // It goes before the raise in its author's chain, and is about nobody.
+    bench.nodes[1].deliver(.statementsStored([try #require(bench.state(.rule(Statement.Rule(key: "other"))))]))
+    let listing = Statement.Listing(
+      ends: [.init(partition: bench.name.text, chains: [.init(replica: replica, position: try #require(held(1)))])])
+    let raise = try #require(bench.state(.raise(Statement.Raise(end: end, listing: listing))))
+    bench.nodes[1].deliver(.statementsStored([raise]))
+    bench.run()
+    if !isConnected { _ = bench.connected(0, 1) }
+    for slot in 0..<2 { #expect(bench.nodes[slot].holds(bench.nodes[0]) == 3 && held(slot) == nil, "node \(slot)") }
+  }
+
+  @Test("an ended device shows its own changes to a member, who holds them and shows them to all")
+  func handedOver() throws {
+    try end(.retire)
+    _ = bench.connected(1, 2)
+    bench.cut(bench.connected(0, 1))
+    #expect(held(1)?.sequence == 3 && bench.nodes[1].holds(bench.nodes[0]) == 1)
+    bench.pass(90_000)
+    #expect(held(2)?.sequence == 3 && bench.nodes[2].holds(bench.nodes[0]) == 1)
+    let (one, two) = (bench.nodes[1], bench.nodes[2])
+    #expect(one.mesh.partitions[bench.partition]?.log.heldAbove == two.mesh.partitions[bench.partition]?.log.heldAbove)
+  }
+
+  @Test("it hears of nothing but its end: no run, no vector, no other statement, no wish")
+  func hearsNothing() throws {
+    try end(.retire)
+    try bench.nodes[1].write(9)
+    bench.nodes[1].deliver(.statementsStored([try #require(bench.state(.rule(Statement.Rule(key: "secret"))))]))
+    let start = bench.transcript.count
+    let id = bench.connected(0, 1)
+    bench.pass(60_000)
+    try bench.nodes[1].write(10)
+    bench.nodes[1].deliver(.interestChanged(added: Interest(prefixes: ["secret"]), removed: Interest()))
+    bench.pass(1_000)
+    #expect(bench.nodes[1].mesh.sessions[id] != nil)
+    let said = Set(bench.said(from: 1, to: 0, since: start))
+    #expect(said.isDisjoint(with: ["runs", "vectors", "have", "pull", "payloadPiece", "interestChange"]), "\(said)")
+    #expect(bench.nodes[0].mesh.authority.isEnded(bench.nodes[0].key.publicKey))
+    #expect(bench.nodes[0].stored.count == 1)
+    #expect(bench.nodes[0].state?.heldAbove[replica]?.sequence == 3)
+  }
+
+  @Test("nothing is taken of a device whose key others may have")
+  func compromised() throws {
+    try end(.compromised)
+    _ = bench.connected(0, 1)
+    bench.pass(60_000)
+    #expect(held(1) == nil && bench.nodes[1].holds(bench.nodes[0]) == 1)
+  }
+
+  @Test("who may not carry a partition shows there no chain but its own")
+  func ownAlone() throws {
+    try end(.retire)
+    let id = bench.connected(0, 1)
+    let other = bench.nodes[2].replica
+    let start = bench.transcript.count
+    let probe = ChainProbe(name: bench.name, replica: other, positions: [], wantsReply: true)
+    bench.nodes[1].receive(.chainProbe(probe), on: id)
+    #expect(bench.transcript.count == start)
+  }
+}
