@@ -134,11 +134,11 @@ extension Store: LogTransaction {
   package func put(_ invitation: Invitation) throws { try transaction.put(invitation) }
   package func removeInvitation(_ serial: UInt64) throws { try transaction.removeInvitation(serial) }
 
-  package func addPiece(_ piece: PayloadPiece) throws {
-    try transaction.addPiece(of: piece.hash, start: Int(clamping: piece.offset), bytes: piece.bytes)
+  package func addPiece(_ bytes: ArraySlice<UInt8>, to share: StagedShare) throws {
+    try transaction.addPiece(bytes, to: share)
   }
 
-  package func removePieces(of payload: Digest) throws { try transaction.removePieces(of: payload) }
+  package func removePieces(_ key: StagedKey) throws { try transaction.removePieces(key) }
 
   package func addLargePayload(_ payload: ApartPayload) throws {
     try transaction.addLargePayload(payload.hash, bytes: payload.bytes)

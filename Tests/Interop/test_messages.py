@@ -60,7 +60,7 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-pull": message(messages.PULL, 2, vector),
         "message-pull-staged": message(messages.PULL, 3, messages.partition_vector(NAME, VECTOR, [(LARGE, 65_536)])),
         "message-runs": message(messages.RUNS, NAME, 2, False, runs),
-        "message-payload-piece": message(messages.PAYLOAD_PIECE, LARGE, 65_539, 65_536, bytes([7, 8, 9])),
+        "message-payload-piece": message(messages.PAYLOAD_PIECE, NAME, 2, LARGE, 65_539, 65_536, bytes([7, 8, 9])),
         "message-have": message(messages.HAVE, vector),
         "message-chain-probe": message(
             messages.CHAIN_PROBE, NAME, REPLICA, True, [[64, bytes(16)], [65, TIP]]),

@@ -106,7 +106,9 @@ extension GoldenTests {
             ]))),
       example(
         "payload-piece",
-        .payloadPiece(PayloadPiece(hash: repeating(0x77), total: 65_539, offset: 65_536, bytes: [7, 8, 9]))),
+        .payloadPiece(
+          PayloadPiece(
+            name: name, stream: 2, hash: repeating(0x77), total: 65_539, offset: 65_536, bytes: [7, 8, 9]))),
       example("have", .have(vector)),
     ]
   }()

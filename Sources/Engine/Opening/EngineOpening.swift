@@ -26,7 +26,7 @@ struct EngineOpening {
       partitions: try PartitionLoading(store: store, reader: RunReader(identity), authority: authority).all(),
       interest: try interest(), cryptography: identity.cryptography, configuration: options.mesh)
     // Pieces of a transfer that was cut are not asked for again.
-    mesh.staged = try store.stagedPayloads(limit: PartitionVector.stagedLimit)
+    mesh.staged = StagedPayloads(try store.stagedShares())
     return mesh
   }
 

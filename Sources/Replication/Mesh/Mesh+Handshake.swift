@@ -60,7 +60,7 @@ extension Mesh {
     case (.live, .pull(let stream, let part)):
       guard let vector = joined(part, id, .pull(stream), &step) else { return }
       receivePull(id, stream, vector, &step)
-    case (.live, .payloadPiece(let piece)): step.emit(.stage(id, piece))
+    case (.live, .payloadPiece(let piece)): receivePiece(id, piece, &step)
     case (.live, .have(let part)):
       guard let vector = joined(part, id, .have, &step) else { return }
       receiveVector(id, vector, &step)

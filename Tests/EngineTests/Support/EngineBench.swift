@@ -183,6 +183,14 @@ final class EngineBench {
   /// What is under way is lost.
   func dropWire() { wire = [] }
 
+  /// What is under way waits until all of the body is done.
+  func holdWire(_ body: () throws -> Void) rethrows {
+    let held = wire
+    wire = []
+    try body()
+    wire = held + wire
+  }
+
   /// As the thread of a connection makes it of a frame.
   func event(_ frame: [UInt8], _ session: SessionID, _ slot: Int) -> EngineEvent {
     let state = nodes[slot].state
