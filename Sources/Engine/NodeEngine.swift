@@ -47,6 +47,7 @@ package final class NodeEngine {
 
   /// Takes in what came, in order, and does all that follows from it.
   package func turn(_ events: [EngineEvent]) {
+    if !state.moved.isEmpty, failure == nil { commit() }
     for event in events {
       take(event)
       proceed(committing: false)
@@ -189,10 +190,12 @@ package final class NodeEngine {
 
   /// One transaction for all that waits; then, and only then, tells peers, clients and listeners.
   private func commit() {
-    let batch = pending
+    var batch = pending
     pending = PendingCommit()
+    batch.rebuilds += state.moved
     do {
       let done = try write(batch)
+      (state.moved, state.hasNotedUnderstanding) = ([], true)
       if reissueIsOverdue { (forksToSettle, reissueIsOverdue) = (true, false) }
       flush()
       tell(done, batch)
@@ -328,10 +331,8 @@ package final class NodeEngine {
     do {
       // Payloads that travelled ahead are looked for on disk.
       if try RunCompletion.awaitsPayloads(runs) { settle() }
-      // Ahead of what the core drops nothing was taken, either.
-      let isHeard = state.mesh.hears(batch, on: id, now: state.clock.now)
       let completion = RunCompletion(state, batch, id)
-      handle(.receivedRuns(id, batch, isHeard ? try runs.map(completion.completed) : []))
+      handle(.receivedRuns(id, batch, try runs.map(completion.completed)))
     } catch is RunCompletion.LostPayload {
       handle(.payloadLost(id, batch))
     } catch {

@@ -24,6 +24,7 @@ extension Store: LogReading {
     facts.commits = try integer(.ownCommits) ?? 0
     facts.timestamp = HybridTimestamp(rawValue: try integer(.timestamp) ?? 0)
     facts.isRestored = try meta(.restored) != nil
+    facts.understanding = try meta(.understanding)
     if let id = try meta(.replica).flatMap({ ReplicaID($0) }),
       let nonce = try meta(.replicaNonce).flatMap({ UUIDValue($0) })
     {
@@ -92,6 +93,10 @@ extension Store: LogTransaction {
     try transaction.setMeta(replica.id.bytes, for: .replica)
     try transaction.setMeta(replica.nonce.bytes, for: .replicaNonce)
     try transaction.setMeta(nil, for: .restored)
+  }
+
+  package func setUnderstanding(_ understanding: [UInt8]) throws {
+    try transaction.setMeta(understanding, for: .understanding)
   }
 
   package func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
@@ -175,7 +180,8 @@ extension Store: LogTransaction {
     let number = try transaction.number(of: rebuilding.partition)
     try transaction.noteRebuild(of: number)
     let log = DocumentFold.Log(
-      fleet: rebuilding.fleet, partition: rebuilding.partition, number: number, hash: rebuilding.hash)
+      fleet: rebuilding.fleet, partition: rebuilding.partition, number: number, hash: rebuilding.hash,
+      formats: rebuilding.formats)
     let report = try DocumentFold.rebuild(
       documents, of: log, in: transaction, accepted: rebuilding.accepted, context: rebuilding.context)
     return try changed(report, [number: rebuilding.partition])

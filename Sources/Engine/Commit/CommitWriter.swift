@@ -25,6 +25,9 @@ struct CommitWriter {
     }
     try applyRemote(batch)
     try rebuild(batch.moved)
+    if !state.hasNotedUnderstanding {
+      try transaction.setUnderstanding(state.identity.cryptography.formats.understanding)
+    }
     for job in batch.subscriptions { try subscribe(job) }
     for owed in batch.reissues { try issueAgain(owed) }
     if !batch.writes.isEmpty {

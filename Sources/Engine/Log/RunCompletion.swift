@@ -3,7 +3,7 @@ import Wire
 
 /// Adds to runs of a peer what was not there when their frame was decoded: signers, and payloads that travelled apart.
 struct RunCompletion {
-  /// The peer has sent the payload, and this node has lost it since.
+  /// The peer has sent the payload, and this node has lost it since, or let it pass as it will the run.
   struct LostPayload: Error {}
 
   private let state: EngineState

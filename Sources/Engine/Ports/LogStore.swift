@@ -50,6 +50,7 @@ package protocol LogTransaction: LogReading {
   /// 1970; 0 where that is not known.
   func add(_ statement: Statement, arrived: Int64) throws
   func setReplica(_ replica: Incarnation) throws
+  func setUnderstanding(_ understanding: [UInt8]) throws
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws
   func subscribe(_ pattern: Text) throws
   func unsubscribe(_ pattern: Text) throws

@@ -15,6 +15,7 @@ extension Mesh {
       fleet: local.fleet, device: local.device, instance: local.instance, replica: ownReplica, ownCommits: ownCommits,
       wallMilliseconds: wallMilliseconds, listenPort: local.listenPort, authority: authority,
       interest: interest.digest(cryptography.hash), credentials: local.credentials)
+    hello.features = cryptography.formats.features
     hello.signature = cryptography.sign(
       hello.signedBytes(exporter: session.exporter, isDialer: session.isDialer, cryptography.hash))
     sessions[id]?.statedAuthority = authority

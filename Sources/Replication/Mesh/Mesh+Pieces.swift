@@ -24,33 +24,30 @@ extension Mesh {
     return session.streams[partition] ?? newStream(session, partition, name, now)
   }
 
-  /// False: the runs are dropped without a word, as what travelled ahead of them was.
-  package func hears(_ batch: RunBatch, on id: SessionID, now: MonotonicTime) -> Bool {
-    let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard let session = sessions[id], let stream = heardStream(session, partition, batch.name, now) else {
-      return false
-    }
-    return batch.isForkEvidence || stream.incoming == batch.stream
-  }
-
   /// Whether the peer has done its part for a payload that a run of this batch names: all of it came ahead, or the pull
-  /// said that it was here. What is not here all the same was lost on this side.
+  /// said that it was here. What is not here all the same was lost on this side, or passed over with its run.
   package func wasSent(_ hash: Digest, byteCount: UInt64, aheadOf batch: RunBatch, on id: SessionID) -> Bool {
     let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard let stream = sessions[id]?.streams[partition] else { return false }
-    let arriving = stream.arriving[batch.isForkEvidence ? PayloadPiece.evidence : batch.stream]
     // What shows a fork may come while its partition comes into the scope, with its first pieces passed over.
-    return batch.isForkEvidence || arriving?.hash == hash && arriving?.isWhole == true
-      || stream.named[hash] == byteCount
+    guard !batch.isForkEvidence, let session = sessions[id], isInScope(session, partition, batch.name),
+      let stream = session.streams[partition], stream.incoming == batch.stream
+    else { return true }
+    let isWhole = stream.arriving[batch.stream].map { $0.hash == hash && $0.isWhole } ?? false
+    return isWhole || stream.named[hash] == byteCount
   }
 
   /// The payload has to come once more, all that is not here of it from this very peer. Evidence comes again by itself.
   mutating func payloadLost(_ id: SessionID, _ batch: RunBatch, _ step: inout Step) {
     let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard !batch.isForkEvidence, sessions[id]?.streams[partition]?.incoming == batch.stream else { return }
-    sessions[id]?.streams[partition]?.incoming = nil
-    sessions[id]?.streams[partition]?.namesOwnAlone = true
-    if catchUps[partition]?.session == id { catchUps[partition] = nil }
+    guard let session = sessions[id], !batch.isForkEvidence,
+      let stream = heardStream(session, partition, batch.name, step.now)
+    else { return }
+    sessions[id]?.streams[partition] = stream
+    if stream.incoming == batch.stream {
+      sessions[id]?.streams[partition]?.incoming = nil
+      sessions[id]?.streams[partition]?.namesOwnAlone = true
+      if catchUps[partition]?.session == id { catchUps[partition] = nil }
+    }
     considerPull(id, partition, &step)
   }
 }

@@ -1,4 +1,4 @@
-/// The functions of the protocol that the core does not bring itself: hashing, signatures, reading a statement.
+/// What the core does not bring itself: hashing, signatures, reading a statement, and what the build understands.
 package struct Cryptography: Sendable {
   package let hash: HashFunction
   package let verify: @Sendable (_ signature: Signature, _ message: [UInt8], _ key: PublicKey) -> Bool
@@ -8,15 +8,17 @@ package struct Cryptography: Sendable {
   package let authenticationCode: @Sendable (_ key: [UInt8], _ message: [UInt8]) -> Digest
   /// Decodes a statement and checks its signature; nil for anything that fails.
   package let statement: @Sendable (_ encoded: [UInt8]) -> Statement?
+  package let formats: KnownFormats
 
   package init(
     hash: @escaping HashFunction,
     verify: @escaping @Sendable (Signature, [UInt8], PublicKey) -> Bool,
     sign: @escaping @Sendable ([UInt8]) -> Signature,
     authenticationCode: @escaping @Sendable ([UInt8], [UInt8]) -> Digest,
-    statement: @escaping @Sendable ([UInt8]) -> Statement?
+    statement: @escaping @Sendable ([UInt8]) -> Statement?, formats: KnownFormats = .all
   ) {
-    (self.hash, self.verify, self.sign, self.statement) = (hash, verify, sign, statement)
+    (self.hash, self.verify, self.sign, self.formats) = (hash, verify, sign, formats)
     self.authenticationCode = authenticationCode
+    self.statement = { encoded in statement(encoded).map(formats.reading) }
   }
 }

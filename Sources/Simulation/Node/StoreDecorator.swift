@@ -36,6 +36,7 @@ class StoreDecorator: LogStore, LogTransaction {
 
   func add(_ statement: Statement, arrived: Int64) throws { try base.add(statement, arrived: arrived) }
   func setReplica(_ replica: Incarnation) throws { try base.setReplica(replica) }
+  func setUnderstanding(_ understanding: [UInt8]) throws { try base.setUnderstanding(understanding) }
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
     try base.setProgress(commits: commits, timestamp: timestamp)
   }

@@ -6,15 +6,18 @@ import Wire
 /// A run of the log. Never changes, so that images share it, with what was decoded of it.
 final class MemoryRun {
   let record: LogRun
-  private var decoded: DecodedRun?
+  private var decoded: (run: DecodedRun, formats: KnownFormats)?
 
   init(_ record: LogRun) { self.record = record }
 
-  func decode(of partition: PartitionID, in fleet: FleetID, _ hash: HashFunction) throws(StoreError) -> DecodedRun {
-    if let decoded { return decoded }
+  func decode(
+    of partition: PartitionID, in fleet: FleetID, _ formats: KnownFormats, _ hash: HashFunction
+  ) throws(StoreError) -> DecodedRun {
+    if let decoded, decoded.formats == formats { return decoded.run }
     do throws(RunError) {
-      let run = try RunCodec.decode(record.body[...], fleet: fleet, partition: partition, hash: hash)
-      decoded = run
+      let run = try RunCodec.decode(
+        record.body[...], fleet: fleet, partition: partition, formats: formats, hash: hash)
+      decoded = (run, formats)
       return run
     } catch {
       throw .damaged("run \(record.arrival): \(error)")

@@ -205,7 +205,7 @@ final class BenchNode {
       guard let run = try? decode(logged.encoded), let signer = mesh.authority.signer(of: replica) else { return nil }
       return RunSummary(
         partition: bench.name, replica: replica, first: run.first, hashBefore: run.hashBefore, hashes: run.hashes,
-        context: logged.context, signer: signer, facts: run.facts(in: bench.name))
+        context: logged.context, signer: signer, facts: run.facts(in: bench.name, .all))
     }
   }
 }
