@@ -17,7 +17,7 @@ package final class EngineState {
   var random: any RandomNumberGenerator
   /// What counts otherwise since the store was last written, by an earlier build: the first transaction builds the documents
   /// anew that this moves.
-  var moved: [(PartitionID, LogChange)]
+  package internal(set) var moved: [(PartitionID, LogChange)]
   /// Whether the store says what this build understands.
   var hasNotedUnderstanding: Bool
   /// For each partition what counted of it when followers of commits were last told of it.
