@@ -195,7 +195,8 @@ package final class NodeEngine {
     batch.rebuilds += state.moved
     do {
       let done = try write(batch)
-      (state.moved, state.hasNotedUnderstanding) = ([], true)
+      state.moved = []
+      if done.hasNotedUnderstanding { state.hasNotedUnderstanding = true }
       if reissueIsOverdue { (forksToSettle, reissueIsOverdue) = (true, false) }
       flush()
       tell(done, batch)

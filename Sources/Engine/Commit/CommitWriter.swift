@@ -25,14 +25,16 @@ struct CommitWriter {
     }
     try applyRemote(batch)
     try rebuild(batch.moved)
-    if !state.hasNotedUnderstanding {
-      try transaction.setUnderstanding(state.identity.cryptography.formats.understanding)
-    }
     for job in batch.subscriptions { try subscribe(job) }
     for owed in batch.reissues { try issueAgain(owed) }
     if !batch.writes.isEmpty {
       var writer = LocalWriter(state, transaction)
       try writer.write(batch.writes, &done)
+    }
+    // A transaction that judges nothing leaves no trace of this.
+    if !state.hasNotedUnderstanding, batch.isAheadOfDisk || !done.own.isEmpty {
+      try transaction.setUnderstanding(state.identity.cryptography.formats.understanding)
+      done.hasNotedUnderstanding = true
     }
     guard !done.own.isEmpty else { return }
     try transaction.setProgress(commits: state.own.commits, timestamp: state.own.lastTimestamp)

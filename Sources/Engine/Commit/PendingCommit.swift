@@ -122,6 +122,8 @@ struct Committed {
   private(set) var arrivals: ClosedRange<Int64>?
   /// What is here of payloads that travel apart.
   var staged = StagedPayloads()
+  /// The store says now what this build understands.
+  var hasNotedUnderstanding = false
   /// Sessions whose pieces did not come to the payload that they named.
   var spoiled: [SessionID] = []
   /// Partitions that own writes made this node want.
