@@ -10,6 +10,7 @@ package enum EngineError: Error, Hashable, Sendable {
   /// An own run that the core does not take: a mistake in this program, which must not reach the disk.
   case ownRunNotTaken
   case payloadNotThere
+  case payloadSpoiled
   case payloadsTooLarge(byteCount: Int, limit: Int)
   case noFleet
 }
@@ -23,6 +24,7 @@ extension EngineError: CustomStringConvertible {
     case .malformedChange(let reason): "the change cannot be written: \(reason)"
     case .ownRunNotTaken: "an own run was not taken into the log"
     case .payloadNotThere: "a run whose payload did not come before it"
+    case .payloadSpoiled: "pieces that do not come to the payload that they name"
     case .payloadsTooLarge(let count, let limit):
       "runs of one message with \(count) bytes of payloads apart from them; the limit is \(limit)"
     case .noFleet:

@@ -15,6 +15,11 @@ package final class EngineState {
   package internal(set) var subscriptions: Set<Text>
   package internal(set) var invitations: InvitationBook
   var random: any RandomNumberGenerator
+  /// What counts otherwise since the store was last written, by an earlier build: the first transaction builds the documents
+  /// anew that this moves.
+  package internal(set) var moved: [(PartitionID, LogChange)]
+  /// Whether the store says what this build understands.
+  var hasNotedUnderstanding: Bool
   /// For each partition what counted of it when followers of commits were last told of it.
   var toldAccepted: [PartitionID: VersionVector]
 
@@ -22,7 +27,10 @@ package final class EngineState {
     (self.identity, self.options) = (identity, options)
     (store, mark, clock, random) = (ports.store, ports.mark, ports.clock, ports.random)
     let opening = EngineOpening(identity: identity, options: options, store: ports.store, mark: ports.mark)
-    (mesh, own) = (try opening.mesh(), try opening.ownReplica())
+    (mesh, moved) = try opening.mesh()
+    own = try opening.ownReplica()
+    let understanding = identity.cryptography.formats.understanding
+    hasNotedUnderstanding = try ports.store.ownFacts().understanding == understanding
     subscriptions = Set(try ports.store.subscriptions())
     invitations = InvitationBook(try ports.store.invitations())
     toldAccepted = mesh.partitions.mapValues(\.log.accepted)
@@ -32,7 +40,10 @@ package final class EngineState {
   func readAgain() throws {
     let opening = EngineOpening(identity: identity, options: options, store: store, mark: mark)
     let causes = own.causes
-    (mesh, own) = (try opening.mesh(), try opening.ownReplica())
+    (mesh, moved) = try opening.mesh()
+    own = try opening.ownReplica()
+    let understanding = identity.cryptography.formats.understanding
+    hasNotedUnderstanding = try store.ownFacts().understanding == understanding
     subscriptions = Set(try store.subscriptions())
     invitations = InvitationBook(try store.invitations())
     own.causes.formUnion(causes)

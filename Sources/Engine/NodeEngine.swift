@@ -47,6 +47,7 @@ package final class NodeEngine {
 
   /// Takes in what came, in order, and does all that follows from it.
   package func turn(_ events: [EngineEvent]) {
+    if !state.moved.isEmpty, failure == nil { commit() }
     for event in events {
       take(event)
       proceed(committing: false)
@@ -158,7 +159,7 @@ package final class NodeEngine {
     case .authenticated(let id, let device, let hello): authenticated(id, device, hello)
     case .apply(let partition, let source, let runs): pending.apply(partition, from: source, runs)
     case .rebuild(let partition, let change): pending.rebuilds.append((partition, change))
-    case .stage(_, let piece): pending.stage(piece)
+    case .stage(let id, let key, let piece): pending.stage(piece, as: key, from: id)
     case .store(let statements):
       pending.statements += statements
       links.adopt(state.mesh.authority)
@@ -189,10 +190,13 @@ package final class NodeEngine {
 
   /// One transaction for all that waits; then, and only then, tells peers, clients and listeners.
   private func commit() {
-    let batch = pending
+    var batch = pending
     pending = PendingCommit()
+    batch.rebuilds += state.moved
     do {
       let done = try write(batch)
+      state.moved = []
+      if done.hasNotedUnderstanding { state.hasNotedUnderstanding = true }
       if reissueIsOverdue { (forksToSettle, reissueIsOverdue) = (true, false) }
       flush()
       tell(done, batch)
@@ -221,9 +225,7 @@ package final class NodeEngine {
   }
 
   private func tell(_ done: Committed, _ batch: PendingCommit) {
-    if batch.movesPieces {
-      state.mesh.staged = attempt([]) { try state.store.stagedPayloads(limit: PartitionVector.stagedLimit) }
-    }
+    state.mesh.staged = done.staged
     let record = state.record(of: done, batch)
     if !record.isEmpty { listener.committed(record) }
     if let drawn = done.drawn {
@@ -238,6 +240,7 @@ package final class NodeEngine {
     for applied in batch.applied {
       handle(.committed(applied.partition, source: applied.source, applied.runs.map(\.logged)))
     }
+    for id in done.spoiled { violated(id, "\(EngineError.payloadSpoiled)") }
     for own in done.own { handle(.committed(own.partition, source: nil, [own.logged])) }
     for (job, result) in done.receipts { job.answer(result) }
     for job in batch.subscriptions { job.answer(.success(())) }
@@ -329,9 +332,10 @@ package final class NodeEngine {
     do {
       // Payloads that travelled ahead are looked for on disk.
       if try RunCompletion.awaitsPayloads(runs) { settle() }
-      let completion = RunCompletion(state)
-      let arrived = try runs.map { try completion.completed($0, batch.name, distrusted: &pending.distrusted) }
-      handle(.receivedRuns(id, batch, arrived))
+      let completion = RunCompletion(state, batch, id)
+      handle(.receivedRuns(id, batch, try runs.map(completion.completed)))
+    } catch is RunCompletion.LostPayload {
+      handle(.payloadLost(id, batch))
     } catch {
       violated(id, "\(error)")
     }

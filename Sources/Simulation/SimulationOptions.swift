@@ -1,3 +1,5 @@
+import Replication
+
 /// Bounds of what a seed may draw.
 package struct SimulationOptions: Sendable {
   package var nodes: ClosedRange<Int> = 2...6
@@ -10,10 +12,21 @@ package struct SimulationOptions: Sendable {
   package var usesDisk: Bool?
   /// Of a hundred commits so many are judged by the naive rules at once; all are at the end.
   package var judgedPercent = 4
+  /// Nil: all nodes run the same build.
+  package var builds: BuildMix?
   /// A mistake that every honest node has.
   package var plantedBug: PlantedBug?
   /// Keeps the last events as text.
   package var keepsLog = false
 
   package init() {}
+}
+
+/// Two builds in one fleet: the last node runs the earlier one until the faults are over, and comes up under the later
+/// one then, as all others have been from the start.
+package struct BuildMix: Sendable {
+  package var earlier: KnownFormats
+  package var later: KnownFormats
+
+  package init(earlier: KnownFormats, later: KnownFormats) { (self.earlier, self.later) = (earlier, later) }
 }

@@ -117,6 +117,8 @@ package enum MetaKey: String, CaseIterable, Sendable {
   case ownCommits = "own-commits"
   case replica
   case replicaNonce = "replica-nonce"
+  /// What the build understood that judged what is stored.
+  case understanding
   /// Raw value of the highest hybrid timestamp given out or adopted.
   case timestamp
   /// There while this file is a restored copy under which nothing has been written: a new replica id is due.

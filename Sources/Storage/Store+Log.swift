@@ -24,6 +24,7 @@ extension Store: LogReading {
     facts.commits = try integer(.ownCommits) ?? 0
     facts.timestamp = HybridTimestamp(rawValue: try integer(.timestamp) ?? 0)
     facts.isRestored = try meta(.restored) != nil
+    facts.understanding = try meta(.understanding)
     if let id = try meta(.replica).flatMap({ ReplicaID($0) }),
       let nonce = try meta(.replicaNonce).flatMap({ UUIDValue($0) })
     {
@@ -94,6 +95,10 @@ extension Store: LogTransaction {
     try transaction.setMeta(nil, for: .restored)
   }
 
+  package func setUnderstanding(_ understanding: [UInt8]) throws {
+    try transaction.setMeta(understanding, for: .understanding)
+  }
+
   package func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
     try transaction.setInteger(commits, for: .ownCommits)
     try transaction.setInteger(timestamp.rawValue, for: .timestamp)
@@ -134,11 +139,11 @@ extension Store: LogTransaction {
   package func put(_ invitation: Invitation) throws { try transaction.put(invitation) }
   package func removeInvitation(_ serial: UInt64) throws { try transaction.removeInvitation(serial) }
 
-  package func addPiece(_ piece: PayloadPiece) throws {
-    try transaction.addPiece(of: piece.hash, start: Int(clamping: piece.offset), bytes: piece.bytes)
+  package func addPiece(_ bytes: ArraySlice<UInt8>, to share: StagedShare) throws {
+    try transaction.addPiece(bytes, to: share)
   }
 
-  package func removePieces(of payload: Digest) throws { try transaction.removePieces(of: payload) }
+  package func removePieces(_ key: StagedKey) throws { try transaction.removePieces(key) }
 
   package func addLargePayload(_ payload: ApartPayload) throws {
     try transaction.addLargePayload(payload.hash, bytes: payload.bytes)
@@ -175,7 +180,8 @@ extension Store: LogTransaction {
     let number = try transaction.number(of: rebuilding.partition)
     try transaction.noteRebuild(of: number)
     let log = DocumentFold.Log(
-      fleet: rebuilding.fleet, partition: rebuilding.partition, number: number, hash: rebuilding.hash)
+      fleet: rebuilding.fleet, partition: rebuilding.partition, number: number, hash: rebuilding.hash,
+      formats: rebuilding.formats)
     let report = try DocumentFold.rebuild(
       documents, of: log, in: transaction, accepted: rebuilding.accepted, context: rebuilding.context)
     return try changed(report, [number: rebuilding.partition])

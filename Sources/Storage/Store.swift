@@ -69,7 +69,6 @@ package final class Store: StoreReading {
   let contexts = ContextCache()
   /// Never the number of a partition that was taken away: readers remember chains by it.
   var nextPartition: Int64
-  var stagedBytes: Int64
   var changedCounters: [PartitionNumber: Counters] = [:]
   private let gauge: WriteAheadGauge
   private var isSynchronousFull = true
@@ -90,7 +89,6 @@ package final class Store: StoreReading {
     gauge = WriteAheadGauge(database)
     end = try database.logEnd()
     nextPartition = (try database.integer("SELECT max(id) FROM partitions") ?? 0) + 1
-    stagedBytes = try database.stagedByteCount() ?? 0
     counters = try opening.database.partitionTotals()
   }
 
@@ -177,7 +175,6 @@ package final class Store: StoreReading {
     changedCounters.removeAll()
     numbers.removeAll()
     contexts.removeAll()
-    stagedBytes = (try? database.stagedByteCount()) ?? stagedBytes
   }
 
   // MARK: Write-ahead log

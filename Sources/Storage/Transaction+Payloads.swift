@@ -1,50 +1,51 @@
 import Replication
 
-/// Payloads too large for their run travel in pieces, in any order and over several connections, and wait here.
-package enum StagedPieces {
-  /// Bytes of all pieces together: 64 of the largest payloads.
-  package static let byteLimit = 256 * 1024 * 1024
-  /// What a piece costs beside its bytes: a flood of tiny or empty ones counts by these, against the limit. A piece of
-  /// the usual size has sixteen times as much.
-  package static let rowByteCount = 4 * 1024
-}
-
-extension Database {
-  /// Bytes of all pieces and of their rows.
-  func stagedByteCount() throws(StoreError) -> Int64? {
-    try integer("SELECT total(length(bytes)) + \(StagedPieces.rowByteCount) * count(*) FROM staged_pieces")
-  }
-}
-
+// Payloads too large for their run travel in pieces, and wait here: each device's apart from all others'. Who writes
+// them keeps their bounds.
 extension Transaction {
-  /// Keeps a piece. A second one at the same start is dropped. Where the pieces would exceed
-  /// ``StagedPieces/byteLimit`` all earlier ones go: they only spare a peer sending them again.
-  package func addPiece(of payload: Digest, start: Int, bytes: ArraySlice<UInt8>) throws(StoreError) {
-    let cost = Int64(bytes.count + StagedPieces.rowByteCount)
-    if store.stagedBytes + cost > StagedPieces.byteLimit { try removeAllPieces() }
-    let insert = try database.statement(
-      "INSERT INTO staged_pieces (payload, start, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
-    try insert.bind(1, copied: payload.bytes)
-    try insert.bind(2, Int64(start))
+  /// Adds bytes behind those that are there, where the share then comes to what it says.
+  package func addPiece(_ bytes: ArraySlice<UInt8>, to share: StagedShare) throws(StoreError) {
+    let number = try noteShare(share)
+    let insert = try database.statement("INSERT INTO staged_pieces (share, start, bytes) VALUES (?1, ?2, ?3)")
+    try insert.bind(1, number)
+    try insert.bind(2, Int64(clamping: share.byteCount) - Int64(bytes.count))
     try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
       try insert.bind(3, borrowed: bytes)
       try insert.run()
     }
-    if database.changedRows == 1 { store.stagedBytes += cost }
   }
 
-  private func removeAllPieces() throws(StoreError) {
-    try database.statement("DELETE FROM staged_pieces").run()
-    store.stagedBytes = 0
+  private func noteShare(_ share: StagedShare) throws(StoreError) -> Int64 {
+    let note = try database.statement(
+      """
+      INSERT INTO staged_shares (partition, payload, device, total, byte_count, whole) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+      ON CONFLICT DO UPDATE SET total=?4, byte_count=?5, whole=?6
+      """)
+    try note.bind(share.key)
+    try note.bind(4, Int64(clamping: share.total))
+    try note.bind(5, Int64(clamping: share.byteCount))
+    try note.bind(6, share.isWhole ? 1 : 0)
+    try note.run()
+    guard let number = try shareNumber(share.key) else { throw .damaged("a share of a payload is not there") }
+    return number
   }
 
-  /// Drops the pieces of a payload that is complete, or wanted no longer.
-  package func removePieces(of payload: Digest) throws(StoreError) {
-    let present = try stagedByteCount(of: payload)
-    let delete = try database.statement("DELETE FROM staged_pieces WHERE payload=?1")
-    try delete.bind(1, copied: payload.bytes)
-    try delete.run()
-    store.stagedBytes -= present
+  package func removePieces(_ key: StagedKey) throws(StoreError) {
+    guard let number = try shareNumber(key) else { return }
+    let pieces = try database.statement("DELETE FROM staged_pieces WHERE share=?1")
+    try pieces.bind(1, number)
+    try pieces.run()
+    let share = try database.statement("DELETE FROM staged_shares WHERE id=?1")
+    try share.bind(1, number)
+    try share.run()
+  }
+}
+
+extension PreparedStatement {
+  fileprivate func bind(_ key: StagedKey) throws(StoreError) {
+    try bind(1, copied: key.partition.digest.bytes)
+    try bind(2, copied: key.hash.bytes)
+    try bind(3, copied: key.device.digest.bytes)
   }
 }
 
@@ -62,53 +63,43 @@ extension Transaction {
 }
 
 extension StoreReading where Self: ~Copyable {
-  /// Bytes of all pieces of one payload and of their rows, overlapping ones counted twice.
-  func stagedByteCount(of payload: Digest) throws(StoreError) -> Int64 {
-    let rows = try database.statement(
-      "SELECT ifnull(sum(length(bytes)),0), count(*) FROM staged_pieces WHERE payload=?1")
+  func shareNumber(_ key: StagedKey) throws(StoreError) -> Int64? {
+    let rows = try database.statement("SELECT id FROM staged_shares WHERE partition=?1 AND payload=?2 AND device=?3")
     defer { rows.reset() }
-    try rows.bind(1, copied: payload.bytes)
-    return try rows.step() ? rows.integer(0) + rows.integer(1) * Int64(StagedPieces.rowByteCount) : 0
+    try rows.bind(key)
+    return try rows.step() ? rows.integer(0) : nil
   }
 
-  /// How far pieces join from the first byte on. Their bytes are not read: this is asked after every commit.
-  private func joinedByteCount(of payload: Digest) throws(StoreError) -> UInt64 {
-    let rows = try database.statement(
-      "SELECT start, length(bytes) FROM staged_pieces WHERE payload=?1 ORDER BY start")
+  /// What a device has sent so far of a payload: its first bytes.
+  package func stagedBytes(_ key: StagedKey) throws(StoreError) -> [UInt8] {
+    guard let number = try shareNumber(key) else { return [] }
+    let rows = try database.statement("SELECT bytes FROM staged_pieces WHERE share=?1 ORDER BY start")
     defer { rows.reset() }
-    try rows.bind(1, copied: payload.bytes)
-    var joined: Int64 = 0
-    while joined < Run.changePayloadByteLimit, try rows.step(), rows.integer(0) <= joined {
-      joined = max(joined, rows.integer(0) &+ rows.integer(1))
-    }
-    return UInt64(clamping: min(joined, Int64(Run.changePayloadByteLimit)))
-  }
-
-  /// The payload from its first byte as far as pieces join, at most `byteLimit`: its count is where to go on asking.
-  package func stagedPayload(_ payload: Digest, byteLimit: Int) throws(StoreError) -> [UInt8] {
-    let rows = try database.statement("SELECT start, bytes FROM staged_pieces WHERE payload=?1 ORDER BY start")
-    defer { rows.reset() }
-    try rows.bind(1, copied: payload.bytes)
+    try rows.bind(1, number)
     var joined: [UInt8] = []
-    while joined.count < byteLimit, try rows.step() {
-      let start = Int(clamping: rows.integer(0))
-      guard start >= 0, start <= joined.count else { break }
-      let known = joined.count - start
-      joined.append(contentsOf: rows.borrowedBytes(1).dropFirst(known).prefix(byteLimit - joined.count))
-    }
+    while try rows.step() { joined += rows.borrowedBytes(0) }
     return joined
   }
 
-  /// Payloads of which pieces are here, in byte order of their hashes, and how many of the first bytes.
-  package func stagedPayloads(limit: Int) throws(StoreError) -> [Replication.StagedPayload] {
-    let rows = try database.statement("SELECT DISTINCT payload FROM staged_pieces ORDER BY payload LIMIT ?1")
-    try rows.bind(1, Int64(clamping: limit))
-    var hashes: [Digest] = []
-    while try rows.step() { if let hash = Digest(rows.bytes(0)) { hashes.append(hash) } }
-    rows.reset()
-    return try hashes.map { hash throws(StoreError) in
-      Replication.StagedPayload(hash: hash, byteCount: try joinedByteCount(of: hash))
+  /// Ascending by their keys. The bytes are not read.
+  package func stagedShares() throws(StoreError) -> [StagedShare] {
+    let rows = try database.statement(
+      """
+      SELECT partition, payload, device, total, byte_count, whole FROM staged_shares
+      ORDER BY partition, payload, device
+      """)
+    defer { rows.reset() }
+    var shares: [StagedShare] = []
+    while try rows.step() {
+      guard let partition = Digest(rows.bytes(0)), let hash = Digest(rows.bytes(1)), let device = Digest(rows.bytes(2))
+      else { throw .damaged("a share of a payload") }
+      let key = StagedKey(device: DeviceID(device), partition: PartitionID(partition), hash: hash)
+      shares.append(
+        StagedShare(
+          key, total: UInt64(clamping: rows.integer(3)), byteCount: UInt64(clamping: rows.integer(4)),
+          isWhole: rows.integer(5) == 1))
     }
+    return shares
   }
 
   /// A payload kept whole; nil where it has not arrived.

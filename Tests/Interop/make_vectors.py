@@ -253,7 +253,7 @@ def make_messages() -> dict:
             messages.message(messages.PULL, 3, messages.partition_vector(PARTITION, [], [(EXPORTER, 9)])),
             messages.message(
                 messages.RUNS, PARTITION, 3, False, [[[0, [list(vector[0])]], run.encode(DEVICE)]]),
-            messages.message(messages.PAYLOAD_PIECE, EXPORTER, 20_000, 5, b"piece"),
+            messages.message(messages.PAYLOAD_PIECE, PARTITION, 3, EXPORTER, 20_000, 19_995, b"piece"),
             messages.message(messages.HAVE, messages.partition_vector(PARTITION, vector)),
             messages.message(messages.CHAIN_PROBE, PARTITION, REPLICA, True, [[1, bytes(16)], [2, bytes(16)]]),
             messages.message(messages.PING, 2**64 - 1),

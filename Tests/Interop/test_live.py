@@ -414,7 +414,7 @@ class Live(unittest.TestCase):
         session.send(messages.STATEMENTS, "", [store.declare_replica(os.urandom(16)).encoded])
         store.write(PARTITION, creation("large", text=text))
         *_, (_, _, run) = store.partitions[PARTITION].log
-        number, *piece = session.pieces_of(run, {})[0]
+        number, *piece = session.pieces_of(PARTITION, session.streams[PARTITION].outgoing, run, {})[0]
         session.send(number, *piece)
         # Until the node has looked at it: an answer to what was said after it.
         session.send(messages.PING, 1)

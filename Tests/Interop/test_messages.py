@@ -21,6 +21,7 @@ def tip(high: int, low: int) -> bytes:
 TIP = tip(1, 2)
 VECTOR = [(OTHER, 9, TIP)]
 FORKS = [(OTHER, 7, b"\x21" * 32, b"\x32" * 32)]
+ABOVE = [(bytes(range(1, 17)), 9, bytes(7) + b"\x03" + bytes(7) + b"\x04")]
 
 
 def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
@@ -59,13 +60,14 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-interest-change": message(messages.INTEREST_CHANGE, [], ["all-"], [PARTITION], []),
         "vector-digest": messages.vector_digest(VECTOR),
         "forked-partition-digest": messages.partition_digest(VECTOR, FORKS),
+        "partition-digest-above": messages.partition_digest(VECTOR, FORKS, ABOVE),
         **summaries(),
         "message-vectors": message(messages.VECTORS, [vector]),
         "message-vectors-part": message(messages.VECTORS, [messages.partition_vector(NAME, VECTOR, has_more=True)]),
         "message-pull": message(messages.PULL, 2, vector),
         "message-pull-staged": message(messages.PULL, 3, messages.partition_vector(NAME, VECTOR, [(LARGE, 65_536)])),
         "message-runs": message(messages.RUNS, NAME, 2, False, runs),
-        "message-payload-piece": message(messages.PAYLOAD_PIECE, LARGE, 65_539, 65_536, bytes([7, 8, 9])),
+        "message-payload-piece": message(messages.PAYLOAD_PIECE, NAME, 2, LARGE, 65_539, 65_536, bytes([7, 8, 9])),
         "message-have": message(messages.HAVE, vector),
         "message-chain-probe": message(
             messages.CHAIN_PROBE, NAME, REPLICA, True, [[64, bytes(16)], [65, TIP]]),

@@ -91,10 +91,11 @@ import Wire
       said.withLock { $0.append("pause") }
     }
     engine.withLock { $0 = intake }
+    let name = try PartitionName("room=1")
     let piece = MessageCodec.encode(
       .payloadPiece(
         PayloadPiece(
-          hash: .zero, total: UInt64(PayloadPiece.byteLimit), offset: 0,
+          name: name, stream: 1, hash: .zero, total: UInt64(PayloadPiece.byteLimit), offset: 0,
           bytes: [UInt8](repeating: 0, count: PayloadPiece.byteLimit)[...])))
     while said.withLock({ $0.isEmpty }) { intake.received(connection, frame: piece) }
     released.wait()

@@ -72,26 +72,6 @@ import Testing
     try pair.compareAll(try EquivalenceWorld(seed: 0))
   }
 
-  @Test("a flood of empty pieces counts by its rows, and earlier pieces go when the limit is reached")
-  func pieceLimit() throws {
-    let pair = try StorePair(seed: 0)
-    let payloads: UInt64 = 256
-    let count = UInt64(StagedPieces.byteLimit / StagedPieces.rowByteCount)
-    func piece(_ number: UInt64) -> EquivalenceStep {
-      let piece = PayloadPiece(
-        hash: EquivalenceWorld.digest(number % payloads), total: 9, offset: number / payloads, bytes: [])
-      return EquivalenceStep(writing: "piece") { try $0.addPiece(piece) }
-    }
-    func present() throws -> Int { try pair.memory.stagedPayloads(limit: .max).count }
-    #expect(pair.transact((0..<count).map(piece)))
-    #expect(try present() == Int(payloads))
-    #expect(!pair.transact([piece(count), EquivalenceStep("interruption") { _ in throw Interruption() }]))
-    #expect(try present() == Int(payloads))
-    #expect(pair.transact([piece(count)]))
-    #expect(try present() == 1)
-    try pair.compareAll(try EquivalenceWorld(seed: 0))
-  }
-
   @Test("of too many contacts those longest unseen are forgotten")
   func contactLimit() throws {
     let pair = try StorePair(seed: 0)

@@ -108,37 +108,6 @@ import Wire
     #expect(try store.database.integer("SELECT count(*) FROM peer_addresses") == Int64(StoredPeer.countLimit))
   }
 
-  @Test("what staged pieces take is known, whether one comes twice, or a transaction with some is undone")
-  func stagedBytes() throws {
-    let piece = [UInt8](repeating: 1, count: 1_000)
-    let cost = Int64(1_000 + StagedPieces.rowByteCount)
-    try store.write(.full) { transaction in
-      for _ in 0..<3 { try transaction.addPiece(of: digest(1), start: 0, bytes: piece[...]) }
-    }
-    #expect(store.stagedBytes == cost)
-    #expect(throws: Refused.self) {
-      try store.write(.full) { transaction in
-        for start in 0..<3 { try transaction.addPiece(of: digest(2), start: start, bytes: piece[...]) }
-        try transaction.removePieces(of: digest(1))
-        throw Refused()
-      }
-    }
-    #expect(store.stagedBytes == cost)
-    #expect(try store.stagedPayload(digest(1), byteLimit: .max) == piece)
-  }
-
-  @Test("of pieces with a gap between them only those before it count as here")
-  func gap() throws {
-    let piece = [UInt8](repeating: 1, count: 100)
-    try store.write(.full) { transaction in
-      for start in [0, 100, 300] { try transaction.addPiece(of: digest(1), start: start, bytes: piece[...]) }
-      try transaction.addPiece(of: digest(2), start: 1, bytes: piece[...])
-    }
-    #expect(try store.stagedPayloads(limit: 8).map(\.byteCount).sorted() == [0, 200])
-    #expect(try store.stagedPayload(digest(1), byteLimit: .max).count == 200)
-    #expect(try store.stagedPayload(digest(2), byteLimit: .max).isEmpty)
-  }
-
   @Test("a page holds what its bytes allow, and a document larger than all of them comes alone")
   func pageBytes() throws {
     try store.write(.full) { transaction in

@@ -108,48 +108,43 @@ import Testing
     #expect(peers.map { $0.addresses.map(\.text) } == [[], kept])
   }
 
-  @Test("pieces of a payload join in any order, as far as they go")
-  func stagedPieces() throws {
-    let payload = (0..<100).map { UInt8($0) }
-    try store.write(.full) { transaction in
-      try transaction.addPiece(of: digest(1), start: 60, bytes: payload[60...])
-      try transaction.addPiece(of: digest(1), start: 0, bytes: payload[..<30])
-    }
-    #expect(try store.stagedPayload(digest(1), byteLimit: .max) == Array(payload[..<30]))
-    try store.write(.full) { try $0.addPiece(of: digest(1), start: 20, bytes: payload[20..<70]) }
-    #expect(try store.stagedPayload(digest(1), byteLimit: .max) == payload)
-    #expect(try store.stagedPayload(digest(1), byteLimit: 64) == Array(payload[..<64]))
-    #expect(store.stagedBytes == 120 + 3 * 4_096)
-    try store.write(.full) { try $0.removePieces(of: digest(1)) }
-    #expect(try store.stagedPayload(digest(1), byteLimit: .max).isEmpty && store.stagedBytes == 0)
+  private func key(_ device: UInt64, _ payload: UInt64 = 1) -> StagedKey {
+    StagedKey(device: DeviceID(digest(device)), partition: PartitionID(digest(9)), hash: digest(payload))
   }
 
-  @Test("pieces without content have their limit, too")
-  func emptyPieces() throws {
+  @Test("pieces of a payload join, those of each device apart")
+  func stagedPieces() throws {
+    let payload = (0..<100).map { UInt8($0) }
+    let first = StagedShare(key(1), total: 100, byteCount: 30)
+    let other = StagedShare(key(2), total: 100, byteCount: 20)
+    let whole = StagedShare(key(1), total: 100, byteCount: 100, isWhole: true)
     try store.write(.full) { transaction in
-      for number in 0..<70_000 { try transaction.addPiece(of: digest(UInt64(number % 7)), start: number, bytes: []) }
+      try transaction.addPiece(payload[..<30], to: first)
+      try transaction.addPiece([UInt8](repeating: 1, count: 20)[...], to: other)
     }
-    let count = try #require(try store.database.integer("SELECT count(*) FROM staged_pieces"))
-    #expect(count > 0 && count <= 65_536)
-    #expect(store.stagedBytes == count * 4_096)
+    #expect(try store.stagedShares() == [first, other] && store.stagedBytes(key(1)) == Array(payload[..<30]))
+    try store.write(.full) { try $0.addPiece(payload[30...], to: whole) }
+    #expect(try store.stagedShares() == [whole, other] && store.stagedBytes(key(1)) == payload)
+    try store.write(.full) { try $0.removePieces(key(1)) }
+    #expect(try store.stagedShares() == [other] && store.stagedBytes(key(1)).isEmpty)
+    #expect(try store.database.integer("SELECT count(*) FROM staged_pieces") == 1)
   }
 
   @Test("how far staged payloads have come is told without reading them")
-  func stagedPayloads() throws {
+  func stagedShares() throws {
     let piece = [UInt8](repeating: 1, count: 64 * 1024)
     try store.write(.full) { transaction in
       for number in 0..<4 as Range<UInt64> {
-        for index in 0..<20 {
-          try transaction.addPiece(of: digest(number), start: index * piece.count, bytes: piece[...])
+        for index in 1...20 {
+          let share = StagedShare(key(1, number), total: 1 << 22, byteCount: UInt64(index * piece.count))
+          try transaction.addPiece(piece[...], to: share)
         }
       }
-      // Behind a gap.
-      try transaction.addPiece(of: digest(0), start: 30 * piece.count, bytes: piece[...])
     }
     let before = pageVisits()
-    let staged = try store.stagedPayloads(limit: 64)
+    let staged = try store.stagedShares()
     #expect(staged.map(\.byteCount) == [UInt64](repeating: UInt64(20 * piece.count), count: 4))
-    #expect(pageVisits() - before < 4 * 20 * 4, "a piece fills four pages, besides its row's and the index's")
+    #expect(pageVisits() - before < 20, "a piece alone fills four pages")
   }
 
   /// Pages that the writing connection has asked for.

@@ -86,6 +86,7 @@ extension GoldenTests {
     let vectorDigest = context.digest(.vector, sha256)
     let proof = ForkProof(
       replica: other, sequence: 7, hashBefore: repeating(0x10), first: repeating(0x21), second: repeating(0x32))
+    let above = VersionVector([replica: ChainPosition(sequence: 9, tip: TipHash(high: 3, low: 4))])
     let forkedDigest = [proof].digest(beside: vectorDigest, sha256)
     let (term, forkedTerm) = (
       Summary.term(of: partition, vectorDigest, exporter: exporter, sha256),
@@ -102,6 +103,7 @@ extension GoldenTests {
         "interest-change",
         .interestChange(added: Interest(prefixes: ["all-"]), removed: Interest(partitions: [partition]))),
       bytes("vector-digest", vectorDigest.bytes), bytes("forked-partition-digest", forkedDigest.bytes),
+      bytes("partition-digest-above", above.digest(besideHeld: forkedDigest, sha256).bytes),
       summary("summary", .digest(term)), summary("summary-forked", .digest(forkedTerm)),
       summary("summary-equal", .equal), summary("summary-buckets", .buckets(buckets)),
       summary("summary-partitions", .partitions(equal: ~(1 << UInt64(bucket)), [listing])),
@@ -129,7 +131,9 @@ extension GoldenTests {
             ]))),
       example(
         "payload-piece",
-        .payloadPiece(PayloadPiece(hash: repeating(0x77), total: 65_539, offset: 65_536, bytes: [7, 8, 9]))),
+        .payloadPiece(
+          PayloadPiece(
+            name: name, stream: 2, hash: repeating(0x77), total: 65_539, offset: 65_536, bytes: [7, 8, 9]))),
       example("have", .have(vector)),
     ]
   }()

@@ -11,6 +11,7 @@ struct CommitWriter {
 
   init(_ state: EngineState, _ transaction: any LogTransaction) {
     (self.state, self.transaction) = (state, transaction)
+    done.staged = state.mesh.staged
   }
 
   mutating func write(_ batch: PendingCommit) throws {
@@ -18,8 +19,7 @@ struct CommitWriter {
       try transaction.add(statement, arrived: state.clock.wallMilliseconds)
     }
     for invitation in batch.invitations { try transaction.put(invitation) }
-    for piece in batch.pieces where try transaction.largePayload(piece.hash) == nil { try transaction.addPiece(piece) }
-    for payload in batch.distrusted { try transaction.removePieces(of: payload) }
+    for piece in batch.pieces { try add(piece) }
     for (device, address) in batch.contacts {
       try transaction.noteContact(device, address: address, time: state.clock.wallMilliseconds)
     }
@@ -30,6 +30,11 @@ struct CommitWriter {
     if !batch.writes.isEmpty {
       var writer = LocalWriter(state, transaction)
       try writer.write(batch.writes, &done)
+    }
+    // A transaction that judges nothing leaves no trace of this.
+    if !state.hasNotedUnderstanding, batch.isAheadOfDisk || !done.own.isEmpty {
+      try transaction.setUnderstanding(state.identity.cryptography.formats.understanding)
+      done.hasNotedUnderstanding = true
     }
     guard !done.own.isEmpty else { return }
     try transaction.setProgress(commits: state.own.commits, timestamp: state.own.lastTimestamp)
@@ -86,7 +91,7 @@ struct CommitWriter {
     done.noteArrival(try transaction.append(appended, to: chain, genesis: genesis))
     guard let payload = run.incoming.documents.apart else { return }
     try transaction.addLargePayload(payload)
-    try transaction.removePieces(of: payload.hash)
+    for key in done.staged.keys(of: payload.hash) { try removePieces(key) }
   }
 
   /// In the order of the replicas: one seed has to leave one sequence of writes.

@@ -10,7 +10,8 @@ struct DocumentRebuild {
   func run(_ moved: [LogChange], _ transaction: any LogTransaction) throws -> ChangedDocuments {
     let log = partition.log
     let rebuilding = Rebuilding(
-      partition: partition.id, fleet: reader.fleet, hash: reader.hash, accepted: log.accepted
+      partition: partition.id, fleet: reader.fleet, hash: reader.hash, formats: reader.formats,
+      accepted: log.accepted
     ) { replica, header, hash, context in
       let dot = Dot(replica: replica, sequence: header.sequence)
       guard log.hasEffect(hash, at: dot) else { return nil }

@@ -143,8 +143,10 @@ struct LocalWriter {
       try close(partition, &done)
       _ = try openRun(for: partition)
     }
+    let form = state.identity.cryptography.formats.form(of: change.context.dot.sequence)
     open[partition]?.append(
-      payload: change.payload, keyHashes: change.keyHashes, timestamp: change.context.timestamp, wall: change.wall)
+      payload: change.payload, keyHashes: change.keyHashes, timestamp: change.context.timestamp, wall: change.wall,
+      codec: form.codec, extensions: form.extensions)
   }
 
   /// Signs and appends the open run.

@@ -53,9 +53,7 @@ struct PendingCommit {
   var rebuilds: [(PartitionID, LogChange)] = []
   var writes: [LocalWriteJob] = []
   var subscriptions: [SubscriptionJob] = []
-  var pieces: [PayloadPiece] = []
-  /// Payloads whose pieces are not what was promised: to be asked for anew.
-  var distrusted: [Digest] = []
+  var pieces: [StagedPiece] = []
   /// Own work to be issued again.
   var reissues: [Reissue.Owed] = []
   /// Contacts to remember: device, and where it can be dialled.
@@ -65,18 +63,16 @@ struct PendingCommit {
 
   var isEmpty: Bool {
     statements.isEmpty && applied.isEmpty && rebuilds.isEmpty && writes.isEmpty
-      && contacts.isEmpty && pieces.isEmpty && subscriptions.isEmpty && distrusted.isEmpty && reissues.isEmpty
+      && contacts.isEmpty && pieces.isEmpty && subscriptions.isEmpty && reissues.isEmpty
       && invitations.isEmpty
   }
-
-  var movesPieces: Bool { !pieces.isEmpty || !applied.isEmpty || !distrusted.isEmpty }
 
   /// Partitions whose own chains grow.
   var writingPartitions: [PartitionName] { writes.map(\.partition) + reissues.map(\.name) }
 
   /// True where memory has taken in what is not on disk yet: should the commit fail, only reading everything again
   /// helps.
-  var isAheadOfDisk: Bool { !applied.isEmpty || !statements.isEmpty || !rebuilds.isEmpty }
+  var isAheadOfDisk: Bool { !applied.isEmpty || !statements.isEmpty || !rebuilds.isEmpty || !pieces.isEmpty }
 
   func isFull(_ limits: CommitLimits) -> Bool {
     changeCount >= limits.changes || byteCount >= limits.bytes || writes.count >= limits.writes
@@ -90,8 +86,8 @@ struct PendingCommit {
     }
   }
 
-  mutating func stage(_ piece: PayloadPiece) {
-    pieces.append(piece)
+  mutating func stage(_ piece: PayloadPiece, as key: StagedKey, from session: SessionID) {
+    pieces.append(StagedPiece(key: key, session: session, piece: piece))
     byteCount += piece.bytes.count
   }
 
@@ -124,6 +120,12 @@ struct Committed {
   var receipts: [(LocalWriteJob, Result<ChangeReceipt, any Error>)] = []
   var documents: [ChangedDocuments] = []
   private(set) var arrivals: ClosedRange<Int64>?
+  /// What is here of payloads that travel apart.
+  var staged = StagedPayloads()
+  /// The store says now what this build understands.
+  var hasNotedUnderstanding = false
+  /// Sessions whose pieces did not come to the payload that they named.
+  var spoiled: [SessionID] = []
   /// Partitions that own writes made this node want.
   var subscribed: [PartitionName] = []
   /// Partitions of which nothing is stored and that nobody wants any more.

@@ -6,6 +6,7 @@ import Wire
 package struct FrameDecoder: Sendable {
   private let fleet: FleetID
   private let hash: HashFunction
+  private let formats: KnownFormats
   private let verify: @Sendable (Signature, [UInt8], PublicKey) -> Bool
 
   package enum Decoded: Sendable {
@@ -16,12 +17,12 @@ package struct FrameDecoder: Sendable {
   }
 
   package init(fleet: FleetID, _ cryptography: Cryptography) {
-    (self.fleet, hash, verify) = (fleet, cryptography.hash, cryptography.verify)
+    (self.fleet, hash, verify, formats) = (fleet, cryptography.hash, cryptography.verify, cryptography.formats)
   }
 
   /// - Parameter authority: statements as they are known to who decodes; the engine may know more, and looks again.
   package func decode(_ frame: [UInt8], under authority: () -> Authority) throws -> Decoded {
-    guard let message = try MessageCodec.decode(frame[...]) else { return .nothing }
+    guard let message = try MessageCodec.decode(frame[...], passingOver: formats.messages) else { return .nothing }
     guard case .runs(let batch) = message else { return .message(message) }
     return .runs(batch, try runs(of: batch, under: authority()))
   }
@@ -31,7 +32,7 @@ package struct FrameDecoder: Sendable {
     var runs: [ArrivedRun] = []
     runs.reserveCapacity(batch.entries.count)
     for entry in batch.entries {
-      let decoded = try RunCodec.decode(entry.encoded, fleet: fleet, partition: partition, hash: hash)
+      let decoded = try RunCodec.decode(entry.encoded, fleet: fleet, partition: partition, formats: formats, hash: hash)
       runs.append(try arrived(decoded, context: entry.context, in: batch.name, under: authority))
     }
     return runs
@@ -47,7 +48,7 @@ package struct FrameDecoder: Sendable {
     let content = RunContent(run, hash: hash)
     let incoming = IncomingRun(
       replica: run.chain.replica, first: run.first, hashBefore: run.hashBefore, contextDigest: run.contextDigest,
-      context: context, hashes: run.hashes, facts: run.facts(in: partition), elementDots: content.elementDots,
+      context: context, hashes: run.hashes, facts: run.facts(in: partition, formats), elementDots: content.elementDots,
       signer: signer, encoded: run.encoded, documents: content.documents)
     return ArrivedRun(incoming: incoming, open: signer != nil && content.awaitedPayload == nil ? nil : content)
   }
@@ -74,12 +75,12 @@ extension IncomingRun {
 
 extension DecodedRun {
   /// Empty where every change is an ordinary one.
-  func facts(in partition: PartitionName) -> [ChangeFacts] {
+  func facts(in partition: PartitionName, _ formats: KnownFormats) -> [ChangeFacts] {
     let needsOwner = partition.keyValue?.key == Statement.Rule.Key.allUsers
     guard needsOwner || isUnusual else { return [] }
     let facts = changes.indices.map { index in
       ChangeFacts(
-        recognition: recognition(at: index), ownDocument: needsOwner ? ownDocument(at: index) : nil,
+        recognition: recognition(at: index, formats), ownDocument: needsOwner ? ownDocument(at: index) : nil,
         origin: changes[index].header.origin)
     }
     return facts.allSatisfy { $0 == ChangeFacts() } ? [] : facts
@@ -90,9 +91,9 @@ extension DecodedRun {
     contents.contains { if case .held = $0 { true } else { false } } || changes.contains { $0.header.origin != nil }
   }
 
-  private func recognition(at index: Int) -> ChangeFacts.Recognition {
+  private func recognition(at index: Int, _ formats: KnownFormats) -> ChangeFacts.Recognition {
     guard case .held = contents[index] else { return .known }
-    return changes[index].header.codec == .plain ? .unknownExtension : .unknownCodec
+    return formats.recognition(of: changes[index].header)
   }
 
   private func ownDocument(at index: Int) -> OwnDocument? {

@@ -3,9 +3,16 @@ import Wire
 
 /// Adds to runs of a peer what was not there when their frame was decoded: signers, and payloads that travelled apart.
 struct RunCompletion {
-  private let state: EngineState
+  /// The peer has sent the payload, and this node has lost it since, or let it pass as it will the run.
+  struct LostPayload: Error {}
 
-  init(_ state: EngineState) { self.state = state }
+  private let state: EngineState
+  private let batch: RunBatch
+  private let session: SessionID
+
+  init(_ state: EngineState, _ batch: RunBatch, _ session: SessionID) {
+    (self.state, self.batch, self.session) = (state, batch, session)
+  }
 
   /// Bytes of all payloads that travelled apart from the runs of one message, which names each in a hundred bytes. Four
   /// of the largest fit; an honest sender puts one into a message.
@@ -20,35 +27,31 @@ struct RunCompletion {
     return awaited > 0
   }
 
-  /// The run with its signer and payload. Gets `distrusted` where the payload's pieces are not what the run names.
-  func completed(
-    _ run: ArrivedRun, _ partition: PartitionName, distrusted: inout [Digest]
-  ) throws -> IncomingRun {
+  /// The run with its signer and payload.
+  func completed(_ run: ArrivedRun) throws -> IncomingRun {
     guard var content = run.open else { return run.incoming }
     var incoming = run.incoming
     if incoming.signer == nil {
       // Who decoded it may have known fewer statements than are here now.
       let decoder = FrameDecoder(fleet: state.identity.fleet, state.identity.cryptography)
       incoming = try decoder.arrived(
-        content.run, context: incoming.context, in: partition, under: state.mesh.authority
+        content.run, context: incoming.context, in: batch.name, under: state.mesh.authority
       ).incoming
     }
     guard let awaited = content.awaitedPayload else { return incoming }
-    do {
-      try content.attach(try arrived(awaited.hash, awaited.byteCount))
-    } catch {
-      // Pieces may stem from another peer than the run: none of them is trusted any more, and all are asked for anew.
-      distrusted.append(awaited.hash)
-      throw error
-    }
+    try content.attach(try arrived(awaited.hash, awaited.byteCount))
     return incoming.with(content)
   }
 
-  /// A payload that travelled ahead of its run, as it lies on disk.
+  /// A payload that travelled ahead of its run, as it lies on disk, whoever sent it.
   private func arrived(_ hash: Digest, _ byteCount: Int) throws -> [UInt8] {
     if let known = try state.store.largePayload(hash) { return known }
-    let payload = try state.store.stagedPayload(hash, byteLimit: byteCount)
-    guard payload.count == byteCount else { throw EngineError.payloadNotThere }
-    return payload
+    if let key = state.mesh.staged.whole(hash, in: state.identity.id(of: batch.name)) {
+      return try state.store.stagedBytes(key)
+    }
+    guard state.mesh.wasSent(hash, byteCount: UInt64(byteCount), aheadOf: batch, on: session) else {
+      throw EngineError.payloadNotThere
+    }
+    throw LostPayload()
   }
 }

@@ -5,20 +5,25 @@ import Wire
 package struct RunReader {
   let fleet: FleetID
   let hash: HashFunction
+  let formats: KnownFormats
 
-  package init(fleet: FleetID, hash: @escaping HashFunction) { (self.fleet, self.hash) = (fleet, hash) }
+  package init(fleet: FleetID, hash: @escaping HashFunction) {
+    (self.fleet, self.hash, formats) = (fleet, hash, .all)
+  }
 
-  init(_ identity: EngineIdentity) { (fleet, hash) = (identity.fleet, identity.cryptography.hash) }
+  init(_ identity: EngineIdentity) {
+    (fleet, hash, formats) = (identity.fleet, identity.cryptography.hash, identity.cryptography.formats)
+  }
 
   func decode(_ run: LogRun, in partition: PartitionID) throws(RunError) -> DecodedRun {
-    try RunCodec.decode(run.body[...], fleet: fleet, partition: partition, hash: hash)
+    try RunCodec.decode(run.body[...], fleet: fleet, partition: partition, formats: formats, hash: hash)
   }
 
   /// Which documents a run writes, one as often as it does. `apart` answers a payload that travelled apart.
   package func documents(
     writtenBy body: [UInt8], in partition: PartitionID, apart: (Digest) throws -> [UInt8]?
   ) throws -> [DocumentKey] {
-    let run = try RunCodec.decode(body[...], fleet: fleet, partition: partition, hash: hash)
+    let run = try RunCodec.decode(body[...], fleet: fleet, partition: partition, formats: formats, hash: hash)
     return try content(run, apart).contents.flatMap { change in
       try change.documents.map { try $0.key(in: change.payload) }
     }
@@ -60,7 +65,7 @@ package struct RunReader {
     }
     return RunSummary(
       partition: name, replica: decoded.chain.replica, first: decoded.first, hashBefore: decoded.hashBefore,
-      hashes: decoded.hashes, context: run.context, signer: signer, facts: decoded.facts(in: name))
+      hashes: decoded.hashes, context: run.context, signer: signer, facts: decoded.facts(in: name, formats))
   }
 }
 

@@ -8,8 +8,9 @@ struct EngineOpening {
   let store: any LogStore
   let mark: any ReplicaMark
 
-  /// The sync core as it was when the store was last written.
-  func mesh() throws -> Mesh {
+  /// The sync core as it was when the store was last written, and what counts otherwise than it did then, where the store
+  /// was judged with another understanding: documents that this moves are to be built anew.
+  func mesh() throws -> (mesh: Mesh, moved: [(PartitionID, LogChange)]) {
     let statements = try store.statementBytes().map { encoded in
       guard let statement = identity.cryptography.statement(encoded).statement else {
         throw DamagedLog("a stored statement does not hold")
@@ -21,13 +22,15 @@ struct EngineOpening {
     let local = LocalIdentity(
       fleet: identity.fleet, device: identity.device, instance: options.instance,
       credentials: authority.credentials(of: identity.device), listenPort: options.listenPort)
+    var loading = PartitionLoading(store: store, reader: RunReader(identity), authority: authority)
     var mesh = Mesh(
       local: local, authority: authority, statements: statements,
-      partitions: try PartitionLoading(store: store, reader: RunReader(identity), authority: authority).all(),
+      partitions: try loading.all(),
       interest: try interest(), cryptography: identity.cryptography, configuration: options.mesh)
     // Pieces of a transfer that was cut are not asked for again.
-    mesh.staged = try store.stagedPayloads(limit: PartitionVector.stagedLimit)
-    return mesh
+    mesh.staged = StagedPayloads(try store.stagedShares())
+    let isJudgedAlike = try store.ownFacts().understanding == identity.cryptography.formats.understanding
+    return (mesh, isJudgedAlike ? [] : loading.moved)
   }
 
   private func interest() throws -> Interest {

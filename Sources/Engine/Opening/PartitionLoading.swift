@@ -6,8 +6,15 @@ struct PartitionLoading {
   let store: any LogStore
   let reader: RunReader
   let authority: Authority
+  /// What of the stored marks no longer holds, or held then and is more now, by partition: all that lies above the trunks
+  /// counts as moved.
+  private(set) var moved: [(PartitionID, LogChange)] = []
 
-  func all() throws -> [PartitionState] {
+  init(store: any LogStore, reader: RunReader, authority: Authority) {
+    (self.store, self.reader, self.authority) = (store, reader, authority)
+  }
+
+  mutating func all() throws -> [PartitionState] {
     let chains = Dictionary(grouping: try store.logChains(), by: \.partition)
     return try store.logPartitions().map { partition in
       PartitionState(
@@ -20,10 +27,10 @@ struct PartitionLoading {
     ChainIdentity(fleet: reader.fleet, partition: partition.id, replica: replica)
   }
 
-  private func log(
+  private mutating func log(
     _ partition: LogPartition, _ chains: [LogChain], _ reissues: Set<Reissue>
   ) throws -> PartitionLog {
-    let (fleet, hash) = (reader.fleet, reader.hash)
+    let (fleet, hash, authority) = (reader.fleet, reader.hash, authority)
     let trunks = chains.filter { $0.marks.accepted.sequence > 0 }.map { chain in
       let mark = chain.marks.accepted
       return (chain.replica, ChainTrunk(sequence: mark.sequence, hash: mark.hash, documents: .any))
@@ -45,10 +52,13 @@ struct PartitionLoading {
   }
 
   /// Answers what the log asks of the disk until it is done.
-  private func settle(
+  private mutating func settle(
     _ log: inout PartitionLog, _ partition: LogPartition, _ step: (inout PartitionLog) -> PartitionLog.Outcome
   ) throws {
-    while case .needsHeaders(let requests) = step(&log) {
+    while true {
+      let outcome = step(&log)
+      if case .done(let change) = outcome, change != LogChange() { moved.append((partition.id, change)) }
+      guard case .needsHeaders(let requests) = outcome else { return }
       for request in requests {
         let runs = try store.runs(
           of: identity(partition, request.replica), after: request.sequences.lowerBound - 1, byteLimit: .max)

@@ -16,6 +16,8 @@ package struct OwnFacts: Hashable, Sendable {
   package var timestamp = HybridTimestamp.zero
   /// The store is a copy that was put back, and nothing was written since.
   package var isRestored = false
+  /// What the build understood that judged what is stored (``KnownFormats/understanding``); nil in a new store.
+  package var understanding: [UInt8]?
   package init() {}
 }
 
@@ -132,6 +134,7 @@ package struct Rebuilding {
   package let partition: PartitionID
   package let fleet: FleetID
   package let hash: HashFunction
+  package let formats: KnownFormats
   /// How far each chain counts after the move that makes the rebuild necessary.
   package let accepted: VersionVector
   /// Answers what a change sees, from its header, its chain hash and its run's context; nil where the change has no
@@ -139,10 +142,11 @@ package struct Rebuilding {
   package let context: (ReplicaID, ChangeHeader, Digest, VersionVector) -> WriteContext?
 
   package init(
-    partition: PartitionID, fleet: FleetID, hash: @escaping HashFunction, accepted: VersionVector,
+    partition: PartitionID, fleet: FleetID, hash: @escaping HashFunction, formats: KnownFormats = .all,
+    accepted: VersionVector,
     context: @escaping (ReplicaID, ChangeHeader, Digest, VersionVector) -> WriteContext?
   ) {
-    (self.partition, self.fleet, self.hash) = (partition, fleet, hash)
+    (self.partition, self.fleet, self.hash, self.formats) = (partition, fleet, hash, formats)
     (self.accepted, self.context) = (accepted, context)
   }
 }

@@ -24,9 +24,10 @@ package protocol LogReading: AnyObject {
   func reissues(in partition: PartitionID) throws -> Set<Reissue>
   /// A payload that travelled apart from its run, whole; nil where it has not arrived.
   func largePayload(_ hash: Digest) throws -> [UInt8]?
-  /// A payload whose pieces are on their way: its first bytes, as far as pieces join.
-  func stagedPayload(_ hash: Digest, byteLimit: Int) throws -> [UInt8]
-  func stagedPayloads(limit: Int) throws -> [StagedPayload]
+  /// What a device has sent so far of a payload that travels apart from its run: its first bytes.
+  func stagedBytes(_ key: StagedKey) throws -> [UInt8]
+  /// Ascending by their keys.
+  func stagedShares() throws -> [StagedShare]
   /// One document, alive or deleted; nil where none has ever been there.
   func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument?
 }
@@ -49,6 +50,7 @@ package protocol LogTransaction: LogReading {
   /// 1970; 0 where that is not known.
   func add(_ statement: Statement, arrived: Int64) throws
   func setReplica(_ replica: Incarnation) throws
+  func setUnderstanding(_ understanding: [UInt8]) throws
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws
   func subscribe(_ pattern: Text) throws
   func unsubscribe(_ pattern: Text) throws
@@ -64,8 +66,9 @@ package protocol LogTransaction: LogReading {
   func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64
   func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws
   func add(_ reissue: Reissue, in partition: PartitionID) throws
-  func addPiece(_ piece: PayloadPiece) throws
-  func removePieces(of payload: Digest) throws
+  /// Adds bytes behind those that are there, where the share then comes to what it says.
+  func addPiece(_ bytes: ArraySlice<UInt8>, to share: StagedShare) throws
+  func removePieces(_ key: StagedKey) throws
   /// The caller has checked its hash. Twice is as good as once.
   func addLargePayload(_ payload: ApartPayload) throws
   /// Writes the state of a document, in place of `old` where there was one.

@@ -34,10 +34,11 @@ package struct RunBuilder: Sendable {
 
   package mutating func append(
     payload: [UInt8], keyHashes: [KeyHash], timestamp: HybridTimestamp, wall: WallTime,
-    extensions: [ChangeExtension] = []
+    codec: PayloadCodec = .plain, extensions: [ChangeExtension] = []
   ) {
     let header = ChangeHeader(
-      sequence: nextDot.sequence, timestamp: timestamp, wall: wall, payloadByteCount: UInt32(payload.count),
+      sequence: nextDot.sequence, timestamp: timestamp, wall: wall, codec: codec,
+      payloadByteCount: UInt32(payload.count),
       payloadHash: Digest.of(payload, hash), keyHashes: keyHashes, extensions: extensions)
     hashes.append(
       header.chainHash(chain: chain, previous: lastHash, contextDigest: contextDigest, hash))

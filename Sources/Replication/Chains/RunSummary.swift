@@ -76,14 +76,14 @@ package struct RunSummary: Hashable, Sendable {
 extension RunSummary {
   /// `documents`: the decoded payload of the change with that index; asked only where the document rule may matter.
   package init(
-    _ run: Run, in partition: PartitionName, signer: PublicKey, documents: (Int) -> [DocumentWrite]?
+    _ run: Run, in partition: PartitionName, signer: PublicKey, formats: KnownFormats = .all,
+    documents: (Int) -> [DocumentWrite]?
   ) {
     let needsOwner = partition.keyValue?.key == Statement.Rule.Key.allUsers
     let facts = run.changes.indices.map { index in
       let header = run.changes[index].header
       return ChangeFacts(
-        recognition: header.codec != .plain
-          ? .unknownCodec : header.hasUnknownCriticalExtension ? .unknownExtension : .known,
+        recognition: formats.recognition(of: header),
         ownDocument: needsOwner ? documents(index).flatMap(DocumentRule.ownDocument(of:)) : nil,
         origin: header.origin)
     }

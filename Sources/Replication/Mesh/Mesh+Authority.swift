@@ -47,6 +47,11 @@ extension Mesh {
       sessions[id]?.statementsSinceHello += told
     }
     for other in sessions.values.sorted(by: { $0.id < $1.id }) where other.id != source && other.hasStatements {
+      // What leads to them may not have been sent yet: they go with the rest.
+      guard !other.isOwedStatements else {
+        sessions[other.id]?.exchange.learnt.formUnion(fresh.map(\.id))
+        continue
+      }
       for batch in Mesh.batches(passable(fresh, to: other.id).map(\.encoded)) {
         step.emit(.send(other.id, .statements(batch)))
       }
@@ -89,6 +94,9 @@ extension Mesh {
 }
 
 extension PeerSession {
+  /// What it lacks was not sent yet.
+  fileprivate var isOwedStatements: Bool { phase == .exchangingStatements && !exchange.isComplete }
+
   /// The peer's statements were compared with ours, or are being so: new ones have to follow.
   var hasStatements: Bool {
     switch phase {

@@ -41,8 +41,6 @@ extension Mesh {
     switch message {
     case .credentials(let list): receiveCredentials(session.id, list, &step)
     case .statementSet(let set) where session.isDialer: receiveEarly(session.id, set, &step)
-    // The exchange that follows brings them again.
-    case .statements where session.isDialer: break
     case .interest(let interest) where session.isDialer: receiveInterest(session.id, interest, &step)
     case .interestChange where session.isDialer: mustAskInterest(session.id)
     default: outOfTurn(session.id, &step)
@@ -94,7 +92,7 @@ extension Mesh {
     case .pull(let stream, let part):
       guard let vector = joined(part, id, .pull(stream), &step) else { return }
       receivePull(id, stream, vector, &step)
-    case .payloadPiece(let piece): step.emit(.stage(id, piece))
+    case .payloadPiece(let piece): receivePiece(id, piece, &step)
     case .have(let part):
       guard let vector = joined(part, id, .have, &step) else { return }
       receiveVector(id, vector, &step)

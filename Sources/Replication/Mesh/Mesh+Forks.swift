@@ -152,7 +152,9 @@ extension Mesh {
     let name = state.name
     for run in runs {
       // Large payloads travel ahead of their run here, too.
-      for piece in run.apart?.pieces(from: 0) ?? [] { step.emit(.send(id, .payloadPiece(piece))) }
+      for piece in run.apart?.pieces(from: 0, of: name, on: PayloadPiece.evidence) ?? [] {
+        step.emit(.send(id, .payloadPiece(piece)))
+      }
       let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
       step.emit(.send(id, .runs(RunBatch(name: name, stream: 0, entries: [entry], isForkEvidence: true))))
     }

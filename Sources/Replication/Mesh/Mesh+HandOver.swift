@@ -46,6 +46,26 @@ extension Mesh {
     }
   }
 
+  /// A piece ahead of evidence of such a chain. Answers whether it is one.
+  mutating func takeHandedOver(
+    _ id: SessionID, _ piece: PayloadPiece, _ partition: PartitionID, _ step: inout Step
+  ) -> Bool {
+    guard let session = sessions[id], piece.stream == PayloadPiece.evidence, takesPieces(session, partition, piece.name)
+    else { return false }
+    // Only for this: the partition has no stream on this session.
+    var stream = PeerStream(piece.name, now: step.now)
+    stream.arriving[piece.stream] = session.arrivingHandedOver
+    guard case .follows(let arriving) = stream.progress(with: piece) else { return true }
+    sessions[id]?.arrivingHandedOver = arriving
+    step.emit(.stage(id, StagedKey(device: session.device, partition: partition, hash: piece.hash), piece))
+    return true
+  }
+
+  private func takesPieces(_ session: PeerSession, _ id: PartitionID, _ name: PartitionName) -> Bool {
+    interest.wants(id, name: name) && authority.level(of: session.peer, in: name) < .carry
+      && !authority.isCompromised(session.peer) && authority.level(of: local.device, in: name) >= .carry
+  }
+
   // MARK: Both
 
   /// A probe of a partition that is not in common scope. Answers whether it belongs here.

@@ -16,6 +16,7 @@ extension Mesh {
       fleetProof: proof.proof(ofDialer: isDialer), instance: local.instance, wallMilliseconds: wallMilliseconds,
       listenPort: local.listenPort, authority: proof.mark(authority, .authority, ofDialer: isDialer),
       interest: proof.mark(interest, .interest, ofDialer: isDialer))
+    hello.features = cryptography.formats.features
     hello.signature = cryptography.sign(
       hello.signedBytes(device: local.device, exporter: session.exporter, isDialer: isDialer))
     sessions[id]?.statedAuthority = authority

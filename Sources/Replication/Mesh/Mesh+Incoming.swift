@@ -45,11 +45,17 @@ extension Mesh {
     sessions[id]?.nextStream += 1
     sessions[id]?.streams[partition]?.incoming = session.nextStream
     sessions[id]?.streams[partition]?.incomingBase = nil
+    // Of the stream that this one voids.
+    sessions[id]?.streams[partition]?.arriving =
+      session.streams[partition]?.arriving
+      .filter { $0.key == PayloadPiece.evidence } ?? [:]
     sessions[id]?.streams[partition]?.lastProgress = step.now
     sessions[id]?.streams[partition]?.toldIn = session.comparison.count
+    let ownAlone = session.streams[partition]?.namesOwnAlone ?? false
+    let staged = staged.named(in: partition, to: session.device, ownAlone: ownAlone)
+    sessions[id]?.streams[partition]?.named = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
     let vector = PartitionVector(
-      name: name, vector: partitions[partition]?.log.clipped ?? VersionVector(),
-      staged: Array(staged.prefix(PartitionVector.stagedLimit)))
+      name: name, vector: partitions[partition]?.log.clipped ?? VersionVector(), staged: staged)
     send(vector, to: id, &step) { .pull(stream: session.nextStream, $0) }
   }
 

@@ -62,7 +62,9 @@ extension Mesh {
 
   /// What the peer lacks by the tips that it told.
   private mutating func sendMissing(_ id: SessionID, _ told: [IssuerTips], _ step: inout Step) {
-    let missing = passable(fleetStatements.missing(by: told), to: id)
+    guard let session = sessions[id] else { return }
+    let lacking = Set(fleetStatements.missing(by: told).map(\.id)).union(session.exchange.learnt)
+    let missing = passable(authority.fleetStatements.filter { lacking.contains($0.id) }, to: id)
     for batch in Mesh.batches(missing.map(\.encoded)) { step.emit(.send(id, .statements(batch))) }
     step.emit(.send(id, .statementsComplete()))
     sessions[id]?.exchange.owed = nil
@@ -116,6 +118,8 @@ struct StatementExchange: Sendable {
   var early: StatementSet?
   /// The peer's tips of those issuers of whom it holds something else: what it lacks waits for its own statements.
   var owed: [IssuerTips]?
+  /// Learnt since the exchange began.
+  var learnt: Set<Digest> = []
   /// All that the peer lacks was sent.
   var isComplete = false
   var peerIsComplete = false

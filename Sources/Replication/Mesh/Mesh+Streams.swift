@@ -81,7 +81,9 @@ extension Mesh {
       }
       if let apart = run.apart {
         close()
-        for piece in apart.pieces(from: stream.staged[apart.hash] ?? 0) { step.emit(.send(id, .payloadPiece(piece))) }
+        for piece in apart.pieces(from: stream.staged[apart.hash] ?? 0, of: name, on: number) {
+          step.emit(.send(id, .payloadPiece(piece)))
+        }
       }
       batch.append(
         RunBatch.Entry(context: ContextForm.shorter(run.context, base: stream.outgoingBase), encoded: run.encoded))

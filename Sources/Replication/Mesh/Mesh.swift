@@ -15,6 +15,8 @@ package struct Mesh: Sendable {
     case received(SessionID, Message)
     /// A `runs` message, decoded and checked as far as that needs no state.
     case receivedRuns(SessionID, RunBatch, [IncomingRun])
+    /// A payload that was sent ahead of these runs, as ``Mesh/wasSent(_:byteCount:aheadOf:on:)`` says, is not here.
+    case payloadLost(SessionID, RunBatch)
     /// What came on the session is no message of the protocol.
     case violated(SessionID, String)
     case closed(SessionID)
@@ -45,8 +47,8 @@ package struct Mesh: Sendable {
     case load(SessionID, PartitionID, have: VersionVector, byteLimit: Int)
     case apply(PartitionID, source: SessionID, [DeliveredRun])
     case store([Statement])
-    /// To be kept, by its hash, until a run that names the payload comes on any session.
-    case stage(SessionID, PayloadPiece)
+    /// To be kept as the sender's, apart from what others send, until a run that names the payload comes on any session.
+    case stage(SessionID, StagedKey, PayloadPiece)
     /// An invitation of this device is to be redeemed, on a connection with this exporter value:
     /// ``Event/joinJudged(_:_:)`` answers.
     case redeem(SessionID, JoinRequest, exporter: Digest)
@@ -90,7 +92,7 @@ package struct Mesh: Sendable {
   package var ownCommits: UInt64 = 0
   package var wallMilliseconds: Int64 = 0
   /// Payloads of which pieces are here; set by the shell. A pull names them, so that a cut costs no more than a piece.
-  package var staged: [StagedPayload] = []
+  package var staged = StagedPayloads()
 
   static let interestCacheLimit = 256
 
@@ -115,6 +117,7 @@ package struct Mesh: Sendable {
       open(id, isDialer: isDialer, peer: peer, exporter: exporter, &step)
     case .received(let id, let message): receive(id, message, &step, &random)
     case .receivedRuns(let id, let batch, let runs): receiveRuns(id, batch, runs, &step)
+    case .payloadLost(let id, let batch): payloadLost(id, batch, &step)
     case .violated(let id, let reason): fail(id, .protocolError, reason, &step)
     case .closed(let id): closed(id, &step)
     case .writable(let id): resume(id, &step)

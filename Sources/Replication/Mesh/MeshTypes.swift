@@ -75,20 +75,6 @@ package struct ApartPayload: Sendable, Equatable {
   package let hash: Digest
   package let bytes: ArraySlice<UInt8>
   package init(hash: Digest, bytes: ArraySlice<UInt8>) { (self.hash, self.bytes) = (hash, bytes) }
-
-  /// From `offset` on, in order.
-  func pieces(from offset: UInt64) -> [PayloadPiece] {
-    var pieces: [PayloadPiece] = []
-    var rest = bytes.dropFirst(Int(min(offset, UInt64(bytes.count))))
-    while !rest.isEmpty {
-      let piece = rest.prefix(PayloadPiece.byteLimit)
-      pieces.append(
-        PayloadPiece(
-          hash: hash, total: UInt64(bytes.count), offset: UInt64(piece.startIndex - bytes.startIndex), bytes: piece))
-      rest = rest.dropFirst(piece.count)
-    }
-    return pieces
-  }
 }
 
 /// A run off the wire: hashes recomputed and signature checked, its context still in the sender's form.

@@ -46,7 +46,7 @@ extension Mesh {
   /// error that must not reach the disk.
   package mutating func learnOwn(_ run: Run, in partition: PartitionID, signer: PublicKey) -> LogChange? {
     guard let name = partitions[partition]?.name else { return nil }
-    let summary = RunSummary(run, in: name, signer: signer) { _ in nil }
+    let summary = RunSummary(run, in: name, signer: signer, formats: cryptography.formats) { _ in nil }
     guard case .done(let change)? = partitions[partition]?.log.learn(summary) else { return nil }
     return change
   }

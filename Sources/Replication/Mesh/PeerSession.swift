@@ -63,6 +63,8 @@ package struct PeerSession: Sendable {
   static let earlyComparisonLimit = 4
   /// Probes of chains that one side may not carry any more; each costs reading a chain.
   var answeredHandOvers = 0
+  /// What is being handed over of a payload that travels apart.
+  var arrivingHandedOver: ArrivingPayload?
   /// Partitions that are not here yet and of which the peer may name something, beyond as many as are here.
   static let awaitedPartitionLimit = 65_536
   /// The peer named vectors before its interest was known here.
@@ -110,6 +112,12 @@ struct PeerStream: Sendable {
   var isLoading = false
   /// Bytes that the peer holds already of payloads that travel apart.
   var staged: [Digest: UInt64] = [:]
+  /// Bytes that this side said to hold when it asked for the stream.
+  var named: [Digest: UInt64] = [:]
+  /// What others sent whole was lost once, and is not relied on again.
+  var namesOwnAlone = false
+  /// The payload whose pieces came last: on the stream under its number, and ahead of evidence.
+  var arriving: [UInt64: ArrivingPayload] = [:]
   /// Chains whose history may differ from the peer's: left out, with all that has seen them, while the fork is searched.
   var forked: Set<ReplicaID> = []
   /// Chains of which runs came that nothing here allows: what follows on this stream is left out with them, until

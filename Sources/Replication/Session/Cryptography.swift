@@ -1,4 +1,4 @@
-/// The functions of the protocol that the core does not bring itself: hashing, signatures, reading a statement.
+/// What the core does not bring itself: hashing, signatures, reading a statement, and what the build understands.
 package struct Cryptography: Sendable {
   package let hash: HashFunction
   package let verify: @Sendable (_ signature: Signature, _ message: [UInt8], _ key: PublicKey) -> Bool
@@ -8,16 +8,18 @@ package struct Cryptography: Sendable {
   package let authenticationCode: @Sendable (_ key: [UInt8], _ message: [UInt8]) -> Digest
   /// Decodes a statement and checks its signature.
   package let statement: @Sendable (_ encoded: [UInt8]) -> StatementReading
+  package let formats: KnownFormats
 
   package init(
     hash: @escaping HashFunction,
     verify: @escaping @Sendable (Signature, [UInt8], PublicKey) -> Bool,
     sign: @escaping @Sendable ([UInt8]) -> Signature,
     authenticationCode: @escaping @Sendable ([UInt8], [UInt8]) -> Digest,
-    statement: @escaping @Sendable ([UInt8]) -> StatementReading
+    statement: @escaping @Sendable ([UInt8]) -> StatementReading, formats: KnownFormats = .all
   ) {
-    (self.hash, self.verify, self.sign, self.statement) = (hash, verify, sign, statement)
+    (self.hash, self.verify, self.sign, self.formats) = (hash, verify, sign, formats)
     self.authenticationCode = authenticationCode
+    self.statement = { encoded in statement(encoded).map(formats.reading) }
   }
 }
 
@@ -28,6 +30,11 @@ package enum StatementReading: Sendable {
   case laterVersion
   /// No statement, or one that its issuer did not sign.
   case broken
+
+  /// The same with what this build makes of the statement.
+  func map(_ transform: (Statement) -> Statement) -> StatementReading {
+    if case .statement(let statement) = self { .statement(transform(statement)) } else { self }
+  }
 
   package var statement: Statement? { if case .statement(let statement) = self { statement } else { nil } }
 }

@@ -88,25 +88,6 @@ package struct Interest: Sendable, Equatable {
   }
 }
 
-package struct StagedPayload: Sendable, Equatable {
-  package let hash: Digest
-  package let byteCount: UInt64
-  package init(hash: Digest, byteCount: UInt64) { (self.hash, self.byteCount) = (hash, byteCount) }
-}
-
-package struct PayloadPiece: Sendable, Equatable {
-  package let hash: Digest
-  package let total: UInt64
-  package let offset: UInt64
-  package let bytes: ArraySlice<UInt8>
-
-  package static let byteLimit = 64 * 1024
-
-  package init(hash: Digest, total: UInt64, offset: UInt64, bytes: ArraySlice<UInt8>) {
-    (self.hash, self.total, self.offset, self.bytes) = (hash, total, offset, bytes)
-  }
-}
-
 package struct ChainProbe: Sendable, Equatable {
   package let name: PartitionName
   package let replica: ReplicaID

@@ -70,7 +70,7 @@ extension NodeError {
       case .notAMember, .notPermitted: .notPermitted
       case .changeTooLarge, .payloadsTooLarge: .tooLarge
       case .malformedChange: .unprocessable
-      case .ownRunNotTaken, .payloadNotThere, .noFleet: .failed
+      case .ownRunNotTaken, .payloadNotThere, .payloadSpoiled, .noFleet: .failed
       }
     var lack: LackOfRight?
     if case .notPermitted(let name, let level, _) = error {

@@ -55,6 +55,9 @@ struct RunLibrary {
   }
 
   private var runs: [Place: KnownRun] = [:]
+  private let formats: KnownFormats
+
+  init(formats: KnownFormats) { self.formats = formats }
 
   func known(_ body: ArraySlice<UInt8>, in partition: PartitionID) -> KnownRun? {
     let place = Place(partition: partition, bytes: body.withUnsafeBytes(FakeCryptography.hash))
@@ -80,7 +83,7 @@ struct RunLibrary {
     let decoded: DecodedRun
     do throws(RunError) {
       decoded = try RunCodec.decode(
-        record.body, fleet: chain.fleet, partition: chain.partition, hash: FakeCryptography.hash)
+        record.body, fleet: chain.fleet, partition: chain.partition, formats: formats, hash: FakeCryptography.hash)
     } catch {
       throw .encoding(error)
     }

@@ -50,10 +50,10 @@ extension Oracle {
     } catch {
       return world.violate("store", "node \(node.slot) stores what is no run: \(error)")
     }
-    checkAuthor(of: run, node)
+    if node.isJudged { checkAuthor(of: run, node) }
     if isNew {
       checkHashes(of: run)
-      checkRight(toWrite: run, node)
+      if node.isJudged { checkRight(toWrite: run, node) }
     }
     if run.observed.changes.count > 1 { world.count(.runWithSeveralChanges) }
     guard node.directory.book.partitions[run.partition]?.add(run) == false else { return }

@@ -6,7 +6,7 @@ extension Oracle {
   /// A write is made upon all that its node accepts, so right behind its commit the document is what was asked for: the
   /// last word of those jobs of a transaction that were `written` (rules M14 and M16).
   func check(_ transaction: [KeptIntent], of written: Set<Int>, by process: NodeProcess) {
-    guard process.node.liar == nil else { return }
+    guard process.node.isJudged else { return }
     var last: [Intent.Place: KeptIntent] = [:]
     for kept in transaction where written.contains(kept.intent.job) { last[kept.intent.place] = kept }
     world.report.intents += last.count

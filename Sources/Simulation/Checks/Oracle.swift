@@ -27,7 +27,7 @@ final class Oracle {
     var isExcused = false
   }
 
-  var library = RunLibrary()
+  var library: RunLibrary
   var hashes: [Place: Digest] = [:]
   var payloads: [Digest: [UInt8]] = [:]
   private(set) var acknowledged: [Acknowledged] = []
@@ -46,7 +46,10 @@ final class Oracle {
   /// Of sets of statements; one costs some ten kilobytes.
   private static let rightsLimit = 256
 
-  init(_ world: World) { self.world = world }
+  init(_ world: World) {
+    self.world = world
+    library = RunLibrary(formats: world.options.builds?.later ?? .all)
+  }
 
   var changeCount: Int { hashes.count }
 
@@ -114,6 +117,9 @@ final class Oracle {
     }
   }
 
+  /// What it makes of its store from now on may be less than before.
+  func upgraded(_ node: SimulatedNode) { vectors[node.slot] = nil }
+
   // MARK: While the run goes on
 
   func turnEnded(_ process: NodeProcess) {
@@ -132,7 +138,7 @@ final class Oracle {
       world.violate("I13", "node \(process.node.slot) has \(footprint.sessions) sessions")
     }
     checkFeed(moved, of: process)
-    guard !moved.isEmpty, process.node.liar == nil else { return }
+    guard !moved.isEmpty, process.node.isJudged else { return }
     checkVectors(process)
     // Judging is slow: now and then while the run goes on, and everywhere at its end.
     guard world.random.chance(world.options.judgedPercent) else { return }

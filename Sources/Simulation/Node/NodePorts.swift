@@ -37,9 +37,11 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
   func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
     guard !isDead, let link = links[session] else { return .closed }
     let frames = node.liar?.spoil(frame, in: world) ?? [frame]
-    if node.liar == nil { world.oracle.sending(frame, by: node, to: world.nodes[link.remoteSlot]) }
+    if node.isJudged { world.oracle.sending(frame, by: node, to: world.nodes[link.remoteSlot]) }
+    world.oracle.checkGoodbye(frame, by: node, over: link)
     var result = LinkSending.queued(byteCount: 0)
-    for frame in frames { result = world.send(frame, on: link.connection, from: link.side) }
+    let news = node.process.map { world.newsOfLaterBuild(from: $0, on: session) } ?? []
+    for frame in news + frames { result = world.send(frame, on: link.connection, from: link.side) }
     return result
   }
 

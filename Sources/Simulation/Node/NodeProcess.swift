@@ -36,7 +36,8 @@ final class NodeProcess {
     options.changesBetweenMarks = world.plan.changesBetweenMarks
     let (key, fleet) = (node.key, world.fleet)
     let identity = EngineIdentity(
-      fleet: fleet.id, device: key.publicKey, cryptography: FakeCryptography.cryptography(of: key))
+      fleet: fleet.id, device: key.publicKey,
+      cryptography: FakeCryptography.cryptography(of: key, world.formats(of: node)))
     engine = try NodeEngine(
       identity, options,
       EnginePorts(

@@ -26,6 +26,11 @@ final class SimulatedNode {
   var isMember = false
   /// What it says is spoiled on the way; nothing is asked of it.
   var liar: Liar?
+  /// It knows less than the others for now (``BuildMix``), and makes less of what it has.
+  var isEarlierBuild = false
+
+  /// It has to come to what the naive rules make of what it holds.
+  var isJudged: Bool { liar == nil && !isEarlierBuild }
 
   init(slot: Int, key: FakeKey, user: Text, _ directory: NodeDirectory) {
     (self.slot, self.key, self.user, self.directory) = (slot, key, user, directory)
@@ -38,6 +43,7 @@ final class SimulatedNode {
     do {
       let process = try NodeProcess(self, in: world, life: life)
       self.process = process
+      if !process.engine.state.moved.isEmpty { world.count(.movedByUpgrade) }
       world.oracle.opened(process)
       world.announce(self)
       world.planTurn(process, at: world.clock + 1)

@@ -28,16 +28,15 @@ class StoreDecorator: LogStore, LogTransaction {
   func lastRun(of chain: ChainIdentity) throws -> LogRun? { try base.lastRun(of: chain) }
   func reissues(in partition: PartitionID) throws -> Set<Reissue> { try base.reissues(in: partition) }
   func largePayload(_ hash: Digest) throws -> [UInt8]? { try base.largePayload(hash) }
-  func stagedPayload(_ hash: Digest, byteLimit: Int) throws -> [UInt8] {
-    try base.stagedPayload(hash, byteLimit: byteLimit)
-  }
-  func stagedPayloads(limit: Int) throws -> [StagedPayload] { try base.stagedPayloads(limit: limit) }
+  func stagedBytes(_ key: StagedKey) throws -> [UInt8] { try base.stagedBytes(key) }
+  func stagedShares() throws -> [StagedShare] { try base.stagedShares() }
   func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument? {
     try base.document(key, in: partition)
   }
 
   func add(_ statement: Statement, arrived: Int64) throws { try base.add(statement, arrived: arrived) }
   func setReplica(_ replica: Incarnation) throws { try base.setReplica(replica) }
+  func setUnderstanding(_ understanding: [UInt8]) throws { try base.setUnderstanding(understanding) }
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
     try base.setProgress(commits: commits, timestamp: timestamp)
   }
@@ -55,8 +54,8 @@ class StoreDecorator: LogStore, LogTransaction {
   }
   func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws { try base.setMarks(marks, of: chain) }
   func add(_ reissue: Reissue, in partition: PartitionID) throws { try base.add(reissue, in: partition) }
-  func addPiece(_ piece: PayloadPiece) throws { try base.addPiece(piece) }
-  func removePieces(of payload: Digest) throws { try base.removePieces(of: payload) }
+  func addPiece(_ bytes: ArraySlice<UInt8>, to share: StagedShare) throws { try base.addPiece(bytes, to: share) }
+  func removePieces(_ key: StagedKey) throws { try base.removePieces(key) }
   func addLargePayload(_ payload: ApartPayload) throws { try base.addLargePayload(payload) }
   func store(_ new: LogDocument, over old: LogDocument?, as key: DocumentKey, in partition: PartitionID) throws {
     try base.store(new, over: old, as: key, in: partition)

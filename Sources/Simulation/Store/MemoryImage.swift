@@ -29,9 +29,8 @@ package struct MemoryImage {
   /// Of all partitions, in the order in which they were met.
   var chains: [MemoryChain] = []
 
-  var staged: [Digest: MemoryPieces] = [:]
-  /// Of all pieces, with ``StagedPieces/rowByteCount`` for each.
-  var stagedByteCount = 0
+  /// What has come of payloads that travel apart from their runs.
+  var staged: [StagedKey: (share: StagedShare, bytes: [UInt8])] = [:]
   var largePayloads: [Digest: [UInt8]] = [:]
 
   package init(storeID: UUIDValue) { self.storeID = storeID }
@@ -48,17 +47,15 @@ package struct MemoryImage {
     let totals: MemoryTotals
     let lastArrival: Int64
     let lastRow: Int64
-    let stagedByteCount: Int
   }
 
   var scalars: Scalars {
     get {
-      Scalars(
-        own: own, totals: totals, lastArrival: lastArrival, lastRow: lastRow, stagedByteCount: stagedByteCount)
+      Scalars(own: own, totals: totals, lastArrival: lastArrival, lastRow: lastRow)
     }
     set {
       (own, totals, lastArrival) = (newValue.own, newValue.totals, newValue.lastArrival)
-      (lastRow, stagedByteCount) = (newValue.lastRow, newValue.stagedByteCount)
+      lastRow = newValue.lastRow
     }
   }
 

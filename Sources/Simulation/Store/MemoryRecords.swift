@@ -6,15 +6,18 @@ import Wire
 /// A run of the log. Never changes, so that images share it, with what was decoded of it.
 final class MemoryRun {
   let record: LogRun
-  private var decoded: DecodedRun?
+  private var decoded: (run: DecodedRun, formats: KnownFormats)?
 
   init(_ record: LogRun) { self.record = record }
 
-  func decode(of partition: PartitionID, in fleet: FleetID, _ hash: HashFunction) throws(StoreError) -> DecodedRun {
-    if let decoded { return decoded }
+  func decode(
+    of partition: PartitionID, in fleet: FleetID, _ formats: KnownFormats, _ hash: HashFunction
+  ) throws(StoreError) -> DecodedRun {
+    if let decoded, decoded.formats == formats { return decoded.run }
     do throws(RunError) {
-      let run = try RunCodec.decode(record.body[...], fleet: fleet, partition: partition, hash: hash)
-      decoded = run
+      let run = try RunCodec.decode(
+        record.body[...], fleet: fleet, partition: partition, formats: formats, hash: hash)
+      decoded = (run, formats)
       return run
     } catch {
       throw .damaged("run \(record.arrival): \(error)")
@@ -53,49 +56,5 @@ final class MemoryDocument {
     } catch {
       throw .damaged("state of document \(row): \(error)")
     }
-  }
-}
-
-/// What has come of a payload that travels apart from its run.
-struct MemoryPieces {
-  /// Ascending by their start, one each; they may overlap and leave gaps.
-  private(set) var items: [(start: Int, bytes: [UInt8])] = []
-
-  var isEmpty: Bool { items.isEmpty }
-  /// With the rows.
-  var byteCount: Int { items.reduce(0) { $0 + $1.bytes.count + StagedPieces.rowByteCount } }
-
-  private func index(of start: Int) -> Int { items.firstIndex { $0.start >= start } ?? items.count }
-
-  /// False, and nothing is changed, where one with this start is there already.
-  mutating func add(_ bytes: ArraySlice<UInt8>, at start: Int) -> Bool {
-    let place = index(of: start)
-    if place < items.count, items[place].start == start { return false }
-    items.insert((start, Array(bytes)), at: place)
-    return true
-  }
-
-  mutating func remove(at start: Int) {
-    let place = index(of: start)
-    if place < items.count, items[place].start == start { items.remove(at: place) }
-  }
-
-  /// How far pieces join from the first byte on.
-  var joinedByteCount: UInt64 {
-    var joined = 0
-    for item in items {
-      guard joined < Run.changePayloadByteLimit, item.start <= joined else { break }
-      joined = max(joined, item.start + item.bytes.count)
-    }
-    return UInt64(min(joined, Run.changePayloadByteLimit))
-  }
-
-  func joined(byteLimit: Int) -> [UInt8] {
-    var joined: [UInt8] = []
-    for item in items {
-      guard joined.count < byteLimit, item.start <= joined.count else { break }
-      joined.append(contentsOf: item.bytes.dropFirst(joined.count - item.start).prefix(byteLimit - joined.count))
-    }
-    return joined
   }
 }

@@ -24,6 +24,11 @@ extension MemoryStore: LogTransaction {
     image.own.isRestored = false
   }
 
+  package func setUnderstanding(_ understanding: [UInt8]) throws {
+    requireTransaction()
+    image.own.understanding = understanding
+  }
+
   package func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
     requireTransaction()
     (image.own.commits, image.own.timestamp) = (commits, timestamp)

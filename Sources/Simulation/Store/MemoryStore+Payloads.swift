@@ -4,32 +4,17 @@ import Storage
 
 // Payloads too large for their run.
 extension MemoryStore {
-  package func addPiece(_ piece: PayloadPiece) throws {
+  package func addPiece(_ bytes: ArraySlice<UInt8>, to share: StagedShare) throws {
     requireTransaction()
-    let start = Int(clamping: piece.offset)
-    let cost = piece.bytes.count + StagedPieces.rowByteCount
-    if image.stagedByteCount + cost > StagedPieces.byteLimit { removeAllPieces() }
-    let hash = piece.hash
-    guard image.staged[hash, default: MemoryPieces()].add(piece.bytes, at: start) else { return }
-    image.stagedByteCount += cost
-    onFailure {
-      $0.staged[hash]?.remove(at: start)
-      if $0.staged[hash]?.isEmpty ?? false { $0.staged[hash] = nil }
-    }
+    let old = image.staged[share.key]
+    image.staged[share.key] = (share, (old?.bytes ?? []) + bytes)
+    onFailure { $0.staged[share.key] = old }
   }
 
-  private func removeAllPieces() {
-    let old = image.staged
-    image.staged = [:]
-    image.stagedByteCount = 0
-    onFailure { $0.staged = old }
-  }
-
-  package func removePieces(of payload: Digest) throws {
+  package func removePieces(_ key: StagedKey) throws {
     requireTransaction()
-    guard let old = image.staged.removeValue(forKey: payload) else { return }
-    image.stagedByteCount -= old.byteCount
-    onFailure { $0.staged[payload] = old }
+    guard let old = image.staged.removeValue(forKey: key) else { return }
+    onFailure { $0.staged[key] = old }
   }
 
   package func addLargePayload(_ payload: ApartPayload) throws {

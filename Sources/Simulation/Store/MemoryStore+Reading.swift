@@ -44,15 +44,10 @@ extension MemoryStore: LogReading {
 
   package func largePayload(_ hash: Digest) throws -> [UInt8]? { image.largePayloads[hash] }
 
-  package func stagedPayload(_ hash: Digest, byteLimit: Int) throws -> [UInt8] {
-    image.staged[hash]?.joined(byteLimit: byteLimit) ?? []
-  }
+  package func stagedBytes(_ key: StagedKey) throws -> [UInt8] { image.staged[key]?.bytes ?? [] }
 
-  package func stagedPayloads(limit: Int) throws -> [StagedPayload] {
-    guard !image.staged.isEmpty else { return [] }
-    return image.staged.keys.sorted().prefix(limit).map {
-      StagedPayload(hash: $0, byteCount: image.staged[$0]?.joinedByteCount ?? 0)
-    }
+  package func stagedShares() throws -> [StagedShare] {
+    image.staged.values.map(\.share).sorted { $0.key < $1.key }
   }
 
   package func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument? {

@@ -52,7 +52,7 @@ extension MemoryStore {
       throw .damaged("the log ends at change \(end) of a chain that is accepted up to \(last)")
     }
     for run in chain.runs where run.record.first <= last {
-      let decoded = try run.decode(of: rebuilding.partition, in: rebuilding.fleet, rebuilding.hash)
+      let decoded = try run.decode(of: rebuilding.partition, in: rebuilding.fleet, rebuilding.formats, rebuilding.hash)
       for (index, change) in decoded.changes.enumerated() where change.header.sequence <= last {
         guard change.header.keyHashes.contains(where: wanted.contains),
           let context = rebuilding.context(chain.replica, change.header, decoded.hashes[index], run.record.context)

@@ -51,9 +51,10 @@ enum FakeCryptography {
     }
   }
 
-  static func cryptography(of key: FakeKey) -> Cryptography {
+  static func cryptography(of key: FakeKey, _ formats: KnownFormats = .all) -> Cryptography {
     Cryptography(
-      hash: hash, verify: verify, sign: key.sign, authenticationCode: authenticationCode, statement: statement)
+      hash: hash, verify: verify, sign: key.sign, authenticationCode: authenticationCode, statement: statement,
+      formats: formats)
   }
 }
 

@@ -55,4 +55,13 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case reissued
   case lie
   case writeRefused
+  /// A node of the earlier build came up under the later one (``BuildMix``).
+  case upgraded
+  /// It held what the others counted.
+  case heldByEarlier
+  /// What it held, or counted too much, was built into its documents at that start.
+  case movedByUpgrade
+  /// A message that anybody may pass over, and one behind a feature that the peer had announced.
+  case saidOptional
+  case saidFeature
 }

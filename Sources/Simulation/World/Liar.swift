@@ -8,6 +8,8 @@ struct Liar {
   private let key: FakeKey
   /// What it said or passed on before, to whomever.
   private var earlier: [[UInt8]] = []
+  /// Beginnings of payloads that it has passed on, with other bytes in their place.
+  private var poison: [PayloadPiece] = []
 
   private static let earlierLimit = 16
   /// Lies beget answers, which beget lies: enough of them to meet every guard.
@@ -33,6 +35,8 @@ struct Liar {
   private mutating func remember(_ message: Message, _ frame: [UInt8]) {
     switch message {
     case .hello, .joinRequest, .goodbye: return
+    case .payloadPiece(let piece) where piece.offset == 0 && poison.count < Liar.earlierLimit:
+      poison.append(spoiled(piece))
     default: break
     }
     if earlier.count == Liar.earlierLimit { earlier.remove(at: random.below(earlier.count)) }
@@ -41,12 +45,13 @@ struct Liar {
 
   private mutating func lies(_ message: Message, _ frame: [UInt8], _ world: World) -> [Message] {
     switch message {
-    case .have(let vector): return [.have(spoiled(vector, world))]
-    case .pull(let stream, let vector):
-      return [.pull(stream: random.chance(20) ? random.next() % 8 : stream, spoiled(vector, world))]
+    case .have, .pull:
+      // Ahead of whatever an honest peer sends of the same payload.
+      if random.chance(30), let piece = random.pick(poison) { return [.payloadPiece(piece), message] }
+      return [spoiledWords(message, world)]
     case .vectors(let vectors): return [.vectors(vectors.map { spoiled($0, world) })]
     case .runs(let batch): return [.runs(spoiled(batch, world))]
-    case .payloadPiece(let piece) where random.chance(40): return [.payloadPiece(spoiled(piece))]
+    case .payloadPiece(let piece) where random.chance(60): return [.payloadPiece(misplaced(piece, world))]
     case .statements(let list, let scope): return [.statements(spoiled(list, world), of: scope)]
     case .statementSet(let set) where random.chance(30): return [.statementSet(spoiled(set))]
     case .summary(let summary) where random.chance(30): return [.summary(spoiled(summary))]
@@ -59,6 +64,15 @@ struct Liar {
   }
 
   // MARK: Vectors and pieces
+
+  private mutating func spoiledWords(_ message: Message, _ world: World) -> Message {
+    switch message {
+    case .have(let vector): return .have(spoiled(vector, world))
+    case .pull(let stream, let vector):
+      return .pull(stream: random.chance(20) ? random.next() % 8 : stream, spoiled(vector, world))
+    default: return message
+    }
+  }
 
   /// Numbers up and down, other tips, replicas that there never were, and partitions that the peer may not know of.
   private mutating func spoiled(_ item: PartitionVector, _ world: World) -> PartitionVector {
@@ -122,7 +136,22 @@ struct Liar {
   private mutating func spoiled(_ piece: PayloadPiece) -> PayloadPiece {
     var bytes = Array(piece.bytes)
     flipBit(of: &bytes)
-    return PayloadPiece(hash: piece.hash, total: piece.total, offset: piece.offset, bytes: bytes[...])
+    return PayloadPiece(
+      name: piece.name, stream: PayloadPiece.evidence, hash: piece.hash, total: piece.total, offset: piece.offset,
+      bytes: bytes[...])
+  }
+
+  /// Other bytes, or the same ones of another payload, partition, stream or place.
+  private mutating func misplaced(_ piece: PayloadPiece, _ world: World) -> PayloadPiece {
+    var (name, stream, hash, offset, bytes) = (piece.name, piece.stream, piece.hash, piece.offset, Array(piece.bytes))
+    switch random.below(6) {
+    case 0: name = random.pick(world.plan.partitions) ?? name
+    case 1: stream = random.next() % 8
+    case 2: hash = Digest.of(hash.bytes, FakeCryptography.hash)
+    case 3: offset /= 2
+    default: flipBit(of: &bytes)
+    }
+    return PayloadPiece(name: name, stream: stream, hash: hash, total: piece.total, offset: offset, bytes: bytes[...])
   }
 
   private mutating func flipBit(of bytes: inout [UInt8]) {

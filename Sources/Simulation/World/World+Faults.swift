@@ -39,7 +39,7 @@ extension World {
 
   /// The root lowers a grant at some node, or raises it again. What it lists is what that node accepts.
   private func changeRights() {
-    guard let process = random.pick(nodes.compactMap(\.process).filter { $0.node.liar == nil }),
+    guard let process = random.pick(nodes.compactMap(\.process).filter(\.node.isJudged)),
       let register = register()
     else { return }
     let isLowered = random.chance(60)
@@ -192,7 +192,7 @@ extension World {
     note("clone of \(original.slot) is \(nodes.count)")
     let copy = SimulatedNode(
       slot: nodes.count, key: original.key, user: original.user, original.directory.copy())
-    copy.liar = original.liar
+    (copy.liar, copy.isEarlierBuild) = (original.liar, original.isEarlierBuild)
     copy.isMember = true
     nodes.append(copy)
     // Two copies of one device take turns at a peer, so no way may lead over one of them alone: as on one LAN, all reach all.
@@ -220,6 +220,7 @@ extension World {
       node.process?.store.crashPoint = nil
       if plan.isNetworkChangeTold { node.process?.put(.networkChanged) }
     }
+    upgrade()
     queue.put(.check, at: clock + World.checkInterval)
   }
 }

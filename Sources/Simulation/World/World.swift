@@ -83,6 +83,7 @@ final class World {
       liar.liar = Liar(liar.key, random.fork())
       report.faults[.liar] = 1
     }
+    if options.builds != nil { nodes.last?.isEarlierBuild = true }
     self.random = random
   }
 

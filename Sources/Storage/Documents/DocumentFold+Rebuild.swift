@@ -8,9 +8,14 @@ extension DocumentFold {
     package let partition: PartitionID
     package let number: PartitionNumber
     package let hash: HashFunction
+    package let formats: KnownFormats
 
-    package init(fleet: FleetID, partition: PartitionID, number: PartitionNumber, hash: @escaping HashFunction) {
-      (self.fleet, self.partition, self.number, self.hash) = (fleet, partition, number, hash)
+    package init(
+      fleet: FleetID, partition: PartitionID, number: PartitionNumber, hash: @escaping HashFunction,
+      formats: KnownFormats = .all
+    ) {
+      (self.fleet, self.partition, self.number) = (fleet, partition, number)
+      (self.hash, self.formats) = (hash, formats)
     }
   }
 
@@ -103,7 +108,8 @@ extension DocumentFold {
 
   private static func decode(_ run: StoredRun, of log: Log) throws(StoreError) -> DecodedRun {
     do throws(RunError) {
-      return try RunCodec.decode(run.body[...], fleet: log.fleet, partition: log.partition, hash: log.hash)
+      return try RunCodec.decode(
+        run.body[...], fleet: log.fleet, partition: log.partition, formats: log.formats, hash: log.hash)
     } catch {
       throw .damaged("run \(run.arrival): \(error)")
     }

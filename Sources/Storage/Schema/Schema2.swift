@@ -114,14 +114,25 @@ extension Migration {
         PRIMARY KEY (device, address)
       ) STRICT, WITHOUT ROWID;
 
-      -- Pieces of payloads too large to travel inside their run.
-      CREATE TABLE staged_pieces (
-        id      INTEGER PRIMARY KEY,
-        payload BLOB    NOT NULL,  -- SHA-256, 32 bytes
-        start   INTEGER NOT NULL,  -- offset of the first byte
-        bytes   BLOB    NOT NULL
+      -- What a device has sent so far of a payload too large to travel inside its run.
+      CREATE TABLE staged_shares (
+        id         INTEGER PRIMARY KEY,
+        partition  BLOB    NOT NULL,  -- its id, 32 bytes
+        payload    BLOB    NOT NULL,  -- SHA-256, 32 bytes
+        device     BLOB    NOT NULL,  -- 32 bytes
+        total      INTEGER NOT NULL,  -- bytes of the whole payload
+        byte_count INTEGER NOT NULL,  -- here, from the first on
+        whole      INTEGER NOT NULL,  -- 1: here as a whole, and of this hash
+        UNIQUE (partition, payload, device)
       ) STRICT;
-      CREATE UNIQUE INDEX staged_pieces_by_payload ON staged_pieces (payload, start);
+
+      CREATE TABLE staged_pieces (
+        id    INTEGER PRIMARY KEY,
+        share INTEGER NOT NULL REFERENCES staged_shares(id),
+        start INTEGER NOT NULL,  -- offset of the first byte
+        bytes BLOB    NOT NULL
+      ) STRICT;
+      CREATE UNIQUE INDEX staged_pieces_by_share ON staged_pieces (share, start);
 
       -- Payloads too large to travel inside their run, whole: part of the log.
       CREATE TABLE large_payloads (

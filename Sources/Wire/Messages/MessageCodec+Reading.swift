@@ -43,7 +43,7 @@ extension CBORReader {
       try expect(items, 4)
       return .runs(try runs())
     case .payloadPiece:
-      try expect(items, 4)
+      try expect(items, 6)
       return .payloadPiece(try payloadPiece())
     case .have:
       try expect(items, 1)
@@ -174,12 +174,12 @@ extension CBORReader {
 
   private mutating func payloadPiece() throws(CBORError) -> PayloadPiece {
     let start = offset
+    let (name, stream) = (try partitionName(), try readUnsigned())
     let (hash, total, pieceOffset) = (try readDigest(), try readUnsigned(), try readUnsigned())
-    let bytes = try readBytes()
-    guard bytes.count <= PayloadPiece.byteLimit, total <= UInt64(Run.changePayloadByteLimit), pieceOffset <= total,
-      UInt64(bytes.count) <= total - pieceOffset
-    else { throw CBORError(.tooLong, at: start) }
-    return PayloadPiece(hash: hash, total: total, offset: pieceOffset, bytes: bytes)
+    let piece = PayloadPiece(
+      name: name, stream: stream, hash: hash, total: total, offset: pieceOffset, bytes: try readBytes())
+    guard piece.isPossible else { throw CBORError(.tooLong, at: start) }
+    return piece
   }
 
   private mutating func chainProbe() throws(CBORError) -> ChainProbe {

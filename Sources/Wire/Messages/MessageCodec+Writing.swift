@@ -60,7 +60,9 @@ extension CBORWriter {
   }
 
   mutating func payloadPiece(_ piece: PayloadPiece) {
-    message(.payloadPiece, items: 4)
+    message(.payloadPiece, items: 6)
+    text(piece.name.text)
+    unsigned(piece.stream)
     digest(piece.hash)
     unsigned(piece.total)
     unsigned(piece.offset)

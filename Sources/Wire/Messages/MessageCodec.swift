@@ -87,13 +87,15 @@ package enum MessageCodec {
     return out.bytes
   }
 
-  /// Nil for a message that this version does not know and may skip.
-  package static func decode(_ frame: ArraySlice<UInt8>) throws(CBORError) -> Message? {
+  /// Nil for a message that this version does not know and may skip, or one of those to be looked at no further.
+  package static func decode(
+    _ frame: ArraySlice<UInt8>, passingOver passed: Set<UInt64> = []
+  ) throws(CBORError) -> Message? {
     var reader = CBORReader(frame)
     let items = try reader.readArrayHeader()
     let start = reader.offset
     let number = try reader.readUnsigned()
-    if number >= firstOptionalNumber { return nil }
+    if number >= firstOptionalNumber || passed.contains(number) { return nil }
     guard items > 0, let kind = Number(rawValue: number) else { throw CBORError(.unexpectedType, at: start) }
     let message = try reader.message(kind, items: items - 1)
     try reader.finish()

@@ -9,6 +9,7 @@ struct ChangesDecoder {
   private var reader: CBORReader
   private let chain: ChainIdentity
   private let form: RunForm
+  private let formats: KnownFormats
   private var sequence: UInt64
   private var chainHasher: ChainHasher
   private var timestamp: UInt64 = 0
@@ -18,10 +19,11 @@ struct ChangesDecoder {
   private var keyHasher: KeyHasher
 
   init(
-    _ reader: CBORReader, chain: ChainIdentity, first: UInt64, hashBefore: Digest, contextDigest: Digest, form: RunForm
+    _ reader: CBORReader, chain: ChainIdentity, first: UInt64, hashBefore: Digest, contextDigest: Digest, form: RunForm,
+    formats: KnownFormats
   ) {
     self.reader = reader
-    (self.chain, self.form, sequence) = (chain, form, first)
+    (self.chain, self.form, self.formats, sequence) = (chain, form, formats, first)
     chainHasher = ChainHasher(chain: chain, after: hashBefore, contextDigest: contextDigest)
     keyHasher = KeyHasher(partition: chain.partition)
   }
@@ -60,9 +62,13 @@ struct ChangesDecoder {
     }
     switch payload.place {
     case .absent: contents.append(.absent)
-    case _ where header.isOpaque: contents.append(.held)
+    case _ where formats.recognition(of: header) != .known: contents.append(.held)
     case .apart: contents.append(.apart)
-    case .inside: contents.append(try judge(payload.inline, &header.keyHashes, hash))
+    case .inside:
+      contents.append(try judge(payload.inline, &header.keyHashes, hash))
+      guard options.keyHashes.isEmpty || options.keyHashes == header.keyHashes else {
+        throw .payloadMismatch(change: sequence)
+      }
     }
     hashes.append(chainHasher.append(header, hash))
     changes.append(Change(header: header, payload: payload.inline))

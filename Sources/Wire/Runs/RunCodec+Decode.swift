@@ -6,9 +6,11 @@ extension RunCodec {
   /// - Parameters:
   ///   - bytes: exactly one run. The result keeps the buffer alive.
   ///   - form: what may be left out.
+  ///   - formats: what is understood.
   ///   - hash: called about three times per change.
   package static func decode(
-    _ bytes: ArraySlice<UInt8>, fleet: FleetID, partition: PartitionID, form: RunForm = .whole, hash: HashFunction
+    _ bytes: ArraySlice<UInt8>, fleet: FleetID, partition: PartitionID, form: RunForm = .whole,
+    formats: KnownFormats = .all, hash: HashFunction
   ) throws(RunError) -> DecodedRun {
     guard bytes.count <= form.byteLimit else { throw .tooLong(byteCount: bytes.count, limit: form.byteLimit) }
     var reader = CBORReader(bytes)
@@ -19,7 +21,8 @@ extension RunCodec {
     let contextDigest = try readingRun(try reader.readDigest())
     let chain = ChainIdentity(fleet: fleet, partition: partition, replica: replica)
     var changes = ChangesDecoder(
-      reader, chain: chain, first: first, hashBefore: hashBefore, contextDigest: contextDigest, form: form)
+      reader, chain: chain, first: first, hashBefore: hashBefore, contextDigest: contextDigest, form: form,
+      formats: formats)
     reader = try changes.decode(hash)
     let signature = try readingRun(try reader.readSignature())
     try readingRun(try reader.finish())

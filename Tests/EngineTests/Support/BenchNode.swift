@@ -33,7 +33,7 @@ final class BenchNode {
   /// - Parameter statements: put into the store before the engine looks at it.
   init(
     _ bench: EngineBench, directory: String, key: SigningKey, mark: BenchMark, statements: [Statement],
-    _ change: (inout EngineOptions) -> Void = { _ in }
+    formats: KnownFormats = .all, _ change: (inout EngineOptions) -> Void = { _ in }
   ) throws {
     (self.directory, self.key, self.mark) = (directory, key, mark)
     (links, feed) = (BenchLinks(trace), BenchFeed(trace))
@@ -46,7 +46,7 @@ final class BenchNode {
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
       hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
-      statement: verifier.read)
+      statement: verifier.read, formats: formats)
     let rootKey = bench.founding.rootKey
     let identity = EngineIdentity(fleet: fleet, device: key.publicKey, cryptography: cryptography) { [root] in
       root.isHere ? RootSigner(key: rootKey.publicKey, sign: rootKey.sign) : nil

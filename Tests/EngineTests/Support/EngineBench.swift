@@ -89,10 +89,11 @@ final class EngineBench {
   @discardableResult
   func add(
     directory: String, key: SigningKey, mark: BenchMark, _ statements: [Statement] = [],
-    _ change: (inout EngineOptions) -> Void = { _ in }
+    formats: KnownFormats = .all, _ change: (inout EngineOptions) -> Void = { _ in }
   ) throws -> Int {
     nodes.append(
-      try BenchNode(self, directory: directory, key: key, mark: mark, statements: statements, change))
+      try BenchNode(
+        self, directory: directory, key: key, mark: mark, statements: statements, formats: formats, change))
     wireUp(nodes.count - 1)
     return nodes.count - 1
   }
@@ -105,10 +106,10 @@ final class EngineBench {
 
   /// Another member, who knows of everything that the root has said.
   @discardableResult
-  func addMember() throws -> Int {
+  func addMember(formats: KnownFormats = .all) throws -> Int {
     let key = newKey()
     _ = try membership(of: key.publicKey, label: "late")
-    return try add(directory: try directory(), key: key, mark: BenchMark(), saidByRoot)
+    return try add(directory: try directory(), key: key, mark: BenchMark(), saidByRoot, formats: formats)
   }
 
   private func wireUp(_ slot: Int) {
@@ -124,11 +125,12 @@ final class EngineBench {
   private func other(_ slot: Int, _ session: SessionID) -> Int? { ends[session].map { $0.0 == slot ? $0.1 : $0.0 } }
 
   /// Without a goodbye, as after a loss of power.
-  func restart(_ slot: Int, _ statements: [Statement] = []) throws {
+  func restart(_ slot: Int, _ statements: [Statement] = [], formats: KnownFormats = .all) throws {
     let (path, key, mark) = (nodes[slot].directory, nodes[slot].key, nodes[slot].mark)
     for session in ends.keys.sorted() where ends[session]?.0 == slot || ends[session]?.1 == slot { cut(session) }
     nodes.remove(at: slot)
-    nodes.insert(try BenchNode(self, directory: path, key: key, mark: mark, statements: statements), at: slot)
+    nodes.insert(
+      try BenchNode(self, directory: path, key: key, mark: mark, statements: statements, formats: formats), at: slot)
     wireUp(slot)
     run()
   }
@@ -182,6 +184,14 @@ final class EngineBench {
 
   /// What is under way is lost.
   func dropWire() { wire = [] }
+
+  /// What is under way waits until all of the body is done.
+  func holdWire(_ body: () throws -> Void) rethrows {
+    let held = wire
+    wire = []
+    try body()
+    wire = held + wire
+  }
 
   /// As the thread of a connection makes it of a frame.
   func event(_ frame: [UInt8], _ session: SessionID, _ slot: Int) -> EngineEvent {

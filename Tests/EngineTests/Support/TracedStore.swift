@@ -40,10 +40,8 @@ final class TracedStore: LogStore {
   func lastRun(of chain: ChainIdentity) throws -> LogRun? { try store.lastRun(of: chain) }
   func reissues(in partition: PartitionID) throws -> Set<Reissue> { try store.reissues(in: partition) }
   func largePayload(_ hash: Digest) throws -> [UInt8]? { try store.largePayload(hash) }
-  func stagedPayload(_ hash: Digest, byteLimit: Int) throws -> [UInt8] {
-    try store.stagedPayload(hash, byteLimit: byteLimit)
-  }
-  func stagedPayloads(limit: Int) throws -> [StagedPayload] { try store.stagedPayloads(limit: limit) }
+  func stagedBytes(_ key: StagedKey) throws -> [UInt8] { try store.stagedBytes(key) }
+  func stagedShares() throws -> [StagedShare] { try store.stagedShares() }
   func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument? {
     try store.document(key, in: partition)
   }

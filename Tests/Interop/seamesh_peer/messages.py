@@ -204,12 +204,15 @@ def vector_digest(vector: list) -> bytes:
     return sha256(tag("vector"), *(replica + u(sequence, 8) + tip for replica, sequence, tip in sorted(vector)))
 
 
-def partition_digest(vector: list, forks: list = ()) -> bytes:
-    """`forks`: replica, sequence and the two lowest hashes of each."""
+def partition_digest(vector: list, forks: list = (), above: list = ()) -> bytes:
+    """`forks`: replica, sequence and the two lowest hashes of each. `above`: as a vector, of what is held above limits."""
     digest = vector_digest(vector)
-    if not forks:
-        return digest
-    return sha256(tag("forks"), digest, *(replica + u(place, 8) + a + b for replica, place, a, b in sorted(forks)))
+    if forks:
+        parts = (replica + u(place, 8) + a + b for replica, place, a, b in sorted(forks))
+        digest = sha256(tag("forks"), digest, *parts)
+    if above:
+        digest = sha256(tag("above"), digest, *(replica + u(place, 8) + tip for replica, place, tip in sorted(above)))
+    return digest
 
 
 def bucket(partition: bytes) -> int:

@@ -572,20 +572,20 @@ class Session:
             chain = judgement.chain(run.chain.replica.hex())
             counts = run.first <= chain.bound.bound[0] and chain.hash_at(run.last) == run.hashes[-1].hex()
             if counts and stream.covered.get(run.chain.replica, 0) < min(run.last, chain.bound.bound[0]):
-                for number, *piece in self.pieces_of(run, stream.staged):
+                for number, *piece in self.pieces_of(name, stream.outgoing, run, stream.staged):
                     self.send(number, *piece)
                 self.send_run(name, context, encoded)
                 stream.cover([(run.chain.replica, run.last, b"")])
 
     @staticmethod
-    def pieces_of(run: chains.Run, staged: dict) -> list:
+    def pieces_of(name: str, number: int, run: chains.Run, staged: dict) -> list:
         """The messages that go ahead of a run with a payload apart."""
         payload = run.changes[0].payload
         if len(payload) <= chains.INLINE_LIMIT:
             return []
         hash = sha256(payload)
         return [
-            [messages.PAYLOAD_PIECE, hash, len(payload), offset, payload[offset : offset + PIECE_BYTES]]
+            [messages.PAYLOAD_PIECE, name, number, hash, len(payload), offset, payload[offset : offset + PIECE_BYTES]]
             for offset in range(staged.get(hash, 0), len(payload), PIECE_BYTES)
         ]
 
@@ -614,7 +614,9 @@ class Session:
         for part in messages.parts(name, self.store.partitions[name].vector):
             self.send(messages.HAVE, part)
 
-    def _payload_piece(self, hash, total, offset, content):
+    def _payload_piece(self, name, number, hash, total, offset, content):
+        if number != self.streams[name].incoming:
+            return
         held = self.pieces.get(hash, b"")
         if len(held) != offset or offset + len(content) > total:
             raise ValueError("a piece out of order")

@@ -48,6 +48,7 @@ final class BenchNode {
     mesh.ownReplica = replica
   }
 
+  var device: DeviceID { DeviceID.derived(from: key.publicKey, FakeCryptography.hash) }
   var state: PartitionLog? { mesh.partitions[bench.partition]?.log }
   func holds(_ other: BenchNode) -> UInt64 { state?.accepted.sequence(of: other.replica) ?? 0 }
 
@@ -173,7 +174,7 @@ final class BenchNode {
       deliver(.chainLoaded(partition, replica, summaries(of: replica, from: first), purpose))
     case .loadEvidence(let id, let partition, let replica, let above):
       deliver(.evidenceLoaded(id, partition, logged(of: replica).filter { $0.last > above }))
-    case .stage(_, let piece): pieces.append(piece)
+    case .stage(_, _, let piece): pieces.append(piece)
     case .renewReplica: hasToRenew = true
     case .damaged(_, let replica): damaged.append(replica)
     case .note(_, let note): notes.append(note)
@@ -204,7 +205,7 @@ final class BenchNode {
       guard let run = try? decode(logged.encoded), let signer = mesh.authority.signer(of: replica) else { return nil }
       return RunSummary(
         partition: bench.name, replica: replica, first: run.first, hashBefore: run.hashBefore, hashes: run.hashes,
-        context: logged.context, signer: signer, facts: run.facts(in: bench.name))
+        context: logged.context, signer: signer, facts: run.facts(in: bench.name, .all))
     }
   }
 }

@@ -195,6 +195,26 @@ import Testing
     }
   }
 
+  @Test("what is learnt while statements are exchanged goes behind what leads to it, whoever else signed that")
+  func learntBehind() throws {
+    for slot in 0..<2 {
+      for step in 0..<8 {
+        let bench = try MeshBench([0, 1])
+        let newcomer = FakeKey(&bench.random)
+        let membership = Statement.Membership(
+          device: newcomer.publicKey, user: "zoe", label: "", role: "officer", profile: ValueMap())
+        let admits = try #require(bench.state(.membership(membership)))
+        let says = try #require(newcomer.statement(bench.fleet.id, .rule(Statement.Rule(key: "late"))))
+        bench.nodes[slot].deliver(.statementsStored([admits]))
+        _ = bench.connect(0, 1)
+        bench.run(step)
+        bench.nodes[slot].deliver(.statementsStored([says]))
+        bench.run()
+        #expect(holds(bench, 1 - slot, says), "node \(slot) after \(step) messages")
+      }
+    }
+  }
+
   @Test("a statement goes to every other peer and not back; known ones go to nobody")
   func passedOn() throws {
     let bench = try MeshBench([0, 1, 2])

@@ -32,7 +32,9 @@ import Testing
   private func samples(_ bench: MeshBench) -> [String: Message] {
     let vector = PartitionVector(name: bench.name, vector: VersionVector())
     let hello = bench.messages(from: 0, to: 1).first { if case .hello = $0 { true } else { false } }
-    let piece = PayloadPiece(hash: .zero, total: 1, offset: 0, bytes: [1])
+    let piece = PayloadPiece(
+      name: bench.name, stream: 0, hash: .zero, total: 20_000, offset: 0,
+      bytes: [UInt8](repeating: 1, count: 20_000)[...])
     var samples: [String: Message] = [
       "joinRefused": .joinRefused(.busy), "joinAccepted": .joinAccepted(JoinAcceptance()),
       "credentials": .credentials([]),

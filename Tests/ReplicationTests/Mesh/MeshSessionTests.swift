@@ -96,7 +96,10 @@ import Wire
     let bench = try MeshBench([0, 1])
     let run = try bench.nodes[0].write(1, payloadByteCount: 300_000)
     let apart = try #require(run.apart)
-    bench.nodes[1].mesh.staged = [StagedPayload(hash: apart.hash, byteCount: UInt64(PayloadPiece.byteLimit))]
+    let key = StagedKey(device: bench.nodes[0].device, partition: bench.partition, hash: apart.hash)
+    bench.nodes[1].mesh.staged = StagedPayloads([
+      StagedShare(key, total: UInt64(apart.bytes.count), byteCount: UInt64(PayloadPiece.byteLimit))
+    ])
     _ = bench.connect(1, 0)
     bench.run()
     #expect(bench.nodes[1].pieces.first?.offset == UInt64(PayloadPiece.byteLimit))

@@ -78,7 +78,12 @@ import Wire
   func staged() throws {
     let bench = try MeshBench([0, 1])
     try bench.nodes[0].write(1)
-    bench.nodes[1].mesh.staged = (0..<70).map { StagedPayload(hash: Digest(words: ($0, 0, 0, 0)), byteCount: 1) }
+    bench.nodes[1].mesh.staged = StagedPayloads(
+      (0..<70 as Range<UInt64>).map { number in
+        let hash = Digest(words: (number, 0, 0, 0))
+        let key = StagedKey(device: bench.nodes[0].device, partition: bench.partition, hash: hash)
+        return StagedShare(key, total: 20_000, byteCount: 1)
+      })
     _ = bench.connected(0, 1)
     let staged = bench.messages(from: 1, to: 0).compactMap { message in
       if case .pull(_, let vector) = message { vector.staged.count } else { nil }

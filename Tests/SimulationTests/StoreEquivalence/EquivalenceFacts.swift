@@ -80,23 +80,33 @@ extension EquivalenceWorld {
 
   mutating func payloadSteps() -> [EquivalenceStep] {
     let hash = Self.digest(UInt64(number(0..<4)))
+    let key = Self.stagedKeys[number(0..<Self.stagedKeys.count)]
     switch number(0..<6) {
-    case 0: return [EquivalenceStep(writing: "remove pieces") { try $0.removePieces(of: hash) }]
+    case 0: return [EquivalenceStep(writing: "remove pieces") { try $0.removePieces(key) }]
     case 1:
       let payload = ApartPayload(hash: hash, bytes: random.bytes(number(0..<9))[...])
       return [EquivalenceStep(writing: "large payload") { try $0.addLargePayload(payload) }]
     default:
-      let offset = chance(20) ? UInt64.max : UInt64(number(0..<12))
-      let piece = PayloadPiece(hash: hash, total: 20, offset: offset, bytes: random.bytes(number(0..<7))[...])
-      return [EquivalenceStep(writing: "piece") { try $0.addPiece(piece) }]
+      let (bytes, isWhole) = (random.bytes(number(1..<7)), chance(5))
+      return [
+        EquivalenceStep(writing: "piece") { log in
+          let present = try log.stagedShares().first { $0.key == key }?.byteCount ?? 0
+          let share = StagedShare(key, total: 99, byteCount: present + UInt64(bytes.count), isWhole: isWhole)
+          try log.addPiece(bytes[...], to: share)
+        }
+      ]
     }
+  }
+
+  /// Of three payloads, each from two devices.
+  static let stagedKeys: [StagedKey] = (0..<6).map { number in
+    StagedKey(device: DeviceID(digest(number % 2)), partition: PartitionID(digest(5)), hash: digest(number / 2))
   }
 
   // MARK: Questions
 
   mutating func question() -> EquivalenceStep {
     let partition = partitions[number(0..<partitions.count)]
-    let hash = Self.digest(UInt64(number(0..<4)))
     let limit = number(0..<6)
     switch number(0..<10) {
     case 0: return EquivalenceStep("statements") { try $0.statementBytes() }
@@ -104,8 +114,8 @@ extension EquivalenceWorld {
     case 2: return EquivalenceStep("own facts") { try $0.ownFacts() }
     case 3: return EquivalenceStep("partitions") { try $0.logPartitions() }
     case 4: return EquivalenceStep("chains") { try $0.logChains() }
-    case 5: return EquivalenceStep("staged \(limit)") { try $0.stagedPayloads(limit: limit).map(StagedAnswer.init) }
-    case 6: return EquivalenceStep("staged bytes \(limit)") { try $0.stagedPayload(hash, byteLimit: limit * 3) }
+    case 5: return EquivalenceStep("staged") { try $0.stagedShares() }
+    case 6: return EquivalenceStep("staged bytes") { try $0.stagedBytes(Self.stagedKeys[limit]) }
     case 7: return EquivalenceStep("reissues") { try $0.reissues(in: partition.id) }
     case 8: return EquivalenceStep("document") { try Self.documents($0, partition) }
     default: return runsQuestion(partition, Self.replicas[number(0..<3)])
@@ -139,10 +149,10 @@ extension EquivalenceWorld {
       ("statements", { try $0.statementBytes() }), ("subscriptions", { try $0.subscriptions() }),
       ("invitations", { try $0.invitations() }),
       ("own facts", { try $0.ownFacts() }), ("partitions", { try $0.logPartitions() }),
-      ("chains", { try $0.logChains() }), ("staged", { try $0.stagedPayloads(limit: 64).map(StagedAnswer.init) }),
+      ("chains", { try $0.logChains() }), ("staged", { try $0.stagedShares() }),
     ]
+    for key in Self.stagedKeys { all.append(("staged bytes", { try $0.stagedBytes(key) })) }
     for hash in (0..<4).map(Self.digest) {
-      all.append(("staged bytes", { try $0.stagedPayload(hash, byteLimit: .max) }))
       all.append(("large payload", { try $0.largePayload(hash) }))
     }
     for partition in partitions {
@@ -167,11 +177,4 @@ private struct DocumentAnswer: Hashable {
   init(_ document: LogDocument) {
     (isAlive, hasRow, state) = (document.isAlive, document.row != nil, document.state)
   }
-}
-
-private struct StagedAnswer: Hashable {
-  let hash: Digest
-  let byteCount: UInt64
-
-  init(_ staged: StagedPayload) { (hash, byteCount) = (staged.hash, staged.byteCount) }
 }

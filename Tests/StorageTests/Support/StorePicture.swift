@@ -14,7 +14,7 @@ struct StorePicture: Equatable {
   var subscriptions: [Text]
   var reissues: Set<Reissue> = []
   var meta: [MetaKey: [UInt8]] = [:]
-  var pieces: [StagedPayload]
+  var pieces: [StagedShare]
   var largePayloads: Int64?
 
   struct Run: Equatable {
@@ -42,7 +42,7 @@ struct StorePicture: Equatable {
     statements = try store.statements()
     subscriptions = try store.subscriptions()
     for key in MetaKey.allCases where key != .syncs { meta[key] = try store.meta(key) }
-    pieces = try store.stagedPayloads(limit: 100)
+    pieces = try store.stagedShares()
     largePayloads = try store.database.integer("SELECT count(*) || total(length(bytes)) FROM large_payloads")
   }
 }

@@ -143,9 +143,11 @@ extension SweepOperation {
     SweepOperation(name: "pieces of a large payload, then the whole") { session, _ in
       let bytes = [UInt8](repeating: 4, count: 12_000)
       try session.write { transaction in
-        try transaction.addPiece(of: digest(3), start: 0, bytes: bytes[...])
-        try transaction.addPiece(of: digest(4), start: 0, bytes: bytes[...])
-        try transaction.removePieces(of: digest(4))
+        let keys = [3, 4].map { StagedKey(device: testDevice, partition: partitionID(1), hash: digest($0)) }
+        for key in keys {
+          try transaction.addPiece(bytes[...], to: StagedShare(key, total: 20_000, byteCount: 12_000))
+        }
+        try transaction.removePieces(keys[1])
         try transaction.addLargePayload(digest(4), bytes: bytes[...])
       }
     },

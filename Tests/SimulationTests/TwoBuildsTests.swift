@@ -1,0 +1,53 @@
+import Replication
+import Testing
+
+@testable import Simulation
+
+/// A fleet in which one node is still of an earlier build, and all that the later one brought is in use.
+@Suite("Two builds in one fleet") struct TwoBuildsTests {
+  private static let codec = PayloadCodec(rawValue: 200)
+  private static let critical = ChangeExtension(type: 0x9000, content: [1])
+  private static let informative = ChangeExtension(type: 7, content: [2])
+
+  /// Lacks a kind of statement and a shape of grants; codec, extension and messages are the later build's.
+  private static let earlier: KnownFormats = {
+    var formats = KnownFormats.all
+    formats.statementKinds.remove(.rule)
+    formats.grantSubjects.remove(.user)
+    return formats
+  }()
+
+  private static let later: KnownFormats = {
+    var formats = KnownFormats.all
+    (formats.codecs, formats.criticalExtensions) = ([codec], [critical.type])
+    (formats.messages, formats.features) = ([40], 1 << 20)
+    formats.written = [
+      .init(), .init(extensions: [informative]), .init(), .init(), .init(codec: codec), .init(),
+      .init(extensions: [critical]),
+    ]
+    return formats
+  }()
+
+  private func run(_ seed: UInt64) -> SimulationReport {
+    var options = SimulationOptions()
+    (options.nodes, options.troubledMilliseconds) = (3...4, 8_000)
+    options.faults = [.rightChanged, .cut, .split, .crash, .crashInCommit, .largePayload]
+    options.builds = BuildMix(earlier: Self.earlier, later: Self.later)
+    return SimulationRun(seed: seed, options).run()
+  }
+
+  @Test(
+    "no session ends in a protocol error, and after its upgrade the earlier node holds and shows what all others do")
+  func agree() {
+    var occurrences: [Occurrence: Int] = [:]
+    for seed in UInt64(1)...30 {
+      let report = run(seed)
+      #expect(report.violations.isEmpty, "seed \(seed): \(report.violations)")
+      #expect(report.judgements > 0)
+      occurrences.merge(report.occurrences, uniquingKeysWith: +)
+    }
+    for wanted in [Occurrence.upgraded, .saidOptional, .saidFeature, .heldByEarlier, .movedByUpgrade] {
+      #expect(occurrences[wanted, default: 0] > 0, "\(wanted) never happened")
+    }
+  }
+}
