@@ -12,6 +12,8 @@ package enum EngineError: Error, Hashable, Sendable {
   case payloadNotThere
   case payloadsTooLarge(byteCount: Int, limit: Int)
   case noFleet
+  /// Others write under this device's replica id, and the present one was drawn just now.
+  case renewedLately(PartitionName, seconds: UInt64)
 }
 
 extension EngineError: CustomStringConvertible {
@@ -25,6 +27,8 @@ extension EngineError: CustomStringConvertible {
     case .payloadNotThere: "a run whose payload did not come before it"
     case .payloadsTooLarge(let count, let limit):
       "runs of one message with \(count) bytes of payloads apart from them; the limit is \(limit)"
+    case .renewedLately(let name, let seconds):
+      "somebody else writes to \(name.text.string) with this device's key or a copy of its data; this node can write there again in \(seconds) s"
     case .noFleet:
       "the store holds nothing of this fleet: put a backup back with seamesh restore, or join in a new directory"
     }

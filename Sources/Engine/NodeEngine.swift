@@ -17,6 +17,7 @@ package final class NodeEngine {
   private let listener: any CommitListener
 
   private var pending = PendingCommit()
+  private var held = HeldWrites()
   private var directives = Queue<Mesh.Directive>()
   private var outbox = Outbox()
   private let questions: LogQuestions
@@ -53,6 +54,7 @@ package final class NodeEngine {
       if pending.isFull(state.options.limits) { settle() }
     }
     tickIfDue()
+    pending.writes += held.take(state.clock.now, state.mustHold)
     settle()
     reissueLost()
     answerLoads()
@@ -61,13 +63,15 @@ package final class NodeEngine {
   /// The time at which the next turn is due even if nothing comes.
   package var nextWake: MonotonicTime {
     var wake = lastTick.advanced(byMilliseconds: Mesh.tickMilliseconds)
-    if let relay = state.mesh.nextRelay { wake = min(wake, relay) }
+    if let deadline = state.mesh.nextDeadline { wake = min(wake, deadline) }
+    if let release = held.nextRelease { wake = min(wake, release) }
     if let dial = links.nextWake { wake = min(wake, dial) }
     return wake
   }
 
   /// Says goodbye. What was acknowledged is on disk already.
   package func finish() {
+    pending.writes += held.takeAll()
     settle()
     for id in state.mesh.sessions.keys.sorted() {
       _ = links.send(.goodbye(.stopping), to: id)
@@ -95,7 +99,13 @@ package final class NodeEngine {
     case .dialFailed(let tag, let reason): links.dialFailed(tag, reason)
     case .sighting(let event): links.follow(event)
     case .networkChanged: links.networkChanged()
-    case .write(let job): pending.writes.append(job)
+    case .write(let job):
+      // Behind those of the partition that wait already.
+      if held.holds(job.partition) || state.mustHold(job.partition) {
+        held.put(job, state.clock.now)
+      } else {
+        pending.writes.append(job)
+      }
     case .subscription(let job): subscribe(job)
     case .call(let body):
       // What the core has taken in must be on disk before anybody is told of it.
@@ -106,8 +116,8 @@ package final class NodeEngine {
 
   private func tickIfDue() {
     let now = state.clock.now
-    let relayIsDue = state.mesh.nextRelay.map { $0 <= now } ?? false
-    if relayIsDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
+    let isDue = state.mesh.nextDeadline.map { $0 <= now } ?? false
+    if isDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
       lastTick = now
       handle(.tick)
       links.renewAnswers()
@@ -143,7 +153,7 @@ package final class NodeEngine {
   private func settle() {
     proceed(committing: true)
     guard let failure else { return }
-    for job in pending.writes { job.answer(.failure(failure)) }
+    for job in pending.writes + held.takeAll() { job.answer(.failure(failure)) }
     for job in pending.subscriptions { job.answer(.failure(failure)) }
     pending = PendingCommit()
     flush()
@@ -169,7 +179,7 @@ package final class NodeEngine {
     case .loadEvidence(let id, let partition, let replica, let above):
       questions.put(.evidence(id, partition, replica, above: above))
     case .redeem(let id, let request, let exporter): redeem(id, request, exporter)
-    case .renewReplica: keeper.demandRenewal(.peer)
+    case .renewReplica(let name): keeper.demandRenewal(.peer, in: state.identity.id(of: name))
     case .damaged(let partition, let replica):
       keeper.demandRenewal(.corruption)
       journal.note(
@@ -278,6 +288,11 @@ package final class NodeEngine {
     guard failure == nil, forksToSettle else { return }
     forksToSettle = false
     for owed in Reissue.owed(in: state) {
+      // Written as anything else is: once it is sure under which replica id.
+      guard !state.mustHold(owed.name), !state.own.isBarred(owed.partition, state.clock.now) else {
+        forksToSettle = true
+        continue
+      }
       journal.note(
         .notice, "issues again what a fork had put aside",
         ["changes": .text("\(owed.lost.count)"), "partition": .text(state.name(owed.partition))])

@@ -1,19 +1,13 @@
 // Two histories of one replica: seen by tips, searched by probes, shown by signed runs (rules C5, C6, C20).
 extension Mesh {
-  /// Equal numbers with different tips are two histories; more of this node's own chain than it holds is a lost past.
+  /// Equal numbers with different tips are two histories; more of this node's own chain than it holds may be a lost past.
   mutating func checkPeerVector(
     _ id: SessionID, _ partition: PartitionID, _ item: PartitionVector, _ step: inout Step
   ) {
     let log = partitions[partition]?.log
     for (replica, position) in item.vector.sorted {
       let mine = log?.received[replica]
-      if replica == ownReplica,
-        RenewalEvidence.cause(
-          peer: position, own: mine?.sequence ?? 0, tip: mine?.sequence == position.sequence ? mine?.tip : position.tip)
-          != nil
-      {
-        step.emit(.renewReplica(item.name))
-      }
+      if replica == ownReplica { judgeClaim(id, partition, position, own: mine, &step) }
       guard let log else { continue }
       let standing = log.standing(of: position, of: replica) { _, _ in position.tip }
       let judgement = log.judge(position, of: replica) { _, _ in position.tip }

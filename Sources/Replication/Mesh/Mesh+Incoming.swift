@@ -158,7 +158,7 @@ extension Mesh {
         continue walk
       case .aside(let reason):
         if reason == .fork {
-          if run.incoming.replica == ownReplica { step.emit(.renewReplica(name)) }
+          foundOwnRun(run, name, &step)
           searchFork(batch.session, partition, run.incoming.replica, &step)
         }
         // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
@@ -167,6 +167,7 @@ extension Mesh {
           continue walk
         }
       case .error where mayComeAhead(batch, partition):
+        foundOwnRun(run, name, &step)
         postpone(run, batch, partition)
         rest.removeFirst()
         continue walk
@@ -191,7 +192,7 @@ extension Mesh {
       }
       switch partitions[partition]?.log.learn(summary) {
       case .done(let change):
-        if run.incoming.replica == ownReplica { step.emit(.renewReplica(name)) }
+        foundOwnRun(run, name, &step)
         kept.append(settled(run, change, partition))
         if let forked = change.forkedReplica { spreadFork(forked, partition, &step) }
       case .needsHeaders(let requests):

@@ -1,8 +1,12 @@
 extension Mesh {
-  /// Deadlines are data: the shell ticks at least every ``tickMilliseconds``, sooner where ``nextRelay`` is.
+  /// Deadlines are data: the shell ticks at least every ``tickMilliseconds``, sooner where ``nextDeadline`` is.
   package static let tickMilliseconds: UInt64 = 500
 
-  package var nextRelay: MonotonicTime? {
+  package var nextDeadline: MonotonicTime? {
+    [nextRelay, ownChainClaims.nextExpiry].compactMap { $0 }.min()
+  }
+
+  var nextRelay: MonotonicTime? {
     sessions.values.lazy.compactMap { $0.relaysDue.values.min() }.min()
   }
 
@@ -28,6 +32,7 @@ extension Mesh {
     for partition in catchUps.keys.sorted() {
       passOnSilent(partition, &step)
     }
+    endLapsedClaims(&step)
   }
 
   private mutating func keepAlive(

@@ -50,7 +50,7 @@ package struct Mesh: Sendable {
     /// An invitation of this device is to be redeemed, on a connection with this exporter value:
     /// ``Event/joinJudged(_:_:)`` answers.
     case redeem(SessionID, JoinRequest, exporter: Digest)
-    /// A peer shows more of this node's own chain than it holds itself (rule C20): a new replica id is due.
+    /// A signed run of this node's own chain came that it has not written (rule C20): a new replica id is due.
     case renewReplica(PartitionName)
     /// To be answered before any later event of this partition, after everything applied so far is stored.
     case loadChain(PartitionID, ReplicaID, from: UInt64, ChainPurpose)
@@ -85,8 +85,12 @@ package struct Mesh: Sendable {
   package internal(set) var sessions: [SessionID: PeerSession] = [:]
   /// What peers want, by device: spares the question on every reconnect. Bounded by ``interestCacheLimit``.
   var interestCache: [DeviceID: (digest: Digest, interest: Interest)] = [:]
-  /// Own replica and what a peer must not show more of; set by the shell whenever it changes.
-  package var ownReplica: ReplicaID?
+  /// Own replica, of which no peer can show more than is here; set by the shell whenever it changes.
+  package var ownReplica: ReplicaID? { didSet { if ownReplica != oldValue { ownChainClaims.settle() } } }
+  /// The next own change stands under a new replica id: what peers say of the present one asks for nothing. Set by the
+  /// shell.
+  package var isRenewalDue = false { didSet { if isRenewalDue { ownChainClaims.settle() } } }
+  package internal(set) var ownChainClaims = OwnChainClaims()
   package var ownCommits: UInt64 = 0
   package var wallMilliseconds: Int64 = 0
   /// Payloads of which pieces are here; set by the shell. A pull names them, so that a cut costs no more than a piece.

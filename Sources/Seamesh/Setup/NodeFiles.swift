@@ -70,6 +70,7 @@ extension NodeError {
       case .notAMember, .notPermitted: .notPermitted
       case .changeTooLarge, .payloadsTooLarge: .tooLarge
       case .malformedChange: .unprocessable
+      case .renewedLately: .busy
       case .ownRunNotTaken, .payloadNotThere, .noFleet: .failed
       }
     var lack: LackOfRight?

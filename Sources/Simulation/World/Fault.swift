@@ -54,5 +54,7 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case heldOnOtherBranch
   case reissued
   case lie
+  /// A liar claimed more of a peer's own chain than that peer wrote.
+  case boast
   case writeRefused
 }
