@@ -39,7 +39,7 @@ package final class NodeEngine {
     (journal, listener) = (ports.journal, ports.feed)
     keeper = ReplicaKeeper(state, ports.journal)
     questions = LogQuestions(state, ports.journal, keeper)
-    notes = MeshNotes(ports.journal, links)
+    notes = MeshNotes(ports.journal, links, ports.clock)
     lastTick = MonotonicTime(milliseconds: 0)
     keeper.saveMark()
   }
@@ -166,12 +166,14 @@ package final class NodeEngine {
       links.refused(id, goodbye)
       outbox.close(id)
     case .authenticated(let id, let device, let hello): authenticated(id, device, hello)
+    case .admitted(let id): links.admitted(id)
     case .apply(let partition, let source, let runs): pending.apply(partition, from: source, runs)
     case .rebuild(let partition, let change): pending.rebuilds.append((partition, change))
     case .stage(_, let piece): pending.stage(piece)
     case .store(let statements):
       pending.statements += statements
       links.adopt(state.mesh.authority)
+    case .discard(let displaced): pending.displaced += displaced
     case .load(let id, let partition, let have, let byteLimit):
       questions.put(.lacking(id, partition, have, byteLimit: byteLimit))
     case .loadChain(let partition, let replica, let first, let purpose):
@@ -335,8 +337,6 @@ package final class NodeEngine {
   }
 
   private func violated(_ id: SessionID, _ reason: String) {
-    journal.note(
-      .notice, "a peer broke the protocol", ["address": .text(links.address(id)), "reason": .text(reason)])
     handle(.violated(id, reason))
   }
 
@@ -370,11 +370,25 @@ package final class NodeEngine {
           "device": .device(DeviceID.derived(from: request.device, state.identity.cryptography.hash)),
           "user": .text(invitation.user.string), "invitation": .text("\(invitation.serial)"),
         ])
-      if add([statement]) {
-        pending.invitations.append(invitation)
-        state.invitations.put(invitation)
-      }
+      admit(statement, invitation)
       questions.put(.isAdmitted(id, request.device, acceptance))
+    }
+  }
+
+  /// In a transaction of its own: where it fails, nobody is admitted, and nothing else is disturbed.
+  private func admit(_ statement: Statement, _ invitation: Invitation) {
+    let grown = state.mesh.authority.adding([statement])
+    guard grown.holds(statement.id), grown.count <= Statement.countLimit else { return }
+    do {
+      try store { transaction in
+        try transaction.add(statement, arrived: state.clock.wallMilliseconds)
+        try transaction.put(invitation)
+      }
+      state.invitations.put(invitation)
+      handle(.statementsStored([statement]))
+      links.adopt(state.mesh.authority)
+    } catch {
+      journal.note(.error, "a device could not be admitted", ["reason": .text("\(error)")])
     }
   }
 
@@ -399,7 +413,7 @@ package final class NodeEngine {
   package func add(_ statements: [Statement]) -> Bool {
     let grown = state.mesh.authority.adding(statements)
     let statements = statements.filter { grown.holds($0.id) && !state.mesh.authority.holds($0.id) }
-    guard !statements.isEmpty else { return false }
+    guard !statements.isEmpty, grown.count <= Statement.countLimit else { return false }
     pending.statements += statements
     handle(.statementsStored(statements))
     links.adopt(state.mesh.authority)
@@ -408,6 +422,8 @@ package final class NodeEngine {
 
   /// Requests to join with a code that this device did not make, since the start.
   package var refusedJoins: Int { notes.refusedJoins }
+  /// Who broke which rule since the start, the latest first.
+  package var conduct: [ConductBook.Entry] { notes.conduct.entries }
 
   // MARK: Subscriptions
 

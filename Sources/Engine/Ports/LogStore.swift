@@ -48,6 +48,8 @@ package protocol LogTransaction: LogReading {
   /// Stores a statement. Twice is as good as once. `arrived`: when it came, by this node's clock, in milliseconds since
   /// 1970; 0 where that is not known.
   func add(_ statement: Statement, arrived: Int64) throws
+  /// Takes a statement away that fell out of the set.
+  func removeStatement(_ id: Digest) throws
   func setReplica(_ replica: Incarnation) throws
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws
   func subscribe(_ pattern: Text) throws

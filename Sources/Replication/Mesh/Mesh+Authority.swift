@@ -12,9 +12,9 @@ extension Mesh {
   }
 
   mutating func sendMissingStatements(_ id: SessionID, _ held: [TipHash], _ step: inout Step) {
-    guard let session = sessions[id], case .exchangingStatements(let peerIsComplete, false) = session.phase else {
-      return
-    }
+    guard let session = sessions[id], case .exchangingStatements(let peerIsComplete, false) = session.phase,
+      !session.hasAnsweredIDs
+    else { return }
     if session.isToBeShown, !session.isDialer, !peerIsComplete {
       // The dialer sends first what is missing here.
       if session.postponedIDs == nil { sessions[id]?.postponedIDs = held }
@@ -22,7 +22,14 @@ extension Mesh {
     }
     let held = Set(held)
     let missing = authority.fleetStatements.filter { !held.contains($0.id.tip) }
-    for batch in Mesh.batches(missing.map(\.encoded)) { step.emit(.send(id, .statements(batch))) }
+    sessions[id]?.hasAnsweredIDs = true
+    sessions[id]?.outbox.put(missing.map(\.encoded), then: .complete)
+    pumpStatements(id, &step)
+  }
+
+  /// The peer has been sent all that it lacked.
+  mutating func statementsSaid(_ id: SessionID, _ step: inout Step) {
+    guard case .exchangingStatements(let peerIsComplete, false)? = sessions[id]?.phase else { return }
     step.emit(.send(id, .statementsComplete))
     sessions[id]?.phase = .exchangingStatements(peerIsComplete: peerIsComplete, isComplete: true)
     finishStatements(id, &step)
@@ -60,6 +67,7 @@ extension Mesh {
   }
 
   mutating func receiveStatements(_ id: SessionID, _ list: [[UInt8]], _ step: inout Step) {
+    sessions[id]?.lastOfStatements = step.now
     var fresh: [Statement] = []
     for encoded in list {
       guard let statement = cryptography.statement(encoded), statement.fleet == local.fleet else {
@@ -94,14 +102,20 @@ extension Mesh {
     _ fresh: [Statement], _ grown: Authority, exceptTo source: SessionID?, _ step: inout Step
   ) {
     for statement in fresh { statements[statement.id.tip] = statement.encoded }
+    let before = authority
     authority = grown
     scopeChanged()
-    if authority.count != statements.count { forgetDisplaced() }
+    if authority.count != statements.count { forgetDisplaced(before, fresh, &step) }
     closeStreamsOutOfScope()
     for id in sessions.keys where sessions[id]?.phase == .awaitingHello && sessions[id]?.statedAuthority != nil {
       sessions[id]?.statementsSinceHello += fresh.map(\.encoded)
     }
     for other in sessions.values.sorted(by: { $0.id < $1.id }) where other.id != source && other.hasStatements {
+      guard other.outbox.isEmpty else {
+        // Behind those that they may go on from.
+        sessions[other.id]?.outbox.put(fresh.map(\.encoded))
+        continue
+      }
       for batch in Mesh.batches(fresh.map(\.encoded)) { step.emit(.send(other.id, .statements(batch))) }
     }
     reconsiderAcceptance(&step)
@@ -109,9 +123,11 @@ extension Mesh {
   }
 
   /// What fell out of the set when other statements of the same issuer came in before it (rule C26).
-  private mutating func forgetDisplaced() {
+  private mutating func forgetDisplaced(_ before: Authority, _ fresh: [Statement], _ step: inout Step) {
     let standing = Set(authority.statementIDs.lazy.map(\.tip))
     statements = statements.filter { standing.contains($0.key) }
+    let displaced = (before.statementIDs + fresh.map(\.id)).filter { !authority.holds($0) }
+    if !displaced.isEmpty { step.emit(.discard(displaced)) }
   }
 
   /// Batches well below the limit of a message.

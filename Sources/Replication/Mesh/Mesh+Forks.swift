@@ -29,7 +29,10 @@ extension Mesh {
   /// Forks go before the runs that are judged under them. Where summaries differ, and perhaps only in what is known of
   /// forks, whatever was shown before is shown `anew`.
   mutating func showForks(_ id: SessionID, _ partition: PartitionID, anew: Bool, _ step: inout Step) {
-    for replica in partitions[partition]?.log.forkPoints.keys.sorted() ?? [] {
+    let forked = partitions[partition]?.log.forkPoints.keys.sorted() ?? []
+    let start = forked.count > Mesh.searchLimit ? (sessions[id]?.nextSearch ?? 0) % forked.count : 0
+    if forked.count > Mesh.searchLimit { sessions[id]?.nextSearch = start + Mesh.searchLimit }
+    for replica in (forked[start...] + forked[..<start]).prefix(Mesh.searchLimit) {
       if anew {
         sessions[id]?.streams[partition]?.forked.remove(replica)
         sessions[id]?.streams[partition]?.settled.remove(replica)
@@ -173,7 +176,11 @@ extension Mesh {
 
   mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {
     guard let count = partitions[partition]?.postponed.count, count < PartitionState.postponedLimit else { return }
-    partitions[partition]?.postponed.append(ParkedRuns(session: batch.session, runs: [run], isForkEvidence: true))
+    let waiting = ParkedRuns(session: batch.session, runs: [.resolved(run)], stream: nil)
+    let byteCount = (sessions[batch.session]?.postponedByteCount ?? 0) + waiting.byteCount
+    guard byteCount <= Mesh.postponedByteLimit else { return }
+    sessions[batch.session]?.postponedByteCount = byteCount
+    partitions[partition]?.postponed.append(waiting)
   }
 
   /// What led to it is not to be expected any more; another session shows it again.
@@ -188,6 +195,7 @@ extension Mesh {
     guard let postponed = partitions[partition]?.postponed, !postponed.isEmpty else { return }
     partitions[partition]?.postponed = []
     for run in postponed {
+      sessions[run.session]?.postponedByteCount -= run.byteCount
       if partitions[partition]?.awaitedHeaders == 0 {
         process(run, partition, &step)
       } else {
@@ -258,13 +266,28 @@ package enum ChainPurpose: Sendable {
   case answer(SessionID, ChainProbe)
 }
 
-/// Runs of one message, with their contexts resolved, that wait for headers.
+/// Runs of one message that wait to be judged. The context of each is put together when its turn comes: all at once would
+/// take the memory of as many vectors as there are runs.
 struct ParkedRuns: Sendable {
-  let session: SessionID
-  let runs: ArraySlice<DeliveredRun>
-  let isForkEvidence: Bool
+  enum Waiting: Sendable {
+    case arrived(IncomingRun)
+    case resolved(DeliveredRun)
 
-  func rest(_ runs: ArraySlice<DeliveredRun>) -> ParkedRuns {
-    ParkedRuns(session: session, runs: runs, isForkEvidence: isForkEvidence)
+    var byteCount: Int {
+      switch self {
+      case .arrived(let run): run.encoded.count
+      case .resolved(let run): run.incoming.encoded.count + run.context.count * RunBatch.contextEntryBytes
+      }
+    }
   }
+
+  let session: SessionID
+  let runs: ArraySlice<Waiting>
+  /// The stream on which they came; nil for evidence of a fork, which stands outside.
+  let stream: UInt64?
+
+  var isForkEvidence: Bool { stream == nil }
+  var byteCount: Int { runs.reduce(0) { $0 + $1.byteCount } }
+
+  func rest(_ runs: ArraySlice<Waiting>) -> ParkedRuns { ParkedRuns(session: session, runs: runs, stream: stream) }
 }

@@ -3,7 +3,8 @@ extension Mesh {
   package static let tickMilliseconds: UInt64 = 500
 
   package var nextDeadline: MonotonicTime? {
-    [nextRelay, ownChainClaims.nextExpiry].compactMap { $0 }.min()
+    if hasStatementsToSay { return MonotonicTime(milliseconds: 0) }
+    return [nextRelay, ownChainClaims.nextExpiry].compactMap { $0 }.min()
   }
 
   var nextRelay: MonotonicTime? {
@@ -12,16 +13,18 @@ extension Mesh {
 
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
     for id in sessions.keys.sorted() {
+      pumpStatements(id, &step)
       guard let session = sessions[id] else { continue }
-      let isOverdue = step.now.millisecondsSince(session.openedAt) > configuration.handshakeMilliseconds
-      if session.phase == .joining, isOverdue {
+      if session.phase == .joining, isOverdue(session, step.now) {
         // Who asked to join another fleet hears no word.
         step.emit(.note(id, .peerRefused("a handshake without end")))
         step.emit(.close(id, .notAMember))
         closed(id, &step)
-      } else if session.phase != .live, isOverdue {
+      } else if session.phase != .live, isOverdue(session, step.now) {
         fail(id, .protocolError, "a handshake without end", &step)
-      } else if step.now.millisecondsSince(session.lastHeard) > configuration.deadMilliseconds {
+      } else if step.now.millisecondsSince(max(session.lastHeard, session.lastOfStatements))
+        > configuration.deadMilliseconds
+      {
         fail(id, .stopping, "silence", &step)
       } else if session.phase == .live {
         keepAlive(session, &step, &random)
@@ -33,6 +36,12 @@ extension Mesh {
       passOnSilent(partition, &step)
     }
     endLapsedClaims(&step)
+  }
+
+  /// A handshake has its time from the last statement on: there may be many, and the way may be thin.
+  private func isOverdue(_ session: PeerSession, _ now: MonotonicTime) -> Bool {
+    let patience = session.outbox.isEmpty ? configuration.handshakeMilliseconds : configuration.deadMilliseconds
+    return now.millisecondsSince(session.lastOfStatements) > patience
   }
 
   private mutating func keepAlive(

@@ -42,9 +42,13 @@ package struct Mesh: Sendable {
     case close(SessionID, Goodbye)
     /// The peer is a known member: larger messages are allowed from now on.
     case authenticated(SessionID, DeviceID, Hello)
+    /// The peer asked to join and is a member now: it has the time of one, and no larger messages.
+    case admitted(SessionID)
     case load(SessionID, PartitionID, have: VersionVector, byteLimit: Int)
     case apply(PartitionID, source: SessionID, [DeliveredRun])
     case store([Statement])
+    /// Statements that fell out of the set, to be taken from the store: else they would fill it.
+    case discard([Digest])
     /// To be kept, by its hash, until a run that names the payload comes on any session.
     case stage(SessionID, PayloadPiece)
     /// An invitation of this device is to be redeemed, on a connection with this exporter value:
@@ -67,6 +71,7 @@ package struct Mesh: Sendable {
   package enum Note: Sendable, Equatable {
     case sessionReady(DeviceID)
     case peerRefused(String)
+    case ruleBroken(BrokenRule)
     case joinRefused(JoinRefusal)
     case forkSeen(ReplicaID)
     case clockDiffers(milliseconds: Int64)
@@ -150,7 +155,7 @@ struct Step {
 
   mutating func emit(_ directive: Mesh.Directive) {
     switch directive {
-    case .store, .apply, .rebuild: storing.append(directive)
+    case .store, .discard, .apply, .rebuild: storing.append(directive)
     default: others.append(directive)
     }
   }

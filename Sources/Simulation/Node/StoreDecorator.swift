@@ -37,6 +37,7 @@ class StoreDecorator: LogStore, LogTransaction {
   }
 
   func add(_ statement: Statement, arrived: Int64) throws { try base.add(statement, arrived: arrived) }
+  func removeStatement(_ id: Digest) throws { try base.removeStatement(id) }
   func setReplica(_ replica: Incarnation) throws { try base.setReplica(replica) }
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
     try base.setProgress(commits: commits, timestamp: timestamp)
