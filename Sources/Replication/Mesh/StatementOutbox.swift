@@ -17,6 +17,7 @@ struct StatementOutbox: Sendable {
   /// Said at once, before the shell may look whether too much waits.
   static let windowByteCount = 1_024 * 1_024
 
+  var count: Int { waiting.count - next }
   var isEmpty: Bool { next == waiting.count && end == nil }
 
   mutating func put(_ statements: [[UInt8]]) { waiting += statements }

@@ -126,6 +126,8 @@ import Wire
     }
     let limit = AdmittedStatements.byteLimit
     #expect((limit - 16_384...limit + 16_384).contains(bytesKept()))
+    let spent = bench.nodes[0].mesh.authority.allowances.filter(\.isNearlySpent)
+    #expect(spent.map(\.device) == [member.publicKey] && spent.first?.statements == bench.nodes[0].stored.count + 1)
     let kept = bench.nodes[0].stored.count
     #expect(bench.nodes[0].mesh.statements.count == before + kept && kept < flood.count - 20)
     // Branches at the start displace what came last, and none of it stays in the store.
