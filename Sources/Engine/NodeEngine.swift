@@ -251,7 +251,10 @@ package final class NodeEngine {
       handle(.committed(applied.partition, source: applied.source, applied.runs.map(\.logged)))
     }
     for own in done.own { handle(.committed(own.partition, source: nil, [own.logged])) }
-    for (job, result) in done.receipts { job.answer(result) }
+    for (job, result) in done.receipts {
+      if case .failure(let error) = result { noteUndeletable(error, in: job.partition) }
+      job.answer(result)
+    }
     for job in batch.subscriptions { job.answer(.success(())) }
   }
 
@@ -418,6 +421,19 @@ package final class NodeEngine {
     handle(.statementsStored(statements))
     links.adopt(state.mesh.authority)
     return true
+  }
+
+  // MARK: For people
+
+  /// Documents that somebody wanted to end since the start, and that nobody can; a few of them.
+  package private(set) var undeletable: Set<String> = []
+  private static let undeletableLimit = 16
+
+  private func noteUndeletable(_ error: any Error, in partition: PartitionName) {
+    guard case .undeletable(let document)? = error as? EngineError,
+      undeletable.count < NodeEngine.undeletableLimit
+    else { return }
+    undeletable.insert("\(document.collection.string) \(document.id) in \(partition.text.string)")
   }
 
   /// Requests to join with a code that this device did not make, since the start.

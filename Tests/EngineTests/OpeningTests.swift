@@ -106,6 +106,7 @@ import Wire
       .malformedChange("x"),
       .ownRunNotTaken,
       .payloadNotThere, .payloadsTooLarge(byteCount: 2, limit: 1), .noFleet, .renewedLately(room, seconds: 3),
+      .undeletable(UndeletableDocument(collection: "c", .int(1))),
     ]
     #expect(Set(errors.map(\.description)).count == errors.count)
     #expect(EngineError.notPermitted(room, has: .read, because: "x").description.contains("room=1"))

@@ -59,6 +59,17 @@ extension Node {
     }
   }
 
+  static func findings(undeletable documents: Set<String>) -> [DoctorFinding] {
+    guard !documents.isEmpty else { return [] }
+    return [
+      DoctorFinding(
+        .warning, "document-undeletable",
+        "Some change gave documents the last generation there is, so nobody can delete them: "
+          + "\(documents.sorted().joined(separator: "; ")).",
+        remedy: "Empty the document by an edit. No app gives such generations: look at who may write there.")
+    ]
+  }
+
   /// What a member did. Strangers are in the log alone: anybody can send nonsense.
   static func finding(_ entry: ConductBook.Entry) -> DoctorFinding? {
     guard case .device(let device, let user) = entry.source else { return nil }

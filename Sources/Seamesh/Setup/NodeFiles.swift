@@ -69,7 +69,7 @@ extension NodeError {
       switch error {
       case .notAMember, .notPermitted: .notPermitted
       case .changeTooLarge, .payloadsTooLarge: .tooLarge
-      case .malformedChange: .unprocessable
+      case .malformedChange, .undeletable: .unprocessable
       case .renewedLately: .busy
       case .ownRunNotTaken, .payloadNotThere, .noFleet: .failed
       }
