@@ -13,6 +13,10 @@ package enum EngineError: Error, Hashable, Sendable {
   case payloadSpoiled
   case payloadsTooLarge(byteCount: Int, limit: Int)
   case noFleet
+  /// A change that counts gave the document the highest generation that there is: it can neither end nor begin again.
+  case undeletable(UndeletableDocument)
+  /// Others write under this device's replica id, and the present one was drawn just now.
+  case renewedLately(PartitionName, seconds: UInt64)
 }
 
 extension EngineError: CustomStringConvertible {
@@ -27,8 +31,28 @@ extension EngineError: CustomStringConvertible {
     case .payloadSpoiled: "pieces that do not come to the payload that they name"
     case .payloadsTooLarge(let count, let limit):
       "runs of one message with \(count) bytes of payloads apart from them; the limit is \(limit)"
+    case .renewedLately(let name, let seconds):
+      "somebody else writes to \(name.text.string) with this device's key or a copy of its data; this node can write there again in \(seconds) s"
+    case .undeletable(let document):
+      "\(document.collection.string) \(document.id) has the last generation that a document may have: it can be edited, but neither deleted nor created anew"
     case .noFleet:
       "the store holds nothing of this fleet: put a backup back with seamesh restore, or join in a new directory"
+    }
+  }
+}
+
+/// A document that no write can end any more.
+package struct UndeletableDocument: Hashable, Sendable {
+  package let collection: Text
+  /// As people read it.
+  package let id: String
+
+  package init(collection: Text, _ id: Value) {
+    self.collection = collection
+    switch id {
+    case .string(let text): self.id = text.string
+    case .int(let number): self.id = "\(number)"
+    default: self.id = "\(id)"
     }
   }
 }

@@ -39,21 +39,22 @@ package final class EngineState {
   /// Reads the state anew from the store. Causes for a new replica that came up at run time stay.
   func readAgain() throws {
     let opening = EngineOpening(identity: identity, options: options, store: store, mark: mark)
-    let causes = own.causes
+    let before = own
     (mesh, moved) = try opening.mesh()
     own = try opening.ownReplica()
     let understanding = identity.cryptography.formats.understanding
     hasNotedUnderstanding = try store.ownFacts().understanding == understanding
     subscriptions = Set(try store.subscriptions())
     invitations = InvitationBook(try store.invitations())
-    own.causes.formUnion(causes)
+    own.causes.formUnion(before.causes)
+    (own.renewedAt, own.contested) = (before.renewedAt, before.contested)
   }
 
   /// Hands an event to the core and answers with what it wants done.
   func handle(_ event: Mesh.Event) -> [Mesh.Directive] {
     mesh.wallMilliseconds = clock.wallMilliseconds
     mesh.ownReplica = own.replica?.id
-    mesh.ownCommits = own.commits
+    mesh.isRenewalDue = own.isRenewalDue
     return mesh.handle(event, now: clock.now, random: &random)
   }
 
@@ -67,6 +68,13 @@ package final class EngineState {
       subscriptions.remove(pattern)
     }
     return interest
+  }
+
+  /// Own writes of the partition wait a little: soon it is known under which replica id they may stand (rule C20).
+  func mustHold(_ name: PartitionName) -> Bool {
+    guard own.isRenewalDue || !mesh.ownChainClaims.isEmpty else { return false }
+    let (partition, now) = (identity.id(of: name), clock.now)
+    return own.isRenewalDue ? own.isBarred(partition, now) : mesh.ownChainClaims.holds(partition, now)
   }
 
   func name(_ partition: PartitionID) -> String { mesh.partitions[partition]?.name.text.string ?? "?" }

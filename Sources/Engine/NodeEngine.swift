@@ -17,6 +17,7 @@ package final class NodeEngine {
   private let listener: any CommitListener
 
   private var pending = PendingCommit()
+  private var held = HeldWrites()
   private var directives = Queue<Mesh.Directive>()
   private var outbox = Outbox()
   private let questions: LogQuestions
@@ -38,7 +39,7 @@ package final class NodeEngine {
     (journal, listener) = (ports.journal, ports.feed)
     keeper = ReplicaKeeper(state, ports.journal)
     questions = LogQuestions(state, ports.journal, keeper)
-    notes = MeshNotes(ports.journal, links)
+    notes = MeshNotes(ports.journal, links, ports.clock)
     lastTick = MonotonicTime(milliseconds: 0)
     keeper.saveMark()
   }
@@ -54,6 +55,7 @@ package final class NodeEngine {
       if pending.isFull(state.options.limits) { settle() }
     }
     tickIfDue()
+    pending.writes += held.take(state.clock.now, state.mustHold)
     settle()
     reissueLost()
     answerLoads()
@@ -62,13 +64,15 @@ package final class NodeEngine {
   /// The time at which the next turn is due even if nothing comes.
   package var nextWake: MonotonicTime {
     var wake = lastTick.advanced(byMilliseconds: Mesh.tickMilliseconds)
-    if let relay = state.mesh.nextRelay { wake = min(wake, relay) }
+    if let deadline = state.mesh.nextDeadline { wake = min(wake, deadline) }
+    if let release = held.nextRelease { wake = min(wake, release) }
     if let dial = links.nextWake { wake = min(wake, dial) }
     return wake
   }
 
   /// Says goodbye. What was acknowledged is on disk already.
   package func finish() {
+    pending.writes += held.takeAll()
     settle()
     for id in state.mesh.sessions.keys.sorted() {
       _ = links.send(.goodbye(.stopping), to: id)
@@ -96,7 +100,13 @@ package final class NodeEngine {
     case .dialFailed(let tag, let reason): links.dialFailed(tag, reason)
     case .sighting(let event): links.follow(event)
     case .networkChanged: links.networkChanged()
-    case .write(let job): pending.writes.append(job)
+    case .write(let job):
+      // Behind those of the partition that wait already.
+      if held.holds(job.partition) || state.mustHold(job.partition) {
+        held.put(job, state.clock.now)
+      } else {
+        pending.writes.append(job)
+      }
     case .subscription(let job): subscribe(job)
     case .call(let body):
       // What the core has taken in must be on disk before anybody is told of it.
@@ -107,8 +117,8 @@ package final class NodeEngine {
 
   private func tickIfDue() {
     let now = state.clock.now
-    let relayIsDue = state.mesh.nextRelay.map { $0 <= now } ?? false
-    if relayIsDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
+    let isDue = state.mesh.nextDeadline.map { $0 <= now } ?? false
+    if isDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
       lastTick = now
       handle(.tick)
       links.renewAnswers()
@@ -144,7 +154,7 @@ package final class NodeEngine {
   private func settle() {
     proceed(committing: true)
     guard let failure else { return }
-    for job in pending.writes { job.answer(.failure(failure)) }
+    for job in pending.writes + held.takeAll() { job.answer(.failure(failure)) }
     for job in pending.subscriptions { job.answer(.failure(failure)) }
     pending = PendingCommit()
     flush()
@@ -157,12 +167,14 @@ package final class NodeEngine {
       links.refused(id, goodbye)
       outbox.close(id)
     case .authenticated(let id, let device, let hello): authenticated(id, device, hello)
+    case .admitted(let id): links.admitted(id)
     case .apply(let partition, let source, let runs): pending.apply(partition, from: source, runs)
     case .rebuild(let partition, let change): pending.rebuilds.append((partition, change))
     case .stage(let id, let key, let piece): pending.stage(piece, as: key, from: id)
     case .store(let statements):
       pending.statements += statements
       links.adopt(state.mesh.authority)
+    case .discard(let displaced): pending.displaced += displaced
     case .load(let id, let partition, let have, let byteLimit):
       questions.put(.lacking(id, partition, have, byteLimit: byteLimit))
     case .loadChain(let partition, let replica, let first, let purpose):
@@ -170,7 +182,7 @@ package final class NodeEngine {
     case .loadEvidence(let id, let partition, let replica, let above):
       questions.put(.evidence(id, partition, replica, above: above))
     case .redeem(let id, let request, let exporter): redeem(id, request, exporter)
-    case .renewReplica: keeper.demandRenewal(.peer)
+    case .renewReplica(let name): keeper.demandRenewal(.peer, in: state.identity.id(of: name))
     case .damaged(let partition, let replica):
       keeper.demandRenewal(.corruption)
       journal.note(
@@ -242,7 +254,10 @@ package final class NodeEngine {
     }
     for id in done.spoiled { violated(id, "\(EngineError.payloadSpoiled)") }
     for own in done.own { handle(.committed(own.partition, source: nil, [own.logged])) }
-    for (job, result) in done.receipts { job.answer(result) }
+    for (job, result) in done.receipts {
+      if case .failure(let error) = result { noteUndeletable(error, in: job.partition) }
+      job.answer(result)
+    }
     for job in batch.subscriptions { job.answer(.success(())) }
   }
 
@@ -281,6 +296,11 @@ package final class NodeEngine {
     guard failure == nil, forksToSettle else { return }
     forksToSettle = false
     for owed in Reissue.owed(in: state) {
+      // Written as anything else is: once it is sure under which replica id.
+      guard !state.mustHold(owed.name), !state.own.isBarred(owed.partition, state.clock.now) else {
+        forksToSettle = true
+        continue
+      }
       journal.note(
         .notice, "issues again what a fork had put aside",
         ["changes": .text("\(owed.lost.count)"), "partition": .text(state.name(owed.partition))])
@@ -323,8 +343,6 @@ package final class NodeEngine {
   }
 
   private func violated(_ id: SessionID, _ reason: String) {
-    journal.note(
-      .notice, "a peer broke the protocol", ["address": .text(links.address(id)), "reason": .text(reason)])
     handle(.violated(id, reason))
   }
 
@@ -359,11 +377,25 @@ package final class NodeEngine {
           "device": .device(DeviceID.derived(from: request.device, state.identity.cryptography.hash)),
           "user": .text(invitation.user.string), "invitation": .text("\(invitation.serial)"),
         ])
-      if add([statement]) {
-        pending.invitations.append(invitation)
-        state.invitations.put(invitation)
-      }
+      admit(statement, invitation)
       questions.put(.isAdmitted(id, request.device, acceptance))
+    }
+  }
+
+  /// In a transaction of its own: where it fails, nobody is admitted, and nothing else is disturbed.
+  private func admit(_ statement: Statement, _ invitation: Invitation) {
+    let grown = state.mesh.authority.adding([statement])
+    guard grown.holds(statement.id), grown.count <= Statement.countLimit else { return }
+    do {
+      try store { transaction in
+        try transaction.add(statement, arrived: state.clock.wallMilliseconds)
+        try transaction.put(invitation)
+      }
+      state.invitations.put(invitation)
+      handle(.statementsStored([statement]))
+      links.adopt(state.mesh.authority)
+    } catch {
+      journal.note(.error, "a device could not be admitted", ["reason": .text("\(error)")])
     }
   }
 
@@ -388,15 +420,30 @@ package final class NodeEngine {
   package func add(_ statements: [Statement]) -> Bool {
     let grown = state.mesh.authority.adding(statements)
     let statements = statements.filter { grown.holds($0.id) && !state.mesh.authority.holds($0.id) }
-    guard !statements.isEmpty else { return false }
+    guard !statements.isEmpty, grown.count <= Statement.countLimit else { return false }
     pending.statements += statements
     handle(.statementsStored(statements))
     links.adopt(state.mesh.authority)
     return true
   }
 
+  // MARK: For people
+
+  /// Documents that somebody wanted to end since the start, and that nobody can; a few of them.
+  package private(set) var undeletable: Set<String> = []
+  private static let undeletableLimit = 16
+
+  private func noteUndeletable(_ error: any Error, in partition: PartitionName) {
+    guard case .undeletable(let document)? = error as? EngineError,
+      undeletable.count < NodeEngine.undeletableLimit
+    else { return }
+    undeletable.insert("\(document.collection.string) \(document.id) in \(partition.text.string)")
+  }
+
   /// Requests to join with a code that this device did not make, since the start.
   package var refusedJoins: Int { notes.refusedJoins }
+  /// Who broke which rule since the start, the latest first.
+  package var conduct: [ConductBook.Entry] { notes.conduct.entries }
 
   // MARK: Subscriptions
 

@@ -13,6 +13,10 @@ package struct OwnReplica {
   package internal(set) var commits: UInt64 = 0
   /// Reasons to draw a new replica id at the next write (rule C20).
   package internal(set) var causes: Set<RenewalCause> = []
+  /// When the present id took the place of another; nil where it did not since the start.
+  var renewedAt: MonotonicTime?
+  /// Partitions in which peers have shown runs under the present id that were not written here.
+  var contested: Set<PartitionID> = []
   var lastTimestamp = HybridTimestamp.zero
   /// The end of each chain that the current replica has written.
   var ends: [PartitionID: End] = [:]
@@ -34,8 +38,27 @@ package struct OwnReplica {
   }
 
   /// Goes on as another replica; its chains begin anew.
-  mutating func renew(_ incarnation: Incarnation) {
+  mutating func renew(_ incarnation: Incarnation, _ now: MonotonicTime) {
+    if replica != nil { renewedAt = now }
     (replica, ends) = (incarnation, [:])
-    causes = []
+    (causes, contested) = ([], [])
+  }
+
+  // MARK: How often
+
+  /// Between two renewals of one process: each costs a statement and an entry in every later context, for ever.
+  package static let renewalMilliseconds: UInt64 = 60_000
+
+  /// Milliseconds until the id may be renewed.
+  func timeToRenewal(_ now: MonotonicTime) -> UInt64 {
+    guard replica != nil, let renewedAt else { return 0 }
+    let passed = now.millisecondsSince(renewedAt)
+    return passed < OwnReplica.renewalMilliseconds ? OwnReplica.renewalMilliseconds - passed : 0
+  }
+
+  /// Nothing may be written there under the present id, and it was drawn too lately to be renewed. Elsewhere nobody has
+  /// shown another history.
+  package func isBarred(_ partition: PartitionID, _ now: MonotonicTime) -> Bool {
+    isRenewalDue && timeToRenewal(now) > 0 && (causes != [.peer] || contested.contains(partition))
   }
 }

@@ -25,6 +25,9 @@ extension Node {
     let (peers, refusedCodes, failure, held) = try onEngine { engine in
       (engine.peerStatus(), engine.refusedJoins, engine.failure.map(NodeError.init(any:)), engine.heldWork())
     }
+    let (conduct, spenders, undeletable) = try onEngine { engine in
+      (engine.conduct, engine.spenders(), engine.undeletable)
+    }
     var findings = discoveryFindings(discovery.state, peers, uptimeMilliseconds)
     findings += peers.compactMap(Node.finding)
     if refusedCodes > 0 {
@@ -35,6 +38,8 @@ extension Node {
           remedy: "Make a new code with seamesh invite. Where nobody tries to join, somebody guesses codes in vain."))
     }
     findings += Node.findings(held)
+    findings += Node.findings(spenders) + conduct.compactMap(Node.finding)
+    findings += Node.findings(undeletable: undeletable)
     findings += historyFindings()
     findings += diskFindings(failure)
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }

@@ -89,6 +89,8 @@ extension Store: LogTransaction {
     try transaction.addStatement(id: statement.id, encoded: statement.encoded, arrived: arrived)
   }
 
+  package func removeStatement(_ id: Digest) throws { try transaction.removeStatement(id) }
+
   package func setReplica(_ replica: Incarnation) throws {
     try transaction.setMeta(replica.id.bytes, for: .replica)
     try transaction.setMeta(replica.nonce.bytes, for: .replicaNonce)

@@ -27,6 +27,12 @@ extension Transaction {
     return database.changedRows == 1
   }
 
+  package func removeStatement(_ id: Digest) throws(StoreError) {
+    let delete = try database.statement("DELETE FROM statements WHERE id=?1")
+    try delete.bind(1, copied: id.bytes)
+    try delete.run()
+  }
+
   package func subscribe(_ pattern: Text) throws(StoreError) {
     let insert = try database.statement("INSERT INTO subscriptions (pattern) VALUES (?1) ON CONFLICT DO NOTHING")
     try insert.bind(1, pattern)

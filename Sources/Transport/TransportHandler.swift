@@ -35,6 +35,8 @@ package enum CloseReason: Hashable, Sendable {
   /// TCP or TLS failed, with the system's or library's words.
   case failed(String)
   case authenticationTimedOut
+  /// Nobody had authenticated it when another address wanted its place.
+  case crowdedOut
   case frameTooLarge(byteCount: Int, limit: Int)
   case emptyFrame
   /// The peer read nothing for too long while data waited for it (N12).
@@ -101,6 +103,8 @@ package struct TransportStatistics: Sendable, Equatable {
   /// Refused because too many connections wait for authentication, or there are too many in all.
   package var refusedByLimit = 0
   package var refusedBySource = 0
+  /// Unauthenticated connections that gave way to newcomers.
+  package var evicted = 0
   package var acceptFailures = 0
   package var handshakeFailures = 0
   package var authenticationTimeouts = 0

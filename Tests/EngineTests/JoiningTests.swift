@@ -71,6 +71,20 @@ import Wire
     node.links.sent.contains { if case .joinAccepted = $0 { true } else { false } }
   }
 
+  @Test("a device that cannot be admitted is refused, and nobody else notices")
+  func notAdmitted() throws {
+    let other = try bench.addMember()
+    let open = bench.meet(other, 0)
+    let invitation = try invite()
+    try node.refuse("INSERT", on: "statements")
+    #expect(ask(invitation) == [.busy] && !isMember)
+    #expect(ask(invitation, Asking(secret: [UInt8](repeating: 9, count: 32))) == [.wrongCode])
+    #expect(node.state.mesh.sessions.keys.contains(open) && !node.journal.says("begins again"))
+    try node.allow("statements")
+    ask(invitation)
+    #expect(isAccepted && isMember && node.state.mesh.sessions.keys.contains(open))
+  }
+
   @Test("who shows the secret is a member, durably, before it hears so, as the inviter's record says")
   func admitted() throws {
     let invitation = try invite()

@@ -94,6 +94,70 @@ import Wire
     #expect(bench.nodes[1].state.mesh.sessions.isEmpty)
   }
 
+  @Test("who broke a rule is remembered once with a count, and written to the log once a minute")
+  func conduct() throws {
+    let bench = try EngineBench(2)
+    let node = bench.nodes[0]
+    func lines() -> Int { node.journal.lines.count { $0.message.contains("a peer broke the protocol") } }
+    for round in 0..<5 {
+      node.engine.turn([.violation(bench.meet(0, 1), "no message")])
+      bench.run()
+      #expect(lines() == 1 && node.engine.conduct.first?.count == round + 1)
+    }
+    bench.advance(60_000)
+    node.engine.turn([.violation(bench.meet(0, 1), "no message")])
+    #expect(lines() == 2 && node.engine.conduct.count == 1)
+    let entry = try #require(node.engine.conduct.first)
+    #expect(entry.source == .device(bench.nodes[1].state.identity.deviceID, user: "user"))
+    #expect(entry.reason == "no message")
+    bench.run()
+    node.engine.turn([.violation(bench.meet(0, 1), "another")])
+    #expect(lines() == 3 && node.engine.conduct.map(\.reason) == ["another", "no message"])
+  }
+
+  @Test("a run that breaks a rule is named by its partition, replica and number")
+  func conductOfRuns() throws {
+    let bench = try EngineBench(3)
+    let room = try PartitionName("room=1")
+    for node in bench.nodes { try node.subscribe("room=*") }
+    let (author, relay, node) = (bench.nodes[2], bench.nodes[1], bench.nodes[0])
+    try author.write(room, Put("a"))
+    try author.write(room, Put("b"))
+    bench.cut(bench.meet(2, 1))
+    let session = bench.connect(1, 0)
+    bench.run {
+      relay.links.sent.contains { if case .runs = $0 { true } else { false } }
+    }
+    guard case .runs(let batch)? = relay.links.sent.last else {
+      Issue.record("no runs")
+      return
+    }
+    bench.dropWire()
+    let later = RunBatch(name: batch.name, stream: batch.stream, entries: Array(batch.entries.dropFirst()))
+    guard
+      case .runs(let frame, let runs) = try FrameDecoder(
+        fleet: bench.founding.fleet, node.state.identity.cryptography
+      ).decode(MessageCodec.encode(.runs(later)), under: { node.state.mesh.authority })
+    else { return }
+    // Without the run before, the second stands on nothing.
+    node.engine.turn([.runs(session, frame, runs, byteCount: 10)])
+    let place = try #require(node.engine.conduct.first?.place)
+    #expect(place.partition == room && place.sequence == 2)
+    #expect(place.replica == author.state.own.replica?.id)
+  }
+
+  @Test("the book of broken rules is bounded: what happened longest ago gives way")
+  func conductIsBounded() {
+    var book = ConductBook()
+    let clock = BenchClock()
+    for number in 0..<ConductBook.limit + 10 {
+      clock.advance(1)
+      _ = book.note(.address("\(number)"), "x", clock)
+    }
+    #expect(book.entries.count == ConductBook.limit)
+    #expect(book.entries.last?.source == .address("10"))
+  }
+
   @Test("what the transport has no room for waits, in order, and goes once there is room")
   func held() throws {
     let bench = try EngineBench(2)

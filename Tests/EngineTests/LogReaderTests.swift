@@ -10,8 +10,10 @@ import Testing
 
   /// Chains of a MiB each, one after the other, all of one device.
   private func filled(_ partition: PartitionName) throws -> BenchNode {
-    let node = try EngineBench().nodes[0]
+    let bench = try EngineBench()
+    let node = bench.nodes[0]
     for chain in 0..<Self.chains {
+      bench.advance(OwnReplica.renewalMilliseconds)
       if chain > 0 { node.engine.keeper.demandRenewal(.peer) }
       for index in 0..<Self.runs {
         try node.write(partition, Put(Text("\(chain)-\(index)"), byteCount: 16_000, of: UInt8(chain)))

@@ -105,7 +105,8 @@ import Wire
       .notAMember, .notPermitted(room, has: .read, because: "x"), .changeTooLarge(byteCount: 2, limit: 1),
       .malformedChange("x"),
       .ownRunNotTaken,
-      .payloadNotThere, .payloadsTooLarge(byteCount: 2, limit: 1), .noFleet,
+      .payloadNotThere, .payloadsTooLarge(byteCount: 2, limit: 1), .noFleet, .renewedLately(room, seconds: 3),
+      .undeletable(UndeletableDocument(collection: "c", .int(1))),
     ]
     #expect(Set(errors.map(\.description)).count == errors.count)
     #expect(EngineError.notPermitted(room, has: .read, because: "x").description.contains("room=1"))
@@ -165,10 +166,12 @@ import Wire
 
   @Test("a replica id is new with each renewal, and its declaration counts up")
   func declarations() throws {
-    let node = try EngineBench().nodes[0]
+    let bench = try EngineBench()
+    let node = bench.nodes[0]
     var seen: Set<ReplicaID> = []
     for round in 0..<3 {
       if round > 0 { node.engine.keeper.demandRenewal(.peer) }
+      bench.advance(OwnReplica.renewalMilliseconds)
       try node.write(room, Put(Text("\(round)")))
       seen.insert(try #require(node.state.own.replica?.id))
     }

@@ -39,12 +39,12 @@ struct ChainsRenewalTests {
     #expect(all == RenewalCause.allCases.filter { $0 != .peer })
   }
 
-  @Test("a peer's entry is evidence where it names more, or another hash")
+  @Test("a peer's entry is a claim where it names more, or another hash")
   func peer() {
     let (mine, other) = (TipHash(high: 1, low: 1), TipHash(high: 2, low: 2))
-    #expect(RenewalEvidence.cause(peer: ChainPosition(sequence: 3, tip: mine), own: 5, tip: mine) == nil)
-    #expect(RenewalEvidence.cause(peer: ChainPosition(sequence: 3, tip: other), own: 5, tip: mine) == .peer)
-    #expect(RenewalEvidence.cause(peer: ChainPosition(sequence: 6, tip: mine), own: 5, tip: nil) == .peer)
-    #expect(RenewalEvidence.cause(peer: .start, own: 5, tip: nil) == nil)
+    #expect(!RenewalEvidence.isClaim(ChainPosition(sequence: 3, tip: mine), beyond: 5, tip: mine))
+    #expect(RenewalEvidence.isClaim(ChainPosition(sequence: 3, tip: other), beyond: 5, tip: mine))
+    #expect(RenewalEvidence.isClaim(ChainPosition(sequence: 6, tip: mine), beyond: 5, tip: nil))
+    #expect(!RenewalEvidence.isClaim(.start, beyond: 5, tip: nil))
   }
 }

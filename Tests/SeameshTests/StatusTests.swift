@@ -93,7 +93,8 @@ import Testing
       (.notAMember, .notPermitted), (.notPermitted(partition, has: .read, because: "x"), .notPermitted),
       (.changeTooLarge(byteCount: 2, limit: 1), .tooLarge), (.payloadsTooLarge(byteCount: 2, limit: 1), .tooLarge),
       (.malformedChange("x"), .unprocessable), (.ownRunNotTaken, .failed), (.payloadNotThere, .failed),
-      (.noFleet, .failed),
+      (.noFleet, .failed), (.renewedLately(partition, seconds: 3), .busy),
+      (.undeletable(UndeletableDocument(collection: "c", .int(1))), .unprocessable),
     ]
     for (error, code) in kinds {
       #expect(NodeError(any: error).code == code)

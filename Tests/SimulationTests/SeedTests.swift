@@ -19,6 +19,19 @@ import Testing
     }
   }
 
+  @Test("a member that claims more of its peers' own chains again and again has no replica id renewed")
+  func boasts() {
+    var options = options(usesDisk: false)
+    (options.nodes, options.faults) = (3...4, [.liar])
+    var boasts = 0
+    for seed in UInt64(1)...6 {
+      let report = SimulationRun(seed: seed, options).run()
+      #expect(report.violations.isEmpty, "seed \(seed): \(report.violations)")
+      boasts += report.occurrences[.boast, default: 0]
+    }
+    #expect(boasts > 20)
+  }
+
   @Test("one seed leaves one trace", arguments: [3, 77] as [UInt64])
   func deterministic(seed: UInt64) {
     let first = SimulationRun(seed: seed, options(usesDisk: nil)).run()

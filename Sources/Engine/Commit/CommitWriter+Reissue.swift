@@ -25,7 +25,7 @@ extension Reissue {
 extension CommitWriter {
   mutating func issueAgain(_ owed: Reissue.Owed) throws {
     let (lost, partition, reader) = (owed.lost, owed.partition, RunReader(state.identity))
-    try ReplicaRenewal(state).drawIfDue(transaction, &done)
+    try ReplicaRenewal(state).drawIfDue(for: partition, owed.name, transaction, &done)
     let hashes = Set(lost.map(\.hash))
     var moved: [LogChange] = []
     var waiting: Set<ReplicaID> = []

@@ -15,10 +15,11 @@ struct CommitWriter {
   }
 
   mutating func write(_ batch: PendingCommit) throws {
-    for statement in batch.statements {
+    for id in batch.displaced { try transaction.removeStatement(id) }
+    // What came and fell out again within one commit is not written at all.
+    for statement in batch.statements where state.mesh.authority.holds(statement.id) {
       try transaction.add(statement, arrived: state.clock.wallMilliseconds)
     }
-    for invitation in batch.invitations { try transaction.put(invitation) }
     for piece in batch.pieces { try add(piece) }
     for (device, address) in batch.contacts {
       try transaction.noteContact(device, address: address, time: state.clock.wallMilliseconds)

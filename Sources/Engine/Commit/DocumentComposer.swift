@@ -131,6 +131,7 @@ private struct DocumentDraft {
       return try LocalWrite.write(
         key.collection, id, state: state, body: body, hints: hints, erase: true, dot: dot, random: &random)
     } catch {
+      if case .generationsExhausted = error { throw .undeletable(UndeletableDocument(collection: key.collection, id)) }
       throw .malformedChange("\(error)")
     }
   }

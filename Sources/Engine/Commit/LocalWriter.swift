@@ -8,13 +8,14 @@ import Wire
 struct LocalWriter {
   private let state: EngineState
   private let transaction: any LogTransaction
+  private let renewal: ReplicaRenewal
   private var open: [PartitionID: RunBuilder] = [:]
   private var contexts: [PartitionID: VersionVector] = [:]
   /// Partitions that this device may write to; statements do not change within a transaction.
   private var permitted: Set<PartitionID> = []
 
   init(_ state: EngineState, _ transaction: any LogTransaction) {
-    (self.state, self.transaction) = (state, transaction)
+    (self.state, self.transaction, renewal) = (state, transaction, ReplicaRenewal(state))
   }
 
   private var hash: HashFunction { state.identity.cryptography.hash }
@@ -92,13 +93,13 @@ struct LocalWriter {
 
   /// True where nothing has to be made before this node can write there.
   private func isReady(_ partition: PartitionID, _ name: PartitionName) -> Bool {
-    !state.own.isRenewalDue && state.mesh.partitions[partition]?.hasBegun == true
+    !renewal.isToDraw(for: partition) && state.mesh.partitions[partition]?.hasBegun == true
       && (state.mesh.interest.wants(partition, name: name))
   }
 
   /// The replica id, the partition and the subscription to it, each where it is not there yet.
   private func beginWriting(_ partition: PartitionID, _ name: PartitionName, _ done: inout Committed) throws {
-    try ReplicaRenewal(state).drawIfDue(transaction, &done)
+    try renewal.drawIfDue(for: partition, name, transaction, &done)
     _ = state.mesh.begin(name)
     try transaction.addPartition(partition, name)
     guard !state.mesh.interest.wants(partition, name: name), !done.subscribed.contains(name) else { return }

@@ -47,8 +47,8 @@ struct PendingCommit {
   }
 
   var statements: [Statement] = []
-  /// Those that were used.
-  var invitations: [Invitation] = []
+  /// Those that fell out of the set.
+  var displaced: [Digest] = []
   var applied: [Applied] = []
   var rebuilds: [(PartitionID, LogChange)] = []
   var writes: [LocalWriteJob] = []
@@ -62,9 +62,8 @@ struct PendingCommit {
   private(set) var byteCount = 0
 
   var isEmpty: Bool {
-    statements.isEmpty && applied.isEmpty && rebuilds.isEmpty && writes.isEmpty
+    statements.isEmpty && displaced.isEmpty && applied.isEmpty && rebuilds.isEmpty && writes.isEmpty
       && contacts.isEmpty && pieces.isEmpty && subscriptions.isEmpty && reissues.isEmpty
-      && invitations.isEmpty
   }
 
   /// Partitions whose own chains grow.
@@ -72,7 +71,9 @@ struct PendingCommit {
 
   /// True where memory has taken in what is not on disk yet: should the commit fail, only reading everything again
   /// helps.
-  var isAheadOfDisk: Bool { !applied.isEmpty || !statements.isEmpty || !rebuilds.isEmpty || !pieces.isEmpty }
+  var isAheadOfDisk: Bool {
+    !applied.isEmpty || !statements.isEmpty || !displaced.isEmpty || !rebuilds.isEmpty || !pieces.isEmpty
+  }
 
   func isFull(_ limits: CommitLimits) -> Bool {
     changeCount >= limits.changes || byteCount >= limits.bytes || writes.count >= limits.writes
@@ -82,7 +83,8 @@ struct PendingCommit {
     applied.append(Applied(partition: partition, source: source, runs: runs))
     for run in runs {
       changeCount += run.incoming.hashes.count
-      byteCount += run.incoming.encoded.count
+      // A context takes memory of its own, and room on the disk.
+      byteCount += run.incoming.encoded.count + run.context.count * 48
     }
   }
 

@@ -37,8 +37,9 @@ package final class ReplicaKeeper {
   }
 
   /// For a reason that came up while the node runs. It must outlast a stop before the next write, so the mark that would
-  /// hide it goes.
-  func demandRenewal(_ cause: RenewalCause) {
+  /// hide it goes. `partition`: where peers have shown the cause; nil: it concerns every one.
+  func demandRenewal(_ cause: RenewalCause, in partition: PartitionID? = nil) {
+    if let partition, state.own.replica != nil { state.own.contested.insert(partition) }
     do {
       guard state.own.causes.insert(cause).inserted, state.own.replica != nil else { return }
       try state.mark.discard()

@@ -5,13 +5,26 @@ import Wire
 struct ReplicaRenewal {
   private let state: EngineState
 
-  init(_ state: EngineState) { self.state = state }
+  /// One time for all of a transaction: what is open under an id must not outlast it.
+  private let now: MonotonicTime
+
+  init(_ state: EngineState) { (self.state, now) = (state, state.clock.now) }
+
+  /// A new id is due, and may be drawn. Shortly after another it may not: then the present one goes on wherever nobody has
+  /// shown another history of it, and nowhere else.
+  func isToDraw(for partition: PartitionID) -> Bool {
+    state.own.isRenewalDue && (state.own.timeToRenewal(now) == 0 || state.own.isBarred(partition, now))
+  }
 
   /// Draws the new id with the first change after the cause, not at start: a node that only reads leaves no trace in
   /// vectors. The declaration stands in the transaction of that change, so that nothing is stored under the new id
   /// without it.
-  func drawIfDue(_ transaction: any LogTransaction, _ done: inout Committed) throws {
-    guard state.own.isRenewalDue else { return }
+  func drawIfDue(
+    for partition: PartitionID, _ name: PartitionName, _ transaction: any LogTransaction, _ done: inout Committed
+  ) throws {
+    guard isToDraw(for: partition) else { return }
+    let wait = state.own.timeToRenewal(now)
+    guard wait == 0 else { throw EngineError.renewedLately(name, seconds: (wait + 999) / 1_000) }
     let identity = state.identity
     guard let membership = state.mesh.authority.member(of: identity.device) else { throw EngineError.notAMember }
     let nonce = UUIDValue(high: state.random.next(), low: state.random.next())
@@ -23,7 +36,7 @@ struct ReplicaRenewal {
     try transaction.add(statement, arrived: state.clock.wallMilliseconds)
     try transaction.setReplica(incarnation)
     done.drawn = DrawnReplica(id: replica, previous: state.own.replica?.id, causes: state.own.causes)
-    state.own.renew(incarnation)
+    state.own.renew(incarnation, now)
     done.directives += state.handle(.statementsStored([statement]))
   }
 }

@@ -79,6 +79,9 @@ package final class LinkDirector {
     return .some(address.port > 0 ? port.text(of: address) : nil)
   }
 
+  /// Admitted just now: the time limits of strangers end. It connects anew to speak as a member.
+  func admitted(_ id: SessionID) { if table[id] != nil { port.authenticate(id) } }
+
   /// Learns from the way in which a session ended whether the address that was dialled is worth dialling again.
   func refused(_ id: SessionID, _ goodbye: Goodbye) {
     guard let dialled = table[id]?.dialled else { return }

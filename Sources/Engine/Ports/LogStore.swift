@@ -49,6 +49,8 @@ package protocol LogTransaction: LogReading {
   /// Stores a statement. Twice is as good as once. `arrived`: when it came, by this node's clock, in milliseconds since
   /// 1970; 0 where that is not known.
   func add(_ statement: Statement, arrived: Int64) throws
+  /// Takes a statement away that fell out of the set.
+  func removeStatement(_ id: Digest) throws
   func setReplica(_ replica: Incarnation) throws
   func setUnderstanding(_ understanding: [UInt8]) throws
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws

@@ -21,6 +21,9 @@ struct AdmittedStatements: Sendable {
 
   /// Statements of one device in one scope.
   static let limit = 1_024
+  /// Their bytes: none counts before which more than so many lie. So the last may reach beyond it, and sets that are exchanged
+  /// in any order still become one.
+  package static let byteLimit = 4 * 1024 * 1024
 
   init(_ pool: some Collection<Statement>, root: PublicKey, limit: Int = AdmittedStatements.limit) {
     (everAdmins, everMembers) = ([root], [root])
@@ -81,14 +84,19 @@ struct AdmittedStatements: Sendable {
     for statement in all.values where !everAdmins.contains(statement.issuer) {
       chains[Chain(issuer: statement.issuer, scope: statement.scope), default: []].append(statement)
     }
-    let long = chains.filter { $0.value.count >= limit }
+    let long = chains.filter { chain in
+      chain.value.count >= limit || chain.value.reduce(0) { $0 + $1.encoded.count } > AdmittedStatements.byteLimit
+    }
     guard !long.isEmpty else { return }
     let kept = namedByAdmins()
     for (chain, statements) in long {
       fullScopes.insert(chain.scope)
       let ordered = statements.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
-      for statement in ordered.dropFirst(limit) where !kept.contains(statement.id) && !statement.createsItsScope {
-        all[statement.id] = nil
+      var bytes = 0
+      for (index, statement) in ordered.enumerated() {
+        let fits = index < limit && bytes <= AdmittedStatements.byteLimit
+        bytes += statement.encoded.count
+        if !fits, !kept.contains(statement.id), !statement.createsItsScope { all[statement.id] = nil }
       }
     }
   }

@@ -11,7 +11,7 @@ package enum RenewalCause: String, Hashable, Sendable, CaseIterable {
   case restored = "restored from a backup"
   case inputOutputError = "input/output error"
   case corruption = "corruption found"
-  case peer = "a peer shows more, or another hash, of an own chain"
+  case peer = "a peer shows signed runs of an own chain that are not here"
 }
 
 /// What a node finds when it looks for reasons to distrust that it alone continues its chains.
@@ -80,9 +80,9 @@ package struct RenewalEvidence: Sendable {
     }
   }
 
-  /// A peer's entry for an own chain that ends at `own`. `tip`: the own chain's hash at the peer's number, if it has one.
-  package static func cause(peer entry: ChainPosition, own end: UInt64, tip: TipHash?) -> RenewalCause? {
-    guard entry.sequence > 0 else { return nil }
-    return entry.sequence > end || tip != entry.tip ? .peer : nil
+  /// Does a peer's entry for an own chain that ends at `end` say that it goes on, or went another way? Nobody has signed
+  /// that. `tip`: the own chain's hash at the peer's number, if it has one.
+  package static func isClaim(_ entry: ChainPosition, beyond end: UInt64, tip: TipHash?) -> Bool {
+    entry.sequence > 0 && (entry.sequence > end || tip != entry.tip)
   }
 }

@@ -10,7 +10,7 @@ extension Mesh {
       case .statement, .broken: return fail(id, .protocolError, "a statement that does not hold", &step)
       }
     }
-    sessions[id]?.handshakeProgress = step.now
+    sessions[id]?.lastOfStatements = step.now
     adopt(fresh, from: id, &step)
   }
 
@@ -38,9 +38,10 @@ extension Mesh {
     _ fresh: [Statement], _ grown: Authority, exceptTo source: SessionID?, _ step: inout Step
   ) {
     for statement in fresh { statements[statement.id.tip] = statement.encoded }
+    let before = authority
     authority = grown
     scopeChanged()
-    if authority.count != statements.count { forgetDisplaced() }
+    if authority.count != statements.count { forgetDisplaced(before, fresh, &step) }
     closeStreamsOutOfScope()
     for (id, session) in sessions where session.statedAuthority != nil && !session.hasStatements {
       let told = passable(fresh, to: id).map(\.encoded)
@@ -52,9 +53,13 @@ extension Mesh {
         sessions[other.id]?.exchange.learnt.formUnion(fresh.map(\.id))
         continue
       }
-      for batch in Mesh.batches(passable(fresh, to: other.id).map(\.encoded)) {
-        step.emit(.send(other.id, .statements(batch)))
+      let told = passable(fresh, to: other.id).map(\.encoded)
+      guard other.outbox.isEmpty else {
+        // Behind those that they may go on from.
+        sessions[other.id]?.outbox.put(told)
+        continue
       }
+      for batch in Mesh.batches(told) { step.emit(.send(other.id, .statements(batch))) }
     }
     reconsiderAcceptance(&step)
     reopenStreamsWithLeftOut(&step)
@@ -72,9 +77,11 @@ extension Mesh {
   }
 
   /// What fell out of the set when other statements of the same issuer came in before it (rule C26).
-  private mutating func forgetDisplaced() {
+  private mutating func forgetDisplaced(_ before: Authority, _ fresh: [Statement], _ step: inout Step) {
     let standing = Set(authority.statementIDs.lazy.map(\.tip))
     statements = statements.filter { standing.contains($0.key) }
+    let displaced = (before.statementIDs + fresh.map(\.id)).filter { !authority.holds($0) }
+    if !displaced.isEmpty { step.emit(.discard(displaced)) }
   }
 
   /// Batches well below the limit of a message.
@@ -95,7 +102,7 @@ extension Mesh {
 
 extension PeerSession {
   /// What it lacks was not sent yet.
-  fileprivate var isOwedStatements: Bool { phase == .exchangingStatements && !exchange.isComplete }
+  fileprivate var isOwedStatements: Bool { phase == .exchangingStatements && !exchange.isAnswered }
 
   /// The peer's statements were compared with ours, or are being so: new ones have to follow.
   var hasStatements: Bool {

@@ -7,14 +7,40 @@ extension Mesh {
     package var awaitedStreams = 0
     package var parkedBatches = 0
     package var awaitedHeaders = 0
+    package var statementBytes = 0
+    /// Statements that wait to be said; their bytes are shared with those that are held.
+    package var statementsToSay = 0
+    /// Entries of what peers have announced, over all streams.
+    package var announcedChains = 0
+    /// Partitions and prefixes that peers want, by session and remembered.
+    package var interestItems = 0
+    package var postponedBytes = 0
+    /// Changes that memory holds one by one: of forked and held chains.
+    package var heldChanges = 0
+    package var partitions = 0
+    package var chains = 0
   }
 
   package var footprint: Footprint {
     let streams = sessions.values.reduce(0) { $0 + $1.streams.count }
     let awaited = sessions.values.reduce(0) { $0 + $1.streams.keys.count { partitions[$0] == nil } }
-    return Footprint(
+    var footprint = Footprint(
       sessions: sessions.count, streams: streams - awaited, awaitedStreams: awaited,
       parkedBatches: partitions.values.reduce(0) { $0 + $1.parked.count },
       awaitedHeaders: partitions.values.reduce(0) { $0 + $1.awaitedHeaders })
+    footprint.statementBytes = statements.values.reduce(0) { $0 + $1.count }
+    footprint.interestItems = interestCache.values.reduce(0) { $0 + $1.interest.itemCount }
+    for session in sessions.values {
+      footprint.announcedChains += session.streams.values.reduce(0) { $0 + $1.known.count + $1.sent.count }
+      footprint.interestItems += session.peerInterest?.itemCount ?? 0
+      footprint.postponedBytes += session.postponedByteCount
+      footprint.statementsToSay += session.outbox.count
+    }
+    footprint.partitions = partitions.count
+    for partition in partitions.values {
+      footprint.heldChanges += partition.log.nodeCount
+      footprint.chains += partition.log.received.count
+    }
+    return footprint
   }
 }

@@ -1,19 +1,13 @@
 // Two histories of one replica: seen by tips, searched by probes, shown by signed runs (rules C5, C6, C20).
 extension Mesh {
-  /// Equal numbers with different tips are two histories; more of this node's own chain than it holds is a lost past.
+  /// Equal numbers with different tips are two histories; more of this node's own chain than it holds may be a lost past.
   mutating func checkPeerVector(
     _ id: SessionID, _ partition: PartitionID, _ item: PartitionVector, _ step: inout Step
   ) {
     let log = partitions[partition]?.log
     for (replica, position) in item.vector.sorted {
       let mine = log?.received[replica]
-      if replica == ownReplica,
-        RenewalEvidence.cause(
-          peer: position, own: mine?.sequence ?? 0, tip: mine?.sequence == position.sequence ? mine?.tip : position.tip)
-          != nil
-      {
-        step.emit(.renewReplica(item.name))
-      }
+      if replica == ownReplica { judgeClaim(id, partition, position, own: mine, &step) }
       guard let log else { continue }
       let standing = log.standing(of: position, of: replica) { _, _ in position.tip }
       let judgement = log.judge(position, of: replica) { _, _ in position.tip }
@@ -35,7 +29,10 @@ extension Mesh {
   /// Forks go before the runs that are judged under them. Where summaries differ, and perhaps only in what is known of
   /// forks, whatever was shown before is shown `anew`.
   mutating func showForks(_ id: SessionID, _ partition: PartitionID, anew: Bool, _ step: inout Step) {
-    for replica in partitions[partition]?.log.shownApart ?? [] {
+    let forked = partitions[partition]?.log.shownApart ?? []
+    let start = forked.count > Mesh.searchLimit ? (sessions[id]?.nextSearch ?? 0) % forked.count : 0
+    if forked.count > Mesh.searchLimit { sessions[id]?.nextSearch = start + Mesh.searchLimit }
+    for replica in (forked[start...] + forked[..<start]).prefix(Mesh.searchLimit) {
       if anew {
         sessions[id]?.streams[partition]?.forked.remove(replica)
         sessions[id]?.streams[partition]?.settled.remove(replica)
@@ -183,7 +180,11 @@ extension Mesh {
 
   mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {
     guard let count = partitions[partition]?.postponed.count, count < PartitionState.postponedLimit else { return }
-    partitions[partition]?.postponed.append(ParkedRuns(session: batch.session, runs: [run], isForkEvidence: true))
+    let waiting = ParkedRuns(session: batch.session, runs: [.resolved(run)], stream: nil)
+    let byteCount = (sessions[batch.session]?.postponedByteCount ?? 0) + waiting.byteCount
+    guard byteCount <= Mesh.postponedByteLimit else { return }
+    sessions[batch.session]?.postponedByteCount = byteCount
+    partitions[partition]?.postponed.append(waiting)
   }
 
   /// What led to it is not to be expected any more; another session shows it again.
@@ -198,6 +199,7 @@ extension Mesh {
     guard let postponed = partitions[partition]?.postponed, !postponed.isEmpty else { return }
     partitions[partition]?.postponed = []
     for run in postponed {
+      sessions[run.session]?.postponedByteCount -= run.byteCount
       if partitions[partition]?.awaitedHeaders == 0 {
         process(run, partition, &step)
       } else {
@@ -270,13 +272,28 @@ package enum ChainPurpose: Sendable {
   case handOver(SessionID, peer: ChainProbe?)
 }
 
-/// Runs of one message, with their contexts resolved, that wait for headers.
+/// Runs of one message that wait to be judged. The context of each is put together when its turn comes: all at once would
+/// take the memory of as many vectors as there are runs.
 struct ParkedRuns: Sendable {
-  let session: SessionID
-  let runs: ArraySlice<DeliveredRun>
-  let isForkEvidence: Bool
+  enum Waiting: Sendable {
+    case arrived(IncomingRun)
+    case resolved(DeliveredRun)
 
-  func rest(_ runs: ArraySlice<DeliveredRun>) -> ParkedRuns {
-    ParkedRuns(session: session, runs: runs, isForkEvidence: isForkEvidence)
+    var byteCount: Int {
+      switch self {
+      case .arrived(let run): run.encoded.count
+      case .resolved(let run): run.incoming.encoded.count + run.context.count * RunBatch.contextEntryBytes
+      }
+    }
   }
+
+  let session: SessionID
+  let runs: ArraySlice<Waiting>
+  /// The stream on which they came; nil for evidence of a fork, which stands outside.
+  let stream: UInt64?
+
+  var isForkEvidence: Bool { stream == nil }
+  var byteCount: Int { runs.reduce(0) { $0 + $1.byteCount } }
+
+  func rest(_ runs: ArraySlice<Waiting>) -> ParkedRuns { ParkedRuns(session: session, runs: runs, stream: stream) }
 }

@@ -3,6 +3,7 @@ extension Mesh {
     let device = DeviceID.derived(from: peer, cryptography.hash)
     sessions[id] = PeerSession(
       id: id, isDialer: isDialer, peer: peer, device: device, exporter: exporter, now: step.now)
+    closeSurplus(besides: id, &step)
     // The listener stays silent until the dialer has shown that it is a member: a stranger learns nothing by asking.
     guard isDialer, !closeDuplicates(of: id, &step) else { return }
     sendHello(id, &step)
@@ -86,8 +87,13 @@ extension Mesh {
 
   /// Says why, closes, forgets. A reason that concerns the peer alone is noted for people.
   mutating func fail(_ id: SessionID, _ goodbye: Goodbye, _ why: String, _ step: inout Step) {
+    guard goodbye != .protocolError else { return fail(id, breaking: why, nil, &step) }
     guard sessions[id] != nil else { return }
     step.emit(.note(id, .peerRefused(why)))
+    end(id, goodbye, &step)
+  }
+
+  mutating func end(_ id: SessionID, _ goodbye: Goodbye, _ step: inout Step) {
     step.emit(.send(id, .goodbye(goodbye)))
     step.emit(.close(id, goodbye))
     closed(id, &step)

@@ -108,12 +108,8 @@ extension Mesh {
   private mutating func take(
     _ batch: RunBatch, _ runs: [IncomingRun], _ id: SessionID, _ partition: PartitionID, _ step: inout Step
   ) {
-    var resolved: [DeliveredRun] = []
-    for run in runs {
-      guard let context = resolve(run, id, partition, isForkEvidence: batch.isForkEvidence, &step) else { break }
-      resolved.append(DeliveredRun(incoming: run, context: context))
-    }
-    let parked = ParkedRuns(session: id, runs: resolved[...], isForkEvidence: batch.isForkEvidence)
+    let parked = ParkedRuns(
+      session: id, runs: runs.map { .arrived($0) }[...], stream: batch.isForkEvidence ? nil : batch.stream)
     guard partitions[partition]?.awaitedHeaders ?? 0 == 0 else {
       partitions[partition]?.parked.append(parked)
       return
@@ -130,21 +126,40 @@ extension Mesh {
     if partitions[id]?.isNothing == true { partitions[id] = nil }
   }
 
-  /// Nil after the session was failed: the resolved context must be what the author hashed.
-  private mutating func resolve(
-    _ run: IncomingRun, _ id: SessionID, _ partition: PartitionID, isForkEvidence: Bool, _ step: inout Step
-  ) -> VersionVector? {
-    let context = run.context.resolved(on: isForkEvidence ? nil : sessions[id]?.streams[partition]?.incomingBase)
+  /// The run with its context put together. Nil where the session has ended, or asked for its stream anew since, and after it
+  /// was failed: the context must be what the author hashed.
+  private mutating func resolved(
+    _ waiting: ParkedRuns.Waiting, _ batch: ParkedRuns, _ partition: PartitionID, entries: inout Int,
+    _ step: inout Step
+  ) -> DeliveredRun? {
+    guard case .arrived(let run) = waiting else {
+      if case .resolved(let run) = waiting { return run }
+      return nil
+    }
+    let id = batch.session
+    guard let session = sessions[id], batch.isForkEvidence || session.streams[partition]?.incoming == batch.stream
+    else {
+      return nil
+    }
+    let place = partitions[partition].map {
+      BrokenRule.Place(partition: $0.name, replica: run.replica, sequence: run.first)
+    }
+    let context = run.context.resolved(on: batch.isForkEvidence ? nil : session.streams[partition]?.incomingBase)
+    entries += context.count
+    guard context.count <= RunSummary.contextEntryLimit, entries <= RunBatch.contextEntryLimit else {
+      fail(id, breaking: "contexts of one message with too many entries", place, &step)
+      return nil
+    }
     guard RunRecord.digest(of: context, cryptography.hash) == run.contextDigest else {
-      fail(id, .protocolError, "a context that does not match its digest", &step)
+      fail(id, breaking: "a context that does not match its digest", place, &step)
       return nil
     }
     guard run.elementDots.allSatisfy({ $0.value <= context.sequence(of: $0.key) }) else {
-      fail(id, .protocolError, "a change that names list elements it had not seen", &step)
+      fail(id, breaking: "a change that names list elements it had not seen", place, &step)
       return nil
     }
-    if !isForkEvidence { sessions[id]?.streams[partition]?.incomingBase = context }
-    return context
+    if !batch.isForkEvidence { sessions[id]?.streams[partition]?.incomingBase = context }
+    return DeliveredRun(incoming: run, context: context)
   }
 
   mutating func process(_ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step) {
@@ -153,13 +168,17 @@ extension Mesh {
     var heldAbove: Set<ReplicaID> = []
     defer { spreadHeld(heldAbove, partition, &step) }
     var rest = batch.runs
-    walk: while let run = rest.first {
+    var entries = 0
+    walk: while let waiting = rest.first {
+      guard let run = resolved(waiting, batch, partition, entries: &entries, &step) else { break }
+      // Its base has gone on: whatever makes it wait, it is not put together again.
+      rest[rest.startIndex] = .resolved(run)
       guard let summary = RunSummary(run, in: name) else {
         if leaveOutNarrowed(run, name, batch.session, partition) {
           rest.removeFirst()
           continue walk
         }
-        fail(batch.session, .protocolError, "a run by a replica that nobody declared", &step)
+        fail(batch.session, breaking: "a run by a replica that nobody declared", place(run, in: name), &step)
         break
       }
       notePeerHolds(run, batch.session, partition)
@@ -174,7 +193,7 @@ extension Mesh {
         continue walk
       case .aside(let reason):
         if reason == .fork {
-          if run.incoming.replica == ownReplica { step.emit(.renewReplica(name)) }
+          foundOwnRun(run, name, &step)
           searchFork(batch.session, partition, run.incoming.replica, &step)
         }
         // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
@@ -184,6 +203,7 @@ extension Mesh {
         }
         if case .aboveBound = reason { heldAbove.insert(run.incoming.replica) }
       case .error where mayComeAhead(batch, partition):
+        foundOwnRun(run, name, &step)
         postpone(run, batch, partition)
         rest.removeFirst()
         continue walk
@@ -200,15 +220,17 @@ extension Mesh {
         emit(kept, partition, batch.session, &step)
         return park(batch.rest(rest), partition, until: [request], &step)
       case .refuse(let reason):
-        fail(batch.session, .protocolError, "a run that nobody may send: \(reason)", &step)
+        fail(batch.session, breaking: "a run that nobody may send: \(reason)", place(run, in: name), &step)
         break walk
       case .error(let reason):
-        fail(batch.session, .protocolError, "an undeliverable run: \(reason)", &step)
+        let why =
+          reason == .gap ? "a run without those of its chain before it" : "a run without what its author had seen"
+        fail(batch.session, breaking: why, place(run, in: name), &step)
         break walk
       }
       switch partitions[partition]?.log.learn(summary) {
       case .done(let change):
-        if run.incoming.replica == ownReplica { step.emit(.renewReplica(name)) }
+        foundOwnRun(run, name, &step)
         kept.append(settled(run, change, partition))
         if let forked = change.forkedReplica { spreadFork(forked, partition, &step) }
       case .needsHeaders(let requests):

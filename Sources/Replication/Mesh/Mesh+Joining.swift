@@ -33,16 +33,14 @@ extension Mesh {
   }
 
   mutating func joinJudged(_ id: SessionID, _ verdict: JoinVerdict, _ step: inout Step) {
-    guard sessions[id]?.phase == .joining else { return }
+    guard let session = sessions[id], session.phase == .joining, session.outbox.isEmpty else { return }
     switch verdict {
     case .refused(let refusal): refuseJoin(id, refusal, &step)
     case .accepted(let acceptance):
-      for batch in Mesh.batches(authority.fleetStatements.map(\.encoded)) {
-        step.emit(.send(id, .statements(batch)))
-      }
-      step.emit(.send(id, .joinAccepted(acceptance)))
-      step.emit(.close(id, .stopping))
-      closed(id, &step)
+      // A member by now: what it is to be told may take longer than a stranger is given.
+      step.emit(.admitted(id))
+      sessions[id]?.outbox.put(authority.fleetStatements.map(\.encoded), then: .joined(acceptance))
+      pumpStatements(id, &step)
     }
   }
 }

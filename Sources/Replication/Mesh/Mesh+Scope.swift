@@ -39,13 +39,14 @@ extension Mesh {
     if session.phase == .awaitingInterest { goLive(id, &step) }
   }
 
-  private mutating func remember(_ wanted: Interest, of device: DeviceID) {
+  mutating func remember(_ wanted: Interest, of device: DeviceID) {
     if interestCache[device] == nil, interestCache.count >= Mesh.interestCacheLimit,
       let first = interestCache.keys.min()
     {
       interestCache[first] = nil
     }
     interestCache[device] = (wanted.digest(cryptography.hash), wanted)
+    trimInterestCache()
   }
 
   private mutating func goLive(_ id: SessionID, _ step: inout Step) {

@@ -65,9 +65,15 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     let lacking = Set(fleetStatements.missing(by: told).map(\.id)).union(session.exchange.learnt)
     let missing = passable(authority.fleetStatements.filter { lacking.contains($0.id) }, to: id)
-    for batch in Mesh.batches(missing.map(\.encoded)) { step.emit(.send(id, .statements(batch))) }
-    step.emit(.send(id, .statementsComplete()))
     sessions[id]?.exchange.owed = nil
+    sessions[id]?.exchange.isAnswered = true
+    sessions[id]?.outbox.put(missing.map(\.encoded), then: .complete)
+    pumpStatements(id, &step)
+  }
+
+  /// The peer has been sent all that it lacked.
+  mutating func statementsSaid(_ id: SessionID, _ step: inout Step) {
+    step.emit(.send(id, .statementsComplete()))
     sessions[id]?.exchange.isComplete = true
     finishStatements(id, &step)
   }
@@ -118,9 +124,11 @@ struct StatementExchange: Sendable {
   var early: StatementSet?
   /// The peer's tips of those issuers of whom it holds something else: what it lacks waits for its own statements.
   var owed: [IssuerTips]?
-  /// Learnt since the exchange began.
+  /// Learnt since the exchange began, and not among what the peer is being sent.
   var learnt: Set<Digest> = []
-  /// All that the peer lacks was sent.
+  /// What the peer lacks is on its way.
+  var isAnswered = false
+  /// All of it was sent.
   var isComplete = false
   var peerIsComplete = false
 }

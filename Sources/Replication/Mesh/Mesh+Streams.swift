@@ -10,7 +10,7 @@ extension Mesh {
     }
     // Who pulls did not find it level.
     if session.streams[partition] == nil { stream.incoming = nil }
-    stream.known = declared(wanted.vector, partition)
+    stream.known = boundedVector(declared(wanted.vector, partition), id, partition, step.now)
     stream.sent = VersionVector()
     stream.outgoing = number
     stream.staged = Dictionary(wanted.staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
@@ -53,8 +53,10 @@ extension Mesh {
     // What was all left out would be read again and again: past it lies what can go.
     let isStuck = hasMore && sessions[id]?.streams[partition]?.sent == before.sent
     let limit = before.loadByteLimit ?? configuration.loadByteLimit
+    // What nothing can be sent of within the largest load waits for the searches that hold it back.
+    guard !isStuck || limit < MeshConfiguration.largestLoadByteLimit else { return }
     sessions[id]?.streams[partition]?.loadByteLimit =
-      isStuck ? limit.multipliedReportingOverflow(by: 2).partialValue : nil
+      isStuck ? min(limit.multipliedReportingOverflow(by: 2).partialValue, MeshConfiguration.largestLoadByteLimit) : nil
     if hasMore { pump(id, partition, &step) }
   }
 
@@ -203,6 +205,7 @@ extension Mesh {
   mutating func resume(_ id: SessionID, _ step: inout Step) {
     guard sessions[id]?.isWritable == false else { return }
     sessions[id]?.isWritable = true
+    pumpStatements(id, &step)
     for partition in (sessions[id]?.streams.keys).map({ $0.sorted() }) ?? [] { pump(id, partition, &step) }
   }
 

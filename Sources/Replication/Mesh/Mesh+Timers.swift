@@ -1,23 +1,30 @@
 extension Mesh {
-  /// Deadlines are data: the shell ticks at least every ``tickMilliseconds``, sooner where ``nextRelay`` is.
+  /// Deadlines are data: the shell ticks at least every ``tickMilliseconds``, sooner where ``nextDeadline`` is.
   package static let tickMilliseconds: UInt64 = 500
 
-  package var nextRelay: MonotonicTime? {
+  package var nextDeadline: MonotonicTime? {
+    if hasStatementsToSay { return MonotonicTime(milliseconds: 0) }
+    return [nextRelay, ownChainClaims.nextExpiry].compactMap { $0 }.min()
+  }
+
+  var nextRelay: MonotonicTime? {
     sessions.values.lazy.compactMap { $0.relaysDue.values.min() }.min()
   }
 
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
     for id in sessions.keys.sorted() {
+      pumpStatements(id, &step)
       guard let session = sessions[id] else { continue }
-      let isOverdue = step.now.millisecondsSince(session.handshakeProgress) > configuration.handshakeMilliseconds
-      if session.phase == .joining, isOverdue {
+      if session.phase == .joining, isOverdue(session, step.now) {
         // Who asked to join another fleet hears no word.
         step.emit(.note(id, .peerRefused("a handshake without end")))
         step.emit(.close(id, .notAMember))
         closed(id, &step)
-      } else if session.phase != .live, isOverdue {
+      } else if session.phase != .live, isOverdue(session, step.now) {
         fail(id, .protocolError, "a handshake without end", &step)
-      } else if step.now.millisecondsSince(session.lastHeard) > configuration.deadMilliseconds {
+      } else if step.now.millisecondsSince(max(session.lastHeard, session.lastOfStatements))
+        > configuration.deadMilliseconds
+      {
         fail(id, .stopping, "silence", &step)
       } else if session.phase == .live {
         keepAlive(session, &step, &random)
@@ -28,6 +35,13 @@ extension Mesh {
     for partition in catchUps.keys.sorted() {
       passOnSilent(partition, &step)
     }
+    endLapsedClaims(&step)
+  }
+
+  /// A handshake has its time from the last statement on: there may be many, and the way may be thin.
+  private func isOverdue(_ session: PeerSession, _ now: MonotonicTime) -> Bool {
+    let patience = session.outbox.isEmpty ? configuration.handshakeMilliseconds : configuration.deadMilliseconds
+    return now.millisecondsSince(session.lastOfStatements) > patience
   }
 
   private mutating func keepAlive(

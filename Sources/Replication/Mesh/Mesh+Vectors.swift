@@ -39,7 +39,8 @@ extension Mesh {
     let partition = item.name.id(fleet: local.fleet, hash: cryptography.hash)
     guard isInScope(session, partition, item.name) else { return }
     guard var stream = session.streams[partition] ?? newStream(session, partition, item.name, step.now) else { return }
-    note(item.vector, on: &stream, partition)
+    let told = boundedVector(declared(item.vector, partition), id, partition, step.now)
+    note(told, on: &stream, partition)
     sessions[id]?.streams[partition] = stream
     checkPeerVector(id, partition, item, &step)
     doubtLevelStream(id, partition)
@@ -58,7 +59,7 @@ extension Mesh {
 
   /// Of a forked chain only what lies on the branch chosen here is what the peer has of it.
   private func note(_ vector: VersionVector, on stream: inout PeerStream, _ partition: PartitionID) {
-    stream.known.join(declared(vector, partition))
+    stream.known.join(vector)
     guard let log = partitions[partition]?.log else { return }
     for (replica, entry) in vector.entries where log.forkPoints[replica] != nil {
       let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }

@@ -44,15 +44,19 @@ package struct Mesh: Sendable {
     case close(SessionID, Goodbye)
     /// The peer is a known member: larger messages are allowed from now on.
     case authenticated(SessionID, DeviceID, Hello)
+    /// The peer asked to join and is a member now: it has the time of one, and no larger messages.
+    case admitted(SessionID)
     case load(SessionID, PartitionID, have: VersionVector, byteLimit: Int)
     case apply(PartitionID, source: SessionID, [DeliveredRun])
     case store([Statement])
+    /// Statements that fell out of the set, to be taken from the store: else they would fill it.
+    case discard([Digest])
     /// To be kept as the sender's, apart from what others send, until a run that names the payload comes on any session.
     case stage(SessionID, StagedKey, PayloadPiece)
     /// An invitation of this device is to be redeemed, on a connection with this exporter value:
     /// ``Event/joinJudged(_:_:)`` answers.
     case redeem(SessionID, JoinRequest, exporter: Digest)
-    /// A peer shows more of this node's own chain than it holds itself (rule C20): a new replica id is due.
+    /// A signed run of this node's own chain came that it has not written (rule C20): a new replica id is due.
     case renewReplica(PartitionName)
     /// To be answered before any later event of this partition, after everything applied so far is stored.
     case loadChain(PartitionID, ReplicaID, from: UInt64, ChainPurpose)
@@ -69,6 +73,7 @@ package struct Mesh: Sendable {
   package enum Note: Sendable, Equatable {
     case sessionReady(DeviceID)
     case peerRefused(String)
+    case ruleBroken(BrokenRule)
     case joinRefused(JoinRefusal)
     case forkSeen(ReplicaID)
     case clockDiffers(milliseconds: Int64)
@@ -87,9 +92,12 @@ package struct Mesh: Sendable {
   package internal(set) var sessions: [SessionID: PeerSession] = [:]
   /// What peers want, by device: spares the question on every reconnect. Bounded by ``interestCacheLimit``.
   var interestCache: [DeviceID: (digest: Digest, interest: Interest)] = [:]
-  /// Own replica and what a peer must not show more of; set by the shell whenever it changes.
-  package var ownReplica: ReplicaID?
-  package var ownCommits: UInt64 = 0
+  /// Own replica, of which no peer can show more than is here; set by the shell whenever it changes.
+  package var ownReplica: ReplicaID? { didSet { if ownReplica != oldValue { ownChainClaims.settle() } } }
+  /// The next own change stands under a new replica id: what peers say of the present one asks for nothing. Set by the
+  /// shell.
+  package var isRenewalDue = false { didSet { if isRenewalDue { ownChainClaims.settle() } } }
+  package internal(set) var ownChainClaims = OwnChainClaims()
   package var wallMilliseconds: Int64 = 0
   /// Payloads of which pieces are here; set by the shell. A pull names them, so that a cut costs no more than a piece.
   package var staged = StagedPayloads()
@@ -149,7 +157,7 @@ struct Step {
 
   mutating func emit(_ directive: Mesh.Directive) {
     switch directive {
-    case .store, .apply, .rebuild: storing.append(directive)
+    case .store, .discard, .apply, .rebuild: storing.append(directive)
     default: others.append(directive)
     }
   }

@@ -26,12 +26,14 @@ package struct PeerSession: Sendable {
   /// It was told this side's credentials: once is all that a session needs.
   var hasToldCredentials = false
   var exchange = StatementExchange()
-  /// When the handshake last got on: statements may take longer than it otherwise may.
-  var handshakeProgress: MonotonicTime
   /// What a peer that is a member no longer was not told.
   var withheldStatements: Set<Digest> = []
   /// Statements learnt since this side's hello, before the peer's was there.
   var statementsSinceHello: [[UInt8]] = []
+  /// What is still to be said of statements.
+  var outbox = StatementOutbox()
+  /// When statements last went either way: as long as they do, a handshake takes its time.
+  var lastOfStatements: MonotonicTime
   /// The peer's interest changed before it was known here.
   var mustAskInterest = false
   /// Digest of this side's interest as its hello named it.
@@ -50,6 +52,13 @@ package struct PeerSession: Sendable {
   /// for the earliest at every turn.
   var relaysDue: [PartitionID: MonotonicTime] = [:]
   var nextStream: UInt64 = 1
+  /// Entries of chains that are not here in what the peer announced; counted anew before it matters.
+  var awaitedChains = 0
+  var awaitedCountedAt: MonotonicTime
+  /// What evidence that waits takes in memory.
+  var postponedByteCount = 0
+  /// Where among the forked chains of a partition the next searches begin.
+  var nextSearch = 0
 
   var isWritable = true
   package internal(set) var lastHeard: MonotonicTime
@@ -66,14 +75,15 @@ package struct PeerSession: Sendable {
   /// What is being handed over of a payload that travels apart.
   var arrivingHandedOver: ArrivingPayload?
   /// Partitions that are not here yet and of which the peer may name something, beyond as many as are here.
-  static let awaitedPartitionLimit = 65_536
+  static let awaitedPartitionLimit = 16_384
   /// The peer named vectors before its interest was known here.
   var mustCompareAgain = false
 
   init(id: SessionID, isDialer: Bool, peer: PublicKey, device: DeviceID, exporter: Digest, now: MonotonicTime) {
     (self.id, self.isDialer, self.peer, self.device) = (id, isDialer, peer, device)
     (self.exporter, self.openedAt) = (exporter, now)
-    (lastHeard, lastPing, nextComparison, lastCompared, handshakeProgress) = (now, now, now, now, now)
+    (lastHeard, lastPing, nextComparison, lastCompared, lastOfStatements) = (now, now, now, now, now)
+    awaitedCountedAt = now
   }
 
   var link: KeepRule.Link {

@@ -10,6 +10,9 @@ package struct RunBatch: Sendable, Equatable {
   /// A batch is closed once it holds this many bytes.
   package static let byteTarget = 256 * 1024
   package static let entryLimit = 4_096
+  /// Entries of all contexts of one message, each put together. A sender counts them with ``contextEntryBytes`` each, so
+  /// its messages stay far below.
+  package static let contextEntryLimit = 262_144
   /// What a context's entry may take on the wire.
   static let contextEntryBytes = 48
 

@@ -43,10 +43,11 @@ final class FrameIntake: TransportHandler {
     }
   }
 
-  /// Bytes of one connection's frames that may wait for the engine: enough for a large commit batch of catch-up.
-  static let waitingByteLimit = 24 * 1024 * 1024
+  /// Bytes of one connection's frames that may wait for the engine: two of the largest, and seconds of catch-up. One
+  /// device has up to three connections.
+  static let waitingByteLimit = 8 * 1024 * 1024
   /// Reading goes on when less than this waits.
-  static let resumeByteMark = 12 * 1024 * 1024
+  static let resumeByteMark = 4 * 1024 * 1024
   /// What a waiting message takes beside its bytes.
   static let messageByteCount = 512
   /// Messages of one connection that may wait: whoever uses this node waits behind them (W11).

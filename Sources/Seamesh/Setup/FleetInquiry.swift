@@ -127,13 +127,16 @@ final class FleetInquiry: TransportHandler {
     }
   }
 
-  /// False where nothing came of it in time.
+  /// False where nothing came of it in time. As long as statements come, it goes on.
   private func hasAnswered(_ isGivenUp: () -> Bool) -> Bool {
-    for _ in 0..<FleetInquiry.patienceSteps {
+    var (steps, count) = (0, 0)
+    while steps < FleetInquiry.patienceSteps {
       if signal.wait(milliseconds: FleetInquiry.patienceMilliseconds / UInt64(FleetInquiry.patienceSteps)) {
         return true
       }
       if isGivenUp() { return true }
+      let come = state.withLock { $0.statements.count }
+      (steps, count) = come > count ? (0, come) : (steps + 1, count)
     }
     return false
   }

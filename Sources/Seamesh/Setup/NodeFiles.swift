@@ -69,7 +69,8 @@ extension NodeError {
       switch error {
       case .notAMember, .notPermitted: .notPermitted
       case .changeTooLarge, .payloadsTooLarge: .tooLarge
-      case .malformedChange: .unprocessable
+      case .malformedChange, .undeletable: .unprocessable
+      case .renewedLately: .busy
       case .ownRunNotTaken, .payloadNotThere, .payloadSpoiled, .noFleet: .failed
       }
     var lack: LackOfRight?

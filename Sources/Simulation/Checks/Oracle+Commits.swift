@@ -9,6 +9,7 @@ extension Oracle {
     let node = process.node
     world.trace(4, UInt64(node.slot) << 32 | UInt64(commit.appended.count))
     checkDeclarations(commit, by: node)
+    for id in commit.removedStatements { node.directory.book.statements[id] = nil }
     for statement in commit.statements { learn(statement.encoded, node) }
     for (id, name) in commit.partitions where node.directory.book.partitions[id] == nil {
       node.directory.book.partitions[id] = NodeBook.Partition(name: name)

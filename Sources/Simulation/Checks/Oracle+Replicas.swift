@@ -14,16 +14,16 @@ extension Oracle {
     }
   }
 
-  /// Only these give a cause for a new replica id: copies that come back, disks that fail, and peers that show, or claim
-  /// to show, what this node never wrote.
+  /// Only these give a cause for a new replica id: copies that come back, disks that fail, and peers that show signed
+  /// runs that this node never wrote. What a liar claims is none; what it signs with its own key is one for itself.
   private static let causes: Set<Fault> = [
-    .restoredCopy, .rolledBack, .clonedDirectory, .diskFailed, .crashInCommit, .liar,
+    .restoredCopy, .rolledBack, .clonedDirectory, .diskFailed, .crashInCommit,
   ]
 
   private func declared(_ replica: ReplicaID, by node: SimulatedNode) {
     let count = countDrawn(by: node.slot)
     let hasCause = world.report.faults.contains { Oracle.causes.contains($0.key) && $0.value > 0 }
-    guard count > 1, !hasCause else { return }
+    guard count > 1, !hasCause, node.liar == nil else { return }
     world.violate("C20", "node \(node.slot) draws replica id number \(count), \(replica), without a cause")
   }
 }

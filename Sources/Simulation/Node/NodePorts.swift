@@ -36,7 +36,7 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
 
   func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
     guard !isDead, let link = links[session] else { return .closed }
-    let frames = node.liar?.spoil(frame, in: world) ?? [frame]
+    let frames = node.liar?.spoil(frame, to: world.nodes[link.remoteSlot], in: world) ?? [frame]
     if node.isJudged { world.oracle.sending(frame, by: node, to: world.nodes[link.remoteSlot]) }
     world.oracle.checkGoodbye(frame, by: node, over: link)
     var result = LinkSending.queued(byteCount: 0)

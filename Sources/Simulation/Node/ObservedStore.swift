@@ -10,6 +10,7 @@ struct ObservedCommit {
 
   var appended: [Appended] = []
   var statements: [Statement] = []
+  var removedStatements: [Digest] = []
   var partitions: [PartitionID: PartitionName] = [:]
   var payloads: [ApartPayload] = []
 }
@@ -52,6 +53,11 @@ final class ObservedStore: StoreDecorator {
   override func add(_ statement: Statement, arrived: Int64) throws {
     try super.add(statement, arrived: arrived)
     commit.statements.append(statement)
+  }
+
+  override func removeStatement(_ id: Digest) throws {
+    try super.removeStatement(id)
+    commit.removedStatements.append(id)
   }
 
   override func addPartition(_ id: PartitionID, _ name: PartitionName) throws {

@@ -35,6 +35,7 @@ class StoreDecorator: LogStore, LogTransaction {
   }
 
   func add(_ statement: Statement, arrived: Int64) throws { try base.add(statement, arrived: arrived) }
+  func removeStatement(_ id: Digest) throws { try base.removeStatement(id) }
   func setReplica(_ replica: Incarnation) throws { try base.setReplica(replica) }
   func setUnderstanding(_ understanding: [UInt8]) throws { try base.setUnderstanding(understanding) }
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {

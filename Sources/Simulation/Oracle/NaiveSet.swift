@@ -74,6 +74,11 @@ struct NaiveSet {
 
   // MARK: What is displaced
 
+  /// No statement stays before which its device has said more than this, in bytes.
+  private static let byteLimit = 4_194_304
+
+  private static func bytes(of statements: [Statement]) -> Int { statements.reduce(0) { $0 + $1.encoded.count } }
+
   /// Of each device that was never an admin, and each scope, only the lowest by (sequence, id) stay, and what is named.
   private mutating func displace(beyond limit: Int) {
     struct Line: Hashable {
@@ -83,9 +88,12 @@ struct NaiveSet {
     let bounded = statements.values.filter { !admins.contains($0.issuer) }
     let kept = named()
     for (line, all) in Dictionary(grouping: bounded, by: { Line(issuer: $0.issuer, scope: $0.scope) }) {
-      if all.count >= limit { full.insert(line.scope) }
-      let last = all.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }.dropFirst(limit)
-      for statement in last where !kept.contains(statement.id) { statements[statement.id] = nil }
+      if all.count >= limit || NaiveSet.bytes(of: all) > NaiveSet.byteLimit { full.insert(line.scope) }
+      let sorted = all.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
+      for (index, statement) in sorted.enumerated() where !kept.contains(statement.id) {
+        let isBeyond = index >= limit || NaiveSet.bytes(of: Array(sorted[..<index])) > NaiveSet.byteLimit
+        if isBeyond { statements[statement.id] = nil }
+      }
     }
   }
 

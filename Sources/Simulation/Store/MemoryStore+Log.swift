@@ -18,6 +18,17 @@ extension MemoryStore: LogTransaction {
     }
   }
 
+  package func removeStatement(_ id: Digest) throws {
+    requireTransaction()
+    guard image.statementIDs.remove(id) != nil else { return }
+    let before = image.statements
+    image.statements.removeAll { FakeCryptography.statement($0).statement?.id == id }
+    onFailure {
+      $0.statements = before
+      $0.statementIDs.insert(id)
+    }
+  }
+
   package func setReplica(_ replica: Incarnation) throws {
     requireTransaction()
     image.own.replica = replica

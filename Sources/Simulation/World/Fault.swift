@@ -54,6 +54,8 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case heldOnOtherBranch
   case reissued
   case lie
+  /// A liar claimed more of a peer's own chain than that peer wrote.
+  case boast
   case writeRefused
   /// A node of the earlier build came up under the later one (``BuildMix``).
   case upgraded

@@ -1,3 +1,4 @@
+import Engine
 import Replication
 import Wire
 
@@ -15,13 +16,38 @@ struct Liar {
   /// Lies beget answers, which beget lies: enough of them to meet every guard.
   private static let lieLimit = 150
   private var lieCount = 0
+  /// Of the peers' own chains it claims more far oftener: each claim is one entry that nobody signs.
+  private static let boastLimit = 400
+  private var boastCount = 0
   private static let signatureByteCount = 64
 
   init(_ key: FakeKey, _ random: SimulationRandom) { (self.key, self.random) = (key, random) }
 
-  /// What goes on the wire instead.
-  mutating func spoil(_ frame: [UInt8], in world: World) -> [[UInt8]] {
+  /// What goes on the wire instead, to this peer.
+  mutating func spoil(_ frame: [UInt8], to peer: SimulatedNode, in world: World) -> [[UInt8]] {
     guard let message = try? MessageCodec.decode(frame[...]) else { return [frame] }
+    let boast = boast(beside: message, to: peer, world).map { [MessageCodec.encode($0)] } ?? []
+    return spoiled(message, frame, world) + boast
+  }
+
+  /// More of the peer's own chain than it has written, or something else, beside what is taken on a live session alone.
+  private mutating func boast(beside message: Message, to peer: SimulatedNode, _ world: World) -> Message? {
+    switch message {
+    case .have, .pull, .runs, .vectors: break
+    default: return nil
+    }
+    guard boastCount < Liar.boastLimit, random.chance(30), let own = peer.process?.engine.state.own,
+      let replica = own.replica?.id, let name = random.pick(world.plan.partitions)
+    else { return nil }
+    boastCount += 1
+    world.count(.boast)
+    let end = peer.process?.mesh.partitions[world.fleet.partition(name)]?.log.received.sequence(of: replica) ?? 0
+    let claimed = ChainPosition(
+      sequence: max(1, end + random.next() % 3), tip: TipHash(high: random.next(), low: random.next()))
+    return .have(PartitionVector(name: name, vector: VersionVector([replica: claimed])))
+  }
+
+  private mutating func spoiled(_ message: Message, _ frame: [UInt8], _ world: World) -> [[UInt8]] {
     let replayed = random.chance(3) ? random.pick(earlier) : nil
     remember(message, frame)
     guard lieCount < Liar.lieLimit, replayed != nil || random.chance(30) else { return [frame] }

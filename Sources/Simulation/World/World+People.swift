@@ -65,7 +65,14 @@ extension World {
       agreedSince = nil
       return true
     }
-    return beginLastWords()
+    // Until it may renew a replica id of which there is another history, a node refuses to write: a minute at most.
+    return isAnyoneBarred || beginLastWords()
+  }
+
+  private var isAnyoneBarred: Bool {
+    nodes.compactMap(\.process).contains { process in
+      plan.partitions.contains { process.engine.state.own.isBarred(fleet.partition($0), process.ports.now) }
+    }
   }
 
   /// When all agree, everyone writes once more, and all have to agree on that, too. False where that is over.

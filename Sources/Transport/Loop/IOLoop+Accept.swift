@@ -56,6 +56,7 @@ extension IOLoop {
     guard connections.count < configuration.connectionLimit else {
       return refuse(descriptor) { $0.refusedByLimit += 1 }
     }
+    makeRoom(for: remote.host)
     switch admission.enter(remote.host) {
     case .refuseByLimit: refuse(descriptor) { $0.refusedByLimit += 1 }
     case .refuseBySource: refuse(descriptor) { $0.refusedBySource += 1 }
@@ -68,6 +69,17 @@ extension IOLoop {
       mailbox.noteAlive(connection.number)
       startHandshake(connection, addToPoller: true)
     }
+  }
+
+  /// Strangers who say nothing hold their places no longer than until somebody else wants one: the oldest of whoever has
+  /// the most goes. With one address alone nobody gets more than ``TransportConfiguration/unauthenticatedPerSourceLimit``.
+  private func makeRoom(for newcomer: SocketAddress.Host) {
+    guard let crowd = admission.crowding(newcomer),
+      let oldest = connections.values.filter({ $0.countsAsUnauthenticated && $0.remote.host == crowd })
+        .min(by: { ($0.startedAt, $0.number) < ($1.startedAt, $1.number) })
+    else { return }
+    mailbox.count { $0.evicted += 1 }
+    end(oldest, .crowdedOut)
   }
 
   private func refuse(_ descriptor: Descriptor, _ count: (inout TransportStatistics) -> Void) {

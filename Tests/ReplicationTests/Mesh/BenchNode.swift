@@ -13,13 +13,17 @@ final class BenchNode {
   var mesh: Mesh
   private(set) var log: [LoggedRun] = []
   private(set) var pieces: [PayloadPiece] = []
+  /// Broken rules among them as refusals.
   private(set) var notes: [Mesh.Note] = []
+  private(set) var brokenRules: [BrokenRule] = []
   private(set) var hasToRenew = false
   private(set) var damaged: [ReplicaID] = []
   private(set) var authenticated: [SessionID] = []
   private(set) var redeemed: [JoinRequest] = []
+  private(set) var admitted: [SessionID] = []
   private(set) var rebuilt: [LogChange] = []
   private(set) var stored: [Statement] = []
+  private(set) var discarded: [Digest] = []
   private(set) var applied: [DeliveredRun] = []
   /// Bytes asked of the log, by load.
   private(set) var loadLimits: [Int] = []
@@ -177,11 +181,16 @@ final class BenchNode {
     case .stage(_, _, let piece): pieces.append(piece)
     case .renewReplica: hasToRenew = true
     case .damaged(_, let replica): damaged.append(replica)
+    case .note(_, .ruleBroken(let rule)):
+      brokenRules.append(rule)
+      notes.append(.peerRefused(rule.reason))
     case .note(_, let note): notes.append(note)
     case .authenticated(let id, _, _): authenticated.append(id)
+    case .admitted(let id): admitted.append(id)
     case .redeem(_, let request, _): redeemed.append(request)
     case .rebuild(_, let change): rebuilt.append(change)
     case .store(let statements): stored += statements
+    case .discard(let displaced): discarded += displaced
     }
   }
 

@@ -141,19 +141,6 @@ import Testing
 
   init() throws { name = try PartitionName("agency=Galapagos") }
 
-  @Test("what a peer says of this node's own chain calls for a new replica where it is more, or other")
-  func ownChain() throws {
-    for (sequence, isOther, isDue) in [(1, false, false), (2, false, true), (1, true, true)] as [(UInt64, Bool, Bool)] {
-      let bench = try MeshBench([0, 1])
-      try bench.nodes[0].write(1)
-      let id = bench.connected(0, 1)
-      let tip = isOther ? TipHash(high: 9, low: 9) : bench.nodes[0].state?.clipped[bench.nodes[0].replica]?.tip
-      let vector = VersionVector([bench.nodes[0].replica: ChainPosition(sequence: sequence, tip: try #require(tip))])
-      bench.nodes[0].receive(.have(PartitionVector(name: bench.name, vector: vector)), on: id)
-      #expect(bench.nodes[0].hasToRenew == isDue)
-    }
-  }
-
   @Test("a run of this node's own chain, from elsewhere, is taken and calls for a new replica")
   func ownRun() throws {
     let bench = try MeshBench([0, 0, 1])

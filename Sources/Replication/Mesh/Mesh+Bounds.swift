@@ -1,0 +1,94 @@
+// What one device may make a node hold, beside what it may write.
+extension Mesh {
+  /// Sessions of one device: a process has one, and a restart or a copy of its directory may bring another before the first
+  /// is found dead.
+  package static let sessionsPerDevice = 3
+
+  /// The newest stays: the oldest of a device may be what is left of a connection that nobody has anymore.
+  mutating func closeSurplus(besides id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    let others = sessions.values.filter { $0.device == session.device && $0.id != id }
+      .sorted { ($0.openedAt, $0.id) < ($1.openedAt, $1.id) }
+    for other in others.dropLast(Mesh.sessionsPerDevice - 1) {
+      fail(other.id, .duplicate, "more than \(Mesh.sessionsPerDevice) sessions of one device", &step)
+    }
+  }
+
+  // MARK: Vectors
+
+  /// Entries of chains that are not here, of which the peers of one device may speak at once: what lies beyond is not kept,
+  /// and told again by a later comparison.
+  static let awaitedChainLimit = 262_144
+
+  /// Of an entry a peer says that it holds more; what it holds is not here at all.
+  func isAwaited(_ replica: ReplicaID, _ partition: PartitionID) -> Bool {
+    partitions[partition]?.log.received[replica] == nil
+  }
+
+  /// As much of a vector as there is room for, of a device.
+  mutating func boundedVector(
+    _ vector: VersionVector, _ id: SessionID, _ partition: PartitionID, _ now: MonotonicTime
+  ) -> VersionVector {
+    guard let session = sessions[id] else { return vector }
+    let known = session.streams[partition]?.known
+    let fresh = vector.entries.keys.filter { known?[$0] == nil && isAwaited($0, partition) }
+    guard !fresh.isEmpty else { return vector }
+    sessions[id]?.awaitedChains += fresh.count
+    guard awaitedChains(of: session.device) > Mesh.awaitedChainLimit else { return vector }
+    // What came since may be here by now. Counting costs as much as there is room, so that is not done for each message.
+    if now.millisecondsSince(session.awaitedCountedAt) >= configuration.catchUpSilenceMilliseconds {
+      recountAwaitedChains(of: session.device, now)
+      sessions[id]?.awaitedChains += fresh.count
+    }
+    guard awaitedChains(of: session.device) > Mesh.awaitedChainLimit else { return vector }
+    sessions[id]?.awaitedChains -= fresh.count
+    let dropped = Set(fresh)
+    return VersionVector(vector.entries.filter { !dropped.contains($0.key) })
+  }
+
+  private func awaitedChains(of device: DeviceID) -> Int {
+    sessions.values.reduce(0) { $0 + ($1.device == device ? $1.awaitedChains : 0) }
+  }
+
+  private mutating func recountAwaitedChains(of device: DeviceID, _ now: MonotonicTime) {
+    for id in sessions.keys where sessions[id]?.device == device {
+      sessions[id]?.awaitedCountedAt = now
+      let count = (sessions[id]?.streams ?? [:]).reduce(0) { count, stream in
+        count + stream.value.known.entries.keys.count { isAwaited($0, stream.key) }
+      }
+      sessions[id]?.awaitedChains = count
+    }
+  }
+
+  // MARK: Interests
+
+  /// Partitions and prefixes of all interests that are remembered: the largest go first.
+  static let interestCacheItemLimit = 262_144
+
+  mutating func trimInterestCache() {
+    var items = interestCache.values.reduce(0) { $0 + $1.interest.itemCount }
+    while items > Mesh.interestCacheItemLimit,
+      let largest = interestCache.max(by: {
+        ($0.value.interest.itemCount, $0.key) < ($1.value.interest.itemCount, $1.key)
+      })
+    {
+      items -= largest.value.interest.itemCount
+      interestCache[largest.key] = nil
+    }
+  }
+
+  // MARK: Evidence that waits
+
+  /// What runs that came ahead may take in memory, of one session's: bytes, and their contexts' entries.
+  static let postponedByteLimit = 4 * 1024 * 1024
+
+  // MARK: Forks
+
+  /// Searches that one vector, or one pull, makes this node begin: each reads a chain and says up to a few kilobytes. The
+  /// rest has its turn with the next.
+  static let searchLimit = 16
+}
+
+extension Interest {
+  var itemCount: Int { partitions.count + prefixes.count }
+}

@@ -1,0 +1,112 @@
+/// What peers say, without a signature, of chains that this node writes itself (rule C20).
+///
+/// A claim gives no reason for a new replica id: it costs a member nothing but a vector entry. It gives reason to wait: own
+/// writes of the partition are held until the signed run is here that the claim is about, or ``holdMilliseconds`` are
+/// over. A device whose claim nothing followed on is not waited for again for ``distrustMilliseconds``.
+package struct OwnChainClaims: Sendable {
+  struct Claim: Sendable, Equatable {
+    let session: SessionID
+    let device: DeviceID
+    let since: MonotonicTime
+  }
+
+  /// How long own writes wait for what a claim is about.
+  package static let holdMilliseconds: UInt64 = 2_000
+  /// How long a device is not waited for whose claim nothing followed on.
+  package static let distrustMilliseconds: UInt64 = 86_400_000
+  /// Partitions in which own writes are held at once.
+  static let claimLimit = 256
+  /// Devices whose word is ignored; the longest ignored gives way.
+  static let distrustLimit = 1_024
+
+  /// The first claim of each partition: those that follow neither make its time longer nor are judged.
+  private(set) var open: [PartitionID: Claim] = [:]
+  private var distrusted: [DeviceID: MonotonicTime] = [:]
+
+  package init() {}
+
+  package var isEmpty: Bool { open.isEmpty }
+  var distrustedCount: Int { distrusted.count }
+
+  /// True where own writes of the partition wait.
+  package func holds(_ partition: PartitionID, _ now: MonotonicTime) -> Bool {
+    open[partition].map { now.millisecondsSince($0.since) < OwnChainClaims.holdMilliseconds } ?? false
+  }
+
+  /// When the first of them comes to its end.
+  package var nextExpiry: MonotonicTime? {
+    open.values.map(\.since).min()?.advanced(byMilliseconds: OwnChainClaims.holdMilliseconds)
+  }
+
+  /// Answers whether own writes begin to wait with it.
+  mutating func add(_ claim: Claim, of partition: PartitionID) -> Bool {
+    guard open[partition] == nil, open.count < OwnChainClaims.claimLimit, !ignores(claim.device, claim.since) else {
+      return false
+    }
+    open[partition] = claim
+    return true
+  }
+
+  private func ignores(_ device: DeviceID, _ now: MonotonicTime) -> Bool {
+    distrusted[device].map { now.millisecondsSince($0) < OwnChainClaims.distrustMilliseconds } ?? false
+  }
+
+  /// What they are about is here, or the chains are not gone on with: nothing is left to wait for.
+  mutating func settle() { open = [:] }
+
+  /// Claims that nothing followed on in time, in order of their sessions. Whose they are is not waited for any more.
+  mutating func takeLapsed(_ now: MonotonicTime) -> [Claim] {
+    let lapsed = open.filter { !holds($0.key, now) }
+    for (partition, claim) in lapsed {
+      open[partition] = nil
+      ignore(claim.device, now)
+    }
+    return lapsed.values.sorted { $0.session < $1.session }
+  }
+
+  private mutating func ignore(_ device: DeviceID, _ now: MonotonicTime) {
+    if distrusted[device] == nil, distrusted.count >= OwnChainClaims.distrustLimit,
+      let longest = distrusted.min(by: { ($0.value, $0.key) < ($1.value, $1.key) })
+    {
+      distrusted[longest.key] = nil
+    }
+    distrusted[device] = now
+  }
+}
+
+extension Mesh {
+  /// A peer's word on a chain of this node's. Where it names more than was written here, or something else, the signed
+  /// runs are fetched from that peer at once.
+  mutating func judgeClaim(
+    _ id: SessionID, _ partition: PartitionID, _ position: ChainPosition, own: ChainPosition?, _ step: inout Step
+  ) {
+    guard !isRenewalDue, let session = sessions[id],
+      RenewalEvidence.isClaim(
+        position, beyond: own?.sequence ?? 0, tip: own?.sequence == position.sequence ? own?.tip : position.tip)
+    else { return }
+    let claim = OwnChainClaims.Claim(session: id, device: session.device, since: step.now)
+    guard ownChainClaims.add(claim, of: partition), let stream = session.streams[partition],
+      stream.incoming ?? PeerStream.level == PeerStream.level
+    else { return }
+    // Before any other peer's catch-up: own writes wait for it.
+    sessions[id]?.streams[partition]?.incoming = nil
+    catchUps[partition] = nil
+    considerPull(id, partition, &step)
+  }
+
+  /// A run under this node's own replica that it has not written: somebody else writes as it does, or it has lost what it
+  /// wrote. Its signature is checked.
+  mutating func foundOwnRun(_ run: DeliveredRun, _ name: PartitionName, _ step: inout Step) {
+    guard run.incoming.replica == ownReplica else { return }
+    ownChainClaims.settle()
+    step.emit(.renewReplica(name))
+  }
+
+  /// Own writes go on; who made them wait is asked no more.
+  mutating func endLapsedClaims(_ step: inout Step) {
+    for claim in ownChainClaims.takeLapsed(step.now) {
+      let reason = "it claimed to hold more of what this device wrote, and showed none of it"
+      fail(claim.session, .protocolError, reason, &step)
+    }
+  }
+}

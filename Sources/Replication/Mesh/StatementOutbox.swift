@@ -1,0 +1,68 @@
+/// Statements that one session is still to be told, in order, and what is said behind the last of them.
+///
+/// A fleet may have more of them than a connection takes at once. They go out a window at a time, each once the session
+/// has room again.
+struct StatementOutbox: Sendable {
+  enum End: Sendable {
+    /// The peer has all that it lacked.
+    case complete
+    case joined(JoinAcceptance)
+  }
+
+  private var waiting: [[UInt8]] = []
+  /// Those before this one are said.
+  private var next = 0
+  private var end: End?
+
+  /// Said at once, before the shell may look whether too much waits.
+  static let windowByteCount = 1_024 * 1_024
+
+  var count: Int { waiting.count - next }
+  var isEmpty: Bool { next == waiting.count && end == nil }
+
+  mutating func put(_ statements: [[UInt8]]) { waiting += statements }
+  mutating func put(_ statements: [[UInt8]], then end: End) {
+    waiting += statements
+    self.end = end
+  }
+
+  /// The next window, in messages.
+  mutating func takeWindow() -> [[[UInt8]]] {
+    var (count, bytes) = (0, 0)
+    while next + count < waiting.count, bytes < StatementOutbox.windowByteCount {
+      bytes += waiting[next + count].count
+      count += 1
+    }
+    let window = Array(waiting[next..<next + count])
+    next += count
+    if next == waiting.count { (waiting, next) = ([], 0) }
+    return Mesh.batches(window)
+  }
+
+  /// What is said behind the last statement, once.
+  mutating func takeEnd() -> End? {
+    guard next == waiting.count else { return nil }
+    defer { end = nil }
+    return end
+  }
+}
+
+extension Mesh {
+  /// Says what waits for the session, as far as there is room: the rest goes with the next tick, or when there is room again.
+  mutating func pumpStatements(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id], session.isWritable, !session.outbox.isEmpty else { return }
+    sessions[id]?.lastOfStatements = step.now
+    for batch in sessions[id]?.outbox.takeWindow() ?? [] { step.emit(.send(id, .statements(batch))) }
+    switch sessions[id]?.outbox.takeEnd() {
+    case .complete: statementsSaid(id, &step)
+    case .joined(let acceptance):
+      step.emit(.send(id, .joinAccepted(acceptance)))
+      step.emit(.close(id, .stopping))
+      closed(id, &step)
+    case nil: break
+    }
+  }
+
+  /// Sessions that have room, and are still to be told statements.
+  var hasStatementsToSay: Bool { sessions.values.contains { $0.isWritable && !$0.outbox.isEmpty } }
+}

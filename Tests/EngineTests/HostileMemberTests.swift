@@ -1,0 +1,122 @@
+import Identity
+import Replication
+import Testing
+import Wire
+
+@testable import Engine
+@testable import Storage
+
+/// One member who uses up all that a member may: what that costs an honest node, and that honest devices go on.
+@Suite struct HostileMemberTests {
+  private let bench: EngineBench
+  private let room: PartitionName
+  /// The hostile device has no engine: it says what it likes.
+  private let hostile: Int
+
+  init() throws {
+    bench = try EngineBench(3)
+    room = try PartitionName("room=1")
+    hostile = 2
+    for node in bench.nodes { try node.subscribe("*") }
+    try bench.nodes[0].write(room, Put("a"))
+  }
+
+  private var node: BenchNode { bench.nodes[0] }
+
+  /// What an entry of each kind takes at most in memory, with what a dictionary adds.
+  private func memory(_ footprint: Mesh.Footprint) -> Int {
+    // Decoded beside their bytes.
+    footprint.statementBytes * 3 + footprint.statementsToSay * 16 + footprint.announcedChains * 96
+      + footprint.interestItems * 72 + footprint.postponedBytes + footprint.heldChanges * 400
+      + footprint.partitions * 3_072 + footprint.chains * 512 + (footprint.streams + footprint.awaitedStreams) * 768
+  }
+
+  private static let mebibyte = 1_024 * 1_024
+
+  private func say(_ message: Message, _ session: SessionID) {
+    node.engine.turn([.message(session, message, byteCount: 100)])
+  }
+
+  // MARK: Statements
+
+  /// As many as it likes: declarations first, then grants that list much, then branches at the start.
+  private func statements() throws -> [Statement] {
+    let (identity, state) = (bench.nodes[hostile].state.identity, bench.nodes[hostile].state)
+    let membership = try #require(state.mesh.authority.member(of: identity.device)).id
+    let chains = (0..<240).map {
+      Statement.ChainEnd(
+        replica: ReplicaID(high: 9, low: $0), position: ChainPosition(sequence: 1 << 40, tip: TipHash(high: $0, low: 7))
+      )
+    }
+    let listing = Statement.Listing(ends: [Statement.PartitionEnds(partition: "x=1", chains: chains)])
+    var (said, last) = ([Statement](), state.mesh.authority.lastStatement(of: identity.device))
+    let start = last
+    func grant(_ number: Int) -> Statement.Body {
+      .grant(Statement.Grant(subject: .everyone, level: .read, pattern: Text("x\(number)"), listing: listing))
+    }
+    func add(_ body: Statement.Body, after link: Statement.Link?) throws {
+      let statement = try identity.statement(body, after: link)
+      said.append(statement)
+      last = Statement.Link(sequence: statement.sequence, id: statement.id)
+    }
+    for number in 0..<600 as Range<UInt64> {
+      let nonce = UUIDValue(high: 5, low: number)
+      let replica = ReplicaID.derived(device: identity.deviceID, nonce: nonce, identity.cryptography.hash)
+      let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: membership)
+      try add(.replica(declaration), after: last)
+    }
+    for number in 0..<500 { try add(grant(number), after: last) }
+    for number in 500..<600 { try add(grant(number), after: start) }
+    return said
+  }
+
+  // MARK: All at once
+
+  @Test("a member who spends every allowance costs so much memory, disk and reconnecting, and honest devices go on")
+  func spends() throws {
+    bench.cut(bench.meet(0, 1))
+    let diskBefore = node.store.store.databaseBytes + node.store.store.writeAheadLogBytes
+    let memoryBefore = memory(node.state.mesh.footprint)
+    let session = bench.meet(hostile, 0)
+    try #require(node.state.mesh.sessions[session]?.phase == .live)
+
+    let said = try statements()
+    for batch in stride(from: 0, to: said.count, by: 20) {
+      say(.statements(said.dropFirst(batch).prefix(20).map(\.encoded)), session)
+    }
+    #expect(node.state.mesh.footprint.statementBytes < 5 * Self.mebibyte)
+    #expect(try node.count("statements") == node.state.mesh.statements.count)
+
+    let own = node.state.mesh.authority.replicas(of: bench.nodes[hostile].state.identity.device)
+    let vector = VersionVector(
+      Dictionary(own.map { ($0, ChainPosition(sequence: 7, tip: .zero)) }) { first, _ in first })
+    for number in 0..<700 {
+      let name = try PartitionName(Text("flood=\(number)"))
+      say(.have(PartitionVector(name: name, vector: vector)), session)
+    }
+    let items = (0..<100_000).map { PartitionID(Digest(words: (UInt64($0), 0, 0, 1))) }
+    say(.interestChange(added: Interest(partitions: Set(items)), removed: Interest()), session)
+
+    let cost = memory(node.state.mesh.footprint) - memoryBefore
+    #expect(cost < 64 * Self.mebibyte, "\(cost) bytes: \(node.state.mesh.footprint)")
+    let disk = node.store.store.databaseBytes + node.store.store.writeAheadLogBytes - diskBefore
+    #expect(disk < 64 * Self.mebibyte, "\(disk) bytes")
+
+    bench.dropWire()
+    // Honest devices go on, and what they say when they meet again is little.
+    bench.cut(bench.meet(0, 1))
+    try node.write(room, Put("b"))
+    node.links.clearSent()
+    bench.nodes[1].links.clearSent()
+    bench.meet(1, 0)
+    let spoken = (node.links.sent + bench.nodes[1].links.sent).reduce(0) { $0 + MessageCodec.encode($1).count }
+    #expect(spoken < 64 * 1_024, "\(spoken) bytes")
+    #expect(try bench.nodes[1].shown(room, "b") != nil)
+    try bench.nodes[1].write(room, Put("c"))
+    bench.run()
+    #expect(try node.shown(room, "c") != nil)
+    // What a peer wanted and announced goes with its sessions.
+    bench.cut(session)
+    #expect(node.state.mesh.footprint.announcedChains < 100)
+  }
+}

@@ -1,0 +1,41 @@
+import Identity
+import Replication
+import Testing
+
+@testable import Engine
+@testable import Seamesh
+
+/// What `doctor` says of members who take too much or break rules.
+@Suite struct ConductTests {
+  private final class Clock: EngineClock {
+    var now: MonotonicTime { MonotonicTime(milliseconds: 5) }
+    var wallMilliseconds: Int64 { 7 }
+  }
+
+  @Test("a device that broke a rule is named with its user, the place and how often; a stranger is not")
+  func rules() throws {
+    let device = DeviceID(SigningKey().publicKey)
+    let place = BrokenRule.Place(
+      partition: try PartitionName("agency=x"), replica: ReplicaID(high: 1, low: 2), sequence: 9)
+    var book = ConductBook()
+    for _ in 0..<3 { _ = book.note(.device(device, user: "ann"), "a run that nobody may send", at: place, Clock()) }
+    _ = book.note(.address("10.0.0.9"), "no message", Clock())
+    let findings = book.entries.compactMap(Node.finding)
+    let message = try #require(findings.first?.message)
+    #expect(findings.map(\.code) == ["rule-broken"])
+    for part in [device.shortText, "ann", "3 times", "agency=x", "change 9", place.replica.text] {
+      #expect(message.contains(part), "\(message)")
+    }
+  }
+
+  @Test("who has used up half of what a device may say is named with the figures")
+  func spender() throws {
+    let spender = Spender(
+      name: "tablet", device: "0123abcd", statements: 700, statementBytes: 3 << 20, replicas: 650, partitions: 12)
+    let finding = try #require(Node.findings([spender]).first)
+    #expect(finding.level == .problem && finding.code == "allowance-spent")
+    for part in ["tablet", "0123abcd", "700 of 1024", "3072 of 4096 KiB", "650", "12 partitions"] {
+      #expect(finding.message.contains(part), "\(finding.message)")
+    }
+  }
+}
