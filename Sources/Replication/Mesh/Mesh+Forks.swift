@@ -53,10 +53,12 @@ extension Mesh {
   private mutating func settleFork(
     _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step
   ) {
-    guard let position = partitions[partition]?.log.clipped[replica] else { return }
     sessions[id]?.streams[partition]?.forked.remove(replica)
     sessions[id]?.streams[partition]?.settled.insert(replica)
-    sessions[id]?.streams[partition]?.sent[replica] = position
+    // Nothing of a chain that is held from its first change on is announced.
+    if let position = partitions[partition]?.log.clipped[replica] {
+      sessions[id]?.streams[partition]?.sent[replica] = position
+    }
     pump(id, partition, &step)
   }
 
