@@ -83,6 +83,20 @@ struct RevocationTests {
     #expect(try !shows(fleet.nodes[1], "secret"))
   }
 
+  @Test("a device that is revoked from before its first write counts for nothing, on nodes that start again, too")
+  func beforeItsReplica() throws {
+    let fleet = try fleet(3)
+    #expect(try revoke(fleet.nodes[0], at: "2020-01-01T00:00:00Z").isSigned)
+    for node in fleet.nodes { try eventually { try !shows(node, "good") && held(node) == 1 } }
+    for index in fleet.nodes.indices { try fleet.restart(index) }
+    for node in fleet.nodes { try eventually { try !shows(node, "good") && held(node) == 1 } }
+    #expect(try fleet.nodes[2].doctor().allSatisfy { $0.code != "store-damaged" })
+    try fleet.nodes[2].put(partition, "c", "more", body(["n": .int(3)]))
+    try eventually { try shows(fleet.nodes[0], "more") }
+    #expect(try fleet.nodes[0].change(RightsChange(.raise("node 1"))).isSigned)
+    for node in fleet.nodes { try eventually { try shows(node, "good") && held(node) == 0 } }
+  }
+
   @Test("a device whose key others may have hands nothing over, and hears that it was ended")
   func compromised() throws {
     let fleet = try fleet(3)

@@ -19,11 +19,17 @@ struct RightsOffice {
         throw RightsError.tooManyStatements
       }
       return RightsPlan(
-        statements: drafts, author: author.key, isNarrowing: drafts.contains(where: \.isNarrowing),
+        statements: drafts, author: author.key, isNarrowing: lowers(request) || drafts.contains(where: \.isNarrowing),
         falls: try Foresight(state).falls(under: grown), notCarried: StandingList(state).notCarried,
         leavesNoAdmin: grown.standingAdmins.isEmpty && !state.mesh.authority.standingAdmins.isEmpty)
     }
     throw isRootsToSay(request) ? RightsError.needsRoot : RightsError.noRightToSign
+  }
+
+  /// Whether anything that is granted now is not any more, though it may bound no chain: reading, carrying.
+  private func lowers(_ request: RightsRequest) -> Bool {
+    guard case .grant(let subject, let level, let pattern) = request else { return false }
+    return !state.mesh.authority.openGrants(to: subject, on: pattern, above: level).isEmpty
   }
 
   private func isRootsToSay(_ request: RightsRequest) -> Bool {
@@ -31,7 +37,8 @@ struct RightsOffice {
     case .promote: true
     // One admin cannot end itself.
     case .end(let device, _, _): device == state.identity.device && state.mesh.authority.isAdmin(device)
-    case .grant, .raise: false
+    case .raise(let narrowings): narrowings.contains(where: state.mesh.authority.endsAdmin)
+    case .grant: false
     }
   }
 

@@ -5,6 +5,12 @@ extension Authority {
     !members(of: device).isEmpty && standingMemberships(of: device).isEmpty
   }
 
+  /// The end of a membership that root gave an admin, which only root raises (rule C15).
+  package func endsAdmin(_ id: Digest) -> Bool {
+    guard case .end(let end)? = self[id]?.body, case .membership(let membership) = end.target else { return false }
+    return members.isEverAdminMembership(membership)
+  }
+
   /// Somebody else may have its key.
   func isCompromised(_ device: PublicKey) -> Bool { compromised.contains(device) }
 

@@ -63,7 +63,12 @@ extension Mesh {
     }
     reconsiderAcceptance(&step)
     reopenStreamsWithLeftOut(&step)
-    for id in sessions.keys.sorted() { offerHeldWork(id, &step) }
+    // What two may speak of now that they might not before is compared at the next tick.
+    let mayWiden = fresh.contains(where: \.mayWiden)
+    for id in sessions.keys.sorted() {
+      offerHeldWork(id, &step)
+      if mayWiden { sessions[id]?.nextComparison = step.now }
+    }
   }
 
   /// Who is a member no longer hears what is said of himself, with what that stands on, and nothing else.
@@ -109,6 +114,16 @@ extension PeerSession {
     switch phase {
     case .awaitingHello, .awaitingCredentials, .joining: false
     case .exchangingStatements, .awaitingInterest, .live: true
+    }
+  }
+}
+
+extension Statement {
+  /// It may let somebody carry what he might not before.
+  fileprivate var mayWiden: Bool {
+    switch body {
+    case .grant, .rule, .raise, .membership, .invitation, .unknown: true
+    case .genesis, .replica, .end, .baseline, .room, .removal, .leave: false
     }
   }
 }

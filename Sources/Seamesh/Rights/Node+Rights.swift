@@ -9,13 +9,14 @@ extension Node {
   /// signed; done, it is on disk.
   package func change(_ change: RightsChange) throws(NodeError) -> RightsOutcome {
     let before = try arrivedBefore(change)
-    let root = rootAuthor
-    let own = files.deviceKey
+    let (root, own) = (try? rootAuthor.get(), files.deviceKey)
     let outcome = try onEngine { engine -> Result<RightsOutcome, NodeError> in
       Result { () throws(NodeError) in
         do {
           let desk = RightsDesk(engine, device: StatementAuthor(key: own.publicKey, sign: own.sign), root: root)
           return try desk.change(change, before)
+        } catch RightsError.needsRoot {
+          throw self.needsRoot
         } catch {
           throw NodeError(any: error)
         }
@@ -32,9 +33,25 @@ extension Node {
   }
 
   /// The fleet's root key, where its file lies in the data directory: in the founder's, until it is moved to a safe place.
-  private var rootAuthor: StatementAuthor? {
-    guard let key = try? KeyFile.fleetRoot.loadKey(in: files.directory) else { return nil }
-    return StatementAuthor(key: key.publicKey, sign: key.sign)
+  private var rootAuthor: Result<StatementAuthor, FileError> {
+    Result { () throws(FileError) in
+      let key = try KeyFile.fleetRoot.loadKey(in: files.directory)
+      return StatementAuthor(key: key.publicKey, sign: key.sign)
+    }
+  }
+
+  /// A key that lies here and cannot be used is another matter than one that does not.
+  private var needsRoot: NodeError {
+    let path = KeyFile.fleetRoot.path(in: files.directory)
+    guard DirectoryContents(files.directory.path).present.contains(.rootKey) else {
+      return NodeError(.notPermitted, "\(RightsError.needsRoot)")
+    }
+    let why =
+      switch rootAuthor {
+      case .success: "it is that of another fleet"
+      case .failure(let error): "\(error)"
+      }
+    return NodeError(.notPermitted, "only the fleet's root key can sign this, and \(path) cannot be used: \(why)")
   }
 
   private func arrivedBefore(_ change: RightsChange) throws(NodeError) -> ArrivedBefore? {
@@ -107,6 +124,7 @@ struct RightsDesk {
     let root = root.map { [$0] } ?? []
     return switch request {
     case .promote: root
+    case .raise(let narrowings) where narrowings.contains(where: authority.endsAdmin): root
     case .end(let target, _, _) where authority.isAdmin(target): root + [device]
     case .raise, .grant, .end: [device] + root
     }

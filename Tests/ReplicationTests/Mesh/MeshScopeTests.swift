@@ -69,6 +69,18 @@ import Testing
     }
   }
 
+  @Test("what a grant brings into the common scope of a standing session is compared at the next tick", arguments: [0, 1])
+  func widened(writer: Int) throws {
+    let (bench, _) = try bench(writer == 0 ? .peerRight : .ownRight, .write)
+    try bench.nodes[writer].write(1)
+    bench.pass(1_000)
+    #expect(bench.nodes[1 - writer].log.isEmpty)
+    let key = bench.nodes[1 - writer].key.publicKey
+    bench.state([.grant(Statement.Grant(subject: .device(key), level: .write, pattern: "*"))])
+    bench.pass(500)
+    #expect(bench.nodes[1 - writer].log.count == 1)
+  }
+
   /// What node 0 reads of its log for node 1 while node 1's right is taken from it.
   enum Answer: CaseIterable { case load, evidence, probe, reply }
 
