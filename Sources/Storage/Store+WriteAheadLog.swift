@@ -10,10 +10,14 @@ extension Store {
   package func checkpoint() throws(StoreError) { _ = try carryOver() }
 
   /// What an unclean stop left in the log goes into the database before anything is built on it. After a failed sync the
-  /// system's cache shows frames that are not on disk and never will be: a commit behind them would be lost with the
-  /// power. Where there is no room the store opens nevertheless, for reading.
+  /// system's cache shows frames that are not on disk and, unless they are written again, never will be: a commit behind
+  /// them would be lost with the power, and the log that is on disk would put older pages over those that were carried
+  /// over. Where there is no room the store opens nevertheless, for reading.
   func carryOverFoundLog() throws(StoreError) {
-    do throws(StoreError) { try checkpoint() } catch {
+    do throws(StoreError) {
+      try files.writeAgain(database.path + "-wal")
+      try checkpoint()
+    } catch {
       if error.isFatal { throw error }
     }
   }

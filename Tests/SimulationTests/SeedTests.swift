@@ -32,6 +32,14 @@ import Testing
     #expect(boasts > 20)
   }
 
+  @Test(
+    "worlds in which an invariant was once broken",
+    arguments: [2917, 3857, 4862, 9655, 12330, 13880, 15774, 16176, 18594, 18847] as [UInt64])
+  func brokenOnce(seed: UInt64) {
+    let report = SimulationRun(seed: seed, SimulationOptions()).run()
+    #expect(report.violations.isEmpty, "\(report.violations)")
+  }
+
   @Test("one seed leaves one trace", arguments: [3, 77] as [UInt64])
   func deterministic(seed: UInt64) {
     let first = SimulationRun(seed: seed, options(usesDisk: nil)).run()

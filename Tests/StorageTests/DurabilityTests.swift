@@ -101,6 +101,60 @@ import Testing
     #expect(try runs(disk.afterRestart(.cached)).last == written)
   }
 
+  /// A commit that a failed sync left in the system's cache alone, as the next start finds it.
+  private func diskBehindFailedSync() throws -> SimulatedDisk {
+    let disk = SimulatedDisk()
+    let store = try TemporaryDirectory().open { $0.fileLayer = disk.name }
+    try put(store, 1, .full)
+    disk.failSyncs()
+    #expect(throws: StoreError.self) { try put(store, 2, .full, bytes: 20_000) }
+    return disk.afterRestart(.cached)
+  }
+
+  @Test("what a start found behind a failed sync stays when the power goes next")
+  func foundBehindFailedSync() throws {
+    let disk = try diskBehindFailedSync()
+    #expect(try runs(disk) == [1, 2])
+    for rest in [Restart.lost, .kept, .torn(seed: 1), .torn(seed: 2)] {
+      #expect(try runs(disk.afterRestart(rest)) == [1, 2])
+    }
+  }
+
+  @Test("a power cut at any operation of a start behind a failed sync leaves the store whole")
+  func startBehindFailedSync() throws {
+    let directory = try TemporaryDirectory()
+    var (operation, isMet) = (1, true)
+    while isMet {
+      let disk = try diskBehindFailedSync()
+      disk.fail(.crash, atOperation: operation)
+      _ = try? directory.open { $0.fileLayer = disk.name }
+      isMet = disk.faultsHit > 0
+      for rest in [Restart.cached, .lost, .kept, .torn(seed: 1), .torn(seed: 2), .torn(seed: 3)] {
+        let left = disk.afterRestart(rest)
+        let found = try runs(left)
+        #expect(found == [1, 2] || found == [1] && isMet, "operation \(operation), \(rest)")
+        let store = try directory.open { $0.fileLayer = left.name }
+        #expect(try store.database.string("PRAGMA integrity_check") == "ok", "operation \(operation), \(rest)")
+      }
+      operation += 1
+    }
+    #expect(operation > 5)
+  }
+
+  @Test("a file that is written again holds what it held")
+  func writtenAgain() throws {
+    let directory = try TemporaryDirectory()
+    let content = (0..<FileSystem.rewrittenAtOnce * 2 + 77).map { UInt8(truncatingIfNeeded: $0 / 3) }
+    let path = directory.path + "/log"
+    try Data(content).write(to: URL(fileURLWithPath: path))
+    try StoreFiles(layer: nil).writeAgain(path)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(content))
+    let disk = SimulatedDisk()
+    disk.setContents(of: "log", to: content)
+    try StoreFiles(layer: disk.name).writeAgain(path)
+    #expect(disk.contents(of: "log") == content && disk.operations.bytesWritten == content.count)
+  }
+
   @Test(
     "a full file system refuses the write and lets reading go on; with room again writing does too (S1)",
     .enabled(if: getuid() == 0, "a small file system of its own needs root"))

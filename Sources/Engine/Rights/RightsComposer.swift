@@ -117,7 +117,8 @@ struct RightsComposer {
   private func raised(membership id: Digest) -> Statement.Listing? {
     guard let member = authority.membership(id) else { return nil }
     return Statement.Listing(
-      ends: list.beyond(authority.replicas(under: id)),
+      // Also those whose declarations come back with the tips.
+      ends: list.beyond(authority.replicas(under: id) + authority.voidReplicas(of: member.device)),
       tips: authority.carriesAll(of: member.device, under: id) ? [] : authority.tips(of: member.device))
   }
 

@@ -19,12 +19,13 @@ extension Mesh {
     }
   }
 
-  /// The peer has something that this node lacks.
+  /// The peer has something that this node lacks. Of a forked chain it may hold more than the branch chosen here has: that
+  /// is searched and shown apart, and no stream brings it.
   func isAhead(_ stream: PeerStream, _ partition: PartitionID) -> Bool {
-    let received = partitions[partition]?.log.received ?? VersionVector()
+    let log = partitions[partition]?.log
     return stream.known.entries.contains {
-      $0.value.sequence > received.sequence(of: $0.key) && !stream.forked.contains($0.key)
-        && !stream.leftOut.contains($0.key)
+      $0.value.sequence > (log?.received.sequence(of: $0.key) ?? 0) && log?.forkPoints[$0.key] == nil
+        && !stream.forked.contains($0.key) && !stream.leftOut.contains($0.key)
     }
   }
 

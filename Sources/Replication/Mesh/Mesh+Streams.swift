@@ -131,11 +131,14 @@ extension Mesh {
     let before = Mesh.vector(state.log.clipped, before: runs)
     // By id: a session that were held here would be copied, with all its streams, by the first of them to change.
     for id in sessions.keys.sorted() where sessions[id].map({ isInScope($0, state) }) == true {
-      guard isComparedWith(id, partition) else {
+      let isCompared = isComparedWith(id, partition)
+      // Also where it is told only at the comparison's end: what the peer says or sends until then finds the stream as it
+      // was before the change, not one on which the peer has it already.
+      openIfLevel(id, partition, before, &step)
+      guard isCompared else {
         if sessions[id]?.comparison.changed[partition] == nil { sessions[id]?.comparison.changed[partition] = before }
         continue
       }
-      openIfLevel(id, partition, before, &step)
       announce(id, state, runs, source: source, &step)
       push(id, partition, source, runs, &step)
     }

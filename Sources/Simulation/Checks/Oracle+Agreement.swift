@@ -4,16 +4,30 @@ import Wire
 
 // What must hold when the faults are over.
 extension Oracle {
-  /// Why it is not over yet; nil when all who want a partition and reach one another over others who want it agree.
+  /// Why it is not over yet; nil when all who reach one another hold the same statements, and all who want a partition and
+  /// reach one another over others who want it agree.
   func disagreement() -> String? {
     if let absent = world.nodes.first(where: { $0.process == nil && $0.isMember }) {
       return "node \(absent.slot) is not there"
     }
+    if let difference = differenceInStatements() { return difference }
     for name in world.plan.partitions {
       for group in groups(wanting: name) {
         if let difference = difference(in: group, world.fleet.partition(name)) {
           return "\(name.text.string): \(difference)"
         }
+      }
+    }
+    return nil
+  }
+
+  /// Until all have heard what was stated, one may still write what the others know to count no more.
+  private func differenceInStatements() -> String? {
+    let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process)
+    let digests = honest.map { $0.mesh.authority.digest(FakeCryptography.hash) }
+    for a in honest.indices {
+      for b in 0..<a where digests[a] != digests[b] && world.isLinked(honest[a].node.slot, honest[b].node.slot) {
+        return "nodes \(honest[b].node.slot) and \(honest[a].node.slot) hold different statements"
       }
     }
     return nil
@@ -60,24 +74,17 @@ extension Oracle {
     return nil
   }
 
-  /// Have all of a group that are linked a session with one another, and is none half open?
+  /// Have all that reach one another a session, and is none half open?
   func areAllConnected() -> Bool {
-    guard world.connections.values.allSatisfy({ !$0.pipes.contains(where: \.isSilent) }) else { return false }
-    return world.plan.partitions.flatMap(groups).allSatisfy { group in
-      group.allSatisfy { process in
-        let peers = Set(process.mesh.sessions.values.compactMap(\.device))
-        return group.allSatisfy {
-          !world.isLinked($0.node.slot, process.node.slot) || peers.contains($0.node.key.device)
-        }
-      }
-    }
+    world.connections.values.allSatisfy { !$0.pipes.contains(where: \.isSilent) }
+      && world.nodes.compactMap(\.process).allSatisfy(isConnected)
   }
 
-  /// Has the process a session with every node that it can reach?
-  func isConnected(_ process: NodeProcess) -> Bool {
-    let peers = Set(process.mesh.sessions.values.compactMap(\.device))
+  /// Has the process a session with every node that it can reach? Nodes, not devices: of copies of one device each counts.
+  private func isConnected(_ process: NodeProcess) -> Bool {
+    let peers = Set(process.mesh.sessions.keys.compactMap { process.ports.links[$0]?.remoteSlot })
     return world.nodes.compactMap(\.process).allSatisfy {
-      $0 === process || !world.isLinked($0.node.slot, process.node.slot) || peers.contains($0.node.key.device)
+      $0 === process || !world.isLinked($0.node.slot, process.node.slot) || peers.contains($0.node.slot)
     }
   }
 

@@ -79,8 +79,8 @@ extension World {
   private func beginLastWords() -> Bool {
     guard lastWords.isEmpty else { return false }
     let wisher = random.pick(nodes.compactMap(\.process))
-    let isConnected = oracle.areAllConnected() && wisher.map(oracle.isConnected) ?? true
-    (agreedSince, quietSince, isPrompt) = (nil, clock, !nodes.contains { $0.liar != nil } && isConnected)
+    (agreedSince, quietSince) = (nil, clock)
+    isPrompt = !nodes.contains { $0.liar != nil } && oracle.areAllConnected()
     // Nodes that had nothing in common may have it through this one from now on.
     wisher?.subscribe("*", isWanted: true)
     for name in plan.partitions {

@@ -70,6 +70,26 @@ enum FileSystem {
     guard fsync(descriptor) == 0 else { throw .inputOutput("sync \(path): errno \(errno)") }
   }
 
+  /// Writes a file's bytes over themselves, and waits until they are on disk.
+  static func writeAgain(_ path: String) throws(StoreError) {
+    let descriptor = open(path, O_RDWR | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .system("open", path) }
+    defer { close(descriptor) }
+    var piece = [UInt8](repeating: 0, count: rewrittenAtOnce)
+    var offset = 0
+    while true {
+      let count = pread(descriptor, &piece, piece.count, off_t(offset))
+      guard count >= 0 else { throw .system("read", path) }
+      guard count > 0 else { break }
+      let written = pwrite(descriptor, piece, count, off_t(offset))
+      guard written > 0 else { throw .system("write again", path) }
+      offset += written
+    }
+    guard fsync(descriptor) == 0 else { throw .inputOutput("sync \(path): errno \(errno)") }
+  }
+
+  static let rewrittenAtOnce = 256 * 1024
+
   /// Nil where the file is not there.
   static func size(_ path: String) -> Int64? {
     var information = stat()

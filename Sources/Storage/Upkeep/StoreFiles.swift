@@ -62,6 +62,25 @@ struct StoreFiles: Sendable {
     }
   }
 
+  /// Writes a file's bytes over themselves, and waits until they are on disk. What a failed sync was to write the system's
+  /// cache goes on showing, but only what is written once more gets to the disk.
+  func writeAgain(_ path: String) throws(StoreError) {
+    guard layer != nil else { return try FileSystem.writeAgain(path) }
+    try withFile(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_WAL) { file, calls throws(StoreError) in
+      var size: Int64 = 0
+      try check(calls.xFileSize?(file, &size), "measure", path)
+      var piece = [UInt8](repeating: 0, count: FileSystem.rewrittenAtOnce)
+      var offset: Int64 = 0
+      while offset < size {
+        let count = Int32(clamping: min(size - offset, Int64(piece.count)))
+        try check(calls.xRead?(file, &piece, count, offset), "read", path)
+        try check(calls.xWrite?(file, piece, count, offset), "write again", path)
+        offset += Int64(count)
+      }
+      try check(calls.xSync?(file, SQLITE_SYNC_NORMAL), "sync", path)
+    }
+  }
+
   /// Waits until the names in the directory of `path`, a file that is there, are on disk.
   func syncNames(beside path: String) throws(StoreError) {
     guard layer != nil else { return try FileSystem.sync(FileSystem.parent(path)) }
@@ -75,14 +94,14 @@ struct StoreFiles: Sendable {
   private var found: UnsafeMutablePointer<sqlite3_vfs>? { layer.flatMap { sqlite3_vfs_find($0) } }
 
   private func withFile<Result>(
-    _ path: String, _ body: (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods) throws(StoreError) -> Result
+    _ path: String, _ flags: Int32 = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB,
+    _ body: (UnsafeMutablePointer<sqlite3_file>, sqlite3_io_methods) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     guard let layer = found else { throw .missing(path: path) }
     let slot = UnsafeMutableRawPointer.allocate(
       byteCount: Int(layer.pointee.szOsFile), alignment: MemoryLayout<sqlite3_file>.alignment)
     defer { slot.deallocate() }
     let file = slot.assumingMemoryBound(to: sqlite3_file.self)
-    let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB
     try check(layer.pointee.xOpen?(layer, path, file, flags, nil), "open", path)
     guard let calls = file.pointee.pMethods?.pointee else { throw .missing(path: path) }
     defer { _ = calls.xClose?(file) }

@@ -145,6 +145,39 @@ import Wire
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 1)
   }
 
+  @Test("what both write during a comparison reaches the other when it ends, whether its stream opens before or not")
+  func writtenMeanwhile() throws {
+    for otherWrites in [true, false] {
+      let (bench, id) = try level()
+      bench.nodes[0].ask(id)
+      try bench.nodes[0].write(1)
+      if otherWrites { try bench.nodes[1].write(2) }
+      bench.run()
+      #expect(bench.nodes[1].holds(bench.nodes[0]) == 2, "the other writes: \(otherWrites)")
+      #expect(bench.nodes[0].holds(bench.nodes[1]) == (otherWrites ? 1 : 0))
+    }
+  }
+
+  @Test("what is written during a comparison reaches the peer when it ends, also where vectors cross it")
+  func vectorsCross() throws {
+    let (bench, id) = try level()
+    bench.nodes[0].deliver(.interestChanged(added: bench.fleet.interest("agency=*"), removed: Interest()))
+    bench.nodes[0].ask(id)
+    try bench.nodes[0].write(1)
+    bench.run()
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 2)
+  }
+
+  /// Two that have found to hold the same, and have no stream yet.
+  private func level() throws -> (bench: MeshBench, id: SessionID) {
+    let bench = try MeshBench([0, 1])
+    try bench.nodes[0].write(0)
+    bench.cut(bench.connected(0, 1))
+    let id = bench.connected(0, 1)
+    try #require(bench.nodes[0].mesh.sessions[id]?.streams.isEmpty == true)
+    return (bench, id)
+  }
+
   @Test("an answer to another question than the last is none")
   func lateAnswers() throws {
     let bench = try MeshBench([0, 1])

@@ -208,6 +208,29 @@ import Testing
     #expect(agree(bench, [0, 1, 2]))
   }
 
+  @Test("whoever has all but a lost branch from one peer asks the next at once", arguments: 1...6 as ClosedRange<Int64>)
+  func nextPeerBehindFork(value: Int64) throws {
+    let bench = try MeshBench([0, 0, 1, 2, 3])
+    // The branch that is lost is the longer one in some cases, and in some it is not.
+    try bench.nodes[0].write(value)
+    for number in 11...13 as ClosedRange<Int64> { try bench.nodes[1].write(number) }
+    for clone in [0, 1] { bench.cut(bench.connected(clone, 2)) }
+    for slot in 2...3 { try bench.nodes[slot].write(1) }
+    // The stream goes on only when the fork has been shown.
+    bench.nodes[2].holdsLoads = true
+    let first = bench.connect(2, 4)
+    _ = bench.connect(3, 4)
+    bench.run()
+    try #require(bench.nodes[4].mesh.catchUps[bench.partition]?.session == first)
+    bench.nodes[2].holdsLoads = false
+    bench.tick(2, after: 0)
+    bench.run()
+    #expect(bench.nodes[4].holds(bench.nodes[2]) == 1)
+    #expect(bench.nodes[4].state?.forkPoints == bench.nodes[2].state?.forkPoints)
+    #expect(bench.nodes[4].holds(bench.nodes[3]) == 1)
+    #expect(bench.nodes[4].mesh.catchUps.isEmpty)
+  }
+
   @Test("after the fork's search the stream goes on with what others wrote")
   func goesOn() throws {
     let bench = try forked()

@@ -69,7 +69,8 @@ import Testing
     }
   }
 
-  @Test("what a grant brings into the common scope of a standing session is compared at the next tick", arguments: [0, 1])
+  @Test(
+    "what a grant brings into the common scope of a standing session is compared at the next tick", arguments: [0, 1])
   func widened(writer: Int) throws {
     let (bench, _) = try bench(writer == 0 ? .peerRight : .ownRight, .write)
     try bench.nodes[writer].write(1)

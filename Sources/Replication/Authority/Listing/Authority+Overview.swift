@@ -77,6 +77,11 @@ extension Authority {
     members.byReplica.filter { $0.value.membership == membership }.keys.sorted()
   }
 
+  /// Declared by the device, by statements that no membership of it carries.
+  package func voidReplicas(of device: PublicKey) -> [ReplicaID] {
+    members.voidReplicas.filter { members.authors[$0] == device }.sorted()
+  }
+
   /// The end of every branch of what a device signed, by scope; the fleet's even where there is nothing, which is then
   /// said. `isMeant`: of these statements alone.
   package func tips(of device: PublicKey, where isMeant: (Digest) -> Bool = { _ in true }) -> [Statement.ScopeTips] {
