@@ -15,6 +15,7 @@ import link_cases  # noqa: F401
 import path_cases  # noqa: F401
 import replay_cases  # noqa: F401
 import stranger_cases  # noqa: F401
+import wall_cases  # noqa: F401
 from node import Node
 from runner import cases, run_cases
 

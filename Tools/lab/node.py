@@ -87,17 +87,17 @@ class Node:
             raise Failed(f"seamesh {words[0]} on {self.name} ended with {done.returncode}: {done.stderr.strip()}")
         return done
 
-    def init(self, fleet: str = "laboratory"):
-        profile = json.dumps({"agency": "Laboratory"})
-        self.verb("init", "--fleet", fleet, "--user", f"{self.name}@lab.example", "--label", self.name,
-                  "--profile", profile)  # fmt: skip
-
-    def invite(self, user: str, agency: str = "Laboratory") -> str:
+    def init(self, *options: str, fleet: str = "laboratory", agency: str = "Laboratory"):
         profile = json.dumps({"agency": agency})
-        return json.loads(self.verb("invite", "--user", user, "--profile", profile, "--json").stdout)["code"]
+        self.verb("init", "--fleet", fleet, "--user", f"{self.name}@lab.example", "--label", self.name,
+                  "--profile", profile, *options)  # fmt: skip
 
-    def join(self, inviter: "Node", agency: str = "Laboratory"):
-        self.verb("join", inviter.invite(f"{self.name}@lab.example", agency), "--label", self.name)
+    def invite(self, user: str, agency: str = "Laboratory", role: str = "") -> str:
+        words = ["--profile", json.dumps({"agency": agency})] + (["--role", role] if role else [])
+        return json.loads(self.verb("invite", "--user", user, *words, "--json").stdout)["code"]
+
+    def join(self, inviter: "Node", agency: str = "Laboratory", role: str = ""):
+        self.verb("join", inviter.invite(f"{self.name}@lab.example", agency, role), "--label", self.name)
 
     # The process
 
