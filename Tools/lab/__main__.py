@@ -9,11 +9,13 @@ import admission_cases  # noqa: F401
 import clone_cases  # noqa: F401
 import discovery_cases  # noqa: F401
 import doctor_cases  # noqa: F401
+import ending_cases  # noqa: F401
 import joining_cases  # noqa: F401
 import kill_cases  # noqa: F401
 import link_cases  # noqa: F401
 import path_cases  # noqa: F401
 import replay_cases  # noqa: F401
+import rights_cases  # noqa: F401
 import stranger_cases  # noqa: F401
 import wall_cases  # noqa: F401
 from node import Node

@@ -1,6 +1,7 @@
 """What cases about rights ask for and look at."""
 
 import json
+import time
 
 from fleets import add_node
 from network import Network
@@ -67,12 +68,21 @@ def _listed(node: Node, partition: str) -> list[str]:
 
 def level(node: Node, label: str, partition: str = ROOM) -> str:
     """What a device may do in a partition, as a node has it."""
-    return _standing(node, label, partition)["level"]
+    return max((member["level"] for member in _memberships(node, label, partition)), key=_LEVELS.index)
 
 
-def _standing(node: Node, label: str, partition: str) -> dict:
+_LEVELS = ["none", "carry", "read", "write", "manage"]
+
+
+def _memberships(node: Node, label: str, partition: str) -> list[dict]:
+    """One, and another where it was promoted."""
     answer = json.loads(node.verb("permissions", partition, "--json").stdout)
-    return next(member for member in answer["members"] if member["label"] == label)
+    return [member for member in answer["members"] if member["label"] == label]
+
+
+def ends(node: Node, label: str) -> list[str]:
+    """Ids of the statements that end a device."""
+    return [end["id"] for member in _memberships(node, label, ROOM) for end in member["endedBy"]]
 
 
 def await_level(nodes: list[Node], label: str, wanted: str, partition: str = ROOM, seconds: float = 30):
@@ -81,16 +91,23 @@ def await_level(nodes: list[Node], label: str, wanted: str, partition: str = ROO
                  + level(node, label, partition), lambda: level(node, label, partition) == wanted, 0.2)  # fmt: skip
 
 
-def await_end(nodes: list[Node], label: str, partition: str = ROOM, seconds: float = 30):
+def await_end(nodes: list[Node], label: str, seconds: float = 30):
     """They know of an end of the device."""
     for node in nodes:
-        wait_for(seconds, f"{node.name} knows that {label} was ended",
-                 lambda: _standing(node, label, partition)["endedBy"], 0.2)  # fmt: skip
+        wait_for(seconds, f"{node.name} knows that {label} was ended", lambda: ends(node, label), 0.2)
 
 
 def held(node: Node, partition: str = ROOM) -> int:
     """Changes that a node keeps and does not count."""
     return node.partitions(digests=False).get(partition, {}).get("heldChanges", 0)
+
+
+def next_moment() -> str:
+    """A time that lies after all that was done and before all that will be, as `--at` takes it."""
+    moment = time.time() + 0.05
+    wait_for(5, "time goes by", lambda: time.time() > moment + 0.05, 0.01)
+    seconds, rest = divmod(moment, 1)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(rest * 1000):03}Z"
 
 
 def statements(node: Node) -> list[dict]:
