@@ -5,6 +5,7 @@ import random
 import signal
 import sys
 
+import admin_cases  # noqa: F401
 import admission_cases  # noqa: F401
 import clone_cases  # noqa: F401
 import discovery_cases  # noqa: F401
@@ -16,6 +17,7 @@ import link_cases  # noqa: F401
 import path_cases  # noqa: F401
 import replay_cases  # noqa: F401
 import rights_cases  # noqa: F401
+import stolen_cases  # noqa: F401
 import stranger_cases  # noqa: F401
 import wall_cases  # noqa: F401
 from node import Node

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 
-from fleets import PARTITION, add_node, await_equal, await_meeting, enrol, make_fleet
+from fleets import PARTITION, await_equal, make_fleet
 from node import Node
 from responder import Responder
 from runner import Bench, case

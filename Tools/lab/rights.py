@@ -3,9 +3,10 @@
 import json
 import time
 
-from fleets import add_node
+from fleets import add_node, await_meeting
 from network import Network
 from node import Node, documents_path
+from runner import Bench
 from waiting import expect, wait_for
 
 ROOM, OTHER = "room=1", "room=2"
@@ -37,6 +38,20 @@ def add_member(network: Network, name: str, inviter: Node, *wanted: str, run: tu
     return node
 
 
+def fleet(bench: Bench, names: str, *options: str, wanted: dict[str, str] | None = None) -> list[Node]:
+    """Nodes on one LAN, all connected; the first founded the fleet. Each wants the rooms, or what is said for it."""
+    wanted = wanted or {}
+    nodes = [found_fleet(bench.network, names[0], *options)]
+    nodes[0].subscribe(wanted.get(names[0], "room=*"))
+    nodes += [add_member(bench.network, name, nodes[0], wanted.get(name, "room=*")) for name in names[1:]]
+    await_meeting(nodes)
+    return nodes
+
+
+def split(bench: Bench, *sides: list[Node]):
+    bench.network.split(*([node.host for node in side] for side in sides))
+
+
 def shown(node: Node, partition: str = ROOM) -> set[str]:
     """Ids of the documents that a node shows."""
     target = documents_path(partition, COLLECTION).removesuffix("/documents") + "/find"
@@ -53,6 +68,12 @@ def write(node: Node, identifier: str, partition: str = ROOM) -> int:
     status, _ = client.request("PUT", documents_path(partition, COLLECTION, identifier), {"by": node.name})
     client.close()
     return status
+
+
+def write_all(node: Node, *identifiers: str, partition: str = ROOM):
+    for identifier in identifiers:
+        status = write(node, identifier, partition)
+        expect(status in (200, 201), f"a write on {node.name} was answered {status}")
 
 
 def await_shown(nodes: list[Node], wanted: set[str], partition: str = ROOM, seconds: float = 30):

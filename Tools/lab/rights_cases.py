@@ -1,40 +1,26 @@
 """What admins say about rights, and what comes of it on devices that are there, and on those that were away."""
 
-import os
-
 from fleets import await_meeting
 from joining import expect_refused
 from node import Node
 from rights import (
-    OTHER, ROOM, add_member, await_level, await_shown, found_fleet, held, level, next_moment, preview, shown, sign, statements, write,
+    OTHER, ROOM, add_member, await_level, await_shown, fleet, held, level, next_moment, preview, shown, sign, split,
+    statements, write, write_all,
 )  # fmt: skip
 from runner import Bench, case
 from terminal import Terminal
 from waiting import expect, wait_for
 
 
-def _fleet(bench: Bench, names: str, *options: str, wanted: tuple[str, ...] = ("room=*",)) -> list[Node]:
-    """The first founded the fleet; all are connected, and want the rooms."""
-    nodes = [found_fleet(bench.network, names[0], *options)]
-    nodes[0].subscribe(wanted[0])
-    nodes += [add_member(bench.network, name, nodes[0], *wanted) for name in names[1:]]
-    await_meeting(nodes)
-    return nodes
-
-
-def _part(bench: Bench, away: Node, others: list[Node]):
-    bench.network.split([away.host], [other.host for other in others])
-
-
 @case("rights: a grant that was lowered while a device was away: what it wrote before stays, what it wrote since is held")
 def lowered_while_away(bench: Bench):
-    a, b, c = nodes = _fleet(bench, "abc", "--closed")
+    a, b, c = nodes = fleet(bench, "abc", "--closed")
     sign(a, "grant", "device:b", "write", "room=*")
     sign(a, "grant", "device:c", "read", "room=*")
     await_level([b], "b", "write")
     expect(write(b, "before") in (200, 201), "b may not write what was granted")
     await_shown(nodes, {"before"}, seconds=60)
-    _part(bench, b, [a, c])
+    split(bench, [b], [a, c])
     sign(a, "grant", "device:b", "read", "room=*")
     expect(write(b, "meanwhile") in (200, 201), "b, which has not heard of it, may not write any more")
     bench.network.heal()
@@ -53,9 +39,23 @@ def lowered_while_away(bench: Bench):
     await_shown(nodes, {"before", "meanwhile", "again"})
 
 
+@case("rights: a grant lowered by an admin who carries nothing keeps what others hold")
+def lowered_uncarried(bench: Bench):
+    a, b, c = fleet(bench, "abc", wanted={"a": "nothing=1"})
+    sign(a, "grant", "everyone", "read", "*")
+    sign(a, "grant", "device:b", "write", "room=*")
+    await_level([b, c], "b", "write")
+    write_all(b, "one")
+    await_shown([b, c], {"one"})
+    sign(a, "grant", "device:b", "read", "room=*")
+    await_level([b, c], "b", "read")
+    await_shown([b, c], {"one"})
+    expect(write(b, "two") == 403, "b writes under a lowered grant")
+
+
 @case("rights: who may read only reads, who may carry only carries, and who loses it gets nothing more")
 def levels(bench: Bench):
-    a, b, c = nodes = _fleet(bench, "abc", "--closed")
+    a, b, c = nodes = fleet(bench, "abc", "--closed")
     expect(write(a, "one") in (200, 201), "the founder may not write")
     sign(a, "grant", "device:b", "read", "room=*")
     sign(a, "grant", "device:c", "carry", "room=*")
@@ -73,7 +73,7 @@ def levels(bench: Bench):
 @case("rights: a device that may only carry shows nobody what it carries",
       open="the local interface of a node answers whatever the node holds")  # fmt: skip
 def carrier_shows_nothing(bench: Bench):
-    a, c = _fleet(bench, "ac", "--closed")
+    a, c = fleet(bench, "ac", "--closed")
     expect(write(a, "one") in (200, 201), "the founder may not write")
     sign(a, "grant", "device:c", "carry", "room=*")
     wait_for(60, "c carries it", lambda: c.changes(ROOM) == 1, 0.2)
@@ -82,7 +82,7 @@ def carrier_shows_nothing(bench: Bench):
 
 @case("rights: --dry-run signs nothing and names the very numbers of what is signed then")
 def dry_run(bench: Bench):
-    a, b, c = nodes = _fleet(bench, "abc")
+    a, b, c = nodes = fleet(bench, "abc")
     b.put_many(ROOM, "first", 2)
     wait_for(30, "a has the first ones", lambda: a.changes(ROOM) == 2, 0.2)
     at = next_moment()
@@ -115,7 +115,7 @@ def _counts(node: Node) -> dict[str, int]:
 
 @case("rights: a pattern that is none, a name that is nobody's and a level that is none are refused, and nothing is signed")
 def malformed(bench: Bench):
-    (a,) = _fleet(bench, "a")
+    (a,) = fleet(bench, "a")
     before = statements(a)
     for pattern in ("a*b", "**", "*a", "x" * 256, "room=\x01"):
         expect_refused(a.verb("grant", "everyone", "read", pattern, "--yes", check=False), 1, "no pattern")
@@ -133,7 +133,7 @@ def malformed(bench: Bench):
 
 @case("rights: a grant to a user whom nobody knows yet is said to be one, and holds when that user comes")
 def unknown_user(bench: Bench):
-    (a,) = _fleet(bench, "a", "--closed")
+    (a,) = fleet(bench, "a", "--closed")
     for words in (["user:b@lab.example", "write", ROOM], ["role:nurse", "read", OTHER]):
         said = a.verb("grant", *words).stdout
         expect("signed" in said and f"no device of {words[0]} is known yet" in said, f"it says {said}")
@@ -146,7 +146,7 @@ def unknown_user(bench: Bench):
 
 @case("rights: members who are no admins sign nothing, and who manages grants within the pattern alone")
 def managers(bench: Bench):
-    a, b, c = nodes = _fleet(bench, "abc", "--closed")
+    a, b, c = nodes = fleet(bench, "abc", "--closed")
     for words in (["grant", "device:c", "write", ROOM], ["revoke", "c"], ["retire", "c"], ["promote", "b"], ["revoke", "a"]):
         expect_refused(b.verb(*words, "--yes", check=False), 4)
     sign(a, "grant", "device:b", "manage", "room=*")
@@ -166,7 +166,7 @@ def managers(bench: Bench):
 
 @case("rights: what takes something away is asked for on a terminal, and signed elsewhere with --yes only")
 def asked(bench: Bench):
-    a, b = nodes = _fleet(bench, "ab")
+    a, b = nodes = fleet(bench, "ab")
     expect(write(b, "one") in (200, 201), "b may not write")
     await_shown(nodes, {"one"})
     before = statements(a)
@@ -189,81 +189,15 @@ def asked(bench: Bench):
 @case("rights: lowering a grant takes something away, and is asked for even where the node carries nothing",
       open="it counts as taking away only if the statement lists partitions that are carried here")  # fmt: skip
 def lowering_is_asked(bench: Bench):
-    (a,) = _fleet(bench, "a", "--closed")
+    (a,) = fleet(bench, "a", "--closed")
     for high, low in (("read", "none"), ("write", "read"), ("carry", "none")):
         sign(a, "grant", "user:b", high, f"{high}=*")
         expect_refused(a.verb("grant", "user:b", low, f"{high}=*", check=False), 1, "nothing was signed", "--yes")
 
 
-@case("rights: the last admin and one's own device are ended only on purpose, and only where the root key lies")
-def last_admin(bench: Bench):
-    a, b = nodes = _fleet(bench, "ab")
-    expect(write(a, "one") in (200, 201), "a may not write")
-    await_shown(nodes, {"one"})
-    shown_first = a.verb("revoke", "a", "--dry-run").stdout
-    for words in ("last admin", "on which it is asked for"):
-        expect(words in shown_first, f"a dry run does not say {words!r}: {shown_first}")
-    expect_refused(a.verb("revoke", "a", check=False), 1, "nothing was signed")
-    key = f"{a.directory}/fleet-root.key"
-    os.rename(key, f"{a.directory}.stick")
-    expect_refused(a.verb("revoke", "a", "--yes", check=False), 4, "root key")
-    expect_refused(a.verb("promote", "b", "--yes", check=False), 4, "root key")
-    os.rename(f"{a.directory}.stick", key)
-    terminal = Terminal(a, "revoke", "a")
-    terminal.await_text("Sign this")
-    expect("last admin" in terminal.shown, f"the question does not say it: {terminal.shown}")
-    terminal.type("yes\n")
-    expect(terminal.await_end() == 0, f"a yes ended with {terminal.shown}")
-    expect("device-ended" in a.findings(), f"the doctor says {sorted(a.findings())}")
-    expect(write(a, "two") == 403, "an ended device writes")
-    await_level([b], "a", "none")
-    await_shown(nodes, {"one"})
-    # The root key makes another admin.
-    a.verb("promote", "b", "--yes")
-    wait_for(30, "b is an admin", lambda: b.verb("invite", "--user", "c@lab.example", check=False).returncode == 0, 0.3)
-
-
-@case("rights: a root key of another fleet, one with a wrong letter and one that others may read sign nothing")
-def wrong_root_key(bench: Bench):
-    a, b = _fleet(bench, "ab")
-    for _ in _wrong_keys(bench, a):
-        for words in (["promote", "b"], ["revoke", "a"]):
-            expect_refused(a.verb(*words, "--yes", check=False), 4, "root key")
-        expect_refused(a.verb("invite", "--user", "c@lab.example", "--role", "admin", check=False), 4, "root key")
-    sign(a, "promote", "b")
-
-
-@case("rights: a root key that cannot be used is named with what is wrong with it, not as missing",
-      open="whatever is wrong with the file, it is said not to be in the data directory")  # fmt: skip
-def wrong_root_key_is_named(bench: Bench):
-    a, b = _fleet(bench, "ab")
-    said = [a.verb("promote", "b", "--yes", check=False).stderr for _ in _wrong_keys(bench, a)]
-    for text in said:
-        expect("is not in this data directory" not in text, f"the key is there, and it says: {text}")
-
-
-def _wrong_keys(bench: Bench, node: Node):
-    """Puts them in place one after the other, and the right one back at the end."""
-    path = f"{node.directory}/fleet-root.key"
-    with open(path) as file:
-        right = file.read()
-    other = Node(bench.network.host("other"))
-    other.init()
-    with open(f"{other.directory}/fleet-root.key") as file:
-        foreign = file.read()
-    seed = right.split("seed: ")[1]
-    wrong = right.replace(seed[:8], ("0" if seed[0] != "0" else "1") + seed[1:8])
-    for text, mode in ((foreign, 0o600), (wrong, 0o600), (right, 0o644)):
-        with open(path, "w") as file:
-            file.write(text)
-        os.chmod(path, mode)
-        yield text
-    os.chmod(path, 0o600)
-
-
 @case("rights: what was answered as signed is there after a kill, and reaches who was away")
 def signed_is_durable(bench: Bench):
-    a, b = nodes = _fleet(bench, "ab", "--closed")
+    a, b = nodes = fleet(bench, "ab", "--closed")
     b.stop()
     for turn in range(5):
         sign(a, "grant", "device:b", "write", f"boat={turn}")

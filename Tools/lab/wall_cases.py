@@ -4,9 +4,9 @@ import os
 import time
 
 from fleets import add_node, await_meeting, enrol
-from node import Node, documents_path
+from node import Node
 from responder import Responder
-from rights import COLLECTION, ROOM, await_level, await_shown, found_fleet, add_member, level, shown, sign, write
+from rights import COLLECTION, ROOM, add_member, await_level, found_fleet, level, shown, sign, write
 from runner import Bench, case
 from waiting import expect, wait_for
 
