@@ -5,14 +5,21 @@ import random
 import signal
 import sys
 
+import admin_cases  # noqa: F401
+import admission_cases  # noqa: F401
 import clone_cases  # noqa: F401
 import discovery_cases  # noqa: F401
 import doctor_cases  # noqa: F401
+import ending_cases  # noqa: F401
+import joining_cases  # noqa: F401
 import kill_cases  # noqa: F401
 import link_cases  # noqa: F401
 import path_cases  # noqa: F401
 import replay_cases  # noqa: F401
+import rights_cases  # noqa: F401
+import stolen_cases  # noqa: F401
 import stranger_cases  # noqa: F401
+import wall_cases  # noqa: F401
 from node import Node
 from runner import cases, run_cases
 
@@ -24,7 +31,7 @@ def main() -> int:
     options = _options()
     chosen = [case for case in cases if _is_chosen(case, options)]
     if options.list:
-        print("\n".join(case.name + (" (long)" if case.is_long else "") for case in cases))
+        print("\n".join(_line(case) for case in cases))
         return 0
     if not chosen:
         print("No case has such a name; --list shows them.", file=sys.stderr)
@@ -53,7 +60,11 @@ def _options():
 def _is_chosen(case, options) -> bool:
     if options.only:
         return any(part in case.name for part in options.only.split(","))
-    return options.long or not case.is_long
+    return not case.open and (options.long or not case.is_long)
+
+
+def _line(case) -> str:
+    return case.name + (" (long)" if case.is_long else "") + (f" (open: {case.open})" if case.open else "")
 
 
 sys.exit(main())

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 
-from fleets import PARTITION, add_node, await_equal, await_meeting, enrol, make_fleet
+from fleets import PARTITION, await_equal, make_fleet
 from node import Node
 from responder import Responder
 from runner import Bench, case
@@ -14,7 +14,7 @@ _RENEWED = "goes on under a new replica id"
 _FORKED = "two histories of one replica"
 
 
-def _clone(bench: Bench, original: Node) -> Node:
+def copy_of(bench: Bench, original: Node) -> Node:
     """The stopped node's directory, on another host."""
     host = bench.network.host("clone")
     Responder(host)
@@ -51,7 +51,7 @@ def copied_directory(bench: Bench):
     a.put_many(PARTITION, "shared", 20)
     await_equal(nodes, 20)
     a.stop()
-    clone = _clone(bench, a)
+    clone = copy_of(bench, a)
     for node in (a, clone):
         node.start("--listen", "0")
     for node in (a, clone):
@@ -69,7 +69,7 @@ def forked_replica(bench: Bench):
     a.put_many(PARTITION, "shared", 20)
     await_equal(nodes, 20)
     a.stop()
-    clone = _clone(bench, a)
+    clone = copy_of(bench, a)
     _hide(clone)
     network.split([a.host, b.host], [clone.host])
     for node in (a, clone):

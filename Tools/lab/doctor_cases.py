@@ -3,18 +3,16 @@
 import base64
 import contextlib
 import hashlib
-import json
 import os
-import shutil
 import signal
-import time
 
+from clocks import YEAR, wrong_clock
 from fleets import PARTITION, add_node, await_meeting, enrol, make_fleet
 from network import run
 from node import Node, documents_path
 from responder import Responder
 from runner import Bench, case
-from waiting import Skip, expect, wait_for
+from waiting import expect, wait_for
 
 # Multicast DNS, and the beacon that stands in for it.
 _DISCOVERY_PORTS = "udp dport { 5353, 21063 }"
@@ -134,30 +132,8 @@ def _with_other_secret(code: str) -> str:
     return base64.b32encode(checked).decode().rstrip("=")
 
 
-_YEAR = 365 * 86_400
-
-
-@case("joining: a code is good once, and its device may be behind all clocks")
-def one_use(bench: Bench):
-    library = _wrong_clock(bench)
-    a = add_node(bench.network, "a", None)
-    a.start()
-    b, c = Node(bench.network.host("b")), Node(bench.network.host("c"))
-    b.environment = {"LD_PRELOAD": library, "LAB_CLOCK_OFFSET": str(_YEAR - int(time.time()))}
-    code = a.invite("b@lab.example")
-    b.verb("join", code, "--label", "b")
-    late = c.verb("join", code, check=False)
-    expect(late.returncode == 4 and "used" in late.stderr, f"a used code ended with {late.returncode}: {late.stderr}")
-    code = a.invite("c@lab.example")
-    open_ones = json.loads(a.verb("invites", "--json").stdout)["invitations"]
-    a.verb("invites", "--cancel", str(open_ones[0]["serial"]))
-    cancelled = c.verb("join", code, check=False)
-    expect("cancelled" in cancelled.stderr, f"a cancelled code: {cancelled.stderr}")
-
-
 @case("doctor: clocks are off by twenty years, and the last write wins none the less")
 def clocks_are_off(bench: Bench):
-    library = _wrong_clock(bench)
     a = add_node(bench.network, "a", None)
     nodes = [a]
     a.start()
@@ -165,7 +141,7 @@ def clocks_are_off(bench: Bench):
         host = bench.network.host(name)
         Responder(host)
         node = Node(host)
-        node.environment = {"LD_PRELOAD": library, "LAB_CLOCK_OFFSET": str(years * _YEAR)}
+        node.environment = wrong_clock(bench, years * YEAR)
         enrol(node, a).start()
         nodes.append(node)
     await_meeting(nodes)
@@ -176,16 +152,6 @@ def clocks_are_off(bench: Bench):
         node.put(PARTITION, "Lab", "one", {"by": node.name, "n": turn})
         for other in nodes:
             wait_for(20, f"{other.name} shows what {node.name} wrote upon what it saw", lambda: _shown(other) == turn)
-
-
-def _wrong_clock(bench: Bench) -> str:
-    compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
-    if not compiler:
-        raise Skip("no C compiler to make a wrong clock with")
-    library = f"{bench.network.directory}/clock.so"
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clock.c")
-    run(compiler, "-shared", "-fPIC", "-O1", "-o", library, source)
-    return library
 
 
 def _shown(node: Node):

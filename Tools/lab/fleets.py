@@ -10,20 +10,23 @@ PARTITION = "agency=Laboratory"
 
 def add_node(
     network: Network, name: str, inviter: Node | None, bridge: str = "lan", responder: bool = True,
-    agency: str = "Laboratory",
+    agency: str = "Laboratory", role: str = "", init: tuple[str, ...] = (),
 ) -> Node:  # fmt: skip
     """A host with a responder and a node that is a member of the fleet but does not run yet."""
     host = network.host(name, bridge)
     if responder:
         Responder(host)
-    return enrol(Node(host), inviter, agency)
+    return enrol(Node(host), inviter, agency, role, init)
 
 
-def enrol(node: Node, inviter: Node | None, agency: str = "Laboratory") -> Node:
+def enrol(
+    node: Node, inviter: Node | None, agency: str = "Laboratory", role: str = "", init: tuple[str, ...] = ()
+) -> Node:
+    """Without an inviter it founds a fleet, with these options of `init`."""
     if inviter is None:
-        node.init()
+        node.init(*init, agency=agency)
     else:
-        node.join(inviter, agency)
+        node.join(inviter, agency, role)
     return node
 
 

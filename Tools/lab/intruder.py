@@ -2,6 +2,7 @@
 
 import os
 import random
+import select
 import socket
 import ssl
 import sys
@@ -78,6 +79,48 @@ def pretend(port: int, path: str):
         link.close()
 
 
+def hold(address, count: int, again: bool):
+    """So many connections that say nothing; perhaps each is made anew as soon as it is closed."""
+    held = [link for link in (open_to(address) for _ in range(count)) if link]
+    while True:
+        while again and len(held) < count:
+            link = open_to(address)
+            if link:
+                held.append(link)
+        for link in select.select(held, [], [], 0.05)[0]:
+            held.remove(link)
+            link.close()
+
+
+def witness(port: int, address, path: str):
+    """Passes connections on, and notes for each what came from either side, in order: > of who called, < of who answered."""
+    server = socket.create_server(("0.0.0.0", port))
+    number = 0
+    while True:
+        caller, _ = server.accept()
+        number += 1
+        threading.Thread(target=_pass, args=(caller, address, number, path), daemon=True).start()
+
+
+def _pass(caller: socket.socket, address, number: int, path: str):
+    called = open_to(address)
+    ends = {caller: (called, ">"), called: (caller, "<")}
+    while True:
+        for end in select.select(list(ends), [], [])[0]:
+            other, way = ends[end]
+            try:
+                chunk = end.recv(65_536)
+                other.sendall(chunk)
+            except OSError:
+                chunk = b""
+            with open(path, "a") as file:
+                file.write(f"{number} {way} {len(chunk)}\n")
+            if not chunk:
+                caller.close()
+                called.close()
+                return
+
+
 def flood(address: str, seconds: float):
     """Beacons of nodes that are not there, at addresses where nobody listens."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -100,4 +143,8 @@ if __name__ == "__main__":
     if sys.argv[1] == "flood":
         flood(sys.argv[2], float(sys.argv[3]))
         sys.exit(0)
+    if sys.argv[1] == "hold":
+        hold((sys.argv[2], int(sys.argv[3])), int(sys.argv[4]), "again" in sys.argv)
+    if sys.argv[1] == "witness":
+        witness(int(sys.argv[2]), (sys.argv[3], int(sys.argv[4])), sys.argv[5])
     pretend(int(sys.argv[2]), sys.argv[3])

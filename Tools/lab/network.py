@@ -84,6 +84,8 @@ class Host:
         self.addresses: list[str] = []
         self.responder = None
         self.nodes = []
+        # Processes that end with the host.
+        self.strangers = []
         os.makedirs(self.directory)
         run("ip", "netns", "add", self.space)
         self.ip("link", "set", "lo", "up")
@@ -136,6 +138,8 @@ class Host:
     def close(self):
         for node in self.nodes:
             node.end()
+        for stranger in self.strangers:
+            stranger.kill()
         if self.responder:
             self.responder.end()
         run("ip", "netns", "del", self.space, check=False)

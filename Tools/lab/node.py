@@ -64,29 +64,40 @@ class Node:
         self.process: Process | None = None
         self.options: list[str] = []
         self.environment: dict[str, str] = {}
+        self.begun: list[subprocess.Popen] = []
         host.nodes.append(self)
 
     # Verbs
 
+    def begin(self, *words: str) -> subprocess.Popen:
+        """A verb that goes on while the case does something else."""
+        self.begun.append(subprocess.Popen(
+            self.words(*words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**self.host.environment, **self.environment}))  # fmt: skip
+        return self.begun[-1]
+
+    def words(self, *words: str) -> list[str]:
+        return self.host.command(self.seamesh, words[0], "--data", self.directory, *words[1:])
+
     def verb(self, *words: str, check: bool = True, seconds: float = 60) -> subprocess.CompletedProcess:
         done = subprocess.run(
-            self.host.command(self.seamesh, words[0], "--data", self.directory, *words[1:]), timeout=seconds,
-            capture_output=True, text=True, env={**self.host.environment, **self.environment})  # fmt: skip
+            self.words(*words), timeout=seconds, capture_output=True, text=True,
+            env={**self.host.environment, **self.environment})  # fmt: skip
         if check and done.returncode != 0:
             raise Failed(f"seamesh {words[0]} on {self.name} ended with {done.returncode}: {done.stderr.strip()}")
         return done
 
-    def init(self, fleet: str = "laboratory"):
-        profile = json.dumps({"agency": "Laboratory"})
-        self.verb("init", "--fleet", fleet, "--user", f"{self.name}@lab.example", "--label", self.name,
-                  "--profile", profile)  # fmt: skip
-
-    def invite(self, user: str, agency: str = "Laboratory") -> str:
+    def init(self, *options: str, fleet: str = "laboratory", agency: str = "Laboratory"):
         profile = json.dumps({"agency": agency})
-        return json.loads(self.verb("invite", "--user", user, "--profile", profile, "--json").stdout)["code"]
+        self.verb("init", "--fleet", fleet, "--user", f"{self.name}@lab.example", "--label", self.name,
+                  "--profile", profile, *options)  # fmt: skip
 
-    def join(self, inviter: "Node", agency: str = "Laboratory"):
-        self.verb("join", inviter.invite(f"{self.name}@lab.example", agency), "--label", self.name)
+    def invite(self, user: str, agency: str = "Laboratory", role: str = "") -> str:
+        words = ["--profile", json.dumps({"agency": agency})] + (["--role", role] if role else [])
+        return json.loads(self.verb("invite", "--user", user, *words, "--json").stdout)["code"]
+
+    def join(self, inviter: "Node", agency: str = "Laboratory", role: str = ""):
+        self.verb("join", inviter.invite(f"{self.name}@lab.example", agency, role), "--label", self.name)
 
     # The process
 
@@ -137,6 +148,8 @@ class Node:
         expect(self.process.is_running, f"node {self.name} ended by itself with {self.process.status}")
 
     def end(self):
+        for verb in self.begun:
+            verb.kill()
         if self.process:
             self.process.kill()
 

@@ -1,20 +1,9 @@
 """Strangers on the LAN: what they send, and what they pretend to be (faults.md N14, W2, W4)."""
 
-import os
-import sys
-
 from fleets import PARTITION, add_node, await_equal, await_meeting, make_fleet
-from processes import Process
+from intruders import intrude
 from runner import Bench, case
 from waiting import expect, wait_for
-
-_INTRUDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "intruder.py")
-
-
-def _intrude(host, *words: str) -> Process:
-    output = f"{host.directory}/intruder.out"
-    return Process(host.command(sys.executable, _INTRUDER, *words), host.environment, output, output)
-
 
 @case("garbage, other protocols and idle handshakes on the mesh port hold nobody up")
 def garbage(bench: Bench):
@@ -22,7 +11,7 @@ def garbage(bench: Bench):
     a, b = nodes = make_fleet(network, "ab", "--listen", "7000")
     await_meeting(nodes)
     stranger = network.host("x")
-    intruder = _intrude(
+    intruder = intrude(
         stranger, "disturb", a.host.addresses[0], "7000", str(bench.random.randrange(1 << 30)), "12")  # fmt: skip
     written = 0
     while intruder.is_running:
@@ -48,7 +37,7 @@ def captive_portal(bench: Bench):
     network = bench.network
     portal = network.host("x")
     heard = f"{portal.directory}/heard"
-    server = _intrude(portal, "pretend", "7000", heard)
+    server = intrude(portal, "pretend", "7000", heard)
     try:
         nodes = make_fleet(network, "ab", "--peer", f"{portal.addresses[0]}:7000")
         await_meeting(nodes)
