@@ -67,7 +67,9 @@ extension Mesh {
     let mayWiden = fresh.contains(where: \.mayWiden)
     for id in sessions.keys.sorted() {
       offerHeldWork(id, &step)
-      if mayWiden { sessions[id]?.nextComparison = step.now }
+      guard mayWiden else { continue }
+      sessions[id]?.nextComparison = step.now
+      sessions[id]?.earlyComparisons = 0
     }
   }
 
