@@ -174,7 +174,7 @@ extension Mesh {
     _ id: SessionID, _ state: PartitionState, _ runs: [LoggedRun], source: SessionID?, _ step: inout Step
   ) {
     // Own runs are announced by sending them, where a stream is open.
-    guard source != nil || sessions[id]?.streams[state.id] == nil else { return }
+    guard source != nil || sessions[id]?.streams[state.id]?.outgoing == nil else { return }
     let offered = state.log.clipped
     var changed = VersionVector()
     for run in runs where changed[run.replica] == nil { changed[run.replica] = offered[run.replica] }

@@ -26,6 +26,17 @@ import Wire
 
   // MARK: Pulls
 
+  @Test("own runs are announced to a peer that the partition was spoken of with, and no stream opened")
+  func knownWithoutStream() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    // As a probe leaves it behind, where the two did not hold the partition alike.
+    bench.nodes[1].mesh.sessions[id]?.streams[bench.partition] = PeerStream(bench.name, now: bench.now)
+    try bench.nodes[1].write(1)
+    bench.run()
+    #expect(bench.nodes[0].holds(bench.nodes[1]) == 1)
+  }
+
   @Test("a pull numbered zero is no pull")
   func numberZero() throws {
     let (bench, id) = try pair()
