@@ -60,7 +60,7 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-interest-change": message(messages.INTEREST_CHANGE, [], ["all-"], [PARTITION], []),
         "vector-digest": messages.vector_digest(VECTOR),
         "forked-partition-digest": messages.partition_digest(VECTOR, FORKS),
-        "partition-digest-above": messages.partition_digest(VECTOR, FORKS, ABOVE),
+        "held-partition-digest": messages.partition_digest(VECTOR, FORKS, ABOVE),
         **summaries(),
         "message-vectors": message(messages.VECTORS, [vector]),
         "message-vectors-part": message(messages.VECTORS, [messages.partition_vector(NAME, VECTOR, has_more=True)]),

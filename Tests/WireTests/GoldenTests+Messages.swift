@@ -103,7 +103,7 @@ extension GoldenTests {
         "interest-change",
         .interestChange(added: Interest(prefixes: ["all-"]), removed: Interest(partitions: [partition]))),
       bytes("vector-digest", vectorDigest.bytes), bytes("forked-partition-digest", forkedDigest.bytes),
-      bytes("partition-digest-above", above.digest(besideHeld: forkedDigest, sha256).bytes),
+      bytes("held-partition-digest", above.digest(besideHeld: forkedDigest, sha256).bytes),
       summary("summary", .digest(term)), summary("summary-forked", .digest(forkedTerm)),
       summary("summary-equal", .equal), summary("summary-buckets", .buckets(buckets)),
       summary("summary-partitions", .partitions(equal: ~(1 << UInt64(bucket)), [listing])),

@@ -49,8 +49,7 @@ def wrong_root_key(bench: Bench):
     sign(a, "promote", "b")
 
 
-@case("rights: a root key that cannot be used is named with what is wrong with it, not as missing",
-      open="whatever is wrong with the file, it is said not to be in the data directory")  # fmt: skip
+@case("rights: a root key that cannot be used is named with what is wrong with it, not as missing")
 def wrong_root_key_is_named(bench: Bench):
     a, b = fleet(bench, "ab")
     said = [a.verb("promote", "b", "--yes", check=False).stderr for _ in _wrong_keys(bench, a)]
@@ -104,8 +103,7 @@ def two_admins(bench: Bench):
     expect(known == [], f"{known} counts though nobody had it when its author was ended")
 
 
-@case("what an admin granted before he heard of his end is given back by a raise, where the root key lies",
-      open="the device signs the raise although the root key lies there, and only root's settles what admins said")  # fmt: skip
+@case("what an admin granted before he heard of his end is given back by a raise, where the root key lies")
 def root_settles(bench: Bench):
     a = found_fleet(bench.network, "a", "--closed")
     b = add_member(bench.network, "b", a, "room=*", role="admin")

@@ -165,8 +165,7 @@ def beside_one_host(bench: Bench):
     _join_beside(bench, "v", "32", "again")
 
 
-@case("joining: beside four hosts that make thirty-two connections, each anew when it is closed, a device gets in",
-      open="they hold all places for connections that are not authenticated, and nobody is let go for a newcomer")  # fmt: skip
+@case("joining: beside four hosts that make thirty-two connections, each anew when it is closed, a device gets in")
 def beside_four_hosts(bench: Bench):
     _join_beside(bench, "vwyz", "8", "again")
 

@@ -37,8 +37,7 @@ def revoked_while_away(bench: Bench):
     expect(refused.returncode == 4, f"an ended device invites: {refused.stdout}")
 
 
-@case("revoked while away: what it wrote meanwhile is handed over, held everywhere, and counts once it is raised",
-      open="a device that was ended cannot hand over what it wrote")  # fmt: skip
+@case("revoked while away: what it wrote meanwhile is handed over, held everywhere, and counts once it is raised")
 def handed_over(bench: Bench):
     a, b, c = nodes = fleet(bench, "abc")
     write_all(b, "before")
@@ -56,7 +55,7 @@ def handed_over(bench: Bench):
     expect(write(b, "after") == 403, "a raise lets an ended device write")
 
 
-@case("revoked: what others hold beyond it is held by them, passed on to nobody, and raised where it lies")
+@case("revoked: what others hold beyond it is held, and raised where it lies")
 def held_elsewhere(bench: Bench):
     a, b, c = nodes = fleet(bench, "abc")
     sign(a, "promote", "c")
@@ -105,8 +104,7 @@ def revoked_as_of(bench: Bench):
     await_shown([a, c], everything)
 
 
-@case("revoked as of a time before the device ever wrote: nothing of it counts, and every node starts again",
-      open="stores that hold runs of a replica whose declaration counts no longer are taken for damaged: no node starts")  # fmt: skip
+@case("revoked as of a time before the device ever wrote: nothing of it counts, and every node starts again")
 def revoked_from_the_beginning(bench: Bench):
     a, b, c = nodes = fleet(bench, "abc")
     write_all(a, "of-a")
@@ -120,8 +118,7 @@ def revoked_from_the_beginning(bench: Bench):
     await_shown([a, c], {"of-a"})
 
 
-@case("revoked by an admin who has not heard of the device's replica: nodes that hold its work start again",
-      open="stores that hold runs of a replica whose declaration counts no longer are taken for damaged: no node starts")  # fmt: skip
+@case("revoked by an admin who has not heard of the device's replica: nodes that hold its work start again")
 def revoked_unheard(bench: Bench):
     a, b, c = nodes = fleet(bench, "abc")
     write_all(c, "of-c")

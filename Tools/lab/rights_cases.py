@@ -186,8 +186,7 @@ def asked(bench: Bench):
     expect(write(b, "two") == 403, "b writes in a closed fleet")
 
 
-@case("rights: lowering a grant takes something away, and is asked for even where the node carries nothing",
-      open="it counts as taking away only if the statement lists partitions that are carried here")  # fmt: skip
+@case("rights: lowering a grant takes something away, and is asked for even where the node carries nothing")
 def lowering_is_asked(bench: Bench):
     (a,) = fleet(bench, "a", "--closed")
     for high, low in (("read", "none"), ("write", "read"), ("carry", "none")):

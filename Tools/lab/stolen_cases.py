@@ -22,8 +22,7 @@ def stolen(bench: Bench):
     _expect_sound(a, c, everything)
 
 
-@case("stolen: what the thief wrote out of the admin's sight falls, and the owner's stays",
-      open="stores that hold runs of a replica whose declaration counts no longer are taken for damaged: no node starts")  # fmt: skip
+@case("stolen: what the thief wrote out of the admin's sight falls, and the owner's stays")
 def stolen_out_of_sight(bench: Bench):
     a, b, thief, c = _steal(bench)
     sign(a, "revoke", "b", "--compromised")

@@ -164,8 +164,7 @@ def granted_while_connected(bench: Bench):
     bench.note(f"a member in {seconds[0]:.0f} s, a relay in {seconds[1]:.0f} s")
 
 
-@case("rights: who is let in while connected gets what is there within seconds, not at the next look at everything",
-      open="statements that widen a right offer nothing on connections that stand: it comes after up to 30 s")  # fmt: skip
+@case("rights: who is let in while connected gets what is there within seconds, not at the next look at everything")
 def granted_at_once(bench: Bench):
     seconds = _grant_while_connected(bench, ["room=1", "room=2", "room=3"])
     expect(max(seconds) < 5, f"it came after {[round(each) for each in seconds]} s")

@@ -65,9 +65,7 @@ extension Mesh {
     reopenStreamsWithLeftOut(&step)
     // What two may speak of now that they might not before is compared at the next tick.
     let mayWiden = fresh.contains(where: \.mayWiden)
-    for id in sessions.keys.sorted() {
-      offerHeldWork(id, &step)
-      guard mayWiden else { continue }
+    for id in sessions.keys.sorted() where mayWiden {
       sessions[id]?.nextComparison = step.now
       sessions[id]?.earlyComparisons = 0
     }

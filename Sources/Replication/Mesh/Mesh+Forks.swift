@@ -253,7 +253,9 @@ extension Mesh {
   private mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {
     partitions[partition]?.awaitsAuthority = false
     switch partitions[partition]?.log.adopt(authority) {
-    case .done(let change): if change != LogChange() { step.emit(.rebuild(partition, change)) }
+    case .done(let change):
+      if change != LogChange() { step.emit(.rebuild(partition, change)) }
+      for id in sessions.keys.sorted() { offerHeldWork(id, partition, &step) }
     case .needsHeaders(let requests):
       partitions[partition]?.awaitsAuthority = true
       partitions[partition]?.awaitedHeaders += requests.count

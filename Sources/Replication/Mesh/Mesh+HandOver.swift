@@ -17,12 +17,14 @@ extension Mesh {
   // MARK: The author
 
   /// Begins to show what is held of own chains in partitions that this device may not carry any more.
-  mutating func offerHeldWork(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id], session.phase == .live else { return }
-    for state in partitions.values.sorted(by: { $0.id < $1.id }) where !state.log.heldAbove.isEmpty {
-      for (replica, _) in state.log.heldAbove.sorted where offers(replica, state.name, session) {
-        step.emit(.loadChain(state.id, replica, from: 1, .handOver(id, peer: nil)))
-      }
+  func offerHeldWork(_ id: SessionID, _ step: inout Step) {
+    for partition in partitions.keys.sorted() { offerHeldWork(id, partition, &step) }
+  }
+
+  func offerHeldWork(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
+    guard let session = sessions[id], session.phase == .live, let state = partitions[partition] else { return }
+    for (replica, _) in state.log.heldAbove.sorted where offers(replica, state.name, session) {
+      step.emit(.loadChain(partition, replica, from: 1, .handOver(id, peer: nil)))
     }
   }
 

@@ -67,6 +67,16 @@ import Testing
     #expect(one.mesh.partitions[bench.partition]?.log.heldAbove == two.mesh.partitions[bench.partition]?.log.heldAbove)
   }
 
+  @Test("it hands over on the connection on which it hears of its end, too")
+  func onStandingSession() throws {
+    _ = bench.connected(0, 1)
+    try bench.nodes[0].write(4)
+    bench.loseMessages()
+    try end(.retire)
+    bench.run()
+    #expect(held(1)?.sequence == 4 && bench.nodes[1].holds(bench.nodes[0]) == 3)
+  }
+
   @Test("it hears of nothing but its end: no run, no vector, no other statement, no wish")
   func hearsNothing() throws {
     try end(.retire)
