@@ -217,6 +217,7 @@ extension Mesh {
       }
       pump(id, partition, &step)
     }
+    offerHeldWork(id, &step)
     if session.mustCompareAgain { sessions[id]?.nextComparison = step.now }
     sessions[id]?.mustCompareAgain = false
   }

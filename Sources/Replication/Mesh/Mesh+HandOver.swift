@@ -17,12 +17,15 @@ extension Mesh {
   // MARK: The author
 
   /// Begins to show what is held of own chains in partitions that this device may not carry any more.
-  func offerHeldWork(_ id: SessionID, _ step: inout Step) {
+  /// Once on a session, when the first comparison is through: before that the peer may not be live.
+  mutating func offerHeldWork(_ id: SessionID, _ step: inout Step) {
+    guard sessions[id]?.mayOfferHeldWork == false else { return }
+    sessions[id]?.mayOfferHeldWork = true
     for partition in partitions.keys.sorted() { offerHeldWork(id, partition, &step) }
   }
 
   func offerHeldWork(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], session.phase == .live, let state = partitions[partition] else { return }
+    guard let session = sessions[id], session.mayOfferHeldWork, let state = partitions[partition] else { return }
     for (replica, _) in state.log.heldAbove.sorted where offers(replica, state.name, session) {
       step.emit(.loadChain(partition, replica, from: 1, .handOver(id, peer: nil)))
     }

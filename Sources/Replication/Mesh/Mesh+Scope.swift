@@ -54,7 +54,6 @@ extension Mesh {
     sessions[id]?.phase = .live
     sessions[id]?.level.begin(interest, session.peerInterest ?? Interest())
     step.emit(.note(id, .sessionReady(session.device)))
-    offerHeldWork(id, &step)
     beginComparing(id, &step)
   }
 

@@ -72,6 +72,8 @@ package struct PeerSession: Sendable {
   static let earlyComparisonLimit = 4
   /// Probes of chains that one side may not carry any more; each costs reading a chain.
   var answeredHandOvers = 0
+  /// The peer is live for certain: what is held of own chains was offered, and what comes to be held is.
+  var mayOfferHeldWork = false
   /// What is being handed over of a payload that travels apart.
   var arrivingHandedOver: ArrivingPayload?
   /// Partitions that are not here yet and of which the peer may name something, beyond as many as are here.

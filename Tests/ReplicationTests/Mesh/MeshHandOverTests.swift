@@ -7,8 +7,10 @@ import Testing
 @Suite("Mesh: work that is handed over") struct MeshHandOverTests {
   private let bench: MeshBench
 
-  init() throws {
-    bench = try MeshBench([0, 1, 2])
+  init() throws { try self.init(wants: []) }
+
+  private init(wants: [Text]) throws {
+    bench = try MeshBench([0, 1, 2], wants: wants)
     try bench.nodes[0].write(1)
     for other in 1...2 { bench.cut(bench.connected(0, other)) }
     try bench.nodes[0].write(2)
@@ -75,6 +77,17 @@ import Testing
     try end(.retire)
     bench.run()
     #expect(held(1)?.sequence == 4 && bench.nodes[1].holds(bench.nodes[0]) == 3)
+  }
+
+  @Test("it waits until its peer knows what it wants", arguments: [0, 1])
+  func peerAsksFirst(dialer: Int) throws {
+    let scene = try MeshHandOverTests(wants: ["agency=*", "*", "*"])
+    try scene.end(.retire)
+    // What was wanted is not remembered.
+    scene.bench.nodes[1].mesh.interestCache = [:]
+    let id = scene.bench.connected(dialer, 1 - dialer)
+    #expect(scene.bench.nodes.prefix(2).allSatisfy { $0.mesh.sessions[id]?.phase == .live })
+    #expect(scene.held(1)?.sequence == 3)
   }
 
   @Test("it hears of nothing but its end: no run, no vector, no other statement, no wish")
