@@ -56,7 +56,7 @@ class Responder:
             self._host.command(
                 "unshare", "--mount", "--propagation", "private", "sh", "-c", script, f"{self._directory}/avahi.conf"),
             self._host.environment, f"{self._directory}/avahi.log", f"{self._directory}/avahi.log")  # fmt: skip
-        wait_for(20, f"the responder of {self._host.name} runs", self._is_running, 0.05)
+        wait_for(60, f"the responder of {self._host.name} runs", self._is_running, 0.05)
 
     def _is_running(self) -> bool:
         asked = subprocess.run(

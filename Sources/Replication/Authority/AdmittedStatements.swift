@@ -126,7 +126,7 @@ extension Statement {
   }
 
   /// A room's creation, which everybody in the room needs.
-  fileprivate var createsItsScope: Bool {
+  var createsItsScope: Bool {
     guard case .room = body else { return false }
     return scope == PartitionName.room(createdBy: id)
   }

@@ -55,10 +55,12 @@ package struct Authority: Sendable {
   }
 
   package var count: Int { admitted.all.count }
-  /// Of the fleet's scope.
-  package var statementIDs: [Digest] { admitted.all.values.lazy.filter(\.isOfFleet).map(\.id).sorted() }
   /// Of the fleet's scope, each behind all that it goes on from or names.
-  package var fleetStatements: [Statement] { admitted.order.lazy.compactMap { admitted.all[$0] }.filter(\.isOfFleet) }
+  package var fleetStatements: [Statement] { statements(of: "") }
+  /// Of one scope, each behind all that it goes on from or names.
+  package func statements(of scope: Text) -> [Statement] {
+    admitted.order.lazy.compactMap { admitted.all[$0] }.filter { $0.scope == scope }
+  }
   package func holds(_ id: Digest) -> Bool { admitted.holds(id) }
   /// Root, or a device that root ever made an admin.
   func wasEverAdmin(_ device: PublicKey) -> Bool { admitted.everAdmins.contains(device) }
@@ -75,8 +77,10 @@ package struct Authority: Sendable {
   }
 
   /// Digest over the sorted ids of the fleet's scope: equal sets, and only they, have equal digests.
-  package func digest(_ hash: HashFunction) -> Digest {
-    let ids = statementIDs
+  package func digest(_ hash: HashFunction) -> Digest { Authority.digest(of: fleetStatements, hash) }
+
+  static func digest(of statements: [Statement], _ hash: HashFunction) -> Digest {
+    let ids = statements.map(\.id).sorted()
     var input = DomainTag.authority.bytes
     input.reserveCapacity(DomainTag.byteCount + ids.count * Digest.byteCount)
     for id in ids { id.append(to: &input) }

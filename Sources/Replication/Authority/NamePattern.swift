@@ -73,4 +73,14 @@ extension PartitionName {
     let hexadecimal = id.bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
     return Text(Statement.Rule.Key.conversation.string + "=" + String(decoding: hexadecimal, as: UTF8.self))
   }
+
+  /// The room whose statements have this scope; nil where the scope is no room's.
+  package init?(roomOf scope: Text) {
+    let (key, digits) = (Array(Statement.Rule.Key.conversation.utf8) + [UInt8(ascii: "=")], 2 * Digest.byteCount)
+    guard scope.utf8.count == key.count + digits, scope.utf8.starts(with: key),
+      scope.utf8.dropFirst(key.count).allSatisfy({ (48...57).contains($0) || (97...102).contains($0) }),
+      let name = try? PartitionName(scope)
+    else { return nil }
+    self = name
+  }
 }

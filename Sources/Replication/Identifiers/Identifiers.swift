@@ -85,6 +85,7 @@ package enum DomainTag: String, CaseIterable, Sendable {
   case vector = "seamesh/1 vector"
   case forks = "seamesh/1 forks"
   case above = "seamesh/1 above"
+  case room = "seamesh/1 room"
   case discovery = "seamesh/1 discov"
   case proof = "seamesh/1 proof"
   case mark = "seamesh/1 mark"

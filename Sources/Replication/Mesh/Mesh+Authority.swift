@@ -1,6 +1,7 @@
 // Statements as they are learnt, kept and passed on.
 extension Mesh {
   mutating func receiveStatements(_ id: SessionID, _ list: [[UInt8]], _ scope: Text, _ step: inout Step) {
+    guard scope.utf8.isEmpty || wantedRoom(scope) != nil else { return }
     var fresh: [Statement] = []
     for encoded in list {
       switch cryptography.statement(encoded) {
@@ -17,8 +18,13 @@ extension Mesh {
   /// Keeps new statements and passes them on at once: whatever is sent from now on may stand on them. What does not come
   /// into the set, because nothing that is here leads to it or its issuer has used up his allowance, is not kept.
   mutating func adopt(_ list: [Statement], from source: SessionID?, _ step: inout Step) {
-    let new = list.filter { $0.isOfFleet && statements[$0.id.tip] == nil }
-      .prefix(max(0, Statement.countLimit - statements.count))
+    var (allowance, left) = (roomAllowance, Statement.countLimit - fleetStatementCount)
+    let new = list.filter { statement in
+      guard statements[statement.id.tip] == nil else { return false }
+      guard statement.isOfFleet else { return allowance.take(statement) }
+      left -= 1
+      return left >= 0
+    }
     guard !new.isEmpty else { return }
     let grown = authority.adding(new)
     let fresh = new.filter { grown.holds($0.id) }
@@ -37,12 +43,34 @@ extension Mesh {
   private mutating func learn(
     _ fresh: [Statement], _ grown: Authority, exceptTo source: SessionID?, _ step: inout Step
   ) {
-    for statement in fresh { statements[statement.id.tip] = statement.encoded }
     let before = authority
     authority = grown
+    for statement in fresh { keep(statement) }
     scopeChanged()
     if authority.count != statements.count { forgetDisplaced(before, fresh, &step) }
+    settleRooms(Set(fresh.lazy.filter { !$0.isOfFleet }.map(\.scope)))
     closeStreamsOutOfScope()
+    spreadFleet(fresh.filter(\.isOfFleet), exceptTo: source, &step)
+    spreadRooms(fresh.filter { !$0.isOfFleet }, before, exceptTo: source, &step)
+    reconsiderAcceptance(&step)
+    reopenStreamsWithLeftOut(&step)
+    // What two may speak of now that they might not before is compared at the next tick.
+    let mayWiden = fresh.contains(where: \.mayWiden)
+    for id in sessions.keys.sorted() where mayWiden {
+      sessions[id]?.nextComparison = step.now
+      sessions[id]?.earlyComparisons = 0
+    }
+  }
+
+  package var fleetStatementCount: Int { statements.count - roomAllowance.count }
+
+  mutating func keep(_ statement: Statement) {
+    statements[statement.id.tip] = statement.encoded
+    if !statement.isOfFleet { roomAllowance.add(statement) }
+  }
+
+  private mutating func spreadFleet(_ fresh: [Statement], exceptTo source: SessionID?, _ step: inout Step) {
+    guard !fresh.isEmpty else { return }
     for (id, session) in sessions where session.statedAuthority != nil && !session.hasStatements {
       let told = passable(fresh, to: id).map(\.encoded)
       sessions[id]?.statementsSinceHello += told
@@ -61,14 +89,6 @@ extension Mesh {
       }
       for batch in Mesh.batches(told) { step.emit(.send(other.id, .statements(batch))) }
     }
-    reconsiderAcceptance(&step)
-    reopenStreamsWithLeftOut(&step)
-    // What two may speak of now that they might not before is compared at the next tick.
-    let mayWiden = fresh.contains(where: \.mayWiden)
-    for id in sessions.keys.sorted() where mayWiden {
-      sessions[id]?.nextComparison = step.now
-      sessions[id]?.earlyComparisons = 0
-    }
   }
 
   /// Who is a member no longer hears what is said of himself, with what that stands on, and nothing else.
@@ -83,10 +103,12 @@ extension Mesh {
 
   /// What fell out of the set when other statements of the same issuer came in before it (rule C26).
   private mutating func forgetDisplaced(_ before: Authority, _ fresh: [Statement], _ step: inout Step) {
-    let standing = Set(authority.statementIDs.lazy.map(\.tip))
-    statements = statements.filter { standing.contains($0.key) }
-    let displaced = (before.statementIDs + fresh.map(\.id)).filter { !authority.holds($0) }
-    if !displaced.isEmpty { step.emit(.discard(displaced)) }
+    let displaced = (Array(before.allStatements) + fresh).filter { !authority.holds($0.id) }
+    for statement in displaced where statements.removeValue(forKey: statement.id.tip) != nil && !statement.isOfFleet {
+      roomAllowance.remove(statement)
+    }
+    settleRooms(Set(displaced.lazy.filter { !$0.isOfFleet }.map(\.scope)))
+    if !displaced.isEmpty { step.emit(.discard(displaced.map(\.id).sorted())) }
   }
 
   /// Batches well below the limit of a message.
@@ -122,8 +144,8 @@ extension Statement {
   /// It may let somebody carry what he might not before.
   fileprivate var mayWiden: Bool {
     switch body {
-    case .grant, .rule, .raise, .membership, .invitation, .unknown: true
-    case .genesis, .replica, .end, .baseline, .room, .removal, .leave: false
+    case .grant, .rule, .raise, .membership, .invitation, .room, .unknown: true
+    case .genesis, .replica, .end, .baseline, .removal, .leave: false
     }
   }
 }

@@ -5,7 +5,7 @@ extension Mesh {
   /// The session's sums as they are now.
   mutating func sums(_ id: SessionID) -> ScopeSums {
     let moved = partitions.settleDigests(cryptography.hash)
-    if moved.contains(where: { $0.value != nil && partitions[$0.key] == nil }) { scopeChanged() }
+    if moved.contains(where: { $0.value != nil && partitions.name(of: $0.key) == nil }) { scopeChanged() }
     if !moved.isEmpty { for id in sessions.keys { sessions[id]?.comparison.sums?.moved(moved) } }
     guard let session = sessions[id] else { return ScopeSums() }
     let digests = partitions.digests
@@ -169,6 +169,7 @@ extension Mesh {
     // Those of equal buckets are judged by what stood there when the buckets were told.
     let toConclude = changed.filter { equal >> bit($0.key) & 1 == 1 }
     sessions[id]?.comparison.changed = toConclude
+    compareRooms(id, differing, &step)
     // The vectors first: who is behind then asks at once, and need not tell its own beside.
     sendVectors(id, differing, inComparison: true, &step)
     if listed != 0 { step.emit(.send(id, .summary(Summary(number, .differing(told))))) }
@@ -193,6 +194,7 @@ extension Mesh {
     }
     // What changed since it was listed was the same then.
     sessions[id]?.comparison.changed = session.comparison.changed.filter { !differing.contains($0.key) }
+    compareRooms(id, differing.subtracting(session.rooms.heard), &step)
     sendVectors(id, differing, inComparison: true, &step)
     conclude(id, level: 0, &step)
   }
@@ -205,6 +207,7 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     let changed = session.comparison.changed
     sessions[id]?.comparison.enter(.none, step.now)
+    sessions[id]?.rooms.concludeComparison()
     for partition in changed.keys.sorted() {
       guard let state = partitions[partition], isInScope(session, state) else { continue }
       guard session.level.contains(partition, state.name) else {

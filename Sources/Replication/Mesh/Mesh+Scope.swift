@@ -133,7 +133,7 @@ extension Mesh {
   }
 
   func isInScope(_ session: PeerSession, _ partition: PartitionID) -> Bool {
-    partitions[partition].map { isInScope(session, $0) } ?? false
+    partitions.name(of: partition).map { isInScope(session, partition, $0) } ?? false
   }
 
   /// Both sides name what they hold of it; each then pulls.

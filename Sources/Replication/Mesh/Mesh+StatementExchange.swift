@@ -30,7 +30,8 @@ extension Mesh {
   }
 
   mutating func receiveStatementSet(_ id: SessionID, _ set: StatementSet, _ step: inout Step) {
-    guard let session = sessions[id], set.scope.utf8.isEmpty else { return }
+    guard set.scope.utf8.isEmpty else { return receiveRoomSet(id, set, &step) }
+    guard let session = sessions[id] else { return }
     switch (session.exchange.awaited, set.step) {
     case (.buckets, .buckets(let told)):
       let own = fleetStatements

@@ -82,6 +82,7 @@ extension Mesh {
     }
     let changed = Set(session.comparison.changed.keys)
     sessions[session.id]?.comparison.enter(.none, step.now)
+    sessions[session.id]?.rooms.concludeComparison()
     sendVectors(session.id, changed, &step)
   }
 

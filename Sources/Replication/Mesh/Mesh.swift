@@ -85,6 +85,7 @@ package struct Mesh: Sendable {
   package var local: LocalIdentity
   package internal(set) var authority: Authority
   package internal(set) var statements: [TipHash: [UInt8]] = [:]
+  var roomAllowance = RoomAllowance()
   package internal(set) var partitions = PartitionTable()
   package internal(set) var interest: Interest
   /// Which session does a partition's catch-up, and when it last brought something: one peer at a time.
@@ -110,10 +111,9 @@ package struct Mesh: Sendable {
   ) {
     (self.local, self.authority, self.interest) = (local, authority, interest)
     (self.cryptography, self.configuration) = (cryptography, configuration)
-    for statement in statements where authority.holds(statement.id) && statement.isOfFleet {
-      self.statements[statement.id.tip] = statement.encoded
-    }
+    for statement in statements where authority.holds(statement.id) { keep(statement) }
     for partition in partitions { self.partitions[partition.id] = partition }
+    settleRooms(Set(authority.allStatements.lazy.filter { !$0.isOfFleet }.map(\.scope)))
   }
 
   package mutating func handle(

@@ -4,8 +4,17 @@ package struct PartitionTable: Sendable {
   private var buckets = [Set<PartitionID>](repeating: [], count: Summary.bucketCount)
   /// Changed, or not, since the digests were made.
   private var touched: Set<PartitionID> = []
-  /// Of partitions of which something is announced.
+  /// Rooms of which statements are held, though perhaps nothing of their content.
+  private var rooms: [PartitionID: Room] = [:]
+  /// Of partitions of which something is announced, and of rooms of which statements are held.
   private(set) var digests: [PartitionID: Digest] = [:]
+
+  /// A room as its statements make it.
+  struct Room: Sendable, Equatable {
+    let name: PartitionName
+    /// Digest of the statements held of it.
+    let statements: Digest
+  }
 
   package init() {}
 
@@ -20,7 +29,7 @@ package struct PartitionTable: Sendable {
   }
 
   private mutating func place(_ id: PartitionID) {
-    if states.index(forKey: id) == nil {
+    if states.index(forKey: id) == nil, rooms[id] == nil {
       buckets[Summary.bucket(of: id)].remove(id)
     } else {
       buckets[Summary.bucket(of: id)].insert(id)
@@ -36,20 +45,43 @@ package struct PartitionTable: Sendable {
     states.mapValues(transform)
   }
 
-  /// Ascending.
+  // MARK: Rooms
+
+  /// The room's statements have changed; nil where none is held.
+  mutating func set(_ room: Room?, for id: PartitionID) {
+    guard rooms[id] != room else { return }
+    rooms[id] = room
+    touched.insert(id)
+    place(id)
+  }
+
+  func holdsStatements(of id: PartitionID) -> Bool { rooms[id] != nil }
+
+  /// Of a partition that is here, or a room of which statements are.
+  func name(of id: PartitionID) -> PartitionName? { states[id]?.name ?? rooms[id]?.name }
+
+  // MARK: Digests
+
+  /// Ascending; rooms of which only statements are held among them.
   func ids(in bucket: Int) -> [PartitionID] { buckets[bucket].sorted() }
 
   /// Brings the digests up to date. Answers whose digest moved, with the one before.
   mutating func settleDigests(_ hash: HashFunction) -> [PartitionID: Digest?] {
     var moved: [PartitionID: Digest?] = [:]
     for id in touched {
-      let (before, now) = (digests[id], states[id]?.log.summaryDigest(hash))
+      let (before, now) = (digests[id], digest(of: id, hash))
       guard before != now else { continue }
       digests[id] = now
       moved[id] = .some(before)
     }
     touched = []
     return moved
+  }
+
+  private mutating func digest(of id: PartitionID, _ hash: HashFunction) -> Digest? {
+    let content = states[id]?.log.summaryDigest(hash)
+    guard let room = rooms[id] else { return content }
+    return Digest.of(DomainTag.room.bytes + (content ?? .zero).bytes + room.statements.bytes, hash)
   }
 }
 

@@ -45,6 +45,7 @@ package struct PeerSession: Sendable {
 
   var comparison = Comparison()
   var level = LevelMarks()
+  var rooms = RoomExchange()
   /// What came so far of a vector that travels in parts.
   var partial: PartialVector?
   var streams: [PartitionID: PeerStream] = [:]

@@ -48,6 +48,8 @@ package struct ScopeStatements: Sendable {
     tips.keys.filter { Self.isListed($0, buckets) }.sorted().map(told)
   }
 
+  func tips(of issuers: Set<PublicKey>) -> [IssuerTips] { issuers.sorted().map(told) }
+
   /// The peer's tips of each issuer in these buckets of whom it has others, or none.
   func differing(from list: [IssuerTips], in buckets: UInt64) -> [IssuerTips] {
     let peers = Dictionary(list.map { ($0.issuer, $0) }) { first, _ in first }
@@ -85,5 +87,23 @@ package struct ScopeStatements: Sendable {
       if let previous = statement.previous { held.insert(previous) }
     }
     return meant.filter { !held.contains($0.id) }
+  }
+
+  // MARK: Rooms
+
+  /// Removals of these users, whether or not they count, with all that they go on from.
+  func lines(ofRemovalsOf users: Set<Text>) -> Set<Digest> {
+    var lines: Set<Digest> = []
+    // From the end every statement comes before what it goes on from.
+    for statement in ordered.reversed() where lines.contains(statement.id) || removes(statement, users) {
+      lines.insert(statement.id)
+      if let previous = statement.previous { lines.insert(previous) }
+    }
+    return lines
+  }
+
+  private func removes(_ statement: Statement, _ users: Set<Text>) -> Bool {
+    guard case .removal(let removal) = statement.body else { return false }
+    return users.contains(removal.user)
   }
 }

@@ -9,7 +9,7 @@ struct StatementOutbox: Sendable {
     case joined(JoinAcceptance)
   }
 
-  private var waiting: [[UInt8]] = []
+  private var waiting: [(scope: Text, encoded: [UInt8])] = []
   /// Those before this one are said.
   private var next = 0
   private var end: End?
@@ -20,23 +20,29 @@ struct StatementOutbox: Sendable {
   var count: Int { waiting.count - next }
   var isEmpty: Bool { next == waiting.count && end == nil }
 
-  mutating func put(_ statements: [[UInt8]]) { waiting += statements }
+  mutating func put(_ statements: [[UInt8]], of scope: Text = "") { waiting += statements.map { (scope, $0) } }
   mutating func put(_ statements: [[UInt8]], then end: End) {
-    waiting += statements
+    put(statements)
     self.end = end
   }
 
-  /// The next window, in messages.
-  mutating func takeWindow() -> [[[UInt8]]] {
+  /// The next window.
+  mutating func takeWindow() -> [Message] {
     var (count, bytes) = (0, 0)
     while next + count < waiting.count, bytes < StatementOutbox.windowByteCount {
-      bytes += waiting[next + count].count
+      bytes += waiting[next + count].encoded.count
       count += 1
     }
-    let window = Array(waiting[next..<next + count])
+    var window = waiting[next..<next + count]
     next += count
     if next == waiting.count { (waiting, next) = ([], 0) }
-    return Mesh.batches(window)
+    var messages: [Message] = []
+    while let scope = window.first?.scope {
+      let said = window.prefix { $0.scope == scope }
+      messages += Mesh.batches(said.map(\.encoded)).map { .statements($0, of: scope) }
+      window = window.dropFirst(said.count)
+    }
+    return messages
   }
 
   /// What is said behind the last statement, once.
@@ -52,7 +58,7 @@ extension Mesh {
   mutating func pumpStatements(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id], session.isWritable, !session.outbox.isEmpty else { return }
     sessions[id]?.lastOfStatements = step.now
-    for batch in sessions[id]?.outbox.takeWindow() ?? [] { step.emit(.send(id, .statements(batch))) }
+    for message in sessions[id]?.outbox.takeWindow() ?? [] { step.emit(.send(id, message)) }
     switch sessions[id]?.outbox.takeEnd() {
     case .complete: statementsSaid(id, &step)
     case .joined(let acceptance):

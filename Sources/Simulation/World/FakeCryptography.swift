@@ -79,10 +79,13 @@ struct FakeKey: Hashable, Sendable {
   }
 
   /// Nil where the body breaks a limit of the encoding, which what is simulated does not.
-  func statement(_ fleet: FleetID, _ body: Statement.Body, after last: Statement? = nil) -> Statement? {
+  func statement(
+    _ fleet: FleetID, _ body: Statement.Body, after last: Statement? = nil, scope: Text = ""
+  ) -> Statement? {
     let link = last.map { Statement.Link(sequence: $0.sequence, id: $0.id) }
-    guard let unsigned = try? StatementCodec.unsigned(fleet: fleet, issuer: publicKey, after: link, body: body)
-    else { return nil }
+    let unsigned = try? StatementCodec.unsigned(
+      fleet: fleet, issuer: publicKey, after: link, scope: scope, body: body)
+    guard let unsigned else { return nil }
     return try? StatementCodec.assemble(unsigned: unsigned, signature: sign(unsigned), FakeCryptography.hash)
   }
 }

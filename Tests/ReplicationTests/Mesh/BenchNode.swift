@@ -53,6 +53,7 @@ final class BenchNode {
   }
 
   var device: DeviceID { DeviceID.derived(from: key.publicKey, FakeCryptography.hash) }
+  var membership: Digest? { mesh.authority.member(of: key.publicKey)?.id }
   var state: PartitionLog? { mesh.partitions[bench.partition]?.log }
   func holds(_ other: BenchNode) -> UInt64 { state?.accepted.sequence(of: other.replica) ?? 0 }
 

@@ -17,7 +17,8 @@ final class MeshBench {
   }
 
   let fleet: Fleet
-  let name: PartitionName
+  /// The one partition in which nodes write.
+  var name: PartitionName
   private(set) var nodes: [BenchNode] = []
   /// Declared replicas of devices that have no node here, with their keys.
   private(set) var otherReplicas: [(ReplicaID, PublicKey)] = []
@@ -32,8 +33,10 @@ final class MeshBench {
   var partition: PartitionID { fleet.partition(name) }
 
   /// `devices[i]` is the device of node i: the same number twice makes a clone. `wants[i]`: a name, or a prefix followed by
-  /// `*`; everything, where nothing is said.
-  init(_ devices: [Int], wants: [Text] = [], rights: FoundingRights = .open, seed: UInt64 = 1) throws {
+  /// `*`; everything, where nothing is said. `users[i]`: of device i, one and the same where nothing is said.
+  init(
+    _ devices: [Int], wants: [Text] = [], users: [Text] = [], rights: FoundingRights = .open, seed: UInt64 = 1
+  ) throws {
     var random = SimulationRandom(seed: seed)
     var fleet = Fleet(&random, rights)
     name = try PartitionName("agency=Galapagos")
@@ -42,7 +45,8 @@ final class MeshBench {
     var statements = fleet.statements
     var replicas: [ReplicaID] = []
     for (index, key) in keys.enumerated() {
-      let byRoot = fleet.membership(of: key.publicKey, user: "user", role: Fleet.memberRole)
+      let user = index < users.count ? users[index] : "user"
+      let byRoot = fleet.membership(of: key.publicKey, user: user, role: Fleet.memberRole)
       guard let membership = byRoot.last else { continue }
       let nonce = UUIDValue(high: 7, low: UInt64(index))
       let replica = ReplicaID.derived(device: key.device, nonce: nonce, FakeCryptography.hash)

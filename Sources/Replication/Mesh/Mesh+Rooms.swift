@@ -1,0 +1,141 @@
+// The statements of a room go to who may carry it, and to those whom its removals name: nobody else hears of it.
+//
+// They are part of what partitions are compared by. Where a room differs, one side tells the tips of its statements; the
+// other sends what they do not cover, and asks for what it lacks itself.
+extension Mesh {
+  /// The summaries of these scopes follow what is held of their statements.
+  mutating func settleRooms(_ scopes: Set<Text>) {
+    for scope in scopes {
+      guard let name = PartitionName(roomOf: scope) else { continue }
+      let held = authority.statements(of: scope)
+      let room = PartitionTable.Room(name: name, statements: Authority.digest(of: held, cryptography.hash))
+      partitions.set(held.isEmpty ? nil : room, for: name.id(fleet: local.fleet, hash: cryptography.hash))
+    }
+  }
+
+  /// The room with this scope, where it is wanted here.
+  func wantedRoom(_ scope: Text) -> PartitionName? {
+    guard let name = PartitionName(roomOf: scope) else { return nil }
+    return interest.wants(name.id(fleet: local.fleet, hash: cryptography.hash), name: name) ? name : nil
+  }
+
+  // MARK: Telling
+
+  /// Begins with those of these partitions that are rooms.
+  mutating func compareRooms(_ id: SessionID, _ differing: Set<PartitionID>, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    let rooms = differing.filter { partitions.holdsStatements(of: $0) && isInScope(session, $0) }
+    sessions[id]?.rooms.forgetLevel(besides: rooms)
+    for room in session.rooms.next(of: rooms) { tellTips(id, room, &step) }
+  }
+
+  private mutating func tellTips(_ id: SessionID, _ room: PartitionID, _ step: inout Step) {
+    guard let session = sessions[id], let name = partitions.name(of: room) else { return }
+    let held = authority.statements(of: name.text)
+    // Where no more of the creator's is kept, all that could come of it would be passed over.
+    guard let creation = held.first(where: \.createsItsScope), !roomAllowance.isSpent(by: creation.issuer) else {
+      return
+    }
+    sessions[id]?.rooms.tell(room, in: session.comparison.count)
+    tell(id, name, .tips(listed: .max, ScopeStatements(held).list(.max)), &step)
+  }
+
+  private func tell(_ id: SessionID, _ name: PartitionName, _ content: StatementSet.Step, _ step: inout Step) {
+    step.emit(.send(id, .statementSet(StatementSet(scope: name.text, content))))
+  }
+
+  // MARK: Answering
+
+  mutating func receiveRoomSet(_ id: SessionID, _ set: StatementSet, _ step: inout Step) {
+    guard let session = sessions[id], let name = wantedRoom(set.scope) else { return }
+    let room = name.id(fleet: local.fleet, hash: cryptography.hash)
+    let held = ScopeStatements(authority.statements(of: name.text))
+    switch set.step {
+    case .buckets: break
+    case .tips(let listed, let told):
+      guard sessions[id]?.rooms.hear(room) == true else { return }
+      ask(session, name, held.wanted(of: told), &step)
+      // Told in answer, they are not answered with tips again.
+      guard listed != 0 else { return }
+      offer(session, name, held, held.differing(from: told, in: listed), &step)
+    case .wanted(let told):
+      guard sessions[id]?.rooms.takeAnswer(room) == true else { return }
+      say(passable(held.missing(by: told), of: name, held, to: session), of: name, to: id, &step)
+    }
+  }
+
+  /// For what is lacking here.
+  private func ask(_ session: PeerSession, _ name: PartitionName, _ wanted: [IssuerTips], _ step: inout Step) {
+    let isCarrier = isInScope(session, name.id(fleet: local.fleet, hash: cryptography.hash), name)
+    // Who may not carry the room is shown no tips of it.
+    let asked = wanted.filter { !roomAllowance.isSpent(by: $0.issuer) }
+      .map { isCarrier ? $0 : IssuerTips(issuer: $0.issuer, tips: []) }
+    if !asked.isEmpty { tell(session.id, name, .wanted(asked), &step) }
+  }
+
+  /// What the peer lacks, for it to ask. Of issuers of whom something is lacking here that cannot be told yet: it is left
+  /// to a later comparison.
+  private mutating func offer(
+    _ session: PeerSession, _ name: PartitionName, _ held: ScopeStatements, _ differing: [IssuerTips],
+    _ step: inout Step
+  ) {
+    let room = name.id(fleet: local.fleet, hash: cryptography.hash)
+    let unknown = Set(held.wanted(of: differing).map(\.issuer))
+    let missing = held.missing(by: differing.filter { !unknown.contains($0.issuer) })
+    guard isInScope(session, room, name) else {
+      return say(passable(missing, of: name, held, to: session), of: name, to: session.id, &step)
+    }
+    guard !missing.isEmpty else { return }
+    sessions[session.id]?.rooms.tell(room, in: session.comparison.count)
+    tell(session.id, name, .tips(listed: 0, held.tips(of: Set(missing.map(\.issuer)))), &step)
+  }
+
+  /// All of them to who may carry the room, otherwise the lines of removals that name the peer's user.
+  private func passable(
+    _ statements: [Statement], of name: PartitionName, _ held: @autoclosure () -> ScopeStatements,
+    to session: PeerSession
+  ) -> [Statement] {
+    let id = name.id(fleet: local.fleet, hash: cryptography.hash)
+    guard !isInScope(session, id, name) else { return statements }
+    guard session.peerInterest?.wants(id, name: name) == true else { return [] }
+    let lines = held().lines(ofRemovalsOf: Set(authority.members(of: session.peer).map(\.user)))
+    return statements.filter { lines.contains($0.id) }
+  }
+
+  private mutating func say(
+    _ statements: [Statement], of name: PartitionName, to id: SessionID, _ step: inout Step
+  ) {
+    guard !statements.isEmpty else { return }
+    sessions[id]?.outbox.put(statements.map(\.encoded), of: name.text)
+    pumpStatements(id, &step)
+  }
+
+  // MARK: What is new
+
+  /// Statements that have just come into rooms.
+  mutating func spreadRooms(
+    _ fresh: [Statement], _ before: Authority, exceptTo source: SessionID?, _ step: inout Step
+  ) {
+    for (scope, said) in Dictionary(grouping: fresh, by: \.scope).sorted(by: { $0.key < $1.key }) {
+      guard let name = PartitionName(roomOf: scope) else { continue }
+      for id in sessions.keys.sorted() where id != source && sessions[id]?.phase == .live {
+        tell(said, of: name, to: id, before, &step)
+      }
+    }
+  }
+
+  /// Who may carry the room only now has none of what was said in it before.
+  private mutating func tell(
+    _ said: [Statement], of name: PartitionName, to id: SessionID, _ before: Authority, _ step: inout Step
+  ) {
+    guard let session = sessions[id] else { return }
+    let room = name.id(fleet: local.fleet, hash: cryptography.hash)
+    if isInScope(session, room, name), before.level(of: session.peer, in: name) < .carry {
+      tellTips(id, room, &step)
+    } else {
+      say(
+        passable(said, of: name, ScopeStatements(authority.statements(of: name.text)), to: session), of: name, to: id,
+        &step)
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+/// Node 0's user makes a room. Node 1 is another user's, node 2 a third one's; each knows what it is told.
+@Suite("Mesh: statements of rooms") struct MeshRoomTests {
+  private let bench: MeshBench
+  private let room: RoomBook
+
+  init() throws {
+    bench = try MeshBench([0, 1, 2], users: ["ana", "ben", "eva"])
+    bench.state([.rule(Statement.Rule(key: Statement.Rule.Key.conversation))])
+    room = try RoomBook(bench, creator: 0)
+  }
+
+  private func level(_ slot: Int, at other: Int? = nil) -> AccessLevel {
+    bench.nodes[other ?? slot].mesh.authority.level(of: bench.nodes[slot].key.publicKey, in: room.name)
+  }
+
+  private func held(_ slot: Int) -> Set<Digest> {
+    Set(bench.nodes[slot].mesh.authority.statements(of: room.name.text).map(\.id))
+  }
+
+  private func roomMessages(_ from: Int, _ to: Int, since start: Int = 0) -> [Message] {
+    bench.messages(from: from, to: to, since: start).filter { message in
+      switch message {
+      case .statementSet(let set): set.scope == room.name.text
+      case .statements(_, let scope): scope == room.name.text
+      default: false
+      }
+    }
+  }
+
+  @Test("who is invited while he is connected hears of the room at once, and nobody else does")
+  func invitedWhileConnected() throws {
+    _ = (bench.connected(0, 1), bench.connected(0, 2), bench.connected(1, 2))
+    try room.create()
+    try room.invite("ben", by: 0)
+    bench.run()
+    #expect(held(1) == held(0) && held(0).count == 2 && level(1) == .write)
+    #expect(held(2).isEmpty && roomMessages(0, 2).isEmpty && roomMessages(1, 2).isEmpty)
+  }
+
+  @Test("who was away learns of the room when they meet, whoever dials", arguments: [(0, 1), (1, 0)])
+  func learntWhenMet(dialer: Int, listener: Int) throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    _ = bench.connected(dialer, listener)
+    #expect(held(1) == held(0) && level(1) == .write)
+  }
+
+  @Test("what was written in the room follows its statements")
+  func contentFollows() throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    bench.name = room.name
+    try bench.nodes[0].write(1)
+    _ = bench.connected(1, 0)
+    bench.pass(1_000)
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 1)
+    #expect(bench.nodes.allSatisfy { $0.brokenRules.isEmpty })
+  }
+
+  @Test("a room that both hold alike costs no word when they meet again, with work in it or without")
+  func alikeCostsNothing() throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    bench.cut(bench.connected(0, 1))
+    let start = bench.transcript.count
+    _ = bench.connected(0, 1)
+    #expect(bench.said(from: 0, to: 1, since: start) == ["hello", "summary"])
+    #expect(bench.said(from: 1, to: 0, since: start) == ["hello", "summary"])
+  }
+
+  @Test("each learns what the other said in the room while they were apart")
+  func bothWays() throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    bench.cut(bench.connected(0, 1))
+    try room.invite("eva", by: 0)
+    try room.invite("dora", by: 1)
+    let start = bench.transcript.count
+    _ = bench.connected(0, 1)
+    #expect(held(0) == held(1) && held(0).count == 4)
+    let told = (roomMessages(0, 1, since: start) + roomMessages(1, 0, since: start)).map(statementCount).reduce(0, +)
+    #expect(told == 2, "nothing is said twice")
+  }
+
+  private func statementCount(_ message: Message) -> Int {
+    if case .statements(let list, _) = message { list.count } else { 0 }
+  }
+
+  @Test("who is removed hears of it, connected or not, and of nothing that is said later", arguments: [true, false])
+  func removed(isConnected: Bool) throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    let id = bench.connected(0, 1)
+    if !isConnected { bench.cut(id) }
+    try room.remove("ben", by: 0)
+    try room.invite("eva", by: 0)
+    bench.run()
+    if !isConnected { _ = bench.connected(0, 1) }
+    bench.pass(60_000)
+    #expect(level(1) == .none && held(1).count == 3 && held(0).count == 4)
+  }
+
+  @Test("who is removed and does not know it yet still brings what he said before")
+  func removedBrings() throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    bench.cut(bench.connected(0, 1))
+    try room.remove("ben", by: 0)
+    try room.invite("dora", by: 1)
+    _ = bench.connected(1, 0)
+    bench.pass(60_000)
+    #expect(held(0).count == 4 && level(1, at: 1) == .none)
+  }
+
+  @Test("a relay that a grant lets carry rooms passes on what it may not read")
+  func relayed() throws {
+    let relay = Statement.Subject.device(bench.nodes[2].key.publicKey)
+    bench.state([.grant(Statement.Grant(subject: relay, level: .carry, pattern: "conversation=*"))])
+    try room.create()
+    try room.invite("ben", by: 0)
+    bench.cut(bench.connected(0, 2))
+    #expect(held(2) == held(0))
+    _ = bench.connected(2, 1)
+    #expect(held(1) == held(0) && level(1) == .write)
+  }
+
+  @Test("nothing of a room is kept by who does not want it, nor of a scope that is no room's")
+  func unwanted() throws {
+    let other = try MeshBench([0, 1], wants: ["*", "agency=*"], users: ["ana", "ben"])
+    other.state([.rule(Statement.Rule(key: Statement.Rule.Key.conversation))])
+    let room = try RoomBook(other, creator: 0)
+    try room.create()
+    try room.invite("ben", by: 0)
+    let id = other.connected(0, 1)
+    let said = other.nodes[0].mesh.authority.statements(of: room.name.text).map(\.encoded)
+    for scope in [room.name.text, "conversation=1"] {
+      other.nodes[1].deliver(.received(id, .statements(said, of: scope)))
+      other.nodes[1].deliver(.received(id, .statementSet(StatementSet(scope: scope, .tips(listed: .max, [])))))
+    }
+    #expect(other.nodes[1].mesh.authority.statements(of: room.name.text).isEmpty)
+    #expect(other.nodes[1].brokenRules.isEmpty && other.nodes[1].mesh.sessions[id] != nil)
+  }
+
+  @Test("who may not carry the room gets nothing for asking")
+  func askedByStranger() throws {
+    try room.create()
+    let id = bench.connected(0, 2)
+    let start = bench.transcript.count
+    bench.post(.statementSet(StatementSet(scope: room.name.text, .wanted([]))), from: 2, on: id)
+    bench.post(.statementSet(StatementSet(scope: room.name.text, .tips(listed: .max, []))), from: 2, on: id)
+    bench.run()
+    #expect(roomMessages(0, 2, since: start).isEmpty && bench.nodes[0].mesh.sessions[id] != nil)
+  }
+
+  @Test("more than a device may have said of rooms is passed over, and not asked for again")
+  func allowance() throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    _ = bench.connected(0, 1)
+    let said = try #require(bench.nodes[1].mesh.authority.statements(of: room.name.text).first)
+    for _ in 0..<RoomAllowance.statementsPerDevice - 2 { bench.nodes[1].mesh.roomAllowance.add(said) }
+    let start = bench.transcript.count
+    try room.invite("eva", by: 0)
+    bench.pass(120_000)
+    #expect(held(1).count == 2 && held(0).count == 3)
+    #expect(roomMessages(1, 0, since: start).isEmpty)
+    #expect(roomMessages(0, 1, since: start).map(statementCount).reduce(0, +) == 1)
+  }
+}
+
+/// Signs what users say in one room.
+final class RoomBook {
+  private let bench: MeshBench
+  private let creation: Statement
+  private var last: [Int: Statement] = [:]
+  private var invitations: [Digest] = []
+  private var removals: [Digest] = []
+  let name: PartitionName
+
+  init(_ bench: MeshBench, creator slot: Int) throws {
+    self.bench = bench
+    let by = try #require(bench.nodes[slot].membership)
+    creation = try #require(bench.nodes[slot].key.statement(bench.fleet.id, .room(Statement.Room(by: by))))
+    name = try PartitionName(PartitionName.room(createdBy: creation.id))
+    last[slot] = creation
+  }
+
+  func create() throws {
+    let slot = try #require(last.keys.first)
+    bench.nodes[slot].deliver(.statementsStored([creation]))
+  }
+
+  func invite(_ user: Text, by slot: Int) throws {
+    let by = try #require(bench.nodes[slot].membership)
+    invitations.append(try say(.invitation(Statement.Invitation(by: by, user: user, seen: removals)), slot))
+  }
+
+  func remove(_ user: Text, by slot: Int) throws {
+    let by = try #require(bench.nodes[slot].membership)
+    removals.append(
+      try say(
+        .removal(Statement.Removal(by: by, user: user, seen: invitations, listing: Statement.Listing())), slot))
+  }
+
+  private func say(_ body: Statement.Body, _ slot: Int) throws -> Digest {
+    let node = bench.nodes[slot]
+    let statement = try #require(
+      node.key.statement(bench.fleet.id, body, after: last[slot], scope: name.text))
+    last[slot] = statement
+    node.deliver(.statementsStored([statement]))
+    return statement.id
+  }
+}
