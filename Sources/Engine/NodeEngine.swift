@@ -420,7 +420,8 @@ package final class NodeEngine {
   package func add(_ statements: [Statement]) -> Bool {
     let grown = state.mesh.authority.adding(statements)
     let statements = statements.filter { grown.holds($0.id) && !state.mesh.authority.holds($0.id) }
-    guard !statements.isEmpty, grown.count <= Statement.countLimit else { return false }
+    let count = state.mesh.fleetStatementCount + statements.count(where: \.isOfFleet)
+    guard !statements.isEmpty, count <= Statement.countLimit else { return false }
     pending.statements += statements
     handle(.statementsStored(statements))
     links.adopt(state.mesh.authority)

@@ -10,6 +10,8 @@ package struct SimulationOptions: Sendable {
   package var troubledMilliseconds: UInt64 = 25_000
   /// Whether nodes have the shipped store on a simulated disk or its fast stand-in; nil: the seed draws, half and half.
   package var usesDisk: Bool?
+  /// Whether people make rooms and talk in them; nil: the seed draws.
+  package var hasRooms: Bool?
   /// Of a hundred commits so many are judged by the naive rules at once; all are at the end.
   package var judgedPercent = 4
   /// Nil: all nodes run the same build.

@@ -19,6 +19,15 @@ extension Mesh {
     return interest.wants(name.id(fleet: local.fleet, hash: cryptography.hash), name: name) ? name : nil
   }
 
+  /// The peer may carry it, and wants it. Whether this node may carry it still is not asked: who leaves a room tells so.
+  private func mayHear(_ session: PeerSession, of name: PartitionName) -> Bool {
+    wants(session, name) && authority.level(of: session.peer, in: name) >= .carry
+  }
+
+  private func wants(_ session: PeerSession, _ name: PartitionName) -> Bool {
+    session.peerInterest?.wants(name.id(fleet: local.fleet, hash: cryptography.hash), name: name) == true
+  }
+
   // MARK: Telling
 
   /// Begins with those of these partitions that are rooms.
@@ -66,7 +75,7 @@ extension Mesh {
 
   /// For what is lacking here.
   private func ask(_ session: PeerSession, _ name: PartitionName, _ wanted: [IssuerTips], _ step: inout Step) {
-    let isCarrier = isInScope(session, name.id(fleet: local.fleet, hash: cryptography.hash), name)
+    let isCarrier = mayHear(session, of: name)
     // Who may not carry the room is shown no tips of it.
     let asked = wanted.filter { !roomAllowance.isSpent(by: $0.issuer) }
       .map { isCarrier ? $0 : IssuerTips(issuer: $0.issuer, tips: []) }
@@ -79,13 +88,13 @@ extension Mesh {
     _ session: PeerSession, _ name: PartitionName, _ held: ScopeStatements, _ differing: [IssuerTips],
     _ step: inout Step
   ) {
-    let room = name.id(fleet: local.fleet, hash: cryptography.hash)
     let unknown = Set(held.wanted(of: differing).map(\.issuer))
     let missing = held.missing(by: differing.filter { !unknown.contains($0.issuer) })
-    guard isInScope(session, room, name) else {
+    guard mayHear(session, of: name) else {
       return say(passable(missing, of: name, held, to: session), of: name, to: session.id, &step)
     }
     guard !missing.isEmpty else { return }
+    let room = name.id(fleet: local.fleet, hash: cryptography.hash)
     sessions[session.id]?.rooms.tell(room, in: session.comparison.count)
     tell(session.id, name, .tips(listed: 0, held.tips(of: Set(missing.map(\.issuer)))), &step)
   }
@@ -95,9 +104,8 @@ extension Mesh {
     _ statements: [Statement], of name: PartitionName, _ held: @autoclosure () -> ScopeStatements,
     to session: PeerSession
   ) -> [Statement] {
-    let id = name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard !isInScope(session, id, name) else { return statements }
-    guard session.peerInterest?.wants(id, name: name) == true else { return [] }
+    guard !mayHear(session, of: name) else { return statements }
+    guard wants(session, name) else { return [] }
     let lines = held().lines(ofRemovalsOf: Set(authority.members(of: session.peer).map(\.user)))
     return statements.filter { lines.contains($0.id) }
   }
@@ -129,9 +137,8 @@ extension Mesh {
     _ said: [Statement], of name: PartitionName, to id: SessionID, _ before: Authority, _ step: inout Step
   ) {
     guard let session = sessions[id] else { return }
-    let room = name.id(fleet: local.fleet, hash: cryptography.hash)
-    if isInScope(session, room, name), before.level(of: session.peer, in: name) < .carry {
-      tellTips(id, room, &step)
+    if mayHear(session, of: name), before.level(of: session.peer, in: name) < .carry {
+      tellTips(id, name.id(fleet: local.fleet, hash: cryptography.hash), &step)
     } else {
       say(
         passable(said, of: name, ScopeStatements(authority.statements(of: name.text)), to: session), of: name, to: id,

@@ -11,7 +11,7 @@ extension Oracle {
       return "node \(absent.slot) is not there"
     }
     if let difference = differenceInStatements() { return difference }
-    for name in world.plan.partitions {
+    for name in world.partitions {
       for group in groups(wanting: name) {
         if let difference = difference(in: group, world.fleet.partition(name)) {
           return "\(name.text.string): \(difference)"
@@ -57,6 +57,7 @@ extension Oracle {
 
   private func difference(in group: [NodeProcess], _ partition: PartitionID) -> String? {
     guard let first = group.first else { return nil }
+    if let difference = differenceInRoom(group, partition) { return difference }
     let mine = first.mesh.partitions[partition]?.log
     for other in group.dropFirst() {
       let log = other.mesh.partitions[partition]?.log
@@ -69,6 +70,28 @@ extension Oracle {
       }
       if (mine?.forkPoints ?? [:]) != (log?.forkPoints ?? [:]) {
         return "\(pair) know forks at \(mine?.forkPoints ?? [:]) and \(log?.forkPoints ?? [:])"
+      }
+    }
+    return nil
+  }
+
+  /// All who may carry a room have heard of it, and hold what was said there.
+  private func differenceInRoom(_ group: [NodeProcess], _ partition: PartitionID) -> String? {
+    guard let name = world.roomLife?.rooms.first(where: { world.fleet.partition($0) == partition }) else { return nil }
+    func said(_ process: NodeProcess) -> Set<Digest> { Set(process.mesh.authority.statements(of: name.text).map(\.id)) }
+    for process in group {
+      let linked = world.nodes.compactMap(\.process).filter {
+        $0 !== process && $0.node.liar == nil && world.isLinked($0.node.slot, process.node.slot)
+          && $0.mesh.interest.wants(partition, name: name)
+      }
+      for other in linked {
+        let isMeant = rights(of: process.node).level(of: other.node.key.publicKey, in: name.text) >= .carry
+        let isIn = group.contains { $0 === other }
+        guard isMeant != isIn || isIn && said(process) != said(other) else { continue }
+        let (mine, others) = (said(process), said(other))
+        return isMeant == isIn
+          ? "nodes \(process.node.slot) and \(other.node.slot) hold \(mine.subtracting(others).count) and \(others.subtracting(mine).count) statements that the other lacks"
+          : "node \(other.node.slot) takes itself \(isIn ? "" : "not ")to be in the room, unlike node \(process.node.slot)"
       }
     }
     return nil
@@ -112,7 +135,7 @@ extension Oracle {
   /// What is written after all have met counts at all: whoever had a fork has learned of it, and goes on beside it.
   private func checkLastWords() {
     for write in acknowledged where write.isLastWord {
-      guard let name = world.plan.partitions.first(where: { world.fleet.partition($0) == write.partition }) else {
+      guard let name = world.partitions.first(where: { world.fleet.partition($0) == write.partition }) else {
         continue
       }
       let group = groups(wanting: name).first { $0.contains { $0.node.slot == write.slot } } ?? []

@@ -14,7 +14,9 @@ extension Oracle {
     case .runs(let batch): check(batch, node, peer)
     // Who may not carry a partition any more is told how far its own work has come.
     case .chainProbe(let probe) where owners[probe.replica] != peer.key.publicKey: checkRight(probe.name, node, peer)
-    case .statements(let list, _):
+    case .statementSet(let set): check(set, node, peer)
+    case .statements(let list, let scope):
+      checkRoom(list, scope, node, peer)
       for encoded in list where !rights(of: node).holds(encoded) {
         world.violate("durable before sent", "node \(node.slot) passes on a statement that it has not stored")
       }
@@ -31,6 +33,36 @@ extension Oracle {
         world.violate("durable before sent", "node \(node.slot) tells of change \(position.sequence) of \(replica)")
       }
     }
+  }
+
+  // MARK: Rooms
+
+  private func check(_ set: StatementSet, _ node: SimulatedNode, _ peer: SimulatedNode) {
+    guard let name = PartitionName(roomOf: set.scope) else { return }
+    switch set.step {
+    // Who asks for all that there is says nothing of what it has.
+    case .wanted(let list) where list.allSatisfy(\.tips.isEmpty): break
+    default: checkRight(name, node, peer)
+    }
+  }
+
+  /// Statements of a room go to who may carry it; to others the lines of removals of their user.
+  private func checkRoom(_ list: [[UInt8]], _ scope: Text, _ node: SimulatedNode, _ peer: SimulatedNode) {
+    guard let name = PartitionName(roomOf: scope),
+      rights(of: node).level(of: peer.key.publicKey, in: scope) < .carry
+    else { return }
+    var lines: Set<Digest> = []
+    for statement in node.directory.book.statements.values where statement.scope == scope {
+      guard case .removal(let removal) = statement.body, removal.user == peer.user else { continue }
+      var next: Statement? = statement
+      while let step = next, lines.insert(step.id).inserted {
+        next = step.previous.flatMap { node.directory.book.statements[$0] }
+      }
+    }
+    guard !list.compactMap({ FakeCryptography.statement($0).statement }).allSatisfy({ lines.contains($0.id) }) else {
+      return
+    }
+    checkRight(name, node, peer)
   }
 
   private func check(_ batch: RunBatch, _ node: SimulatedNode, _ peer: SimulatedNode) {

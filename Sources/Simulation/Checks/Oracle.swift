@@ -131,7 +131,7 @@ final class Oracle {
     if footprint.streams > footprint.sessions * max(1, process.mesh.partitions.count) {
       world.violate("I13", "node \(process.node.slot) has \(footprint.streams) streams")
     }
-    if footprint.awaitedStreams > footprint.sessions * world.plan.partitions.count {
+    if footprint.awaitedStreams > footprint.sessions * world.partitions.count {
       world.violate("I13", "node \(process.node.slot) has \(footprint.awaitedStreams) streams of nothing")
     }
     if footprint.sessions > 4 * world.nodes.count {

@@ -66,4 +66,6 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   /// A message that anybody may pass over, and one behind a feature that the peer had announced.
   case saidOptional
   case saidFeature
+  case roomMade
+  case saidInRoom
 }

@@ -17,22 +17,32 @@ struct Fleet {
     let pattern: Text
   }
 
-  init(_ random: inout SimulationRandom, _ rights: FoundingRights = .open, devices: [PublicKey] = []) {
+  init(
+    _ random: inout SimulationRandom, _ rights: FoundingRights = .open, devices: [PublicKey] = [],
+    hasRooms: Bool = false
+  ) {
     root = FakeKey(&random)
     id = FakeCryptography.fleet(root: root.publicKey)
-    let grants = rights.grants(devices)
+    let grants = rights.grants(devices) + (hasRooms ? Fleet.relays(devices) : [])
     registers = grants.map { Register(subject: $0.subject, pattern: $0.pattern) }
     let bodies: [Statement.Body] =
       [
         .genesis(Statement.Genesis(fleetName: "simulated")),
         .rule(Statement.Rule(key: "user")),
         .rule(Statement.Rule(key: "agency")),
-      ] + grants.map { .grant($0) }
+      ] + (hasRooms ? [.rule(Statement.Rule(key: Statement.Rule.Key.conversation))] : []) + grants.map { .grant($0) }
     for body in bodies {
       guard let statement = root.statement(id, body, after: saidByRoot.last) else { continue }
       saidByRoot.append(statement)
     }
     statements = saidByRoot
+  }
+
+  /// One device that carries every room, whoever is invited.
+  private static func relays(_ devices: [PublicKey]) -> [Statement.Grant] {
+    devices.dropFirst(2).prefix(1).map {
+      Statement.Grant(subject: .device($0), level: .carry, pattern: "conversation=*")
+    }
   }
 
   func isOfFounding(_ statement: Statement) -> Bool { statements.contains { $0.id == statement.id } }

@@ -103,6 +103,7 @@ extension World {
       try store.transact(isBacklog: false) { transaction in
         for statement in statements { try transaction.add(statement) }
         for pattern in plan.subscriptions[node.slot] { try transaction.subscribe(pattern) }
+        if roomLife != nil { try transaction.subscribe("conversation=*") }
       }
     } catch {
       return violate("I15", "node \(node.slot) cannot be set up: \(error)")

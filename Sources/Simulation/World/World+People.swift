@@ -71,7 +71,7 @@ extension World {
 
   private var isAnyoneBarred: Bool {
     nodes.compactMap(\.process).contains { process in
-      plan.partitions.contains { process.engine.state.own.isBarred(fleet.partition($0), process.ports.now) }
+      partitions.contains { process.engine.state.own.isBarred(fleet.partition($0), process.ports.now) }
     }
   }
 
@@ -83,7 +83,7 @@ extension World {
     isPrompt = !nodes.contains { $0.liar != nil } && oracle.areAllConnected()
     // Nodes that had nothing in common may have it through this one from now on.
     wisher?.subscribe("*", isWanted: true)
-    for name in plan.partitions {
+    for name in partitions {
       for process in oracle.groups(wanting: name).joined() where oracle.mayWrite(process.node, name) {
         nextJob += 1
         lastWords.insert(nextJob)

@@ -19,6 +19,7 @@ final class World {
     case join(slot: Int)
     case restart(slot: Int, life: Int)
     case act
+    case actInRoom
     /// Somebody writes at this node.
     case write(slot: Int)
     case fault
@@ -48,6 +49,8 @@ final class World {
   var isPrompt = false
   /// Jobs that everyone writes when all is quiet.
   var lastWords: Set<Int> = []
+  /// Nil in worlds without rooms.
+  var roomLife: RoomLife?
   private(set) lazy var oracle = Oracle(self)
 
   /// The wall clock that all nodes would show if nothing were wrong with any.
@@ -68,15 +71,18 @@ final class World {
     report.usesDisk = plan.usesDisk
     dialTargets = plan.dialTargets
     let usesDisk = plan.usesDisk
+    var roomLife = RoomLife(seed: seed)
+    self.roomLife = options.hasRooms ?? roomLife.random.chance(RoomLife.percent) ? roomLife : nil
+    let users = self.roomLife == nil ? 2 : 3
     let nodes = (0..<plan.nodeCount).map { slot in
       let id = random.uuid()
       let medium: NodeMedium =
         usesDisk
         ? .disk(SimulatedDisk()) : .memory(MemoryStore(MemoryImage(storeID: UUIDValue(high: id.high, low: id.low))))
       return SimulatedNode(
-        slot: slot, key: FakeKey(&random), user: Text("u\(slot % 2)"), NodeDirectory(medium: medium, mark: nil))
+        slot: slot, key: FakeKey(&random), user: Text("u\(slot % users)"), NodeDirectory(medium: medium, mark: nil))
     }
-    fleet = Fleet(&random, plan.rights, devices: nodes.map(\.key.publicKey))
+    fleet = Fleet(&random, plan.rights, devices: nodes.map(\.key.publicKey), hasRooms: self.roomLife != nil)
     self.nodes = nodes
     if plan.faults.contains(.liar), plan.nodeCount > 2 {
       let liar = nodes[plan.nodeCount - 1]
@@ -92,6 +98,7 @@ final class World {
     for node in nodes where node.liar != nil { oracle.expectForks(of: node) }
     found()
     queue.put(.act, at: 50)
+    if roomLife != nil { queue.put(.actInRoom, at: 100) }
     queue.put(.fault, at: plan.faultInterval)
     while let (time, event) = queue.take(), report.events < World.eventLimit, report.violations.isEmpty {
       clock = time
@@ -125,6 +132,7 @@ final class World {
     case .join(let slot): tryToJoin(slot)
     case .restart(let slot, let life): restart(slot, life)
     case .act: act()
+    case .actInRoom: actInRoom()
     case .write(let slot): if isTroubled, let process = nodes[slot].process { write(process) }
     case .fault: causeFault()
     case .reunite: severed = []

@@ -117,6 +117,19 @@ import Testing
     #expect(held(0).count == 4 && level(1, at: 1) == .none)
   }
 
+  @Test("who leaves is taken for one who has left, connected or not", arguments: [true, false])
+  func left(isConnected: Bool) throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    let id = bench.connected(0, 1)
+    if !isConnected { bench.cut(id) }
+    try room.leave(by: 1)
+    bench.run()
+    if !isConnected { _ = bench.connected(0, 1) }
+    bench.pass(60_000)
+    #expect(level(1) == .none && level(1, at: 0) == .none)
+  }
+
   @Test("a relay that a grant lets carry rooms passes on what it may not read")
   func relayed() throws {
     let relay = Statement.Subject.device(bench.nodes[2].key.publicKey)
@@ -205,6 +218,14 @@ final class RoomBook {
     removals.append(
       try say(
         .removal(Statement.Removal(by: by, user: user, seen: invitations, listing: Statement.Listing())), slot))
+  }
+
+  func leave(by slot: Int) throws {
+    let node = bench.nodes[slot]
+    let (by, user) = (
+      try #require(node.membership), try #require(node.mesh.authority.member(of: node.key.publicKey)).user
+    )
+    removals.append(try say(.leave(Statement.Leave(by: by, user: user, seen: invitations)), slot))
   }
 
   private func say(_ body: Statement.Body, _ slot: Int) throws -> Digest {
