@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import documentation
 from seamesh_peer import exchange, messages, statements, values
+from seamesh_peer.hashing import sha256, tag
 from seamesh_peer.messages import message
 
 FLEET, PARTITION, REPLICA, OTHER = b"\x11" * 32, b"\x22" * 32, bytes(range(1, 17)), bytes(range(0xA0, 0xB0))
@@ -61,6 +62,9 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "vector-digest": messages.vector_digest(VECTOR),
         "forked-partition-digest": messages.partition_digest(VECTOR, FORKS),
         "held-partition-digest": messages.partition_digest(VECTOR, FORKS, ABOVE),
+        "room-partition-digest": messages.room_digest(
+            messages.partition_digest(VECTOR, FORKS, ABOVE), [32 * b"\xcc", 32 * b"\xbb"]),
+        "document-state-hash": sha256(tag("etag"), golden["document-state"]),
         **summaries(),
         "message-vectors": message(messages.VECTORS, [vector]),
         "message-vectors-part": message(messages.VECTORS, [messages.partition_vector(NAME, VECTOR, has_more=True)]),

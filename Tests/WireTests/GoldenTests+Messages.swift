@@ -92,6 +92,9 @@ extension GoldenTests {
       Summary.term(of: partition, vectorDigest, exporter: exporter, sha256),
       Summary.term(of: partition, forkedDigest, exporter: exporter, sha256)
     )
+    let heldDigest = above.digest(besideHeld: forkedDigest, sha256)
+    let said = Authority.digest(of: [repeating(0xbb), repeating(0xcc)], sha256)
+    let room = PartitionTable.Room(name: name, statements: said)
     let (prefix, bucket) = (Summary.prefix(of: partition), Summary.bucket(of: partition))
     var buckets = [UInt64](repeating: 0, count: Summary.bucketCount)
     buckets[bucket] = term
@@ -103,7 +106,8 @@ extension GoldenTests {
         "interest-change",
         .interestChange(added: Interest(prefixes: ["all-"]), removed: Interest(partitions: [partition]))),
       bytes("vector-digest", vectorDigest.bytes), bytes("forked-partition-digest", forkedDigest.bytes),
-      bytes("held-partition-digest", above.digest(besideHeld: forkedDigest, sha256).bytes),
+      bytes("held-partition-digest", heldDigest.bytes),
+      bytes("room-partition-digest", room.digest(beside: heldDigest, sha256).bytes),
       summary("summary", .digest(term)), summary("summary-forked", .digest(forkedTerm)),
       summary("summary-equal", .equal), summary("summary-buckets", .buckets(buckets)),
       summary("summary-partitions", .partitions(equal: ~(1 << UInt64(bucket)), [listing])),

@@ -27,7 +27,7 @@ struct GoldenTests {
 
   static let examples: [Example] =
     [values, blobList, payload, run, longRun, apart, held, headersOnly] + hashes + contexts + statements
-    + [state, holdings, bundle] + holdingsSigned + messages
+    + [state, stateHash, holdings, bundle] + holdingsSigned + messages
 
   static let fleet = FleetID(repeating(0x11))
   static let partition = PartitionID(repeating(0x22))
@@ -92,6 +92,12 @@ extension GoldenTests {
   private static let payload = Example(name: "payload", encoded: PayloadEncoder.encode(writes, dot: dot)) { bytes in
     try PayloadDecoder.decodeWrites(bytes, dot: dot) == writes
   }
+
+  /// An ETag shows half of it.
+  private static let stateHash: Example = {
+    let hash = Digest.of(DomainTag.etag.bytes + state.encoded, sha256).bytes
+    return Example(name: "document-state-hash", encoded: hash) { Array($0) == hash }
+  }()
 
   private static let state: Example = {
     let stamp = HybridTimestamp(milliseconds: 1_700_000_000_000, counter: 1)

@@ -36,10 +36,14 @@ package struct PresentDocument: Sendable {
 
 /// A document's causal version: the same on every node with the same accepted changes of it.
 package enum DocumentETag {
-  /// Half of a hash over the canonical form of the merge state, as 32 hex digits.
+  /// Says how the rest is made, so that another way can be told from it.
+  private static let scheme = "1-"
+
+  /// Half of a hash over what of which changes counts, in the encoding of "Document state" in Docs/PROTOCOL.md, as 32
+  /// hex digits behind the scheme. However a store keeps documents, it is made of those bytes.
   package static func of(_ state: [UInt8], _ hash: HashFunction) -> String {
-    let words = Digest.of(state, hash).words
-    return hex(words.0) + hex(words.1)
+    let words = Digest.of(DomainTag.etag.bytes + state, hash).words
+    return scheme + hex(words.0) + hex(words.1)
   }
 
   private static func hex(_ word: UInt64) -> String {

@@ -80,10 +80,13 @@ package struct Authority: Sendable {
   package func digest(_ hash: HashFunction) -> Digest { Authority.digest(of: fleetStatements, hash) }
 
   static func digest(of statements: [Statement], _ hash: HashFunction) -> Digest {
-    let ids = statements.map(\.id).sorted()
+    digest(of: statements.map(\.id), hash)
+  }
+
+  package static func digest(of ids: [Digest], _ hash: HashFunction) -> Digest {
     var input = DomainTag.authority.bytes
     input.reserveCapacity(DomainTag.byteCount + ids.count * Digest.byteCount)
-    for id in ids { id.append(to: &input) }
+    for id in ids.sorted() { id.append(to: &input) }
     return Digest.of(input, hash)
   }
 }

@@ -91,6 +91,7 @@ package enum DomainTag: String, CaseIterable, Sendable {
   case mark = "seamesh/1 mark"
   case authority = "seamesh/1 author"
   case pieces = "seamesh/1 pieces"
+  case etag = "seamesh/1 etag"
   case holdings = "seamesh/1 holdin"
 
   package static let byteCount = 16

@@ -1,4 +1,4 @@
-// The statements of a room go to who may carry it, and to those whom its removals name: nobody else hears of it.
+// The statements of a room go to who may carry it, and to those for whose user it has ended: nobody else hears of it.
 //
 // They are part of what partitions are compared by. Where a room differs, one side tells the tips of its statements; the
 // other sends what they do not cover, and asks for what it lacks itself.
@@ -99,14 +99,14 @@ extension Mesh {
     tell(session.id, name, .tips(listed: 0, held.tips(of: Set(missing.map(\.issuer)))), &step)
   }
 
-  /// All of them to who may carry the room, otherwise the lines of removals that name the peer's user.
+  /// All of them to who may carry the room, otherwise what ended it for the peer's user.
   private func passable(
     _ statements: [Statement], of name: PartitionName, _ held: @autoclosure () -> ScopeStatements,
     to session: PeerSession
   ) -> [Statement] {
     guard !mayHear(session, of: name) else { return statements }
     guard wants(session, name) else { return [] }
-    let lines = held().lines(ofRemovalsOf: Set(authority.members(of: session.peer).map(\.user)))
+    let lines = held().lines(endingFor: Set(authority.members(of: session.peer).map(\.user)))
     return statements.filter { lines.contains($0.id) }
   }
 

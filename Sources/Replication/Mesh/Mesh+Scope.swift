@@ -136,10 +136,11 @@ extension Mesh {
     partitions.name(of: partition).map { isInScope(session, partition, $0) } ?? false
   }
 
-  /// Both sides name what they hold of it; each then pulls.
+  /// Both sides name what they hold of it; each then pulls, and asks for statements of rooms.
   private mutating func offerNewlyCommon(_ id: SessionID, _ added: Interest, _ step: inout Step) {
-    let meant = Set(partitions.values.filter { added.wants($0.id, name: $0.name) }.map(\.id))
+    let meant = partitions.all { added.wants($0, name: $1) }
     guard !meant.isEmpty else { return }
+    compareRooms(id, meant, &step)
     sendVectors(id, meant, &step)
   }
 }

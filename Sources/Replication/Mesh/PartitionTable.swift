@@ -10,10 +10,17 @@ package struct PartitionTable: Sendable {
   private(set) var digests: [PartitionID: Digest] = [:]
 
   /// A room as its statements make it.
-  struct Room: Sendable, Equatable {
+  package struct Room: Sendable, Equatable {
     let name: PartitionName
     /// Digest of the statements held of it.
     let statements: Digest
+
+    package init(name: PartitionName, statements: Digest) { (self.name, self.statements) = (name, statements) }
+
+    /// `content`: digest of the partition without them; nil where nothing of it is held.
+    package func digest(beside content: Digest?, _ hash: HashFunction) -> Digest {
+      Digest.of(DomainTag.room.bytes + (content ?? .zero).bytes + statements.bytes, hash)
+    }
   }
 
   package init() {}
@@ -60,6 +67,12 @@ package struct PartitionTable: Sendable {
   /// Of a partition that is here, or a room of which statements are.
   func name(of id: PartitionID) -> PartitionName? { states[id]?.name ?? rooms[id]?.name }
 
+  /// Partitions that are here, and rooms of which statements are.
+  func all(where isMeant: (PartitionID, PartitionName) -> Bool) -> Set<PartitionID> {
+    Set(states.values.filter { isMeant($0.id, $0.name) }.map(\.id))
+      .union(rooms.filter { isMeant($0.key, $0.value.name) }.map(\.key))
+  }
+
   // MARK: Digests
 
   /// Ascending; rooms of which only statements are held among them.
@@ -80,8 +93,7 @@ package struct PartitionTable: Sendable {
 
   private mutating func digest(of id: PartitionID, _ hash: HashFunction) -> Digest? {
     let content = states[id]?.log.summaryDigest(hash)
-    guard let room = rooms[id] else { return content }
-    return Digest.of(DomainTag.room.bytes + (content ?? .zero).bytes + room.statements.bytes, hash)
+    return rooms[id]?.digest(beside: content, hash) ?? content
   }
 }
 

@@ -91,19 +91,22 @@ package struct ScopeStatements: Sendable {
 
   // MARK: Rooms
 
-  /// Removals of these users, whether or not they count, with all that they go on from.
-  func lines(ofRemovalsOf users: Set<Text>) -> Set<Digest> {
+  /// By which these users were removed or have left, whether or not it counts, with all that it goes on from.
+  func lines(endingFor users: Set<Text>) -> Set<Digest> {
     var lines: Set<Digest> = []
     // From the end every statement comes before what it goes on from.
-    for statement in ordered.reversed() where lines.contains(statement.id) || removes(statement, users) {
+    for statement in ordered.reversed() where lines.contains(statement.id) || ends(statement, users) {
       lines.insert(statement.id)
       if let previous = statement.previous { lines.insert(previous) }
     }
     return lines
   }
 
-  private func removes(_ statement: Statement, _ users: Set<Text>) -> Bool {
-    guard case .removal(let removal) = statement.body else { return false }
-    return users.contains(removal.user)
+  private func ends(_ statement: Statement, _ users: Set<Text>) -> Bool {
+    switch statement.body {
+    case .removal(let removal): users.contains(removal.user)
+    case .leave(let leave): users.contains(leave.user)
+    default: false
+    }
   }
 }

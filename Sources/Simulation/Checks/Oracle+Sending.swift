@@ -46,14 +46,18 @@ extension Oracle {
     }
   }
 
-  /// Statements of a room go to who may carry it; to others the lines of removals of their user.
+  /// Statements of a room go to who may carry it; to others what ended it for their user.
   private func checkRoom(_ list: [[UInt8]], _ scope: Text, _ node: SimulatedNode, _ peer: SimulatedNode) {
     guard let name = PartitionName(roomOf: scope),
       rights(of: node).level(of: peer.key.publicKey, in: scope) < .carry
     else { return }
     var lines: Set<Digest> = []
     for statement in node.directory.book.statements.values where statement.scope == scope {
-      guard case .removal(let removal) = statement.body, removal.user == peer.user else { continue }
+      switch statement.body {
+      case .removal(let removal) where removal.user == peer.user: break
+      case .leave(let leave) where leave.user == peer.user: break
+      default: continue
+      }
       var next: Statement? = statement
       while let step = next, lines.insert(step.id).inserted {
         next = step.previous.flatMap { node.directory.book.statements[$0] }

@@ -215,6 +215,11 @@ def partition_digest(vector: list, forks: list = (), above: list = ()) -> bytes:
     return digest
 
 
+def room_digest(content: bytes | None, statement_ids: list[bytes]) -> bytes:
+    """Of a room's partition of which these statements are held; `content`: its digest without them."""
+    return sha256(tag("room"), content or bytes(32), authority_digest(statement_ids))
+
+
 def bucket(partition: bytes) -> int:
     return partition[0] >> 2
 

@@ -130,6 +130,25 @@ import Testing
     #expect(level(1) == .none && level(1, at: 0) == .none)
   }
 
+  @Test("the other devices of a user hear that one of them has left", arguments: [true, false])
+  func leftElsewhere(isConnected: Bool) throws {
+    let bench = try MeshBench([0, 1, 2], users: ["ana", "ben", "ben"])
+    bench.state([.rule(Statement.Rule(key: Statement.Rule.Key.conversation))])
+    let room = try RoomBook(bench, creator: 0)
+    try room.create()
+    try room.invite("ben", by: 0)
+    let (first, second) = (bench.connected(0, 1), bench.connected(0, 2))
+    if !isConnected { bench.cut(second) }
+    try room.leave(by: 1)
+    bench.run()
+    if !isConnected { _ = bench.connected(2, 0) }
+    bench.pass(60_000)
+    for node in bench.nodes {
+      #expect(node.mesh.authority.level(of: bench.nodes[2].key.publicKey, in: room.name) == .none)
+    }
+    _ = first
+  }
+
   @Test("a relay that a grant lets carry rooms passes on what it may not read")
   func relayed() throws {
     let relay = Statement.Subject.device(bench.nodes[2].key.publicKey)
