@@ -116,7 +116,7 @@ struct AdmittedStatements: Sendable {
 
 extension Statement {
   /// What a membership of any shape makes a member.
-  fileprivate var member: Unknown.Member? {
+  var member: Unknown.Member? {
     switch body {
     case .membership(let membership):
       Unknown.Member(device: membership.device, role: membership.role, user: membership.user)

@@ -30,4 +30,10 @@ extension Authority {
     device == root
       || members(of: device).contains { members.isEverAdminMembership($0.id) && members.isUnbounded($0.id) }
   }
+
+  /// The user of the membership under which an invitation to a room was signed.
+  func inviter(_ statement: Statement) -> Text? {
+    guard case .invitation(let invitation) = statement.body else { return nil }
+    return self[invitation.by]?.member?.user
+  }
 }

@@ -99,14 +99,15 @@ extension Mesh {
     tell(session.id, name, .tips(listed: 0, held.tips(of: Set(missing.map(\.issuer)))), &step)
   }
 
-  /// All of them to who may carry the room, otherwise what ended it for the peer's user.
+  /// All of them to who may carry the room, otherwise what may have ended it for the peer's user.
   private func passable(
     _ statements: [Statement], of name: PartitionName, _ held: @autoclosure () -> ScopeStatements,
     to session: PeerSession
   ) -> [Statement] {
     guard !mayHear(session, of: name) else { return statements }
     guard wants(session, name) else { return [] }
-    let lines = held().lines(endingFor: Set(authority.members(of: session.peer).map(\.user)))
+    let users = Set(authority.members(of: session.peer).map(\.user))
+    let lines = held().lines(endingFor: users) { authority.inviter($0) }
     return statements.filter { lines.contains($0.id) }
   }
 

@@ -91,22 +91,34 @@ package struct ScopeStatements: Sendable {
 
   // MARK: Rooms
 
-  /// By which these users were removed or have left, whether or not it counts, with all that it goes on from.
-  func lines(endingFor users: Set<Text>) -> Set<Digest> {
+  /// What may have ended a room for one of these users, whether or not it counts, with all that it goes on from: his own
+  /// leaves, and removals of him or of those by whose invitation he came in, directly or through others.
+  func lines(endingFor users: Set<Text>, _ speaker: (Statement) -> Text?) -> Set<Digest> {
+    let carriers = carriers(of: users, speaker)
     var lines: Set<Digest> = []
     // From the end every statement comes before what it goes on from.
-    for statement in ordered.reversed() where lines.contains(statement.id) || ends(statement, users) {
-      lines.insert(statement.id)
-      if let previous = statement.previous { lines.insert(previous) }
+    for statement in ordered.reversed() {
+      switch statement.body {
+      case .removal(let removal) where carriers.contains(removal.user): lines.insert(statement.id)
+      case .leave(let leave) where users.contains(leave.user): lines.insert(statement.id)
+      default: break
+      }
+      if lines.contains(statement.id), let previous = statement.previous { lines.insert(previous) }
     }
     return lines
   }
 
-  private func ends(_ statement: Statement, _ users: Set<Text>) -> Bool {
-    switch statement.body {
-    case .removal(let removal): users.contains(removal.user)
-    case .leave(let leave): users.contains(leave.user)
-    default: false
+  /// These, and all who invited them, and so on.
+  private func carriers(of users: Set<Text>, _ speaker: (Statement) -> Text?) -> Set<Text> {
+    var inviters: [Text: Set<Text>] = [:]
+    for statement in ordered {
+      guard case .invitation(let invitation) = statement.body, let by = speaker(statement) else { continue }
+      inviters[invitation.user, default: []].insert(by)
     }
+    var (carriers, waiting) = (users, Array(users))
+    while let user = waiting.popLast() {
+      for inviter in inviters[user, default: []] where carriers.insert(inviter).inserted { waiting.append(inviter) }
+    }
+    return carriers
   }
 }

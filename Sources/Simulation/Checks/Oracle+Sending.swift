@@ -51,10 +51,12 @@ extension Oracle {
     guard let name = PartitionName(roomOf: scope),
       rights(of: node).level(of: peer.key.publicKey, in: scope) < .carry
     else { return }
+    let said = node.directory.book.statements.values.filter { $0.scope == scope }
+    let carriers = carriers(of: peer.user, said)
     var lines: Set<Digest> = []
-    for statement in node.directory.book.statements.values where statement.scope == scope {
+    for statement in said {
       switch statement.body {
-      case .removal(let removal) where removal.user == peer.user: break
+      case .removal(let removal) where carriers.contains(removal.user): break
       case .leave(let leave) where leave.user == peer.user: break
       default: continue
       }
@@ -67,6 +69,20 @@ extension Oracle {
       return
     }
     checkRight(name, node, peer)
+  }
+
+  /// The user, and everyone by whose invitation he may have come in.
+  private func carriers(of user: Text, _ said: [Statement]) -> Set<Text> {
+    var carriers: Set<Text> = [user]
+    for _ in said {
+      for statement in said {
+        guard case .invitation(let invitation) = statement.body, carriers.contains(invitation.user),
+          let inviter = world.nodes.first(where: { $0.key.publicKey == statement.issuer })
+        else { continue }
+        carriers.insert(inviter.user)
+      }
+    }
+    return carriers
   }
 
   private func check(_ batch: RunBatch, _ node: SimulatedNode, _ peer: SimulatedNode) {

@@ -149,6 +149,23 @@ import Testing
     _ = first
   }
 
+  @Test("who came in through somebody who is removed with all that he said hears of it", arguments: [true, false])
+  func removedThrough(isConnected: Bool) throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    bench.cut(bench.connected(0, 1))
+    try room.invite("eva", by: 1)
+    bench.cut(bench.connected(1, 0))
+    let id = bench.connected(0, 2)
+    #expect(level(2) == .write)
+    if !isConnected { bench.cut(id) }
+    try room.remove("ben", by: 0)
+    bench.run()
+    if !isConnected { _ = bench.connected(0, 2) }
+    bench.pass(60_000)
+    #expect(level(2, at: 0) == .none && level(2) == .none)
+  }
+
   @Test("a relay that a grant lets carry rooms passes on what it may not read")
   func relayed() throws {
     let relay = Statement.Subject.device(bench.nodes[2].key.publicKey)
