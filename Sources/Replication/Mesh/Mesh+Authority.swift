@@ -50,6 +50,7 @@ extension Mesh {
     if authority.count != statements.count { forgetDisplaced(before, fresh, &step) }
     settleRooms(Set(fresh.lazy.filter { !$0.isOfFleet }.map(\.scope)))
     closeStreamsOutOfScope()
+    dropUnhearable()
     spreadFleet(fresh.filter(\.isOfFleet), exceptTo: source, &step)
     spreadRooms(fresh.filter { !$0.isOfFleet }, before, exceptTo: source, &step)
     reconsiderAcceptance(&step)

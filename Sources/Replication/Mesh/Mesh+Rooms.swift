@@ -119,6 +119,17 @@ extension Mesh {
     pumpStatements(id, &step)
   }
 
+  /// Of rooms that a peer may carry no longer nothing more goes out that waits for it. Lines that were among it are told
+  /// when the peer, who does not know yet, next finds the room to differ.
+  mutating func dropUnhearable() {
+    for (id, session) in sessions where !session.outbox.isEmpty {
+      let dropped = session.outbox.scopes.filter { scope in
+        PartitionName(roomOf: scope).map { !mayHear(session, of: $0) } ?? false
+      }
+      sessions[id]?.outbox.drop(dropped)
+    }
+  }
+
   // MARK: What is new
 
   /// Statements that have just come into rooms.

@@ -26,6 +26,14 @@ struct StatementOutbox: Sendable {
     self.end = end
   }
 
+  var scopes: Set<Text> { Set(waiting[next...].lazy.map(\.scope)) }
+
+  /// Takes out what waits of these scopes.
+  mutating func drop(_ scopes: Set<Text>) {
+    guard !scopes.isEmpty else { return }
+    (waiting, next) = (waiting[next...].filter { !scopes.contains($0.scope) }, 0)
+  }
+
   /// The next window.
   mutating func takeWindow() -> [Message] {
     var (count, bytes) = (0, 0)
