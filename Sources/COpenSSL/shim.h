@@ -6,6 +6,10 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 
+// To be called before anything else of OpenSSL. Without it, exit() frees what OpenSSL holds while threads that end at
+// that moment still free their own contexts, and the process aborts at its end now and then.
+static inline int seamesh_openssl_prepare(void) { return OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL); }
+
 // Transport: macros of libssl that Swift cannot see.
 static inline int seamesh_ssl_ctx_require_tls13(SSL_CTX *context) {
   return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION);

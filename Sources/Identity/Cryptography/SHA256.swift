@@ -35,6 +35,7 @@ private struct ThreadContext: @unchecked Sendable {
   let key: pthread_key_t
 
   static let shared: ThreadContext? = {
+    guard seamesh_openssl_prepare() == 1 else { return nil }
     var key = pthread_key_t()
     // The key's destructor frees a context with its thread.
     guard pthread_key_create(&key, { EVP_MD_CTX_free(OpaquePointer($0)) }) == 0,

@@ -17,6 +17,7 @@ package struct TLSIdentity: Sendable {
   }
 
   package init(_ key: SigningKey) throws(Failure) {
+    guard seamesh_openssl_prepare() == 1 else { throw .last() }
     let seed = key.seed
     guard let pair = seed.withBytes({ EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, $0.baseAddress, $0.count) })
     else { throw .last() }

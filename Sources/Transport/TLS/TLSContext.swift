@@ -45,6 +45,7 @@ final class TLSContext {
   let handle: OpaquePointer
 
   init(_ credentials: TLSCredentials) throws(TLSError) {
+    guard seamesh_openssl_prepare() == 1 else { throw .last("OPENSSL_init_ssl") }
     ERR_clear_error()
     guard let handle = SSL_CTX_new(TLS_method()) else { throw .last("SSL_CTX_new") }
     self.handle = handle
