@@ -28,9 +28,9 @@ final class RunningEngine {
     let identity = EngineIdentity(files, formats: formats)
     let box = TransportBox()
     // Nobody is a member before the engine has said which statements hold.
+    let authority = CurrentAuthority(Authority(root: files.deviceKey.publicKey, hash: SHA256.hash))
     let intake = FrameIntake(
-      FrameDecoder(fleet: files.fleet, identity.cryptography),
-      authority: Authority(root: files.deviceKey.publicKey, hash: SHA256.hash), inbox: inbox
+      FrameDecoder(fleet: files.fleet, identity.cryptography), authority: authority, inbox: inbox
     ) { box.transport?.pauseReading($0) }
     let certificate = try TLSIdentity(files.deviceKey)
     transport = try SecureTransport(
@@ -47,7 +47,7 @@ final class RunningEngine {
       store: store, mark: mark, clock: SystemClock(), links: links, journal: log, feed: FeedTeller(feed, store),
       random: SystemRandomNumberGenerator())
     engine = try NodeEngine(identity, options, ports)
-    intake.adopt(engine.state.mesh.authority)
+    authority.adopt(engine.state.mesh.authority)
     if !history.wasFetched { history.causes = engine.state.own.causes }
     started = Node.Started(
       readers: store.readers,
@@ -55,7 +55,7 @@ final class RunningEngine {
         directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen),
       discovery: NodeDiscovery(
         fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log),
-      history: history)
+      authority: authority, history: history)
     if let build = configuration.testBuild { runAs(build, formats, links) }
   }
 
