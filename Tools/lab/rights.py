@@ -114,7 +114,7 @@ def write_all(node: Node, *identifiers: str, partition: str = ROOM):
 
 
 def await_shown(nodes: list[Node], wanted: set[str], partition: str = ROOM, seconds: float = 30):
-    """Every node shows exactly these documents; one that knows that it may not read keeps them, and shows nothing."""
+    """Every node shows exactly these documents; one that knows that it was ended keeps them, and shows nothing."""
     for node in nodes:
         wait_for(seconds, lambda: f"{node.name} shows {sorted(wanted)} of {partition}; it has {_listed(node, partition)}",
                  lambda: _has(node, partition) == wanted, 0.2)  # fmt: skip
@@ -124,9 +124,8 @@ def _has(node: Node, partition: str) -> set[str]:
     status, answer = _find(node, partition)
     if status == 200:
         return {document["_id"] for document in answer["documents"]}
-    own = level(node, node.name, partition)
-    expect(status == 403 and own in ("none", "carry"), f"{node.name}, which has {own}, answers {status}: {answer}")
-    return kept(node, partition)
+    expect(status == 403, f"find on {node.name} answered {status}: {answer}")
+    return kept(node, partition) if ends(node, node.name) else set()
 
 
 def _listed(node: Node, partition: str) -> list[str]:
