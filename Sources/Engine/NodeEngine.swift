@@ -24,6 +24,7 @@ package final class NodeEngine {
   private let notes: MeshNotes
   private var isWriting = false
   private var gate = JoinGate()
+  private var walls = Walls()
 
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   package private(set) var failure: (any Error)?
@@ -188,7 +189,9 @@ package final class NodeEngine {
       journal.note(
         .error, "the log of a chain does not fit together",
         ["replica": .replica(replica), "partition": .text(state.name(partition))])
-    case .note(let id, let note): notes.take(note, id)
+    case .note(let id, let note):
+      notes.take(note, id)
+      if case .sessionReady = note { noteWall(id) }
     }
   }
 
@@ -340,6 +343,17 @@ package final class NodeEngine {
     if let address = links.authenticated(id, device, listenPort: hello.listenPort) {
       pending.contacts.append((device, address))
     }
+  }
+
+  private func noteWall(_ id: SessionID?) {
+    guard let session = id.flatMap({ state.mesh.sessions[$0] }), let wall = walls.raised(towards: session, in: state)
+    else { return }
+    journal.note(
+      .notice, "keeps from a peer what it may not have",
+      [
+        "device": .device(session.device), "partitions": .text("\(wall.count)"),
+        "first": .text(wall.first.text.string),
+      ])
   }
 
   private func violated(_ id: SessionID, _ reason: String) {

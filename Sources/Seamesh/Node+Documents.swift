@@ -7,6 +7,12 @@ extension Node {
   package func read(
     _ partition: PartitionName, _ collection: Text, id: Value
   ) throws(NodeError) -> StoredDocument? {
+    try checkMayShow(partition)
+    return try stored(partition, collection, id: id)
+  }
+
+  /// Whoever may see it.
+  func stored(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument? {
     try reading { reader in
       guard let place = try self.place(partition, collection, reader),
         let row = try reader.document(place.partition, place.collection, key: id.canonicalBytes), row.isAlive
@@ -61,18 +67,21 @@ extension Node {
   package func find(
     _ partition: PartitionName, _ collection: Text, _ request: FindRequest
   ) throws(NodeError) -> [StoredDocument] {
-    try result(of: DocumentQuery(request), partition, collection)
+    try checkMayShow(partition)
+    return try result(of: DocumentQuery(request), partition, collection)
   }
 
   package func export(
     _ partition: PartitionName, collection: Text?, visit: (Text, StoredDocument) -> Bool
   ) throws(NodeError) {
+    try checkMayShow(partition)
     let collections = try reading { reader in
       guard let number = try self.number(partition, reader) else { return [Text]() }
       return try reader.collections(of: number).map(\.name).filter { collection == nil || $0 == collection }
     }
     for name in collections {
       let goesOn = try eachPage(partition, name) { rows throws(NodeError) in
+        try checkMayShow(partition)
         for row in rows { guard visit(name, try StoredDocument(of: row)) else { return false } }
         return true
       }

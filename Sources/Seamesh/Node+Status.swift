@@ -28,7 +28,14 @@ extension Node {
 
   package func peers() throws(NodeError) -> [PeerStatus] { try onEngine { $0.peerStatus() } }
 
-  package func devices() throws(NodeError) -> [DeviceStatus] { try onEngine { $0.deviceStatus() } }
+  package func devices() throws(NodeError) -> [DeviceStatus] {
+    let desk = try permissionDesk()
+    return try onEngine { $0.deviceStatus() }.map { key, device in
+      var status = device
+      status.endedBy = desk.ends(of: key)
+      return status
+    }
+  }
 
   package func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus] {
     let rows = try onEngine { $0.partitionStatus() }
@@ -120,7 +127,7 @@ extension NodeEngine {
     return status
   }
 
-  func deviceStatus() -> [DeviceStatus] {
+  fileprivate func deviceStatus() -> [(PublicKey, DeviceStatus)] {
     state.mesh.authority.allMembers.map { member in
       var status = DeviceStatus()
       status.device = DeviceID(member.device).text
@@ -130,7 +137,7 @@ extension NodeEngine {
       status.profile = member.membership.profile
       status.replicas = state.mesh.authority.replicas(of: member.device).map(\.text)
       status.isSelf = member.device == state.identity.device
-      return status
+      return (member.device, status)
     }
   }
 

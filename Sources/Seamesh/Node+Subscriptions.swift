@@ -1,12 +1,25 @@
 import Engine
+import Identity
 import Replication
 
 extension Node {
-  package func subscribe(_ pattern: Text) throws(NodeError) {
+  @discardableResult
+  package func subscribe(_ pattern: Text) throws(NodeError) -> [String] {
     guard !Interest(pattern: pattern, EngineIdentity(files)).isEmpty else {
       throw NodeError(.badRequest, "\(pattern.string) is neither a partition's name nor a prefix followed by *")
     }
     try follow(pattern, isWanted: true)
+    return notes(on: pattern)
+  }
+
+  /// What nobody will hand in, as long as it is so. Of a prefix nothing is known before a partition is met.
+  private func notes(on pattern: Text) -> [String] {
+    guard let name = try? PartitionName(pattern), name.takesDocuments else { return [] }
+    let (authority, device) = (authority.now, files.deviceKey.publicKey)
+    guard authority.level(of: device, in: name) < .carry else { return [] }
+    log.notice("wants a partition that this device may not hold", ["partition": name.text.string])
+    let standing = RightsWords(authority).standing(of: device, in: name)
+    return ["this device may not hold \(name.text.string), so that nothing of it comes: \(standing)"]
   }
 
   package func unsubscribe(_ pattern: Text) throws(NodeError) {

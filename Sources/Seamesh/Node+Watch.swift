@@ -7,6 +7,7 @@ extension Node {
   package func watch(
     _ partition: PartitionName, _ collection: Text, _ request: FindRequest
   ) throws(NodeError) -> any WatchSubscription {
+    try checkMayShow(partition)
     let query = try DocumentQuery(request)
     guard let follower = feed.follow() else {
       throw NodeError(.busy, "there are \(CommitFeed.followerLimit) live results already: close one first")
@@ -58,6 +59,7 @@ private final class LiveResult: WatchSubscription {
   }
 
   func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
+    try node.checkMayShow(partition)
     if let event = nextWaiting() { return event }
     if case .nothing = state.withLock({ $0.shown }) { return try begin() }
     do throws(NodeError) {
@@ -67,6 +69,8 @@ private final class LiveResult: WatchSubscription {
       case .missed(let position): try follow(node.documents(of: place, writtenAfter: position))
       case .changed(let keys): try follow(keys)
       }
+      // It may be what came that took the right away.
+      try node.checkMayShow(partition)
     } catch {
       // What was to be followed is not told again: whoever goes on begins anew.
       state.withLock { $0 = State() }

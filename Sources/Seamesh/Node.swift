@@ -19,6 +19,8 @@ public final class Node: Sendable {
   let readers: StoreReaders
   let endpoints: Endpoints
   let history: StoreHistory
+  /// What may be shown follows from it.
+  let authority: CurrentAuthority
   let digests = StateDigests()
   let discovery: NodeDiscovery
   let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
@@ -65,7 +67,7 @@ public final class Node: Sendable {
     switch started.wait() {
     case .success(let begun):
       (readers, endpoints, discovery) = (begun.readers, begun.endpoints, begun.discovery)
-      history = begun.history
+      (authority, history) = (begun.authority, begun.history)
     case .failure(let error): throw error
     }
   }
@@ -75,6 +77,7 @@ public final class Node: Sendable {
     let readers: StoreReaders
     let endpoints: Endpoints
     let discovery: NodeDiscovery
+    let authority: CurrentAuthority
     let history: StoreHistory
   }
 

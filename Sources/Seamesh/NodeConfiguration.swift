@@ -22,6 +22,8 @@ package struct NodeConfiguration: Sendable {
   package var isRecoveryGivenUp: @Sendable () -> Bool = { false }
   package var mesh = MeshConfiguration()
   package var reads = ReadLimits()
+  /// Nil but in tests of several builds.
+  package var testBuild: TestBuildSwitch?
 
   package init() {}
 }

@@ -13,7 +13,9 @@ package protocol NodeInterface: Sendable {
   func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus]
 
   /// A name, or a prefix followed by `*`.
-  func subscribe(_ pattern: Text) throws(NodeError)
+  /// Answers what stands in the way, as sentences: it is wanted all the same, and comes once that has gone.
+  @discardableResult
+  func subscribe(_ pattern: Text) throws(NodeError) -> [String]
   func unsubscribe(_ pattern: Text) throws(NodeError)
   /// Names and patterns, in byte order.
   func subscriptions() throws(NodeError) -> [Text]
@@ -303,6 +305,8 @@ package struct DeviceStatus: Sendable, Equatable {
   package var profile = ValueMap()
   package var replicas: [String] = []
   package var isSelf = false
+  /// What ended it; nothing while it is a member.
+  package var endedBy: [RightStatus] = []
   package init() {}
 }
 

@@ -175,6 +175,59 @@ import Wire
     }
   }
 
+  /// A store in which nothing was ever invited, and which has heard how somebody entered with the invitation.
+  private func elder(than invitation: Invitation) throws -> BenchNode {
+    ask(invitation)
+    let membership = try #require(node.state.mesh.authority.member(of: device.publicKey))
+    let older = try EngineBench()
+    older.nodes[0].engine.add([try #require(node.state.mesh.authority[membership.id])])
+    return try keep(older)
+  }
+
+  private func keep(_ bench: EngineBench) throws -> BenchNode {
+    benches.held.append(bench)
+    return bench.nodes[0]
+  }
+
+  /// A bench's directories go with it.
+  private final class Benches { var held: [EngineBench] = [] }
+  private let benches = Benches()
+
+  @Test("an invitation that statements show as answered is not listed as open, and whoever cancels it hears of its use")
+  func answeredBefore() throws {
+    let invitation = try invite()
+    let older = try elder(than: invitation)
+    let again = try older.engine.invite(
+      InvitationDraft(user: "new", role: "officer", profile: ValueMap(), validMilliseconds: 3_600_000))
+    // Above what statements show as used.
+    #expect(again.serial == invitation.serial + 1)
+    try older.engine.store { try $0.put(invitation) }
+    try older.state.readAgain()
+    #expect(older.state.invitations[invitation.serial]?.state == .open)
+    #expect(older.engine.openInvitations.map(\.serial) == [again.serial])
+    #expect(throws: InvitationError.used(invitation.serial)) {
+      try older.engine.cancelInvitation(invitation.serial)
+    }
+    try older.engine.cancelInvitation(again.serial)
+    #expect(throws: InvitationError.notOpen(again.serial)) { try older.engine.cancelInvitation(again.serial) }
+  }
+
+  @Test("a store put back from before an invitation was made says that it was used, and of others that it made none")
+  func unknownButUsed() throws {
+    let (used, unused) = (try invite(), try invite())
+    let older = try elder(than: used)
+    for (invitation, expected) in [(used, JoinRefusal.used), (unused, .wrongCode)] {
+      let request = JoinRequest(
+        fleetProof: .zero,
+        invitation: InvitationID(inviter: older.key.publicKey, serial: invitation.serial),
+        device: bench.newKey().publicKey, label: "late")
+      guard case .refused(expected) = JoinDesk(state: older.state).judge(request, exporter: exporter) else {
+        Issue.record("invitation \(invitation.serial) is not answered with \(expected)")
+        continue
+      }
+    }
+  }
+
   @Test("an expired, a cancelled and an unknown code are told apart")
   func closedCodes() throws {
     let (brief, cancelled) = (try invite(validMilliseconds: 1_000), try invite())

@@ -110,7 +110,11 @@ package final class FakeNode: NodeInterface {
     }
   }
 
-  package func subscribe(_ pattern: Text) throws(NodeError) { state.withLock { _ = $0.subscriptions.insert(pattern) } }
+  @discardableResult
+  package func subscribe(_ pattern: Text) throws(NodeError) -> [String] {
+    state.withLock { _ = $0.subscriptions.insert(pattern) }
+    return []
+  }
   package func unsubscribe(_ pattern: Text) throws(NodeError) {
     state.withLock { _ = $0.subscriptions.remove(pattern) }
   }
@@ -133,6 +137,7 @@ package final class FakeNode: NodeInterface {
   }
 
   package func cancelInvitation(_ serial: UInt64) throws(NodeError) {
+    try check()
     let isThere = state.withLock { state in
       let place = state.invitations.firstIndex { $0.serial == serial }
       if let place { state.invitations.remove(at: place) }

@@ -26,6 +26,7 @@ struct RouteStatusTests {
   private static let collection = "/v1/partitions/p/collections/c"
   private static let large = "{\"a\":\"" + String(repeating: "x", count: ServerLimit.documentBodyBytes) + "\"}"
   private static let forbidden = NodeError(.notPermitted, "this device may not write to p")
+  private static let unreadable = NodeError(.notPermitted, "this device may not read p")
 
   private static let documentCalls: [Call] = [
     Call(route: "putDocument", target: documents + "/a", body: "{}", status: 201),
@@ -37,6 +38,7 @@ struct RouteStatusTests {
     Call(route: "getDocument", target: documents + "/a", status: 200),
     Call(route: "getDocument", target: documents + "/a", headers: ["If-None-Match: *"], status: 304),
     Call(route: "getDocument", target: documents + "/b", status: 404),
+    Call(route: "getDocument", target: documents + "/a", failure: unreadable, status: 403),
     Call(route: "getDocument", target: "/v1/partitions/a%0Ab/collections/c/documents/a", status: 422),
     Call(route: "patchDocument", target: documents + "/a", body: "{}", type: merge, status: 200),
     Call(route: "patchDocument", target: documents + "/b", body: "{}", type: merge, status: 404),
@@ -85,9 +87,13 @@ struct RouteStatusTests {
       body: String(repeating: "{}\n", count: BulkLimit.requests + 1), type: lines, status: 422),
     Call(route: "findDocuments", target: collection + "/find", body: "{}", status: 200),
     Call(route: "findDocuments", target: collection + "/find", body: "{\"where\":1}", status: 422),
+    Call(route: "findDocuments", target: collection + "/find", body: "{}", failure: unreadable, status: 403),
+    Call(route: "watchDocuments", target: collection + "/watch", failure: unreadable, status: 403),
     Call(route: "watchDocuments", target: collection + "/watch?limit=-1", status: 422),
     Call(route: "exportPartition", target: "/v1/partitions/p/documents", status: 200),
+    Call(route: "exportPartition", target: "/v1/partitions/p/documents", failure: unreadable, status: 403),
     Call(route: "exportCollection", target: documents, status: 200),
+    Call(route: "exportCollection", target: documents, failure: unreadable, status: 403),
   ]
 
   private static let nodeCalls: [Call] = [
@@ -107,6 +113,9 @@ struct RouteStatusTests {
     Call(route: "listInvitations", target: "/v1/invitations", status: 200),
     Call(route: "cancelInvitation", target: "/v1/invitations/1", status: 200),
     Call(route: "cancelInvitation", target: "/v1/invitations/9", status: 404),
+    Call(
+      route: "cancelInvitation", target: "/v1/invitations/1",
+      failure: NodeError(.unprocessable, "invitation 1 was used already"), status: 422),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", status: 200),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", isLoopback: true, status: 403),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"b\"}", status: 422),

@@ -1,4 +1,5 @@
 import Foundation
+import Seamesh
 import Testing
 
 @testable import SeameshCommand
@@ -27,6 +28,13 @@ struct HelpTests {
     for line in text.split(separator: "\n") where !verb.examples.contains(where: { line.contains($0.line) }) {
       #expect(line.count <= HelpText.width || !line.contains(" "), "\(line)")
     }
+  }
+
+  @Test("what is for tests of the node alone stands in no help, manual page or completion")
+  func forTestsAlone() {
+    var texts = verbTable.map(HelpText.verb) + [HelpText.overview(verbTable), ManualPage.text(verbTable, version: "1")]
+    texts += Completions.shells.map { Completions.script(for: $0, verbTable) }
+    #expect(texts.allSatisfy { !$0.contains(TestBuildSwitch.variable) && !$0.contains("test build") })
   }
 
   @Test("the overview lists every verb")

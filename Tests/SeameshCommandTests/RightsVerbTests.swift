@@ -80,6 +80,28 @@ struct RightsVerbTests {
     #expect(refused.isRefusal && refused.status == 4 && refused.error.contains("may not decide this"))
   }
 
+  @Test("whom, what for and when, not written as they have to be, are mistakes of usage, and no node is asked")
+  func malformed() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    func usage(_ words: String..., says: String) throws {
+      let refused = try server.run(words)
+      #expect(refused.isRefusal && refused.status == 2 && refused.error.contains(says), "\(words): \(refused.error)")
+    }
+    for who in ["nobody", "user:", "role:", "device:", ":x", "group:x", "user", "everyone:"] {
+      try usage("grant", who, "read", "room=1", "--yes", says: "names nobody")
+      try usage("permissions", "--who", who, says: "names nobody")
+    }
+    for pattern in ["a*b", "**", "*a", String(repeating: "x", count: 256), "room=\u{1}"] {
+      try usage("grant", "everyone", "read", pattern, says: "is no pattern")
+    }
+    try usage("revoke", "b", "--at", "noon", says: "noon is no time")
+    #expect(node.lastRightsChange == nil && node.lastPermissionQuery == nil)
+    for who in ["everyone", "user:a:b", "role:officer", "device:bridge"] {
+      #expect(try server.run(["grant", who, "read", "room=*", "--yes"]).status == 0, "\(who)")
+    }
+  }
+
   @Test("permissions are shown with every statement, since when, and what ended it")
   func permissions() throws {
     let whole = try WholeNode()

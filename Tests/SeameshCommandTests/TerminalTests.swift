@@ -27,6 +27,13 @@ struct TerminalTests {
     #expect(shown("") == "" && shown("\t\r\u{0}\u{7f}") == "????")
   }
 
+  @Test("a join that waits for the last node's answer never says more than its time", arguments: [0, 29_999, 34_000])
+  func joinWaits(milliseconds: UInt64) {
+    let progress = JoinProgress(
+      inviter: "a", elapsedMilliseconds: milliseconds, timeoutMilliseconds: 30_000, lastFailure: "b is busy")
+    #expect(waiting(progress) == "waiting for device a: \(min(milliseconds / 1_000, 30)) of 30 s; b is busy")
+  }
+
   @Test("labels, users, ids and findings of other devices never reach the terminal raw", arguments: [false, true])
   func hostileNames(isOnTerminal: Bool) throws {
     var (peer, device, status) = (PeerStatus(), DeviceStatus(), NodeStatus())

@@ -45,7 +45,7 @@ import Wire
     node.inbox.put(.event(.opened(link)))
     let intake = FrameIntake(
       FrameDecoder(fleet: node.endpoints.fleet, EngineIdentity(node.files).cryptography),
-      authority: try node.onEngine { $0.state.mesh.authority }, inbox: node.inbox
+      authority: CurrentAuthority(try node.onEngine { $0.state.mesh.authority }), inbox: node.inbox
     ) { _ in }
     intake.received(ConnectionID(number: number), frame: frame)
     return try node.onEngine { $0.state.mesh.sessions[id] != nil }

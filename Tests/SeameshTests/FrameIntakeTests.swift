@@ -26,7 +26,8 @@ import Wire
     let cryptography = Cryptography(
       hash: SHA256.hash, verify: Ed25519.verify, sign: SigningKey().sign, authenticationCode: HMAC.sha256,
       statement: verifier.read)
-    return FrameIntake(FrameDecoder(fleet: fleet, cryptography), authority: authority, inbox: inbox, pause: pause)
+    return FrameIntake(
+      FrameDecoder(fleet: fleet, cryptography), authority: CurrentAuthority(authority), inbox: inbox, pause: pause)
   }
 
   @Test("a flood of the smallest messages is held up while the engine is busy")

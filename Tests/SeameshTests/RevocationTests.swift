@@ -23,8 +23,9 @@ struct RevocationTests {
     return fleet
   }
 
+  /// Whether it counts there: an ended device shows nobody anything.
   private func shows(_ node: Node, _ id: Text) throws -> Bool {
-    try node.read(partition, "c", id: .string(id)) != nil
+    try node.stored(partition, "c", id: .string(id)) != nil
   }
 
   private func digest(_ node: Node) throws -> String? {
@@ -65,6 +66,8 @@ struct RevocationTests {
       try fleet.nodes[1].put(partition, "c", "more", body(["n": .int(3)]))
     }
     #expect(refused?.message.contains("its membership was ended by the end of node 1") == true)
+    let unread = #expect(throws: NodeError.self) { try fleet.nodes[1].read(partition, "c", id: .string("good")) }
+    #expect(unread?.code == .notPermitted && unread?.message.contains("its membership was ended by") == true)
     let own = try fleet.nodes[1].doctor().first { $0.code == "device-ended" }
     #expect(own?.message.contains("1 change") == true, "\(String(describing: own))")
     for node in fleet.nodes {
@@ -118,7 +121,7 @@ struct RevocationTests {
     try fleet.nodes[1].put(partition, "c", "good", body(["n": .int(9)]))
     for node in fleet.nodes { try eventually { try shows(node, "bad2") } }
     for node in fleet.nodes {
-      try eventually { try node.read(partition, "c", id: .string("good"))?.body == body(["n": .int(9)]) }
+      try eventually { try node.stored(partition, "c", id: .string("good"))?.body == body(["n": .int(9)]) }
     }
     // Written on top of it by somebody honest: that stays.
     try fleet.nodes[2].put(partition, "c", "own", body(["n": .int(5)]))
@@ -134,7 +137,7 @@ struct RevocationTests {
     try fleet.restart(3)
     for node in fleet.nodes {
       try eventually { try !shows(node, "bad1") && !shows(node, "bad2") && shows(node, "own") }
-      try eventually { try node.read(partition, "c", id: .string("good"))?.body == body(["n": .int(1)]) }
+      try eventually { try node.stored(partition, "c", id: .string("good"))?.body == body(["n": .int(1)]) }
       #expect(try held(node) == 3)
     }
     let fallen = try digest(fleet.nodes[0])
@@ -166,7 +169,7 @@ struct RevocationTests {
     let outcome = try fleet.nodes[0].change(RightsChange(.retire(device: "node 1")))
     #expect(outcome.isSigned)
     try eventually { try fleet.nodes[1].permissions(other, who: nil).members.contains { !$0.endedBy.isEmpty } }
-    #expect(try fleet.nodes[1].read(other, "c", id: .string("elsewhere")) != nil)
+    #expect(try fleet.nodes[1].stored(other, "c", id: .string("elsewhere")) != nil)
     #expect(try shows(fleet.nodes[0], "good") && held(fleet.nodes[1]) == 0)
     let again = #expect(throws: NodeError.self) { try fleet.nodes[0].change(RightsChange(.retire(device: "node 1"))) }
     #expect(again?.message.contains("no member any more") == true)
@@ -189,7 +192,7 @@ struct RevocationTests {
       try fleet.restart(1)
       try eventually { try fleet.nodes[1].permissions(other, who: nil).members.contains { !$0.endedBy.isEmpty } }
       let isKept = if case .retire = action { true } else { false }
-      #expect(try (fleet.nodes[1].read(other, "c", id: .string("unseen")) != nil) == isKept)
+      #expect(try (fleet.nodes[1].stored(other, "c", id: .string("unseen")) != nil) == isKept)
       #expect(try held(fleet.nodes[1]) == (isKept ? 0 : 1))
     }
   }
@@ -216,6 +219,37 @@ struct RevocationTests {
     #expect(warned.signer == "the fleet's root" && warned.warnings.count == 1)
     #expect(try fleet.nodes[0].change(RightsChange(last, isConfirmed: true)).isSigned)
     #expect(try fleet.nodes[0].onEngine { $0.state.mesh.authority.standingAdmins.isEmpty })
+  }
+
+  @Test("devices show who was ended, by whom and since when, and nobody else; a device with two memberships is one")
+  func listed() throws {
+    let fleet = try fleet(3)
+    func ended(_ node: Node) throws -> [String: [RightStatus]] {
+      Dictionary(uniqueKeysWithValues: try node.devices().map { ($0.label, $0.endedBy) })
+    }
+    #expect(try ended(fleet.nodes[0]).values.allSatisfy(\.isEmpty))
+    _ = try fleet.nodes[0].change(RightsChange(.promote(device: "node 1")))
+    for node in fleet.nodes {
+      try eventually { try node.devices().first { $0.label == "node 1" }?.role == "admin" }
+      let members = try node.permissions(partition, who: nil).members
+      #expect(members.map(\.label) == ["node 0", "node 1", "node 2"])
+      #expect(members.map(\.level) == ["write", "write", "write"])
+      // The grant to everyone reaches both of its memberships.
+      #expect(members[1].rights.map(\.id).count == 1 && members[1].rights[0].isInForce)
+      #expect(try node.permissions(partition, who: "role:officer").members.map(\.label) == ["node 1", "node 2"])
+      #expect(try node.devices().count == 3 && ended(node).values.allSatisfy(\.isEmpty))
+    }
+    let outcome = try revoke(fleet.nodes[0], isCompromised: true)
+    for node in fleet.nodes {
+      try eventually { try ended(node)["node 1"]?.isEmpty == false }
+      let ends = try ended(node)
+      #expect(ends["node 1"]?.map(\.id).sorted() == outcome.statements.sorted())
+      #expect(ends["node 1"]?.allSatisfy { $0.since != nil && $0.words.contains("as compromised") } == true)
+      #expect(ends["node 0"]?.isEmpty == true && ends["node 2"]?.isEmpty == true)
+      let member = try node.permissions(partition, who: "device:node 1").members
+      #expect(member.count == 1 && member[0].level == "none" && member[0].endedBy == ends["node 1"])
+      #expect(member[0].rights.allSatisfy { !$0.isInForce })
+    }
   }
 
   @Test("a lowered grant holds what comes after it, and a later grant admits it")

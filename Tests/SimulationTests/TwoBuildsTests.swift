@@ -5,34 +5,11 @@ import Testing
 
 /// A fleet in which one node is still of an earlier build, and all that the later one brought is in use.
 @Suite("Two builds in one fleet") struct TwoBuildsTests {
-  private static let codec = PayloadCodec(rawValue: 200)
-  private static let critical = ChangeExtension(type: 0x9000, content: [1])
-  private static let informative = ChangeExtension(type: 7, content: [2])
-
-  /// Lacks a kind of statement and a shape of grants; codec, extension and messages are the later build's.
-  private static let earlier: KnownFormats = {
-    var formats = KnownFormats.all
-    formats.statementKinds.remove(.rule)
-    formats.grantSubjects.remove(.user)
-    return formats
-  }()
-
-  private static let later: KnownFormats = {
-    var formats = KnownFormats.all
-    (formats.codecs, formats.criticalExtensions) = ([codec], [critical.type])
-    (formats.messages, formats.features) = ([40], 1 << 20)
-    formats.written = [
-      .init(), .init(extensions: [informative]), .init(), .init(), .init(codec: codec), .init(),
-      .init(extensions: [critical]),
-    ]
-    return formats
-  }()
-
   private func run(_ seed: UInt64) -> SimulationReport {
     var options = SimulationOptions()
     (options.nodes, options.troubledMilliseconds) = (3...4, 8_000)
     options.faults = [.rightChanged, .cut, .split, .crash, .crashInCommit, .largePayload]
-    options.builds = BuildMix(earlier: Self.earlier, later: Self.later)
+    options.builds = BuildMix(earlier: TestBuild.earlier.formats, later: TestBuild.later.formats)
     return SimulationRun(seed: seed, options).run()
   }
 

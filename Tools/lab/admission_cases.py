@@ -89,11 +89,30 @@ def restored_inviter(bench: Bench):
     expect(serial > 1, f"a serial number is given twice: {serial}")
 
 
-@case("joining: a store put back from before an invitation was used shows it as open no longer, once it knows",
-      open="invites goes by the store alone, not by the statements")  # fmt: skip
+@case("joining: a store put back from before an invitation was used shows it as open no longer, once it knows")
 def restored_list(bench: Bench):
     a, _, _ = _put_back(bench)
     expect(not invitations(a), f"the used invitation is still shown as open: {invitations(a)}")
+    expect_refused(a.verb("invites", "--cancel", "1", check=False), 1, "used already")
+    a.stop()
+    # Without a node, too.
+    expect(not invitations(a), f"the used invitation is shown as open where no node runs: {invitations(a)}")
+
+
+@case("joining: a store put back from before an invitation was made says that it was used, once it knows")
+def restored_before_made(bench: Bench):
+    a = add_node(bench.network, "a", None)
+    a.start("--listen", "7000")
+    a.verb("backup", f"{a.directory}.backup")
+    code = a.invite("b@lab.example")
+    b, c = new_device(bench, "b"), new_device(bench, "c")
+    b.verb("join", code, "--label", "b")
+    a.stop()
+    a.verb("restore", f"{a.directory}.backup")
+    a.start()
+    b.start()
+    wait_for(20, "a hears of b's membership", lambda: len(devices(a)) == 2)
+    expect_refused(c.verb("join", code, check=False), 4, "was used by another device")
 
 
 def _put_back(bench: Bench) -> tuple[Node, str, str]:

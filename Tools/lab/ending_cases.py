@@ -1,9 +1,9 @@
 """Devices that were lost, stolen or sent away: what of theirs counts, what is held, and what they still can do."""
 
-from joining import expect_refused
+from joining import devices, expect_refused
 from rights import (
-    OTHER, ROOM, await_end, await_level, await_shown, fleet, held, next_moment, preview, shown, sign, split, write,
-    write_all,
+    OTHER, ROOM, await_end, await_level, await_shown, expect_shows_nothing, fleet, held, kept, next_moment, preview, shown,
+    sign, split, write, write_all,
 )  # fmt: skip
 from runner import Bench, case
 from waiting import expect, wait_for
@@ -32,7 +32,12 @@ def revoked_while_away(bench: Bench):
     b.start()
     expect("device-ended" in b.findings() and held(b) == 2, "a restart forgets it")
     await_level([a, c], "b", "none")
-    expect(shown(b) == {"before"}, f"an ended device was sent news: {shown(b)}")
+    expect(kept(b) == {"before"}, f"an ended device was sent news: {kept(b)}")
+    expect_shows_nothing(b, why="its membership was ended")
+    ended = [device["endedBy"] for device in devices(c) if device["label"] == "b"][0]
+    expect([end["issuer"] for end in ended] == ["a"] and ended[0]["since"], f"devices says of b {ended}")
+    expect("ended by a, 20" in c.verb("devices").stdout, f"devices does not show it: {c.verb('devices').stdout}")
+    expect(not any(device["endedBy"] for device in devices(c) if device["label"] != "b"), "others are shown as ended")
     refused = b.verb("invite", "--user", "x@lab.example", check=False)
     expect(refused.returncode == 4, f"an ended device invites: {refused.stdout}")
 

@@ -1,9 +1,11 @@
 """What cases about rights ask for and look at."""
 
 import json
+import sqlite3
 import time
 
 from fleets import add_node, await_meeting
+from joining import expect_refused
 from network import Network
 from node import Node, documents_path
 from runner import Bench
@@ -52,14 +54,49 @@ def split(bench: Bench, *sides: list[Node]):
     bench.network.split(*([node.host for node in side] for side in sides))
 
 
-def shown(node: Node, partition: str = ROOM) -> set[str]:
-    """Ids of the documents that a node shows."""
+def _find(node: Node, partition: str) -> tuple[int, dict]:
     target = documents_path(partition, COLLECTION).removesuffix("/documents") + "/find"
     client = node.client()
     status, answer = client.request("POST", target, {"filter": {}, "limit": 1000})
     client.close()
+    return status, answer
+
+
+def shown(node: Node, partition: str = ROOM) -> set[str]:
+    """Ids of the documents that a node shows."""
+    status, answer = _find(node, partition)
     expect(status == 200, f"find on {node.name} answered {status}: {answer}")
     return {document["_id"] for document in answer["documents"]}
+
+
+def expect_shows_nothing(node: Node, partition: str = ROOM, why: str = "may not read"):
+    """Whatever way its documents are asked for, the answer is one sentence."""
+    path, client = documents_path(partition, COLLECTION), node.client()
+    collection = path.removesuffix("/documents")
+    ways = [("GET", f"{path}/one"), ("GET", path), ("GET", collection.rsplit("/collections/")[0] + "/documents"),
+            ("GET", f"{collection}/watch"), ("POST", f"{collection}/find")]  # fmt: skip
+    for method, target in ways:
+        status, answer = client.request(method, target, {"filter": {}} if method == "POST" else None)
+        expect(status == 403 and answer["type"] == "urn:seamesh:problem:not-permitted" and why in answer["detail"],
+               f"{method} {target} on {node.name} was answered {status}: {answer}")  # fmt: skip
+    client.close()
+    for words in (["get", partition, COLLECTION, "one"], ["find", partition, COLLECTION], ["export", partition],
+                  ["watch", partition, COLLECTION]):  # fmt: skip
+        expect_refused(node.verb(*words, check=False), 4, why, partition)
+
+
+def kept(node: Node, partition: str = ROOM) -> set[str]:
+    """Ids of the living documents in a node's store, whether it shows them or not."""
+    store = sqlite3.connect(f"file:{node.directory}/seamesh.db?mode=ro", uri=True)
+    try:
+        rows = store.execute(
+            "SELECT d.key FROM documents d JOIN partitions p ON p.id = d.partition "
+            "JOIN collections c ON c.id = d.collection WHERE p.name = ? AND c.name = ? AND d.alive",
+            (partition, COLLECTION)).fetchall()  # fmt: skip
+    finally:
+        store.close()
+    # Texts alone: between their kind and a zero.
+    return {key[1:-1].decode() for (key,) in rows}
 
 
 def write(node: Node, identifier: str, partition: str = ROOM) -> int:
@@ -77,33 +114,39 @@ def write_all(node: Node, *identifiers: str, partition: str = ROOM):
 
 
 def await_shown(nodes: list[Node], wanted: set[str], partition: str = ROOM, seconds: float = 30):
-    """Every node shows exactly these documents."""
+    """Every node shows exactly these documents; one that knows that it was ended keeps them, and shows nothing."""
     for node in nodes:
-        wait_for(seconds, lambda: f"{node.name} shows {sorted(wanted)} of {partition}; it shows {_listed(node, partition)}",
-                 lambda: shown(node, partition) == wanted, 0.2)  # fmt: skip
+        wait_for(seconds, lambda: f"{node.name} shows {sorted(wanted)} of {partition}; it has {_listed(node, partition)}",
+                 lambda: _has(node, partition) == wanted, 0.2)  # fmt: skip
+
+
+def _has(node: Node, partition: str) -> set[str]:
+    status, answer = _find(node, partition)
+    if status == 200:
+        return {document["_id"] for document in answer["documents"]}
+    expect(status == 403, f"find on {node.name} answered {status}: {answer}")
+    return kept(node, partition) if ends(node, node.name) else set()
 
 
 def _listed(node: Node, partition: str) -> list[str]:
-    return sorted(shown(node, partition))
+    return sorted(_has(node, partition))
 
 
 def level(node: Node, label: str, partition: str = ROOM) -> str:
     """What a device may do in a partition, as a node has it."""
-    return max((member["level"] for member in _memberships(node, label, partition)), key=_LEVELS.index)
+    return _member(node, label, partition)["level"]
 
 
-_LEVELS = ["none", "carry", "read", "write", "manage"]
-
-
-def _memberships(node: Node, label: str, partition: str) -> list[dict]:
-    """One, and another where it was promoted."""
+def _member(node: Node, label: str, partition: str) -> dict:
+    """A device is listed once, whatever memberships it has."""
     answer = json.loads(node.verb("permissions", partition, "--json").stdout)
-    return [member for member in answer["members"] if member["label"] == label]
+    (member,) = [member for member in answer["members"] if member["label"] == label]
+    return member
 
 
 def ends(node: Node, label: str) -> list[str]:
     """Ids of the statements that end a device."""
-    return [end["id"] for member in _memberships(node, label, ROOM) for end in member["endedBy"]]
+    return [end["id"] for end in _member(node, label, ROOM)["endedBy"]]
 
 
 def await_level(nodes: list[Node], label: str, wanted: str, partition: str = ROOM, seconds: float = 30):

@@ -4,8 +4,8 @@ from fleets import await_meeting
 from joining import expect_refused
 from node import Node
 from rights import (
-    OTHER, ROOM, add_member, await_level, await_shown, fleet, held, level, next_moment, preview, shown, sign, split,
-    statements, write, write_all,
+    OTHER, ROOM, add_member, await_level, await_shown, expect_shows_nothing, fleet, held, kept, level, next_moment, preview,
+    sign, split, statements, write, write_all,
 )  # fmt: skip
 from runner import Bench, case
 from terminal import Terminal
@@ -70,14 +70,36 @@ def levels(bench: Bench):
     expect(b.changes(ROOM) == 1, "b was sent what it may not hold any more")
 
 
-@case("rights: a device that may only carry shows nobody what it carries",
-      open="the local interface of a node answers whatever the node holds")  # fmt: skip
+@case("rights: a device that may only carry shows nobody what it carries, and passes it on")
 def carrier_shows_nothing(bench: Bench):
-    a, c = fleet(bench, "ac", "--closed")
+    bench.network.add_bridge("lan1")
+    a, c = nodes = fleet(bench, "ac", "--closed")
+    b = add_member(bench.network, "b", a, "room=*")
+    await_meeting([*nodes, b])
+    # From now on b has c alone.
+    for node in (b, c):
+        node.host.plug("lan1")
+        node.stop()
+    b.host.link("down")
+    for node in (b, c):
+        node.start()
     expect(write(a, "one") in (200, 201), "the founder may not write")
+    sign(a, "grant", "device:b", "write", "room=*")
     sign(a, "grant", "device:c", "carry", "room=*")
-    wait_for(60, "c carries it", lambda: c.changes(ROOM) == 1, 0.2)
-    expect(shown(c) == set(), f"c, which may only carry, shows {shown(c)}")
+    await_shown([b], {"one"}, seconds=60)
+    expect(c.changes(ROOM) == 1 and kept(c) == {"one"}, "c has not carried it")
+    expect_shows_nothing(c, why="may only carry")
+    expect(write(b, "two") in (200, 201), "b may not write what was granted")
+    await_shown([a], {"one", "two"})
+    expect_shows_nothing(c, why="may only carry")
+    # What it may read later it shows, without anything being started anew, and no longer when that has gone.
+    for granted, shows in (("read", True), ("carry", False), ("write", True), ("none", False)):
+        sign(a, "grant", "device:c", granted, "room=*")
+        await_level([c], "c", granted)
+        if shows:
+            await_shown([c], {"one", "two"})
+        else:
+            expect_shows_nothing(c)
 
 
 @case("rights: --dry-run signs nothing and names the very numbers of what is signed then")
@@ -118,15 +140,16 @@ def malformed(bench: Bench):
     (a,) = fleet(bench, "a")
     before = statements(a)
     for pattern in ("a*b", "**", "*a", "x" * 256, "room=\x01"):
-        expect_refused(a.verb("grant", "everyone", "read", pattern, "--yes", check=False), 1, "no pattern")
+        expect_refused(a.verb("grant", "everyone", "read", pattern, "--yes", check=False), 2, "no pattern")
     for who in ("nobody", "user:", "role:", "device:", ":x", "group:x"):
-        expect_refused(a.verb("grant", who, "read", ROOM, "--yes", check=False), 1, "names nobody")
+        expect_refused(a.verb("grant", who, "read", ROOM, "--yes", check=False), 2, "names nobody")
+        expect_refused(a.verb("permissions", f"--who={who}", check=False), 2, "names nobody")
     expect_refused(a.verb("grant", "device:zz", "read", ROOM, "--yes", check=False), 3, "no device zz")
     expect_refused(a.verb("grant", "everyone", "read", "", "--yes", check=False), 2, "PATTERN is empty")
     expect(a.verb("grant", "everyone", "own", ROOM, "--yes", check=False).returncode == 2, "a level that is none")
     for verb in ("revoke", "retire", "raise", "promote"):
         expect_refused(a.verb(verb, "zz", "--yes", check=False), 3, "no device zz")
-    expect_refused(a.verb("revoke", "a", "--at", "yesterday", "--yes", check=False), 1, "yesterday is no time")
+    expect_refused(a.verb("revoke", "a", "--at", "yesterday", "--yes", check=False), 2, "yesterday is no time")
     expect_refused(a.verb("revoke", "a", "--at", "2999-01-01T00:00:00Z", "--yes", check=False), 1, "future")
     expect(statements(a) == before and level(a, "a") == "write", "something was signed")
 

@@ -20,7 +20,11 @@ struct JoinDesk {
     let secret = invitation?.secret.bytes ?? [UInt8](repeating: 0, count: InvitationSecret.byteCount)
     let isProved = code(secret, JoinProof.ofJoiner(request, to: state.identity.fleet, exporter: exporter))
       .equalsInConstantTime(request.proof)
-    guard let invitation, isProved else { return .refused(.wrongCode) }
+    guard let invitation else {
+      // A copy put back from before it was made. Any other member tells as much (`Mesh.hint`).
+      return .refused(state.mesh.authority.devices(enteredBy: request.invitation).isEmpty ? .wrongCode : .used)
+    }
+    guard isProved else { return .refused(.wrongCode) }
     var acceptance = JoinAcceptance()
     acceptance.proof = code(
       secret, JoinProof.ofInviter(acceptance, to: request, of: state.identity.fleet, exporter: exporter))

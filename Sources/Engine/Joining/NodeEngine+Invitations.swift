@@ -8,6 +8,8 @@ package enum InvitationError: Error, Hashable, Sendable {
   case tooLong
   /// No open invitation has this number.
   case notOpen(UInt64)
+  /// Somebody has entered with it.
+  case used(UInt64)
 }
 
 extension InvitationError: CustomStringConvertible {
@@ -22,6 +24,8 @@ extension InvitationError: CustomStringConvertible {
         + "--cancel N"
     case .tooLong: "an invitation is valid for 1 second to 366 days"
     case .notOpen(let serial): "no invitation \(serial) is open: seamesh invites shows those that are"
+    case .used(let serial):
+      "invitation \(serial) was used already: seamesh devices shows who entered, and seamesh revoke ends a device"
     }
   }
 }
@@ -38,7 +42,7 @@ extension NodeEngine {
     guard draft.validMilliseconds >= 1_000, draft.validMilliseconds <= InvitationDraft.longestMilliseconds else {
       throw InvitationError.tooLong
     }
-    guard state.invitations.open(at: now).count < InvitationBook.openLimit else { throw InvitationError.tooMany }
+    guard openInvitations.count < InvitationBook.openLimit else { throw InvitationError.tooMany }
     let (expires, isTooLate) = now.addingReportingOverflow(draft.validMilliseconds)
     guard let secret = state.drawInvitationSecret(), !isTooLate else { throw InvitationError.tooLong }
     let invitation = Invitation(
@@ -49,6 +53,7 @@ extension NodeEngine {
   }
 
   package func cancelInvitation(_ serial: UInt64) throws {
+    guard !state.isUsed(serial) else { throw InvitationError.used(serial) }
     guard var invitation = state.invitations[serial], invitation.isOpen(at: state.clock.wallMilliseconds) else {
       throw InvitationError.notOpen(serial)
     }
@@ -56,7 +61,9 @@ extension NodeEngine {
     try keep(invitation, forgetting: [])
   }
 
-  package var openInvitations: [Invitation] { state.invitations.open(at: state.clock.wallMilliseconds) }
+  package var openInvitations: [Invitation] {
+    state.invitations.open(at: state.clock.wallMilliseconds).filter { !state.isUsed($0.serial) }
+  }
 
   private func keep(_ invitation: Invitation, forgetting forgotten: [UInt64]) throws {
     try store { transaction in
@@ -69,6 +76,12 @@ extension NodeEngine {
 }
 
 extension EngineState {
+  /// By what is kept here, or by what the statements show: the store may be a copy put back from before the use.
+  fileprivate func isUsed(_ serial: UInt64) -> Bool {
+    if case .used? = invitations[serial]?.state { return true }
+    return !mesh.authority.devices(enteredBy: InvitationID(inviter: identity.device, serial: serial)).isEmpty
+  }
+
   /// Above all that were given here, and all that are known to have been used: the store may be a copy put back.
   fileprivate var nextInvitationSerial: UInt64 {
     max(invitations.lastSerial, mesh.authority.lastEnteredSerial(of: identity.device)) + 1

@@ -7,7 +7,7 @@ let documentRoutes: [Route] = [
   Route(
     method: .get, template: documents + "/{id}", name: "getDocument",
     summary: "One document, with its causal version as ETag.", headers: ["If-None-Match"], statuses: [200, 304],
-    refusals: [.notFound, .unprocessable], answer: getDocument),
+    refusals: [.notFound, .notPermitted, .unprocessable], answer: getDocument),
   Route(
     method: .put, template: documents + "/{id}", name: "putDocument",
     summary: "Replaces or creates a document; only what differs from the present version is recorded.",

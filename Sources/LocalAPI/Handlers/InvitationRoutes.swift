@@ -27,7 +27,7 @@ let invitationRoutes: [Route] = [
   },
   Route(
     method: .delete, template: "/v1/invitations/{serial}", name: "cancelInvitation",
-    summary: "Nobody enters with this invitation any more.", refusals: [.notFound], unixSocketOnly: true
+    summary: "Nobody enters with this invitation any more.", refusals: [.notFound, .unprocessable], unixSocketOnly: true
   ) { request, surroundings in
     guard let serial = UInt64(request.parameter("serial").string) else {
       throw Problem.badRequest("the number of an invitation is an integer")

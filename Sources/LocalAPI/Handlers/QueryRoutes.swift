@@ -8,7 +8,7 @@ let queryRoutes: [Route] = [
     method: .post, template: collection + "/find", name: "findDocuments",
     summary: "The documents that a MongoDB-style filter finds; 413 where they are more than an answer holds.",
     body: .json(byteLimit: ServerLimit.smallBodyBytes, members: FindRequest.memberNames.map(\.string)),
-    refusals: [.unprocessable]
+    refusals: [.notPermitted, .unprocessable]
   ) { request, surroundings in
     let find = try FindRequest(body: request.body)
     let showsID = try find.projection.map { fields throws(NodeError) in try Projection(fields).showsID } ?? true
@@ -24,7 +24,7 @@ let queryRoutes: [Route] = [
     query: [
       .json("filter", "as in find"), .json("sort", "as in find"), .count("limit", "as in find"),
       .count("skip", "as in find"), .json("projection", "as in find"),
-    ], headers: ["Last-Event-ID"], answers: .events, refusals: [.unprocessable]
+    ], headers: ["Last-Event-ID"], answers: .events, refusals: [.notPermitted, .unprocessable]
   ) { request, surroundings in
     let subscription = try surroundings.node.watch(
       request.partition(), request.collection, FindRequest(target: request.target))

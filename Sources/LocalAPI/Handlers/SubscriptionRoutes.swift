@@ -10,11 +10,12 @@ let subscriptionRoutes: [Route] = [
   },
   Route(
     method: .put, template: "/v1/subscriptions/{pattern}", name: "subscribe",
-    summary: "Wants a partition, or with a * at the end all whose names begin so."
+    summary: "Wants a partition, or with a * at the end all whose names begin so; `notes` tell what stands in the way."
   ) { request, surroundings in
     let pattern = try checkedPattern(request)
-    try surroundings.node.subscribe(pattern)
-    return .json(.object(["pattern": .string(pattern), "subscribed": .bool(true)]))
+    let notes = try surroundings.node.subscribe(pattern)
+    return .json(
+      .object(["pattern": .string(pattern), "subscribed": .bool(true), "notes": .list(notes) { .text($0) }]))
   },
   Route(
     method: .delete, template: "/v1/subscriptions/{pattern}", name: "unsubscribe",

@@ -48,6 +48,7 @@ extension DeviceStatus {
     .object([
       "device": .text(device), "user": .text(user), "label": .text(label), "role": .text(role),
       "profile": .map(profile), "replicas": .list(replicas) { .text($0) }, "isSelf": .bool(isSelf),
+      "endedBy": .list(endedBy, \.value),
     ])
   }
 }

@@ -14,6 +14,8 @@ package struct KnownFormats: Hashable, Sendable {
   package var messages: Set<UInt64> = []
   /// What hellos announce.
   package var features: UInt64 = 0
+  /// Numbers of messages that are said beside what there is to say (`LaterNews`); none of them means anything.
+  package var news: [UInt64] = []
   /// How own changes are written, one after the other; as ever where it is empty.
   package var written: [WrittenForm] = []
 

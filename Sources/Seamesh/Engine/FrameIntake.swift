@@ -7,7 +7,7 @@ import Transport
 final class FrameIntake: TransportHandler {
   private let decoder: FrameDecoder
   private let inbox: Inbox<NodeJob>
-  private let authority: Mutex<Authority>
+  private let authority: CurrentAuthority
   private let waiting = Mutex<[ConnectionID: Backlog]>([:])
   private let pause: @Sendable (ConnectionID) -> Void
 
@@ -55,15 +55,14 @@ final class FrameIntake: TransportHandler {
   static let resumeMessageMark = 2_048
 
   init(
-    _ decoder: FrameDecoder, authority: Authority, inbox: Inbox<NodeJob>,
+    _ decoder: FrameDecoder, authority: CurrentAuthority, inbox: Inbox<NodeJob>,
     pause: @escaping @Sendable (ConnectionID) -> Void
   ) {
-    (self.decoder, self.inbox, self.pause) = (decoder, inbox, pause)
-    self.authority = Mutex(authority)
+    (self.decoder, self.inbox, self.authority, self.pause) = (decoder, inbox, authority, pause)
   }
 
   /// A newer set of statements; runs that came before it are checked by the engine.
-  func adopt(_ authority: Authority) { self.authority.withLock { $0 = authority } }
+  func adopt(_ authority: Authority) { self.authority.adopt(authority) }
 
   func opened(_ connection: OpenedConnection) {
     var tag: UInt64?
@@ -91,7 +90,7 @@ final class FrameIntake: TransportHandler {
     guard waiting.withLock({ $0[connection]?.isBroken }) != true else { return }
     do {
       let event: EngineEvent
-      switch try decoder.decode(frame, under: { authority.withLock { $0 } }) {
+      switch try decoder.decode(frame, under: { authority.now }) {
       case .nothing: return
       case .message(let message): event = .message(connection.session, message, byteCount: frame.count)
       case .runs(let batch, let runs): event = .runs(connection.session, batch, runs, byteCount: frame.count)

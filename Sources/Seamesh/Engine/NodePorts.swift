@@ -19,11 +19,14 @@ final class SystemClock: EngineClock {
 final class NodeLinks: EngineLinks {
   let transport: SecureTransport
   private let intake: FrameIntake
+  /// Nil but in tests of several builds.
+  var news: NewsTeller?
 
   init(_ transport: SecureTransport, _ intake: FrameIntake) { (self.transport, self.intake) = (transport, intake) }
 
   func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
     let connection = ConnectionID(session)
+    for said in news?.due(on: session) ?? [] { _ = transport.send(connection, said) }
     switch transport.send(connection, frame) {
     case .queued: return .queued(byteCount: transport.queuedBytes(of: connection) ?? 0)
     case .full: return .full
@@ -132,12 +135,12 @@ extension JournalFact {
 }
 
 extension EngineIdentity {
-  init(_ files: NodeFiles) {
+  init(_ files: NodeFiles, formats: KnownFormats = .all) {
     let (fleet, key) = (files.fleet, files.deviceKey)
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
       hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
-      statement: verifier.read)
+      statement: verifier.read, formats: formats)
     self.init(fleet: fleet, device: key.publicKey, cryptography: cryptography) { files.root }
   }
 }

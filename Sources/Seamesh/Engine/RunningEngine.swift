@@ -21,15 +21,16 @@ final class RunningEngine {
     _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox<NodeJob>, _ feed: CommitFeed, _ log: NodeLog
   ) throws {
     (self.files, self.configuration, self.inbox, self.log) = (files, configuration, inbox, log)
+    let formats = try configuration.testBuild?.formats(in: files.fleet) ?? .all
     var history: StoreHistory
     (store, history) = try files.openStore(configuration, log)
     mark = SidecarMark(files.directory, store)
-    let identity = EngineIdentity(files)
+    let identity = EngineIdentity(files, formats: formats)
     let box = TransportBox()
     // Nobody is a member before the engine has said which statements hold.
+    let authority = CurrentAuthority(Authority(root: files.deviceKey.publicKey, hash: SHA256.hash))
     let intake = FrameIntake(
-      FrameDecoder(fleet: files.fleet, identity.cryptography),
-      authority: Authority(root: files.deviceKey.publicKey, hash: SHA256.hash), inbox: inbox
+      FrameDecoder(fleet: files.fleet, identity.cryptography), authority: authority, inbox: inbox
     ) { box.transport?.pauseReading($0) }
     let certificate = try TLSIdentity(files.deviceKey)
     transport = try SecureTransport(
@@ -41,12 +42,12 @@ final class RunningEngine {
     options.mesh = configuration.mesh
     options.listenPort = listen.first?.port ?? 0
     options.isRelay = configuration.isRelay
+    let links = NodeLinks(transport, intake)
     let ports = EnginePorts(
-      store: store, mark: mark, clock: SystemClock(),
-      links: NodeLinks(transport, intake), journal: log, feed: FeedTeller(feed, store),
+      store: store, mark: mark, clock: SystemClock(), links: links, journal: log, feed: FeedTeller(feed, store),
       random: SystemRandomNumberGenerator())
     engine = try NodeEngine(identity, options, ports)
-    intake.adopt(engine.state.mesh.authority)
+    authority.adopt(engine.state.mesh.authority)
     if !history.wasFetched { history.causes = engine.state.own.causes }
     started = Node.Started(
       readers: store.readers,
@@ -54,7 +55,17 @@ final class RunningEngine {
         directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen),
       discovery: NodeDiscovery(
         fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log),
-      history: history)
+      authority: authority, history: history)
+    if let build = configuration.testBuild { runAs(build, formats, links) }
+  }
+
+  private func runAs(_ build: TestBuildSwitch, _ formats: KnownFormats, _ links: NodeLinks) {
+    log.notice("runs as another build, for a test", ["build": build.build.rawValue])
+    guard !formats.news.isEmpty else { return }
+    links.news = NewsTeller(formats, log) { [unowned engine] id in
+      guard let session = engine.state.mesh.sessions[id], let hello = session.hello else { return nil }
+      return (hello, session.device)
+    }
   }
 
   private static func listen(

@@ -65,7 +65,7 @@ extension Node {
 
   /// Follows a partition, or every one whose name begins with what stands before a `*` at the end.
   public func subscribe(to pattern: String) async throws(NodeError) {
-    try await Blocking.run { () throws(NodeError) in try self.subscribe(Text(pattern)) }
+    try await Blocking.run { () throws(NodeError) in _ = try self.subscribe(Text(pattern)) }
   }
 
   /// Takes in nothing new of it any more. What is here stays.

@@ -2,7 +2,6 @@ import Engine
 import Identity
 import Replication
 import Storage
-import Wire
 
 extension Node {
   /// Signs what brings the change about, or with ``RightsChange/isDryRun`` says what that would do. Refused, nothing is
@@ -56,11 +55,7 @@ extension Node {
 
   private func arrivedBefore(_ change: RightsChange) throws(NodeError) -> ArrivedBefore? {
     guard case .revoke(_, _, let at?) = change.action else { return nil }
-    guard let moment = CalendarTime.milliseconds(Array(at.utf8)) else {
-      throw NodeError(
-        .unprocessable, "\(at) is no time: write it as 2026-05-31T12:00:00Z or with an offset such as +02:00"
-      )
-    }
+    let moment = try RightsForm.moment(at)
     guard moment <= WallClock.milliseconds else {
       throw NodeError(.unprocessable, "\(at) lies in the future: name a time at which what the device wrote was good")
     }
@@ -110,7 +105,7 @@ struct RightsDesk {
   private func request(_ change: RightsChange, _ before: ArrivedBefore?) throws(NodeError) -> RightsRequest {
     switch change.action {
     case .grant(let who, let level, let pattern):
-      .grant(try names.subject(who), try names.level(level), try names.pattern(pattern))
+      .grant(try names.subject(who), try names.level(level), try RightsForm.pattern(pattern))
     case .revoke(let device, let isCompromised, _):
       .end(try names.device(device), isCompromised ? .compromised : .revoke, before)
     case .retire(let device): .end(try names.device(device), .retire, nil)

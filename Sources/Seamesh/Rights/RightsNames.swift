@@ -9,22 +9,12 @@ struct RightsNames {
 
   /// `device:LABEL-or-key`, `user:ID`, `role:ROLE`, `everyone`.
   func subject(_ text: String) throws(NodeError) -> Statement.Subject {
-    if text == "everyone" { return .everyone }
-    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-    guard parts.count == 2, !parts[1].isEmpty else { throw RightsNames.notWho(text) }
-    guard parts[0] != "device" else { return .device(try device(parts[1])) }
-    let name = Text(parts[1])
-    try NodeSetup.check(name, "a name", mayBeEmpty: false)
-    switch parts[0] {
-    case "user": return .user(name)
-    case "role": return .role(name)
-    default: throw RightsNames.notWho(text)
+    switch try RightsForm.who(text) {
+    case .everyone: .everyone
+    case .user(let name): .user(name)
+    case .role(let name): .role(name)
+    case .device(let name): .device(try device(name))
     }
-  }
-
-  private static func notWho(_ text: String) -> NodeError {
-    NodeError(
-      .unprocessable, "\(text) names nobody: write device:LABEL or device:KEY, user:ID, role:ROLE, or everyone")
   }
 
   /// By its label, or the beginning of its key as `devices` shows it; `device:` may stand before it.
@@ -51,16 +41,6 @@ struct RightsNames {
       throw NodeError(.unprocessable, "\(text) is no level: there are \(names)")
     }
     return level
-  }
-
-  func pattern(_ text: Text) throws(NodeError) -> Text {
-    guard Statement.Grant.isPattern(text) else {
-      throw NodeError(
-        .unprocessable,
-        "\(text.string) is no pattern: it is a partition's name of 1 to \(PartitionName.byteLimit) bytes without control "
-          + "characters, or the beginning of names with one * at its end")
-    }
-    return text
   }
 
   /// Counting narrowings that `raise` may name: of a device, or the one whose id begins so.

@@ -42,15 +42,12 @@ enum InquiryStep: Sendable {
 /// Asks one node after another until one tells the fleet's statements. The handler's calls come on the transport's thread.
 final class FleetInquiry: TransportHandler {
   private struct State {
-    var statements: [Statement] = []
     /// Where to ask, in order, each once: what was given, then what discovery found.
     var addresses: [PeerAddress] = []
     var lastFailure: String?
     /// Somebody was asked who may help in a while.
     var mustAskAgain = false
-    var opened: [ConnectionID: OpenedConnection] = [:]
-    /// Connections that were found not to help and are not closed yet: their end is no news.
-    var judged: Set<ConnectionID> = []
+    var asked = AskedNodes()
   }
 
   private let topic: any InquiryTopic
@@ -112,10 +109,12 @@ final class FleetInquiry: TransportHandler {
     while outcome.withLock({ $0 == nil }), ElapsedClock.now() < deadline, !isGivenUp() {
       if let address = state.withLock({ $0.addresses.indices.contains(next) ? $0.addresses[next] : nil }) {
         next += 1
-        state.withLock { $0.statements = [] }
-        transport.dial(address, tag: 0)
+        transport.dial(address, tag: state.withLock { $0.asked.begin() })
         if !hasAnswered(isGivenUp) {
-          state.withLock { $0.lastFailure = "\(address) said nothing, as a node of another fleet does" }
+          state.withLock { state in
+            state.asked.end()
+            state.lastFailure = "\(address) said nothing, as a node of another fleet does"
+          }
         }
       } else if state.withLock({ $0.mustAskAgain }) || keepsAsking {
         next = 0
@@ -135,7 +134,7 @@ final class FleetInquiry: TransportHandler {
         return true
       }
       if isGivenUp() { return true }
-      let come = state.withLock { $0.statements.count }
+      let come = state.withLock { $0.asked.statementCount }
       (steps, count) = come > count ? (0, come) : (steps + 1, count)
     }
     return false
@@ -168,19 +167,24 @@ final class FleetInquiry: TransportHandler {
 
   /// Whoever asks goes on to the next node.
   private func oneFailed(_ connection: ConnectionID, _ reason: String) {
-    let isNew = state.withLock { state in
-      guard state.judged.insert(connection).inserted else { return false }
+    oneFailed(reason) { $0.failed(connection) }
+  }
+
+  /// `isPresent`: whether it was the one that is asked now.
+  private func oneFailed(_ reason: String, _ isPresent: (inout AskedNodes) -> Bool) {
+    let ends = state.withLock { state in
+      guard isPresent(&state.asked) else { return false }
       state.lastFailure = reason
       return true
     }
-    if isNew { signal.signal() }
+    if ends { signal.signal() }
   }
 
   // MARK: TransportHandler
 
   func opened(_ connection: OpenedConnection) {
     guard let transport = held.withLock({ $0 }) else { return }
-    state.withLock { $0.opened[connection.id] = connection }
+    state.withLock { $0.asked.opened(connection) }
     transport.authenticate(connection.id)
     transport.send(connection.id, MessageCodec.encode(topic.greeting(connection)))
   }
@@ -188,8 +192,8 @@ final class FleetInquiry: TransportHandler {
   func received(_ connection: ConnectionID, frame: [UInt8]) {
     do {
       guard let message = try MessageCodec.decode(frame[...]) else { return }
-      if case .statements(let encoded, _) = message { return try collect(encoded) }
-      guard let opened = state.withLock({ $0.opened[connection] }) else { return }
+      if case .statements(let encoded, _) = message { return try collect(encoded, from: connection) }
+      guard let opened = state.withLock({ $0.asked[connection] }) else { return }
       switch topic.step(after: message, on: opened) {
       case .wait: break
       case .say(let answer): held.withLock { $0 }?.send(connection, MessageCodec.encode(answer))
@@ -205,7 +209,7 @@ final class FleetInquiry: TransportHandler {
     }
   }
 
-  private func collect(_ encoded: [[UInt8]]) throws {
+  private func collect(_ encoded: [[UInt8]], from connection: ConnectionID) throws {
     var statements: [Statement] = []
     for bytes in encoded {
       do throws(StatementVerifier.Failure) {
@@ -214,17 +218,14 @@ final class FleetInquiry: TransportHandler {
         continue
       }
     }
-    try state.withLock { state in
-      guard state.statements.count + statements.count <= Statement.countLimit else {
-        throw NodeError(.tooLarge, "more than \(Statement.countLimit) statements")
-      }
-      state.statements += statements
+    guard state.withLock({ $0.asked.collect(statements, from: connection) }) else {
+      throw NodeError(.tooLarge, "more than \(Statement.countLimit) statements")
     }
   }
 
   /// Believed only if the statements show it: a genesis by this fleet's root, and a membership of this very device.
   private func complete(_ connection: ConnectionID) {
-    let statements = state.withLock { $0.statements }
+    let statements = state.withLock { $0.asked.statements(from: connection) }
     guard let authority = Authority(ofFleet: topic.fleet, statements, SHA256.hash),
       authority.member(of: topic.key.publicKey) != nil
     else { return oneFailed(connection, "it took this device for a member without showing the statement") }
@@ -232,15 +233,20 @@ final class FleetInquiry: TransportHandler {
   }
 
   func closed(_ connection: ConnectionID, reason: CloseReason) {
-    let remote = state.withLock { $0.opened.removeValue(forKey: connection)?.remote }
     guard outcome.withLock({ $0 == nil }) else { return }
-    let address = remote.map { "\($0)" } ?? "a node"
-    oneFailed(connection, "\(address) closed the connection without a word, as a node of another fleet does")
-    state.withLock { _ = $0.judged.remove(connection) }
+    let ends = state.withLock { state in
+      let (remote, ends) = state.asked.closed(connection)
+      let address = remote.map { "\($0)" } ?? "a node"
+      if ends { state.lastFailure = "\(address) closed the connection without a word, as a node of another fleet does" }
+      return ends
+    }
+    if ends { signal.signal() }
   }
   func drained(_ connection: ConnectionID, queuedBytes: Int) {}
 
-  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) { oneFailed(connection, "\(reason)") }
+  func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) {
+    oneFailed("\(reason)") { $0.failed(round: tag) }
+  }
 }
 
 /// Passes on where nodes announce the tag of one fleet.

@@ -86,6 +86,7 @@ extension NodeError {
       case .notAnAdmin, .rootKeyMissing: .notPermitted
       case .tooMany, .tooLong: .unprocessable
       case .notOpen: .notFound
+      case .used: .unprocessable
       }
     self.init(code, "\(error)")
   }

@@ -14,6 +14,13 @@ package struct JoinProgress: Sendable, Equatable {
   package let timeoutMilliseconds: UInt64
   /// Why the node that was asked last did not help.
   package let lastFailure: String?
+
+  package init(
+    inviter: String, elapsedMilliseconds: UInt64, timeoutMilliseconds: UInt64, lastFailure: String? = nil
+  ) {
+    (self.inviter, self.elapsedMilliseconds) = (inviter, elapsedMilliseconds)
+    (self.timeoutMilliseconds, self.lastFailure) = (timeoutMilliseconds, lastFailure)
+  }
 }
 
 extension NodeSetup {

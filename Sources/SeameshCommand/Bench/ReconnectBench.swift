@@ -15,7 +15,7 @@ struct ReconnectBench {
   func measure() throws(Failure) {
     let fleet = try BenchFleet(run, name: "reconnect")
     defer { fleet.stop() }
-    try local { () throws(NodeError) in try fleet.node.subscribe("bench/*") }
+    try local { () throws(NodeError) in _ = try fleet.node.subscribe("bench/*") }
     let relay = try CountingRelay(to: fleet.address, delay: .milliseconds(ReconnectBench.delayMilliseconds))
     let receiver = try fleet.receiver(through: relay)
     defer { receiver.stop() }

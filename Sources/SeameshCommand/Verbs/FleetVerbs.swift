@@ -23,7 +23,9 @@ private func setSubscription(
 ) throws(Failure) {
   let pattern = invocation.required(0)
   let answer = try context.client.ask(.init(method: method, target: "/v1/subscriptions/" + NodePath.encoded(pattern)))
-  context.isJSON ? context.terminal.write(answer.body) : context.terminal.print("\(done): \(shown(pattern))")
+  guard !context.isJSON else { return context.terminal.write(answer.body) }
+  context.terminal.print("\(done): \(shown(pattern))")
+  for note in try answer.json().texts("notes") { context.terminal.warn(shown(note)) }
 }
 
 let backupVerb = Verb(

@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 import Wire
 
 let permissionsVerb = Verb(
@@ -18,7 +19,10 @@ let permissionsVerb = Verb(
 ) { invocation, context throws(Failure) in
   var query: [String] = []
   if let partition = invocation.operand(0) { query.append("partition=" + NodePath.encoded(partition)) }
-  if let who = invocation["who"] { query.append("who=" + NodePath.encoded(who)) }
+  if let who = invocation["who"] {
+    try wellFormed { () throws(NodeError) in try RightsForm.who(who) }
+    query.append("who=" + NodePath.encoded(who))
+  }
   let target = "/v1/permissions" + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
   let answer = try context.client.ask(.init(target: target))
   if context.isJSON { return context.terminal.write(answer.body) }
@@ -67,7 +71,8 @@ private func show(members: [ValueMap], _ terminal: Terminal) {
   }
 }
 
-private func since(_ right: ValueMap) -> String {
+/// When a statement came here, or with ~ what its issuer's clock said.
+func since(_ right: ValueMap) -> String {
   guard case .int(let milliseconds)? = right["since"], let text = CalendarTime.text(milliseconds) else { return "" }
   let time = String(decoding: text.prefix(19), as: UTF8.self) + "Z"
   return right.text("sinceBy") == "issuer" ? "~\(time)" : time

@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 import Wire
 
 let dryRunOption = OptionSpecification("dry-run", .none, "show what it would do, and sign nothing")
@@ -21,6 +22,10 @@ let grantVerb = Verb(
     .init("seamesh grant everyone none '*' --dry-run", "Shows what closing an open fleet would do"),
   ]
 ) { invocation, context throws(Failure) in
+  try wellFormed { () throws(NodeError) in
+    try RightsForm.who(invocation.required(0))
+    try RightsForm.pattern(Text(invocation.required(2)))
+  }
   try changeRights(
     "/v1/grants",
     [
@@ -51,7 +56,10 @@ let revokeVerb = Verb(
   var members: [(key: Text, value: Value)] = [
     ("device", .string(Text(invocation.required(0)))), ("compromised", .bool(invocation.has("compromised"))),
   ]
-  if let at = invocation["at"] { members.append(("at", .string(Text(at)))) }
+  if let at = invocation["at"] {
+    try wellFormed { () throws(NodeError) in try RightsForm.moment(at) }
+    members.append(("at", .string(Text(at))))
+  }
   try changeRights("/v1/revocations", members, invocation, context)
 }
 
@@ -83,6 +91,11 @@ let promoteVerb = Verb(
   examples: [.init("seamesh promote office", "Makes the device labelled office an admin")]
 ) { invocation, context throws(Failure) in
   try changeRights("/v1/promotions", [("device", .string(Text(invocation.required(0))))], invocation, context)
+}
+
+/// What is not written as it has to be is a mistake of the command line, which no node is asked about.
+func wellFormed(_ check: () throws(NodeError) -> Void) throws(Failure) {
+  do throws(NodeError) { try check() } catch { throw .usage(shown(error.message)) }
 }
 
 /// Shows what a narrowing would do and asks; then, or where nothing is taken away, has it signed.

@@ -33,6 +33,7 @@ let runVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   var configuration = try nodeConfiguration(invocation)
+  configuration.testBuild = try local { () throws(NodeError) in try TestBuildSwitch(environment()) }
   let loopback = try invocation["api"].map { text throws(Failure) in try loopbackAddress(text) }
   let signals = StopSignals()
   configuration.recoveryMilliseconds = .max

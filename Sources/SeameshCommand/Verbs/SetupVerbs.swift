@@ -112,11 +112,11 @@ let joinVerb = Verb(
     "entered fleet \(joined.fleet.text) as device \(joined.device.text)\nNext: \(context.command("run"))")
 }
 
-/// For whom a join waits.
-private func waiting(_ join: JoinProgress) -> String {
+/// For whom a join waits. It asks the last node to its end, so that it may be over the time.
+func waiting(_ join: JoinProgress) -> String {
   let last = join.lastFailure.map { "; \($0)" } ?? ""
   let (now, end) = (join.elapsedMilliseconds / 1_000, join.timeoutMilliseconds / 1_000)
-  return "waiting for device \(join.inviter): \(now) of \(end) s\(last)"
+  return "waiting for device \(join.inviter): \(min(now, end)) of \(end) s\(last)"
 }
 
 func peerAddresses(_ invocation: Invocation) throws(Failure) -> [PeerAddress] {

@@ -65,10 +65,18 @@ let devicesVerb = Verb(
   for device in try answer.json().list("devices") {
     table.append([
       String(device.text("device").prefix(12)), device.text("label"), device.text("user"), device.text("role"),
-      device.flag("isSelf") ? "this device" : "",
+      standing(of: device),
     ])
   }
   table.print(on: context.terminal)
+}
+
+/// Whether it is this one, and what ended it, by whom and when.
+private func standing(of device: ValueMap) -> String {
+  let ends = device.list("endedBy").map { end in
+    "ended\(end.text("words").contains("compromised") ? " as compromised" : "") by \(end.text("issuer")), \(since(end))"
+  }
+  return ((device.flag("isSelf") ? ["this device"] : []) + ends).joined(separator: "; ")
 }
 
 let partitionsVerb = Verb(

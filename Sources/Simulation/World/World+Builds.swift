@@ -21,30 +21,14 @@ extension World {
     }
   }
 
-  /// What a node says between two frames, where it runs the later build: a message that anybody may pass over, and one
-  /// that is for those alone who have announced that they read it.
+  /// What a node says between two frames, where it runs the later build.
   func newsOfLaterBuild(from process: NodeProcess, on session: SessionID) -> [[UInt8]] {
-    guard let later = options.builds?.later, !process.node.isEarlierBuild,
-      let hello = process.mesh.sessions[session]?.hello, random.chance(20)
+    guard options.builds != nil, !process.node.isEarlierBuild, let hello = process.mesh.sessions[session]?.hello,
+      random.chance(20)
     else { return [] }
-    count(.saidOptional)
-    var news = [World.message(World.optionalMessage)]
-    guard let number = later.messages.min(), later.features != 0, hello.features & later.features == later.features
-    else { return news }
-    count(.saidFeature)
-    news.append(World.message(number))
-    return news
-  }
-
-  private static let optionalMessage: UInt64 = 70
-
-  /// Its number, and a text that only a later build would understand.
-  private static func message(_ number: UInt64) -> [UInt8] {
-    var writer = CBORWriter(reserving: 16)
-    writer.arrayHeader(2)
-    writer.unsigned(number)
-    writer.text("news")
-    return writer.bytes
+    let numbers = LaterNews.numbers(of: formats(of: process.node), to: hello)
+    for number in numbers { count(LaterNews.isForAnybody(number) ? .saidOptional : .saidFeature) }
+    return numbers.map(LaterNews.frame)
   }
 }
 

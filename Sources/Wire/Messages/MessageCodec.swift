@@ -28,7 +28,7 @@ package enum MessageCodec {
   }
 
   /// The message numbers from 64 on may be skipped by who does not know them; those below may not.
-  static let firstOptionalNumber: UInt64 = 64
+  package static let firstOptionalNumber: UInt64 = 64
 
   package static func encode(_ message: Message) -> [UInt8] {
     var out = CBORWriter(reserving: 256)

@@ -69,9 +69,10 @@ final class BenchMark: ReplicaMark {
 }
 
 final class BenchJournal: EngineJournal {
-  private(set) var lines: [(level: LogLevel, message: String)] = []
+  private(set) var lines: [(level: LogLevel, message: String, facts: [String: String])] = []
   func note(_ level: LogLevel, _ message: String, _ facts: KeyValuePairs<String, JournalFact>) {
-    lines.append((level, message))
+    let texts = facts.compactMap { key, fact in if case .text(let text) = fact { (key, text) } else { nil } }
+    lines.append((level, message, Dictionary(texts) { first, _ in first }))
   }
   func says(_ part: String) -> Bool { lines.contains { $0.message.contains(part) } }
 }

@@ -1,0 +1,67 @@
+import Replication
+import Transport
+
+/// Whom an inquiry has asked. One node is asked after another; what an earlier one still says or does is heard, but it is no
+/// answer of the present one's.
+struct AskedNodes {
+  private struct Asked {
+    let connection: OpenedConnection
+    let round: UInt64
+    var statements: [Statement] = []
+  }
+
+  /// Of the node that is asked now, from 1 on. Its number is the tag of its dial.
+  private var round: UInt64 = 0
+  private var isAnswered = true
+  private var byConnection: [ConnectionID: Asked] = [:]
+
+  /// The round that begins. Statements are kept of the one before alone: it may still be about to end well.
+  mutating func begin() -> UInt64 {
+    round += 1
+    isAnswered = false
+    for (id, asked) in byConnection where asked.round + 1 < round { byConnection[id]?.statements = [] }
+    return round
+  }
+
+  /// The present one had its time.
+  mutating func end() { isAnswered = true }
+
+  mutating func opened(_ connection: OpenedConnection) {
+    guard case .dialled(let tag) = connection.origin else { return }
+    byConnection[connection.id] = Asked(connection: connection, round: tag)
+  }
+
+  subscript(id: ConnectionID) -> OpenedConnection? { byConnection[id]?.connection }
+
+  /// The node of a round does not help. True where that is the present one, for the first time.
+  mutating func failed(round failed: UInt64?) -> Bool {
+    guard failed == round, !isAnswered else { return false }
+    isAnswered = true
+    return true
+  }
+
+  mutating func failed(_ id: ConnectionID) -> Bool { failed(round: byConnection[id]?.round) }
+
+  /// Answers who it was with, and whether the present question ends with it.
+  mutating func closed(_ id: ConnectionID) -> (remote: SocketAddress?, endsRound: Bool) {
+    let endsRound = failed(id)
+    return (byConnection.removeValue(forKey: id)?.connection.remote, endsRound)
+  }
+
+  // MARK: Statements
+
+  /// False where they are more than a fleet has.
+  mutating func collect(_ statements: [Statement], from id: ConnectionID) -> Bool {
+    guard let known = byConnection[id]?.statements.count else { return true }
+    guard known + statements.count <= Statement.countLimit else { return false }
+    byConnection[id]?.statements += statements
+    return true
+  }
+
+  func statements(from id: ConnectionID) -> [Statement] { byConnection[id]?.statements ?? [] }
+
+  /// How many have come in the present round.
+  var statementCount: Int {
+    byConnection.values.lazy.filter { $0.round == round }.reduce(0) { $0 + $1.statements.count }
+  }
+}

@@ -1,0 +1,58 @@
+import Identity
+import Replication
+import Testing
+
+@testable import Seamesh
+@testable import Transport
+
+/// One node after another is asked for the fleet's statements.
+@Suite("Whom an inquiry asks")
+struct AskedNodesTests {
+  private func connection(_ number: UInt64, round: UInt64) -> OpenedConnection {
+    OpenedConnection(
+      id: ConnectionID(number: number), origin: .dialled(tag: round), remote: SocketAddress(.ipv4(1), port: 7),
+      peerKey: SigningKey(random: { [UInt8](repeating: 1, count: $0) }).publicKey, exporter: .zero, openedAt: 0)
+  }
+
+  @Test("the end of a connection to a node that was asked before is no answer of the one that is asked now")
+  func lateEnd() {
+    var asked = AskedNodes()
+    let (first, second) = (ConnectionID(number: 1), ConnectionID(number: 2))
+    asked.opened(connection(1, round: asked.begin()))
+    asked.end()
+    asked.opened(connection(2, round: asked.begin()))
+    let late = asked.closed(first).endsRound
+    let isPresent = asked.failed(second)
+    // Once: that it then closes says nothing new.
+    let again = asked.closed(second).endsRound
+    #expect(!late && isPresent && !again)
+  }
+
+  @Test("a dial that failed ends its own round, and after it had its time none")
+  func dials() {
+    var asked = AskedNodes()
+    let first = asked.begin()
+    asked.end()
+    var ends = [asked.failed(round: first)]
+    let second = asked.begin()
+    for round in [first, second, second] { ends.append(asked.failed(round: round)) }
+    #expect(ends == [false, false, true, false])
+  }
+
+  @Test("statements count for the node that sent them, and one that was asked before may still end well")
+  func statements() throws {
+    let founding = try FleetFounding.make(fleetName: "f", user: "u", label: "l") { [UInt8](repeating: 7, count: $0) }
+    var asked = AskedNodes()
+    let (first, second) = (ConnectionID(number: 1), ConnectionID(number: 2))
+    asked.opened(connection(1, round: asked.begin()))
+    let takesFirst = asked.collect(founding.statements, from: first)
+    asked.end()
+    asked.opened(connection(2, round: asked.begin()))
+    #expect(asked.statements(from: first).count == founding.statements.count && asked.statementCount == 0)
+    let takesSecond = asked.collect([founding.statements[0]], from: second)
+    #expect(takesFirst && takesSecond && asked.statementCount == 1)
+    #expect(asked.statements(from: first).count == founding.statements.count)
+    _ = asked.begin()
+    #expect(asked.statements(from: first).isEmpty && asked.statements(from: second).count == 1)
+  }
+}
