@@ -63,7 +63,7 @@ class Live(unittest.TestCase):
                 session.step()
 
     def dial(self, store: Store, **options) -> Session:
-        session = Session(store, *self.node.address, **options)
+        session = Session.dial(store, *self.node.address, **options)
         self.addCleanup(session.close)
         return session
 

@@ -215,6 +215,11 @@ def partition_digest(vector: list, forks: list = (), above: list = ()) -> bytes:
     return digest
 
 
+def room_digest(digest: bytes | None, statement_ids: list[bytes]) -> bytes:
+    """Takes the place of a room's partition digest, which is None where nothing is held but the room's statements."""
+    return sha256(tag("room"), digest or bytes(32), authority_digest(statement_ids))
+
+
 def bucket(partition: bytes) -> int:
     return partition[0] >> 2
 
