@@ -325,7 +325,6 @@ class Session:
         self.trace: list[tuple[bool, int, int]] = []
         self.key = key or store.key
         self.channel = connection
-        self.rooms = Rooms(store, connection.peer, self.peer_wants)
         self.streams: dict[str, Stream] = {}
         self.handshake: Handshake | None = None
         self.peer_interest = None
@@ -344,6 +343,7 @@ class Session:
         self.is_compared = self.is_asking = False
         self.next_stream = 1
         self.pieces: dict[bytes, bytes] = {}
+        self.rooms = Rooms(store, connection.peer, self.peer_wants)
 
     @staticmethod
     def dial(store: Store, host: str, port: int, key: SigningKey | None = None) -> "Session":
@@ -442,14 +442,14 @@ class Session:
         self.settle()
 
     def greet(self, **fields):
-        """Says hello. `fields` go into it, where it is to say something else than it would."""
+        """A dialer says hello. `fields` go into it, where it is to say something else than it would."""
         self.prepare(**fields)
         for frame in self.handshake.begin():
             self.send_frame(frame)
 
     def prepare(self, **fields):
         self.handshake = Handshake(
-            self.store, self.channel.exporter, self.channel.peer, True, self.key,
+            self.store, self.channel.exporter, self.channel.peer, self.is_dialer, self.key,
             **({"interest": self.interest, "wall": int(time.time() * 1_000)} | fields))
 
     @property
