@@ -90,6 +90,9 @@ def creation(id: str, **fields) -> list[Write]:
 
 
 class LiveCase(unittest.TestCase):
+    #: What sessions are of.
+    session = Session
+
     @classmethod
     def setUpClass(cls):
         cls.node = Node(executable())
@@ -125,7 +128,7 @@ class LiveCase(unittest.TestCase):
                 session.step()
 
     def dial(self, store: Store, **options) -> Session:
-        session = Session.dial(store, *self.node.address, **options)
+        session = self.session.dial(store, *self.node.address, **options)
         self.addCleanup(session.close)
         return session
 

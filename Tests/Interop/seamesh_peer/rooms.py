@@ -44,6 +44,8 @@ class Rooms:
 
     def __init__(self, store, peer: bytes, wants):
         self.store, self.peer, self.wants = store, peer, wants
+        #: How often step 1 was told and not answered yet, by room.
+        self.open: dict[str, int] = {}
         self.begin()
         self.start()
 
@@ -57,8 +59,7 @@ class Rooms:
 
     def begin(self):
         """A comparison. What was told in the one before is settled, or told again."""
-        #: Step 1 that this side told and that is not answered yet, by room; and all rooms that it told tips of.
-        self.open: dict[str, int] = {}
+        #: Of which this side told tips.
         self.told: set[str] = set()
         #: Of which the peer told.
         self.heard: set[str] = set()
@@ -109,15 +110,19 @@ class Rooms:
     def _step(name: str, step: int, *content) -> bytes:
         return message(messages.STATEMENT_SET, name, step, *content)
 
-    def pass_on(self) -> tuple[list[bytes], bool]:
-        """What became known since the last time, and whether a comparison is due by it: somebody was let in."""
-        carried, common, said = self._carried(), self._common(), []
+    @property
+    def is_due(self) -> bool:
+        """Whether a comparison is, by what became known since the last time: somebody was let in."""
+        return bool(self._carried() - self.carried or self._common() - self.common)
+
+    def pass_on(self) -> list[bytes]:
+        """What became known since the last time."""
+        carried, said = self._carried(), []
         for name in self.store.rooms:
             if not self._goes(name):
                 continue
             if name in carried - self.carried:
                 # The peer may lack all of it: it is asked by tips.
-                self.told.discard(name)
                 said += self.tell(name)
                 continue
             new = [item for item in self.store.room(name) if item.id not in self.known]
@@ -126,9 +131,8 @@ class Rooms:
                 new = self.store.room(name)
             said += self._say(name, new)
         self.known |= set(self.store.room_statements)
-        is_due = bool(carried - self.carried or common - self.common)
-        self.carried, self.common = carried, common
-        return said, is_due
+        self.carried, self.common = carried, self._common()
+        return said
 
     # What comes
 

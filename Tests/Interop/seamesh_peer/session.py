@@ -85,6 +85,7 @@ class Store:
         self.room_statements: dict[bytes, statements.Statement] = {}
         #: Devices that have used up what is kept of theirs in rooms.
         self.spent: set[bytes] = set()
+        self.last_room = 0
         self._rights: tuple[list, rights.Rights] | None = None
         self.partitions: dict[str, Partition] = {}
         for name in names:
@@ -220,7 +221,9 @@ class Store:
 
     def make_room(self) -> str:
         """A room of this device's user; its name."""
-        made = statements.make(self.fleet, self.key, None, statements.room(self.membership().id))
+        # Two of one membership and one millisecond would be one.
+        self.last_room = max(int(time.time() * 1_000), self.last_room + 1)
+        made = statements.make(self.fleet, self.key, None, statements.room(self.membership().id, self.last_room))
         self.keep(made.encoded, made.place)
         return made.place
 
@@ -345,9 +348,9 @@ class Session:
         self.pieces: dict[bytes, bytes] = {}
         self.rooms = Rooms(store, connection.peer, self.peer_wants)
 
-    @staticmethod
-    def dial(store: Store, host: str, port: int, key: SigningKey | None = None) -> "Session":
-        return Session(store, channel.dial(host, port, key or store.key), key)
+    @classmethod
+    def dial(cls, store: Store, host: str, port: int, key: SigningKey | None = None) -> "Session":
+        return cls(store, channel.dial(host, port, key or store.key), key)
 
     def close(self):
         self.channel.close()
@@ -501,10 +504,9 @@ class Session:
         """Tells the peer what became known of rooms since it was asked last. Who was let in compares at once."""
         if self.handshake.phase != LIVE:
             return
-        said, is_due = self.rooms.pass_on()
-        self.send_all(said)
-        if is_due:
+        if self.rooms.is_due:
             self.ask()
+        self.send_all(self.rooms.pass_on())
 
     def _statements(self, scope, encoded):
         handshake.check_scope(scope)

@@ -38,9 +38,10 @@ def end(why: int, target: list, ends=(), tips=(), keep=(), more=False):
     return END, [list(tips), why, target, list(ends), list(keep), more]
 
 
-def room(membership_id: bytes):
-    """To be made with nothing before it: it begins the scope that its id names."""
-    return ROOM, [membership_id]
+def room(membership_id: bytes, wall: int):
+    """To be made with nothing before it: it begins the scope that its id names. Without a note of the wall clock a
+    membership could make one room only."""
+    return ROOM, [membership_id, {NOTE_WALL: wall.to_bytes(8, "big")}]
 
 
 def invitation(membership_id: bytes, user: str, seen=()):
@@ -131,6 +132,7 @@ def read(encoded: bytes) -> Statement:
 # exactly these, a list for one of any length.
 
 LOWEST_UNKNOWN_NOTE = 32_768
+NOTE_WALL = 1
 WHYS = ["close", "retire", "compromised"]
 TIPS = [(str, [(32, int, 32)])]
 ENDS = [(str, [(16, int, 16)])]
