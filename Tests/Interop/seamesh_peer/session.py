@@ -345,6 +345,8 @@ class Session:
         self.scope_at_first: set[bytes] = set()
         self.is_compared = self.is_asking = False
         self.next_stream = 1
+        #: Partitions of which something came that this device may not carry as far as it knows: pulled once it may.
+        self.missed: set[str] = set()
         self.pieces: dict[bytes, bytes] = {}
         self.rooms = Rooms(store, connection.peer, self.peer_wants)
 
@@ -507,6 +509,10 @@ class Session:
         if self.rooms.is_due:
             self.ask()
         self.send_all(self.rooms.pass_on())
+        for partition in [self.store.partitions[name] for name in self.missed]:
+            if self.is_common(partition):
+                self.missed.remove(partition.name)
+                self.pull(partition, self.streams.setdefault(partition.name, Stream()))
 
     def _statements(self, scope, encoded):
         handshake.check_scope(scope)
@@ -553,6 +559,8 @@ class Session:
     def spoken_of(self, name: str) -> Partition | None:
         """None where it is outside of the common scope: what is said of it is ignored."""
         partition = self.store.partitions.get(name)
+        if partition and not self.is_common(partition):
+            self.missed.add(name)
         return partition if partition and self.is_common(partition) else None
 
     def is_level(self, partition: Partition) -> bool:
@@ -705,13 +713,17 @@ class Session:
         if whole is None:
             return
         name, vector, *staged = whole
-        if self.spoken_of(name) is None:
+        partition = self.spoken_of(name)
+        if partition is None:
             return
         stream = self.streams.setdefault(name, Stream())
         stream.outgoing, stream.held, stream.covered = number, {}, {}
         stream.staged = dict(staged[0] if staged else [])
         stream.note(vector)
         self.pump(name)
+        if stream.incoming is None:
+            # What it tells may be more than is here; it sends no vector beside.
+            self.pull(partition, stream)
 
     def pump(self, name: str):
         """Sends what the other side lacks, if it has asked."""
@@ -745,8 +757,14 @@ class Session:
         self.send(messages.RUNS, name, self.streams[name].outgoing, False, [entry])
 
     def _runs(self, name, number, is_fork_evidence, entries):
-        stream = self.streams.get(name)
-        if stream is None or number != stream.incoming or is_fork_evidence or self.spoken_of(name) is None:
+        partition = self.spoken_of(name)
+        if partition is None or is_fork_evidence:
+            return
+        stream = self.streams.setdefault(name, Stream())
+        if stream.incoming is None and number == 0:
+            # The other side alone takes it for level.
+            self.pull(partition, stream)
+        if number != stream.incoming:
             return
         for (form, content), encoded in entries:
             if form == 0:
