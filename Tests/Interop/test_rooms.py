@@ -348,7 +348,10 @@ class Rooms(Case):
                     start = len(self.world.trace)
                     self.world.run()
                     if not is_live:
-                        count(f"a removal that he did not hear of, {dialer} dials", self.world.meet(dialer, listener))
+                        trace = self.world.meet(dialer, listener)
+                        # He tells tips, believing to be in. She tells him none.
+                        self.assertEqual(of_rooms(trace), [("ben", 1), ("ann", [1])])
+                        count(f"a removal that he did not hear of, {dialer} dials", trace)
                     self.assertIn(removal.id, self.world.held("ben", self.name))
                     self.assertNotIn(after.id, self.world.held("ben", self.name))
                     self.assertEqual(self.lacking("ben"), self.invitations_of("x", "y"))
@@ -387,7 +390,11 @@ class Rooms(Case):
                     start = len(self.world.trace)
                     self.world.run()
                     if not is_live:
-                        count(f"a leave that she did not hear of, {dialer} dials", self.world.meet(dialer, listener))
+                        trace = self.world.meet(dialer, listener)
+                        # The dialer is asked first, and tells first, also of a room that he left.
+                        first = [("ann", 1), ("ben", 1)] if dialer == "ann" else [("ben", 1)]
+                        self.assertEqual(of_rooms(trace), [*first, ("ann", 2), ("ben", [1])])
+                        count(f"a leave that she did not hear of, {dialer} dials", trace)
                     self.assertIn(left.id, self.world.held("ann", self.name))
                     self.assertFalse(self.world.ann.may_carry(self.world.ben.device, self.name))
                     # What she says then stays hers.
@@ -489,6 +496,26 @@ class Rooms(Case):
             self.hear(end, messages.STATEMENTS, self.name, [fleets])
         self.assertEqual(turned.exception.reason, messages.PROTOCOL_ERROR)
 
+    def test_what_nothing_here_leads_to_is_passed_over(self):
+        end = self.live()
+        before = self.world.held("ben", self.name)
+        self.world.invite("ann", "x", self.name)
+        later = self.world.invite("ann", "y", self.name)
+        stranger = statements.make(FLEET, key(9), None, statements.invitation(bytes(32), "ben"), self.name)
+        end.rooms.known |= self.world.held("ann", self.name)
+        self.assertEqual(self.hear(end, messages.STATEMENTS, self.name, [later.encoded, stranger.encoded]), [])
+        self.assertEqual(self.world.held("ben", self.name), before)
+
+    def test_of_questions_that_cross_the_dialers_is_answered(self):
+        one, other = self.world.connect("ann", "ben")
+        start = len(self.world.trace)
+        one.ask(), other.ask()
+        self.world.run()
+        self.assertEqual(
+            [(said.by, said.items[1]) for said in self.world.trace[start:]],
+            [("ben", messages.DIGEST), ("ann", messages.DIGEST), ("ben", messages.EQUAL)])
+        self.assertTrue(one.is_compared and other.is_compared)
+
     # Bounds
 
     def test_what_a_device_says_beyond_its_limit_is_passed_over_and_not_asked_for(self):
@@ -512,10 +539,14 @@ class Rooms(Case):
             names = [self.name, *(self.world.room() for _ in range(3))]
             for name in names[1:]:
                 self.world.invite("ann", "ben", name)
-            one = self.world.connect("ann", "ben")[0]
-            for _ in range(2):
-                one.ask()
-                self.world.run()
+            self.assertEqual(len(set(names)), 4)
+            # Else a comparison would be due at once by each that is let in.
+            with mock.patch.object(rooms.Rooms, "is_due", False):
+                one = self.world.connect("ann", "ben")[0]
+            told = [said for said in self.world.trace if said.number == messages.STATEMENT_SET and said.by == "ann"]
+            self.assertEqual(len(told), 2)
+            one.ask()
+            self.world.run()
             for name in names:
                 self.assert_alike(name, "ann", "ben")
 
