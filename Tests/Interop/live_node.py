@@ -38,7 +38,10 @@ class Node:
         # Short, because a socket's path may have 107 bytes only.
         self.directory = tempfile.mkdtemp(prefix="seamesh-", dir="/tmp")
         self.command("init", "--fleet", "interop", "--user", "ann@example.org", "--label", "node")
-        command = [seamesh, "run", "--data", self.directory, "--listen", "127.0.0.1:0", "--no-discovery", "--json"]
+        self.start()
+
+    def start(self):
+        command = [self.seamesh, "run", "--data", self.directory, "--listen", "127.0.0.1:0", "--no-discovery", "--json"]
         # It logs every refusal, which here are what is asked for.
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         guard = threading.Timer(SECONDS, self.process.kill)
@@ -49,11 +52,19 @@ class Node:
         self.address = host, int(port)
         self.fleet, self.device = bytes.fromhex(ready["fleet"]), bytes.fromhex(ready["device"])
 
+    def restart(self):
+        """The same device on the same data, at another address."""
+        self.end()
+        self.start()
+
     def stop(self):
+        self.end()
+        shutil.rmtree(self.directory)
+
+    def end(self):
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(SECONDS)
         self.process.stdout.close()
-        shutil.rmtree(self.directory)
         if status:
             raise AssertionError(f"the node ended with {status}")
 

@@ -7,7 +7,7 @@ import unittest
 
 from live_node import LiveCase, creation, key
 from seamesh_peer import exchange, messages, statements
-from seamesh_peer.session import OF_SCOPES, Session, Store
+from seamesh_peer.session import OF_SCOPES, Refused, Session, Store
 
 #: The node's user.
 ANN = "ann@example.org"
@@ -181,6 +181,14 @@ class Invited(RoomCase):
         self.assertNotIn(STEP, {number for _, number, _, _ in session.said[start:]})
         session.close()
         self.assert_is_level(self.ben)
+
+    def test_what_the_node_took_it_has_after_a_restart(self):
+        self.settled(self.ben).close()
+        self.node.restart()
+        # It asks for the interest again.
+        session = self.settled(self.ben)
+        steps = [items[1] for _, number, items, _ in session.said if number == SUMMARY]
+        self.assertEqual(steps, [messages.DIGEST, messages.EQUAL])
 
     # What it passes on
 
@@ -439,6 +447,23 @@ class Invited(RoomCase):
             self.assert_lives(session)
         self.assert_silence(session, start)
 
+    def test_what_is_no_message_ends_the_session_of_whatever_scope(self):
+        step, all, tip = STEP, b"\xff" * 8, [1, bytes(16)]
+        for scope, number, items in [
+            (self.name, step, [3]), (self.name, step, [0, b"short"]), (self.name, step, [2]),
+            (self.name, step, [1, all, [[b"b" * 32, [tip]], [b"a" * 32, [tip]]]]), ("conversation=1", step, [1, all, 5]),
+            (self.name, messages.STATEMENTS_COMPLETE, [1]), ("x" * 256, messages.STATEMENTS_COMPLETE, [])]:
+            with self.subTest(f"{number} {items}"):
+                session = self.connect(self.ben)
+                session.send(number, scope, *items)
+                self.assert_is_refused(session)
+
+    def assert_is_refused(self, session: Listening):
+        with self.assertRaises(Refused) as refused:
+            session.until(lambda: False, SOON)
+        self.assertEqual(refused.exception.reason, messages.PROTOCOL_ERROR)
+        session.close()
+
     def test_tips_are_answered_once_in_a_comparison(self):
         session = self.settled(self.ben)
         session.ask()
@@ -467,10 +492,7 @@ class Invited(RoomCase):
         for wrong in (other.room(other_room)[0].encoded, self.ben.membership().encoded, b"no statement"):
             session = self.settled(self.ben)
             session.send(SOME, self.name, [wrong])
-            with self.assertRaises(Exception) as ended:
-                session.until(lambda: False, SOON)
-            self.assertEqual(getattr(ended.exception, "reason", None), messages.PROTOCOL_ERROR)
-            session.close()
+            self.assert_is_refused(session)
 
 
 class Outside(RoomCase):

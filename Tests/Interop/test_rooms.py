@@ -467,9 +467,28 @@ class Rooms(Case):
     def test_steps_that_a_room_does_not_have_are_ignored(self):
         end = self.live()
         for number, items in [
-            (messages.STATEMENT_SET, [0, bytes(512)]), (messages.STATEMENT_SET, [0, b"short"]), (messages.STATEMENT_SET, [3]),
-            (messages.STATEMENTS_COMPLETE, [])]:
+            (messages.STATEMENT_SET, [0, bytes(512)]), (messages.STATEMENTS_COMPLETE, [])]:
             self.assertEqual(self.hear(end, number, self.name, *items), [])
+
+    def test_what_is_no_message_breaks_the_protocol_of_whatever_scope(self):
+        ann = self.world.ann.device
+        for number, items in self.no_messages(ann):
+            for scope in (self.name, "conversation=1"):
+                with self.subTest(f"{number} {items} of {scope}"), self.assertRaises(session.Goodbye) as turned:
+                    self.setUp()
+                    self.hear(self.live(), number, scope, *items)
+                self.assertEqual(turned.exception.reason, messages.PROTOCOL_ERROR)
+
+    @staticmethod
+    def no_messages(device: bytes) -> list[tuple]:
+        step, all, tip = messages.STATEMENT_SET, b"\xff" * 8, [1, bytes(16)]
+        other = bytes([device[0] ^ 1]) + device[1:]
+        descending = sorted([device, other], reverse=True)
+        return [
+            (step, [3]), (step, [0]), (step, [0, b"short"]), (step, [1]), (step, [2]), (step, [2, [[device]]]),
+            (step, [1, all[1:], [[device, [tip]]]]), (step, [1, all, [[item, [tip]] for item in descending]]),
+            (step, [2, [[item, [tip]] for item in descending]]), (step, [1, all, [[device, [tip, tip]]]]),
+            (messages.STATEMENTS, [b"x"]), (messages.STATEMENTS, []), (messages.STATEMENTS_COMPLETE, [1])]
 
     def test_step_2_that_answers_nothing_is_ignored(self):
         end = self.live()

@@ -69,12 +69,10 @@ def _read_told(items, buckets: frozenset[int]) -> Tips:
     return told
 
 
-def read_room_tips(items, may_be_empty: bool = False) -> Tips:
-    """Of a room, of which what is told of an issuer does not hang on buckets. `may_be_empty`: of step 2."""
-    told = _read_tips(items)
-    if not may_be_empty and not all(told.values()):
-        raise ValueError("an issuer without tips")
-    return told
+def read_room_tips(items) -> Tips:
+    """Of a room, of which what is told of an issuer does not hang on buckets. An issuer of whom nothing is told stands for
+    one of whom nothing is held."""
+    return _read_tips(items)
 
 
 def _read_tips(items) -> Tips:

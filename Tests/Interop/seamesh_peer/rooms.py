@@ -39,6 +39,23 @@ def _stands_on(item: Statement) -> list[bytes]:
     return [item.previous, *(id for scope, _, _, id in item.tips if scope == item.place)]
 
 
+def check_form(number: int, *content):
+    """ValueError where it is no message of any scope."""
+    match number, content:
+        case messages.STATEMENTS_COMPLETE, []:
+            return
+        case messages.STATEMENTS, [encoded] if has_shape(encoded, [lambda item: isinstance(item, bytes)]):
+            return
+        case messages.STATEMENT_SET, [exchange.BUCKETS, digests]:
+            exchange.read_buckets(digests)
+        case messages.STATEMENT_SET, [exchange.TIPS, mask, items] if has_shape(mask, 8):
+            exchange.read_room_tips(items)
+        case messages.STATEMENT_SET, [exchange.WANTED, items]:
+            exchange.read_room_tips(items)
+        case _:
+            raise ValueError(f"no message {number}")
+
+
 class Rooms:
     """`wants`: whether the peer wants the partition of this name, as far as it has said."""
 
@@ -137,22 +154,20 @@ class Rooms:
     # What comes
 
     def take(self, number: int, scope: str, *content) -> list[bytes]:
-        """ValueError where it breaks the protocol; what is of no room or of an unwanted one is passed over unread."""
+        """ValueError where it breaks the protocol. What is of no room or of an unwanted one is passed over, where it is a
+        message at all."""
+        check_form(number, *content)
         if not is_room(scope) or not self.store.wants(scope):
             return []
         if number == messages.STATEMENTS:
             return self._statements(scope, *content)
-        if number == messages.STATEMENT_SET:
-            step, *content = content
-            if step == exchange.TIPS:
-                return self._tips(scope, *content)
-            if step == exchange.WANTED:
-                return self._wanted(scope, *content)
+        if number == messages.STATEMENT_SET and content[0] == exchange.TIPS:
+            return self._tips(scope, *content[1:])
+        if number == messages.STATEMENT_SET and content[0] == exchange.WANTED:
+            return self._wanted(scope, *content[1:])
         return []
 
     def _statements(self, scope, encoded) -> list[bytes]:
-        if not has_shape(encoded, [lambda item: isinstance(item, bytes)]):
-            raise ValueError("no statements")
         before = set(self.store.room_statements)
         self.store.keep_all(encoded, scope)
         self.known |= set(self.store.room_statements) - before
@@ -160,8 +175,6 @@ class Rooms:
 
     def _tips(self, scope, mask, items) -> list[bytes]:
         told = exchange.read_room_tips(items)
-        if not has_shape(mask, 8):
-            raise ValueError("no set of buckets")
         if scope in self.heard or len(self.heard) >= ANSWERED_LIMIT:
             return []
         self.heard.add(scope)
@@ -186,6 +199,6 @@ class Rooms:
     def _wanted(self, scope, items) -> list[bytes]:
         if not self.open.get(scope):
             return []
-        wanted = exchange.read_room_tips(items, may_be_empty=True)
+        wanted = exchange.read_room_tips(items)
         self.open[scope] -= 1
         return self._say(scope, exchange.lacking_by_wanted(self.store.room(scope), wanted))

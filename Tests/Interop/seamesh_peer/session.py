@@ -111,11 +111,8 @@ class Store:
             raise ValueError("a statement of another fleet")
         if statement.place != scope:
             raise ValueError("a statement of another scope")
-        judged = statements.to_judge(statement)
-        if not scope:
-            self.statements.setdefault(statement.id, statement)
-        elif not judged.is_unread:
-            self.room_statements.setdefault(statement.id, statement)
+        statements.to_judge(statement)
+        (self.room_statements if scope else self.statements).setdefault(statement.id, statement)
         return statement
 
     def keep_all(self, encoded: list[bytes], scope: str = ""):
@@ -492,12 +489,12 @@ class Session:
     # Statements
 
     def is_of_a_room(self, number: int, items: list) -> bool:
-        """From the end of the exchange of the fleet's statements on; before that no peer says any."""
-        is_of_scope = number in OF_SCOPES and self.handshake.is_through
-        return is_of_scope and bool(items) and isinstance(items[0], str) and statements.is_room(items[0])
+        """Or of another scope than the fleet's. From the end of the exchange of the fleet's statements on; before that no peer says any."""
+        return number in OF_SCOPES and self.handshake.is_through and bool(items) and items[0] != ""
 
     def take_of_room(self, number: int, items: list):
         try:
+            handshake.check_scope(items[0])
             self.send_all(self.rooms.take(number, *items))
         except (ValueError, TypeError) as error:
             raise Goodbye(messages.PROTOCOL_ERROR, str(error)) from error
@@ -515,9 +512,6 @@ class Session:
                 self.pull(partition, self.streams.setdefault(partition.name, Stream()))
 
     def _statements(self, scope, encoded):
-        handshake.check_scope(scope)
-        if scope:
-            return  # Of no room by its form.
         self.store.keep_all(encoded)
         # What was passed over may be let in now.
         for name, stream in self.streams.items():
