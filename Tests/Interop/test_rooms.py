@@ -244,6 +244,18 @@ class Rooms(Case):
         self.assertEqual(of_rooms(trace), [("ann", 1), ("ben", 1), ("ann", 2), ("ben", [1])])
         self.assert_alike(self.name, "ann", "ben")
 
+    def test_of_buckets_that_are_not_listed_nothing_is_told_in_turn(self):
+        self.world.meet("ann", "ben")
+        end, ben = self.world.connect("ann", "ben")
+        mine = 1 << exchange.bucket(self.world.ann.device)
+        for listed in (mine, (1 << 64) - 1 - mine):
+            end.ask()
+            self.world.run()
+            start = len(self.world.trace)
+            end.send(messages.STATEMENT_SET, self.name, 1, listed.to_bytes(8, "big"), [])
+            self.world.run()
+            self.assertEqual(of_rooms(self.world.trace[start:])[1:], [("ben", 1)] if listed == mine else [])
+
     def test_two_branches_of_one_issuer_are_brought_together_by_two_comparisons(self):
         self.world.meet("ann", "ben")
         spare = self.world.store("ann")

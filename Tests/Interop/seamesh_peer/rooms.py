@@ -11,7 +11,6 @@ from .statements import Statement, has_shape, is_room
 
 #: Of which a side tells tips for one comparison, and of which it answers.
 TOLD_LIMIT, ANSWERED_LIMIT = 256, 1_024
-NO_BUCKET = bytes(8)
 
 
 def in_order(held: list[Statement]) -> list[Statement]:
@@ -186,9 +185,9 @@ class Rooms:
             if not self.store.is_spent(issuer)}
         if wanted:
             said.append(self._step(scope, exchange.WANTED, exchange.shown(wanted)))
-        if mask == NO_BUCKET:
-            return said
-        more = exchange.lacking(held, told, lambda issuer: issuer not in unknown)
+        listed = int.from_bytes(mask, "big")
+        more = exchange.lacking(
+            held, told, lambda issuer: issuer not in unknown and listed >> exchange.bucket(issuer) & 1)
         if more and self._may_carry(scope):
             issuers = {item.issuer for item in more}
             said.append(self._step_1(scope, frozenset(), {issuer: ends[issuer] for issuer in ends if issuer in issuers}))
