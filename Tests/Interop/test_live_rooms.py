@@ -354,6 +354,20 @@ class Invited(RoomCase):
         self.assertEqual(self.held(dora.store), {item.id for item in self.ben.room(self.name)})
         self.assertEqual(dora.heard_of(self.name)[-1], removal.id)
 
+    def test_what_a_removed_user_wrote_is_above_its_limit_on_both_sides(self):
+        self.invite_to_room(self.user("cat"))
+        ben = self.settled(self.ben)
+        cat = self.settled(self.member("cat", self.name))
+        self.write(cat, "n")
+        self.await_documents(ben, "n")
+        # It lists nothing of what stands.
+        self.remove(self.user("cat"))
+        self.quiet(ben)
+        self.assertEqual((self.documents(self.ben, self.name), self.node.vector(self.name)), ({}, []))
+        self.assertEqual([number for _, number, _ in self.ben.partitions[self.name].above], [1])
+        ben.close()
+        self.assert_is_level(self.ben)
+
     def test_the_node_hears_that_its_user_is_removed(self):
         for is_live in (True, False):
             with self.subTest(is_live):

@@ -56,6 +56,15 @@ class Partition:
         """What is announced."""
         return self.positions("clipped")
 
+    @property
+    def above(self) -> list:
+        """Where chains end of which more is received than counts, but those of compromised authors."""
+        chains = self.judgement.chains
+        ends = {replica: chain.received for replica, chain in chains.items() if chain.received > chain.clipped}
+        return [
+            (bytes.fromhex(replica), number, bytes.fromhex(chains[replica].hash_at(number))[:TIP_BYTES])
+            for replica, number in ends.items() if not self.store.rights.is_compromised(replica)]
+
     def documents(self) -> list[merge.Document]:
         """What the accepted changes show. An original on a branch that was lost here is not told from what took its place
         (the last case of has_seen)."""
@@ -563,13 +572,13 @@ class Session:
 
     @property
     def digests(self) -> dict[bytes, bytes]:
-        """Of what both want and something is held of. This peer keeps no fork: it has none to prove."""
+        """Of what both want and something is held of. No fork is in them: this peer has none to prove."""
         digests = {item.id: self.digest(item) for item in self.store.partitions.values() if self.is_common(item)}
         return {id: digest for id, digest in digests.items() if digest}
 
     def digest(self, partition: Partition) -> bytes | None:
-        vector = partition.vector
-        digest = messages.partition_digest(vector) if vector else None
+        vector, above = partition.vector, partition.above
+        digest = messages.partition_digest(vector, above=above) if vector or above else None
         room = [item.id for item in self.store.room(partition.name)]
         return messages.room_digest(digest, room) if room else digest
 
@@ -797,4 +806,6 @@ class Session:
         messages.PULL: _pull, messages.RUNS: _runs,
         messages.PAYLOAD_PIECE: _payload_piece, messages.HAVE: _have, messages.PING: _ping,
         messages.PONG: lambda self, nonce: None, messages.GOODBYE: _goodbye,
+        # This peer shows nothing of forks and of what is above limits.
+        messages.CHAIN_PROBE: lambda self, *_: None,
     }  # fmt: skip
