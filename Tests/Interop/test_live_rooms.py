@@ -201,7 +201,8 @@ class Invited(RoomCase):
                     self.ben.want(self.name)
                     self.invite_to_room(ANN)
                     self.invite_to_room(self.user("cat"))
-                cat = self.member("cat", self.name) if is_first else Store(self.node.fleet, key(self.user("cat")), [self.name])
+                other = Store(self.node.fleet, key(self.user("cat")), [self.name])
+                cat = self.member("cat", self.name) if is_first else other
                 if not is_first:
                     cat.keep_all([item.encoded for item in self.ben.statements.values()])
                     waiting = self.connect(cat)
@@ -265,17 +266,40 @@ class Invited(RoomCase):
         self.quiet(ben)
         self.await_documents(cat, "m")
 
+    def let_in_unheard(self) -> list[Listening]:
+        """Sessions whose users are let in, and for whom there is a run at once. They have asked for no stream. Several, for
+        it hangs on the time whether a comparison comes between."""
+        return [self.let_in_at_once(f"cat {number}") for number in range(3)]
+
+    def let_in_at_once(self, user: str) -> Listening:
+        cat = self.settled(self.member(user, self.name))
+        ben = self.settled(self.ben)
+        self.write(ben, "before " + user)
+        self.quiet(ben, until=lambda: self.shown("before " + user))
+        self.invite_to_room(self.user(user))
+        ben.pass_on()
+        self.ben.write(self.name, creation(user, by="outside"))
+        ben.pump(self.name)
+        # She hears nothing until the node has passed it on.
+        self.quiet(ben, until=lambda: self.shown(user))
+        ben.drain(0.3)
+        self.quiet(cat, until=lambda: user in self.documents(cat.store, self.name))
+        ben.close()
+        return cat
+
     # The node takes the room for level with who was equal before there was one, and sends on stream 0.
     @unittest.expectedFailure
     def test_a_room_that_the_sides_came_to_have_in_common_later_has_no_stream_that_nobody_opened(self):
-        cat = self.settled(self.member("cat", self.name))
-        self.invite_to_room(self.user("cat"))
-        ben = self.settled(self.ben)
-        self.write(ben, "m")
-        # She hears all that was said meanwhile, and had asked for no stream.
-        self.await_documents(cat, "m")
-        streams = {items[1] for is_ours, number, items, _ in cat.said if number == messages.RUNS and not is_ours}
-        self.assertNotIn(0, streams)
+        for cat in self.let_in_unheard():
+            runs = [items for is_ours, number, items, _ in cat.said if number == messages.RUNS and not is_ours]
+            self.assertNotIn(0, {number for _, number, *_ in runs})
+
+    # It asks what she knows of the room, and sends the run ahead of the answer.
+    @unittest.expectedFailure
+    def test_statements_of_a_room_come_before_what_is_in_it(self):
+        for cat in self.let_in_unheard():
+            heard = [number for is_ours, number, items, _ in cat.said if not is_ours and items and items[0] == self.name]
+            self.assertLess(heard.index(SOME), heard.index(messages.RUNS))
 
     def test_what_the_node_writes_in_the_room_comes_to_the_member(self):
         ben = self.settled(self.ben)
@@ -456,7 +480,8 @@ class Invited(RoomCase):
         session = self.settled(self.ben)
         start = len(session.said)
         for number, items in [
-            (STEP, [0, bytes(512)]), (messages.STATEMENTS_COMPLETE, []), (STEP, [2, [[self.ben.device, []]]]), (STEP, [2, []])]:
+            (STEP, [0, bytes(512)]), (messages.STATEMENTS_COMPLETE, []), (STEP, [2, [[self.ben.device, []]]]),
+            (STEP, [2, []])]:
             session.send(number, self.name, *items)
             self.assert_lives(session)
         self.assert_silence(session, start)

@@ -471,7 +471,8 @@ class Rooms(Case):
         end, unwanted = self.live(), "conversation=" + 64 * "0"
         for scope in ("conversation=1", "agency=Gabon", "x" * 255, self.name.upper(), self.name + "0", unwanted):
             for number, items in [
-                (messages.STATEMENT_SET, [0, bytes(512)]), (messages.STATEMENT_SET, [1, b"\xff" * 8, [[self.world.ann.device, [[9, bytes(16)]]]]]),
+                (messages.STATEMENT_SET, [0, bytes(512)]),
+                (messages.STATEMENT_SET, [1, b"\xff" * 8, [[self.world.ann.device, [[9, bytes(16)]]]]]),
                 (messages.STATEMENT_SET, [2, []]), (messages.STATEMENTS, [[b"no statement"]]),
                 (messages.STATEMENTS_COMPLETE, [])]:
                 self.assertEqual(self.hear(end, number, scope, *items), [], (scope, number))
