@@ -4,80 +4,20 @@ import os
 import time
 import unittest
 
-from live_node import Node, executable
-from nacl.signing import SigningKey
-from seamesh_peer import exchange, hashing, joining, messages, payloads, statements
+from live_node import PARTITION, LiveCase, creation, key
+from seamesh_peer import exchange, hashing, messages, statements
 from seamesh_peer.channel import COMPRESSED, Closed, dial
 from seamesh_peer.messages import NOT_A_MEMBER, OTHER_FLEET, PROTOCOL_ERROR
-from seamesh_peer.payloads import Operation, Write
+from seamesh_peer.payloads import Write
 from seamesh_peer.session import Refused, Session, Store
 
-PARTITION = "agency=Gabon"
 #: Well below the interval after which summaries are compared again, which would repair what was missed.
 SOON = 10
 REFUSED_WRONG_CODE, REFUSED_EXPIRED, REFUSED_CANCELLED, REFUSED_USED, REFUSED_ASK_INVITER = range(1, 6)
 NOTE_INVITATION = 2
 
 
-def key(name: str) -> SigningKey:
-    return SigningKey(hashing.sha256(name.encode()))
-
-
-def creation(id: str, **fields) -> list[Write]:
-    return [Write("Vessel", id, payloads.CREATE, 1, [Operation(payloads.SET, [name], fields[name]) for name in fields])]
-
-
-class Live(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.node = Node(executable())
-        cls.addClassCleanup(cls.node.stop)
-
-    def invite(self, *options: str) -> dict:
-        """What the code of a new invitation says; it is good for one device."""
-        user = [] if "--user" in options else ["--user", "ben@example.org"]
-        role = [] if "--role" in options else ["--role", "crew"]
-        answer = self.node.command("invite", *user, *role, *options)
-        return joining.read_code(answer["code"])
-
-    def enter(self, *names: str, role: str = "crew") -> Store:
-        """A new device that has joined; its key is the test's name's."""
-        store = Store(self.node.fleet, key(self.id()), list(names) or [PARTITION])
-        self.join(store, self.invite("--role", role))
-        return store
-
-    def copy(self, store: Store, device: SigningKey) -> Store:
-        """Another device with the same statements."""
-        other = Store(store.fleet, device, list(store.partitions))
-        other.keep_all([item.encoded for item in store.statements.values()])
-        return other
-
-    def join(self, store: Store, code: dict):
-        session = self.dial(store)
-        request = messages.JoinRequest(code["fleet"], code["inviter"], code["serial"], store.device, "outside peer")
-        try:
-            session.join(request, code["secret"])
-        finally:
-            self.assertEqual({number for is_ours, number, _ in session.trace if is_ours}, {messages.JOIN_REQUEST})
-            with self.assertRaises(Closed):
-                session.step()
-
-    def dial(self, store: Store, **options) -> Session:
-        session = Session(store, *self.node.address, **options)
-        self.addCleanup(session.close)
-        return session
-
-    def connect(self, store: Store) -> Session:
-        session = self.dial(store)
-        session.start()
-        return session
-
-    def pull(self, session: Session, name: str = PARTITION):
-        session.until(lambda: session.store.partitions[name].vector == self.node.vector(name))
-
-    def documents(self, store: Store, name: str = PARTITION) -> dict:
-        return {item.id: item.body for item in store.partitions[name].documents() if item.body is not None}
-
+class Live(LiveCase):
     # Joining
 
     def test_a_join_code_admits_and_shows_the_whole_fleet(self):

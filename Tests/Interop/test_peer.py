@@ -382,6 +382,7 @@ class Sessions(unittest.TestCase):
             member = statements.membership(hashing.public_key(device), "ann", "", "crew", {})
             last = statements.make(fleet, ROOT, last, member)
             admitted.append(last)
+        admitted.append(statements.make(fleet, ROOT, last, statements.grant(statements.EVERYONE, statements.WRITE, "*")))
         self.admitted = [item.encoded for item in admitted]
         self.dialer, self.other = (session.Store(fleet, device, [self.NAME]) for device in (key(3), key(4)))
         self.errors = []
@@ -414,7 +415,7 @@ class Sessions(unittest.TestCase):
         thread = threading.Thread(target=run)
         thread.start()
         self.addCleanup(thread.join)
-        dialled = session.Session(self.dialer, *self.listener.getsockname())
+        dialled = session.Session.dial(self.dialer, *self.listener.getsockname())
         self.addCleanup(dialled.close)
         return dialled
 
@@ -425,7 +426,7 @@ class Sessions(unittest.TestCase):
         dialled = self.serve(messages.message(messages.SUMMARY, 1, messages.DIGEST, bytes(8)))
         dialled.start()
         self.assertEqual(self.dialer.authority, self.other.authority)
-        self.assertEqual(len(self.dialer.statements), 5)
+        self.assertEqual(len(self.dialer.statements), 6)
         self.assertEqual(dialled.trace[-1][:2], (True, messages.SUMMARY))
         self.assertIn(self.NAME, dialled.streams)
 

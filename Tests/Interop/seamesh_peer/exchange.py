@@ -63,6 +63,19 @@ def shown(told: Tips) -> list:
 
 
 def _read_told(items, buckets: frozenset[int]) -> Tips:
+    told = _read_tips(items)
+    if not buckets.issuperset(map(bucket, told)):
+        raise ValueError("an issuer in no listed bucket")
+    return told
+
+
+def read_room_tips(items) -> Tips:
+    """Of a room, of which what is told of an issuer does not hang on buckets. An issuer of whom nothing is told stands for
+    one of whom nothing is held."""
+    return _read_tips(items)
+
+
+def _read_tips(items) -> Tips:
     if not has_shape(items, [(32, [(int, ID_BYTES)])]):
         raise ValueError("no tips")
     if len(items) + sum(len(ends) for _, ends in items) > LISTING_LIMIT:
@@ -74,8 +87,6 @@ def _read_told(items, buckets: frozenset[int]) -> Tips:
         raise ValueError("tips that do not ascend")
     if any(not 1 <= sequence < 1 << 53 for ends in told.values() for sequence, _ in ends):
         raise ValueError("a number that no statement has")
-    if not buckets.issuperset(map(bucket, told)):
-        raise ValueError("an issuer in no listed bucket")
     return told
 
 
@@ -138,15 +149,15 @@ def knows_all(held: Iterable[Statement], told: Tips) -> bool:
 
 def lacking_by_listing(held: Iterable[Statement], listing: Listing) -> list[Statement]:
     """What the dialer lacks by its step 1."""
-    return _lacking(held, listing.told, lambda issuer: bucket(issuer) in listing.buckets)
+    return lacking(held, listing.told, lambda issuer: bucket(issuer) in listing.buckets)
 
 
 def lacking_by_wanted(held: Iterable[Statement], wanted: Tips) -> list[Statement]:
     """What the listener lacks by its step 2: of whom it does not name it holds all."""
-    return _lacking(held, wanted, lambda issuer: issuer in wanted)
+    return lacking(held, wanted, lambda issuer: issuer in wanted)
 
 
-def _lacking(held: Iterable[Statement], told: Tips, is_meant) -> list[Statement]:
+def lacking(held: Iterable[Statement], told: Tips, is_meant) -> list[Statement]:
     """All that is not at or below a tip that was told and that is known here, in the order in which it is held."""
     held = list(held)
     known, by_id, theirs = _at(held), {item.id: item for item in held}, set()

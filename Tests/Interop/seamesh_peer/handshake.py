@@ -200,7 +200,7 @@ class Handshake:
             self.early_buckets = exchange.read_buckets(*content)
             return []
         if scope:
-            return []  # Of rooms nothing is known here.
+            return []  # Of rooms `rooms` is asked.
         if self.is_through or step != self.next_step:
             raise ValueError(f"step {step} out of turn")
         steps = {exchange.BUCKETS: self._buckets, exchange.TIPS: self._tips, exchange.WANTED: self._wanted}

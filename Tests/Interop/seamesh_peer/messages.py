@@ -215,9 +215,9 @@ def partition_digest(vector: list, forks: list = (), above: list = ()) -> bytes:
     return digest
 
 
-def room_digest(content: bytes | None, statement_ids: list[bytes]) -> bytes:
-    """Of a room's partition of which these statements are held; `content`: its digest without them."""
-    return sha256(tag("room"), content or bytes(32), authority_digest(statement_ids))
+def room_digest(digest: bytes | None, statement_ids: list[bytes]) -> bytes:
+    """Takes the place of a room's partition digest, which is None where nothing is held but the room's statements."""
+    return sha256(tag("room"), digest or bytes(32), authority_digest(statement_ids))
 
 
 def bucket(partition: bytes) -> int:

@@ -408,6 +408,14 @@ class Rights:
         entries = (self.entry(x, partition, replica) for x in self.raises_of(e))
         return greatest([word, *(entry for entry in entries if entry is not None)])
 
+    def is_compromised(self, replica: str) -> bool:
+        """Whether an end on a membership of its author says so."""
+        m = self.membership_of(replica)
+        mine = {o.id for o in self.members.values() if m and o.body["device"] == m.body["device"]}
+        return any(
+            e.body["why"] == "compromised" and e.body["target"][0] == "membership" and e.body["target"][1] in mine
+            for e in self.ends.values())
+
     # Bounds (C13, C14, C17, C18)
 
     def closers(self, g: Statement, level: int) -> list[Statement]:

@@ -10,14 +10,19 @@ from dataclasses import dataclass, field
 from nacl.signing import SigningKey
 
 from . import acceptance, chains, channel, exchange, handshake, merge, messages, payloads, rights, statements, values
-from .handshake import Goodbye, Handshake
+from .handshake import AWAITING_INTEREST, LIVE, Goodbye, Handshake
 from .hashing import fleet_id, partition_id, public_key, sha256, u
 from .messages import message
+from .rooms import Rooms
 
 TIP_BYTES = 16
 PIECE_BYTES = 64 * 1024
 #: Of runs put aside for these not even headers are kept.
 NOT_STORED = ("no-grant", "document-rule", "undeclared", "void")
+#: Of rooms' statements: in all, of one room, of one device, and bytes of one device that come before another.
+ROOM_STATEMENTS, STATEMENTS_OF_ROOM, STATEMENTS_OF_DEVICE, BYTES_OF_DEVICE = 65_536, 16_384, 4_096, 4_194_304
+#: Messages that are a room's where their scope is one.
+OF_SCOPES = (messages.STATEMENT_SET, messages.STATEMENTS, messages.STATEMENTS_COMPLETE)
 
 
 class Refused(Exception):
@@ -51,6 +56,15 @@ class Partition:
         """What is announced."""
         return self.positions("clipped")
 
+    @property
+    def above(self) -> list:
+        """Where chains end of which more is received than counts, but those of compromised authors."""
+        chains = self.judgement.chains
+        ends = {replica: chain.received for replica, chain in chains.items() if chain.received > chain.clipped}
+        return [
+            (bytes.fromhex(replica), number, bytes.fromhex(chains[replica].hash_at(number))[:TIP_BYTES])
+            for replica, number in ends.items() if not self.store.rights.is_compromised(replica)]
+
     def documents(self) -> list[merge.Document]:
         """What the accepted changes show. An original on a branch that was lost here is not told from what took its place
         (the last case of has_seen)."""
@@ -75,7 +89,12 @@ class Store:
 
     def __init__(self, fleet: bytes, key: SigningKey, names: list[str]):
         self.fleet, self.key, self.device = fleet, key, public_key(key)
+        #: The fleet's, and those of rooms in the order in which they came.
         self.statements: dict[bytes, statements.Statement] = {}
+        self.room_statements: dict[bytes, statements.Statement] = {}
+        #: Devices that have used up what is kept of theirs in rooms.
+        self.spent: set[bytes] = set()
+        self.last_room = 0
         self._rights: tuple[list, rights.Rights] | None = None
         self.partitions: dict[str, Partition] = {}
         for name in names:
@@ -92,27 +111,77 @@ class Store:
     def wanted(self) -> list[bytes]:
         return sorted(partition.id for partition in self.partitions.values())
 
-    def keep(self, encoded: bytes) -> statements.Statement | None:
-        """Of the fleet's scope; None where it is of another version. ValueError where its sender is at fault."""
+    def keep(self, encoded: bytes, scope: str = "") -> statements.Statement | None:
+        """None where it is of another version. ValueError where its sender is at fault."""
         if statements.is_of_another_version(encoded):
             return None
         statement = statements.read(encoded)
         if statement.fleet != self.fleet:
             raise ValueError("a statement of another fleet")
-        if statement.place:
+        if statement.place != scope:
             raise ValueError("a statement of another scope")
         statements.to_judge(statement)
-        self.statements.setdefault(statement.id, statement)
+        (self.room_statements if scope else self.statements).setdefault(statement.id, statement)
         return statement
 
-    def keep_all(self, encoded: list[bytes]):
+    def keep_all(self, encoded: list[bytes], scope: str = ""):
         """What a peer sent, but for what does not come into the set (C26)."""
         for item in encoded:
-            self.keep(item)
+            self.keep(item, scope)
         self.settle()
 
     def settle(self):
         self.statements = {id: item for id, item in self.statements.items() if id.hex() in self.rights.set}
+        self.room_statements = {id: item for id, item in self.room_statements.items() if id.hex() in self.rights.set}
+        self._keep_to_limits()
+
+    # Rooms
+
+    def _keep_to_limits(self):
+        """Of rooms' statements those stay that came first."""
+        counts, sizes, in_room, kept = {}, {}, {}, {}
+        for id, item in self.room_statements.items():
+            device, room = item.issuer, item.place
+            has_room = counts.get(device, 0) < STATEMENTS_OF_DEVICE and sizes.get(device, 0) <= BYTES_OF_DEVICE
+            if has_room and in_room.get(room, 0) < STATEMENTS_OF_ROOM and len(kept) < ROOM_STATEMENTS:
+                kept[id] = item
+                counts[device] = counts.get(device, 0) + 1
+                sizes[device] = sizes.get(device, 0) + len(item.encoded)
+                in_room[room] = in_room.get(room, 0) + 1
+        self.room_statements = kept
+        self.spent = {
+            device for device in counts if counts[device] >= STATEMENTS_OF_DEVICE or sizes[device] > BYTES_OF_DEVICE}
+
+    def is_spent(self, device: bytes) -> bool:
+        return device in self.spent
+
+    def is_over(self, name: str) -> bool:
+        """Whether the device that made the room is spent."""
+        return any(item.kind == statements.ROOM and self.is_spent(item.issuer) for item in self.room(name))
+
+    def room(self, name: str) -> list[statements.Statement]:
+        """Its statements."""
+        return [item for item in self.room_statements.values() if item.place == name]
+
+    @property
+    def rooms(self) -> list[str]:
+        """Those of which statements are here."""
+        return sorted({item.place for item in self.room_statements.values()})
+
+    def wants(self, name: str) -> bool:
+        return name in self.partitions
+
+    def may_carry(self, device: bytes, name: str) -> bool:
+        mine = (m for m in self.rights.members.values() if m.body["device"] == device.hex())
+        return any(self.rights.level(m.id, name) >= rights.CARRY for m in mine)
+
+    def lines(self, device: bytes, name: str) -> list[statements.Statement]:
+        """Of removals in the room that name a user of the device, whether or not they count."""
+        memberships = (s for s in self.rights.set.values() if s.kind == "membership" and s.scope == rights.FLEET)
+        users = {m.body["user"] for m in memberships if m.body["device"] == device.hex()}
+        removals = [z for z in self.rights.said("remove", name) if z.body["user"] in users]
+        found = set().union(*(rights.line(self.rights.set, z.id) for z in removals))
+        return [item for item in self.room(name) if item.id.hex() in found]
 
     @property
     def root(self) -> bytes | None:
@@ -144,15 +213,25 @@ class Store:
 
     @property
     def rights(self) -> rights.Rights:
-        if self._rights is None or self._rights[0] != list(self.statements):
-            seen = [statements.to_judge(item) for item in self.statements.values()]
-            self._rights = list(self.statements), rights.Rights(seen, self.root.hex() if self.root else "")
+        here = [*self.statements, *self.room_statements]
+        if self._rights is None or self._rights[0] != here:
+            seen = [statements.to_judge(item) for item in [*self.statements.values(), *self.room_statements.values()]]
+            self._rights = here, rights.Rights(seen, self.root.hex() if self.root else "")
         return self._rights[1]
 
-    def sign(self, kind_and_body) -> statements.Statement:
-        own = [item for item in self.statements.values() if item.issuer == self.device]
+    def sign(self, kind_and_body, scope: str = "") -> statements.Statement:
+        held = self.room(scope) if scope else self.statements.values()
+        own = [item for item in held if item.issuer == self.device]
         last = min(own, key=lambda item: (-item.sequence, item.id), default=None)
-        return self.keep(statements.make(self.fleet, self.key, last, kind_and_body).encoded)
+        return self.keep(statements.make(self.fleet, self.key, last, kind_and_body, scope).encoded, scope)
+
+    def make_room(self) -> str:
+        """A room of this device's user; its name."""
+        # Two of one membership and one millisecond would be one.
+        self.last_room = max(int(time.time() * 1_000), self.last_room + 1)
+        made = statements.make(self.fleet, self.key, None, statements.room(self.membership().id, self.last_room))
+        self.keep(made.encoded, made.place)
+        return made.place
 
     def membership(self) -> statements.Statement | None:
         mine = (item for item in self.statements.values() if item.kind == statements.MEMBERSHIP)
@@ -248,16 +327,17 @@ def is_wanted(partition: Partition, wanted: list[bytes], prefixes: list[str]) ->
 
 
 class Session:
-    """The dialer's side of one connection. `trace` holds (sent by us, number, frame bytes) of every message."""
+    """One side of a connection. `trace` holds (sent by us, number, frame bytes) of every message."""
 
-    def __init__(self, store: Store, host: str, port: int, key: SigningKey | None = None):
-        self.store = store
+    def __init__(self, store: Store, connection, key: SigningKey | None = None, is_dialer: bool = True):
+        self.store, self.is_dialer = store, is_dialer
         self.trace: list[tuple[bool, int, int]] = []
         self.key = key or store.key
-        self.channel = channel.dial(host, port, self.key)
+        self.channel = connection
         self.streams: dict[str, Stream] = {}
         self.handshake: Handshake | None = None
         self.peer_interest = None
+        self.has_requested = False
         #: The number of the question that this side asked last, and of the peer's that it answered with buckets.
         self.asked = self.told_buckets = 0
         self.listed: set[int] = set()
@@ -267,11 +347,18 @@ class Session:
         self.waiting = None
         #: Parts of a vector until the last is here.
         self.partial: list = []
-        #: Wanted by either side since the session began: earlier summaries did not count it.
-        self.late: list[tuple[list[bytes], list[str]]] = []
-        self.is_compared = False
+        #: Of the common scope when the session went live: later ones are not level by an equal bucket.
+        self.scope_at_first: set[bytes] = set()
+        self.is_compared = self.is_asking = False
         self.next_stream = 1
+        #: Partitions of which something came that this device may not carry as far as it knows: pulled once it may.
+        self.missed: set[str] = set()
         self.pieces: dict[bytes, bytes] = {}
+        self.rooms = Rooms(store, connection.peer, self.peer_wants)
+
+    @classmethod
+    def dial(cls, store: Store, host: str, port: int, key: SigningKey | None = None) -> "Session":
+        return cls(store, channel.dial(host, port, key or store.key), key)
 
     def close(self):
         self.channel.close()
@@ -285,6 +372,10 @@ class Session:
         self.trace.append((True, frame[1] if frame[1] < 24 else frame[2], len(frame) + 4))
         self.channel.send(frame)
 
+    def send_all(self, frames: list[bytes]):
+        for frame in frames:
+            self.send_frame(frame)
+
     def receive(self, seconds: float = 20) -> tuple[int, list]:
         frame = self.channel.receive(seconds)
         number, items = messages.read(frame)
@@ -295,11 +386,14 @@ class Session:
         """Goodbye where the other side gave cause for one, which is sent then."""
         number, items = self.receive(seconds)
         try:
-            if number in Handshake.NUMBERS and not (self.handshake.is_through and number == messages.STATEMENTS):
-                for frame in self.handshake.take(number, items):
-                    self.send_frame(frame)
+            if self.is_of_a_room(number, items):
+                self.take_of_room(number, items)
+            elif number in Handshake.NUMBERS and not (self.handshake.is_through and number == messages.STATEMENTS):
+                self.send_all(self.handshake.take(number, items))
             elif self.handshake.is_in_turn(number):
                 self._handlers[number](self, *items)
+            self.advance()
+            self.pass_on()
         except Goodbye as goodbye:
             self.send(messages.GOODBYE, goodbye.reason)
             raise
@@ -359,14 +453,14 @@ class Session:
         self.settle()
 
     def greet(self, **fields):
-        """Says hello. `fields` go into it, where it is to say something else than it would."""
+        """A dialer says hello. `fields` go into it, where it is to say something else than it would."""
         self.prepare(**fields)
         for frame in self.handshake.begin():
             self.send_frame(frame)
 
     def prepare(self, **fields):
         self.handshake = Handshake(
-            self.store, self.channel.exporter, self.channel.peer, True, self.key,
+            self.store, self.channel.exporter, self.channel.peer, self.is_dialer, self.key,
             **({"interest": self.interest, "wall": int(time.time() * 1_000)} | fields))
 
     @property
@@ -374,25 +468,59 @@ class Session:
         return messages.interest_digest(self.store.wanted, [])
 
     def settle(self):
-        told = self.handshake.interest
-        self.until(lambda: self.handshake.is_through)
-        remembered = self.store.interests.items()
-        known = {digest: item for (device, digest), item in remembered if device == self.channel.peer}
-        known[told] = [self.store.wanted, []]
-        is_told = lambda digest: self.handshake.is_marked(messages.INTERESTS, digest)
-        self.peer_interest = self.peer_interest or next((known[digest] for digest in known if is_told(digest)), None)
-        if self.peer_interest is None:
-            self.send(messages.INTEREST_REQUEST)
-            self.until(lambda: self.peer_interest)
-        self.handshake.phase = handshake.LIVE
-        if self.waiting:
-            self._summary(*self.waiting)
         self.until(lambda: self.is_compared)
 
+    def advance(self):
+        """Goes live once the statements are exchanged and the peer's interest is known."""
+        if self.handshake.phase != AWAITING_INTEREST or self.handshake.has_lost:
+            return
+        if self.peer_interest is None:
+            self.peer_interest = self.remembered_interest()
+        if self.peer_interest is None:
+            if not self.has_requested:
+                self.has_requested = True
+                self.send(messages.INTEREST_REQUEST)
+            return
+        self.handshake.phase = LIVE
+        self.scope_at_first = {item.id for item in self.store.partitions.values() if self.is_common(item)}
+        self.rooms.start()
+        if self.waiting:
+            self._summary(*self.waiting)
+        elif not self.is_dialer:
+            self.ask()
+
+    def remembered_interest(self) -> list | None:
+        remembered = self.store.interests.items()
+        known = {digest: item for (device, digest), item in remembered if device == self.channel.peer}
+        known[self.handshake.interest] = [self.store.wanted, []]
+        return next((known[digest] for digest in known if self.handshake.is_marked(messages.INTERESTS, digest)), None)
+
+    # Statements
+
+    def is_of_a_room(self, number: int, items: list) -> bool:
+        """Or of another scope than the fleet's. From the end of the exchange of the fleet's statements on; before that no peer says any."""
+        return number in OF_SCOPES and self.handshake.is_through and bool(items) and items[0] != ""
+
+    def take_of_room(self, number: int, items: list):
+        try:
+            handshake.check_scope(items[0])
+            self.send_all(self.rooms.take(number, *items))
+        except (ValueError, TypeError) as error:
+            raise Goodbye(messages.PROTOCOL_ERROR, str(error)) from error
+
+    def pass_on(self):
+        """Tells the peer what became known of rooms since it was asked last. Who was let in compares at once."""
+        if self.handshake.phase != LIVE:
+            return
+        if self.rooms.is_due:
+            self.ask()
+        self.send_all(self.rooms.pass_on())
+        for partition in [self.store.partitions[name] for name in self.missed]:
+            if self.is_common(partition):
+                self.missed.remove(partition.name)
+                self.pull(partition, self.streams.setdefault(partition.name, Stream()))
+
     def _statements(self, scope, encoded):
-        handshake.check_scope(scope)
-        if scope:
-            return  # Of rooms nothing is known here.
         self.store.keep_all(encoded)
         # What was passed over may be let in now.
         for name, stream in self.streams.items():
@@ -410,12 +538,10 @@ class Session:
     def want(self, name: str):
         """Wants a partition on a standing session."""
         partition = self.store.want(name)
-        self.late.append(([partition.id], []))
         self.send(messages.INTEREST_CHANGE, [partition.id], [], [], [])
         self.send_vectors(lambda item: item is partition)
 
     def _interest_change(self, added, added_prefixes, removed, removed_prefixes):
-        self.late.append((added, added_prefixes))
         partitions, prefixes = self.peer_interest or [[], []]
         self._interest(
             sorted(set(partitions) - set(removed) | set(added)),
@@ -424,20 +550,37 @@ class Session:
 
     # Summaries
 
+    def peer_wants(self, name: str) -> bool:
+        """As far as it has said."""
+        partitions, prefixes = self.peer_interest or [[], [""]]
+        return partition_id(self.store.fleet, name) in partitions or any(name.startswith(item) for item in prefixes)
+
     def is_common(self, partition: Partition) -> bool:
-        return is_wanted(partition, *self.peer_interest)
+        devices = self.store.device, self.channel.peer
+        return self.peer_wants(partition.name) and all(self.store.may_carry(item, partition.name) for item in devices)
+
+    def spoken_of(self, name: str) -> Partition | None:
+        """None where it is outside of the common scope: what is said of it is ignored."""
+        partition = self.store.partitions.get(name)
+        if partition and not self.is_common(partition):
+            self.missed.add(name)
+        return partition if partition and self.is_common(partition) else None
 
     def is_level(self, partition: Partition) -> bool:
-        if partition.id in self.level_partitions:
-            return True
-        is_late = any(is_wanted(partition, *late) for late in self.late)
-        return messages.bucket(partition.id) in self.level and not is_late
+        is_in_equal_bucket = messages.bucket(partition.id) in self.level and partition.id in self.scope_at_first
+        return partition.id in self.level_partitions or is_in_equal_bucket
 
     @property
     def digests(self) -> dict[bytes, bytes]:
-        """Of what both want and something is held of. This peer keeps no fork: it has none to prove."""
-        common = (item for item in self.store.partitions.values() if item.log and self.is_common(item))
-        return {item.id: messages.partition_digest(item.vector) for item in common}
+        """Of what both want and something is held of. No fork is in them: this peer has none to prove."""
+        digests = {item.id: self.digest(item) for item in self.store.partitions.values() if self.is_common(item)}
+        return {id: digest for id, digest in digests.items() if digest}
+
+    def digest(self, partition: Partition) -> bytes | None:
+        vector, above = partition.vector, partition.above
+        digest = messages.partition_digest(vector, above=above) if vector or above else None
+        room = [item.id for item in self.store.room(partition.name)]
+        return messages.room_digest(digest, room) if room else digest
 
     def sums(self) -> list[int]:
         return messages.sums(self.channel.exporter, self.digests)
@@ -445,11 +588,12 @@ class Session:
     def ask(self):
         """Begins a comparison. The listener does so first, when it is live."""
         self.asked += 1
-        self.is_compared = False
+        self.is_compared, self.is_asking = False, True
+        self.rooms.begin()
         self.send(messages.SUMMARY, self.asked, messages.DIGEST, u(sum(self.sums()) % (1 << 64), 8))
 
     def _summary(self, number, step, *content):
-        if step == messages.DIGEST and self.peer_interest is None:
+        if step == messages.DIGEST and self.handshake.phase != LIVE:
             self.waiting = (number, step, *content)
         elif step == messages.DIGEST:
             self._asked(number, *content)
@@ -463,6 +607,10 @@ class Session:
             self._differing(*content)
 
     def _asked(self, number, digest):
+        if self.is_asking and self.is_dialer:
+            return  # They crossed, and the dialer's is answered.
+        self.is_asking = False
+        self.rooms.begin()
         sums = self.sums()
         if u(sum(sums) % (1 << 64), 8) == digest:
             self.send(messages.SUMMARY, number, messages.EQUAL)
@@ -489,6 +637,8 @@ class Session:
             self.level_partitions |= {
                 id for id in self.digests if messages.bucket(id) == place and id[:8] not in differing}
         self.send_vectors(lambda partition: partition.id[:8] in differing)
+        # Also of rooms that this side may not carry any more, or not yet.
+        self.tell_rooms(lambda id: id[:8] in differing | set(missing))
         if listings:
             self.send(messages.SUMMARY, self.told_buckets, messages.DIFFERING, b"".join(missing))
         mask = int.from_bytes(equal, "big")
@@ -500,11 +650,18 @@ class Session:
             if messages.bucket(id) in self.listed and id[:8] not in differing:
                 self.level_partitions.add(id)
         self.send_vectors(lambda partition: partition.id[:8] in differing)
+        self.tell_rooms(lambda id: id[:8] in differing, but=self.rooms.heard)
         self._are_level([])
+
+    def tell_rooms(self, is_meant, but=()):
+        for name in self.store.rooms:
+            if is_meant(partition_id(self.store.fleet, name)) and name not in but:
+                self.send_all(self.rooms.tell(name))
 
     def _are_level(self, buckets, is_last: bool = True):
         self.level |= set(buckets)
         self.is_compared = is_last
+        self.is_asking = self.is_asking and not is_last
         for partition in self.store.partitions.values() if is_last else []:
             if self.is_common(partition) and self.is_level(partition) and partition.name not in self.streams:
                 self.streams[partition.name] = Stream(0, 0)
@@ -540,7 +697,10 @@ class Session:
         if whole is None:
             return
         name, vector = whole
-        partition, stream = self.store.partitions[name], self.streams.setdefault(name, Stream())
+        partition = self.spoken_of(name)
+        if partition is None:
+            return
+        stream = self.streams.setdefault(name, Stream())
         stream.note(vector)
         if stream.incoming is None:
             self.pull(partition, stream)
@@ -556,16 +716,22 @@ class Session:
         if whole is None:
             return
         name, vector, *staged = whole
+        partition = self.spoken_of(name)
+        if partition is None:
+            return
         stream = self.streams.setdefault(name, Stream())
         stream.outgoing, stream.held, stream.covered = number, {}, {}
         stream.staged = dict(staged[0] if staged else [])
         stream.note(vector)
         self.pump(name)
+        if stream.incoming is None:
+            # What it tells may be more than is here; it sends no vector beside.
+            self.pull(partition, stream)
 
     def pump(self, name: str):
         """Sends what the other side lacks, if it has asked."""
         stream = self.streams.get(name)
-        if stream is None or stream.outgoing is None:
+        if stream is None or stream.outgoing is None or self.spoken_of(name) is None:
             return
         judgement = self.store.partitions[name].judgement
         for context, encoded, run in self.store.partitions[name].log:
@@ -594,8 +760,14 @@ class Session:
         self.send(messages.RUNS, name, self.streams[name].outgoing, False, [entry])
 
     def _runs(self, name, number, is_fork_evidence, entries):
-        stream = self.streams[name]
-        if number != stream.incoming or is_fork_evidence:
+        partition = self.spoken_of(name)
+        if partition is None or is_fork_evidence:
+            return
+        stream = self.streams.setdefault(name, Stream())
+        if stream.incoming is None and number == 0:
+            # The other side alone takes it for level.
+            self.pull(partition, stream)
+        if number != stream.incoming:
             return
         for (form, content), encoded in entries:
             if form == 0:
@@ -615,7 +787,7 @@ class Session:
             self.send(messages.HAVE, part)
 
     def _payload_piece(self, name, number, hash, total, offset, content):
-        if number != self.streams[name].incoming:
+        if name not in self.streams or number != self.streams[name].incoming:
             return
         held = self.pieces.get(hash, b"")
         if len(held) != offset or offset + len(content) > total:
@@ -634,4 +806,6 @@ class Session:
         messages.PULL: _pull, messages.RUNS: _runs,
         messages.PAYLOAD_PIECE: _payload_piece, messages.HAVE: _have, messages.PING: _ping,
         messages.PONG: lambda self, nonce: None, messages.GOODBYE: _goodbye,
+        # This peer shows nothing of forks and of what is above limits.
+        messages.CHAIN_PROBE: lambda self, *_: None,
     }  # fmt: skip

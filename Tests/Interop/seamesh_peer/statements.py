@@ -1,5 +1,6 @@
-"""Statements: signed facts about the fleet."""
+"""Statements: signed facts about the fleet or a room."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,6 +38,29 @@ def end(why: int, target: list, ends=(), tips=(), keep=(), more=False):
     return END, [list(tips), why, target, list(ends), list(keep), more]
 
 
+def room(membership_id: bytes, wall: int):
+    """To be made with nothing before it: it begins the scope that its id names. Without a note of the wall clock a
+    membership could make one room only."""
+    return ROOM, [membership_id, {NOTE_WALL: wall.to_bytes(8, "big")}]
+
+
+def invitation(membership_id: bytes, user: str, seen=()):
+    return INVITATION, [membership_id, user, list(seen)]
+
+
+def removal(membership_id: bytes, user: str, seen=(), ends=(), tips=(), more=False):
+    return REMOVAL, [list(tips), membership_id, user, list(seen), list(ends), more]
+
+
+def leave(membership_id: bytes, user: str, seen=()):
+    return LEAVE, [membership_id, user, list(seen)]
+
+
+def is_room(scope: str) -> bool:
+    """Whether it is a room's, by its form."""
+    return re.fullmatch("conversation=[0-9a-f]{64}", scope) is not None
+
+
 @dataclass(frozen=True)
 class Statement:
     fleet: bytes
@@ -57,6 +81,13 @@ class Statement:
     def place(self) -> str:
         """The scope that it belongs to. A room's creation is signed with none, for the room is named by its id."""
         return f"conversation={self.id.hex()}" if self.kind == ROOM else self.scope
+
+    @property
+    def tips(self) -> list:
+        """(scope, issuer, sequence, id) of those that name a statement, of a shape that is known."""
+        names_tips = self.kind in (GRANT, END, RAISE, REMOVAL) and isinstance(self.body, list)
+        groups = self.body[0] if names_tips and has_shape(self.body[:1], (TIPS,)) else []
+        return [(scope, *tip) for scope, tips in groups for tip in tips if tip[1]]
 
     @property
     def fields(self) -> list:
@@ -101,6 +132,7 @@ def read(encoded: bytes) -> Statement:
 # exactly these, a list for one of any length.
 
 LOWEST_UNKNOWN_NOTE = 32_768
+NOTE_WALL = 1
 WHYS = ["close", "retire", "compromised"]
 TIPS = [(str, [(32, int, 32)])]
 ENDS = [(str, [(16, int, 16)])]
