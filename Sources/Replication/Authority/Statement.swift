@@ -92,6 +92,8 @@ package struct StatementNotes: Hashable, Sendable {
     package static let invitationSerial: UInt64 = 2
     /// In a membership: the device's X25519 key, to which keys of sealed partitions will be sealed.
     package static let encryptionKey: UInt64 = 3
+    /// In a room: 16 random bytes, by which its id differs from those of other rooms of the same membership.
+    package static let roomNonce: UInt64 = 4
   }
 
   package static let criticalKey: UInt64 = 1 << 15

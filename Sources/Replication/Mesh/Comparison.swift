@@ -54,6 +54,14 @@ struct LevelMarks: Sendable {
     partitions.remove(id)
   }
 
+  /// Rights were widened: of the buckets' partitions only these were in the scope in which they were compared.
+  mutating func widen(keeping compared: Set<PartitionID>) {
+    partitions.formUnion(compared)
+    buckets = 0
+  }
+
+  var hasBuckets: Bool { buckets != 0 }
+
   mutating func narrow(by removed: Interest, _ names: (PartitionID) -> PartitionName?) {
     (own, peer) = (own.removing(removed), peer.removing(removed))
     partitions = partitions.filter { id in names(id).map { !removed.wants(id, name: $0) } ?? false }

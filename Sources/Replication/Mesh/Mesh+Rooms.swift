@@ -77,9 +77,15 @@ extension Mesh {
   private func ask(_ session: PeerSession, _ name: PartitionName, _ wanted: [IssuerTips], _ step: inout Step) {
     let isCarrier = mayHear(session, of: name)
     // Who may not carry the room is shown no tips of it.
-    let asked = wanted.filter { !roomAllowance.isSpent(by: $0.issuer) }
+    let asked = wanted.filter { !roomAllowance.isSpent(by: $0.issuer) && !isFull(of: $0.issuer, name) }
       .map { isCarrier ? $0 : IssuerTips(issuer: $0.issuer, tips: []) }
     if !asked.isEmpty { tell(session.id, name, .wanted(asked), &step) }
+  }
+
+  /// The issuer has said as much in the room as counts (rule C26).
+  private func isFull(of issuer: PublicKey, _ name: PartitionName) -> Bool {
+    guard !authority.wasEverAdmin(issuer) else { return false }
+    return authority.statements(of: name.text).count { $0.issuer == issuer } >= AdmittedStatements.limit
   }
 
   /// What the peer lacks, for it to ask. Of issuers of whom something is lacking here that cannot be told yet: it is left
@@ -144,17 +150,18 @@ extension Mesh {
     }
   }
 
-  /// Who may carry the room only now has none of what was said in it before.
+  /// Who may carry the room only now has none of what was said in it before, and nothing of its content goes ahead of
+  /// that. Of what ends it for somebody the rest of its line is known to who was in the room until now.
   private mutating func tell(
     _ said: [Statement], of name: PartitionName, to id: SessionID, _ before: Authority, _ step: inout Step
   ) {
     guard let session = sessions[id] else { return }
-    if mayHear(session, of: name), before.level(of: session.peer, in: name) < .carry {
-      tellTips(id, name.id(fleet: local.fleet, hash: cryptography.hash), &step)
-    } else {
-      say(
-        passable(said, of: name, ScopeStatements(authority.statements(of: name.text)), to: session), of: name, to: id,
-        &step)
+    let wasIn = before.level(of: session.peer, in: name) >= .carry
+    let held = authority.statements(of: name.text)
+    if wasIn {
+      say(passable(said, of: name, ScopeStatements(held), to: session), of: name, to: id, &step)
+    } else if mayHear(session, of: name) {
+      say(held, of: name, to: id, &step)
     }
   }
 }
