@@ -29,7 +29,9 @@ import Testing
 
     bench.meet(0, 1)
     var before = rebuilds()
-    for word in 0..<10 { for slot in [1, 0] { try bench.nodes[slot].write(room, Put("d", Int64(word * 2 + slot))); bench.run() } }
+    for word in 0..<10 {
+      for slot in [1, 0] { try bench.nodes[slot].write(room, Put("d", Int64(word * 2 + slot))); bench.run() }
+    }
     #expect(rebuilds() == before)
 
     try bench.restart(0)

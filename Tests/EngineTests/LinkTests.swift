@@ -198,7 +198,8 @@ import Wire
     #expect(node.trace.entries.contains(.closed(session)))
   }
 
-  @Test("what waits for one device is bounded over all its sessions: the one with most is cut off, and the others go on")
+  @Test(
+    "what waits for one device is bounded over all its sessions: the one with most is cut off, and the others go on")
   func deviceQueues() throws {
     let bench = try EngineBench(2)
     let copy = try bench.clone(1)
@@ -209,7 +210,9 @@ import Wire
     node.links.queuedByteCount = node.state.options.pauseByteMark + 1
     let wish = Message.interestChange(added: Interest(prefixes: ["room="]), removed: Interest())
     func ask() throws {
-      node.engine.turn([.message(sessions[1], .ping(nonce: 1), byteCount: 10), .message(sessions[1], wish, byteCount: 10)])
+      node.engine.turn([
+        .message(sessions[1], .ping(nonce: 1), byteCount: 10), .message(sessions[1], wish, byteCount: 10),
+      ])
       try node.write(PartitionName("room=1"), Put("1"))
     }
     node.links.queuedByteCounts = [sessions[0]: half, sessions[1]: half]

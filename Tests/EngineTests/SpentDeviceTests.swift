@@ -30,7 +30,9 @@ import Wire
   }
 
   private func name(_ number: Int) throws -> PartitionName { try PartitionName(Text("flood=\(number)")) }
-  private func take(_ slot: Int) -> DeviceTake { bench.nodes[slot].state.mesh.takes[author.identity.device] ?? .nothing }
+  private func take(_ slot: Int) -> DeviceTake {
+    bench.nodes[slot].state.mesh.takes[author.identity.device] ?? .nothing
+  }
   private func holds(_ slot: Int, _ name: PartitionName) -> Bool { !bench.nodes[slot].received(name).isEmpty }
 
   /// One change in each of these partitions, told to one node.

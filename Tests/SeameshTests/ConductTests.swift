@@ -35,7 +35,10 @@ import Testing
       take: DeviceTake(partitions: 12, chains: 31, heldChanges: 77, leftOutRuns: 5))
     let finding = try #require(Node.findings([spender]).first)
     #expect(finding.level == .problem && finding.code == "allowance-spent")
-    for part in ["tablet", "0123abcd", "700 of 1024", "3072 of 4096 KiB", "650", "12 of 4096 partitions", "31 of 16384", "77 of 65536", "5 runs"] {
+    for part in [
+      "tablet", "0123abcd", "700 of 1024", "3072 of 4096 KiB", "650", "12 of 4096 partitions", "31 of 16384",
+      "77 of 65536", "5 runs",
+    ] {
       #expect(finding.message.contains(part), "\(finding.message)")
     }
   }

@@ -42,6 +42,12 @@ package struct DeviceTakeLimits: Sendable {
 
   package init() {}
   package static let standard = DeviceTakeLimits()
+  /// For worlds in which somebody keeps to none.
+  package static let none: DeviceTakeLimits = {
+    var limits = DeviceTakeLimits()
+    (limits.partitions, limits.chains, limits.heldChanges) = (1 << 40, 1 << 40, 1 << 40)
+    return limits
+  }()
 }
 
 /// Devices that have taken what they may: in partitions and chains, and in branches.

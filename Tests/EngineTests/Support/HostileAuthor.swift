@@ -53,7 +53,8 @@ final class HostileAuthor {
     codec: PayloadCodec = .plain, fork: (after: UInt64, hash: Digest, word: Int64)? = nil
   ) throws -> Run {
     let chain = ChainIdentity(fleet: identity.fleet, partition: identity.id(of: name), replica: replica)
-    let head = fork.map { ($0.after, $0.hash) } ?? heads[chain].map { ($0.sequence, $0.hash) } ?? (0, chain.genesis(hash))
+    let head =
+      fork.map { ($0.after, $0.hash) } ?? heads[chain].map { ($0.sequence, $0.hash) } ?? (0, chain.genesis(hash))
     var builder = RunBuilder(chain: chain, after: head.0, hashBefore: head.1, context: context, hash: hash)
     for _ in 0..<count {
       var composer = DocumentComposer(partition: chain.partition, dot: builder.nextDot, hash: hash)
