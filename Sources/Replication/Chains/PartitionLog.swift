@@ -30,8 +30,9 @@ package struct PartitionLog: Sendable {
   var chains: [ReplicaID: Chain] = [:]
   /// What contexts name above what counted when they came. Nil for a log whose stored contexts were not looked at.
   private var seenAhead: [ReplicaID: UInt64]?
-  /// Changes of each chain that memory holds one by one; only chains that have any.
-  private(set) var treeCounts: [ReplicaID: Int] = [:]
+  /// Changes of each chain that memory holds although they do not count: held, or on other branches. Only chains that have
+  /// any. What counts is left out: it may be taken apart, and is put together again, by what its author has no part in.
+  private(set) var heldCounts: [ReplicaID: Int] = [:]
   var reissues = ReissueTable()
   let genesis: @Sendable (ReplicaID) -> Digest
   /// False only in tests: then every change stays in memory.
@@ -95,7 +96,7 @@ package struct PartitionLog: Sendable {
   package var shownApart: [ReplicaID] { Set(forkPoints.keys).union(heldAbove.entries.keys).sorted() }
 
   /// Changes that memory holds one by one.
-  package var nodeCount: Int { treeCounts.values.reduce(0, +) }
+  package var nodeCount: Int { chains.values.reduce(0) { $0 + $1.tree.count } }
 }
 
 extension PartitionLog {
@@ -229,8 +230,8 @@ extension PartitionLog {
   private mutating func store(_ chain: Chain, _ replica: ReplicaID) {
     guard chain.trunk.sequence > 0 || !chain.tree.isEmpty else { return }
     chains[replica] = chain
-    let treeCount = chain.tree.isEmpty ? nil : chain.tree.count
-    if treeCounts[replica] != treeCount { treeCounts[replica] = treeCount }
+    let heldCount = chain.tree.count - Int(chain.accepted - chain.trunk.sequence)
+    if heldCounts[replica] ?? 0 != heldCount { heldCounts[replica] = heldCount > 0 ? heldCount : nil }
     received[replica] = chain.position(at: chain.received)
     accepted[replica] = chain.position(at: chain.accepted)
     let offered = chain.position(at: min(chain.received, chain.limits.bound.sequence))

@@ -4,7 +4,7 @@ package struct DeviceTake: Sendable, Equatable {
   /// Partitions in which it has a chain.
   package internal(set) var partitions = 0
   package internal(set) var chains = 0
-  /// Changes that memory holds one by one: of its forked chains, and of those that do not count.
+  /// Changes that memory holds one by one although they do not count: of forked chains' other branches, and held ones.
   package internal(set) var heldChanges = 0
   /// Runs that were left out because the device had taken what it may, since this node started.
   package internal(set) var leftOutRuns = 0

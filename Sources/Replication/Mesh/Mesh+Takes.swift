@@ -13,7 +13,7 @@ extension Mesh {
         devices.insert(device)
       }
       for device in devices { counted[device]?.partitions += 1 }
-      for (replica, count) in partition.log.treeCounts {
+      for (replica, count) in partition.log.heldCounts {
         guard let device = authority.author(of: replica) else { continue }
         counted[device, default: DeviceTake()].heldChanges += count
       }
@@ -36,9 +36,9 @@ extension Mesh {
   /// Takes a run into its log, and counts what that makes its device take.
   mutating func learn(_ run: RunSummary, in partition: PartitionID) -> PartitionLog.Outcome? {
     let isNew = partitions[partition]?.log.received[run.replica] == nil
-    let heldBefore = partitions[partition]?.log.treeCounts[run.replica] ?? 0
+    let heldBefore = partitions[partition]?.log.heldCounts[run.replica] ?? 0
     let outcome = partitions[partition]?.log.learn(run)
-    let held = (partitions[partition]?.log.treeCounts[run.replica] ?? 0) - heldBefore
+    let held = (partitions[partition]?.log.heldCounts[run.replica] ?? 0) - heldBefore
     let begins = isNew && partitions[partition]?.log.received[run.replica] != nil
     if begins || held != 0 { noteTake(run, partition, begins: begins, heldChanges: held) }
     return outcome
