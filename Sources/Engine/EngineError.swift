@@ -17,6 +17,8 @@ package enum EngineError: Error, Hashable, Sendable {
   case undeletable(UndeletableDocument)
   /// Others write under this device's replica id, and the present one was drawn just now.
   case renewedLately(PartitionName, seconds: UInt64)
+  /// This device has begun as much as it may.
+  case tooManyPartitions(PartitionName)
 }
 
 extension EngineError: CustomStringConvertible {
@@ -35,6 +37,8 @@ extension EngineError: CustomStringConvertible {
       "somebody else writes to \(name.text.string) with this device's key or a copy of its data; this node can write there again in \(seconds) s"
     case .undeletable(let document):
       "\(document.collection.string) \(document.id) has the last generation that a document may have: it can be edited, but neither deleted nor created anew"
+    case .tooManyPartitions(let name):
+      "\(name.text.string) would be one partition too many: a device that is no admin begins no more once it writes in \(DeviceTakeLimits.standard.partitions / 2) of them, or under so many replica ids that these are \(DeviceTakeLimits.standard.chains / 2) chains"
     case .noFleet:
       "the store holds nothing of this fleet: put a backup back with seamesh restore, or join in a new directory"
     }

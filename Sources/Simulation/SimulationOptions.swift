@@ -14,6 +14,8 @@ package struct SimulationOptions: Sendable {
   package var hasRooms: Bool?
   /// Of a hundred commits so many are judged by the naive rules at once; all are at the end.
   package var judgedPercent = 4
+  /// One member begins partitions without end, in every world with more than two nodes.
+  package var isFlooded = false
   /// Nil: all nodes run the same build.
   package var builds: BuildMix?
   /// A mistake that every honest node has.

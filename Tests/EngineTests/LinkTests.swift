@@ -198,6 +198,32 @@ import Wire
     #expect(node.trace.entries.contains(.closed(session)))
   }
 
+  @Test(
+    "what waits for one device is bounded over all its sessions: the one with most is cut off, and the others go on")
+  func deviceQueues() throws {
+    let bench = try EngineBench(2)
+    let copy = try bench.clone(1)
+    let sessions = [bench.meet(1, 0), bench.meet(copy, 0)]
+    let node = bench.nodes[0]
+    #expect(node.state.mesh.sessions.count == 2)
+    let half = LinkDirector.deviceQueueByteLimit / 2
+    node.links.queuedByteCount = node.state.options.pauseByteMark + 1
+    let wish = Message.interestChange(added: Interest(prefixes: ["room="]), removed: Interest())
+    func ask() throws {
+      node.engine.turn([
+        .message(sessions[1], .ping(nonce: 1), byteCount: 10), .message(sessions[1], wish, byteCount: 10),
+      ])
+      try node.write(PartitionName("room=1"), Put("1"))
+    }
+    node.links.queuedByteCounts = [sessions[0]: half, sessions[1]: half]
+    try ask()
+    #expect(!node.journal.says("cut off a peer that reads nothing"))
+    node.links.queuedByteCounts[sessions[0]] = half + 1
+    try ask()
+    #expect(node.trace.entries.contains(.closed(sessions[0])))
+    #expect(!node.trace.entries.contains(.closed(sessions[1])))
+  }
+
   @Test("the log is read on for a peer only as its queue empties")
   func paused() throws {
     let bench = try EngineBench(2) { $0.mesh.loadByteLimit = 64 * 1_024 }

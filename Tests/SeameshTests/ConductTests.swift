@@ -31,10 +31,14 @@ import Testing
   @Test("who has used up half of what a device may say is named with the figures")
   func spender() throws {
     let spender = Spender(
-      name: "tablet", device: "0123abcd", statements: 700, statementBytes: 3 << 20, replicas: 650, partitions: 12)
+      name: "tablet", device: "0123abcd", statements: 700, statementBytes: 3 << 20, replicas: 650,
+      take: DeviceTake(partitions: 12, chains: 31, heldChanges: 77, leftOutRuns: 5))
     let finding = try #require(Node.findings([spender]).first)
     #expect(finding.level == .problem && finding.code == "allowance-spent")
-    for part in ["tablet", "0123abcd", "700 of 1024", "3072 of 4096 KiB", "650", "12 partitions"] {
+    for part in [
+      "tablet", "0123abcd", "700 of 1024", "3072 of 4096 KiB", "650", "12 of 4096 partitions", "31 of 16384",
+      "77 of 65536", "5 runs",
+    ] {
       #expect(finding.message.contains(part), "\(finding.message)")
     }
   }

@@ -32,6 +32,19 @@ import Testing
     #expect(boasts > 20)
   }
 
+  @Test("one member who begins partitions without end takes what one may, and honest work goes on everywhere")
+  func floods() {
+    var options = options(usesDisk: false)
+    (options.nodes, options.isFlooded, options.troubledMilliseconds) = (3...4, true, 20_000)
+    var leftOut = 0
+    for seed in UInt64(1)...12 {
+      let report = SimulationRun(seed: seed, options).run()
+      #expect(report.violations.isEmpty, "seed \(seed): \(report.violations)")
+      leftOut += report.occurrences[.leftOut, default: 0]
+    }
+    #expect(leftOut > 100)
+  }
+
   @Test(
     "worlds in which an invariant was once broken",
     arguments: [33, 159, 926, 2917, 3857, 4862, 9655, 12330, 13880, 15774, 16176, 18594, 18847] as [UInt64])

@@ -116,6 +116,9 @@ struct CommitWriter {
       if !known.log.forkPoints.isEmpty { sawFork = true }
       let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: known)
       done.documents.append(try rebuild.run(changes, transaction))
+      if !known.log.knowsContexts {
+        state.mesh.noteContexts(try rebuild.contexts(transaction), in: partition)
+      }
       try setMarks(of: Set(changes.flatMap { $0.acceptance.map(\.replica) }), in: partition)
     }
   }

@@ -52,5 +52,21 @@ struct DocumentRebuild {
     return keys
   }
 
+  /// What any run that is stored has seen.
+  func contexts(_ transaction: any LogTransaction) throws -> VersionVector {
+    var joined = VersionVector()
+    for (replica, _) in partition.log.received.sorted {
+      let chain = ChainIdentity(fleet: reader.fleet, partition: partition.id, replica: replica)
+      var last: UInt64 = 0
+      while case let runs = try transaction.runs(of: chain, after: last, byteLimit: DocumentRebuild.stepByteCount),
+        let end = runs.last?.last
+      {
+        for run in runs { joined.join(run.context) }
+        last = end
+      }
+    }
+    return joined
+  }
+
   private static let stepByteCount = 4 * 1024 * 1024
 }

@@ -34,13 +34,17 @@ package struct HeldFrames {
     guard !isCutOff else { return .dropped }
     let cost = HeldFrames.cost(of: frame)
     guard frameCount < HeldFrames.frameLimit, byteCount + cost <= HeldFrames.byteLimit else {
-      self = HeldFrames()
-      isCutOff = true
+      cutOff()
       return .cutOff
     }
     frames.append(frame)
     byteCount += cost
     return .held
+  }
+
+  mutating func cutOff() {
+    self = HeldFrames()
+    isCutOff = true
   }
 
   /// The transport has taken ``next``.

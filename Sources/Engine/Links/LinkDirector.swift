@@ -144,18 +144,42 @@ package final class LinkDirector {
     table.countSent(id, frame.count + port.frameOverheadByteCount)
     guard !table.mustHold(for: id) else { return hold(frame, id) }
     switch port.send(frame, on: id) {
-    case .queued(let byteCount): return byteCount > pauseByteMark
+    case .queued(let byteCount):
+      guard byteCount > pauseByteMark else { return false }
+      boundQueues(of: id)
+      return true
     case .full: return hold(frame, id)
     case .closed: return false
     }
   }
 
   private func hold(_ frame: [UInt8], _ id: SessionID) -> Bool {
-    if table.hold(frame, for: id) == .cutOff {
-      journal.note(.notice, "cut off a peer that reads nothing", ["address": .text(address(id))])
-      port.close(id, afterFlush: false)
+    switch table.hold(frame, for: id) {
+    case .held: boundQueues(of: id)
+    case .cutOff: cutOff(id)
+    case .dropped: break
     }
     return true
+  }
+
+  private func cutOff(_ id: SessionID) {
+    journal.note(.notice, "cut off a peer that reads nothing", ["address": .text(address(id))])
+    port.close(id, afterFlush: false)
+  }
+
+  /// What may wait for one device on all its sessions: as much as for one session. An honest device has a second one only
+  /// until the first is found dead.
+  static let deviceQueueByteLimit = 16 * 1024 * 1024
+
+  /// Of a device for which too much waits, the session with most is cut off.
+  private func boundQueues(of id: SessionID) {
+    guard let device = table[id]?.device else { return }
+    let waiting = table.sessions(of: device).map { ($0, port.queuedByteCount(of: $0) + table.heldByteCount(of: $0)) }
+    guard waiting.count > 1, waiting.reduce(0, { $0 + $1.1 }) > LinkDirector.deviceQueueByteLimit,
+      let most = waiting.max(by: { ($0.1, $1.0) < ($1.1, $0.0) })
+    else { return }
+    table.cutOff(most.0)
+    cutOff(most.0)
   }
 
   /// Sends what was held, as far as there is room. True where all of it has gone, and the session may go on.

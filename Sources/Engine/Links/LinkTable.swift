@@ -77,6 +77,11 @@ package struct LinkTable {
     held[id, default: HeldFrames()].hold(frame)
   }
 
+  func heldByteCount(of id: SessionID) -> Int { held[id]?.byteCount ?? 0 }
+
+  /// Lets go of what is held for the session: nothing more is sent on it.
+  mutating func cutOff(_ id: SessionID) { held[id, default: HeldFrames()].cutOff() }
+
   /// Hands over what waits, in order, until `send` has no room. True when nothing waits any more.
   mutating func releaseHeld(for id: SessionID, _ send: ([UInt8]) -> LinkSending) -> Bool {
     while let frame = held[id]?.next {

@@ -3,20 +3,54 @@
 /// A value: whoever needs rights on another thread holds a snapshot. Signatures, encodings and the fleet of statements
 /// are checked before they come here. Building costs O(n log n) in the number of statements, questions a few look-ups.
 package struct Authority: Sendable {
-  package let root: PublicKey
-  let members: MemberTable
-  let rights: RightsTable
-  let rooms: [Text: RoomRights]
-  let floors: FloorTable
+  private let tables: Tables
+
+  /// By reference: every partition's log holds its authority.
+  private final class Tables: Sendable {
+    let root: PublicKey
+    let members: MemberTable
+    let rights: RightsTable
+    let rooms: [Text: RoomRights]
+    let floors: FloorTable
+    let isInDoubt: Bool
+    let entered: [InvitationID: [PublicKey]]
+    let compromised: Set<PublicKey>
+    let admitted: AdmittedStatements
+    let certificate: ReplicaCertificate
+    let limit: Int
+
+    init(
+      _ admitted: AdmittedStatements, root: PublicKey, limit: Int, certificate: @escaping ReplicaCertificate
+    ) {
+      let index = StatementIndex(admitted, certificate: certificate)
+      let members = MemberTable(index, admitted, root: root)
+      let rights = RightsTable(index, members)
+      let entitled = EntitledDevices(index, members)
+      let speakers = RoomSpeakers(index, members, rights, entitled)
+      rooms = Dictionary(uniqueKeysWithValues: index.rooms.map { ($0.key, RoomRights($0.key, $0.value, speakers)) })
+      floors = FloorTable(index, entitled, full: admitted.fullScopes)
+      isInDoubt = index.unread.contains { entitled.contains($0.issuer) }
+      entered = Authority.entered(admitted, root: root)
+      compromised = Authority.compromised(index, members, rights)
+      (self.root, self.members, self.rights, self.admitted) = (root, members, rights, admitted)
+      (self.certificate, self.limit) = (certificate, limit)
+    }
+  }
+
+  package var root: PublicKey { tables.root }
+  var members: MemberTable { tables.members }
+  var rights: RightsTable { tables.rights }
+  var rooms: [Text: RoomRights] { tables.rooms }
+  var floors: FloorTable { tables.floors }
   /// Somebody who might grant rights said something that this build cannot read: more may be allowed than is known here,
   /// so what lacks a right is held, and contexts received ask for nothing (rule C27).
-  package let isInDoubt: Bool
-  let entered: [InvitationID: [PublicKey]]
+  package var isInDoubt: Bool { tables.isInDoubt }
+  var entered: [InvitationID: [PublicKey]] { tables.entered }
   /// Devices of which an end that counts says that somebody else may have their key.
-  let compromised: Set<PublicKey>
-  private let admitted: AdmittedStatements
-  private let certificate: ReplicaCertificate
-  private let limit: Int
+  var compromised: Set<PublicKey> { tables.compromised }
+  private var admitted: AdmittedStatements { tables.admitted }
+  private var certificate: ReplicaCertificate { tables.certificate }
+  private var limit: Int { tables.limit }
 
   /// `limit`: how many statements of one device count in one scope.
   package init(
@@ -24,19 +58,7 @@ package struct Authority: Sendable {
     certificate: @escaping ReplicaCertificate
   ) {
     let admitted = AdmittedStatements(statements, root: root, limit: limit)
-    let index = StatementIndex(admitted, certificate: certificate)
-    let members = MemberTable(index, admitted, root: root)
-    let rights = RightsTable(index, members)
-    let entitled = EntitledDevices(index, members)
-    let speakers = RoomSpeakers(index, members, rights, entitled)
-    let rooms = Dictionary(
-      uniqueKeysWithValues: index.rooms.map { ($0.key, RoomRights($0.key, $0.value, speakers)) })
-    (self.root, self.members, self.rights, self.rooms, self.admitted) = (root, members, rights, rooms, admitted)
-    floors = FloorTable(index, entitled, full: admitted.fullScopes)
-    isInDoubt = index.unread.contains { entitled.contains($0.issuer) }
-    entered = Authority.entered(admitted, root: root)
-    compromised = Authority.compromised(index, members, rights)
-    (self.certificate, self.limit) = (certificate, limit)
+    tables = Tables(admitted, root: root, limit: limit, certificate: certificate)
   }
 
   /// With the protocol's own replica ids: ``ReplicaID/derived(device:nonce:_:)``.

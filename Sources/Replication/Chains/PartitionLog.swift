@@ -28,6 +28,11 @@ package struct PartitionLog: Sendable {
   /// ``summaryDigest(_:)``, until what it is made of changes.
   private var knownDigest: Digest?
   var chains: [ReplicaID: Chain] = [:]
+  /// What contexts name above what counted when they came. Nil for a log whose stored contexts were not looked at.
+  private var seenAhead: [ReplicaID: UInt64]?
+  /// Changes of each chain that memory holds although they do not count: held, or on other branches. Only chains that have
+  /// any. What counts is left out: it may be taken apart, and is put together again, by what its author has no part in.
+  private(set) var heldCounts: [ReplicaID: Int] = [:]
   var reissues = ReissueTable()
   let genesis: @Sendable (ReplicaID) -> Digest
   /// False only in tests: then every change stays in memory.
@@ -61,6 +66,7 @@ package struct PartitionLog: Sendable {
     _ partition: PartitionName, authority: Authority, genesis: @escaping @Sendable (ReplicaID) -> Digest, folds: Bool
   ) {
     (self.partition, self.authority, self.genesis, self.folds) = (partition, authority, genesis, folds)
+    seenAhead = [:]
   }
 
   /// A log as it was. ``adopt(_:)`` must follow, then ``learn(_:content:)`` of everything stored above the trunks: the
@@ -71,6 +77,7 @@ package struct PartitionLog: Sendable {
   ) {
     let nobody = Authority(root: root, statements: [Statement]()) { _, _ in false }
     self.init(partition, authority: nobody, genesis: genesis, folds: true)
+    seenAhead = nil
     for reissue in snapshot.reissues { reissues.insert(reissue, nobody) }
     for (replica, trunk) in snapshot.trunks {
       let own: [OwnDocumentLimit] =
@@ -103,8 +110,33 @@ extension PartitionLog {
     let outcome = learn(run, content: content, into: &chain)
     store(chain, run.replica)
     guard case .done(var change) = outcome else { return outcome }
+    if content { noteSeen(run.context) }
     if reissues.mayBeMoved(by: run, chain) { settleEffects(&change) }
     return .done(change)
+  }
+
+  // MARK: What has been seen
+
+  private mutating func noteSeen(_ context: VersionVector) {
+    guard seenAhead != nil else { return }
+    for (replica, position) in context.entries where position.sequence > accepted.sequence(of: replica) {
+      let before = seenAhead?[replica] ?? 0
+      seenAhead?[replica] = max(position.sequence, before)
+    }
+  }
+
+  /// Nothing here has seen these changes, whatever statements say or said. False where that is not known.
+  func isUnseen(_ replica: ReplicaID, from first: UInt64) -> Bool {
+    seenAhead.map { first > $0[replica] ?? 0 } ?? false
+  }
+
+  /// Whether contexts that came before this log was opened are known.
+  package var knowsContexts: Bool { seenAhead != nil }
+
+  /// The contexts of everything stored, joined.
+  package mutating func learnContexts(_ joined: VersionVector) {
+    if seenAhead == nil { seenAhead = [:] }
+    noteSeen(joined)
   }
 
   private mutating func learn(_ run: RunSummary, content: Bool, into chain: inout Chain) -> Outcome {
@@ -129,6 +161,12 @@ extension PartitionLog {
     if chain.forkPoint != forkPoint { change.forkedReplica = run.replica }
     if folds { chain.fold(below: reissues.pins[run.replica]) }
     return .done(change)
+  }
+
+  /// Memory would hold the run's changes one by one, for they do not count at the end of a plain chain.
+  func wouldHold(_ run: RunSummary) -> Bool {
+    var chain = chains[run.replica] ?? newChain(run.replica)
+    return run.last >= reissues.pins[run.replica] ?? .max || !chain.extendTrunk(by: run)
   }
 
   /// Goes over to another set of statements.
@@ -192,6 +230,8 @@ extension PartitionLog {
   private mutating func store(_ chain: Chain, _ replica: ReplicaID) {
     guard chain.trunk.sequence > 0 || !chain.tree.isEmpty else { return }
     chains[replica] = chain
+    let heldCount = chain.tree.count - Int(chain.accepted - chain.trunk.sequence)
+    if heldCounts[replica] ?? 0 != heldCount { heldCounts[replica] = heldCount > 0 ? heldCount : nil }
     received[replica] = chain.position(at: chain.received)
     accepted[replica] = chain.position(at: chain.accepted)
     let offered = chain.position(at: min(chain.received, chain.limits.bound.sequence))

@@ -18,7 +18,7 @@ extension Mesh {
 
   /// Entries of chains that are not here, of which the peers of one device may speak at once: what lies beyond is not kept,
   /// and told again by a later comparison.
-  static let awaitedChainLimit = 262_144
+  static let awaitedChainLimit = 65_536
 
   /// Of an entry a peer says that it holds more; what it holds is not here at all.
   func isAwaited(_ replica: ReplicaID, _ partition: PartitionID) -> Bool {
@@ -65,6 +65,19 @@ extension Mesh {
   /// Partitions and prefixes of all interests that are remembered: the largest go first.
   static let interestCacheItemLimit = 262_144
 
+  /// What all sessions of one device want counts together, as much as one may: the oldest give way. A copy of a device, or a
+  /// connection that is not known to be dead yet, wants the same.
+  mutating func trimInterests(besides id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id] else { return }
+    var items = session.peerInterest?.itemCount ?? 0
+    let others = sessions.values.filter { $0.device == session.device && $0.id != id }
+    for other in others.sorted(by: { ($1.openedAt, $1.id) < ($0.openedAt, $0.id) }) {
+      items += other.peerInterest?.itemCount ?? 0
+      guard items > Interest.itemLimit else { continue }
+      fail(other.id, .duplicate, "sessions of one device that want more than one may", &step)
+    }
+  }
+
   mutating func trimInterestCache() {
     var items = interestCache.values.reduce(0) { $0 + $1.interest.itemCount }
     while items > Mesh.interestCacheItemLimit,
@@ -79,8 +92,12 @@ extension Mesh {
 
   // MARK: Evidence that waits
 
-  /// What runs that came ahead may take in memory, of one session's: bytes, and their contexts' entries.
+  /// What runs that came ahead may take in memory, on all sessions of one device: bytes, and their contexts' entries.
   static let postponedByteLimit = 4 * 1024 * 1024
+
+  func postponedByteCount(of device: DeviceID) -> Int {
+    sessions.values.reduce(0) { $0 + ($1.device == device ? $1.postponedByteCount : 0) }
+  }
 
   // MARK: Forks
 

@@ -20,7 +20,7 @@ extension Mesh {
   }
 
   private func term(_ session: PeerSession, _ id: PartitionID, _ digest: Digest) -> UInt64 {
-    guard isInScope(session, id) else { return 0 }
+    guard isCompared(session, id) else { return 0 }
     return Summary.term(of: id, digest, exporter: session.exporter, cryptography.hash)
   }
 
@@ -138,7 +138,7 @@ extension Mesh {
     _ session: PeerSession, in bucket: Int
   ) -> [(id: PartitionID, entry: BucketListing.Entry)] {
     partitions.ids(in: bucket).compactMap { partition in
-      guard let digest = partitions.digests[partition], isInScope(session, partition) else { return nil }
+      guard let digest = partitions.digests[partition], isCompared(session, partition) else { return nil }
       let term = Summary.term(of: partition, digest, exporter: session.exporter, cryptography.hash)
       return (partition, BucketListing.Entry(prefix: Summary.prefix(of: partition), term: term))
     }

@@ -11,6 +11,7 @@ extension Mesh {
       sessions[id]?.roundTripMilliseconds = step.now.millisecondsSince(session.lastPing)
       return
     case .goodbye(let reason): return peerClosed(id, reason, &step)
+    case .spent(let told) where session.hasStatements: return receiveSpent(id, told)
     default: break
     }
     switch session.phase {

@@ -19,7 +19,8 @@ extension Mesh {
 
   /// Both sides show what they hold above the last common position. Once, until something new is known of the chain.
   mutating func searchFork(_ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step) {
-    guard let stream = sessions[id]?.streams[partition], !stream.settled.contains(replica),
+    guard let session = sessions[id], !sparesBranches(of: replica, session),
+      let stream = session.streams[partition], !stream.settled.contains(replica),
       sessions[id]?.streams[partition]?.forked.insert(replica).inserted == true
     else { return }
     if partitions[partition]?.log.heldAbove[replica] == nil { step.emit(.note(id, .forkSeen(replica))) }
@@ -118,7 +119,7 @@ extension Mesh {
   ) {
     guard let session = sessions[id], isInScope(session, partition, probe.name) else { return }
     if probe.wantsReply { sendProbe(id, partition, probe.replica, runs, wantsReply: false, &step) }
-    if let first = Mesh.firstLacking(of: runs, probe.positions) {
+    if !keepsBranches(of: probe.replica, from: session), let first = Mesh.firstLacking(of: runs, probe.positions) {
       step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1))
     } else {
       settleFork(id, partition, probe.replica, &step)
@@ -183,9 +184,10 @@ extension Mesh {
   mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {
     guard let count = partitions[partition]?.postponed.count, count < PartitionState.postponedLimit else { return }
     let waiting = ParkedRuns(session: batch.session, runs: [.resolved(run)], stream: nil)
-    let byteCount = (sessions[batch.session]?.postponedByteCount ?? 0) + waiting.byteCount
-    guard byteCount <= Mesh.postponedByteLimit else { return }
-    sessions[batch.session]?.postponedByteCount = byteCount
+    guard let session = sessions[batch.session],
+      postponedByteCount(of: session.device) + waiting.byteCount <= Mesh.postponedByteLimit
+    else { return }
+    sessions[batch.session]?.postponedByteCount += waiting.byteCount
     partitions[partition]?.postponed.append(waiting)
   }
 
@@ -248,6 +250,7 @@ extension Mesh {
   /// New statements may move what counts of every chain.
   mutating func reconsiderAcceptance(_ step: inout Step) {
     for partition in partitions.keys.sorted() { adoptAuthority(partition, &step) }
+    countTakes()
   }
 
   private mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {
@@ -297,7 +300,8 @@ struct ParkedRuns: Sendable {
   let stream: UInt64?
 
   var isForkEvidence: Bool { stream == nil }
-  var byteCount: Int { runs.reduce(0) { $0 + $1.byteCount } }
+  /// With what a partition takes of which nothing else is here.
+  var byteCount: Int { runs.reduce(2_048) { $0 + $1.byteCount } }
 
   func rest(_ runs: ArraySlice<Waiting>) -> ParkedRuns { ParkedRuns(session: session, runs: runs, stream: stream) }
 }

@@ -208,6 +208,9 @@ extension Mesh {
         postpone(run, batch, partition)
         rest.removeFirst()
         continue walk
+      case .error(.context) where vouches(summary, batch.session, partition):
+        reopen(batch.session, partition, takesAll: true, &step)
+        break walk
       case .error where standsOnLeftOut(run, batch.session, partition):
         leaveOut(run.incoming.replica, batch.session, partition)
         rest.removeFirst()
@@ -229,7 +232,12 @@ extension Mesh {
         fail(batch.session, breaking: why, place(run, in: name), &step)
         break walk
       }
-      switch partitions[partition]?.log.learn(summary) {
+      if let beyond = beyondAllowance(summary, partition, batch.session) {
+        leaveOut(summary, beyond: beyond, batch.session, partition)
+        rest.removeFirst()
+        continue walk
+      }
+      switch learn(summary, in: partition) {
       case .done(let change):
         foundOwnRun(run, name, &step)
         kept.append(settled(run, change, partition))
@@ -242,6 +250,7 @@ extension Mesh {
       rest.removeFirst()
     }
     emit(kept, partition, batch.session, &step)
+    noteTaken(kept, batch.session, partition, &step)
     if !kept.isEmpty { takePostponed(partition, &step) }
   }
 
@@ -263,7 +272,7 @@ extension Mesh {
       acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
       && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil } && change.regrouped.isEmpty
       && !state.log.hasForkIn(run.context, of: replica)
-      && authority.floor(of: replica, in: state.name) == .max
+      && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
     run.change = isPlain ? nil : change
     return run
   }

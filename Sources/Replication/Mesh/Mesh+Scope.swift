@@ -36,6 +36,7 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     sessions[id]?.peerInterest = wanted
     remember(wanted, of: session.device)
+    trimInterests(besides: id, &step)
     if session.phase == .awaitingInterest { goLive(id, &step) }
   }
 
@@ -54,6 +55,7 @@ extension Mesh {
     sessions[id]?.phase = .live
     sessions[id]?.level.begin(interest, session.peerInterest ?? Interest())
     step.emit(.note(id, .sessionReady(session.device)))
+    tellSpent(id, &step)
     beginComparing(id, &step)
   }
 
@@ -104,6 +106,7 @@ extension Mesh {
     sessions[id]?.peerInterest = changed
     sessions[id]?.comparison.sums = nil
     remember(changed, of: session.device)
+    trimInterests(besides: id, &step)
     closeStreams(id, removed)
     offerNewlyCommon(id, added, &step)
   }

@@ -28,6 +28,7 @@ extension Mesh {
         fail(id, .stopping, "silence", &step)
       } else if session.phase == .live {
         keepAlive(session, &step, &random)
+        tellSpent(id, &step)
         relay(session, &step)
         compare(session, &step, &random)
       }

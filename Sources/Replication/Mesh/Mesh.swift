@@ -103,6 +103,10 @@ package struct Mesh: Sendable {
   /// Payloads of which pieces are here; set by the shell. A pull names them, so that a cut costs no more than a piece.
   package var staged = StagedPayloads()
 
+  /// How much of this node each device takes, and who has taken all it may.
+  package internal(set) var takes: [PublicKey: DeviceTake] = [:]
+  package internal(set) var spent = SpentDevices()
+
   static let interestCacheLimit = 256
 
   package init(
@@ -114,6 +118,7 @@ package struct Mesh: Sendable {
     for statement in statements where authority.holds(statement.id) { keep(statement) }
     for partition in partitions { self.partitions[partition.id] = partition }
     settleRooms(Set(authority.allStatements.lazy.filter { !$0.isOfFleet }.map(\.scope)))
+    countTakes()
   }
 
   package mutating func handle(

@@ -25,6 +25,8 @@ package struct LocalIdentity: Sendable {
 
 /// Intervals and bounds of a mesh; the defaults are the protocol's, tests and simulations shorten them.
 package struct MeshConfiguration: Sendable {
+  /// What one device may make this node keep of it.
+  package var takes = DeviceTakeLimits()
   /// From connection to the end of the handshake (W4).
   package var handshakeMilliseconds: UInt64 = 10_000
   /// Silence after which a ping goes out; `N2` asks for at most 15 s.

@@ -32,6 +32,7 @@ extension Mesh {
   /// Back to what was before own runs that did not reach the disk; a partition that was not there goes again.
   package mutating func restore(_ before: [PartitionID: PartitionState?]) {
     for (id, state) in before { partitions[id] = state }
+    countTakes()
   }
 
   /// Nobody wants it any more, and nothing of it is here.
@@ -42,12 +43,17 @@ extension Mesh {
     for id in sessions.keys { sessions[id]?.forget(partition) }
   }
 
+  /// From the disk: so what comes next is known to be new to all that is stored, or not.
+  package mutating func noteContexts(_ joined: VersionVector, in partition: PartitionID) {
+    partitions[partition]?.log.learnContexts(joined)
+  }
+
   /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming
   /// error that must not reach the disk.
   package mutating func learnOwn(_ run: Run, in partition: PartitionID, signer: PublicKey) -> LogChange? {
     guard let name = partitions[partition]?.name else { return nil }
     let summary = RunSummary(run, in: name, signer: signer, formats: cryptography.formats) { _ in nil }
-    guard case .done(let change)? = partitions[partition]?.log.learn(summary) else { return nil }
+    guard case .done(let change)? = learn(summary, in: partition) else { return nil }
     return change
   }
 }

@@ -43,6 +43,11 @@ package struct PeerSession: Sendable {
   /// It was told to the peer: once is all that a session needs.
   var hasToldInterest = false
 
+  /// Who is spent here, as the peer was told; there, as it told; and both.
+  var toldSpent = SpentDevices()
+  var peerSpent = SpentDevices()
+  var spared = SpentDevices()
+
   var comparison = Comparison()
   var level = LevelMarks()
   var rooms = RoomExchange()
@@ -78,7 +83,7 @@ package struct PeerSession: Sendable {
   /// What is being handed over of a payload that travels apart.
   var arrivingHandedOver: ArrivingPayload?
   /// Partitions that are not here yet and of which the peer may name something, beyond as many as are here.
-  static let awaitedPartitionLimit = 16_384
+  static let awaitedPartitionLimit = 4_096
   /// The peer named vectors before its interest was known here.
   var mustCompareAgain = false
 
@@ -136,6 +141,10 @@ struct PeerStream: Sendable {
   /// Chains of which runs came that nothing here allows: what follows on this stream is left out with them, until
   /// statements come.
   var leftOut: Set<ReplicaID> = []
+  /// Of these, chains that would have been alone in the partition.
+  var withoutPlace: Set<ReplicaID> = []
+  /// Somebody's work stands on what was left out: until that is here, nothing is beyond an allowance.
+  var takesAll = false
   /// Chains of which all that is known here was shown to the peer.
   var settled: Set<ReplicaID> = []
   /// Asked of the log at once; more where all that was read is left out.

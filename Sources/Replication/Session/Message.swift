@@ -34,6 +34,10 @@ package enum Message: Sendable, Equatable {
   /// The last message of a sender that closes in order.
   case goodbye(Goodbye)
 
+  /// Optional. Devices that have taken all they may of the sender: what they alone wrote is not compared with who says the
+  /// same.
+  case spent(SpentDevices)
+
   package static let credentialLimit = 2
 }
 
@@ -57,6 +61,7 @@ package struct Interest: Sendable, Equatable {
   /// Of one message, and of what a peer's changes may add up to.
   package static let partitionLimit = 100_000
   package static let prefixLimit = 1_000
+  static let itemLimit = partitionLimit + prefixLimit
 
   package init(partitions: Set<PartitionID> = [], prefixes: Set<Text> = []) {
     (self.partitions, self.prefixes) = (partitions, prefixes)

@@ -9,42 +9,27 @@ struct Spender: Sendable {
   let statements: Int
   let statementBytes: Int
   let replicas: Int
-  /// Partitions in which nobody else has written.
-  let partitions: Int
+  let take: DeviceTake
 }
 
 extension NodeEngine {
-  /// Devices that have said half of what they may, or begun more partitions than anybody needs.
+  /// Devices that have said, or made this node keep, half of what they may.
   func spenders() -> [Spender] {
     let authority = state.mesh.authority
     let words = RightsWords(authority)
-    let alone = partitionsWithOneAuthor()
+    let takes = state.mesh.takes
     let allowances = Dictionary(authority.allowances.map { ($0.device, $0) }) { first, _ in first }
-    let devices = Set(allowances.keys).union(alone.keys).filter {
-      allowances[$0]?.isNearlySpent == true || alone[$0, default: 0] >= Spender.partitionMark
+    let devices = Set(allowances.keys).union(takes.keys).filter {
+      allowances[$0]?.isNearlySpent == true || takes[$0]?.isNearlySpent == true && !authority.isAdmin($0)
     }
     return devices.sorted().map { device in
       let allowance = allowances[device]
       return Spender(
         name: words.name(of: device), device: DeviceID(device).shortText,
         statements: allowance?.statements ?? 0, statementBytes: allowance?.statementBytes ?? 0,
-        replicas: allowance?.replicas ?? 0, partitions: alone[device, default: 0])
+        replicas: allowance?.replicas ?? 0, take: takes[device] ?? .nothing)
     }
   }
-
-  private func partitionsWithOneAuthor() -> [PublicKey: Int] {
-    var alone: [PublicKey: Int] = [:]
-    for partition in state.mesh.partitions.values {
-      let authors = Set(partition.log.received.entries.keys.lazy.map(state.mesh.authority.signer))
-      if authors.count == 1, let author = authors.first ?? nil { alone[author, default: 0] += 1 }
-    }
-    return alone
-  }
-}
-
-extension Spender {
-  /// Partitions of one device alone: each takes a few kilobytes of memory at every node that wants it.
-  static let partitionMark = 4_096
 }
 
 extension Node {
@@ -54,7 +39,10 @@ extension Node {
         .problem, "allowance-spent",
         "\(spender.name) (device \(spender.device)) has signed \(spender.statements) of \(Allowance.statementLimit) "
           + "statements, \(spender.statementBytes / 1_024) of \(Allowance.byteLimit / 1_024) KiB of them, "
-          + "\(spender.replicas) for replica ids, and writes alone in \(spender.partitions) partitions.",
+          + "\(spender.replicas) for replica ids. It writes in \(spender.take.partitions) of "
+          + "\(DeviceTakeLimits.standard.partitions) partitions, under \(spender.take.chains) of \(DeviceTakeLimits.standard.chains) chains; "
+          + "\(spender.take.heldChanges) of \(DeviceTakeLimits.standard.heldChanges) changes are held one by one, and "
+          + "\(spender.take.leftOutRuns) runs were left out since this node started.",
         remedy: "No app does that: look at the device. An admin ends it with seamesh revoke.")
     }
   }

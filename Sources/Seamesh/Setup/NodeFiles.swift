@@ -68,7 +68,7 @@ extension NodeError {
     let code: Code =
       switch error {
       case .notAMember, .notPermitted: .notPermitted
-      case .changeTooLarge, .payloadsTooLarge: .tooLarge
+      case .changeTooLarge, .payloadsTooLarge, .tooManyPartitions: .tooLarge
       case .malformedChange, .undeletable: .unprocessable
       case .renewedLately: .busy
       case .ownRunNotTaken, .payloadNotThere, .payloadSpoiled, .noFleet: .failed

@@ -11,7 +11,7 @@ extension Oracle {
       return "node \(absent.slot) is not there"
     }
     if let difference = differenceInStatements() { return difference }
-    for name in world.partitions {
+    for name in world.partitions + contested {
       for group in groups(wanting: name) {
         if let difference = difference(in: group, world.fleet.partition(name)) {
           return "\(name.text.string): \(difference)"
@@ -19,6 +19,14 @@ extension Oracle {
       }
     }
     return nil
+  }
+
+  /// Flooded partitions in which honest people wrote, too: their work is owed to all.
+  private var contested: [PartitionName] {
+    world.plan.visited.filter { name in
+      let id = world.fleet.partition(name)
+      return acknowledged.contains { $0.partition == id && !world.nodes[$0.slot].isFlooder && !$0.isExcused }
+    }
   }
 
   /// Until all have heard what was stated, one may still write what the others know to count no more.

@@ -131,7 +131,9 @@ final class Oracle {
     if footprint.streams > footprint.sessions * max(1, process.mesh.partitions.count) {
       world.violate("I13", "node \(process.node.slot) has \(footprint.streams) streams")
     }
-    if footprint.awaitedStreams > footprint.sessions * world.partitions.count {
+    checkTakes(process)
+    let named = world.partitions.count + world.plan.flooded.count
+    if footprint.awaitedStreams > footprint.sessions * named {
       world.violate("I13", "node \(process.node.slot) has \(footprint.awaitedStreams) streams of nothing")
     }
     if footprint.sessions > 4 * world.nodes.count {
@@ -143,6 +145,18 @@ final class Oracle {
     // Judging is slow: now and then while the run goes on, and everywhere at its end.
     guard world.random.chance(world.options.judgedPercent) else { return }
     for partition in Set(moved.flatMap { $0.partitions.map(\.partition) }).sorted() { judge(process, partition) }
+  }
+
+  /// I13: who floods takes no more than one device may, beside where others write.
+  private func checkTakes(_ process: NodeProcess) {
+    guard !world.plan.flooded.isEmpty, !process.node.isFlooder else { return }
+    let limit = Plan.floodedLimit + world.plan.visited.count + world.plan.partitions.count
+    // What waits for its causes goes with the session that brought it, and is bounded in bytes.
+    let begun = process.mesh.partitions.values.count(where: \.hasBegun)
+    if begun > limit {
+      world.violate("I13", "node \(process.node.slot) holds \(begun) partitions")
+    }
+    if process.mesh.takes.values.contains(where: { $0.leftOutRuns > 0 }) { world.count(.leftOut) }
   }
 
   /// Vectors do not fall in the lifetime of a store, but for chains that changed their branch or were narrowed (I8).

@@ -30,6 +30,8 @@ final class NodeProcess {
     let drawn = random.uuid()
     var options = EngineOptions(instance: UUIDValue(high: drawn.high, low: drawn.low))
     options.mesh = world.plan.mesh
+    // It keeps to nothing.
+    if node.isFlooder { options.mesh.takes = .none }
     options.listenPort = World.port
     options.limits = world.plan.limits
     options.pauseByteMark = Connection.pauseByteMark

@@ -26,6 +26,8 @@ final class SimulatedNode {
   var isMember = false
   /// What it says is spoiled on the way; nothing is asked of it.
   var liar: Liar?
+  /// Its people begin partitions without end.
+  var isFlooder = false
   /// It knows less than the others for now (``BuildMix``), and makes less of what it has.
   var isEarlierBuild = false
 

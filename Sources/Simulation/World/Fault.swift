@@ -57,6 +57,10 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   /// A liar claimed more of a peer's own chain than that peer wrote.
   case boast
   case writeRefused
+  /// A member began one partition after the other.
+  case flooded
+  /// A run was left out because its device had taken what it may.
+  case leftOut
   /// A node of the earlier build came up under the later one (``BuildMix``).
   case upgraded
   /// It held what the others counted.

@@ -7,6 +7,8 @@ struct Plan {
   /// Members from the start; the others join later.
   let founders: Int
   let partitions: [PartitionName]
+  /// Partitions that one member begins without end; none in most worlds.
+  let flooded: [PartitionName]
   /// What each slot subscribes to at its start.
   let subscriptions: [[Text]]
   /// Who can dial whom.
@@ -39,6 +41,11 @@ struct Plan {
   /// The shipped store on a simulated disk, or its fast stand-in.
   let usesDisk: Bool
 
+  /// Partitions of one device in a flooded world: twice as many as honest people there write in.
+  static let floodedLimit = 16
+  /// Of the flooded partitions honest people write in these, too.
+  var visited: ArraySlice<PartitionName> { flooded.prefix(3) }
+
   /// Two that share a prefix, one that a rule reserves for a user, one of nobody's.
   static let names: [Text] = ["alpha", "alpine", "user=u0", "beta"]
   /// Ids of every kind, with zero bytes in some.
@@ -55,7 +62,11 @@ struct Plan {
     dialTargets = Plan.topology(nodeCount, &random)
     let kind = options.faults == nil ? Kind(random.below(100)) : .general
     faults = options.faults ?? kind.faults ?? Plan.faults(&random)
-    mesh = Plan.configuration(&random)
+    let isFlooded = nodeCount > 2 && (options.isFlooded || kind == .flood)
+    flooded = isFlooded ? (0..<60).compactMap { try? PartitionName(Text("al-f\($0)")) } : []
+    var mesh = Plan.configuration(&random)
+    if isFlooded { mesh.takes.partitions = Plan.floodedLimit }
+    self.mesh = mesh
     rights = kind == .forks ? .open : random.pick([.open, .open, .open, .byUser, .byDevice]) ?? .open
     documents = Array(Plan.ids.shuffled(using: &random).prefix(random.pick([1, 1, 2, 3, 5]) ?? 1))
     writesAtOnce = random.pick([20, 20, 20, 60]) ?? 20
@@ -75,12 +86,13 @@ struct Plan {
 
   /// What a world is about: some mistakes show only where one thing happens again and again.
   private enum Kind {
-    case general, forks, rights
+    case general, forks, rights, flood
 
     init(_ percent: Int) {
       switch percent {
       case 0..<17: self = .forks
       case 17..<32: self = .rights
+      case 96..<100: self = .flood
       default: self = .general
       }
     }
@@ -88,7 +100,7 @@ struct Plan {
     /// Nil: the seed draws.
     var faults: Set<Fault>? {
       switch self {
-      case .general: nil
+      case .general, .flood: nil
       // Copies that come back, and what keeps their histories apart for a while.
       case .forks: [.clonedDirectory, .rolledBack, .cut, .split, .crash, .largePayload, .diskFull]
       case .rights: [.rightChanged, .cut, .split, .crash, .crashInCommit, .clockJump, .diskFull]

@@ -23,7 +23,10 @@ extension World {
       process.subscribe(pattern, isWanted: false)
       count(.unsubscribed)
     default:
-      for _ in 0..<(random.chance(20) ? random.between(2...plan.writesAtOnce) : 1) { write(process) }
+      if process.node.isFlooder { count(.flooded) }
+      for _ in 0..<(random.chance(20) || process.node.isFlooder ? random.between(2...plan.writesAtOnce) : 1) {
+        write(process)
+      }
     }
   }
 
@@ -35,7 +38,7 @@ extension World {
   }
 
   func write(_ process: NodeProcess) {
-    guard let name = random.pick(plan.partitions) else { return }
+    guard let name = name(writtenAt: process) else { return }
     nextJob += 1
     let ids = plan.documents.shuffled(using: &random)
     let isLarge = mayCause(.largePayload) && random.chance(10)
@@ -44,6 +47,14 @@ extension World {
       AuthoredEdit(id: $0, seed: random.next(), writesLargeValues: isLarge)
     }
     process.write(WriteJob(number: nextJob, partition: name, edits: edits))
+  }
+
+  /// A flooder begins ever new partitions; others go where one of theirs is, now and then.
+  private func name(writtenAt process: NodeProcess) -> PartitionName? {
+    if process.node.isFlooder { return random.pick(random.chance(80) ? plan.flooded : plan.partitions) }
+    let visited = plan.visited.filter { process.mesh.partitions[fleet.partition($0)]?.log.received.isEmpty == false }
+    if !visited.isEmpty, random.chance(20) { return random.pick(Array(visited)) }
+    return random.pick(plan.partitions)
   }
 
   func checkAgreement() {

@@ -89,6 +89,7 @@ final class World {
       liar.liar = Liar(liar.key, random.fork())
       report.faults[.liar] = 1
     }
+    if !plan.flooded.isEmpty { nodes[plan.nodeCount - 1].isFlooder = true }
     if options.builds != nil { nodes.last?.isEarlierBuild = true }
     self.random = random
   }

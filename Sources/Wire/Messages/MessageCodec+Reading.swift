@@ -57,6 +57,7 @@ extension CBORReader {
     case .pong:
       try expect(items, 1)
       return .pong(nonce: try readUnsigned())
+    case .spent: return .spent(try spent(items))
     case .goodbye:
       try expect(items, 1)
       return .goodbye(Goodbye(rawValue: try readUnsigned()) ?? .stopping)

@@ -25,6 +25,7 @@ package enum MessageCodec {
     case goodbye = 19
     case credentialRequest = 20
     case credentials = 21
+    case spent = 64
   }
 
   /// The message numbers from 64 on may be skipped by who does not know them; those below may not.
@@ -83,6 +84,7 @@ package enum MessageCodec {
     case .goodbye(let reason):
       out.message(.goodbye, items: 1)
       out.unsigned(reason.rawValue)
+    case .spent(let devices): out.spent(devices)
     }
     return out.bytes
   }
@@ -95,8 +97,9 @@ package enum MessageCodec {
     let items = try reader.readArrayHeader()
     let start = reader.offset
     let number = try reader.readUnsigned()
-    if number >= firstOptionalNumber || passed.contains(number) { return nil }
-    guard items > 0, let kind = Number(rawValue: number) else { throw CBORError(.unexpectedType, at: start) }
+    let kind = Number(rawValue: number)
+    if kind == nil && number >= firstOptionalNumber || passed.contains(number) { return nil }
+    guard items > 0, let kind else { throw CBORError(.unexpectedType, at: start) }
     let message = try reader.message(kind, items: items - 1)
     try reader.finish()
     return message

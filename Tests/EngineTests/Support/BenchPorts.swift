@@ -109,6 +109,8 @@ final class BenchLinks: EngineLinks {
   private(set) var heldUp: Set<SessionID> = []
   /// What is said to wait in the queue of a session.
   var queuedByteCount = 0
+  /// The same for single sessions.
+  var queuedByteCounts: [SessionID: Int] = [:]
 
   init(_ trace: TraceBook) { self.trace = trace }
 
@@ -135,7 +137,7 @@ final class BenchLinks: EngineLinks {
   func authenticate(_ session: SessionID) { authenticated.append(session) }
   func dial(_ address: PeerAddress, tag: UInt64) { dials.append((address, tag)) }
   func release(_ session: SessionID, byteCount: Int) { released += byteCount }
-  func queuedByteCount(of session: SessionID) -> Int { queuedByteCount }
+  func queuedByteCount(of session: SessionID) -> Int { queuedByteCounts[session] ?? queuedByteCount }
   func holdUp(_ session: SessionID) { heldUp.insert(session) }
   func letGo(_ session: SessionID) { heldUp.remove(session) }
   func adopt(_ authority: Authority) { adoptions += 1 }

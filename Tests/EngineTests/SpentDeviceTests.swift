@@ -1,0 +1,165 @@
+import Identity
+import Replication
+import Testing
+import Wire
+
+@testable import Engine
+@testable import Replication
+
+/// A member who has taken all that one device may: what is left out, and whom that does not touch (decision 30).
+@Suite struct SpentDeviceTests {
+  private let bench: EngineBench
+  private let author: HostileAuthor
+  private let room: PartitionName
+
+  /// Nodes 0 and 1 are honest, in slot 2 is the member. Small bounds, so that few runs reach them.
+  init() throws {
+    bench = try EngineBench(3) {
+      $0.mesh.takes.partitions = 20
+      $0.mesh.takes.heldChanges = 200
+    }
+    room = try PartitionName("room=1")
+    for node in bench.nodes { try node.subscribe("*") }
+    author = HostileAuthor(bench, slot: 2)
+    let declarations = try author.declare(4).map(\.encoded)
+    for slot in 0..<2 {
+      let session = bench.meet(2, slot)
+      author.say([.statements(declarations)], to: slot, on: session)
+      bench.cut(session)
+    }
+  }
+
+  private func name(_ number: Int) throws -> PartitionName { try PartitionName(Text("flood=\(number)")) }
+  private func take(_ slot: Int) -> DeviceTake {
+    bench.nodes[slot].state.mesh.takes[author.identity.device] ?? .nothing
+  }
+  private func holds(_ slot: Int, _ name: PartitionName) -> Bool { !bench.nodes[slot].received(name).isEmpty }
+
+  /// One change in each of these partitions, told to one node.
+  @discardableResult
+  private func flood(_ numbers: Range<Int>, _ slot: Int, replica: Int = 0) throws -> SessionID {
+    let session = bench.meet(2, slot)
+    for number in numbers {
+      let name = try name(number)
+      author.offer(name, [try author.run(name, author.replicas[replica])], to: slot, on: session)
+    }
+    return session
+  }
+
+  private func spoken(_ body: () throws -> Void) rethrows -> Int {
+    for node in bench.nodes { node.links.clearSent() }
+    try body()
+    return bench.nodes.flatMap(\.links.sent).reduce(0) { $0 + MessageCodec.encode($1).count }
+  }
+
+  @Test("partitions that a spent device begins are left out, its session goes on, and it is told how much was left out")
+  func partitions() throws {
+    let session = try flood(0..<50, 0)
+    #expect(take(0).partitions == 20 && take(0).leftOutRuns == 30)
+    #expect(bench.nodes[0].state.mesh.footprint.partitions == 20)
+    #expect(try bench.nodes[0].count("partitions") == 20)
+    #expect(bench.nodes[0].state.mesh.sessions[session]?.phase == .live)
+    // Where others write it writes as ever.
+    try bench.nodes[0].write(room, Put("a"))
+    let seen = bench.nodes[0].accepted(room)
+    author.offer(room, [try author.run(room, author.replicas[1], seen: seen)], to: 0, on: session)
+    #expect(bench.nodes[0].received(room).count == 2)
+    // What counts is here after a restart, too.
+    try bench.restart(0)
+    #expect(take(0).partitions == 21 && take(0).chains == 21)
+  }
+
+  @Test("chains beside own ones alone are left out as well")
+  func chains() throws {
+    try flood(0..<20, 0)
+    try flood(0..<20, 0, replica: 1)
+    #expect(take(0).chains == 20 && take(0).leftOutRuns == 20)
+  }
+
+  @Test("two nodes that left out different things say little about it when they meet, and agree about honest work")
+  func meeting() throws {
+    for slot in 0..<2 { bench.cut(try flood(slot * 20..<slot * 20 + 20, slot)) }
+    bench.cut(bench.meet(0, 1))
+    #expect((0..<2).allSatisfy { bench.nodes[$0].state.mesh.footprint.partitions == 20 })
+    let spoken = spoken { bench.cut(bench.meet(0, 1)) }
+    #expect(spoken < 2_000, "\(spoken) bytes")
+    let session = bench.meet(0, 1)
+    try bench.nodes[0].write(room, Put("a"))
+    bench.run()
+    #expect(try bench.nodes[1].shown(room, "a") != nil)
+    #expect(bench.nodes[1].state.mesh.sessions[session]?.phase == .live)
+  }
+
+  @Test("who is not spent yet is given what the other has, until he is")
+  func newcomer() throws {
+    bench.cut(try flood(0..<20, 0))
+    bench.cut(try flood(20..<25, 1))
+    for _ in 0..<2 { bench.cut(bench.meet(0, 1)) }
+    #expect(take(1).partitions == 20 && take(0).partitions == 20)
+  }
+
+  @Test("work of somebody who has seen what was left out elsewhere brings it there, causes first")
+  func vouched() throws {
+    for slot in 0..<2 { bench.cut(try flood(slot * 20..<slot * 20 + 20, slot)) }
+    let name = try name(3)
+    bench.cut(bench.meet(0, 1))
+    #expect(!holds(1, name))
+    try bench.nodes[0].write(name, Put("b"))
+    let session = bench.meet(0, 1)
+    for _ in 0..<4 { bench.advance(9_000) }
+    #expect(bench.nodes[1].received(name) == bench.nodes[0].received(name) && holds(1, name))
+    #expect(try bench.nodes[1].shown(name, "b") != nil)
+    #expect(bench.nodes[1].state.mesh.sessions[session]?.phase == .live)
+    // And what nobody vouches for is left out as before.
+    #expect(!holds(1, try self.name(4)))
+  }
+
+  @Test("the same while the two are connected")
+  func vouchedLive() throws {
+    for slot in 0..<2 { bench.cut(try flood(slot * 20..<slot * 20 + 20, slot)) }
+    let name = try name(3)
+    let session = bench.meet(0, 1)
+    bench.advance(1_000)
+    try bench.nodes[0].write(name, Put("b"))
+    for _ in 0..<4 { bench.advance(100) }
+    #expect(try bench.nodes[1].shown(name, "b") != nil)
+    #expect(bench.nodes[1].received(name) == bench.nodes[0].received(name))
+    #expect(bench.nodes[1].state.mesh.sessions[session]?.phase == .live)
+  }
+
+  @Test("a device that is no admin begins nothing more at half of it, and goes on where it writes already or others do")
+  func own() throws {
+    for number in 0..<10 { try bench.nodes[1].write(try name(number), Put("a")) }
+    #expect(throws: EngineError.tooManyPartitions(try name(10))) { try bench.nodes[1].write(try name(10), Put("a")) }
+    #expect(!holds(1, try name(10)))
+    try bench.nodes[1].write(try name(9), Put("b"))
+    try bench.nodes[0].write(room, Put("a"))
+    bench.cut(bench.meet(0, 1))
+    try bench.nodes[1].write(room, Put("b"))
+    // The founder's device is an admin's.
+    for number in 0..<30 { try bench.nodes[0].write(try name(100 + number), Put("a")) }
+  }
+
+  @Test("branches are learned up to a number of changes; plain work and others' goes on")
+  func branches() throws {
+    let session = bench.meet(2, 0)
+    let replica = author.replicas[0]
+    let first = try author.run(room, replica, count: 2)
+    author.offer(room, [first], to: 0, on: session)
+    for word in 0..<30 {
+      let branch = try author.run(
+        room, replica, count: 20, fork: (first.record.last, first.record.hashAtLast, Int64(word + 2)))
+      author.say([author.batch(room, [branch], asEvidence: true)], to: 0, on: session)
+    }
+    #expect((200..<220).contains(take(0).heldChanges))
+    // The branch that counts is in memory, too, and not held against anybody.
+    #expect(bench.nodes[0].state.mesh.footprint.heldChanges == take(0).heldChanges + 20)
+    #expect(take(0).leftOutRuns >= 18)
+    #expect(bench.nodes[0].state.mesh.sessions[session]?.phase == .live)
+    author.offer(room, [try author.run(room, author.replicas[1])], to: 0, on: session)
+    #expect(bench.nodes[0].received(room)[author.replicas[1]] != nil)
+    try bench.nodes[0].write(room, Put("a"))
+    bench.cut(bench.meet(0, 1))
+    #expect(try bench.nodes[1].shown(room, "a") != nil)
+  }
+}
