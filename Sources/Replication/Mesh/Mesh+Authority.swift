@@ -68,6 +68,9 @@ extension Mesh {
     for id in sessions.keys.sorted() where mayWiden {
       sessions[id]?.nextComparison = step.now
       sessions[id]?.earlyComparisons = 0
+      // What was equal before is no word of partitions that were not in common then.
+      sessions[id]?.level.forget()
+      sessions[id]?.comparison.isOutdated = true
     }
   }
 
