@@ -14,9 +14,6 @@ struct StatementOutbox: Sendable {
   private var next = 0
   private var end: End?
 
-  /// Said at once, before the shell may look whether too much waits.
-  static let windowByteCount = 1_024 * 1_024
-
   var count: Int { waiting.count - next }
   var isEmpty: Bool { next == waiting.count && end == nil }
 
@@ -26,10 +23,10 @@ struct StatementOutbox: Sendable {
     self.end = end
   }
 
-  /// The next window, in messages.
-  mutating func takeWindow() -> [[[UInt8]]] {
+  /// The next of so many bytes, in messages: said at once, before the shell may look whether too much waits.
+  mutating func takeWindow(_ byteCount: Int) -> [[[UInt8]]] {
     var (count, bytes) = (0, 0)
-    while next + count < waiting.count, bytes < StatementOutbox.windowByteCount {
+    while next + count < waiting.count, bytes < byteCount {
       bytes += waiting[next + count].count
       count += 1
     }
@@ -52,7 +49,8 @@ extension Mesh {
   mutating func pumpStatements(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id], session.isWritable, !session.outbox.isEmpty else { return }
     sessions[id]?.lastOfStatements = step.now
-    for batch in sessions[id]?.outbox.takeWindow() ?? [] { step.emit(.send(id, .statements(batch))) }
+    let byteCount = configuration.statementWindowByteCount
+    for batch in sessions[id]?.outbox.takeWindow(byteCount) ?? [] { step.emit(.send(id, .statements(batch))) }
     switch sessions[id]?.outbox.takeEnd() {
     case .complete: statementsSaid(id, &step)
     case .joined(let acceptance):
