@@ -45,7 +45,7 @@ def main() -> int:
 def _is_chosen(mistake: planting.Mistake, options) -> bool:
     if options.only:
         return mistake.name in options.only.split(",")
-    return mistake.is_open == options.open
+    return not mistake.harmless and mistake.is_open == options.open
 
 
 def _build(root: pathlib.Path, place: pathlib.Path, table: list) -> pathlib.Path:

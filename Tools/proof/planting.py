@@ -30,6 +30,8 @@ class Mistake:
     is_history: bool
     #: The simulator has not found it yet.
     is_open: bool
+    #: Why no world can show it: then it is neither hunted nor counted. Empty where one can.
+    harmless: str
     sites: list
 
 
@@ -43,7 +45,7 @@ def mistakes() -> list[Mistake]:
     return [
         Mistake(
             number, entry["name"], entry["room"], entry["sentence"], entry["proposer"],
-            entry.get("history", False), entry.get("open", False), entry["site"],
+            entry.get("history", False), entry.get("open", False), entry.get("harmless", ""), entry["site"],
         )
         for number, entry in enumerate(entries, start=1)
     ]

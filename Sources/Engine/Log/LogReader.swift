@@ -6,8 +6,12 @@ struct LogReader {
   private let store: any LogStore
   private let reader: RunReader
   private let mesh: Mesh
+  private let leastStepByteCount: Int
 
-  init(_ state: EngineState) { (store, reader, mesh) = (state.store, RunReader(state.identity), state.mesh) }
+  init(_ state: EngineState) {
+    (store, reader, mesh) = (state.store, RunReader(state.identity), state.mesh)
+    leastStepByteCount = state.options.leastReadByteCount
+  }
 
   private func chain(_ partition: PartitionID, _ replica: ReplicaID) -> ChainIdentity {
     ChainIdentity(fleet: reader.fleet, partition: partition, replica: replica)
@@ -53,7 +57,7 @@ struct LogReader {
     _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector, _ byteLimit: Int
   ) throws -> [LaggingChain] {
     let behind = state.log.clipped.sorted.filter { $0.position.sequence > have.sequence(of: $0.replica) }
-    let step = max(LogReader.leastStepByteCount, byteLimit / max(behind.count, 1))
+    let step = max(leastStepByteCount, byteLimit / max(behind.count, 1))
     return try behind.map { replica, _ in
       let chain = chain(partition, replica)
       return LaggingChain(
@@ -61,10 +65,6 @@ struct LogReader {
         runs: try store.runs(of: chain, after: have.sequence(of: replica), byteLimit: step)[...])
     }
   }
-
-  /// Bytes of two full runs. Where a hundred chains lag, the limit is divided among them, but not below this: less
-  /// would be a read for nearly each run.
-  private static let leastStepByteCount = 64 * 1024
 
   private func logged(
     _ run: LogRun, _ replica: ReplicaID, _ partition: PartitionID, _ state: PartitionState

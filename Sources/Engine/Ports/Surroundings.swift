@@ -108,6 +108,9 @@ package struct EngineOptions: Sendable {
   package var limits = CommitLimits()
   /// Above so many bytes queued for a session the core stops loading runs for it.
   package var pauseByteMark = 2 * 1024 * 1024
+  /// Bytes of two full runs. Where a hundred chains lag, what may be read is divided among them, but not below this: less
+  /// would be a read for nearly each run.
+  package var leastReadByteCount = 64 * 1024
   /// Changes after which the mark beside the store is written anew; it is a number of changes that a rollback can hide.
   package var changesBetweenMarks: UInt64 = 1_000
   package var millisecondsBetweenMarks: UInt64 = 60_000

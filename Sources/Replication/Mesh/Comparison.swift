@@ -19,6 +19,8 @@ struct Comparison: Sendable {
   var waiting: Summary?
   /// Something was compared: before that the peer may not be live.
   private(set) var hasBegun = false
+  /// More came into the common scope since this side's sums were made for it: nothing that it shows to be held alike.
+  var isOutdated = false
   /// Nil where the scope has changed since.
   var sums: ScopeSums?
   /// Vectors of partitions that changed since the last step of this side, as they were then.
@@ -54,13 +56,8 @@ struct LevelMarks: Sendable {
     partitions.remove(id)
   }
 
-  /// Rights were widened: of the buckets' partitions only these were in the scope in which they were compared.
-  mutating func widen(keeping compared: Set<PartitionID>) {
-    partitions.formUnion(compared)
-    buckets = 0
-  }
-
-  var hasBuckets: Bool { buckets != 0 }
+  /// Until the next comparison nothing is known to be held alike; streams that are open stay so.
+  mutating func forget() { (buckets, partitions) = (0, []) }
 
   mutating func narrow(by removed: Interest, _ names: (PartitionID) -> PartitionName?) {
     (own, peer) = (own.removing(removed), peer.removing(removed))

@@ -44,8 +44,6 @@ extension Mesh {
     _ fresh: [Statement], _ grown: Authority, exceptTo source: SessionID?, _ step: inout Step
   ) {
     let before = authority
-    let mayWiden = fresh.contains(where: \.mayWiden)
-    if mayWiden { keepCompared() }
     authority = grown
     for statement in fresh { keep(statement) }
     scopeChanged()
@@ -58,17 +56,13 @@ extension Mesh {
     reconsiderAcceptance(&step)
     reopenStreamsWithLeftOut(&step)
     // What two may speak of now that they might not before is compared at the next tick.
+    let mayWiden = fresh.contains(where: \.mayWiden)
     for id in sessions.keys.sorted() where mayWiden {
       sessions[id]?.nextComparison = step.now
       sessions[id]?.earlyComparisons = 0
-    }
-  }
-
-  /// What comes into a scope from now on was in none of its comparisons: no stream of it is open before one of them.
-  private mutating func keepCompared() {
-    for (id, session) in sessions where session.level.hasBuckets {
-      let compared = partitions.values.filter { session.level.contains($0.id, $0.name) && isInScope(session, $0) }
-      sessions[id]?.level.widen(keeping: Set(compared.map(\.id)))
+      // What was equal before is no word of partitions that were not in common then.
+      sessions[id]?.level.forget()
+      sessions[id]?.comparison.isOutdated = true
     }
   }
 

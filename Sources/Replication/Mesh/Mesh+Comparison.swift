@@ -34,6 +34,7 @@ extension Mesh {
     let number = session.comparison.count + 1
     let total = sums(id).total
     sessions[id]?.comparison.count = number
+    sessions[id]?.comparison.isOutdated = false
     sessions[id]?.comparison.enter(.asked(number), step.now)
     sessions[id]?.lastCompared = step.now
     step.emit(.send(id, .summary(Summary(number, .digest(total)))))
@@ -80,6 +81,7 @@ extension Mesh {
     guard allowsAnswer(session, step.now) else { return }
     let sums = sums(id)
     sessions[id]?.comparison.count += 1
+    sessions[id]?.comparison.isOutdated = false
     guard sums.total != digest else {
       step.emit(.send(id, .summary(Summary(number, .equal))))
       sessions[id]?.comparison.enter(.none, step.now)
@@ -129,7 +131,7 @@ extension Mesh {
     step.emit(.send(id, .summary(Summary(number, .partitions(equal: equal, listings)))))
     // Compared with what is here now.
     sessions[id]?.comparison.enter(.toldPartitions(number, listed: listed), step.now)
-    sessions[id]?.level.mark(buckets: equal)
+    markLevel(id, buckets: equal)
     if equal | listed != .max { sessions[id]?.mustCompareAgain = true }
     if listed == 0 { conclude(id, level: 0, &step) }
   }
@@ -159,7 +161,7 @@ extension Mesh {
       let theirs = Set(listing.entries)
       let mine = entries(session, in: listing.bucket)
       for (partition, entry) in mine {
-        if theirs.contains(entry) { sessions[id]?.level.mark(partition) } else { differing.insert(partition) }
+        if theirs.contains(entry) { markLevel(id, partition) } else { differing.insert(partition) }
       }
       told += theirs.subtracting(mine.map(\.entry)).map(\.prefix).sorted()
     }
@@ -189,7 +191,7 @@ extension Mesh {
           differing.insert(partition)
           continue
         }
-        if partitions.digests[partition] != nil { sessions[id]?.level.mark(partition) }
+        if partitions.digests[partition] != nil { markLevel(id, partition) }
       }
     }
     // What changed since it was listed was the same then.
@@ -199,11 +201,19 @@ extension Mesh {
     conclude(id, level: 0, &step)
   }
 
+  private mutating func markLevel(_ id: SessionID, buckets: UInt64) {
+    if sessions[id]?.comparison.isOutdated == false { sessions[id]?.level.mark(buckets: buckets) }
+  }
+
+  private mutating func markLevel(_ id: SessionID, _ partition: PartitionID) {
+    if sessions[id]?.comparison.isOutdated == false { sessions[id]?.level.mark(partition) }
+  }
+
   // MARK: The end
 
   /// What was equal, now or earlier, opens streams. What changed since this side's last step goes out.
   private mutating func conclude(_ id: SessionID, level buckets: UInt64, _ step: inout Step) {
-    sessions[id]?.level.mark(buckets: buckets)
+    markLevel(id, buckets: buckets)
     guard let session = sessions[id] else { return }
     let changed = session.comparison.changed
     sessions[id]?.comparison.enter(.none, step.now)

@@ -130,6 +130,7 @@ extension Mesh {
   }
 
   private mutating func close(_ id: SessionID, _ partition: PartitionID) {
+    voidLoad(id, partition)
     sessions[id]?.streams[partition] = nil
     sessions[id]?.relaysDue[partition] = nil
     if catchUps[partition]?.session == id { catchUps[partition] = nil }

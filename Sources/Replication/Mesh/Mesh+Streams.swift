@@ -12,6 +12,8 @@ extension Mesh {
     if session.streams[partition] == nil { stream.incoming = nil }
     stream.known = boundedVector(declared(wanted.vector, partition), id, partition, step.now)
     stream.sent = VersionVector()
+    voidLoad(id, partition)
+    stream.isLoading = false
     stream.outgoing = number
     stream.staged = Dictionary(wanted.staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
     stream.outgoingBase = nil
@@ -47,7 +49,7 @@ extension Mesh {
   mutating func loaded(
     _ id: SessionID, _ partition: PartitionID, _ runs: [LoggedRun], _ hasMore: Bool, _ step: inout Step
   ) {
-    guard let before = sessions[id]?.streams[partition] else { return }
+    guard !isVoidLoad(id, partition), let before = sessions[id]?.streams[partition] else { return }
     sessions[id]?.streams[partition]?.isLoading = false
     send(runs, to: id, partition, &step)
     // What was all left out would be read again and again: past it lies what can go.
@@ -58,6 +60,18 @@ extension Mesh {
     sessions[id]?.streams[partition]?.loadByteLimit =
       isStuck ? min(limit.multipliedReportingOverflow(by: 2).partialValue, MeshConfiguration.largestLoadByteLimit) : nil
     if hasMore { pump(id, partition, &step) }
+  }
+
+  /// What was asked of the log for the stream as it is now is not sent on the next one. The log answers in order.
+  mutating func voidLoad(_ id: SessionID, _ partition: PartitionID) {
+    guard sessions[id]?.streams[partition]?.isLoading == true else { return }
+    sessions[id]?.voidLoads[partition, default: 0] += 1
+  }
+
+  private mutating func isVoidLoad(_ id: SessionID, _ partition: PartitionID) -> Bool {
+    guard let count = sessions[id]?.voidLoads[partition] else { return false }
+    sessions[id]?.voidLoads[partition] = count > 1 ? count - 1 : nil
+    return true
   }
 
   /// Sends what the peer still lacks of these runs, in their order.

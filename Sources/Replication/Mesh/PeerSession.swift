@@ -58,6 +58,9 @@ package struct PeerSession: Sendable {
   /// for the earliest at every turn.
   var relaysDue: [PartitionID: MonotonicTime] = [:]
   var nextStream: UInt64 = 1
+  /// Answers of the log that are still to come to what was asked for streams that are not there any more, or were asked for
+  /// anew since: what they hold follows on another vector.
+  var voidLoads: [PartitionID: Int] = [:]
   /// Entries of chains that are not here in what the peer announced; counted anew before it matters.
   var awaitedChains = 0
   var awaitedCountedAt: MonotonicTime

@@ -14,9 +14,6 @@ struct StatementOutbox: Sendable {
   private var next = 0
   private var end: End?
 
-  /// Said at once, before the shell may look whether too much waits.
-  static let windowByteCount = 1_024 * 1_024
-
   var count: Int { waiting.count - next }
   var isEmpty: Bool { next == waiting.count && end == nil }
 
@@ -34,10 +31,10 @@ struct StatementOutbox: Sendable {
     (waiting, next) = (waiting[next...].filter { !scopes.contains($0.scope) }, 0)
   }
 
-  /// The next window.
-  mutating func takeWindow() -> [Message] {
+  /// The next of so many bytes, in messages: said at once, before the shell may look whether too much waits.
+  mutating func takeWindow(_ byteCount: Int) -> [Message] {
     var (count, bytes) = (0, 0)
-    while next + count < waiting.count, bytes < StatementOutbox.windowByteCount {
+    while next + count < waiting.count, bytes < byteCount {
       bytes += waiting[next + count].encoded.count
       count += 1
     }
@@ -66,7 +63,8 @@ extension Mesh {
   mutating func pumpStatements(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id], session.isWritable, !session.outbox.isEmpty else { return }
     sessions[id]?.lastOfStatements = step.now
-    for message in sessions[id]?.outbox.takeWindow() ?? [] { step.emit(.send(id, message)) }
+    let byteCount = configuration.statementWindowByteCount
+    for message in sessions[id]?.outbox.takeWindow(byteCount) ?? [] { step.emit(.send(id, message)) }
     switch sessions[id]?.outbox.takeEnd() {
     case .complete: statementsSaid(id, &step)
     case .joined(let acceptance):

@@ -15,10 +15,12 @@ extension Oracle {
       node.directory.book.partitions[id] = NodeBook.Partition(name: name)
     }
     for payload in commit.payloads { learn(payload.hash, Array(payload.bytes), node) }
+    var written: [KnownRun] = []
     for appended in commit.appended {
       checkCausality(of: appended, node)
-      learn(appended, node)
+      if let run = learn(appended, node), run.isSigned(by: node.key.publicKey) { written.append(run) }
     }
+    checkReissues(among: written, by: node)
   }
 
   func learn(_ payload: Digest, _ bytes: [UInt8], _ node: SimulatedNode) {
@@ -32,11 +34,12 @@ extension Oracle {
       return world.violate("I12", "node \(node.slot) stores a statement that its issuer did not sign")
     }
     node.directory.book.statements[statement.id] = statement
+    noteEnd(statement, at: node)
     if case .replica(let declaration) = statement.body { owners[declaration.replica] = statement.issuer }
     if Oracle.isNarrowing(statement), !world.fleet.isOfFounding(statement) { wasNarrowed = true }
   }
 
-  private static func isNarrowing(_ statement: Statement) -> Bool {
+  static func isNarrowing(_ statement: Statement) -> Bool {
     switch statement.body {
     case .grant(let grant): grant.level < .write
     case .end, .removal: true
@@ -44,21 +47,28 @@ extension Oracle {
     }
   }
 
-  func learn(_ appended: ObservedCommit.Appended, _ node: SimulatedNode) {
+  /// Answers with the run where no store had it before.
+  @discardableResult
+  func learn(_ appended: ObservedCommit.Appended, _ node: SimulatedNode) -> KnownRun? {
     let (run, isNew): (KnownRun, Bool)
     do throws(RunLibrary.Mistake) {
       (run, isNew) = try library.take(appended, observe: observed)
     } catch {
-      return world.violate("store", "node \(node.slot) stores what is no run: \(error)")
+      world.violate("store", "node \(node.slot) stores what is no run: \(error)")
+      return nil
     }
     if node.isJudged { checkAuthor(of: run, node) }
     if isNew {
+      checkContext(of: run, node)
+      if node.isJudged { checkElements(of: run, node) }
       checkHashes(of: run)
       if node.isJudged { checkRight(toWrite: run, node) }
     }
     if run.observed.changes.count > 1 { world.count(.runWithSeveralChanges) }
-    guard node.directory.book.partitions[run.partition]?.add(run) == false else { return }
-    world.violate("I5", "run \(run.replica) \(run.first) is stored again at node \(node.slot)")
+    if node.directory.book.partitions[run.partition]?.add(run) == false {
+      world.violate("I5", "run \(run.replica) \(run.first) is stored again at node \(node.slot)")
+    }
+    return isNew ? run : nil
   }
 
   /// I12 and I10, by the statements that the node itself stores: a run that it keeps was signed by the device that declared

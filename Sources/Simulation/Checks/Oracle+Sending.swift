@@ -4,14 +4,22 @@ import Wire
 // What leaves a node.
 extension Oracle {
   /// What is said to be held is on the disk (durable before sent), and goes to nobody who may not carry it (I11).
-  func sending(_ frame: [UInt8], by node: SimulatedNode, to peer: SimulatedNode) {
+  func sending(_ frame: [UInt8], by node: SimulatedNode, over link: NodePorts.Link) {
+    let peer = world.nodes[link.remoteSlot]
     guard let message = try? MessageCodec.decode(frame[...]) else {
       return world.violate("wire", "node \(node.slot) sends what nobody can read")
     }
     switch message {
-    case .have(let vector), .pull(_, let vector): check([vector], node, peer)
+    case .have(let vector): check([vector], node, peer)
+    case .pull(let stream, let vector):
+      check([vector], node, peer)
+      sent.pulled(other(link, vector.name), number: stream, vector.staged)
+    case .interestChange: sent.forget(link.connection)
+    case .payloadPiece(let piece) where piece.stream != PayloadPiece.evidence: check(piece, node, link)
     case .vectors(let vectors): check(vectors, node, peer)
-    case .runs(let batch): check(batch, node, peer)
+    case .runs(let batch):
+      check(batch, node, peer)
+      checkSentOnce(batch, node, link)
     // Who may not carry a partition any more is told how far its own work has come.
     case .chainProbe(let probe) where owners[probe.replica] != peer.key.publicKey: checkRight(probe.name, node, peer)
     case .statementSet(let set): check(set, node, peer)
@@ -92,6 +100,35 @@ extension Oracle {
     for entry in batch.entries {
       if let run = library.known(entry.encoded, in: partition), held.contains(run.number) { continue }
       world.violate("durable before sent", "node \(node.slot) sends a run that it has not stored")
+    }
+  }
+
+  // MARK: Once
+
+  /// The stream on which the peer at the other end sends.
+  private func other(_ link: NodePorts.Link, _ name: PartitionName) -> SentBook.Stream {
+    SentBook.Stream(connection: link.connection, side: 1 - link.side, partition: name)
+  }
+
+  /// Until its reader asks anew no stream brings a run twice, but where a chain has changed its branch or what counts of
+  /// it fell.
+  private func checkSentOnce(_ batch: RunBatch, _ node: SimulatedNode, _ link: NodePorts.Link) {
+    guard !batch.isForkEvidence, !wasNarrowed, world.nodes[link.remoteSlot].liar == nil else { return }
+    let stream = SentBook.Stream(connection: link.connection, side: link.side, partition: batch.name)
+    for entry in batch.entries {
+      guard let run = library.known(entry.encoded, in: world.fleet.partition(batch.name)), !mayFork(run.replica),
+        !sent.send(run.number, on: stream, number: batch.stream)
+      else { continue }
+      world.violate("twice", "node \(node.slot) sends run \(run.replica) \(run.first) twice on one stream")
+    }
+  }
+
+  /// What a pull says to hold of a payload does not go again.
+  private func check(_ piece: PayloadPiece, _ node: SimulatedNode, _ link: NodePorts.Link) {
+    guard world.nodes[link.remoteSlot].liar == nil else { return }
+    let stream = SentBook.Stream(connection: link.connection, side: link.side, partition: piece.name)
+    if !sent.send(piece, on: stream) {
+      world.violate("twice", "node \(node.slot) sends what its peer holds of payload \(piece.hash)")
     }
   }
 

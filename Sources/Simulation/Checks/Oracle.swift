@@ -42,6 +42,9 @@ final class Oracle {
   var wasNarrowed = false
   private var rights: [Set<Digest>: JudgedRights] = [:]
   var verdicts = VerdictShelf()
+  var sent = SentBook()
+  /// Devices that were ended, and those of them that are in other hands.
+  var (ended, compromised): (Set<PublicKey>, Set<PublicKey>) = ([], [])
 
   /// Of sets of statements; one costs some ten kilobytes.
   private static let rightsLimit = 256
@@ -77,12 +80,17 @@ final class Oracle {
 
   func answered(_ job: WriteJob, _ result: Result<ChangeReceipt, RefusedWrite>, by process: NodeProcess) {
     let node = process.node
-    guard case .success(let receipt) = result else {
+    let receipt: ChangeReceipt
+    switch result {
+    case .success(let given): receipt = given
+    case .failure(let refused):
       world.count(.writeRefused)
+      checkRefusal(job, refused, by: process)
       if world.lastWords.contains(job.number) { world.violate("I14", "node \(node.slot) refuses to write: \(result)") }
       return
     }
     guard let dot = receipt.dot else { return }
+    checkOrder(of: job, by: process)
     let partition = world.fleet.partition(job.partition)
     let runs = node.directory.book.partitions[partition]?.runs[dot.replica] ?? []
     guard let change = runs.reversed().lazy.compactMap({ $0.change(at: dot.sequence) }).first else {
@@ -139,12 +147,17 @@ final class Oracle {
     if footprint.sessions > 4 * world.nodes.count {
       world.violate("I13", "node \(process.node.slot) has \(footprint.sessions) sessions")
     }
+    checkConduct(of: process)
+    checkPatience(of: process)
+    checkClaims(of: process)
     checkFeed(moved, of: process)
     guard !moved.isEmpty, process.node.isJudged else { return }
     checkVectors(process)
     // Judging is slow: now and then while the run goes on, and everywhere at its end.
-    guard world.random.chance(world.options.judgedPercent) else { return }
-    for partition in Set(moved.flatMap { $0.partitions.map(\.partition) }).sorted() { judge(process, partition) }
+    let partitions = Set(moved.flatMap { $0.partitions.map(\.partition) }).sorted()
+    let percent = partitions.contains { isDelicate(process, $0) } ? Oracle.delicatePercent : world.options.judgedPercent
+    guard world.random.chance(percent) else { return }
+    for partition in partitions { judge(process, partition) }
   }
 
   /// I13: who floods takes no more than one device may, beside where others write.
@@ -158,6 +171,14 @@ final class Oracle {
     }
     if process.mesh.takes.values.contains(where: { $0.leftOutRuns > 0 }) { world.count(.leftOut) }
   }
+
+  /// Not all that is here counts: what a node makes of that may be wrong for a moment only.
+  private func isDelicate(_ process: NodeProcess, _ partition: PartitionID) -> Bool {
+    guard let log = process.mesh.partitions[partition]?.log else { return false }
+    return !log.forkPoints.isEmpty || !log.withoutEffect.isEmpty || !log.heldAbove.isEmpty
+  }
+
+  private static let delicatePercent = 20
 
   /// Vectors do not fall in the lifetime of a store, but for chains that changed their branch or were narrowed (I8).
   func checkVectors(_ process: NodeProcess) {

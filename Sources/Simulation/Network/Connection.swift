@@ -76,6 +76,4 @@ struct Connection {
   /// Above this the sender is told to pause; far below the real one, so that short histories reach it.
   static let pauseByteMark = 6 * 1024
   static let resumeByteMark = 2 * 1024
-  /// Above this the sender's frames are not taken.
-  static let queueByteLimit = 64 * 1024
 }

@@ -20,6 +20,18 @@ final class NodeProcess {
   var busyUntil: UInt64 = 0
   /// What counts of each partition, as far as those who follow commits were told.
   var told: [PartitionID: VersionVector] = [:]
+  /// Jobs that the engine was not handed yet, and those that it has not answered, with the time when it was handed them.
+  private var askedJobs: [Int] = []
+  private(set) var takenJobs: [Int: UInt64] = [:]
+  /// Before this moment the running turn could not begin: the disk was busy.
+  private(set) var turnDue: UInt64 = 0
+  /// Turns on end for which nothing had come, and when the first was.
+  private(set) var idleTurns = 0
+  private(set) var idleSince: UInt64 = 0
+  /// What the node's statements said when the turn began.
+  private var rights: JudgedRights?
+  /// The last job of each partition that was written.
+  var lastWritten: [PartitionName: Int] = [:]
 
   init(_ node: SimulatedNode, in world: World, life: Int) throws {
     (self.node, self.life) = (node, life)
@@ -35,6 +47,7 @@ final class NodeProcess {
     options.listenPort = World.port
     options.limits = world.plan.limits
     options.pauseByteMark = Connection.pauseByteMark
+    options.leastReadByteCount = world.plan.leastReadByteCount
     options.changesBetweenMarks = world.plan.changesBetweenMarks
     let (key, fleet) = (node.key, world.fleet)
     let identity = EngineIdentity(
@@ -88,9 +101,13 @@ final class NodeProcess {
     let world = ports.world
     let events = inbox
     inbox = []
+    for job in askedJobs { takenJobs[job] = world.clock }
+    (askedJobs, turnDue, rights) = ([], busyUntil, world.oracle.rights(of: node))
+    countIdle(hasEvents: !events.isEmpty)
     world.report.events += events.count + 1
     engine.turn(events)
     let answered = answers.take()
+    for (job, _) in answered { takenJobs[job.number] = nil }
     for (job, receipt) in answered { world.oracle.answered(job, receipt, by: self) }
     let written = answered.filter { if case .success = $0.result { true } else { false } }.map(\.job.number)
     for transaction in keptIntents { world.oracle.check(transaction, of: Set(written), by: self) }
@@ -101,13 +118,26 @@ final class NodeProcess {
     world.planTurn(self, at: max(engine.nextWake.milliseconds, world.clock + 1))
   }
 
+  /// Counted anew each second.
+  private func countIdle(hasEvents: Bool) {
+    let now = ports.world.clock
+    if hasEvents || now >= idleSince + 1_000 { (idleTurns, idleSince) = (0, now) }
+    if !hasEvents { idleTurns += 1 }
+  }
+
+  /// Before the turn that is over.
+  func mightWrite(_ name: PartitionName) -> Bool {
+    rights.map { $0.level(of: node.key.publicKey, in: name.text) >= .write } ?? false
+  }
+
   func write(_ job: WriteJob) {
     let answers = answers
+    askedJobs.append(job.number)
     let edits = job.edits.map { WatchedEdit(edit: $0, job: job, book: intents) }
     put(
       .write(
         LocalWriteJob(partition: job.partition, edits: edits) { result in
-          answers.put(job, result.mapError { RefusedWrite(reason: "\($0)") })
+          answers.put(job, result.mapError { RefusedWrite(error: $0) })
         }))
   }
 
@@ -136,4 +166,7 @@ struct WriteJob: Sendable {
   let edits: [AuthoredEdit]
 }
 
-struct RefusedWrite: Error { let reason: String }
+struct RefusedWrite: Error {
+  let error: any Error
+  var reason: String { "\(error)" }
+}

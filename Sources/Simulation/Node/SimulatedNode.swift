@@ -24,6 +24,8 @@ final class SimulatedNode {
   var copies: [NodeDirectory] = []
   /// It is meant to run: a crashed one comes back.
   var isMember = false
+  /// An admin was asked to end the device.
+  var isEndAsked = false
   /// What it says is spoiled on the way; nothing is asked of it.
   var liar: Liar?
   /// Its people begin partitions without end.

@@ -20,6 +20,8 @@ package struct NaiveAcceptance: Sendable {
   /// In order of dot and hash.
   package let held: [Held]
   package let forkPoints: [ReplicaID: UInt64]
+  /// C5: what proves each fork.
+  package let forks: Set<ForkProof>
   /// C22: the accepted changes that have effect.
   package let effective: Set<Named>
   /// C23.
@@ -52,6 +54,7 @@ package struct NaiveAcceptance: Sendable {
         .sorted { ($0.dot.sequence, $0.hash) < ($1.dot.sequence, $1.hash) }
     }
     forkPoints = each(\.forkPoint)
+    forks = Set(lines.flatMap(\.forks))
 
     let counting = NaiveEffects.counting(in: lines)
     effective = NaiveEffects.effective(counting, rights)

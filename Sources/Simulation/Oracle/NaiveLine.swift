@@ -81,6 +81,21 @@ struct NaiveLine {
     }.map { $0.sequence - 1 }.min()
   }
 
+  /// C5: of all changes with one predecessor the two lowest.
+  var forks: [ForkProof] {
+    struct Place: Hashable {
+      let sequence: UInt64
+      let previous: Digest
+    }
+    let places = Dictionary(grouping: known) { Place(sequence: $0.sequence, previous: $0.previous) }
+    return places.compactMap { place, rivals in
+      let hashes = rivals.map(\.hash).sorted()
+      guard hashes.count > 1 else { return nil }
+      return ForkProof(
+        replica: replica, sequence: place.sequence, hashBefore: place.previous, first: hashes[0], second: hashes[1])
+    }
+  }
+
   /// C6: contiguous content on the chosen branch.
   var received: [Known] { Array(branch.prefix { $0.content != nil }) }
 

@@ -50,6 +50,12 @@ package struct NaiveSight: Sendable {
     (self.forkPoints, self.accepted) = (forkPoints, accepted)
   }
 
+  /// Does this change count here?
+  package func hasAccepted(_ hash: Digest, at dot: Dot) -> Bool {
+    let mine = accepted[dot.replica] ?? []
+    return dot.sequence > 0 && dot.sequence <= UInt64(mine.count) && mine[Int(dot.sequence) - 1] == hash
+  }
+
   /// Has the change at `author`, under its run's context, seen the accepted change at `dot`?
   package func hasSeen(_ dot: Dot, by context: [ReplicaID: NaivePosition], of author: Dot) -> Bool {
     // M5: its own chain before it always is.

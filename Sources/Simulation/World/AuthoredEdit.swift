@@ -7,7 +7,7 @@ struct AuthoredEdit: DocumentEdit {
   let id: Value
   let seed: UInt64
   /// Now and then a value that is too large to travel inside its run.
-  let writesLargeValues: Bool
+  let largestByteCount: Int?
 
   var collection: Text { "c" }
 
@@ -46,9 +46,9 @@ struct AuthoredEdit: DocumentEdit {
       default: body[random.pick(["a", "map", "list", "count"]) ?? "a"] = ofAnyKind(&random)
       }
     }
-    if writesLargeValues, random.chance(25) {
+    if let largestByteCount, random.chance(25) {
       let word = UInt8(truncatingIfNeeded: random.next())
-      body["large"] = .bytes([UInt8](repeating: word, count: random.between(17_000...40_000)))
+      body["large"] = .bytes([UInt8](repeating: word, count: random.between(17_000...largestByteCount)))
     }
     return body
   }

@@ -214,7 +214,7 @@ struct Liar {
       let run = try? RunCodec.decode(
         entry.encoded, fleet: world.fleet.id, partition: world.fleet.partition(name), hash: FakeCryptography.hash)
     else { return entry }
-    let claimed = spoiled(entry.context.resolved(on: nil))
+    let claimed = random.chance(20) ? VersionVector() : spoiled(entry.context.resolved(on: nil))
     let contextDigest = RunRecord.digest(of: claimed, FakeCryptography.hash)
     let message = RunRecord.signedBytes(
       chain: run.chain, first: run.first, last: run.last, hashBefore: run.hashBefore, contextDigest: contextDigest,

@@ -36,6 +36,14 @@ struct Plan {
   let changesBetweenMarks: UInt64
   /// What a connection hands in before the engine has taken it up; above it nothing more is read.
   let intakeByteLimit: Int
+  /// Bytes under way above which a connection takes no frame more.
+  let queueByteLimit: Int
+  /// Bytes that are read of one chain at once, at least.
+  let leastReadByteCount: Int
+  /// The largest values that people write.
+  let largestByteCount: Int
+  /// After all agree, so many times a connection, a wish, a right or a process changes, and all have to agree soon.
+  let disturbances: Int
   /// How many copies of directories may come to run beside their originals.
   let cloneLimit: Int
   /// The shipped store on a simulated disk, or its fast stand-in.
@@ -48,6 +56,8 @@ struct Plan {
 
   /// Two that share a prefix, one that a rule reserves for a user, one of nobody's.
   static let names: [Text] = ["alpha", "alpine", "user=u0", "beta"]
+  /// So many that a comparison goes through several at once.
+  static let moreNames: [Text] = ["al1", "al2", "al3", "al4", "al5", "al6", "alphb"]
   /// Ids of every kind, with zero bytes in some.
   static let ids: [Value] = [
     .int(0), .string("a"), .string("a\u{0}"), .uuid(.zero), .string("a\u{0}b"), .string("\u{0}\u{ff}"), .int(-1),
@@ -56,9 +66,10 @@ struct Plan {
   init(_ options: SimulationOptions, _ random: inout SimulationRandom) {
     nodeCount = random.between(options.nodes)
     founders = nodeCount > 2 && random.chance(40) ? nodeCount - 1 : nodeCount
-    partitions = Plan.names.prefix(random.between(options.partitions)).compactMap { try? PartitionName($0) }
-    let names = partitions
-    subscriptions = (0..<nodeCount).map { _ in Plan.subscriptions(names, &random) }
+    let isWide = options.faults == nil && random.chance(10)
+    let names = isWide ? Plan.names + Plan.moreNames : Array(Plan.names.prefix(random.between(options.partitions)))
+    partitions = names.compactMap { try? PartitionName($0) }
+    subscriptions = (0..<nodeCount).map { [partitions] _ in Plan.subscriptions(partitions, &random) }
     dialTargets = Plan.topology(nodeCount, &random)
     let kind = options.faults == nil ? Kind(random.below(100)) : .general
     faults = options.faults ?? kind.faults ?? Plan.faults(&random)
@@ -77,7 +88,11 @@ struct Plan {
     self.limits = limits
     changesBetweenMarks = random.pick([1, 10, 1_000]) ?? 10
     intakeByteLimit = random.pick([2_000, 20_000, 1_048_576]) ?? 20_000
-    cloneLimit = kind == .forks ? 2 : 1
+    cloneLimit = kind == .forks || kind == .feuds ? 2 : 1
+    queueByteLimit = random.pick([8 * 1024, 64 * 1024]) ?? 64 * 1024
+    leastReadByteCount = random.pick([500, 4_000, 64 * 1024]) ?? 64 * 1024
+    largestByteCount = random.pick([40_000, 40_000, 200_000]) ?? 40_000
+    disturbances = random.below(4)
     isNetworkChangeTold = random.chance(70)
     usesDisk = options.usesDisk ?? random.chance(50)
     actionInterval = random.between(100...1_500)
@@ -86,12 +101,13 @@ struct Plan {
 
   /// What a world is about: some mistakes show only where one thing happens again and again.
   private enum Kind {
-    case general, forks, rights, flood
+    case general, forks, rights, feuds, flood
 
     init(_ percent: Int) {
       switch percent {
       case 0..<17: self = .forks
-      case 17..<32: self = .rights
+      case 17..<34: self = .rights
+      case 34..<46: self = .feuds
       case 96..<100: self = .flood
       default: self = .general
       }
@@ -103,6 +119,8 @@ struct Plan {
       case .general, .flood: nil
       // Copies that come back, and what keeps their histories apart for a while.
       case .forks: [.clonedDirectory, .rolledBack, .cut, .split, .crash, .largePayload, .diskFull]
+      // Which branch counts, and whether what was issued again does, is for rights to say.
+      case .feuds: [.clonedDirectory, .rolledBack, .rightChanged, .cut, .split, .crash]
       case .rights: [.rightChanged, .cut, .split, .crash, .crashInCommit, .clockJump, .diskFull]
       }
     }
@@ -136,6 +154,8 @@ struct Plan {
     mesh.relayMilliseconds = random.pick([0, 40, 200]) ?? 40
     mesh.catchUpSilenceMilliseconds = random.pick([1_000, 5_000]) ?? 5_000
     mesh.loadByteLimit = random.pick([1_000, 8_000, 1_048_576]) ?? 8_000
+    mesh.statementWindowByteCount = random.pick([400, 1_048_576]) ?? 400
+    if random.chance(35) { (mesh.pingMilliseconds, mesh.deadMilliseconds) = (1_000, 3_500) }
     return mesh
   }
 

@@ -25,7 +25,7 @@ extension World {
     case .diskFailed: failDisk()
     case .restoredCopy, .rolledBack: bringBackCopy(fault)
     case .clonedDirectory: clone()
-    case .rightChanged: changeRights()
+    case .rightChanged: if random.chance(50) { changeRights() } else { askForRights() }
     // These come with every frame, sighting or write.
     case .slowNetwork, .liar, .falseSighting, .largePayload: break
     }
@@ -35,33 +35,6 @@ extension World {
     guard let node = random.pick(nodes.filter { $0.process != nil }) else { return }
     count(.diskFailed)
     node.directory.medium.failSoon(operations: random.between(1...12))
-  }
-
-  /// The root lowers a grant at some node, or raises it again. What it lists is what that node accepts.
-  private func changeRights() {
-    guard let process = random.pick(nodes.compactMap(\.process).filter(\.node.isJudged)),
-      let register = register()
-    else { return }
-    let isLowered = random.chance(60)
-    let ends = process.mesh.partitions.values.sorted { $0.id < $1.id }.map { partition in
-      Statement.PartitionEnds(
-        partition: partition.name.text,
-        chains: partition.log.accepted.sorted.map { Statement.ChainEnd(replica: $0, position: $1) })
-    }
-    let level = isLowered ? random.pick([AccessLevel.read, .carry, .none]) ?? .read : .write
-    guard let said = fleet.grant(level, register, ends: isLowered ? ends : []) else { return }
-    count(.rightChanged)
-    note("grant \(level) of \(register) at \(process.node.slot)")
-    process.put(.call { $0.add(said) })
-  }
-
-  /// Mostly one that was granted before, so that the new grant takes its place.
-  private func register() -> Fleet.Register? {
-    if random.chance(70) { return random.pick(fleet.registers) }
-    guard let name = random.pick(plan.partitions), let node = random.pick(nodes) else { return nil }
-    let subjects: [Statement.Subject] = [.everyone, .user(node.user), .role("member"), .device(node.key.publicKey)]
-    return Fleet.Register(
-      subject: random.pick(subjects) ?? .everyone, pattern: random.pick([name.text, "al*", "*"]) ?? "*")
   }
 
   // MARK: Network
@@ -82,7 +55,8 @@ extension World {
       (isNorth[slot], isNorth[other]) = (true, false)
       separate(isNorth)
     }
-    bustle(at: [slot, other])
+    // Others see of both.
+    bustle(at: [slot, other] + nodes.indices.filter { $0 != slot && $0 != other && random.chance(30) })
   }
 
   private func separate(_ isNorth: [Bool]) {
@@ -210,7 +184,7 @@ extension World {
   /// No more faults; everyone is up, and everyone who is meant to reach another does.
   func calm() {
     note("calm")
-    (isTroubled, quietSince) = (false, clock)
+    (isTroubled, quietSince, calmSince) = (false, clock, clock)
     severed = []
     for number in connections.keys.sorted() { for side in 0...1 { connections[number]?.ends[side].stalledUntil = 0 } }
     for node in nodes {

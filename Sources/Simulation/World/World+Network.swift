@@ -93,7 +93,7 @@ extension World {
   func send(_ frame: [UInt8], on number: UInt64, from side: Int) -> LinkSending {
     guard var connection = connections[number], !connection.ends[side].isClosed else { return .closed }
     var pipe = connection.pipes[side]
-    guard pipe.queuedBytes <= Connection.queueByteLimit else {
+    guard pipe.queuedBytes <= plan.queueByteLimit else {
       connections[number]?.pipes[side].isPaused = true
       return .full
     }
@@ -202,7 +202,10 @@ extension World {
       process.put(.closed(end.session, reason: "ended"))
     }
     if let join = nodes[end.slot].join, join.life == end.life, side == 0 { join.closed(number) }
-    if connections[number]?.ends.allSatisfy(\.isTold) == true { connections[number] = nil }
+    if connections[number]?.ends.allSatisfy(\.isTold) == true {
+      connections[number] = nil
+      oracle.sent.ended(number)
+    }
   }
 
   /// Breaks now: all that is under way is lost, and both ends are told, one perhaps later.

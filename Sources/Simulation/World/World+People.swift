@@ -44,7 +44,7 @@ extension World {
     let isLarge = mayCause(.largePayload) && random.chance(10)
     if isLarge { count(.largePayload) }
     let edits = ids.prefix(random.chance(70) ? 1 : random.between(1...3)).map {
-      AuthoredEdit(id: $0, seed: random.next(), writesLargeValues: isLarge)
+      AuthoredEdit(id: $0, seed: random.next(), largestByteCount: isLarge ? plan.largestByteCount : nil)
     }
     process.write(WriteJob(number: nextJob, partition: name, edits: edits))
   }
@@ -58,9 +58,10 @@ extension World {
   }
 
   func checkAgreement() {
+    if !oracle.areAllConnected() { connectedSince = clock + World.checkInterval }
     if let difference = oracle.disagreement() {
       agreedSince = nil
-      if clock > quietSince + agreementLimit {
+      if clock > max(quietSince, isPrompt ? connectedSince : 0) + agreementLimit {
         return violate("I14", "no agreement \(agreementLimit) ms after all was quiet: \(difference)")
       }
     } else if agreedSince == nil {
@@ -77,7 +78,7 @@ extension World {
       return true
     }
     // Until it may renew a replica id of which there is another history, a node refuses to write: a minute at most.
-    return isAnyoneBarred || beginLastWords()
+    return isAnyoneBarred || beginWish() || beginLastWords() || beginDisturbance()
   }
 
   private var isAnyoneBarred: Bool {
@@ -86,20 +87,27 @@ extension World {
     }
   }
 
+  /// When all agree, somebody wants everything, and has it though nobody writes. False where that is over.
+  private func beginWish() -> Bool {
+    guard !hasWished, let wisher = random.pick(nodes.compactMap(\.process)) else { return false }
+    (hasWished, agreedSince, quietSince) = (true, nil, clock)
+    isPrompt = !nodes.contains { $0.liar != nil } && oracle.areAllConnected()
+    // Nodes that had nothing in common may have it through this one from now on.
+    wisher.subscribe("*", isWanted: true)
+    return true
+  }
+
   /// When all agree, everyone writes once more, and all have to agree on that, too. False where that is over.
   private func beginLastWords() -> Bool {
     guard lastWords.isEmpty else { return false }
-    let wisher = random.pick(nodes.compactMap(\.process))
     (agreedSince, quietSince) = (nil, clock)
     isPrompt = !nodes.contains { $0.liar != nil } && oracle.areAllConnected()
-    // Nodes that had nothing in common may have it through this one from now on.
-    wisher?.subscribe("*", isWanted: true)
     for name in partitions {
       for process in oracle.groups(wanting: name).joined() where oracle.mayWrite(process.node, name) {
         nextJob += 1
         lastWords.insert(nextJob)
         let id = random.pick(plan.documents) ?? .int(0)
-        let edit = AuthoredEdit(id: id, seed: random.next(), writesLargeValues: false)
+        let edit = AuthoredEdit(id: id, seed: random.next(), largestByteCount: nil)
         process.write(WriteJob(number: nextJob, partition: name, edits: [edit]))
       }
     }

@@ -135,7 +135,7 @@ extension World {
   private func write(_ process: NodeProcess, in room: PartitionName) {
     guard let id = drawForRooms({ $0.pick(plan.documents) }) else { return }
     nextJob += 1
-    let edit = AuthoredEdit(id: id, seed: drawForRooms { $0.next() }, writesLargeValues: false)
+    let edit = AuthoredEdit(id: id, seed: drawForRooms { $0.next() }, largestByteCount: nil)
     process.write(WriteJob(number: nextJob, partition: room, edits: [edit]))
   }
 }

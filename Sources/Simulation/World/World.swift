@@ -25,6 +25,10 @@ final class World {
     case fault
     case reunite
     case check
+    /// Somebody writes when all was quiet.
+    case disturb(slot: Int, PartitionName)
+    /// The root says something there when all was quiet.
+    case stateInQuiet(slot: Int)
   }
 
   let options: SimulationOptions
@@ -47,6 +51,12 @@ final class World {
   var quietSince: UInt64 = 0
   /// All are connected that are to agree: what is new reaches everyone without waiting for a comparison.
   var isPrompt = false
+  /// When the faults ended.
+  var calmSince: UInt64 = 0
+  /// All that may reach one another have been connected since then.
+  var connectedSince: UInt64 = 0
+  var disturbances = 0
+  var hasWished = false
   /// Jobs that everyone writes when all is quiet.
   var lastWords: Set<Int> = []
   /// Nil in worlds without rooms.
@@ -138,6 +148,8 @@ final class World {
     case .fault: causeFault()
     case .reunite: severed = []
     case .check: checkAgreement()
+    case .disturb(let slot, let name): writeInQuiet(slot, name)
+    case .stateInQuiet(let slot): stateInQuiet(slot)
     }
   }
 

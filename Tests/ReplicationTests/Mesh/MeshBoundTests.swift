@@ -52,7 +52,7 @@ import Wire
     let start = bench.transcript.count
     bench.nodes[1].deliver(.joinJudged(id, .accepted(JoinAcceptance(proof: .zero))))
     #expect(bench.nodes[1].admitted == [id])
-    let window = StatementOutbox.windowByteCount
+    let window = MeshConfiguration().statementWindowByteCount
     #expect((window..<window + 65_536).contains(bytes(bench.messages(from: 1, to: 0, since: start))))
     // Nothing more goes while too much waits, however long; the time of a handshake does not end it.
     bench.nodes[1].mesh.pause(id)

@@ -176,7 +176,8 @@ import Testing
   func otherScope() throws {
     let bench = try MeshBench([0, 1])
     let id = bench.connected(0, 1)
-    bench.nodes[1].receive(.statements([try rule(bench, "a").encoded], of: "conversation=1"), on: id)
+    bench.nodes[1].receive(
+      .statements([try rule(bench, "a").encoded], of: PartitionName.room(createdBy: .zero)), on: id)
     #expect(bench.nodes[1].mesh.sessions[id] == nil && bench.nodes[1].stored.isEmpty)
   }
 

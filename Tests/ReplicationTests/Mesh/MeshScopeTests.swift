@@ -82,6 +82,25 @@ import Testing
     #expect(bench.nodes[1 - writer].log.count == 1)
   }
 
+  @Test("summaries that were equal before a grant are no word of what it brings into the common scope")
+  func widenedBehindEqual() throws {
+    let (bench, id) = try bench(.nothing, .write)
+    try bench.nodes[0].write(1)
+    try bench.nodes[1].write(2)
+    bench.pass(1_000)
+    bench.cut(id)
+    let key = bench.nodes[1].key.publicKey
+    bench.state([.grant(Statement.Grant(subject: .device(key), level: .none, pattern: "*"))])
+    try bench.nodes[0].write(3)
+    // Equal: nothing is in common.
+    _ = bench.connected(0, 1)
+    bench.pass(1_000)
+    #expect(bench.nodes[1].log.count == 2)
+    bench.state([.grant(Statement.Grant(subject: .device(key), level: .write, pattern: "*"))])
+    bench.pass(1_000)
+    #expect(bench.nodes[1].log.count == 3)
+  }
+
   /// What node 0 reads of its log for node 1 while node 1's right is taken from it.
   enum Answer: CaseIterable { case load, evidence, probe, reply }
 

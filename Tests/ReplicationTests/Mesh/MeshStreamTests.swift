@@ -298,4 +298,24 @@ import Wire
       .receivedRuns(id, RunBatch(name: bench.name, stream: stream, entries: [entry]), [incoming]))
     #expect((bench.nodes[1].mesh.sessions[id] != nil) == (sequence == 1))
   }
+
+  @Test("what was read for a stream does not go on the one that took its place")
+  func loadOfAnEarlierStream() throws {
+    let bench = try MeshBench([0, 1])
+    for value in 1...3 as ClosedRange<Int64> { try bench.nodes[0].write(value) }
+    let id = bench.connected(0, 1)
+    bench.pass(1_000)
+    let position = try #require(bench.nodes[1].state?.accepted[bench.nodes[0].replica])
+    let two = VersionVector([bench.nodes[0].replica: ChainPosition(sequence: 2, tip: position.tip)])
+    bench.nodes[0].holdsLoads = true
+    let start = bench.transcript.count
+    bench.nodes[0].receive(.pull(stream: 8, PartitionVector(name: bench.name, vector: two)), on: id)
+    bench.nodes[0].receive(.pull(stream: 9, PartitionVector(name: bench.name, vector: VersionVector())), on: id)
+    bench.nodes[0].holdsLoads = false
+    bench.tick(0, after: 1)
+    let sent = bench.transcript[start...].compactMap { said -> Int? in
+      if case .runs(let batch) = said.message { batch.entries.count } else { nil }
+    }
+    #expect(sent == [3], "all that the last pull lacks, and nothing that only followed on the one before")
+  }
 }

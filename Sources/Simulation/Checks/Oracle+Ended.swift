@@ -1,0 +1,46 @@
+import Replication
+
+// Devices that somebody ended, and work above limits.
+extension Oracle {
+  /// Who is ended hears of that alone, whatever becomes of it later.
+  func noteEnd(_ statement: Statement, at node: SimulatedNode) {
+    guard case .end(let end) = statement.body, case .membership(let id) = end.target,
+      case .membership(let membership)? = node.directory.book.statements[id]?.body
+    else { return }
+    ended.insert(membership.device)
+    if end.reason == .compromised { compromised.insert(membership.device) }
+  }
+
+  func isEnded(_ process: NodeProcess) -> Bool { ended.contains(process.node.key.publicKey) }
+
+  /// What a device wrote before it heard that it may not is handed over, to whoever may carry it as far as it knows: only
+  /// there an admin can let it count.
+  func workThatIsNotHandedOver() -> String? {
+    let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process)
+    for author in honest where !compromised.contains(author.node.key.publicKey) {
+      for partition in author.mesh.partitions.values.sorted(by: { $0.id < $1.id }) {
+        let own = partition.log.heldAbove.sorted.filter { owners[$0.replica] == author.node.key.publicKey }
+        guard !own.isEmpty, !mayCarry(author, partition.name) else { continue }
+        for other in groups(wanting: partition.name).joined() where isNamed(other, partition.name, author) {
+          // On whatever branch.
+          let book = other.node.directory.book.partitions[partition.id]
+          for (replica, position) in own
+          where book?.runs[replica]?.contains(where: { $0.hash(at: position.sequence)?.tip == position.tip }) != true {
+            return "node \(author.node.slot) has not shown node \(other.node.slot) what \(replica) wrote too much"
+          }
+        }
+      }
+    }
+    return nil
+  }
+
+  private func mayCarry(_ process: NodeProcess, _ name: PartitionName) -> Bool {
+    rights(of: process.node).level(of: process.node.key.publicKey, in: name.text) >= .carry
+  }
+
+  /// Who is ended hears of nobody else's rights any more.
+  private func isNamed(_ other: NodeProcess, _ name: PartitionName, _ author: NodeProcess) -> Bool {
+    author.node.key != other.node.key && world.isLinked(author.node.slot, other.node.slot)
+      && rights(of: author.node).level(of: other.node.key.publicKey, in: name.text) >= .carry
+  }
+}
