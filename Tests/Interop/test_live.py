@@ -222,7 +222,7 @@ class Live(LiveCase):
 
     def test_a_message_from_64_on_is_skipped(self):
         session = self.connect(self.enter())
-        session.send(64, "whatever comes")
+        session.send(90, "whatever comes")
         self.assert_lives(session)
 
     def test_a_scope_that_the_node_does_not_know_is_ignored(self):

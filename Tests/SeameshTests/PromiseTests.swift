@@ -126,7 +126,8 @@ import Wire
     // Again, where the stream that it was said on had just been asked for anew.
     try eventually("the change is there") {
       _ = try utter(try run("sneaked") { key.sign($0) })
-      return try waitUntil(within: 1) { try received() == 2 }
+      // On a busy machine it may have come after the attempt before was given up.
+      return try waitUntil(within: 1) { try received() >= 2 }
     }
     #expect(try !shows("sneaked"))
     try honest.say(try grant(to: member, .write))

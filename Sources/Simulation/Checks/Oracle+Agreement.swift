@@ -12,7 +12,7 @@ extension Oracle {
     }
     if let difference = differenceInStatements() { return difference }
     if let work = workThatIsNotHandedOver() { return work }
-    for name in world.partitions + contested {
+    for name in owed {
       for group in groups(wanting: name) {
         if let difference = difference(in: group, world.fleet.partition(name)) {
           return "\(name.text.string): \(difference)"
@@ -22,12 +22,13 @@ extension Oracle {
     return nil
   }
 
-  /// Flooded partitions in which honest people wrote, too: their work is owed to all.
-  private var contested: [PartitionName] {
-    world.plan.visited.filter { name in
-      let id = world.fleet.partition(name)
-      return acknowledged.contains { $0.partition == id && !world.nodes[$0.slot].isFlooder && !$0.isExcused }
-    }
+  /// What is owed to all who want it and may carry it: everything, but what a flooder alone wrote.
+  private var owed: [PartitionName] { (world.partitions + world.plan.visited).filter(isOwed) }
+
+  func isOwed(_ name: PartitionName) -> Bool {
+    guard !world.plan.flooded.isEmpty else { return true }
+    let id = world.fleet.partition(name)
+    return acknowledged.contains { $0.partition == id && !world.nodes[$0.slot].isFlooder && !$0.isExcused }
   }
 
   /// Until all have heard what was stated, one may still write what the others know to count no more.

@@ -17,9 +17,8 @@ extension Oracle {
   /// What is written after all have met counts at all: whoever had a fork has learned of it, and goes on beside it.
   private func checkLastWords() {
     for write in acknowledged where write.isLastWord {
-      guard let name = world.partitions.first(where: { world.fleet.partition($0) == write.partition }) else {
-        continue
-      }
+      guard let name = world.partitions.first(where: { world.fleet.partition($0) == write.partition }), isOwed(name)
+      else { continue }
       let group = groups(wanting: name).first { $0.contains { $0.node.slot == write.slot } } ?? []
       for process in group {
         let verdict = verdict(process.node, write.partition, name)

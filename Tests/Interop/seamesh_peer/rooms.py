@@ -69,6 +69,8 @@ class Rooms:
         """What is here when this side goes live is left to comparisons."""
         #: What need not be told as new: that, and what came from the peer or went to it since.
         self.known: set[bytes] = set(self.store.room_statements)
+        #: Of these what the peer has brought since news were told last.
+        self.brought: set[bytes] = set()
         #: Rooms of which everything may go to the peer, and those that this side may carry as well.
         self.carried = self._carried()
         self.common = self._common()
@@ -138,15 +140,13 @@ class Rooms:
             if not self._goes(name):
                 continue
             if name in carried - self.carried:
-                # The peer may lack all of it: it is asked by tips.
-                said += self.tell(name)
-                continue
-            new = [item for item in self.store.room(name) if item.id not in self.known]
-            if name not in carried | self.carried and self._hearable(name, new):
-                # Who never carried the room may lack what a line goes on from.
-                new = self.store.room(name)
-            said += self._say(name, new)
+                # Ahead of anything else of the room. What let the peer in may have come from it.
+                if not self.brought & {item.id for item in self.store.room(name)}:
+                    said += self._say(name, self.store.room(name))
+            elif name in carried | self.carried:
+                said += self._say(name, [item for item in self.store.room(name) if item.id not in self.known])
         self.known |= set(self.store.room_statements)
+        self.brought = set()
         self.carried, self.common = carried, self._common()
         return said
 
@@ -169,7 +169,8 @@ class Rooms:
     def _statements(self, scope, encoded) -> list[bytes]:
         before = set(self.store.room_statements)
         self.store.keep_all(encoded, scope)
-        self.known |= set(self.store.room_statements) - before
+        self.brought |= set(self.store.room_statements) - before
+        self.known |= self.brought
         return []
 
     def _tips(self, scope, mask, items) -> list[bytes]:
