@@ -28,7 +28,12 @@ extension Oracle {
   func isOwed(_ name: PartitionName) -> Bool {
     guard !world.plan.flooded.isEmpty else { return true }
     let id = world.fleet.partition(name)
-    return acknowledged.contains { $0.partition == id && !world.nodes[$0.slot].isFlooder && !$0.isExcused }
+    let flooders = Set(world.nodes.filter(\.isFlooder).map(\.key.publicKey))
+    return world.nodes.compactMap(\.process).contains { process in
+      process.mesh.partitions[id]?.log.accepted.entries.keys.contains { replica in
+        owners[replica].map { !flooders.contains($0) } ?? true
+      } ?? false
+    }
   }
 
   /// Until all have heard what was stated, one may still write what the others know to count no more.

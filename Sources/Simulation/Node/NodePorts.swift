@@ -17,6 +17,22 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
     let connection: UInt64
     let side: Int
     let remoteSlot: Int
+    /// When a frame found no room, until those that wait behind it in the engine have gone as well.
+    fileprivate(set) var fullSince: UInt64?
+    private var releasedAt: UInt64?
+
+    init(connection: UInt64, side: Int, remoteSlot: Int) {
+      (self.connection, self.side, self.remoteSlot) = (connection, side, remoteSlot)
+    }
+
+    fileprivate mutating func noteFull(_ isFull: Bool, _ clock: UInt64) {
+      if let releasedAt, clock > releasedAt { (fullSince, self.releasedAt) = (nil, nil) }
+      if isFull {
+        (fullSince, releasedAt) = (fullSince ?? clock, nil)
+      } else if fullSince != nil {
+        releasedAt = releasedAt ?? clock
+      }
+    }
   }
 
   init(world: World, node: SimulatedNode, life: Int) {
@@ -41,8 +57,13 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
     var result = LinkSending.queued(byteCount: 0)
     let news = node.process.map { world.newsOfLaterBuild(from: $0, on: session) } ?? []
     for frame in news + frames { result = world.send(frame, on: link.connection, from: link.side) }
-    // What there is no room for is handed in again.
-    if case .queued = result, node.isJudged { world.oracle.sending(frame, by: node, over: link) }
+    guard case .queued = result else {
+      // It is handed in again.
+      if case .full = result { links[session]?.noteFull(true, world.clock) }
+      return result
+    }
+    links[session]?.noteFull(false, world.clock)
+    if node.isJudged { world.oracle.sending(frame, by: node, over: links[session] ?? link) }
     return result
   }
 

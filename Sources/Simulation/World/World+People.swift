@@ -116,7 +116,8 @@ extension World {
 
   /// Until a dead connection is noticed, a new one made, and summaries compared a few times, over as many hops as there are.
   private var agreementLimit: UInt64 {
-    if isPrompt {
+    // Who comes to want a room may hear of it with the next comparison.
+    if isPrompt, roomLife == nil {
       let hop = plan.mesh.relayMilliseconds + 4 * plan.latency.upperBound
       return World.promptMilliseconds + UInt64(nodes.count) * hop
     }
