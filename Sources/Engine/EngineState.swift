@@ -36,11 +36,13 @@ package final class EngineState {
     toldAccepted = mesh.partitions.mapValues(\.log.accepted)
   }
 
-  /// Reads the state anew from the store. Causes for a new replica that came up at run time stay.
+  /// Reads the state anew from the store. Causes for a new replica that came up at run time stay, and so does who is not
+  /// waited for.
   func readAgain() throws {
     let opening = EngineOpening(identity: identity, options: options, store: store, mark: mark)
-    let before = own
+    let (before, meshBefore) = (own, mesh)
     (mesh, moved) = try opening.mesh()
+    mesh.keepDistrust(of: meshBefore)
     own = try opening.ownReplica()
     let understanding = identity.cryptography.formats.understanding
     hasNotedUnderstanding = try store.ownFacts().understanding == understanding

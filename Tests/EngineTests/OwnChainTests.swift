@@ -78,6 +78,35 @@ import Testing
     #expect(try answer.get().dot?.sequence == 2)
   }
 
+  @Test("after the state was read anew no open claim is waited for, and nobody again who claimed in vain")
+  func outlastsReadingAgain() throws {
+    let (bench, session) = try met()
+    let node = bench.nodes[0]
+    /// Runs that the disk does not take cut all sessions, and the core begins again from what is stored.
+    func beginAgain(_ lost: Text) throws {
+      try node.refuse("INSERT", on: "runs")
+      try bench.nodes[1].write(other, Put(lost))
+      bench.run()
+      try node.allow("runs")
+      #expect(node.state.mesh.sessions.isEmpty)
+    }
+    try claim(bench, session)
+    #expect(!node.state.mesh.ownChainClaims.isEmpty)
+    try beginAgain("first")
+    #expect(node.state.mesh.ownChainClaims.isEmpty)
+    // It had no time to show what it claimed, so it is waited for; then no more.
+    try claim(bench, bench.meet(0, 1))
+    #expect(!node.state.mesh.ownChainClaims.isEmpty)
+    bench.advance(OwnChainClaims.holdMilliseconds)
+    #expect(node.state.mesh.sessions.isEmpty && node.state.mesh.ownChainClaims.isEmpty)
+    bench.meet(0, 1)
+    try beginAgain("second")
+    try claim(bench, bench.meet(0, 1))
+    #expect(node.state.mesh.ownChainClaims.isEmpty)
+    #expect(try node.write(room, Put("b")).dot?.sequence == 2)
+    #expect(node.journal.lines.count { $0.message.contains("begins again") } == 2)
+  }
+
   @Test("what waits is written when the node stops")
   func stops() throws {
     let (bench, session) = try met()

@@ -75,6 +75,14 @@ package struct OwnChainClaims: Sendable {
 }
 
 extension Mesh {
+  /// Goes on with whom the core before this one waited for in vain: a disk that refuses runs, which has the core built anew
+  /// under the same process, must not let each of them hold own writes up once more. What was still waited for is not:
+  /// its sessions were cut from this side, before they could show it.
+  package mutating func keepDistrust(of before: Mesh) {
+    ownChainClaims = before.ownChainClaims
+    ownChainClaims.settle()
+  }
+
   /// A peer's word on a chain of this node's. Where it names more than was written here, or something else, the signed
   /// runs are fetched from that peer at once.
   mutating func judgeClaim(
