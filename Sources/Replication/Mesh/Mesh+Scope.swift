@@ -146,5 +146,7 @@ extension Mesh {
     guard !meant.isEmpty else { return }
     compareRooms(id, meant, &step)
     sendVectors(id, meant, &step)
+    // No vector names it.
+    for partition in meant.sorted() { showHeld(id, partition, &step) }
   }
 }

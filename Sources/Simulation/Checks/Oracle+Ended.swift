@@ -15,23 +15,41 @@ extension Oracle {
 
   /// What a device wrote before it heard that it may not is handed over, to whoever may carry it as far as it knows: only
   /// there an admin can let it count.
+  /// Only until somebody wishes for more: it is offered once on a session, and who wants the partition since then is shown
+  /// it on the next.
   func workThatIsNotHandedOver() -> String? {
+    guard !world.hasWished else { return nil }
     let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process)
     for author in honest where !compromised.contains(author.node.key.publicKey) {
       for partition in author.mesh.partitions.values.sorted(by: { $0.id < $1.id }) {
         let own = partition.log.heldAbove.sorted.filter { owners[$0.replica] == author.node.key.publicKey }
         guard !own.isEmpty, !mayCarry(author, partition.name) else { continue }
         for other in groups(wanting: partition.name).joined() where isNamed(other, partition.name, author) {
-          // On whatever branch.
           let book = other.node.directory.book.partitions[partition.id]
-          for (replica, position) in own
-          where book?.runs[replica]?.contains(where: { $0.hash(at: position.sequence)?.tip == position.tip }) != true {
+          for (replica, position) in own where !isShown(author, position, of: replica, partition.id, to: book) {
             return "node \(author.node.slot) has not shown node \(other.node.slot) what \(replica) wrote too much"
           }
         }
       }
     }
     return nil
+  }
+
+  /// All that the author holds of the chain up to there lies with the other, on whatever branch, or could not be taken:
+  /// a run is only where what its author had seen is held. Of others' work an author who may not carry the partition
+  /// shows nothing, so that whoever reaches no one else who carries it waits for that.
+  private func isShown(
+    _ author: NodeProcess, _ position: ChainPosition, of replica: ReplicaID, _ partition: PartitionID,
+    to other: NodeBook.Partition?
+  ) -> Bool {
+    let runs = author.node.directory.book.partitions[partition]?.runs[replica] ?? []
+    let lacking = runs.sorted { $0.first < $1.first }.first { run in
+      run.first <= position.sequence && other?.held.contains(run.number) != true
+    }
+    guard let lacking else { return true }
+    return lacking.context.sorted.contains { seen, position in
+      other?.runs[seen]?.contains { $0.hash(at: position.sequence)?.tip == position.tip } != true
+    }
   }
 
   private func mayCarry(_ process: NodeProcess, _ name: PartitionName) -> Bool {
