@@ -24,6 +24,7 @@ extension Mesh {
       sessions[id]?.streams[partition]?.forked.insert(replica).inserted == true
     else { return }
     if partitions[partition]?.log.heldAbove[replica] == nil { step.emit(.note(id, .forkSeen(replica))) }
+    sessions[id]?.streams[partition]?.questioned.insert(replica)
     step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: true)))
   }
 
@@ -71,8 +72,10 @@ extension Mesh {
     guard isInScope(session, partition, probe.name),
       var stream = session.streams[partition] ?? newStream(session, partition, probe.name, step.now)
     else { return }
-    guard stream.answeredProbes < PeerStream.answeredProbeLimit else { return }
-    stream.answeredProbes += 1
+    // The answer to a question of this side's is none of the peer's questions.
+    let isAnswer = !probe.wantsReply && stream.questioned.remove(probe.replica) != nil
+    guard isAnswer || stream.answeredProbes < PeerStream.answeredProbeLimit else { return }
+    if !isAnswer { stream.answeredProbes += 1 }
     sessions[id]?.streams[partition] = stream
     step.emit(.loadChain(partition, probe.replica, from: 1, .answer(id, probe)))
   }

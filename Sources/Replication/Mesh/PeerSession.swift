@@ -152,6 +152,8 @@ struct PeerStream: Sendable {
   var settled: Set<ReplicaID> = []
   /// Asked of the log at once; more where all that was read is left out.
   var loadByteLimit: Int?
+  /// Chains of which the peer was asked what it holds, and has not answered yet.
+  var questioned: Set<ReplicaID> = []
   /// Searches of the peer's that were answered; each costs reading a chain.
   var answeredProbes = 0
   static let answeredProbeLimit = 16
