@@ -146,7 +146,8 @@ extension Mesh {
     guard !meant.isEmpty else { return }
     compareRooms(id, meant, &step)
     sendVectors(id, meant, &step)
-    // No vector names it.
+    // No vector names it. Before the first comparison is through the peer may not be live, and will compare it.
+    guard sessions[id]?.mayOfferHeldWork == true else { return }
     for partition in meant.sorted() { showHeld(id, partition, &step) }
   }
 }
