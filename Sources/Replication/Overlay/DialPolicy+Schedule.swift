@@ -3,9 +3,11 @@ extension DialPolicy {
   package func nextWake() -> UInt64? {
     var wake: UInt64?
     func consider(_ time: UInt64) { wake = min(wake ?? time, time) }
-    var inFlight = 0
-    for endsAt in candidates.values.compactMap(\.attemptEndsAt) {
+    var (inFlight, strangersInFlight) = (0, 0)
+    for candidate in candidates.values {
+      guard let endsAt = candidate.attemptEndsAt else { continue }
       inFlight += 1
+      if candidate.isStranger { strangersInFlight += 1 }
       consider(endsAt)
     }
     guard inFlight < Limits.concurrentDials, candidates.values.contains(where: isIdle) else { return wake }
@@ -13,6 +15,8 @@ extension DialPolicy {
     let earliestStranger = max(earliest, strangerBudget.nextTokenAt)
     let (busy, hasRoom) = (busyGroups(), hasRoom)
     for candidate in candidates.values where isDiallable(candidate, busy) {
+      // Until one of those that are dialled has ended no other stranger is: to wake for it would be to wake again and again.
+      if candidate.isStranger, strangersInFlight >= Limits.concurrentStrangerDials { continue }
       guard hasRoom || candidate.isConfigured else {
         if candidate.mayAskForRoom, let nextSwap { consider(max(candidate.nextAttempt, nextSwap)) }
         continue

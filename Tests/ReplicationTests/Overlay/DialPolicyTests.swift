@@ -182,6 +182,14 @@ import TestSupport
     #expect(world.handle(.dialFailed(Self.address(51))) == [Self.address(1)])
   }
 
+  @Test("while one stranger is dialled nobody wakes for the next")
+  func wakeForStrangers() {
+    var world = World()
+    let dials = world.find("one", [1], matches: false) + world.find("two", [2], matches: false)
+    #expect(dials == [Self.address(1)])
+    #expect((world.policy.nextWake() ?? 0) > world.now)
+  }
+
   @Test("a flood of made-up names takes 10 dials a minute, and keeps out neither friends nor the operator's peers (N6)")
   func flood() {
     var world = World()
