@@ -156,6 +156,7 @@ extension Mesh {
       announce(id, state, runs, source: source, &step)
       push(id, partition, source, runs, &step)
     }
+    if source == nil { placeGained(partition, &step) }
     noteProgress(partition, source, &step)
   }
 

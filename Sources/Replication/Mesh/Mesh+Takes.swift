@@ -135,7 +135,15 @@ extension Mesh {
       return
     }
     sessions[id]?.streams[partition]?.takesAll = false
-    if !stream.withoutPlace.isEmpty { reopen(id, partition, takesAll: false, &step) }
+    placeGained(partition, &step)
+  }
+
+  /// Somebody who is not spent has written in the partition, this device perhaps: who else does stands alone no more,
+  /// whatever session showed his work.
+  mutating func placeGained(_ partition: PartitionID, _ step: inout Step) {
+    for id in sessions.keys.sorted() where sessions[id]?.streams[partition]?.withoutPlace.isEmpty == false {
+      reopen(id, partition, takesAll: false, &step)
+    }
   }
 
   // MARK: Between two nodes
