@@ -81,7 +81,8 @@ class RoomCase(LiveCase):
 
     def quiet(self, *sessions: Listening, until=None):
         """Says what is new here, and hears what comes, until that holds; without it, for as long as a little comes."""
-        deadline = time.monotonic() + SOON
+        # A busy machine may leave something to the next comparison.
+        deadline = time.monotonic() + 6 * SOON
         for round in itertools.count(1):
             for item in sessions:
                 item.pass_on()
@@ -550,7 +551,8 @@ class Outside(RoomCase):
         self.write(ben, "m")
         self.invite_to_room(ANN)
         self.quiet(ben, until=lambda: self.shown("m") == {"_id": "m", "by": "outside"})
-        self.assertEqual(ben.of(self.name)[:3], [(True, 1), (False, 2), (True, [2])])
+        # All of it, ahead of the run.
+        self.assertEqual(ben.of(self.name)[0], (True, [2]))
         ben.count("a node is let in on a session, with one run")
 
 
