@@ -152,7 +152,11 @@ extension Mesh {
       return nil
     }
     guard RunRecord.digest(of: context, cryptography.hash) == run.contextDigest else {
-      fail(id, breaking: "a context that does not match its digest", place, &step)
+      if !batch.isForkEvidence, lacksBase(run, id, partition) {
+        pullInsteadOfLevel(id, partition, &step)
+      } else {
+        fail(id, breaking: "a context that does not match its digest", place, &step)
+      }
       return nil
     }
     guard run.elementDots.allSatisfy({ $0.value <= context.sequence(of: $0.key) }) else {
@@ -216,9 +220,8 @@ extension Mesh {
         rest.removeFirst()
         continue walk
       case .error where isLevel(batch.session, partition):
-        // Equal summaries opened the stream, and what they were equal about has changed: now it is asked for.
-        sessions[batch.session]?.streams[partition]?.incoming = nil
-        considerPull(batch.session, partition, &step)
+        // Equal summaries opened the stream, and what they were equal about has changed.
+        pullInsteadOfLevel(batch.session, partition, &step)
         break walk
       case .needsHeaders(let request):
         emit(kept, partition, batch.session, &step)

@@ -20,10 +20,6 @@ extension Mesh {
     return leftOut.contains(run.incoming.replica) || leftOut.contains { run.context[$0] != nil }
   }
 
-  func isLevel(_ id: SessionID, _ partition: PartitionID) -> Bool {
-    sessions[id]?.streams[partition]?.incoming == PeerStream.level
-  }
-
   /// Statements may allow what was left out: it is asked for anew.
   mutating func reopenStreamsWithLeftOut(_ step: inout Step) {
     for id in sessions.keys.sorted() {

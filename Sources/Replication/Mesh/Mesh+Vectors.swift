@@ -48,15 +48,6 @@ extension Mesh {
     considerPull(id, partition, &step)
   }
 
-  /// Equal summaries open streams only where both ends held the same scope against them, and an interest that changed
-  /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked.
-  private mutating func doubtLevelStream(_ id: SessionID, _ partition: PartitionID) {
-    guard let stream = sessions[id]?.streams[partition], stream.incoming == PeerStream.level,
-      isAhead(stream, partition), catchUps[partition] == nil
-    else { return }
-    sessions[id]?.streams[partition]?.incoming = nil
-  }
-
   /// Of a forked chain only what lies on the branch chosen here is what the peer has of it.
   private func note(_ vector: VersionVector, on stream: inout PeerStream, _ partition: PartitionID) {
     stream.known.join(vector)

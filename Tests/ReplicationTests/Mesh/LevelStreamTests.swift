@@ -79,4 +79,36 @@ import Testing
     let batch = RunBatch(name: name, stream: PeerStream.level, entries: [])
     #expect(pair.handle(.dialer, .receivedRuns(MeshPair.session, batch, [])) == [])
   }
+
+  /// One end lost a right for a time that the other never heard of: it begins the stream anew, and the other goes on.
+  @Test("a context on a base of before the stream was begun anew is asked for; on a pulled stream it is a breach")
+  func base() throws {
+    for isLevel in [true, false] {
+      let bench = try MeshBench([0, 1])
+      try bench.nodes[1].write(1)
+      if !isLevel {
+        let first = bench.connected(0, 1)
+        bench.pass(1_000)
+        bench.cut(first)
+        // What only one of them has leads to a pull.
+        try bench.nodes[1].write(2)
+      } else {
+        bench.cut(bench.connected(0, 1))
+      }
+      let id = bench.connected(0, 1)
+      bench.pass(1_000)
+      try bench.nodes[0].write(3)
+      bench.pass(1_000)
+      let before = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition])
+      try #require(before.incomingBase != nil && (before.incoming == PeerStream.level) == isLevel)
+
+      bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incomingBase = nil
+      let start = bench.transcript.count
+      try bench.nodes[0].write(4)
+      bench.pass(1_000)
+      #expect((bench.nodes[1].mesh.sessions[id] != nil) == isLevel)
+      #expect(bench.said(from: 1, to: 0, since: start).contains("pull") == isLevel)
+      #expect((bench.nodes[1].holds(bench.nodes[0]) == 2) == isLevel)
+    }
+  }
 }

@@ -50,6 +50,21 @@ import Testing
     #expect(holds(bench))
   }
 
+  @Test("whose claim came to nothing is not waited for any longer in other partitions, nor charged once more")
+  func elsewhere() {
+    var claims = OwnChainClaims()
+    let (liar, other) = (DeviceID(Digest(words: (1, 0, 0, 1))), DeviceID(Digest(words: (2, 0, 0, 1))))
+    func partition(_ number: UInt64) -> PartitionID { PartitionID(Digest(words: (number, 0, 0, 2))) }
+    func at(_ milliseconds: UInt64) -> MonotonicTime { MonotonicTime(milliseconds: milliseconds) }
+    for (number, device, since) in [(1, liar, 0), (2, liar, 1_500), (3, other, 1_500)] as [(UInt64, DeviceID, UInt64)] {
+      let claim = OwnChainClaims.Claim(session: SessionID(rawValue: number), device: device, since: at(since))
+      _ = claims.add(claim, of: partition(number))
+    }
+    #expect(claims.takeLapsed(at(2_000)).map(\.session.rawValue) == [1])
+    #expect((1...3).map { claims.holds(partition($0), at(2_000)) } == [false, false, true])
+    #expect(claims.takeLapsed(at(3_500)).map(\.session.rawValue) == [3])
+  }
+
   @Test("a claim is asked about at once, although another peer does the catch-up")
   func asked() throws {
     let bench = try MeshBench([0, 1, 2, 3])
