@@ -48,7 +48,8 @@ import Testing
   @Test(
     "worlds in which an invariant was once broken",
     arguments: [
-      33, 159, 432, 562, 620, 748, 905, 926, 2308, 2917, 3857, 4862, 9655, 12330, 13880, 15774, 16176, 18594, 18847,
+      33, 159, 432, 562, 620, 748, 905, 926, 2308, 2917, 3013, 3691, 3857, 4862, 5021, 6226, 9655, 12330, 13880, 15774,
+      16176, 18594, 18847,
     ] as [UInt64])
   func brokenOnce(seed: UInt64) {
     let report = SimulationRun(seed: seed, SimulationOptions()).run()

@@ -10,6 +10,7 @@ import tempfile
 import hunt
 import ledger
 import planting
+import unittests
 
 # A mistake that so many worlds do not show is a hole in the checkers or in the worlds.
 _SEEDS = 400
@@ -38,6 +39,8 @@ def main() -> int:
             seeds = options.seeds or _LEDGER_SEEDS
             return 1 if ledger.run(seamesh, options.first, seeds, options.jobs, options.root, _note) else 0
         # All of them, whatever was chosen: so that a build serves every choice.
+        if options.tests:
+            return _ask_tests(_plant(options.root, work / "planted", table), chosen)
         seamesh = options.seamesh or _build(options.root, work / "planted", table)
         return _hunt(seamesh, chosen, options)
 
@@ -45,13 +48,36 @@ def main() -> int:
 def _is_chosen(mistake: planting.Mistake, options) -> bool:
     if options.only:
         return mistake.name in options.only.split(",")
-    return not mistake.harmless and mistake.is_open == options.open
+    # Tests are asked about what no world has shown yet, too.
+    return not mistake.harmless and (options.tests or mistake.is_open == options.open)
+
+
+def _plant(root: pathlib.Path, place: pathlib.Path, table: list) -> pathlib.Path:
+    planting.copy(root, place / "tree", planting.planted(root, table))
+    return place
 
 
 def _build(root: pathlib.Path, place: pathlib.Path, table: list) -> pathlib.Path:
-    tree = place / "tree"
-    planting.copy(root, tree, planting.planted(root, table))
-    return planting.build(tree, place / "build")
+    return planting.build(_plant(root, place, table) / "tree", place / "build")
+
+
+def _ask_tests(place: pathlib.Path, chosen: list) -> int:
+    (tree, scratch) = (place / "tree", place / "tests")
+    unittests.build(tree, scratch)
+    if failure := unittests.first_failure(tree, scratch, 0):
+        _note(f"Without any mistake this test fails: {failure}")
+        return 1
+    print("| room | mistake | noticed by | seconds |\n|---|---|---|---|")
+    missed = []
+    for mistake in chosen:
+        notice = unittests.ask(tree, scratch, mistake)
+        missed += [] if notice.test else [mistake.name]
+        found = notice.test or "**not noticed**"
+        print(f"| {mistake.room} | {mistake.name}: {mistake.sentence} | {found} | {notice.seconds:.0f} |", flush=True)
+    print(f"{len(chosen) - len(missed)} of {len(chosen)} noticed")
+    if missed:
+        print(f"not noticed: {', '.join(missed)}")
+    return 1 if missed else 0
 
 
 def _hunt(seamesh: pathlib.Path, chosen: list, options) -> int:
@@ -92,6 +118,7 @@ def _options():
     parser.add_argument("--work", type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--seamesh", type=pathlib.Path)
     parser.add_argument("--open", action="store_true")
+    parser.add_argument("--tests", action="store_true")
     parser.add_argument("--ledger", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--check", action="store_true")

@@ -55,6 +55,7 @@ extension Mesh {
     spreadRooms(fresh.filter { !$0.isOfFleet }, before, exceptTo: source, &step)
     reconsiderAcceptance(&step)
     reopenStreamsWithLeftOut(&step)
+    askForHandedOverEarly(&step)
     // What two may speak of now that they might not before is compared at the next tick.
     let mayWiden = fresh.contains(where: \.mayWiden)
     for id in sessions.keys.sorted() where mayWiden {
@@ -86,8 +87,9 @@ extension Mesh {
         continue
       }
       let told = passable(fresh, to: other.id).map(\.encoded)
-      guard other.outbox.isEmpty else {
-        // Behind those that they may go on from.
+      // Behind those that they may go on from. Those of rooms lead to none of them, and may wait for long: who is not told
+      // of a replica before its runs takes them for a breach.
+      guard !other.outbox.holdsFleet else {
         sessions[other.id]?.outbox.put(told)
         continue
       }

@@ -71,6 +71,27 @@ extension Mesh {
       && !authority.isCompromised(session.peer) && authority.level(of: local.device, in: name) >= .carry
   }
 
+  /// A handed over run that nothing allows by the statements that are here. No stream brings it again.
+  mutating func noteHandedOverEarly(_ replica: ReplicaID, _ id: SessionID, _ name: PartitionName) {
+    guard let session = sessions[id], session.handedOverEarly.count < HandedOverChain.earlyLimit,
+      takesHeldWork(session, replica, name.id(fleet: local.fleet, hash: cryptography.hash), name)
+    else { return }
+    sessions[id]?.handedOverEarly.insert(HandedOverChain(name: name, replica: replica))
+  }
+
+  /// Statements may allow it now: its author is told how much of it is here, and shows the rest.
+  mutating func askForHandedOverEarly(_ step: inout Step) {
+    for id in sessions.keys.sorted() {
+      guard let early = sessions[id]?.handedOverEarly, !early.isEmpty else { continue }
+      sessions[id]?.handedOverEarly = []
+      for chain in early.sorted() {
+        let partition = chain.name.id(fleet: local.fleet, hash: cryptography.hash)
+        let asked = ChainProbe(name: chain.name, replica: chain.replica, positions: [], wantsReply: true)
+        step.emit(.loadChain(partition, chain.replica, from: 1, .handOver(id, peer: asked)))
+      }
+    }
+  }
+
   // MARK: Both
 
   /// A probe of a partition that is not in common scope. Answers whether it belongs here.
@@ -127,4 +148,15 @@ extension Mesh {
       searchFork(id, partition, replica, &step)
     }
   }
+}
+
+/// A chain in a partition that is not in the common scope.
+struct HandedOverChain: Hashable, Comparable, Sendable {
+  let name: PartitionName
+  let replica: ReplicaID
+
+  /// Of one session; what is beyond is shown on the next.
+  static let earlyLimit = 256
+
+  static func < (a: HandedOverChain, b: HandedOverChain) -> Bool { (a.name, a.replica) < (b.name, b.replica) }
 }

@@ -194,6 +194,7 @@ extension Mesh {
         continue walk
       case .aside(.lacksRight):
         leaveOut(run.incoming.replica, batch.session, partition)
+        if batch.isForkEvidence { noteHandedOverEarly(run.incoming.replica, batch.session, name) }
         rest.removeFirst()
         continue walk
       case .aside(let reason):

@@ -54,7 +54,7 @@ package struct OwnChainClaims: Sendable {
   /// What they are about is here, or the chains are not gone on with: nothing is left to wait for.
   mutating func settle() { open = [:] }
 
-  /// Claims that nothing followed on in time, in order of their sessions. Whose they are is not waited for any more, neither
+  /// The first claim of each device that nothing followed on in time, in order of their sessions. Whose they are is not waited for any more, neither
   /// for what else it claimed, in other partitions or on other sessions.
   mutating func takeLapsed(_ now: MonotonicTime) -> [Claim] {
     let lapsed = open.filter { !holds($0.key, now) }
@@ -63,7 +63,8 @@ package struct OwnChainClaims: Sendable {
       ignore(claim.device, now)
     }
     if !lapsed.isEmpty { open = open.filter { !ignores($0.value.device, now) } }
-    return lapsed.values.sorted { $0.session < $1.session }
+    var charged: Set<DeviceID> = []
+    return lapsed.values.sorted { $0.session < $1.session }.filter { charged.insert($0.device).inserted }
   }
 
   private mutating func ignore(_ device: DeviceID, _ now: MonotonicTime) {

@@ -23,6 +23,9 @@ struct StatementOutbox: Sendable {
     self.end = end
   }
 
+  /// Statements of the fleet wait, or what is said behind the last of them.
+  var holdsFleet: Bool { end != nil || waiting[next...].contains { $0.scope.utf8.isEmpty } }
+
   var scopes: Set<Text> { Set(waiting[next...].lazy.map(\.scope)) }
 
   /// Takes out what waits of these scopes.

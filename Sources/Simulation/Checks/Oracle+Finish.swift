@@ -16,8 +16,9 @@ extension Oracle {
 
   /// What is written after all have met counts at all: whoever had a fork has learned of it, and goes on beside it.
   private func checkLastWords() {
-    for write in acknowledged where write.isLastWord {
-      guard let name = world.partitions.first(where: { world.fleet.partition($0) == write.partition }), isOwed(name)
+    for write in acknowledged {
+      guard let statements = write.lastWordUnder, !hasHeardOfLiar(world.nodes[write.slot].process, since: statements),
+        let name = world.partitions.first(where: { world.fleet.partition($0) == write.partition }), isOwed(name)
       else { continue }
       let group = groups(wanting: name).first { $0.contains { $0.node.slot == write.slot } } ?? []
       for process in group {
@@ -29,6 +30,12 @@ extension Oracle {
         )
       }
     }
+  }
+
+  /// A peer that lies may have kept a narrowing that a disk lost and nobody else had, and tells of it when it likes.
+  private func hasHeardOfLiar(_ author: NodeProcess?, since statements: Digest) -> Bool {
+    guard world.nodes.contains(where: { $0.liar != nil }) else { return false }
+    return author?.mesh.authority.digest(FakeCryptography.hash) != statements
   }
 
   /// What a node holds to count, and what it shows, is what the naive rules make of what it stores (I1, I4, I8, I10).

@@ -23,8 +23,8 @@ final class Oracle {
     let hash: Digest
     let slot: Int
     let lineage: Int
-    /// Written when all was quiet and all agreed.
-    let isLastWord: Bool
+    /// Written when all was quiet and all agreed: the digest of the statements under which it was.
+    let lastWordUnder: Digest?
     /// The run destroyed its only holder.
     var isExcused = false
   }
@@ -106,7 +106,8 @@ final class Oracle {
     acknowledged.append(
       Acknowledged(
         partition: partition, dot: dot, hash: change.hash, slot: node.slot, lineage: node.lineage,
-        isLastWord: world.lastWords.contains(job.number)))
+        lastWordUnder: world.lastWords.contains(job.number)
+          ? process.mesh.authority.digest(FakeCryptography.hash) : nil))
   }
 
   /// A stamp runs at most ten minutes ahead of its author's clock: one that was wrong once does not drag all later ones.

@@ -133,6 +133,10 @@ final class MeshBench {
   /// What is under way is lost, as on a connection whose other end has gone without a word.
   func loseMessages() { wire.removeAll() }
 
+  func loseStatements() {
+    wire.removeAll { if case .message(.statements) = $0.delivery { true } else { false } }
+  }
+
   /// Statements of the root that every node has stored.
   func state(_ bodies: [Statement.Body]) {
     let statements = bodies.compactMap(state)

@@ -127,4 +127,31 @@ import Testing
     bench.nodes[1].receive(.chainProbe(probe), on: id)
     #expect(bench.transcript.count == start)
   }
+
+  @Test("what came before the right to it was known is asked for again when statements come")
+  func early() throws {
+    let bench = try MeshBench([0, 1], rights: .byUser)
+    let (author, taker) = (bench.nodes[0], bench.nodes[1])
+    func grant(_ subject: Statement.Subject, _ level: AccessLevel) throws -> Statement {
+      try #require(bench.state(.grant(Statement.Grant(subject: subject, level: level, pattern: "*"))))
+    }
+    let known = [try grant(.everyone, .none), try grant(.device(taker.key.publicKey), .carry)]
+    for node in bench.nodes { node.deliver(.statementsStored(known)) }
+    let id = bench.connected(0, 1)
+
+    // The taker hears of neither.
+    let writes = try grant(.device(author.key.publicKey), .write)
+    author.deliver(.statementsStored([writes]))
+    try author.write(1)
+    let lowered = try grant(.device(author.key.publicKey), .none)
+    bench.loseMessages()
+    author.deliver(.statementsStored([lowered]))
+    bench.loseStatements()
+    bench.pass(1_000)
+    try #require(author.state?.heldAbove[author.replica]?.sequence == 1)
+    #expect(taker.state?.heldAbove[author.replica] == nil && taker.mesh.sessions[id]?.phase == .live)
+    taker.deliver(.statementsStored([writes, lowered]))
+    bench.pass(1_000)
+    #expect(taker.state?.heldAbove[author.replica]?.sequence == 1)
+  }
 }

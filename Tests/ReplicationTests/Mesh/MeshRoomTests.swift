@@ -206,6 +206,20 @@ import Testing
     #expect(roomMessages(0, 2, since: start).isEmpty && bench.nodes[0].mesh.sessions[id] != nil)
   }
 
+  @Test("what the fleet is told does not wait behind statements of rooms, since runs that stand on it do not")
+  func fleetGoesAhead() throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    let id = bench.connected(0, 1)
+    bench.nodes[0].mesh.pause(id)
+    try room.invite("eva", by: 0)
+    try #require(bench.nodes[0].mesh.sessions[id]?.outbox.scopes == [room.name.text])
+    let start = bench.transcript.count
+    let rule = try #require(bench.state(.rule(Statement.Rule(key: "agency"))))
+    bench.nodes[0].deliver(.statementsStored([rule]))
+    #expect(bench.messages(from: 0, to: 1, since: start) == [.statements([rule.encoded])])
+  }
+
   @Test("more than a device may have said of rooms is passed over, and not asked for again")
   func allowance() throws {
     try room.create()

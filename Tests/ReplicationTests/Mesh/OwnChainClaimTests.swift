@@ -56,7 +56,8 @@ import Testing
     let (liar, other) = (DeviceID(Digest(words: (1, 0, 0, 1))), DeviceID(Digest(words: (2, 0, 0, 1))))
     func partition(_ number: UInt64) -> PartitionID { PartitionID(Digest(words: (number, 0, 0, 2))) }
     func at(_ milliseconds: UInt64) -> MonotonicTime { MonotonicTime(milliseconds: milliseconds) }
-    for (number, device, since) in [(1, liar, 0), (2, liar, 1_500), (3, other, 1_500)] as [(UInt64, DeviceID, UInt64)] {
+    let said: [(UInt64, DeviceID, UInt64)] = [(1, liar, 0), (2, liar, 1_500), (3, other, 1_500), (4, liar, 0)]
+    for (number, device, since) in said {
       let claim = OwnChainClaims.Claim(session: SessionID(rawValue: number), device: device, since: at(since))
       _ = claims.add(claim, of: partition(number))
     }
