@@ -18,7 +18,7 @@ extension Oracle {
   func checkElements(of run: KnownRun, _ node: SimulatedNode) {
     for (index, change) in run.observed.changes.enumerated() {
       let own = run.first + UInt64(index)
-      for element in Oracle.elements(of: change.writes) {
+      for element in Oracle.elements(of: change.writes).map(\.dot) {
         let seen = element.replica == run.replica ? own : run.context.sequence(of: element.replica)
         guard element.sequence > seen else { continue }
         world.violate("M4", "node \(node.slot) stores run \(run.replica) \(own), which names what it had not seen")
@@ -26,9 +26,9 @@ extension Oracle {
     }
   }
 
-  private static func elements(of writes: [DocumentWrite]) -> [Dot] {
+  private static func elements(of writes: [DocumentWrite]) -> [ListElement] {
     writes.flatMap(\.operations).flatMap(\.path).compactMap { segment in
-      if case .element(let element) = segment { element.dot } else { nil }
+      if case .element(let element) = segment { element } else { nil }
     }
   }
 
@@ -93,28 +93,36 @@ extension Oracle {
     guard before.count == after.count else {
       return world.violate("C22", "node \(node.slot) issues \(origin.dot) again as another write")
     }
-    for (old, new) in zip(before, after) where old.replica == origin.dot.replica {
+    for element in before where element.dot.replica == origin.dot.replica {
+      let old = element.dot
+      // Where two stand at one position their order is that of their dots, and may be another under other dots.
+      let renamed = after.filter { $0.position == element.position }.map(\.dot)
       guard let meant = ancestor(of: origin, at: old.sequence, run.partition, node), !isAccepted(meant, old, run, node)
       else { continue }
       let first = self.change(ChangeOrigin(dot: old, hash: meant), run.partition, node)?.origin
       let origins = [ChangeOrigin(dot: old, hash: meant), first].compactMap { $0 }
-      let named =
-        node.directory.book.partitions[run.partition]?.runs[new.replica]?
-        .compactMap { $0.change(at: new.sequence) } ?? []
-      let isRight = named.contains { change in
-        change.origin.map(origins.contains) ?? false
-          || origins.contains(ChangeOrigin(dot: new, hash: change.hash)) && isAccepted(change.hash, new, run, node)
+      let isRight = renamed.contains { new in
+        changes(at: new, run.partition, node).contains { change in
+          change.origin.map(origins.contains) ?? false
+            || origins.contains(ChangeOrigin(dot: new, hash: change.hash)) && isAccepted(change.hash, new, run, node)
+        }
       }
       guard !isRight else { continue }
-      world.violate("C22", "node \(node.slot) issues \(origin.dot) again and names \(new) for what \(old) had inserted")
+      let names = renamed.map { "\($0)" }.joined(separator: " or ")
+      world.violate(
+        "C22", "node \(node.slot) issues \(origin.dot) again and names \(names) for what \(old) had inserted")
     }
   }
 
   private func change(
     _ origin: ChangeOrigin, _ partition: PartitionID, _ node: SimulatedNode
   ) -> ObservedChange? {
-    node.directory.book.partitions[partition]?.runs[origin.dot.replica]?
-      .compactMap { $0.change(at: origin.dot.sequence) }.first { $0.hash == origin.hash }
+    changes(at: origin.dot, partition, node).first { $0.hash == origin.hash }
+  }
+
+  /// On whatever branches.
+  private func changes(at dot: Dot, _ partition: PartitionID, _ node: SimulatedNode) -> [ObservedChange] {
+    node.directory.book.partitions[partition]?.runs[dot.replica]?.compactMap { $0.change(at: dot.sequence) } ?? []
   }
 
   private func isAccepted(_ hash: Digest, _ dot: Dot, _ run: KnownRun, _ node: SimulatedNode) -> Bool {
