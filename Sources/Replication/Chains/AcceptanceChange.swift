@@ -38,8 +38,10 @@ package struct LogChange: Hashable, Sendable {
   /// Originals and re-issues that have other kin than before, or whose kin other contexts cover: what they write is to be
   /// built anew, and where list elements go by their dots (rule M17).
   package var regrouped: Set<Dot> = []
-  /// The chain whose fork point is new or fell; its proof goes to the peers.
+  /// The chain whose fork point is new or fell.
   package var forkedReplica: ReplicaID?
+  /// The chain of which another branch begins, at whatever height: it goes to the peers.
+  package var branchedReplica: ReplicaID?
 
   package init() {}
 }

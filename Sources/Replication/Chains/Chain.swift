@@ -83,20 +83,23 @@ extension Chain {
     return true
   }
 
-  /// Adds what lies above the trunk. The run must agree with the trunk.
-  mutating func insert(_ run: RunSummary, content: Bool) {
-    var previous = run.hashBefore
+  /// Adds what lies above the trunk. The run must agree with the trunk. True where another branch begins with it.
+  @discardableResult
+  mutating func insert(_ run: RunSummary, content: Bool) -> Bool {
+    var (previous, beginsBranch) = (run.hashBefore, false)
     for (index, hash) in run.hashes.enumerated() {
       let sequence = run.first + UInt64(index)
       if sequence > trunk.sequence {
         let slot = ChainTree.Slot(sequence: sequence, previous: previous)
         if tree.insert(hash, at: slot, facts: content ? run.facts(at: index) : nil) {
           forkPoint = min(sequence - 1, forkPoint ?? .max)
+          beginsBranch = true
         }
       }
       previous = hash
     }
     if content { remember(run) }
+    return beginsBranch
   }
 
   /// Room for a run whose author has filled the chain with branches?

@@ -155,7 +155,7 @@ extension PartitionLog {
     }
     guard chain.admits(run) else { return .ignored }
     let forkPoint = chain.forkPoint
-    chain.insert(run, content: content)
+    if chain.insert(run, content: content) { change.branchedReplica = run.replica }
     if content { rememberReissues(of: run) }
     if let moved = chain.settle(run.replica) { change.acceptance = [moved] }
     if chain.forkPoint != forkPoint { change.forkedReplica = run.replica }

@@ -245,7 +245,7 @@ extension Mesh {
       case .done(let change):
         foundOwnRun(run, name, &step)
         kept.append(settled(run, change, partition))
-        if let forked = change.forkedReplica { spreadFork(forked, partition, &step) }
+        if let branched = change.branchedReplica { spreadFork(branched, partition, &step) }
       case .needsHeaders(let requests):
         emit(kept, partition, batch.session, &step)
         return park(batch.rest(rest), partition, until: requests, &step)

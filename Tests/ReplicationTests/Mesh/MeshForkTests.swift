@@ -102,6 +102,30 @@ import Testing
       ChainProbe(name: bench.name, replica: bench.nodes[0].replica, positions: [], wantsReply: wantsReply))
   }
 
+  @Test("another branch, above the fork that all know of, goes to everyone at once")
+  func higherBranch() throws {
+    // Three copies of one device. Node 3 meets them all, node 4 hears of them through node 3.
+    let bench = try MeshBench([0, 0, 0, 1, 2])
+    func met(_ slot: Int) { bench.cut(bench.connected(slot, 3)) }
+    try bench.nodes[0].write(1)
+    met(0)
+    met(2)
+    try bench.nodes[0].write(2)
+    try bench.nodes[2].write(3)
+    try bench.nodes[1].write(4)
+    _ = bench.connected(3, 4)
+    met(0)
+    met(1)
+    bench.pass(1_000)
+    let proofs = { (slot: Int) in bench.nodes[slot].mesh.partitions[bench.partition]?.log.forkProofs.map(\.sequence) }
+    try #require(proofs(3) == [1] && proofs(4) == [1])
+
+    met(2)
+    bench.pass(1_000)
+    #expect(proofs(3) == [1, 2] && proofs(4) == [1, 2])
+    #expect(agree(bench, [3, 4]))
+  }
+
   @Test("a probe is answered by one where it asks for it, so many times until the next comparison, and no more")
   func probes() throws {
     let bench = try MeshBench([0, 1])
