@@ -86,8 +86,8 @@ extension Node {
   package var fleet: FleetID { files.fleet }
   package var device: DeviceID { files.device }
 
-  /// Shown from now on in status, metrics and doctor. Once.
-  package func attach(_ forwarder: any NodeForwarder) { forwarding.withLock { $0 = forwarder } }
+  /// Shown from now on in status, metrics and doctor; nil: no more.
+  package func attach(_ forwarder: (any NodeForwarder)?) { forwarding.withLock { $0 = forwarder } }
 
   /// A line of the log, when the state changes.
   package func noteForwarding(_ status: ForwardingStatus) {

@@ -5,6 +5,8 @@ package struct ArrivedRun: Hashable, Sendable {
   package let partition: PartitionID
   package let replica: ReplicaID
   package let run: StoredRun
+  /// More than one branch of its chain is here.
+  package let isForked: Bool
   /// When it came, in milliseconds since 1970 by this node's clock; nil where nobody told.
   package let arrived: Int64?
 }
@@ -40,7 +42,8 @@ extension StoreReading where Self: ~Copyable {
   ) throws(StoreError) -> ArrivedRuns {
     let rows = try database.statement(
       """
-      SELECT runs.arrival, runs.chain, first, last, context_base, context, body, arrived, chains.partition, replica, hash
+      SELECT runs.arrival, runs.chain, first, last, context_base, context, body, arrived, chains.partition, replica, hash,
+        hold_reason IS NOT NULL
       FROM runs JOIN chains ON chains.id=runs.chain JOIN partitions ON partitions.id=chains.partition
       WHERE runs.arrival>?1 ORDER BY runs.arrival
       """)
@@ -64,7 +67,8 @@ extension StoreReading where Self: ~Copyable {
       let arrived = rows.integer(7)
       found.runs.append(
         ArrivedRun(
-          partition: PartitionID(partition), replica: replica, run: run, arrived: arrived == 0 ? nil : arrived))
+          partition: PartitionID(partition), replica: replica, run: run, isForked: rows.integer(11) == 1,
+          arrived: arrived == 0 ? nil : arrived))
     }
     return found
   }

@@ -97,6 +97,66 @@ struct LedgerTests {
     try expectLedger(server, equals: relay.node)
   }
 
+  @Test(
+    "in the middle of a backlog the ledger is a beginning of the log, in its order, and what it has of it is marked")
+  func backlog() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    for index in 0..<300 { try relay.put("agency=\(index % 3)", "r\(index)") }
+    let connection = try server.owner()
+    // The database refuses the rest of one chain, so that what came before stays to be seen.
+    try connection.script(
+      "CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF (SELECT count(*) FROM seamesh.changes) >= 120 "
+        + "THEN RAISE EXCEPTION 'enough' USING ERRCODE = '53000'; END IF; RETURN new; END $$;"
+        + "CREATE TRIGGER stop BEFORE INSERT ON seamesh.changes FOR EACH STATEMENT EXECUTE FUNCTION stop()")
+    var limits = ForwarderLimits()
+    limits.batchChanges = 20
+    try relay.forward(to: server.relayURL(), limits: limits)
+    try relay.waitForState(.refused)
+    #expect(try connection.number("SELECT count(*) FROM seamesh.changes") == 120)
+    #expect(try connection.number("SELECT count(*) FROM seamesh.marked_changes WHERE accepted") == 120)
+    let expected = try relay.node.readStore { store in
+      try store.runs(cameAfter: 0, within: ArrivalLimits(bytes: .max, changes: 120)) { _, _, _, _ in true }
+        .runs.map(\.run.body)
+    }
+    let there = try connection.query("SELECT body FROM seamesh.runs").rows.compactMap { $0[0] }
+    #expect(Set(there) == Set(expected))
+    try connection.script("DROP TRIGGER stop ON seamesh.changes")
+    try relay.node.sendForwardingNow()
+    try relay.waitForLedger(server)
+    try expectLedger(server, equals: relay.node)
+  }
+
+  @Test("two relays of one fleet forward at once while one is stopped again and again: each change is there once")
+  func twoRelays() throws {
+    let (server, first) = try (TestPostgreSQL(), ForwardingNode())
+    try first.setUp(server)
+    try first.node.subscribe("agency=*")
+    let path = NSTemporaryDirectory() + "seamesh-relay-" + String(UUID().uuidString.prefix(8))
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let code = try first.node.invite(InviteRequest(user: "bob@test.example", role: "officer", profile: ValueMap()))
+    _ = try NodeSetup.join(path, code: code.code, label: "other", peers: [first.address], usesDiscovery: false)
+    let second = try ForwardingNode(directory: path, peers: [first.address])
+    defer { second.stop() }
+    try second.node.subscribe("agency=*")
+    try first.forward(to: server.relayURL())
+    for round in 0..<6 {
+      try second.forward(to: server.relayURL())
+      for index in 0..<25 {
+        try first.put("agency=G", "a\(round)-\(index)")
+        try second.put("agency=G", "b\(round)-\(index)")
+      }
+    }
+    let both = try waitUntil { try [first, second].allSatisfy { try $0.node.status().changes == 300 } }
+    #expect(both)
+    try first.waitForLedger(server)
+    try second.waitForLedger(server)
+    try expectLedger(server, equals: first.node)
+    try expectMarks(server, equal: first.node)
+  }
+
   @Test("a ledger that was put back from an older copy is filled again, and that is told")
   func restored() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())

@@ -71,8 +71,11 @@ package struct LedgerBatch: Equatable, Sendable {
 
   package var isEmpty: Bool { statements.isEmpty && runs.isEmpty && marks.isEmpty }
 
-  /// What a backend could refuse by itself.
-  package var itemCount: Int { statements.count + runs.count + marks.count }
+  /// What a backend could refuse by itself: marks beside runs go with those.
+  package var itemCount: Int {
+    let rows = statements.count + runs.count
+    return rows == 0 ? marks.count : rows
+  }
 
   package var amount: LogAmount {
     runs.reduce(into: LogAmount()) { sum, run in

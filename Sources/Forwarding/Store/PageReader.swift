@@ -32,8 +32,10 @@ final class PageReader {
     let room = try addStatements(request, store, &page)
     page.runsEnd = request.runsAfter
     guard room > 0 else { return page }
-    try addRuns(request, room, store, &page)
-    if page.isEnd { try addMarks(request, store, &page) }
+    var marks = Marks()
+    try addRuns(request, room, store, &page, &marks)
+    if page.isEnd { try addMarks(request, store, &page, &marks) }
+    page.batch.marks = marks.rows
     return page
   }
 
@@ -56,7 +58,8 @@ final class PageReader {
   }
 
   private func addRuns(
-    _ request: Forwarder.LoadRequest, _ room: Int, _ store: StoreReader, _ page: inout Forwarder.Page
+    _ request: Forwarder.LoadRequest, _ room: Int, _ store: StoreReader, _ page: inout Forwarder.Page,
+    _ marks: inout Marks
   ) throws {
     let limits = ArrivalLimits(bytes: room, changes: request.changes)
     let found = try store.runs(cameAfter: request.runsAfter, within: limits) { partition, replica, last, arrival in
@@ -68,11 +71,14 @@ final class PageReader {
       if page.batch.partitions[arrived.partition] == nil {
         page.batch.partitions[arrived.partition] = try store.partition(arrived.partition)?.name
       }
-      try add(arrived, store, &page.batch)
+      let run = try run(arrived, store, &page.batch)
+      page.batch.runs.append(run)
+      mark(arrived, run, request, &marks)
     }
   }
 
-  private func add(_ arrived: ArrivedRun, _ store: StoreReader, _ batch: inout LedgerBatch) throws {
+  /// The run's rows; a payload that travels apart is put into the batch.
+  private func run(_ arrived: ArrivedRun, _ store: StoreReader, _ batch: inout LedgerBatch) throws -> LedgerBatch.Run {
     let chain = ChainKey(partition: arrived.partition, replica: arrived.replica)
     let run = try RunCodec.decode(arrived.run.body[...], fleet: fleet, partition: arrived.partition, hash: hash)
     if let payload = try RunCodec.apartPayload(of: arrived.run.body[...]) {
@@ -84,10 +90,9 @@ final class PageReader {
         hash: hash, timestamp: change.header.timestamp, wallMilliseconds: change.header.wall.milliseconds,
         payloadByteCount: change.header.payloadByteCount)
     }
-    batch.runs.append(
-      LedgerBatch.Run(
-        chain: chain, first: run.first, last: run.last, hashBefore: run.hashBefore, hash: run.hashAtLast,
-        context: encode(arrived.run.context, of: run, in: chain), body: arrived.run.body, changes: changes))
+    return LedgerBatch.Run(
+      chain: chain, first: run.first, last: run.last, hashBefore: run.hashBefore, hash: run.hashAtLast,
+      context: encode(arrived.run.context, of: run, in: chain), body: arrived.run.body, changes: changes)
   }
 
   /// As it differs from that of the run right before it, where that is known here and in the ledger.
@@ -103,11 +108,32 @@ final class PageReader {
 
   // MARK: Marks
 
+  /// Marks to be written, of each chain one.
+  private struct Marks {
+    var positions: [ChainKey: ChainPosition] = [:]
+
+    var rows: [LedgerBatch.Mark] {
+      positions.sorted { $0.key < $1.key }.map { LedgerBatch.Mark(chain: $0.key, position: $0.value) }
+    }
+  }
+
+  /// What counts already when it comes is marked with it, so that a long backlog can be read from its beginning on. On which
+  /// branch of a fork the end lies is known at the end of the log alone.
+  private func mark(
+    _ arrived: ArrivedRun, _ run: LedgerBatch.Run, _ request: Forwarder.LoadRequest, _ marks: inout Marks
+  ) {
+    guard !arrived.isForked, let accepted = request.unmarked[arrived.partition]?[arrived.replica],
+      accepted.sequence >= run.first
+    else { return }
+    let whole = ChainPosition(sequence: run.last, tip: run.hash.tip)
+    marks.positions[run.chain] = accepted.sequence < run.last ? accepted : whole
+  }
+
   private func addMarks(
-    _ request: Forwarder.LoadRequest, _ store: StoreReader, _ page: inout Forwarder.Page
+    _ request: Forwarder.LoadRequest, _ store: StoreReader, _ page: inout Forwarder.Page, _ marks: inout Marks
   ) throws {
     for (partition, accepted) in request.unmarked.sorted(by: { $0.key < $1.key }) {
-      guard page.batch.marks.count < request.marks else { return }
+      guard marks.positions.count < request.marks else { return }
       guard let number = try store.partitionNumber(partition) else {
         page.marked[partition] = accepted
         continue
@@ -121,13 +147,13 @@ final class PageReader {
           isComplete = false
           continue
         }
-        let known = request.view.marks[chain] ?? ChainPosition(sequence: 0, tip: .zero)
+        let known = marks.positions[chain] ?? request.view.marks[chain] ?? ChainPosition(sequence: 0, tip: .zero)
         if known == position { continue }
-        guard page.batch.marks.count < request.marks else {
+        guard marks.positions.count < request.marks else {
           isComplete = false
           break
         }
-        page.batch.marks.append(LedgerBatch.Mark(chain: chain, position: position))
+        marks.positions[chain] = position
       }
       if isComplete { page.marked[partition] = accepted }
     }

@@ -8,8 +8,10 @@ import Storage
 /// Puts a node and its forwarder together: neither knows the other.
 final class NodeForwarding: NodeForwarder {
   private let service: ForwardingService
+  private let node: Node
 
-  init(_ node: Node, _ address: PostgreSQLAddress) throws(Failure) {
+  init(_ node: Node, _ address: PostgreSQLAddress, limits: ForwarderLimits = ForwarderLimits()) throws(Failure) {
+    self.node = node
     let backend: PostgreSQLBackend
     do throws(BackendProblem) {
       backend = try PostgreSQLBackend(address, fleet: node.fleet, relay: node.device, environment: environment())
@@ -17,14 +19,18 @@ final class NodeForwarding: NodeForwarder {
       throw Failure(error)
     }
     let source = try NodeLogSource(node)
-    service = ForwardingService(source: source, backend: backend) { [weak node] report in
+    service = ForwardingService(source: source, backend: backend, limits: limits) { [weak node] report in
       node?.noteForwarding(ForwardingStatus(report))
     }
     node.attach(self)
     service.start()
   }
 
-  func stop() { service.stop() }
+  /// The node lets go of it as well.
+  func stop() {
+    service.stop()
+    node.attach(nil)
+  }
 
   var status: ForwardingStatus { ForwardingStatus(service.report) }
 

@@ -62,9 +62,9 @@ final class ForwardingNode {
       server.ownerAddress(), fleet: node.fleet, grantingTo: role, environment: [:])
   }
 
-  func forward(to url: String) throws {
+  func forward(to url: String, limits: ForwarderLimits = ForwarderLimits()) throws {
     forwarding?.stop()
-    forwarding = try NodeForwarding(node, PostgreSQLAddress(url: url))
+    forwarding = try NodeForwarding(node, PostgreSQLAddress(url: url), limits: limits)
   }
 
   func put(_ partition: String, _ id: String, _ text: String = "x") throws {
