@@ -29,15 +29,15 @@ final class ForwardingNode {
       _ = try NodeSetup.found(
         directory, fleetName: "patrol", user: "ann@test.example", label: "relay", profile: ValueMap())
     }
-    node = try Node.start(directory: directory, configuration: ForwardingNode.configuration(peers))
+    node = try Node.start(directory: directory, configuration: ForwardingNode.configuration(peers, directory))
   }
 
-  private static func configuration(_ peers: [PeerAddress]) -> NodeConfiguration {
+  private static func configuration(_ peers: [PeerAddress], _ directory: String) -> NodeConfiguration {
     var configuration = NodeConfiguration()
     configuration.listenHost = .ipv4(0x7f00_0001)
     configuration.usesDiscovery = false
     configuration.peers = peers
-    configuration.logPath = NSTemporaryDirectory() + "seamesh-forward-\(UUID().uuidString.prefix(8)).log"
+    configuration.logPath = directory + "/node.log"
     return configuration
   }
 
@@ -54,7 +54,7 @@ final class ForwardingNode {
 
   func restart() throws {
     stop()
-    node = try Node.start(directory: directory, configuration: ForwardingNode.configuration(peers))
+    node = try Node.start(directory: directory, configuration: ForwardingNode.configuration(peers, directory))
   }
 
   func setUp(_ server: TestPostgreSQL, grantingTo role: String? = "relay") throws {

@@ -10,6 +10,7 @@ final class TestPostgreSQL {
   private(set) var port = 0
   let relayPassword = "relay-\(UUID().uuidString.prefix(8))"
   private var server: Process?
+  private var lifeline = Pipe()
 
   static let programs = "/usr/lib/postgresql/15/bin"
   /// Where these are missing, tests that want a server do not run.
@@ -65,8 +66,11 @@ final class TestPostgreSQL {
   func start() throws {
     let process = Process()
     let command = asServerCommand("\(TestPostgreSQL.programs)/postgres", "-D", data)
-    process.executableURL = URL(fileURLWithPath: command[0])
-    process.arguments = Array(command.dropFirst())
+    // Its input ends with this process, however that ends; then the server does.
+    let watch = "\"$@\" < /dev/null & server=$!; cat > /dev/null; kill -QUIT $server 2> /dev/null; wait $server"
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = ["-c", watch, "sh"] + command
+    process.standardInput = lifeline
     process.currentDirectoryURL = URL(fileURLWithPath: directory)
     let log = directory + "/log"
     _ = FileManager.default.createFile(atPath: log, contents: nil)
@@ -84,11 +88,17 @@ final class TestPostgreSQL {
 
   func stop(_ signal: Int32) {
     guard let server else { return }
-    // All of it at once, as a cut of power ends it.
-    if signal == SIGKILL { for child in children(of: server.processIdentifier) { kill(child, SIGKILL) } }
-    kill(server.processIdentifier, signal)
+    let text = (try? String(contentsOfFile: "\(data)/postmaster.pid", encoding: .utf8)) ?? ""
+    if let first = text.split(separator: "\n").first, let process = Int32(first) { end(process, signal) }
+    try? lifeline.fileHandleForWriting.close()
     server.waitUntilExit()
-    self.server = nil
+    (self.server, lifeline) = (nil, Pipe())
+  }
+
+  private func end(_ process: Int32, _ signal: Int32) {
+    // All of it at once, as a cut of power ends it.
+    if signal == SIGKILL { for child in children(of: process) { kill(child, SIGKILL) } }
+    kill(process, signal)
   }
 
   private func children(of process: Int32) -> [Int32] {
