@@ -32,6 +32,8 @@ let package = Package(
     .systemLibrary(name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CQREncode", providers: [.apt(["libqrencode-dev"]), .brew(["qrencode"])]),
+    .systemLibrary(
+      name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
     .systemLibrary(name: "CLinux"),
 
     library("Replication"),
@@ -42,14 +44,15 @@ let package = Package(
     library("SimulatedDisk", ["CSQLite"]),
     library("Transport", ["Replication", "Wire", "CDNSSD", "COpenSSL", "CLinux"]),
     library("Seamesh", ["Replication", "Wire", "Engine", "Identity", "Storage", "Transport"]),
+    library("Forwarding", ["Replication", "Wire", "Engine", "Storage", "CPostgreSQL"]),
     library("LocalAPI", ["Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
     library("SampleData", ["Replication", "Wire"]),
     library("Simulation", ["Replication", "Wire", "Engine", "Storage", "SimulatedDisk"]),
     .executableTarget(
       name: "SeameshCommand",
       dependencies: [
-        "Seamesh", "LocalAPI", "Simulation", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage",
-        "Transport", "CCurl", "CQREncode", "CLinux",
+        "Seamesh", "LocalAPI", "Forwarding", "Simulation", "SampleData", "Replication", "Wire", "Engine", "Identity",
+        "Storage", "Transport", "CCurl", "CQREncode", "CLinux",
       ],
       swiftSettings: strict),
 
@@ -76,6 +79,12 @@ let package = Package(
     tests(
       "SeameshTests",
       ["Seamesh", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage", "Transport", "TestSupport"]),
+    tests(
+      "ForwardingTests",
+      [
+        "Forwarding", "SeameshCommand", "LocalAPI", "Seamesh", "Storage", "Engine", "Wire", "Replication", "Identity",
+        "Transport", "CPostgreSQL", "TestSupport",
+      ]),
     tests("LibraryTests", ["Seamesh"]),
     tests("SourceTests", []),
     tests("EngineTests", ["Engine", "Storage", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),

@@ -19,6 +19,7 @@ extension Node {
     status.diskFreeBytes = (try? DiskSpace.of(files.directory.path).availableBytes) ?? 0
     status.discovery = discovery.state.sentence
     status.listen = endpoints.listen.map(\.description)
+    status.forwarding = forwardingStatus
     return status
   }
 
@@ -89,6 +90,7 @@ extension Node {
     gauge("changes_behind", "Changes that connected peers are known to lack.", peers.reduce(0) { $0 + $1.behind })
     gauge("changes_held", "Changes kept but not counted.", status.held.values.reduce(0, +))
     gauge("uptime_seconds", "Seconds since the start.", status.uptimeMilliseconds / 1_000)
+    lines += status.forwarding?.metrics ?? []
     return lines.joined(separator: "\n") + "\n"
   }
 }

@@ -26,6 +26,7 @@ public final class Node: Sendable {
   let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
   private let finished: Reply<Bool>
   private let isStopped = Mutex(false)
+  let forwarding = Mutex<(any NodeForwarder)?>(nil)
 
   /// Where a node can be reached.
   package struct Endpoints: Sendable {

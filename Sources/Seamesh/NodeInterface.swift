@@ -50,6 +50,8 @@ package protocol NodeInterface: Sendable {
   func doctor() throws(NodeError) -> [DoctorFinding]
   /// A consistent copy of the store while the node runs on. `progress` gets pages done and pages in all.
   func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError)
+  /// Forwards at once what waits for a backend, also where an earlier failure made a pause.
+  func sendForwardingNow() throws(NodeError)
   /// Prometheus text format.
   func metrics() throws(NodeError) -> String
 }
@@ -275,6 +277,8 @@ package struct NodeStatus: Sendable, Equatable {
   package var heldOfEnded: [String: Int64] = [:]
   package var peersConnected = 0
   package var discovery = ""
+  /// Nil where this node does not forward.
+  package var forwarding: ForwardingStatus?
   package init() {}
 }
 

@@ -6,6 +6,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
   case notFound = 3
   case notPermitted = 4
   case unreachable = 5
+  case behind = 6
 
   var meaning: String {
     switch self {
@@ -14,7 +15,8 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
     case .usage: "the command line was not understood"
     case .notFound: "not found"
     case .notPermitted: "not permitted"
-    case .unreachable: "no node could be reached"
+    case .unreachable: "no node could be reached, or no backend"
+    case .behind: "the backend lacks changes"
     }
   }
 }

@@ -60,7 +60,7 @@ extension StoreReading where Self: ~Copyable {
     return found
   }
 
-  private func fullContext(at arrival: Int64) throws(StoreError) -> VersionVector {
+  func fullContext(at arrival: Int64) throws(StoreError) -> VersionVector {
     let rows = try database.statement("SELECT context FROM runs WHERE arrival=?1 AND context_base IS NULL")
     defer { rows.reset() }
     try rows.bind(1, arrival)

@@ -33,6 +33,7 @@ package final class FakeNode: NodeInterface {
     /// Exports break with this after their first document.
     var exportFailure: NodeError?
     var status: NodeStatus?
+    var sendsAsked = 0
     var peers: [PeerStatus]?
     var devices: [DeviceStatus]?
     var findings: [DoctorFinding]?
@@ -51,6 +52,7 @@ package final class FakeNode: NodeInterface {
   package func subscriptions() throws(NodeError) -> [Text] { state.withLock { $0.subscriptions.sorted() } }
   package var lastFind: FindRequest? { state.withLock { $0.lastFind } }
   package var lastInvitation: InviteRequest? { state.withLock { $0.lastInvitation } }
+  package var sendsAsked: Int { state.withLock { $0.sendsAsked } }
   package var watches: [FakeWatch] { state.withLock { $0.watches } }
   /// Everything fails with this; nil: no more.
   package func fail(_ error: NodeError?) { state.withLock { $0.failure = error } }
@@ -262,6 +264,11 @@ package final class FakeNode: NodeInterface {
     progress(1, 2)
     if let failure = state.withLock({ $0.backupFailure }) { throw failure }
     progress(2, 2)
+  }
+
+  package func sendForwardingNow() throws(NodeError) {
+    try check()
+    state.withLock { $0.sendsAsked += 1 }
   }
 
   package func metrics() throws(NodeError) -> String { "seamesh_documents 1\n" }

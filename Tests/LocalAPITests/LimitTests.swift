@@ -130,10 +130,11 @@ struct LimitTests {
       path, "/v1/status", "/v1/peers", "/v1/devices", "/v1/partitions", "/v1/subscriptions", "/v1/subscriptions/x",
       "/v1/doctor", "/metrics", "/v1/openapi.json", "/v1/partitions/p/documents", "/v1/invitations", "/v1/backup",
       "/v1/partitions/p/collections/c/documents", "/v1/partitions/p/collections/c/find",
-      "/v1/partitions/p/collections/c/import", "/v1/partitions/p/transaction",
+      "/v1/partitions/p/collections/c/import", "/v1/partitions/p/transaction", "/v1/forwarding/send",
     ] { _ = try server.ask("GET", target) }
     #expect(server.node.writes == writes && server.node.ids == ids)
     #expect(try server.node.subscriptions().isEmpty && server.node.lastInvitation == nil)
+    #expect(server.node.sendsAsked == 0)
   }
 
   private func residentBytes() -> Int {

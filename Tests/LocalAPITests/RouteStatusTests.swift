@@ -119,6 +119,10 @@ struct RouteStatusTests {
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", status: 200),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", isLoopback: true, status: 403),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"b\"}", status: 422),
+    Call(route: "sendForwarding", target: "/v1/forwarding/send", status: 200),
+    Call(
+      route: "sendForwarding", target: "/v1/forwarding/send",
+      failure: NodeError(.unprocessable, "this node does not forward"), status: 422),
   ]
 
   /// A change of rights: done, refused by the node, not found, and a body that is none.

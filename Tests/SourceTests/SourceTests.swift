@@ -4,9 +4,10 @@ import Testing
 @Suite("The source keeps its own rules")
 struct SourceTests {
   @Test(
-    "core, wire and engine import no system, and see neither clock nor chance",
+    "core, wire, engine and what decides of forwarding import no system, and see neither clock nor chance",
     arguments: [
       ("Sources/Replication", []), ("Sources/Wire", ["Replication"]), ("Sources/Engine", ["Replication", "Wire"]),
+      ("Sources/Forwarding/Core", ["Replication"]),
     ] as [(String, [String])])
   func purity(_ folder: String, _ allowed: [String]) throws {
     let files = try SourceTree.swiftFiles(folder)

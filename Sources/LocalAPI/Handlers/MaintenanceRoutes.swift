@@ -14,7 +14,15 @@ let maintenanceRoutes: [Route] = [
       throw Problem.unprocessable("the path of a backup must be absolute, without zero bytes")
     }
     return try backUp(to: path, request, surroundings)
-  }
+  },
+  Route(
+    method: .post, template: "/v1/forwarding/send", name: "sendForwarding",
+    summary: "Forwards at once what waits for the backend, also where an earlier failure made a pause.",
+    refusals: [.unprocessable]
+  ) { _, surroundings in
+    try surroundings.node.sendForwardingNow()
+    return .json(.object(["asked": .bool(true)]))
+  },
 ]
 
 /// Lines `{"done":pages,"total":pages}`, then `{"path":…}` once the copy is whole, or `{"error":…}` where it broke off.

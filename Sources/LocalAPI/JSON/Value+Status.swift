@@ -26,6 +26,19 @@ extension NodeStatus {
       "readOnly": .bool(readOnly), "held": .counts(held),
       "heldOfEnded": .counts(heldOfEnded),
       "peersConnected": .int(Int64(peersConnected)), "discovery": .text(discovery),
+      "forwarding": forwarding.map(\.value) ?? .null,
+    ])
+  }
+}
+
+extension ForwardingStatus {
+  var value: Value {
+    .object([
+      "backend": .text(backend), "state": .text(state), "reason": .text(reason), "remedy": .text(remedy),
+      "lagChanges": .int(lagChanges), "lagBytes": .int(lagBytes), "lagMilliseconds": .int(lagMilliseconds),
+      "forwardedChanges": .int(forwardedChanges), "forwardedBytes": .int(forwardedBytes),
+      "logChanges": .int(logChanges), "backendChanges": .int(backendChanges), "putAside": .int(putAside),
+      "lostChanges": .int(lostChanges),
     ])
   }
 }

@@ -124,6 +124,36 @@ final class FeedFollower: Sendable {
     }
   }
 
+  enum Moves: Sendable {
+    /// What counts now of the partitions whose log or documents changed since the last call.
+    case moved([PartitionID: VersionVector])
+    /// More was committed since than the feed remembers.
+    case missed
+    case nothing
+    case stopped
+  }
+
+  /// Waits for the next commits, whatever they changed, for so long at the most. Answers ``Moves/nothing`` early after a
+  /// ``wake()``.
+  func waitForMoves(timeoutMilliseconds: UInt64) -> Moves {
+    if let moves = takeMoves() { return moves }
+    _ = signal.wait(milliseconds: timeoutMilliseconds)
+    return takeMoves() ?? .nothing
+  }
+
+  private func takeMoves() -> Moves? {
+    if isStopped.withLock({ $0 }) { return .stopped }
+    return cursor.withLock { cursor in
+      let (records, next) = feed.read(from: cursor)
+      defer { cursor = next }
+      guard let records else { return .missed }
+      guard !records.isEmpty else { return nil }
+      var moved: [PartitionID: VersionVector] = [:]
+      for record in records { for partition in record.partitions { moved[partition.partition] = partition.accepted } }
+      return .moved(moved)
+    }
+  }
+
   private func take(_ place: ChangedDocuments.Place) -> Wake? {
     if isStopped.withLock({ $0 }) { return .stopped }
     return cursor.withLock { cursor in

@@ -14,6 +14,15 @@ package enum NodeSetup {
     package let aside: String?
   }
 
+  /// Whose directory it is, without opening its store: a running node is not in the way.
+  package static func identity(of path: String) throws(NodeError) -> (fleet: FleetID, device: DeviceID) {
+    if let refusal = DirectoryContents(path).nodeRefusal { throw refusal }
+    let directory: DataDirectory
+    do throws(FileError) { directory = try DataDirectory(existing: path) } catch { throw NodeError(error) }
+    let files = try NodeFiles.load(directory)
+    return (files.fleet, files.device)
+  }
+
   package static func isSetUp(_ path: String) -> Bool { NodeFiles.isSetUp(path) }
 
   /// What a first look at a directory says of starting a node there.

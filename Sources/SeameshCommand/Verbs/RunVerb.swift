@@ -26,6 +26,7 @@ let runVerb = Verb(
       "api", .text("[ADDR:]PORT"), "serve the local interface over TCP too, on loopback, with the token of api.token",
       configurable: true),
     OptionSpecification("relay", .none, "subscribe to all that peers offer and this node may hold", configurable: true),
+    forwardOption,
   ] + foundingOptions,
   examples: [
     .init("seamesh run", "Runs the node, which finds others by itself"),
@@ -35,6 +36,7 @@ let runVerb = Verb(
   var configuration = try nodeConfiguration(invocation)
   configuration.testBuild = try local { () throws(NodeError) in try TestBuildSwitch(environment()) }
   let loopback = try invocation["api"].map { text throws(Failure) in try loopbackAddress(text) }
+  let backend = try forwardingAddress(invocation, directory: context.directory)
   let signals = StopSignals()
   configuration.recoveryMilliseconds = .max
   configuration.isRecoveryGivenUp = { StopSignals.isPending }
@@ -49,6 +51,8 @@ let runVerb = Verb(
     throw Failure(error)
   }
   defer { node.stop() }
+  let forwarding = try backend.map { address throws(Failure) in try NodeForwarding(node, address) }
+  defer { forwarding?.stop() }
   let server: LocalServer
   do throws(LocalServerError) {
     server = try LocalServer.start(

@@ -22,6 +22,7 @@ let statusVerb = Verb(
     ("held", (held + ended).joined(separator: ", ")), ("log", byteCount(status.number("logBytes"))),
     ("store", byteCount(status.number("databaseBytes"))), ("disk free", byteCount(status.number("diskFreeBytes"))),
     ("peers", "\(status.number("peersConnected")) connected"), ("discovery", status.text("discovery")),
+    ("backend", status["forwarding"]?.map.map(forwardingLine) ?? ""),
     ("writes", status.flag("readOnly") ? "refused: the store is read-only" : ""),
   ]
   for (name, value) in rows where !value.isEmpty {

@@ -5,6 +5,6 @@ let verbTable: [Verb] = [
   putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb,
   importVerb, exportVerb, sampleVerb,
   subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
-  doctorVerb, backupVerb, restoreVerb, benchVerb, simulateVerb,
+  doctorVerb, backupVerb, restoreVerb, forwardVerb, benchVerb, simulateVerb,
   helpVerb, versionVerb, completionVerb, manualVerb,
 ]

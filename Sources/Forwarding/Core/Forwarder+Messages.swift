@@ -1,0 +1,69 @@
+import Replication
+
+extension Forwarder {
+  /// What happened.
+  package enum Event: Sendable {
+    case start
+    case connected
+    /// What the ledger holds, and from where on the log is to be looked at.
+    case ledgerRead(LedgerReading)
+    case loaded(Page)
+    case committed
+    /// What was asked for last did not come about.
+    case failed(BackendProblem)
+    /// What counts moved, or at least the log grew.
+    case news([PartitionID: VersionVector])
+    /// Time has passed; also told when nothing is due.
+    case timer
+    /// A person does not want to wait.
+    case sendNow
+  }
+
+  /// What is to be done: the answer comes as an event before the next directive is carried out.
+  package enum Directive: Equatable, Sendable {
+    case connect
+    case disconnect
+    case readLedger
+    case load(LoadRequest)
+    case commit(LedgerBatch)
+  }
+
+  package struct LedgerReading: Equatable, Sendable {
+    package var view: LedgerView
+    /// Runs at or below this arrival are in the ledger.
+    package var runsAfter: Int64
+    /// What counts now, of every partition.
+    package var accepted: [PartitionID: VersionVector]
+    package var held: LogAmount
+
+    package init(view: LedgerView, runsAfter: Int64, accepted: [PartitionID: VersionVector], held: LogAmount) {
+      (self.view, self.runsAfter, self.accepted, self.held) = (view, runsAfter, accepted, held)
+    }
+  }
+
+  /// Reads the next rows for the ledger.
+  package struct LoadRequest: Equatable, Sendable {
+    package var view: LedgerView
+    package var statementsAfter: Int64
+    package var runsAfter: Int64
+    /// Whose marks are to be looked at once the log is at its end.
+    package var unmarked: [PartitionID: VersionVector]
+    package var bytes: Int
+    package var changes: Int
+    package var marks: Int
+  }
+
+  package struct Page: Equatable, Sendable {
+    package var batch = LedgerBatch()
+    package var statementsEnd: Int64 = 0
+    package var runsEnd: Int64 = 0
+    /// Nothing lies behind.
+    package var isEnd = false
+    /// Partitions whose marks are those once the batch is in.
+    package var marked: [PartitionID: VersionVector] = [:]
+    package var held = LogAmount()
+    /// When the oldest of its runs came here.
+    package var oldestArrived: Int64?
+    package init() {}
+  }
+}

@@ -1,0 +1,212 @@
+import Replication
+
+/// Decides what a relay does to bring a backend up to its log: a value without IO. It takes what happened and answers with what
+/// is to be done; time and chance are handed in.
+///
+/// Whoever drives it carries out one directive after the other and tells how each ended. At any moment it waits for one
+/// outcome at the most, so that nothing is held but one page of the log.
+package struct Forwarder: Sendable {
+  package enum Phase: Equatable, Sendable {
+    /// Until the moment, or until somebody does not want to wait.
+    case pausing(until: MonotonicTime)
+    case connecting
+    case reading
+    case loading
+    case committing(Page)
+    /// The ledger has all that this store holds, but for what was put aside.
+    case idle(since: MonotonicTime)
+  }
+
+  package let limits: ForwarderLimits
+  package private(set) var phase = Phase.pausing(until: MonotonicTime(milliseconds: 0))
+  package private(set) var view = LedgerView()
+  /// Why forwarding does not go on; nil where it does.
+  package private(set) var problem: BackendProblem?
+  /// Changes that the ledger had and then lacked, at the last reading that showed so.
+  package private(set) var lost: UInt64 = 0
+  package private(set) var held = LogAmount()
+  package private(set) var oldestWaiting: Int64?
+  private var statementsAfter: Int64 = 0
+  private var runsAfter: Int64 = 0
+  private var unmarked: [PartitionID: VersionVector] = [:]
+  private var hasNews = false
+  private var backOff = BackOff()
+  /// Share of the limits of a batch that is used, as a shift: grows where a backend rejects one, to find the row.
+  private var narrowing = 0
+  private var isConnected = false
+  private var asideSince: MonotonicTime?
+
+  package init(limits: ForwarderLimits = ForwarderLimits()) { self.limits = limits }
+
+  package mutating func handle(
+    _ event: Event, now: MonotonicTime, random: inout some RandomNumberGenerator
+  ) -> [Directive] {
+    switch event {
+    case .start: return connect()
+    case .connected:
+      isConnected = true
+      phase = .reading
+      return [.readLedger]
+    case .ledgerRead(let reading): return take(reading)
+    case .loaded(let page): return take(page, now)
+    case .committed: return committed()
+    case .failed(let problem): return failed(problem, now, &random)
+    case .news(let moved):
+      hasNews = true
+      unmarked.merge(moved) { _, new in new }
+      return goOn(now)
+    case .timer: return goOn(now)
+    case .sendNow: return sendNow()
+    }
+  }
+
+  /// When a ``Event/timer`` is due; nil while an outcome is awaited.
+  package var nextWake: MonotonicTime? {
+    switch phase {
+    case .pausing(let until): until
+    case .idle(let since): since.advanced(byMilliseconds: limits.lookMilliseconds)
+    case .connecting, .reading, .loading, .committing: nil
+    }
+  }
+
+  // MARK: Connecting
+
+  private mutating func connect() -> [Directive] {
+    phase = .connecting
+    return [.connect]
+  }
+
+  private mutating func take(_ reading: LedgerReading) -> [Directive] {
+    let missing = reading.view.lost(since: view)
+    if missing > 0 { lost = missing }
+    view = reading.view
+    (statementsAfter, runsAfter) = (0, reading.runsAfter)
+    // What moved while the ledger was read is newer than what was asked before.
+    unmarked = reading.accepted.merging(unmarked) { _, newer in newer }
+    (held, problem, asideSince) = (reading.held, nil, nil)
+    return load()
+  }
+
+  private mutating func failed(
+    _ problem: BackendProblem, _ now: MonotonicTime, _ random: inout some RandomNumberGenerator
+  ) -> [Directive] {
+    self.problem = problem
+    if case .committing(let page) = phase, problem.kind == .rejected { return narrow(to: page, problem, now) }
+    // A lost connection leaves open whether a batch is in: the ledger is asked before anything is sent again.
+    phase = .pausing(until: now.advanced(byMilliseconds: backOff.next(limits, &random)))
+    guard isConnected else { return [] }
+    isConnected = false
+    return [.disconnect]
+  }
+
+  private mutating func sendNow() -> [Directive] {
+    switch phase {
+    case .pausing:
+      backOff.reset()
+      return connect()
+    case .idle where !view.aside.isEmpty:
+      phase = .reading
+      return [.readLedger]
+    case .idle: return load()
+    case .connecting, .reading, .loading, .committing: return []
+    }
+  }
+
+  private mutating func goOn(_ now: MonotonicTime) -> [Directive] {
+    switch phase {
+    case .pausing(let until): return now >= until ? connect() : []
+    case .idle(let since):
+      if let asideSince, now >= asideSince.advanced(byMilliseconds: limits.asideMilliseconds) {
+        phase = .reading
+        return [.readLedger]
+      }
+      return hasNews || now >= since.advanced(byMilliseconds: limits.lookMilliseconds) ? load() : []
+    case .connecting, .reading, .loading, .committing: return []
+    }
+  }
+
+  // MARK: Sending
+
+  private mutating func load() -> [Directive] {
+    hasNews = false
+    phase = .loading
+    return [
+      .load(
+        LoadRequest(
+          view: view, statementsAfter: statementsAfter, runsAfter: runsAfter, unmarked: unmarked,
+          bytes: max(1, limits.batchBytes >> narrowing), changes: max(1, limits.batchChanges >> narrowing),
+          marks: max(1, limits.batchMarks >> narrowing)))
+    ]
+  }
+
+  private mutating func take(_ page: Page, _ now: MonotonicTime) -> [Directive] {
+    held = page.held
+    oldestWaiting = page.oldestArrived
+    if page.batch.isEmpty { return settle(page, now) }
+    phase = .committing(page)
+    return [.commit(page.batch)]
+  }
+
+  private mutating func committed() -> [Directive] {
+    guard case .committing(let page) = phase else { return [] }
+    view.take(page.batch)
+    backOff.reset()
+    problem = nil
+    // Slowly back to whole batches: rejected rows often come together.
+    narrowing = max(0, narrowing - 2)
+    move(to: page)
+    return load()
+  }
+
+  /// Nothing of the page is for the ledger, or all of it is in.
+  private mutating func move(to page: Page) {
+    (statementsAfter, runsAfter) = (page.statementsEnd, page.runsEnd)
+    // What moved meanwhile stays to be looked at.
+    for (partition, vector) in page.marked where unmarked[partition] == vector { unmarked[partition] = nil }
+  }
+
+  private mutating func settle(_ page: Page, _ now: MonotonicTime) -> [Directive] {
+    move(to: page)
+    guard page.isEnd, !hasNews else { return load() }
+    if view.aside.isEmpty {
+      // Bytes of a backlog were an estimate; here the ledger has all.
+      view.amount = held
+      problem = nil
+    }
+    phase = .idle(since: now)
+    return []
+  }
+
+  // MARK: What a backend rejects
+
+  /// Halves the batch until one row is left, and puts the chain of that aside: others go on.
+  private mutating func narrow(to page: Page, _ problem: BackendProblem, _ now: MonotonicTime) -> [Directive] {
+    guard page.batch.itemCount == 1 else {
+      narrowing = min(narrowing + 4, 40)
+      return load()
+    }
+    if let run = page.batch.runs.first {
+      view.aside[run.chain] = problem.sentence
+    } else if let mark = page.batch.marks.first {
+      view.aside[mark.chain] = problem.sentence
+    }
+    // A statement is not sent again until the ledger is read anew; it is not known to be there either.
+    if !page.batch.statements.isEmpty { move(to: page) }
+    asideSince = asideSince ?? now
+    return load()
+  }
+}
+
+extension Forwarder {
+  /// What the backend lacks.
+  package var lag: LogAmount {
+    if case .idle = phase, view.aside.isEmpty { return LogAmount() }
+    return held.exceeding(view.amount)
+  }
+
+  package var state: ForwardingState {
+    if let problem { return ForwardingState(problem) }
+    if case .idle = phase, view.aside.isEmpty { return .caughtUp }
+    return .lagging
+  }
+}

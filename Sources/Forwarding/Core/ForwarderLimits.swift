@@ -1,0 +1,34 @@
+/// Bounds of what a forwarder holds and how often it asks.
+package struct ForwarderLimits: Equatable, Sendable {
+  /// Bytes of run bodies and statements in one batch; the last run may pass it, with a payload of 4 MiB at the most.
+  package var batchBytes = 1024 * 1024
+  /// Changes in one batch; the last run may pass it.
+  package var batchChanges = 8_192
+  /// Marks in one batch.
+  package var batchMarks = 8_192
+  /// Chains that are asked about at once.
+  package var questionChains = 1_024
+  /// The first pause after a failure, doubled at each further one.
+  package var firstPauseMilliseconds: UInt64 = 1_000
+  package var longestPauseMilliseconds: UInt64 = 300_000
+  /// So often the log is looked at though nobody told of news: statements alone are not told.
+  package var lookMilliseconds: UInt64 = 30_000
+  /// After so long what was put aside is tried again.
+  package var asideMilliseconds: UInt64 = 600_000
+
+  package init() {}
+}
+
+/// Pauses that grow, each drawn from its upper half so that many relays do not come back at once.
+struct BackOff: Equatable, Sendable {
+  private(set) var failures = 0
+
+  mutating func next(_ limits: ForwarderLimits, _ random: inout some RandomNumberGenerator) -> UInt64 {
+    let doubled = limits.firstPauseMilliseconds << UInt64(min(failures, 20))
+    let pause = max(2, min(doubled, limits.longestPauseMilliseconds))
+    failures += 1
+    return .random(in: pause / 2...pause, using: &random)
+  }
+
+  mutating func reset() { failures = 0 }
+}

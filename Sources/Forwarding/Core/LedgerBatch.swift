@@ -1,0 +1,85 @@
+import Replication
+
+/// Rows that enter the ledger together, or not at all. Whatever of it is there already stays as it is.
+package struct LedgerBatch: Equatable, Sendable {
+  package struct Statement: Equatable, Sendable {
+    package let id: Digest
+    /// As it was signed.
+    package let encoded: [UInt8]
+    package init(id: Digest, encoded: [UInt8]) { (self.id, self.encoded) = (id, encoded) }
+  }
+
+  package struct Run: Equatable, Sendable {
+    package let chain: ChainKey
+    package let first: UInt64
+    package let last: UInt64
+    package let hashBefore: Digest
+    /// Chain hash at its last change.
+    package let hash: Digest
+    /// On the wire's form: whole, or as it differs from the context of the run before it in its chain.
+    package let context: [UInt8]
+    /// As the log has it.
+    package let body: [UInt8]
+    package let changes: [Change]
+
+    package init(
+      chain: ChainKey, first: UInt64, last: UInt64, hashBefore: Digest, hash: Digest, context: [UInt8], body: [UInt8],
+      changes: [Change]
+    ) {
+      (self.chain, self.first, self.last) = (chain, first, last)
+      (self.hashBefore, self.hash) = (hashBefore, hash)
+      (self.context, self.body, self.changes) = (context, body, changes)
+    }
+  }
+
+  package struct Change: Equatable, Sendable {
+    package let hash: Digest
+    package let timestamp: HybridTimestamp
+    package let wallMilliseconds: Int64
+    package let payloadByteCount: UInt32
+
+    package init(hash: Digest, timestamp: HybridTimestamp, wallMilliseconds: Int64, payloadByteCount: UInt32) {
+      (self.hash, self.timestamp) = (hash, timestamp)
+      (self.wallMilliseconds, self.payloadByteCount) = (wallMilliseconds, payloadByteCount)
+    }
+  }
+
+  /// A payload too large for its run.
+  package struct Payload: Equatable, Sendable {
+    package let partition: PartitionID
+    package let hash: Digest
+    package let bytes: [UInt8]
+    package init(partition: PartitionID, hash: Digest, bytes: [UInt8]) {
+      (self.partition, self.hash, self.bytes) = (partition, hash, bytes)
+    }
+  }
+
+  /// How far a chain counts; sequence 0: not at all.
+  package struct Mark: Equatable, Sendable {
+    package let chain: ChainKey
+    package let position: ChainPosition
+    package init(chain: ChainKey, position: ChainPosition) { (self.chain, self.position) = (chain, position) }
+  }
+
+  package var partitions: [PartitionID: PartitionName] = [:]
+  package var statements: [Statement] = []
+  package var payloads: [Payload] = []
+  package var runs: [Run] = []
+  package var marks: [Mark] = []
+
+  package init() {}
+
+  package var isEmpty: Bool { statements.isEmpty && runs.isEmpty && marks.isEmpty }
+
+  /// What a backend could refuse by itself: marks beside runs go with those.
+  package var itemCount: Int {
+    let rows = statements.count + runs.count
+    return rows == 0 ? marks.count : rows
+  }
+
+  package var amount: LogAmount {
+    runs.reduce(into: LogAmount()) { sum, run in
+      sum += LogAmount(changes: Int64(run.changes.count), bytes: Int64(run.body.count))
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import Replication
+
+/// What a ledger holds, as far as this relay knows: read back from it after each connecting, and brought forward by what it
+/// took since.
+package struct LedgerView: Equatable, Sendable {
+  package var statements: Set<Digest> = []
+  /// How far it held each chain as this store has it, when it was read. Above that runs are sent, though some may be there.
+  package var reached: [ChainKey: UInt64] = [:]
+  /// The end of the log at that time. What came later is sent, whatever its number: it may be of another branch.
+  package var readAt: Int64 = 0
+  /// The highest number that it holds of each chain, on whatever branch.
+  package var highest: [ChainKey: UInt64] = [:]
+  /// How far each chain is marked as counting.
+  package var marks: [ChainKey: ChainPosition] = [:]
+  /// Chains of which it refused a run, with its words: left out until the ledger is read anew.
+  package var aside: [ChainKey: String] = [:]
+  /// Of this store's log.
+  package var amount = LogAmount()
+
+  package init() {}
+
+  package mutating func take(_ batch: LedgerBatch) {
+    for statement in batch.statements { statements.insert(statement.id) }
+    for run in batch.runs {
+      highest[run.chain] = max(highest[run.chain] ?? 0, run.last)
+    }
+    for mark in batch.marks { marks[mark.chain] = mark.position }
+    amount += batch.amount
+  }
+
+  /// Whether a run of the log is to be sent.
+  package func lacks(_ chain: ChainKey, through last: UInt64, arrival: Int64) -> Bool {
+    guard aside[chain] == nil else { return false }
+    return arrival > readAt || last > reached[chain] ?? 0
+  }
+
+  /// Numbers that an earlier view had and this one lacks: the ledger lost them, as one that was put back from a copy has.
+  package func lost(since earlier: LedgerView) -> UInt64 {
+    earlier.highest.reduce(0) { sum, entry in
+      let now = highest[entry.key] ?? 0
+      return entry.value > now ? sum + (entry.value - now) : sum
+    }
+  }
+}

@@ -1,0 +1,22 @@
+/// How forwarding does, for people and figures. Nothing in it is secret.
+package struct ForwardingReport: Equatable, Sendable {
+  package var backend = ""
+  package var state = ForwardingState.lagging
+  /// Why it does not go on, and what to do about it; empty where it does.
+  package var sentence = ""
+  package var remedy = ""
+  /// What the backend lacks.
+  package var lag = LogAmount()
+  /// How long the oldest change has waited that the backend lacks.
+  package var lagMilliseconds: Int64 = 0
+  /// Since the start of the node.
+  package var forwarded = LogAmount()
+  /// Changes of the log that are in the backend, of all.
+  package var inBackend: Int64 = 0
+  package var inLog: Int64 = 0
+  /// Chains left out, since the backend refuses something of them.
+  package var putAside = 0
+  /// Changes that the ledger had and then lacked.
+  package var lost: UInt64 = 0
+  package init() {}
+}

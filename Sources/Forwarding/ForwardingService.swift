@@ -1,0 +1,158 @@
+import Dispatch
+import Foundation
+import Replication
+import Storage
+import Synchronization
+
+/// Drives a ``Forwarder`` with a node's log and a backend, on a thread of its own: whatever the backend does, the mesh does not
+/// wait for it.
+package final class ForwardingService: Sendable {
+  private struct Shared {
+    var report = ForwardingReport()
+    var oldestWaiting: Int64?
+    /// The reason that was told last, empty where it went on.
+    var toldSentence: String?
+    var isToSendNow = false
+    var isStopped = false
+  }
+
+  private let source: any ForwardingSource
+  private let backend: any Backend
+  private let limits: ForwarderLimits
+  private let stateChanged: @Sendable (ForwardingReport) -> Void
+  private let shared = Mutex(Shared())
+  private let ended = DispatchSemaphore(value: 0)
+
+  /// - Parameter stateChanged: told on the forwarder's thread.
+  package init(
+    source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits = ForwarderLimits(),
+    stateChanged: @escaping @Sendable (ForwardingReport) -> Void = { _ in }
+  ) {
+    (self.source, self.backend, self.limits, self.stateChanged) = (source, backend, limits, stateChanged)
+    shared.withLock { $0.report.backend = backend.name }
+  }
+
+  package func start() {
+    let thread = Thread { [self] in
+      run()
+      ended.signal()
+    }
+    thread.name = "seamesh forward"
+    thread.start()
+  }
+
+  /// What is under way is left as it is: the ledger is asked at the next start.
+  package func stop() {
+    shared.withLock { $0.isStopped = true }
+    backend.interrupt()
+    source.wake()
+    // Looking up a host's name can take longer, and then ends with the process.
+    _ = ended.wait(timeout: .now() + .seconds(5))
+  }
+
+  /// Without the pause that a failure made.
+  package func sendNow() {
+    shared.withLock { $0.isToSendNow = true }
+    source.wake()
+  }
+
+  package var report: ForwardingReport {
+    let (report, oldest) = shared.withLock { ($0.report, $0.oldestWaiting) }
+    guard let oldest, report.lag.changes > 0 else { return report }
+    var told = report
+    told.lagMilliseconds = max(0, source.wallMilliseconds - oldest)
+    return told
+  }
+
+  // MARK: The thread
+
+  private func run() {
+    var forwarder = Forwarder(limits: limits)
+    let pages = PageReader(fleet: source.fleet, hash: source.hash)
+    var random = SystemRandomNumberGenerator()
+    var events: [Forwarder.Event] = [.start]
+    while !shared.withLock({ $0.isStopped }) {
+      if events.isEmpty { events = wait(for: forwarder) }
+      guard !events.isEmpty else { continue }
+      let directives = forwarder.handle(events.removeFirst(), now: ForwardingService.now(), random: &random)
+      tell(forwarder)
+      for directive in directives {
+        if let event = perform(directive, pages) { events.append(event) }
+      }
+    }
+    backend.disconnect()
+  }
+
+  private func wait(for forwarder: Forwarder) -> [Forwarder.Event] {
+    let due = forwarder.nextWake ?? ForwardingService.now()
+    let patience = due.millisecondsSince(ForwardingService.now())
+    let news = source.news(timeoutMilliseconds: patience)
+    let isToSendNow = shared.withLock { shared in
+      defer { shared.isToSendNow = false }
+      return shared.isToSendNow
+    }
+    if isToSendNow { return [.sendNow] }
+    switch news {
+    case .moved(let vectors): return [.news(vectors)]
+    case .missed: return [.news((try? source.accepted()) ?? [:])]
+    case .nothing: return [.timer]
+    case .stopped: return []
+    }
+  }
+
+  private func perform(_ directive: Forwarder.Directive, _ pages: PageReader) -> Forwarder.Event? {
+    do {
+      switch directive {
+      case .connect:
+        try backend.connect()
+        return .connected
+      case .disconnect:
+        backend.disconnect()
+        return nil
+      case .readLedger:
+        pages.forget()
+        return .ledgerRead(try LedgerReader(source: source, backend: backend, limits: limits).read())
+      case .load(let request):
+        return .loaded(try source.read { store in try store.snapshot { try pages.page(request, from: $0) } })
+      case .commit(let batch):
+        try backend.append(batch)
+        let amount = batch.amount
+        shared.withLock { $0.report.forwarded += amount }
+        return .committed
+      }
+    } catch let problem as BackendProblem {
+      return .failed(problem)
+    } catch {
+      // Of this node's own log.
+      return .failed(BackendProblem(.rejected, "the log cannot be read: \(error)", remedy: "seamesh doctor says more."))
+    }
+  }
+
+  // MARK: Telling
+
+  private func tell(_ forwarder: Forwarder) {
+    let news = shared.withLock { shared -> ForwardingReport? in
+      shared.report.state = forwarder.state
+      shared.report.sentence = forwarder.problem?.sentence ?? forwarder.view.aside.values.first ?? ""
+      shared.report.remedy = forwarder.problem?.remedy ?? ""
+      shared.report.lag = forwarder.lag
+      shared.report.inLog = forwarder.held.changes
+      shared.report.inBackend = max(0, forwarder.held.changes - forwarder.lag.changes)
+      shared.report.putAside = forwarder.view.aside.count
+      shared.report.lost = forwarder.lost
+      shared.oldestWaiting = forwarder.oldestWaiting
+      // To lag for a moment behind each write is no news.
+      let isSettled = shared.report.state == .caughtUp || !shared.report.sentence.isEmpty
+      guard isSettled, shared.toldSentence != shared.report.sentence else { return nil }
+      shared.toldSentence = shared.report.sentence
+      return shared.report
+    }
+    if let news { stateChanged(news) }
+  }
+
+  private static func now() -> MonotonicTime {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return MonotonicTime(milliseconds: UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000)
+  }
+}

@@ -1,0 +1,20 @@
+import Replication
+
+/// A store ashore that keeps the ledger. One thread uses it; calls return when their outcome is known, or throw
+/// ``BackendProblem`` where it is not.
+///
+/// What it promises: ``append(_:)`` takes all of a batch or nothing of it, keeps what is there already as it is, and returns
+/// once the batch is durable. It never takes a run whose predecessor it lacks.
+package protocol Backend: AnyObject, Sendable {
+  /// For people: without a secret.
+  var name: String { get }
+  /// Connects and looks whether it is this fleet's ledger, and may be written.
+  func connect() throws(BackendProblem)
+  func disconnect()
+  func statementIDs() throws(BackendProblem) -> Set<Digest>
+  /// One answer per question, in their order.
+  func answers(to questions: [ChainQuestion]) throws(BackendProblem) -> [ChainAnswer]
+  func append(_ batch: LedgerBatch) throws(BackendProblem)
+  /// Makes a running call, and every later one, fail soon. From any thread.
+  func interrupt()
+}

@@ -1,0 +1,25 @@
+import Replication
+import Storage
+
+/// What a node lends to its forwarder: readers of its log, and news of its commits.
+package protocol ForwardingSource: AnyObject, Sendable {
+  var fleet: FleetID { get }
+  var hash: HashFunction { get }
+  func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result
+  /// What counts now, of every partition: perhaps more than is on disk already.
+  func accepted() throws -> [PartitionID: VersionVector]
+  /// Waits for commits, so long at the most; returns early after ``wake()``.
+  func news(timeoutMilliseconds: UInt64) -> ForwardingNews
+  func wake()
+  /// Milliseconds since 1970, UTC, for people.
+  var wallMilliseconds: Int64 { get }
+}
+
+package enum ForwardingNews: Sendable {
+  /// What counts of the partitions that moved.
+  case moved([PartitionID: VersionVector])
+  /// More was committed than anybody remembers.
+  case missed
+  case nothing
+  case stopped
+}

@@ -1,0 +1,159 @@
+import Replication
+import Synchronization
+
+/// A ledger in PostgreSQL. Everything goes through four functions of the schema `seamesh`, each call a transaction of its own:
+/// nothing is locked while the network is waited for, a pooler may give each call another server process, and a role needs no
+/// right on any table.
+///
+/// `@unchecked Sendable`: `connection` belongs to the one thread that uses the port; ``interrupt()`` touches the pipe alone.
+package final class PostgreSQLBackend: Backend, @unchecked Sendable {
+  private let address: PostgreSQLAddress
+  private let environment: [String: String]
+  private let fleet: FleetID
+  private let relay: DeviceID
+  private let stop: StopPipe
+  private var connection: PostgreSQLConnection?
+  /// As the ledger says itself.
+  private var ledger: [UInt8] = []
+
+  package init(
+    _ address: PostgreSQLAddress, fleet: FleetID, relay: DeviceID, environment: [String: String]
+  ) throws(BackendProblem) {
+    (self.address, self.fleet, self.relay, self.environment) = (address, fleet, relay, environment)
+    stop = try StopPipe()
+  }
+
+  package var name: String { address.shown }
+
+  package func connect() throws(BackendProblem) {
+    disconnect()
+    let connection = try PostgreSQLConnection(address, environment: environment, stop: stop)
+    let description = try describe(connection)
+    guard description.fleet == fleet.digest.bytes else { throw problem(LedgerState.otherFleet) }
+    guard description.lackingRights.isEmpty else {
+      throw problem("42501", "it may not execute \(description.lackingRights)")
+    }
+    (self.connection, ledger) = (connection, description.ledger)
+  }
+
+  package func disconnect() { connection = nil }
+
+  package func interrupt() { stop.pull() }
+
+  private struct Description {
+    let fleet: [UInt8]
+    let ledger: [UInt8]
+    let lackingRights: String
+  }
+
+  private func describe(_ connection: PostgreSQLConnection) throws(BackendProblem) -> Description {
+    let row: [[UInt8]?]?
+    do throws(BackendProblem) {
+      row = try connection.query("SELECT format, fleet, ledger, lacking FROM seamesh.describe()").rows.first
+    } catch {
+      guard error.kind == .schema, !error.isLackOfRight else { throw error }
+      throw BackendProblem(
+        .schema, "there is no ledger in \(address.shown) yet",
+        remedy: "As who may make tables there: seamesh forward --set-up.")
+    }
+    guard let row, row.count == 4, let format = PostgreSQLRows.integer(row[0]), let fleet = row[1], let ledger = row[2]
+    else {
+      throw BackendProblem(.schema, "the ledger in \(address.shown) is not whole", remedy: "seamesh forward --set-up")
+    }
+    let known = Int64(PostgreSQLSchema.format)
+    guard format <= known else {
+      throw BackendProblem(
+        .schema,
+        "the tables in \(address.shown) were made by a newer seamesh (format \(format); this one knows up to \(known))",
+        remedy: "Use that version here, too.")
+    }
+    guard format == known else {
+      throw BackendProblem(
+        .schema, "the tables in \(address.shown) have format \(format), and this seamesh needs format \(known)",
+        remedy: "As their owner: seamesh forward --set-up.")
+    }
+    return Description(fleet: fleet, ledger: ledger, lackingRights: String(decoding: row[3] ?? [], as: UTF8.self))
+  }
+
+  private func problem(_ state: String, _ words: String = "") -> BackendProblem {
+    PostgreSQLProblems.answered(state, words, address)
+  }
+
+  private func connected() throws(BackendProblem) -> PostgreSQLConnection {
+    guard let connection else { throw BackendProblem(.refused, "\(address.shown) is not connected") }
+    return connection
+  }
+
+  // MARK: Reading
+
+  package func statementIDs() throws(BackendProblem) -> Set<Digest> {
+    let rows = try connected().query("SELECT seamesh.statement_ids($1)", [.bytes(fleet.digest.bytes)]).rows
+    return Set(rows.compactMap { $0.first.flatMap { $0 }.flatMap { Digest($0) } })
+  }
+
+  package func answers(to questions: [ChainQuestion]) throws(BackendProblem) -> [ChainAnswer] {
+    let rows = try connected().query(
+      "SELECT number, has_change, highest, hashes, mark, tip FROM seamesh.positions($1, $2, $3, $4) ORDER BY number",
+      [
+        .digests(questions.map(\.chain.partition.digest)), .replicas(questions.map(\.chain.replica)),
+        .longs(questions.map { Int64(clamping: $0.sequence) }), .digests(questions.map(\.hash)),
+      ]
+    ).rows
+    return rows.map { row in
+      guard row.count == 6 else { return ChainAnswer() }
+      var answer = ChainAnswer()
+      answer.hasChange = row[1] == [1]
+      answer.highest = UInt64(clamping: PostgreSQLRows.integer(row[2]) ?? 0)
+      let hashes = row[3] ?? []
+      answer.hashes = stride(from: 0, to: hashes.count, by: Digest.byteCount).compactMap {
+        Digest(hashes[$0..<min($0 + Digest.byteCount, hashes.count)])
+      }
+      if let sequence = PostgreSQLRows.integer(row[4]), let tip = row[5].flatMap({ TipHash($0) }) {
+        answer.mark = ChainPosition(sequence: UInt64(clamping: sequence), tip: tip)
+      }
+      return answer
+    }
+  }
+
+  // MARK: Writing
+
+  package func append(_ batch: LedgerBatch) throws(BackendProblem) {
+    _ = try connected().query(
+      PostgreSQLSchema.appendCall,
+      [.bytes(fleet.digest.bytes), .bytes(ledger), .bytes(relay.digest.bytes)] + PostgreSQLBackend.rows(of: batch))
+  }
+
+  /// Partitions by their numbers in the batch, and changes by those of their runs: ids are long.
+  private static func rows(of batch: LedgerBatch) -> [PostgreSQLParameter] {
+    var numbers: [PartitionID: Int32] = [:]
+    var partitions: [PartitionID] = []
+    func number(_ partition: PartitionID) -> Int32 {
+      if let known = numbers[partition] { return known }
+      partitions.append(partition)
+      numbers[partition] = Int32(clamping: partitions.count)
+      return Int32(clamping: partitions.count)
+    }
+    let payloads = batch.payloads.map { number($0.partition) }
+    let runs = batch.runs.map { number($0.chain.partition) }
+    let marks = batch.marks.map { number($0.chain.partition) }
+    let changes = batch.runs.enumerated().flatMap { index, run in
+      run.changes.enumerated().map { (run: Int32(clamping: index + 1), sequence: run.first + UInt64($0), change: $1) }
+    }
+    return [
+      .digests(partitions.map(\.digest)), .texts(partitions.map { batch.partitions[$0]?.text.string ?? "" }),
+      .digests(batch.statements.map(\.id)), .byteArrays(batch.statements.map(\.encoded)),
+      .integers(payloads), .digests(batch.payloads.map(\.hash)), .byteArrays(batch.payloads.map(\.bytes)),
+      .integers(runs), .replicas(batch.runs.map(\.chain.replica)), .longs(batch.runs.map { Int64(clamping: $0.first) }),
+      .longs(batch.runs.map { Int64(clamping: $0.last) }), .digests(batch.runs.map(\.hashBefore)),
+      .digests(batch.runs.map(\.hash)), .byteArrays(batch.runs.map(\.context)), .byteArrays(batch.runs.map(\.body)),
+      .integers(changes.map(\.run)), .longs(changes.map { Int64(clamping: $0.sequence) }),
+      .digests(changes.map(\.change.hash)),
+      .longs(changes.map { Int64(clamping: $0.change.timestamp.milliseconds) }),
+      .integers(changes.map { Int32($0.change.timestamp.counter) }), .longs(changes.map(\.change.wallMilliseconds)),
+      .integers(changes.map { Int32(clamping: $0.change.payloadByteCount) }),
+      .integers(marks), .replicas(batch.marks.map(\.chain.replica)),
+      .longs(batch.marks.map { Int64(clamping: $0.position.sequence) }),
+      .byteArrays(batch.marks.map(\.position.tip.bytes)),
+    ]
+  }
+}

@@ -1,0 +1,58 @@
+import Replication
+import Wire
+
+/// Makes the tables of a ledger, or brings them up to date: by a role that may, which a relay's own need not be.
+package enum PostgreSQLSetUp {
+  package struct Outcome: Equatable, Sendable {
+    /// 0: there was none.
+    package let formatBefore: Int
+    package let format: Int
+  }
+
+  /// - Parameter role: may forward from then on.
+  package static func perform(
+    _ address: PostgreSQLAddress, fleet: FleetID, grantingTo role: String?, environment: [String: String]
+  ) throws(BackendProblem) -> Outcome {
+    let connection = try PostgreSQLConnection(address, environment: environment, stop: StopPipe())
+    // Two at once wait for one another here; an end of the connection takes all of it back.
+    try connection.script(
+      """
+      BEGIN;
+      CREATE SCHEMA IF NOT EXISTS seamesh;
+      CREATE TABLE IF NOT EXISTS seamesh.migrations (
+        number integer PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now());
+      LOCK TABLE seamesh.migrations IN EXCLUSIVE MODE;
+      """)
+    let before = try number(connection, "SELECT coalesce(max(number), 0) FROM seamesh.migrations")
+    guard before <= PostgreSQLSchema.format else {
+      throw BackendProblem(
+        .schema,
+        "the tables in \(address.shown) were made by a newer seamesh (format \(before); this one knows up to "
+          + "\(PostgreSQLSchema.format))", remedy: "Use that version here, too.")
+    }
+    for step in PostgreSQLSchema.steps where step.number > before {
+      try connection.script(step.sql)
+      try connection.script("INSERT INTO seamesh.migrations (number) VALUES (\(step.number))")
+    }
+    _ = try connection.query(
+      "INSERT INTO seamesh.ledger (fleet) VALUES ($1) ON CONFLICT DO NOTHING", [.bytes(fleet.digest.bytes)])
+    let owner = try connection.query("SELECT fleet FROM seamesh.ledger").rows.first?.first.flatMap { $0 }
+    guard owner == fleet.digest.bytes else {
+      throw PostgreSQLProblems.answered(LedgerState.otherFleet, "", address)
+    }
+    if let role { try connection.script(grants(to: role)) }
+    try connection.script("COMMIT")
+    return Outcome(formatBefore: before, format: PostgreSQLSchema.format)
+  }
+
+  /// All that a relay's role needs.
+  static func grants(to role: String) -> String {
+    let quoted = "\"" + role.replacing("\"", with: "\"\"") + "\""
+    let functions = PostgreSQLSchema.functions.map { "GRANT EXECUTE ON FUNCTION seamesh.\($0) TO \(quoted);" }
+    return (["GRANT USAGE ON SCHEMA seamesh TO \(quoted);"] + functions).joined(separator: "\n")
+  }
+
+  private static func number(_ connection: PostgreSQLConnection, _ sql: String) throws(BackendProblem) -> Int {
+    Int(PostgreSQLRows.integer(try connection.query(sql).rows.first?.first.flatMap { $0 }) ?? 0)
+  }
+}

@@ -1,0 +1,93 @@
+import Replication
+import Storage
+import Wire
+
+/// Holds a ledger against the log: which runs it lacks.
+struct LedgerReader {
+  let source: any ForwardingSource
+  let backend: any Backend
+  let limits: ForwarderLimits
+
+  /// A chain as the store has it, and what the ledger is asked about it.
+  private struct Held {
+    let number: ChainNumber
+    let received: UInt64
+    let question: ChainQuestion
+  }
+
+  func read() throws -> Forwarder.LedgerReading {
+    var view = LedgerView()
+    view.statements = try backend.statementIDs()
+    let accepted = try source.accepted()
+    let (chains, end, totals) = try source.read { store in
+      try store.snapshot { store in (try held(store), try store.logEnd().arrival, try store.totals()) }
+    }
+    view.readAt = end
+    var first = end
+    var lacking: Int64 = 0
+    for start in stride(from: 0, to: chains.count, by: limits.questionChains) {
+      let asked = chains[start..<min(start + limits.questionChains, chains.count)]
+      let answers = try backend.answers(to: asked.map(\.question))
+      guard answers.count == asked.count else {
+        throw BackendProblem(.refused, "the backend answered something else than it was asked")
+      }
+      for (chain, answer) in zip(asked, answers) {
+        let reached = try note(chain, answer, &view)
+        guard let arrival = try source.read({ try $0.firstArrival(of: chain.number, above: reached) }) else { continue }
+        first = min(first, arrival - 1)
+        lacking += Int64(clamping: chain.received - min(reached, chain.received))
+      }
+    }
+    view.amount = known(of: totals, lacking: lacking)
+    return Forwarder.LedgerReading(
+      view: view, runsAfter: first, accepted: accepted,
+      held: LogAmount(changes: totals.changes, bytes: totals.logBytes))
+  }
+
+  private func note(_ chain: Held, _ answer: ChainAnswer, _ view: inout LedgerView) throws -> UInt64 {
+    let key = chain.question.chain
+    let reached = try ChainComparison.reached(chain.question, answer) { sequence in
+      try source.read { try hash(of: chain.number, at: sequence, in: key.partition, $0) }
+    }
+    view.reached[key] = reached
+    view.highest[key] = answer.highest
+    view.marks[key] = answer.mark
+    return reached
+  }
+
+  /// Bytes are taken to be as evenly spread as changes.
+  private func known(of totals: Counters, lacking: Int64) -> LogAmount {
+    let known = max(0, totals.changes - lacking)
+    guard totals.changes > 0 else { return LogAmount() }
+    return LogAmount(changes: known, bytes: Int64(Double(totals.logBytes) * Double(known) / Double(totals.changes)))
+  }
+
+  private func held(_ store: StoreReader) throws -> [Held] {
+    let partitions = Dictionary(try store.partitions().map { ($0.number, $0.id) }) { first, _ in first }
+    return try store.chains().compactMap { stored in
+      guard let partition = partitions[stored.number.partition], stored.received.sequence > 0 else { return nil }
+      let chain = ChainKey(partition: partition, replica: stored.replica)
+      // Where it forks, the branches are told apart above the last change that is on all of them.
+      let mark = stored.holdReason == nil ? stored.received : stored.accepted
+      var hash = mark.hash
+      if mark.sequence != stored.accepted.sequence {
+        hash = try self.hash(of: stored.number, at: mark.sequence, in: partition, store) ?? hash
+      }
+      return Held(
+        number: stored.number, received: stored.received.sequence,
+        question: ChainQuestion(chain: chain, sequence: mark.sequence, hash: hash))
+    }
+  }
+
+  /// Chain hash of a stored chain; on some branch where it forks.
+  private func hash(
+    of chain: ChainNumber, at sequence: UInt64, in partition: PartitionID, _ store: StoreReader
+  ) throws -> Digest? {
+    guard sequence > 0 else { return nil }
+    let runs = try store.runs(of: chain, after: sequence - 1, byteLimit: 1)
+    guard let run = runs.first, run.first <= sequence, run.last >= sequence else { return nil }
+    let decoded = try RunCodec.decode(run.body[...], fleet: source.fleet, partition: partition, hash: source.hash)
+    let index = Int(sequence - run.first)
+    return decoded.hashes.indices.contains(index) ? decoded.hashes[index] : nil
+  }
+}

@@ -1,0 +1,167 @@
+import Replication
+import Storage
+import Wire
+
+/// Reads rows for the ledger from the log. Belongs to one thread.
+final class PageReader {
+  private let fleet: FleetID
+  private let hash: HashFunction
+  /// Of the runs that were read last: what the next one of their chain may refer to.
+  private var contexts: [ChainKey: Known] = [:]
+  private var contextEntries = 0
+
+  private struct Known {
+    let hash: Digest
+    let context: VersionVector
+  }
+
+  /// Entries of the contexts that are remembered; then all are forgotten, and each chain's next one is sent whole.
+  static let contextEntryLimit = 65_536
+
+  init(fleet: FleetID, hash: @escaping HashFunction) { (self.fleet, self.hash) = (fleet, hash) }
+
+  func forget() {
+    contexts.removeAll()
+    contextEntries = 0
+  }
+
+  func page(_ request: Forwarder.LoadRequest, from store: StoreReader) throws -> Forwarder.Page {
+    var page = Forwarder.Page()
+    let totals = try store.totals()
+    page.held = LogAmount(changes: totals.changes, bytes: totals.logBytes)
+    let room = try addStatements(request, store, &page)
+    page.runsEnd = request.runsAfter
+    guard room > 0 else { return page }
+    var marks = Marks()
+    try addRuns(request, room, store, &page, &marks)
+    if page.isEnd { try addMarks(request, store, &page, &marks) }
+    page.batch.marks = marks.rows
+    return page
+  }
+
+  /// Answers how many bytes are left.
+  private func addStatements(
+    _ request: Forwarder.LoadRequest, _ store: StoreReader, _ page: inout Forwarder.Page
+  ) throws -> Int {
+    page.statementsEnd = request.statementsAfter
+    var room = request.bytes
+    while room > 0 {
+      let found = try store.statements(cameAfter: page.statementsEnd, byteLimit: room)
+      guard let last = found.last else { break }
+      page.statementsEnd = last.arrival
+      for statement in found where !request.view.statements.contains(statement.id) {
+        page.batch.statements.append(LedgerBatch.Statement(id: statement.id, encoded: statement.encoded))
+        room -= statement.encoded.count
+      }
+    }
+    return room
+  }
+
+  private func addRuns(
+    _ request: Forwarder.LoadRequest, _ room: Int, _ store: StoreReader, _ page: inout Forwarder.Page,
+    _ marks: inout Marks
+  ) throws {
+    let limits = ArrivalLimits(bytes: room, changes: request.changes)
+    let found = try store.runs(cameAfter: request.runsAfter, within: limits) { partition, replica, last, arrival in
+      request.view.lacks(ChainKey(partition: partition, replica: replica), through: last, arrival: arrival)
+    }
+    (page.runsEnd, page.isEnd) = (found.end, found.isAll)
+    page.oldestArrived = found.runs.first?.arrived
+    for arrived in found.runs {
+      if page.batch.partitions[arrived.partition] == nil {
+        page.batch.partitions[arrived.partition] = try store.partition(arrived.partition)?.name
+      }
+      let run = try run(arrived, store, &page.batch)
+      page.batch.runs.append(run)
+      mark(arrived, run, request, &marks)
+    }
+  }
+
+  /// The run's rows; a payload that travels apart is put into the batch.
+  private func run(_ arrived: ArrivedRun, _ store: StoreReader, _ batch: inout LedgerBatch) throws -> LedgerBatch.Run {
+    let chain = ChainKey(partition: arrived.partition, replica: arrived.replica)
+    let run = try RunCodec.decode(arrived.run.body[...], fleet: fleet, partition: arrived.partition, hash: hash)
+    if let payload = try RunCodec.apartPayload(of: arrived.run.body[...]) {
+      guard let bytes = try store.largePayload(payload) else { throw DamagedLog("a change's payload is not there") }
+      batch.payloads.append(LedgerBatch.Payload(partition: arrived.partition, hash: payload, bytes: bytes))
+    }
+    let changes = zip(run.changes, run.hashes).map { change, hash in
+      LedgerBatch.Change(
+        hash: hash, timestamp: change.header.timestamp, wallMilliseconds: change.header.wall.milliseconds,
+        payloadByteCount: change.header.payloadByteCount)
+    }
+    return LedgerBatch.Run(
+      chain: chain, first: run.first, last: run.last, hashBefore: run.hashBefore, hash: run.hashAtLast,
+      context: encode(arrived.run.context, of: run, in: chain), body: arrived.run.body, changes: changes)
+  }
+
+  /// As it differs from that of the run right before it, where that is known here and in the ledger.
+  private func encode(_ context: VersionVector, of run: DecodedRun, in chain: ChainKey) -> [UInt8] {
+    let before = contexts[chain].flatMap { $0.hash == run.hashBefore ? $0.context : nil }
+    if contextEntries > PageReader.contextEntryLimit { forget() }
+    let replaced = contexts.updateValue(Known(hash: run.hashAtLast, context: context), forKey: chain)
+    contextEntries += context.count - (replaced?.context.count ?? 0)
+    var writer = CBORWriter(reserving: 64)
+    writer.context(ContextForm.shorter(context, base: before))
+    return writer.bytes
+  }
+
+  // MARK: Marks
+
+  /// Marks to be written, of each chain one.
+  private struct Marks {
+    var positions: [ChainKey: ChainPosition] = [:]
+
+    var rows: [LedgerBatch.Mark] {
+      positions.sorted { $0.key < $1.key }.map { LedgerBatch.Mark(chain: $0.key, position: $0.value) }
+    }
+  }
+
+  /// What counts already when it comes is marked with it, so that a long backlog can be read from its beginning on. On which
+  /// branch of a fork the end lies is known at the end of the log alone.
+  private func mark(
+    _ arrived: ArrivedRun, _ run: LedgerBatch.Run, _ request: Forwarder.LoadRequest, _ marks: inout Marks
+  ) {
+    guard !arrived.isForked, let accepted = request.unmarked[arrived.partition]?[arrived.replica],
+      accepted.sequence >= run.first
+    else { return }
+    let whole = ChainPosition(sequence: run.last, tip: run.hash.tip)
+    marks.positions[run.chain] = accepted.sequence < run.last ? accepted : whole
+  }
+
+  private func addMarks(
+    _ request: Forwarder.LoadRequest, _ store: StoreReader, _ page: inout Forwarder.Page, _ marks: inout Marks
+  ) throws {
+    for (partition, accepted) in request.unmarked.sorted(by: { $0.key < $1.key }) {
+      guard marks.positions.count < request.marks else { return }
+      guard let number = try store.partitionNumber(partition) else {
+        page.marked[partition] = accepted
+        continue
+      }
+      var isComplete = true
+      for stored in try store.chains(of: number) {
+        let chain = ChainKey(partition: partition, replica: stored.replica)
+        let position = accepted[stored.replica] ?? ChainPosition(sequence: 0, tip: .zero)
+        // What counts may be ahead of what is on disk, and of what the ledger takes: then it is looked at again.
+        guard position.sequence <= stored.received.sequence, request.view.aside[chain] == nil else {
+          isComplete = false
+          continue
+        }
+        let known = marks.positions[chain] ?? request.view.marks[chain] ?? ChainPosition(sequence: 0, tip: .zero)
+        if known == position { continue }
+        guard marks.positions.count < request.marks else {
+          isComplete = false
+          break
+        }
+        marks.positions[chain] = position
+      }
+      if isComplete { page.marked[partition] = accepted }
+    }
+  }
+}
+
+/// The log does not fit together.
+struct DamagedLog: Error, CustomStringConvertible {
+  let description: String
+  init(_ what: String) { description = "the log does not fit together: \(what)" }
+}

@@ -1,0 +1,159 @@
+import Engine
+import Identity
+import Replication
+import Storage
+import Synchronization
+
+/// Whoever forwards what this node holds. The node knows nothing else of it: a program that embeds a node need not have one.
+package protocol NodeForwarder: AnyObject, Sendable {
+  var status: ForwardingStatus { get }
+  /// Tries at once, where it would wait.
+  func sendNow()
+}
+
+package struct ForwardingStatus: Sendable, Equatable {
+  /// Without a secret.
+  package var backend = ""
+  /// `no-route`, `refused`, `auth`, `tls`, `schema`, `lagging`, `caught-up`.
+  package var state = ""
+  /// Why it does not go on, and what to do about it; empty where it does.
+  package var reason = ""
+  package var remedy = ""
+  /// What the backend lacks.
+  package var lagChanges: Int64 = 0
+  package var lagBytes: Int64 = 0
+  package var lagMilliseconds: Int64 = 0
+  /// Changes since the start of the node.
+  package var forwardedChanges: Int64 = 0
+  package var forwardedBytes: Int64 = 0
+  /// Changes of the log, and those of them that are in the backend.
+  package var logChanges: Int64 = 0
+  package var backendChanges: Int64 = 0
+  /// Chains left out, since the backend refuses something of them.
+  package var putAside: Int64 = 0
+  /// Changes that the backend had and then lacked.
+  package var lostChanges: Int64 = 0
+  package init() {}
+
+  package static let states = ["no-route", "refused", "auth", "tls", "schema", "lagging", "caught-up"]
+}
+
+/// Follows a node's commits, with what counts after each.
+package final class CommitFollower: Sendable {
+  package enum News: Sendable {
+    case moved([PartitionID: VersionVector])
+    /// More was committed than is remembered: ask for all.
+    case missed
+    case nothing
+    case stopped
+  }
+
+  private let feed: CommitFeed
+  private let follower: FeedFollower
+
+  init(_ feed: CommitFeed, _ follower: FeedFollower) { (self.feed, self.follower) = (feed, follower) }
+
+  deinit { feed.remove(follower) }
+
+  /// Waits so long at the most; answers early after ``wake()``.
+  package func next(timeoutMilliseconds: UInt64) -> News {
+    switch follower.waitForMoves(timeoutMilliseconds: timeoutMilliseconds) {
+    case .moved(let vectors): .moved(vectors)
+    case .missed: .missed
+    case .nothing: .nothing
+    case .stopped: .stopped
+    }
+  }
+
+  package func wake() { follower.wake() }
+}
+
+extension Node {
+  package func followCommits() throws(NodeError) -> CommitFollower {
+    guard let follower = feed.follow() else {
+      throw NodeError(.busy, "there are \(CommitFeed.followerLimit) followers of this node already")
+    }
+    return CommitFollower(feed, follower)
+  }
+
+  package func readStore<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try readers.read(body) }
+
+  /// What counts now of every partition. It may be ahead of the disk by a commit.
+  package func acceptedVectors() throws(NodeError) -> [PartitionID: VersionVector] {
+    try onEngine { $0.state.mesh.partitions.mapValues { $0.log.accepted } }
+  }
+
+  package var fleet: FleetID { files.fleet }
+  package var device: DeviceID { files.device }
+
+  /// Shown from now on in status, metrics and doctor; nil: no more.
+  package func attach(_ forwarder: (any NodeForwarder)?) { forwarding.withLock { $0 = forwarder } }
+
+  /// A line of the log, when the state changes.
+  package func noteForwarding(_ status: ForwardingStatus) {
+    guard status.reason.isEmpty else {
+      return log.error("forwarding", ["state": status.state, "backend": status.backend, "reason": status.reason])
+    }
+    log.notice("forwarding", ["state": status.state, "backend": status.backend])
+  }
+
+  var forwardingStatus: ForwardingStatus? { forwarding.withLock { $0 }?.status }
+
+  package func sendForwardingNow() throws(NodeError) {
+    guard let forwarder = forwarding.withLock({ $0 }) else {
+      throw NodeError(.unprocessable, "this node does not forward: start it with --forward=URL")
+    }
+    forwarder.sendNow()
+  }
+
+  // MARK: For people
+
+  static func finding(_ status: ForwardingStatus) -> DoctorFinding? {
+    if status.lostChanges > 0, status.state == "caught-up" || status.state == "lagging" {
+      return DoctorFinding(
+        .warning, "forward-restored",
+        "The backend \(status.backend) lacked \(status.lostChanges) changes that it had had: it was put back from a copy.",
+        remedy: "What this node holds of them is forwarded again. Look whether other relays held more.")
+    }
+    switch status.state {
+    case "caught-up": return nil
+    case "lagging":
+      guard !status.reason.isEmpty else { return nil }
+      return DoctorFinding(
+        .warning, "forward-put-aside", "The backend \(status.backend) refuses changes: \(status.reason).",
+        remedy: status.remedy)
+    default:
+      return DoctorFinding(
+        .problem, "forward-\(status.state)", "Nothing reaches the backend: \(status.reason).", remedy: status.remedy)
+    }
+  }
+}
+
+extension ForwardingStatus {
+  /// Lines of Prometheus' text format.
+  var metrics: [String] {
+    var lines = [
+      "# HELP seamesh_forward_state How forwarding does: 1 for the state it is in.",
+      "# TYPE seamesh_forward_state gauge",
+    ]
+    lines += ForwardingStatus.states.map { "seamesh_forward_state{state=\"\($0)\"} \($0 == state ? 1 : 0)" }
+    let gauges: [(String, String, Int64)] = [
+      ("lag_changes", "Changes that the backend lacks.", lagChanges),
+      ("lag_bytes", "Bytes of changes that the backend lacks.", lagBytes),
+      ("lag_seconds", "Seconds that the oldest of them has waited.", lagMilliseconds / 1_000),
+      ("put_aside", "Chains of which the backend refuses something.", putAside),
+      ("lost_changes", "Changes that the backend had and then lacked.", lostChanges),
+    ]
+    for (name, help, value) in gauges {
+      lines += [
+        "# HELP seamesh_forward_\(name) \(help)", "# TYPE seamesh_forward_\(name) gauge",
+        "seamesh_forward_\(name) \(value)",
+      ]
+    }
+    lines += [
+      "# HELP seamesh_forwarded_changes_total Changes that this node forwarded.",
+      "# TYPE seamesh_forwarded_changes_total counter", "seamesh_forwarded_changes_total \(forwardedChanges)",
+    ]
+    return lines
+  }
+}

@@ -1,0 +1,114 @@
+import Forwarding
+import Glibc
+import Identity
+import Replication
+import Seamesh
+import Storage
+
+/// Puts a node and its forwarder together: neither knows the other.
+final class NodeForwarding: NodeForwarder {
+  private let service: ForwardingService
+  private let node: Node
+
+  init(_ node: Node, _ address: PostgreSQLAddress, limits: ForwarderLimits = ForwarderLimits()) throws(Failure) {
+    self.node = node
+    let backend: PostgreSQLBackend
+    do throws(BackendProblem) {
+      backend = try PostgreSQLBackend(address, fleet: node.fleet, relay: node.device, environment: environment())
+    } catch {
+      throw Failure(error)
+    }
+    let source = try NodeLogSource(node)
+    service = ForwardingService(source: source, backend: backend, limits: limits) { [weak node] report in
+      node?.noteForwarding(ForwardingStatus(report))
+    }
+    node.attach(self)
+    service.start()
+  }
+
+  /// The node lets go of it as well.
+  func stop() {
+    service.stop()
+    node.attach(nil)
+  }
+
+  var status: ForwardingStatus { ForwardingStatus(service.report) }
+
+  func sendNow() { service.sendNow() }
+}
+
+/// A node's log and commits, as a forwarder wants them.
+private final class NodeLogSource: ForwardingSource {
+  private let node: Node
+  private let follower: CommitFollower
+
+  init(_ node: Node) throws(Failure) {
+    self.node = node
+    follower = try local { () throws(NodeError) in try node.followCommits() }
+  }
+
+  var fleet: FleetID { node.fleet }
+  var hash: HashFunction { SHA256.hash }
+
+  func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try node.readStore(body) }
+
+  func accepted() throws -> [PartitionID: VersionVector] { try node.acceptedVectors() }
+
+  func news(timeoutMilliseconds: UInt64) -> ForwardingNews {
+    switch follower.next(timeoutMilliseconds: timeoutMilliseconds) {
+    case .moved(let vectors): .moved(vectors)
+    case .missed: .missed
+    case .nothing: .nothing
+    case .stopped: .stopped
+    }
+  }
+
+  func wake() { follower.wake() }
+
+  var wallMilliseconds: Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+  }
+}
+
+extension ForwardingStatus {
+  init(_ report: ForwardingReport) {
+    self.init()
+    (backend, state, reason, remedy) = (report.backend, report.state.rawValue, report.sentence, report.remedy)
+    (lagChanges, lagBytes, lagMilliseconds) = (report.lag.changes, report.lag.bytes, report.lagMilliseconds)
+    (forwardedChanges, forwardedBytes) = (report.forwarded.changes, report.forwarded.bytes)
+    (logChanges, backendChanges) = (report.inLog, report.inBackend)
+    (putAside, lostChanges) = (Int64(report.putAside), Int64(clamping: report.lost))
+  }
+}
+
+extension Failure {
+  init(_ problem: BackendProblem) {
+    self.init(ExitStatus(problem), problem.sentence + (problem.remedy.isEmpty ? "" : ". " + problem.remedy))
+  }
+}
+
+extension ExitStatus {
+  init(_ problem: BackendProblem) {
+    self =
+      switch problem.kind {
+      case .noRoute, .refused: .unreachable
+      case .auth, .tls: .notPermitted
+      case .schema: problem.isLackOfRight ? .notPermitted : .failed
+      case .rejected, .gap, .interrupted: .failed
+      }
+  }
+
+  /// Of a state that a node told.
+  init(forwardingState state: String) {
+    self =
+      switch state {
+      case "caught-up", "ready": .done
+      case "lagging": .behind
+      case "no-route", "refused": .unreachable
+      case "auth", "tls": .notPermitted
+      default: .failed
+      }
+  }
+}

@@ -1,0 +1,146 @@
+import Forwarding
+import Glibc
+import Replication
+import Seamesh
+import Wire
+
+let forwardVerb = Verb(
+  "forward", "show how forwarding to the backend does, try a configuration, make the tables",
+  details: [
+    "Without an option it shows what the running node forwards and what the backend lacks. The states are no-route, refused, "
+      + "auth, tls, schema, lagging and caught-up; --check knows ready as well, where no node runs that would forward.",
+    "The URL is postgresql://USER@HOST:PORT/DATABASE. The server's name is verified, unless sslmode in it says otherwise. The "
+      + "password lies in forward.password in the data directory, in PGPASSWORD or in the file that PGPASSFILE names; in "
+      + "the URL others may see it.",
+  ],
+  options: [
+    forwardOption,
+    OptionSpecification("check", .none, "connect to the backend from here, and say what is wrong"),
+    OptionSpecification("set-up", .none, "make the tables at the backend, or bring them up to date"),
+    OptionSpecification("grant-to", .text("ROLE"), "with --set-up: this role may forward, and nothing else"),
+    OptionSpecification("now", .none, "have the node try at once, where it would wait"),
+    OptionSpecification("wait", .none, "wait until the backend has everything"),
+  ],
+  examples: [
+    .init(
+      "seamesh forward --set-up --grant-to=relay --forward=postgresql://owner@db.example/fleet", "Makes the tables"),
+    .init("seamesh forward --check", "Tries what seamesh.json says, and names what is wrong"),
+    .init("seamesh forward --wait", "Waits until the backend has what this node holds"),
+  ]
+) { invocation, context throws(Failure) in
+  if invocation.has("set-up") { return try setUp(invocation, context) }
+  if invocation["grant-to"] != nil { throw .usage("--grant-to goes with --set-up") }
+  if invocation.has("now") { _ = try context.client.ask(.init(method: "POST", target: "/v1/forwarding/send")) }
+  let found = invocation.has("check") ? try checked(invocation, context) : try told(invocation, context)
+  show(found, context)
+  let status = found.exit ?? ExitStatus(forwardingState: found.state)
+  // What was found has been shown already.
+  if status != .done { throw Failure(status, "the backend is not up to date: \(found.state)") }
+}
+
+/// How forwarding does, as this command found out.
+private struct FoundState {
+  var state: String
+  var map: ValueMap
+  /// Where the state does not say it all.
+  var exit: ExitStatus?
+}
+
+private func setUp(_ invocation: Invocation, _ context: Context) throws(Failure) {
+  let address = try named(invocation, context)
+  let fleet = try local { () throws(NodeError) in try NodeSetup.identity(of: context.directory).fleet }
+  let outcome: PostgreSQLSetUp.Outcome
+  do throws(BackendProblem) {
+    outcome = try PostgreSQLSetUp.perform(
+      address, fleet: fleet, grantingTo: invocation["grant-to"], environment: environment())
+  } catch {
+    throw Failure(error)
+  }
+  if context.isJSON {
+    return context.terminal.print(
+      ExtendedJSON.object([
+        ("backend", .string(Text(address.shown))), ("formatBefore", .int(Int64(outcome.formatBefore))),
+        ("format", .int(Int64(outcome.format))),
+      ]))
+  }
+  let what =
+    outcome.formatBefore == 0
+    ? "made" : outcome.formatBefore == outcome.format ? "are as they should be" : "brought up to date"
+  context.terminal.print(shown("the tables of the ledger in \(address.shown): \(what)"))
+}
+
+private func named(_ invocation: Invocation, _ context: Context) throws(Failure) -> PostgreSQLAddress {
+  guard let address = try forwardingAddress(invocation, directory: context.directory) else {
+    throw .usage("name the backend with --forward=URL, or as \"forward\" in seamesh.json")
+  }
+  return address
+}
+
+// MARK: Trying
+
+private func checked(_ invocation: Invocation, _ context: Context) throws(Failure) -> FoundState {
+  let address = try named(invocation, context)
+  let identity = try local { () throws(NodeError) in try NodeSetup.identity(of: context.directory) }
+  var map = ValueMap()
+  map["backend"] = .string(Text(address.shown))
+  do throws(BackendProblem) {
+    let backend = try PostgreSQLBackend(
+      address, fleet: identity.fleet, relay: identity.device, environment: environment())
+    try backend.connect()
+    backend.disconnect()
+  } catch {
+    let state = error.kind == .gap || error.kind == .rejected ? "refused" : error.kind.rawValue
+    map["state"] = .string(Text(state))
+    map["reason"] = .string(Text(error.sentence))
+    map["remedy"] = .string(Text(error.remedy))
+    return FoundState(state: state, map: map, exit: ExitStatus(error))
+  }
+  if let running = try? status(context) { return running }
+  map["state"] = .string("ready")
+  map["reason"] = .string("the backend takes changes; no node runs here that would forward to it")
+  map["remedy"] = .string(Text("Start it: \(context.command("run"))"))
+  return FoundState(state: "ready", map: map)
+}
+
+// MARK: Asking the node
+
+private func told(_ invocation: Invocation, _ context: Context) throws(Failure) -> FoundState {
+  guard invocation.has("wait") else { return try status(context) }
+  let progress = ProgressBar("forwarding", on: context.terminal)
+  defer { progress.finish() }
+  while true {
+    let found = try status(context)
+    if found.state == "caught-up" { return found }
+    progress.update(
+      done: found.map.number("backendChanges"), total: found.map.number("logChanges"), unit: "changes")
+    _ = poll(nil, 0, 200)
+  }
+}
+
+private func status(_ context: Context) throws(Failure) -> FoundState {
+  let status = try context.client.ask(.init(target: "/v1/status")).json()
+  guard let map = status["forwarding"]?.map else {
+    throw Failure(.failed, "this node does not forward; start it with --forward=URL")
+  }
+  return FoundState(state: map.text("state"), map: map)
+}
+
+private func show(_ found: FoundState, _ context: Context) {
+  if context.isJSON { return context.terminal.print(ExtendedJSON.text(.map(found.map))) }
+  context.terminal.print(shown(forwardingLine(found.map)))
+  if !found.map.text("remedy").isEmpty { context.terminal.print(shown(found.map.text("remedy"))) }
+}
+
+/// One line of state, backend, lag and reason.
+func forwardingLine(_ map: ValueMap) -> String {
+  // A reason names the backend itself.
+  let reason = map.text("reason")
+  var line = "\(map.text("state")): \(reason.isEmpty ? map.text("backend") : reason)"
+  if map.number("lagChanges") > 0 {
+    line += "; it lacks \(map.number("lagChanges")) changes (\(byteCount(map.number("lagBytes"))))"
+    let waited = map.number("lagMilliseconds")
+    if waited > 0 { line += ", the oldest for \(duration(milliseconds: waited))" }
+  }
+  if map.number("putAside") > 0 { line += "; \(map.number("putAside")) chains put aside" }
+  return line
+}

@@ -1,0 +1,119 @@
+import Replication
+
+/// A run with the place that it belongs to, for whoever passes on the whole log.
+package struct ArrivedRun: Hashable, Sendable {
+  package let partition: PartitionID
+  package let replica: ReplicaID
+  package let run: StoredRun
+  /// More than one branch of its chain is here.
+  package let isForked: Bool
+  /// When it came, in milliseconds since 1970 by this node's clock; nil where nobody told.
+  package let arrived: Int64?
+}
+
+/// What lies behind a place of the log.
+package struct ArrivedRuns: Sendable {
+  package var runs: [ArrivedRun] = []
+  /// Everything up to here was looked at.
+  package var end: Int64
+  /// There is nothing behind ``end``.
+  package var isAll = false
+}
+
+/// How much is read at once.
+package struct ArrivalLimits: Hashable, Sendable {
+  /// Of bodies; the last run may pass it.
+  package var bytes: Int
+  /// The last run may pass it.
+  package var changes: Int
+  /// Rows that are looked at, wanted or not.
+  package var rows: Int
+
+  package init(bytes: Int, changes: Int, rows: Int = 65_536) {
+    (self.bytes, self.changes, self.rows) = (bytes, changes, rows)
+  }
+}
+
+extension StoreReading where Self: ~Copyable {
+  /// Runs of all partitions that came after `arrival`, in the order in which they came, as far as `isWanted` says so of their
+  /// chain, last change and arrival. Bodies of others are not read.
+  package func runs(
+    cameAfter arrival: Int64, within limits: ArrivalLimits, isWanted: (PartitionID, ReplicaID, UInt64, Int64) -> Bool
+  ) throws(StoreError) -> ArrivedRuns {
+    let rows = try database.statement(
+      """
+      SELECT runs.arrival, runs.chain, first, last, context_base, context, body, arrived, chains.partition, replica, hash,
+        hold_reason IS NOT NULL
+      FROM runs JOIN chains ON chains.id=runs.chain JOIN partitions ON partitions.id=chains.partition
+      WHERE runs.arrival>?1 ORDER BY runs.arrival
+      """)
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    var found = ArrivedRuns(end: arrival)
+    var (bytes, changes, looked) = (0, 0, 0)
+    while looked < limits.rows, bytes < limits.bytes, changes < limits.changes {
+      guard try rows.step() else {
+        found.isAll = true
+        break
+      }
+      looked += 1
+      guard let replica = ReplicaID(rows.bytes(9)), let partition = Digest(rows.bytes(10)) else {
+        throw .damaged("a chain's ids")
+      }
+      found.end = rows.integer(0)
+      guard isWanted(PartitionID(partition), replica, UInt64(clamping: rows.integer(3)), found.end) else { continue }
+      let run = try storedRun(rows)
+      (bytes, changes) = (bytes + run.body.count, changes + Int(clamping: run.last - run.first + 1))
+      let arrived = rows.integer(7)
+      found.runs.append(
+        ArrivedRun(
+          partition: PartitionID(partition), replica: replica, run: run, isForked: rows.integer(11) == 1,
+          arrived: arrived == 0 ? nil : arrived))
+    }
+    return found
+  }
+
+  private func storedRun(_ rows: PreparedStatement) throws(StoreError) -> StoredRun {
+    let base = try rows.optionalInteger(4).map { arrival throws(StoreError) in try fullContext(at: arrival) }
+    guard let context = StoredContext.decode(rows.bytes(5), onto: base ?? VersionVector()) else {
+      throw .damaged("the context of run \(rows.integer(0))")
+    }
+    return StoredRun(
+      arrival: rows.integer(0),
+      chain: ChainNumber(rawValue: rows.integer(1), partition: PartitionNumber(rawValue: rows.integer(8))),
+      first: UInt64(clamping: rows.integer(2)), last: UInt64(clamping: rows.integer(3)), context: context,
+      body: rows.bytes(6))
+  }
+
+  /// Where the first run of a chain lies that reaches above `sequence`; nil where none does.
+  package func firstArrival(of chain: ChainNumber, above sequence: UInt64) throws(StoreError) -> Int64? {
+    let rows = try database.statement("SELECT min(arrival) FROM runs WHERE chain=?1 AND last>?2")
+    defer { rows.reset() }
+    try rows.bind(1, chain.rawValue)
+    try rows.bind(2, Int64(clamping: sequence))
+    return try rows.step() ? rows.optionalInteger(0) : nil
+  }
+
+  /// Statements that came after `arrival`, in that order: at least one where there is one, then within the limit of bytes.
+  package func statements(cameAfter arrival: Int64, byteLimit: Int) throws(StoreError) -> [StoredStatement] {
+    let rows = try database.statement(
+      "SELECT arrival, id, encoded, arrived FROM statements WHERE arrival>?1 ORDER BY arrival")
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    var found: [StoredStatement] = []
+    var bytes = 0
+    while try rows.step() {
+      bytes += rows.byteCount(2)
+      guard found.isEmpty || bytes <= byteLimit else { break }
+      guard let id = Digest(rows.bytes(1)) else { throw .damaged("a statement's id") }
+      let arrived = rows.integer(3)
+      found.append(
+        StoredStatement(
+          arrival: rows.integer(0), arrived: arrived == 0 ? nil : arrived, id: id, encoded: rows.bytes(2)))
+    }
+    return found
+  }
+
+  /// Of all partitions.
+  package func totals() throws(StoreError) -> Counters { try database.partitionTotals() }
+}

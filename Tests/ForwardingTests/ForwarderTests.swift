@@ -1,0 +1,195 @@
+import Replication
+import TestSupport
+import Testing
+
+@testable import Forwarding
+
+@Suite("What a forwarder decides")
+struct ForwarderTests {
+  private func model(seed: UInt64 = 1, _ change: (inout ForwarderLimits) -> Void = { _ in }) -> ForwarderModel {
+    var limits = ForwarderLimits()
+    change(&limits)
+    return ForwarderModel(seed: seed, limits: limits)
+  }
+
+  @Test("the ledger is read before anything is sent, then has the log in its order and each chain's mark")
+  func catchesUp() {
+    var model = model()
+    for number in 0..<50 { model.write(chain: UInt64(number % 4), changes: 3) }
+    model.tell(.start)
+    #expect(model.asked.prefix(3) == ["connect", "read", "commit"])
+    #expect(model.ledger == model.log)
+    #expect(model.forwarder.state == .caughtUp && model.forwarder.lag == LogAmount())
+    for (partition, vector) in model.accepted {
+      for (replica, position) in vector.entries {
+        #expect(model.marks[ChainKey(partition: partition, replica: replica)] == position)
+      }
+    }
+  }
+
+  @Test("whatever fails, and however often, the ledger comes to hold the log, each run once", arguments: 0..<200)
+  func faults(seed: Int) {
+    var model = model(seed: UInt64(seed)) { $0.batchChanges = 8 }
+    model.failuresOf100 = 30
+    model.tell(.start)
+    for _ in 0..<60 {
+      for _ in 0..<Int.random(in: 0...4, using: &model.random) {
+        model.write(chain: .random(in: 0..<5, using: &model.random), changes: .random(in: 1...3, using: &model.random))
+      }
+      if Bool.random(using: &model.random) { model.tell(.news(model.accepted)) } else { model.wait() }
+    }
+    model.failuresOf100 = 0
+    // Every commit is told.
+    model.tell(.news(model.accepted))
+    for _ in 0..<3 { model.wait() }
+    #expect(Set(model.ledger.map(\.hash)) == Set(model.log.map(\.hash)) && model.ledger.count == model.log.count)
+    #expect(model.forwarder.state == .caughtUp, "seed \(seed)")
+    for (partition, vector) in model.accepted {
+      for (replica, position) in vector.entries {
+        #expect(model.marks[ChainKey(partition: partition, replica: replica)] == position, "seed \(seed)")
+      }
+    }
+  }
+
+  @Test("after a lost connection the ledger is asked before anything is sent again")
+  func unknownOutcome() {
+    var model = model()
+    model.write(chain: 1)
+    model.tell(.start)
+    model.write(chain: 1)
+    let random = model.random
+    model.failuresOf100 = 100
+    model.tell(.news(model.accepted))
+    #expect(model.forwarder.state == .refused)
+    (model.failuresOf100, model.random) = (0, random)
+    model.wait()
+    #expect(model.asked.suffix(3) == ["connect", "read", "commit"])
+    #expect(model.ledger.count == 2)
+  }
+
+  @Test("pauses double up to their ceiling, differ, and end at once when somebody does not want to wait")
+  func backOff() {
+    var model = model(seed: 4)
+    model.failuresOf100 = 100
+    model.tell(.start)
+    var pauses: [UInt64] = []
+    for _ in 0..<12 {
+      pauses.append(model.forwarder.nextWake?.millisecondsSince(model.now) ?? 0)
+      model.wait()
+    }
+    let limits = model.forwarder.limits
+    for (index, pause) in pauses.enumerated() {
+      let most = min(limits.firstPauseMilliseconds << UInt64(index), limits.longestPauseMilliseconds)
+      #expect((most / 2...most).contains(pause))
+    }
+    #expect(Set(pauses.suffix(3)).count == 3)
+    let asked = model.asked.count
+    model.tell(.timer)
+    #expect(model.asked.count == asked)
+    model.failuresOf100 = 0
+    model.tell(.sendNow)
+    #expect(model.forwarder.state == .caughtUp)
+  }
+
+  @Test("a batch stays within its limits but for its last run, whatever waits")
+  func limits() {
+    var model = model { ($0.batchChanges, $0.batchBytes) = (100, 400) }
+    for number in 0..<1_000 { model.write(chain: UInt64(number % 7), changes: 1 + number % 3) }
+    model.tell(.start)
+    #expect(model.ledger.count == 1_000)
+    #expect(model.batches.allSatisfy { $0.amount.bytes < 400 + 30 && $0.amount.changes < 100 + 3 })
+  }
+
+  @Test("what a backend rejects is found among the others and put aside with its chain; all others arrive")
+  func rejected() {
+    var model = model()
+    for number in 0..<400 { model.write(chain: UInt64(number % 8), changes: 2) }
+    let bad = ForwarderModel.chain(5)
+    model.rejects = { $0.chain == bad && $0.first == 21 }
+    model.tell(.start)
+    #expect(model.forwarder.view.aside == [bad: "not this one"])
+    #expect(model.forwarder.state == .lagging && model.forwarder.lag.changes == 80)
+    #expect(model.ledger.filter { $0.chain != bad } == model.log.filter { $0.chain != bad })
+    #expect(model.ledger.filter { $0.chain == bad }.count == 10)
+    // Batches are whole again afterwards.
+    for number in 0..<400 { model.write(chain: UInt64(number % 5)) }
+    let before = model.batches.count
+    model.tell(.news(model.accepted))
+    #expect(model.batches.count - before < 20)
+    // Tried again once its time has come.
+    model.rejects = { _ in false }
+    model.now = model.now.advanced(byMilliseconds: model.forwarder.limits.asideMilliseconds)
+    model.tell(.timer)
+    #expect(model.forwarder.state == .caughtUp && model.ledger.count == model.log.count)
+  }
+
+  @Test("a ledger that went back is filled again, and what it had lost is told")
+  func wentBack() {
+    var model = model()
+    for _ in 0..<30 { model.write(chain: 1) }
+    model.tell(.start)
+    #expect(model.forwarder.lost == 0)
+    model.ledger.removeLast(12)
+    model.write(chain: 1)
+    // The run that comes next does not join: the ledger says so.
+    model.tell(.news(model.accepted))
+    model.wait()
+    #expect(model.forwarder.lost == 12)
+    #expect(model.ledger.count == 31 && model.forwarder.state == .caughtUp)
+  }
+
+  @Test("what moves while a batch is under way is looked at after it")
+  func newsMeanwhile() throws {
+    var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))
+    let now = MonotonicTime(milliseconds: 1)
+    _ = forwarder.handle(.start, now: now, random: &random)
+    _ = forwarder.handle(.connected, now: now, random: &random)
+    let partition = PartitionID(.zero)
+    func vector(_ sequence: UInt64) -> VersionVector {
+      VersionVector([ReplicaID(high: 1, low: 1): ChainPosition(sequence: sequence, tip: .zero)])
+    }
+    let reading = Forwarder.LedgerReading(
+      view: LedgerView(), runsAfter: 0, accepted: [partition: vector(1)], held: LogAmount())
+    _ = forwarder.handle(.ledgerRead(reading), now: now, random: &random)
+    var page = Forwarder.Page()
+    page.batch.statements = [LedgerBatch.Statement(id: .zero, encoded: [1])]
+    (page.isEnd, page.marked) = (true, [partition: vector(1)])
+    _ = forwarder.handle(.loaded(page), now: now, random: &random)
+    #expect(forwarder.handle(.news([partition: vector(2)]), now: now, random: &random) == [])
+    guard case .load(let request)? = forwarder.handle(.committed, now: now, random: &random).first else {
+      Issue.record("nothing is loaded")
+      return
+    }
+    #expect(request.unmarked == [partition: vector(2)])
+  }
+}
+
+@Suite("Where a ledger and a store part")
+struct ChainComparisonTests {
+  private let chain = ForwarderModel.chain(1)
+  private func hash(_ number: UInt64, branch: UInt64 = 0) -> Digest { Digest(words: (number, branch, 0, 0)) }
+
+  private func reached(_ answer: ChainAnswer, stored: UInt64 = 10) -> UInt64 {
+    let question = ChainQuestion(chain: chain, sequence: stored, hash: hash(stored))
+    return ChainComparison.reached(question, answer) { $0 <= stored ? hash($0) : nil }
+  }
+
+  @Test("a ledger is known to hold what it has of this store's own branch, and nothing where it has another")
+  func comparison() {
+    var answer = ChainAnswer()
+    #expect(reached(answer) == 0)
+    (answer.hasChange, answer.highest, answer.hashes) = (true, 14, [hash(14)])
+    #expect(reached(answer) == 10)
+    (answer.hasChange, answer.highest, answer.hashes) = (false, 6, [hash(6)])
+    #expect(reached(answer) == 6)
+    answer.hashes = [hash(6, branch: 1)]
+    #expect(reached(answer) == 0)
+    answer.hashes = [hash(6, branch: 1), hash(6)]
+    #expect(reached(answer) == 6)
+    // Another branch, as long as this one or longer.
+    (answer.highest, answer.hashes) = (10, [hash(10, branch: 1)])
+    #expect(reached(answer) == 0)
+    (answer.highest, answer.hashes) = (12, [hash(12)])
+    #expect(reached(answer) == 0)
+  }
+}

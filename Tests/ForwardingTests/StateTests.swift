@@ -1,0 +1,181 @@
+import Foundation
+import Replication
+import TestSupport
+import Testing
+import Wire
+
+@testable import Forwarding
+@testable import Seamesh
+@testable import SeameshCommand
+
+@Suite(
+  "What stands in the way of forwarding is named", .enabled(if: TestPostgreSQL.isThere, TestPostgreSQL.reason),
+  .serialized)
+struct StateTests {
+  /// One state: told by the running node everywhere, and by `forward --check` with its exit status.
+  private func expect(
+    _ state: ForwardingState, _ exit: CommandStatus, _ words: String, _ relay: ForwardingNode, _ url: String,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let secret = URLComponents(string: url)?.password ?? "no password"
+    let command = try check(relay, url)
+    #expect(command.status == exit.rawValue, "\(command)", sourceLocation: sourceLocation)
+    let found = try ExtendedJSON.parseMap(Array(command.output.utf8))
+    #expect(found["state"] == .string(Text(state.rawValue)), "\(command)", sourceLocation: sourceLocation)
+    #expect(found["reason"]?.shownText.contains(words) == true, "\(command.output)", sourceLocation: sourceLocation)
+    #expect(!(command.output + command.error).contains(secret), sourceLocation: sourceLocation)
+    try relay.forward(to: url)
+    try relay.waitForState(state, sourceLocation: sourceLocation)
+    let status = try #require(try relay.node.status().forwarding)
+    #expect(status.reason.contains(words) && !"\(status)".contains(secret), sourceLocation: sourceLocation)
+    let metrics = try relay.node.metrics()
+    #expect(metrics.contains("seamesh_forward_state{state=\"\(state.rawValue)\"} 1"), sourceLocation: sourceLocation)
+    let finding = try relay.node.doctor().first { $0.code == "forward-\(state.rawValue)" }
+    #expect(finding?.level == .problem && finding?.remedy.isEmpty == false, sourceLocation: sourceLocation)
+    #expect(finding?.message.contains(words) == true, sourceLocation: sourceLocation)
+    let log = (try? String(contentsOfFile: relay.node.configuration.logPath ?? "", encoding: .utf8)) ?? ""
+    #expect(!log.contains(secret), sourceLocation: sourceLocation)
+  }
+
+  private func check(_ relay: ForwardingNode, _ url: String, _ environment: [String: String] = [:]) throws
+    -> CommandResult
+  {
+    try run(["forward", "--check", "--json", "--forward=\(url)"], relay, environment)
+  }
+
+  private struct CommandResult {
+    let status: Int32
+    let output: String
+    let error: String
+  }
+
+  private func run(
+    _ arguments: [String], _ relay: ForwardingNode, _ environment: [String: String] = [:]
+  ) throws -> CommandResult {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+      .appendingPathComponent("seamesh")
+    process.arguments = arguments + ["--data=\(relay.directory)"]
+    process.environment = ["PATH": "/usr/bin:/bin", "HOME": relay.directory].merging(environment) { $1 }
+    let (output, error) = (Pipe(), Pipe())
+    (process.standardOutput, process.standardError) = (output, error)
+    try process.run()
+    let said = output.fileHandleForReading.readDataToEndOfFile()
+    let complained = error.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return CommandResult(
+      status: process.terminationStatus, output: String(decoding: said, as: UTF8.self),
+      error: String(decoding: complained, as: UTF8.self))
+  }
+
+  @Test("no way to the server, and nobody there")
+  func unreachable() throws {
+    let relay = try ForwardingNode()
+    let nowhere = "postgresql://relay:s3cret@nowhere.invalid/fleet?sslmode=require"
+    try expect(.noRoute, .unreachable, "its name is not known", relay, nowhere)
+    let nobody = "postgresql://relay:s3cret@127.0.0.1:1/fleet?sslmode=require"
+    try expect(.refused, .unreachable, "nothing takes connections", relay, nobody)
+  }
+
+  @Test("a wrong password, and none")
+  func password() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try expect(.auth, .notPermitted, "the password for", relay, server.relayURL(password: "s3cret"))
+    let none = server.relayURL().replacingOccurrences(of: ":" + server.relayPassword, with: "")
+    try expect(.auth, .notPermitted, "none was given", relay, none)
+  }
+
+  @Test("a server without TLS, a certificate for another name, and one that nobody here trusts")
+  func security() throws {
+    let relay = try ForwardingNode()
+    let server = try TestPostgreSQL()
+    try relay.setUp(server)
+    try expect(.tls, .notPermitted, "another name", relay, server.relayURL(host: "127.0.0.1"))
+    try expect(
+      .tls, .notPermitted, "no root certificate", relay, server.relayURL(options: "sslrootcert=/nonexistent/x"))
+    let stranger = try TestPostgreSQL()
+    let options = "sslrootcert=\(stranger.directory)/root.crt"
+    try expect(.tls, .notPermitted, "not signed by the root", relay, server.relayURL(options: options))
+    let open = try TestPostgreSQL(isSecure: false)
+    try expect(.tls, .notPermitted, "does not speak TLS", relay, open.relayURL(options: options))
+  }
+
+  @Test("no tables, missing rights, a newer format, and another fleet's tables")
+  func tables() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try expect(.schema, .failed, "there is no ledger", relay, server.relayURL())
+    try relay.setUp(server, grantingTo: nil)
+    try expect(.schema, .notPermitted, "lacks a right", relay, server.relayURL())
+    try relay.setUp(server)
+    try server.owner().script("REVOKE EXECUTE ON FUNCTION seamesh.append FROM relay")
+    try expect(.schema, .notPermitted, "seamesh.append", relay, server.relayURL())
+    try relay.setUp(server)
+    try server.owner().script("INSERT INTO seamesh.migrations (number) VALUES (99)")
+    try expect(.schema, .failed, "a newer seamesh", relay, server.relayURL())
+    #expect(throws: BackendProblem.self) { try relay.setUp(server) }
+    try server.owner().script("DELETE FROM seamesh.migrations WHERE number = 99")
+    let stranger = try ForwardingNode()
+    try expect(.schema, .failed, "another fleet", stranger, server.relayURL())
+    #expect(throws: BackendProblem.self) { try stranger.setUp(server) }
+  }
+
+  @Test("lagging tells by how much and how long, until it has caught up; the mesh does not wait")
+  func lag() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.forward(to: server.relayURL())
+    try relay.waitForState(.caughtUp)
+    let blocker = try server.owner()
+    try blocker.script("BEGIN; LOCK TABLE seamesh.runs IN EXCLUSIVE MODE")
+    for index in 0..<10 { try relay.put("agency=G", "r\(index)") }
+    let lags = waitUntil {
+      let status = relay.forwarding?.status
+      return status?.state == "lagging" && status?.lagChanges ?? 0 > 0 && status?.lagMilliseconds ?? 0 > 1_000
+    }
+    #expect(lags)
+    #expect(relay.forwarding?.status.lagBytes ?? 0 > 0)
+    let server2 = try LocalAPIServer(relay)
+    let command = try check(relay, server.relayURL())
+    #expect(command.status == CommandStatus.behind.rawValue, "\(command)")
+    #expect(try relay.node.metrics().contains("seamesh_forward_lag_changes"))
+    try blocker.script("COMMIT")
+    let waited = try run(["forward", "--wait"], relay)
+    #expect(waited.status == 0 && waited.output.hasPrefix("caught-up: "), "\(waited)")
+    try relay.waitForLedger(server)
+    #expect(try check(relay, server.relayURL()).status == CommandStatus.done.rawValue)
+    #expect(try run(["status"], relay).output.contains("caught-up: postgresql://relay@localhost"))
+    server2.stop()
+  }
+
+  @Test("a password is taken from its file, the environment and PGPASSFILE, and from no file that others can read")
+  func passwordSources() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let bare = server.relayURL().replacingOccurrences(of: ":" + server.relayPassword, with: "")
+    func file(_ name: String, _ content: String, _ mode: Int) throws -> String {
+      let path = relay.directory + "/" + name
+      _ = FileManager.default.createFile(
+        atPath: path, contents: Data(content.utf8), attributes: [.posixPermissions: mode])
+      return path
+    }
+    #expect(try check(relay, bare).status == CommandStatus.notPermitted.rawValue)
+    #expect(try check(relay, bare, ["PGPASSWORD": server.relayPassword]).status == 0)
+    let passfile = try file("pgpass", "localhost:*:*:relay:\(server.relayPassword)\n", 0o600)
+    #expect(try check(relay, bare, ["PGPASSFILE": passfile]).status == 0)
+    let own = try file("forward.password", server.relayPassword + "\n", 0o644)
+    let refused = try check(relay, bare)
+    #expect(refused.status == 1 && refused.error.contains("forward.password"), "\(refused)")
+    #expect(!refused.error.contains(server.relayPassword))
+    #expect(chmod(own, 0o600) == 0)
+    #expect(try check(relay, bare).status == 0)
+    _ = unlink(own)
+    // In the configuration file it is as secret as that.
+    let configuration = try file("seamesh.json", "{\"forward\":\"\(server.relayURL())\"}", 0o644)
+    let readable = try run(["forward", "--check"], relay)
+    #expect(readable.status == 1 && readable.error.contains("chmod 600"), "\(readable)")
+    #expect(!readable.error.contains(server.relayPassword))
+    #expect(chmod(configuration, 0o600) == 0)
+    #expect(try run(["forward", "--check"], relay).status == 0)
+  }
+}

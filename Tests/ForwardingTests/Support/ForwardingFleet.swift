@@ -1,0 +1,112 @@
+import Foundation
+import Identity
+import LocalAPI
+import Replication
+import Storage
+import TestSupport
+import Testing
+import Transport
+
+@testable import Forwarding
+@testable import Seamesh
+@testable import SeameshCommand
+
+/// A node in a directory that goes with the test, and its forwarding.
+final class ForwardingNode {
+  let directory: String
+  private(set) var node: Node
+  private(set) var forwarding: NodeForwarding?
+  private let peers: [PeerAddress]
+  private let ownsDirectory: Bool
+
+  /// Founds a fleet where `directory` is nil.
+  init(directory existing: String? = nil, peers: [PeerAddress] = []) throws {
+    directory = existing ?? NSTemporaryDirectory() + "seamesh-forward-" + String(UUID().uuidString.prefix(8))
+    (self.peers, ownsDirectory) = (peers, existing == nil)
+    if existing == nil {
+      try FileManager.default.createDirectory(
+        atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      _ = try NodeSetup.found(
+        directory, fleetName: "patrol", user: "ann@test.example", label: "relay", profile: ValueMap())
+    }
+    node = try Node.start(directory: directory, configuration: ForwardingNode.configuration(peers, directory))
+  }
+
+  private static func configuration(_ peers: [PeerAddress], _ directory: String) -> NodeConfiguration {
+    var configuration = NodeConfiguration()
+    configuration.listenHost = .ipv4(0x7f00_0001)
+    configuration.usesDiscovery = false
+    configuration.peers = peers
+    configuration.logPath = directory + "/node.log"
+    return configuration
+  }
+
+  deinit {
+    stop()
+    if ownsDirectory { try? FileManager.default.removeItem(atPath: directory) }
+  }
+
+  func stop() {
+    forwarding?.stop()
+    forwarding = nil
+    node.stop()
+  }
+
+  func restart() throws {
+    stop()
+    node = try Node.start(directory: directory, configuration: ForwardingNode.configuration(peers, directory))
+  }
+
+  func setUp(_ server: TestPostgreSQL, grantingTo role: String? = "relay") throws {
+    _ = try PostgreSQLSetUp.perform(
+      server.ownerAddress(), fleet: node.fleet, grantingTo: role, environment: [:])
+  }
+
+  func forward(to url: String, limits: ForwarderLimits = ForwarderLimits()) throws {
+    forwarding?.stop()
+    forwarding = try NodeForwarding(node, PostgreSQLAddress(url: url), limits: limits)
+  }
+
+  func put(_ partition: String, _ id: String, _ text: String = "x") throws {
+    let body = ValueMap([ValueMap.Entry(key: "text", value: .string(Text(text)))]) ?? ValueMap()
+    let request = DocumentRequest(collection: "reports", id: .string(Text(id)), action: .put(body: body))
+    _ = try node.write(PartitionName(Text(partition)), [request])
+  }
+
+  var address: PeerAddress {
+    get throws { .socket(try #require(node.endpoints.listen.first)) }
+  }
+
+  /// Until the node says so, and says nothing else any more.
+  func waitForState(
+    _ state: ForwardingState, within seconds: Double = 30, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let came = waitUntil(within: seconds) { forwarding?.status.state == state.rawValue }
+    let told = forwarding?.status
+    #expect(came, "\(state.rawValue) did not come, but \(String(describing: told))", sourceLocation: sourceLocation)
+  }
+
+  /// Until the ledger has as many changes as the log, however many that are now.
+  func waitForLedger(_ server: TestPostgreSQL, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let changes = try node.status().changes
+    let connection = try server.owner()
+    let came = try waitUntil(within: 60) {
+      try connection.number("SELECT count(*) FROM seamesh.changes") >= changes
+        && forwarding?.status.state == "caught-up"
+    }
+    let told = forwarding?.status
+    #expect(came, "the ledger did not get all: \(String(describing: told))", sourceLocation: sourceLocation)
+  }
+}
+
+/// The local interface of a node whose own directory it stands in, as `run` makes it.
+final class LocalAPIServer {
+  private let server: LocalServer
+
+  init(_ relay: ForwardingNode) throws {
+    server = try LocalServer.start(
+      node: relay.node, configuration: LocalServerConfiguration(directory: relay.directory))
+  }
+
+  func stop() { server.stop() }
+}
