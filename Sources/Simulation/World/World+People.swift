@@ -61,7 +61,9 @@ extension World {
     if !oracle.areAllConnected() { connectedSince = clock + World.checkInterval }
     if let difference = oracle.disagreement() {
       agreedSince = nil
-      if clock > max(quietSince, isPrompt ? connectedSince : 0) + agreementLimit {
+      // A dial that began while there was trouble may be waited for in vain until it is given up.
+      let undisturbedSince = isPrompt ? connectedSince : calmSince + DialPolicy.Limits.attemptTimeoutMilliseconds
+      if clock > max(quietSince, undisturbedSince) + agreementLimit {
         return violate("I14", "no agreement \(agreementLimit) ms after all was quiet: \(difference)")
       }
     } else if agreedSince == nil {
