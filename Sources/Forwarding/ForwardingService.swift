@@ -115,10 +115,10 @@ package final class ForwardingService: Sendable {
       case .load(let request):
         return .loaded(try source.read { store in try store.snapshot { try pages.page(request, from: $0) } })
       case .commit(let batch):
-        try backend.append(batch)
+        let outcome = try backend.append(batch)
         let amount = batch.amount
         shared.withLock { $0.report.forwarded += amount }
-        return .committed
+        return .committed(outcome)
       }
     } catch let problem as BackendProblem {
       return .failed(problem)

@@ -16,6 +16,11 @@ package struct LogPosition: Hashable, Sendable {
     (self.copy, self.arrival, self.rebuilds) = (copy, arrival, rebuilds)
   }
 
+  /// The same, but of the log only what came up to there.
+  package func reaching(_ arrival: Int64) -> LogPosition {
+    LogPosition(copy: copy, arrival: arrival, rebuilds: rebuilds)
+  }
+
   /// As it is kept outside of memory.
   package var text: String { "\(copy).\(arrival).\(rebuilds)" }
 
@@ -48,6 +53,21 @@ extension StoreReading where Self: ~Copyable {
       return false
     }
     return try database.number(named: Transaction.rebuildKey(partition)) ?? 0 <= position.rebuilds
+  }
+
+  /// Partitions in whose documents something changed since `position` that no later run tells; nil: it may be any.
+  package func partitionsRebuilt(since position: LogPosition) throws(StoreError) -> [PartitionID]? {
+    let end = try logEnd()
+    guard position.copy == end.copy, position.arrival <= end.arrival, position.rebuilds <= end.rebuilds else {
+      return nil
+    }
+    guard end.rebuilds > position.rebuilds else { return [] }
+    var rebuilt: [PartitionID] = []
+    for partition in try partitions() {
+      let last = try database.number(named: Transaction.rebuildKey(partition.number)) ?? 0
+      if last > position.rebuilds { rebuilt.append(partition.id) }
+    }
+    return rebuilt
   }
 
   /// Runs of one partition that came after `arrival`, in the order in which they came: at least one where there is one,

@@ -94,6 +94,18 @@ extension StoreReading where Self: ~Copyable {
     return try rows.step() ? rows.optionalInteger(0) : nil
   }
 
+  /// The highest number that is here of a chain, on whatever branch.
+  package func highest(of chain: ChainNumber) throws(StoreError) -> UInt64 {
+    let rows = try database.statement("SELECT max(last) FROM runs WHERE chain=?1")
+    defer { rows.reset() }
+    try rows.bind(1, chain.rawValue)
+    return try rows.step() ? UInt64(clamping: rows.optionalInteger(0) ?? 0) : 0
+  }
+
+  package func statementCount() throws(StoreError) -> Int64 {
+    try database.integer("SELECT count(*) FROM statements") ?? 0
+  }
+
   /// Statements that came after `arrival`, in that order: at least one where there is one, then within the limit of bytes.
   package func statements(cameAfter arrival: Int64, byteLimit: Int) throws(StoreError) -> [StoredStatement] {
     let rows = try database.statement(

@@ -156,7 +156,8 @@ struct ForwarderTests {
     (page.isEnd, page.marked) = (true, [partition: vector(1)])
     _ = forwarder.handle(.loaded(page), now: now, random: &random)
     #expect(forwarder.handle(.news([partition: vector(2)]), now: now, random: &random) == [])
-    guard case .load(let request)? = forwarder.handle(.committed, now: now, random: &random).first else {
+    guard case .load(let request)? = forwarder.handle(.committed(AppendOutcome()), now: now, random: &random).first
+    else {
       Issue.record("nothing is loaded")
       return
     }

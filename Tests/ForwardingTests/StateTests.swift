@@ -148,6 +148,22 @@ struct StateTests {
     server2.stop()
   }
 
+  @Test("dead letters are listed by the command, and views are made by it")
+  func documentVerbs() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.put("agency=G", "bad", "a\0b")
+    try relay.put("agency=G", "good")
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    let listed = try run(["forward", "--dead-letters", "--forward=\(server.relayURL())"], relay)
+    #expect(listed.status == 0 && listed.output.hasPrefix("agency=G reports \"bad\": "), "\(listed)")
+    #expect(listed.output.contains("U+0000") && !listed.output.contains("good"), "\(listed)")
+    let views = try run(["forward", "--views", "--forward=\(server.relayURL())"], relay)
+    #expect(views.status == 0 && views.output == "seamesh_views.reports: reports\n", "\(views)")
+    #expect(try server.owner().number("SELECT count(*) FROM seamesh_views.reports WHERE text = 'x'") == 1)
+  }
+
   @Test("a password is taken from its file, the environment and PGPASSFILE, and from no file that others can read")
   func passwordSources() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())

@@ -8,7 +8,7 @@ extension Forwarder {
     /// What the ledger holds, and from where on the log is to be looked at.
     case ledgerRead(LedgerReading)
     case loaded(Page)
-    case committed
+    case committed(AppendOutcome)
     /// What was asked for last did not come about.
     case failed(BackendProblem)
     /// What counts moved, or at least the log grew.
@@ -35,6 +35,7 @@ extension Forwarder {
     /// What counts now, of every partition.
     package var accepted: [PartitionID: VersionVector]
     package var held: LogAmount
+    package var documents = DocumentProgress()
 
     package init(view: LedgerView, runsAfter: Int64, accepted: [PartitionID: VersionVector], held: LogAmount) {
       (self.view, self.runsAfter, self.accepted, self.held) = (view, runsAfter, accepted, held)
@@ -51,6 +52,9 @@ extension Forwarder {
     package var bytes: Int
     package var changes: Int
     package var marks: Int
+    package var documents = DocumentProgress()
+    /// A row that the backend refuses is looked for: documents go alone.
+    package var isNarrowed = false
   }
 
   package struct Page: Equatable, Sendable {
@@ -59,6 +63,9 @@ extension Forwarder {
     package var runsEnd: Int64 = 0
     /// Nothing lies behind.
     package var isEnd = false
+    /// Once the batch is in.
+    package var documents = DocumentProgress()
+    package var hasMoreDocuments = false
     /// Partitions whose marks are those once the batch is in.
     package var marked: [PartitionID: VersionVector] = [:]
     package var held = LogAmount()

@@ -29,6 +29,7 @@ package struct Forwarder: Sendable {
   private var statementsAfter: Int64 = 0
   private var runsAfter: Int64 = 0
   private var unmarked: [PartitionID: VersionVector] = [:]
+  package private(set) var documents = DocumentProgress()
   private var hasNews = false
   private var backOff = BackOff()
   /// Share of the limits of a batch that is used, as a shift: grows where a backend rejects one, to find the row.
@@ -49,7 +50,7 @@ package struct Forwarder: Sendable {
       return [.readLedger]
     case .ledgerRead(let reading): return take(reading)
     case .loaded(let page): return take(page, now)
-    case .committed: return committed()
+    case .committed(let outcome): return committed(outcome)
     case .failed(let problem): return failed(problem, now, &random)
     case .news(let moved):
       hasNews = true
@@ -83,7 +84,7 @@ package struct Forwarder: Sendable {
     (statementsAfter, runsAfter) = (0, reading.runsAfter)
     // What moved while the ledger was read is newer than what was asked before.
     unmarked = reading.accepted.merging(unmarked) { _, newer in newer }
-    (held, problem, asideSince) = (reading.held, nil, nil)
+    (held, problem, asideSince, documents) = (reading.held, nil, nil, reading.documents)
     return load()
   }
 
@@ -104,10 +105,10 @@ package struct Forwarder: Sendable {
     case .pausing:
       backOff.reset()
       return connect()
-    case .idle where !view.aside.isEmpty:
+    case .idle where !view.aside.isEmpty || !documents.deadLetters.isEmpty:
       phase = .reading
       return [.readLedger]
-    case .idle: return load()
+    case .idle: return loadAnew()
     case .connecting, .reading, .loading, .committing: return []
     }
   }
@@ -120,12 +121,17 @@ package struct Forwarder: Sendable {
         phase = .reading
         return [.readLedger]
       }
-      return hasNews || now >= since.advanced(byMilliseconds: limits.lookMilliseconds) ? load() : []
+      return hasNews || now >= since.advanced(byMilliseconds: limits.lookMilliseconds) ? loadAnew() : []
     case .connecting, .reading, .loading, .committing: return []
     }
   }
 
   // MARK: Sending
+
+  private mutating func loadAnew() -> [Directive] {
+    documents.takeUpStale()
+    return load()
+  }
 
   private mutating func load() -> [Directive] {
     hasNews = false
@@ -135,7 +141,7 @@ package struct Forwarder: Sendable {
         LoadRequest(
           view: view, statementsAfter: statementsAfter, runsAfter: runsAfter, unmarked: unmarked,
           bytes: max(1, limits.batchBytes >> narrowing), changes: max(1, limits.batchChanges >> narrowing),
-          marks: max(1, limits.batchMarks >> narrowing)))
+          marks: max(1, limits.batchMarks >> narrowing), documents: documents, isNarrowed: narrowing > 0))
     ]
   }
 
@@ -147,7 +153,7 @@ package struct Forwarder: Sendable {
     return [.commit(page.batch)]
   }
 
-  private mutating func committed() -> [Directive] {
+  private mutating func committed(_ outcome: AppendOutcome) -> [Directive] {
     guard case .committing(let page) = phase else { return [] }
     view.take(page.batch)
     backOff.reset()
@@ -155,19 +161,20 @@ package struct Forwarder: Sendable {
     // Slowly back to whole batches: rejected rows often come together.
     narrowing = max(0, narrowing - 2)
     move(to: page)
+    documents.note(outcome, of: page.batch)
     return load()
   }
 
   /// Nothing of the page is for the ledger, or all of it is in.
   private mutating func move(to page: Page) {
-    (statementsAfter, runsAfter) = (page.statementsEnd, page.runsEnd)
+    (statementsAfter, runsAfter, documents) = (page.statementsEnd, page.runsEnd, page.documents)
     // What moved meanwhile stays to be looked at.
     for (partition, vector) in page.marked where unmarked[partition] == vector { unmarked[partition] = nil }
   }
 
   private mutating func settle(_ page: Page, _ now: MonotonicTime) -> [Directive] {
     move(to: page)
-    guard page.isEnd, !hasNews else { return load() }
+    guard page.isEnd, !page.hasMoreDocuments, !hasNews else { return load() }
     if view.aside.isEmpty {
       // Bytes of a backlog were an estimate; here the ledger has all.
       view.amount = held
@@ -187,6 +194,12 @@ package struct Forwarder: Sendable {
     }
     if let run = page.batch.runs.first {
       view.aside[run.chain] = problem.sentence
+    } else if let document = page.batch.documents.first, document.isAlive, document.refusal == nil {
+      // Its row goes without the body: a dead letter. A look behind finds it again.
+      documents.refusals[document.place] = problem.sentence
+      return load()
+    } else if !page.batch.documents.isEmpty || !page.batch.ranges.isEmpty {
+      move(to: page)
     } else if let mark = page.batch.marks.first {
       view.aside[mark.chain] = problem.sentence
     }

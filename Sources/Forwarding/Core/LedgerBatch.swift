@@ -66,14 +66,24 @@ package struct LedgerBatch: Equatable, Sendable {
   package var payloads: [Payload] = []
   package var runs: [Run] = []
   package var marks: [Mark] = []
+  package var documents: [Document] = []
+  package var ranges: [DocumentRange] = []
+  /// Of the partitions whose documents are in it.
+  package var heads: [Head] = []
+  /// Statements that this relay holds, all of which the ledger has with this batch.
+  package var knownStatements: Int64 = 0
+  /// Documents are sent up to there; empty where some are still to come.
+  package var documentPosition = ""
 
   package init() {}
 
-  package var isEmpty: Bool { statements.isEmpty && runs.isEmpty && marks.isEmpty }
+  package var isEmpty: Bool { hasNoLedgerRows && documents.isEmpty && ranges.isEmpty }
 
-  /// What a backend could refuse by itself: marks beside runs go with those.
+  package var hasNoLedgerRows: Bool { statements.isEmpty && runs.isEmpty && marks.isEmpty }
+
+  /// What a backend could refuse by itself: marks beside runs go with those, and ranges with documents.
   package var itemCount: Int {
-    let rows = statements.count + runs.count
+    let rows = statements.count + runs.count + (documents.isEmpty ? ranges.count : documents.count)
     return rows == 0 ? marks.count : rows
   }
 

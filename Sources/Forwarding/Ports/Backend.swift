@@ -14,7 +14,9 @@ package protocol Backend: AnyObject, Sendable {
   func statementIDs() throws(BackendProblem) -> Set<Digest>
   /// One answer per question, in their order.
   func answers(to questions: [ChainQuestion]) throws(BackendProblem) -> [ChainAnswer]
-  func append(_ batch: LedgerBatch) throws(BackendProblem)
+  func documentStart() throws(BackendProblem) -> DocumentStart
+  /// A document that another relay wrote stays as it is where the ledger has what this relay does not know.
+  func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome
   /// Makes a running call, and every later one, fail soon. From any thread.
   func interrupt()
 }

@@ -1,7 +1,7 @@
 import Replication
 import Synchronization
 
-/// A ledger in PostgreSQL. Everything goes through four functions of the schema `seamesh`, each call a transaction of its own:
+/// A ledger in PostgreSQL. Everything goes through functions of the schema `seamesh`, each call a transaction of its own:
 /// nothing is locked while the network is waited for, a pooler may give each call another server process, and a role needs no
 /// right on any table.
 ///
@@ -10,7 +10,7 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   private let address: PostgreSQLAddress
   private let environment: [String: String]
   private let fleet: FleetID
-  private let relay: DeviceID
+  let relay: DeviceID
   private let stop: StopPipe
   private var connection: PostgreSQLConnection?
   /// As the ledger says itself.
@@ -79,7 +79,7 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
     PostgreSQLProblems.answered(state, words, address)
   }
 
-  private func connected() throws(BackendProblem) -> PostgreSQLConnection {
+  func connected() throws(BackendProblem) -> PostgreSQLConnection {
     guard let connection else { throw BackendProblem(.refused, "\(address.shown) is not connected") }
     return connection
   }
@@ -117,10 +117,12 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
 
   // MARK: Writing
 
-  package func append(_ batch: LedgerBatch) throws(BackendProblem) {
-    _ = try connected().query(
-      PostgreSQLSchema.appendCall,
-      [.bytes(fleet.digest.bytes), .bytes(ledger), .bytes(relay.digest.bytes)] + PostgreSQLBackend.rows(of: batch))
+  package func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome {
+    let answer = try connected().query(
+      PostgreSQLSchema.writeDocumentsCall,
+      [.bytes(fleet.digest.bytes), .bytes(ledger), .bytes(relay.digest.bytes)] + PostgreSQLBackend.rows(of: batch)
+        + PostgreSQLBackend.documentRows(of: batch))
+    return AppendOutcome(answer)
   }
 
   /// Partitions by their numbers in the batch, and changes by those of their runs: ids are long.

@@ -22,6 +22,18 @@ struct PostgreSQLParameter {
     PostgreSQLParameter(type: Kind.text, bytes: Array(text.utf8))
   }
 
+  static func long(_ number: Int64) -> PostgreSQLParameter {
+    var out: [UInt8] = []
+    append(number, to: &out)
+    return PostgreSQLParameter(type: Kind.int8, bytes: out)
+  }
+
+  static func integer(_ number: Int32) -> PostgreSQLParameter {
+    var out: [UInt8] = []
+    append(number, to: &out)
+    return PostgreSQLParameter(type: Kind.int4, bytes: out)
+  }
+
   static func byteArrays(_ items: some Collection<[UInt8]>) -> PostgreSQLParameter {
     array(items, of: Kind.bytea, as: Kind.byteaArray, byteCount: \.count) { $1 += $0 }
   }
@@ -76,6 +88,9 @@ struct PostgreSQLParameter {
 struct PostgreSQLRows {
   /// Nil where the value is null.
   let rows: [[[UInt8]?]]
+
+  /// Empty where it is null.
+  static func text(_ bytes: [UInt8]?) -> String { String(decoding: bytes ?? [], as: UTF8.self) }
 
   static func integer(_ bytes: [UInt8]?) -> Int64? {
     guard let bytes, bytes.count <= 8 else { return nil }

@@ -5,13 +5,16 @@ package enum PostgreSQLSchema {
     let sql: String
   }
 
-  static let steps: [Step] = [ledgerStep]
+  static let steps: [Step] = [ledgerStep, documentsStep]
 
   /// What this program writes.
   package static var format: Int { steps.last?.number ?? 0 }
 
   /// What a role needs to forward, and nothing else: no right on any table.
-  static let functions = ["describe", "statement_ids", "positions", "append"]
+  static let functions = [
+    "describe", "statement_ids", "positions", "append", "write_documents", "document_position", "dead_letters",
+    "make_views",
+  ]
 
   /// The parameters in the order in which ``PostgreSQLBackend`` gives them.
   static let appendCall = "SELECT seamesh.append(" + (1...29).map { "$\($0)" }.joined(separator: ", ") + ")"

@@ -39,9 +39,11 @@ struct LedgerReader {
       }
     }
     view.amount = known(of: totals, lacking: lacking)
-    return Forwarder.LedgerReading(
+    var reading = Forwarder.LedgerReading(
       view: view, runsAfter: first, accepted: accepted,
       held: LogAmount(changes: totals.changes, bytes: totals.logBytes))
+    reading.documents = DocumentProgress(try backend.documentStart())
+    return reading
   }
 
   private func note(_ chain: Held, _ answer: ChainAnswer, _ view: inout LedgerView) throws -> UInt64 {

@@ -30,12 +30,13 @@ final class PageReader {
     let totals = try store.totals()
     page.held = LogAmount(changes: totals.changes, bytes: totals.logBytes)
     let room = try addStatements(request, store, &page)
-    page.runsEnd = request.runsAfter
+    (page.runsEnd, page.documents) = (request.runsAfter, request.documents)
     guard room > 0 else { return page }
     var marks = Marks()
     try addRuns(request, room, store, &page, &marks)
     if page.isEnd { try addMarks(request, store, &page, &marks) }
     page.batch.marks = marks.rows
+    if page.isEnd { try DocumentPages(fleet: fleet, hash: hash).add(request, room, store, &page) }
     return page
   }
 

@@ -18,7 +18,11 @@ let forwardVerb = Verb(
     OptionSpecification("check", .none, "connect to the backend from here, and say what is wrong"),
     OptionSpecification("set-up", .none, "make the tables at the backend, or bring them up to date"),
     OptionSpecification("grant-to", .text("ROLE"), "with --set-up: this role may forward, and nothing else"),
-    OptionSpecification("now", .none, "have the node try at once, where it would wait"),
+    OptionSpecification(
+      "now", .none, "have the node try at once, where it would wait, and send dead letters and what was put aside again"
+    ),
+    OptionSpecification("dead-letters", .none, "list documents that the backend cannot hold, with the reasons"),
+    OptionSpecification("views", .none, "make a view for each collection at the backend, or bring them up to date"),
     OptionSpecification("wait", .none, "wait until the backend has everything"),
   ],
   examples: [
@@ -30,6 +34,8 @@ let forwardVerb = Verb(
 ) { invocation, context throws(Failure) in
   if invocation.has("set-up") { return try setUp(invocation, context) }
   if invocation["grant-to"] != nil { throw .usage("--grant-to goes with --set-up") }
+  if invocation.has("dead-letters") { return try listDeadLetters(try backend(invocation, context), context) }
+  if invocation.has("views") { return try makeViews(try backend(invocation, context), context) }
   if invocation.has("now") { _ = try context.client.ask(.init(method: "POST", target: "/v1/forwarding/send")) }
   let found = invocation.has("check") ? try checked(invocation, context) : try told(invocation, context)
   show(found, context)
@@ -77,6 +83,19 @@ private func named(_ invocation: Invocation, _ context: Context) throws(Failure)
 }
 
 // MARK: Trying
+
+private func backend(_ invocation: Invocation, _ context: Context) throws(Failure) -> PostgreSQLBackend {
+  let address = try named(invocation, context)
+  let identity = try local { () throws(NodeError) in try NodeSetup.identity(of: context.directory) }
+  do throws(BackendProblem) {
+    let backend = try PostgreSQLBackend(
+      address, fleet: identity.fleet, relay: identity.device, environment: environment())
+    try backend.connect()
+    return backend
+  } catch {
+    throw Failure(error)
+  }
+}
 
 private func checked(_ invocation: Invocation, _ context: Context) throws(Failure) -> FoundState {
   let address = try named(invocation, context)

@@ -98,7 +98,7 @@ struct ForwarderModel {
     for mark in batch.marks { marks[mark.chain] = mark.position }
     largestBatch = max(largestBatch, batch.runs.count)
     batches.append(batch)
-    return fails() ? .failed(BackendProblem(.refused, "lost after")) : .committed
+    return fails() ? .failed(BackendProblem(.refused, "lost after")) : .committed(AppendOutcome())
   }
 
   private func reading() -> Forwarder.LedgerReading {

@@ -1,0 +1,58 @@
+import Replication
+import Storage
+
+/// How far the backend's documents follow this store's. The backend keeps ``position`` with them, so that both go back together
+/// where it is put back from a copy.
+package struct DocumentProgress: Equatable, Sendable {
+  /// Documents that runs wrote up to here were sent, but for what is named below; nil: none is known to have been.
+  package var position: LogPosition?
+  /// Partitions all of whose documents are to be sent; of the first those behind ``passAfter``.
+  package var passes: [PartitionID] = []
+  package var passAfter: DocumentKey?
+  /// To be sent next.
+  package var due: Set<DocumentPlace> = []
+  /// Left alone by the backend, since another relay may know more: sent again when something has moved.
+  package var staleDocuments: Set<DocumentPlace> = []
+  package var stalePartitions: Set<PartitionID> = []
+  /// What the backend cannot hold, with its words or ours.
+  package var refusals: [DocumentPlace: String] = [:]
+  /// Known to be there without a body.
+  package var deadLetters: Set<DocumentPlace> = []
+
+  package init() {}
+
+  /// More stale documents than these are found again by a pass.
+  static let staleLimit = 16_384
+
+  /// All that is known of is sent.
+  package var isSettled: Bool {
+    passes.isEmpty && due.isEmpty && staleDocuments.isEmpty && stalePartitions.isEmpty
+  }
+
+  /// There may be news of other relays: what was stale is tried again.
+  mutating func takeUpStale() {
+    due.formUnion(staleDocuments)
+    for partition in stalePartitions.sorted() { addPass(partition) }
+    staleDocuments.removeAll()
+    stalePartitions.removeAll()
+  }
+
+  mutating func addPass(_ partition: PartitionID) {
+    if passes.first == partition { passAfter = nil }
+    if !passes.contains(partition) { passes.append(partition) }
+  }
+
+  mutating func note(_ outcome: AppendOutcome, of batch: LedgerBatch) {
+    for index in outcome.staleDocuments where batch.documents.indices.contains(index) {
+      let place = batch.documents[index].place
+      if staleDocuments.count < DocumentProgress.staleLimit {
+        staleDocuments.insert(place)
+      } else {
+        stalePartitions.insert(place.partition)
+      }
+    }
+    for index in outcome.staleRanges where batch.ranges.indices.contains(index) {
+      stalePartitions.insert(batch.ranges[index].partition)
+    }
+  }
+}

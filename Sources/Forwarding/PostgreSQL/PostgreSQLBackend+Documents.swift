@@ -1,0 +1,83 @@
+import Replication
+
+extension PostgreSQLBackend {
+  /// Dead letters that are taken up again at a connection.
+  private static let deadLetterLimit: Int32 = 1_024
+
+  package func documentStart() throws(BackendProblem) -> DocumentStart {
+    var start = DocumentStart()
+    let rows = try connected().query("SELECT seamesh.document_position($1)", [.bytes(relay.digest.bytes)]).rows
+    start.position = PostgreSQLRows.text(rows.first?.first.flatMap { $0 })
+    // Of a collection that cannot be named there the name is not known any more; its documents stay dead letters.
+    start.deadLetters = try deadLetters().filter {
+      !$0.place.key.collection.string.contains(PostgreSQLBackend.nullSign)
+    }
+    return start
+  }
+
+  package func deadLetters() throws(BackendProblem) -> [DeadLetter] {
+    let rows = try connected().query(
+      "SELECT partition, collection, id, refusal, name FROM seamesh.dead_letters($1)",
+      [.integer(PostgreSQLBackend.deadLetterLimit)]
+    ).rows
+    return rows.compactMap { row in
+      guard row.count == 5, let partition = row[0].flatMap({ Digest($0) }), let id = row[2] else { return nil }
+      let key = DocumentKey(collection: Text(PostgreSQLRows.text(row[1])), id: id)
+      return DeadLetter(
+        place: DocumentPlace(partition: PartitionID(partition), key: key),
+        partition: row[4].map { String(decoding: $0, as: UTF8.self) }, reason: PostgreSQLRows.text(row[3]))
+    }
+  }
+
+  /// Names of the views that there are then, with their collections.
+  package func makeViews() throws(BackendProblem) -> [(view: String, collection: String)] {
+    try connected().query("SELECT view_name, of_collection FROM seamesh.make_views()").rows.map { row in
+      (PostgreSQLRows.text(row.first.flatMap { $0 }), PostgreSQLRows.text(row.last.flatMap { $0 }))
+    }
+  }
+
+  /// Stands for U+0000 where a name must be told: PostgreSQL has no text with that.
+  private static let nullSign: Character = "\u{2400}"
+
+  private static func told(_ text: Text) -> String {
+    text.utf8.contains(0) ? text.string.replacing("\0", with: String(nullSign)) : text.string
+  }
+
+  /// In the order in which `seamesh.write_documents` takes them.
+  static func documentRows(of batch: LedgerBatch) -> [PostgreSQLParameter] {
+    let (documents, ranges) = (batch.documents, batch.ranges)
+    let partitions = Set(documents.map(\.place.partition)).union(ranges.map(\.partition)).sorted()
+    let numbers = Dictionary(zip(partitions, 1...)) { first, _ in first }
+    func number(_ partition: PartitionID) -> Int32 { Int32(clamping: numbers[partition] ?? 0) }
+    let collections = documents.map { told($0.place.key.collection) }
+    let heads = batch.heads.filter { numbers[$0.chain.partition] != nil }
+    return [
+      .long(batch.knownStatements), .text(batch.documentPosition),
+      .digests(partitions.map(\.digest)), .texts(partitions.map { batch.partitions[$0].map { told($0.text) } ?? "" }),
+      .integers(documents.map { number($0.place.partition) }), .texts(collections),
+      .byteArrays(documents.map(\.place.key.id)), .texts(documents.map { $0.id ?? "" }),
+      .integers(documents.map { $0.isAlive ? 1 : 0 }), .longs(documents.map { Int64(clamping: $0.generation) }),
+      .texts(documents.map { $0.body ?? "" }), .byteArrays(documents.map(\.state)),
+      .texts(documents.map { $0.refusal ?? "" }),
+      .integers(ranges.map { number($0.partition) }), .texts(ranges.map { $0.after.map { told($0.collection) } ?? "" }),
+      .byteArrays(ranges.map { $0.after?.id ?? [] }),
+      .texts(ranges.map { $0.through.map { told($0.collection) } ?? "" }),
+      .byteArrays(ranges.map { $0.through?.id ?? [] }),
+      .integers(heads.map { number($0.chain.partition) }), .replicas(heads.map(\.chain.replica)),
+      .longs(heads.map { Int64(clamping: $0.highest) }), .integers(heads.map { $0.isForked ? 1 : 0 }),
+    ]
+  }
+}
+
+extension AppendOutcome {
+  /// Numbers from 1 on, with commas between.
+  fileprivate static func indices(_ bytes: [UInt8]?) -> [Int] {
+    PostgreSQLRows.text(bytes).split(separator: ",").compactMap { Int($0) }.map { $0 - 1 }
+  }
+
+  init(_ answer: PostgreSQLRows) {
+    self.init()
+    guard let row = answer.rows.first, row.count == 2 else { return }
+    (staleDocuments, staleRanges) = (AppendOutcome.indices(row[0]), AppendOutcome.indices(row[1]))
+  }
+}

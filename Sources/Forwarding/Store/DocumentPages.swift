@@ -1,0 +1,192 @@
+import Engine
+import Replication
+import Storage
+import Wire
+
+/// Adds documents to a page that reaches the end of the log. All is read from one state of the store, so no document stands on
+/// a change that the ledger lacks once the batch is in.
+struct DocumentPages {
+  let fleet: FleetID
+  let hash: HashFunction
+
+  /// Documents in one batch.
+  static let documentLimit = 8_192
+
+  /// What is left of the page.
+  private struct Room {
+    var bytes: Int
+    var documents: Int
+    /// What is in the page: one that a run wrote and that a pass comes by as well is there once.
+    var places: Set<DocumentPlace> = []
+    var isUsedUp: Bool { bytes <= 0 || documents <= 0 }
+  }
+
+  func add(
+    _ request: Forwarder.LoadRequest, _ bytes: Int, _ store: StoreReader, _ page: inout Forwarder.Page
+  ) throws {
+    guard !request.isNarrowed || page.batch.hasNoLedgerRows else {
+      page.hasMoreDocuments = true
+      return
+    }
+    let used = page.batch.runs.reduce(0) { $0 + $1.body.count }
+    var room = Room(
+      bytes: max(1, bytes - used),
+      documents: request.isNarrowed ? max(1, request.changes) : DocumentPages.documentLimit)
+    try takeUpWhatMoved(room.bytes, store, &page)
+    try addDue(store, &page, &room)
+    while !room.isUsedUp, page.documents.due.isEmpty, let partition = page.documents.passes.first {
+      try pass(partition, store, &page, &room)
+      if request.isNarrowed { break }
+    }
+    if !page.documents.due.isEmpty || !page.documents.passes.isEmpty { page.hasMoreDocuments = true }
+    try finish(store, &page)
+  }
+
+  /// What changed since the last time: by runs, or in another way.
+  private func takeUpWhatMoved(_ bytes: Int, _ store: StoreReader, _ page: inout Forwarder.Page) throws {
+    let end = try store.logEnd()
+    guard let position = page.documents.position, let rebuilt = try store.partitionsRebuilt(since: position) else {
+      page.documents.passes = try store.partitions().map(\.id)
+      (page.documents.passAfter, page.documents.position) = (nil, end)
+      return
+    }
+    for partition in rebuilt { page.documents.addPass(partition) }
+    let reader = RunReader(fleet: fleet, hash: hash)
+    let limits = ArrivalLimits(bytes: bytes, changes: DocumentPages.documentLimit)
+    let found = try store.runs(cameAfter: position.arrival, within: limits) { _, _, _, _ in true }
+    for arrived in found.runs {
+      let keys = try reader.documents(
+        writtenBy: arrived.run.body, in: arrived.partition, apart: { try store.largePayload($0) })
+      for key in keys { page.documents.due.insert(DocumentPlace(partition: arrived.partition, key: key)) }
+    }
+    if !found.isAll { page.hasMoreDocuments = true }
+    page.documents.position = found.isAll ? end : end.reaching(found.end)
+  }
+
+  private func addDue(_ store: StoreReader, _ page: inout Forwarder.Page, _ room: inout Room) throws {
+    for place in page.documents.due.sorted() {
+      guard !room.isUsedUp else { return }
+      page.documents.due.remove(place)
+      guard let partition = try store.partition(place.partition), let name = partition.name else { continue }
+      page.batch.partitions[place.partition] = name
+      let row = try store.collectionNumber(place.key.collection).flatMap { collection throws(StoreError) in
+        try store.document(partition.number, collection, key: place.key.id)
+      }
+      add(try document(place, row, &page.documents), &page, &room)
+    }
+  }
+
+  // MARK: A whole partition
+
+  /// Living documents behind the last that was read, with the range that they stand for.
+  private func pass(
+    _ id: PartitionID, _ store: StoreReader, _ page: inout Forwarder.Page, _ room: inout Room
+  ) throws {
+    let start = page.documents.passAfter
+    guard let partition = try store.partition(id), let name = partition.name else { return endPass(&page) }
+    page.batch.partitions[id] = name
+    for (collection, number) in try store.collections(of: partition.number) {
+      if let reached = page.documents.passAfter, collection < reached.collection { continue }
+      while true {
+        let after = page.documents.passAfter.flatMap { $0.collection == collection ? $0.id : nil }
+        let rows = try store.documents(
+          partition.number, number, after: after, limit: min(room.documents, 512), byteLimit: room.bytes)
+        guard let last = rows.last else { break }
+        for row in rows {
+          let place = DocumentPlace(partition: id, key: DocumentKey(collection: collection, id: row.key))
+          add(try document(place, row, &page.documents), &page, &room)
+        }
+        page.documents.passAfter = DocumentKey(collection: collection, id: last.key)
+        guard !room.isUsedUp else {
+          page.batch.ranges.append(
+            LedgerBatch.DocumentRange(partition: id, after: start, through: page.documents.passAfter))
+          return
+        }
+      }
+    }
+    page.batch.ranges.append(LedgerBatch.DocumentRange(partition: id, after: start, through: nil))
+    endPass(&page)
+  }
+
+  private func endPass(_ page: inout Forwarder.Page) {
+    page.documents.passes.removeFirst()
+    page.documents.passAfter = nil
+  }
+
+  // MARK: One document
+
+  private func add(_ document: LedgerBatch.Document, _ page: inout Forwarder.Page, _ room: inout Room) {
+    guard room.places.insert(document.place).inserted else { return }
+    room.bytes -= document.byteCount
+    room.documents -= 1
+    page.batch.documents.append(document)
+  }
+
+  private func document(
+    _ place: DocumentPlace, _ row: DocumentRow?, _ progress: inout DocumentProgress
+  ) throws -> LedgerBatch.Document {
+    var document = LedgerBatch.Document(place)
+    progress.deadLetters.remove(place)
+    guard let id = Value(canonicalID: place.key.id) else { throw DamagedLog("a document's id does not read") }
+    if !id.holdsNull { document.id = ExtendedJSON.text(id) }
+    guard let row else { return document }
+    let state = try DocumentState(stored: row)
+    (document.generation, document.isAlive, document.state) = (state.generation, state.isAlive, row.state)
+    guard let body = state.shown() else { return document }
+    if let words = progress.refusals[place] {
+      document.refusal = words
+    } else if id.holdsNull || place.key.collection.holdsNull || Value.map(body).holdsNull {
+      document.refusal = "it has the character U+0000, which PostgreSQL cannot hold"
+    } else {
+      document.body = ExtendedJSON.text(.map(body))
+    }
+    if document.refusal != nil { progress.deadLetters.insert(place) }
+    return document
+  }
+
+  // MARK: What this relay knows
+
+  private func finish(_ store: StoreReader, _ page: inout Forwarder.Page) throws {
+    let partitions = Set(page.batch.documents.map(\.place.partition)).union(page.batch.ranges.map(\.partition))
+    for partition in partitions.sorted() {
+      guard let number = try store.partitionNumber(partition) else { continue }
+      for stored in try store.chains(of: number) {
+        page.batch.heads.append(
+          LedgerBatch.Head(
+            chain: ChainKey(partition: partition, replica: stored.replica),
+            highest: try store.highest(of: stored.number), isForked: stored.holdReason != nil))
+      }
+    }
+    page.batch.knownStatements = try store.statementCount()
+    if page.documents.isSettled, !page.hasMoreDocuments, let position = page.documents.position {
+      page.batch.documentPosition = position.text
+    }
+  }
+}
+
+extension DocumentProgress {
+  /// Goes on where the backend says; what it lacks the body of is sent again.
+  init(_ start: DocumentStart) {
+    self.init()
+    position = LogPosition(text: start.position)
+    due = Set(start.deadLetters.map(\.place))
+    deadLetters = due
+  }
+}
+
+extension Text {
+  fileprivate var holdsNull: Bool { utf8.contains(0) }
+}
+
+extension Value {
+  /// The character U+0000 in a text; no key has it.
+  fileprivate var holdsNull: Bool {
+    switch self {
+    case .string(let text): text.holdsNull
+    case .blob(let blob): blob.type.holdsNull
+    case .array(let items): items.contains(where: \.holdsNull)
+    case .map(let map): map.entries.contains { $0.value.holdsNull }
+    case .null, .bool, .int, .double, .bytes, .date, .objectID, .uuid: false
+    }
+  }
+}
