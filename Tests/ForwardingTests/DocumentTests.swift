@@ -142,7 +142,7 @@ struct DocumentTests {
     #expect(try bodies(server)["\"null\""] == #"{"a": "x"}"#)
   }
 
-  @Test("a document that a constraint refuses is a dead letter alone, and goes in when it is sent again")
+  @Test("a document that a constraint refuses is a dead letter alone, and goes in when it is written or sent again")
   func refused() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
     try relay.setUp(server)
@@ -153,6 +153,10 @@ struct DocumentTests {
     #expect(try bodies(server).count == 40)
     let letters = "SELECT count(*) FROM seamesh.documents WHERE refusal LIKE '%tall%' AND body IS NULL"
     #expect(try server.owner().number(letters) == 1)
+    try put(relay, "33", #"{"n":7}"#)
+    try expectSoon { try server.owner().number(letters) == 0 }
+    try put(relay, "33", #"{"n":99}"#)
+    try expectSoon { try server.owner().number(letters) == 1 }
     try server.owner().script("ALTER TABLE seamesh.documents DROP CONSTRAINT tall")
     try relay.node.sendForwardingNow()
     try expectSoon { try server.owner().number(letters) == 0 }

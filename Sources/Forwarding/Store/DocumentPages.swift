@@ -57,7 +57,12 @@ struct DocumentPages {
     for arrived in found.runs {
       let keys = try reader.documents(
         writtenBy: arrived.run.body, in: arrived.partition, apart: { try store.largePayload($0) })
-      for key in keys { page.documents.due.insert(DocumentPlace(partition: arrived.partition, key: key)) }
+      for key in keys {
+        let place = DocumentPlace(partition: arrived.partition, key: key)
+        page.documents.due.insert(place)
+        // It is another one now, which may be held.
+        page.documents.refusals[place] = nil
+      }
     }
     if !found.isAll { page.hasMoreDocuments = true }
     page.documents.position = found.isAll ? end : end.reaching(found.end)
