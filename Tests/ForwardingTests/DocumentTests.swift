@@ -177,6 +177,7 @@ struct DocumentTests {
     try put(relay, "r1", #"{"a":"new"}"#)
     try relay.forward(to: server.relayURL())
     try expectSoon { try bodies(server) == ["\"r1\"": #"{"a": "new"}"#] }
+    relay.stop()
     // Away from the others it knows less, and writes what they do not know.
     second = try ForwardingNode(directory: path)
     try put(second, "r1", #"{"b":1}"#)
@@ -186,6 +187,8 @@ struct DocumentTests {
     #expect(try bodies(server) == ["\"r1\"": #"{"a": "new"}"#, "\"r2\"": #"{"c": 1}"#])
     #expect(try server.owner().number("SELECT count(*) FROM seamesh.document_positions") == 1)
     second.stop()
+    try relay.restart()
+    try relay.forward(to: server.relayURL())
     second = try ForwardingNode(directory: path, peers: [relay.address])
     defer { second.stop() }
     try expectSoon { try shown(relay, "r1") == #"{"a":"new","b":1}"# }

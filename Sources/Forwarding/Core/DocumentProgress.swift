@@ -1,11 +1,11 @@
 import Replication
-import Storage
 
 /// How far the backend's documents follow this store's. The backend keeps ``position`` with them, so that both go back together
 /// where it is put back from a copy.
 package struct DocumentProgress: Equatable, Sendable {
-  /// Documents that runs wrote up to here were sent, but for what is named below; nil: none is known to have been.
-  package var position: LogPosition?
+  /// Documents that runs wrote up to here were sent, but for what is named below; empty: none is known to have been.
+  /// On the log's own form.
+  package var position = ""
   /// Partitions all of whose documents are to be sent; of the first those behind ``passAfter``.
   package var passes: [PartitionID] = []
   package var passAfter: DocumentKey?

@@ -31,6 +31,8 @@ package struct Forwarder: Sendable {
   private var unmarked: [PartitionID: VersionVector] = [:]
   package private(set) var documents = DocumentProgress()
   private var hasNews = false
+  /// Somebody asked while something was under way.
+  private var isToReadAgain = false
   private var backOff = BackOff()
   /// Share of the limits of a batch that is used, as a shift: grows where a backend rejects one, to find the row.
   private var narrowing = 0
@@ -109,7 +111,10 @@ package struct Forwarder: Sendable {
       phase = .reading
       return [.readLedger]
     case .idle: return loadAnew()
-    case .connecting, .reading, .loading, .committing: return []
+    case .connecting, .reading: return []
+    case .loading, .committing:
+      isToReadAgain = true
+      return []
     }
   }
 
@@ -181,7 +186,9 @@ package struct Forwarder: Sendable {
       problem = nil
     }
     phase = .idle(since: now)
-    return []
+    guard isToReadAgain else { return [] }
+    isToReadAgain = false
+    return sendNow()
   }
 
   // MARK: What a backend rejects

@@ -45,9 +45,9 @@ struct DocumentPages {
   /// What changed since the last time: by runs, or in another way.
   private func takeUpWhatMoved(_ bytes: Int, _ store: StoreReader, _ page: inout Forwarder.Page) throws {
     let end = try store.logEnd()
-    guard let position = page.documents.position, let rebuilt = try store.partitionsRebuilt(since: position) else {
+    guard let position = LogPosition(text: page.documents.position), let rebuilt = try store.partitionsRebuilt(since: position) else {
       page.documents.passes = try store.partitions().map(\.id)
-      (page.documents.passAfter, page.documents.position) = (nil, end)
+      (page.documents.passAfter, page.documents.position) = (nil, end.text)
       return
     }
     for partition in rebuilt { page.documents.addPass(partition) }
@@ -65,7 +65,7 @@ struct DocumentPages {
       }
     }
     if !found.isAll { page.hasMoreDocuments = true }
-    page.documents.position = found.isAll ? end : end.reaching(found.end)
+    page.documents.position = found.isAll ? end.text : end.reaching(found.end).text
   }
 
   private func addDue(_ store: StoreReader, _ page: inout Forwarder.Page, _ room: inout Room) throws {
@@ -163,8 +163,8 @@ struct DocumentPages {
       }
     }
     page.batch.knownStatements = try store.statementCount()
-    if page.documents.isSettled, !page.hasMoreDocuments, let position = page.documents.position {
-      page.batch.documentPosition = position.text
+    if page.documents.isSettled, !page.hasMoreDocuments {
+      page.batch.documentPosition = page.documents.position
     }
   }
 }
@@ -173,7 +173,7 @@ extension DocumentProgress {
   /// Goes on where the backend says; what it lacks the body of is sent again.
   init(_ start: DocumentStart) {
     self.init()
-    position = LogPosition(text: start.position)
+    position = start.position
     due = Set(start.deadLetters.map(\.place))
     deadLetters = due
   }
