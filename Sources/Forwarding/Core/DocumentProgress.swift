@@ -14,10 +14,18 @@ package struct DocumentProgress: Equatable, Sendable {
   /// Left alone by the backend, since another relay may know more: sent again when something has moved.
   package var staleDocuments: Set<DocumentPlace> = []
   package var stalePartitions: Set<PartitionID> = []
-  /// What the backend cannot hold, with its words or ours.
-  package var refusals: [DocumentPlace: String] = [:]
+  /// What the backend refused.
+  package var refusals: [DocumentPlace: Refusal] = [:]
   /// Known to be there without a body.
   package var deadLetters: Set<DocumentPlace> = []
+
+  /// It stands as long as the document is the one that was refused: another one may be held.
+  package struct Refusal: Equatable, Sendable {
+    package let state: Digest
+    /// The backend's own.
+    package let words: String
+    package init(of state: Digest, words: String) { (self.state, self.words) = (state, words) }
+  }
 
   package init() {}
 

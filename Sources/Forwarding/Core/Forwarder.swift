@@ -203,7 +203,7 @@ package struct Forwarder: Sendable {
       view.aside[run.chain] = problem.sentence
     } else if let document = page.batch.documents.first, document.isAlive, document.refusal == nil {
       // Its row goes without the body: a dead letter. A look behind finds it again.
-      documents.refusals[document.place] = problem.sentence
+      documents.refusals[document.place] = DocumentProgress.Refusal(of: document.stateDigest, words: problem.sentence)
       return load()
     } else if !page.batch.documents.isEmpty || !page.batch.ranges.isEmpty {
       move(to: page)

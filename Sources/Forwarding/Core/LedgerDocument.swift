@@ -20,6 +20,7 @@ extension LedgerBatch {
     /// Its merge state as it is stored, with the dots that it stands on and every value exact; empty where no change to it
     /// counts any more.
     package var state: [UInt8] = []
+    package var stateDigest = Digest.zero
     /// Extended JSON, each nil where the backend cannot hold it.
     package var id: String?
     package var body: String?

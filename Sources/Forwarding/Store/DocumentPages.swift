@@ -45,7 +45,9 @@ struct DocumentPages {
   /// What changed since the last time: by runs, or in another way.
   private func takeUpWhatMoved(_ bytes: Int, _ store: StoreReader, _ page: inout Forwarder.Page) throws {
     let end = try store.logEnd()
-    guard let position = LogPosition(text: page.documents.position), let rebuilt = try store.partitionsRebuilt(since: position) else {
+    guard let position = LogPosition(text: page.documents.position),
+      let rebuilt = try store.partitionsRebuilt(since: position)
+    else {
       page.documents.passes = try store.partitions().map(\.id)
       (page.documents.passAfter, page.documents.position) = (nil, end.text)
       return
@@ -57,12 +59,7 @@ struct DocumentPages {
     for arrived in found.runs {
       let keys = try reader.documents(
         writtenBy: arrived.run.body, in: arrived.partition, apart: { try store.largePayload($0) })
-      for key in keys {
-        let place = DocumentPlace(partition: arrived.partition, key: key)
-        page.documents.due.insert(place)
-        // It is another one now, which may be held.
-        page.documents.refusals[place] = nil
-      }
+      for key in keys { page.documents.due.insert(DocumentPlace(partition: arrived.partition, key: key)) }
     }
     if !found.isAll { page.hasMoreDocuments = true }
     page.documents.position = found.isAll ? end.text : end.reaching(found.end).text
@@ -138,8 +135,9 @@ struct DocumentPages {
     let state = try DocumentState(stored: row)
     (document.generation, document.isAlive, document.state) = (state.generation, state.isAlive, row.state)
     guard let body = state.shown() else { return document }
-    if let words = progress.refusals[place] {
-      document.refusal = words
+    document.stateDigest = Digest.of(row.state, hash)
+    if let refusal = progress.refusals[place], refusal.state == document.stateDigest {
+      document.refusal = refusal.words
     } else if id.holdsNull || place.key.collection.holdsNull || Value.map(body).holdsNull {
       document.refusal = "it has the character U+0000, which PostgreSQL cannot hold"
     } else {
