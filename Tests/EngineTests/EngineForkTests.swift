@@ -182,7 +182,7 @@ import Testing
     #expect(Set(states).count == 1)
   }
 
-  @Test("a re-issue that is lost with its branch is issued once more, as one of the first original")
+  @Test("a re-issue that is lost with its branch is no write of its own: another of its original is enough")
   func reissueLost() throws {
     var lostReissues = 0
     for seed in 1...6 as ClosedRange<UInt64> {
@@ -203,7 +203,6 @@ import Testing
       #expect(Set(bench.nodes.map { $0.accepted(room) }).count == 1)
       let log = try log(bench.nodes[1])
       let reissues = Set(log.knownReissues.map(\.hash))
-      #expect(log.knownReissues.allSatisfy { !reissues.contains($0.origin.hash) }, "seed \(seed)")
       lostReissues += log.held.count { reissues.contains($0.hash) }
     }
     #expect(lostReissues > 0)
