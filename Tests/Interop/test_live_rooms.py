@@ -61,8 +61,14 @@ class RoomCase(LiveCase):
 
     def setUp(self):
         self.ben = self.member("ben")
+        self.make_room()
+
+    def make_room(self, *users: str):
+        """The room of which the test speaks from here on, with these users beside BEN."""
         self.name = self.ben.make_room()
         self.ben.want(self.name)
+        for user in users:
+            self.invite_to_room(user)
 
     def user(self, name: str) -> str:
         return name + " of " + self.id().rpartition(".")[2]
@@ -198,10 +204,7 @@ class Invited(RoomCase):
         for is_first in (True, False):
             with self.subTest(is_first):
                 if not is_first:
-                    self.name = self.ben.make_room()
-                    self.ben.want(self.name)
-                    self.invite_to_room(ANN)
-                    self.invite_to_room(self.user("cat"))
+                    self.make_room(ANN, self.user("cat"))
                 other = Store(self.node.fleet, key(self.user("cat")), [self.name])
                 cat = self.member("cat", self.name) if is_first else other
                 if not is_first:
@@ -337,10 +340,7 @@ class Invited(RoomCase):
         for is_live in (True, False):
             with self.subTest(is_live):
                 if not is_live:
-                    self.name = self.ben.make_room()
-                    self.ben.want(self.name)
-                    self.invite_to_room(ANN)
-                    self.invite_to_room(self.user("cat"))
+                    self.make_room(ANN, self.user("cat"))
                     cat.store.want(self.name)
                     cat.close()
                 ben = self.settled(self.ben)
@@ -390,9 +390,7 @@ class Invited(RoomCase):
         for is_live in (True, False):
             with self.subTest(is_live):
                 if not is_live:
-                    self.name = self.ben.make_room()
-                    self.ben.want(self.name)
-                    self.invite_to_room(ANN)
+                    self.make_room(ANN)
                 ben = self.settled(self.ben)
                 self.node.put(self.name, "Vessel", "before", {"by": "node"})
                 self.quiet(ben)
@@ -416,10 +414,8 @@ class Invited(RoomCase):
         for is_live in (True, False):
             with self.subTest(is_live):
                 if not is_live:
-                    self.name = self.ben.make_room()
-                    self.ben.want(self.name), store.want(self.name)
-                    self.invite_to_room(ANN)
-                    self.invite_to_room(self.user("cat"))
+                    self.make_room(ANN, self.user("cat"))
+                    store.want(self.name)
                 ben = self.settled(self.ben)
                 cat = self.settled(store)
                 self.quiet(ben)
