@@ -104,7 +104,7 @@ def holdings() -> dict[str, bytes]:
     known = [NAME, [[DEVICE, 0, 7], [DEVICE, 2, 9]]]
     return {
         "message-holdings": message(messages.HOLDINGS, told),
-        "holdings-sum": total,
+        "holdings-sum-digest": total,
         "message-holdings-sum": question(0, listed[1]),
         "message-holdings-sum-answer": question(1, listed[1]),
         "message-holdings-list": question(2, [listed]),

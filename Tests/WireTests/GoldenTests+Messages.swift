@@ -167,7 +167,7 @@ extension GoldenTests {
     }
     return [
       example("holdings", .holdings(.records(items))),
-      bytes("holdings-sum", withUnsafeBytes(of: sum.bigEndian) { Array($0) }),
+      bytes("holdings-sum-digest", withUnsafeBytes(of: sum.bigEndian) { Array($0) }),
       question("sum", .sum(sum, isAnswer: false)), question("sum-answer", .sum(sum, isAnswer: true)),
       question("list", .list([HoldingsQuestion.Listed(prefix: Summary.prefix(of: partition), sum: sum)])),
       question("known", .known(known, wantsBack: true)), question("known-back", .known(known, wantsBack: false)),
