@@ -62,7 +62,7 @@ extension Oracle {
     for name in world.partitions {
       let partition = world.fleet.partition(name)
       for group in groups(wanting: name) where group.count > 1 {
-        for speaker in group where !isForkable(speaker.node.key.publicKey) {
+        for speaker in group where !hasCopy(speaker.node) {
           guard let held = speaker.mesh.partitions[partition]?.log.received, !held.isEmpty else { continue }
           let subject = Holdings.Subject(device: speaker.node.key.publicKey, kind: .received)
           for process in group where process.mesh.holdings.book[partition, subject]?.holdings.vector != held {
@@ -75,6 +75,10 @@ extension Oracle {
     }
     return nil
   }
+}
+
+extension Oracle {
+  private func hasCopy(_ node: SimulatedNode) -> Bool { world.nodes.contains { $0 !== node && $0.key == node.key } }
 }
 
 /// Whose word it is, about what.

@@ -59,7 +59,6 @@ final class Oracle {
   var changeCount: Int { hashes.count }
 
   func expectForks(of node: SimulatedNode) { forkable.insert(node.key.publicKey) }
-  func isForkable(_ device: PublicKey) -> Bool { forkable.contains(device) }
   func mayFork(_ replica: ReplicaID) -> Bool { owners[replica].map(forkable.contains) ?? false }
 
   func rights(of statements: [Digest: Statement]) -> JudgedRights {
