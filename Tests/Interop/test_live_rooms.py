@@ -101,8 +101,10 @@ class RoomCase(LiveCase):
         """Until all hold the same statements of the room."""
         self.quiet(*sessions, until=lambda: len({frozenset(self.held(item.store)) for item in sessions}) == 1)
 
-    def await_documents(self, session: Listening, *ids: str):
-        self.quiet(session, until=lambda: set(self.documents(session.store, self.name)) == set(ids))
+    def await_documents(self, session: Listening, *ids: str, beside: Listening | None = None):
+        """`beside`: who wrote them. The node may ask for them only now."""
+        sessions = [session, beside] if beside else [session]
+        self.quiet(*sessions, until=lambda: set(self.documents(session.store, self.name)) == set(ids))
 
     def settled(self, store: Store) -> Listening:
         session = self.connect(store)
@@ -253,11 +255,11 @@ class Invited(RoomCase):
         cat = self.settled(self.member("cat", self.name))
         ben = self.settled(self.ben)
         self.write(ben, "m")
-        self.await_documents(cat, "m")
+        self.await_documents(cat, "m", beside=ben)
         self.assertEqual(self.documents(cat.store, self.name), {"m": {"by": "outside"}})
         self.assertEqual(self.shown("m"), {"_id": "m", "by": "outside"})
         self.write(cat, "n")
-        self.await_documents(ben, "m", "n")
+        self.await_documents(ben, "m", "n", beside=cat)
 
     def test_a_run_that_was_there_before_the_invitation_comes_with_it(self):
         store = self.member("cat", self.name)
@@ -268,7 +270,7 @@ class Invited(RoomCase):
         self.assertEqual((self.held(store), self.documents(store, self.name)), (set(), {}))
         self.invite_to_room(self.user("cat"))
         self.quiet(ben)
-        self.await_documents(cat, "m")
+        self.await_documents(cat, "m", beside=ben)
 
     def let_in_unheard(self) -> list[Listening]:
         """Sessions whose users are let in, and for whom there is a run at once. They have asked for no stream. Several, for
@@ -377,7 +379,7 @@ class Invited(RoomCase):
         ben = self.settled(self.ben)
         cat = self.settled(self.member("cat", self.name))
         self.write(cat, "n")
-        self.await_documents(ben, "n")
+        self.await_documents(ben, "n", beside=cat)
         # It lists nothing of what stands.
         self.remove(self.user("cat"))
         self.quiet(ben)
@@ -565,6 +567,7 @@ class Relay(RoomCase):
         ben = self.settled(self.ben)
         self.assertEqual(ben.of(self.name), [(True, 1), (False, 2), (True, [2])])
         self.write(ben, "m")
+        self.quiet(ben, until=lambda: self.node.vector(self.name))
         ben.close()
         cat = self.settled(self.member("cat", self.name))
         self.await_documents(cat, "m")
@@ -573,7 +576,7 @@ class Relay(RoomCase):
         left = cat.store.sign(statements.leave(cat.store.membership().id, self.user("cat")), self.name)
         self.quiet(cat)
         ben = self.settled(self.ben)
-        self.await_documents(ben, "m", "n")
+        self.await_documents(ben, "m", "n", beside=cat)
         self.assertIn(left.id, self.held(self.ben))
 
     def test_a_relay_says_nothing_to_who_is_not_in(self):
@@ -592,7 +595,7 @@ class Relay(RoomCase):
         ben = self.settled(self.ben)
         cat = self.settled(self.member("cat", self.name))
         self.write(cat, "n")
-        self.quiet(ben)
+        self.quiet(ben, cat, until=lambda: self.documents(self.ben, self.name))
         chain = [list(entry) for entry in self.ben.partitions[self.name].vector]
         cat.close()
         removal = self.remove(self.user("cat"), ends=[[self.name, chain]])
