@@ -29,6 +29,8 @@ package final class EngineState {
     let opening = EngineOpening(identity: identity, options: options, store: ports.store, mark: ports.mark)
     (mesh, moved) = try opening.mesh()
     own = try opening.ownReplica()
+    mesh.ownReplica = own.replica?.id
+    mesh.restoreHoldings(try ports.store.holdings(), now: ports.clock.now)
     let understanding = identity.cryptography.formats.understanding
     hasNotedUnderstanding = try ports.store.ownFacts().understanding == understanding
     subscriptions = Set(try ports.store.subscriptions())
@@ -44,6 +46,8 @@ package final class EngineState {
     (mesh, moved) = try opening.mesh()
     mesh.keepDistrust(of: meshBefore)
     own = try opening.ownReplica()
+    mesh.ownReplica = own.replica?.id
+    mesh.restoreHoldings(try store.holdings(), now: clock.now)
     let understanding = identity.cryptography.formats.understanding
     hasNotedUnderstanding = try store.ownFacts().understanding == understanding
     subscriptions = Set(try store.subscriptions())

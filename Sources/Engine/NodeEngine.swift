@@ -176,6 +176,8 @@ package final class NodeEngine {
       pending.statements += statements
       links.adopt(state.mesh.authority)
     case .discard(let displaced): pending.displaced += displaced
+    case .keep(let signed, let source):
+      pending.holdings.append((KeptHoldings(signed, heard: state.clock.wallMilliseconds), source))
     case .load(let id, let partition, let have, let byteLimit):
       questions.put(.lacking(id, partition, have, byteLimit: byteLimit))
     case .loadChain(let partition, let replica, let first, let purpose):
@@ -255,6 +257,7 @@ package final class NodeEngine {
     for applied in batch.applied {
       handle(.committed(applied.partition, source: applied.source, applied.runs.map(\.logged)))
     }
+    if !batch.holdings.isEmpty { handle(.holdingsKept(batch.holdings)) }
     for id in done.spoiled { violated(id, "\(EngineError.payloadSpoiled)") }
     for own in done.own { handle(.committed(own.partition, source: nil, [own.logged])) }
     for (job, result) in done.receipts {
@@ -440,6 +443,16 @@ package final class NodeEngine {
     handle(.statementsStored(statements))
     links.adopt(state.mesh.authority)
     return true
+  }
+
+  // MARK: Holdings
+
+  /// Asks peers to say now what they hold of these partitions. What they say comes after this returns.
+  package func askForHoldings(of partitions: [PartitionName]) { handle(.holdingsAsked(partitions)) }
+
+  /// What the backend has of a partition, as a forwarder read it there: this device says so under its signature.
+  package func noteBackend(_ partition: PartitionName, has vector: VersionVector) {
+    handle(.backendRead(partition, vector))
   }
 
   // MARK: For people

@@ -47,6 +47,14 @@ package protocol NodeInterface: Sendable {
     _ partition: PartitionName, _ collection: Text, _ query: FindRequest
   ) throws(NodeError) -> any WatchSubscription
 
+  /// How safe a document is, living or deleted: who holds what it stands on. `asking`: peers in reach are asked first, for a
+  /// moment.
+  func receipts(
+    _ partition: PartitionName, _ collection: Text, id: Value, asking: Bool
+  ) throws(NodeError) -> ReceiptReport
+  /// Of everything that counts in the partition.
+  func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport
+
   func doctor() throws(NodeError) -> [DoctorFinding]
   /// A consistent copy of the store while the node runs on. `progress` gets pages done and pages in all.
   func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError)

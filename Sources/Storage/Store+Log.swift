@@ -140,6 +140,7 @@ extension Store: LogTransaction {
 
   package func put(_ invitation: Invitation) throws { try transaction.put(invitation) }
   package func removeInvitation(_ serial: UInt64) throws { try transaction.removeInvitation(serial) }
+  package func put(_ kept: KeptHoldings, in partition: PartitionID) throws { try transaction.put(kept, in: partition) }
 
   package func addPiece(_ bytes: ArraySlice<UInt8>, to share: StagedShare) throws {
     try transaction.addPiece(bytes, to: share)

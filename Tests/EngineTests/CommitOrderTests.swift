@@ -10,11 +10,7 @@ import Testing
   init() throws { room = try PartitionName("room=1") }
 
   private func pair() throws -> (EngineBench, SessionID) {
-    let bench = try EngineBench(2)
-    for node in bench.nodes { try node.subscribe("room=*") }
-    try bench.nodes[0].write(room, Put("first"))
-    let session = bench.meet(1, 0)
-    #expect(try bench.nodes[1].shown(room, "first") != nil)
+    let (bench, session) = try EngineBench.pair(in: room)
     for node in bench.nodes { node.trace.clear() }
     return (bench, session)
   }

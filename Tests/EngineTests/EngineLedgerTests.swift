@@ -10,18 +10,9 @@ import Wire
   private let room: PartitionName
   init() throws { room = try PartitionName("room=1") }
 
-  private func pair(_ change: (inout EngineOptions) -> Void = { _ in }) throws -> (EngineBench, SessionID) {
-    let bench = try EngineBench(2, change)
-    for node in bench.nodes { try node.subscribe("room=*") }
-    try bench.nodes[0].write(room, Put("first"))
-    let session = bench.meet(1, 0)
-    #expect(try bench.nodes[1].shown(room, "first") != nil)
-    return (bench, session)
-  }
-
   @Test("more changes at once than a run holds are several runs, of which none is lost on the way")
   func manyChanges() throws {
-    let (bench, _) = try pair()
+    let (bench, _) = try EngineBench.pair(in: room)
     let count = 3 * Run.changeLimit + 1
     let jobs = (0..<count).map { bench.nodes[0].job(room, [Put(Text("\($0)"))]) }
     bench.nodes[0].engine.turn(jobs.map { .write($0.0) })
@@ -129,7 +120,7 @@ import Wire
   @Test(
     "how far a chain is received and counts is noted beside the log with every move, so that a start need not read it")
   func marks() throws {
-    let (bench, session) = try pair()
+    let (bench, session) = try EngineBench.pair(in: room)
     func check(_ slot: Int) throws {
       let node = bench.nodes[slot]
       for chain in try node.store.logChains() {

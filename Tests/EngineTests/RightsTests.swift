@@ -10,15 +10,6 @@ import Wire
   private let room: PartitionName
   init() throws { room = try PartitionName("room=1") }
 
-  private func pair(_ change: (inout EngineOptions) -> Void = { _ in }) throws -> (EngineBench, SessionID) {
-    let bench = try EngineBench(2, change)
-    for node in bench.nodes { try node.subscribe("room=*") }
-    try bench.nodes[0].write(room, Put("first"))
-    let session = bench.meet(1, 0)
-    #expect(try bench.nodes[1].shown(room, "first") != nil)
-    return (bench, session)
-  }
-
   @Test("a device that an admin let in is believed by a node that knows neither of the two")
   func admittedByAdmin() throws {
     let bench = try EngineBench()
@@ -42,7 +33,7 @@ import Wire
 
   @Test("rights that fell hold after a restart, too: what lies beyond them does not come to count")
   func rightsAfterRestart() throws {
-    let (bench, session) = try pair()
+    let (bench, session) = try EngineBench.pair(in: room)
     bench.cut(session)
     let messenger = try bench.messenger(try bench.grant(.read))
     bench.cut(bench.meet(messenger, 1))

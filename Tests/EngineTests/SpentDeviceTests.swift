@@ -127,6 +127,41 @@ import Wire
     #expect(bench.nodes[1].state.mesh.sessions[session]?.phase == .live)
   }
 
+  /// Node 1 has of the member what it may have, node 0 has a few partitions more; the two are connected.
+  private func leftOut() throws -> PartitionName {
+    // Declared by now: with new statements whatever was left out is asked for anyway.
+    try bench.nodes[1].write(room, Put("a"))
+    bench.cut(try flood(0..<20, 1))
+    bench.cut(try flood(20..<25, 0))
+    bench.meet(0, 1)
+    bench.advance(1_000)
+    try #require((20..<25).allSatisfy { !holds(1, try name($0)) } && take(1).leftOutRuns > 0)
+    return try name(22)
+  }
+
+  @Test("what stood alone and was left out is asked for again as soon as this device writes beside it")
+  func besideOwn() throws {
+    let name = try leftOut()
+    try bench.nodes[1].write(name, Put("b"))
+    bench.run()
+    #expect(bench.nodes[1].received(name).count == 2)
+    // And what still stands alone is left out as before.
+    #expect(!holds(1, try self.name(23)))
+  }
+
+  @Test("the same as soon as a peer on another session brings what it wrote beside it without having seen it")
+  func besideOnAnotherSession() throws {
+    let writer = try bench.addMember()
+    try bench.nodes[writer].subscribe("*")
+    try bench.nodes[writer].write(room, Put("c"))
+    bench.meet(writer, 1)
+    let name = try leftOut()
+    try bench.nodes[writer].write(name, Put("b"))
+    bench.run()
+    #expect(bench.nodes[1].received(name).count == 2)
+    #expect(!holds(1, try self.name(23)))
+  }
+
   @Test("a device that is no admin begins nothing more at half of it, and goes on where it writes already or others do")
   func own() throws {
     for number in 0..<10 { try bench.nodes[1].write(try name(number), Put("a")) }

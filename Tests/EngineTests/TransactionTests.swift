@@ -20,18 +20,9 @@ import Wire
     return frames.map { bench.event($0, session, 1) }
   }
 
-  private func pair(_ change: (inout EngineOptions) -> Void = { _ in }) throws -> (EngineBench, SessionID) {
-    let bench = try EngineBench(2, change)
-    for node in bench.nodes { try node.subscribe("room=*") }
-    try bench.nodes[0].write(room, Put("first"))
-    let session = bench.meet(1, 0)
-    #expect(try bench.nodes[1].shown(room, "first") != nil)
-    return (bench, session)
-  }
-
   @Test("runs beyond the bytes of a transaction are several transactions, and all are taken")
   func byteBound() throws {
-    let (bench, session) = try pair { $0.limits.bytes = 3_000 }
+    let (bench, session) = try EngineBench.pair(in: room) { $0.limits.bytes = 3_000 }
     let events = try events(bench, session) {
       for index in 0..<6 { try bench.nodes[0].write(room, Put(Text("\(index)"), byteCount: 2_000)) }
     }
@@ -43,7 +34,7 @@ import Wire
 
   @Test("a payload and the run that names it may come in one turn")
   func payloadInOneTurn() throws {
-    let (bench, session) = try pair()
+    let (bench, session) = try EngineBench.pair(in: room)
     let events = try events(bench, session) { try bench.nodes[0].write(room, Put("large", byteCount: 150_000)) }
     #expect(events.count > 2)
     bench.nodes[1].engine.turn(events)
@@ -57,7 +48,7 @@ import Wire
 
   @Test("a message that names more payloads than memory may hold at once ends the session")
   func payloadsTooLarge() throws {
-    let (bench, session) = try pair()
+    let (bench, session) = try EngineBench.pair(in: room)
     try bench.nodes[0].write(room, Put("large", byteCount: Run.changePayloadByteLimit - 1_000))
     bench.run()
     for _ in 0..<4 { bench.advance(100) }
@@ -96,7 +87,7 @@ import Wire
 
   @Test("a statement stands apart from the runs of one turn that were judged without it, and with what it takes away")
   func statementApart() throws {
-    let (bench, session) = try pair()
+    let (bench, session) = try EngineBench.pair(in: room)
     let events = try events(bench, session) {
       try bench.nodes[0].write(room, Put("second"))
       bench.meet(try bench.messenger(try bench.grant(.read)), 0)
@@ -112,7 +103,7 @@ import Wire
 
   @Test("a question about a chain is answered with the runs that came just before it")
   func questionAfterRuns() throws {
-    let (bench, session) = try pair()
+    let (bench, session) = try EngineBench.pair(in: room)
     var events = try events(bench, session) { try bench.nodes[0].write(room, Put("second")) }
     let replica = try #require(bench.nodes[0].state.own.replica?.id)
     events.append(

@@ -61,8 +61,14 @@ class RoomCase(LiveCase):
 
     def setUp(self):
         self.ben = self.member("ben")
+        self.make_room()
+
+    def make_room(self, *users: str):
+        """The room of which the test speaks from here on, with these users beside BEN."""
         self.name = self.ben.make_room()
         self.ben.want(self.name)
+        for user in users:
+            self.invite_to_room(user)
 
     def user(self, name: str) -> str:
         return name + " of " + self.id().rpartition(".")[2]
@@ -95,8 +101,10 @@ class RoomCase(LiveCase):
         """Until all hold the same statements of the room."""
         self.quiet(*sessions, until=lambda: len({frozenset(self.held(item.store)) for item in sessions}) == 1)
 
-    def await_documents(self, session: Listening, *ids: str):
-        self.quiet(session, until=lambda: set(self.documents(session.store, self.name)) == set(ids))
+    def await_documents(self, session: Listening, *ids: str, beside: Listening | None = None):
+        """`beside`: who wrote them. The node may ask for them only now."""
+        sessions = [session, beside] if beside else [session]
+        self.quiet(*sessions, until=lambda: set(self.documents(session.store, self.name)) == set(ids))
 
     def settled(self, store: Store) -> Listening:
         session = self.connect(store)
@@ -198,10 +206,7 @@ class Invited(RoomCase):
         for is_first in (True, False):
             with self.subTest(is_first):
                 if not is_first:
-                    self.name = self.ben.make_room()
-                    self.ben.want(self.name)
-                    self.invite_to_room(ANN)
-                    self.invite_to_room(self.user("cat"))
+                    self.make_room(ANN, self.user("cat"))
                 other = Store(self.node.fleet, key(self.user("cat")), [self.name])
                 cat = self.member("cat", self.name) if is_first else other
                 if not is_first:
@@ -250,11 +255,11 @@ class Invited(RoomCase):
         cat = self.settled(self.member("cat", self.name))
         ben = self.settled(self.ben)
         self.write(ben, "m")
-        self.await_documents(cat, "m")
+        self.await_documents(cat, "m", beside=ben)
         self.assertEqual(self.documents(cat.store, self.name), {"m": {"by": "outside"}})
         self.assertEqual(self.shown("m"), {"_id": "m", "by": "outside"})
         self.write(cat, "n")
-        self.await_documents(ben, "m", "n")
+        self.await_documents(ben, "m", "n", beside=cat)
 
     def test_a_run_that_was_there_before_the_invitation_comes_with_it(self):
         store = self.member("cat", self.name)
@@ -265,7 +270,7 @@ class Invited(RoomCase):
         self.assertEqual((self.held(store), self.documents(store, self.name)), (set(), {}))
         self.invite_to_room(self.user("cat"))
         self.quiet(ben)
-        self.await_documents(cat, "m")
+        self.await_documents(cat, "m", beside=ben)
 
     def let_in_unheard(self) -> list[Listening]:
         """Sessions whose users are let in, and for whom there is a run at once. They have asked for no stream. Several, for
@@ -337,10 +342,7 @@ class Invited(RoomCase):
         for is_live in (True, False):
             with self.subTest(is_live):
                 if not is_live:
-                    self.name = self.ben.make_room()
-                    self.ben.want(self.name)
-                    self.invite_to_room(ANN)
-                    self.invite_to_room(self.user("cat"))
+                    self.make_room(ANN, self.user("cat"))
                     cat.store.want(self.name)
                     cat.close()
                 ben = self.settled(self.ben)
@@ -377,7 +379,7 @@ class Invited(RoomCase):
         ben = self.settled(self.ben)
         cat = self.settled(self.member("cat", self.name))
         self.write(cat, "n")
-        self.await_documents(ben, "n")
+        self.await_documents(ben, "n", beside=cat)
         # It lists nothing of what stands.
         self.remove(self.user("cat"))
         self.quiet(ben)
@@ -390,9 +392,7 @@ class Invited(RoomCase):
         for is_live in (True, False):
             with self.subTest(is_live):
                 if not is_live:
-                    self.name = self.ben.make_room()
-                    self.ben.want(self.name)
-                    self.invite_to_room(ANN)
+                    self.make_room(ANN)
                 ben = self.settled(self.ben)
                 self.node.put(self.name, "Vessel", "before", {"by": "node"})
                 self.quiet(ben)
@@ -416,10 +416,8 @@ class Invited(RoomCase):
         for is_live in (True, False):
             with self.subTest(is_live):
                 if not is_live:
-                    self.name = self.ben.make_room()
-                    self.ben.want(self.name), store.want(self.name)
-                    self.invite_to_room(ANN)
-                    self.invite_to_room(self.user("cat"))
+                    self.make_room(ANN, self.user("cat"))
+                    store.want(self.name)
                 ben = self.settled(self.ben)
                 cat = self.settled(store)
                 self.quiet(ben)
@@ -569,6 +567,7 @@ class Relay(RoomCase):
         ben = self.settled(self.ben)
         self.assertEqual(ben.of(self.name), [(True, 1), (False, 2), (True, [2])])
         self.write(ben, "m")
+        self.quiet(ben, until=lambda: self.node.vector(self.name))
         ben.close()
         cat = self.settled(self.member("cat", self.name))
         self.await_documents(cat, "m")
@@ -577,7 +576,7 @@ class Relay(RoomCase):
         left = cat.store.sign(statements.leave(cat.store.membership().id, self.user("cat")), self.name)
         self.quiet(cat)
         ben = self.settled(self.ben)
-        self.await_documents(ben, "m", "n")
+        self.await_documents(ben, "m", "n", beside=cat)
         self.assertIn(left.id, self.held(self.ben))
 
     def test_a_relay_says_nothing_to_who_is_not_in(self):
@@ -596,7 +595,7 @@ class Relay(RoomCase):
         ben = self.settled(self.ben)
         cat = self.settled(self.member("cat", self.name))
         self.write(cat, "n")
-        self.quiet(ben)
+        self.quiet(ben, cat, until=lambda: self.documents(self.ben, self.name))
         chain = [list(entry) for entry in self.ben.partitions[self.name].vector]
         cat.close()
         removal = self.remove(self.user("cat"), ends=[[self.name, chain]])

@@ -82,6 +82,35 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-credential-request": message(
             messages.CREDENTIAL_REQUEST, messages.fleet_proof(FLEET, EXPORTER, is_dialer=False)),
         "message-credentials": message(messages.CREDENTIALS, [golden["statement-membership"]]),
+        **holdings(),
+    }  # fmt: skip
+
+
+def holdings() -> dict[str, bytes]:
+    """Two records, the second as what differs from the first; and the questions about them."""
+    whole = [[REPLICA, 3, tip(3, 4)], [OTHER, 9, TIP]]
+    told = [
+        [NAME, DEVICE, 0, 7, 0, [0, whole], [REPLICA, 4], SIGNATURE],
+        [NAME, DEVICE, 2, 9, 7, [1, [[REPLICA, 0], [OTHER, 12, tip(5, 6)]]], None, SIGNATURE],
+    ]
+    numbers = b"".join(
+        DEVICE + kind.to_bytes(8, "big") + number.to_bytes(8, "big") for kind, number in ((0, 7), (2, 9)))
+    total = sha256(tag("heldsu"), PARTITION, numbers)[:8]
+
+    def question(step: int, content) -> bytes:
+        return message(messages.HOLDINGS_QUESTION, step, content)
+
+    listed = [int.from_bytes(PARTITION[:8], "big"), int.from_bytes(total, "big")]
+    known = [NAME, [[DEVICE, 0, 7], [DEVICE, 2, 9]]]
+    return {
+        "message-holdings": message(messages.HOLDINGS, told),
+        "holdings-sum-digest": total,
+        "message-holdings-sum": question(0, listed[1]),
+        "message-holdings-sum-answer": question(1, listed[1]),
+        "message-holdings-list": question(2, [listed]),
+        "message-holdings-known": question(3, [known]),
+        "message-holdings-known-back": question(4, [known]),
+        "message-holdings-fresh": question(5, [NAME]),
     }  # fmt: skip
 
 
@@ -139,7 +168,7 @@ class Examples(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(self.named(name).hex(), content.hex())
         numbers = {messages.read(content)[0] for name, content in made.items() if name.startswith("message-")}
-        self.assertEqual(numbers, set(range(messages.CREDENTIALS + 1)))
+        self.assertEqual(numbers, set(range(messages.HOLDINGS_QUESTION + 1)))
 
     def test_every_block_of_a_message_is_made_here(self):
         blocks = {name for name in self.golden if name.startswith("message-")}

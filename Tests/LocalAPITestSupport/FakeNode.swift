@@ -41,6 +41,8 @@ package final class FakeNode: NodeInterface {
     var rightsOutcome: RightsOutcome?
     var lastPermissionQuery: (partition: PartitionName?, who: String?)?
     var permissions = PermissionReport()
+    var receipts = ReceiptReport()
+    var hasAskedForReceipts = false
   }
 
   let state = Mutex(State())
@@ -73,6 +75,29 @@ package final class FakeNode: NodeInterface {
   package func show(peers: [PeerStatus]) { state.withLock { $0.peers = peers } }
   package func show(devices: [DeviceStatus]) { state.withLock { $0.devices = devices } }
   package func show(findings: [DoctorFinding]) { state.withLock { $0.findings = findings } }
+
+  package func show(receipts: ReceiptReport) { state.withLock { $0.receipts = receipts } }
+  package var hasAskedForReceipts: Bool { state.withLock { $0.hasAskedForReceipts } }
+
+  package func receipts(
+    _ partition: PartitionName, _ collection: Text, id: Value, asking: Bool
+  ) throws(NodeError) -> ReceiptReport {
+    guard try read(partition, collection, id: id) != nil else {
+      throw NodeError(.notFound, "there is no such document")
+    }
+    var report = try receipts(partition, asking: asking)
+    (report.collection, report.id) = (collection.string, id)
+    return report
+  }
+
+  package func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport {
+    try check()
+    return state.withLock { state in
+      state.hasAskedForReceipts = asking
+      state.receipts.partition = partition.text.string
+      return state.receipts
+    }
+  }
 
   private func check() throws(NodeError) {
     if let failure = state.withLock({ $0.failure }) { throw failure }

@@ -25,7 +25,7 @@ import Wire
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
       hash: SHA256.hash, verify: Ed25519.verify, sign: SigningKey().sign, authenticationCode: HMAC.sha256,
-      statement: verifier.read)
+      statement: verifier.read, holdingsBytes: HoldingsCodec.signedBytes)
     return FrameIntake(
       FrameDecoder(fleet: fleet, cryptography), authority: CurrentAuthority(authority), inbox: inbox, pause: pause)
   }

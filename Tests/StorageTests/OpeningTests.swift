@@ -85,9 +85,9 @@ import Testing
     try { _ = try directory.open() }()
     let path = directory.path + "/" + Store.fileName
     try { try Database(path: path, access: .readWrite).execute("PRAGMA user_version=7") }()
-    let expected = StoreError.newerVersion(found: 7, known: 2, path: path)
+    let expected = StoreError.newerVersion(found: 7, known: 3, path: path)
     #expect(throws: expected) { try directory.open() }
-    #expect("\(expected)".contains("format 7") && "\(expected)".contains("up to 2"))
+    #expect("\(expected)".contains("format 7") && "\(expected)".contains("up to 3"))
   }
 
   @Test("a store of before the formats were final is refused with a sentence, and left as it is")
@@ -108,24 +108,32 @@ import Testing
   func migrates() throws {
     let directory = try TemporaryDirectory()
     try { try directory.open().write(.full) { try $0.subscribe("agency=*") } }()
-    let second = Migration(version: 3, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    let second = Migration(version: 4, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
     try {
-      let store = try directory.open { $0.migrations = [.first, second] }
+      let store = try directory.open { $0.migrations = Migration.all + [second] }
       #expect(try store.subscriptions() == ["agency=*"])
       #expect(try store.database.integer("SELECT count(*) FROM later") == 0)
     }()
     #expect(throws: StoreError.self) { try directory.open() }
-    let copy = directory.path + "/" + Store.fileName + ".format2"
+    let copy = directory.path + "/" + Store.fileName + ".format3"
     try StoreBackup.verify(copy)
-    #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 2)
+    #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 3)
+  }
+
+  @Test("a store from before holdings were kept goes on with none")
+  func withoutHoldings() throws {
+    let directory = try TemporaryDirectory()
+    try { try directory.open { $0.migrations = [.first] }.write(.full) { try $0.subscribe("agency=*") } }()
+    let store = try directory.open()
+    #expect(try store.subscriptions() == ["agency=*"] && store.holdings().isEmpty)
   }
 
   @Test("a migration that fails leaves the store at its version")
   func failedMigration() throws {
     let directory = try TemporaryDirectory()
     try { _ = try directory.open() }()
-    let broken = Migration(version: 3, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT; DROP TABLE absent")
-    #expect(throws: StoreError.self) { try directory.open { $0.migrations = [.first, broken] } }
+    let broken = Migration(version: 4, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT; DROP TABLE absent")
+    #expect(throws: StoreError.self) { try directory.open { $0.migrations = Migration.all + [broken] } }
     let store = try directory.open()
     #expect(try store.database.integer("SELECT count(*) FROM sqlite_schema WHERE name='later'") == 0)
   }

@@ -4,7 +4,7 @@ import Replication
 
 /// One example of every session message, and what the two signed ones are signed over.
 extension GoldenTests {
-  static let messages: [Example] = hellos + joining + admission + scope + streams + upkeep
+  static let messages: [Example] = hellos + joining + admission + scope + streams + upkeep + told
 
   private static func example(_ name: String, _ message: Message) -> Example {
     Example(name: "message-\(name)", encoded: MessageCodec.encode(message)) {
@@ -139,6 +139,39 @@ extension GoldenTests {
           PayloadPiece(
             name: name, stream: 2, hash: repeating(0x77), total: 65_539, offset: 65_536, bytes: [7, 8, 9]))),
       example("have", .have(vector)),
+    ]
+  }()
+
+  private static let told: [Example] = {
+    let position = ChainPosition(sequence: 12, tip: TipHash(high: 5, low: 6))
+    func subject(_ kind: Holdings.Kind) -> Holdings.Subject { Holdings.Subject(device: device, kind: kind) }
+    let whole = VersionVector([
+      other: ChainPosition(sequence: 9, tip: tip), replica: ChainPosition(sequence: 3, tip: TipHash(high: 3, low: 4)),
+    ])
+    let items = [
+      HoldingsItem(
+        partition: name, subject: subject(.received), number: 7, base: 0, entries: .full(whole),
+        ownLast: Holdings.OwnLast(replica: replica, sequence: 4), signature: signature),
+      HoldingsItem(
+        partition: name, subject: subject(.backend), number: 9, base: 7,
+        entries: .increments([
+          ContextForm.Increment(replica: replica, position: ChainPosition(sequence: 0, tip: .zero)),
+          ContextForm.Increment(replica: other, position: position),
+        ]), ownLast: nil, signature: signature),
+    ]
+    let numbers = [subject(.received): UInt64(7), subject(.backend): 9]
+    let sum = HoldingsBook.sum(of: partition, numbers, sha256)
+    let known = [HoldingsQuestion.Known(partition: name, numbers: numbers)]
+    func question(_ name: String, _ question: HoldingsQuestion) -> Example {
+      example("holdings-\(name)", .holdings(.question(question)))
+    }
+    return [
+      example("holdings", .holdings(.records(items))),
+      bytes("holdings-sum-digest", withUnsafeBytes(of: sum.bigEndian) { Array($0) }),
+      question("sum", .sum(sum, isAnswer: false)), question("sum-answer", .sum(sum, isAnswer: true)),
+      question("list", .list([HoldingsQuestion.Listed(prefix: Summary.prefix(of: partition), sum: sum)])),
+      question("known", .known(known, wantsBack: true)), question("known-back", .known(known, wantsBack: false)),
+      question("fresh", .fresh([name])),
     ]
   }()
 

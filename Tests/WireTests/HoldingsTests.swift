@@ -61,7 +61,7 @@ struct HoldingsTests {
     let encoded = HoldingsCodec.encode(SignedHoldings(holdings, signature: generator.signature()))
     let tail = encoded.count - Signature.byteCount - 2
     // version at 1; number, empty vector, kind, null before the signature
-    for (place, byte, kind) in [(1, 2, .unsupported), (tail - 2, 2, .outOfRange), (tail - 4, 0, .outOfRange)]
+    for (place, byte, kind) in [(1, 2, .unsupported), (tail - 2, 3, .outOfRange), (tail - 4, 0, .outOfRange)]
       as [(Int, UInt8, CBORError.Kind)]
     {
       var other = encoded
@@ -87,7 +87,7 @@ extension SplitMix64 {
     let own = Holdings.OwnLast(replica: replica(), sequence: 1 + UInt64(below(900)))
     let holdings = Holdings(
       fleet: FleetID(digest()), device: PublicKey(digest()), partition: try PartitionName("agency=Gabon"),
-      number: 1 + UInt64(below(20)), vector: vector(count: below(5)), kind: chance(50) ? .received : .accepted,
+      number: 1 + UInt64(below(20)), vector: vector(count: below(5)), kind: Holdings.Kind.allCases[below(3)],
       ownLast: chance(30) ? nil : own)
     return SignedHoldings(holdings, signature: signature())
   }

@@ -1,6 +1,7 @@
 """Devices that were lost, stolen or sent away: what of theirs counts, what is held, and what they still can do."""
 
 from joining import devices, expect_refused
+from node import Node
 from rights import (
     OTHER, ROOM, await_end, await_level, await_shown, expect_shows_nothing, fleet, held, kept, next_moment, preview, shown,
     sign, split, write, write_all,
@@ -9,17 +10,27 @@ from runner import Bench, case
 from waiting import expect, wait_for
 
 
-@case("revoked while away: what is there counts, what it wrote meanwhile is held on it and shown nowhere, nothing new reaches it")
-def revoked_while_away(bench: Bench):
+def ended_while_away(bench: Bench) -> list[Node]:
+    """Nodes a, b and c: b was revoked by a while it was away, and has written two changes more since it went."""
     a, b, c = nodes = fleet(bench, "abc")
     write_all(b, "before")
     await_shown(nodes, {"before"})
     split(bench, [b], [a, c])
     sign(a, "revoke", "b")
     write_all(b, "meanwhile-1", "meanwhile-2")
-    expect(shown(b) == {"before", "meanwhile-1", "meanwhile-2"}, "b, which has not heard of it, does not show its own")
+    return nodes
+
+
+def let_hear_of_end(bench: Bench, b: Node):
     bench.network.heal()
     wait_for(75, "b knows that it was ended", lambda: "device-ended" in b.findings(), 0.3)
+
+
+@case("revoked while away: what is there counts, what it wrote meanwhile is held on it and shown nowhere, nothing new reaches it")
+def revoked_while_away(bench: Bench):
+    a, b, c = nodes = ended_while_away(bench)
+    expect(shown(b) == {"before", "meanwhile-1", "meanwhile-2"}, "b, which has not heard of it, does not show its own")
+    let_hear_of_end(bench, b)
     finding = b.findings()["device-ended"]
     expect("2 changes of its own are held" in finding["message"], f"the doctor says: {finding['message']}")
     await_shown(nodes, {"before"})
@@ -44,14 +55,8 @@ def revoked_while_away(bench: Bench):
 
 @case("revoked while away: what it wrote meanwhile is handed over, held everywhere, and counts once it is raised")
 def handed_over(bench: Bench):
-    a, b, c = nodes = fleet(bench, "abc")
-    write_all(b, "before")
-    await_shown(nodes, {"before"})
-    split(bench, [b], [a, c])
-    sign(a, "revoke", "b")
-    write_all(b, "meanwhile-1", "meanwhile-2")
-    bench.network.heal()
-    wait_for(75, "b knows that it was ended", lambda: "device-ended" in b.findings(), 0.3)
+    a, b, c = ended_while_away(bench)
+    let_hear_of_end(bench, b)
     wait_for(60, "a holds what b wrote meanwhile", lambda: held(a) == 2, 0.3)
     expect(a.ask("/v1/status")["heldOfEnded"] == {"b": 2}, f"status says {a.ask('/v1/status')['heldOfEnded']}")
     expect(shown(a) == {"before"}, "what is held is shown")
@@ -154,8 +159,7 @@ def retired(bench: Bench):
     await_shown([c], {"before", "late"})
     said = sign(a, "retire", "b")
     bench.note(f"says {said['says']}")
-    bench.network.heal()
-    wait_for(75, "b knows that it was ended", lambda: "device-ended" in b.findings(), 0.3)
+    let_hear_of_end(bench, b)
     await_shown([a, c], {"late"}, OTHER, seconds=60)
     expect(write(b, "after") == 403, "a retired device writes")
     await_level([a, c], "b", "none")

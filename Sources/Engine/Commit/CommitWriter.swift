@@ -24,6 +24,10 @@ struct CommitWriter {
     for (device, address) in batch.contacts {
       try transaction.noteContact(device, address: address, time: state.clock.wallMilliseconds)
     }
+    // In the transaction of what it speaks of, or after it.
+    for (record, _) in batch.holdings {
+      try transaction.put(record, in: state.identity.id(of: record.holdings.partition))
+    }
     try applyRemote(batch)
     try rebuild(batch.moved)
     for job in batch.subscriptions { try subscribe(job) }

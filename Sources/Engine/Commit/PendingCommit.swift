@@ -58,12 +58,14 @@ struct PendingCommit {
   var reissues: [Reissue.Owed] = []
   /// Contacts to remember: device, and where it can be dialled.
   var contacts: [(DeviceID, String?)] = []
+  /// Words of devices about what they hold, this one's among them, with the sessions that they came on.
+  var holdings: [(record: KeptHoldings, source: SessionID?)] = []
   private(set) var changeCount = 0
   private(set) var byteCount = 0
 
   var isEmpty: Bool {
     statements.isEmpty && displaced.isEmpty && applied.isEmpty && rebuilds.isEmpty && writes.isEmpty
-      && contacts.isEmpty && pieces.isEmpty && subscriptions.isEmpty && reissues.isEmpty
+      && contacts.isEmpty && holdings.isEmpty && pieces.isEmpty && subscriptions.isEmpty && reissues.isEmpty
   }
 
   /// Partitions whose own chains grow.

@@ -11,6 +11,8 @@ package protocol LogReading: AnyObject {
   func subscriptions() throws -> [Text]
   /// Those of this device, ascending by their numbers.
   func invitations() throws -> [Invitation]
+  /// Words of devices about what they hold, in the order of partition, device and kind.
+  func holdings() throws -> [KeptHoldings]
   func ownFacts() throws -> OwnFacts
   /// Partitions of which the name is known, in the order in which they were met.
   func logPartitions() throws -> [LogPartition]
@@ -59,6 +61,8 @@ package protocol LogTransaction: LogReading {
   /// In place of the one with its number, if there is one.
   func put(_ invitation: Invitation) throws
   func removeInvitation(_ serial: UInt64) throws
+  /// In place of the device's earlier word of this kind about the partition, where its number is no greater.
+  func put(_ kept: KeptHoldings, in partition: PartitionID) throws
   /// `address`: where the device can be dialled again, as text.
   func noteContact(_ device: DeviceID, address: String?, time: Int64) throws
   func addPartition(_ id: PartitionID, _ name: PartitionName) throws

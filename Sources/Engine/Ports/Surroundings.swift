@@ -94,7 +94,7 @@ package struct EngineIdentity: Sendable {
 
   package var deviceID: DeviceID { DeviceID.derived(from: device, cryptography.hash) }
 
-  func id(of partition: PartitionName) -> PartitionID { partition.id(fleet: fleet, hash: cryptography.hash) }
+  package func id(of partition: PartitionName) -> PartitionID { partition.id(fleet: fleet, hash: cryptography.hash) }
 }
 
 /// How a node takes part, for the lifetime of its process.

@@ -9,6 +9,8 @@ struct AdmittedStatements: Sendable {
   private(set) var all: [Digest: Statement] = [:]
   /// Each behind all that it goes on from or names. May name some that have fallen out since.
   private(set) var order: [Digest] = []
+  /// The same of each scope, so that a room costs what is in it and not what is here.
+  private(set) var orderInScopes: [Text: [Digest]] = [:]
   /// Scopes in which a device has used up its allowance, so that statements of its own may be missing.
   private(set) var fullScopes: Set<Text> = []
   /// Root, and every device that root ever made an admin, whatever was said of it later.
@@ -40,7 +42,10 @@ struct AdmittedStatements: Sendable {
 
   private mutating func admit(_ statement: Statement, root: PublicKey) -> Bool {
     guard everMembers.contains(statement.issuer), isLinked(statement), hasTips(of: statement) else { return false }
-    if all.updateValue(statement, forKey: statement.id) == nil { order.append(statement.id) }
+    if all.updateValue(statement, forKey: statement.id) == nil {
+      order.append(statement.id)
+      orderInScopes[statement.scope, default: []].append(statement.id)
+    }
     if statement.issuer == root, case .genesis(let content) = statement.body, genesis == nil { genesis = content }
     // Its device is read in every shape of a membership.
     if let member = statement.member, statement.isOfFleet {

@@ -81,7 +81,7 @@ package struct Authority: Sendable {
   package var fleetStatements: [Statement] { statements(of: "") }
   /// Of one scope, each behind all that it goes on from or names.
   package func statements(of scope: Text) -> [Statement] {
-    admitted.order.lazy.compactMap { admitted.all[$0] }.filter { $0.scope == scope }
+    admitted.orderInScopes[scope, default: []].compactMap { admitted.all[$0] }
   }
   package func holds(_ id: Digest) -> Bool { admitted.holds(id) }
   /// Root, or a device that root ever made an admin.
@@ -93,7 +93,7 @@ package struct Authority: Sendable {
   /// What the issuer's next statement of a scope goes on from: of those here the highest sequence, then the lowest id
   /// (rule C10); nil before its first.
   package func lastStatement(of issuer: PublicKey, in scope: Text = "") -> Statement.Link? {
-    let own = admitted.all.values.lazy.filter { $0.issuer == issuer && $0.scope == scope }
+    let own = statements(of: scope).lazy.filter { $0.issuer == issuer }
     return own.min { ($1.sequence, $0.id) < ($0.sequence, $1.id) }
       .map { Statement.Link(sequence: $0.sequence, id: $0.id) }
   }

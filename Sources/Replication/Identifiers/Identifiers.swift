@@ -93,6 +93,7 @@ package enum DomainTag: String, CaseIterable, Sendable {
   case pieces = "seamesh/1 pieces"
   case etag = "seamesh/1 etag"
   case holdings = "seamesh/1 holdin"
+  case heldSum = "seamesh/1 heldsu"
 
   package static let byteCount = 16
 

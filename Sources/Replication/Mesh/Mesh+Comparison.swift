@@ -25,7 +25,10 @@ extension Mesh {
   }
 
   /// Statements or interests moved: what is in common has to be looked at anew.
-  mutating func scopeChanged() { for id in sessions.keys { sessions[id]?.comparison.sums = nil } }
+  mutating func scopeChanged() {
+    for id in sessions.keys { sessions[id]?.comparison.sums = nil }
+    holdings.scopeMoved()
+  }
 
   // MARK: Asking
 

@@ -21,6 +21,7 @@ extension Mesh {
   mutating func offerHeldWork(_ id: SessionID, _ step: inout Step) {
     guard sessions[id]?.mayOfferHeldWork == false else { return }
     sessions[id]?.mayOfferHeldWork = true
+    beginHoldings(id, &step)
     for partition in partitions.keys.sorted() { offerHeldWork(id, partition, &step) }
   }
 

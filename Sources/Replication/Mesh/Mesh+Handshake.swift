@@ -107,6 +107,7 @@ extension Mesh {
   mutating func closed(_ id: SessionID, _ step: inout Step) {
     guard sessions.removeValue(forKey: id) != nil else { return }
     dropPostponed(of: id)
+    holdings.closed(id)
     for partition in catchUps.filter({ $0.value.session == id }).keys.sorted() {
       catchUps[partition] = nil
       pullWherePossible(partition, &step)

@@ -63,7 +63,7 @@ extension Mesh {
     case .buckets: break
     case .tips(let listed, let told):
       guard sessions[id]?.rooms.hear(room) == true else { return }
-      ask(session, name, held.wanted(of: told), &step)
+      ask(session, name, held, held.wanted(of: told), &step)
       // Told in answer, they are not answered with tips again.
       guard listed != 0 else { return }
       offer(session, name, held, held.differing(from: told, in: listed), &step)
@@ -74,18 +74,21 @@ extension Mesh {
   }
 
   /// For what is lacking here.
-  private func ask(_ session: PeerSession, _ name: PartitionName, _ wanted: [IssuerTips], _ step: inout Step) {
+  private func ask(
+    _ session: PeerSession, _ name: PartitionName, _ held: ScopeStatements, _ wanted: [IssuerTips], _ step: inout Step
+  ) {
+    guard !wanted.isEmpty else { return }
     let isCarrier = mayHear(session, of: name)
+    let counts = held.counts
     // Who may not carry the room is shown no tips of it.
-    let asked = wanted.filter { !roomAllowance.isSpent(by: $0.issuer) && !isFull(of: $0.issuer, name) }
+    let asked = wanted.filter { !roomAllowance.isSpent(by: $0.issuer) && !isFull(of: $0.issuer, counts) }
       .map { isCarrier ? $0 : IssuerTips(issuer: $0.issuer, tips: []) }
     if !asked.isEmpty { tell(session.id, name, .wanted(asked), &step) }
   }
 
   /// The issuer has said as much in the room as counts (rule C26).
-  private func isFull(of issuer: PublicKey, _ name: PartitionName) -> Bool {
-    guard !authority.wasEverAdmin(issuer) else { return false }
-    return authority.statements(of: name.text).count { $0.issuer == issuer } >= AdmittedStatements.limit
+  private func isFull(of issuer: PublicKey, _ counts: [PublicKey: Int]) -> Bool {
+    counts[issuer, default: 0] >= AdmittedStatements.limit && !authority.wasEverAdmin(issuer)
   }
 
   /// What the peer lacks, for it to ask. Of issuers of whom something is lacking here that cannot be told yet: it is left
@@ -107,13 +110,12 @@ extension Mesh {
 
   /// All of them to who may carry the room, otherwise what may have ended it for the peer's user.
   private func passable(
-    _ statements: [Statement], of name: PartitionName, _ held: @autoclosure () -> ScopeStatements,
-    to session: PeerSession
+    _ statements: [Statement], of name: PartitionName, _ held: ScopeStatements, to session: PeerSession
   ) -> [Statement] {
     guard !mayHear(session, of: name) else { return statements }
     guard wants(session, name) else { return [] }
     let users = Set(authority.members(of: session.peer).map(\.user))
-    let lines = held().lines(endingFor: users) { authority.inviter($0) }
+    let lines = held.lines(endingFor: users) { authority.inviter($0) }
     return statements.filter { lines.contains($0.id) }
   }
 
@@ -142,26 +144,26 @@ extension Mesh {
   mutating func spreadRooms(
     _ fresh: [Statement], _ before: Authority, exceptTo source: SessionID?, _ step: inout Step
   ) {
+    let listeners = sessions.values.filter { $0.id != source && $0.phase == .live }.map(\.id).sorted()
+    guard !listeners.isEmpty else { return }
     for (scope, said) in Dictionary(grouping: fresh, by: \.scope).sorted(by: { $0.key < $1.key }) {
       guard let name = PartitionName(roomOf: scope) else { continue }
-      for id in sessions.keys.sorted() where id != source && sessions[id]?.phase == .live {
-        tell(said, of: name, to: id, before, &step)
-      }
+      let held = ScopeStatements(authority.statements(of: scope))
+      for id in listeners { tell(said, among: held, of: name, to: id, before, &step) }
     }
   }
 
   /// Who may carry the room only now has none of what was said in it before, and nothing of its content goes ahead of
   /// that. Of what ends it for somebody the rest of its line is known to who was in the room until now.
   private mutating func tell(
-    _ said: [Statement], of name: PartitionName, to id: SessionID, _ before: Authority, _ step: inout Step
+    _ said: [Statement], among held: ScopeStatements, of name: PartitionName, to id: SessionID, _ before: Authority,
+    _ step: inout Step
   ) {
     guard let session = sessions[id] else { return }
-    let wasIn = before.level(of: session.peer, in: name) >= .carry
-    let held = authority.statements(of: name.text)
-    if wasIn {
-      say(passable(said, of: name, ScopeStatements(held), to: session), of: name, to: id, &step)
+    if before.level(of: session.peer, in: name) >= .carry {
+      say(passable(said, of: name, held, to: session), of: name, to: id, &step)
     } else if mayHear(session, of: name) {
-      say(held, of: name, to: id, &step)
+      say(held.ordered, of: name, to: id, &step)
     }
   }
 }

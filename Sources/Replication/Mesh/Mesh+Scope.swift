@@ -105,6 +105,7 @@ extension Mesh {
     guard changed.isWithinLimits else { return fail(id, .protocolError, "an interest beyond its limits", &step) }
     sessions[id]?.peerInterest = changed
     sessions[id]?.comparison.sums = nil
+    holdings.scopeMoved()
     remember(changed, of: session.device)
     trimInterests(besides: id, &step)
     closeStreams(id, removed)

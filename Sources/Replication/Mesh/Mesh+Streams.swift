@@ -142,6 +142,7 @@ extension Mesh {
   /// Durable now: tell everyone who cares, and send it to those who lack it.
   mutating func committed(_ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step) {
     guard let state = partitions[partition] else { return }
+    noteGrowth(state, runs)
     let before = Mesh.vector(state.log.clipped, before: runs)
     // By id: a session that were held here would be copied, with all its streams, by the first of them to change.
     for id in sessions.keys.sorted() where sessions[id].map({ isInScope($0, state) }) == true {

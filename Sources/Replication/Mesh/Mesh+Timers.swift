@@ -37,6 +37,7 @@ extension Mesh {
       passOnSilent(partition, &step)
     }
     endLapsedClaims(&step)
+    tickHoldings(&step)
   }
 
   /// A handshake has its time from the last statement on: there may be many, and the way may be thin.

@@ -32,6 +32,12 @@ package struct Mesh: Sendable {
     case interestChanged(added: Interest, removed: Interest)
     /// What became of a request to join. Who is accepted is a member by now, durably.
     case joinJudged(SessionID, JoinVerdict)
+    /// Records of holdings are on disk, own ones or ``Directive/keep(_:from:)`` carried out.
+    case holdingsKept([(record: KeptHoldings, source: SessionID?)])
+    /// Peers are to say now what they hold of these partitions.
+    case holdingsAsked([PartitionName])
+    /// What the backend has of a partition, as it was read there.
+    case backendRead(PartitionName, VersionVector)
     /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches.
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
     case evidenceLoaded(SessionID, PartitionID, [LoggedRun])
@@ -51,6 +57,8 @@ package struct Mesh: Sendable {
     case store([Statement])
     /// Statements that fell out of the set, to be taken from the store: else they would fill it.
     case discard([Digest])
+    /// To be stored with the time at which it came: ``Event/holdingsKept(_:)`` follows.
+    case keep(SignedHoldings, from: SessionID?)
     /// To be kept as the sender's, apart from what others send, until a run that names the payload comes on any session.
     case stage(SessionID, StagedKey, PayloadPiece)
     /// An invitation of this device is to be redeemed, on a connection with this exporter value:
@@ -106,6 +114,7 @@ package struct Mesh: Sendable {
   /// How much of this node each device takes, and who has taken all it may.
   package internal(set) var takes: [PublicKey: DeviceTake] = [:]
   package internal(set) var spent = SpentDevices()
+  package internal(set) var holdings: HoldingsExchange
 
   static let interestCacheLimit = 256
 
@@ -115,6 +124,7 @@ package struct Mesh: Sendable {
   ) {
     (self.local, self.authority, self.interest) = (local, authority, interest)
     (self.cryptography, self.configuration) = (cryptography, configuration)
+    holdings = HoldingsExchange(configuration.holdings)
     for statement in statements where authority.holds(statement.id) { keep(statement) }
     for partition in partitions { self.partitions[partition.id] = partition }
     settleRooms(Set(authority.allStatements.lazy.filter { !$0.isOfFleet }.map(\.scope)))
@@ -139,6 +149,9 @@ package struct Mesh: Sendable {
     case .statementsStored(let statements): statementsStored(statements, &step)
     case .interestChanged(let added, let removed): interestChanged(added, removed, &step)
     case .joinJudged(let id, let verdict): joinJudged(id, verdict, &step)
+    case .holdingsKept(let records): holdingsKept(records, &step)
+    case .holdingsAsked(let names): withHoldings(&step) { $0.ask(names, $1) }
+    case .backendRead(let name, let vector): withHoldings(&step) { $0.readBack(name, vector, $1) }
     case .chainLoaded(let partition, let replica, let runs, let purpose):
       chainLoaded(partition, replica, runs, purpose, &step)
     case .evidenceLoaded(let id, let partition, let runs): evidenceLoaded(id, partition, runs, &step)
@@ -162,7 +175,7 @@ struct Step {
 
   mutating func emit(_ directive: Mesh.Directive) {
     switch directive {
-    case .store, .discard, .apply, .rebuild: storing.append(directive)
+    case .store, .discard, .apply, .rebuild, .keep: storing.append(directive)
     default: others.append(directive)
     }
   }

@@ -47,6 +47,7 @@ package struct MeshConfiguration: Sendable {
   /// The most that is asked of it, where all that was read is held back.
   static let largestLoadByteLimit = 16 * 1_024 * 1_024
   package var sessionLimit = 256
+  package var holdings = HoldingsRules()
 
   package init() {}
 }

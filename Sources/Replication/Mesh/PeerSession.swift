@@ -156,9 +156,10 @@ struct PeerStream: Sendable {
   var loadByteLimit: Int?
   /// Chains of which the peer was asked what it holds, and has not answered yet.
   var questioned: Set<ReplicaID> = []
-  /// Searches of the peer's that were answered; each costs reading a chain.
+  /// Searches of the peer's that were answered since the last comparison; each costs reading a chain. In a catch-up every
+  /// batch of a chain that is held may be reason for one, and what is not answered is kept back until the next comparison.
   var answeredProbes = 0
-  static let answeredProbeLimit = 16
+  static let answeredProbeLimit = 64
   /// Base of the next context on either stream (rule C3).
   var outgoingBase: VersionVector?
   var incomingBase: VersionVector?

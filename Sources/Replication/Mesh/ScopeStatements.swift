@@ -1,7 +1,7 @@
 /// The statements of one scope as they are held against a peer's: a snapshot for one step of an exchange.
 package struct ScopeStatements: Sendable {
   /// Each behind all that it goes on from or names.
-  private let ordered: [Statement]
+  let ordered: [Statement]
   /// Of each issuer, those that no other goes on from; ascending by (sequence, id).
   private let tips: [PublicKey: [Statement]]
 
@@ -71,6 +71,13 @@ package struct ScopeStatements: Sendable {
 
   private static func isListed(_ issuer: PublicKey, _ buckets: UInt64) -> Bool {
     buckets >> UInt64(StatementSet.bucket(of: issuer)) & 1 == 1
+  }
+
+  /// How many there are of each issuer.
+  var counts: [PublicKey: Int] {
+    var counts: [PublicKey: Int] = [:]
+    for statement in ordered { counts[statement.issuer, default: 0] += 1 }
+    return counts
   }
 
   // MARK: What a peer lacks

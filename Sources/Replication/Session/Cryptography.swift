@@ -8,6 +8,8 @@ package struct Cryptography: Sendable {
   package let authenticationCode: @Sendable (_ key: [UInt8], _ message: [UInt8]) -> Digest
   /// Decodes a statement and checks its signature.
   package let statement: @Sendable (_ encoded: [UInt8]) -> StatementReading
+  /// What a device signs where it says what it holds.
+  package let holdingsBytes: @Sendable (Holdings) -> [UInt8]
   package let formats: KnownFormats
 
   package init(
@@ -15,10 +17,11 @@ package struct Cryptography: Sendable {
     verify: @escaping @Sendable (Signature, [UInt8], PublicKey) -> Bool,
     sign: @escaping @Sendable ([UInt8]) -> Signature,
     authenticationCode: @escaping @Sendable ([UInt8], [UInt8]) -> Digest,
-    statement: @escaping @Sendable ([UInt8]) -> StatementReading, formats: KnownFormats = .all
+    statement: @escaping @Sendable ([UInt8]) -> StatementReading,
+    holdingsBytes: @escaping @Sendable (Holdings) -> [UInt8], formats: KnownFormats = .all
   ) {
     (self.hash, self.verify, self.sign, self.formats) = (hash, verify, sign, formats)
-    self.authenticationCode = authenticationCode
+    (self.authenticationCode, self.holdingsBytes) = (authenticationCode, holdingsBytes)
     self.statement = { encoded in statement(encoded).map(formats.reading) }
   }
 }

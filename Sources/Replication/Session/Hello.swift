@@ -5,7 +5,7 @@
 package struct Hello: Sendable, Equatable {
   /// Highest protocol version the sender speaks.
   package var version: UInt64 = Hello.protocolVersion
-  /// Bit set of what the sender takes; this build sets none, unknown bits are ignored.
+  /// Bit set of what the sender takes (``KnownFormats/Feature``); unknown bits are ignored.
   package var features: UInt64 = 0
   package var fleetProof: Digest
   /// Random per process: tells a node that dialled itself from a clone of its directory.

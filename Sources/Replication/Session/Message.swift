@@ -34,6 +34,9 @@ package enum Message: Sendable, Equatable {
   /// The last message of a sender that closes in order.
   case goodbye(Goodbye)
 
+  /// What devices hold, or a question about it; only to who has said that it takes this.
+  case holdings(HoldingsMessage)
+
   /// Optional. Devices that have taken all they may of the sender: what they alone wrote is not compared with who says the
   /// same.
   case spent(SpentDevices)

@@ -14,9 +14,10 @@ package enum TestBuild: String, Sendable, CaseIterable {
     case .earlier:
       formats.statementKinds.remove(.rule)
       formats.grantSubjects.remove(.user)
+      formats.features = 0
     case .later:
       (formats.codecs, formats.criticalExtensions) = ([TestBuild.codec], [TestBuild.critical.type])
-      (formats.messages, formats.features, formats.news) = ([40], 1 << 20, [70, 40])
+      (formats.messages, formats.features, formats.news) = ([40], formats.features | 1 << 20, [70, 40])
       formats.written = [
         .init(), .init(extensions: [TestBuild.informative]), .init(), .init(), .init(codec: TestBuild.codec), .init(),
         .init(extensions: [TestBuild.critical]),

@@ -28,6 +28,10 @@ package struct ReadLimits: Sendable {
   /// A listing waits so long for all state digests together that are not known; the rest it tells "not computed".
   package var digestWaitMilliseconds = 1_000
 
+  /// Who asks how safe something is waits so long for what peers say, looking again after each pause.
+  static let receiptMilliseconds: UInt64 = 1_500
+  static let receiptPauseMicroseconds: UInt32 = 20_000
+
   package init() {}
 
   /// Refuses what is beyond the bounds of a result.

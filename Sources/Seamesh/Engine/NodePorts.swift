@@ -3,6 +3,7 @@ import Identity
 import Replication
 import Storage
 import Transport
+import Wire
 
 /// What the engine thread is handed beside the engine's own events.
 enum NodeJob: Sendable {
@@ -140,7 +141,7 @@ extension EngineIdentity {
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
       hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
-      statement: verifier.read, formats: formats)
+      statement: verifier.read, holdingsBytes: HoldingsCodec.signedBytes, formats: formats)
     self.init(fleet: fleet, device: key.publicKey, cryptography: cryptography) { files.root }
   }
 }

@@ -30,6 +30,10 @@ struct NodeBook {
       runs[dot.replica]?.contains { $0.hash(at: dot.sequence) == hash } ?? false
     }
 
+    func holds(_ tip: TipHash, at sequence: UInt64, of replica: ReplicaID) -> Bool {
+      runs[replica]?.contains { $0.hash(at: sequence)?.tip == tip } ?? false
+    }
+
     var observed: [ObservedRun] { runs.sorted { $0.key < $1.key }.flatMap { $0.value.map(\.observed) } }
   }
 
@@ -37,6 +41,8 @@ struct NodeBook {
   var partitions: [PartitionID: Partition] = [:]
   /// Payloads that travel apart from their runs.
   var payloads: Set<Digest> = []
+  /// The last word of each device about each partition.
+  var holdings: [HoldingsPlace: Holdings] = [:]
   /// What follows from the statements, once somebody asked.
   var rights: JudgedRights?
 

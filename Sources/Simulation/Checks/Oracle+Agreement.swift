@@ -12,6 +12,7 @@ extension Oracle {
     }
     if let difference = differenceInStatements() { return difference }
     if let work = workThatIsNotHandedOver() { return work }
+    if world.askedAt != nil, let difference = differenceInHoldings() { return difference }
     for name in owed {
       for group in groups(wanting: name) {
         if let difference = difference(in: group, world.fleet.partition(name)) {

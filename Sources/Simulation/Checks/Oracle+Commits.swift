@@ -21,6 +21,7 @@ extension Oracle {
       if let run = learn(appended, node), run.isSigned(by: node.key.publicKey) { written.append(run) }
     }
     checkReissues(among: written, by: node)
+    for (kept, partition) in commit.holdings { check(kept, in: partition, by: node) }
   }
 
   func learn(_ payload: Digest, _ bytes: [UInt8], _ node: SimulatedNode) {

@@ -55,9 +55,18 @@ extension Oracle {
     rights(of: process.node).level(of: process.node.key.publicKey, in: name.text) >= .carry
   }
 
+  /// Who was never told of a room takes no work in it, and who has left it, as its author has, tells nobody of it.
+  private func knowsRoom(_ other: NodeProcess, _ name: PartitionName, as author: NodeProcess) -> Bool {
+    func known(_ process: NodeProcess) -> Set<Digest> {
+      Set(process.mesh.authority.statements(of: name.text).map(\.id))
+    }
+    return known(other).isSuperset(of: known(author))
+  }
+
   /// Who is ended hears of nobody else's rights any more.
   private func isNamed(_ other: NodeProcess, _ name: PartitionName, _ author: NodeProcess) -> Bool {
     author.node.key != other.node.key && world.isLinked(author.node.slot, other.node.slot)
+      && knowsRoom(other, name, as: author)
       && rights(of: author.node).level(of: other.node.key.publicKey, in: name.text) >= .carry
   }
 }

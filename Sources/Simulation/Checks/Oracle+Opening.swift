@@ -28,6 +28,7 @@ extension Oracle {
       !found.contains($0.number)
     }
     let known = Set(unknown.compactMap { library.known($0.run.body, in: $0.chain.partition)?.number })
+    try readHoldings(store, node)
     for run in missing where !known.contains(run.number) {
       world.violate("I15", "node \(node.slot) starts without a run of \(run.replica) that it had committed")
     }

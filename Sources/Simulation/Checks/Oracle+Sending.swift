@@ -24,6 +24,7 @@ extension Oracle {
       checkSentOnce(batch, node, link)
     // Who may not carry a partition any more is told how far its own work has come.
     case .chainProbe(let probe) where owners[probe.replica] != peer.key.publicKey: checkRight(probe.name, node, peer)
+    case .holdings(let message): check(message, node, peer)
     case .statementSet(let set): check(set, node, peer)
     case .statements(let list, let scope):
       checkRoom(list, scope, node, peer)
@@ -134,7 +135,7 @@ extension Oracle {
     }
   }
 
-  private func checkRight(_ name: PartitionName, _ node: SimulatedNode, _ peer: SimulatedNode) {
+  func checkRight(_ name: PartitionName, _ node: SimulatedNode, _ peer: SimulatedNode) {
     let level = rights(of: node).level(of: peer.key.publicKey, in: name.text)
     guard level < .carry, !mayBeLate else { return }
     world.violate("I11", "node \(node.slot) tells node \(peer.slot) of \(name.text.string), which it may not carry")

@@ -13,6 +13,7 @@ struct ObservedCommit {
   var removedStatements: [Digest] = []
   var partitions: [PartitionID: PartitionName] = [:]
   var payloads: [ApartPayload] = []
+  var holdings: [(kept: KeptHoldings, partition: PartitionID)] = []
 }
 
 /// The power is gone: whatever the engine still does has no effect.
@@ -68,6 +69,11 @@ final class ObservedStore: StoreDecorator {
   override func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64 {
     commit.appended.append(ObservedCommit.Appended(chain: chain, run: run))
     return try super.append(run, to: chain, genesis: genesis)
+  }
+
+  override func put(_ kept: KeptHoldings, in partition: PartitionID) throws {
+    try super.put(kept, in: partition)
+    commit.holdings.append((kept, partition))
   }
 
   override func addLargePayload(_ payload: ApartPayload) throws {

@@ -19,6 +19,7 @@ class StoreDecorator: LogStore, LogTransaction {
   func statementBytes() throws -> [[UInt8]] { try base.statementBytes() }
   func subscriptions() throws -> [Text] { try base.subscriptions() }
   func invitations() throws -> [Invitation] { try base.invitations() }
+  func holdings() throws -> [KeptHoldings] { try base.holdings() }
   func ownFacts() throws -> OwnFacts { try base.ownFacts() }
   func logPartitions() throws -> [LogPartition] { try base.logPartitions() }
   func logChains() throws -> [LogChain] { try base.logChains() }
@@ -45,6 +46,7 @@ class StoreDecorator: LogStore, LogTransaction {
   func unsubscribe(_ pattern: Text) throws { try base.unsubscribe(pattern) }
   func put(_ invitation: Invitation) throws { try base.put(invitation) }
   func removeInvitation(_ serial: UInt64) throws { try base.removeInvitation(serial) }
+  func put(_ kept: KeptHoldings, in partition: PartitionID) throws { try base.put(kept, in: partition) }
   func noteContact(_ device: DeviceID, address: String?, time: Int64) throws {
     try base.noteContact(device, address: address, time: time)
   }

@@ -2,6 +2,16 @@ import Engine
 import Replication
 import Storage
 
+/// Whose word it is, about what.
+struct MemoryHoldingsPlace: Hashable, Comparable {
+  let partition: PartitionID
+  let subject: Holdings.Subject
+
+  static func < (a: MemoryHoldingsPlace, b: MemoryHoldingsPlace) -> Bool {
+    (a.partition, a.subject) < (b.partition, b.subject)
+  }
+}
+
 /// All that a ``MemoryStore`` keeps, as one value: a backup, a machine's clone or the state before a transaction is a copy.
 ///
 /// A copy costs nothing until one of the two is written to; then the tables that are touched part.
@@ -21,6 +31,7 @@ package struct MemoryImage {
   var statementIDs: Set<Digest> = []
   var subscriptions: Set<Text> = []
   var invitations: [UInt64: Invitation] = [:]
+  var holdings: [MemoryHoldingsPlace: KeptHoldings] = [:]
   package internal(set) var contacts: [DeviceID: MemoryContact] = [:]
 
   /// In the order in which they were met; nil: taken away. A place is never given to another partition.

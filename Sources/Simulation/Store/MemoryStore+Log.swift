@@ -70,6 +70,15 @@ extension MemoryStore: LogTransaction {
     onFailure { $0.invitations[serial] = old }
   }
 
+  package func put(_ kept: KeptHoldings, in partition: PartitionID) throws {
+    requireTransaction()
+    let place = MemoryHoldingsPlace(partition: partition, subject: kept.holdings.subject)
+    let old = image.holdings[place]
+    guard kept.holdings.number >= old?.holdings.number ?? 0 else { return }
+    image.holdings[place] = kept
+    onFailure { $0.holdings[place] = old }
+  }
+
   // MARK: Contacts
 
   package func noteContact(_ device: DeviceID, address: String?, time: Int64) throws {

@@ -6,6 +6,7 @@ extension MemoryStore: LogReading {
   package func statementBytes() throws -> [[UInt8]] { image.statements }
   package func invitations() throws -> [Invitation] { image.invitations.values.sorted { $0.serial < $1.serial } }
   package func subscriptions() throws -> [Text] { image.subscriptions.sorted() }
+  package func holdings() throws -> [KeptHoldings] { image.holdings.sorted { $0.key < $1.key }.map(\.value) }
   package func ownFacts() throws -> OwnFacts { image.own }
 
   package func logPartitions() throws -> [LogPartition] {

@@ -54,7 +54,7 @@ enum FakeCryptography {
   static func cryptography(of key: FakeKey, _ formats: KnownFormats = .all) -> Cryptography {
     Cryptography(
       hash: hash, verify: verify, sign: key.sign, authenticationCode: authenticationCode, statement: statement,
-      formats: formats)
+      holdingsBytes: HoldingsCodec.signedBytes, formats: formats)
   }
 }
 

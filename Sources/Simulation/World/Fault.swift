@@ -72,4 +72,7 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case saidFeature
   case roomMade
   case saidInRoom
+  /// Somebody asked what others hold, and a word about it was kept at its author's.
+  case askedForHoldings
+  case saidHoldings
 }

@@ -155,6 +155,10 @@ struct Plan {
     mesh.catchUpSilenceMilliseconds = random.pick([1_000, 5_000]) ?? 5_000
     mesh.loadByteLimit = random.pick([1_000, 8_000, 1_048_576]) ?? 8_000
     mesh.statementWindowByteCount = random.pick([400, 1_048_576]) ?? 400
+    mesh.holdings.compareMilliseconds = mesh.antiEntropyMilliseconds
+    mesh.holdings.share = random.pick([1, 50]) ?? 50
+    mesh.holdings.wordMilliseconds = random.pick([500, 10_000]) ?? 500
+    mesh.holdings.askedMilliseconds = random.pick([100, 2_000]) ?? 100
     if random.chance(35) { (mesh.pingMilliseconds, mesh.deadMilliseconds) = (1_000, 3_500) }
     return mesh
   }

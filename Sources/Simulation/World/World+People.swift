@@ -22,6 +22,7 @@ extension World {
       guard let pattern = random.pick(process.engine.state.subscriptions.sorted()) else { return }
       process.subscribe(pattern, isWanted: false)
       count(.unsubscribed)
+    case 7..<11: askForHoldings(process)
     default:
       if process.node.isFlooder { count(.flooded) }
       for _ in 0..<(random.chance(20) || process.node.isFlooder ? random.between(2...plan.writesAtOnce) : 1) {
@@ -59,6 +60,7 @@ extension World {
 
   func checkAgreement() {
     if !oracle.areAllConnected() { connectedSince = clock + World.checkInterval }
+    askAgain()
     if let difference = oracle.disagreement() {
       agreedSince = nil
       // A dial that began while there was trouble may be waited for in vain until it is given up.
@@ -80,7 +82,7 @@ extension World {
       return true
     }
     // Until it may renew a replica id of which there is another history, a node refuses to write: a minute at most.
-    return isAnyoneBarred || beginWish() || beginLastWords() || beginDisturbance()
+    return isAnyoneBarred || beginWish() || beginLastWords() || beginDisturbance() || beginAsking()
   }
 
   private var isAnyoneBarred: Bool {

@@ -61,6 +61,8 @@ final class World {
   var wishers: Set<Int> = []
   /// Jobs that everyone writes when all is quiet.
   var lastWords: Set<Int> = []
+  /// When everybody asked last what others hold; nil before all have agreed.
+  var askedAt: UInt64?
   /// Nil in worlds without rooms.
   var roomLife: RoomLife?
   private(set) lazy var oracle = Oracle(self)

@@ -1,6 +1,6 @@
 import Replication
 
-/// The form of holdings (`Docs/PROTOCOL.md`, "Holdings"). No message carries them yet.
+/// The form of holdings as they are stored and signed (`Docs/PROTOCOL.md`, "Holdings").
 package enum HoldingsCodec {
   package static let version: UInt64 = 1
   /// Fields before the signature.
@@ -32,7 +32,20 @@ package enum HoldingsCodec {
   }
 }
 
+extension SignedHoldings {
+  package func isSigned(_ verify: (Signature, [UInt8], PublicKey) -> Bool) -> Bool {
+    verify(signature, HoldingsCodec.signedBytes(holdings), holdings.device)
+  }
+}
+
 extension CBORWriter {
+  mutating func ownLast(_ ownLast: Holdings.OwnLast?) {
+    guard let own = ownLast else { return null() }
+    arrayHeader(2)
+    replica(own.replica)
+    unsigned(own.sequence)
+  }
+
   fileprivate mutating func fields(of holdings: Holdings) {
     unsigned(HoldingsCodec.version)
     digest(holdings.fleet.digest)
@@ -41,10 +54,7 @@ extension CBORWriter {
     unsigned(holdings.number)
     vector(holdings.vector)
     unsigned(holdings.kind.rawValue)
-    guard let own = holdings.ownLast else { return null() }
-    arrayHeader(2)
-    replica(own.replica)
-    unsigned(own.sequence)
+    ownLast(holdings.ownLast)
   }
 }
 
@@ -65,7 +75,7 @@ extension CBORReader {
     return kind
   }
 
-  private mutating func readOwnLast() throws(CBORError) -> Holdings.OwnLast? {
+  mutating func readOwnLast() throws(CBORError) -> Holdings.OwnLast? {
     guard try nextMajor() == .array else {
       try readNull()
       return nil

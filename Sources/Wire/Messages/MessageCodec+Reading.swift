@@ -57,6 +57,8 @@ extension CBORReader {
     case .pong:
       try expect(items, 1)
       return .pong(nonce: try readUnsigned())
+    case .holdings: return .holdings(.records(try holdings(items)))
+    case .holdingsQuestion: return .holdings(.question(try holdingsQuestion(items)))
     case .spent: return .spent(try spent(items))
     case .goodbye:
       try expect(items, 1)

@@ -25,6 +25,8 @@ package enum MessageCodec {
     case goodbye = 19
     case credentialRequest = 20
     case credentials = 21
+    case holdings = 22
+    case holdingsQuestion = 23
     case spent = 64
   }
 
@@ -84,6 +86,8 @@ package enum MessageCodec {
     case .goodbye(let reason):
       out.message(.goodbye, items: 1)
       out.unsigned(reason.rawValue)
+    case .holdings(.records(let items)): out.holdings(items)
+    case .holdings(.question(let question)): out.holdingsQuestion(question)
     case .spent(let devices): out.spent(devices)
     }
     return out.bytes

@@ -46,7 +46,7 @@ final class BenchNode {
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
       hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
-      statement: verifier.read, formats: formats)
+      statement: verifier.read, holdingsBytes: HoldingsCodec.signedBytes, formats: formats)
     let rootKey = bench.founding.rootKey
     let identity = EngineIdentity(fleet: fleet, device: key.publicKey, cryptography: cryptography) { [root] in
       root.isHere ? RootSigner(key: rootKey.publicKey, sign: rootKey.sign) : nil

@@ -223,4 +223,16 @@ final class EngineBench {
     for _ in 0..<4 { advance(100) }
     return session
   }
+
+  /// Two nodes that have met, of which the first has written a document, "first", and the second shows it.
+  static func pair(
+    in room: PartitionName, _ change: (inout EngineOptions) -> Void = { _ in }
+  ) throws -> (EngineBench, SessionID) {
+    let bench = try EngineBench(2, change)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("first"))
+    let session = bench.meet(1, 0)
+    try #require(try bench.nodes[1].shown(room, "first") != nil)
+    return (bench, session)
+  }
 }

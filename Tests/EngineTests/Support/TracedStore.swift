@@ -31,6 +31,7 @@ final class TracedStore: LogStore {
   func statementBytes() throws -> [[UInt8]] { try store.statementBytes() }
   func subscriptions() throws -> [Text] { try store.subscriptions() }
   func invitations() throws -> [Invitation] { try store.invitations() }
+  func holdings() throws -> [KeptHoldings] { try store.holdings() }
   func ownFacts() throws -> OwnFacts { try store.ownFacts() }
   func logPartitions() throws -> [LogPartition] { try store.logPartitions() }
   func logChains() throws -> [LogChain] { try store.logChains() }

@@ -702,8 +702,14 @@ class Session:
             return
         stream = self.streams.setdefault(name, Stream())
         stream.note(vector)
-        if stream.incoming is None:
+        # A stream that an equal summary opened may be open here alone: who is told of more than came on it asks.
+        if stream.incoming is None or stream.incoming == 0 and self.is_behind(partition, vector):
             self.pull(partition, stream)
+
+    @staticmethod
+    def is_behind(partition: Partition, vector: list) -> bool:
+        held = {replica: sequence for replica, sequence, *_ in partition.vector}
+        return any(sequence > held.get(replica, 0) for replica, sequence, *_ in vector)
 
     def pull(self, partition: Partition, stream: Stream):
         self.next_stream += 1

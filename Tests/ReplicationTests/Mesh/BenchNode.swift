@@ -192,6 +192,8 @@ final class BenchNode {
     case .rebuild(_, let change): rebuilt.append(change)
     case .store(let statements): stored += statements
     case .discard(let displaced): discarded += displaced
+    case .keep(let signed, let source):
+      deliver(.holdingsKept([(KeptHoldings(signed, heard: mesh.wallMilliseconds), source)]))
     }
   }
 

@@ -95,11 +95,16 @@ import Testing
     #expect(bench.nodes[0].mesh.footprint.parkedBatches == 0 && bench.nodes[0].mesh.footprint.awaitedHeaders == 0)
   }
 
-  // MARK: Probes and bounds
-
-  private func probe(_ bench: MeshBench, wantsReply: Bool) -> Message {
-    .chainProbe(
-      ChainProbe(name: bench.name, replica: bench.nodes[0].replica, positions: [], wantsReply: wantsReply))
+  @Test("a run of this node's own chain, from elsewhere, is taken and calls for a new replica")
+  func ownRun() throws {
+    let bench = try MeshBench([0, 0, 1])
+    try bench.nodes[1].write(1)
+    _ = bench.connected(1, 2)
+    bench.pass(100)
+    // Node 0 is an older copy: it has lost what node 2 got.
+    _ = bench.connected(0, 2)
+    bench.pass(100)
+    #expect(bench.nodes[0].hasToRenew && bench.nodes[0].log.count == 1)
   }
 
   @Test("another branch, above the fork that all know of, goes to everyone at once")
@@ -124,57 +129,6 @@ import Testing
     bench.pass(1_000)
     #expect(proofs(3) == [1, 2] && proofs(4) == [1, 2])
     #expect(agree(bench, [3, 4]))
-  }
-
-  @Test("a probe is answered by one where it asks for it, so many times until the next comparison, and no more")
-  func probes() throws {
-    let bench = try MeshBench([0, 1])
-    let id = bench.connected(0, 1)
-    try bench.nodes[0].write(1)
-    bench.pass(100)
-    func answers(_ count: Int, wantsReply: Bool = true) -> Int {
-      let start = bench.transcript.count
-      for _ in 0..<count { bench.nodes[1].receive(probe(bench, wantsReply: wantsReply), on: id) }
-      return bench.said(from: 1, to: 0, since: start).count { $0 == "chainProbe" }
-    }
-    #expect(answers(1, wantsReply: false) == 0)
-    #expect(answers(1) == 1)
-    #expect(answers(30) == PeerStream.answeredProbeLimit - 2)
-    bench.loseMessages()
-    bench.pass(40_000)
-    #expect(answers(1) == 1)
-  }
-
-  @Test("a probe names the last sixteen ends, then ever fewer back to the start, and never too many")
-  func positions() {
-    let replica = ReplicaID(high: 1, low: 1)
-    func positions(_ count: UInt64) -> [UInt64] {
-      let runs = (0..<count).map { index in
-        RunSummary(
-          partition: name, replica: replica, first: index + 1, hashBefore: .zero,
-          hashes: [Digest(words: (index, 0, 0, 0))], context: VersionVector(), signer: PublicKey(.zero))
-      }
-      return Mesh.probePositions(of: runs).map(\.sequence)
-    }
-    #expect(positions(0) == [] && positions(3) == [1, 2, 3])
-    let many = positions(10_000)
-    #expect(many.suffix(16) == Array(9_985...10_000) && many.count < 30 && many == many.sorted())
-  }
-
-  private let name: PartitionName
-
-  init() throws { name = try PartitionName("agency=Galapagos") }
-
-  @Test("a run of this node's own chain, from elsewhere, is taken and calls for a new replica")
-  func ownRun() throws {
-    let bench = try MeshBench([0, 0, 1])
-    try bench.nodes[1].write(1)
-    _ = bench.connected(1, 2)
-    bench.pass(100)
-    // Node 0 is an older copy: it has lost what node 2 got.
-    _ = bench.connected(0, 2)
-    bench.pass(100)
-    #expect(bench.nodes[0].hasToRenew && bench.nodes[0].log.count == 1)
   }
 
   @Test("evidence of a fork goes with its payloads")

@@ -21,13 +21,14 @@ import Testing
 
   private func held(_ slot: Int) -> ChainPosition? { bench.nodes[slot].state?.heldAbove[replica] }
 
-  /// What the root says about the device, known at node 1 alone; up to change 1 its chain counts.
+  /// What the root says about the device, known at node 1 alone. Its chain counts up to change 1, where nothing else is
+  /// listed.
   @discardableResult
-  private func end(_ reason: Statement.End.Reason) throws -> Digest {
+  private func end(_ reason: Statement.End.Reason, upTo listed: ChainPosition? = nil) throws -> Digest {
     let authority = bench.nodes[1].mesh.authority
     let membership = try #require(authority.member(of: bench.nodes[0].key.publicKey)).id
     let own = authority.fleetStatements.filter { $0.issuer == bench.nodes[0].key.publicKey }
-    let position = try #require(bench.nodes[1].state?.clipped[replica])
+    let position = try #require(listed ?? bench.nodes[1].state?.clipped[replica])
     let listing = Statement.Listing(
       ends: [.init(partition: bench.name.text, chains: [.init(replica: replica, position: position)])],
       tips: [
@@ -153,5 +154,58 @@ import Testing
     taker.deliver(.statementsStored([writes, lowered]))
     bench.pass(1_000)
     #expect(taker.state?.heldAbove[author.replica]?.sequence == 1)
+  }
+
+  // MARK: Wishes
+
+  /// Node 1 holds the device's change above a limit of nothing, so that no vector names it. Node 2 has none of it. Node
+  /// `wanting` does not want the partition; the two have met before.
+  private static func unwanted(by wanting: Int) throws -> MeshHandOverTests {
+    let scene = try MeshHandOverTests(wants: ["agency=*", "agency=*", "user=*"])
+    scene.bench.cut(scene.bench.connected(1, 2))
+    try scene.end(.retire, upTo: .start)
+    try #require(scene.held(1)?.sequence == 1 && scene.bench.nodes[1].state?.clipped.isEmpty == true)
+    let agencies = scene.bench.fleet.interest("agency=*")
+    if wanting == 1 {
+      scene.bench.nodes[2].deliver(.interestChanged(added: agencies, removed: Interest()))
+      scene.bench.nodes[1].deliver(.interestChanged(added: Interest(), removed: agencies))
+    }
+    return scene
+  }
+
+  private func want(_ slot: Int) {
+    bench.nodes[slot].deliver(.interestChanged(added: bench.fleet.interest("agency=*"), removed: Interest()))
+  }
+
+  @Test("what is held is shown at once where one of two members comes to want its partition", arguments: [1, 2])
+  func wantedLater(wanting: Int) throws {
+    let scene = try Self.unwanted(by: wanting)
+    _ = scene.bench.connected(1, 2)
+    try #require(scene.held(2) == nil)
+    scene.want(wanting)
+    scene.bench.run()
+    #expect(scene.held(2)?.sequence == 1)
+  }
+
+  @Test(
+    "where the wish comes while they greet each other, comparing shows it, and nothing is said to who is not live yet",
+    arguments: [(1, 2), (2, 1)], [1, 2])
+  func wantedInHandshake(_ ends: (Int, Int), wanting: Int) throws {
+    for (forgetful, count) in [1, 2].flatMap({ slot in (0..<14).map { (slot, $0) } }) {
+      let scene = try Self.unwanted(by: wanting)
+      // What the other wants is asked for there.
+      scene.bench.nodes[forgetful].mesh.interestCache = [:]
+      let id = scene.bench.connect(ends.0, ends.1)
+      scene.bench.run(count)
+      scene.want(wanting)
+      scene.bench.run()
+      for _ in 0..<60 {
+        for slot in 1...2 { scene.bench.tick(slot, after: 500) }
+        scene.bench.run()
+      }
+      let place = "after \(count) messages, forgotten at \(forgetful)"
+      #expect(scene.bench.nodes.dropFirst().allSatisfy { $0.mesh.sessions[id]?.phase == .live }, "\(place)")
+      #expect(scene.held(2)?.sequence == 1, "\(place)")
+    }
   }
 }

@@ -1,4 +1,5 @@
 import Identity
+import Wire
 
 @testable import Replication
 
@@ -57,7 +58,7 @@ struct MeshPair {
       statements: statements, partitions: [], interest: interest,
       cryptography: Cryptography(
         hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
-        statement: verifier.read))
+        statement: verifier.read, holdingsBytes: HoldingsCodec.signedBytes))
   }
 
   /// Answers what the end sent.

@@ -55,6 +55,8 @@ import Testing
     let (bench, id) = try askingAnother()
     try bench.nodes[0].write(1)
     bench.loseMessages()
+    // Node 1 has a stream by that, of which nothing comes.
+    try announce(bench, 0, to: 1, on: id)
     bench.now = bench.now.advanced(byMilliseconds: 5_100)
     let start = bench.transcript.count
     try announce(bench, 0, to: 1, on: id)

@@ -62,11 +62,18 @@ import Testing
     #expect(bench.nodes.allSatisfy { $0.brokenRules.isEmpty })
   }
 
-  @Test("a room that both hold alike costs no word when they meet again, with work in it or without")
-  func alikeCostsNothing() throws {
+  @Test(
+    "a room that both hold alike costs no word when they meet again, with work in it or without",
+    arguments: [true, false])
+  func alikeCostsNothing(hasWork: Bool) throws {
     try room.create()
     try room.invite("ben", by: 0)
-    bench.cut(bench.connected(0, 1))
+    bench.name = room.name
+    if hasWork { try bench.nodes[0].write(1) }
+    let id = bench.connected(0, 1)
+    bench.pass(1_000)
+    try #require(bench.nodes[1].holds(bench.nodes[0]) == (hasWork ? 1 : 0))
+    bench.cut(id)
     let start = bench.transcript.count
     _ = bench.connected(0, 1)
     #expect(bench.said(from: 0, to: 1, since: start) == ["hello", "summary"])
@@ -192,6 +199,11 @@ import Testing
       other.nodes[1].deliver(.received(id, .statementSet(StatementSet(scope: scope, .tips(listed: .max, [])))))
     }
     #expect(other.nodes[1].mesh.authority.statements(of: room.name.text).isEmpty)
+    // Nor is it told there what is said later.
+    let start = other.transcript.count
+    try room.invite("eva", by: 0)
+    other.pass(60_000)
+    #expect(!other.said(from: 0, to: 1, since: start).contains { $0.hasPrefix("statement") })
     #expect(other.nodes[1].brokenRules.isEmpty && other.nodes[1].mesh.sessions[id] != nil)
   }
 
@@ -200,8 +212,10 @@ import Testing
     try room.create()
     let id = bench.connected(0, 2)
     let start = bench.transcript.count
-    bench.post(.statementSet(StatementSet(scope: room.name.text, .wanted([]))), from: 2, on: id)
-    bench.post(.statementSet(StatementSet(scope: room.name.text, .tips(listed: .max, []))), from: 2, on: id)
+    let creator = IssuerTips(issuer: bench.nodes[0].key.publicKey, tips: [])
+    for step in [.wanted([creator]), .tips(listed: .max, []), .wanted([creator])] as [StatementSet.Step] {
+      bench.post(.statementSet(StatementSet(scope: room.name.text, step)), from: 2, on: id)
+    }
     bench.run()
     #expect(roomMessages(0, 2, since: start).isEmpty && bench.nodes[0].mesh.sessions[id] != nil)
   }
@@ -220,6 +234,25 @@ import Testing
     #expect(bench.messages(from: 0, to: 1, since: start) == [.statements([rule.encoded])])
   }
 
+  @Test("who may carry the room is told once what it asks for, where it was told of it, and answered once")
+  func askedAgain() throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    let id = bench.connected(0, 1)
+    let start = bench.transcript.count
+    let creator = IssuerTips(issuer: bench.nodes[0].key.publicKey, tips: [])
+    func ask(_ step: StatementSet.Step) {
+      bench.nodes[0].receive(.statementSet(StatementSet(scope: room.name.text, step)), on: id)
+    }
+    // It was told of nothing that it lacks.
+    ask(.wanted([creator]))
+    #expect(roomMessages(0, 1, since: start).isEmpty)
+    for _ in 0..<2 { ask(.tips(listed: .max, [])) }
+    #expect(roomMessages(0, 1, since: start).count == 1)
+    for _ in 0..<2 { ask(.wanted([creator])) }
+    #expect(roomMessages(0, 1, since: start).map(statementCount).reduce(0, +) == 2)
+  }
+
   @Test("more than a device may have said of rooms is passed over, and not asked for again")
   func allowance() throws {
     try room.create()
@@ -233,57 +266,5 @@ import Testing
     #expect(held(1).count == 2 && held(0).count == 3)
     #expect(roomMessages(1, 0, since: start).isEmpty)
     #expect(roomMessages(0, 1, since: start).map(statementCount).reduce(0, +) == 1)
-  }
-}
-
-/// Signs what users say in one room.
-final class RoomBook {
-  private let bench: MeshBench
-  private let creation: Statement
-  private var last: [Int: Statement] = [:]
-  private var invitations: [Digest] = []
-  private var removals: [Digest] = []
-  let name: PartitionName
-
-  init(_ bench: MeshBench, creator slot: Int) throws {
-    self.bench = bench
-    let by = try #require(bench.nodes[slot].membership)
-    creation = try #require(bench.nodes[slot].key.statement(bench.fleet.id, .room(Statement.Room(by: by))))
-    name = try PartitionName(PartitionName.room(createdBy: creation.id))
-    last[slot] = creation
-  }
-
-  func create() throws {
-    let slot = try #require(last.keys.first)
-    bench.nodes[slot].deliver(.statementsStored([creation]))
-  }
-
-  func invite(_ user: Text, by slot: Int) throws {
-    let by = try #require(bench.nodes[slot].membership)
-    invitations.append(try say(.invitation(Statement.Invitation(by: by, user: user, seen: removals)), slot))
-  }
-
-  func remove(_ user: Text, by slot: Int) throws {
-    let by = try #require(bench.nodes[slot].membership)
-    removals.append(
-      try say(
-        .removal(Statement.Removal(by: by, user: user, seen: invitations, listing: Statement.Listing())), slot))
-  }
-
-  func leave(by slot: Int) throws {
-    let node = bench.nodes[slot]
-    let (by, user) = (
-      try #require(node.membership), try #require(node.mesh.authority.member(of: node.key.publicKey)).user
-    )
-    removals.append(try say(.leave(Statement.Leave(by: by, user: user, seen: invitations)), slot))
-  }
-
-  private func say(_ body: Statement.Body, _ slot: Int) throws -> Digest {
-    let node = bench.nodes[slot]
-    let statement = try #require(
-      node.key.statement(bench.fleet.id, body, after: last[slot], scope: name.text))
-    last[slot] = statement
-    node.deliver(.statementsStored([statement]))
-    return statement.id
   }
 }

@@ -6,7 +6,10 @@ import TestSupport
 extension EquivalenceWorld {
   mutating func factStep() -> EquivalenceStep {
     let pattern = Text(["agency=*", "agency=A", "c", "*", "ü"][number(0..<5)])
-    switch number(0..<8) {
+    switch number(0..<9) {
+    case 8:
+      let (kept, partition) = (holdings(), partitions[number(0..<partitions.count)])
+      return EquivalenceStep(writing: "holdings") { try $0.put(kept, in: partition.id) }
     case 6:
       let invitation = invitation()
       return EquivalenceStep(writing: "invitation") { try $0.put(invitation) }
@@ -39,6 +42,18 @@ extension EquivalenceWorld {
     return Invitation(
       serial: chance(9) ? .max : UInt64(number(0..<4)), secret: secret, user: "u", role: chance(2) ? "" : "officer",
       profile: profile, expires: Int64(number(0..<9)) - 1, state: states[number(0..<3)])
+  }
+
+  private mutating func holdings() -> KeptHoldings {
+    let signature = Signature([UInt8](repeating: 0, count: Signature.byteCount))
+    guard let signature else { preconditionFailure("a signature of the right length") }
+    let position = ChainPosition(sequence: 1 + UInt64(number(0..<9)), tip: .zero)
+    let holdings = Holdings(
+      fleet: Self.fleet, device: PublicKey(Self.digest(UInt64(number(0..<3)))),
+      partition: partitions[number(0..<partitions.count)].name, number: 1 + UInt64(number(0..<9)),
+      vector: VersionVector([Self.replicas[number(0..<3)]: position]), kind: chance(3) ? .backend : .received,
+      ownLast: nil)
+    return KeptHoldings(SignedHoldings(holdings, signature: signature), heard: Int64(number(0..<99)))
   }
 
   static func statement(_ number: UInt64) -> Statement {
@@ -147,7 +162,7 @@ extension EquivalenceWorld {
   func questionsAboutAll() -> [(name: String, ask: (any LogReading) throws -> AnyHashable)] {
     var all: [(name: String, ask: (any LogReading) throws -> AnyHashable)] = [
       ("statements", { try $0.statementBytes() }), ("subscriptions", { try $0.subscriptions() }),
-      ("invitations", { try $0.invitations() }),
+      ("invitations", { try $0.invitations() }), ("holdings", { try $0.holdings() }),
       ("own facts", { try $0.ownFacts() }), ("partitions", { try $0.logPartitions() }),
       ("chains", { try $0.logChains() }), ("staged", { try $0.stagedShares() }),
     ]

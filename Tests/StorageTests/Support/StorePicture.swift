@@ -12,6 +12,7 @@ struct StorePicture: Equatable {
   var documents: [DocumentRow]
   var statements: [StoredStatement]
   var subscriptions: [Text]
+  var holdings: [KeptHoldings]
   var reissues: Set<Reissue> = []
   var meta: [MetaKey: [UInt8]] = [:]
   var pieces: [StagedShare]
@@ -41,6 +42,7 @@ struct StorePicture: Equatable {
     }
     statements = try store.statements()
     subscriptions = try store.subscriptions()
+    holdings = try store.holdings()
     for key in MetaKey.allCases where key != .syncs { meta[key] = try store.meta(key) }
     pieces = try store.stagedShares()
     largePayloads = try store.database.integer("SELECT count(*) || total(length(bytes)) FROM large_payloads")

@@ -15,10 +15,10 @@ final class SweepSession {
 
   static let directory = "/simulated"
   static let copyPath = directory + "/copy"
-  static let second = Migration(version: 3, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+  static let second = Migration(version: 4, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
 
   @discardableResult
-  func open(migrations: [Migration] = [.first]) throws -> Store {
+  func open(migrations: [Migration] = Migration.all) throws -> Store {
     var options = StoreOptions()
     options.fileLayer = disk.name
     options.pageByteCount = 4_096
@@ -45,7 +45,7 @@ struct SweepOperation: Sendable, CustomTestStringConvertible {
   let name: String
   var start = Start.running
   /// The format that the next start knows.
-  var migrations: [Migration] = [.first]
+  var migrations: [Migration] = Migration.all
   let act: @Sendable (SweepSession, SweepHistory) throws -> Void
 }
 
@@ -104,8 +104,8 @@ extension SweepOperation {
   static let all: [SweepOperation] = [
     SweepOperation(name: "open a new store", start: .nothing) { session, _ in try session.open() },
     SweepOperation(name: "open an existing store", start: .closed) { session, _ in try session.open() },
-    SweepOperation(name: "migrate", start: .closed, migrations: [.first, SweepSession.second]) { session, _ in
-      try session.open(migrations: [.first, SweepSession.second])
+    SweepOperation(name: "migrate", start: .closed, migrations: Migration.all + [SweepSession.second]) { session, _ in
+      try session.open(migrations: Migration.all + [SweepSession.second])
     },
     SweepOperation(name: "write a new document") { session, history in
       try session.write { try history.own(1, .create, $0) }

@@ -1,0 +1,88 @@
+// Holdings: the mesh tells the exchange what happens, and carries out what it wants.
+extension Mesh {
+  /// The records that are stored. Before anything else happens.
+  package mutating func restoreHoldings(_ records: [KeptHoldings], now: MonotonicTime) {
+    var step = Step(now: now)
+    withHoldings(&step) { exchange, sight in
+      exchange.restore(records, sight)
+      return []
+    }
+  }
+
+  /// The peer is live for certain, or has just shown it.
+  mutating func beginHoldings(_ id: SessionID, _ step: inout Step) {
+    let needed = KnownFormats.Feature.holdings | KnownFormats.Feature.holdingsQuestions
+    guard let session = sessions[id], session.phase == .live, let hello = session.hello, !holdings.knows(id),
+      hello.features & cryptography.formats.features & needed == needed
+    else { return }
+    holdings.live(id, instance: hello.instance, isDialer: session.isDialer, step.now)
+  }
+
+  /// Before this side is live it is dropped: the peer may be live already.
+  mutating func receiveHoldings(_ id: SessionID, _ message: HoldingsMessage, _ step: inout Step) {
+    beginHoldings(id, &step)
+    withHoldings(&step) { $0.received(id, message, $1) }
+  }
+
+  mutating func holdingsKept(_ records: [(record: KeptHoldings, source: SessionID?)], _ step: inout Step) {
+    withHoldings(&step) { $0.kept(records, $1) }
+  }
+
+  mutating func noteGrowth(_ state: PartitionState, _ runs: [LoggedRun]) {
+    holdings.grew(state.id, state.name, byteCount: runs.reduce(0) { $0 + $1.byteCount })
+  }
+
+  mutating func tickHoldings(_ step: inout Step) {
+    guard holdings.hasPeers else { return }
+    withHoldings(&step) { $0.tick($1) }
+  }
+
+  mutating func withHoldings(
+    _ step: inout Step, _ body: (inout HoldingsExchange, MeshSight) -> [HoldingsExchange.Directive]
+  ) {
+    // Taken out while the exchange looks at the rest, so that neither is copied.
+    var exchange = HoldingsExchange()
+    swap(&exchange, &holdings)
+    let directives = body(&exchange, MeshSight(mesh: self, now: step.now))
+    swap(&exchange, &holdings)
+    for directive in directives {
+      switch directive {
+      case .keep(let record, let source): step.emit(.keep(record, from: source))
+      case .send(let id, let message): step.emit(.send(id, .holdings(message)))
+      }
+    }
+  }
+}
+
+/// The mesh as its exchange of holdings sees it.
+struct MeshSight: HoldingsSight {
+  let mesh: Mesh
+  let now: MonotonicTime
+
+  var wallMilliseconds: Int64 { mesh.wallMilliseconds }
+  var device: PublicKey { mesh.local.device }
+  var fleet: FleetID { mesh.local.fleet }
+  var hash: HashFunction { mesh.cryptography.hash }
+  var partitions: [(PartitionID, PartitionName)] { mesh.partitions.values.map { ($0.id, $0.name) } }
+
+  func id(of name: PartitionName) -> PartitionID { name.id(fleet: mesh.local.fleet, hash: mesh.cryptography.hash) }
+  func isMember(_ device: PublicKey) -> Bool { mesh.authority.member(of: device) != nil }
+
+  func isInScope(_ session: SessionID, _ partition: PartitionID, _ name: PartitionName) -> Bool {
+    mesh.sessions[session].map { mesh.isInScope($0, partition, name) } ?? false
+  }
+
+  func held(_ partition: PartitionID, _ name: PartitionName) -> HeldVector? {
+    guard let log = mesh.partitions[partition]?.log, !log.received.isEmpty else { return nil }
+    let own = mesh.ownReplica.flatMap { replica in
+      log.received[replica].map { Holdings.OwnLast(replica: replica, sequence: $0.sequence) }
+    }
+    return HeldVector(vector: log.received, ownLast: own)
+  }
+
+  func signedBytes(of holdings: Holdings) -> [UInt8] { mesh.cryptography.holdingsBytes(holdings) }
+  func sign(_ message: [UInt8]) -> Signature { mesh.cryptography.sign(message) }
+  func verify(_ signature: Signature, _ message: [UInt8], _ key: PublicKey) -> Bool {
+    mesh.cryptography.verify(signature, message, key)
+  }
+}

@@ -1,0 +1,127 @@
+// What this device says: when it is worth its bytes, or asked for, or an earlier word does not hold.
+extension HoldingsExchange {
+  /// What was read back from the backend's ledger, which may be less than before.
+  package mutating func readBack(
+    _ name: PartitionName, _ vector: VersionVector, _ sight: some HoldingsSight
+  ) -> [Directive] {
+    let partition = sight.id(of: name)
+    words[partition, default: [:]][.backend, default: OwnWord()].backend = vector
+    unspoken[partition] = name
+    var out: [Directive] = []
+    speakOfBackendIfDue(partition, name, sight, &out)
+    return out
+  }
+
+  mutating func speakIfDue(
+    _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
+  ) {
+    speakOfBackendIfDue(partition, name, sight, &out)
+    let (word, backend) = (words[partition]?[.received] ?? OwnWord(), words[partition]?[.backend]?.backend)
+    if word.mustCorrect {
+      if isPast(word, rules.askedMilliseconds, sight) { issue(.received, partition, name, sight, &out) }
+    } else if word.unspokenBytes == 0 {
+      if backend == nil { unspoken[partition] = nil }
+    } else if isPast(word, rules.wordMilliseconds, sight), let cost = cost(partition, name, sight),
+      word.unspokenBytes / rules.share >= cost
+    {
+      issue(.received, partition, name, sight, &out)
+    }
+  }
+
+  private func isPast(_ word: OwnWord, _ milliseconds: UInt64, _ sight: some HoldingsSight) -> Bool {
+    word.issuedAt.map { sight.now.millisecondsSince($0) >= milliseconds } ?? true
+  }
+
+  /// Bytes that a record of now would take to all who would be told; nil where nobody would.
+  private func cost(_ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight) -> Int? {
+    let heard = peers.keys.filter { sight.isInScope($0, partition, name) }
+    guard !heard.isEmpty, let held = sight.held(partition, name) else { return nil }
+    let subject = ownSubject(.received, sight)
+    let last = book[partition, subject]?.holdings
+    return heard.reduce(0) { sum, id in
+      let base = last.flatMap { peers[id]?.told[partition]?[.received] == $0.number ? $0.vector : nil }
+      let item = HoldingsItem(
+        partition: name, subject: subject, number: 1, base: 0, entries: .shorter(held.vector, base: base),
+        ownLast: held.ownLast, signature: Signature(first: .zero, second: .zero))
+      return sum + item.byteCount + HoldingsRules.messageBytes
+    }
+  }
+
+  private mutating func speakOfBackendIfDue(
+    _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
+  ) {
+    guard let word = words[partition]?[.backend], let vector = word.backend,
+      book[partition, ownSubject(.backend, sight)]?.holdings.vector != vector,
+      isPast(word, rules.wordMilliseconds, sight)
+    else { return }
+    issue(.backend, partition, name, sight, &out)
+  }
+
+  /// Signs what holds now. It speaks of what is on disk, or will be with it in one transaction.
+  mutating func issue(
+    _ kind: Holdings.Kind, _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight,
+    _ out: inout [Directive]
+  ) {
+    let word = words[partition]?[kind] ?? OwnWord()
+    let held = sight.held(partition, name)
+    let number = word.next(sight.wallMilliseconds)
+    guard number > word.number, let vector = kind == .backend ? word.backend : held?.vector ?? VersionVector() else {
+      return
+    }
+    let holdings = Holdings(
+      fleet: sight.fleet, device: sight.device, partition: name, number: number, vector: vector, kind: kind,
+      ownLast: kind == .received ? held?.ownLast : nil)
+    guard book.admits(holdings, in: partition) else { return }
+    words[partition, default: [:]][kind, default: OwnWord()].issue(number, sight.now)
+    out.append(.keep(SignedHoldings(holdings, signature: sight.sign(sight.signedBytes(of: holdings))), from: nil))
+  }
+
+  /// A record of this very device came that was not made by this store as it is. Answers whether it may stand.
+  mutating func recognise(_ holdings: Holdings, _ partition: PartitionID, _ sight: some HoldingsSight) -> Bool {
+    words[partition, default: [:]][holdings.kind, default: OwnWord()].note(holdings)
+    guard holdings.kind == .received else { return true }
+    let held = sight.held(partition, holdings.partition)?.vector ?? VersionVector()
+    let isTrue = holdings.vector.entries.allSatisfy { replica, position in
+      held[replica].map { $0.sequence > position.sequence || $0 == position } ?? false
+    }
+    guard !isTrue else { return true }
+    words[partition]?[.received]?.mustCorrect = true
+    unspoken[partition] = holdings.partition
+    return false
+  }
+
+  // MARK: Telling
+
+  mutating func tell(
+    _ id: SessionID, _ partition: PartitionID, _ subject: Holdings.Subject, _ out: inout [Directive]
+  ) {
+    guard let entry = book.pages[partition]?.entries[subject] else { return }
+    let known = peers[id]?.told[partition]?[subject.kind]
+    guard known.map({ $0 < entry.kept.holdings.number }) ?? true else { return }
+    out.append(.send(id, .records([entry.kept.signed.item(after: entry.step, known: known)])))
+    peers[id]?.told[partition, default: [:]][subject.kind] = entry.kept.holdings.number
+  }
+
+  /// The peer wants to know what holds now.
+  mutating func answerFresh(
+    _ id: SessionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
+  ) {
+    let partition = sight.id(of: name)
+    guard sight.isInScope(id, partition, name), let held = sight.held(partition, name) else { return }
+    let kinds: [(Holdings.Kind, VersionVector?)] = [
+      (.received, held.vector), (.backend, words[partition]?[.backend]?.backend),
+    ]
+    for (kind, vector) in kinds {
+      guard let vector else { continue }
+      let subject = ownSubject(kind, sight)
+      let word = words[partition]?[kind] ?? OwnWord()
+      let isChanged = book[partition, subject]?.holdings.vector != vector
+      let pause = isChanged ? rules.askedMilliseconds : rules.renewMilliseconds
+      if isPast(word, pause, sight) {
+        issue(kind, partition, name, sight, &out)
+      } else {
+        tell(id, partition, subject, &out)
+      }
+    }
+  }
+}

@@ -1,0 +1,67 @@
+/// What one device's word says of certain changes.
+package struct Receipt: Sendable, Equatable {
+  /// Whether the word counts.
+  package enum Standing: String, Sendable, Equatable {
+    case member
+    /// No membership of the device stands any more.
+    case ended
+    /// Two histories of the device are known here: a copy of it may have said this, and hold something else.
+    case forked
+  }
+
+  package let kept: KeptHoldings
+  package let standing: Standing
+  /// Changes of those asked for that the word does not cover; 0: it covers all.
+  package let lacking: UInt64
+
+  package var holdings: Holdings { kept.holdings }
+  package var covers: Bool { lacking == 0 }
+  package var counts: Bool { covers && standing == .member }
+
+  /// Milliseconds since the word was given, at least: whoever brought it. The number is the author's clock where that was
+  /// not behind its earlier words; where it says more than now, what is known is when it came.
+  package func age(at wall: Int64) -> Int64 {
+    let sinceHeard = max(0, wall - kept.heard)
+    let said = Int64(clamping: holdings.number)
+    return said <= wall ? max(sinceHeard, wall - said) : sinceHeard
+  }
+}
+
+extension Mesh {
+  /// What all who said anything of the partition say of these changes: of each replica up to a number. `stored`: the tip of a
+  /// change that memory has not, as the log on disk has it.
+  package func receipts(
+    of partition: PartitionID, for asked: [ReplicaID: UInt64], stored: PartitionLog.StoredTip
+  ) -> [Receipt] {
+    guard let log = partitions[partition]?.log else { return [] }
+    let forked = forkedDevices
+    return holdings.book.records(of: partition).map { kept in
+      let device = kept.holdings.device
+      let standing: Receipt.Standing =
+        authority.member(of: device) == nil || authority.isEnded(device)
+        ? .ended : forked.contains(device) ? .forked : .member
+      let lacking = asked.reduce(UInt64(0)) { sum, entry in
+        sum + (entry.value - min(entry.value, log.held(entry.key, by: kept.holdings.vector, stored)))
+      }
+      return Receipt(kept: kept, standing: standing, lacking: lacking)
+    }
+  }
+
+  /// Devices of which two histories of one replica are known here.
+  private var forkedDevices: Set<PublicKey> {
+    Set(partitions.values.lazy.flatMap(\.log.forkPoints.keys).compactMap(authority.author))
+  }
+
+  /// Devices with a session on which both sides speak of holdings of the partition.
+  package func hearers(of partition: PartitionID) -> [PublicKey] {
+    sessions.values.filter { holdings.knows($0.id) && isInScope($0, partition) }.map(\.peer).sorted()
+  }
+}
+
+extension PartitionLog {
+  /// How much of the branch chosen here somebody has who names this vector.
+  fileprivate func held(_ replica: ReplicaID, by vector: VersionVector, _ stored: StoredTip) -> UInt64 {
+    guard let position = vector[replica] else { return 0 }
+    return min(position.sequence, standing(of: position, of: replica, stored: stored))
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Identity
+import Replication
+import TestSupport
+import Testing
+
+@testable import Engine
+@testable import Seamesh
+
+/// How safe a document is, on nodes of one fleet.
+@Suite("Receipts", .serialized)
+struct ReceiptTests {
+  private let partition: PartitionName
+  init() throws { partition = try PartitionName("agency=W") }
+
+  private func fleet(_ count: Int) throws -> TestFleet {
+    let fleet = try TestFleet(count)
+    for node in fleet.nodes { try node.subscribe("agency=W") }
+    _ = try fleet.nodes[0].put(partition, "reports", "r1", body(["n": .int(1)]))
+    for node in fleet.nodes {
+      try eventually { try node.read(partition, "reports", id: .string("r1")) != nil }
+    }
+    return fleet
+  }
+
+  private func report(_ node: Node, _ id: String = "r1", asking: Bool = false) throws -> ReceiptReport {
+    try node.receipts(partition, "reports", id: .string(Text(id)), asking: asking)
+  }
+
+  @Test("asked, those who hold a document say so, and a later change takes it back until they have that as well")
+  func asking() throws {
+    let fleet = try fleet(3)
+    let node = fleet.nodes[0]
+    #expect(try report(node).holders.isEmpty, "nobody was asked yet")
+    let first = try report(node, asking: true)
+    #expect(Set(first.holders.map(\.label)) == ["node 1", "node 2"] && first.changes.map(\.sequence) == [1])
+    #expect(first.holders.allSatisfy { $0.ageMilliseconds < 60_000 && $0.standing == "member" })
+    #expect(first.relays.isEmpty && first.forwarders.isEmpty)
+    for other in fleet.nodes.dropFirst() { other.stop() }
+    _ = try node.put(partition, "reports", "r1", body(["n": .int(2)]))
+    let second = try report(node, asking: true)
+    #expect(second.holders.isEmpty && second.words.filter { !$0.isSelf }.map(\.lacking) == [1, 1])
+    _ = try node.put(partition, "reports", "r2", body(["n": .int(2)]))
+    #expect(try report(node, "r2").holders.isEmpty && node.receipts(partition, asking: false).holders.isEmpty)
+  }
+
+  @Test("what a forwarder has read back is the rung of the backend, for everybody")
+  func backend() throws {
+    let fleet = try fleet(2)
+    let partition = partition
+    try fleet.nodes[1].onEngine { engine in
+      let id = engine.state.identity.id(of: partition)
+      engine.noteBackend(partition, has: engine.state.mesh.partitions[id]?.log.accepted ?? VersionVector())
+    }
+    try eventually { try report(fleet.nodes[0]).forwarders.map(\.label) == ["node 1"] }
+    #expect(
+      try report(fleet.nodes[0]).holders.isEmpty, "that it is in the backend does not say that it is on the device")
+  }
+
+  @Test("the word of a device that was ended, or of which two histories are known, is shown and does not count")
+  func standing() throws {
+    let fleet = try fleet(2)
+    #expect(try report(fleet.nodes[0], asking: true).holders.count == 1)
+    let device = fleet.nodes[1].files.device.text
+    _ = try fleet.nodes[0].change(
+      RightsChange(.revoke(device: device, isCompromised: false, at: nil), isConfirmed: true))
+    let ended = try report(fleet.nodes[0])
+    #expect(ended.holders.isEmpty && ended.words.filter { !$0.isSelf }.map(\.standing) == ["ended"])
+    #expect(ended.words.filter { !$0.isSelf }.map(\.lacking) == [0])
+  }
+
+  @Test("a deleted document is as safe as everything in its partition; one that never was is not found")
+  func deleted() throws {
+    let fleet = try fleet(2)
+    _ = try fleet.nodes[0].put(partition, "reports", "r2", body(["n": .int(2)]))
+    _ = try fleet.nodes[0].write(
+      partition, [DocumentRequest(collection: "reports", id: .string("r1"), action: .delete)])
+    let report = try report(fleet.nodes[0], asking: true)
+    #expect(report.isOfWholePartition && report.changes.map(\.sequence) == [3])
+    let node = fleet.nodes[0]
+    for ask in [
+      { try node.receipts(partition, "reports", id: .string("no"), asking: false) },
+      { try node.receipts(PartitionName("agency=V"), asking: false) },
+    ] {
+      let error = #expect(throws: NodeError.self) { _ = try ask() }
+      #expect(error?.code == .notFound)
+    }
+  }
+}
