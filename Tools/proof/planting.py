@@ -8,8 +8,8 @@ import tomllib
 VARIABLE = "SEAMESH_PLANTED"
 _TABLE = pathlib.Path(__file__).with_name("mistakes.toml")
 _PLACEHOLDER = "PLANTED"
-# What the package needs to be described and built.
-_PARTS = ("Package.swift", "Sources", "Tests")
+# What the package needs to be described, built and tested: the examples of the documents are tests.
+_PARTS = ("Package.swift", "Sources", "Tests", "Docs")
 # Read once: a world asks at every step.
 _SWITCH = f"""import Glibc
 
