@@ -68,7 +68,9 @@ package final class ForwardingService: Sendable {
 
   private func run() {
     var forwarder = Forwarder(limits: limits)
-    let pages = PageReader(fleet: source.fleet, hash: source.hash)
+    let readers = Readers(
+      pages: PageReader(fleet: source.fleet, hash: source.hash),
+      readBacks: ReadBackReader(source: source, backend: backend, limits: limits))
     var random = SystemRandomNumberGenerator()
     var events: [Forwarder.Event] = [.start]
     while !shared.withLock({ $0.isStopped }) {
@@ -77,7 +79,7 @@ package final class ForwardingService: Sendable {
       let directives = forwarder.handle(events.removeFirst(), now: ForwardingService.now(), random: &random)
       tell(forwarder)
       for directive in directives {
-        if let event = perform(directive, pages) { events.append(event) }
+        if let event = perform(directive, readers) { events.append(event) }
       }
     }
     backend.disconnect()
@@ -100,7 +102,12 @@ package final class ForwardingService: Sendable {
     }
   }
 
-  private func perform(_ directive: Forwarder.Directive, _ pages: PageReader) -> Forwarder.Event? {
+  private struct Readers {
+    let pages: PageReader
+    let readBacks: ReadBackReader
+  }
+
+  private func perform(_ directive: Forwarder.Directive, _ readers: Readers) -> Forwarder.Event? {
     do {
       switch directive {
       case .connect:
@@ -110,15 +117,17 @@ package final class ForwardingService: Sendable {
         backend.disconnect()
         return nil
       case .readLedger:
-        pages.forget()
+        readers.pages.forget()
+        readers.readBacks.forget()
         return .ledgerRead(try LedgerReader(source: source, backend: backend, limits: limits).read())
       case .load(let request):
-        return .loaded(try source.read { store in try store.snapshot { try pages.page(request, from: $0) } })
+        return .loaded(try source.read { store in try store.snapshot { try readers.pages.page(request, from: $0) } })
       case .commit(let batch):
         let outcome = try backend.append(batch)
         let amount = batch.amount
         shared.withLock { $0.report.forwarded += amount }
         return .committed(outcome)
+      case .readBack(let request): return .readBack(try readers.readBacks.read(request))
       }
     } catch let problem as BackendProblem {
       return .failed(problem)

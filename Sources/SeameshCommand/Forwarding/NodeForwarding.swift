@@ -65,6 +65,8 @@ private final class NodeLogSource: ForwardingSource {
 
   func wake() { follower.wake() }
 
+  func backendHas(_ vectors: [(PartitionName, VersionVector)]) { node.noteBackend(vectors) }
+
   var wallMilliseconds: Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
