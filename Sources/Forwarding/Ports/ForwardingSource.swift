@@ -11,6 +11,9 @@ package protocol ForwardingSource: AnyObject, Sendable {
   /// Waits for commits, so long at the most; returns early after ``wake()``.
   func news(timeoutMilliseconds: UInt64) -> ForwardingNews
   func wake()
+  /// What an earlier start wrote down; nil where there is nothing, or nothing that reads.
+  func remembered() -> String?
+  func remember(_ text: String)
   /// Milliseconds since 1970, UTC, for people.
   var wallMilliseconds: Int64 { get }
 }
