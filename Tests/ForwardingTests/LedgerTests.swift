@@ -176,6 +176,55 @@ struct LedgerTests {
     #expect(finding?.message.contains("6 changes") == true)
   }
 
+  @Test("a ledger that was put back while the relay was stopped is told of at its next start; a new ledger is not")
+  func restoredMeanwhile() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    for index in 0..<10 { try relay.put("agency=G", "r\(index)") }
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    try relay.restart()
+    try relay.put("agency=G", "meanwhile")
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    #expect(relay.forwarding?.status.lostChanges == 0)
+    try relay.restart()
+    try server.owner().script("DELETE FROM seamesh.changes WHERE sequence > 4; DELETE FROM seamesh.runs WHERE last > 4")
+    try relay.put("agency=G", "next")
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    #expect(relay.forwarding?.status.lostChanges == 7)
+    #expect(try relay.node.doctor().contains { $0.code == "forward-restored" && $0.message.contains("7 changes") })
+    try expectLedger(server, equals: relay.node)
+    // One that was made anew has lost nothing.
+    try relay.restart()
+    try server.owner().script("DROP SCHEMA seamesh CASCADE; DROP SCHEMA seamesh_views CASCADE")
+    try relay.setUp(server)
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    #expect(relay.forwarding?.status.lostChanges == 0)
+  }
+
+  @Test("statements that come without any change are forwarded at once")
+  func statementsAlone() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let member = try relay.member()
+    defer { member.remove() }
+    try relay.put("agency=G", "r")
+    var limits = ForwarderLimits()
+    limits.lookMilliseconds = 3_600_000
+    try relay.forward(to: server.relayURL(), limits: limits)
+    try relay.waitForLedger(server)
+    let connection = try server.owner()
+    let before = try connection.number("SELECT count(*) FROM seamesh.statements")
+    _ = try relay.node.change(RightsChange(.promote(device: "vessel")))
+    let came = try waitUntil(within: 20) {
+      try connection.number("SELECT count(*) FROM seamesh.statements") > before
+    }
+    #expect(came)
+  }
+
   @Test("a run that the tables refuse is put aside with its chain, the others arrive, and it goes in once it may")
   func refusedRow() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())

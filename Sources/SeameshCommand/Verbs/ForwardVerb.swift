@@ -131,7 +131,8 @@ private func told(_ invocation: Invocation, _ context: Context) throws(Failure) 
     let found = try status(context)
     if found.state == "caught-up" { return found }
     progress.update(
-      done: found.map.number("backendChanges"), total: found.map.number("logChanges"), unit: "changes")
+      done: found.map.number("backendChanges"), total: found.map.number("logChanges"), unit: "changes",
+      more: timeLeft(found.map))
     _ = poll(nil, 0, 200)
   }
 }
@@ -159,7 +160,18 @@ func forwardingLine(_ map: ValueMap) -> String {
     line += "; it lacks \(map.number("lagChanges")) changes (\(byteCount(map.number("lagBytes"))))"
     let waited = map.number("lagMilliseconds")
     if waited > 0 { line += ", the oldest for \(duration(milliseconds: waited))" }
+    line += timeLeft(map)
   }
   if map.number("putAside") > 0 { line += "; \(map.number("putAside")) chains put aside" }
+  if map.number("deadLetters") > 0 { line += "; \(map.number("deadLetters")) dead letters" }
+  if map.number("staleDocuments") > 0 {
+    line += "; \(map.number("staleDocuments")) documents left as another relay wrote them"
+  }
   return line
+}
+
+/// Nothing where it is not known.
+private func timeLeft(_ map: ValueMap) -> String {
+  let left = map.number("remainingMilliseconds")
+  return left > 0 ? ", about \(duration(milliseconds: max(1_000, left))) left" : ""
 }
