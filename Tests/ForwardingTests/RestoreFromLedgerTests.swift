@@ -55,7 +55,7 @@ struct RestoreFromLedgerTests {
     }
   }
 
-  @Test("a relay that lost its store has from the ledger alone what it had, forks and what was un-merged included, and goes on")
+  @Test("a relay that lost its store has from the ledger alone what it had, forks and un-merged work too, and goes on")
   func lostStore() throws {
     let fleet = try LedgerFleet()
     let (before, vectors) = (try documents(fleet.relay.node), try holdings(fleet.relay.node))
@@ -112,7 +112,8 @@ struct RestoreFromLedgerTests {
     try Data(fleet.server.dump("--schema=seamesh")).write(to: URL(fileURLWithPath: file))
     let none = try runCommand(["restore", "--dump=\(file)"], in: path)
     #expect(none.status == 3 && none.error.contains("holds no node"), "\(none)")
-    let code = try fleet.relay.node.invite(InviteRequest(user: "dan@test.example", role: "officer", profile: ValueMap()))
+    let wish = InviteRequest(user: "dan@test.example", role: "officer", profile: ValueMap())
+    let code = try fleet.relay.node.invite(wish)
     _ = try NodeSetup.join(path, code: code.code, label: "fresh", peers: [fleet.relay.address], usesDiscovery: false)
     let restored = try runCommand(["restore", "--dump=\(file)"], in: path)
     #expect(restored.status == 0, "\(restored)")
@@ -181,6 +182,38 @@ struct RestoreFromLedgerTests {
       let outcome = try restoring.run()
       #expect(outcome.runsLeftOut == 0 && outcome.runsWithoutRight == 0)
     }
+    try fleet.relay.restart()
+    let known = try ForwardingNode(directory: oracle)
+    try expectSame(fleet.relay.node, known.node)
+    known.stop()
+  }
+
+  @Test("killed while it fills a directory, the command ends with all of it when it is run again")
+  func killed() throws {
+    let fleet = try LedgerFleet()
+    let oracle = fleet.relay.directory + "-oracle"
+    fleet.relay.stop()
+    try FileManager.default.copyItem(atPath: fleet.relay.directory, toPath: oracle)
+    defer { try? FileManager.default.removeItem(atPath: oracle) }
+    try loseStore(fleet.relay.directory)
+    // It waits for a payload, and so is under way.
+    let holder = try fleet.server.owner()
+    try holder.script("BEGIN")
+    try holder.script("LOCK TABLE seamesh.payloads IN ACCESS EXCLUSIVE MODE")
+    let arguments = ["restore", "--from-ledger=\(fleet.server.ownerURL())"]
+    let process = try startCommand(arguments, in: fleet.relay.directory)
+    let owner = try fleet.server.owner()
+    let waits = try waitUntil {
+      try owner.number("SELECT count(*) FROM pg_locks WHERE NOT granted") == 1
+    }
+    #expect(waits)
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    try holder.script("ROLLBACK")
+    #expect(FileManager.default.fileExists(atPath: fleet.relay.directory + "/" + LedgerFilling.markerFile))
+    #expect(throws: NodeError.self) { _ = try Node.start(directory: fleet.relay.directory) }
+    let again = try runCommand(arguments, in: fleet.relay.directory)
+    #expect(again.status == 0, "\(again)")
     try fleet.relay.restart()
     let known = try ForwardingNode(directory: oracle)
     try expectSame(fleet.relay.node, known.node)

@@ -30,7 +30,8 @@ struct DumpParser {
   mutating func take(_ chunk: [UInt8], _ row: (LedgerRow) throws -> Void) throws {
     if lineNumber == 0, rest.isEmpty, chunk.starts(with: Array("PGDMP".utf8)) {
       throw refused(
-        "is a dump in PostgreSQL's own form, and plain text is read here", "Make it plain: pg_restore --file=PLAIN \(name)")
+        "is a dump in PostgreSQL's own form, and plain text is read here",
+        "Make it plain: pg_restore --file=PLAIN \(name)")
     }
     var start = chunk.startIndex
     while let end = chunk[start...].firstIndex(of: 0x0a) {
@@ -58,7 +59,8 @@ struct DumpParser {
     }
     let missing = LedgerTable.allCases.filter { !found.contains($0) }
     guard missing.isEmpty else {
-      throw refused("lacks the tables \(missing.map(\.rawValue).joined(separator: ", "))", "Dump the whole schema seamesh.")
+      let names = missing.map(\.rawValue).joined(separator: ", ")
+      throw refused("lacks the tables \(names)", "Dump the whole schema seamesh.")
     }
     try LedgerFormat.check(format, name)
   }

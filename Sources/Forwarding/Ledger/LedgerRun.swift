@@ -75,7 +75,9 @@ struct ContextResolver {
       if case .increments = form, form != ContextForm.shorter(resolved, base: context) {
         throw step.row.finding("its context is not in its one form")
       }
-      guard resolved.count <= ContextCodec.entryLimit else { throw step.row.finding("its context has too many entries") }
+      guard resolved.count <= ContextCodec.entryLimit else {
+        throw step.row.finding("its context has too many entries")
+      }
       remember(resolved, hash)
       context = resolved
     }

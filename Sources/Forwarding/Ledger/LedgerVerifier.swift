@@ -57,8 +57,9 @@ package struct LedgerVerifier {
     let fleet = try LedgerStatements.fleet(of: tables)
     if let expected, expected != fleet {
       throw BackendProblem(
-        .schema, "the ledger in \(tables.name) says that it is of fleet \(hexadecimal(fleet.digest.bytes)), and not of the "
-          + "one that was asked for", remedy: "Look at the address, or at --fleet.")
+        .schema,
+        "the ledger in \(tables.name) says that it is of fleet \(hexadecimal(fleet.digest.bytes)), and not of the one that was "
+          + "asked for", remedy: "Look at the address, or at --fleet.")
     }
     tally = LedgerTally()
     tally.fleet = fleet

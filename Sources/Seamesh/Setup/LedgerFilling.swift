@@ -28,6 +28,7 @@ package final class LedgerFilling {
   package static let markerFile = "ledger.filling"
   /// Of runs and contexts that wait for one commit, passed by one run at the most.
   private static let byteLimit = 1024 * 1024
+  private static let contextEntryBytes = 48
 
   /// - Parameter statements: of the ledger, each as its issuer signed it.
   package init(
@@ -127,7 +128,8 @@ package final class LedgerFilling {
     let inspected = try decoder.inspect(
       encoded, context: context, in: name, under: engine.state.mesh.authority, apart: apart)
     waiting.append((name, inspected.delivered))
-    waitingBytes += encoded.count + context.count * 48 + (inspected.delivered.incoming.documents.apart?.bytes.count ?? 0)
+    let apart = inspected.delivered.incoming.documents.apart?.bytes.count ?? 0
+    waitingBytes += encoded.count + apart + context.count * LedgerFilling.contextEntryBytes
     if waitingBytes >= LedgerFilling.byteLimit { try commit() }
   }
 

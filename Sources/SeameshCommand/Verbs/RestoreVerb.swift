@@ -82,6 +82,8 @@ private func restore(from tables: any LedgerTables, _ context: Context) throws(F
   guard outcome.runsLeftOut == 0 else {
     let reason = outcome.firstReason.map { " (the first: \($0))" } ?? ""
     throw Failure(
-      .failed, "\(outcome.runsLeftOut) runs of the ledger were not taken\(reason); seamesh verify-ledger says what is wrong there")
+      .failed,
+      "\(outcome.runsLeftOut) runs of the ledger were not taken\(reason); seamesh verify-ledger says what is wrong there"
+    )
   }
 }

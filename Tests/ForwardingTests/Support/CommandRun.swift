@@ -10,11 +10,7 @@ struct CommandResult {
 func runCommand(
   _ arguments: [String], in directory: String, _ environment: [String: String] = [:]
 ) throws -> CommandResult {
-  let process = Process()
-  process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    .appendingPathComponent("seamesh")
-  process.arguments = arguments + ["--data=\(directory)"]
-  process.environment = ["PATH": "/usr/bin:/bin", "HOME": directory].merging(environment) { $1 }
+  let process = command(arguments, in: directory, environment)
   let (output, error) = (Pipe(), Pipe())
   (process.standardOutput, process.standardError) = (output, error)
   try process.run()
@@ -24,4 +20,21 @@ func runCommand(
   return CommandResult(
     status: process.terminationStatus, output: String(decoding: said, as: UTF8.self),
     error: String(decoding: complained, as: UTF8.self))
+}
+
+/// The same, left to run with nothing heard of it.
+func startCommand(_ arguments: [String], in directory: String) throws -> Process {
+  let process = command(arguments, in: directory, [:])
+  (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+  try process.run()
+  return process
+}
+
+private func command(_ arguments: [String], in directory: String, _ environment: [String: String]) -> Process {
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    .appendingPathComponent("seamesh")
+  process.arguments = arguments + ["--data=\(directory)"]
+  process.environment = ["PATH": "/usr/bin:/bin", "HOME": directory].merging(environment) { $1 }
+  return process
 }
