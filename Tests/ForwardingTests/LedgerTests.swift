@@ -36,7 +36,7 @@ struct LedgerTests {
     try relay.setUp(server)
     try relay.node.subscribe("agency=*")
     try relay.forward(to: server.relayURL())
-    let (original, copy) = try clonedMember(of: relay)
+    let (original, copy) = try relay.clonedMember()
     defer { for path in [original, copy] { try? FileManager.default.removeItem(atPath: path) } }
     for (path, name) in [(original, "first"), (copy, "second")] {
       let alone = try ForwardingNode(directory: path)
@@ -339,30 +339,5 @@ struct LedgerTests {
       ).rows
       #expect(tips.first?.first.flatMap { $0 }.flatMap { Digest($0) }?.tip == position.tip)
     }
-  }
-
-  /// A member's directory and a copy of it, both stopped, which take themselves for the same device.
-  private func clonedMember(of relay: ForwardingNode) throws -> (String, String) {
-    let path = NSTemporaryDirectory() + "seamesh-member-" + String(UUID().uuidString.prefix(8))
-    try FileManager.default.createDirectory(
-      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    let code = try relay.node.invite(InviteRequest(user: "bob@test.example", role: "officer", profile: ValueMap()))
-    _ = try NodeSetup.join(path, code: code.code, label: "vessel", peers: [relay.address], usesDiscovery: false)
-    let member = try ForwardingNode(directory: path, peers: [relay.address])
-    try member.node.subscribe("agency=*")
-    try member.put("agency=G", "before")
-    let partition = try PartitionName("agency=G")
-    let came = try waitUntil { try relay.node.read(partition, "reports", id: .string("before")) != nil }
-    #expect(came)
-    member.stop()
-    let copy = path + "-copy"
-    try FileManager.default.copyItem(atPath: path, toPath: copy)
-    let directory = try DataDirectory(existing: copy)
-    guard case .present(var sidecar) = try ReplicaSidecar.load(from: directory) else {
-      throw ServerFailure(what: "no sidecar that reads")
-    }
-    sidecar.host = try HostFacts.current(database: directory.file(Store.fileName))
-    try sidecar.save(to: directory)
-    return (path, copy)
   }
 }

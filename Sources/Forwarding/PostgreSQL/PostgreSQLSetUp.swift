@@ -13,10 +13,11 @@ package enum PostgreSQLSetUp {
   ///
   /// - Parameters:
   ///   - role: may forward from then on.
+  ///   - auditor: may read the ledger from then on, and nothing else.
   ///   - last: the format to come to; a test takes an earlier one.
   package static func perform(
-    _ address: PostgreSQLAddress, fleet: FleetID, grantingTo role: String?, environment: [String: String],
-    through last: Int = PostgreSQLSchema.format
+    _ address: PostgreSQLAddress, fleet: FleetID, grantingTo role: String?, readableTo auditor: String? = nil,
+    environment: [String: String], through last: Int = PostgreSQLSchema.format
   ) throws(BackendProblem) -> Outcome {
     let connection = try PostgreSQLConnection(address, environment: environment, stop: StopPipe())
     // Two at once wait for one another here; an end of the connection takes all of it back.
@@ -49,6 +50,7 @@ package enum PostgreSQLSetUp {
     for role in try Set(relays(connection) + [role].compactMap { $0 }).sorted() {
       try connection.script(grants(to: role, through: last))
     }
+    if let auditor { try connection.script(readingGrants(to: auditor)) }
     try connection.script("COMMIT")
     return Outcome(formatBefore: before, format: last)
   }
@@ -66,12 +68,21 @@ package enum PostgreSQLSetUp {
 
   /// All that a relay's role needs.
   static func grants(to role: String, through format: Int = PostgreSQLSchema.format) -> String {
-    let quoted = "\"" + role.replacing("\"", with: "\"\"") + "\""
+    let quoted = quoted(role)
     let functions = PostgreSQLSchema.functions(of: format).map {
       "GRANT EXECUTE ON FUNCTION seamesh.\($0) TO \(quoted);"
     }
     return (["GRANT USAGE ON SCHEMA seamesh TO \(quoted);"] + functions).joined(separator: "\n")
   }
+
+  /// All that it takes to verify a ledger, or to fill a node from it.
+  static func readingGrants(to role: String) -> String {
+    let tables = (["migrations"] + LedgerTable.allCases.map(\.rawValue)).map { "seamesh.\($0)" }
+    return "GRANT USAGE ON SCHEMA seamesh TO \(quoted(role));\n"
+      + "GRANT SELECT ON \(tables.joined(separator: ", ")) TO \(quoted(role));"
+  }
+
+  private static func quoted(_ role: String) -> String { "\"" + role.replacing("\"", with: "\"\"") + "\"" }
 
   private static func number(_ connection: PostgreSQLConnection, _ sql: String) throws(BackendProblem) -> Int {
     Int(PostgreSQLRows.integer(try connection.query(sql).rows.first?.first.flatMap { $0 }) ?? 0)
