@@ -71,7 +71,9 @@ struct DumpLedgerTests {
       #expect(text.contains(what))
       return try self.refusal(Array(text.replacingOccurrences(of: what, with: other).utf8))
     }
-    for end in [dump.count / 3, dump.count / 2, dump.count - 60] {
+    let rows = try #require(text.range(of: "\n\\.\n", options: .backwards))
+    let afterRows = text.utf8.distance(from: text.startIndex, to: rows.upperBound)
+    for end in [dump.count / 3, dump.count / 2, afterRows, dump.count - 60] {
       #expect(try self.refusal(Array(dump.prefix(end))).contains("cut off"))
     }
     #expect(try self.refusal(Array("hello\n".utf8)).contains("no dump of PostgreSQL"))

@@ -92,12 +92,19 @@ package final class LedgerFilling {
     try begin(files.directory)
     let store = try present ?? opened(creating: true)
     try store.write(.full) { transaction in
-      for statement in ledger where authority.holds(statement.id) {
+      for statement in ledger where authority.holds(statement.id) && isForDevice(statement, files, authority) {
         try transaction.addStatement(id: statement.id, encoded: statement.encoded, arrived: WallClock.milliseconds)
       }
       try transaction.subscribe(NodeFiles.everything)
     }
     return store
+  }
+
+  /// Of the fleet, or of a room that it may carry: those of other rooms go to their rooms alone.
+  private static func isForDevice(_ statement: Statement, _ files: NodeFiles, _ authority: Authority) -> Bool {
+    guard !statement.isOfFleet else { return true }
+    guard let room = try? PartitionName(statement.scope) else { return false }
+    return authority.level(of: files.deviceKey.publicKey, in: room) >= .carry
   }
 
   private static func begin(_ directory: DataDirectory) throws {
@@ -110,7 +117,7 @@ package final class LedgerFilling {
 
   /// A peer would be shown no other partitions.
   package func mayHold(_ name: PartitionName) -> Bool {
-    engine.state.mesh.authority.level(of: files.deviceKey.publicKey, in: name) >= .read
+    engine.state.mesh.authority.level(of: files.deviceKey.publicKey, in: name) >= .carry
   }
 
   /// How far each chain is here.

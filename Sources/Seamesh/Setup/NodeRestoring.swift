@@ -22,9 +22,12 @@ extension NodeSetup {
       let files = try NodeFiles.load(directory)
       let lock = try DirectoryLock(directory: path)
       try verify(backup)
-      return try StoreRestoring(
+      let aside = try StoreRestoring(
         directory: path, fleet: files.fleet, device: files.device, asideName: asideName(in: directory), lock: lock
       ).run(from: backup, progress: progress)
+      // The store that a ledger was to fill is set aside now.
+      try PrivateFile.remove(directory.file(LedgerFilling.markerFile))
+      return aside
     } catch {
       throw NodeError(any: error)
     }
