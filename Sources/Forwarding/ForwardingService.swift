@@ -19,16 +19,27 @@ package final class ForwardingService: Sendable {
   private let source: any ForwardingSource
   private let backend: any Backend
   private let limits: ForwarderLimits
+  private let home: Home?
   private let stateChanged: @Sendable (ForwardingReport) -> Void
   private let shared = Mutex(Shared())
   private let ended = DispatchSemaphore(value: 0)
 
-  /// - Parameter stateChanged: told on the forwarder's thread.
+  /// Where edits come from, and where they go.
+  package struct Home: Sendable {
+    let edits: any EditStore
+    let writer: any EditWriter
+    package init(from edits: any EditStore, to writer: any EditWriter) { (self.edits, self.writer) = (edits, writer) }
+  }
+
+  /// - Parameters:
+  ///   - home: nil where no edits are brought home.
+  ///   - stateChanged: told on the forwarder's thread.
   package init(
-    source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits = ForwarderLimits(),
+    source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits = ForwarderLimits(), home: Home? = nil,
     stateChanged: @escaping @Sendable (ForwardingReport) -> Void = { _ in }
   ) {
     (self.source, self.backend, self.limits, self.stateChanged) = (source, backend, limits, stateChanged)
+    self.home = home
     shared.withLock { $0.report.backend = backend.name }
   }
 
@@ -69,10 +80,11 @@ package final class ForwardingService: Sendable {
   private func run() {
     var forwarder = Forwarder(limits: limits)
     let pages = PageReader(fleet: source.fleet, hash: source.hash)
+    var homeBound = HomeBound()
     var random = SystemRandomNumberGenerator()
     var events: [Forwarder.Event] = [.start]
     while !shared.withLock({ $0.isStopped }) {
-      if events.isEmpty { events = wait(for: forwarder) }
+      if events.isEmpty { events = wait(for: forwarder, &homeBound) }
       guard !events.isEmpty else { continue }
       let directives = forwarder.handle(events.removeFirst(), now: ForwardingService.now(), random: &random)
       tell(forwarder)
@@ -83,8 +95,10 @@ package final class ForwardingService: Sendable {
     backend.disconnect()
   }
 
-  private func wait(for forwarder: Forwarder) -> [Forwarder.Event] {
-    let due = forwarder.nextWake ?? ForwardingService.now()
+  private func wait(for forwarder: Forwarder, _ homeBound: inout HomeBound) -> [Forwarder.Event] {
+    var due = forwarder.nextWake ?? ForwardingService.now()
+    let isForEdits = home != nil && forwarder.state == .caughtUp && homeBound.nextLook < due
+    if isForEdits { due = homeBound.nextLook }
     let patience = due.millisecondsSince(ForwardingService.now())
     let news = source.news(timeoutMilliseconds: patience)
     let isToSendNow = shared.withLock { shared in
@@ -95,9 +109,36 @@ package final class ForwardingService: Sendable {
     switch news {
     case .moved(let vectors): return [.news(vectors)]
     case .missed: return [.news((try? source.accepted()) ?? [:])]
-    case .nothing: return [.timer]
+    case .nothing: return isForEdits ? bringHome(&homeBound) : [.timer]
     case .stopped: return []
     }
+  }
+
+  /// While the ledger has all that this node holds.
+  private func bringHome(_ homeBound: inout HomeBound) -> [Forwarder.Event] {
+    guard let home else { return [] }
+    var directives = homeBound.look(ForwardingService.now())
+    do throws(BackendProblem) {
+      while !directives.isEmpty {
+        switch directives.removeFirst() {
+        case .claim(let most):
+          directives += homeBound.claimed(try home.edits.claimEdits(most: most), ForwardingService.now())
+        case .write(let edits):
+          let outcomes = edits.map { HomeBound.Settlement(edit: $0.id, outcome: home.writer.write($0)) }
+          directives += homeBound.wrote(outcomes, ForwardingService.now())
+        case .settle(let outcomes): try home.edits.settle(outcomes.map { ($0.edit, $0.outcome) })
+        }
+      }
+    } catch {
+      guard error.kind == .schema || error.kind == .rejected else { return [.failed(error)] }
+      homeBound.refused(error, ForwardingService.now())
+    }
+    let (counts, problem) = (homeBound.counts, homeBound.problem)
+    shared.withLock { shared in
+      shared.report.edits = counts
+      shared.report.editsSentence = problem?.sentence ?? ""
+    }
+    return []
   }
 
   private func perform(_ directive: Forwarder.Directive, _ pages: PageReader) -> Forwarder.Event? {

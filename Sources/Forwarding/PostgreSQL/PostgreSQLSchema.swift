@@ -5,7 +5,7 @@ package enum PostgreSQLSchema {
     let sql: String
   }
 
-  static let steps: [Step] = [ledgerStep, documentsStep]
+  static let steps: [Step] = [ledgerStep, documentsStep, officeStep]
 
   /// What this program writes.
   package static var format: Int { steps.last?.number ?? 0 }
@@ -13,7 +13,7 @@ package enum PostgreSQLSchema {
   /// What a role needs to forward, and nothing else: no right on any table.
   static let functions = [
     "describe", "statement_ids", "positions", "append", "write_documents", "document_position", "dead_letters",
-    "make_views",
+    "make_views", "note_edits",
   ]
 
   /// The parameters in the order in which ``PostgreSQLBackend`` gives them.

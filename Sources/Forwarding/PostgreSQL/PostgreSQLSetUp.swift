@@ -9,9 +9,13 @@ package enum PostgreSQLSetUp {
     package let format: Int
   }
 
-  /// - Parameter role: may forward from then on.
+  /// - Parameters:
+  ///   - role: may forward from then on.
+  ///   - homeBound: may forward and bring edits home.
+  ///   - office: may read documents and edit them.
   package static func perform(
-    _ address: PostgreSQLAddress, fleet: FleetID, grantingTo role: String?, environment: [String: String]
+    _ address: PostgreSQLAddress, fleet: FleetID, grantingTo role: String?, homeBound: String? = nil,
+    office: String? = nil, environment: [String: String]
   ) throws(BackendProblem) -> Outcome {
     let connection = try PostgreSQLConnection(address, environment: environment, stop: StopPipe())
     // Two at once wait for one another here; an end of the connection takes all of it back.
@@ -41,16 +45,36 @@ package enum PostgreSQLSetUp {
       throw PostgreSQLProblems.answered(LedgerState.otherFleet, "", address)
     }
     if let role { try connection.script(grants(to: role)) }
+    if let homeBound { try connection.script(grants(to: homeBound) + "\n" + homeBoundGrants(to: homeBound)) }
+    if let office { try connection.script(officeGrants(to: office)) }
     try connection.script("COMMIT")
     return Outcome(formatBefore: before, format: PostgreSQLSchema.format)
   }
 
   /// All that a relay's role needs.
   static func grants(to role: String) -> String {
-    let quoted = "\"" + role.replacing("\"", with: "\"\"") + "\""
+    let quoted = quoted(role)
     let functions = PostgreSQLSchema.functions.map { "GRANT EXECUTE ON FUNCTION seamesh.\($0) TO \(quoted);" }
     return (["GRANT USAGE ON SCHEMA seamesh TO \(quoted);"] + functions).joined(separator: "\n")
   }
+
+  /// What a role needs beside ``grants(to:)`` to bring edits home.
+  static func homeBoundGrants(to role: String) -> String {
+    PostgreSQLSchema.homeBoundFunctions.map { "GRANT EXECUTE ON FUNCTION seamesh.\($0) TO \(quoted(role));" }
+      .joined(separator: "\n")
+  }
+
+  /// What somebody of the office needs: all documents, and edits of them.
+  static func officeGrants(to role: String) -> String {
+    """
+    GRANT USAGE ON SCHEMA seamesh_office TO \(quoted(role));
+    GRANT SELECT, INSERT, UPDATE, DELETE ON seamesh_office.documents TO \(quoted(role));
+    GRANT SELECT ON seamesh_office.edits TO \(quoted(role));
+    GRANT EXECUTE ON FUNCTION seamesh_office.edit TO \(quoted(role));
+    """
+  }
+
+  private static func quoted(_ role: String) -> String { "\"" + role.replacing("\"", with: "\"\"") + "\"" }
 
   private static func number(_ connection: PostgreSQLConnection, _ sql: String) throws(BackendProblem) -> Int {
     Int(PostgreSQLRows.integer(try connection.query(sql).rows.first?.first.flatMap { $0 }) ?? 0)

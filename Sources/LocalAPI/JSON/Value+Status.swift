@@ -39,6 +39,11 @@ extension ForwardingStatus {
       "forwardedChanges": .int(forwardedChanges), "forwardedBytes": .int(forwardedBytes),
       "logChanges": .int(logChanges), "backendChanges": .int(backendChanges), "putAside": .int(putAside),
       "lostChanges": .int(lostChanges),
+      "edits": edits.map { edits in
+        .object([
+          "written": .int(Int64(edits.written)), "refused": .int(Int64(edits.refused)), "reason": .text(edits.reason),
+        ])
+      } ?? .null,
     ])
   }
 }

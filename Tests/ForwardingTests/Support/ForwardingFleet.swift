@@ -62,9 +62,10 @@ final class ForwardingNode {
       server.ownerAddress(), fleet: node.fleet, grantingTo: role, environment: [:])
   }
 
-  func forward(to url: String, limits: ForwarderLimits = ForwarderLimits()) throws {
+  func forward(to url: String, limits: ForwarderLimits = ForwarderLimits(), bringsEditsHome: Bool = false) throws {
     forwarding?.stop()
-    forwarding = try NodeForwarding(node, PostgreSQLAddress(url: url), limits: limits)
+    forwarding = try NodeForwarding(
+      node, PostgreSQLAddress(url: url), limits: limits, bringsEditsHome: bringsEditsHome)
   }
 
   func put(_ partition: String, _ id: String, _ text: String = "x") throws {
