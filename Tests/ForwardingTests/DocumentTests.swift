@@ -36,18 +36,6 @@ struct DocumentTests {
     PostgreSQLRows.text(try server.owner().query("SELECT ($1::text)::jsonb::text", [.text(text ?? "")]).rows.first?[0])
   }
 
-  /// A second node of the fleet; the caller stops it and takes its directory away.
-  private func member(of relay: ForwardingNode) throws -> ForwardingNode {
-    let path = NSTemporaryDirectory() + "seamesh-member-" + String(UUID().uuidString.prefix(8))
-    try FileManager.default.createDirectory(
-      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    let code = try relay.node.invite(InviteRequest(user: "bob@test.example", role: "officer", profile: ValueMap()))
-    _ = try NodeSetup.join(path, code: code.code, label: "vessel", peers: [relay.address], usesDiscovery: false)
-    let member = try ForwardingNode(directory: path, peers: [relay.address])
-    try member.node.subscribe("agency=*")
-    return member
-  }
-
   private func expectSoon(
     _ condition: () throws -> Bool, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -55,18 +43,13 @@ struct DocumentTests {
     #expect(came, sourceLocation: sourceLocation)
   }
 
-  private func remove(_ member: ForwardingNode) {
-    member.stop()
-    try? FileManager.default.removeItem(atPath: member.directory)
-  }
-
   @Test("a document that two devices wrote is in the backend as the node shows it, and gone once it is deleted")
   func merged() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
     try relay.setUp(server)
     try relay.node.subscribe("agency=*")
-    let member = try member(of: relay)
-    defer { remove(member) }
+    let member = try relay.member()
+    defer { member.remove() }
     try put(relay, "r1", #"{"a":1,"when":{"$date":"2024-02-03T04:05:06Z"},"list":[1,"x",null]}"#)
     try expectSoon { try shown(member, "r1") != nil }
     try relay.forward(to: server.relayURL())
@@ -87,8 +70,8 @@ struct DocumentTests {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
     try relay.setUp(server)
     try relay.node.subscribe("agency=*")
-    let member = try member(of: relay)
-    defer { remove(member) }
+    let member = try relay.member()
+    defer { member.remove() }
     try put(relay, "r1", #"{"a":1}"#)
     try expectSoon { try shown(member, "r1") != nil }
     try put(member, "r1", #"{"a":2,"b":3}"#)
@@ -168,7 +151,7 @@ struct DocumentTests {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
     try relay.setUp(server)
     try relay.node.subscribe("agency=*")
-    var second = try member(of: relay)
+    var second = try relay.member()
     let path = second.directory
     defer { try? FileManager.default.removeItem(atPath: path) }
     try put(relay, "r1", #"{"a":"old"}"#)

@@ -123,6 +123,27 @@ struct ForwarderTests {
     #expect(model.forwarder.state == .caughtUp && model.ledger.count == model.log.count)
   }
 
+  @Test("a mark that another relay keeps is sent again at the next look, and not before")
+  func staleMark() {
+    var model = model()
+    for number in 0..<4 { model.write(chain: UInt64(number)) }
+    let kept = ForwarderModel.chain(2)
+    model.keeps = { $0.chain == kept }
+    model.tell(.start)
+    #expect(model.marks.count == 3 && model.marks[kept] == nil && model.batches.count == 1)
+    #expect(model.forwarder.state == .caughtUp)
+    model.wait()
+    #expect(model.batches.count == 2 && model.batches.last?.marks.map(\.chain) == [kept])
+    model.keeps = { _ in false }
+    // News of something else is an occasion, too.
+    model.write(chain: 1)
+    model.tell(.news(model.accepted.filter { $0.key == ForwarderModel.chain(1).partition }))
+    #expect(model.marks[kept]?.sequence == 1)
+    let count = model.batches.count
+    model.wait()
+    #expect(model.batches.count == count)
+  }
+
   @Test("a ledger that went back is filled again, and what it had lost is told")
   func wentBack() {
     var model = model()

@@ -33,6 +33,9 @@ class Process:
         self.signal(signal.SIGKILL)
         self._process.wait()
 
+    def wait(self):
+        self._process.wait()
+
     def stop(self, seconds: float = 15) -> int:
         """Asks it to end, and answers its exit status."""
         self.signal(signal.SIGCONT)

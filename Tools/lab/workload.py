@@ -17,8 +17,11 @@ class Workload:
     Writing the same again makes no change, so each write becomes exactly one change however often the node dies.
     """
 
-    def __init__(self, node: Node, partition: str, writes: int, documents: int, seed: int, clients: int = 4):
-        self.node, self.partition = node, partition
+    def __init__(
+        self, node: Node, partition: str, writes: int, documents: int, seed: int, clients: int = 4, pause: float = 0,
+    ):  # fmt: skip
+        """`pause`: so many seconds at the most each client waits between two writes."""
+        self.node, self.partition, self._pause = node, partition, pause
         self.writes = writes - writes % clients
         self._documents = documents // clients
         self._lock = threading.Lock()
@@ -54,6 +57,8 @@ class Workload:
             body = {"by": client, "n": number, "text": f"{number:x}" * choice.randrange(1, 40)}
             if not self._write(connection, identifier, body):
                 return
+            if self._pause:
+                time.sleep(choice.uniform(0, self._pause))
         connection.close()
 
     def _write(self, connection, identifier: str, body: dict) -> bool:

@@ -29,6 +29,8 @@ package struct Forwarder: Sendable {
   private var statementsAfter: Int64 = 0
   private var runsAfter: Int64 = 0
   private var unmarked: [PartitionID: VersionVector] = [:]
+  /// With marks that the backend left alone, since another relay may know more: looked at again when something has moved.
+  private var staleMarks: [PartitionID: VersionVector] = [:]
   package private(set) var documents = DocumentProgress()
   private var hasNews = false
   /// Somebody asked while something was under way.
@@ -86,6 +88,7 @@ package struct Forwarder: Sendable {
     (statementsAfter, runsAfter) = (0, reading.runsAfter)
     // What moved while the ledger was read is newer than what was asked before.
     unmarked = reading.accepted.merging(unmarked) { _, newer in newer }
+    staleMarks = [:]
     (held, problem, asideSince, documents) = (reading.held, nil, nil, reading.documents)
     return load()
   }
@@ -135,6 +138,8 @@ package struct Forwarder: Sendable {
 
   private mutating func loadAnew() -> [Directive] {
     documents.takeUpStale()
+    unmarked.merge(staleMarks) { newer, _ in newer }
+    staleMarks = [:]
     return load()
   }
 
@@ -160,13 +165,18 @@ package struct Forwarder: Sendable {
 
   private mutating func committed(_ outcome: AppendOutcome) -> [Directive] {
     guard case .committing(let page) = phase else { return [] }
-    view.take(page.batch)
+    view.take(page.batch, outcome)
     backOff.reset()
     problem = nil
     // Slowly back to whole batches: rejected rows often come together.
     narrowing = max(0, narrowing - 2)
     move(to: page)
     documents.note(outcome, of: page.batch)
+    for index in outcome.staleMarks where page.batch.marks.indices.contains(index) {
+      let partition = page.batch.marks[index].chain.partition
+      // In a backlog they are looked at again at its end.
+      if let vector = page.marked[partition] { staleMarks[partition] = vector }
+    }
     return load()
   }
 

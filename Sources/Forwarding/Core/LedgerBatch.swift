@@ -73,7 +73,7 @@ package struct LedgerBatch: Equatable, Sendable {
   package var marks: [Mark] = []
   package var documents: [Document] = []
   package var ranges: [DocumentRange] = []
-  /// Of the partitions whose documents are in it.
+  /// Of the partitions whose documents are in it, or whose marks at the end of the log.
   package var heads: [Head] = []
   /// Statements that this relay holds, all of which the ledger has with this batch.
   package var knownStatements: Int64 = 0
@@ -90,6 +90,15 @@ package struct LedgerBatch: Equatable, Sendable {
   package var itemCount: Int {
     let rows = statements.count + runs.count + (documents.isEmpty ? ranges.count : documents.count)
     return rows == 0 ? marks.count : rows
+  }
+
+  /// Of which it has a word that may stand against another relay's.
+  package var judgedPartitions: [PartitionID] {
+    Set(marks.map(\.chain.partition)).union(documentPartitions).sorted()
+  }
+
+  package var documentPartitions: [PartitionID] {
+    Set(documents.map(\.place.partition)).union(ranges.map(\.partition)).sorted()
   }
 
   package var amount: LogAmount {

@@ -44,7 +44,8 @@ extension LedgerBatch {
     }
   }
 
-  /// How far this relay knows a chain: a document's word is newer than another relay's where it knows all that the ledger has.
+  /// How far this relay knows a chain: its word on a document or a mark is newer than another relay's where it knows all that
+  /// the ledger has.
   package struct Head: Equatable, Sendable {
     package let chain: ChainKey
     package let highest: UInt64
@@ -57,6 +58,8 @@ extension LedgerBatch {
 
 /// What a backend says of a batch that it took.
 package struct AppendOutcome: Equatable, Sendable {
+  /// Marks, by their place in the batch, that it left as they are, for the same reason as documents.
+  package var staleMarks: [Int] = []
   /// Documents, by their place in the batch, that it left as they are: another relay wrote them, and the ledger has something
   /// that this relay does not know yet.
   package var staleDocuments: [Int] = []

@@ -19,12 +19,14 @@ package struct LedgerView: Equatable, Sendable {
 
   package init() {}
 
-  package mutating func take(_ batch: LedgerBatch) {
+  /// - Parameter outcome: marks that it names stay as they are known here.
+  package mutating func take(_ batch: LedgerBatch, _ outcome: AppendOutcome) {
     for statement in batch.statements { statements.insert(statement.id) }
     for run in batch.runs {
       highest[run.chain] = max(highest[run.chain] ?? 0, run.last)
     }
-    for mark in batch.marks { marks[mark.chain] = mark.position }
+    let stale = Set(outcome.staleMarks)
+    for (index, mark) in batch.marks.enumerated() where !stale.contains(index) { marks[mark.chain] = mark.position }
     amount += batch.amount
   }
 

@@ -43,14 +43,14 @@ extension PostgreSQLBackend {
     text.utf8.contains(0) ? text.string.replacing("\0", with: String(nullSign)) : text.string
   }
 
-  /// In the order in which `seamesh.write_documents` takes them.
+  /// In the order in which `seamesh.write_documents` takes them; of its partitions and heads `seamesh.write_marks` knows too.
   static func documentRows(of batch: LedgerBatch) -> [PostgreSQLParameter] {
     let (documents, ranges) = (batch.documents, batch.ranges)
-    let partitions = Set(documents.map(\.place.partition)).union(ranges.map(\.partition)).sorted()
+    let partitions = Set(batch.heads.map(\.chain.partition)).union(batch.documentPartitions).sorted()
     let numbers = Dictionary(zip(partitions, 1...)) { first, _ in first }
     func number(_ partition: PartitionID) -> Int32 { Int32(clamping: numbers[partition] ?? 0) }
     let collections = documents.map { told($0.place.key.collection) }
-    let heads = batch.heads.filter { numbers[$0.chain.partition] != nil }
+    let heads = batch.heads
     return [
       .long(batch.knownStatements), .text(batch.documentPosition),
       .digests(partitions.map(\.digest)), .texts(partitions.map { batch.partitions[$0].map { told($0.text) } ?? "" }),
@@ -77,7 +77,8 @@ extension AppendOutcome {
 
   init(_ answer: PostgreSQLRows) {
     self.init()
-    guard let row = answer.rows.first, row.count == 2 else { return }
-    (staleDocuments, staleRanges) = (AppendOutcome.indices(row[0]), AppendOutcome.indices(row[1]))
+    guard let row = answer.rows.first, row.count == 3 else { return }
+    staleMarks = AppendOutcome.indices(row[0])
+    (staleDocuments, staleRanges) = (AppendOutcome.indices(row[1]), AppendOutcome.indices(row[2]))
   }
 }

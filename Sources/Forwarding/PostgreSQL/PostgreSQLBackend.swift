@@ -119,7 +119,7 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
 
   package func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome {
     let answer = try connected().query(
-      PostgreSQLSchema.writeDocumentsCall,
+      PostgreSQLSchema.appendCall,
       [.bytes(fleet.digest.bytes), .bytes(ledger), .bytes(relay.digest.bytes)] + PostgreSQLBackend.rows(of: batch)
         + PostgreSQLBackend.documentRows(of: batch) + PostgreSQLBackend.editRows(of: batch))
     return AppendOutcome(answer)
@@ -138,6 +138,8 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
     let payloads = batch.payloads.map { number($0.partition) }
     let runs = batch.runs.map { number($0.chain.partition) }
     let marks = batch.marks.map { number($0.chain.partition) }
+    // Also those of documents alone: all are made here, in their order, before anything is locked.
+    for partition in batch.documentPartitions { _ = number(partition) }
     let changes = batch.runs.enumerated().flatMap { index, run in
       run.changes.enumerated().map { (run: Int32(clamping: index + 1), sequence: run.first + UInt64($0), change: $1) }
     }

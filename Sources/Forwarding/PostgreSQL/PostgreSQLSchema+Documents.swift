@@ -1,11 +1,6 @@
 extension PostgreSQLSchema {
-  static let writeDocumentsCall =
-    "SELECT w.stale_documents, w.stale_ranges FROM (\(appendCall) AS appended OFFSET 0) a, LATERAL "
-    + "seamesh.write_documents(a.appended, $3, " + (30...51).map { "$\($0)" }.joined(separator: ", ") + ") w, "
-    + "LATERAL seamesh.note_edits(a.appended, " + (52...56).map { "$\($0)" }.joined(separator: ", ") + ") n"
-
   static let documentsStep = Step(
-    number: 2,
+    number: 2, functions: ["write_documents", "document_position", "dead_letters", "make_views"],
     sql: """
       -- Documents as a relay merged them. A deleted one stays as a row without a body.
       CREATE TABLE seamesh.documents (

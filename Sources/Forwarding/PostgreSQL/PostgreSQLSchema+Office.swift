@@ -1,9 +1,9 @@
 extension PostgreSQLSchema {
-  /// What a role needs beside ``functions`` to bring edits home. It reads what the office wrote.
+  /// What a role needs to bring edits home, beside what forwarding needs. It reads what the office wrote.
   static let homeBoundFunctions = ["claim_edits", "settle_edits"]
 
   static let officeStep = Step(
-    number: 3,
+    number: 4, functions: ["note_edits"],
     sql: """
       -- What the office wants changed, in the order in which it was said. Nobody takes a row away.
       CREATE TABLE seamesh.edits (
@@ -107,12 +107,12 @@ extension PostgreSQLSchema {
             AND m.sequence = x.sequence AND m.hash = x.hash
           WHERE x.edit = e.id ORDER BY m.accepted DESC NULLS LAST LIMIT 1) c ON true;
 
-      \(edit3)
+      \(edit4)
       REVOKE ALL ON ALL FUNCTIONS IN SCHEMA seamesh FROM PUBLIC;
       REVOKE ALL ON ALL FUNCTIONS IN SCHEMA seamesh_office FROM PUBLIC;
       """)
 
-  private static let edit3 = """
+  private static let edit4 = """
     -- Asks for a document to be as `body` says, nil: deleted; `read` is the column of that name as it was read, nil where there
     -- was no document. What the document is turned into is the difference to that version.
     CREATE FUNCTION seamesh_office.edit(

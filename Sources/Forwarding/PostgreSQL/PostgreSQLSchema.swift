@@ -2,25 +2,34 @@
 package enum PostgreSQLSchema {
   struct Step: Sendable {
     let number: Int
+    /// What a role needs from then on to forward, and nothing else: no right on any table.
+    let functions: [String]
     let sql: String
   }
 
-  static let steps: [Step] = [ledgerStep, documentsStep, officeStep]
+  static let steps: [Step] = [ledgerStep, documentsStep, marksStep, officeStep]
 
   /// What this program writes.
   package static var format: Int { steps.last?.number ?? 0 }
 
-  /// What a role needs to forward, and nothing else: no right on any table.
-  static let functions = [
-    "describe", "statement_ids", "positions", "append", "write_documents", "document_position", "dead_letters",
-    "make_views", "note_edits",
-  ]
+  static func functions(of format: Int) -> [String] {
+    steps.filter { $0.number <= format }.flatMap(\.functions)
+  }
 
-  /// The parameters in the order in which ``PostgreSQLBackend`` gives them.
-  static let appendCall = "SELECT seamesh.append(" + (1...29).map { "$\($0)" }.joined(separator: ", ") + ")"
+  /// A batch in one statement: the ledger's rows, then the marks, then the documents. Each waits for the one before it. The
+  /// parameters are in the order in which ``PostgreSQLBackend`` gives them.
+  static let appendCall =
+    "SELECT m.stale_marks, w.stale_documents, w.stale_ranges FROM (SELECT seamesh.append(" + numbers(1...25)
+    + ", '{}', '{}', '{}', '{}') AS appended OFFSET 0) a, LATERAL seamesh.write_marks(a.appended, $3, $30, $4, "
+    + numbers(26...29) + ", $32, " + numbers(48...51) + ") m, LATERAL seamesh.write_documents(m.appended_before, $3, "
+    + numbers(30...51) + ") w, LATERAL seamesh.note_edits(a.appended, " + numbers(52...56) + ") n"
+
+  private static func numbers(_ parameters: ClosedRange<Int>) -> String {
+    parameters.map { "$\($0)" }.joined(separator: ", ")
+  }
 
   private static let ledgerStep = Step(
-    number: 1,
+    number: 1, functions: ["describe", "statement_ids", "positions", "append"],
     sql: """
       -- Whose ledger this is. One row.
       CREATE TABLE seamesh.ledger (

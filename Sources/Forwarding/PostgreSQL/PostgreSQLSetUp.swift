@@ -9,13 +9,16 @@ package enum PostgreSQLSetUp {
     package let format: Int
   }
 
+  /// Whoever could forward before still can.
+  ///
   /// - Parameters:
   ///   - role: may forward from then on.
   ///   - homeBound: may forward and bring edits home.
   ///   - office: may read documents and edit them.
+  ///   - last: the format to come to; a test takes an earlier one.
   package static func perform(
     _ address: PostgreSQLAddress, fleet: FleetID, grantingTo role: String?, homeBound: String? = nil,
-    office: String? = nil, environment: [String: String]
+    office: String? = nil, environment: [String: String], through last: Int = PostgreSQLSchema.format
   ) throws(BackendProblem) -> Outcome {
     let connection = try PostgreSQLConnection(address, environment: environment, stop: StopPipe())
     // Two at once wait for one another here; an end of the connection takes all of it back.
@@ -34,7 +37,7 @@ package enum PostgreSQLSetUp {
         "the tables in \(address.shown) were made by a newer seamesh (format \(before); this one knows up to "
           + "\(PostgreSQLSchema.format))", remedy: "Use that version here, too.")
     }
-    for step in PostgreSQLSchema.steps where step.number > before {
+    for step in PostgreSQLSchema.steps where step.number > before && step.number <= last {
       try connection.script(step.sql)
       try connection.script("INSERT INTO seamesh.migrations (number) VALUES (\(step.number))")
     }
@@ -44,17 +47,33 @@ package enum PostgreSQLSetUp {
     guard owner == fleet.digest.bytes else {
       throw PostgreSQLProblems.answered(LedgerState.otherFleet, "", address)
     }
-    if let role { try connection.script(grants(to: role)) }
-    if let homeBound { try connection.script(grants(to: homeBound) + "\n" + homeBoundGrants(to: homeBound)) }
+    // A step may have brought functions that nobody was given yet.
+    for role in try Set(relays(connection) + [role, homeBound].compactMap { $0 }).sorted() {
+      try connection.script(grants(to: role, through: last))
+    }
+    if let homeBound { try connection.script(homeBoundGrants(to: homeBound)) }
     if let office { try connection.script(officeGrants(to: office)) }
     try connection.script("COMMIT")
-    return Outcome(formatBefore: before, format: PostgreSQLSchema.format)
+    return Outcome(formatBefore: before, format: last)
+  }
+
+  /// Roles that may append to the ledger, but for its owner.
+  private static func relays(_ connection: PostgreSQLConnection) throws(BackendProblem) -> [String] {
+    try connection.query(
+      """
+      SELECT DISTINCT r.rolname::text FROM pg_catalog.pg_proc p, pg_catalog.aclexplode(p.proacl) a, pg_catalog.pg_roles r
+      WHERE p.pronamespace = 'seamesh'::regnamespace AND p.proname = 'append' AND a.privilege_type = 'EXECUTE'
+        AND a.grantee <> p.proowner AND r.oid = a.grantee
+      """
+    ).rows.compactMap { row in row.first.flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
   }
 
   /// All that a relay's role needs.
-  static func grants(to role: String) -> String {
+  static func grants(to role: String, through format: Int = PostgreSQLSchema.format) -> String {
     let quoted = quoted(role)
-    let functions = PostgreSQLSchema.functions.map { "GRANT EXECUTE ON FUNCTION seamesh.\($0) TO \(quoted);" }
+    let functions = PostgreSQLSchema.functions(of: format).map {
+      "GRANT EXECUTE ON FUNCTION seamesh.\($0) TO \(quoted);"
+    }
     return (["GRANT USAGE ON SCHEMA seamesh TO \(quoted);"] + functions).joined(separator: "\n")
   }
 

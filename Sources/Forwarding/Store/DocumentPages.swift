@@ -39,7 +39,7 @@ struct DocumentPages {
       if request.isNarrowed { break }
     }
     if !page.documents.due.isEmpty || !page.documents.passes.isEmpty { page.hasMoreDocuments = true }
-    try finish(store, &page)
+    finish(&page)
   }
 
   /// What changed since the last time: by runs, or in another way.
@@ -147,23 +147,9 @@ struct DocumentPages {
     return document
   }
 
-  // MARK: What this relay knows
-
-  private func finish(_ store: StoreReader, _ page: inout Forwarder.Page) throws {
-    let partitions = Set(page.batch.documents.map(\.place.partition)).union(page.batch.ranges.map(\.partition))
-    for partition in partitions.sorted() {
-      guard let number = try store.partitionNumber(partition) else { continue }
-      for stored in try store.chains(of: number) {
-        page.batch.heads.append(
-          LedgerBatch.Head(
-            chain: ChainKey(partition: partition, replica: stored.replica),
-            highest: try store.highest(of: stored.number), isForked: stored.holdReason != nil))
-      }
-    }
-    page.batch.knownStatements = try store.statementCount()
-    if page.documents.isSettled, !page.hasMoreDocuments {
-      page.batch.documentPosition = page.documents.position
-    }
+  private func finish(_ page: inout Forwarder.Page) {
+    guard page.documents.isSettled, !page.hasMoreDocuments else { return }
+    page.batch.documentPosition = page.documents.position
   }
 }
 

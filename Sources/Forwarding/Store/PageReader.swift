@@ -36,8 +36,25 @@ final class PageReader {
     try addRuns(request, room, store, &page, &marks)
     if page.isEnd { try addMarks(request, store, &page, &marks) }
     page.batch.marks = marks.rows
-    if page.isEnd { try DocumentPages(fleet: fleet, hash: hash).add(request, room, store, &page) }
+    if page.isEnd {
+      try DocumentPages(fleet: fleet, hash: hash).add(request, room, store, &page)
+      try addKnowledge(store, &page.batch)
+    }
     return page
+  }
+
+  /// How far this relay knows what it has a word on. In a backlog nothing is said of that: there the words of others stay.
+  private func addKnowledge(_ store: StoreReader, _ batch: inout LedgerBatch) throws {
+    for partition in batch.judgedPartitions {
+      guard let number = try store.partitionNumber(partition) else { continue }
+      for stored in try store.chains(of: number) {
+        batch.heads.append(
+          LedgerBatch.Head(
+            chain: ChainKey(partition: partition, replica: stored.replica),
+            highest: try store.highest(of: stored.number), isForked: stored.holdReason != nil))
+      }
+    }
+    batch.knownStatements = try store.statementCount()
   }
 
   /// Answers how many bytes are left.
@@ -141,7 +158,7 @@ final class PageReader {
         continue
       }
       var isComplete = true
-      for stored in try store.chains(of: number) {
+      for stored in try store.chains(of: number) where stored.received.sequence > 0 {
         let chain = ChainKey(partition: partition, replica: stored.replica)
         let position = accepted[stored.replica] ?? ChainPosition(sequence: 0, tip: .zero)
         // What counts may be ahead of what is on disk, and of what the ledger takes: then it is looked at again.
@@ -149,8 +166,8 @@ final class PageReader {
           isComplete = false
           continue
         }
-        let known = marks.positions[chain] ?? request.view.marks[chain] ?? ChainPosition(sequence: 0, tip: .zero)
-        if known == position { continue }
+        // That nothing of a chain counts is a word too: without a row, whoever knows less would have the first one.
+        if marks.positions[chain] ?? request.view.marks[chain] == position { continue }
         guard marks.positions.count < request.marks else {
           isComplete = false
           break

@@ -17,6 +17,8 @@ struct ForwarderModel {
   var failuresOf100 = 0
   /// What the backend never takes.
   var rejects: (LedgerBatch.Run) -> Bool = { _ in false }
+  /// Marks that another relay set, who knows more.
+  var keeps: (LedgerBatch.Mark) -> Bool = { _ in false }
   private(set) var asked: [String] = []
   private(set) var largestBatch = 0
   private(set) var batches: [LedgerBatch] = []
@@ -95,10 +97,13 @@ struct ForwarderModel {
       }
       ledger.append(run)
     }
-    for mark in batch.marks { marks[mark.chain] = mark.position }
+    var outcome = AppendOutcome()
+    for (index, mark) in batch.marks.enumerated() {
+      if keeps(mark) { outcome.staleMarks.append(index) } else { marks[mark.chain] = mark.position }
+    }
     largestBatch = max(largestBatch, batch.runs.count)
     batches.append(batch)
-    return fails() ? .failed(BackendProblem(.refused, "lost after")) : .committed(AppendOutcome())
+    return fails() ? .failed(BackendProblem(.refused, "lost after")) : .committed(outcome)
   }
 
   private func reading() -> Forwarder.LedgerReading {

@@ -74,6 +74,27 @@ final class ForwardingNode {
     _ = try node.write(PartitionName(Text(partition)), [request])
   }
 
+  /// One more node of this one's fleet; whoever asks for it takes it away by ``remove()``.
+  func member(label: Text = "vessel", user: Text = "bob@test.example") throws -> ForwardingNode {
+    let path = NSTemporaryDirectory() + "seamesh-member-" + String(UUID().uuidString.prefix(8))
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let code = try node.invite(InviteRequest(user: user, role: "officer", profile: ValueMap()))
+    _ = try NodeSetup.join(path, code: code.code, label: label, peers: [address], usesDiscovery: false)
+    let member = try ForwardingNode(directory: path, peers: [address])
+    try member.node.subscribe("agency=*")
+    return member
+  }
+
+  func remove() {
+    stop()
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+
+  func holds(_ partition: String, _ id: String) throws -> Bool {
+    try node.stored(PartitionName(Text(partition)), "reports", id: .string(Text(id))) != nil
+  }
+
   var address: PeerAddress {
     get throws { .socket(try #require(node.endpoints.listen.first)) }
   }

@@ -1,0 +1,189 @@
+"""Relays that bring what a fleet writes to one backend, while everything on the way dies (faults.md B1–B9)."""
+
+import random
+import threading
+import time
+
+from fleets import PARTITION, add_node, await_equal, await_meeting
+from ledgers import differences, reached
+from node import Node
+from postgres import Server
+from rights import next_moment, sign
+from runner import Bench, case
+from waiting import Failed, expect, wait_for
+from workload import Workload
+
+
+class Misfortune:
+    """Things befall somebody, one after the other at random times, until it is ended."""
+
+    def __init__(self, choice: random.Random, pauses: tuple[float, float], *deeds):
+        self._random, self._pauses, self._deeds = choice, pauses, deeds
+        self.counts = {deed.__name__: 0 for deed in deeds}
+        self.failure: str | None = None
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._work)
+        self._thread.start()
+
+    def end(self):
+        self._is_over.set()
+        self._thread.join()
+
+    def _work(self):
+        while not self._is_over.wait(self._random.uniform(*self._pauses)):
+            deed = self._random.choice(self._deeds)
+            self.counts[deed.__name__] += 1
+            try:
+                deed(self._random)
+            except Exception as error:
+                self.failure = f"{deed.__name__}: {error}"
+                return
+
+
+@case("two relays forward one fleet for 90 s while relays, server and connections are killed: the ledger is the mesh")
+def two_relays(bench: Bench):
+    _forward_under_kills(bench, 90)
+
+
+@case("two relays forward one fleet for 10 min while relays, server and connections are killed", is_long=True)
+def two_relays_long(bench: Bench):
+    _forward_under_kills(bench, 600)
+
+
+def _forward_under_kills(bench: Bench, seconds: int):
+    network = bench.network
+    server = Server(network.host("db"))
+    vessels = _vessels(bench)
+    relays = [_relay(bench, name, vessels[0], server) for name in ("relay-1", "relay-2")]
+    await_meeting(vessels[:1] + relays)
+    lost_writes = _write_as_lost(vessels[2], relays)
+    workloads = [
+        Workload(vessel, PARTITION, seconds * 20, 400, bench.random.randrange(1 << 30), pause=0.4) for vessel in vessels[:2]
+    ]
+    misfortunes = _misfortunes(bench.random.randrange(1 << 30), relays, server)
+    for workload in workloads:
+        workload.start()
+    time.sleep(bench.random.uniform(0.2, 0.4) * seconds)
+    sign(vessels[0], "revoke", vessels[2].name, f"--at={lost_writes}")
+    time.sleep(bench.random.uniform(0.1, 0.3) * seconds)
+    if bench.random.random() < 0.5:
+        sign(vessels[0], "raise", vessels[2].name)
+        bench.note("raised again")
+    for workload in workloads:
+        workload.finish()
+    for misfortune in misfortunes:
+        misfortune.end()
+    for work in [*workloads, *misfortunes]:
+        expect(not work.failure, str(work.failure))
+    bench.note(", ".join(f"{name} {count}" for each in misfortunes for name, count in each.counts.items()))
+    _expect_equal(bench, server, vessels[:2], relays, workloads)
+
+
+def _vessels(bench: Bench) -> list[Node]:
+    """The founder, one more that writes, and one that is to be lost."""
+    nodes: list[Node] = []
+    for name in ("boat-1", "boat-2", "lost"):
+        node = add_node(bench.network, name, nodes[0] if nodes else None)
+        node.start("--listen", "7000")
+        node.subscribe(PARTITION)
+        nodes.append(node)
+    await_meeting(nodes)
+    return nodes
+
+
+def _relay(bench: Bench, name: str, inviter: Node, server: Server) -> Node:
+    node = add_node(bench.network, name, inviter)
+    if name == "relay-1":
+        server.set_up(node)
+    node.start("--relay", "--listen", "7000", server.option(node))
+    return node
+
+
+def _write_as_lost(lost: Node, relays: list[Node]) -> str:
+    """Writes before and behind a moment, and answers that: what came after it is to be taken back."""
+    lost.put_many(PARTITION, "lost", 20)
+    moment = _after_all_have(relays, 20)
+    lost.put_many(PARTITION, "taken-back", 30)
+    _after_all_have(relays, 50)
+    lost.stop()
+    return moment
+
+
+def _after_all_have(nodes: list[Node], changes: int) -> str:
+    for node in nodes:
+        wait_for(30, f"{node.name} has what lost wrote", lambda: node.changes(PARTITION) >= changes, 0.1)
+    return next_moment()
+
+
+def _misfortunes(seed: int, relays: list[Node], server: Server) -> list[Misfortune]:
+    def relays_killed(choice: random.Random):
+        victims = choice.sample(relays, 1 if choice.random() < 0.8 else 2)
+        for victim in victims:
+            if not victim.process.is_running:
+                raise Failed(f"{victim.name} ended by itself with {victim.process.status}")
+            victim.kill()
+        time.sleep(choice.uniform(0, 1))
+        for victim in victims:
+            victim.launch()
+
+    def nudges(choice: random.Random):
+        choice.choice(relays).verb("forward", "--now", check=False)
+
+    def servers_killed(choice: random.Random):
+        server.kill()
+        time.sleep(choice.uniform(0, 1.5))
+        server.start()
+
+    def servers_stopped(choice: random.Random):
+        server.stop_at_once()
+        time.sleep(choice.uniform(0, 1.5))
+        server.start()
+
+    def backends_killed(_: random.Random):
+        server.kill_one_of_relays()
+
+    def connections_ended(_: random.Random):
+        server.end_connections()
+
+    def silences(choice: random.Random):
+        server.host.link("down")
+        time.sleep(choice.uniform(0.2, 4))
+        server.host.link("up")
+
+    return [
+        Misfortune(random.Random(f"{seed}/relays"), (0.5, 4), relays_killed, nudges),
+        Misfortune(random.Random(f"{seed}/server"), (0.3, 3), servers_killed, servers_stopped, backends_killed,
+                   connections_ended, connections_ended, silences),
+    ]  # fmt: skip
+
+
+def _expect_equal(bench: Bench, server: Server, vessels: list[Node], relays: list[Node], workloads: list[Workload]):
+    nodes = vessels + relays
+    for relay in relays:
+        relay.await_ready()
+    began = time.monotonic()
+    written = sum(sum(workload.dots.values()) for workload in workloads)
+    await_equal(nodes, written + 50, 120)
+    found: list[str] = []
+
+    def is_equal() -> bool:
+        for relay in relays:
+            relay.verb("forward", "--now", check=False)
+        found[:] = differences(server, relays[0])
+        return not found and all(_forwarding(relay)["state"] == "caught-up" for relay in relays)
+
+    wait_for(90, lambda: f"the ledger is the mesh: {found}; {[_forwarding(relay) for relay in relays]}", is_equal, 1)
+    bench.note(f"{written + 50} changes, equal {time.monotonic() - began:.1f} s after the last write")
+    for node in nodes:
+        expect(not differences(server, node), f"{node.name} is not the ledger: {differences(server, node)}")
+    for workload in workloads:
+        for replica, sequence in workload.dots.items():
+            there = reached(server, replica)
+            expect(there >= sequence, f"the ledger counts {replica} up to {there}, and {sequence} was acknowledged")
+    for relay in relays:
+        status = _forwarding(relay)
+        expect(status["lostChanges"] == 0 and status["putAside"] == 0, f"{relay.name} says {status}")
+
+
+def _forwarding(node: Node) -> dict:
+    return node.ask("/v1/status")["forwarding"]
