@@ -19,23 +19,16 @@ package final class ForwardingService: Sendable {
   private let source: any ForwardingSource
   private let backend: any Backend
   private let limits: ForwarderLimits
-  private let home: Home?
+  private let home: EditWay?
   private let stateChanged: @Sendable (ForwardingReport) -> Void
   private let shared = Mutex(Shared())
   private let ended = DispatchSemaphore(value: 0)
-
-  /// Where edits come from, and where they go.
-  package struct Home: Sendable {
-    let edits: any EditStore
-    let writer: any EditWriter
-    package init(from edits: any EditStore, to writer: any EditWriter) { (self.edits, self.writer) = (edits, writer) }
-  }
 
   /// - Parameters:
   ///   - home: nil where no edits are brought home.
   ///   - stateChanged: told on the forwarder's thread.
   package init(
-    source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits = ForwarderLimits(), home: Home? = nil,
+    source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits = ForwarderLimits(), home: EditWay? = nil,
     stateChanged: @escaping @Sendable (ForwardingReport) -> Void = { _ in }
   ) {
     (self.source, self.backend, self.limits, self.stateChanged) = (source, backend, limits, stateChanged)
@@ -79,26 +72,29 @@ package final class ForwardingService: Sendable {
 
   private func run() {
     var forwarder = Forwarder(limits: limits)
-    let pages = PageReader(fleet: source.fleet, hash: source.hash)
-    var homeBound = HomeBound()
+    let readers = Readers(
+      pages: PageReader(fleet: source.fleet, hash: source.hash),
+      readBacks: ReadBackReader(source: source, backend: backend, limits: limits))
+    let carrier = home.map { EditCarrier($0) }
     var random = SystemRandomNumberGenerator()
     var events: [Forwarder.Event] = [.start]
     while !shared.withLock({ $0.isStopped }) {
-      if events.isEmpty { events = wait(for: forwarder, &homeBound) }
+      if events.isEmpty { events = wait(for: forwarder, carrier) }
       guard !events.isEmpty else { continue }
       let directives = forwarder.handle(events.removeFirst(), now: ForwardingService.now(), random: &random)
       tell(forwarder)
       for directive in directives {
-        if let event = perform(directive, pages) { events.append(event) }
+        if let event = perform(directive, readers) { events.append(event) }
       }
     }
     backend.disconnect()
   }
 
-  private func wait(for forwarder: Forwarder, _ homeBound: inout HomeBound) -> [Forwarder.Event] {
+  private func wait(for forwarder: Forwarder, _ carrier: EditCarrier?) -> [Forwarder.Event] {
     var due = forwarder.nextWake ?? ForwardingService.now()
-    let isForEdits = home != nil && forwarder.state == .caughtUp && homeBound.nextLook < due
-    if isForEdits { due = homeBound.nextLook }
+    // Only while the ledger has all that this node holds.
+    let isForEdits = forwarder.state == .caughtUp && carrier.map { $0.nextLook < due } == true
+    if isForEdits, let carrier { due = carrier.nextLook }
     let patience = due.millisecondsSince(ForwardingService.now())
     let news = source.news(timeoutMilliseconds: patience)
     let isToSendNow = shared.withLock { shared in
@@ -109,39 +105,30 @@ package final class ForwardingService: Sendable {
     switch news {
     case .moved(let vectors): return [.news(vectors)]
     case .missed: return [.news((try? source.accepted()) ?? [:])]
-    case .nothing: return isForEdits ? bringHome(&homeBound) : [.timer]
+    case .nothing: return isForEdits ? bringHome(carrier) : [.timer]
     case .stopped: return []
     }
   }
 
-  /// While the ledger has all that this node holds.
-  private func bringHome(_ homeBound: inout HomeBound) -> [Forwarder.Event] {
-    guard let home else { return [] }
-    var directives = homeBound.look(ForwardingService.now())
+  private func bringHome(_ carrier: EditCarrier?) -> [Forwarder.Event] {
+    guard let carrier else { return [] }
     do throws(BackendProblem) {
-      while !directives.isEmpty {
-        switch directives.removeFirst() {
-        case .claim(let most):
-          directives += homeBound.claimed(try home.edits.claimEdits(most: most), ForwardingService.now())
-        case .write(let edits):
-          let outcomes = edits.map { HomeBound.Settlement(edit: $0.id, outcome: home.writer.write($0)) }
-          directives += homeBound.wrote(outcomes, ForwardingService.now())
-        case .settle(let outcomes): try home.edits.settle(outcomes.map { ($0.edit, $0.outcome) })
-        }
-      }
+      try carrier.bringHome(ForwardingService.now())
     } catch {
-      guard error.kind == .schema || error.kind == .rejected else { return [.failed(error)] }
-      homeBound.refused(error, ForwardingService.now())
+      return [.failed(error)]
     }
-    let (counts, problem) = (homeBound.counts, homeBound.problem)
     shared.withLock { shared in
-      shared.report.edits = counts
-      shared.report.editsSentence = problem?.sentence ?? ""
+      (shared.report.edits, shared.report.editsSentence) = (carrier.counts, carrier.problem?.sentence ?? "")
     }
     return []
   }
 
-  private func perform(_ directive: Forwarder.Directive, _ pages: PageReader) -> Forwarder.Event? {
+  private struct Readers {
+    let pages: PageReader
+    let readBacks: ReadBackReader
+  }
+
+  private func perform(_ directive: Forwarder.Directive, _ readers: Readers) -> Forwarder.Event? {
     do {
       switch directive {
       case .connect:
@@ -151,15 +138,17 @@ package final class ForwardingService: Sendable {
         backend.disconnect()
         return nil
       case .readLedger:
-        pages.forget()
+        readers.pages.forget()
+        readers.readBacks.forget()
         return .ledgerRead(try LedgerReader(source: source, backend: backend, limits: limits).read())
       case .load(let request):
-        return .loaded(try source.read { store in try store.snapshot { try pages.page(request, from: $0) } })
+        return .loaded(try source.read { store in try store.snapshot { try readers.pages.page(request, from: $0) } })
       case .commit(let batch):
         let outcome = try backend.append(batch)
         let amount = batch.amount
         shared.withLock { $0.report.forwarded += amount }
         return .committed(outcome)
+      case .readBack(let request): return .readBack(try readers.readBacks.read(request))
       }
     } catch let problem as BackendProblem {
       return .failed(problem)

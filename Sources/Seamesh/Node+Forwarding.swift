@@ -97,6 +97,17 @@ extension Node {
     try onEngine { $0.state.mesh.partitions.mapValues { $0.log.accepted } }
   }
 
+  /// What the backend has, as a forwarder read it there. A node that stops needs to know it no more.
+  package func noteBackend(_ vectors: [(PartitionName, VersionVector)]) {
+    for start in stride(from: 0, to: vectors.count, by: Node.notedPartitions) {
+      let part = vectors[start..<min(start + Node.notedPartitions, vectors.count)]
+      try? onEngine { engine in for (partition, vector) in part { engine.noteBackend(partition, has: vector) } }
+    }
+  }
+
+  /// Partitions of one turn.
+  private static let notedPartitions = 256
+
   package var fleet: FleetID { files.fleet }
   package var device: DeviceID { files.device }
 

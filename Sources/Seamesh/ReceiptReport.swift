@@ -29,7 +29,7 @@ package struct ReceiptReport: Sendable, Equatable {
     package var isOfBackend = false
     /// Changes of those asked about that it does not have, as it last said.
     package var lacking: UInt64 = 0
-    /// `member`, `ended` or `forked`; only a member's word counts.
+    /// `member`, `ended`, `forked` or `unentitled`; only a member's word counts.
     package var standing = ""
     package var ageMilliseconds: Int64 = 0
     package init() {}

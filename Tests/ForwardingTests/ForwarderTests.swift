@@ -159,6 +159,40 @@ struct ForwarderTests {
     #expect(model.ledger.count == 31 && model.forwarder.state == .caughtUp)
   }
 
+  @Test(
+    "what the ledger has is read back: all of it after connecting, then what was sent, every few seconds at the most")
+  func readsBack() {
+    var model = model()
+    for number in 0..<4 { model.write(chain: UInt64(number)) }
+    model.tell(.start)
+    #expect(model.readBacks == [.everything])
+    model.wait()
+    let sent = Set((0..<4).map { ForwarderModel.chain(UInt64($0)) })
+    #expect(model.readBacks == [.everything, .chains(sent)])
+    for _ in 0..<10 {
+      model.write(chain: 2)
+      model.tell(.news(model.accepted))
+    }
+    #expect(model.readBacks.count == 2 && model.forwarder.state == .caughtUp)
+    model.now = model.now.advanced(byMilliseconds: model.forwarder.limits.readBackMilliseconds)
+    model.tell(.timer)
+    #expect(model.readBacks.last == .chains([ForwarderModel.chain(2)]) && model.readBacks.count == 3)
+    model.tell(.sendNow)
+    #expect(model.readBacks.last == .everything, "who does not want to wait hears of everything")
+  }
+
+  @Test("a ledger that went back while nothing was sent is found, and filled again")
+  func wentBackAtRest() {
+    var model = model()
+    for _ in 0..<30 { model.write(chain: 1) }
+    model.tell(.start)
+    model.wait()
+    model.ledger.removeLast(12)
+    for _ in 0..<25 { model.wait() }
+    #expect(model.forwarder.lost == 12)
+    #expect(model.ledger.count == 30 && model.forwarder.state == .caughtUp)
+  }
+
   @Test("what moves while a batch is under way is looked at after it")
   func newsMeanwhile() throws {
     var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))

@@ -6,7 +6,8 @@ import Testing
 @Suite("When edits are brought home") struct HomeBoundCoreTests {
   private func edit(_ number: UInt64) -> OfficeEdit {
     OfficeEdit(
-      id: UUIDValue(high: 1, low: number), partition: "p", collection: "c", documentID: "1", read: nil, body: "{}", user: "u",
+      id: UUIDValue(high: 1, low: number), partition: "p", collection: "c", documentID: "1", read: nil, body: "{}",
+      user: "u",
       madeMilliseconds: 0)
   }
 
@@ -20,7 +21,8 @@ import Testing
     var home = HomeBound()
     #expect(home.look(at(0)) == [.claim(most: HomeBound.claimLimit)])
     #expect(home.claimed([edit(1), edit(2)], at(1)) == [.write([edit(1), edit(2)])])
-    #expect(home.wrote([settlement(1, .written), settlement(2, .unchanged)], at(2)) == [.settle([settlement(2, .unchanged)])])
+    #expect(
+      home.wrote([settlement(1, .written), settlement(2, .unchanged)], at(2)) == [.settle([settlement(2, .unchanged)])])
     #expect(home.look(at(2)) == [.claim(most: HomeBound.claimLimit)], "there may be more")
     #expect(home.claimed([edit(1), edit(3)], at(3)) == [.write([edit(3)])])
     #expect(home.counts.written == 1)

@@ -9,7 +9,9 @@ import Wire
 @testable import Seamesh
 @testable import SeameshCommand
 
-@Suite("Edits that come home from a real PostgreSQL", .enabled(if: TestPostgreSQL.isThere, TestPostgreSQL.reason), .serialized)
+@Suite(
+  "Edits that come home from a real PostgreSQL", .enabled(if: TestPostgreSQL.isThere, TestPostgreSQL.reason),
+  .serialized)
 struct HomeBoundTests {
   private let partition: PartitionName
   private let server: TestPostgreSQL
@@ -125,7 +127,9 @@ struct HomeBoundTests {
     }
   }
 
-  @Test("documents are loaded by INSERT, with the ids that they bring, and deleted by DELETE; one that was deleted comes again")
+  @Test(
+    "documents are loaded by INSERT, with the ids that they bring, and deleted by DELETE; one that was deleted comes again"
+  )
   func insertAndDelete() throws {
     try withRelay { _ in
       try asClerk(
@@ -140,7 +144,8 @@ struct HomeBoundTests {
       try asClerk(#"DELETE FROM seamesh_office.documents WHERE id = '"u"'"#)
       try expectSoon { try shown(vessel, .string("u")) == nil }
       try asClerk(
-        #"INSERT INTO seamesh_office.documents (partition, collection, id, body) VALUES ('agency=G', 'reports', '"u"', '{"name": "again"}')"#)
+        #"INSERT INTO seamesh_office.documents (partition, collection, id, body) VALUES ('agency=G', 'reports', '"u"', '{"name": "again"}')"#
+      )
       try expectSoon { try shown(vessel, .string("u")) == #"{"name":"again"}"# }
       try waitForEdits(["applied", "applied", "applied", "applied"])
     }
@@ -185,14 +190,18 @@ struct HomeBoundTests {
       try put("r1", #"{"a":1}"#)
       try waitForDocument("r1", #"{"a":1}"#)
       _ = try vessel.node.change(RightsChange(.grant(who: "everyone", level: "read", pattern: "*")))
-      try expectSoon { try relay.node.permissions(partition, who: nil).members.contains { $0.user == "office" && $0.level == "read" } }
+      try expectSoon {
+        try relay.node.permissions(partition, who: nil).members.contains { $0.user == "office" && $0.level == "read" }
+      }
       try asClerk(#"UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"r1"'"#)
       try waitForEdits(["refused"])
       #expect(try edits().first?.reason.contains("may not write to agency=G") == true)
     }
   }
 
-  @Test("an edit that a relay claimed and did not write is written by it at its next start, and by another after ten minutes; each once")
+  @Test(
+    "an edit that a relay claimed and did not write is written by it at its next start, and by another after ten minutes; each once"
+  )
   func claims() throws {
     try put("r1", #"{"list":[1]}"#)
     try withRelay(isForwarding: false) { first in

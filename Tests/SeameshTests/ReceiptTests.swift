@@ -13,8 +13,8 @@ struct ReceiptTests {
   private let partition: PartitionName
   init() throws { partition = try PartitionName("agency=W") }
 
-  private func fleet(_ count: Int) throws -> TestFleet {
-    let fleet = try TestFleet(count)
+  private func fleet(_ count: Int, role: Text = "officer") throws -> TestFleet {
+    let fleet = try TestFleet(count, role: role)
     for node in fleet.nodes { try node.subscribe("agency=W") }
     _ = try fleet.nodes[0].put(partition, "reports", "r1", body(["n": .int(1)]))
     for node in fleet.nodes {
@@ -44,14 +44,32 @@ struct ReceiptTests {
     #expect(try report(node, "r2").holders.isEmpty && node.receipts(partition, asking: false).holders.isEmpty)
   }
 
-  @Test("what a forwarder has read back is the rung of the backend, for everybody")
-  func backend() throws {
-    let fleet = try fleet(2)
+  private func noteBackend(_ node: Node) throws {
     let partition = partition
-    try fleet.nodes[1].onEngine { engine in
+    try node.onEngine { engine in
       let id = engine.state.identity.id(of: partition)
       engine.noteBackend(partition, has: engine.state.mesh.partitions[id]?.log.accepted ?? VersionVector())
     }
+  }
+
+  @Test("a member whose role is no forwarder's cannot say for all that a document is in the backend; an admin can")
+  func witness() throws {
+    let fleet = try fleet(2)
+    try noteBackend(fleet.nodes[1])
+    try eventually { try report(fleet.nodes[0]).words.contains { $0.isOfBackend } }
+    let word = try #require(try report(fleet.nodes[0]).words.first { $0.isOfBackend })
+    #expect(word.standing == "unentitled" && word.lacking == 0 && !word.counts)
+    #expect(try report(fleet.nodes[0]).forwarders.isEmpty && report(fleet.nodes[1]).forwarders.isEmpty)
+    try noteBackend(fleet.nodes[0])
+    try eventually { try report(fleet.nodes[1]).forwarders.map(\.label) == ["node 0"] }
+  }
+
+  @Test(
+    "what a relay or the office has read back is the rung of the backend, for everybody",
+    arguments: ["relay", "office"])
+  func backend(role: String) throws {
+    let fleet = try fleet(2, role: Text(role))
+    try noteBackend(fleet.nodes[1])
     try eventually { try report(fleet.nodes[0]).forwarders.map(\.label) == ["node 1"] }
     #expect(
       try report(fleet.nodes[0]).holders.isEmpty, "that it is in the backend does not say that it is on the device")

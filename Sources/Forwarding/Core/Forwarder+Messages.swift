@@ -9,6 +9,8 @@ extension Forwarder {
     case ledgerRead(LedgerReading)
     case loaded(Page)
     case committed(AppendOutcome)
+    /// The node knows what the ledger has.
+    case readBack(ReadBackOutcome)
     /// What was asked for last did not come about.
     case failed(BackendProblem)
     /// What counts moved, or at least the log grew.
@@ -26,6 +28,8 @@ extension Forwarder {
     case readLedger
     case load(LoadRequest)
     case commit(LedgerBatch)
+    /// Asks the ledger what it has, and tells the node.
+    case readBack(ReadBackRequest)
   }
 
   package struct LedgerReading: Equatable, Sendable {

@@ -13,6 +13,8 @@ package struct Forwarder: Sendable {
     case reading
     case loading
     case committing(Page)
+    /// What the ledger has is read there. `idleSince`: it had everything before; nil in the middle of sending.
+    case readingBack(idleSince: MonotonicTime?)
     /// The ledger has all that this store holds, but for what was put aside.
     case idle(since: MonotonicTime)
   }
@@ -40,6 +42,7 @@ package struct Forwarder: Sendable {
   private var narrowing = 0
   private var isConnected = false
   private var asideSince: MonotonicTime?
+  private var readBacks = ReadBackSchedule()
 
   package init(limits: ForwarderLimits = ForwarderLimits()) { self.limits = limits }
 
@@ -52,9 +55,10 @@ package struct Forwarder: Sendable {
       isConnected = true
       phase = .reading
       return [.readLedger]
-    case .ledgerRead(let reading): return take(reading)
+    case .ledgerRead(let reading): return take(reading, now)
     case .loaded(let page): return take(page, now)
-    case .committed(let outcome): return committed(outcome)
+    case .committed(let outcome): return committed(outcome, now)
+    case .readBack(let outcome): return readBack(outcome, now)
     case .failed(let problem): return failed(problem, now, &random)
     case .news(let moved):
       hasNews = true
@@ -69,8 +73,9 @@ package struct Forwarder: Sendable {
   package var nextWake: MonotonicTime? {
     switch phase {
     case .pausing(let until): until
-    case .idle(let since): since.advanced(byMilliseconds: limits.lookMilliseconds)
-    case .connecting, .reading, .loading, .committing: nil
+    case .idle(let since):
+      [since.advanced(byMilliseconds: limits.lookMilliseconds), readBacks.due(limits)].compactMap { $0 }.min()
+    case .connecting, .reading, .loading, .committing, .readingBack: nil
     }
   }
 
@@ -81,7 +86,7 @@ package struct Forwarder: Sendable {
     return [.connect]
   }
 
-  private mutating func take(_ reading: LedgerReading) -> [Directive] {
+  private mutating func take(_ reading: LedgerReading, _ now: MonotonicTime) -> [Directive] {
     let missing = reading.view.lost(since: view)
     if missing > 0 { lost = missing }
     view = reading.view
@@ -90,7 +95,8 @@ package struct Forwarder: Sendable {
     unmarked = reading.accepted.merging(unmarked) { _, newer in newer }
     staleMarks = [:]
     (held, problem, asideSince, documents) = (reading.held, nil, nil, reading.documents)
-    return load()
+    readBacks.requireEverything()
+    return readBackIfDue(now) ?? load()
   }
 
   private mutating func failed(
@@ -106,6 +112,7 @@ package struct Forwarder: Sendable {
   }
 
   private mutating func sendNow() -> [Directive] {
+    readBacks.requireEverything()
     switch phase {
     case .pausing:
       backOff.reset()
@@ -115,7 +122,7 @@ package struct Forwarder: Sendable {
       return [.readLedger]
     case .idle: return loadAnew()
     case .connecting, .reading: return []
-    case .loading, .committing:
+    case .loading, .committing, .readingBack:
       isToReadAgain = true
       return []
     }
@@ -129,8 +136,9 @@ package struct Forwarder: Sendable {
         phase = .reading
         return [.readLedger]
       }
-      return hasNews || now >= since.advanced(byMilliseconds: limits.lookMilliseconds) ? loadAnew() : []
-    case .connecting, .reading, .loading, .committing: return []
+      if hasNews || now >= since.advanced(byMilliseconds: limits.lookMilliseconds) { return loadAnew() }
+      return readBackIfDue(now, idleSince: since) ?? []
+    case .connecting, .reading, .loading, .committing, .readingBack: return []
     }
   }
 
@@ -163,7 +171,7 @@ package struct Forwarder: Sendable {
     return [.commit(page.batch)]
   }
 
-  private mutating func committed(_ outcome: AppendOutcome) -> [Directive] {
+  private mutating func committed(_ outcome: AppendOutcome, _ now: MonotonicTime) -> [Directive] {
     guard case .committing(let page) = phase else { return [] }
     view.take(page.batch, outcome)
     backOff.reset()
@@ -177,7 +185,8 @@ package struct Forwarder: Sendable {
       // In a backlog they are looked at again at its end.
       if let vector = page.marked[partition] { staleMarks[partition] = vector }
     }
-    return load()
+    readBacks.note(page.batch)
+    return readBackIfDue(now) ?? load()
   }
 
   /// Nothing of the page is for the ledger, or all of it is in.
@@ -195,10 +204,33 @@ package struct Forwarder: Sendable {
       view.amount = held
       problem = nil
     }
-    phase = .idle(since: now)
-    guard isToReadAgain else { return [] }
+    return rest(since: now, now)
+  }
+
+  /// The ledger has everything.
+  private mutating func rest(since: MonotonicTime, _ now: MonotonicTime) -> [Directive] {
+    phase = .idle(since: since)
+    guard isToReadAgain else { return readBackIfDue(now, idleSince: since) ?? [] }
     isToReadAgain = false
     return sendNow()
+  }
+
+  // MARK: Reading back
+
+  private mutating func readBackIfDue(_ now: MonotonicTime, idleSince: MonotonicTime? = nil) -> [Directive]? {
+    guard let request = readBacks.take(limits, now) else { return nil }
+    phase = .readingBack(idleSince: idleSince)
+    return [.readBack(request)]
+  }
+
+  private mutating func readBack(_ outcome: ReadBackOutcome, _ now: MonotonicTime) -> [Directive] {
+    guard case .readingBack(let since) = phase else { return [] }
+    if outcome.wentBack {
+      phase = .reading
+      return [.readLedger]
+    }
+    guard let since else { return load() }
+    return hasNews ? loadAnew() : rest(since: since, now)
   }
 
   // MARK: What a backend rejects
@@ -230,13 +262,21 @@ package struct Forwarder: Sendable {
 extension Forwarder {
   /// What the backend lacks.
   package var lag: LogAmount {
-    if case .idle = phase, view.aside.isEmpty { return LogAmount() }
+    if isAtRest, view.aside.isEmpty { return LogAmount() }
     return held.exceeding(view.amount)
   }
 
   package var state: ForwardingState {
     if let problem { return ForwardingState(problem) }
-    if case .idle = phase, view.aside.isEmpty { return .caughtUp }
+    if isAtRest, view.aside.isEmpty { return .caughtUp }
     return .lagging
+  }
+
+  private var isAtRest: Bool {
+    switch phase {
+    case .idle: true
+    case .readingBack(let since): since != nil
+    case .pausing, .connecting, .reading, .loading, .committing: false
+    }
   }
 }

@@ -16,6 +16,11 @@ package struct ForwarderLimits: Equatable, Sendable {
   /// After so long what was put aside is tried again.
   package var asideMilliseconds: UInt64 = 600_000
 
+  /// Between two readings of what was sent.
+  package var readBackMilliseconds: UInt64 = 5_000
+  /// Between two readings of all that is here, which find a backend that went back though nothing was sent.
+  package var readEverythingMilliseconds: UInt64 = 600_000
+
   package init() {}
 }
 

@@ -11,6 +11,8 @@ package protocol ForwardingSource: AnyObject, Sendable {
   /// Waits for commits, so long at the most; returns early after ``wake()``.
   func news(timeoutMilliseconds: UInt64) -> ForwardingNews
   func wake()
+  /// What the ledger has of these partitions, as it was read there.
+  func backendHas(_ vectors: [(PartitionName, VersionVector)])
   /// Milliseconds since 1970, UTC, for people.
   var wallMilliseconds: Int64 { get }
 }

@@ -82,7 +82,7 @@ struct LedgerReader {
   }
 
   /// Chain hash of a stored chain; on some branch where it forks.
-  private func hash(
+  func hash(
     of chain: ChainNumber, at sequence: UInt64, in partition: PartitionID, _ store: StoreReader
   ) throws -> Digest? {
     guard sequence > 0 else { return nil }

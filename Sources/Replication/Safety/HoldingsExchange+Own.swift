@@ -5,7 +5,7 @@ extension HoldingsExchange {
     _ name: PartitionName, _ vector: VersionVector, _ sight: some HoldingsSight
   ) -> [Directive] {
     let partition = sight.id(of: name)
-    words[partition, default: [:]][.backend, default: OwnWord()].backend = vector
+    words[partition, default: [:]][.backend, default: OwnWord()].read(vector, sight.now)
     unspoken[partition] = name
     var out: [Directive] = []
     speakOfBackendIfDue(partition, name, sight, &out)
@@ -16,7 +16,7 @@ extension HoldingsExchange {
     _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
   ) {
     speakOfBackendIfDue(partition, name, sight, &out)
-    let (word, backend) = (words[partition]?[.received] ?? OwnWord(), words[partition]?[.backend]?.backend)
+    let (word, backend) = (words[partition]?[.received] ?? OwnWord(), words[partition]?[.backend]?.backend?.vector)
     if word.mustCorrect {
       if isPast(word, rules.askedMilliseconds, sight) { issue(.received, partition, name, sight, &out) }
     } else if word.unspokenBytes == 0 {
@@ -50,11 +50,20 @@ extension HoldingsExchange {
   private mutating func speakOfBackendIfDue(
     _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
   ) {
-    guard let word = words[partition]?[.backend], let vector = word.backend,
-      book[partition, ownSubject(.backend, sight)]?.holdings.vector != vector,
-      isPast(word, rules.wordMilliseconds, sight)
-    else { return }
+    guard let word = words[partition]?[.backend], let vector = youngReading(partition, sight) else { return }
+    let said = book[partition, ownSubject(.backend, sight)]?.holdings.vector ?? VersionVector()
+    // What is there no more is taken back soon.
+    let isLess = said.entries.contains { $0.value.sequence > vector.sequence(of: $0.key) }
+    guard said != vector, isPast(word, isLess ? rules.askedMilliseconds : rules.wordMilliseconds, sight) else { return }
     issue(.backend, partition, name, sight, &out)
+  }
+
+  /// What was read in the backend not long ago: a word must not be younger than what it says.
+  package func youngReading(_ partition: PartitionID, _ sight: some HoldingsSight) -> VersionVector? {
+    guard let reading = words[partition]?[.backend]?.backend,
+      sight.now.millisecondsSince(reading.at) <= rules.readingMilliseconds
+    else { return nil }
+    return reading.vector
   }
 
   /// Signs what holds now. It speaks of what is on disk, or will be with it in one transaction.
@@ -65,7 +74,8 @@ extension HoldingsExchange {
     let word = words[partition]?[kind] ?? OwnWord()
     let held = sight.held(partition, name)
     let number = word.next(sight.wallMilliseconds)
-    guard number > word.number, let vector = kind == .backend ? word.backend : held?.vector ?? VersionVector() else {
+    guard number > word.number, let vector = kind == .backend ? word.backend?.vector : held?.vector ?? VersionVector()
+    else {
       return
     }
     let holdings = Holdings(
@@ -109,15 +119,17 @@ extension HoldingsExchange {
     let partition = sight.id(of: name)
     guard sight.isInScope(id, partition, name), let held = sight.held(partition, name) else { return }
     let kinds: [(Holdings.Kind, VersionVector?)] = [
-      (.received, held.vector), (.backend, words[partition]?[.backend]?.backend),
+      (.received, held.vector), (.backend, youngReading(partition, sight)),
     ]
     for (kind, vector) in kinds {
       guard let vector else { continue }
       let subject = ownSubject(kind, sight)
       let word = words[partition]?[kind] ?? OwnWord()
-      let isChanged = book[partition, subject]?.holdings.vector != vector
+      let said = book[partition, subject]?.holdings.vector
+      let isChanged = said.map { $0 != vector } ?? !vector.isEmpty
       let pause = isChanged ? rules.askedMilliseconds : rules.renewMilliseconds
-      if isPast(word, pause, sight) {
+      // Of the backend only what was read there since makes a word young.
+      if isPast(word, pause, sight), kind == .received || isChanged || word.isReadAnew && said != nil {
         issue(kind, partition, name, sight, &out)
       } else {
         tell(id, partition, subject, &out)

@@ -173,6 +173,8 @@ package struct HoldingsRules: Sendable {
   package var askedMilliseconds: UInt64 = 5_000
   /// Who asks hears a record anew although nothing has changed, so that its age shows that the device is there.
   package var renewMilliseconds: UInt64 = 60_000
+  /// So long a word may be given of what was read in the backend; a forwarder reads it again in half that time.
+  package var readingMilliseconds: UInt64 = 1_200_000
   /// Until what was asked for is compared.
   package var askedPauseMilliseconds: UInt64 = 500
   /// Between two comparisons on one session, twice as long with each that leaves both sides different.

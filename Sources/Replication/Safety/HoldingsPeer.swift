@@ -43,8 +43,19 @@ struct OwnWord: Sendable {
   private var speaking = 0
   /// A record of this device says more than is here: of this store before it was put back, or of a copy. It must not stand.
   var mustCorrect = false
-  /// What the backend has, as it was read there.
-  var backend: VersionVector?
+  /// What the backend has, as it was read there, and when.
+  private(set) var backend: ReadBack?
+  /// It was read since the last record about it was signed.
+  private(set) var isReadAnew = false
+
+  struct ReadBack: Sendable {
+    let vector: VersionVector
+    let at: MonotonicTime
+  }
+
+  mutating func read(_ vector: VersionVector, _ now: MonotonicTime) {
+    (backend, isReadAnew) = (ReadBack(vector: vector, at: now), true)
+  }
 
   /// Greater than all that this store knows of. The wall clock carries it over what a store has forgotten that was put
   /// back; where that clock went back, too, the record itself comes back from a peer, and is seen.
@@ -55,7 +66,7 @@ struct OwnWord: Sendable {
 
   mutating func issue(_ number: UInt64, _ now: MonotonicTime) {
     (self.number, issuedAt, mustCorrect) = (max(self.number, number), now, false)
-    speaking = unspokenBytes
+    (speaking, isReadAnew) = (unspokenBytes, false)
   }
 
   /// The record is on disk.

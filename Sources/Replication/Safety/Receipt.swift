@@ -7,6 +7,8 @@ package struct Receipt: Sendable, Equatable {
     case ended
     /// Two histories of the device are known here: a copy of it may have said this, and hold something else.
     case forked
+    /// It speaks of the backend, and its membership has no role that may.
+    case unentitled
   }
 
   package let kept: KeptHoldings
@@ -27,6 +29,12 @@ package struct Receipt: Sendable, Equatable {
   }
 }
 
+/// Who may say for all what is in the backend (decision 41).
+package enum BackendWitness {
+  /// Roles of memberships, which are an admin's word. `admin` counts where the root gave it.
+  package static let roles: Set<Text> = ["admin", "office", "relay"]
+}
+
 extension Mesh {
   /// What all who said anything of the partition say of these changes: of each replica up to a number. `stored`: the tip of a
   /// change that memory has not, as the log on disk has it.
@@ -36,15 +44,18 @@ extension Mesh {
     guard let log = partitions[partition]?.log else { return [] }
     let forked = forkedDevices
     return holdings.book.records(of: partition).map { kept in
-      let device = kept.holdings.device
-      let standing: Receipt.Standing =
-        authority.member(of: device) == nil || authority.isEnded(device)
-        ? .ended : forked.contains(device) ? .forked : .member
+      let standing = standing(of: kept.holdings.subject, forked)
       let lacking = asked.reduce(UInt64(0)) { sum, entry in
         sum + (entry.value - min(entry.value, log.held(entry.key, by: kept.holdings.vector, stored)))
       }
       return Receipt(kept: kept, standing: standing, lacking: lacking)
     }
+  }
+
+  private func standing(of subject: Holdings.Subject, _ forked: Set<PublicKey>) -> Receipt.Standing {
+    guard let member = authority.member(of: subject.device), !authority.isEnded(subject.device) else { return .ended }
+    if forked.contains(subject.device) { return .forked }
+    return subject.kind == .backend && !BackendWitness.roles.contains(member.membership.role) ? .unentitled : .member
   }
 
   /// Devices of which two histories of one replica are known here.

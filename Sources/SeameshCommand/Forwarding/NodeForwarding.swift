@@ -23,7 +23,7 @@ final class NodeForwarding: NodeForwarder {
       throw Failure(error)
     }
     let source = try NodeLogSource(node)
-    let home = bringsEditsHome ? ForwardingService.Home(from: backend, to: try NodeEdits(node)) : nil
+    let home = bringsEditsHome ? EditWay(from: backend, to: try NodeEdits(node)) : nil
     service = ForwardingService(source: source, backend: backend, limits: limits, home: home) { [weak node] report in
       node?.noteForwarding(ForwardingStatus(report))
     }
@@ -69,6 +69,8 @@ private final class NodeLogSource: ForwardingSource {
   }
 
   func wake() { follower.wake() }
+
+  func backendHas(_ vectors: [(PartitionName, VersionVector)]) { node.noteBackend(vectors) }
 
   var wallMilliseconds: Int64 {
     var time = timespec()

@@ -106,6 +106,7 @@ private func standing(_ word: ValueMap) -> String {
   switch word.text("standing") {
   case "ended": "ended: not counted"
   case "forked": "two histories: not counted"
+  case "unentitled": "not a relay: not counted"
   default: word.flag("isSelf") ? "this device" : ""
   }
 }

@@ -22,6 +22,8 @@ struct ForwarderModel {
   private(set) var asked: [String] = []
   private(set) var largestBatch = 0
   private(set) var batches: [LedgerBatch] = []
+  private(set) var readBacks: [ReadBackRequest] = []
+  private var lastRead: [ChainKey: UInt64] = [:]
 
   init(seed: UInt64, limits: ForwarderLimits = ForwarderLimits()) {
     (forwarder, random) = (Forwarder(limits: limits), SplitMix64(seed: seed))
@@ -78,11 +80,18 @@ struct ForwarderModel {
       return fails() ? .failed(BackendProblem(.noRoute, "no way")) : .connected
     case .readLedger:
       asked.append("read")
+      lastRead = [:]
       return fails() ? .failed(BackendProblem(.refused, "lost")) : .ledgerRead(reading())
     case .load(let request): return .loaded(page(request))
     case .commit(let batch):
       asked.append("commit")
       return commit(batch)
+    case .readBack(let request):
+      readBacks.append(request)
+      guard !fails() else { return .failed(BackendProblem(.refused, "lost")) }
+      let highest = Dictionary(ledger.map { ($0.chain, $0.last) }) { max($0, $1) }
+      defer { lastRead = highest }
+      return .readBack(ReadBackOutcome(wentBack: lastRead.contains { $0.value > highest[$0.key] ?? 0 }))
     }
   }
 

@@ -32,6 +32,22 @@ final class ForwardingNode {
     node = try Node.start(directory: directory, configuration: ForwardingNode.configuration(peers, directory))
   }
 
+  /// Another device of the relay's fleet, which takes what it may. ``remove()`` is the caller's.
+  convenience init(joining relay: ForwardingNode, role: Text) throws {
+    let path = NSTemporaryDirectory() + "seamesh-vessel-" + String(UUID().uuidString.prefix(8))
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let code = try relay.node.invite(InviteRequest(user: "bob@test.example", role: role, profile: ValueMap()))
+    _ = try NodeSetup.join(path, code: code.code, label: "vessel", peers: [relay.address], usesDiscovery: false)
+    try self.init(directory: path, peers: [relay.address])
+    try node.subscribe("agency=*")
+  }
+
+  func remove() {
+    stop()
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+
   private static func configuration(_ peers: [PeerAddress], _ directory: String) -> NodeConfiguration {
     var configuration = NodeConfiguration()
     configuration.listenHost = .ipv4(0x7f00_0001)

@@ -67,6 +67,58 @@ struct HoldingsExchangeTests {
     #expect(bench.word(of: 0, at: 1).map { $0.number > second } == true)
   }
 
+  private func read(_ bench: inout HoldingsBench, _ sequence: UInt64) {
+    var vector = VersionVector()
+    if sequence > 0 {
+      vector[ReplicaID(high: 0, low: 1)] = ChainPosition(sequence: sequence, tip: TipHash(high: 1, low: sequence))
+    }
+    bench.with(0) { $0.readBack(HoldingsBench.partition, vector, $1) }
+  }
+
+  private func said(_ bench: HoldingsBench) -> UInt64? {
+    bench.word(of: 0, at: 1, .backend)?.vector.sequence(of: ReplicaID(high: 0, low: 1))
+  }
+
+  @Test("what the backend has is said at once, more of it after ten minutes, and taken back within seconds")
+  func backend() {
+    var bench = HoldingsBench(2)
+    bench.link(0, 1)
+    bench.hold(0, 9)
+    read(&bench, 0)
+    #expect(said(bench) == nil, "an empty backend is worth no word, and delays none")
+    read(&bench, 5)
+    #expect(said(bench) == 5)
+    bench.pass(10_000)
+    read(&bench, 7)
+    #expect(said(bench) == 5)
+    bench.pass(595_000)
+    #expect(said(bench) == 7)
+    bench.pass(10_000)
+    read(&bench, 3)
+    #expect(said(bench) == 3)
+  }
+
+  @Test("a word about the backend never is younger than the reading that it rests on")
+  func oldReading() {
+    var bench = HoldingsBench(2)
+    bench.link(0, 1)
+    bench.hold(0, 9)
+    read(&bench, 5)
+    let number = bench.word(of: 0, at: 1, .backend)?.number
+    bench.pass(120_000)
+    bench.ask(1)
+    #expect(bench.word(of: 0, at: 1, .backend)?.number == number, "nothing was read since")
+    read(&bench, 5)
+    bench.ask(1)
+    #expect(bench.word(of: 0, at: 1, .backend).map { $0.number > number ?? 0 } == true)
+    // Read, and not said before it was long ago.
+    read(&bench, 6)
+    bench.milliseconds += 2_000_000
+    bench.ask(1)
+    bench.pass(10_000)
+    #expect(said(bench) == 5)
+  }
+
   @Test("questions without end are answered a few times only")
   func allowance() {
     var bench = HoldingsBench(2)

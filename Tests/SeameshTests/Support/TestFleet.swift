@@ -16,7 +16,10 @@ final class TestFleet {
   private var lastOfRoot: Statement?
 
   /// The founder is node 0; the others join by its code and know its address.
-  init(_ count: Int, isClosed: Bool = false, configure: (inout NodeConfiguration) -> Void = { _ in }) throws {
+  init(
+    _ count: Int, isClosed: Bool = false, role: Text = "officer",
+    configure: (inout NodeConfiguration) -> Void = { _ in }
+  ) throws {
     let first = try directory()
     _ = try NodeSetup.found(
       first, fleetName: "test", user: "founder@test.example", label: "node 0", profile: ValueMap(),
@@ -25,7 +28,7 @@ final class TestFleet {
     for index in 1..<max(count, 1) {
       let address = try peerAddress(of: nodes[0])
       let code = try nodes[0].invite(
-        InviteRequest(user: Text("user\(index)@test.example"), role: "officer", profile: ValueMap()))
+        InviteRequest(user: Text("user\(index)@test.example"), role: role, profile: ValueMap()))
       let path = try directory()
       // Without discovery: the D-Bus library keeps the first address it sees for the whole process of the tests.
       _ = try NodeSetup.join(

@@ -1,0 +1,116 @@
+import Replication
+import Storage
+
+/// Asks the ledger what it has of this store's log, and knows what it answered last. Belongs to one thread.
+final class ReadBackReader {
+  private let source: any ForwardingSource
+  private let backend: any Backend
+  private let limits: ForwarderLimits
+  private let ledger: LedgerReader
+  /// What the ledger has, as it was read there.
+  private var known: [PartitionID: VersionVector] = [:]
+
+  init(source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits) {
+    (self.source, self.backend, self.limits) = (source, backend, limits)
+    ledger = LedgerReader(source: source, backend: backend, limits: limits)
+  }
+
+  /// The ledger is read anew: what went back is known then.
+  func forget() { known.removeAll() }
+
+  private struct Asked {
+    let chain: ChainKey
+    let stored: StoredChain
+  }
+
+  /// Tells the node what the ledger has of each partition that was asked about.
+  func read(_ request: ReadBackRequest) throws -> ReadBackOutcome {
+    let (chains, names) = try source.read { store in try store.snapshot { try self.asked(request, $0) } }
+    if request == .everything { known = known.filter { names[$0.key] != nil } }
+    var outcome = ReadBackOutcome()
+    var vectors: [PartitionID: VersionVector] = [:]
+    for start in stride(from: 0, to: chains.count, by: limits.questionChains) {
+      let part = Array(chains[start..<min(start + limits.questionChains, chains.count)])
+      for (asked, position) in zip(part, try positions(part)) {
+        let partition = asked.chain.partition
+        var vector = vectors[partition] ?? known[partition] ?? VersionVector()
+        let before = vector.sequence(of: asked.chain.replica)
+        outcome.wentBack = outcome.wentBack || before > position?.sequence ?? 0
+        vector[asked.chain.replica] = position
+        vectors[partition] = vector
+      }
+    }
+    known.merge(vectors) { $1 }
+    source.backendHas(vectors.compactMap { partition, vector in names[partition].map { ($0, vector) } })
+    return outcome
+  }
+
+  private func asked(
+    _ request: ReadBackRequest, _ store: StoreReader
+  ) throws -> ([Asked], [PartitionID: PartitionName]) {
+    var meant: Set<ChainKey>?
+    if case .chains(let chains) = request { meant = chains }
+    let partitions = meant.map { Set($0.map(\.partition)) }
+    var chains: [Asked] = []
+    var names: [PartitionID: PartitionName] = [:]
+    for partition in try store.partitions() where partitions?.contains(partition.id) ?? true {
+      names[partition.id] = partition.name
+      for stored in try store.chains(of: partition.number) where stored.received.sequence > 0 {
+        let chain = ChainKey(partition: partition.id, replica: stored.replica)
+        guard meant?.contains(chain) ?? true else { continue }
+        chains.append(Asked(chain: chain, stored: stored))
+      }
+    }
+    return (chains, names)
+  }
+
+  /// How far the ledger has each chain, on the branch that is chosen here. Where that cannot be told, less than is true.
+  private func positions(_ chains: [Asked]) throws -> [ChainPosition?] {
+    var found = [ChainPosition?](repeating: nil, count: chains.count)
+    var forked: [Int] = []
+    let questions = chains.map { question($0, $0.stored.received) }
+    for (index, answer) in try answers(questions).enumerated() {
+      if answer.hasChange {
+        found[index] = questions[index].position
+      } else if chains[index].stored.holdReason == nil {
+        found[index] = try beginning(chains[index], questions[index], answer)
+      } else if chains[index].stored.accepted.sequence > 0 {
+        forked.append(index)
+      }
+    }
+    // The last change that counts is on the chosen branch for certain.
+    let accepted = forked.map { question(chains[$0], chains[$0].stored.accepted) }
+    for (index, (question, answer)) in zip(forked, zip(accepted, try answers(accepted))) where answer.hasChange {
+      found[index] = question.position
+    }
+    return found
+  }
+
+  private func question(_ asked: Asked, _ mark: ChainMark) -> ChainQuestion {
+    ChainQuestion(chain: asked.chain, sequence: mark.sequence, hash: mark.hash)
+  }
+
+  private func answers(_ questions: [ChainQuestion]) throws -> [ChainAnswer] {
+    guard !questions.isEmpty else { return [] }
+    let answers = try backend.answers(to: questions)
+    guard answers.count == questions.count else {
+      throw BackendProblem(.refused, "the backend answered something else than it was asked")
+    }
+    return answers
+  }
+
+  /// The ledger has a beginning of an unforked chain.
+  private func beginning(_ asked: Asked, _ question: ChainQuestion, _ answer: ChainAnswer) throws -> ChainPosition? {
+    var own: Digest?
+    let reached = try ChainComparison.reached(question, answer) { sequence in
+      own = try source.read { try ledger.hash(of: asked.stored.number, at: sequence, in: asked.chain.partition, $0) }
+      return own
+    }
+    guard reached > 0, let own else { return nil }
+    return ChainPosition(sequence: reached, tip: own.tip)
+  }
+}
+
+extension ChainQuestion {
+  fileprivate var position: ChainPosition { ChainPosition(sequence: sequence, tip: hash.tip) }
+}
