@@ -87,7 +87,8 @@ struct HomeBoundTests {
 
   private func waitForEdits(_ states: [String], sourceLocation: SourceLocation = #_sourceLocation) throws {
     let came = try waitUntil(within: 30) { try edits().map(\.state) == states }
-    #expect(came, "\(try edits())", sourceLocation: sourceLocation)
+    let told = try edits()
+    #expect(came, "\(told)", sourceLocation: sourceLocation)
   }
 
   // MARK: Tests

@@ -43,11 +43,6 @@ final class ForwardingNode {
     try node.subscribe("agency=*")
   }
 
-  func remove() {
-    stop()
-    try? FileManager.default.removeItem(atPath: directory)
-  }
-
   private static func configuration(_ peers: [PeerAddress], _ directory: String) -> NodeConfiguration {
     var configuration = NodeConfiguration()
     configuration.listenHost = .ipv4(0x7f00_0001)
