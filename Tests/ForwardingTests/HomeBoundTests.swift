@@ -68,7 +68,7 @@ struct HomeBoundTests {
   /// As somebody with the office's rights and no other.
   private func asClerk(_ sql: String, user: String = "eve@office.example", why: String = "") throws {
     try server.owner().script(
-      "SET ROLE clerk; SET seamesh.user = '\(user)'; SET seamesh.why = '\(why)'; \(sql)")
+      "SET ROLE clerk; SET seamesh.by_user = '\(user)'; SET seamesh.why = '\(why)'; \(sql)")
   }
 
   private func edits() throws -> [(state: String, reason: String)] {
@@ -102,7 +102,7 @@ struct HomeBoundTests {
         #"UPDATE seamesh_office.documents SET body = body || '{"open": false}' WHERE id = '"r1"'"#, why: "checked")
       try expectSoon { try shown(vessel, .string("r1"))?.contains(#""open":false"#) == true }
       // What was left as it was shown is what it was.
-      #expect(try shown(vessel, .string("r1")) == #"{"big":1.0e16,"n":1,"open":false,"zero":-0.0}"#)
+      #expect(try shown(vessel, .string("r1")) == #"{"big":1e+16,"n":1,"open":false,"zero":-0.0}"#)
       try waitForEdits(["applied"])
       let row = try #require(
         try server.owner().query("SELECT by_user, by_role, why, made <= now() FROM seamesh_office.edits").rows.first)

@@ -122,7 +122,7 @@ extension PostgreSQLSchema {
     #variable_conflict use_variable
     DECLARE
       made uuid;
-      named text := coalesce(nullif(by_user, ''), nullif(current_setting('seamesh.user', true), ''), session_user);
+      named text := coalesce(nullif(by_user, ''), nullif(current_setting('seamesh.by_user', true), ''), session_user);
       reason text := coalesce(why, current_setting('seamesh.why', true), '');
     BEGIN
       IF coalesce(partition, '') = '' OR coalesce(collection, '') = '' OR id IS NULL THEN
@@ -142,7 +142,7 @@ extension PostgreSQLSchema {
     END
     $$;
 
-    -- INSERT, UPDATE and DELETE on the view are edits. Who and why: SET LOCAL seamesh.user and seamesh.why.
+    -- INSERT, UPDATE and DELETE on the view are edits. Who and why: SET LOCAL seamesh.by_user and seamesh.why.
     CREATE FUNCTION seamesh_office.take_edit() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
