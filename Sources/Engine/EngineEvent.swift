@@ -5,6 +5,8 @@ package enum EngineEvent: Sendable {
   case opened(OpenedLink)
   case message(SessionID, Message, byteCount: Int)
   case runs(SessionID, RunBatch, [ArrivedRun], byteCount: Int)
+  /// A run that a ledger kept, as ``FrameDecoder/inspect(_:context:in:under:apart:)`` found it.
+  case ledgerRun(PartitionName, DeliveredRun)
   /// A frame came that breaks the protocol; why, as one sentence.
   case violation(SessionID, String)
   case closed(SessionID, reason: String)

@@ -95,6 +95,7 @@ package final class NodeEngine {
     case .runs(let id, let batch, let runs, let byteCount):
       receive(batch, runs, from: id)
       links.release(id, byteCount: byteCount)
+    case .ledgerRun(let name, let run): handle(.ledgerRun(name, run))
     case .violation(let id, let reason): violated(id, reason)
     case .closed(let id, let reason): if links.closed(id, reason) { handle(.closed(id)) }
     case .drained(let id): if links.drained(id) { handle(.writable(id)) }

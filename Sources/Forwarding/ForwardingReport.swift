@@ -9,6 +9,8 @@ package struct ForwardingReport: Equatable, Sendable {
   package var lag = LogAmount()
   /// How long the oldest change has waited that the backend lacks.
   package var lagMilliseconds: Int64 = 0
+  /// Until the backend has all, as it has gone of late; nil where that cannot be said.
+  package var remainingMilliseconds: Int64?
   /// Since the start of the node.
   package var forwarded = LogAmount()
   /// Changes of the log that are in the backend, of all.
@@ -16,6 +18,10 @@ package struct ForwardingReport: Equatable, Sendable {
   package var inLog: Int64 = 0
   /// Chains left out, since the backend refuses something of them.
   package var putAside = 0
+  /// Documents that the backend holds without their body, as far as they are known here.
+  package var deadLetters = 0
+  /// Documents that the backend left as another relay wrote them.
+  package var staleDocuments = 0
   /// Changes that the ledger had and then lacked.
   package var lost: UInt64 = 0
   /// Of edits from the backend, since the start; nil where none are brought home.

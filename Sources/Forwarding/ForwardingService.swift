@@ -10,6 +10,7 @@ package final class ForwardingService: Sendable {
   private struct Shared {
     var report = ForwardingReport()
     var oldestWaiting: Int64?
+    var pace = BacklogPace()
     /// The reason that was told last, empty where it went on.
     var toldSentence: String?
     var isToSendNow = false
@@ -28,7 +29,8 @@ package final class ForwardingService: Sendable {
   ///   - home: nil where no edits are brought home.
   ///   - stateChanged: told on the forwarder's thread.
   package init(
-    source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits = ForwarderLimits(), home: EditWay? = nil,
+    source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits = ForwarderLimits(),
+    home: EditWay? = nil,
     stateChanged: @escaping @Sendable (ForwardingReport) -> Void = { _ in }
   ) {
     (self.source, self.backend, self.limits, self.stateChanged) = (source, backend, limits, stateChanged)
@@ -72,6 +74,7 @@ package final class ForwardingService: Sendable {
 
   private func run() {
     var forwarder = Forwarder(limits: limits)
+    var memory = LedgerNotes(source, limits)
     let readers = Readers(
       pages: PageReader(fleet: source.fleet, hash: source.hash),
       readBacks: ReadBackReader(source: source, backend: backend, limits: limits))
@@ -81,12 +84,15 @@ package final class ForwardingService: Sendable {
     while !shared.withLock({ $0.isStopped }) {
       if events.isEmpty { events = wait(for: forwarder, carrier) }
       guard !events.isEmpty else { continue }
-      let directives = forwarder.handle(events.removeFirst(), now: ForwardingService.now(), random: &random)
-      tell(forwarder)
+      let now = ForwardingService.now()
+      let directives = forwarder.handle(events.removeFirst(), now: now, random: &random)
+      tell(forwarder, now)
+      memory.note(forwarder.reached, of: backend, at: now)
       for directive in directives {
-        if let event = perform(directive, readers) { events.append(event) }
+        if let event = perform(directive, readers, memory.last) { events.append(event) }
       }
     }
+    memory.write()
     backend.disconnect()
   }
 
@@ -128,7 +134,9 @@ package final class ForwardingService: Sendable {
     let readBacks: ReadBackReader
   }
 
-  private func perform(_ directive: Forwarder.Directive, _ readers: Readers) -> Forwarder.Event? {
+  private func perform(
+    _ directive: Forwarder.Directive, _ readers: Readers, _ memory: LedgerMemory?
+  ) -> Forwarder.Event? {
     do {
       switch directive {
       case .connect:
@@ -140,7 +148,8 @@ package final class ForwardingService: Sendable {
       case .readLedger:
         readers.pages.forget()
         readers.readBacks.forget()
-        return .ledgerRead(try LedgerReader(source: source, backend: backend, limits: limits).read())
+        let reader = LedgerReader(source: source, backend: backend, limits: limits, memory: memory)
+        return .ledgerRead(try reader.read())
       case .load(let request):
         return .loaded(try source.read { store in try store.snapshot { try readers.pages.page(request, from: $0) } })
       case .commit(let batch):
@@ -160,7 +169,7 @@ package final class ForwardingService: Sendable {
 
   // MARK: Telling
 
-  private func tell(_ forwarder: Forwarder) {
+  private func tell(_ forwarder: Forwarder, _ now: MonotonicTime) {
     let news = shared.withLock { shared -> ForwardingReport? in
       shared.report.state = forwarder.state
       shared.report.sentence = forwarder.problem?.sentence ?? forwarder.view.aside.values.first ?? ""
@@ -170,6 +179,12 @@ package final class ForwardingService: Sendable {
       shared.report.inBackend = max(0, forwarder.held.changes - forwarder.lag.changes)
       shared.report.putAside = forwarder.view.aside.count
       shared.report.lost = forwarder.lost
+      shared.report.deadLetters = forwarder.documents.deadLetters.count
+      shared.report.staleDocuments = forwarder.staleCount
+      shared.pace.note(forwarder.lag.changes, at: now)
+      let isUnderWay = forwarder.problem == nil
+      shared.report.remainingMilliseconds =
+        isUnderWay ? shared.pace.millisecondsLeft(of: forwarder.lag.changes) : nil
       shared.oldestWaiting = forwarder.oldestWaiting
       // To lag for a moment behind each write is no news.
       let isSettled = shared.report.state == .caughtUp || !shared.report.sentence.isEmpty

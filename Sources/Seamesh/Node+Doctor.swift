@@ -40,7 +40,7 @@ extension Node {
     findings += Node.findings(held)
     findings += Node.findings(spenders) + conduct.compactMap(Node.finding)
     findings += Node.findings(undeletable: undeletable)
-    if let forwarding = forwardingStatus, let finding = Node.finding(forwarding) { findings.append(finding) }
+    if let forwarding = forwardingStatus { findings += Node.findings(forwarding) }
     findings += historyFindings()
     findings += diskFindings(failure)
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }

@@ -23,6 +23,8 @@ package struct ForwardingStatus: Sendable, Equatable {
   package var lagChanges: Int64 = 0
   package var lagBytes: Int64 = 0
   package var lagMilliseconds: Int64 = 0
+  /// Until the backend has all, as it has gone of late; nil where that cannot be said.
+  package var remainingMilliseconds: Int64?
   /// Changes since the start of the node.
   package var forwardedChanges: Int64 = 0
   package var forwardedBytes: Int64 = 0
@@ -31,6 +33,10 @@ package struct ForwardingStatus: Sendable, Equatable {
   package var backendChanges: Int64 = 0
   /// Chains left out, since the backend refuses something of them.
   package var putAside: Int64 = 0
+  /// Documents that the backend holds without their body.
+  package var deadLetters: Int64 = 0
+  /// Documents that the backend left as another relay wrote them, which may know more.
+  package var staleDocuments: Int64 = 0
   /// Changes that the backend had and then lacked.
   package var lostChanges: Int64 = 0
   /// Nil where no edits of the office are brought home.
@@ -110,6 +116,8 @@ extension Node {
 
   package var fleet: FleetID { files.fleet }
   package var device: DeviceID { files.device }
+  /// Where its files lie.
+  package var directory: String { endpoints.directory }
 
   /// Shown from now on in status, metrics and doctor; nil: no more.
   package func attach(_ forwarder: (any NodeForwarder)?) { forwarding.withLock { $0 = forwarder } }
@@ -133,7 +141,19 @@ extension Node {
 
   // MARK: For people
 
-  static func finding(_ status: ForwardingStatus) -> DoctorFinding? {
+  static func findings(_ status: ForwardingStatus) -> [DoctorFinding] {
+    var findings = [finding(status)].compactMap { $0 }
+    if status.deadLetters > 0 {
+      findings.append(
+        DoctorFinding(
+          .warning, "forward-dead-letters",
+          "The backend \(status.backend) holds \(status.deadLetters) documents without their content.",
+          remedy: "Look at the reasons: seamesh forward --dead-letters."))
+    }
+    return findings
+  }
+
+  private static func finding(_ status: ForwardingStatus) -> DoctorFinding? {
     if status.lostChanges > 0, status.state == "caught-up" || status.state == "lagging" {
       return DoctorFinding(
         .warning, "forward-restored",
@@ -173,6 +193,8 @@ extension ForwardingStatus {
       ("lag_seconds", "Seconds that the oldest of them has waited.", lagMilliseconds / 1_000),
       ("put_aside", "Chains of which the backend refuses something.", putAside),
       ("lost_changes", "Changes that the backend had and then lacked.", lostChanges),
+      ("dead_letters", "Documents that the backend holds without their body.", deadLetters),
+      ("stale_documents", "Documents that the backend left as another relay wrote them.", staleDocuments),
     ]
     for (name, help, value) in gauges {
       lines += [

@@ -21,6 +21,11 @@ package struct LogPosition: Hashable, Sendable {
     LogPosition(copy: copy, arrival: arrival, rebuilds: rebuilds)
   }
 
+  /// Whether it can be of the log that ends at `end`; one of a copy, or of a store that was put back from one, is not.
+  package func belongs(to end: LogPosition) -> Bool {
+    copy == end.copy && arrival <= end.arrival && rebuilds <= end.rebuilds
+  }
+
   /// As it is kept outside of memory.
   package var text: String { "\(copy).\(arrival).\(rebuilds)" }
 
@@ -49,18 +54,14 @@ extension StoreReading where Self: ~Copyable {
   /// Whether all that changed in the partition's documents since `position` is what runs write that arrived since.
   package func runsTellAll(of partition: PartitionNumber, since position: LogPosition) throws(StoreError) -> Bool {
     let end = try logEnd()
-    guard position.copy == end.copy, position.arrival <= end.arrival, position.rebuilds <= end.rebuilds else {
-      return false
-    }
+    guard position.belongs(to: end) else { return false }
     return try database.number(named: Transaction.rebuildKey(partition)) ?? 0 <= position.rebuilds
   }
 
   /// Partitions in whose documents something changed since `position` that no later run tells; nil: it may be any.
   package func partitionsRebuilt(since position: LogPosition) throws(StoreError) -> [PartitionID]? {
     let end = try logEnd()
-    guard position.copy == end.copy, position.arrival <= end.arrival, position.rebuilds <= end.rebuilds else {
-      return nil
-    }
+    guard position.belongs(to: end) else { return nil }
     guard end.rebuilds > position.rebuilds else { return [] }
     var rebuilt: [PartitionID] = []
     for partition in try partitions() {

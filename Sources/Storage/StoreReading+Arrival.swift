@@ -94,6 +94,17 @@ extension StoreReading where Self: ~Copyable {
     return try rows.step() ? rows.optionalInteger(0) : nil
   }
 
+  /// The highest number of a chain that had come at `arrival`, on whatever branch.
+  package func highest(of chain: ChainNumber, cameThrough arrival: Int64) throws(StoreError) -> UInt64 {
+    // From the chain's end backwards: the sign keeps SQLite from walking the whole log.
+    let rows = try database.statement(
+      "SELECT last FROM runs WHERE chain=?1 AND +arrival<=?2 ORDER BY last DESC LIMIT 1")
+    defer { rows.reset() }
+    try rows.bind(1, chain.rawValue)
+    try rows.bind(2, arrival)
+    return try rows.step() ? UInt64(clamping: rows.integer(0)) : 0
+  }
+
   /// The highest number that is here of a chain, on whatever branch.
   package func highest(of chain: ChainNumber) throws(StoreError) -> UInt64 {
     let rows = try database.statement("SELECT max(last) FROM runs WHERE chain=?1")

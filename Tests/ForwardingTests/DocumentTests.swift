@@ -118,6 +118,10 @@ struct DocumentTests {
     try relay.waitForLedger(server)
     let letters = "SELECT count(*) FROM seamesh.documents WHERE refusal LIKE '%U+0000%' AND body IS NULL AND alive"
     #expect(try server.owner().number(letters) == 3)
+    try expectSoon { relay.forwarding?.status.deadLetters == 3 }
+    #expect(try relay.node.metrics().contains("seamesh_forward_dead_letters 3"))
+    let finding = try relay.node.doctor().first { $0.code == "forward-dead-letters" }
+    #expect(finding?.message.contains("3 documents") == true)
     #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == 4)
     #expect(try bodies(server)["\"good\""] == #"{"a": "\\u0000"}"#)
     try put(relay, "null", #"{"a":"x"}"#)
@@ -169,6 +173,7 @@ struct DocumentTests {
     try second.waitForState(.caughtUp)
     #expect(try bodies(server) == ["\"r1\"": #"{"a": "new"}"#, "\"r2\"": #"{"c": 1}"#])
     #expect(try server.owner().number("SELECT count(*) FROM seamesh.document_positions") == 1)
+    try expectSoon { second.forwarding?.status.staleDocuments == 1 }
     second.stop()
     try relay.restart()
     try relay.forward(to: server.relayURL())

@@ -193,6 +193,25 @@ struct ForwarderTests {
     #expect(model.ledger.count == 30 && model.forwarder.state == .caughtUp)
   }
 
+  @Test("what the ledger had by what was remembered, and lacks, is told at the first reading")
+  func lostByMemory() {
+    var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))
+    let now = MonotonicTime(milliseconds: 1)
+    _ = forwarder.handle(.start, now: now, random: &random)
+    _ = forwarder.handle(.connected, now: now, random: &random)
+    var reading = Forwarder.LedgerReading(view: LedgerView(), runsAfter: 0, accepted: [:], held: LogAmount())
+    reading.lost = 7
+    _ = forwarder.handle(.ledgerRead(reading), now: now, random: &random)
+    #expect(forwarder.lost == 7)
+  }
+
+  @Test("what is remembered reads as it was written, and nothing else does")
+  func memory() {
+    let memory = LedgerMemory(ledger: "ab12", position: "0.17.2")
+    #expect(LedgerMemory(text: memory.text) == memory)
+    for text in ["", "ab12", "ab12 0.1.2 x"] { #expect(LedgerMemory(text: text) == nil) }
+  }
+
   @Test("what moves while a batch is under way is looked at after it")
   func newsMeanwhile() throws {
     var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))

@@ -22,7 +22,7 @@ struct HomeBoundTests {
     (server, vessel) = try (TestPostgreSQL(), ForwardingNode())
     try server.owner("postgres").script("CREATE ROLE clerk LOGIN")
     _ = try PostgreSQLSetUp.perform(
-      server.ownerAddress(), fleet: vessel.node.fleet, grantingTo: "relay", homeBound: "relay", office: "clerk",
+      server.ownerAddress(), fleet: vessel.node.fleet, granting: PostgreSQLGrants(homeBound: "relay", office: "clerk"),
       environment: [:])
     try vessel.node.subscribe("agency=*")
   }

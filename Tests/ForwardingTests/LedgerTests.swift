@@ -36,7 +36,7 @@ struct LedgerTests {
     try relay.setUp(server)
     try relay.node.subscribe("agency=*")
     try relay.forward(to: server.relayURL())
-    let (original, copy) = try clonedMember(of: relay)
+    let (original, copy) = try relay.clonedMember()
     defer { for path in [original, copy] { try? FileManager.default.removeItem(atPath: path) } }
     for (path, name) in [(original, "first"), (copy, "second")] {
       let alone = try ForwardingNode(directory: path)
@@ -176,6 +176,55 @@ struct LedgerTests {
     #expect(finding?.message.contains("6 changes") == true)
   }
 
+  @Test("a ledger that was put back while the relay was stopped is told of at its next start; a new ledger is not")
+  func restoredMeanwhile() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    for index in 0..<10 { try relay.put("agency=G", "r\(index)") }
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    try relay.restart()
+    try relay.put("agency=G", "meanwhile")
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    #expect(relay.forwarding?.status.lostChanges == 0)
+    try relay.restart()
+    try server.owner().script("DELETE FROM seamesh.changes WHERE sequence > 4; DELETE FROM seamesh.runs WHERE last > 4")
+    try relay.put("agency=G", "next")
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    #expect(relay.forwarding?.status.lostChanges == 7)
+    #expect(try relay.node.doctor().contains { $0.code == "forward-restored" && $0.message.contains("7 changes") })
+    try expectLedger(server, equals: relay.node)
+    // One that was made anew has lost nothing.
+    try relay.restart()
+    try server.owner().script("DROP SCHEMA seamesh CASCADE; DROP SCHEMA seamesh_views CASCADE")
+    try relay.setUp(server)
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    #expect(relay.forwarding?.status.lostChanges == 0)
+  }
+
+  @Test("statements that come without any change are forwarded at once")
+  func statementsAlone() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let member = try relay.member()
+    defer { member.remove() }
+    try relay.put("agency=G", "r")
+    var limits = ForwarderLimits()
+    limits.lookMilliseconds = 3_600_000
+    try relay.forward(to: server.relayURL(), limits: limits)
+    try relay.waitForLedger(server)
+    let connection = try server.owner()
+    let before = try connection.number("SELECT count(*) FROM seamesh.statements")
+    _ = try relay.node.change(RightsChange(.promote(device: "vessel")))
+    let came = try waitUntil(within: 20) {
+      try connection.number("SELECT count(*) FROM seamesh.statements") > before
+    }
+    #expect(came)
+  }
+
   @Test("a run that the tables refuse is put aside with its chain, the others arrive, and it goes in once it may")
   func refusedRow() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
@@ -290,30 +339,5 @@ struct LedgerTests {
       ).rows
       #expect(tips.first?.first.flatMap { $0 }.flatMap { Digest($0) }?.tip == position.tip)
     }
-  }
-
-  /// A member's directory and a copy of it, both stopped, which take themselves for the same device.
-  private func clonedMember(of relay: ForwardingNode) throws -> (String, String) {
-    let path = NSTemporaryDirectory() + "seamesh-member-" + String(UUID().uuidString.prefix(8))
-    try FileManager.default.createDirectory(
-      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    let code = try relay.node.invite(InviteRequest(user: "bob@test.example", role: "officer", profile: ValueMap()))
-    _ = try NodeSetup.join(path, code: code.code, label: "vessel", peers: [relay.address], usesDiscovery: false)
-    let member = try ForwardingNode(directory: path, peers: [relay.address])
-    try member.node.subscribe("agency=*")
-    try member.put("agency=G", "before")
-    let partition = try PartitionName("agency=G")
-    let came = try waitUntil { try relay.node.read(partition, "reports", id: .string("before")) != nil }
-    #expect(came)
-    member.stop()
-    let copy = path + "-copy"
-    try FileManager.default.copyItem(atPath: path, toPath: copy)
-    let directory = try DataDirectory(existing: copy)
-    guard case .present(var sidecar) = try ReplicaSidecar.load(from: directory) else {
-      throw ServerFailure(what: "no sidecar that reads")
-    }
-    sidecar.host = try HostFacts.current(database: directory.file(Store.fileName))
-    try sidecar.save(to: directory)
-    return (path, copy)
   }
 }

@@ -43,29 +43,10 @@ struct StateTests {
     try run(["forward", "--check", "--json", "--forward=\(url)"], relay, environment)
   }
 
-  private struct CommandResult {
-    let status: Int32
-    let output: String
-    let error: String
-  }
-
   private func run(
     _ arguments: [String], _ relay: ForwardingNode, _ environment: [String: String] = [:]
   ) throws -> CommandResult {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-      .appendingPathComponent("seamesh")
-    process.arguments = arguments + ["--data=\(relay.directory)"]
-    process.environment = ["PATH": "/usr/bin:/bin", "HOME": relay.directory].merging(environment) { $1 }
-    let (output, error) = (Pipe(), Pipe())
-    (process.standardOutput, process.standardError) = (output, error)
-    try process.run()
-    let said = output.fileHandleForReading.readDataToEndOfFile()
-    let complained = error.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return CommandResult(
-      status: process.terminationStatus, output: String(decoding: said, as: UTF8.self),
-      error: String(decoding: complained, as: UTF8.self))
+    try runCommand(arguments, in: relay.directory, environment)
   }
 
   @Test("no way to the server, and nobody there")

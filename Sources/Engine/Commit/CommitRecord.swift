@@ -16,14 +16,18 @@ package struct CommitRecord: Sendable {
   package let documents: [ChangedDocuments]
   /// Places of the runs that it put into the log, in the order of arrival; nil where it put in none.
   package let arrivals: ClosedRange<Int64>?
+  /// It put in signed facts about the fleet or a room.
+  package let hasStatements: Bool
 
   package init(
-    partitions: [Moved] = [], documents: [ChangedDocuments] = [], arrivals: ClosedRange<Int64>? = nil
+    partitions: [Moved] = [], documents: [ChangedDocuments] = [], arrivals: ClosedRange<Int64>? = nil,
+    hasStatements: Bool = false
   ) {
     (self.partitions, self.documents, self.arrivals) = (partitions, documents, arrivals)
+    self.hasStatements = hasStatements
   }
 
-  var isEmpty: Bool { partitions.isEmpty && documents.allSatisfy { $0.count == 0 } }
+  var isEmpty: Bool { partitions.isEmpty && !hasStatements && documents.allSatisfy { $0.count == 0 } }
 }
 
 /// Hears of each commit on the engine's thread: once it is durable, before the core is told and before anyone is

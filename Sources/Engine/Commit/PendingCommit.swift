@@ -179,6 +179,7 @@ extension EngineState {
         partition: id, name: partition.name, before: before ?? VersionVector(), accepted: partition.log.accepted)
     }
     return CommitRecord(
-      partitions: partitions, documents: done.documents.filter { $0.count > 0 }, arrivals: done.arrivals)
+      partitions: partitions, documents: done.documents.filter { $0.count > 0 }, arrivals: done.arrivals,
+      hasStatements: !batch.statements.isEmpty)
   }
 }

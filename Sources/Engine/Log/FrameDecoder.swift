@@ -4,10 +4,10 @@ import Wire
 /// Frames become messages, and runs are hashed and their signatures checked: all of it beside the engine, on whatever
 /// thread has the bytes.
 package struct FrameDecoder: Sendable {
-  private let fleet: FleetID
-  private let hash: HashFunction
-  private let formats: KnownFormats
-  private let verify: @Sendable (Signature, [UInt8], PublicKey) -> Bool
+  let fleet: FleetID
+  let hash: HashFunction
+  let formats: KnownFormats
+  let verify: @Sendable (Signature, [UInt8], PublicKey) -> Bool
 
   package enum Decoded: Sendable {
     case message(Message)

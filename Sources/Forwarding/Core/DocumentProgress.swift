@@ -15,9 +15,11 @@ package struct DocumentProgress: Equatable, Sendable {
   package var staleDocuments: Set<DocumentPlace> = []
   package var stalePartitions: Set<PartitionID> = []
   /// What the backend refused.
-  package var refusals: [DocumentPlace: Refusal] = [:]
+  package private(set) var refusals: [DocumentPlace: Refusal] = [:]
   /// Known to be there without a body.
-  package var deadLetters: Set<DocumentPlace> = []
+  package private(set) var deadLetters: Set<DocumentPlace> = []
+  /// The backend has more of them than are known here: it tells of the next when it is asked again.
+  package private(set) var hasMoreDeadLetters = false
 
   /// It stands as long as the document is the one that was refused: another one may be held.
   package struct Refusal: Equatable, Sendable {
@@ -31,6 +33,39 @@ package struct DocumentProgress: Equatable, Sendable {
 
   /// More stale documents than these are found again by a pass.
   static let staleLimit = 16_384
+  /// With so many due the log is not looked at for more; what one page of it has may pass this.
+  static let dueLimit = 16_384
+  /// More dead letters than these are known to the backend alone.
+  static let deadLetterLimit = 16_384
+  /// Older refusals than these are forgotten: if such a document is sent again, the backend refuses it again.
+  static let refusalLimit = 1_024
+
+  package var hasDeadLetters: Bool { !deadLetters.isEmpty || hasMoreDeadLetters }
+
+  /// What the backend says at a connection: what it lacks the body of is due again.
+  mutating func takeUp(_ letters: some Sequence<DocumentPlace>, isAll: Bool) {
+    deadLetters = Set(letters)
+    due.formUnion(deadLetters)
+    hasMoreDeadLetters = !isAll
+  }
+
+  /// A document is about to be sent, with or without its body.
+  mutating func note(_ place: DocumentPlace, isDeadLetter: Bool) {
+    guard isDeadLetter else {
+      deadLetters.remove(place)
+      return
+    }
+    if deadLetters.count < DocumentProgress.deadLetterLimit || deadLetters.contains(place) {
+      deadLetters.insert(place)
+    } else {
+      hasMoreDeadLetters = true
+    }
+  }
+
+  mutating func refuse(_ document: LedgerBatch.Document, _ words: String) {
+    if refusals.count >= DocumentProgress.refusalLimit { refusals.removeAll() }
+    refusals[document.place] = Refusal(of: document.stateDigest, words: words)
+  }
 
   /// All that is known of is sent.
   package var isSettled: Bool {

@@ -40,6 +40,8 @@ extension Forwarder {
     package var accepted: [PartitionID: VersionVector]
     package var held: LogAmount
     package var documents = DocumentProgress()
+    /// Changes that it had, by what was remembered, and lacks.
+    package var lost: UInt64 = 0
 
     package init(view: LedgerView, runsAfter: Int64, accepted: [PartitionID: VersionVector], held: LogAmount) {
       (self.view, self.runsAfter, self.accepted, self.held) = (view, runsAfter, accepted, held)

@@ -26,6 +26,10 @@ package struct Forwarder: Sendable {
   package private(set) var problem: BackendProblem?
   /// Changes that the ledger had and then lacked, at the last reading that showed so.
   package private(set) var lost: UInt64 = 0
+  /// The ledger has all that came to the log up to here, on the log's own form; empty: not known yet.
+  package private(set) var reached = ""
+  /// Documents that the backend left as another relay wrote them, when all was sent last.
+  package private(set) var staleCount = 0
   package private(set) var held = LogAmount()
   package private(set) var oldestWaiting: Int64?
   private var statementsAfter: Int64 = 0
@@ -87,7 +91,7 @@ package struct Forwarder: Sendable {
   }
 
   private mutating func take(_ reading: LedgerReading, _ now: MonotonicTime) -> [Directive] {
-    let missing = reading.view.lost(since: view)
+    let missing = max(reading.lost, reading.view.lost(since: view))
     if missing > 0 { lost = missing }
     view = reading.view
     (statementsAfter, runsAfter) = (0, reading.runsAfter)
@@ -117,7 +121,7 @@ package struct Forwarder: Sendable {
     case .pausing:
       backOff.reset()
       return connect()
-    case .idle where !view.aside.isEmpty || !documents.deadLetters.isEmpty:
+    case .idle where !view.aside.isEmpty || documents.hasDeadLetters:
       phase = .reading
       return [.readLedger]
     case .idle: return loadAnew()
@@ -203,7 +207,9 @@ package struct Forwarder: Sendable {
       // Bytes of a backlog were an estimate; here the ledger has all.
       view.amount = held
       problem = nil
+      reached = documents.position
     }
+    staleCount = documents.staleDocuments.count
     return rest(since: now, now)
   }
 
@@ -245,7 +251,7 @@ package struct Forwarder: Sendable {
       view.aside[run.chain] = problem.sentence
     } else if let document = page.batch.documents.first, document.isAlive, document.refusal == nil {
       // Its row goes without the body: a dead letter. A look behind finds it again.
-      documents.refusals[document.place] = DocumentProgress.Refusal(of: document.stateDigest, words: problem.sentence)
+      documents.refuse(document, problem.sentence)
       return load()
     } else if !page.batch.documents.isEmpty || !page.batch.ranges.isEmpty {
       move(to: page)

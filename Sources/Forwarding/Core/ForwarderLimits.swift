@@ -11,8 +11,10 @@ package struct ForwarderLimits: Equatable, Sendable {
   /// The first pause after a failure, doubled at each further one.
   package var firstPauseMilliseconds: UInt64 = 1_000
   package var longestPauseMilliseconds: UInt64 = 300_000
-  /// So often the log is looked at though nobody told of news: statements alone are not told.
+  /// So often the log is looked at though nobody told of news: another relay may have learnt something.
   package var lookMilliseconds: UInt64 = 30_000
+  /// At most so often it is written down how far the ledger has come.
+  package var memoryMilliseconds: UInt64 = 30_000
   /// After so long what was put aside is tried again.
   package var asideMilliseconds: UInt64 = 600_000
 

@@ -73,6 +73,8 @@ package struct DocumentStart: Equatable, Sendable {
   /// As this relay noted it last; empty: never.
   package var position = ""
   package var deadLetters: [DeadLetter] = []
+  /// There are no more of them than these.
+  package var hasAllDeadLetters = true
   package init() {}
 }
 

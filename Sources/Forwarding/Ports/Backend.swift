@@ -8,6 +8,8 @@ import Replication
 package protocol Backend: AnyObject, Sendable {
   /// For people: without a secret.
   var name: String { get }
+  /// Which ledger it is, once it was connected: copies of it say the same.
+  var ledgerID: String { get }
   /// Connects and looks whether it is this fleet's ledger, and may be written.
   func connect() throws(BackendProblem)
   func disconnect()

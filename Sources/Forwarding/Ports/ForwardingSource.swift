@@ -13,6 +13,9 @@ package protocol ForwardingSource: AnyObject, Sendable {
   func wake()
   /// What the ledger has of these partitions, as it was read there.
   func backendHas(_ vectors: [(PartitionName, VersionVector)])
+  /// What an earlier start wrote down; nil where there is nothing, or nothing that reads.
+  func remembered() -> String?
+  func remember(_ text: String)
   /// Milliseconds since 1970, UTC, for people.
   var wallMilliseconds: Int64 { get }
 }

@@ -9,7 +9,9 @@ extension PostgreSQLBackend {
     let rows = try connected().query("SELECT seamesh.document_position($1)", [.bytes(relay.digest.bytes)]).rows
     start.position = PostgreSQLRows.text(rows.first?.first.flatMap { $0 })
     // Of a collection that cannot be named there the name is not known any more; its documents stay dead letters.
-    start.deadLetters = try deadLetters().filter {
+    let letters = try deadLetters()
+    start.hasAllDeadLetters = letters.count < Int(PostgreSQLBackend.deadLetterLimit)
+    start.deadLetters = letters.filter {
       !$0.place.key.collection.string.contains(PostgreSQLBackend.nullSign)
     }
     return start

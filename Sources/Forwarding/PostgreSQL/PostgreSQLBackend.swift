@@ -25,6 +25,10 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
 
   package var name: String { address.shown }
 
+  package var ledgerID: String {
+    ledger.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+  }
+
   package func connect() throws(BackendProblem) {
     disconnect()
     let connection = try PostgreSQLConnection(address, environment: environment, stop: stop)

@@ -12,13 +12,11 @@ package enum PostgreSQLSetUp {
   /// Whoever could forward before still can.
   ///
   /// - Parameters:
-  ///   - role: may forward from then on.
-  ///   - homeBound: may forward and bring edits home.
-  ///   - office: may read documents and edit them.
+  ///   - grants: who may do what from then on.
   ///   - last: the format to come to; a test takes an earlier one.
   package static func perform(
-    _ address: PostgreSQLAddress, fleet: FleetID, grantingTo role: String?, homeBound: String? = nil,
-    office: String? = nil, environment: [String: String], through last: Int = PostgreSQLSchema.format
+    _ address: PostgreSQLAddress, fleet: FleetID, granting grants: PostgreSQLGrants = PostgreSQLGrants(),
+    environment: [String: String], through last: Int = PostgreSQLSchema.format
   ) throws(BackendProblem) -> Outcome {
     let connection = try PostgreSQLConnection(address, environment: environment, stop: StopPipe())
     // Two at once wait for one another here; an end of the connection takes all of it back.
@@ -48,11 +46,8 @@ package enum PostgreSQLSetUp {
       throw PostgreSQLProblems.answered(LedgerState.otherFleet, "", address)
     }
     // A step may have brought functions that nobody was given yet.
-    for role in try Set(relays(connection) + [role, homeBound].compactMap { $0 }).sorted() {
-      try connection.script(grants(to: role, through: last))
-    }
-    if let homeBound { try connection.script(homeBoundGrants(to: homeBound)) }
-    if let office { try connection.script(officeGrants(to: office)) }
+    for role in try relays(connection) { try connection.script(PostgreSQLGrants(relay: role).script(through: last)) }
+    try connection.script(grants.script(through: last))
     try connection.script("COMMIT")
     return Outcome(formatBefore: before, format: last)
   }
@@ -67,33 +62,6 @@ package enum PostgreSQLSetUp {
       """
     ).rows.compactMap { row in row.first.flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
   }
-
-  /// All that a relay's role needs.
-  static func grants(to role: String, through format: Int = PostgreSQLSchema.format) -> String {
-    let quoted = quoted(role)
-    let functions = PostgreSQLSchema.functions(of: format).map {
-      "GRANT EXECUTE ON FUNCTION seamesh.\($0) TO \(quoted);"
-    }
-    return (["GRANT USAGE ON SCHEMA seamesh TO \(quoted);"] + functions).joined(separator: "\n")
-  }
-
-  /// What a role needs beside ``grants(to:)`` to bring edits home.
-  static func homeBoundGrants(to role: String) -> String {
-    PostgreSQLSchema.homeBoundFunctions.map { "GRANT EXECUTE ON FUNCTION seamesh.\($0) TO \(quoted(role));" }
-      .joined(separator: "\n")
-  }
-
-  /// What somebody of the office needs: all documents, and edits of them.
-  static func officeGrants(to role: String) -> String {
-    """
-    GRANT USAGE ON SCHEMA seamesh_office TO \(quoted(role));
-    GRANT SELECT, INSERT, UPDATE, DELETE ON seamesh_office.documents TO \(quoted(role));
-    GRANT SELECT ON seamesh_office.edits TO \(quoted(role));
-    GRANT EXECUTE ON FUNCTION seamesh_office.edit TO \(quoted(role));
-    """
-  }
-
-  private static func quoted(_ role: String) -> String { "\"" + role.replacing("\"", with: "\"\"") + "\"" }
 
   private static func number(_ connection: PostgreSQLConnection, _ sql: String) throws(BackendProblem) -> Int {
     Int(PostgreSQLRows.integer(try connection.query(sql).rows.first?.first.flatMap { $0 }) ?? 0)

@@ -32,7 +32,12 @@ struct DocumentPages {
     var room = Room(
       bytes: max(1, bytes - used),
       documents: request.isNarrowed ? max(1, request.changes) : DocumentPages.documentLimit)
-    try takeUpWhatMoved(room.bytes, store, &page)
+    if page.documents.due.count < DocumentProgress.dueLimit {
+      try takeUpWhatMoved(room.bytes, store, &page)
+    } else {
+      // What moved is found from the position when there is room.
+      page.hasMoreDocuments = true
+    }
     try addDue(store, &page, &room)
     while !room.isUsedUp, page.documents.due.isEmpty, let partition = page.documents.passes.first {
       try pass(partition, store, &page, &room)
@@ -128,7 +133,7 @@ struct DocumentPages {
     _ place: DocumentPlace, _ row: DocumentRow?, _ progress: inout DocumentProgress
   ) throws -> LedgerBatch.Document {
     var document = LedgerBatch.Document(place)
-    progress.deadLetters.remove(place)
+    progress.note(place, isDeadLetter: false)
     guard let id = Value(canonicalID: place.key.id) else { throw DamagedLog("a document's id does not read") }
     if !id.holdsNull { document.id = ExtendedJSON.text(id) }
     guard let row else { return document }
@@ -143,7 +148,7 @@ struct DocumentPages {
     } else {
       document.body = ExtendedJSON.text(.map(body))
     }
-    if document.refusal != nil { progress.deadLetters.insert(place) }
+    if document.refusal != nil { progress.note(place, isDeadLetter: true) }
     return document
   }
 
@@ -158,8 +163,7 @@ extension DocumentProgress {
   init(_ start: DocumentStart) {
     self.init()
     position = start.position
-    due = Set(start.deadLetters.map(\.place))
-    deadLetters = due
+    takeUp(start.deadLetters.map(\.place), isAll: start.hasAllDeadLetters)
   }
 }
 

@@ -7,6 +7,8 @@ struct LedgerReader {
   let source: any ForwardingSource
   let backend: any Backend
   let limits: ForwarderLimits
+  /// Nil where nothing is known of an earlier time.
+  var memory: LedgerMemory?
 
   /// A chain as the store has it, and what the ledger is asked about it.
   private struct Held {
@@ -19,12 +21,14 @@ struct LedgerReader {
     var view = LedgerView()
     view.statements = try backend.statementIDs()
     let accepted = try source.accepted()
-    let (chains, end, totals) = try source.read { store in
-      try store.snapshot { store in (try held(store), try store.logEnd().arrival, try store.totals()) }
+    let (chains, position, totals) = try source.read { store in
+      try store.snapshot { store in (try held(store), try store.logEnd(), try store.totals()) }
     }
+    let end = position.arrival
     view.readAt = end
+    let before = arrivalRemembered(position)
     var first = end
-    var lacking: Int64 = 0
+    var (lacking, lost): (Int64, UInt64) = (0, 0)
     for start in stride(from: 0, to: chains.count, by: limits.questionChains) {
       let asked = chains[start..<min(start + limits.questionChains, chains.count)]
       let answers = try backend.answers(to: asked.map(\.question))
@@ -33,6 +37,7 @@ struct LedgerReader {
       }
       for (chain, answer) in zip(asked, answers) {
         let reached = try note(chain, answer, &view)
+        if let before { lost += try missing(chain, answer, before) }
         guard let arrival = try source.read({ try $0.firstArrival(of: chain.number, above: reached) }) else { continue }
         first = min(first, arrival - 1)
         lacking += Int64(clamping: chain.received - min(reached, chain.received))
@@ -42,6 +47,7 @@ struct LedgerReader {
     var reading = Forwarder.LedgerReading(
       view: view, runsAfter: first, accepted: accepted,
       held: LogAmount(changes: totals.changes, bytes: totals.logBytes))
+    reading.lost = lost
     reading.documents = DocumentProgress(try backend.documentStart())
     return reading
   }
@@ -55,6 +61,21 @@ struct LedgerReader {
     view.highest[key] = answer.highest
     view.marks[key] = answer.mark
     return reached
+  }
+
+  /// All runs that had come by then were in this ledger; nil where that is not known.
+  private func arrivalRemembered(_ end: LogPosition) -> Int64? {
+    guard let memory, memory.ledger == backend.ledgerID, let position = LogPosition(text: memory.position),
+      position.belongs(to: end)
+    else { return nil }
+    return position.arrival
+  }
+
+  /// Numbers that the ledger had of a chain and lacks.
+  private func missing(_ chain: Held, _ answer: ChainAnswer, _ arrival: Int64) throws -> UInt64 {
+    guard answer.highest < chain.received else { return 0 }
+    let had = try source.read { try $0.highest(of: chain.number, cameThrough: arrival) }
+    return had > answer.highest ? had - answer.highest : 0
   }
 
   /// Bytes are taken to be as evenly spread as changes.

@@ -38,7 +38,8 @@ extension ForwardingStatus {
       "lagChanges": .int(lagChanges), "lagBytes": .int(lagBytes), "lagMilliseconds": .int(lagMilliseconds),
       "forwardedChanges": .int(forwardedChanges), "forwardedBytes": .int(forwardedBytes),
       "logChanges": .int(logChanges), "backendChanges": .int(backendChanges), "putAside": .int(putAside),
-      "lostChanges": .int(lostChanges),
+      "lostChanges": .int(lostChanges), "deadLetters": .int(deadLetters), "staleDocuments": .int(staleDocuments),
+      "remainingMilliseconds": remainingMilliseconds.map { .int($0) } ?? .null,
       "edits": edits.map { edits in
         .object([
           "written": .int(Int64(edits.written)), "refused": .int(Int64(edits.refused)), "reason": .text(edits.reason),

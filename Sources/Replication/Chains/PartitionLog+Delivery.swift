@@ -65,6 +65,11 @@ extension PartitionLog {
     return first <= chain.trunk.sequence || chain.hasContent(hash)
   }
 
+  /// Is a run here that ends so? Inside the trunk, where only storage knows, its number says it.
+  package func hasContent(through last: UInt64, _ hash: Digest, of replica: ReplicaID) -> Bool {
+    chains[replica].map { last <= $0.trunk.sequence || $0.hasContent(hash) } ?? false
+  }
+
   /// By statements alone; nil: taken, also where it will only be held (rules C7, C27).
   private func standing(of run: RunSummary, hasFallen: Bool) -> Verdict? {
     guard let refusal = authority.refusal(of: run, genesis: genesis(run.replica)) else { return nil }

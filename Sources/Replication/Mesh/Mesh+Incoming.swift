@@ -111,11 +111,24 @@ extension Mesh {
   ) {
     let parked = ParkedRuns(
       session: id, runs: runs.map { .arrived($0) }[...], stream: batch.isForkEvidence ? nil : batch.stream)
+    take(parked, partition, batch.name, &step)
+  }
+
+  private mutating func take(
+    _ parked: ParkedRuns, _ partition: PartitionID, _ name: PartitionName, _ step: inout Step
+  ) {
     guard partitions[partition]?.awaitedHeaders ?? 0 == 0 else {
       partitions[partition]?.parked.append(parked)
       return
     }
-    beginning(partition, batch.name) { $0.process(parked, partition, &step) }
+    beginning(partition, name) { $0.process(parked, partition, &step) }
+  }
+
+  /// Judged as evidence that a peer shows: it stands outside of every stream. What is not taken is nobody's breach, since
+  /// no session brought it, and does not wait for what leads to it: whoever reads a ledger brings that first.
+  mutating func receiveFromLedger(_ name: PartitionName, _ run: DeliveredRun, _ step: inout Step) {
+    let parked = ParkedRuns(session: .ledger, runs: [.resolved(run)], stream: nil)
+    take(parked, name.id(fleet: local.fleet, hash: cryptography.hash), name, &step)
   }
 
   /// A partition begins with the first run that is kept: what names it otherwise leaves nothing behind.
@@ -302,7 +315,7 @@ extension AsideReason {
 
 extension RunSummary {
   /// Nil where the signer could not be found out: the replica is not declared.
-  init?(_ run: DeliveredRun, in partition: PartitionName) {
+  package init?(_ run: DeliveredRun, in partition: PartitionName) {
     guard let signer = run.incoming.signer else { return nil }
     self.init(
       partition: partition, replica: run.incoming.replica, first: run.incoming.first,

@@ -38,6 +38,8 @@ package struct Mesh: Sendable {
     case holdingsAsked([PartitionName])
     /// What the backend has of a partition, as it was read there.
     case backendRead(PartitionName, VersionVector)
+    /// A run that a ledger kept; hashes, signature, context and payload checked as a peer's are.
+    case ledgerRun(PartitionName, DeliveredRun)
     /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches.
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
     case evidenceLoaded(SessionID, PartitionID, [LoggedRun])
@@ -152,6 +154,7 @@ package struct Mesh: Sendable {
     case .holdingsKept(let records): holdingsKept(records, &step)
     case .holdingsAsked(let names): withHoldings(&step) { $0.ask(names, $1) }
     case .backendRead(let name, let vector): withHoldings(&step) { $0.readBack(name, vector, $1) }
+    case .ledgerRun(let name, let run): receiveFromLedger(name, run, &step)
     case .chainLoaded(let partition, let replica, let runs, let purpose):
       chainLoaded(partition, replica, runs, purpose, &step)
     case .evidenceLoaded(let id, let partition, let runs): evidenceLoaded(id, partition, runs, &step)

@@ -3,6 +3,9 @@ package struct SessionID: Hashable, Comparable, Sendable {
   package let rawValue: UInt64
   package init(rawValue: UInt64) { self.rawValue = rawValue }
   package static func < (a: SessionID, b: SessionID) -> Bool { a.rawValue < b.rawValue }
+
+  /// Stands where a session is named, for what came from a ledger: no connection ever has it.
+  static let ledger = SessionID(rawValue: .max)
 }
 
 /// Who this node is, for the lifetime of the process.

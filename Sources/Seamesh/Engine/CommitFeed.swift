@@ -125,7 +125,7 @@ final class FeedFollower: Sendable {
   }
 
   enum Moves: Sendable {
-    /// What counts now of the partitions whose log or documents changed since the last call.
+    /// What counts now of the partitions whose log or documents changed since the last call; none where only statements came.
     case moved([PartitionID: VersionVector])
     /// More was committed since than the feed remembers.
     case missed

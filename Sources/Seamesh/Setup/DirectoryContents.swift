@@ -33,6 +33,8 @@ struct DirectoryContents {
     case logAlone
     /// A restore was cut off between taking the old store away and putting the new one there.
     case halfRestored
+    /// It is being filled from a ledger, and that did not come to its end.
+    case halfFilled
   }
 
   let path: String
@@ -44,7 +46,9 @@ struct DirectoryContents {
     let present = Set(Item.allCases.filter { DirectoryContents.holds($0, at: "\(path)/\($0.rawValue)") })
     (self.path, self.present) = (path, present)
     standing = DirectoryContents.standing(path, present)
-    if present.contains(.database) {
+    if DirectoryContents.exists("\(path)/\(LedgerFilling.markerFile)") {
+      store = .halfFilled
+    } else if present.contains(.database) {
       store = .present
     } else if DirectoryContents.exists("\(path)/\(StoreRestoring.fileName)") {
       store = .halfRestored
@@ -127,6 +131,11 @@ extension DirectoryContents {
         .failed,
         "a seamesh restore in \(path) was cut off: run it again; the store that was there is beside it as "
           + "seamesh.db.before-restore-TIME")
+    case .halfFilled:
+      NodeError(
+        .failed,
+        "filling \(path) from a ledger was cut off: run seamesh restore --from-ledger again, or remove "
+          + "\(LedgerFilling.markerFile) there to go on with what came")
     }
   }
 

@@ -9,13 +9,15 @@ let forwardOption = OptionSpecification(
 let passwordFileName = "forward.password"
 
 /// The backend that was named, with its password where that lies in the data directory; nil where none was named.
-func forwardingAddress(_ invocation: Invocation, directory: String) throws(Failure) -> PostgreSQLAddress? {
-  guard let url = invocation["forward"] else { return nil }
+func forwardingAddress(
+  _ invocation: Invocation, _ option: String = "forward", directory: String
+) throws(Failure) -> PostgreSQLAddress? {
+  guard let url = invocation[option] else { return nil }
   let address: PostgreSQLAddress
   do throws(BackendProblem) {
     address = try PostgreSQLAddress(url: url)
   } catch {
-    throw .usage("--forward: \(error.sentence)")
+    throw .usage("--\(option): \(error.sentence)")
   }
   if address.hasPassword { try requirePrivateConfiguration(directory) }
   return address.withPassword(try storedPassword(directory))

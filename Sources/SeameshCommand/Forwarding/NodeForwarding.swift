@@ -42,6 +42,9 @@ final class NodeForwarding: NodeForwarder {
   func sendNow() { service.sendNow() }
 }
 
+/// In the data directory: which ledger had how much of the log.
+private let forwardMemoryName = "forward.state"
+
 /// A node's log and commits, as a forwarder wants them.
 private final class NodeLogSource: ForwardingSource {
   private let node: Node
@@ -72,6 +75,15 @@ private final class NodeLogSource: ForwardingSource {
 
   func backendHas(_ vectors: [(PartitionName, VersionVector)]) { node.noteBackend(vectors) }
 
+  private var memoryPath: String { node.directory + "/" + forwardMemoryName }
+
+  func remembered() -> String? {
+    (try? PrivateFile.content(of: memoryPath)).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Where it cannot be written, a restored ledger is filled again without a word.
+  func remember(_ text: String) { try? PrivateFile.replace(memoryPath, Array(text.utf8)) }
+
   var wallMilliseconds: Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
@@ -86,6 +98,8 @@ extension ForwardingStatus {
     (lagChanges, lagBytes, lagMilliseconds) = (report.lag.changes, report.lag.bytes, report.lagMilliseconds)
     (forwardedChanges, forwardedBytes) = (report.forwarded.changes, report.forwarded.bytes)
     (logChanges, backendChanges) = (report.inLog, report.inBackend)
+    remainingMilliseconds = report.remainingMilliseconds
+    (deadLetters, staleDocuments) = (Int64(report.deadLetters), Int64(report.staleDocuments))
     (putAside, lostChanges) = (Int64(report.putAside), Int64(clamping: report.lost))
     edits = report.edits.map { Edits(written: $0.written, refused: $0.refused, reason: report.editsSentence) }
   }

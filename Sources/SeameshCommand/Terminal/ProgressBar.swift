@@ -13,14 +13,14 @@ final class ProgressBar {
 
   init(_ label: String, on terminal: Terminal) { (self.label, isShown) = (label, terminal.showsProgress) }
 
-  /// `total` is nil where it is not known.
-  func update(done: Int64, total: Int64?, unit: String) {
+  /// `total` is nil where it is not known; `more` comes behind.
+  func update(done: Int64, total: Int64?, unit: String, more: String = "") {
     let now = monotonicMilliseconds()
     guard isShown, now - startedAt >= ProgressBar.firstShownAfterMilliseconds,
       now - (drawnAt ?? startedAt) >= ProgressBar.redrawnAfterMilliseconds
     else { return }
     drawnAt = now
-    ProgressBar.draw(ProgressBar.line(label, done: done, total: total, unit: unit))
+    ProgressBar.draw(ProgressBar.line(label, done: done, total: total, unit: unit) + more)
   }
 
   /// Takes the line away.

@@ -20,6 +20,7 @@ let forwardVerb = Verb(
     OptionSpecification("grant-to", .text("ROLE"), "with --set-up: this role may forward, and nothing else"),
     OptionSpecification("home-bound-to", .text("ROLE"), "with --set-up: this role may forward and bring edits home"),
     OptionSpecification("office-to", .text("ROLE"), "with --set-up: this role may read all documents and edit them"),
+    OptionSpecification("audit-to", .text("ROLE"), "with --set-up: this role may read the ledger, and nothing else"),
     OptionSpecification(
       "now", .none, "have the node try at once, where it would wait, and send dead letters and what was put aside again"
     ),
@@ -35,7 +36,7 @@ let forwardVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   if invocation.has("set-up") { return try setUp(invocation, context) }
-  for option in ["grant-to", "home-bound-to", "office-to"] where invocation[option] != nil {
+  for option in ["grant-to", "home-bound-to", "office-to", "audit-to"] where invocation[option] != nil {
     throw .usage("--\(option) goes with --set-up")
   }
   if invocation.has("dead-letters") { return try listDeadLetters(try backend(invocation, context), context) }
@@ -62,8 +63,10 @@ private func setUp(_ invocation: Invocation, _ context: Context) throws(Failure)
   let outcome: PostgreSQLSetUp.Outcome
   do throws(BackendProblem) {
     outcome = try PostgreSQLSetUp.perform(
-      address, fleet: fleet, grantingTo: invocation["grant-to"], homeBound: invocation["home-bound-to"],
-      office: invocation["office-to"], environment: environment())
+      address, fleet: fleet,
+      granting: PostgreSQLGrants(
+        relay: invocation["grant-to"], homeBound: invocation["home-bound-to"], office: invocation["office-to"],
+        auditor: invocation["audit-to"]), environment: environment())
   } catch {
     throw Failure(error)
   }
@@ -136,7 +139,8 @@ private func told(_ invocation: Invocation, _ context: Context) throws(Failure) 
     let found = try status(context)
     if found.state == "caught-up" { return found }
     progress.update(
-      done: found.map.number("backendChanges"), total: found.map.number("logChanges"), unit: "changes")
+      done: found.map.number("backendChanges"), total: found.map.number("logChanges"), unit: "changes",
+      more: timeLeft(found.map))
     _ = poll(nil, 0, 200)
   }
 }
@@ -164,7 +168,18 @@ func forwardingLine(_ map: ValueMap) -> String {
     line += "; it lacks \(map.number("lagChanges")) changes (\(byteCount(map.number("lagBytes"))))"
     let waited = map.number("lagMilliseconds")
     if waited > 0 { line += ", the oldest for \(duration(milliseconds: waited))" }
+    line += timeLeft(map)
   }
   if map.number("putAside") > 0 { line += "; \(map.number("putAside")) chains put aside" }
+  if map.number("deadLetters") > 0 { line += "; \(map.number("deadLetters")) dead letters" }
+  if map.number("staleDocuments") > 0 {
+    line += "; \(map.number("staleDocuments")) documents left as another relay wrote them"
+  }
   return line
+}
+
+/// Nothing where it is not known.
+private func timeLeft(_ map: ValueMap) -> String {
+  let left = map.number("remainingMilliseconds")
+  return left > 0 ? ", about \(duration(milliseconds: max(1_000, left))) left" : ""
 }

@@ -5,6 +5,6 @@ let verbTable: [Verb] = [
   putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb,
   importVerb, exportVerb, sampleVerb,
   receiptsVerb, subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
-  doctorVerb, backupVerb, restoreVerb, forwardVerb, benchVerb, simulateVerb,
+  doctorVerb, backupVerb, restoreVerb, forwardVerb, verifyLedgerVerb, benchVerb, simulateVerb,
   helpVerb, versionVerb, completionVerb, manualVerb,
 ]

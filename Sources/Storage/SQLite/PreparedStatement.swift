@@ -79,6 +79,8 @@ package final class PreparedStatement {
   /// Ends the row walk, so that the statement holds neither a snapshot nor a borrowed buffer in use.
   func reset() { sqlite3_reset(handle) }
 
+  /// `SQLITE_NULL`, `SQLITE_INTEGER` and so on.
+  func type(of column: Int32) -> Int32 { sqlite3_column_type(handle, column) }
   func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
   func optionalInteger(_ column: Int32) -> Int64? {
     sqlite3_column_type(handle, column) == SQLITE_NULL ? nil : integer(column)

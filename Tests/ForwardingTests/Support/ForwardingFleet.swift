@@ -70,7 +70,7 @@ final class ForwardingNode {
 
   func setUp(_ server: TestPostgreSQL, grantingTo role: String? = "relay") throws {
     _ = try PostgreSQLSetUp.perform(
-      server.ownerAddress(), fleet: node.fleet, grantingTo: role, environment: [:])
+      server.ownerAddress(), fleet: node.fleet, granting: PostgreSQLGrants(relay: role), environment: [:])
   }
 
   func forward(to url: String, limits: ForwarderLimits = ForwarderLimits(), bringsEditsHome: Bool = false) throws {
@@ -142,4 +142,31 @@ final class LocalAPIServer {
   }
 
   func stop() { server.stop() }
+}
+
+extension ForwardingNode {
+  /// A member's directory and a copy of it, both stopped, which take themselves for the same device.
+  func clonedMember() throws -> (String, String) {
+    let path = NSTemporaryDirectory() + "seamesh-member-" + String(UUID().uuidString.prefix(8))
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let code = try node.invite(InviteRequest(user: "bob@test.example", role: "officer", profile: ValueMap()))
+    _ = try NodeSetup.join(path, code: code.code, label: "vessel", peers: [address], usesDiscovery: false)
+    let member = try ForwardingNode(directory: path, peers: [address])
+    try member.node.subscribe("agency=*")
+    try member.put("agency=G", "before")
+    let partition = try PartitionName("agency=G")
+    let came = try waitUntil { try node.read(partition, "reports", id: .string("before")) != nil }
+    #expect(came)
+    member.stop()
+    let copy = path + "-copy"
+    try FileManager.default.copyItem(atPath: path, toPath: copy)
+    let directory = try DataDirectory(existing: copy)
+    guard case .present(var sidecar) = try ReplicaSidecar.load(from: directory) else {
+      throw ServerFailure(what: "no sidecar that reads")
+    }
+    sidecar.host = try HostFacts.current(database: directory.file(Store.fileName))
+    try sidecar.save(to: directory)
+    return (path, copy)
+  }
 }

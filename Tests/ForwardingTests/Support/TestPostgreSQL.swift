@@ -51,6 +51,7 @@ final class TestPostgreSQL {
       """, "\(data)/postgresql.conf")
     try start()
     try owner("postgres").script("CREATE ROLE relay LOGIN PASSWORD '\(relayPassword)'")
+    try owner("postgres").script("CREATE ROLE auditor LOGIN")
     try owner("postgres").script("CREATE DATABASE fleet")
   }
 
@@ -124,6 +125,16 @@ final class TestPostgreSQL {
   func relayURL(host: String = "localhost", password: String? = nil, options: String? = nil) -> String {
     let options = options ?? "sslrootcert=\(directory)/root.crt"
     return "postgresql://relay:\(password ?? relayPassword)@\(host):\(port)/fleet?\(options)"
+  }
+
+  /// What `pg_dump` writes of the database of the fleet.
+  func dump(_ options: String...) throws -> [UInt8] {
+    let file = directory + "/dump-\(UUID().uuidString.prefix(8))"
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    try shell(
+      "\(TestPostgreSQL.programs)/pg_dump",
+      ["--host=\(directory)", "--port=\(port)", "--username=owner", "--file=\(file)"] + options + ["fleet"])
+    return Array(try Data(contentsOf: URL(fileURLWithPath: file)))
   }
 
   // MARK: Making it

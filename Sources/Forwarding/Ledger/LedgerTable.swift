@@ -1,0 +1,127 @@
+import Replication
+import Storage
+import Wire
+
+/// The tables of a ledger that are read to verify it, or to fill a log from it. What is derived, documents above all, is
+/// not among them.
+package enum LedgerTable: String, CaseIterable, Sendable {
+  case ledger, partitions, statements, runs, changes, payloads, forks, accepted
+
+  enum Kind { case bytes, number, text }
+
+  struct Column {
+    let name: String
+    let kind: Kind
+    init(_ name: String, _ kind: Kind = .bytes) { (self.name, self.kind) = (name, kind) }
+  }
+
+  private static let chainColumns = [Column("partition"), Column("replica")]
+
+  var columns: [Column] {
+    switch self {
+    case .ledger: [Column("fleet")]
+    case .partitions: [Column("partition"), Column("name", .text)]
+    case .statements: [Column("id"), Column("encoded")]
+    case .runs:
+      LedgerTable.chainColumns + [
+        Column("last", .number), Column("hash"), Column("first", .number), Column("hash_before"), Column("context"),
+        Column("body"),
+      ]
+    case .changes:
+      LedgerTable.chainColumns + [
+        Column("sequence", .number), Column("hash"), Column("hash_before"), Column("run_last", .number),
+        Column("stamp_ms", .number), Column("stamp_counter", .number), Column("wall_ms", .number),
+        Column("payload_bytes", .number),
+      ]
+    case .payloads: [Column("partition"), Column("hash"), Column("bytes")]
+    case .forks: LedgerTable.chainColumns + [Column("after", .number)]
+    case .accepted: LedgerTable.chainColumns + [Column("sequence", .number), Column("tip"), Column("judge")]
+    }
+  }
+
+  /// How many of the first columns are the key.
+  var keyCount: Int {
+    switch self {
+    case .ledger, .partitions, .statements: 1
+    case .payloads, .forks, .accepted: 2
+    case .runs, .changes: 4
+    }
+  }
+
+  /// The one that may be long.
+  var longColumn: String? {
+    switch self {
+    case .statements: "encoded"
+    case .runs: "body"
+    case .payloads: "bytes"
+    case .ledger, .partitions, .changes, .forks, .accepted: nil
+    }
+  }
+}
+
+package struct LedgerRow: Equatable, Sendable {
+  package let table: LedgerTable
+  package var values: [RowValue]
+
+  package init(_ table: LedgerTable, _ values: [RowValue]) { (self.table, self.values) = (table, values) }
+
+  package var key: [RowValue] { Array(values.prefix(table.keyCount)) }
+
+  func finding(_ sentence: String) -> LedgerFinding { LedgerFinding(table, key, sentence) }
+
+  private func value(_ name: String) throws(LedgerFinding) -> RowValue {
+    guard let index = table.columns.firstIndex(where: { $0.name == name }), values.indices.contains(index) else {
+      throw finding("it has no \(name)")
+    }
+    return values[index]
+  }
+
+  func bytes(_ name: String) throws(LedgerFinding) -> [UInt8] {
+    guard case .bytes(let bytes) = try value(name) else { throw finding("\(name) is no bytes") }
+    return bytes
+  }
+
+  func signed(_ name: String) throws(LedgerFinding) -> Int64 {
+    guard case .integer(let number) = try value(name) else { throw finding("\(name) is no number") }
+    return number
+  }
+
+  func number(_ name: String) throws(LedgerFinding) -> UInt64 {
+    guard let number = UInt64(exactly: try signed(name)) else { throw finding("\(name) is below zero") }
+    return number
+  }
+
+  func digest(_ name: String) throws(LedgerFinding) -> Digest {
+    guard let digest = Digest(try bytes(name)) else { throw finding("\(name) has not 32 bytes") }
+    return digest
+  }
+
+  func chain() throws(LedgerFinding) -> ChainKey {
+    guard let replica = ReplicaID(try bytes("replica")) else { throw finding("replica has not 16 bytes") }
+    return ChainKey(partition: PartitionID(try digest("partition")), replica: replica)
+  }
+}
+
+/// What of a ledger does not agree, and where: the first thing that was found.
+package struct LedgerFinding: Error, Equatable, Sendable, CustomStringConvertible {
+  package let table: LedgerTable
+  /// Of the row; where one is missing, the key that it would have.
+  package let key: [RowValue]
+  package let sentence: String
+
+  init(_ table: LedgerTable, _ key: [RowValue], _ sentence: String) {
+    (self.table, self.key, self.sentence) = (table, key, sentence)
+  }
+
+  /// Keys as they are asked for in SQL.
+  package var description: String {
+    let named = zip(table.columns, key).map { column, value in
+      switch value {
+      case .null: "\(column.name) null"
+      case .integer(let number): "\(column.name) \(number)"
+      case .bytes(let bytes): "\(column.name) \(hexadecimal(bytes))"
+      }
+    }
+    return "seamesh.\(table.rawValue)" + (named.isEmpty ? "" : " (\(named.joined(separator: ", ")))") + ": \(sentence)"
+  }
+}

@@ -1,0 +1,122 @@
+import Replication
+import Storage
+
+/// A ledger at a server, read by a role that may only read: all of it as it stood when this was made, whatever relays bring
+/// meanwhile.
+package final class PostgreSQLLedgerTables: LedgerTables {
+  private let address: PostgreSQLAddress
+  private let connection: PostgreSQLConnection
+
+  package init(_ address: PostgreSQLAddress, environment: [String: String]) throws(BackendProblem) {
+    self.address = address
+    connection = try PostgreSQLConnection(address, environment: environment, stop: StopPipe())
+    // One snapshot, and plans that go by the keys.
+    try connection.script(
+      """
+      BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+      SET LOCAL search_path = pg_catalog, pg_temp;
+      SET LOCAL enable_seqscan = off;
+      SET LOCAL jit = off;
+      """)
+    let rows: PostgreSQLRows
+    do throws(BackendProblem) {
+      rows = try connection.query("SELECT max(number) FROM seamesh.migrations")
+    } catch {
+      throw PostgreSQLLedgerTables.reading(error, address)
+    }
+    let format = Int(clamping: PostgreSQLRows.integer(rows.rows.first?.first.flatMap { $0 }) ?? 0)
+    try LedgerFormat.check(format, address.shown)
+  }
+
+  package var name: String { address.shown }
+
+  private static func reading(_ problem: BackendProblem, _ address: PostgreSQLAddress) -> BackendProblem {
+    guard problem.kind == .schema else { return problem }
+    guard problem.isLackOfRight else {
+      return BackendProblem(
+        .schema, "there is no ledger in \(address.shown)", remedy: "Look at the name of the database.")
+    }
+    return BackendProblem(
+      .schema, "the role of \(address.shown) may not read the ledger",
+      remedy: "As the owner of the tables: seamesh forward --set-up --audit-to=ROLE.", isLackOfRight: true)
+  }
+
+  private func query(
+    _ sql: String, _ parameters: [PostgreSQLParameter], _ table: LedgerTable
+  ) throws(BackendProblem) -> [LedgerRow] {
+    let rows: PostgreSQLRows
+    do throws(BackendProblem) { rows = try connection.query(sql, parameters) } catch {
+      throw PostgreSQLLedgerTables.reading(error, address)
+    }
+    return rows.rows.map { values in
+      LedgerRow(
+        table,
+        zip(table.columns, values).map { column, value in
+          guard let value else { return .null }
+          guard column.kind == .number else { return .bytes(value) }
+          return PostgreSQLRows.integer(value).map { .integer($0) } ?? .null
+        })
+    }
+  }
+
+  package func page(of table: LedgerTable, after key: [RowValue]?, rows: Int) throws -> [LedgerRow] {
+    let (columns, keys) = (PostgreSQLLedgerTables.columns(of: table), PostgreSQLLedgerTables.keys(of: table))
+    let behind = key.map { " WHERE (\(keys)) > (\(PostgreSQLLedgerTables.marks($0)))" } ?? ""
+    let read = "SELECT \(columns) FROM seamesh.\(table.rawValue)\(behind) ORDER BY \(keys) LIMIT \(rows)"
+    guard let long = table.longColumn else { return try query(read, parameters(key ?? []), table) }
+    // The server stops where a page is full: lengths are known to it without reading what is long.
+    let sized =
+      "SELECT \(columns), sum(octet_length(\(long))) OVER (ORDER BY \(keys)) - octet_length(\(long)) AS before FROM (\(read)) r"
+    return try query(
+      "SELECT \(columns) FROM (\(sized)) s WHERE before < \(LedgerPages.byteLimit) ORDER BY \(keys)",
+      parameters(key ?? []), table)
+  }
+
+  package func row(of table: LedgerTable, _ key: [RowValue]) throws -> LedgerRow? {
+    let (columns, keys) = (PostgreSQLLedgerTables.columns(of: table), PostgreSQLLedgerTables.keys(of: table))
+    return try query(
+      "SELECT \(columns) FROM seamesh.\(table.rawValue) WHERE (\(keys)) = (\(PostgreSQLLedgerTables.marks(key)))",
+      parameters(key), table
+    ).first
+  }
+
+  package func count(of table: LedgerTable) throws -> Int64 {
+    let rows = try connection.query("SELECT count(*) FROM seamesh.\(table.rawValue)").rows
+    return PostgreSQLRows.integer(rows.first?.first.flatMap { $0 }) ?? 0
+  }
+
+  private static func columns(of table: LedgerTable) -> String { table.columns.map(\.name).joined(separator: ", ") }
+
+  private static func keys(of table: LedgerTable) -> String {
+    table.columns.prefix(table.keyCount).map(\.name).joined(separator: ", ")
+  }
+
+  private static func marks(_ key: [RowValue]) -> String {
+    key.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
+  }
+
+  private func parameters(_ key: [RowValue]) -> [PostgreSQLParameter] {
+    key.map { value in
+      switch value {
+      case .integer(let number): .long(number)
+      case .bytes(let bytes): .bytes(bytes)
+      case .null: .bytes([])
+      }
+    }
+  }
+}
+
+enum LedgerFormat {
+  /// Of a ledger that is only read: whatever an older step lacks, the tables that are read were there from the first on.
+  static func check(_ format: Int, _ name: String) throws(BackendProblem) {
+    guard format > 0 else {
+      throw BackendProblem(.schema, "there is no ledger in \(name)", remedy: "Look at its name.")
+    }
+    guard format <= PostgreSQLSchema.format else {
+      throw BackendProblem(
+        .schema,
+        "the ledger in \(name) was made by a newer seamesh (format \(format); this one knows up to "
+          + "\(PostgreSQLSchema.format))", remedy: "Use that version here, too.")
+    }
+  }
+}
