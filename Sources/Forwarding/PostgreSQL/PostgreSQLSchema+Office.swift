@@ -86,6 +86,7 @@ extension PostgreSQLSchema {
           AND e.settled IS NULL
       $$;
 
+      -- What is in it may have outlived tables that were dropped.
       CREATE SCHEMA IF NOT EXISTS seamesh_office;
 
       -- `read` is the version that is before whoever reads the row: it goes back with an edit.
@@ -115,7 +116,7 @@ extension PostgreSQLSchema {
   private static let edit4 = """
     -- Asks for a document to be as `body` says, nil: deleted; `read` is the column of that name as it was read, nil where there
     -- was no document. What the document is turned into is the difference to that version.
-    CREATE FUNCTION seamesh_office.edit(
+    CREATE OR REPLACE FUNCTION seamesh_office.edit(
       partition text, collection text, id jsonb, read bytea, body jsonb, why text DEFAULT NULL, by_user text DEFAULT NULL
     ) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -143,7 +144,7 @@ extension PostgreSQLSchema {
     $$;
 
     -- INSERT, UPDATE and DELETE on the view are edits. Who and why: SET LOCAL seamesh.by_user and seamesh.why.
-    CREATE FUNCTION seamesh_office.take_edit() RETURNS trigger
+    CREATE OR REPLACE FUNCTION seamesh_office.take_edit() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
       IF TG_OP = 'INSERT' THEN
