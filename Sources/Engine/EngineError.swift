@@ -19,6 +19,10 @@ package enum EngineError: Error, Hashable, Sendable {
   case renewedLately(PartitionName, seconds: UInt64)
   /// This device has begun as much as it may.
   case tooManyPartitions(PartitionName)
+  /// Of a change that was made from a version read elsewhere: what that stands on is not here, or does not count here.
+  case versionNotHere
+  /// The same, where it would replace what its author had not read.
+  case changedSinceRead
 }
 
 extension EngineError: CustomStringConvertible {
@@ -39,6 +43,8 @@ extension EngineError: CustomStringConvertible {
       "\(document.collection.string) \(document.id) has the last generation that a document may have: it can be edited, but neither deleted nor created anew"
     case .tooManyPartitions(let name):
       "\(name.text.string) would be one partition too many: a device that is no admin begins no more once it writes in \(DeviceTakeLimits.standard.partitions / 2) of them, or under so many replica ids that these are \(DeviceTakeLimits.standard.chains / 2) chains"
+    case .versionNotHere: "the version that was read stands on changes that do not count here"
+    case .changedSinceRead: "the document has changed since it was read: read it again"
     case .noFleet:
       "the store holds nothing of this fleet: put a backup back with seamesh restore, or join in a new directory"
     }

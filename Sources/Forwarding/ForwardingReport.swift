@@ -24,5 +24,9 @@ package struct ForwardingReport: Equatable, Sendable {
   package var staleDocuments = 0
   /// Changes that the ledger had and then lacked.
   package var lost: UInt64 = 0
+  /// Of edits from the backend, since the start; nil where none are brought home.
+  package var edits: HomeBound.Counts?
+  /// Why no edits are brought home; empty where they are.
+  package var editsSentence = ""
   package init() {}
 }

@@ -20,16 +20,21 @@ package final class ForwardingService: Sendable {
   private let source: any ForwardingSource
   private let backend: any Backend
   private let limits: ForwarderLimits
+  private let home: EditWay?
   private let stateChanged: @Sendable (ForwardingReport) -> Void
   private let shared = Mutex(Shared())
   private let ended = DispatchSemaphore(value: 0)
 
-  /// - Parameter stateChanged: told on the forwarder's thread.
+  /// - Parameters:
+  ///   - home: nil where no edits are brought home.
+  ///   - stateChanged: told on the forwarder's thread.
   package init(
     source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits = ForwarderLimits(),
+    home: EditWay? = nil,
     stateChanged: @escaping @Sendable (ForwardingReport) -> Void = { _ in }
   ) {
     (self.source, self.backend, self.limits, self.stateChanged) = (source, backend, limits, stateChanged)
+    self.home = home
     shared.withLock { $0.report.backend = backend.name }
   }
 
@@ -73,10 +78,11 @@ package final class ForwardingService: Sendable {
     let readers = Readers(
       pages: PageReader(fleet: source.fleet, hash: source.hash),
       readBacks: ReadBackReader(source: source, backend: backend, limits: limits))
+    let carrier = home.map { EditCarrier($0) }
     var random = SystemRandomNumberGenerator()
     var events: [Forwarder.Event] = [.start]
     while !shared.withLock({ $0.isStopped }) {
-      if events.isEmpty { events = wait(for: forwarder) }
+      if events.isEmpty { events = wait(for: forwarder, carrier) }
       guard !events.isEmpty else { continue }
       let now = ForwardingService.now()
       let directives = forwarder.handle(events.removeFirst(), now: now, random: &random)
@@ -90,8 +96,11 @@ package final class ForwardingService: Sendable {
     backend.disconnect()
   }
 
-  private func wait(for forwarder: Forwarder) -> [Forwarder.Event] {
-    let due = forwarder.nextWake ?? ForwardingService.now()
+  private func wait(for forwarder: Forwarder, _ carrier: EditCarrier?) -> [Forwarder.Event] {
+    var due = forwarder.nextWake ?? ForwardingService.now()
+    // Only while the ledger has all that this node holds.
+    let isForEdits = forwarder.state == .caughtUp && carrier.map { $0.nextLook < due } == true
+    if isForEdits, let carrier { due = carrier.nextLook }
     let patience = due.millisecondsSince(ForwardingService.now())
     let news = source.news(timeoutMilliseconds: patience)
     let isToSendNow = shared.withLock { shared in
@@ -102,9 +111,22 @@ package final class ForwardingService: Sendable {
     switch news {
     case .moved(let vectors): return [.news(vectors)]
     case .missed: return [.news((try? source.accepted()) ?? [:])]
-    case .nothing: return [.timer]
+    case .nothing: return isForEdits ? bringHome(carrier) : [.timer]
     case .stopped: return []
     }
+  }
+
+  private func bringHome(_ carrier: EditCarrier?) -> [Forwarder.Event] {
+    guard let carrier else { return [] }
+    do throws(BackendProblem) {
+      try carrier.bringHome(ForwardingService.now())
+    } catch {
+      return [.failed(error)]
+    }
+    shared.withLock { shared in
+      (shared.report.edits, shared.report.editsSentence) = (carrier.counts, carrier.problem?.sentence ?? "")
+    }
+    return []
   }
 
   private struct Readers {

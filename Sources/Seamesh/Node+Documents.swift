@@ -44,8 +44,27 @@ extension Node {
     return try submit(requests.map { ($0.0, [$0.1]) })
   }
 
+  /// As ``write(_:_:)``, of somebody who read the document elsewhere: his change has seen nothing that came since.
+  package func write(
+    _ partition: PartitionName, _ request: DocumentRequest, reading: EarlierReading
+  ) throws(NodeError) -> WriteReceipt {
+    try submit([(partition, [request])], reading: reading)[0].get()
+  }
+
+  /// The merge state, also of a document that was deleted; nil where there never was one.
+  package func state(
+    of collection: Text, id: Value, in partition: PartitionName
+  ) throws(NodeError) -> DocumentState? {
+    try reading { reader in
+      guard let place = try self.place(partition, collection, reader),
+        let row = try reader.document(place.partition, place.collection, key: id.canonicalBytes)
+      else { return nil }
+      return try DocumentState(stored: row)
+    }
+  }
+
   private func submit(
-    _ changes: [(PartitionName, [DocumentRequest])]
+    _ changes: [(PartitionName, [DocumentRequest])], reading: EarlierReading? = nil
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
     for (partition, _) in changes where !partition.takesDocuments {
@@ -53,7 +72,7 @@ extension Node {
     }
     let replies = changes.map { partition, requests in
       let reply = Reply<Result<WriteReceipt, NodeError>>()
-      let job = LocalWriteJob(partition: partition, edits: requests) { result in
+      let job = LocalWriteJob(partition: partition, edits: requests, reading: reading) { result in
         reply.fulfil(result.map(WriteReceipt.init).mapError(NodeError.init(any:)))
       }
       if !inbox.put(.event(.write(job))) {

@@ -39,7 +39,21 @@ package struct ForwardingStatus: Sendable, Equatable {
   package var staleDocuments: Int64 = 0
   /// Changes that the backend had and then lacked.
   package var lostChanges: Int64 = 0
+  /// Nil where no edits of the office are brought home.
+  package var edits: Edits?
   package init() {}
+
+  /// The office's edits since the start of the node.
+  package struct Edits: Sendable, Equatable {
+    package let written: Int
+    package let refused: Int
+    /// Why none are brought home; empty where they are.
+    package let reason: String
+
+    package init(written: Int, refused: Int, reason: String) {
+      (self.written, self.refused, self.reason) = (written, refused, reason)
+    }
+  }
 
   package static let states = ["no-route", "refused", "auth", "tls", "schema", "lagging", "caught-up"]
 }
@@ -147,7 +161,12 @@ extension Node {
         remedy: "What this node holds of them is forwarded again. Look whether other relays held more.")
     }
     switch status.state {
-    case "caught-up": return nil
+    case "caught-up":
+      return status.edits.flatMap { edits in
+        edits.reason.isEmpty
+          ? nil : DoctorFinding(.warning, "home-bound", "Edits of the office do not come home: \(edits.reason).",
+            remedy: "As the owner of the tables: seamesh forward --set-up --home-bound-to=ROLE.")
+      }
     case "lagging":
       guard !status.reason.isEmpty else { return nil }
       return DoctorFinding(

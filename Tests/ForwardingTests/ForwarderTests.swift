@@ -132,7 +132,11 @@ struct ForwarderTests {
     model.tell(.start)
     #expect(model.marks.count == 3 && model.marks[kept] == nil && model.batches.count == 1)
     #expect(model.forwarder.state == .caughtUp)
+    // What was sent is read back first.
     model.wait()
+    #expect(model.batches.count == 1)
+    model.now = model.now.advanced(byMilliseconds: model.forwarder.limits.lookMilliseconds)
+    model.tell(.timer)
     #expect(model.batches.count == 2 && model.batches.last?.marks.map(\.chain) == [kept])
     model.keeps = { _ in false }
     // News of something else is an occasion, too.

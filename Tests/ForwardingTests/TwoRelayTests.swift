@@ -64,9 +64,9 @@ struct TwoRelayTests {
     let address = try server.ownerAddress()
     let before = PostgreSQLSchema.marksStep.number - 1
     let made = try PostgreSQLSetUp.perform(
-      address, fleet: relay.node.fleet, grantingTo: "relay", environment: [:], through: before)
+      address, fleet: relay.node.fleet, granting: PostgreSQLGrants(relay: "relay"), environment: [:], through: before)
     #expect(made == PostgreSQLSetUp.Outcome(formatBefore: 0, format: before))
-    let brought = try PostgreSQLSetUp.perform(address, fleet: relay.node.fleet, grantingTo: nil, environment: [:])
+    let brought = try PostgreSQLSetUp.perform(address, fleet: relay.node.fleet, environment: [:])
     #expect(brought == PostgreSQLSetUp.Outcome(formatBefore: before, format: PostgreSQLSchema.format))
     try relay.put("agency=G", "r")
     try relay.forward(to: server.relayURL())

@@ -22,8 +22,23 @@ struct DocumentComposer {
     _ edit: any DocumentEdit, _ log: any LogReading, random: inout any RandomNumberGenerator
   ) throws {
     let key = DocumentKey(collection: edit.collection, id: edit.id)
+    try add(edit, as: key, on: drafts[key] == nil ? try log.document(key, in: partition) : nil, random: &random)
+  }
+
+  /// As if the document were as somebody read it.
+  mutating func add(
+    _ edit: any DocumentEdit, on read: DocumentState?, random: inout any RandomNumberGenerator
+  ) throws {
+    let document = read.map { LogDocument(isAlive: $0.isAlive, state: $0.encoded) }
+    try add(edit, as: DocumentKey(collection: edit.collection, id: edit.id), on: document, random: &random)
+  }
+
+  private mutating func add(
+    _ edit: any DocumentEdit, as key: DocumentKey, on stored: LogDocument?,
+    random: inout any RandomNumberGenerator
+  ) throws {
     if drafts[key] == nil {
-      drafts[key] = try DocumentDraft(key, edit.id, try log.document(key, in: partition), hash)
+      drafts[key] = try DocumentDraft(key, edit.id, stored, hash)
       order.append(key)
     }
     guard var draft = drafts.removeValue(forKey: key) else { return }
@@ -37,7 +52,8 @@ struct DocumentComposer {
 
   var changesSomething: Bool { !differences.isEmpty }
 
-  private var writes: [DocumentWrite] { order.compactMap { differences[$0] } }
+  /// In the order in which the documents were named first.
+  var writes: [DocumentWrite] { order.compactMap { differences[$0] } }
 
   func payload() throws(EngineError) -> [UInt8] {
     let payload = PayloadEncoder.encode(writes, dot: dot)

@@ -44,6 +44,7 @@ struct LocalWriter {
       try judge(trial, partition)
       try beginWriting(partition, job.partition, &done)
     }
+    if let reading = job.reading { return try write(job, from: reading, partition, &done) }
     let place = try openRun(for: partition)
     var composer = try compose(job, partition, place.dot)
     guard composer.changesSomething else { return composer.receipt(dot: nil) }
@@ -67,8 +68,46 @@ struct LocalWriter {
 
   private func compose(_ job: LocalWriteJob, _ partition: PartitionID, _ dot: Dot) throws -> DocumentComposer {
     var composer = DocumentComposer(partition: partition, dot: dot, hash: hash)
-    for edit in job.edits { try composer.add(edit, transaction, random: &state.random) }
+    for edit in job.edits {
+      if let reading = job.reading {
+        try composer.add(edit, on: reading.state, random: &state.random)
+      } else {
+        try composer.add(edit, transaction, random: &state.random)
+      }
+    }
     return composer
+  }
+
+  /// A run of its own, with a context of its own: what its reader had before him.
+  private mutating func write(
+    _ job: LocalWriteJob, from reading: EarlierReading, _ partition: PartitionID, _ done: inout Committed
+  ) throws -> ChangeReceipt {
+    try close(partition, &done)
+    guard let replica = state.own.replica?.id else { throw EngineError.notAMember }
+    let seen = SeenByReader(state, transaction, partition)
+    let context = try seen.context(of: reading, after: state.own.context(in: partition))
+    let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
+    var builder = RunBuilder(
+      chain: chain, after: state.own.sequence(in: partition),
+      hashBefore: state.own.tip(in: partition) ?? chain.genesis(hash), context: context, hash: hash)
+    let dot = builder.nextDot
+    let composer = try compose(job, partition, dot)
+    guard composer.changesSomething else { return composer.receipt(dot: nil) }
+    let sight = state.mesh.partitions[partition]?.log.sight(of: context, author: dot) ?? .plain
+    let timestamp = state.own.nextTimestamp(wallMilliseconds: state.clock.wallMilliseconds)
+    let write = WriteContext(dot: dot, timestamp: timestamp, context: context, sight: sight)
+    try seen.check(composer.writes, write, reading)
+    let change = try ComposedChange(write, wall: reading.wall, payload: try composer.payload(), in: chain, hash)
+    let form = state.identity.cryptography.formats.form(of: dot.sequence)
+    builder.append(
+      payload: change.payload, keyHashes: change.keyHashes, timestamp: timestamp, wall: reading.wall, codec: form.codec,
+      extensions: form.extensions + reading.extensions)
+    // The next run has seen what this one had, and more.
+    contexts[partition] = nil
+    state.own.commits += 1
+    done.documents.append(try OwnRuns(state, transaction).appendFolding(builder, to: partition, sight, &done))
+    // Merged with what the reader had not seen, so nobody knows its version from the change alone.
+    return ChangeReceipt(dot: dot, etags: job.edits.map { _ in nil }, created: composer.receipt(dot: dot).created)
   }
 
   private func change(_ composer: DocumentComposer, _ place: Place) throws -> ComposedChange {
@@ -186,6 +225,24 @@ struct OwnRuns {
     }
     done.own.append(Committed.Own(partition: partition, run: run, encoded: encoded))
     return change
+  }
+
+  /// As ``append(_:to:_:)``, and merges what the run says with what it has not seen, as if it had come from elsewhere.
+  func appendFolding(
+    _ builder: RunBuilder, to partition: PartitionID, _ sight: Sight, _ done: inout Committed
+  ) throws -> ChangedDocuments {
+    _ = try append(builder, to: partition, &done)
+    guard let own = done.own.last else { throw EngineError.ownRunNotTaken }
+    let reader = RunReader(state.identity)
+    let record = own.run.record
+    let stored = LogRun(
+      arrival: 0, first: record.first, last: record.last, context: record.context, body: own.encoded)
+    let content = try reader.content(stored, in: partition, transaction)
+    return try transaction.fold([
+      AcceptedRun(
+        partition: partition, replica: record.chain.replica, context: record.context, sight: sight,
+        documents: content.documents)
+    ])
   }
 }
 

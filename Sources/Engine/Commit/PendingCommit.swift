@@ -15,14 +15,31 @@ package struct CommitLimits: Sendable {
 package struct LocalWriteJob: Sendable {
   package let partition: PartitionName
   package let edits: [any DocumentEdit]
+  /// Nil: who asks has the documents before him as they are here.
+  package let reading: EarlierReading?
   /// Called once: with a receipt when the change is on disk, or with why there is none.
   package let answer: @Sendable (Result<ChangeReceipt, any Error>) -> Void
 
   package init(
-    partition: PartitionName, edits: [any DocumentEdit],
+    partition: PartitionName, edits: [any DocumentEdit], reading: EarlierReading? = nil,
     answer: @escaping @Sendable (Result<ChangeReceipt, any Error>) -> Void
   ) {
-    (self.partition, self.edits, self.answer) = (partition, edits, answer)
+    (self.partition, self.edits, self.reading, self.answer) = (partition, edits, reading, answer)
+  }
+}
+
+/// How somebody who reads elsewhere had a document before him when he changed it: his change has seen nothing that came
+/// since, whatever this node has (rule C3).
+package struct EarlierReading: Sendable {
+  /// What he read; nil where there was no document.
+  package let state: DocumentState?
+  /// When he made the change, by his clock.
+  package let wall: WallTime
+  /// What informs of the change: for whom it was, what caused it.
+  package let extensions: [ChangeExtension]
+
+  package init(state: DocumentState?, wall: WallTime, extensions: [ChangeExtension]) {
+    (self.state, self.wall, self.extensions) = (state, wall, extensions)
   }
 }
 

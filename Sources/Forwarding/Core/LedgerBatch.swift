@@ -37,10 +37,15 @@ package struct LedgerBatch: Equatable, Sendable {
     package let timestamp: HybridTimestamp
     package let wallMilliseconds: Int64
     package let payloadByteCount: UInt32
+    /// The edit of the office that it came from.
+    package let edit: UUIDValue?
 
-    package init(hash: Digest, timestamp: HybridTimestamp, wallMilliseconds: Int64, payloadByteCount: UInt32) {
+    package init(
+      hash: Digest, timestamp: HybridTimestamp, wallMilliseconds: Int64, payloadByteCount: UInt32,
+      edit: UUIDValue? = nil
+    ) {
       (self.hash, self.timestamp) = (hash, timestamp)
-      (self.wallMilliseconds, self.payloadByteCount) = (wallMilliseconds, payloadByteCount)
+      (self.wallMilliseconds, self.payloadByteCount, self.edit) = (wallMilliseconds, payloadByteCount, edit)
     }
   }
 

@@ -9,7 +9,7 @@ import Synchronization
 package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   private let address: PostgreSQLAddress
   private let environment: [String: String]
-  private let fleet: FleetID
+  let fleet: FleetID
   let relay: DeviceID
   private let stop: StopPipe
   private var connection: PostgreSQLConnection?
@@ -125,7 +125,7 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
     let answer = try connected().query(
       PostgreSQLSchema.appendCall,
       [.bytes(fleet.digest.bytes), .bytes(ledger), .bytes(relay.digest.bytes)] + PostgreSQLBackend.rows(of: batch)
-        + PostgreSQLBackend.documentRows(of: batch))
+        + PostgreSQLBackend.documentRows(of: batch) + PostgreSQLBackend.editRows(of: batch))
     return AppendOutcome(answer)
   }
 

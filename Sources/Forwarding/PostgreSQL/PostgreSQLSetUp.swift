@@ -12,11 +12,10 @@ package enum PostgreSQLSetUp {
   /// Whoever could forward before still can.
   ///
   /// - Parameters:
-  ///   - role: may forward from then on.
-  ///   - auditor: may read the ledger from then on, and nothing else.
+  ///   - grants: who may do what from then on.
   ///   - last: the format to come to; a test takes an earlier one.
   package static func perform(
-    _ address: PostgreSQLAddress, fleet: FleetID, grantingTo role: String?, readableTo auditor: String? = nil,
+    _ address: PostgreSQLAddress, fleet: FleetID, granting grants: PostgreSQLGrants = PostgreSQLGrants(),
     environment: [String: String], through last: Int = PostgreSQLSchema.format
   ) throws(BackendProblem) -> Outcome {
     let connection = try PostgreSQLConnection(address, environment: environment, stop: StopPipe())
@@ -47,10 +46,8 @@ package enum PostgreSQLSetUp {
       throw PostgreSQLProblems.answered(LedgerState.otherFleet, "", address)
     }
     // A step may have brought functions that nobody was given yet.
-    for role in try Set(relays(connection) + [role].compactMap { $0 }).sorted() {
-      try connection.script(grants(to: role, through: last))
-    }
-    if let auditor { try connection.script(readingGrants(to: auditor)) }
+    for role in try relays(connection) { try connection.script(PostgreSQLGrants(relay: role).script(through: last)) }
+    try connection.script(grants.script(through: last))
     try connection.script("COMMIT")
     return Outcome(formatBefore: before, format: last)
   }
@@ -65,24 +62,6 @@ package enum PostgreSQLSetUp {
       """
     ).rows.compactMap { row in row.first.flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
   }
-
-  /// All that a relay's role needs.
-  static func grants(to role: String, through format: Int = PostgreSQLSchema.format) -> String {
-    let quoted = quoted(role)
-    let functions = PostgreSQLSchema.functions(of: format).map {
-      "GRANT EXECUTE ON FUNCTION seamesh.\($0) TO \(quoted);"
-    }
-    return (["GRANT USAGE ON SCHEMA seamesh TO \(quoted);"] + functions).joined(separator: "\n")
-  }
-
-  /// All that it takes to verify a ledger, or to fill a node from it.
-  static func readingGrants(to role: String) -> String {
-    let tables = (["migrations"] + LedgerTable.allCases.map(\.rawValue)).map { "seamesh.\($0)" }
-    return "GRANT USAGE ON SCHEMA seamesh TO \(quoted(role));\n"
-      + "GRANT SELECT ON \(tables.joined(separator: ", ")) TO \(quoted(role));"
-  }
-
-  private static func quoted(_ role: String) -> String { "\"" + role.replacing("\"", with: "\"\"") + "\"" }
 
   private static func number(_ connection: PostgreSQLConnection, _ sql: String) throws(BackendProblem) -> Int {
     Int(PostgreSQLRows.integer(try connection.query(sql).rows.first?.first.flatMap { $0 }) ?? 0)

@@ -106,7 +106,8 @@ final class PageReader {
     let changes = zip(run.changes, run.hashes).map { change, hash in
       LedgerBatch.Change(
         hash: hash, timestamp: change.header.timestamp, wallMilliseconds: change.header.wall.milliseconds,
-        payloadByteCount: change.header.payloadByteCount)
+        payloadByteCount: change.header.payloadByteCount,
+        edit: change.header.extensions.lazy.compactMap { UUIDValue(cause: $0) }.first)
     }
     return LedgerBatch.Run(
       chain: chain, first: run.first, last: run.last, hashBefore: run.hashBefore, hash: run.hashAtLast,

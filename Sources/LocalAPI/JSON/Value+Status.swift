@@ -40,6 +40,11 @@ extension ForwardingStatus {
       "logChanges": .int(logChanges), "backendChanges": .int(backendChanges), "putAside": .int(putAside),
       "lostChanges": .int(lostChanges), "deadLetters": .int(deadLetters), "staleDocuments": .int(staleDocuments),
       "remainingMilliseconds": remainingMilliseconds.map { .int($0) } ?? .null,
+      "edits": edits.map { edits in
+        .object([
+          "written": .int(Int64(edits.written)), "refused": .int(Int64(edits.refused)), "reason": .text(edits.reason),
+        ])
+      } ?? .null,
     ])
   }
 }

@@ -2,7 +2,14 @@ extension PartitionLog {
   /// The context of an own chain's next run (rule C3): what is accepted, joined with the previous context. An entry falls
   /// only where its chain changed its branch.
   package func nextContext(of replica: ReplicaID, after previous: VersionVector) -> VersionVector {
-    var context = accepted
+    context(seeing: accepted, of: replica, after: previous)
+  }
+
+  /// As ``nextContext(of:after:)``, of a run whose author saw `seen` and nothing else of what is accepted.
+  package func context(
+    seeing seen: VersionVector, of replica: ReplicaID, after previous: VersionVector
+  ) -> VersionVector {
+    var context = seen
     context[replica] = nil
     for (other, position) in previous.entries where other != replica {
       guard position.sequence > context.sequence(of: other), isOnBranch(position, of: other) else { continue }

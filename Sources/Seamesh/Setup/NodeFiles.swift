@@ -70,7 +70,8 @@ extension NodeError {
       case .notAMember, .notPermitted: .notPermitted
       case .changeTooLarge, .payloadsTooLarge, .tooManyPartitions: .tooLarge
       case .malformedChange, .undeletable: .unprocessable
-      case .renewedLately: .busy
+      case .renewedLately, .versionNotHere: .busy
+      case .changedSinceRead: .preconditionFailed
       case .ownRunNotTaken, .payloadNotThere, .payloadSpoiled, .noFleet: .failed
       }
     var lack: LackOfRight?

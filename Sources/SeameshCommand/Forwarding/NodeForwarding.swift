@@ -10,7 +10,11 @@ final class NodeForwarding: NodeForwarder {
   private let service: ForwardingService
   private let node: Node
 
-  init(_ node: Node, _ address: PostgreSQLAddress, limits: ForwarderLimits = ForwarderLimits()) throws(Failure) {
+  /// - Parameter bringsEditsHome: whether the office's edits are written here.
+  init(
+    _ node: Node, _ address: PostgreSQLAddress, limits: ForwarderLimits = ForwarderLimits(),
+    bringsEditsHome: Bool = false
+  ) throws(Failure) {
     self.node = node
     let backend: PostgreSQLBackend
     do throws(BackendProblem) {
@@ -19,7 +23,8 @@ final class NodeForwarding: NodeForwarder {
       throw Failure(error)
     }
     let source = try NodeLogSource(node)
-    service = ForwardingService(source: source, backend: backend, limits: limits) { [weak node] report in
+    let home = bringsEditsHome ? EditWay(from: backend, to: try NodeEdits(node)) : nil
+    service = ForwardingService(source: source, backend: backend, limits: limits, home: home) { [weak node] report in
       node?.noteForwarding(ForwardingStatus(report))
     }
     node.attach(self)
@@ -96,6 +101,7 @@ extension ForwardingStatus {
     remainingMilliseconds = report.remainingMilliseconds
     (deadLetters, staleDocuments) = (Int64(report.deadLetters), Int64(report.staleDocuments))
     (putAside, lostChanges) = (Int64(report.putAside), Int64(clamping: report.lost))
+    edits = report.edits.map { Edits(written: $0.written, refused: $0.refused, reason: report.editsSentence) }
   }
 }
 

@@ -18,6 +18,8 @@ let forwardVerb = Verb(
     OptionSpecification("check", .none, "connect to the backend from here, and say what is wrong"),
     OptionSpecification("set-up", .none, "make the tables at the backend, or bring them up to date"),
     OptionSpecification("grant-to", .text("ROLE"), "with --set-up: this role may forward, and nothing else"),
+    OptionSpecification("home-bound-to", .text("ROLE"), "with --set-up: this role may forward and bring edits home"),
+    OptionSpecification("office-to", .text("ROLE"), "with --set-up: this role may read all documents and edit them"),
     OptionSpecification("audit-to", .text("ROLE"), "with --set-up: this role may read the ledger, and nothing else"),
     OptionSpecification(
       "now", .none, "have the node try at once, where it would wait, and send dead letters and what was put aside again"
@@ -34,7 +36,7 @@ let forwardVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   if invocation.has("set-up") { return try setUp(invocation, context) }
-  for option in ["grant-to", "audit-to"] where invocation[option] != nil {
+  for option in ["grant-to", "home-bound-to", "office-to", "audit-to"] where invocation[option] != nil {
     throw .usage("--\(option) goes with --set-up")
   }
   if invocation.has("dead-letters") { return try listDeadLetters(try backend(invocation, context), context) }
@@ -61,8 +63,10 @@ private func setUp(_ invocation: Invocation, _ context: Context) throws(Failure)
   let outcome: PostgreSQLSetUp.Outcome
   do throws(BackendProblem) {
     outcome = try PostgreSQLSetUp.perform(
-      address, fleet: fleet, grantingTo: invocation["grant-to"], readableTo: invocation["audit-to"],
-      environment: environment())
+      address, fleet: fleet,
+      granting: PostgreSQLGrants(
+        relay: invocation["grant-to"], homeBound: invocation["home-bound-to"], office: invocation["office-to"],
+        auditor: invocation["audit-to"]), environment: environment())
   } catch {
     throw Failure(error)
   }

@@ -27,6 +27,9 @@ let runVerb = Verb(
       configurable: true),
     OptionSpecification("relay", .none, "subscribe to all that peers offer and this node may hold", configurable: true),
     forwardOption,
+    OptionSpecification(
+      "home-bound", .none, "with --forward: bring the office's edits home, as a device of the user office",
+      configurable: true),
   ] + foundingOptions,
   examples: [
     .init("seamesh run", "Runs the node, which finds others by itself"),
@@ -37,6 +40,7 @@ let runVerb = Verb(
   configuration.testBuild = try local { () throws(NodeError) in try TestBuildSwitch(environment()) }
   let loopback = try invocation["api"].map { text throws(Failure) in try loopbackAddress(text) }
   let backend = try forwardingAddress(invocation, directory: context.directory)
+  if invocation.has("home-bound"), backend == nil { throw .usage("--home-bound goes with --forward=URL") }
   let signals = StopSignals()
   configuration.recoveryMilliseconds = .max
   configuration.isRecoveryGivenUp = { StopSignals.isPending }
@@ -51,7 +55,9 @@ let runVerb = Verb(
     throw Failure(error)
   }
   defer { node.stop() }
-  let forwarding = try backend.map { address throws(Failure) in try NodeForwarding(node, address) }
+  let forwarding = try backend.map { address throws(Failure) in
+    try NodeForwarding(node, address, bringsEditsHome: invocation.has("home-bound"))
+  }
   defer { forwarding?.stop() }
   let server: LocalServer
   do throws(LocalServerError) {

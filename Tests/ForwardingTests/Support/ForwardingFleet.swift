@@ -43,11 +43,6 @@ final class ForwardingNode {
     try node.subscribe("agency=*")
   }
 
-  func remove() {
-    stop()
-    try? FileManager.default.removeItem(atPath: directory)
-  }
-
   private static func configuration(_ peers: [PeerAddress], _ directory: String) -> NodeConfiguration {
     var configuration = NodeConfiguration()
     configuration.listenHost = .ipv4(0x7f00_0001)
@@ -75,12 +70,13 @@ final class ForwardingNode {
 
   func setUp(_ server: TestPostgreSQL, grantingTo role: String? = "relay") throws {
     _ = try PostgreSQLSetUp.perform(
-      server.ownerAddress(), fleet: node.fleet, grantingTo: role, environment: [:])
+      server.ownerAddress(), fleet: node.fleet, granting: PostgreSQLGrants(relay: role), environment: [:])
   }
 
-  func forward(to url: String, limits: ForwarderLimits = ForwarderLimits()) throws {
+  func forward(to url: String, limits: ForwarderLimits = ForwarderLimits(), bringsEditsHome: Bool = false) throws {
     forwarding?.stop()
-    forwarding = try NodeForwarding(node, PostgreSQLAddress(url: url), limits: limits)
+    forwarding = try NodeForwarding(
+      node, PostgreSQLAddress(url: url), limits: limits, bringsEditsHome: bringsEditsHome)
   }
 
   func put(_ partition: String, _ id: String, _ text: String = "x") throws {

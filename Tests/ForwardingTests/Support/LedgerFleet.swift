@@ -23,7 +23,8 @@ final class LedgerFleet {
   init(voids: Bool = false) throws {
     (server, relay) = try (TestPostgreSQL(), ForwardingNode())
     _ = try PostgreSQLSetUp.perform(
-      server.ownerAddress(), fleet: relay.node.fleet, grantingTo: "relay", readableTo: "auditor", environment: [:])
+      server.ownerAddress(), fleet: relay.node.fleet, granting: PostgreSQLGrants(relay: "relay", auditor: "auditor"),
+      environment: [:])
     try relay.node.subscribe("agency=*")
     for index in 0..<4 { try relay.put("agency=\(index % 2)", "r\(index)") }
     try relay.put("agency=G", "large", String(repeating: "a long report ", count: 5_000))

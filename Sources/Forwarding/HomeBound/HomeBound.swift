@@ -1,0 +1,81 @@
+import Replication
+
+/// Decides when edits are brought home from a backend: a value without IO, beside a ``Forwarder``.
+///
+/// Edits are asked for only while the ledger has all that this node holds. So whatever the ledger has no change of is not in this
+/// store either: an edit that this relay claimed before a crash is written then and not twice.
+package struct HomeBound: Sendable {
+  package enum Directive: Equatable, Sendable {
+    case claim(most: Int)
+    case write([OfficeEdit])
+    case settle([Settlement])
+  }
+
+  package struct Settlement: Equatable, Sendable {
+    package let edit: UUIDValue
+    package let outcome: EditOutcome
+  }
+
+  package struct Counts: Equatable, Sendable {
+    package var written = 0
+    package var refused = 0
+    package init() {}
+  }
+
+  /// Edits in one claim; also of those that are written and of which the ledger does not know yet.
+  package static let claimLimit = 64
+  /// Between two looks where there was nothing to do.
+  package static let lookMilliseconds: UInt64 = 2_000
+  /// After the backend refused to tell.
+  package static let refusedMilliseconds: UInt64 = 60_000
+
+  package private(set) var counts = Counts()
+  /// Why no edits are brought home; nil where they are.
+  package private(set) var problem: BackendProblem?
+  /// When it is to be looked again, if the ledger has everything then.
+  package private(set) var nextLook = MonotonicTime(milliseconds: 0)
+  /// Written by this process; the ledger is on its way to know.
+  private var written: Set<UUIDValue> = []
+
+  package init() {}
+
+  /// The ledger has all that this node holds.
+  package mutating func look(_ now: MonotonicTime) -> [Directive] {
+    guard now >= nextLook else { return [] }
+    nextLook = now.advanced(byMilliseconds: HomeBound.lookMilliseconds)
+    return [.claim(most: HomeBound.claimLimit)]
+  }
+
+  package mutating func claimed(_ edits: [OfficeEdit], _ now: MonotonicTime) -> [Directive] {
+    problem = nil
+    // What is not told of any more has come to the ledger.
+    written.formIntersection(edits.map(\.id))
+    let due = edits.filter { !written.contains($0.id) }
+    guard !due.isEmpty else { return [] }
+    return [.write(due)]
+  }
+
+  package mutating func wrote(_ outcomes: [Settlement], _ now: MonotonicTime) -> [Directive] {
+    var settled: [Settlement] = []
+    for item in outcomes {
+      switch item.outcome {
+      case .written:
+        written.insert(item.edit)
+        counts.written += 1
+      case .unchanged, .left: settled.append(item)
+      case .refused:
+        counts.refused += 1
+        settled.append(item)
+      }
+    }
+    // There may be more; what was left alone waits as long as nothing to do does.
+    if outcomes.contains(where: { $0.outcome == .written }) { nextLook = now }
+    return settled.isEmpty ? [] : [.settle(settled)]
+  }
+
+  /// The backend does not let this relay bring edits home, whatever becomes of forwarding.
+  package mutating func refused(_ problem: BackendProblem, _ now: MonotonicTime) {
+    self.problem = problem
+    nextLook = now.advanced(byMilliseconds: HomeBound.refusedMilliseconds)
+  }
+}

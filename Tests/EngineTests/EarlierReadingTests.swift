@@ -1,0 +1,159 @@
+import Identity
+import Replication
+import Testing
+import Wire
+
+@testable import Engine
+
+/// Somebody who reads elsewhere changes a document through a node that knows more by then. His change has seen what he read.
+@Suite struct EarlierReadingTests {
+  private let room: PartitionName
+  private let bench: EngineBench
+  private var vessel: BenchNode { bench.nodes[0] }
+  private var relay: BenchNode { bench.nodes[1] }
+
+  init() throws {
+    room = try PartitionName("room=1")
+    bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+  }
+
+  /// Makes the document what it says, with the hint of a list.
+  private struct Make: DocumentEdit {
+    let id: Value
+    let body: ValueMap
+    var collection: Text { Put.collection }
+
+    init(_ id: Text, _ body: KeyValuePairs<Text, Value>) { (self.id, self.body) = (.string(id), map(body)) }
+
+    func outcome(on present: PresentDocument) -> DocumentOutcome {
+      .body(body, hints: WriteHints([([.key("list")], .list(key: "name"))]))
+    }
+  }
+
+  private func settle() {
+    for (a, b) in [(0, 1), (0, 2), (1, 2), (0, 1)] { bench.cut(bench.meet(a, b)) }
+  }
+
+  private func state(_ node: BenchNode, _ id: Text) throws -> DocumentState? {
+    let key = DocumentKey(collection: Put.collection, id: .string(id))
+    return try node.store.document(key, in: node.id(of: room)).map { try DocumentState(encoded: $0.state) }
+  }
+
+  @discardableResult
+  private func write(_ edit: any DocumentEdit, reading state: DocumentState?) throws -> ChangeReceipt {
+    let answer = BenchNode.Answer<ChangeReceipt>()
+    let reading = EarlierReading(
+      state: state, wall: WallTime(milliseconds: 1_000),
+      extensions: [ChangeExtension(type: ChangeExtension.Registered.cause, content: [1, 7])])
+    relay.engine.turn([.write(LocalWriteJob(partition: room, edits: [edit], reading: reading) { answer.take($0) })])
+    return try answer.get()
+  }
+
+  /// Every node shows the same, on the same entries.
+  private func expectAgreement(_ id: Text) throws {
+    settle()
+    let states = try bench.nodes.map { try state($0, id) }
+    #expect(states[0] != nil && states.allSatisfy { $0 == states[0] })
+  }
+
+  @Test func whatCameSinceStaysBesideTheChangeAsAConflictEverywhere() throws {
+    try vessel.write(room, Make("d", ["a": .int(1), "b": .int(1)]))
+    settle()
+    let read = try state(relay, "d")
+    try vessel.write(room, Make("d", ["a": .int(2), "b": .int(1)]))
+    settle()
+    try write(Make("d", ["a": .int(3), "b": .int(1)]), reading: read)
+    try expectAgreement("d")
+    for node in bench.nodes {
+      let conflicts = try #require(try state(node, "d")).inbox()
+      #expect(try node.shown(room, "d") == map(["a": .int(3), "b": .int(1)]))
+      #expect(conflicts.count == 1 && conflicts.first?.value == .int(2))
+    }
+  }
+
+  @Test func changesOfTwoFieldsBothStayWithoutAConflict() throws {
+    try vessel.write(room, Make("d", ["a": .int(1), "b": .int(1)]))
+    settle()
+    let read = try state(relay, "d")
+    try vessel.write(room, Make("d", ["a": .int(2), "b": .int(1)]))
+    settle()
+    try write(Make("d", ["a": .int(1), "b": .int(3)]), reading: read)
+    try expectAgreement("d")
+    #expect(try relay.shown(room, "d") == map(["a": .int(2), "b": .int(3)]))
+    #expect(try #require(try state(relay, "d")).inbox().isEmpty)
+  }
+
+  @Test func aDeleteWinsAgainstAnEditThatItsAuthorHadNotRead() throws {
+    try vessel.write(room, Make("d", ["a": .int(1)]))
+    settle()
+    let read = try state(relay, "d")
+    try vessel.write(room, Make("d", ["a": .int(2)]))
+    settle()
+    try write(Erase("d"), reading: read)
+    try expectAgreement("d")
+    #expect(try vessel.shown(room, "d") == nil)
+    #expect(try #require(try state(vessel, "d")).inbox().count == 1)
+  }
+
+  /// The element's insert lost to a write at it, so that no entry but the path names it.
+  @Test func anElementThatAnotherWroteAnewIsNamedLawfully() throws {
+    try vessel.write(room, Make("d", ["list": .array([.map(map(["name": .string("a"), "n": .int(1)]))])]))
+    settle()
+    try bench.nodes[2].write(room, Make("d", ["list": .array([.map(map(["name": .string("a"), "n": .int(2)]))])]))
+    settle()
+    let read = try state(relay, "d")
+    let new: Value = .array([.map(map(["name": .string("b"), "n": .int(3)]))])
+    try write(Make("d", ["list": new]), reading: read)
+    try expectAgreement("d")
+    #expect(try vessel.shown(room, "d")?["list"] == new)
+  }
+
+  @Test func whatTheOwnChainHasSeenIsNotReplacedUnread() throws {
+    for id: Text in ["d", "e"] { try vessel.write(room, Make(id, ["a": .int(1), "b": .int(1)])) }
+    settle()
+    let early = try state(relay, "d")
+    try vessel.write(room, Make("d", ["a": .int(2), "b": .int(1)]))
+    try vessel.write(room, Make("e", ["a": .int(2), "b": .int(1)]))
+    settle()
+    try write(Make("e", ["a": .int(3), "b": .int(1)]), reading: try state(relay, "e"))
+    #expect(throws: EngineError.changedSinceRead) {
+      try write(Make("d", ["a": .int(3), "b": .int(1)]), reading: early)
+    }
+    try write(Make("d", ["a": .int(1), "b": .int(3)]), reading: early)
+    try expectAgreement("d")
+    #expect(try vessel.shown(room, "d") == map(["a": .int(2), "b": .int(3)]))
+  }
+
+  @Test func aVersionThatStandsOnMoreThanIsHereIsRefused() throws {
+    try vessel.write(room, Make("d", ["a": .int(1)]))
+    settle()
+    try vessel.write(room, Make("d", ["a": .int(2)]))
+    let read = try state(vessel, "d")
+    #expect(throws: EngineError.versionNotHere) { try write(Make("d", ["a": .int(3)]), reading: read) }
+    settle()
+    try write(Make("d", ["a": .int(3)]), reading: read)
+    try expectAgreement("d")
+    #expect(try #require(try state(vessel, "d")).inbox().isEmpty)
+  }
+
+  @Test func theChangeSaysWhenAndWhyItWasMade() throws {
+    try write(Make("d", ["a": .int(1)]), reading: nil)
+    settle()
+    let replica = try #require(relay.state.own.replica?.id)
+    let chain = ChainIdentity(fleet: vessel.state.identity.fleet, partition: vessel.id(of: room), replica: replica)
+    let stored = try #require(try vessel.store.runs(of: chain, after: 0, byteLimit: .max).first)
+    let header = try #require(
+      try RunReader(vessel.state.identity).decode(stored, in: vessel.id(of: room)).changes.first
+    ).header
+    #expect(header.wall.milliseconds == 1_000)
+    #expect(header.extensions.contains { $0.type == ChangeExtension.Registered.cause && $0.content == [1, 7] })
+  }
+
+  @Test func anEditThatChangesNothingMakesNoChange() throws {
+    try vessel.write(room, Make("d", ["a": .int(1)]))
+    settle()
+    #expect(try write(Make("d", ["a": .int(1)]), reading: try state(relay, "d")).dot == nil)
+    #expect(relay.state.own.replica == nil || relay.state.own.sequence(in: relay.id(of: room)) == 0)
+  }
+}

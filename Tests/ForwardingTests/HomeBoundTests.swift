@@ -1,0 +1,287 @@
+import Foundation
+import Identity
+import Replication
+import TestSupport
+import Testing
+import Wire
+
+@testable import Forwarding
+@testable import Seamesh
+@testable import SeameshCommand
+
+@Suite(
+  "Edits that come home from a real PostgreSQL", .enabled(if: TestPostgreSQL.isThere, TestPostgreSQL.reason),
+  .serialized)
+struct HomeBoundTests {
+  private let partition: PartitionName
+  private let server: TestPostgreSQL
+  private let vessel: ForwardingNode
+
+  init() throws {
+    partition = try PartitionName("agency=G")
+    (server, vessel) = try (TestPostgreSQL(), ForwardingNode())
+    try server.owner("postgres").script("CREATE ROLE clerk LOGIN")
+    _ = try PostgreSQLSetUp.perform(
+      server.ownerAddress(), fleet: vessel.node.fleet, granting: PostgreSQLGrants(homeBound: "relay", office: "clerk"),
+      environment: [:])
+    try vessel.node.subscribe("agency=*")
+  }
+
+  // MARK: The fleet
+
+  /// A relay of the office, with its forwarding; gone with the body.
+  private func withRelay<Result>(
+    user: Text = "office", isForwarding: Bool = true, _ body: (ForwardingNode) throws -> Result
+  ) throws -> Result {
+    let path = NSTemporaryDirectory() + "seamesh-office-" + String(UUID().uuidString.prefix(8))
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let code = try vessel.node.invite(InviteRequest(user: user, role: "relay", profile: ValueMap()))
+    _ = try NodeSetup.join(path, code: code.code, label: "relay", peers: [vessel.address], usesDiscovery: false)
+    let relay = try ForwardingNode(directory: path, peers: [vessel.address])
+    defer { relay.stop() }
+    try relay.node.subscribe("agency=*")
+    if isForwarding { try relay.forward(to: server.relayURL(), bringsEditsHome: true) }
+    return try body(relay)
+  }
+
+  private func put(_ id: Text, _ json: String) throws {
+    let body = try ExtendedJSON.parseMap(Array(json.utf8))
+    _ = try vessel.node.write(
+      partition, [DocumentRequest(collection: "reports", id: .string(id), action: .put(body: body))])
+  }
+
+  private func shown(_ node: ForwardingNode, _ id: Value) throws -> String? {
+    try node.node.stored(partition, "reports", id: id).map { ExtendedJSON.text(.map($0.body)) }
+  }
+
+  private func expectSoon(
+    _ condition: () throws -> Bool, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let came = try waitUntil(within: 30, condition)
+    #expect(came, sourceLocation: sourceLocation)
+  }
+
+  // MARK: The office
+
+  /// As somebody with the office's rights and no other.
+  private func asClerk(_ sql: String, user: String = "eve@office.example", why: String = "") throws {
+    try server.owner().script(
+      "SET ROLE clerk; SET seamesh.by_user = '\(user)'; SET seamesh.why = '\(why)'; \(sql)")
+  }
+
+  private func edits() throws -> [(state: String, reason: String)] {
+    try server.owner().query("SELECT state, reason FROM seamesh_office.edits ORDER BY number").rows.map {
+      (PostgreSQLRows.text($0[0]), PostgreSQLRows.text($0[1]))
+    }
+  }
+
+  private func waitForDocument(_ id: String, _ body: String) throws {
+    let connection = try server.owner()
+    try expectSoon {
+      try connection.number(
+        "SELECT count(*) FROM seamesh_office.documents WHERE id = '\"\(id)\"' AND body = '\(body)'") == 1
+    }
+  }
+
+  private func waitForEdits(_ states: [String], sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let came = try waitUntil(within: 30) { try edits().map(\.state) == states }
+    let told = try edits()
+    #expect(came, "\(told)", sourceLocation: sourceLocation)
+  }
+
+  // MARK: Tests
+
+  @Test("an UPDATE of the office is on the vessel, with who, why and when")
+  func update() throws {
+    try withRelay { relay in
+      try put("r1", #"{"open":true,"zero":-0.0,"big":1e16,"n":1}"#)
+      try waitForDocument("r1", #"{"open":true,"zero":0,"big":10000000000000000,"n":1}"#)
+      try asClerk(
+        #"UPDATE seamesh_office.documents SET body = body || '{"open": false}' WHERE id = '"r1"'"#, why: "checked")
+      try expectSoon { try shown(vessel, .string("r1"))?.contains(#""open":false"#) == true }
+      // What was left as it was shown is what it was.
+      #expect(try shown(vessel, .string("r1")) == #"{"big":1e+16,"n":1,"open":false,"zero":-0.0}"#)
+      try waitForEdits(["applied"])
+      let row = try #require(
+        try server.owner().query("SELECT by_user, by_role, why, made <= now() FROM seamesh_office.edits").rows.first)
+      #expect(row.map { PostgreSQLRows.text($0) }.prefix(3) == ["eve@office.example", "owner", "checked"])
+      #expect(relay.forwarding?.status.edits?.written == 1)
+    }
+  }
+
+  @Test("an edit of what changed at sea meanwhile is a conflict, seen on the vessel and at the backend")
+  func conflict() throws {
+    try withRelay { relay in
+      try put("r1", #"{"a":1,"b":1}"#)
+      try waitForDocument("r1", #"{"a":1,"b":1}"#)
+      relay.forwarding?.stop()
+      try put("r1", #"{"a":2,"b":1}"#)
+      try expectSoon { try shown(relay, .string("r1")) == #"{"a":2,"b":1}"# }
+      try asClerk(#"UPDATE seamesh_office.documents SET body = '{"a": 3, "b": 4}' WHERE id = '"r1"'"#)
+      try relay.forward(to: server.relayURL(), bringsEditsHome: true)
+      try expectSoon { try shown(vessel, .string("r1")) == #"{"a":3,"b":4}"# }
+      try waitForEdits(["applied"])
+      let state = try #require(try vessel.node.state(of: "reports", id: .string("r1"), in: partition))
+      #expect(state.inbox().map(\.value) == [.int(2)])
+    }
+  }
+
+  @Test(
+    "documents are loaded by INSERT, with the ids that they bring, and deleted by DELETE; one that was deleted comes again"
+  )
+  func insertAndDelete() throws {
+    try withRelay { _ in
+      try asClerk(
+        #"""
+        INSERT INTO seamesh_office.documents (partition, collection, body) VALUES
+          ('agency=G', 'reports', '{"_id": {"$oid": "5f0000000000000000000001"}, "name": "menu"}'),
+          ('agency=G', 'reports', '{"_id": "u", "name": "user"}')
+        """#)
+      let id = try ExtendedJSON.parse(Array(#"{"$oid": "5f0000000000000000000001"}"#.utf8))
+      try expectSoon { try shown(vessel, id) == #"{"name":"menu"}"# && shown(vessel, .string("u")) != nil }
+      try waitForDocument("u", #"{"name": "user"}"#)
+      try asClerk(#"DELETE FROM seamesh_office.documents WHERE id = '"u"'"#)
+      try expectSoon { try shown(vessel, .string("u")) == nil }
+      try asClerk(
+        #"INSERT INTO seamesh_office.documents (partition, collection, id, body) VALUES ('agency=G', 'reports', '"u"', '{"name": "again"}')"#
+      )
+      try expectSoon { try shown(vessel, .string("u")) == #"{"name":"again"}"# }
+      try waitForEdits(["applied", "applied", "applied", "applied"])
+    }
+  }
+
+  @Test("what cannot be done is refused with its reason, and what follows is done")
+  func refusals() throws {
+    try withRelay { _ in
+      try put("r1", #"{"a":1}"#)
+      try waitForDocument("r1", #"{"a":1}"#)
+      try asClerk(
+        #"""
+        SELECT seamesh_office.edit('agency=G', 'reports', '"r1"', NULL, '{"a": 2}');
+        SELECT seamesh_office.edit('agency=G', 'reports', '"r1"', '\x0102', '{"a": 2}');
+        SELECT seamesh_office.edit('agency=*', 'reports', '"r2"', NULL, '{"a": 2}');
+        SELECT seamesh_office.edit('agency=G', 'reports', '"r3"', NULL, '{"$set": {"a": 1}}');
+        UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"r1"';
+        """#)
+      try waitForEdits(["refused", "refused", "refused", "refused", "applied"])
+      let reasons = try edits().map(\.reason)
+      #expect(reasons[0] == "a document with this id is there already")
+      #expect(reasons[1] == "what was read is no version of a document")
+      #expect(reasons[2].contains("does not end in *"))
+      #expect(reasons[3].contains("$set"))
+      #expect(try shown(vessel, .string("r1")) == #"{"a":5}"#)
+    }
+    for (sql, words) in [
+      (#"SELECT seamesh_office.edit('agency=G', 'reports', '"x"', NULL, NULL)"#, "give the version that was read"),
+      (#"SELECT seamesh_office.edit('agency=G', '', '"x"', NULL, '{}')"#, "names a partition, a collection and an id"),
+      (#"SELECT seamesh_office.edit('agency=G', 'reports', '"x"', NULL, '[1]')"#, "is a JSON object"),
+      (#"UPDATE seamesh_office.documents SET id = '"y"'"#, "nothing but its body"),
+      ("SELECT * FROM seamesh.edits", "permission denied"), ("SELECT * FROM seamesh.changes", "permission denied"),
+    ] {
+      let problem = #expect(throws: BackendProblem.self) { try asClerk(sql) }
+      #expect(problem?.sentence.contains(words) == true, "\(sql): \(problem?.sentence ?? "")")
+    }
+  }
+
+  @Test("where the office has no right the edit is refused with the reason")
+  func withoutRight() throws {
+    try withRelay { relay in
+      try put("r1", #"{"a":1}"#)
+      try waitForDocument("r1", #"{"a":1}"#)
+      _ = try vessel.node.change(RightsChange(.grant(who: "everyone", level: "read", pattern: "*")))
+      try expectSoon {
+        try relay.node.permissions(partition, who: nil).members.contains { $0.user == "office" && $0.level == "read" }
+      }
+      try asClerk(#"UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"r1"'"#)
+      try waitForEdits(["refused"])
+      #expect(try edits().first?.reason.contains("may not write to agency=G") == true)
+    }
+  }
+
+  @Test(
+    "an edit that a relay claimed and did not write is written by it at its next start, and by another after ten minutes; each once"
+  )
+  func claims() throws {
+    try put("r1", #"{"list":[1]}"#)
+    try withRelay(isForwarding: false) { first in
+      try withRelay(isForwarding: false) { second in
+        try first.forward(to: server.relayURL())
+        try waitForDocument("r1", #"{"list":[1]}"#)
+        first.forwarding?.stop()
+        try asClerk(#"UPDATE seamesh_office.documents SET body = '{"list": [1, 2]}' WHERE id = '"r1"'"#)
+        try claim(as: first)
+        try second.forward(to: server.relayURL(), bringsEditsHome: true)
+        try second.waitForState(.caughtUp)
+        let claimed = try claim(as: second)
+        #expect(claimed == 0, "another's claim holds")
+        try first.forward(to: server.relayURL(), bringsEditsHome: true)
+        try waitForEdits(["applied"])
+
+        first.forwarding?.stop()
+        second.forwarding?.stop()
+        try asClerk(#"UPDATE seamesh_office.documents SET body = '{"list": [1, 2, 3]}' WHERE id = '"r1"'"#)
+        try claim(as: first)
+        try server.owner().script(
+          "UPDATE seamesh.edits SET claimed = claimed - interval '11 minutes' WHERE settled IS NULL")
+        try second.forward(to: server.relayURL(), bringsEditsHome: true)
+        try waitForEdits(["applied", "applied"])
+        try first.forward(to: server.relayURL(), bringsEditsHome: true)
+        try first.waitForState(.caughtUp)
+        try expectSoon { try shown(first, .string("r1")) == #"{"list":[1,2,3]}"# }
+        #expect(try server.owner().number("SELECT count(*) FROM seamesh.edit_changes") == 2)
+      }
+    }
+  }
+
+  /// How many edits it gets.
+  @discardableResult
+  private func claim(as relay: ForwardingNode) throws -> Int64 {
+    try PostgreSQLRows.integer(
+      server.owner().query(
+        "SELECT count(*) FROM seamesh.claim_edits($1, $2, 10)",
+        [.bytes(relay.node.fleet.digest.bytes), .bytes(relay.node.device.digest.bytes)]
+      ).rows.first?[0]) ?? -1
+  }
+
+  @Test("an edit whose relay was cut off before the ledger knew of its change is not written twice")
+  func lostAnswer() throws {
+    try withRelay { relay in
+      try put("r1", #"{"list":[1]}"#)
+      try waitForDocument("r1", #"{"list":[1]}"#)
+      // The ledger takes no changes, so that what is written stays unknown to it.
+      try server.owner().script(
+        """
+        CREATE FUNCTION seamesh.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '57P03'; END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON seamesh.changes FOR EACH ROW EXECUTE FUNCTION seamesh.refuse();
+        """)
+      try asClerk(#"UPDATE seamesh_office.documents SET body = '{"list": [1, 2]}' WHERE id = '"r1"'"#)
+      try expectSoon { try shown(relay, .string("r1")) == #"{"list":[1,2]}"# }
+      relay.forwarding?.stop()
+      try relay.restart()
+      try server.owner().script("DROP TRIGGER refuse ON seamesh.changes")
+      try relay.forward(to: server.relayURL(), bringsEditsHome: true)
+      try waitForEdits(["applied"])
+      try relay.waitForState(.caughtUp)
+      #expect(try shown(relay, .string("r1")) == #"{"list":[1,2]}"#)
+      #expect(try server.owner().number("SELECT count(*) FROM seamesh.edit_changes") == 1)
+    }
+  }
+
+  @Test("a device of another user, and a role without the right, bring nothing home")
+  func withoutTheRightToBring() throws {
+    try withRelay(user: "bob@test.example", isForwarding: false) { relay in
+      let refusal = #expect(throws: Failure.self) { try relay.forward(to: server.relayURL(), bringsEditsHome: true) }
+      #expect(refusal?.message.contains("of the user office") == true)
+    }
+    try server.owner().script("REVOKE EXECUTE ON FUNCTION seamesh.claim_edits FROM relay")
+    try withRelay { relay in
+      try relay.waitForState(.caughtUp)
+      try expectSoon { relay.forwarding?.status.edits?.reason.contains("lacks a right") == true }
+      try put("r1", #"{"a":1}"#)
+      try waitForDocument("r1", #"{"a":1}"#)
+    }
+  }
+}
