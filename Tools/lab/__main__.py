@@ -19,6 +19,7 @@ import link_cases  # noqa: F401
 import path_cases  # noqa: F401
 import replay_cases  # noqa: F401
 import rights_cases  # noqa: F401
+import shore_cases  # noqa: F401
 import stolen_cases  # noqa: F401
 import stranger_cases  # noqa: F401
 import wall_cases  # noqa: F401

@@ -55,10 +55,10 @@ class Server:
 
     # For nodes
 
-    def set_up(self, node: Node):
+    def set_up(self, node: Node, *grants: str):
         """Makes the tables of the node's fleet."""
         owner = f"postgresql://owner@/fleet?host={self.directory}"
-        node.verb("forward", "--set-up", "--grant-to=relay", f"--forward={owner}")
+        node.verb("forward", "--set-up", "--grant-to=relay", *grants, f"--forward={owner}")
 
     def option(self, relay: Node) -> str:
         """Has a node forward to it, as the role with the least rights."""
