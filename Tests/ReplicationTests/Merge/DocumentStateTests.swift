@@ -231,7 +231,7 @@ struct DocumentStateTests {
     let groups = [(4, [PathSegment.key("list"), .element(element)]), (9, [PathSegment.key("a")])].map { sequence, path in
       OperationGroup(
         dot: Dot(replica: writer, sequence: sequence), timestamp: .zero, generation: 1,
-        operations: [Operation(.set, path, value: .int(1), position: nil)])
+        operations: [Operation(.set, path, value: .int(1))])
     }
     #expect(DocumentState(generation: 1, groups: groups).changes == [writer: 9, inserter: 3])
     #expect(DocumentState().changes.isEmpty)
