@@ -152,6 +152,48 @@ struct HomeBoundTests {
     }
   }
 
+  /// Beside the package, where it is.
+  private static let menusAndUsers: [String: String] = {
+    var folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    while folder.path != "/", !FileManager.default.fileExists(atPath: folder.appending(path: "Package.swift").path) {
+      folder.deleteLastPathComponent()
+    }
+    let data = folder.appending(path: "../shared/data/ofish/docs")
+    let files = ["MenuData": "menudata.json", "User": "user.json", "Agency": "agency.json"]
+    let texts = files.compactMapValues { try? String(contentsOf: data.appending(path: $0), encoding: .utf8) }
+    return texts.count == files.count ? texts : [:]
+  }()
+
+  @Test(
+    "menus, users and agencies of O-FISH are loaded by INSERT, and are on the vessel as they were",
+    .enabled(if: !menusAndUsers.isEmpty, "not run: needs ../shared/data"))
+  func menus() throws {
+    try withRelay { _ in
+      var expected: [Text: [Value: ValueMap]] = [:]
+      for (collection, text) in HomeBoundTests.menusAndUsers.sorted(by: { $0.key < $1.key }) {
+        try asClerk(
+          """
+          INSERT INTO seamesh_office.documents (partition, collection, body)
+          SELECT 'agency=G', '\(collection)', d FROM jsonb_array_elements($json$\(text)$json$::jsonb) d
+          """)
+        guard case .array(let documents) = try ExtendedJSON.parse(Array(text.utf8)) else { continue }
+        for case .map(var body) in documents {
+          let id = try #require(body["_id"])
+          body["_id"] = nil
+          expected[Text(collection), default: [:]][id] = body
+        }
+      }
+      #expect(expected.count == 3 && expected.values.allSatisfy { !$0.isEmpty })
+      try expectSoon {
+        try expected.allSatisfy { collection, documents in
+          try documents.allSatisfy { id, body in try vessel.node.stored(partition, collection, id: id)?.body == body }
+        }
+      }
+      let count = expected.values.reduce(0) { $0 + $1.count }
+      try waitForEdits(Array(repeating: "applied", count: count))
+    }
+  }
+
   @Test("what cannot be done is refused with its reason, and what follows is done")
   func refusals() throws {
     try withRelay { _ in

@@ -224,4 +224,16 @@ struct DocumentStateTests {
     state.apply(AcceptedWrite(context(anna, 2), save))
     #expect(state.shown() == body)
   }
+
+  @Test func aStateStandsOnTheChangesOfItsEntriesAndOnThoseThatInsertedTheElementsTheyName() {
+    let (writer, inserter) = (ReplicaID(high: 1, low: 1), ReplicaID(high: 2, low: 2))
+    let element = ListElement(position: [1], dot: Dot(replica: inserter, sequence: 3))
+    let groups = [(4, [PathSegment.key("list"), .element(element)]), (9, [PathSegment.key("a")])].map { sequence, path in
+      OperationGroup(
+        dot: Dot(replica: writer, sequence: sequence), timestamp: .zero, generation: 1,
+        operations: [Operation(.set, path, value: .int(1))])
+    }
+    #expect(DocumentState(generation: 1, groups: groups).changes == [writer: 9, inserter: 3])
+    #expect(DocumentState().changes.isEmpty)
+  }
 }
