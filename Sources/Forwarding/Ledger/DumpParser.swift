@@ -34,16 +34,18 @@ struct DumpParser {
         "Make it plain: pg_restore --file=PLAIN \(name)")
     }
     var start = chunk.startIndex
-    while let end = chunk[start...].firstIndex(of: 0x0a) {
-      if !isPassingOver { try line(rest + chunk[start..<end], row) }
-      (rest, isPassingOver) = ([], false)
+    for end in DumpParser.lineEnds(in: chunk) {
+      // Of another table's rows only where they end is looked at.
+      let isOfInterest = !isPassingOver && (rest.count + end - start <= 2 || !isElsewhere)
+      if isOfInterest { try line(rest.isEmpty ? chunk[start..<end] : (rest + chunk[start..<end])[...], row) }
+      if !rest.isEmpty { rest = [] }
+      isPassingOver = false
       lineNumber += 1
       start = end + 1
     }
     guard !isPassingOver else { return }
     rest += chunk[start...]
-    // No row of another table is looked at, but for where it ends.
-    if let section, section.table == nil, !section.isMigrations, rest.count > 2 { (rest, isPassingOver) = ([], true) }
+    if isElsewhere, rest.count > 2 { (rest, isPassingOver) = ([], true) }
     guard rest.count <= DumpParser.lineByteLimit else {
       throw refused("has a line of more than \(DumpParser.lineByteLimit / 1024 / 1024) MiB, which no ledger has")
     }
@@ -71,9 +73,16 @@ struct DumpParser {
 
   // MARK: Lines
 
-  private mutating func line(_ line: [UInt8], _ row: (LedgerRow) throws -> Void) throws {
+  /// Among the rows of a table that is no part of the ledger.
+  private var isElsewhere: Bool { section.map { $0.table == nil && !$0.isMigrations } ?? false }
+
+  private static func lineEnds(in chunk: [UInt8]) -> [Int] {
+    chunk.withUnsafeBufferPointer { bytes in bytes.indices.filter { bytes[$0] == 0x0a } }
+  }
+
+  private mutating func line(_ line: ArraySlice<UInt8>, _ row: (LedgerRow) throws -> Void) throws {
     guard let section else { return try outside(line) }
-    if line == Array("\\.".utf8) { return self.section = nil }
+    if line.elementsEqual("\\.".utf8) { return self.section = nil }
     if section.isMigrations { return noteFormat(line) }
     guard let table = section.table else { return }
     let fields = line.split(separator: 0x09, omittingEmptySubsequences: false)
@@ -87,9 +96,9 @@ struct DumpParser {
     try row(LedgerRow(table, values))
   }
 
-  private mutating func outside(_ line: [UInt8]) throws {
-    if line == Array("-- PostgreSQL database dump".utf8) { isDump = true }
-    if line == Array("-- PostgreSQL database dump complete".utf8) { isComplete = true }
+  private mutating func outside(_ line: ArraySlice<UInt8>) throws {
+    if line.elementsEqual("-- PostgreSQL database dump".utf8) { isDump = true }
+    if line.elementsEqual("-- PostgreSQL database dump complete".utf8) { isComplete = true }
     if line.starts(with: Array("INSERT INTO seamesh.".utf8)) {
       throw refused("has its rows as INSERT, and COPY is read here", "Make it without --inserts.")
     }
@@ -116,7 +125,7 @@ struct DumpParser {
   }
 
   /// Its first column is the number of a step.
-  private mutating func noteFormat(_ line: [UInt8]) {
+  private mutating func noteFormat(_ line: ArraySlice<UInt8>) {
     let digits = String(decoding: line.prefix { $0 != 0x09 }, as: UTF8.self)
     format = max(format, Int(digits) ?? 0)
   }

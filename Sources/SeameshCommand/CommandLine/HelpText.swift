@@ -10,7 +10,7 @@ enum HelpText {
     network there is.
 
     Verbs:
-    \(columns(verbs.map { ($0.name, $0.summary) }, left: 16))
+    \(columns(verbs.map { ($0.name, $0.summary) }, left: 18))
 
     Options of every verb:
     \(optionColumns(globalOptions))

@@ -10,7 +10,7 @@ private let labelOption = OptionSpecification(
 
 /// What a new fleet is told of its first device.
 let foundingOptions = [
-  OptionSpecification("fleet", .text("NAME"), "name of the new fleet", configurable: true),
+  OptionSpecification("fleet", .text("FLEET"), "name of the new fleet", configurable: true),
   OptionSpecification(
     "user", .text("ID"), "the person whom the device acts for; otherwise the login's name", configurable: true),
   labelOption,

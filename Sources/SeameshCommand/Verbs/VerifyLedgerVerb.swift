@@ -15,11 +15,11 @@ let verifyLedgerVerb = Verb(
   options: [
     OptionSpecification("forward", .text("URL"), "the PostgreSQL server that has the ledger", configurable: true),
     ledgerDumpOption,
-    OptionSpecification("fleet", .text("ID"), "the fleet that it must be of, as seamesh init or fleet.id tells it"),
+    OptionSpecification("fleet", .text("FLEET"), "id of the fleet that it must be of, as init or fleet.id tells it"),
   ],
   examples: [
     .init("seamesh verify-ledger --forward=postgresql://auditor@db.example/fleet", "Verifies what the server has"),
-    .init("zcat monday.sql.gz | seamesh verify-ledger --dump=- --fleet=$(cat fleet.id)", "Verifies a dump"),
+    .init("seamesh verify-ledger --dump=monday.sql", "Verifies a dump"),
   ]
 ) { invocation, context throws(Failure) in
   let expected = try expectedFleet(invocation)
@@ -39,7 +39,6 @@ let verifyLedgerVerb = Verb(
 }
 
 private func expectedFleet(_ invocation: Invocation) throws(Failure) -> FleetID? {
-  // `init` calls its fleet's name by the same option, which the configuration file may have.
   guard let text = invocation["fleet"] else { return nil }
   guard let fleet = FleetID(text: text) else { throw .usage("--fleet takes a fleet's id: 64 hexadecimal digits") }
   return fleet

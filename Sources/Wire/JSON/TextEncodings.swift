@@ -19,6 +19,7 @@ package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
 /// Nil unless there is an even number of digits and nothing else.
 package func decodeHexadecimal(_ digits: some Sequence<UInt8>) -> [UInt8]? {
   var out: [UInt8] = []
+  out.reserveCapacity(digits.underestimatedCount / 2)
   var high: UInt8?
   for byte in digits {
     guard let digit = hexadecimalDigit(byte) else { return nil }
