@@ -148,6 +148,34 @@ struct ForwarderTests {
     #expect(model.batches.count == count)
   }
 
+  @Test("a mark that another relay keeps is sent again at once where news came while it was under way")
+  func staleMarkAndNews() {
+    var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))
+    let now = MonotonicTime(milliseconds: 1)
+    let (chain, other) = (ForwarderModel.chain(1), ForwarderModel.chain(2))
+    let vector = VersionVector([chain.replica: ChainPosition(sequence: 1, tip: .zero)])
+    _ = forwarder.handle(.start, now: now, random: &random)
+    _ = forwarder.handle(.connected, now: now, random: &random)
+    let reading = Forwarder.LedgerReading(
+      view: LedgerView(), runsAfter: 0, accepted: [chain.partition: vector], held: LogAmount())
+    _ = forwarder.handle(.ledgerRead(reading), now: now, random: &random)
+    var page = Forwarder.Page()
+    page.batch.marks = [LedgerBatch.Mark(chain: chain, position: ChainPosition(sequence: 1, tip: .zero))]
+    (page.isEnd, page.marked) = (true, [chain.partition: vector])
+    _ = forwarder.handle(.loaded(page), now: now, random: &random)
+    _ = forwarder.handle(.news([other.partition: VersionVector()]), now: now, random: &random)
+    var outcome = AppendOutcome()
+    outcome.staleMarks = [0]
+    let (first, second) = (
+      forwarder.handle(.committed(outcome), now: now, random: &random),
+      forwarder.handle(.loaded(Forwarder.Page()), now: now, random: &random)
+    )
+    let requests = (first + second).compactMap { directive -> Forwarder.LoadRequest? in
+      if case .load(let request) = directive { request } else { nil }
+    }
+    #expect(requests.contains { $0.unmarked[chain.partition] == vector })
+  }
+
   @Test("a ledger that went back is filled again, and what it had lost is told")
   func wentBack() {
     var model = model()

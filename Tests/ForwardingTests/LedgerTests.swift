@@ -154,6 +154,12 @@ struct LedgerTests {
     try first.waitForLedger(server)
     try second.waitForLedger(server)
     try expectLedger(server, equals: first.node)
+    // A relay that lacked something when it sent its marks sends them again once it has it.
+    let connection = try server.owner()
+    let marked = try waitUntil(within: 40) {
+      try connection.number("SELECT count(*) FROM seamesh.marked_changes WHERE accepted") == 300
+    }
+    #expect(marked)
     try expectMarks(server, equal: first.node)
   }
 
@@ -270,7 +276,7 @@ struct LedgerTests {
 
   // MARK: Comparing
 
-  private func expectLedger(
+  func expectLedger(
     _ server: TestPostgreSQL, equals node: Node, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let connection = try server.owner()
@@ -320,7 +326,7 @@ struct LedgerTests {
   }
 
   /// Of each chain those changes are marked that count, and no others.
-  private func expectMarks(_ server: TestPostgreSQL, equal node: Node) throws {
+  func expectMarks(_ server: TestPostgreSQL, equal node: Node) throws {
     let rows = try server.owner().query(
       "SELECT partition, replica, max(sequence) FILTER (WHERE accepted), count(*) FILTER (WHERE accepted) "
         + "FROM seamesh.marked_changes GROUP BY 1, 2"

@@ -7,7 +7,7 @@ import time
 from fleets import PARTITION, add_node, await_equal, await_meeting
 from ledgers import differences, reached
 from node import Node
-from postgres import Server
+from postgres import Server, SmallDisk
 from rights import next_moment, sign
 from runner import Bench, case
 from waiting import Failed, expect, wait_for
@@ -48,6 +48,33 @@ def two_relays(bench: Bench):
 @case("two relays forward one fleet for 10 min while relays, server and connections are killed", is_long=True)
 def two_relays_long(bench: Bench):
     _forward_under_kills(bench, 600)
+
+
+@case("a full disk of the server is named in one sentence, the fleet goes on, and all goes in once there is room")
+def full_disk(bench: Bench):
+    server = Server(bench.network.host("db"))
+    disk = SmallDisk(server, 24)
+    relay = add_node(bench.network, "relay", None)
+    server.set_up(relay)
+    relay.start("--relay", server.option(relay))
+    written = 0
+    while _forwarding(relay)["state"] != "refused":
+        expect(written < 3_000, f"the disk does not get full: {_forwarding(relay)}")
+        relay.put_many(PARTITION, f"wave-{written}", 50, size=12_000)
+        written += 50
+    status = _forwarding(relay)
+    expect("disk of the server" in status["reason"] and "is full" in status["reason"], f"status says {status}")
+    finding = relay.findings()["forward-refused"]
+    expect("is full" in finding["message"] and "Make room" in finding["remedy"], f"doctor says {finding}")
+    relay.put_many(PARTITION, "meanwhile", 20)
+    bench.note(f"full after {written} documents of 12 KB")
+    disk.grow(400)
+
+    def has_all() -> bool:
+        relay.verb("forward", "--now", check=False)
+        return _forwarding(relay)["state"] == "caught-up" and not differences(server, relay)
+
+    wait_for(60, lambda: f"all is in the ledger: {_forwarding(relay)}; {differences(server, relay)}", has_all, 0.5)
 
 
 def _forward_under_kills(bench: Bench, seconds: int):

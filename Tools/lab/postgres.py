@@ -120,3 +120,17 @@ def _kill(process: int):
         os.kill(process, signal.SIGKILL)
     except ProcessLookupError:
         pass
+
+
+class SmallDisk:
+    """A disk of so many megabytes, for the tables of a server alone: its log has room elsewhere, as has its start."""
+
+    def __init__(self, server: Server, megabytes: int):
+        self.directory = f"{server.directory}/tables"
+        os.makedirs(self.directory)
+        run("mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "none", self.directory)
+        server.ask(f"CREATE TABLESPACE small LOCATION '{self.directory}'", "postgres")
+        server.ask("ALTER DATABASE fleet SET TABLESPACE small", "postgres")
+
+    def grow(self, megabytes: int):
+        run("mount", "-o", f"remount,size={megabytes}m", self.directory)

@@ -149,13 +149,20 @@ package struct Forwarder: Sendable {
   // MARK: Sending
 
   private mutating func loadAnew() -> [Directive] {
-    documents.takeUpStale()
-    unmarked.merge(staleMarks) { newer, _ in newer }
-    staleMarks = [:]
+    takeUpStale()
     return load()
   }
 
+  /// What the backend left alone is sent again.
+  private mutating func takeUpStale() {
+    documents.takeUpStale()
+    unmarked.merge(staleMarks) { newer, _ in newer }
+    staleMarks = [:]
+  }
+
   private mutating func load() -> [Directive] {
+    // What came meanwhile may be what was lacking.
+    if hasNews { takeUpStale() }
     hasNews = false
     phase = .loading
     return [

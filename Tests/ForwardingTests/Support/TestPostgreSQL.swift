@@ -30,6 +30,7 @@ final class TestPostgreSQL {
     if isSecure { try makeCertificates() }
     let access = """
       local all owner trust
+      local all relay scram-sha-256
       host all all 127.0.0.1/32 scram-sha-256
       """
     try write(access, "\(data)/pg_hba.conf")
@@ -157,7 +158,7 @@ final class TestPostgreSQL {
     try shell("chmod", "600", key + ".key")
   }
 
-  private func freePort() throws -> Int {
+  func freePort() throws -> Int {
     let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(socket) }
     var address = sockaddr_in()
@@ -173,11 +174,11 @@ final class TestPostgreSQL {
     return Int(UInt16(bigEndian: address.sin_port))
   }
 
-  private func write(_ text: String, _ path: String) throws {
+  func write(_ text: String, _ path: String) throws {
     try text.write(toFile: path, atomically: false, encoding: .utf8)
   }
 
-  private func asServerCommand(_ command: String...) -> [String] { asServerCommand(command) }
+  func asServerCommand(_ command: String...) -> [String] { asServerCommand(command) }
 
   /// PostgreSQL does not run as root.
   private func asServerCommand(_ command: [String]) -> [String] {
