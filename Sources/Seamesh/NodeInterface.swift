@@ -55,6 +55,9 @@ package protocol NodeInterface: Sendable {
   /// Of everything that counts in the partition.
   func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport
 
+  /// Whether everything that is here is known to be elsewhere, so that this device may be wiped.
+  func safeToWipe(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport
+
   func doctor() throws(NodeError) -> [DoctorFinding]
   /// A consistent copy of the store while the node runs on. `progress` gets pages done and pages in all.
   func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError)

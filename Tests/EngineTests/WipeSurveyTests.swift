@@ -1,0 +1,89 @@
+import Identity
+import Replication
+import Testing
+
+@testable import Engine
+
+/// Whether a store may be destroyed, as engines judge it on a clock that the test moves.
+@Suite struct WipeSurveyTests {
+  private let room: PartitionName
+  init() throws { room = try PartitionName("room=1") }
+
+  /// All hold what node 0 wrote.
+  private func bench(_ count: Int = 3) throws -> EngineBench {
+    let bench = try EngineBench(count)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("first"))
+    try bench.nodes[0].write(room, Put("second"))
+    for other in 1..<count { bench.meet(other, 0) }
+    return bench
+  }
+
+  private func ask(_ bench: EngineBench, _ slot: Int = 0) {
+    let room = room
+    bench.nodes[slot].engine.turn([.call { $0.askForHoldings(of: [room]) }])
+    bench.run()
+    for _ in 0..<3 { bench.advance(600) }
+  }
+
+  private func survey(_ bench: EngineBench, _ slot: Int = 0, _ rules: WipeRules = WipeRules()) -> WipeSurvey {
+    bench.nodes[slot].engine.wipeSurvey(rules)
+  }
+
+  @Test("a device alone may not be wiped, and what would be lost is named with a few of its documents")
+  func alone() throws {
+    let bench = try EngineBench(1)
+    #expect(survey(bench).isSafe, "nothing is here")
+    for index in 0..<5 { try bench.nodes[0].write(room, Put(Text("doc\(index)"))) }
+    let survey = survey(bench)
+    #expect(!survey.isSafe && survey.judgements.map(\.lost) == [5])
+    let documents = survey.documents[bench.nodes[0].id(of: room)] ?? []
+    #expect(documents == (0..<3).map { DocumentKey(collection: Put.collection, id: .string(Text("doc\($0)"))) })
+  }
+
+  @Test("once two others have said that they hold it, it may be wiped, and no more after the next write")
+  func asked() throws {
+    let bench = try bench()
+    #expect(!survey(bench).isSafe, "that they were sent it is no word of theirs")
+    ask(bench)
+    #expect(survey(bench).isSafe)
+    try bench.nodes[0].write(room, Put("next"))
+    #expect(survey(bench).judgements.map(\.lost) == [1])
+    var rules = WipeRules()
+    rules.devices = 3
+    #expect(!survey(bench, 0, rules).isSafe)
+  }
+
+  @Test("words that are older than seven days do not count, nor ones that seem to be of the future")
+  func ages() throws {
+    let bench = try bench()
+    ask(bench)
+    let week: Int64 = 7 * 86_400_000
+    let asked = bench.clock.wallMilliseconds
+    func judged(at wall: Int64) -> Bool {
+      bench.clock.wallMilliseconds = wall
+      return survey(bench).isSafe
+    }
+    #expect(judged(at: asked + week - 10_000))
+    #expect(!judged(at: asked + week + 10_000))
+    #expect(judged(at: asked))
+    #expect(!judged(at: asked - week), "a clock that went back does not make words young")
+  }
+
+  @Test(
+    "the word of one who has another history of a chain, and the losing branch itself, keep a store from being wiped")
+  func fork() throws {
+    let bench = try bench(4)
+    ask(bench, 1)
+    #expect(survey(bench, 1).isSafe)
+    let copy = try bench.clone(0)
+    try bench.nodes[0].write(room, Put("one"))
+    try bench.nodes[copy].write(room, Put("two"))
+    for slot in [0, copy] { bench.cut(bench.meet(slot, 1)) }
+    for slot in [2, 3] { bench.meet(slot, 1) }
+    bench.advance(10_000)
+    ask(bench, 1)
+    let judgement = try #require(survey(bench, 1).judgements.first)
+    #expect(judgement.lostApart >= 1 && !judgement.isSafe)
+  }
+}
