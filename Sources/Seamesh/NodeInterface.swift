@@ -290,6 +290,9 @@ package struct NodeStatus: Sendable, Equatable {
   package var discovery = ""
   /// Nil where this node does not forward.
   package var forwarding: ForwardingStatus?
+  /// Changes that are not known to be elsewhere, as `safe-to-wipe` judges; nil where there are too many partitions to judge them
+  /// in passing.
+  package var lostIfWiped: UInt64?
   package init() {}
 }
 

@@ -70,6 +70,8 @@ package struct WipeReport: Sendable, Equatable {
 
 package enum WipeLimits {
   package static let losses = 16
+  /// Partitions that status and doctor judge in passing.
+  static let statusPartitions = 256
   /// Of a file of records that were put aside, so much is looked at.
   static let asideBytes = 64 * 1024 * 1024
   /// A record put aside begins its file's name with this.
