@@ -1,5 +1,6 @@
 import Foundation
 import Replication
+import Storage
 import TestSupport
 import Testing
 import Wire
@@ -16,8 +17,20 @@ struct HoldingsShareTests {
   private struct Entry: DocumentEdit {
     let id: Value
     let content: ValueMap
+    let partition: PartitionName
     var collection: Text { "DutyChange" }
     func outcome(on present: PresentDocument) -> DocumentOutcome { .body(content, hints: .none) }
+  }
+
+  private static func entries() throws -> [Entry] {
+    guard case .array(let items) = try ExtendedJSON.parse([UInt8](Data(contentsOf: file))) else { return [] }
+    return try items.compactMap { item in
+      guard case .map(var content) = item, let id = content["_id"] else { return nil }
+      content["_id"] = nil
+      var agency: Text = "none"
+      if case .string(let name)? = content["agency"], name.string != "" { agency = name }
+      return Entry(id: id, content: content, partition: try PartitionName(Text("agency=" + agency.string)))
+    }
   }
 
   private struct Bytes {
@@ -30,7 +43,7 @@ struct HoldingsShareTests {
     "over a day of duty entries on four devices words take no more than a fiftieth of the bytes of changes",
     .enabled(if: isThere, "not run: ../shared/data is not here"), arguments: [true, false])
   func day(isConnected: Bool) throws {
-    let entries = try ExtendedJSON.parse([UInt8](try Data(contentsOf: Self.file))).items
+    let entries = try Self.entries()
     #expect(entries.count == 569)
     let bench = try EngineBench(4, seed: 12)
     var bytes = Bytes()
@@ -55,10 +68,8 @@ struct HoldingsShareTests {
     let (day, step): (UInt64, UInt64) = (86_400_000, 5_000)
     for time in stride(from: 0, to: day, by: UInt64.Stride(step)) {
       while next < entries.count, UInt64(next) * day <= time * UInt64(entries.count) {
-        let content = try #require(entries[next].map)
-        let agency = if case .string(let name)? = content["agency"] { name.string } else { "none" }
-        let entry = Entry(id: try #require(content["_id"]), content: content)
-        try bench.nodes[next % 4].write(PartitionName(Text("agency=\(agency)")), entry)
+        let entry = entries[next]
+        _ = try bench.nodes[next % 4].write(entry.partition, entry)
         next += 1
       }
       if !isConnected, time % 300_000 == 0 {
