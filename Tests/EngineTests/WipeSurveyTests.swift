@@ -1,8 +1,8 @@
 import Identity
-import Replication
 import Testing
 
 @testable import Engine
+@testable import Replication
 
 /// Whether a store may be destroyed, as engines judge it on a clock that the test moves.
 @Suite struct WipeSurveyTests {
@@ -68,6 +68,18 @@ import Testing
     #expect(!judged(at: asked + week + 10_000))
     #expect(judged(at: asked))
     #expect(!judged(at: asked - week), "a clock that went back does not make words young")
+  }
+
+  @Test("a position that lies ahead of what is here, or has another end, says nothing of what is here")
+  func ahead() throws {
+    let node = try bench().nodes[0]
+    let log = try #require(node.state.mesh.partitions[node.id(of: room)]).log
+    let (replica, own) = try #require(log.received.sorted.first)
+    func known(_ position: ChainPosition) -> UInt64 { log.known(of: position, of: replica) { _, _ in nil } }
+    #expect(known(own) == 2)
+    #expect(known(ChainPosition(sequence: 3, tip: own.tip)) == 0)
+    #expect(known(ChainPosition(sequence: 2, tip: TipHash(high: 1, low: 1))) == 0)
+    #expect(known(ChainPosition(sequence: 1, tip: own.tip)) == 0)
   }
 
   @Test(
