@@ -44,7 +44,16 @@ extension Node {
     findings += historyFindings()
     findings += diskFindings(failure)
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }
-    return findings + [DoctorFinding(.ok, "healthy", "Nothing is wrong that this node can see.", remedy: "")]
+    return findings + [
+      DoctorFinding(.ok, "healthy", "Nothing is wrong that this node can see.\(try wipeSentence())", remedy: "")
+    ]
+  }
+
+  private func wipeSentence() throws(NodeError) -> String {
+    guard let lost = try lostIfWiped() else { return "" }
+    return lost == 0
+      ? " All that is here is known to be elsewhere."
+      : " \(lost) change\(lost == 1 ? " is" : "s are") not known to be elsewhere: see seamesh safe-to-wipe."
   }
 
   /// So long may the first peers take to be heard.

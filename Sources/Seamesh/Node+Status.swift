@@ -20,6 +20,7 @@ extension Node {
     status.discovery = discovery.state.sentence
     status.listen = endpoints.listen.map(\.description)
     status.forwarding = forwardingStatus
+    status.lostIfWiped = try lostIfWiped()
     return status
   }
 

@@ -55,6 +55,9 @@ package protocol NodeInterface: Sendable {
   /// Of everything that counts in the partition.
   func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport
 
+  /// Whether everything that is here is known to be elsewhere, so that this device may be wiped.
+  func safeToWipe(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport
+
   func doctor() throws(NodeError) -> [DoctorFinding]
   /// A consistent copy of the store while the node runs on. `progress` gets pages done and pages in all.
   func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError)
@@ -287,6 +290,9 @@ package struct NodeStatus: Sendable, Equatable {
   package var discovery = ""
   /// Nil where this node does not forward.
   package var forwarding: ForwardingStatus?
+  /// Changes that are not known to be elsewhere, as `safe-to-wipe` judges; nil where there are too many partitions to judge them
+  /// in passing.
+  package var lostIfWiped: UInt64?
   package init() {}
 }
 

@@ -34,6 +34,9 @@ struct BackendRungTests {
     let isLit = try waitUntil { try report(vessel).forwarders.map(\.label) == ["relay"] }
     #expect(isLit)
     #expect(try report(vessel).forwarders.allSatisfy { $0.ageMilliseconds < 30_000 })
+    let judged = try vessel.node.safeToWipe(WipeRules(), asking: false)
+    #expect(judged.isSafe && judged.evidence.contains(where: \.isOfBackend), "\(judged)")
+    #expect(try relay.node.safeToWipe(WipeRules(), asking: false).isSafe, "it has read it there itself")
     // An older copy, which takes nothing more.
     let connection = try server.owner()
     try connection.script("DELETE FROM seamesh.changes WHERE sequence > 2; DELETE FROM seamesh.runs WHERE last > 2")
@@ -46,6 +49,8 @@ struct BackendRungTests {
     #expect(isTakenBack)
     #expect(try report(vessel).words.filter(\.isOfBackend).map(\.lacking) == [4])
     #expect(relay.forwarding?.status.lostChanges == 4)
+    #expect(try vessel.node.safeToWipe(WipeRules(), asking: false).lostChanges == 4)
+    #expect(try relay.node.safeToWipe(WipeRules(), asking: false).lostChanges == 4)
     try connection.script("DROP TRIGGER no_room ON seamesh.changes")
     try relay.node.sendForwardingNow()
     let isLitAgain = try waitUntil(within: 30) { try report(vessel, asking: true).forwarders.map(\.label) == ["relay"] }

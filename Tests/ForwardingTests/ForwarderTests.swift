@@ -209,6 +209,15 @@ struct ForwarderTests {
     model.now = model.now.advanced(byMilliseconds: model.forwarder.limits.readBackMilliseconds)
     model.tell(.timer)
     #expect(model.readBacks.last == .chains([ForwarderModel.chain(2)]) && model.readBacks.count == 3)
+    // A connection that was lost: nobody knows what else was.
+    model.write(chain: 1)
+    let random = model.random
+    model.failuresOf100 = 100
+    model.tell(.news(model.accepted))
+    (model.failuresOf100, model.random) = (0, random)
+    let before = model.readBacks.count
+    model.wait()
+    #expect(model.readBacks.dropFirst(before).first == .everything)
     model.tell(.sendNow)
     #expect(model.readBacks.last == .everything, "who does not want to wait hears of everything")
   }

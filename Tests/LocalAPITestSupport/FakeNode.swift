@@ -42,6 +42,8 @@ package final class FakeNode: NodeInterface {
     var lastPermissionQuery: (partition: PartitionName?, who: String?)?
     var permissions = PermissionReport()
     var receipts = ReceiptReport()
+    var wipe = WipeReport()
+    var lastWipe: (rules: WipeRules, asking: Bool)?
     var hasAskedForReceipts = false
   }
 
@@ -75,6 +77,17 @@ package final class FakeNode: NodeInterface {
   package func show(peers: [PeerStatus]) { state.withLock { $0.peers = peers } }
   package func show(devices: [DeviceStatus]) { state.withLock { $0.devices = devices } }
   package func show(findings: [DoctorFinding]) { state.withLock { $0.findings = findings } }
+
+  package func show(wipe: WipeReport) { state.withLock { $0.wipe = wipe } }
+  package var lastWipe: (rules: WipeRules, asking: Bool)? { state.withLock { $0.lastWipe } }
+
+  package func safeToWipe(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport {
+    try check()
+    return state.withLock { state in
+      state.lastWipe = (rules, asking)
+      return state.wipe
+    }
+  }
 
   package func show(receipts: ReceiptReport) { state.withLock { $0.receipts = receipts } }
   package var hasAskedForReceipts: Bool { state.withLock { $0.hasAskedForReceipts } }

@@ -129,6 +129,8 @@ struct RouteStatusTests {
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", status: 200),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"/b\"}", isLoopback: true, status: 403),
     Call(route: "backUp", target: "/v1/backup", body: "{\"path\":\"b\"}", status: 422),
+    Call(route: "safeToWipe", target: "/v1/safe-to-wipe", status: 200),
+    Call(route: "safeToWipe", target: "/v1/safe-to-wipe?ask=true&devices=3&milliseconds=1000", status: 200),
     Call(route: "sendForwarding", target: "/v1/forwarding/send", status: 200),
     Call(
       route: "sendForwarding", target: "/v1/forwarding/send",

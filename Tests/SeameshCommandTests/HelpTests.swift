@@ -63,8 +63,7 @@ struct HelpTests {
     for line in page.split(separator: "\n") where line.hasPrefix(".") || line.hasPrefix("'") {
       #expect(requests.contains(line.split(separator: " ")[0]), "\(line)")
     }
-    for verb in verbTable {
-      let name = verb.name.replacing("-", with: "\\-")
+    for name in verbTable.map({ $0.name.replacing("-", with: "\\-") }) {
       #expect(page.contains(".SS \(name)\n.B seamesh \(name)"))
     }
     #expect(page.contains("1.2\\-3"))

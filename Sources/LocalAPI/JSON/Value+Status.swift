@@ -27,6 +27,7 @@ extension NodeStatus {
       "heldOfEnded": .counts(heldOfEnded),
       "peersConnected": .int(Int64(peersConnected)), "discovery": .text(discovery),
       "forwarding": forwarding.map(\.value) ?? .null,
+      "lostIfWiped": lostIfWiped.map { .int(Int64(clamping: $0)) } ?? .null,
     ])
   }
 }

@@ -47,6 +47,17 @@ extension PartitionLog {
     return chain.joint(of: hash) ?? min(entry.sequence, forkPoint)
   }
 
+  /// How much of the branch chosen here somebody has for certain who names this position. What lies ahead of what is known
+  /// here may be another history.
+  func known(of entry: ChainPosition, of replica: ReplicaID, stored: StoredTip) -> UInt64 {
+    guard entry.sequence > 0, let chain = chains[replica] else { return 0 }
+    if tip(at: entry.sequence, of: replica, chain, stored: stored) == entry.tip { return entry.sequence }
+    return chain.tree.find(entry).flatMap(chain.joint) ?? 0
+  }
+
+  /// Changes whose content is here and of which ``received`` does not speak.
+  var apartCount: UInt64 { chains.values.reduce(0) { $0 + UInt64($1.apartCount) } }
+
   private func tip(
     at sequence: UInt64, of replica: ReplicaID, _ chain: Chain, stored: StoredTip
   ) -> TipHash? {
@@ -55,6 +66,12 @@ extension PartitionLog {
 }
 
 extension Chain {
+  /// Changes with content beside the chosen branch, or behind a gap on it.
+  fileprivate var apartCount: Int {
+    let chosen = Set(branch.prefix(Int(received - trunk.sequence)))
+    return tree.nodes.count { $0.value.hasContent && !chosen.contains($0.key) }
+  }
+
   /// Where a change's ancestry meets the chosen branch; nil where its headers do not join.
   func joint(of hash: Digest) -> UInt64? {
     let chosen = Set(branch)

@@ -50,7 +50,9 @@ extension HoldingsExchange {
   private mutating func speakOfBackendIfDue(
     _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
   ) {
-    guard let word = words[partition]?[.backend], let vector = youngReading(partition, sight) else { return }
+    guard let word = words[partition]?[.backend], let vector = youngReading(partition, sight)?.vector else {
+      return
+    }
     let said = book[partition, ownSubject(.backend, sight)]?.holdings.vector ?? VersionVector()
     // What is there no more is taken back soon.
     let isLess = said.entries.contains { $0.value.sequence > vector.sequence(of: $0.key) }
@@ -59,11 +61,10 @@ extension HoldingsExchange {
   }
 
   /// What was read in the backend not long ago: a word must not be younger than what it says.
-  package func youngReading(_ partition: PartitionID, _ sight: some HoldingsSight) -> VersionVector? {
-    guard let reading = words[partition]?[.backend]?.backend,
-      sight.now.millisecondsSince(reading.at) <= rules.readingMilliseconds
-    else { return nil }
-    return reading.vector
+  func youngReading(_ partition: PartitionID, _ sight: some HoldingsSight) -> (vector: VersionVector, age: Int64)? {
+    guard let reading = words[partition]?[.backend]?.backend else { return nil }
+    let age = sight.now.millisecondsSince(reading.at)
+    return age <= rules.readingMilliseconds ? (reading.vector, Int64(clamping: age)) : nil
   }
 
   /// Signs what holds now. It speaks of what is on disk, or will be with it in one transaction.
@@ -119,7 +120,7 @@ extension HoldingsExchange {
     let partition = sight.id(of: name)
     guard sight.isInScope(id, partition, name), let held = sight.held(partition, name) else { return }
     let kinds: [(Holdings.Kind, VersionVector?)] = [
-      (.received, held.vector), (.backend, youngReading(partition, sight)),
+      (.received, held.vector), (.backend, youngReading(partition, sight)?.vector),
     ]
     for (kind, vector) in kinds {
       guard let vector else { continue }

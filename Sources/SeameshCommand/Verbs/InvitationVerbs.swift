@@ -115,12 +115,16 @@ private func ask(for invitation: InviteRequest, _ client: NodeClient) throws(Fai
   return try client.ask(.init(method: "POST", target: "/v1/invitations", body: Array(body.utf8))).json()
 }
 
-/// `90s`, `30m`, `24h` or `7d`.
 private func validity(_ invocation: Invocation) throws(Failure) -> Int64 {
-  guard let text = invocation["valid"] else { return InviteRequest.validByDefault }
+  try timeSpan(invocation, "valid") ?? InviteRequest.validByDefault
+}
+
+/// The option's `90s`, `30m`, `24h` or `7d` in milliseconds; nil where it is not given.
+func timeSpan(_ invocation: Invocation, _ option: String) throws(Failure) -> Int64? {
+  guard let text = invocation[option] else { return nil }
   let units: [Character: Int64] = ["s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000]
   guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()), count > 0 else {
-    throw .usage("--valid takes a time such as 30m, 24h or 7d, not \(shown(text))")
+    throw .usage("--\(option) takes a time such as 30m, 24h or 7d, not \(shown(text))")
   }
   let (product, overflow) = count.multipliedReportingOverflow(by: unit)
   return overflow ? .max : product

@@ -100,7 +100,7 @@ private func show(_ answer: Answer, _ context: Context) throws(Failure) {
   table.print(on: terminal)
 }
 
-private func counted(_ count: Int64, _ what: String) -> String { "\(count) \(what)\(count == 1 ? "" : "s")" }
+func counted(_ count: Int64, _ what: String) -> String { "\(count) \(what)\(count == 1 ? "" : "s")" }
 
 private func standing(_ word: ValueMap) -> String {
   switch word.text("standing") {

@@ -23,12 +23,19 @@ let statusVerb = Verb(
     ("store", byteCount(status.number("databaseBytes"))), ("disk free", byteCount(status.number("diskFreeBytes"))),
     ("peers", "\(status.number("peersConnected")) connected"), ("discovery", status.text("discovery")),
     ("backend", status["forwarding"]?.map.map(forwardingLine) ?? ""),
+    ("if wiped", wipeLine(status["lostIfWiped"])),
     ("writes", status.flag("readOnly") ? "refused: the store is read-only" : ""),
   ]
   for (name, value) in rows where !value.isEmpty {
     let label = name + String(repeating: " ", count: 12 - name.count)
     context.terminal.print(context.terminal.styled(label, .bold) + shown(value))
   }
+}
+
+private func wipeLine(_ lost: Value?) -> String {
+  guard case .int(let changes)? = lost else { return "" }
+  return changes == 0
+    ? "nothing would be lost" : "\(counted(changes, "change")) would be lost; see seamesh safe-to-wipe"
 }
 
 let peersVerb = Verb(

@@ -4,7 +4,7 @@ let verbTable: [Verb] = [
   grantVerb, permissionsVerb, rulesVerb, revokeVerb, retireVerb, raiseVerb, promoteVerb,
   putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb,
   importVerb, exportVerb, sampleVerb,
-  receiptsVerb, subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
+  receiptsVerb, safeToWipeVerb, subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
   doctorVerb, backupVerb, restoreVerb, forwardVerb, verifyLedgerVerb, benchVerb, simulateVerb,
   helpVerb, versionVerb, completionVerb, manualVerb,
 ]

@@ -1,0 +1,63 @@
+import Replication
+import Wire
+
+/// What would be lost with this store, with some of the documents concerned.
+package struct WipeSurvey: Sendable {
+  package var holdings: [WipeHolding] = []
+  package var judgements: [WipeJudgement] = []
+  /// The log is not what memory takes it to be, or nobody can tell.
+  package var hasFailed = false
+  /// Devices that could take a partition now, of those that would be lost in part.
+  package var hearers: [PartitionID: [PublicKey]] = [:]
+  /// A few documents that changes wrote that would be lost.
+  package var documents: [PartitionID: [DocumentKey]] = [:]
+
+  package var isSafe: Bool { !hasFailed && judgements.allSatisfy(\.isSafe) }
+
+  /// Documents of one partition, and partitions of which documents are looked up.
+  package static let documentLimit = 3
+  package static let partitionLimit = 16
+  fileprivate static let readByteCount = 65_536
+}
+
+extension NodeEngine {
+  /// Of one moment: what is written after it is not judged.
+  package func wipeSurvey(_ rules: WipeRules) -> WipeSurvey {
+    var survey = WipeSurvey()
+    survey.hasFailed = failure != nil
+    for partition in state.mesh.partitions.keys.sorted() {
+      let tips = StoredTips(self, partition)
+      guard
+        let holding = state.mesh.wipeHolding(
+          of: partition, now: state.clock.now, wallMilliseconds: state.clock.wallMilliseconds,
+          stored: { tips.tip($0, $1) })
+      else { continue }
+      let judgement = WipeJudgement(holding, rules)
+      survey.holdings.append(holding)
+      survey.judgements.append(judgement)
+      guard !judgement.isSafe, survey.hearers.count < WipeSurvey.partitionLimit else { continue }
+      survey.hearers[partition] = state.mesh.hearers(of: partition)
+      survey.documents[partition] = documents(of: judgement)
+    }
+    return survey
+  }
+
+  private func documents(of judgement: WipeJudgement) -> [DocumentKey] {
+    let reader = RunReader(state.identity)
+    var found: [DocumentKey] = []
+    for (replica, safe) in judgement.safeThrough.sorted(by: { $0.key < $1.key }) {
+      let chain = ChainIdentity(fleet: state.identity.fleet, partition: judgement.partition, replica: replica)
+      let runs = (try? state.store.runs(of: chain, after: safe, byteLimit: WipeSurvey.readByteCount)) ?? []
+      for run in runs {
+        let written =
+          (try? reader.documents(
+            writtenBy: run.body, in: judgement.partition, apart: state.store.largePayload)) ?? []
+        for key in written where !found.contains(key) {
+          found.append(key)
+          if found.count == WipeSurvey.documentLimit { return found }
+        }
+      }
+    }
+    return found
+  }
+}

@@ -1,0 +1,134 @@
+import Engine
+import Foundation
+import Identity
+import Replication
+import Storage
+import Transport
+
+extension Node {
+  /// Whether everything that is here is known to be elsewhere. `asking`: peers in reach are asked first what they hold of what
+  /// would be lost, for a moment.
+  package func safeToWipe(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport {
+    let survey = try onEngine { engine in
+      let survey = engine.wipeSurvey(rules)
+      let lost = survey.judgements.filter { !$0.isSafe }.map(\.name)
+      if asking, !lost.isEmpty { engine.askForHoldings(of: lost) }
+      return survey
+    }
+    guard asking, !survey.judgements.allSatisfy(\.isSafe) else { return try report(survey, rules) }
+    let deadline = ElapsedClock.now() + ReadLimits.receiptMilliseconds
+    while true {
+      usleep(Node.wipePauseMicroseconds)
+      let survey = try onEngine { $0.wipeSurvey(rules) }
+      guard survey.isSafe || ElapsedClock.now() >= deadline else { continue }
+      return try report(survey, rules)
+    }
+  }
+
+  /// Changes that are not known to be elsewhere; nil where there are many partitions.
+  func lostIfWiped() throws(NodeError) -> UInt64? {
+    try onEngine { engine in
+      guard engine.state.mesh.partitions.count <= WipeLimits.statusPartitions else { return nil }
+      return engine.wipeSurvey(WipeRules()).judgements.reduce(0) { $0 + $1.lost }
+    }
+  }
+
+  private static let wipePauseMicroseconds: UInt32 = 100_000
+
+  private func report(_ survey: WipeSurvey, _ rules: WipeRules) throws(NodeError) -> WipeReport {
+    let authority = authority.now
+    var report = WipeReport()
+    report.rules = rules
+    (report.changes, report.partitions) = (survey.judgements.reduce(0) { $0 + $1.changes }, survey.judgements.count)
+    let losses = survey.judgements.filter { !$0.isSafe }.sorted { ($0.lost, $0.name.text) > ($1.lost, $1.name.text) }
+    (report.lostPartitions, report.lostChanges) = (losses.count, losses.reduce(0) { $0 + $1.lost })
+    report.losses = losses.prefix(WipeReport.lossLimit).map { loss($0, survey, authority) }
+    (report.evidence, report.uncounted) = witnesses(survey, rules, authority)
+    if survey.hasFailed { report.obstacles.append("the store has failed; seamesh doctor says how") }
+    do {
+      report.asideFiles = try asideFiles()
+    } catch {
+      report.obstacles.append("\(files.directory.path) cannot be read, where records may lie that were put aside")
+    }
+    if DirectoryContents(files.directory.path).present.contains(.rootKey) {
+      report.notes.append(
+        "the fleet's root key lies here (\(KeyFile.fleetRoot.rawValue)): without a copy of it no admin can be made any more"
+      )
+    }
+    report.isSafe = survey.isSafe && report.asideFiles.isEmpty && report.obstacles.isEmpty
+    return report
+  }
+
+  private func loss(_ judgement: WipeJudgement, _ survey: WipeSurvey, _ authority: Authority) -> WipeReport.Loss {
+    var loss = WipeReport.Loss()
+    (loss.partition, loss.changes, loss.apart) = (judgement.name.text.string, judgement.lost, judgement.lostApart)
+    loss.reachable = (survey.hearers[judgement.partition] ?? []).map { Node.label($0, authority) }
+    guard authority.level(of: files.deviceKey.publicKey, in: judgement.name) >= .read else { return loss }
+    loss.documents = (survey.documents[judgement.partition] ?? []).compactMap { key in
+      Value(canonicalID: key.id).map { WipeReport.Document(collection: key.collection.string, id: $0) }
+    }
+    return loss
+  }
+
+  private static func label(_ device: PublicKey, _ authority: Authority) -> String {
+    authority.member(of: device)?.membership.label.string ?? DeviceID(device).text
+  }
+
+  // MARK: Whose word it is
+
+  private struct WitnessKey: Hashable {
+    let device: PublicKey
+    let isOfBackend: Bool
+    let flaw: String
+  }
+
+  /// Who counts, and who does not, over all partitions. This device's own words are of no interest.
+  private func witnesses(
+    _ survey: WipeSurvey, _ rules: WipeRules, _ authority: Authority
+  ) -> ([WipeReport.Witness], [WipeReport.Witness]) {
+    var found: [WitnessKey: WipeReport.Witness] = [:]
+    for word in survey.holdings.lazy.flatMap(\.words) where word.reaches.contains(where: { $0.value > 0 }) {
+      let device: PublicKey
+      switch word.speaker {
+      case .own: continue
+      case .ownReading: device = files.deviceKey.publicKey
+      case .other(let other, _): device = other
+      }
+      let key = WitnessKey(
+        device: device, isOfBackend: word.kind == .backend, flaw: word.flaw(rules)?.rawValue ?? "")
+      var witness = found[key] ?? witness(key, authority)
+      witness.ageMilliseconds =
+        witness.partitions == 0 ? word.age : word.age.flatMap { age in witness.ageMilliseconds.map { max($0, age) } }
+      witness.partitions += 1
+      found[key] = witness
+    }
+    let all = found.values.sorted { ($0.label, $0.device, $0.flaw) < ($1.label, $1.device, $1.flaw) }
+    return (all.filter { $0.flaw.isEmpty }, all.filter { !$0.flaw.isEmpty })
+  }
+
+  private func witness(_ key: WitnessKey, _ authority: Authority) -> WipeReport.Witness {
+    var witness = WipeReport.Witness()
+    (witness.device, witness.label) = (DeviceID(key.device).text, Node.label(key.device, authority))
+    witness.role = authority.member(of: key.device)?.membership.role.string ?? ""
+    witness.isSelf = key.device == files.deviceKey.publicKey
+    (witness.isOfBackend, witness.flaw) = (key.isOfBackend, key.flaw)
+    return witness
+  }
+
+  // MARK: Records that were put aside
+
+  private func asideFiles() throws -> [WipeReport.AsideFile] {
+    let directory = files.directory.path
+    return try FileManager.default.contentsOfDirectory(atPath: directory).sorted().compactMap { name in
+      guard name.hasPrefix(WipeLimits.asidePrefix) else { return nil }
+      let path = directory + "/" + name
+      guard let handle = FileHandle(forReadingAtPath: path) else {
+        throw CocoaError(.fileReadNoPermission)
+      }
+      defer { try? handle.close() }
+      let content = try handle.read(upToCount: WipeLimits.asideBytes) ?? Data()
+      return content.isEmpty
+        ? nil : WipeReport.AsideFile(path: path, records: content.count { $0 == UInt8(ascii: "\n") })
+    }
+  }
+}

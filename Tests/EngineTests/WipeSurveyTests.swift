@@ -1,0 +1,103 @@
+import Identity
+import Testing
+
+@testable import Engine
+@testable import Replication
+
+/// Whether a store may be destroyed, as engines judge it on a clock that the test moves.
+@Suite struct WipeSurveyTests {
+  private let room: PartitionName
+  init() throws { room = try PartitionName("room=1") }
+
+  /// All hold what node 0 wrote.
+  private func bench(_ count: Int = 3) throws -> EngineBench {
+    let bench = try EngineBench(count)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("first"))
+    try bench.nodes[0].write(room, Put("second"))
+    for other in 1..<count { bench.meet(other, 0) }
+    return bench
+  }
+
+  private func ask(_ bench: EngineBench, _ slot: Int = 0) {
+    let room = room
+    bench.nodes[slot].engine.turn([.call { $0.askForHoldings(of: [room]) }])
+    bench.run()
+    for _ in 0..<3 { bench.advance(600) }
+  }
+
+  private func survey(_ bench: EngineBench, _ slot: Int = 0, _ rules: WipeRules = WipeRules()) -> WipeSurvey {
+    bench.nodes[slot].engine.wipeSurvey(rules)
+  }
+
+  @Test("a device alone may not be wiped, and what would be lost is named with a few of its documents")
+  func alone() throws {
+    let bench = try EngineBench(1)
+    #expect(survey(bench).isSafe, "nothing is here")
+    for index in 0..<5 { try bench.nodes[0].write(room, Put(Text("doc\(index)"))) }
+    let survey = survey(bench)
+    #expect(!survey.isSafe && survey.judgements.map(\.lost) == [5])
+    let documents = survey.documents[bench.nodes[0].id(of: room)] ?? []
+    #expect(documents == (0..<3).map { DocumentKey(collection: Put.collection, id: .string(Text("doc\($0)"))) })
+  }
+
+  @Test("once two others have said that they hold it, it may be wiped, and no more after the next write")
+  func asked() throws {
+    let bench = try bench()
+    #expect(!survey(bench).isSafe, "that they were sent it is no word of theirs")
+    ask(bench)
+    #expect(survey(bench).isSafe)
+    try bench.nodes[0].write(room, Put("next"))
+    #expect(survey(bench).judgements.map(\.lost) == [1])
+    var rules = WipeRules()
+    rules.devices = 3
+    #expect(!survey(bench, 0, rules).isSafe)
+  }
+
+  @Test("words that are older than seven days do not count, nor ones that seem to be of the future")
+  func ages() throws {
+    let bench = try bench()
+    ask(bench)
+    let week: Int64 = 7 * 86_400_000
+    let asked = bench.clock.wallMilliseconds
+    func judged(at wall: Int64) -> Bool {
+      bench.clock.wallMilliseconds = wall
+      return survey(bench).isSafe
+    }
+    #expect(judged(at: asked + week - 10_000))
+    #expect(!judged(at: asked + week + 10_000))
+    #expect(judged(at: asked))
+    #expect(!judged(at: asked - week), "a clock that went back does not make words young")
+  }
+
+  @Test("a position that lies ahead of what is here, or has another end, says nothing of what is here")
+  func ahead() throws {
+    let node = try bench().nodes[0]
+    let log = try #require(node.state.mesh.partitions[node.id(of: room)]).log
+    let (replica, own) = try #require(log.received.sorted.first)
+    func known(_ position: ChainPosition) -> UInt64 { log.known(of: position, of: replica) { _, _ in nil } }
+    #expect(known(own) == 2)
+    #expect(known(ChainPosition(sequence: 3, tip: own.tip)) == 0)
+    #expect(known(ChainPosition(sequence: 2, tip: TipHash(high: 1, low: 1))) == 0)
+    #expect(known(ChainPosition(sequence: 1, tip: own.tip)) == 0)
+  }
+
+  @Test(
+    "the word of one who has another history of a chain, and the losing branch itself, keep a store from being wiped")
+  func fork() throws {
+    let bench = try bench(4)
+    ask(bench, 0)
+    // What the others told node 0 comes with the next comparison.
+    for _ in 0..<8 { bench.advance(5_000) }
+    #expect(survey(bench, 1).isSafe)
+    let copy = try bench.clone(0)
+    try bench.nodes[0].write(room, Put("one"))
+    try bench.nodes[copy].write(room, Put("two"))
+    for slot in [0, copy] { bench.cut(bench.meet(slot, 1)) }
+    for slot in [2, 3] { bench.meet(slot, 1) }
+    bench.advance(10_000)
+    ask(bench, 1)
+    let judgement = try #require(survey(bench, 1).judgements.first)
+    #expect(judgement.lostApart >= 1 && !judgement.isSafe)
+  }
+}
