@@ -125,6 +125,14 @@ struct HomeBoundTests {
       try waitForEdits(["applied"])
       let state = try #require(try vessel.node.state(of: "reports", id: .string("r1"), in: partition))
       #expect(state.inbox().map(\.value) == [.int(2)])
+      let connection = try server.owner()
+      try expectSoon {
+        try connection.query("SELECT path, value::text, kind FROM seamesh_office.conflicts WHERE written <= now()").rows
+          .map { $0.map { PostgreSQLRows.text($0) } } == [["a", "2", "set"]]
+      }
+      // Whoever writes what he sees there has decided.
+      try put("r1", #"{"a":2,"b":4}"#)
+      try expectSoon { try connection.number("SELECT count(*) FROM seamesh_office.conflicts") == 0 }
     }
   }
 

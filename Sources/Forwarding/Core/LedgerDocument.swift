@@ -24,12 +24,16 @@ extension LedgerBatch {
     /// Extended JSON, each nil where the backend cannot hold it.
     package var id: String?
     package var body: String?
+    /// What is not shown and waits for somebody to decide, as a JSON array; nil where there is nothing of the kind.
+    package var conflicts: String?
     /// Why a living document has no body: it is a dead letter.
     package var refusal: String?
 
     package init(_ place: DocumentPlace) { self.place = place }
 
-    package var byteCount: Int { state.count + (body?.utf8.count ?? 0) + place.key.id.count + 64 }
+    package var byteCount: Int {
+      state.count + (body?.utf8.count ?? 0) + (conflicts?.utf8.count ?? 0) + place.key.id.count + 64
+    }
   }
 
   /// All that lives between two keys of a partition is in the batch: what else the backend has there is gone.

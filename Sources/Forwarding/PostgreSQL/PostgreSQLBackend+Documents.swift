@@ -71,6 +71,18 @@ extension PostgreSQLBackend {
   }
 }
 
+extension PostgreSQLBackend {
+  /// In the order in which `seamesh.note_conflicts` takes them.
+  static func conflictRows(of batch: LedgerBatch) -> [PostgreSQLParameter] {
+    let documents = batch.documents.filter { $0.conflicts != nil }
+    return [
+      .digests(documents.map(\.place.partition.digest)), .texts(documents.map { told($0.place.key.collection) }),
+      .byteArrays(documents.map(\.place.key.id)), .byteArrays(documents.map(\.state)),
+      .texts(documents.map { $0.conflicts ?? "[]" }),
+    ]
+  }
+}
+
 extension AppendOutcome {
   /// Numbers from 1 on, with commas between.
   fileprivate static func indices(_ bytes: [UInt8]?) -> [Int] {

@@ -125,7 +125,8 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
     let answer = try connected().query(
       PostgreSQLSchema.appendCall,
       [.bytes(fleet.digest.bytes), .bytes(ledger), .bytes(relay.digest.bytes)] + PostgreSQLBackend.rows(of: batch)
-        + PostgreSQLBackend.documentRows(of: batch) + PostgreSQLBackend.editRows(of: batch))
+        + PostgreSQLBackend.documentRows(of: batch) + PostgreSQLBackend.editRows(of: batch)
+        + PostgreSQLBackend.conflictRows(of: batch))
     return AppendOutcome(answer)
   }
 

@@ -27,7 +27,7 @@ package struct PostgreSQLGrants: Sendable {
       lines += [
         "GRANT USAGE ON SCHEMA seamesh_office TO \(quoted(office));",
         "GRANT SELECT, INSERT, UPDATE, DELETE ON seamesh_office.documents TO \(quoted(office));",
-        "GRANT SELECT ON seamesh_office.edits TO \(quoted(office));",
+        "GRANT SELECT ON seamesh_office.edits, seamesh_office.conflicts TO \(quoted(office));",
         "GRANT EXECUTE ON FUNCTION seamesh_office.edit TO \(quoted(office));",
       ]
     }

@@ -3,7 +3,7 @@ extension PostgreSQLSchema {
   static let homeBoundFunctions = ["claim_edits", "settle_edits"]
 
   static let officeStep = Step(
-    number: 4, functions: ["note_edits"],
+    number: 4, functions: ["note_edits", "note_conflicts"],
     sql: """
       -- What the office wants changed, in the order in which it was said. Nobody takes a row away.
       CREATE TABLE seamesh.edits (
@@ -35,6 +35,36 @@ extension PostgreSQLSchema {
         PRIMARY KEY (partition, replica, sequence, hash)
       );
       CREATE INDEX edit_changes_by_edit ON seamesh.edit_changes (edit);
+      -- What of a document is not shown and waits for somebody to decide. It speaks of one state of the document, and of no other.
+      CREATE TABLE seamesh.document_conflicts (
+        partition  bytea NOT NULL,
+        collection text COLLATE "C" NOT NULL,
+        id         bytea NOT NULL,
+        of_state   bytea NOT NULL,   -- SHA-256 of the document's `state`
+        entries    jsonb NOT NULL,
+        PRIMARY KEY (partition, collection, id)
+      );
+
+      -- Called with what the batch made of the documents, so after them.
+      CREATE FUNCTION seamesh.note_conflicts(
+        stale_documents text, partitions bytea[], collections text[], ids bytea[], states bytea[], entries text[]
+      ) RETURNS integer
+      LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+      #variable_conflict use_column
+      BEGIN
+        IF cardinality(ids) > 0 THEN
+          INSERT INTO seamesh.document_conflicts AS c (partition, collection, id, of_state, entries)
+            SELECT n.partition, n.collection, n.id, sha256(n.state), n.entries::jsonb
+            FROM unnest(partitions, collections, ids, states, entries) AS n (partition, collection, id, state, entries)
+            JOIN seamesh.documents d ON d.partition = n.partition AND d.collection = n.collection AND d.id = n.id
+              AND d.state = n.state
+            ORDER BY 1, 2, 3
+            ON CONFLICT (partition, collection, id) DO UPDATE SET of_state = excluded.of_state, entries = excluded.entries
+            WHERE c.of_state <> excluded.of_state;
+        END IF;
+        RETURN cardinality(ids);
+      END
+      $$;
 
       -- Called with what the batch of the ledger appended, so after it.
       CREATE FUNCTION seamesh.note_edits(
@@ -94,6 +124,15 @@ extension PostgreSQLSchema {
         SELECT p.name AS partition, d.collection, d.id_json AS id, d.body, d.written, d.state AS read
         FROM seamesh.documents d JOIN seamesh.partitions p ON p.partition = d.partition
         WHERE d.body IS NOT NULL AND d.id_json IS NOT NULL;
+
+      -- Values that are not shown, since another was written without having seen them: nobody has decided yet.
+      CREATE VIEW seamesh_office.conflicts AS
+        SELECT p.name AS partition, d.collection, d.id_json AS id, e.path, e.kind, e.value, e.written, d.body
+        FROM seamesh.document_conflicts c
+        JOIN seamesh.documents d ON d.partition = c.partition AND d.collection = c.collection AND d.id = c.id
+          AND c.of_state = sha256(d.state)
+        JOIN seamesh.partitions p ON p.partition = c.partition,
+        LATERAL jsonb_to_recordset(c.entries) AS e (path text, kind text, value jsonb, written timestamptz);
 
       -- What became of the edits. `held`: the change is in the ledger and does not count.
       CREATE VIEW seamesh_office.edits AS

@@ -22,7 +22,8 @@ package enum PostgreSQLSchema {
     "SELECT m.stale_marks, w.stale_documents, w.stale_ranges FROM (SELECT seamesh.append(" + numbers(1...25)
     + ", '{}', '{}', '{}', '{}') AS appended OFFSET 0) a, LATERAL seamesh.write_marks(a.appended, $3, $30, $4, "
     + numbers(26...29) + ", $32, " + numbers(48...51) + ") m, LATERAL seamesh.write_documents(m.appended_before, $3, "
-    + numbers(30...51) + ") w, LATERAL seamesh.note_edits(a.appended, " + numbers(52...56) + ") n"
+    + numbers(30...51) + ") w, LATERAL seamesh.note_edits(a.appended, " + numbers(52...56)
+    + ") n, LATERAL seamesh.note_conflicts(w.stale_documents, " + numbers(57...61) + ") c"
 
   private static func numbers(_ parameters: ClosedRange<Int>) -> String {
     parameters.map { "$\($0)" }.joined(separator: ", ")

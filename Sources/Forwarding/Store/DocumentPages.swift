@@ -147,6 +147,7 @@ struct DocumentPages {
       document.refusal = "it has the character U+0000, which PostgreSQL cannot hold"
     } else {
       document.body = ExtendedJSON.text(.map(body))
+      document.conflicts = ConflictText.of(state)
     }
     if document.refusal != nil { progress.note(place, isDeadLetter: true) }
     return document
@@ -164,22 +165,5 @@ extension DocumentProgress {
     self.init()
     position = start.position
     takeUp(start.deadLetters.map(\.place), isAll: start.hasAllDeadLetters)
-  }
-}
-
-extension Text {
-  fileprivate var holdsNull: Bool { utf8.contains(0) }
-}
-
-extension Value {
-  /// The character U+0000 in a text; no key has it.
-  fileprivate var holdsNull: Bool {
-    switch self {
-    case .string(let text): text.holdsNull
-    case .blob(let blob): blob.type.holdsNull
-    case .array(let items): items.contains(where: \.holdsNull)
-    case .map(let map): map.entries.contains { $0.value.holdsNull }
-    case .null, .bool, .int, .double, .bytes, .date, .objectID, .uuid: false
-    }
   }
 }
