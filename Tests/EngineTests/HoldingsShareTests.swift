@@ -62,10 +62,10 @@ struct HoldingsShareTests {
       }
     }
     let pairs = (0..<4).flatMap { a in (a + 1..<4).map { (a, $0) } }
-    if isConnected { for (a, b) in pairs { bench.connect(a, b) } }
+    if isConnected { for (a, b) in pairs { bench.meet(a, b) } }
     var random = SplitMix64(seed: 12)
     var next = 0
-    let (day, step): (UInt64, UInt64) = (86_400_000, 5_000)
+    let (day, step): (UInt64, UInt64) = (86_400_000, 15_000)
     for time in stride(from: 0, to: day, by: UInt64.Stride(step)) {
       while next < entries.count, UInt64(next) * day <= time * UInt64(entries.count) {
         let entry = entries[next]
