@@ -119,6 +119,18 @@ extension PostgreSQLSchema {
       -- What is in it may have outlived tables that were dropped.
       CREATE SCHEMA IF NOT EXISTS seamesh_office;
 
+      -- As it was, but for the functions that it looks at.
+      CREATE OR REPLACE FUNCTION seamesh.describe(OUT format integer, OUT fleet bytea, OUT ledger bytea, OUT lacking text)
+      LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+        SELECT (SELECT max(number) FROM seamesh.migrations), l.fleet, uuid_send(l.id),
+          coalesce((SELECT string_agg('seamesh.' || p.proname, ', ' ORDER BY p.proname) FROM pg_proc p
+            WHERE p.pronamespace = 'seamesh'::regnamespace
+              AND p.proname IN ('describe', 'statement_ids', 'positions', 'append', 'write_documents', 'document_position',
+                'dead_letters', 'make_views', 'write_marks', 'note_edits', 'note_conflicts')
+              AND NOT has_function_privilege(session_user, p.oid, 'EXECUTE')), '')
+        FROM seamesh.ledger l
+      $$;
+
       -- `read` is the version that is before whoever reads the row: it goes back with an edit.
       CREATE VIEW seamesh_office.documents AS
         SELECT p.name AS partition, d.collection, d.id_json AS id, d.body, d.written, d.state AS read

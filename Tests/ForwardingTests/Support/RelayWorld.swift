@@ -108,6 +108,8 @@ struct RelayWorld {
     case .disconnect: return nil
     case .connect: return fails() ? .failed(BackendProblem(.noRoute, "no way")) : .connected
     case .readLedger: return fails() ? .failed(BackendProblem(.refused, "lost")) : .ledgerRead(reading(index))
+    // A ledger that went back is found by its gaps alone.
+    case .readBack: return fails() ? .failed(BackendProblem(.refused, "lost")) : .readBack(ReadBackOutcome())
     case .load(let request): return .loaded(ModelPages(store: relays[index].store).page(request))
     case .commit(let batch):
       if fails() { return .failed(BackendProblem(.refused, "lost before")) }
