@@ -95,7 +95,6 @@ extension World {
   private func beginWish() -> Bool {
     guard !hasWished, let wisher = random.pick(nodes.compactMap(\.process)) else { return false }
     (hasWished, agreedSince, quietSince) = (true, nil, clock)
-    wishers.insert(wisher.node.slot)
     isPrompt = !nodes.contains { $0.liar != nil } && oracle.areAllConnected()
     // Nodes that had nothing in common may have it through this one from now on.
     wisher.subscribe("*", isWanted: true)
