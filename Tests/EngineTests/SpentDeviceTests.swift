@@ -127,6 +127,51 @@ import Wire
     #expect(bench.nodes[1].state.mesh.sessions[session]?.phase == .live)
   }
 
+  /// Another beginning of the member's chain than the one that was signed first.
+  private func otherBranch(_ name: PartitionName) throws -> Run {
+    let chain = ChainIdentity(
+      fleet: author.identity.fleet, partition: author.identity.id(of: name), replica: author.replicas[0])
+    return try author.run(
+      name, author.replicas[0], fork: (0, chain.genesis(author.identity.cryptography.hash), 1))
+  }
+
+  @Test("the same where the chain that it has seen is forked, and shown as evidence")
+  func vouchedForked() throws {
+    bench.cut(try flood(20..<40, 1))
+    let session = try flood(0..<20, 0)
+    let name = try name(3)
+    // Behind what is left out comes a change that waits for it.
+    author.offer(name, [try author.run(name, author.replicas[0])], to: 0, on: session)
+    author.say([author.batch(name, [try otherBranch(name)], asEvidence: true)], to: 0, on: session)
+    bench.cut(session)
+    try bench.nodes[0].write(name, Put("b"))
+    let met = bench.meet(0, 1)
+    for _ in 0..<4 { bench.advance(9_000) }
+    #expect(bench.nodes[1].accepted(name) == bench.nodes[0].accepted(name) && holds(1, name))
+    #expect(try bench.nodes[1].shown(name, "b") != nil)
+    #expect(bench.nodes[1].state.mesh.sessions[met]?.phase == .live)
+  }
+
+  @Test("the same where that work waits here before what it has seen comes and is left out")
+  func vouchedAhead() throws {
+    let slot = try bench.addMember()
+    let other = HostileAuthor(bench, slot: slot)
+    let introduction = bench.meet(slot, 1)
+    other.say([.statements(try other.declare(1).map(\.encoded))], to: 1, on: introduction)
+    let session = try flood(20..<40, 1)
+    let name = try name(3)
+    let seen = try author.run(name, author.replicas[0])
+    let end = ChainPosition(sequence: seen.record.last, tip: seen.record.hashAtLast.tip)
+    let work = try other.run(name, other.replicas[0], seen: VersionVector([author.replicas[0]: end]))
+    for run in [work, seen] {
+      author.say([author.batch(name, [run], asEvidence: true)], to: 1, on: session)
+      #expect(!holds(1, name))
+    }
+    // Now it is asked for.
+    author.say([author.batch(name, [seen], asEvidence: true)], to: 1, on: session)
+    #expect(bench.nodes[1].received(name).count == 2)
+  }
+
   /// Node 1 has of the member what it may have, node 0 has a few partitions more; the two are connected.
   private func leftOut() throws -> PartitionName {
     // Declared by now: with new statements whatever was left out is asked for anyway.

@@ -72,21 +72,24 @@ extension Mesh {
       && !authority.isCompromised(session.peer) && authority.level(of: local.device, in: name) >= .carry
   }
 
-  /// A handed over run that nothing allows by the statements that are here. No stream brings it again.
+  /// Of a chain that its author shows, and that is not taken yet: nothing allows its runs by the statements that are here,
+  /// or nobody here wants the partition. It is offered once on a session, and no stream brings it.
   mutating func noteHandedOverEarly(_ replica: ReplicaID, _ id: SessionID, _ name: PartitionName) {
     guard let session = sessions[id], session.handedOverEarly.count < HandedOverChain.earlyLimit,
-      takesHeldWork(session, replica, name.id(fleet: local.fleet, hash: cryptography.hash), name)
+      handsOver(session.peer, replica, to: local.device, name)
     else { return }
     sessions[id]?.handedOverEarly.insert(HandedOverChain(name: name, replica: replica))
   }
 
-  /// Statements may allow it now: its author is told how much of it is here, and shows the rest.
+  /// Statements may allow it now, or it has come to be wanted: its author is told how much of it is here, and shows the
+  /// rest.
   mutating func askForHandedOverEarly(_ step: inout Step) {
     for id in sessions.keys.sorted() {
-      guard let early = sessions[id]?.handedOverEarly, !early.isEmpty else { continue }
-      sessions[id]?.handedOverEarly = []
-      for chain in early.sorted() {
+      guard let session = sessions[id], !session.handedOverEarly.isEmpty else { continue }
+      for chain in session.handedOverEarly.sorted() {
         let partition = chain.name.id(fleet: local.fleet, hash: cryptography.hash)
+        guard takesHeldWork(session, chain.replica, partition, chain.name) else { continue }
+        sessions[id]?.handedOverEarly.remove(chain)
         let asked = ChainProbe(name: chain.name, replica: chain.replica, positions: [], wantsReply: true)
         step.emit(.loadChain(partition, chain.replica, from: 1, .handOver(id, peer: asked)))
       }
@@ -100,6 +103,7 @@ extension Mesh {
     _ session: PeerSession, _ probe: ChainProbe, _ partition: PartitionID, _ step: inout Step
   ) -> Bool {
     let isOffered = probe.wantsReply && takesHeldWork(session, probe.replica, partition, probe.name)
+    if probe.wantsReply, !isOffered { noteHandedOverEarly(probe.replica, session.id, probe.name) }
     guard isOffered || !probe.wantsReply && offers(probe.replica, probe.name, session),
       session.answeredHandOvers < PeerStream.answeredProbeLimit * max(1, partitions.count)
     else { return false }

@@ -184,6 +184,7 @@ extension Mesh {
     guard let name = partitions[partition]?.name else { return }
     var kept: [DeliveredRun] = []
     var heldAbove: Set<ReplicaID> = []
+    var isLeftOutAnew = false
     defer { spreadHeld(heldAbove, partition, &step) }
     var rest = batch.runs
     var entries = 0
@@ -221,9 +222,13 @@ extension Mesh {
           continue walk
         }
         if case .aboveBound = reason { heldAbove.insert(run.incoming.replica) }
-      case .error where mayComeAhead(batch, partition):
+      case .error(let reason) where mayComeAhead(batch, partition):
         foundOwnRun(run, name, &step)
         postpone(run, batch, partition)
+        // What was left out does not come ahead by itself.
+        if reason == .context, vouches(summary, batch.session, partition) {
+          reopen(batch.session, partition, takesAll: true, &step)
+        }
         rest.removeFirst()
         continue walk
       case .error(.context) where vouches(summary, batch.session, partition):
@@ -250,7 +255,7 @@ extension Mesh {
         break walk
       }
       if let beyond = beyondAllowance(summary, partition, batch.session) {
-        leaveOut(summary, beyond: beyond, batch.session, partition)
+        if leaveOut(summary, beyond: beyond, batch.session, partition) { isLeftOutAnew = true }
         rest.removeFirst()
         continue walk
       }
@@ -268,7 +273,7 @@ extension Mesh {
     }
     emit(kept, partition, batch.session, &step)
     noteTaken(kept, batch.session, partition, &step)
-    if !kept.isEmpty { takePostponed(partition, &step) }
+    if !kept.isEmpty || isLeftOutAnew { takePostponed(partition, &step) }
   }
 
   private mutating func emit(

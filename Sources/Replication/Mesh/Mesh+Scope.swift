@@ -97,6 +97,7 @@ extension Mesh {
       guard session.phase == .live else { continue }
       offerNewlyCommon(session.id, added, &step)
     }
+    askForHandedOverEarly(&step)
   }
 
   mutating func peerInterestChanged(_ id: SessionID, _ added: Interest, _ removed: Interest, _ step: inout Step) {

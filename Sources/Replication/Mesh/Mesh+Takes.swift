@@ -92,12 +92,15 @@ extension Mesh {
     return isHeld ? .branch : nil
   }
 
-  mutating func leaveOut(_ run: RunSummary, beyond: Beyond, _ id: SessionID, _ partition: PartitionID) {
+  /// Answers whether that is new of its chain: then nothing that waits for it is to wait on.
+  mutating func leaveOut(_ run: RunSummary, beyond: Beyond, _ id: SessionID, _ partition: PartitionID) -> Bool {
+    let isNew = sessions[id]?.streams[partition]?.leftOut.contains(run.replica) == false
     takes[run.signer]?.leftOutRuns += 1
     // It may have been taken apart to be judged.
     partitions[partition]?.log.fold(run.replica)
     leaveOut(run.replica, id, partition)
     if beyond == .place { sessions[id]?.streams[partition]?.withoutPlace.insert(run.replica) }
+    return isNew
   }
 
   /// Somebody else has seen what was left out here, and is not spent himself: it is worth its place.

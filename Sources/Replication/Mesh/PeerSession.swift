@@ -83,7 +83,8 @@ package struct PeerSession: Sendable {
   var answeredHandOvers = 0
   /// The peer is live for certain: what is held of own chains was offered, and what comes to be held is.
   var mayOfferHeldWork = false
-  /// Chains that the peer may not carry any more, and began to hand over before their right was known here.
+  /// Chains that the peer may not carry any more, and began to hand over before their right was known here, or their
+  /// partitions wanted.
   var handedOverEarly: Set<HandedOverChain> = []
   /// What is being handed over of a payload that travels apart.
   var arrivingHandedOver: ArrivingPayload?

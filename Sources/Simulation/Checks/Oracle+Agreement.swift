@@ -4,15 +4,17 @@ import Wire
 
 // What must hold when the faults are over.
 extension Oracle {
-  /// Why it is not over yet; nil when all who reach one another hold the same statements, and all who want a partition and
-  /// reach one another over others who want it agree.
-  func disagreement() -> String? {
+  /// Why it is not over yet.
+  func disagreement() -> String? { disagreementInWork() ?? disagreementInAnswers() }
+
+  /// Nil when all who reach one another hold the same statements, and all who want a partition and reach one another over
+  /// others who want it agree.
+  func disagreementInWork() -> String? {
     if let absent = world.nodes.first(where: { $0.process == nil && $0.isMember }) {
       return "node \(absent.slot) is not there"
     }
     if let difference = differenceInStatements() { return difference }
     if let work = workThatIsNotHandedOver() { return work }
-    if world.askedAt != nil, let difference = differenceInHoldings() { return difference }
     for name in owed {
       for group in groups(wanting: name) {
         if let difference = difference(in: group, world.fleet.partition(name)) {
@@ -22,6 +24,9 @@ extension Oracle {
     }
     return nil
   }
+
+  /// What everybody says that it holds, once all were asked.
+  func disagreementInAnswers() -> String? { world.askedAt == nil ? nil : differenceInHoldings() }
 
   /// What is owed to all who want it and may carry it: everything, but what a flooder alone wrote.
   private var owed: [PartitionName] { (world.partitions + world.plan.visited).filter(isOwed) }

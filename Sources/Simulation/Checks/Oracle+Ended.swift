@@ -14,8 +14,7 @@ extension Oracle {
   func isEnded(_ process: NodeProcess) -> Bool { ended.contains(process.node.key.publicKey) }
 
   /// What a device wrote before it heard that it may not is handed over, to whoever may carry it as far as it knows: only
-  /// there an admin can let it count. Who came to want the partition when all was quiet is left out: it is offered once on
-  /// a session, and shown to him on the next.
+  /// there an admin can let it count.
   func workThatIsNotHandedOver() -> String? {
     let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process)
     for author in honest where !compromised.contains(author.node.key.publicKey) {
@@ -23,7 +22,7 @@ extension Oracle {
         let own = partition.log.heldAbove.sorted.filter { owners[$0.replica] == author.node.key.publicKey }
         guard !own.isEmpty, !mayCarry(author, partition.name) else { continue }
         for other in groups(wanting: partition.name).joined()
-        where isNamed(other, partition.name, author) && !world.wishers.contains(other.node.slot) {
+        where isNamed(other, partition.name, author) {
           let book = other.node.directory.book.partitions[partition.id]
           for (replica, position) in own where !isShown(author, position, of: replica, partition.id, to: book) {
             return "node \(author.node.slot) has not shown node \(other.node.slot) what \(replica) wrote too much"

@@ -18,7 +18,6 @@ extension World {
       // While they meet again.
       if random.chance(50) { queue.put(.stateInQuiet(slot: slot), at: clock + random.between(0...300)) }
     case 2:
-      wishers.insert(slot)
       let pattern = random.pick(process.engine.state.subscriptions.sorted())
       if let pattern { process.subscribe(pattern, isWanted: false) }
       if random.chance(60) { process.subscribe(random.chance(50) ? "*" : pattern ?? "*", isWanted: true) }

@@ -61,12 +61,16 @@ extension World {
   func checkAgreement() {
     if !oracle.areAllConnected() { connectedSince = clock + World.checkInterval }
     askAgain()
-    if let difference = oracle.disagreement() {
+    let work = oracle.disagreementInWork()
+    if let difference = work ?? oracle.disagreementInAnswers() {
       agreedSince = nil
+      // Who was asked answers its own peers alone: all others hear of it in comparisons, and those wait.
+      let isPrompt = isPrompt && work != nil
+      let limit = agreementLimit(isPrompt: isPrompt)
       // A dial that began while there was trouble may be waited for in vain until it is given up.
       let undisturbedSince = isPrompt ? connectedSince : calmSince + DialPolicy.Limits.attemptTimeoutMilliseconds
-      if clock > max(quietSince, undisturbedSince) + agreementLimit {
-        return violate("I14", "no agreement \(agreementLimit) ms after all was quiet: \(difference)")
+      if clock > max(quietSince, undisturbedSince) + limit {
+        return violate("I14", "no agreement \(limit) ms after all was quiet: \(difference)")
       }
     } else if agreedSince == nil {
       agreedSince = clock
@@ -95,7 +99,6 @@ extension World {
   private func beginWish() -> Bool {
     guard !hasWished, let wisher = random.pick(nodes.compactMap(\.process)) else { return false }
     (hasWished, agreedSince, quietSince) = (true, nil, clock)
-    wishers.insert(wisher.node.slot)
     isPrompt = !nodes.contains { $0.liar != nil } && oracle.areAllConnected()
     // Nodes that had nothing in common may have it through this one from now on.
     wisher.subscribe("*", isWanted: true)
@@ -120,7 +123,7 @@ extension World {
   }
 
   /// Until a dead connection is noticed, a new one made, and summaries compared a few times, over as many hops as there are.
-  private var agreementLimit: UInt64 {
+  private func agreementLimit(isPrompt: Bool) -> UInt64 {
     // Who comes to want a room may hear of it with the next comparison.
     if isPrompt, roomLife == nil {
       let hop = plan.mesh.relayMilliseconds + 4 * plan.latency.upperBound

@@ -57,8 +57,6 @@ final class World {
   var connectedSince: UInt64 = 0
   var disturbances = 0
   var hasWished = false
-  /// Slots of which the wishes changed when all was quiet.
-  var wishers: Set<Int> = []
   /// Jobs that everyone writes when all is quiet.
   var lastWords: Set<Int> = []
   /// When everybody asked last what others hold; nil before all have agreed.

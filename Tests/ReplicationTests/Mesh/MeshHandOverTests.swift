@@ -187,6 +187,23 @@ import Testing
     #expect(scene.held(2)?.sequence == 1)
   }
 
+  @Test("what an ended device shows is asked for where its partition comes to be wanted only later, and not before")
+  func handedOverUnwanted() throws {
+    let scene = try MeshHandOverTests(wants: ["agency=*", "agency=*", "user=*"])
+    try scene.end(.retire)
+    scene.bench.cut(scene.bench.connected(1, 2))
+    _ = scene.bench.connected(0, 2)
+    let start = scene.bench.transcript.count
+    scene.bench.nodes[2].deliver(
+      .statementsStored([try #require(scene.bench.state(.rule(Statement.Rule(key: "other"))))]))
+    scene.bench.run()
+    #expect(!scene.bench.said(from: 2, to: 0, since: start).contains("chainProbe"))
+    #expect(scene.bench.nodes[2].state == nil)
+    scene.want(2)
+    scene.bench.run()
+    #expect(scene.held(2)?.sequence == 3)
+  }
+
   @Test(
     "where the wish comes while they greet each other, comparing shows it, and nothing is said to who is not live yet",
     arguments: [(1, 2), (2, 1)], [1, 2])
