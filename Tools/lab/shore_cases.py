@@ -45,6 +45,8 @@ def duty_day(bench: Bench):
     wait_for(60, "the office's edit is on the boat", lambda: _is_closed(boat), 0.2)
     wait_for(60, "the office sees its edit done", lambda: server.ask("SELECT state FROM seamesh_office.edits") == [["applied"]], 0.2)
     wait_for(60, "the backend shows the edit", lambda: _body(server)["open"] is False, 0.2)
+    # Of the edit, too, before it leaves.
+    _expect_receipt(boat, backend=True)
 
     # The boat comes back to the tablet, with the edit and the relay's word.
     _meet(network, [tablet.host, boat.host], port)
