@@ -162,11 +162,10 @@ extension Node {
     }
     switch status.state {
     case "caught-up":
-      return status.edits.flatMap { edits in
-        edits.reason.isEmpty
-          ? nil : DoctorFinding(.warning, "home-bound", "Edits of the office do not come home: \(edits.reason).",
-            remedy: "As the owner of the tables: seamesh forward --set-up --home-bound-to=ROLE.")
-      }
+      guard let reason = status.edits?.reason, !reason.isEmpty else { return nil }
+      return DoctorFinding(
+        .warning, "home-bound", "Edits of the office do not come home: \(reason).",
+        remedy: "As the owner of the tables: seamesh forward --set-up --home-bound-to=ROLE.")
     case "lagging":
       guard !status.reason.isEmpty else { return nil }
       return DoctorFinding(
