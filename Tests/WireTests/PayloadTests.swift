@@ -51,8 +51,10 @@ struct PayloadTests {
     let elements: [(ReplicaID, UInt64)] = [
       (a, 7), (a, 3), (b, 9), (PayloadTests.dot.replica, 39), (PayloadTests.dot.replica, 40),
     ]
-    let operations = elements.map { replica, sequence in
-      let element = ListElement(position: [8], dot: Dot(replica: replica, sequence: sequence))
+    // By their positions the highest comes first.
+    let operations = elements.enumerated().map { index, named in
+      let dot = Dot(replica: named.0, sequence: named.1)
+      let element = ListElement(position: [8 + UInt8(index)], dot: dot)
       return Operation(.listRemove, [.key("list"), .element(element)])
     }
     var scanner = PayloadScanner()
