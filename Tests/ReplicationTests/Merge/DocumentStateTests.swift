@@ -228,7 +228,7 @@ struct DocumentStateTests {
   @Test func aStateStandsOnTheChangesOfItsEntriesAndOnThoseThatInsertedTheElementsTheyName() {
     let (writer, inserter) = (ReplicaID(high: 1, low: 1), ReplicaID(high: 2, low: 2))
     let element = ListElement(position: [1], dot: Dot(replica: inserter, sequence: 3))
-    let places = [(4, [PathSegment.key("list"), .element(element)]), (9, [PathSegment.key("a")])]
+    let places: [(UInt64, [PathSegment])] = [(4, [.key("list"), .element(element)]), (9, [.key("a")])]
     let groups = places.map { sequence, path in
       OperationGroup(
         dot: Dot(replica: writer, sequence: sequence), timestamp: .zero, generation: 1,
