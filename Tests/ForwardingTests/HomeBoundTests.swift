@@ -295,6 +295,35 @@ struct HomeBoundTests {
       ).rows.first?[0]) ?? -1
   }
 
+  @Test("edits that cannot be done yet do not hold up others, however many they are")
+  func leftBehind() throws {
+    try withRelay { _ in
+      try put("r1", #"{"a":1}"#)
+      try waitForDocument("r1", #"{"a":1}"#)
+      // A version that stands on what no relay has.
+      let unknown = DocumentState(
+        generation: 1,
+        groups: [
+          OperationGroup(
+            dot: Dot(replica: ReplicaID(high: 7, low: 7), sequence: 9), timestamp: .zero, generation: 1,
+            operations: [Operation(.set, [.key("a")], value: .int(9))])
+        ])
+      let read = unknown.encoded.map { String(format: "%02x", $0) }.joined()
+      try server.owner().script(
+        """
+        SELECT seamesh_office.edit('agency=G', 'reports', to_jsonb('x' || n), '\\x\(read)', '{"a": 2}')
+        FROM generate_series(1, \(HomeBound.claimLimit)) n;
+        """)
+      let connection = try server.owner()
+      try expectSoon {
+        try connection.number("SELECT count(*) FROM seamesh.edits WHERE waits_for LIKE '%do not count here'")
+          == Int64(HomeBound.claimLimit)
+      }
+      try asClerk(#"UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"r1"'"#)
+      try expectSoon { try shown(vessel, .string("r1")) == #"{"a":5}"# }
+    }
+  }
+
   @Test("an edit whose relay was cut off before the ledger knew of its change is not written twice")
   func lostAnswer() throws {
     try withRelay { relay in

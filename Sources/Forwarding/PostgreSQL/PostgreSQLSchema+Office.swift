@@ -87,7 +87,7 @@ extension PostgreSQLSchema {
       $$;
 
       -- A relay that was silent for ten minutes has lost its claim. Whoever asks has brought all that it holds to the ledger
-      -- before: so what has no change there is in its store neither.
+      -- before: so what has no change there is in its store neither. What could not be done comes behind what is new.
       CREATE FUNCTION seamesh.claim_edits(of_fleet bytea, by_relay bytea, most integer)
       RETURNS TABLE (number bigint, id bytea, partition text, collection text, document jsonb, read bytea, body jsonb,
         by_user text, made_ms bigint)
@@ -98,7 +98,7 @@ extension PostgreSQLSchema {
           WHERE l.fleet = of_fleet AND w.settled IS NULL
             AND (w.relay IS NULL OR w.relay = by_relay OR w.claimed < clock_timestamp() - interval '10 minutes')
             AND NOT EXISTS (SELECT FROM seamesh.edit_changes c WHERE c.edit = w.id)
-          ORDER BY w.number LIMIT most FOR UPDATE OF w SKIP LOCKED)
+          ORDER BY w.claimed NULLS FIRST, w.number LIMIT most FOR UPDATE OF w SKIP LOCKED)
         RETURNING e.number, uuid_send(e.id), e.partition, e.collection, e.document, e.read, e.body, e.by_user,
           (extract(epoch FROM e.made) * 1000)::bigint
       $$;
