@@ -278,6 +278,51 @@ struct ForwarderTests {
     }
     #expect(request.unmarked == [partition: vector(2)])
   }
+
+  @Test("a mark that another relay kept is not sent again in place of a newer one", arguments: [false, true])
+  func newsOfStaleMark(isWhileCommitting: Bool) throws {
+    var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))
+    let now = MonotonicTime(milliseconds: 1)
+    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
+    func vector(_ sequence: UInt64) -> VersionVector {
+      VersionVector([replica: ChainPosition(sequence: sequence, tip: .zero)])
+    }
+    func page(_ sequence: UInt64) -> Forwarder.Page {
+      var page = Forwarder.Page()
+      let chain = ChainKey(partition: partition, replica: replica)
+      page.batch.marks = [LedgerBatch.Mark(chain: chain, position: ChainPosition(sequence: sequence, tip: .zero))]
+      (page.isEnd, page.marked) = (true, [partition: vector(sequence)])
+      return page
+    }
+    var (empty, kept) = (Forwarder.Page(), AppendOutcome())
+    empty.isEnd = true
+    kept.staleMarks = [0]
+    func tell(_ event: Forwarder.Event, at now: MonotonicTime) -> [Forwarder.Directive] {
+      var directives = forwarder.handle(event, now: now, random: &random)
+      while case .readBack? = directives.first {
+        directives = forwarder.handle(.readBack(ReadBackOutcome()), now: now, random: &random)
+      }
+      return directives
+    }
+    _ = tell(.start, at: now)
+    _ = tell(.connected, at: now)
+    let reading = Forwarder.LedgerReading(
+      view: LedgerView(), runsAfter: 0, accepted: [partition: vector(5)], held: LogAmount())
+    _ = tell(.ledgerRead(reading), at: now)
+    _ = tell(.loaded(page(5)), at: now)
+    if isWhileCommitting { _ = tell(.news([partition: vector(2)]), at: now) }
+    _ = tell(.committed(kept), at: now)
+    if !isWhileCommitting { _ = tell(.news([partition: vector(2)]), at: now) }
+    _ = tell(.loaded(page(2)), at: now)
+    _ = tell(.committed(AppendOutcome()), at: now)
+    _ = tell(.loaded(empty), at: now)
+    let look = now.advanced(byMilliseconds: forwarder.limits.lookMilliseconds)
+    guard case .load(let request)? = tell(.timer, at: look).first else {
+      Issue.record("nothing is loaded")
+      return
+    }
+    #expect(request.unmarked.isEmpty)
+  }
 }
 
 @Suite("Where a ledger and a store part")

@@ -67,6 +67,7 @@ package struct Forwarder: Sendable {
     case .news(let moved):
       hasNews = true
       unmarked.merge(moved) { _, new in new }
+      for partition in moved.keys { staleMarks[partition] = nil }
       return goOn(now)
     case .timer: return goOn(now)
     case .sendNow: return sendNow()
@@ -193,8 +194,8 @@ package struct Forwarder: Sendable {
     documents.note(outcome, of: page.batch)
     for index in outcome.staleMarks where page.batch.marks.indices.contains(index) {
       let partition = page.batch.marks[index].chain.partition
-      // In a backlog they are looked at again at its end.
-      if let vector = page.marked[partition] { staleMarks[partition] = vector }
+      // In a backlog they are looked at again at its end. What has moved meanwhile is newer.
+      if let vector = page.marked[partition], unmarked[partition] == nil { staleMarks[partition] = vector }
     }
     readBacks.note(page.batch)
     return readBackIfDue(now) ?? load()
