@@ -31,7 +31,7 @@ package struct OwnReplica {
 
   func sequence(in partition: PartitionID) -> UInt64 { ends[partition]?.sequence ?? 0 }
   func tip(in partition: PartitionID) -> Digest? { ends[partition]?.hash }
-  func context(in partition: PartitionID) -> VersionVector { ends[partition]?.context ?? VersionVector() }
+  package func context(in partition: PartitionID) -> VersionVector { ends[partition]?.context ?? VersionVector() }
 
   mutating func advance(_ partition: PartitionID, _ run: Run) {
     ends[partition] = End(sequence: run.record.last, hash: run.record.hashAtLast, context: run.record.context)

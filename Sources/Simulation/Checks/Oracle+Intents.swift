@@ -7,13 +7,26 @@ extension Oracle {
   /// last word of those jobs of a transaction that were `written` (rules M14 and M16).
   func check(_ transaction: [KeptIntent], of written: Set<Int>, by process: NodeProcess) {
     guard process.node.isJudged else { return }
+    let state = process.engine.state
     var last: [Intent.Place: KeptIntent] = [:]
     for kept in transaction where written.contains(kept.intent.job) { last[kept.intent.place] = kept }
     world.report.intents += last.count
     for kept in last.values {
+      let partition = state.identity.id(of: kept.intent.partition)
+      if let log = state.mesh.partitions[partition]?.log, Oracle.isBlind(state.own.context(in: partition), log) {
+        continue
+      }
       guard let mistake = mistake(in: kept.state, kept.intent.wanted) else { continue }
       world.violate(
         "own write", "node \(process.node.slot), \(kept.intent.partition.text.string), \(kept.intent.key): \(mistake)")
+    }
+  }
+
+  /// Rule C3 keeps an entry that lies on the path of a forked chain above what counts, and by rule C23 that entry reaches no
+  /// further than the fork: until more counts, a write does not replace what counts above the fork (seed 773).
+  private static func isBlind(_ context: VersionVector, _ log: PartitionLog) -> Bool {
+    context.entries.contains { replica, position in
+      log.forkPoints[replica] != nil && position.sequence > log.accepted.sequence(of: replica)
     }
   }
 
