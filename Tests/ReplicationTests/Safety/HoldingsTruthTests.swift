@@ -153,7 +153,7 @@ struct HoldingsTruthTests {
     #expect(taken == HoldingsBook.deviceEntryLimit / 4_096 && book.count == taken)
   }
 
-  @Test("what was read back from the backend is said at once; less of it after five seconds, and more not before ten minutes")
+  @Test("what was read back from the backend is said at once, less of it soon, more after ten minutes")
   func backend() {
     var bench = HoldingsBench(2)
     bench.link(0, 1)
