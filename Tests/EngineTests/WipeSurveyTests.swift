@@ -82,6 +82,21 @@ import Testing
     #expect(known(ChainPosition(sequence: 1, tip: own.tip)) == 0)
   }
 
+  @Test("a reading of the backend that names another end than is here makes nothing safe")
+  func anotherEnd() throws {
+    let bench = try bench()
+    let log = try #require(bench.nodes[0].state.mesh.partitions[bench.nodes[0].id(of: room)]).log
+    let (replica, own) = try #require(log.received.sorted.first)
+    let ahead = ChainPosition(sequence: own.sequence + 1, tip: own.tip)
+    let other = ChainPosition(sequence: own.sequence, tip: TipHash(high: 1, low: 1))
+    for (position, isSafe) in [(ahead, false), (other, false), (own, true)] {
+      var vector = log.received
+      vector[replica] = position
+      bench.nodes[0].engine.turn([.call { [vector] in $0.noteBackend(room, has: vector) }])
+      #expect(survey(bench, 0).isSafe == isSafe)
+    }
+  }
+
   @Test(
     "the word of one who has another history of a chain, and the losing branch itself, keep a store from being wiped")
   func fork() throws {
