@@ -12,6 +12,7 @@ final class Mailbox: Sendable {
     case pauseReading(UInt64)
     case resumeReading(UInt64)
     case closeStranded
+    case reviewLinks
     case stop
   }
 
