@@ -1,3 +1,4 @@
+import Links
 import Replication
 
 /// The IO thread's view of one connection. Decides nothing: the loop does.
@@ -16,6 +17,10 @@ final class Connection {
   var phase: Phase
   var remote: SocketAddress
   var descriptor: Descriptor?
+  /// Nil until one is tried.
+  var path: LinkPath?
+  /// Where somebody pays for its bytes.
+  var account: SocketAccount?
   var tls: TLSSession?
   /// Where to try next when this address of a dialled name leads nowhere.
   var remainingAddresses: [SocketAddress]

@@ -17,6 +17,7 @@ extension IOLoop {
   func flush(_ connection: Connection) {
     guard let tls = connection.tls, connection.wasOpened else { return }
     connection.isWriteBlocked = false
+    noteTraffic(connection)
     for _ in 0..<IOLoop.recordsPerTurn {
       guard !connection.outgoing.isEmpty else { break }
       let count = connection.outgoing.copyFront(into: outBuffer)

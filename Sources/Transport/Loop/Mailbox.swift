@@ -13,6 +13,7 @@ final class Mailbox: Sendable {
     case pauseReading(UInt64)
     case resumeReading(UInt64)
     case closeStranded
+    case reviewLinks
     case stop
   }
 
