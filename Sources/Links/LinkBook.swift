@@ -72,6 +72,11 @@ package struct LinkBook: Sendable {
     return rule.carries.map { .partitions($0) } ?? .everything
   }
 
+  package func allowance(_ linkClass: LinkClass) -> LinkAllowance {
+    let passage = passage(linkClass)
+    return LinkAllowance(passage, isThin: isMetered(linkClass) || passage != .everything)
+  }
+
   package func isUsedUp(_ linkClass: LinkClass) -> Bool {
     guard let account = accounts[linkClass], let limit = rule(of: linkClass).bytesPerDay else { return false }
     return account.charged >= limit
@@ -143,6 +148,17 @@ package enum LinkPassage: Hashable, Sendable {
   case partitions([Text])
   case authority
   case nothing
+}
+
+/// What may pass, and how much may be under way.
+package struct LinkAllowance: Hashable, Sendable {
+  package let passage: LinkPassage
+  /// Somebody pays for what is under way, or what comes up next must not wait long behind it.
+  package let isThin: Bool
+
+  package static let free = LinkAllowance(.everything, isThin: false)
+
+  package init(_ passage: LinkPassage, isThin: Bool) { (self.passage, self.isThin) = (passage, isThin) }
 }
 
 /// What goes through a restart.

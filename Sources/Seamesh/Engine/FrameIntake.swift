@@ -69,6 +69,7 @@ final class FrameIntake: TransportHandler {
   func opened(_ connection: OpenedConnection) {
     var tag: UInt64?
     if case .dialled(let dialled) = connection.origin { tag = dialled }
+    keeper?.opened(connection.id.session, connection.path)
     inbox.put(
       .event(
         .opened(

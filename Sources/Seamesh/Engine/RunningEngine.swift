@@ -37,7 +37,7 @@ final class RunningEngine {
     let certificate = try TLSIdentity(files.deviceKey)
     transport = try SecureTransport(
       credentials: TLSCredentials(certificate: certificate.certificateDER, privateKey: certificate.privateKeyDER),
-      handler: intake)
+      handler: intake, meter: keeper)
     box.set(transport)
     let listen = try RunningEngine.listen(transport, configuration)
     var options = EngineOptions(instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero)
@@ -62,7 +62,10 @@ final class RunningEngine {
       log: { [readers = store.readers] in
         (try? readers.read { try $0.totals() }).map { ($0.changes, $0.logBytes) }
       },
-      tell: { [inbox] in inbox.put(.event(.passagesMoved)) })
+      tell: { [inbox] in
+        box.transport?.reviewLinks()
+        inbox.put(.event(.passagesMoved))
+      })
     if let build = configuration.testBuild { runAs(build, formats, links) }
   }
 

@@ -45,7 +45,7 @@ package final class LinkKeeper: LinkMeter {
 
   // MARK: The meter
 
-  package func admits(_ path: LinkPath) -> Bool { passage(of: path) != .nothing }
+  package func admits(_ path: LinkPath) -> Bool { allowance(of: path).passage != .nothing }
 
   package func isMetered(_ path: LinkPath) -> Bool {
     shared.withLock { $0.book.isMetered($0.book.linkClass(of: path)) }
@@ -62,13 +62,11 @@ package final class LinkKeeper: LinkMeter {
 
   /// Nil: nothing may pass.
   func passage(of session: SessionID) -> Passage? {
-    let (passage, isThin) = shared.withLock { shared -> (LinkPassage, Bool) in
-      guard let path = shared.paths[session] else { return (.everything, false) }
-      let linkClass = shared.book.linkClass(of: path)
-      return (shared.book.passage(linkClass), shared.book.isMetered(linkClass))
+    let allowance = shared.withLock { shared in
+      shared.paths[session].map { shared.book.allowance(shared.book.linkClass(of: $0)) } ?? .free
     }
-    switch passage {
-    case .everything: return Passage(nil, isThin: isThin)
+    switch allowance.passage {
+    case .everything: return Passage(nil, isThin: allowance.isThin)
     case .partitions(let patterns): return Passage(patterns.compactMap(pattern), isThin: true)
     case .authority: return .authority
     case .nothing: return nil
@@ -82,12 +80,8 @@ package final class LinkKeeper: LinkMeter {
     return (try? PartitionName(text)).map { .partition($0, $0.id(fleet: fleet, hash: SHA256.hash)) }
   }
 
-  package func passage(of path: LinkPath) -> LinkPassage {
-    shared.withLock { $0.book.passage($0.book.linkClass(of: path)) }
-  }
-
-  package func linkClass(of session: SessionID) -> LinkClass? {
-    shared.withLock { shared in shared.paths[session].map(shared.book.linkClass) }
+  package func allowance(of path: LinkPath) -> LinkAllowance {
+    shared.withLock { $0.book.allowance($0.book.linkClass(of: path)) }
   }
 
   // MARK: Time, and people

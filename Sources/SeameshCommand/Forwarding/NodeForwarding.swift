@@ -24,9 +24,9 @@ final class NodeForwarding: NodeForwarder {
     }
     let source = try NodeLogSource(node)
     let home = bringsEditsHome ? EditWay(from: backend, to: try NodeEdits(node)) : nil
-    service = ForwardingService(source: source, backend: backend, limits: limits, home: home) { [weak node] report in
-      node?.noteForwarding(ForwardingStatus(report))
-    }
+    service = ForwardingService(
+      source: source, backend: backend, limits: limits, home: home,
+      stateChanged: { [weak node] report in node?.noteForwarding(ForwardingStatus(report)) })
     node.attach(self)
     service.start()
   }

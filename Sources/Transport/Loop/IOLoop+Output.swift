@@ -54,7 +54,12 @@ extension IOLoop {
 
   func close(_ connection: Connection, afterFlush: Bool) {
     guard connection.isOpen, afterFlush else {
-      if connection.isOpen, !connection.isWriteBlocked { _ = connection.tls?.sendCloseNotify() }
+      if connection.account != nil, let descriptor = connection.descriptor {
+        // What the kernel still holds, and what the peer has on its way, would be paid for.
+        TCP.dropOnClose(descriptor.number)
+      } else if connection.isOpen, !connection.isWriteBlocked {
+        _ = connection.tls?.sendCloseNotify()
+      }
       return end(connection, .requested)
     }
     noteNoLongerUnauthenticated(connection)
