@@ -23,6 +23,8 @@ package struct LinkBook: Sendable {
     package var hasMovedPassage = false
     /// ``LinkBook/stored`` is to be written, so that a restart finds no less than what was spent.
     package var mustSave = false
+    /// Classes that came to their limit with this: ``LinkBook/note(_:usedUp:)`` wants to know what the log held then.
+    package var usedUp: [LinkClass] = []
 
     package init(hasMovedPassage: Bool = false, mustSave: Bool = false) {
       (self.hasMovedPassage, self.mustSave) = (hasMovedPassage, mustSave)
@@ -82,12 +84,13 @@ package struct LinkBook: Sendable {
     guard var account = accounts[linkClass], let limit = rule(of: linkClass).bytesPerDay else { return outcome }
     let wasUsedUp = isUsedUp(linkClass)
     account.charge(byteCount)
-    if account.charged > account.saved {
-      account.reserve(max(limit / 100, LinkBook.leastReserve))
+    let slice = max(limit / 100, LinkBook.leastReserve)
+    if account.savedAhead < slice / 2 {
+      account.reserve(slice)
       outcome.mustSave = true
     }
     accounts[linkClass] = account
-    if isUsedUp(linkClass) != wasUsedUp { outcome.hasMovedPassage = true }
+    if isUsedUp(linkClass) != wasUsedUp { (outcome.hasMovedPassage, outcome.usedUp) = (true, [linkClass]) }
     return outcome
   }
 
@@ -104,6 +107,11 @@ package struct LinkBook: Sendable {
       if wasUsedUp { outcome.hasMovedPassage = true }
     }
     return outcome
+  }
+
+  /// What the log held when a class came to its limit: what came since waits for the next day.
+  package mutating func note(_ log: LinkWaiting, usedUp linkClass: LinkClass) {
+    accounts[linkClass]?.waiting = log
   }
 
   package mutating func choose(_ linkClass: LinkClass?) -> Outcome {
@@ -143,7 +151,11 @@ package struct StoredLinks: Equatable, Sendable {
     /// Days since 1970.
     package let day: Int64
     package let charged: UInt64
-    package init(day: Int64, charged: UInt64) { (self.day, self.charged) = (day, charged) }
+    package let waiting: LinkWaiting?
+
+    package init(day: Int64, charged: UInt64, waiting: LinkWaiting? = nil) {
+      (self.day, self.charged, self.waiting) = (day, charged, waiting)
+    }
   }
 
   package var chosen: LinkClass?
@@ -154,21 +166,39 @@ package struct StoredLinks: Equatable, Sendable {
   }
 }
 
+/// The log as it was when a class of links came to its limit.
+package struct LinkWaiting: Equatable, Sendable {
+  /// Milliseconds since 1970, UTC.
+  package let since: Int64
+  package let changes: Int64
+  package let byteCount: Int64
+
+  package init(since: Int64, changes: Int64, byteCount: Int64) {
+    (self.since, self.changes, self.byteCount) = (since, changes, byteCount)
+  }
+}
+
 /// What a class of links has cost on one day.
 package struct LinkAccount: Equatable, Sendable {
   /// Days since 1970; nil until the first look at a clock.
   package private(set) var day: Int64?
   package private(set) var charged: UInt64 = 0
   /// What a restart would find.
-  private(set) var saved: UInt64 = 0
+  private var saved: UInt64 = 0
+  /// Since when it is used up.
+  package fileprivate(set) var waiting: LinkWaiting?
   /// The clock was found to lie before ``day``.
   private var isEarlySince: MonotonicTime?
 
   init() {}
 
-  init(_ stored: StoredLinks.Account) { (day, charged, saved) = (stored.day, stored.charged, stored.charged) }
+  init(_ stored: StoredLinks.Account) {
+    (day, charged, saved, waiting) = (stored.day, stored.charged, stored.charged, stored.waiting)
+  }
 
-  var stored: StoredLinks.Account { StoredLinks.Account(day: day ?? 0, charged: saved) }
+  var stored: StoredLinks.Account { StoredLinks.Account(day: day ?? 0, charged: saved, waiting: waiting) }
+
+  var savedAhead: UInt64 { saved > charged ? saved - charged : 0 }
 
   mutating func charge(_ byteCount: UInt64) {
     let (sum, overflow) = charged.addingReportingOverflow(byteCount)

@@ -93,6 +93,9 @@ package final class SecureTransport: Sendable {
   /// The caller trusts the peer now: the limits and the deadline for strangers end.
   package func authenticate(_ connection: ConnectionID) { mailbox.post(.authenticate(connection.number)) }
 
+  /// Tells early that what was sent has drained, so that little need wait for a thin link.
+  package func keepShort(_ connection: ConnectionID) { mailbox.post(.keepShort(connection.number)) }
+
   /// Back-pressure: leaves input in the kernel, so that the peer's sending stops.
   package func pauseReading(_ connection: ConnectionID) { mailbox.post(.pauseReading(connection.number)) }
   package func resumeReading(_ connection: ConnectionID) { mailbox.post(.resumeReading(connection.number)) }

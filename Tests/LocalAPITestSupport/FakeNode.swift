@@ -43,6 +43,8 @@ package final class FakeNode: NodeInterface {
     var permissions = PermissionReport()
     var receipts = ReceiptReport()
     var wipe = WipeReport()
+    var links: [LinkReport] = []
+    var linksUsed: [Text] = []
     var lastWipe: (rules: WipeRules, asking: Bool)?
     var hasAskedForReceipts = false
   }
@@ -303,6 +305,19 @@ package final class FakeNode: NodeInterface {
     if let failure = state.withLock({ $0.backupFailure }) { throw failure }
     progress(2, 2)
   }
+
+  package func links() throws(NodeError) -> [LinkReport] {
+    try check()
+    return state.withLock { $0.links }
+  }
+
+  package func useLinks(_ name: Text) throws(NodeError) {
+    try check()
+    state.withLock { $0.linksUsed.append(name) }
+  }
+
+  package var linksUsed: [Text] { state.withLock { $0.linksUsed } }
+  package func show(links: [LinkReport]) { state.withLock { $0.links = links } }
 
   package func sendForwardingNow() throws(NodeError) {
     try check()

@@ -75,6 +75,8 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
 
   func authenticate(_ session: SessionID) {}
   func closeStranded() {}
+  func passage(of session: SessionID) -> Passage? { .everything }
+  func keepShort(_ session: SessionID) {}
 
   func release(_ session: SessionID, byteCount: Int) {
     changeIntake(of: session) { [limit = world.plan.intakeByteLimit] in $0.remove(byteCount, limit: limit) }

@@ -37,6 +37,7 @@ final class Connection {
 
   var outgoing = SendQueue()
   var wasAboveMark = false
+  var isShort = false
   var isWriteBlocked = false
   var lastWriteProgress: UInt64
 
@@ -71,6 +72,11 @@ final class Connection {
     }
     let isUsedUp = unauthenticatedInput >= configuration.unauthenticatedInputByteLimit
     return (isUsedUp ? 0 : configuration.unauthenticatedFrameByteLimit, configuration.frameByteLimit)
+  }
+
+  /// `drained` is told when less than this waits again.
+  func drainedByteMark(_ configuration: TransportConfiguration) -> Int {
+    isShort ? configuration.shortDrainedByteMark : configuration.drainedByteMark
   }
 
   /// When the loop must look at this connection even if nothing happens.

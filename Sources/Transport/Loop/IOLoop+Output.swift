@@ -8,7 +8,8 @@ extension IOLoop {
       poller.wakeAt(now + configuration.stallTimeoutMilliseconds)
     }
     for frame in frames { connection.outgoing.append(frame) }
-    if connection.outgoing.cost.byteCount >= configuration.drainedByteMark { connection.wasAboveMark = true }
+    let mark = connection.drainedByteMark(configuration)
+    if connection.outgoing.cost.byteCount >= mark { connection.wasAboveMark = true }
     waitingOutput.insert(connection.number)
   }
 
@@ -43,7 +44,7 @@ extension IOLoop {
 
   private func noteDrained(_ connection: Connection) {
     let queued = connection.outgoing.cost.byteCount
-    guard connection.wasAboveMark, queued < configuration.drainedByteMark else { return }
+    guard connection.wasAboveMark, queued < connection.drainedByteMark(configuration) else { return }
     connection.wasAboveMark = false
     guard connection.isOpen else { return }
     handler.drained(connection.id, queuedBytes: queued)
