@@ -27,6 +27,12 @@ struct SocketAccount {
     charge(upTo: cost.byteCount(numbers) + cost.byteCountOfEnd(numbers))
   }
 
+  /// The same by what the last look showed, where the socket cannot be looked at any more.
+  mutating func settle(farewellByteCount: UInt64) {
+    guard last.hasEndToSay else { return }
+    charge(upTo: charged + farewellByteCount + cost.byteCountOfEnd(last))
+  }
+
   private mutating func charge(upTo byteCount: UInt64) {
     guard byteCount > charged else { return }
     meter.charge(byteCount - charged, on: path)
