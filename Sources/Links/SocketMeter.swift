@@ -5,6 +5,9 @@ package protocol SocketMeter: AnyObject {
   /// To be called with every socket as soon as it is there, before anything is said on it, and then about once a second
   /// while it is used. That another socket has taken the place of the last is seen by itself.
   func look(at socket: LibrarySocket) -> LinkVerdict
+  /// The way of the last socket or, where that is closed, the way that one to the same host would take now. Nil before the
+  /// first.
+  var path: LinkPath? { get }
   /// The last socket is being closed.
   func ended()
 }

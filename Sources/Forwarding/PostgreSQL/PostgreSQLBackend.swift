@@ -33,6 +33,9 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
     ledger.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   }
 
+  /// The way that its packets take; nil where that is not known, or nothing leaves this machine. On the thread that uses it.
+  package var linkPath: LinkPath? { meter?.path }
+
   package func connect() throws(BackendProblem) {
     disconnect()
     let connection = try PostgreSQLConnection(address, environment: environment, stop: stop, meter: meter)

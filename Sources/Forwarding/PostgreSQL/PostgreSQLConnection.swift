@@ -168,7 +168,7 @@ final class PostgreSQLConnection {
   private func linkClosed() -> BackendProblem {
     BackendProblem(
       .noRoute, "the link to \(address.shown) is closed (class none)",
-      remedy: "Give it another class: seamesh links use CLASS.")
+      remedy: "Give it another class: seamesh links --use=CLASS.")
   }
 
   @discardableResult

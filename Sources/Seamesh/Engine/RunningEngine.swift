@@ -58,14 +58,13 @@ final class RunningEngine {
       discovery: NodeDiscovery(
         fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log),
       authority: authority, history: history, keeper: keeper)
-    keeper.begin(
-      log: { [readers = store.readers] in
-        (try? readers.read { try $0.totals() }).map { ($0.changes, $0.logBytes) }
-      },
-      tell: { [inbox] in
-        box.transport?.reviewLinks()
-        inbox.put(.event(.passagesMoved))
-      })
+    keeper.begin { [readers = store.readers] in
+      (try? readers.read { try $0.totals() }).map { ($0.changes, $0.logBytes) }
+    }
+    keeper.follow { [inbox] in
+      box.transport?.reviewLinks()
+      inbox.put(.event(.passagesMoved))
+    }
     if let build = configuration.testBuild { runAs(build, formats, links) }
   }
 

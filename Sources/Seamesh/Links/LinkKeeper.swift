@@ -13,8 +13,8 @@ package final class LinkKeeper: LinkMeter {
   private struct Shared {
     var book: LinkBook
     var paths: [SessionID: LinkPath] = [:]
-    /// What no longer passes, or passes again, is to be told.
-    var tell: (@Sendable () -> Void)?
+    /// Told whenever something else may pass than before.
+    var followers: [@Sendable () -> Void] = []
     /// What the log holds, for people.
     var log: (@Sendable () -> (changes: Int64, byteCount: Int64)?)?
   }
@@ -34,14 +34,11 @@ package final class LinkKeeper: LinkMeter {
     shared = Mutex(Shared(book: LinkBook(rules: rules, stored: stored)))
   }
 
-  /// - Parameters:
-  ///   - log: what the log holds; asked where a link comes to its limit.
-  ///   - tell: told from any thread whenever something else may pass than before.
-  func begin(
-    log: @escaping @Sendable () -> (changes: Int64, byteCount: Int64)?, tell: @escaping @Sendable () -> Void
-  ) {
-    shared.withLock { ($0.log, $0.tell) = (log, tell) }
-  }
+  /// - Parameter log: what the log holds; asked where a link comes to its limit.
+  func begin(log: @escaping @Sendable () -> (changes: Int64, byteCount: Int64)?) { shared.withLock { $0.log = log } }
+
+  /// Told from any thread whenever something else may pass than before.
+  package func follow(_ tell: @escaping @Sendable () -> Void) { shared.withLock { $0.followers.append(tell) } }
 
   // MARK: The meter
 
@@ -105,9 +102,9 @@ package final class LinkKeeper: LinkMeter {
   private func change(_ body: (inout LinkBook, LinkBook.Moment) -> LinkBook.Outcome) {
     let moment = LinkBook.Moment(
       wallMilliseconds: WallClock.milliseconds, now: MonotonicTime(milliseconds: ElapsedClock.now()))
-    let (outcome, tell) = shared.withLock { shared in (body(&shared.book, moment), shared.tell) }
+    let (outcome, followers) = shared.withLock { shared in (body(&shared.book, moment), shared.followers) }
     if outcome.mustSave { save() }
-    if outcome.hasMovedPassage { tell?() }
+    if outcome.hasMovedPassage { for tell in followers { tell() } }
     if !outcome.usedUp.isEmpty { noteUsedUp(outcome.usedUp, moment) }
   }
 

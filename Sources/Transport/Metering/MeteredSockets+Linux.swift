@@ -6,6 +6,7 @@ package final class MeteredSockets: SocketMeter {
   private let meter: any LinkMeter
   private var paths = LinkPaths()
   private var current: Current?
+  private var lastRemote: SocketAddress.Host?
 
   /// Numbers of descriptors are used again: it is the local address that tells one socket from the next.
   private struct Current {
@@ -29,6 +30,13 @@ package final class MeteredSockets: SocketMeter {
     return .metered
   }
 
+  package var path: LinkPath? {
+    current?.path ?? lastRemote.flatMap { paths.path(to: SocketAddress($0, port: MeteredSockets.anyPort)) }
+  }
+
+  /// Which port it is makes no difference to the way.
+  private static let anyPort: UInt16 = 9
+
   package func ended() {
     current?.account?.settle(farewellByteCount: MeteredSockets.farewellByteCount)
     current = nil
@@ -43,6 +51,7 @@ package final class MeteredSockets: SocketMeter {
     let remote = TCP.remoteAddress(socket.descriptor)?.host ?? socket.remote.flatMap { SocketAddress.Host($0) }
     guard let remote else { return nil }
     ended()
+    lastRemote = remote
     let path = paths.path(of: socket.descriptor, to: remote)
     current = Current(local: local, path: path)
     return path
