@@ -26,6 +26,7 @@ extension IOLoop {
         let frameCount = connection.outgoing.consume(written)
         connection.lastWriteProgress = now
         mailbox.noteWritten(connection.number, written, frameCount: frameCount)
+        noteBytes(written, connection)
       case .wantsOutput, .wantsInput:
         connection.isWriteBlocked = true
         noteDrained(connection)

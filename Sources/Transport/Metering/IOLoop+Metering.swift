@@ -34,6 +34,12 @@ extension IOLoop {
     poller.wakeAt(now + IOLoop.lookIntervalMilliseconds)
   }
 
+  /// So many bytes of frames have passed: on a fast link a second is too long to be uncharged.
+  func noteBytes(_ byteCount: Int, _ connection: Connection) {
+    guard connection.account?.note(byteCount) == true else { return }
+    numbers(of: connection).map { _ = connection.account?.look($0) }
+  }
+
   func lookAtAccounts() {
     guard let due = nextLookAt else { return }
     guard due <= now else { return poller.wakeAt(due) }

@@ -7,6 +7,10 @@ struct SocketAccount {
   private let meter: any LinkMeter
   private var charged: UInt64 = 0
   private var last = TCPNumbers()
+  private var sinceLook = 0
+
+  /// Of frames, after which there is a look at once.
+  private static let lookByteCount = 64 * 1024
 
   init(_ path: LinkPath, isAccepted: Bool, _ meter: any LinkMeter) {
     (self.path, self.meter, cost) = (path, meter, SocketCost(path, isAccepted: isAccepted))
@@ -15,9 +19,15 @@ struct SocketAccount {
   /// What came before is not charged: nobody paid for the link then.
   mutating func begin(at numbers: TCPNumbers) { (charged, last) = (cost.byteCount(numbers), numbers) }
 
+  /// Answers whether a look is due.
+  mutating func note(_ byteCount: Int) -> Bool {
+    sinceLook += byteCount
+    return sinceLook >= SocketAccount.lookByteCount
+  }
+
   /// Answers whether something may come by itself before the socket is used again.
   mutating func look(_ numbers: TCPNumbers) -> Bool {
-    defer { last = numbers }
+    defer { (last, sinceLook) = (numbers, 0) }
     charge(upTo: cost.byteCount(numbers))
     return !numbers.isQuiet || numbers != last
   }
