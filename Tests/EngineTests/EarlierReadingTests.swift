@@ -48,7 +48,8 @@ import Wire
     let reading = EarlierReading(
       state: state, wall: WallTime(milliseconds: 1_000),
       extensions: [ChangeExtension(type: ChangeExtension.Registered.cause, content: [1, 7])])
-    (node ?? relay).engine.turn([.write(LocalWriteJob(partition: room, edits: [edit], reading: reading) { answer.take($0) })])
+    let job = LocalWriteJob(partition: room, edits: [edit], reading: reading) { answer.take($0) }
+    (node ?? relay).engine.turn([.write(job)])
     return try answer.get()
   }
 
