@@ -36,7 +36,7 @@ import Testing
     #expect(home.claimed([edit(1)], at(2)) == [.write([edit(1)])])
   }
 
-  @Test("what is written is not forgotten where a claim is full of others, and is where the claim tells of all there are")
+  @Test("what is written is not forgotten where a claim is full of others, and is where it tells of all there are")
   func full() {
     var home = HomeBound()
     let first = (0..<UInt64(HomeBound.claimLimit)).map(edit)
