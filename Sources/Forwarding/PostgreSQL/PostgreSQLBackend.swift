@@ -5,7 +5,7 @@ import Synchronization
 /// nothing is locked while the network is waited for, a pooler may give each call another server process, and a role needs no
 /// right on any table.
 ///
-/// `@unchecked Sendable`: `connection` belongs to the one thread that uses the port; ``interrupt()`` touches the pipe alone.
+/// `@unchecked Sendable`: `connection` and `deadLetterTurn` belong to the one thread that uses the port; ``interrupt()`` touches the pipe alone.
 package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   private let address: PostgreSQLAddress
   private let environment: [String: String]
@@ -15,6 +15,7 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   private var connection: PostgreSQLConnection?
   /// As the ledger says itself.
   private var ledger: [UInt8] = []
+  var deadLetterTurn = DeadLetterTurn()
 
   package init(
     _ address: PostgreSQLAddress, fleet: FleetID, relay: DeviceID, environment: [String: String]

@@ -168,6 +168,7 @@ extension DocumentProgress {
   init(_ start: DocumentStart) {
     self.init()
     position = start.position
-    takeUp(start.deadLetters.map(\.place), isAll: start.hasAllDeadLetters)
+    takeUp(
+      start.deadLetters.map(\.place), due: start.dueDeadLetters?.map(\.place), isAll: start.hasAllDeadLetters)
   }
 }
