@@ -63,8 +63,8 @@ extension Node {
     }
   }
 
-  private func submit(
-    _ changes: [(PartitionName, [DocumentRequest])], reading: EarlierReading? = nil
+  func submit(
+    _ changes: [(PartitionName, [any DocumentEdit])], reading: EarlierReading? = nil
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
     for (partition, _) in changes where !partition.takesDocuments {

@@ -47,6 +47,15 @@ package protocol NodeInterface: Sendable {
     _ partition: PartitionName, _ collection: Text, _ query: FindRequest
   ) throws(NodeError) -> any WatchSubscription
 
+  /// Documents, living and deleted, with values that are not shown because others were written beside them (rule M11). Looks at so
+  /// many documents as ``ReadLimits`` allow and says where to go on.
+  func conflicts(_ partition: PartitionName, _ query: ConflictQuery) throws(NodeError) -> ConflictPage
+  /// Decides one of them, by the id that a page gave it, in one change. Refused with `preconditionFailed` where the document is not
+  /// as it was read there: nothing is replaced unread.
+  func resolve(
+    _ partition: PartitionName, conflict: String, _ choice: ConflictChoice
+  ) throws(NodeError) -> WriteReceipt
+
   /// How safe a document is, living or deleted: who holds what it stands on. `asking`: peers in reach are asked first, for a
   /// moment.
   func receipts(

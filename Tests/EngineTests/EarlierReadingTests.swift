@@ -41,12 +41,15 @@ import Wire
   }
 
   @discardableResult
-  private func write(_ edit: any DocumentEdit, reading state: DocumentState?) throws -> ChangeReceipt {
+  private func write(
+    _ edit: any DocumentEdit, reading state: DocumentState?, at node: BenchNode? = nil
+  ) throws -> ChangeReceipt {
     let answer = BenchNode.Answer<ChangeReceipt>()
     let reading = EarlierReading(
       state: state, wall: WallTime(milliseconds: 1_000),
       extensions: [ChangeExtension(type: ChangeExtension.Registered.cause, content: [1, 7])])
-    relay.engine.turn([.write(LocalWriteJob(partition: room, edits: [edit], reading: reading) { answer.take($0) })])
+    let job = LocalWriteJob(partition: room, edits: [edit], reading: reading) { answer.take($0) }
+    (node ?? relay).engine.turn([.write(job)])
     return try answer.get()
   }
 
@@ -123,6 +126,39 @@ import Wire
     try write(Make("d", ["a": .int(1), "b": .int(3)]), reading: early)
     try expectAgreement("d")
     #expect(try vessel.shown(room, "d") == map(["a": .int(2), "b": .int(3)]))
+  }
+
+  /// A relay wrote an edit and was away for so long that another took it over: what both set agrees and is no conflict, also of
+  /// arrays, which are one value without a hint.
+  @Test func anEditThatTwoRelaysWroteIsThereOnce() throws {
+    let other = bench.nodes[2]
+    func plain(_ a: Int64, _ items: [Value]) -> Make { Make("d", ["a": .int(a), "items": .array(items)]) }
+    try vessel.write(room, plain(1, [.int(1)]))
+    settle()
+    let read = try state(relay, "d")
+    let edit = plain(3, [.int(1), .int(2)])
+    try write(edit, reading: read)
+    try write(edit, reading: read, at: other)
+    try expectAgreement("d")
+    #expect(try vessel.shown(room, "d") == map(["a": .int(3), "items": .array([.int(1), .int(2)])]))
+    #expect(try #require(try state(vessel, "d")).inbox().isEmpty)
+  }
+
+  /// Who wrote on one of the two has not seen the other.
+  @Test func theLateTwinOfAnEditStaysBesideWhatWasWrittenOnTheFirst() throws {
+    let other = bench.nodes[2]
+    func plain(_ a: Int64) -> Make { Make("d", ["a": .int(a)]) }
+    try vessel.write(room, plain(1))
+    settle()
+    let read = try state(relay, "d")
+    try write(plain(3), reading: read, at: other)
+    try write(plain(3), reading: read)
+    bench.cut(bench.meet(0, 1))
+    try vessel.write(room, plain(4))
+    try expectAgreement("d")
+    #expect(try vessel.shown(room, "d") == map(["a": .int(4)]))
+    let open = try #require(try state(vessel, "d")).openDecisions()
+    #expect(open.map(\.place) == [[.key("a")]] && open.flatMap(\.conflicts).map(\.value) == [.int(3)])
   }
 
   @Test func aVersionThatStandsOnMoreThanIsHereIsRefused() throws {

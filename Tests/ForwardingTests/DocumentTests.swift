@@ -150,6 +150,33 @@ struct DocumentTests {
     #expect(try bodies(server)["\"33\""] == #"{"n": 99}"#)
   }
 
+  @Test("dead letters behind very many that stay refused go in, too, when they are sent again")
+  func behindMany() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try server.owner().script("ALTER TABLE seamesh.documents ADD CONSTRAINT tall CHECK ((body->>'n')::integer < 30)")
+    let null = try ExtendedJSON.parseMap(Array(#"{"a":"\u0000"}"#.utf8))
+    for start in stride(from: 0, to: DeadLetterTurn.window, by: 512) {
+      let requests = (start..<start + 512).map {
+        DocumentRequest(collection: "reports", id: .string(Text("a\($0)")), action: .put(body: null))
+      }
+      for result in try relay.node.writeEach(partition, requests) { _ = try result.get() }
+    }
+    try put(relay, "z", #"{"n":99}"#)
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    let letters = "SELECT count(*) FROM seamesh.documents WHERE refusal IS NOT NULL"
+    try expectSoon { try server.owner().number(letters) == Int64(DeadLetterTurn.window) + 1 }
+    try server.owner().script("ALTER TABLE seamesh.documents DROP CONSTRAINT tall")
+    try expectSoon {
+      try relay.node.sendForwardingNow()
+      return try server.owner().number(letters) == Int64(DeadLetterTurn.window)
+    }
+    #expect(try bodies(server)["\"z\""] == #"{"n": 99}"#)
+    try relay.waitForState(.caughtUp)
+    #expect((relay.forwarding?.status.deadLetters ?? 0) >= Int64(DeadLetterTurn.window))
+  }
+
   @Test("a relay that lacks what the ledger has leaves another relay's documents alone, until it has learnt")
   func staleRelay() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())

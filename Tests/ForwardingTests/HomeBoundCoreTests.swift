@@ -36,6 +36,19 @@ import Testing
     #expect(home.claimed([edit(1)], at(2)) == [.write([edit(1)])])
   }
 
+  @Test("what is written is not forgotten where a claim is full of others, and is where it tells of all there are")
+  func full() {
+    var home = HomeBound()
+    let first = (0..<UInt64(HomeBound.claimLimit)).map(edit)
+    let others = (0..<UInt64(HomeBound.claimLimit)).map { edit($0 + 1_000) }
+    #expect(home.claimed(first, at(0)) == [.write(first)])
+    _ = home.wrote(first.map { HomeBound.Settlement(edit: $0.id, outcome: .written) }, at(0))
+    #expect(home.claimed(others, at(1)) == [.write(others)])
+    #expect(home.claimed(first, at(2)).isEmpty)
+    #expect(home.claimed([edit(5)], at(3)).isEmpty)
+    #expect(home.claimed([edit(5), edit(6)], at(4)) == [.write([edit(6)])], "a whole claim had lost it")
+  }
+
   @Test("it is looked no more often than every two seconds, and every minute where it may not") func pace() {
     var home = HomeBound()
     _ = home.look(at(0))

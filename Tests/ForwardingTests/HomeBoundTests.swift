@@ -138,6 +138,31 @@ struct HomeBoundTests {
   }
 
   @Test(
+    "a DELETE of the office of what changed at sea meanwhile waits for a decision, on the vessel and at the backend")
+  func deletion() throws {
+    try withRelay { relay in
+      try put("r1", #"{"a":1}"#)
+      try waitForDocument("r1", #"{"a":1}"#)
+      relay.forwarding?.stop()
+      try put("r1", #"{"a":2}"#)
+      try expectSoon { try shown(relay, .string("r1")) == #"{"a":2}"# }
+      try asClerk(#"DELETE FROM seamesh_office.documents WHERE id = '"r1"'"#)
+      try relay.forward(to: server.relayURL(), bringsEditsHome: true)
+      try expectSoon { try shown(vessel, .string("r1")) == nil }
+      let connection = try server.owner()
+      let conflicts = "SELECT path, value::text, (body IS NULL)::text FROM seamesh_office.conflicts"
+      try expectSoon {
+        try connection.query(conflicts).rows.map { $0.map { PostgreSQLRows.text($0) } } == [["a", "2", "true"]]
+      }
+      let told = try #require(try vessel.node.conflicts(partition, ConflictQuery()).conflicts.first)
+      #expect(told.isDeleted && told.values.map(\.value) == [.int(2)])
+      _ = try vessel.node.resolve(partition, conflict: told.id, .keep)
+      try expectSoon { try connection.number("SELECT count(*) FROM seamesh_office.conflicts") == 0 }
+      #expect(try vessel.node.conflicts(partition, ConflictQuery()).conflicts.isEmpty)
+    }
+  }
+
+  @Test(
     "documents are loaded by INSERT, with the ids that they bring, and deleted by DELETE; one that was deleted comes again"
   )
   func insertAndDelete() throws {

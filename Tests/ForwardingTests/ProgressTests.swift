@@ -32,6 +32,37 @@ struct ProgressTests {
     #expect(progress.due == [place(1)] && !progress.hasMoreDeadLetters)
   }
 
+  @Test("dead letters are tried again by turns, from the first on when all had theirs or others went in meanwhile")
+  func turns() {
+    let window = DeadLetterTurn.window
+    func letters(_ count: Int) -> [DeadLetter] {
+      (0..<count).map { DeadLetter(place: place($0), partition: nil, reason: "") }
+    }
+    var turn = DeadLetterTurn()
+    func next(of count: Int) -> Range<Int> {
+      let asked = turn.asked
+      let (due, isAll) = turn.take(letters(min(asked, count)))
+      let places = due.map { Int($0.place.key.id[0]) << 8 + Int($0.place.key.id[1]) }
+      #expect(isAll == (count < asked))
+      return (places.first ?? 0)..<(places.last ?? -1) + 1
+    }
+    #expect(next(of: 0) == 0..<0 && next(of: 5) == 0..<5 && next(of: 5) == 0..<5)
+    let many = 2 * window + 7
+    #expect(
+      next(of: many) == 0..<window && next(of: many) == window..<2 * window && next(of: many) == 2 * window..<many)
+    #expect(next(of: many) == 0..<window && next(of: 3) == 0..<3 && next(of: many) == 0..<window)
+    turn = DeadLetterTurn()
+    var seen: Set<Int> = []
+    for _ in 0..<DeadLetterTurn.limit / window {
+      #expect(turn.asked <= DeadLetterTurn.limit)
+      seen.formUnion(next(of: 60_000))
+    }
+    #expect(seen.count == DeadLetterTurn.limit && next(of: 60_000) == 0..<window)
+    var progress = DocumentProgress()
+    progress.takeUp([place(1), place(2)], due: [place(2)], isAll: true)
+    #expect(progress.due == [place(2)] && progress.deadLetters == [place(1), place(2)])
+  }
+
   @Test("with enough due the log is not looked at for more, and what moved is found from its position afterwards")
   func dueLimit() throws {
     let relay = try ForwardingNode()

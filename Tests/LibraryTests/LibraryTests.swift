@@ -34,6 +34,43 @@ import Testing
     #expect(try await reports.document(id) == nil)
   }
 
+  @Test("of two values that were written apart an app decides, on the version that it was shown")
+  func conflicts() async throws {
+    let deck = try await App.founding()
+    let bridge = try await App.joining(deck)
+    defer { withExtendedLifetime((deck, bridge)) {} }
+    try await bridge.node.subscribe(to: "p")
+    var events = try bridge.node.collection("duty", in: "p").watch().makeAsyncIterator()
+    #expect(try await events.next() == .snapshot([]))
+    try await deck.node.collection("duty", in: "p").put(#"{"_id":"a","n":1}"#)
+    _ = try await events.next()
+    // Each writes while the other is away.
+    deck.node.stop()
+    try await bridge.node.collection("duty", in: "p").put(#"{"_id":"a","n":2}"#)
+    bridge.node.stop()
+    let first = try await Node.open(deck.directory, options: App.options())
+    defer { first.stop() }
+    let duty = try first.collection("duty", in: "p")
+    try await duty.put(#"{"_id":"a","n":3}"#)
+    let second = try await Node.open(bridge.directory, options: App.options(first.listenAddresses))
+    defer { second.stop() }
+    // What comes changes the document's version even where it changes nothing that is shown.
+    let own = try #require(try await duty.document("a")).etag
+    let deadline = ContinuousClock.now + .seconds(30)
+    while try await duty.document("a")?.etag == own, ContinuousClock.now < deadline { await Task.yield() }
+    let page = try await first.conflicts(in: "p")
+    let conflict = try #require(page.conflicts.first)
+    #expect(page.next == nil && conflict.document == "a" && conflict.place == "n" && conflict.values.count == 1)
+    #expect(Set([conflict.shown, conflict.values[0].json]) == ["2", "3"])
+    try await first.resolve(conflict.id, in: "p", .value("4"))
+    #expect(try await duty.document("a")?.json == #"{"_id":"a","n":4}"#)
+    #expect(try await first.conflicts(in: "p").conflicts.isEmpty)
+    let error = await #expect(throws: NodeError.self) { try await first.resolve(conflict.id, in: "p", .keep) }
+    #expect(error?.code == .preconditionFailed)
+    let malformed = await #expect(throws: NodeError.self) { try await first.resolve(conflict.id, in: "p", .value("{")) }
+    #expect(malformed?.code == .badRequest)
+  }
+
   @Test("what was written is there when the directory is opened again")
   func reopening() async throws {
     let app = try await App.founding()

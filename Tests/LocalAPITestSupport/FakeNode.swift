@@ -45,6 +45,9 @@ package final class FakeNode: NodeInterface {
     var wipe = WipeReport()
     var links: [LinkReport] = []
     var linksUsed: [Text] = []
+    var conflicts: [ConflictPage] = []
+    var lastConflictQuery: ConflictQuery?
+    var resolutions: [(conflict: String, choice: ConflictChoice)] = []
     var lastWipe: (rules: WipeRules, asking: Bool)?
     var hasAskedForReceipts = false
   }
@@ -79,6 +82,33 @@ package final class FakeNode: NodeInterface {
   package func show(peers: [PeerStatus]) { state.withLock { $0.peers = peers } }
   package func show(devices: [DeviceStatus]) { state.withLock { $0.devices = devices } }
   package func show(findings: [DoctorFinding]) { state.withLock { $0.findings = findings } }
+
+  /// One after the other, by their `next`, which are whole numbers from 1 on.
+  package func show(conflicts: [ConflictPage]) { state.withLock { $0.conflicts = conflicts } }
+  package var lastConflictQuery: ConflictQuery? { state.withLock { $0.lastConflictQuery } }
+  package var resolutions: [(conflict: String, choice: ConflictChoice)] { state.withLock { $0.resolutions } }
+
+  package func conflicts(_ partition: PartitionName, _ query: ConflictQuery) throws(NodeError) -> ConflictPage {
+    try check()
+    let page = state.withLock { state in
+      state.lastConflictQuery = query
+      let index = query.after.map { Int($0) ?? -1 } ?? 0
+      return index == 0 && state.conflicts.isEmpty
+        ? ConflictPage() : state.conflicts.indices.contains(index) ? state.conflicts[index] : nil
+    }
+    guard let page else { throw NodeError(.badRequest, "the list does not go on there") }
+    return page
+  }
+
+  package func resolve(
+    _ partition: PartitionName, conflict: String, _ choice: ConflictChoice
+  ) throws(NodeError) -> WriteReceipt {
+    try check()
+    return state.withLock { state in
+      state.resolutions.append((conflict, choice))
+      return WriteReceipt(dot: Dot(replica: ReplicaID(high: 1, low: 2), sequence: 1), etags: ["v1"], created: [false])
+    }
+  }
 
   package func show(wipe: WipeReport) { state.withLock { $0.wipe = wipe } }
   package var lastWipe: (rules: WipeRules, asking: Bool)? { state.withLock { $0.lastWipe } }

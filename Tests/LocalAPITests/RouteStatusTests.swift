@@ -70,6 +70,27 @@ struct RouteStatusTests {
     Call(route: "deleteDocument", target: documents + "/b", status: 404),
   ]
 
+  private static let conflicts = "/v1/partitions/p/conflicts"
+  private static let resolve = conflicts + "/63.0661.v1.1/resolve"
+  private static let conflictCalls: [Call] = [
+    Call(route: "listConflicts", target: conflicts + "?limit=1000", status: 200),
+    Call(route: "listConflicts", target: conflicts + "?limit=0", status: 400),
+    Call(route: "listConflicts", target: conflicts, failure: unreadable, status: 403),
+    Call(route: "listConflicts", target: "/v1/partitions/a%0Ab/conflicts", status: 422),
+    Call(route: "resolveConflict", target: resolve, body: #"{"keep":true}"#, status: 200),
+    Call(
+      route: "resolveConflict", target: resolve, body: #"{"keep":true}"#,
+      failure: NodeError(.notFound, "there is none"),
+      status: 404),
+    Call(
+      route: "resolveConflict", target: resolve, body: #"{"keep":true}"#,
+      failure: NodeError(.preconditionFailed, "changed"),
+      status: 412),
+    Call(route: "resolveConflict", target: resolve, body: #"{"keep":true}"#, failure: forbidden, status: 403),
+    Call(route: "resolveConflict", target: resolve, body: large, status: 413),
+    Call(route: "resolveConflict", target: resolve, body: #"{"keep":true,"take":[1]}"#, status: 422),
+  ]
+
   private static func transaction(_ operation: String) -> String { "{\"operations\":[\(operation)]}" }
   private static let put = #"{"op":"put","collection":"c","id":"t","document":{}}"#
 
@@ -170,7 +191,7 @@ struct RouteStatusTests {
   func statuses() throws {
     let server = try TestServer(loopback: LoopbackAddress(port: 0))
     var seen: Set<String> = ["watchDocuments 200"]  // WatchTests: its answer has no end
-    for call in Self.documentCalls + Self.bulkCalls + Self.nodeCalls + Self.rightsCalls {
+    for call in Self.documentCalls + Self.conflictCalls + Self.bulkCalls + Self.nodeCalls + Self.rightsCalls {
       let route = try #require(allRoutes.first { $0.name == call.route })
       server.node.fail(call.failure)
       let answer =

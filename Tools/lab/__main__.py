@@ -16,6 +16,7 @@ import forward_cases  # noqa: F401
 import joining_cases  # noqa: F401
 import kill_cases  # noqa: F401
 import link_cases  # noqa: F401
+import office_cases  # noqa: F401
 import path_cases  # noqa: F401
 import replay_cases  # noqa: F401
 import rights_cases  # noqa: F401

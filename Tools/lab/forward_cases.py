@@ -58,11 +58,11 @@ def full_disk(bench: Bench):
     server.set_up(relay)
     relay.start("--relay", server.option(relay))
     written = 0
-    while _forwarding(relay)["state"] != "refused":
-        expect(written < 3_000, f"the disk does not get full: {_forwarding(relay)}")
+    while forwarding(relay)["state"] != "refused":
+        expect(written < 3_000, f"the disk does not get full: {forwarding(relay)}")
         relay.put_many(PARTITION, f"wave-{written}", 50, size=12_000)
         written += 50
-    status = _forwarding(relay)
+    status = forwarding(relay)
     expect("disk of the server" in status["reason"] and "is full" in status["reason"], f"status says {status}")
     finding = relay.findings()["forward-refused"]
     expect("is full" in finding["message"] and "Make room" in finding["remedy"], f"doctor says {finding}")
@@ -72,9 +72,9 @@ def full_disk(bench: Bench):
 
     def has_all() -> bool:
         relay.verb("forward", "--now", check=False)
-        return _forwarding(relay)["state"] == "caught-up" and not differences(server, relay)
+        return forwarding(relay)["state"] == "caught-up" and not differences(server, relay)
 
-    wait_for(60, lambda: f"all is in the ledger: {_forwarding(relay)}; {differences(server, relay)}", has_all, 0.5)
+    wait_for(60, lambda: f"all is in the ledger: {forwarding(relay)}; {differences(server, relay)}", has_all, 0.5)
 
 
 def _forward_under_kills(bench: Bench, seconds: int):
@@ -87,7 +87,7 @@ def _forward_under_kills(bench: Bench, seconds: int):
     workloads = [
         Workload(vessel, PARTITION, seconds * 20, 400, bench.random.randrange(1 << 30), pause=0.4) for vessel in vessels[:2]
     ]
-    misfortunes = _misfortunes(bench.random.randrange(1 << 30), relays, server)
+    misfortunes = misfortunes_of(bench.random.randrange(1 << 30), relays, server)
     for workload in workloads:
         workload.start()
     time.sleep(bench.random.uniform(0.2, 0.4) * seconds)
@@ -142,7 +142,7 @@ def _after_all_have(nodes: list[Node], changes: int) -> str:
     return next_moment()
 
 
-def _misfortunes(seed: int, relays: list[Node], server: Server) -> list[Misfortune]:
+def misfortunes_of(seed: int, relays: list[Node], server: Server) -> list[Misfortune]:
     def relays_killed(choice: random.Random):
         victims = choice.sample(relays, 1 if choice.random() < 0.8 else 2)
         for victim in victims:
@@ -197,9 +197,9 @@ def _expect_equal(bench: Bench, server: Server, vessels: list[Node], relays: lis
         for relay in relays:
             relay.verb("forward", "--now", check=False)
         found[:] = differences(server, relays[0])
-        return not found and all(_forwarding(relay)["state"] == "caught-up" for relay in relays)
+        return not found and all(forwarding(relay)["state"] == "caught-up" for relay in relays)
 
-    wait_for(90, lambda: f"the ledger is the mesh: {found}; {[_forwarding(relay) for relay in relays]}", is_equal, 1)
+    wait_for(90, lambda: f"the ledger is the mesh: {found}; {[forwarding(relay) for relay in relays]}", is_equal, 1)
     bench.note(f"{written + 50} changes, equal {time.monotonic() - began:.1f} s after the last write")
     for node in nodes:
         expect(not differences(server, node), f"{node.name} is not the ledger: {differences(server, node)}")
@@ -208,9 +208,9 @@ def _expect_equal(bench: Bench, server: Server, vessels: list[Node], relays: lis
             there = reached(server, replica)
             expect(there >= sequence, f"the ledger counts {replica} up to {there}, and {sequence} was acknowledged")
     for relay in relays:
-        status = _forwarding(relay)
+        status = forwarding(relay)
         expect(status["lostChanges"] == 0 and status["putAside"] == 0, f"{relay.name} says {status}")
 
 
-def _forwarding(node: Node) -> dict:
+def forwarding(node: Node) -> dict:
     return node.ask("/v1/status")["forwarding"]

@@ -112,7 +112,7 @@ private struct DocumentDraft {
   private var state: DocumentState?
   private var body: ValueMap?
   private var hints = WriteHints.none
-  private var closing: Conflict?
+  private var closing: [Conflict] = []
   private let hash: HashFunction
 
   init(_ key: DocumentKey, _ id: Value, _ stored: LogDocument?, _ hash: @escaping HashFunction) throws {
@@ -129,19 +129,20 @@ private struct DocumentDraft {
 
   mutating func apply(_ edit: any DocumentEdit) throws {
     let present = PresentDocument(state: state, body: body, encoded: stored?.state ?? [], hash: hash)
-    closing = nil
+    closing = []
     switch try edit.outcome(on: present) {
     case .body(let new, let newHints): (body, hints) = (new, newHints)
     case .deleted: body = nil
-    case .kept(let conflict): closing = conflict
+    case .decided(let new, let conflicts): (body, closing) = (new, conflicts)
     }
   }
 
   /// The difference between the document as stored and as it is to be; nil where there is none.
   func write(dot: Dot, random: inout any RandomNumberGenerator) throws(EngineError) -> DocumentWrite? {
     do throws(LocalWrite.Refusal) {
-      if let closing, let state {
-        return LocalWrite.keep(key.collection, id, state: state, closing: closing)
+      if !closing.isEmpty, let state {
+        return try LocalWrite.decide(
+          key.collection, id, state: state, body: body, closing: closing, dot: dot, random: &random)
       }
       guard let body else { return try LocalWrite.delete(key.collection, id, state: state) }
       return try LocalWrite.write(

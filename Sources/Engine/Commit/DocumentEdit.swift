@@ -13,8 +13,8 @@ package enum DocumentOutcome: Sendable {
   /// The new body; only what differs from the present one is written. `hints` say what arrays and numbers stand for.
   case body(ValueMap, hints: WriteHints)
   case deleted
-  /// The value that is shown is written again, so that the conflict's entry closes (rule M16).
-  case kept(closing: Conflict)
+  /// What somebody decided about conflicts, which close by it (rule M16); nil: a deleted document stays so.
+  case decided(ValueMap?, closing: [Conflict])
 }
 
 /// One document as it is now.

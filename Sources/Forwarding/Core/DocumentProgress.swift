@@ -43,9 +43,11 @@ package struct DocumentProgress: Equatable, Sendable {
   package var hasDeadLetters: Bool { !deadLetters.isEmpty || hasMoreDeadLetters }
 
   /// What the backend says at a connection: what it lacks the body of is due again.
-  mutating func takeUp(_ letters: some Sequence<DocumentPlace>, isAll: Bool) {
+  ///
+  /// - Parameter due: those whose turn it is; nil: all.
+  mutating func takeUp(_ letters: some Sequence<DocumentPlace>, due: [DocumentPlace]? = nil, isAll: Bool) {
     deadLetters = Set(letters)
-    due.formUnion(deadLetters)
+    self.due.formUnion(due.map { Set($0) } ?? deadLetters)
     hasMoreDeadLetters = !isAll
   }
 

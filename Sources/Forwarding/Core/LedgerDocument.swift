@@ -77,6 +77,8 @@ package struct DocumentStart: Equatable, Sendable {
   /// As this relay noted it last; empty: never.
   package var position = ""
   package var deadLetters: [DeadLetter] = []
+  /// Those of them that are to be tried again now; nil: all.
+  package var dueDeadLetters: [DeadLetter]?
   /// There are no more of them than these.
   package var hasAllDeadLetters = true
   package init() {}

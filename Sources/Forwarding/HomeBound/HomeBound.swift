@@ -24,6 +24,8 @@ package struct HomeBound: Sendable {
 
   /// Edits in one claim; also of those that are written and of which the ledger does not know yet.
   package static let claimLimit = 64
+  /// Remembered as written. Of more the ledger alone knows.
+  package static let writtenLimit = 16_384
   /// Between two looks where there was nothing to do.
   package static let lookMilliseconds: UInt64 = 2_000
   /// After the backend refused to tell.
@@ -48,8 +50,8 @@ package struct HomeBound: Sendable {
 
   package mutating func claimed(_ edits: [OfficeEdit], _ now: MonotonicTime) -> [Directive] {
     problem = nil
-    // What is not told of any more has come to the ledger.
-    written.formIntersection(edits.map(\.id))
+    // What is not told of any more has come to the ledger; but a full claim may have left it out for others.
+    if edits.count < HomeBound.claimLimit { written.formIntersection(edits.map(\.id)) }
     let due = edits.filter { !written.contains($0.id) }
     guard !due.isEmpty else { return [] }
     return [.write(due)]
@@ -60,7 +62,7 @@ package struct HomeBound: Sendable {
     for item in outcomes {
       switch item.outcome {
       case .written:
-        written.insert(item.edit)
+        if written.count < HomeBound.writtenLimit { written.insert(item.edit) }
         counts.written += 1
       case .unchanged, .left: settled.append(item)
       case .refused:

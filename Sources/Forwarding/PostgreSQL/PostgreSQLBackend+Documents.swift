@@ -1,26 +1,26 @@
 import Replication
 
 extension PostgreSQLBackend {
-  /// Dead letters that are taken up again at a connection.
-  private static let deadLetterLimit: Int32 = 1_024
-
   package func documentStart() throws(BackendProblem) -> DocumentStart {
     var start = DocumentStart()
     let rows = try connected().query("SELECT seamesh.document_position($1)", [.bytes(relay.digest.bytes)]).rows
     start.position = PostgreSQLRows.text(rows.first?.first.flatMap { $0 })
-    // Of a collection that cannot be named there the name is not known any more; its documents stay dead letters.
-    let letters = try deadLetters()
-    start.hasAllDeadLetters = letters.count < Int(PostgreSQLBackend.deadLetterLimit)
-    start.deadLetters = letters.filter {
-      !$0.place.key.collection.string.contains(PostgreSQLBackend.nullSign)
-    }
+    let letters = try deadLetters(most: deadLetterTurn.asked)
+    let turn = deadLetterTurn.take(letters)
+    start.hasAllDeadLetters = turn.isAll
+    start.deadLetters = letters.filter(PostgreSQLBackend.isNamed)
+    start.dueDeadLetters = turn.due.filter(PostgreSQLBackend.isNamed)
     return start
   }
 
-  package func deadLetters() throws(BackendProblem) -> [DeadLetter] {
+  /// Of a collection that cannot be named there the name is not known any more; its documents stay dead letters.
+  private static func isNamed(_ letter: DeadLetter) -> Bool {
+    !letter.place.key.collection.string.contains(nullSign)
+  }
+
+  package func deadLetters(most: Int = DeadLetterTurn.limit) throws(BackendProblem) -> [DeadLetter] {
     let rows = try connected().query(
-      "SELECT partition, collection, id, refusal, name FROM seamesh.dead_letters($1)",
-      [.integer(PostgreSQLBackend.deadLetterLimit)]
+      "SELECT partition, collection, id, refusal, name FROM seamesh.dead_letters($1)", [.integer(Int32(clamping: most))]
     ).rows
     return rows.compactMap { row in
       guard row.count == 5, let partition = row[0].flatMap({ Digest($0) }), let id = row[2] else { return nil }

@@ -3,18 +3,15 @@ import Wire
 
 /// The conflicts of a document (rule M11) as people ask a backend about them.
 enum ConflictText {
-  /// Conflicts of one document that are told; all of them stay in its merge state.
-  static let limit = 64
-
-  /// Nil where there are none. What one replica wrote alone has none: it had seen all of it.
+  /// Nil where there are none.
   static func of(_ state: DocumentState) -> String? {
-    guard state.changes.count > 1 else { return nil }
-    let items = state.inbox().prefix(limit).compactMap(item)
+    guard state.mayHaveConflicts else { return nil }
+    let items = state.inbox().prefix(DocumentState.toldConflicts).compactMap(item)
     return items.isEmpty ? nil : ExtendedJSON.text(.array(items))
   }
 
   private static func item(_ conflict: Conflict) -> Value? {
-    let (path, value) = (path(conflict.path), conflict.value ?? .null)
+    let (path, value) = (conflict.path.places, conflict.value ?? .null)
     guard !path.holdsNull else { return nil }
     return ValueMap([
       ValueMap.Entry(key: "kind", value: .string(Text("\(conflict.kind)"))),
@@ -22,18 +19,6 @@ enum ConflictText {
       ValueMap.Entry(key: "value", value: value.holdsNull ? .null : value),
       ValueMap.Entry(key: "written", value: written(conflict.timestamp)),
     ]).map(Value.map)
-  }
-
-  /// Keys with dots between; an element of a list is `[]`, a member of a set `{}`.
-  private static func path(_ segments: [PathSegment]) -> Text {
-    Text(
-      segments.map { segment in
-        switch segment {
-        case .key(let key): key.string
-        case .element: "[]"
-        case .member: "{}"
-        }
-      }.joined(separator: "."))
   }
 
   /// As PostgreSQL reads a time.

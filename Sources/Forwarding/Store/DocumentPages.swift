@@ -142,7 +142,11 @@ struct DocumentPages {
     guard let row else { return document }
     let state = try DocumentState(stored: row)
     (document.generation, document.isAlive, document.state) = (state.generation, state.isAlive, row.state)
-    guard let body = state.shown() else { return document }
+    guard let body = state.shown() else {
+      // Somebody wrote to it without knowing that it is deleted.
+      if document.id != nil, !place.key.collection.holdsNull { document.conflicts = ConflictText.of(state) }
+      return document
+    }
     document.stateDigest = Digest.of(row.state, hash)
     if let refusal = progress.refusals[place], refusal.state == document.stateDigest {
       document.refusal = refusal.words
@@ -168,6 +172,7 @@ extension DocumentProgress {
   init(_ start: DocumentStart) {
     self.init()
     position = start.position
-    takeUp(start.deadLetters.map(\.place), isAll: start.hasAllDeadLetters)
+    takeUp(
+      start.deadLetters.map(\.place), due: start.dueDeadLetters?.map(\.place), isAll: start.hasAllDeadLetters)
   }
 }

@@ -49,7 +49,7 @@ extension LocalWrite {
 }
 
 extension Shown {
-  fileprivate var isContainer: Bool {
+  var isContainer: Bool {
     switch kind {
     case .map, .list, .set: true
     case .absent, .scalar, .number: false

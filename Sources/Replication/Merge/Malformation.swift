@@ -83,7 +83,7 @@ extension WriteContext {
 }
 
 extension PathSegment {
-  fileprivate var isMember: Bool {
+  package var isMember: Bool {
     if case .member = self { true } else { false }
   }
 }

@@ -15,6 +15,11 @@ package struct ReadLimits: Sendable {
   /// Memory of a result, whatever was asked, and of a live one: a node with 64 MiB must outlive it (K5).
   package var resultBytes = 16 * 1024 * 1024
 
+  /// Conflicts are looked for document by document: so many of them for one answer, and so many bytes of the states of those
+  /// that have some.
+  package var conflictDocuments = 20_000
+  package var conflictBytes = 4 * 1024 * 1024
+
   /// A live result that slept through more commits than the feed remembers looks up what was written meanwhile one by one,
   /// where the log names no more documents than these, one as often as it was written. Beyond it reads its collection anew:
   /// a pass in the order of keys costs less for each.

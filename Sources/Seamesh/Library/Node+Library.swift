@@ -78,9 +78,11 @@ extension Node {
 
   /// Partitions are what devices subscribe to, such as `agency=midway rangers`; a collection is a name within one.
   public func collection(_ name: String, in partition: String) throws(NodeError) -> DocumentCollection {
-    do throws(PartitionName.Invalid) {
-      return DocumentCollection(node: self, partition: try PartitionName(Text(partition)), name: Text(name))
-    } catch {
+    DocumentCollection(node: self, partition: try self.partition(named: partition), name: Text(name))
+  }
+
+  func partition(named name: String) throws(NodeError) -> PartitionName {
+    do throws(PartitionName.Invalid) { return try PartitionName(Text(name)) } catch {
       throw NodeError(.unprocessable, "a partition's name has 1 to 255 bytes and no control characters")
     }
   }

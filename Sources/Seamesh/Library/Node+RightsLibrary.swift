@@ -13,10 +13,7 @@ public enum RightsMode: Sendable {
 extension Node {
   /// Whether this device may do so much in a partition now.
   public func can(_ access: PartitionAccess, in partition: String) async throws(NodeError) -> Bool {
-    let name: PartitionName
-    do throws(PartitionName.Invalid) { name = try PartitionName(Text(partition)) } catch {
-      throw NodeError(.unprocessable, "a partition's name has 1 to 255 bytes and no control characters")
-    }
+    let name = try self.partition(named: partition)
     return try await Blocking.run { () throws(NodeError) in try self.may(access.level, in: name) }
   }
 

@@ -19,6 +19,9 @@ func listDeadLetters(_ backend: PostgreSQLBackend, _ context: Context) throws(Fa
       context.terminal.print(shown("\(partition) \(letter.place.key.collection.string) \(id): \(letter.reason)"))
     }
   }
+  if letters.count == DeadLetterTurn.limit {
+    context.terminal.warn("there may be more than these \(letters.count); seamesh.documents at the backend has all")
+  }
   if letters.isEmpty, !context.isJSON { context.terminal.print("the backend holds all documents that it was sent") }
 }
 

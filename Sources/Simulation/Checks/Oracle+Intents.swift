@@ -38,10 +38,11 @@ extension Oracle {
       return found.map(OracleBytes.of) == OracleBytes.of(asked)
         ? nil : "\(asked) was asked for, and \(String(describing: found)) is shown"
     case .gone: return shown == nil ? nil : "it was deleted and is there"
-    case .kept(let before, let conflict):
-      let isSame = before.map { OracleBytes.of(.map($0)) } == shown.map { OracleBytes.of(.map($0)) }
-      guard isSame else { return "\(String(describing: before)) was kept, and \(String(describing: shown)) is shown" }
-      return state?.inbox().contains(conflict) == true ? "\(conflict) was closed and is open" : nil
+    case .decided(let asked, let conflicts):
+      let isSame = asked.map { OracleBytes.of(.map($0)) } == shown.map { OracleBytes.of(.map($0)) }
+      guard isSame else { return "\(String(describing: asked)) was decided, and \(String(describing: shown)) is shown" }
+      let open = Set(state?.inbox() ?? [])
+      return conflicts.first(where: open.contains).map { "\($0) was closed and is open" }
     }
   }
 

@@ -7,8 +7,8 @@ struct Intent: Sendable {
   enum Wanted: Sendable {
     case body(ValueMap, hints: WriteHints)
     case gone
-    /// What is shown stays, and the conflict is open no more (rule M16).
-    case kept(ValueMap?, closing: Conflict)
+    /// This is shown, and the conflicts are open no more (rule M16).
+    case decided(ValueMap?, closing: [Conflict])
   }
 
   struct Place: Hashable {
@@ -54,7 +54,7 @@ struct WatchedEdit: DocumentEdit {
       switch outcome {
       case .body(let body, let hints): .body(body, hints: hints)
       case .deleted: .gone
-      case .kept(let conflict): .kept(present.body, closing: conflict)
+      case .decided(let body, let conflicts): .decided(body, closing: conflicts)
       }
     let key = DocumentKey(collection: collection, id: id)
     book.put(Intent(job: job.number, partition: job.partition, key: key, wanted: wanted))

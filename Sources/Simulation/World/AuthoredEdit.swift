@@ -19,7 +19,7 @@ struct AuthoredEdit: DocumentEdit {
     var random = SimulationRandom(seed: seed)
     if let body = present.body, let state = present.state {
       if random.chance(12) { return .deleted }
-      if random.chance(10), let conflict = random.pick(state.inbox()) { return .kept(closing: conflict) }
+      if random.chance(10), let conflict = random.pick(state.inbox()) { return .decided(body, closing: [conflict]) }
       return .body(edited(body, &random), hints: AuthoredEdit.hints)
     }
     if (present.state?.generation ?? 0) > 0, !random.chance(40) { return .deleted }

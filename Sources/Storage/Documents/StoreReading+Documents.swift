@@ -57,17 +57,17 @@ extension StoreReading where Self: ~Copyable {
     return DocumentRow(row: rows.integer(0), key: key, isAlive: rows.integer(1) != 0, state: rows.bytes(2))
   }
 
-  /// Living documents in key order above `key` (nil: from the first): at least one where there is one, then up to
-  /// `limit` while their states stay within `byteLimit`. Fewer than `limit` may mean the byte limit: only an empty
-  /// answer is the end.
+  /// Living documents in key order above `key` (nil: from the first), with `withDeleted` the others too: at least one where
+  /// there is one, then up to `limit` while their states stay within `byteLimit`. Fewer than `limit` may mean the byte limit:
+  /// only an empty answer is the end.
   package func documents(
     _ partition: PartitionNumber, _ collection: CollectionNumber, after key: [UInt8]? = nil, limit: Int,
-    byteLimit: Int = .max
+    byteLimit: Int = .max, withDeleted: Bool = false
   ) throws(StoreError) -> [DocumentRow] {
     let rows = try database.statement(
       """
-      SELECT id, key, state FROM documents
-      WHERE partition=?1 AND collection=?2 AND key>?3 AND alive=1 ORDER BY key LIMIT ?4
+      SELECT id, key, state, alive FROM documents
+      WHERE partition=?1 AND collection=?2 AND key>?3 AND alive>=?5 ORDER BY key LIMIT ?4
       """)
     defer { rows.reset() }
     try rows.bind(1, partition.rawValue)
@@ -75,13 +75,15 @@ extension StoreReading where Self: ~Copyable {
     // No key is empty: canonical bytes begin with a tag.
     try rows.bind(3, copied: key ?? [])
     try rows.bind(4, Int64(clamping: limit))
+    try rows.bind(5, withDeleted ? 0 : 1)
     var found: [DocumentRow] = []
     var bytes = 0
     while try rows.step() {
       let size = rows.byteCount(2)
       if !found.isEmpty && bytes + size > byteLimit { break }
       bytes += size
-      found.append(DocumentRow(row: rows.integer(0), key: rows.bytes(1), isAlive: true, state: rows.bytes(2)))
+      let isAlive = rows.integer(3) != 0
+      found.append(DocumentRow(row: rows.integer(0), key: rows.bytes(1), isAlive: isAlive, state: rows.bytes(2)))
     }
     return found
   }

@@ -96,7 +96,7 @@ import Testing
     }
     let keep = LocalWrite.keep("c", .int(1), state: both, closing: conflict)
     let state = isClosed ? written(both, 3, seen: seen, keep) : both
-    #expect(violations([kept(.kept(both.shown(), closing: conflict), state)]) == (isClosed ? [] : ["own write"]))
-    #expect(violations([kept(.kept(body(9), closing: conflict), state)]).count == (isClosed ? 1 : 2))
+    #expect(violations([kept(.decided(both.shown(), closing: [conflict]), state)]) == (isClosed ? [] : ["own write"]))
+    #expect(violations([kept(.decided(body(9), closing: [conflict]), state)]).count == (isClosed ? 1 : 2))
   }
 }

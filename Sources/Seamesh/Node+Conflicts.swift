@@ -1,0 +1,105 @@
+import Engine
+import Identity
+import Replication
+import Storage
+
+extension Node {
+  package func conflicts(_ partition: PartitionName, _ query: ConflictQuery) throws(NodeError) -> ConflictPage {
+    try checkMayShow(partition)
+    let start = try query.after.map { text throws(NodeError) in try ConflictCursor(text).key }
+    var search = ConflictSearch(authority.now, limits, limit: min(max(1, query.limit), ConflictQuery.greatestLimit))
+    let collections = try reading { reader in
+      try self.number(partition, reader).map { number throws(StoreError) in
+        try reader.collections(of: number).map(\.name)
+      } ?? []
+    }
+    for collection in collections {
+      if let start, collection < start.collection { continue }
+      var last = start?.collection == collection ? start?.id : nil
+      while true {
+        guard !search.isOver else { return search.page }
+        let (from, limit) = (last, search.documentsLeft)
+        let rows = try reading { reader -> [DocumentRow] in
+          guard let place = try self.place(partition, collection, reader) else { return [] }
+          return try reader.documents(
+            place.partition, place.collection, after: from, limit: limit, byteLimit: self.limits.pageBytes,
+            withDeleted: true)
+        }
+        guard let end = rows.last?.key else { break }
+        try checkMayShow(partition)
+        for row in rows where !search.isOver { try search.look(at: row, in: collection) }
+        last = end
+      }
+    }
+    search.page.next = nil
+    return search.page
+  }
+
+  package func resolve(
+    _ partition: PartitionName, conflict text: String, _ choice: ConflictChoice
+  ) throws(NodeError) -> WriteReceipt {
+    try checkMayShow(partition)
+    let conflict = try ConflictID(text)
+    guard let id = Value(canonicalID: conflict.key.id) else {
+      throw NodeError(.notFound, "there is no such conflict; its id is as the list of conflicts has it")
+    }
+    return try submit([(partition, [ConflictEdit(conflict: conflict, id: id, choice: choice)])])[0].get()
+  }
+}
+
+/// Looks for conflicts, document by document, until a page is full.
+private struct ConflictSearch {
+  private let authority: Authority
+  private let limits: ReadLimits
+  private let limit: Int
+  private var bytes = 0
+  var page = ConflictPage()
+
+  init(_ authority: Authority, _ limits: ReadLimits, limit: Int) {
+    (self.authority, self.limits, self.limit) = (authority, limits, limit)
+  }
+
+  var isOver: Bool {
+    page.conflicts.count >= limit || bytes >= limits.conflictBytes || page.examined >= limits.conflictDocuments
+  }
+
+  /// Of the next page of the store.
+  var documentsLeft: Int { min(limits.pageDocuments, max(1, limits.conflictDocuments - page.examined)) }
+
+  mutating func look(at row: DocumentRow, in collection: Text) throws(NodeError) {
+    let key = DocumentKey(collection: collection, id: row.key)
+    (page.examined, page.next) = (page.examined + 1, ConflictCursor(key).text)
+    let state: DocumentState
+    do { state = try DocumentState(stored: row) } catch { throw NodeError(any: error) }
+    let decisions = state.openDecisions()
+    guard !decisions.isEmpty, let id = Value(canonicalID: row.key) else { return }
+    bytes += row.state.count
+    let etag = DocumentETag.of(row.state, SHA256.hash)
+    var told = 0
+    for (index, decision) in decisions.enumerated() {
+      guard told < DocumentState.toldConflicts else {
+        page.untold += decisions.count - index
+        return
+      }
+      told += decision.conflicts.count
+      var status = ConflictStatus()
+      status.id = ConflictID(key: key, etag: etag, number: index + 1).text
+      (status.collection, status.document, status.isDeleted) = (collection.string, id, !state.isAlive)
+      (status.place, status.shown) = (decision.place.places.string, decision.shown)
+      status.values = decision.conflicts.map(candidate)
+      page.conflicts.append(status)
+    }
+  }
+
+  private func candidate(_ conflict: Conflict) -> ConflictStatus.Candidate {
+    var value = ConflictStatus.Candidate()
+    (value.path, value.kind, value.value) = (conflict.path.places.string, "\(conflict.kind)", conflict.value)
+    (value.replica, value.sequence) = (conflict.dot.replica.text, conflict.dot.sequence)
+    value.writtenMilliseconds = Int64(clamping: conflict.timestamp.milliseconds)
+    guard let author = authority.author(of: conflict.dot.replica) else { return value }
+    value.device = DeviceID(author).text
+    let membership = authority.member(of: author)?.membership
+    (value.label, value.user) = (membership?.label.string ?? "", membership?.user.string ?? "")
+    return value
+  }
+}
