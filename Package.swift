@@ -47,7 +47,7 @@ let package = Package(
     library("Forwarding", ["Replication", "Wire", "Engine", "Storage", "CPostgreSQL"]),
     library("LocalAPI", ["Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
     library("SampleData", ["Replication", "Wire"]),
-    library("Simulation", ["Replication", "Wire", "Engine", "Storage", "SimulatedDisk"]),
+    library("Simulation", ["Replication", "Wire", "Engine", "Storage", "Forwarding", "SimulatedDisk"]),
     .executableTarget(
       name: "SeameshCommand",
       dependencies: [

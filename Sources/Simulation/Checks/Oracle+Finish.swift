@@ -12,6 +12,7 @@ extension Oracle {
     }
     checkAcknowledged()
     checkLastWords()
+    if let difference = differenceAshore() { world.violate("I9", difference) }
   }
 
   /// What is written after all have met counts at all: whoever had a fork has learned of it, and goes on beside it.

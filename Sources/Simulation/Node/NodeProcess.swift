@@ -10,6 +10,8 @@ final class NodeProcess {
   let engine: NodeEngine
   let store: ObservedStore
   let ports: NodePorts
+  /// Nil where the node does not forward.
+  var relay: RelayProcess?
   private var inbox: [EngineEvent] = []
   private let answers = AnswerBook()
   private let intents = IntentBook()
