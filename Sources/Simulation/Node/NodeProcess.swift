@@ -143,6 +143,15 @@ final class NodeProcess {
         }))
   }
 
+  /// One change of somebody who read elsewhere.
+  func write(
+    _ edit: any DocumentEdit, in partition: PartitionName, reading: EarlierReading,
+    answer: @escaping @Sendable (Result<ChangeReceipt, any Error>) -> Void
+  ) {
+    let merged = MergedEdit(edit: edit, partition: partition, book: intents)
+    put(.write(LocalWriteJob(partition: partition, edits: [merged], reading: reading, answer: answer)))
+  }
+
   /// The next transaction may bring others' changes: how documents stand is looked at behind each.
   private func keepIntents() {
     let made = intents.take().map { intent in

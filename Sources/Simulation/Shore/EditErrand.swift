@@ -127,11 +127,7 @@ private final class AskedEdit {
 
   init(_ wish: EditWish, at process: NodeProcess) {
     edit = wish.edit
-    process.put(
-      .write(
-        LocalWriteJob(partition: wish.partition, edits: [wish.change], reading: wish.reading(at: process)) {
-          [answer] in answer.put($0)
-        }))
+    process.write(wish.change, in: wish.partition, reading: wish.reading(at: process)) { [answer] in answer.put($0) }
   }
 
   /// Nil before it is answered.

@@ -36,7 +36,12 @@ struct ModelLedger {
   /// Of some documents it does not take the body.
   private let rejectsSome: Bool
 
-  init(id: String, rejectsSome: Bool) { (self.id, self.rejectsSome) = (id, rejectsSome) }
+  /// Nil: it keeps its promises.
+  let bug: PlantedBug?
+
+  init(id: String, rejectsSome: Bool, bug: PlantedBug?) {
+    (self.id, self.rejectsSome, self.bug) = (id, rejectsSome, bug)
+  }
 
   /// - Parameter state: digest of the document's merge state.
   func rejects(_ state: Digest) -> Bool { rejectsSome && state.words.0 % 5 == 0 }
@@ -108,6 +113,7 @@ struct ModelLedger {
 
   /// The ledger has something of the partition that the batch's relay does not say to know.
   func isAhead(of batch: LedgerBatch, in partition: PartitionID) -> Bool {
+    guard bug != .olderWordWins else { return false }
     guard batch.knownStatements >= Int64(statements.count) else { return true }
     return changes.keys.contains { chain in
       guard chain.partition == partition else { return false }

@@ -49,6 +49,9 @@ struct ModelOffice {
     return taken.map { rows[$0].edit }
   }
 
+  /// Nobody has a claim any more.
+  mutating func releaseAll() { for index in rows.indices { rows[index].relay = nil } }
+
   mutating func settle(_ outcomes: [(edit: UUIDValue, outcome: EditOutcome)], by relay: DeviceID) {
     for (edit, outcome) in outcomes {
       guard let index = rows.firstIndex(where: { $0.edit.id == edit && $0.relay == relay && !$0.isSettled }) else {

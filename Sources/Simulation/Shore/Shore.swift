@@ -11,6 +11,8 @@ final class Shore {
   private(set) var connections = 0
   private var awayUntil: UInt64 = 0
   private var dumps: [ModelLedger] = []
+  /// The last one in whose place a dump came.
+  private var replaced: ModelLedger?
   /// What each relay read back of a partition, the latest last.
   var readings: [DeviceID: [PartitionID: [VersionVector]]] = [:]
   /// Every edit that the office ever asked for, whatever became of its row.
@@ -20,11 +22,11 @@ final class Shore {
   /// A dump took the place of the ledger.
   private(set) var hasGoneBack = false
   /// When the last word of the office was asked for; nil before all is quiet.
-  var closedSince: UInt64?
+  private(set) var closedSince: UInt64?
 
   init(_ world: World, _ plan: ShorePlan, _ random: SimulationRandom) {
     (self.world, self.plan, self.random) = (world, plan, random)
-    ledger = ModelLedger(id: "model", rejectsSome: plan.rejectsSome)
+    ledger = ModelLedger(id: "model", rejectsSome: plan.rejectsSome, bug: world.options.plantedBug)
   }
 
   var isReachable: Bool { world.clock >= awayUntil }
@@ -56,8 +58,14 @@ final class Shore {
     return outcome
   }
 
+  func answers(to questions: [ChainQuestion]) -> [ChainAnswer] {
+    let asked = ledger.bug == .answersOfBefore ? replaced ?? ledger : ledger
+    return questions.map(asked.answer)
+  }
+
   func claimEdits(most: Int, by relay: DeviceID) -> [OfficeEdit] {
-    ledger.office.claim(most: most, by: relay, at: world.clock)
+    if ledger.bug == .editForEverybody { ledger.office.releaseAll() }
+    return ledger.office.claim(most: most, by: relay, at: world.clock)
   }
 
   // MARK: What happens ashore
@@ -83,7 +91,7 @@ final class Shore {
     guard let dump = random.pick(dumps) else { return }
     world.count(.ledgerRestored)
     world.note("the ledger is what it was")
-    (ledger, hasGoneBack) = (dump, true)
+    (replaced, ledger, hasGoneBack) = (ledger, dump, true)
     // Who speaks through a pooler notices nothing.
     if random.chance(60) { connections += 1 }
   }
@@ -95,6 +103,13 @@ final class Shore {
 
   /// No more trouble.
   func calm() { awayUntil = 0 }
+
+  /// The last things happen: the office asks for something, and perhaps all connections begin anew.
+  func close() {
+    closedSince = world.clock
+    for _ in 0..<2 { askForEdit() }
+    if random.chance(50) { connections += 1 }
+  }
 
   // MARK: The office
 

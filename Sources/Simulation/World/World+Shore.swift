@@ -9,8 +9,8 @@ extension World {
   func isBusyAshore() -> Bool {
     guard let shore else { return false }
     guard let since = shore.closedSince else {
-      (shore.closedSince, agreedSince, quietSince, isPrompt) = (clock, nil, clock, false)
-      for _ in 0..<2 { shore.askForEdit() }
+      (agreedSince, quietSince, isPrompt) = (nil, clock, false)
+      shore.close()
       return true
     }
     guard let difference = oracle.differenceAshore() else { return false }
