@@ -8,6 +8,7 @@ extension Oracle {
     if let difference = disagreement() { world.violate("I14", difference) }
     for process in world.nodes.filter({ $0.liar == nil }).compactMap(\.process) {
       for partition in process.mesh.partitions.keys.sorted() { judge(process, partition) }
+      if process.node.isJudged { checkWipe(of: process) }
       checkReopening(process)
     }
     checkAcknowledged()

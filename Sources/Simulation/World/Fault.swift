@@ -96,6 +96,8 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case officeRefused
   /// What a relay had read back was said under its signature.
   case saidBackend
+  /// A node may lose a partition with its store, it says.
+  case safeToWipe
   /// No relay knew all that the ledger has of a partition, when all was quiet.
   case knownToNobody
 }
