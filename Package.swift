@@ -48,7 +48,7 @@ let package = Package(
     library("Forwarding", ["Replication", "Wire", "Engine", "Storage", "Links", "CPostgreSQL"]),
     library("LocalAPI", ["Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
     library("SampleData", ["Replication", "Wire"]),
-    library("Simulation", ["Replication", "Wire", "Engine", "Storage", "SimulatedDisk"]),
+    library("Simulation", ["Replication", "Wire", "Engine", "Links", "Storage", "Forwarding", "SimulatedDisk"]),
     .executableTarget(
       name: "SeameshCommand",
       dependencies: [

@@ -81,9 +81,7 @@ package final class ForwardingService: Sendable {
   private func run() {
     var forwarder = Forwarder(limits: limits)
     var memory = LedgerNotes(source, limits)
-    let readers = Readers(
-      pages: PageReader(fleet: source.fleet, hash: source.hash),
-      readBacks: ReadBackReader(source: source, backend: backend, limits: limits))
+    let runner = DirectiveRunner(source: source, backend: backend, limits: limits)
     let carrier = home.map { EditCarrier($0) }
     var random = SystemRandomNumberGenerator()
     var allowed = allowance()
@@ -99,7 +97,9 @@ package final class ForwardingService: Sendable {
       tell(forwarder, now)
       memory.note(forwarder.reached, of: backend, at: now)
       for directive in directives {
-        if let event = perform(directive, readers, memory.last) { events.append(event) }
+        guard let event = runner.run(directive, memory.last) else { continue }
+        if case .commit(let batch) = directive, case .committed = event { noteForwarded(batch) }
+        events.append(event)
       }
     }
     memory.write()
@@ -140,42 +140,9 @@ package final class ForwardingService: Sendable {
     return []
   }
 
-  private struct Readers {
-    let pages: PageReader
-    let readBacks: ReadBackReader
-  }
-
-  private func perform(
-    _ directive: Forwarder.Directive, _ readers: Readers, _ memory: LedgerMemory?
-  ) -> Forwarder.Event? {
-    do {
-      switch directive {
-      case .connect:
-        try backend.connect()
-        return .connected
-      case .disconnect:
-        backend.disconnect()
-        return nil
-      case .readLedger:
-        readers.pages.forget()
-        readers.readBacks.forget()
-        let reader = LedgerReader(source: source, backend: backend, limits: limits, memory: memory)
-        return .ledgerRead(try reader.read())
-      case .load(let request):
-        return .loaded(try source.read { store in try store.snapshot { try readers.pages.page(request, from: $0) } })
-      case .commit(let batch):
-        let outcome = try backend.append(batch)
-        let amount = batch.amount
-        shared.withLock { $0.report.forwarded += amount }
-        return .committed(outcome)
-      case .readBack(let request): return .readBack(try readers.readBacks.read(request))
-      }
-    } catch let problem as BackendProblem {
-      return .failed(problem)
-    } catch {
-      // Of this node's own log.
-      return .failed(BackendProblem(.rejected, "the log cannot be read: \(error)", remedy: "seamesh doctor says more."))
-    }
+  private func noteForwarded(_ batch: LedgerBatch) {
+    let amount = batch.amount
+    shared.withLock { $0.report.forwarded += amount }
   }
 
   // MARK: Telling

@@ -1,21 +1,21 @@
 import Replication
 
 /// Keeps what a relay remembers of the ledger, in memory and, now and then, on its disk.
-struct LedgerNotes {
+package struct LedgerNotes {
   private let source: any ForwardingSource
   private let limits: ForwarderLimits
-  private(set) var last: LedgerMemory?
+  package private(set) var last: LedgerMemory?
   private var written: LedgerMemory?
   private var writtenAt: MonotonicTime?
 
-  init(_ source: any ForwardingSource, _ limits: ForwarderLimits) {
+  package init(_ source: any ForwardingSource, _ limits: ForwarderLimits) {
     (self.source, self.limits) = (source, limits)
     last = source.remembered().flatMap { LedgerMemory(text: $0) }
     written = last
   }
 
   /// - Parameter reached: empty: nothing is known.
-  mutating func note(_ reached: String, of backend: any Backend, at now: MonotonicTime) {
+  package mutating func note(_ reached: String, of backend: any Backend, at now: MonotonicTime) {
     guard !reached.isEmpty, last?.position != reached || last?.ledger != backend.ledgerID else { return }
     last = LedgerMemory(ledger: backend.ledgerID, position: reached)
     if let writtenAt, now.millisecondsSince(writtenAt) < limits.memoryMilliseconds { return }
@@ -24,7 +24,7 @@ struct LedgerNotes {
   }
 
   /// Where a kill comes before it, less is remembered than was there.
-  mutating func write() {
+  package mutating func write() {
     guard let last, last != written else { return }
     source.remember(last.text)
     written = last

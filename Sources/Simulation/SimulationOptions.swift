@@ -12,6 +12,8 @@ package struct SimulationOptions: Sendable {
   package var usesDisk: Bool?
   /// Whether people make rooms and talk in them; nil: the seed draws.
   package var hasRooms: Bool?
+  /// Whether nodes forward to a model of a backend, which takes the shipped store; nil: the seed draws.
+  package var hasRelays: Bool?
   /// Of a hundred commits so many are judged by the naive rules at once; all are at the end.
   package var judgedPercent = 4
   /// One member begins partitions without end, in every world with more than two nodes.

@@ -192,4 +192,19 @@ import Wire
     #expect(try write(Make("d", ["a": .int(1)]), reading: try state(relay, "d")).dot == nil)
     #expect(relay.state.own.replica == nil || relay.state.own.sequence(in: relay.id(of: room)) == 0)
   }
+
+  @Test func aRefusedChangeDrawsNoReplicaIDAndWantsNothing() throws {
+    try vessel.write(room, Make("d", ["a": .int(1)]))
+    settle()
+    try vessel.write(room, Make("d", ["a": .int(2)]))
+    let unseen = try state(vessel, "d")
+    #expect(throws: EngineError.versionNotHere) { try write(Make("d", ["a": .int(3)]), reading: unseen) }
+    #expect(relay.state.own.replica == nil)
+    let early = try state(relay, "d")
+    settle()
+    try relay.write(room, Make("other", ["a": .int(1)]))
+    try relay.subscribe("room=*", isWanted: false)
+    #expect(throws: EngineError.changedSinceRead) { try write(Make("d", ["a": .int(3)]), reading: early) }
+    #expect(relay.state.subscriptions.isEmpty)
+  }
 }

@@ -148,6 +148,23 @@ struct ForwarderTests {
     #expect(model.batches.count == count)
   }
 
+  @Test("more marks than a batch has, all of which another relay keeps, are each sent once between two looks")
+  func manyStaleMarks() {
+    var limits = ForwarderLimits()
+    limits.batchMarks = 2
+    var model = ForwarderModel(seed: 1, limits: limits)
+    for number in 0..<9 { model.write(chain: UInt64(number)) }
+    model.keeps = { _ in true }
+    model.tell(.start)
+    #expect(model.forwarder.state == .caughtUp && model.marks.isEmpty)
+    #expect(model.batches.flatMap(\.marks).count == 9)
+    model.keeps = { _ in false }
+    model.wait()
+    model.now = model.now.advanced(byMilliseconds: limits.lookMilliseconds)
+    model.tell(.timer)
+    #expect(model.marks.count == 9)
+  }
+
   @Test("a mark that another relay keeps is sent again at once where news came while it was under way")
   func staleMarkAndNews() {
     var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))

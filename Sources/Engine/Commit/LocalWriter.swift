@@ -42,6 +42,7 @@ struct LocalWriter {
       let trial = try compose(job, partition, LocalWriter.trialDot)
       guard trial.changesSomething else { return trial.receipt(dot: nil) }
       try judge(trial, partition)
+      if let reading = job.reading { try judge(job, from: reading, partition) }
       try beginWriting(partition, job.partition, &done)
     }
     if let reading = job.reading { return try write(job, from: reading, partition, &done) }
@@ -64,6 +65,19 @@ struct LocalWriter {
       WriteContext(dot: dot, timestamp: .zero, context: VersionVector()), wall: WallTime(milliseconds: 0),
       payload: try trial.payload(),
       in: ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: dot.replica), hash)
+  }
+
+  /// The same of what somebody read elsewhere.
+  private func judge(_ job: LocalWriteJob, from reading: EarlierReading, _ partition: PartitionID) throws {
+    let seen = SeenByReader(state, transaction, partition)
+    guard let replica = state.own.replica?.id, state.mesh.partitions[partition] != nil,
+      !renewal.isToDraw(for: partition)
+    else { return try seen.judge(reading) }
+    let dot = Dot(replica: replica, sequence: state.own.sequence(in: partition) + 1)
+    let context = try seen.context(of: reading, after: state.own.context(in: partition))
+    let sight = state.mesh.partitions[partition]?.log.sight(of: context, author: dot) ?? .plain
+    let write = WriteContext(dot: dot, timestamp: .zero, context: context, sight: sight)
+    try seen.check(try compose(job, partition, dot).writes, write, reading)
   }
 
   private func compose(_ job: LocalWriteJob, _ partition: PartitionID, _ dot: Dot) throws -> DocumentComposer {

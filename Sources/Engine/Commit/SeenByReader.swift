@@ -33,6 +33,16 @@ struct SeenByReader {
     return log.context(seeing: seen, of: replica, after: previous)
   }
 
+  /// Under a replica id that is yet to be drawn, nothing comes before his change.
+  ///
+  /// - Throws: ``EngineError/versionNotHere`` where this node lacks, or does not count, what he read.
+  func judge(_ reading: EarlierReading) throws {
+    for (other, sequence) in reading.state?.changes ?? [:] {
+      guard let log = state.mesh.partitions[partition]?.log else { throw EngineError.versionNotHere }
+      _ = try position(of: other, at: sequence, log)
+    }
+  }
+
   /// - Throws: ``EngineError/changedSinceRead`` where the own chain had seen what the reader had not, and his write would
   ///   replace that without a trace.
   func check(_ writes: [DocumentWrite], _ context: WriteContext, _ reading: EarlierReading) throws {

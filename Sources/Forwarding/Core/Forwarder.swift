@@ -201,7 +201,7 @@ package struct Forwarder: Sendable {
     lanes.takeUpStale()
     lanes.lookAgain()
     unmarked.merge(staleMarks) { newer, _ in newer }
-    staleMarks = [:]
+    (staleMarks, view.left) = ([:], [:])
   }
 
   private mutating func load() -> [Directive] {
@@ -236,17 +236,14 @@ package struct Forwarder: Sendable {
   private mutating func committed(_ outcome: AppendOutcome, _ now: MonotonicTime) -> [Directive] {
     guard case .committing(let page) = phase else { return [] }
     view.take(page.batch, outcome)
+    // In a backlog they are looked at again at its end.
+    if page.isEnd { view.leave(outcome, of: page.batch) }
     backOff.reset()
     problem = nil
     // Slowly back to whole batches: rejected rows often come together.
     narrowing = max(0, narrowing - 2)
     move(to: page)
     lanes.current.documents.note(outcome, of: page.batch)
-    for index in outcome.staleMarks where page.batch.marks.indices.contains(index) {
-      let partition = page.batch.marks[index].chain.partition
-      // In a backlog they are looked at again at its end. What has moved meanwhile is newer.
-      if let vector = page.marked[partition], unmarked[partition] == nil { staleMarks[partition] = vector }
-    }
     readBacks.note(page.batch)
     return readBackIfDue(now) ?? load()
   }
@@ -256,7 +253,11 @@ package struct Forwarder: Sendable {
     statementsAfter = page.statementsEnd
     (lanes.current.runsAfter, lanes.current.documents) = (page.runsEnd, page.documents)
     // What moved meanwhile stays to be looked at.
-    for (partition, vector) in page.marked where unmarked[partition] == vector { unmarked[partition] = nil }
+    let left = Set(view.left.keys.lazy.map(\.partition))
+    for (partition, vector) in page.marked where unmarked[partition] == vector {
+      unmarked[partition] = nil
+      if left.contains(partition) { staleMarks[partition] = vector }
+    }
   }
 
   private mutating func settle(_ page: Page, _ now: MonotonicTime) -> [Directive] {

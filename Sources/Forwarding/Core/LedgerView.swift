@@ -12,6 +12,8 @@ package struct LedgerView: Equatable, Sendable {
   package var highest: [ChainKey: UInt64] = [:]
   /// How far each chain is marked as counting.
   package var marks: [ChainKey: ChainPosition] = [:]
+  /// Marks that it left alone, since another relay may know more: not sent again before something has moved.
+  package var left: [ChainKey: ChainPosition] = [:]
   /// Chains of which it refused a run, with its words: left out until the ledger is read anew.
   package var aside: [ChainKey: String] = [:]
   /// Of this store's log.
@@ -19,15 +21,24 @@ package struct LedgerView: Equatable, Sendable {
 
   package init() {}
 
-  /// - Parameter outcome: marks that it names stay as they are known here.
+  /// - Parameter outcome: marks that it names stay as they are.
   package mutating func take(_ batch: LedgerBatch, _ outcome: AppendOutcome) {
     for statement in batch.statements { statements.insert(statement.id) }
     for run in batch.runs {
       highest[run.chain] = max(highest[run.chain] ?? 0, run.last)
     }
     let stale = Set(outcome.staleMarks)
-    for (index, mark) in batch.marks.enumerated() where !stale.contains(index) { marks[mark.chain] = mark.position }
+    for (index, mark) in batch.marks.enumerated() where !stale.contains(index) {
+      (marks[mark.chain], left[mark.chain]) = (mark.position, nil)
+    }
     amount += batch.amount
+  }
+
+  /// Notes the marks that it left alone though it was told all that this relay knows.
+  mutating func leave(_ outcome: AppendOutcome, of batch: LedgerBatch) {
+    for index in outcome.staleMarks where batch.marks.indices.contains(index) {
+      left[batch.marks[index].chain] = batch.marks[index].position
+    }
   }
 
   /// Whether a run of the log is to be sent.

@@ -14,6 +14,7 @@ package struct HomeBound: Sendable {
   package struct Settlement: Equatable, Sendable {
     package let edit: UUIDValue
     package let outcome: EditOutcome
+    package init(edit: UUIDValue, outcome: EditOutcome) { (self.edit, self.outcome) = (edit, outcome) }
   }
 
   package struct Counts: Equatable, Sendable {

@@ -170,7 +170,8 @@ final class PageReader {
           continue
         }
         // That nothing of a chain counts is a word too: without a row, whoever knows less would have the first one.
-        if marks.positions[chain] ?? request.view.marks[chain] == position { continue }
+        let isThere = marks.positions[chain] ?? request.view.marks[chain] == position
+        if isThere || request.view.left[chain] == position { continue }
         guard marks.positions.count < request.marks else {
           isComplete = false
           break

@@ -21,6 +21,8 @@ final class ReadBackReader {
   private struct Asked {
     let chain: ChainKey
     let stored: StoredChain
+    /// What is here of it without a hole, and the chain hash there.
+    let received: ChainMark
   }
 
   /// Tells the node what the ledger has of each partition that was asked about.
@@ -58,17 +60,26 @@ final class ReadBackReader {
       for stored in try store.chains(of: partition.number) where stored.received.sequence > 0 {
         let chain = ChainKey(partition: partition.id, replica: stored.replica)
         guard meant?.contains(chain) ?? true else { continue }
-        chains.append(Asked(chain: chain, stored: stored))
+        chains.append(Asked(chain: chain, stored: stored, received: try received(stored, in: partition.id, store)))
       }
     }
     return (chains, names)
+  }
+
+  /// A store has chain hashes of what counts alone: where more is held, the log is looked at.
+  private func received(_ stored: StoredChain, in partition: PartitionID, _ store: StoreReader) throws -> ChainMark {
+    let sequence = stored.received.sequence
+    guard stored.holdReason == nil, sequence != stored.accepted.sequence,
+      let hash = try ledger.hash(of: stored.number, at: sequence, in: partition, store)
+    else { return stored.received }
+    return ChainMark(sequence: sequence, hash: hash)
   }
 
   /// How far the ledger has each chain, on the branch that is chosen here. Where that cannot be told, less than is true.
   private func positions(_ chains: [Asked]) throws -> [ChainPosition?] {
     var found = [ChainPosition?](repeating: nil, count: chains.count)
     var forked: [Int] = []
-    let questions = chains.map { question($0, $0.stored.received) }
+    let questions = chains.map { question($0, $0.received) }
     for (index, answer) in try answers(questions).enumerated() {
       if answer.hasChange {
         found[index] = questions[index].position

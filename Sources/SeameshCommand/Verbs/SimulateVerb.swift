@@ -10,6 +10,7 @@ let simulateVerb = Verb(
     OptionSpecification(
       "store", .choice("KIND", ["disk", "memory"]),
       "the shipped store on a simulated disk, or its stand-in in memory; otherwise each seed draws"),
+    OptionSpecification("relays", .none, "let nodes forward to a model of a backend; otherwise each seed draws"),
     OptionSpecification("counts", .none, "show how often each fault and each special case really happened"),
     OptionSpecification("log", .none, "show what happened in a world that broke an invariant"),
   ],
@@ -22,6 +23,7 @@ let simulateVerb = Verb(
   var options = SimulationOptions()
   options.keepsLog = invocation.has("log")
   options.usesDisk = invocation["store"].map { $0 == "disk" }
+  if invocation.has("relays") { options.hasRelays = true }
   let summary = Simulator.runMany(first..<end, options)
   for report in summary.failures {
     for line in report.log { context.terminal.print(line) }

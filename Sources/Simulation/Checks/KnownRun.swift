@@ -57,6 +57,9 @@ struct RunLibrary {
   private var runs: [Place: KnownRun] = [:]
   private let formats: KnownFormats
 
+  /// In the order in which they were taken.
+  var all: [KnownRun] { runs.values.sorted { $0.number < $1.number } }
+
   init(formats: KnownFormats) { self.formats = formats }
 
   func known(_ body: ArraySlice<UInt8>, in partition: PartitionID) -> KnownRun? {

@@ -65,6 +65,7 @@ extension Oracle {
       checkHashes(of: run)
       if node.isJudged { checkRight(toWrite: run, node) }
     }
+    world.shore?.noteStored(run, at: node)
     if run.observed.changes.count > 1 { world.count(.runWithSeveralChanges) }
     if node.directory.book.partitions[run.partition]?.add(run) == false {
       world.violate("I5", "run \(run.replica) \(run.first) is stored again at node \(node.slot)")

@@ -8,10 +8,12 @@ extension Oracle {
     if let difference = disagreement() { world.violate("I14", difference) }
     for process in world.nodes.filter({ $0.liar == nil }).compactMap(\.process) {
       for partition in process.mesh.partitions.keys.sorted() { judge(process, partition) }
+      if process.node.isJudged { checkWipe(of: process) }
       checkReopening(process)
     }
     checkAcknowledged()
     checkLastWords()
+    if let difference = differenceAshore() { world.violate("I9", difference) }
   }
 
   /// What is written after all have met counts at all: whoever had a fork has learned of it, and goes on beside it.

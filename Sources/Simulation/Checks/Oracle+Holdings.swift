@@ -16,6 +16,7 @@ extension Oracle {
       world.violate("holdings", "node \(node.slot) keeps a word about \(holdings.partition.text.string) \(why)")
     }
     guard kept.signed.isSigned(FakeCryptography.verify) else { return violate("that its device did not sign") }
+    if holdings.kind == .backend { checkBackendWord(holdings, at: node) }
     guard holdings.device == node.key.publicKey, holdings.kind == .received else { return }
     world.count(.saidHoldings)
     let held = node.directory.book.partitions[partition]

@@ -9,7 +9,13 @@ extension Oracle {
     guard process.node.isJudged else { return }
     let state = process.engine.state
     var last: [Intent.Place: KeptIntent] = [:]
-    for kept in transaction where written.contains(kept.intent.job) { last[kept.intent.place] = kept }
+    for kept in transaction {
+      if case .merged = kept.intent.wanted {
+        last[kept.intent.place] = nil
+      } else if written.contains(kept.intent.job) {
+        last[kept.intent.place] = kept
+      }
+    }
     world.report.intents += last.count
     for kept in last.values {
       let partition = state.identity.id(of: kept.intent.partition)
@@ -37,6 +43,7 @@ extension Oracle {
       let (asked, found) = (Oracle.asShown(.map(body), hints), shown.map { Value.map($0) })
       return found.map(OracleBytes.of) == OracleBytes.of(asked)
         ? nil : "\(asked) was asked for, and \(String(describing: found)) is shown"
+    case .merged: return nil
     case .gone: return shown == nil ? nil : "it was deleted and is there"
     case .decided(let asked, let conflicts):
       let isSame = asked.map { OracleBytes.of(.map($0)) } == shown.map { OracleBytes.of(.map($0)) }

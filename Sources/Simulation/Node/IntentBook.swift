@@ -9,6 +9,8 @@ struct Intent: Sendable {
     case gone
     /// This is shown, and the conflicts are open no more (rule M16).
     case decided(ValueMap?, closing: [Conflict])
+    /// Of somebody who read elsewhere: what came since stays beside it.
+    case merged
   }
 
   struct Place: Hashable {
@@ -59,6 +61,22 @@ struct WatchedEdit: DocumentEdit {
     let key = DocumentKey(collection: collection, id: id)
     book.put(Intent(job: job.number, partition: job.partition, key: key, wanted: wanted))
     return outcome
+  }
+}
+
+/// An edit from an earlier reading, which leaves word of nothing but its place.
+struct MergedEdit: DocumentEdit {
+  let edit: any DocumentEdit
+  let partition: PartitionName
+  let book: IntentBook
+
+  var collection: Text { edit.collection }
+  var id: Value { edit.id }
+
+  func outcome(on present: PresentDocument) throws -> DocumentOutcome {
+    let key = DocumentKey(collection: collection, id: id)
+    book.put(Intent(job: 0, partition: partition, key: key, wanted: .merged))
+    return try edit.outcome(on: present)
   }
 }
 

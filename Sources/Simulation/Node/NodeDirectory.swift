@@ -13,11 +13,15 @@ struct NodeDirectory {
 
   var medium: NodeMedium
   var mark: Mark?
+  /// In a file beside the store: what a forwarder remembers of the ledger.
+  var forwardingNote: String?
   /// What an onlooker knows to be in the store.
   var book = NodeBook()
 
   /// The same once more, as a cut of the power would leave it: a clone of the machine, or a state to come back to.
-  func copy() -> NodeDirectory { NodeDirectory(medium: medium.copy(), mark: mark, book: book) }
+  func copy() -> NodeDirectory {
+    NodeDirectory(medium: medium.copy(), mark: mark, forwardingNote: forwardingNote, book: book)
+  }
 
   /// As restoring a backup leaves it.
   mutating func markRestored(_ fleet: FleetID, _ device: DeviceID) {

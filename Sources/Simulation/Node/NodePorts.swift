@@ -148,7 +148,9 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
 
   func committed(_ record: CommitRecord) {
     let isLeftOut = world.options.plantedBug == .feedSilent && record.partitions.count == 1
-    if !isLeftOut { records.append(record) }
+    guard !isLeftOut else { return }
+    records.append(record)
+    if !isDead { node.process?.relay?.committed(record) }
   }
   func takeRecords() -> [CommitRecord] {
     defer { records = [] }

@@ -10,6 +10,8 @@ final class NodeProcess {
   let engine: NodeEngine
   let store: ObservedStore
   let ports: NodePorts
+  /// Nil where the node does not forward.
+  var relay: RelayProcess?
   private var inbox: [EngineEvent] = []
   private let answers = AnswerBook()
   private let intents = IntentBook()
@@ -139,6 +141,15 @@ final class NodeProcess {
         LocalWriteJob(partition: job.partition, edits: edits) { result in
           answers.put(job, result.mapError { RefusedWrite(error: $0) })
         }))
+  }
+
+  /// One change of somebody who read elsewhere.
+  func write(
+    _ edit: any DocumentEdit, in partition: PartitionName, reading: EarlierReading,
+    answer: @escaping @Sendable (Result<ChangeReceipt, any Error>) -> Void
+  ) {
+    let merged = MergedEdit(edit: edit, partition: partition, book: intents)
+    put(.write(LocalWriteJob(partition: partition, edits: [merged], reading: reading, answer: answer)))
   }
 
   /// The next transaction may bring others' changes: how documents stand is looked at behind each.

@@ -25,4 +25,19 @@ package enum PlantedBug: String, CaseIterable, Sendable {
   case markNotSaved
   /// Nobody is told of some commits.
   case feedSilent
+  /// Now and then a forwarder hears that a batch is in, and it is not.
+  case lossTakenForDone
+  /// A ledger that was put back answers as it did before.
+  case answersOfBefore
+  /// Whoever knows less takes the place of whoever knew more.
+  case olderWordWins
+  /// Now and then a document of a batch is not written.
+  case documentForgotten
+  /// Every relay is given every edit of the office.
+  case editForEverybody
+
+  /// Those of a backend and of the way there.
+  package static let ashore: Set<PlantedBug> = [
+    .lossTakenForDone, .answersOfBefore, .olderWordWins, .documentForgotten, .editForEverybody,
+  ]
 }

@@ -77,4 +77,29 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   /// Somebody asked what others hold, and a word about it was kept at its author's.
   case askedForHoldings
   case saidHoldings
+  /// Of relays: the ledger took a batch; a call never reached it; one took effect and nobody heard so; it took a batch
+  /// that it had.
+  case forwarded
+  case callLost
+  case answerLost
+  case forwardedAgain
+  /// The backend was away, and came back with an older ledger.
+  case backendAway
+  case ledgerRestored
+  /// The ledger left something as another relay had said it.
+  case leftToOther
+  /// The ledger took a document without its body.
+  case deadLetter
+  /// A relay heard that the ledger has less than it had.
+  case ledgerLacked
+  /// The office asked for something; a relay wrote it; it was refused for good.
+  case officeAsked
+  case officeWritten
+  case officeRefused
+  /// What a relay had read back was said under its signature.
+  case saidBackend
+  /// A node may lose a partition with its store, it says.
+  case safeToWipe
+  /// No relay knew all that the ledger has of a partition, when all was quiet.
+  case knownToNobody
 }

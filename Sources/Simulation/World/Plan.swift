@@ -94,7 +94,7 @@ struct Plan {
     largestByteCount = random.pick([40_000, 40_000, 200_000]) ?? 40_000
     disturbances = random.below(4)
     isNetworkChangeTold = random.chance(70)
-    usesDisk = options.usesDisk ?? random.chance(50)
+    usesDisk = options.usesDisk ?? (random.chance(50) || options.hasRelays == true)
     actionInterval = random.between(100...1_500)
     faultInterval = kind == .general ? random.between(700...4_000) : random.between(300...1_200)
   }

@@ -146,13 +146,13 @@ extension World {
     crash(node)
     oracle.storeIsLost(of: node, to: old.book)
     node.lineage += 1
-    let mark = node.directory.mark
+    let (mark, note) = (node.directory.mark, node.directory.forwardingNote)
     node.directory = old.copy()
     node.copies = []
     if let other = random.pick(nodes.indices.filter { $0 != node.slot }) { keepApart(node.slot, from: other) }
     guard fault == .restoredCopy else { return }
-    // The file beside the store is not part of a backup.
-    node.directory.mark = mark
+    // The files beside the store are not part of a backup.
+    (node.directory.mark, node.directory.forwardingNote) = (mark, note)
     node.directory.markRestored(fleet.id, node.key.device)
   }
 
@@ -197,6 +197,7 @@ extension World {
       if plan.isNetworkChangeTold { node.process?.put(.networkChanged) }
     }
     upgrade()
+    shore?.calm()
     queue.put(.check, at: clock + World.checkInterval)
   }
 }

@@ -87,6 +87,7 @@ extension World {
     }
     // Until it may renew a replica id of which there is another history, a node refuses to write: a minute at most.
     return isAnyoneBarred || beginWish() || beginLastWords() || beginDisturbance() || beginAsking()
+      || isBusyAshore()
   }
 
   private var isAnyoneBarred: Bool {

@@ -31,6 +31,9 @@ final class World {
     case disturb(slot: Int, PartitionName)
     /// The root says something there when all was quiet.
     case stateInQuiet(slot: Int)
+    /// A forwarder does the next thing.
+    case relay(slot: Int, life: Int)
+    case shore
   }
 
   let options: SimulationOptions
@@ -67,6 +70,8 @@ final class World {
   var roomLife: RoomLife?
   /// Nil in worlds whose links let everything pass.
   var linkLife: LinkLife?
+  /// Nil in worlds without relays.
+  private(set) var shore: Shore?
   private(set) lazy var oracle = Oracle(self)
 
   /// The wall clock that all nodes would show if nothing were wrong with any.
@@ -110,6 +115,14 @@ final class World {
     if !plan.flooded.isEmpty { nodes[plan.nodeCount - 1].isFlooder = true }
     if options.builds != nil { nodes.last?.isEarlierBuild = true }
     self.random = random
+    openShore(seed)
+  }
+
+  private func openShore(_ seed: UInt64) {
+    var random = SimulationRandom(seed: SimulationRandom.mix(seed &+ 0x7368_6f72))
+    let slots = nodes.filter { $0.liar == nil && !$0.isFlooder }.map(\.slot)
+    guard let plan = ShorePlan(options, slots: slots, usesDisk: plan.usesDisk, &random) else { return }
+    shore = Shore(self, plan, random)
   }
 
   func run() -> SimulationReport {
@@ -120,6 +133,7 @@ final class World {
     if roomLife != nil { queue.put(.actInRoom, at: 100) }
     if linkLife != nil { queue.put(.linkMoved, at: LinkLife.interval.lowerBound) }
     queue.put(.fault, at: plan.faultInterval)
+    if shore != nil { queue.put(.shore, at: 200) }
     while let (time, event) = queue.take(), report.events < World.eventLimit, report.violations.isEmpty {
       clock = time
       handle(event)
@@ -160,6 +174,8 @@ final class World {
     case .check: checkAgreement()
     case .disturb(let slot, let name): writeInQuiet(slot, name)
     case .stateInQuiet(let slot): stateInQuiet(slot)
+    case .relay(let slot, let life): process(slot, life)?.relay?.step()
+    case .shore: shore?.act()
     }
   }
 

@@ -20,6 +20,8 @@ struct ForwarderModel {
   /// Marks that another relay set, who knows more.
   var keeps: (LedgerBatch.Mark) -> Bool = { _ in false }
   private(set) var asked: [String] = []
+  /// So many calls are a forwarder that does not come to rest.
+  static let callLimit = 20_000
   private(set) var largestBatch = 0
   private(set) var batches: [LedgerBatch] = []
   private(set) var readBacks: [ReadBackRequest] = []
@@ -65,7 +67,7 @@ struct ForwarderModel {
   /// Hands in one event and carries out all that follows, until it waits.
   mutating func tell(_ event: Forwarder.Event) {
     var events = [event]
-    while !events.isEmpty {
+    while !events.isEmpty, asked.count < ForwarderModel.callLimit {
       for directive in forwarder.handle(events.removeFirst(), now: now, random: &random) {
         if let outcome = perform(directive) { events.append(outcome) }
       }
@@ -156,7 +158,10 @@ struct ForwarderModel {
     for (partition, vector) in request.unmarked where isMeant(partition) {
       for (replica, position) in vector.sorted {
         let chain = ChainKey(partition: partition, replica: replica)
-        guard request.view.marks[chain] != position, request.view.aside[chain] == nil else { continue }
+        guard request.view.marks[chain] != position, request.view.left[chain] != position,
+          request.view.aside[chain] == nil
+        else { continue }
+        guard page.batch.marks.count < request.marks else { return page }
         page.batch.marks.append(LedgerBatch.Mark(chain: chain, position: position))
       }
       page.marked[partition] = vector

@@ -1,0 +1,123 @@
+import Forwarding
+import Replication
+
+/// The backend of a world, and all that may go wrong with it and on the way there.
+final class Shore {
+  unowned let world: World
+  let plan: ShorePlan
+  var random: SimulationRandom
+  var ledger: ModelLedger
+  /// Counts how often all connections ended at once.
+  private(set) var connections = 0
+  private var awayUntil: UInt64 = 0
+  private var dumps: [ModelLedger] = []
+  /// The last one in whose place a dump came.
+  private var replaced: ModelLedger?
+  /// What each relay read back of a partition, the latest last.
+  var readings: [DeviceID: [PartitionID: [VersionVector]]] = [:]
+  /// Every edit that the office ever asked for, whatever became of its row.
+  private(set) var asked: [OfficeEdit] = []
+  /// Numbers of the runs that a relay's store ever held.
+  var relayed: Set<Int> = []
+  /// A dump took the place of the ledger.
+  private(set) var hasGoneBack = false
+  /// When the last word of the office was asked for; nil before all is quiet.
+  private(set) var closedSince: UInt64?
+
+  init(_ world: World, _ plan: ShorePlan, _ random: SimulationRandom) {
+    (self.world, self.plan, self.random) = (world, plan, random)
+    ledger = ModelLedger(id: "model", rejectsSome: plan.rejectsSome, bug: world.options.plantedBug)
+  }
+
+  var isReachable: Bool { world.clock >= awayUntil }
+
+  func latency() -> UInt64 { random.between(plan.latency) }
+
+  // MARK: Calls
+
+  func losesCall() -> Bool { loses(.callLost) }
+  func losesAnswer() -> Bool { loses(.answerLost) }
+
+  private func loses(_ occurrence: Occurrence) -> Bool {
+    guard world.isTroubled, random.chance(plan.lossesOf100) else { return false }
+    world.count(occurrence)
+    return true
+  }
+
+  func append(_ batch: LedgerBatch, by relay: DeviceID) throws(BackendProblem) -> AppendOutcome {
+    let before = ledger.changeCount
+    var outcome = try ledger.append(batch, by: relay)
+    world.count(.forwarded)
+    if !batch.runs.isEmpty, ledger.changeCount == before { world.count(.forwardedAgain) }
+    // Somebody on the way says it twice.
+    if world.isTroubled, random.chance(plan.lossesOf100) { outcome = try ledger.append(batch, by: relay) }
+    if batch.documents.contains(where: { $0.refusal != nil }) { world.count(.deadLetter) }
+    if !outcome.staleMarks.isEmpty || !outcome.staleDocuments.isEmpty || !outcome.staleRanges.isEmpty {
+      world.count(.leftToOther)
+    }
+    return outcome
+  }
+
+  func answers(to questions: [ChainQuestion]) -> [ChainAnswer] {
+    let asked = ledger.bug == .answersOfBefore ? replaced ?? ledger : ledger
+    return questions.map(asked.answer)
+  }
+
+  func claimEdits(most: Int, by relay: DeviceID) -> [OfficeEdit] {
+    if ledger.bug == .editForEverybody { ledger.office.releaseAll() }
+    return ledger.office.claim(most: most, by: relay, at: world.clock)
+  }
+
+  // MARK: What happens ashore
+
+  /// Something, while there is trouble.
+  func act() {
+    guard world.isTroubled else { return }
+    world.queue.put(.shore, at: world.clock + random.between(1...plan.interval * 2))
+    switch random.below(10) {
+    case 0 where plan.mayBeAway:
+      world.count(.backendAway)
+      awayUntil = world.clock + random.between(200...6_000)
+      connections += 1
+    case 1: connections += 1
+    case 2 where plan.mayGoBack: if dumps.count < 3 { dumps.append(ledger) }
+    case 3 where plan.mayGoBack: restore()
+    case 4: hurry()
+    default: askForEdit()
+    }
+  }
+
+  private func restore() {
+    guard let dump = random.pick(dumps) else { return }
+    world.count(.ledgerRestored)
+    world.note("the ledger is what it was")
+    (replaced, ledger, hasGoneBack) = (ledger, dump, true)
+    // Who speaks through a pooler notices nothing.
+    if random.chance(60) { connections += 1 }
+  }
+
+  private func hurry() {
+    guard let slot = random.pick(plan.relays) else { return }
+    world.nodes[slot].process?.relay?.sendNow()
+  }
+
+  /// No more trouble.
+  func calm() { awayUntil = 0 }
+
+  /// The last things happen: the office asks for something, and perhaps all connections begin anew.
+  func close() {
+    closedSince = world.clock
+    for _ in 0..<2 { askForEdit() }
+    if random.chance(50) { connections += 1 }
+  }
+
+  // MARK: The office
+
+  func askForEdit() {
+    guard !plan.carriers.isEmpty, let edit = OfficeClerk(ledger).edit(&random, at: World.epoch &+ Int64(world.clock))
+    else { return }
+    world.count(.officeAsked)
+    asked.append(edit)
+    ledger.office.add(edit)
+  }
+}

@@ -1,0 +1,34 @@
+import Replication
+
+// Relays, and the backend that they forward to.
+extension World {
+  /// All that was asked for ashore is done within so long when all is quiet.
+  private static let shoreMilliseconds: UInt64 = 90_000
+
+  /// When all agree, the office asks once more, and the backend comes to have all that its relays hold. False where it does.
+  func isBusyAshore() -> Bool {
+    guard let shore else { return false }
+    guard let since = shore.closedSince else {
+      (agreedSince, quietSince, isPrompt) = (nil, clock, false)
+      shore.close()
+      return true
+    }
+    guard let difference = oracle.differenceAshore() else { return false }
+    agreedSince = nil
+    note("ashore: \(difference)")
+    if clock > since + World.shoreMilliseconds { violate("I9", "when all has long been quiet: \(difference)") }
+    return true
+  }
+
+  /// A relay's node has a change of the office, whenever that came home.
+  func officeWrote() {
+    count(.officeWritten)
+    if !isTroubled { (agreedSince, quietSince, isPrompt) = (nil, clock, false) }
+  }
+}
+
+extension Shore {
+  func noteStored(_ run: KnownRun, at node: SimulatedNode) {
+    if plan.relays.contains(node.slot) { relayed.insert(run.number) }
+  }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import Identity
+import Replication
+import Storage
+import Synchronization
+import Testing
+import Wire
+
+@testable import Engine
+@testable import Forwarding
+
+/// What a relay tells its node that the ledger has, of chains of which not all counts.
+@Suite("What was read back")
+struct ReadBackReaderTests {
+  @Test("a chain of which more is held than counts is in the backend as far as it is there", arguments: 0...3)
+  func heldAboveWhatCounts(counting: Int) throws {
+    let log = try HeldLog(changes: 3, counting: counting)
+    let reader = ReadBackReader(source: log, backend: log.ledger, limits: ForwarderLimits())
+    _ = try reader.read(.everything)
+    #expect(log.told == [3])
+    log.ledger.hashes.removeLast()
+    _ = try reader.read(.everything)
+    #expect(log.told == [2])
+  }
+}
+
+/// A store with one chain, of which the first changes count, and a ledger that has all of it.
+private final class HeldLog: ForwardingSource, @unchecked Sendable {
+  let fleet = FleetID(Digest(words: (1, 2, 3, 4)))
+  let hash: HashFunction = SHA256.hash
+  let ledger: HashLedger
+  private let directory: String
+  private let store: Store
+  private let backendVectors = Mutex<[VersionVector]>([])
+  private let name: PartitionName
+
+  init(changes: Int, counting: Int) throws {
+    name = try PartitionName("room=1")
+    directory = NSTemporaryDirectory() + "seamesh-held-" + String(UUID().uuidString.prefix(8))
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let key = SigningKey()
+    store = try Store.open(directory: directory, fleet: fleet, device: DeviceID(key.publicKey))
+    let partition = name.id(fleet: fleet, hash: SHA256.hash)
+    let chain = ChainIdentity(fleet: fleet, partition: partition, replica: ReplicaID(high: 1, low: 2))
+    let genesis = chain.genesis(SHA256.hash)
+    var hashes = [genesis]
+    var runs: [Run] = []
+    for index in 0..<changes {
+      var builder = RunBuilder(
+        chain: chain, after: UInt64(index), hashBefore: hashes[index], context: VersionVector(), hash: SHA256.hash)
+      let write = DocumentWrite(
+        collection: "c", id: .int(Int64(index)), kind: .create, generation: 1,
+        operations: [Operation(.set, [.key("n")], value: .int(1))])
+      let payload = PayloadEncoder.encode([write], dot: builder.nextDot)
+      let change = try ComposedChange(
+        WriteContext(dot: builder.nextDot, timestamp: .zero, context: builder.context),
+        wall: WallTime(milliseconds: 0), payload: payload, in: chain, SHA256.hash)
+      builder.append(payload: payload, keyHashes: change.keyHashes, timestamp: .zero, wall: change.wall)
+      let run = builder.close(sign: key.sign)
+      let encoded = RunCodec.encode(run)
+      hashes.append(
+        try RunCodec.decode(encoded[...], fleet: fleet, partition: partition, hash: SHA256.hash).hashAtLast)
+      runs.append(run)
+    }
+    ledger = HashLedger(Array(hashes.dropFirst()))
+    try store.transact(isBacklog: false) { [name] transaction in
+      try transaction.addPartition(partition, name)
+      for (index, run) in runs.enumerated() {
+        let sequence = UInt64(index + 1)
+        let appended = AppendedRun(
+          first: sequence, last: sequence, context: VersionVector(), body: RunCodec.encode(run)[...])
+        _ = try transaction.append(appended, to: chain, genesis: genesis)
+      }
+      // As the engine writes them: the chain hash of what counts beside both numbers.
+      let counted = hashes[counting]
+      try transaction.setMarks(
+        ChainMarks(
+          received: Engine.ChainMark(sequence: UInt64(changes), hash: counted),
+          accepted: Engine.ChainMark(sequence: UInt64(counting), hash: counted), isForked: false), of: chain)
+    }
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+  /// How far each chain was said to be in the backend at the last reading.
+  var told: [UInt64] { backendVectors.withLock { $0.last }.map { $0.entries.values.map(\.sequence) } ?? [] }
+
+  func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try store.readers.read(body) }
+  func backendHas(_ vectors: [(PartitionName, VersionVector)]) {
+    backendVectors.withLock { $0 += vectors.map(\.1) }
+  }
+  func accepted() throws -> [PartitionID: VersionVector] { [:] }
+  func news(timeoutMilliseconds: UInt64) -> ForwardingNews { .nothing }
+  func wake() {}
+  func remembered() -> String? { nil }
+  func remember(_ text: String) {}
+  var wallMilliseconds: Int64 { 0 }
+}
+
+/// One chain's hashes, from the first on.
+private final class HashLedger: Backend, @unchecked Sendable {
+  var hashes: [Digest]
+  init(_ hashes: [Digest]) { self.hashes = hashes }
+
+  var name: String { "hashes" }
+  var ledgerID: String { "one" }
+  func connect() {}
+  func disconnect() {}
+  func statementIDs() -> Set<Digest> { [] }
+  func documentStart() -> DocumentStart { DocumentStart() }
+  func append(_ batch: LedgerBatch) -> AppendOutcome { AppendOutcome() }
+  func interrupt() {}
+
+  func answers(to questions: [ChainQuestion]) -> [ChainAnswer] {
+    questions.map { question in
+      var answer = ChainAnswer()
+      answer.highest = UInt64(hashes.count)
+      answer.hashes = hashes.suffix(1)
+      answer.hasChange =
+        (1...answer.highest).contains(question.sequence) && hashes[Int(question.sequence) - 1] == question.hash
+      return answer
+    }
+  }
+}
