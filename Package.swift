@@ -42,9 +42,10 @@ let package = Package(
     library("Engine", ["Replication", "Wire"]),
     library("Storage", ["Replication", "Wire", "Engine", "CSQLite"]),
     library("SimulatedDisk", ["CSQLite"]),
-    library("Transport", ["Replication", "Wire", "CDNSSD", "COpenSSL", "CLinux"]),
-    library("Seamesh", ["Replication", "Wire", "Engine", "Identity", "Storage", "Transport"]),
-    library("Forwarding", ["Replication", "Wire", "Engine", "Storage", "CPostgreSQL"]),
+    library("Links", ["Replication"]),
+    library("Transport", ["Replication", "Wire", "Links", "CDNSSD", "COpenSSL", "CLinux"]),
+    library("Seamesh", ["Replication", "Wire", "Engine", "Identity", "Storage", "Links", "Transport"]),
+    library("Forwarding", ["Replication", "Wire", "Engine", "Storage", "Links", "CPostgreSQL"]),
     library("LocalAPI", ["Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
     library("SampleData", ["Replication", "Wire"]),
     library("Simulation", ["Replication", "Wire", "Engine", "Storage", "SimulatedDisk"]),
@@ -52,7 +53,7 @@ let package = Package(
       name: "SeameshCommand",
       dependencies: [
         "Seamesh", "LocalAPI", "Forwarding", "Simulation", "SampleData", "Replication", "Wire", "Engine", "Identity",
-        "Storage", "Transport", "CCurl", "CQREncode", "CLinux",
+        "Storage", "Links", "Transport", "CCurl", "CQREncode", "CLinux",
       ],
       swiftSettings: strict),
 
@@ -65,7 +66,8 @@ let package = Package(
       "StorageTests",
       ["Storage", "SimulatedDisk", "Engine", "Wire", "Replication", "Identity", "CSQLite", "TestSupport"]),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: strict),
-    tests("TransportTests", ["Transport", "Wire", "Replication", "Identity", "TestSupport"]),
+    tests("LinksTests", ["Links", "Replication", "TestSupport"]),
+    tests("TransportTests", ["Transport", "Links", "Wire", "Replication", "Identity", "TestSupport"]),
     .target(
       name: "LocalAPITestSupport", dependencies: ["Seamesh", "Replication"], path: "Tests/LocalAPITestSupport",
       swiftSettings: strict),
@@ -78,12 +80,15 @@ let package = Package(
       ["Simulation", "SimulatedDisk", "Storage", "Engine", "Replication", "Wire", "Identity", "TestSupport"]),
     tests(
       "SeameshTests",
-      ["Seamesh", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage", "Transport", "TestSupport"]),
+      [
+        "Seamesh", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage", "Links", "Transport",
+        "TestSupport",
+      ]),
     tests(
       "ForwardingTests",
       [
         "Forwarding", "SeameshCommand", "LocalAPI", "Seamesh", "Storage", "Engine", "Wire", "Replication", "Identity",
-        "Transport", "CPostgreSQL", "TestSupport",
+        "Links", "Transport", "CPostgreSQL", "TestSupport",
       ]),
     tests("LibraryTests", ["Seamesh"]),
     tests("SourceTests", []),

@@ -16,6 +16,8 @@ package enum EngineEvent: Sendable {
   /// News of where there may be peers. All of it may be wrong.
   case sighting(DialPolicy.Event)
   case networkChanged
+  /// Links may let something else pass than before.
+  case passagesMoved
   case write(LocalWriteJob)
   case subscription(SubscriptionJob)
   /// A question or a task for the engine's thread, run when everything that came before it is durable.

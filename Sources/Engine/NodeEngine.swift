@@ -102,6 +102,7 @@ package final class NodeEngine {
     case .dialFailed(let tag, let reason): links.dialFailed(tag, reason)
     case .sighting(let event): links.follow(event)
     case .networkChanged: links.networkChanged()
+    case .passagesMoved: links.passagesMoved()
     case .write(let job):
       // Behind those of the partition that wait already.
       if held.holds(job.partition) || state.mustHold(job.partition) {
@@ -338,9 +339,10 @@ package final class NodeEngine {
 
   private func opened(_ link: OpenedLink) {
     let hasRoom = state.mesh.sessions.count < state.mesh.configuration.sessionLimit && failure == nil
-    guard links.opened(link, hasRoom: hasRoom, hash: state.identity.cryptography.hash) else { return }
+    guard let passage = links.opened(link, hasRoom: hasRoom, hash: state.identity.cryptography.hash) else { return }
     handle(
-      .opened(link.session, isDialer: link.dialTag != nil, peer: link.peerKey, exporter: link.exporter))
+      .opened(
+        link.session, isDialer: link.dialTag != nil, peer: link.peerKey, exporter: link.exporter, passage: passage))
   }
 
   private func authenticated(_ id: SessionID, _ device: DeviceID, _ hello: Hello) {

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Links
 import Replication
 import Storage
 import Synchronization
@@ -21,20 +22,22 @@ package final class ForwardingService: Sendable {
   private let backend: any Backend
   private let limits: ForwarderLimits
   private let home: EditWay?
+  private let allowance: @Sendable () -> LinkAllowance
   private let stateChanged: @Sendable (ForwardingReport) -> Void
   private let shared = Mutex(Shared())
   private let ended = DispatchSemaphore(value: 0)
 
   /// - Parameters:
   ///   - home: nil where no edits are brought home.
+  ///   - allowance: what the link to the backend lets pass; asked again and again, on the forwarder's thread.
   ///   - stateChanged: told on the forwarder's thread.
   package init(
     source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits = ForwarderLimits(),
-    home: EditWay? = nil,
+    home: EditWay? = nil, allowance: @escaping @Sendable () -> LinkAllowance = { .free },
     stateChanged: @escaping @Sendable (ForwardingReport) -> Void = { _ in }
   ) {
     (self.source, self.backend, self.limits, self.stateChanged) = (source, backend, limits, stateChanged)
-    self.home = home
+    (self.home, self.allowance) = (home, allowance)
     shared.withLock { $0.report.backend = backend.name }
   }
 
@@ -62,6 +65,9 @@ package final class ForwardingService: Sendable {
     source.wake()
   }
 
+  /// What ``allowance`` answers may have moved.
+  package func linkMoved() { source.wake() }
+
   package var report: ForwardingReport {
     let (report, oldest) = shared.withLock { ($0.report, $0.oldestWaiting) }
     guard let oldest, report.lag.changes > 0 else { return report }
@@ -80,9 +86,13 @@ package final class ForwardingService: Sendable {
       readBacks: ReadBackReader(source: source, backend: backend, limits: limits))
     let carrier = home.map { EditCarrier($0) }
     var random = SystemRandomNumberGenerator()
-    var events: [Forwarder.Event] = [.start]
+    var allowed = allowance()
+    var events: [Forwarder.Event] = [.allowance(allowed), .start]
     while !shared.withLock({ $0.isStopped }) {
       if events.isEmpty { events = wait(for: forwarder, carrier) }
+      let moved = allowance()
+      if moved != allowed { events.insert(.allowance(moved), at: 0) }
+      allowed = moved
       guard !events.isEmpty else { continue }
       let now = ForwardingService.now()
       let directives = forwarder.handle(events.removeFirst(), now: now, random: &random)
@@ -99,8 +109,9 @@ package final class ForwardingService: Sendable {
   private func wait(for forwarder: Forwarder, _ carrier: EditCarrier?) -> [Forwarder.Event] {
     var due = forwarder.nextWake ?? ForwardingService.now()
     // Only while the ledger has all that this node holds.
-    let isForEdits = forwarder.state == .caughtUp && carrier.map { $0.nextLook < due } == true
-    if isForEdits, let carrier { due = carrier.nextLook }
+    let looksForEdits = forwarder.editPaceMilliseconds.flatMap { carrier?.nextLook(paced: $0) }
+    let isForEdits = looksForEdits.map { $0 < due } ?? false
+    if isForEdits, let looksForEdits { due = looksForEdits }
     let patience = due.millisecondsSince(ForwardingService.now())
     let news = source.news(timeoutMilliseconds: patience)
     let isToSendNow = shared.withLock { shared in
@@ -172,14 +183,15 @@ package final class ForwardingService: Sendable {
   private func tell(_ forwarder: Forwarder, _ now: MonotonicTime) {
     let news = shared.withLock { shared -> ForwardingReport? in
       shared.report.state = forwarder.state
-      shared.report.sentence = forwarder.problem?.sentence ?? forwarder.view.aside.values.first ?? ""
+      shared.report.sentence =
+        forwarder.problem?.sentence ?? forwarder.view.aside.values.first ?? forwarder.linkSentence
       shared.report.remedy = forwarder.problem?.remedy ?? ""
       shared.report.lag = forwarder.lag
       shared.report.inLog = forwarder.held.changes
       shared.report.inBackend = max(0, forwarder.held.changes - forwarder.lag.changes)
       shared.report.putAside = forwarder.view.aside.count
       shared.report.lost = forwarder.lost
-      shared.report.deadLetters = forwarder.documents.deadLetters.count
+      shared.report.deadLetters = forwarder.deadLetterCount
       shared.report.staleDocuments = forwarder.staleCount
       shared.pace.note(forwarder.lag.changes, at: now)
       let isUnderWay = forwarder.problem == nil

@@ -20,6 +20,7 @@ extension Node {
     status.discovery = discovery.state.sentence
     status.listen = endpoints.listen.map(\.description)
     status.forwarding = forwardingStatus
+    status.links = try links()
     status.lostIfWiped = try lostIfWiped()
     return status
   }
@@ -92,6 +93,7 @@ extension Node {
     gauge("changes_held", "Changes kept but not counted.", status.held.values.reduce(0, +))
     gauge("uptime_seconds", "Seconds since the start.", status.uptimeMilliseconds / 1_000)
     lines += status.forwarding?.metrics ?? []
+    lines += LinkReport.metrics(status.links)
     return lines.joined(separator: "\n") + "\n"
   }
 }

@@ -23,6 +23,7 @@ public final class Node: Sendable {
   let authority: CurrentAuthority
   let digests = StateDigests()
   let discovery: NodeDiscovery
+  package let keeper: LinkKeeper
   let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
   private let finished: Reply<Bool>
   private let isStopped = Mutex(false)
@@ -68,7 +69,7 @@ public final class Node: Sendable {
     switch started.wait() {
     case .success(let begun):
       (readers, endpoints, discovery) = (begun.readers, begun.endpoints, begun.discovery)
-      (authority, history) = (begun.authority, begun.history)
+      (authority, history, keeper) = (begun.authority, begun.history, begun.keeper)
     case .failure(let error): throw error
     }
   }
@@ -80,6 +81,7 @@ public final class Node: Sendable {
     let discovery: NodeDiscovery
     let authority: CurrentAuthority
     let history: StoreHistory
+    let keeper: LinkKeeper
   }
 
   /// Ends sessions, notes how far the replica has come, and closes the store. Acknowledged writes are on disk already.

@@ -1,4 +1,5 @@
 import Engine
+import Links
 import Replication
 
 /// How a node runs. The command's options and `seamesh.json` fill this in.
@@ -13,6 +14,8 @@ package struct NodeConfiguration: Sendable {
   package var dialsRemembered = true
   /// Subscribes to everything that peers offer and this node may hold.
   package var isRelay = false
+  /// Classes of links, their bytes a day, and what passes on them.
+  package var links: [LinkRule] = []
   package var logLevel = LogLevel.notice
   /// Nil: standard error.
   package var logPath: String?

@@ -67,6 +67,11 @@ package protocol NodeInterface: Sendable {
   /// Whether everything that is here is known to be elsewhere, so that this device may be wiped.
   func safeToWipe(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport
 
+  /// Classes of links: what passes on them, what they cost today, what waits.
+  func links() throws(NodeError) -> [LinkReport]
+  /// Every link is of this class from now on; `auto`: each by its rule again.
+  func useLinks(_ name: Text) throws(NodeError)
+
   func doctor() throws(NodeError) -> [DoctorFinding]
   /// A consistent copy of the store while the node runs on. `progress` gets pages done and pages in all.
   func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError)
@@ -299,6 +304,7 @@ package struct NodeStatus: Sendable, Equatable {
   package var discovery = ""
   /// Nil where this node does not forward.
   package var forwarding: ForwardingStatus?
+  package var links: [LinkReport] = []
   /// Changes that are not known to be elsewhere, as `safe-to-wipe` judges; nil where there are too many partitions to judge them
   /// in passing.
   package var lostIfWiped: UInt64?

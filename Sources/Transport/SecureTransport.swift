@@ -1,3 +1,4 @@
+import Links
 import Replication
 
 /// Framed, mutually authenticated TLS 1.3 connections between devices, on one IO thread.
@@ -21,14 +22,15 @@ package final class SecureTransport: Sendable {
   /// Used by nothing but the thread it is handed to.
   private struct Handover: @unchecked Sendable { let loop: IOLoop }
 
+  /// - Parameter meter: is asked about the link of each connection, and told what it costs. All links are free without.
   /// - Throws: ``TLSError`` where certificate and key do not fit, ``SystemError`` where descriptors or threads are short.
   package init(
     _ configuration: TransportConfiguration = TransportConfiguration(), credentials: TLSCredentials,
-    handler: any TransportHandler
+    handler: any TransportHandler, meter: (any LinkMeter)? = nil
   ) throws {
     let mailbox = try Mailbox()
     let handover = Handover(
-      loop: try IOLoop(configuration, try TLSContext(credentials), mailbox, handler))
+      loop: try IOLoop(configuration, try TLSContext(credentials), mailbox, handler, meter))
     self.configuration = configuration
     self.mailbox = mailbox
     self.thread = try DedicatedThread.start { handover.loop.run() }
@@ -91,12 +93,19 @@ package final class SecureTransport: Sendable {
   /// The caller trusts the peer now: the limits and the deadline for strangers end.
   package func authenticate(_ connection: ConnectionID) { mailbox.post(.authenticate(connection.number)) }
 
+  /// Tells early that what was sent has drained, so that little need wait for a thin link.
+  package func keepShort(_ connection: ConnectionID) { mailbox.post(.keepShort(connection.number)) }
+
   /// Back-pressure: leaves input in the kernel, so that the peer's sending stops.
   package func pauseReading(_ connection: ConnectionID) { mailbox.post(.pauseReading(connection.number)) }
   package func resumeReading(_ connection: ConnectionID) { mailbox.post(.resumeReading(connection.number)) }
 
   /// To be called when addresses of this host changed: ends the connections made from one that is gone.
   package func closeStranded() { mailbox.post(.closeStranded) }
+
+  /// To be called when links are of other classes than before: ends the connections that may not be any more, and charges
+  /// the others as their meter says now.
+  package func reviewLinks() { mailbox.post(.reviewLinks) }
 
   /// What is not yet handed to the kernel, lengths and ``frameOverheadByteCount`` included; nil for a connection that is
   /// gone.

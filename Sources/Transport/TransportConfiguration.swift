@@ -36,6 +36,8 @@ package struct TransportConfiguration: Sendable {
   package var sendQueueFrameLimit = 65_536
   /// ``TransportHandler/drained(_:queuedBytes:)`` tells when less than this waits again.
   package var drainedByteMark = 1024 * 1024
+  /// The same on a connection that is kept short.
+  package var shortDrainedByteMark = 32 * 1024
 
   package init() {}
 }

@@ -1,3 +1,4 @@
+import Links
 import Replication
 
 /// Names a connection for the life of a transport. Numbers are never used again.
@@ -18,6 +19,7 @@ package struct OpenedConnection: Sendable {
   package let id: ConnectionID
   package let origin: ConnectionOrigin
   package let remote: SocketAddress
+  package let path: LinkPath
   package let peerKey: PublicKey
   /// TLS exporter value (RFC 8446 §7.5) for "EXPORTER-seamesh/1": the same at both ends, known to no one else.
   package let exporter: Digest
@@ -47,6 +49,8 @@ package enum CloseReason: Hashable, Sendable {
   case suspended
   /// This host has lost the address that the connection was made from (N8).
   case stranded
+  /// Nothing may pass any more on the link that it took.
+  case linkClosed
   case stopped
 }
 
@@ -60,6 +64,8 @@ package enum DialFailure: Hashable, Sendable, CustomStringConvertible {
   case handshakeFailed(String)
   /// The answer is this very socket: the kernel can connect a port to itself on loopback.
   case selfConnection
+  /// Nothing may pass on the link that leads there: nothing was sent.
+  case linkClosed
   /// Closed, suspended or stopped before it was open.
   case cancelled
 
@@ -71,6 +77,7 @@ package enum DialFailure: Hashable, Sendable, CustomStringConvertible {
     case .timedOut: "no answer in time"
     case .handshakeFailed(let reason): "what answers there is no node (\(reason))"
     case .selfConnection: "this address is this node's own"
+    case .linkClosed: "the link is of class none"
     case .cancelled: "given up"
     }
   }
@@ -103,6 +110,8 @@ package struct TransportStatistics: Sendable, Equatable {
   /// Refused because too many connections wait for authentication, or there are too many in all.
   package var refusedByLimit = 0
   package var refusedBySource = 0
+  /// Came over a link on which nothing may pass.
+  package var refusedByLink = 0
   /// Unauthenticated connections that gave way to newcomers.
   package var evicted = 0
   package var acceptFailures = 0

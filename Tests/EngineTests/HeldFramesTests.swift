@@ -13,7 +13,7 @@ import Testing
 
   private func table() -> LinkTable {
     var table = LinkTable()
-    table[id] = LinkTable.Link(remote: SocketAddress(.ipv4(0x7f00_0001), port: 1), dialled: nil)
+    table[id] = LinkTable.Link(remote: SocketAddress(.ipv4(0x7f00_0001), port: 1), dialled: nil, .everything)
     return table
   }
 

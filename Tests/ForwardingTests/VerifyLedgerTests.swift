@@ -108,25 +108,32 @@ struct VerifyLedgerTests {
     #expect(added?.table == .changes && added?.sentence.contains("no run has") == true)
   }
 
-  @Test("a chain that lacks its beginning is told as that, and what there is of it is verified")
+  @Test("a chain that lacks its beginning is told as that, and what there is of it is verified, forked there or not")
   func incomplete() throws {
     let fleet = try LedgerFleet()
-    var whole = try fleet.picture()
-    // The relay's chain of one run each, whose contexts stand on no run before.
-    let first = try #require(
-      whole.rows[.runs]?.first { row in
-        guard row.values[4] == .integer(1), row.values[2] == .integer(1) else { return false }
-        let next = whole.rows[.runs]?.first { $0.key.prefix(2) == row.key.prefix(2) && $0.values[4] == .integer(2) }
-        guard let next, case .full? = try? LedgerRun(next).contextForm() else { return false }
-        return true
-      })
-    whole = whole.with(.runs) { $0.removeAll { $0.key == first.key } }
-    whole = whole.with(.changes) { rows in
-      rows.removeAll { $0.key.prefix(3) == [first.values[0], first.values[1], .integer(1)] }
+    let whole = try fleet.picture()
+    let runs = try #require(whole.rows[.runs])
+    // Chains of which no context stands on the first run.
+    let beginnings = runs.filter { row in
+      row.values[4] == .integer(1) && row.values[2] == .integer(1)
+        && runs.contains { $0.key.prefix(2) == row.key.prefix(2) && $0.values[4] == .integer(2) }
+        && runs.allSatisfy { next in
+          guard next.key.prefix(2) == row.key.prefix(2), next.values[4] == .integer(2) else { return true }
+          if case .full? = try? LedgerRun(next).contextForm() { return true }
+          return false
+        }
     }
-    var verifier = LedgerVerifier(whole, ledgerCryptography)
-    let tally = try verifier.verify()
-    #expect(tally.incompleteChains == 1 && tally.incomplete.first?.first == 2)
+    var branches: Set<Int> = []
+    for first in beginnings {
+      branches.insert(runs.count { $0.key.prefix(2) == first.key.prefix(2) && $0.values[4] == .integer(2) })
+      let rest = whole.with(.runs) { $0.removeAll { $0.key == first.key } }.with(.changes) { rows in
+        rows.removeAll { $0.key.prefix(3) == [first.values[0], first.values[1], .integer(1)] }
+      }
+      var verifier = LedgerVerifier(rest, ledgerCryptography)
+      let tally = try verifier.verify()
+      #expect(tally.incompleteChains == 1 && tally.incomplete.first?.first == 2)
+    }
+    #expect(branches == [1, 2], "\(beginnings.count) chains")
   }
 
   @Test("at a real server with a role that may only read: altered there, each is found; put back, all holds")

@@ -46,6 +46,8 @@ package final class FakeNode: NodeInterface {
     var conflicts: [ConflictPage] = []
     var lastConflictQuery: ConflictQuery?
     var resolutions: [(conflict: String, choice: ConflictChoice)] = []
+    var links: [LinkReport] = []
+    var linksUsed: [Text] = []
     var lastWipe: (rules: WipeRules, asking: Bool)?
     var hasAskedForReceipts = false
   }
@@ -333,6 +335,19 @@ package final class FakeNode: NodeInterface {
     if let failure = state.withLock({ $0.backupFailure }) { throw failure }
     progress(2, 2)
   }
+
+  package func links() throws(NodeError) -> [LinkReport] {
+    try check()
+    return state.withLock { $0.links }
+  }
+
+  package func useLinks(_ name: Text) throws(NodeError) {
+    try check()
+    state.withLock { $0.linksUsed.append(name) }
+  }
+
+  package var linksUsed: [Text] { state.withLock { $0.linksUsed } }
+  package func show(links: [LinkReport]) { state.withLock { $0.links = links } }
 
   package func sendForwardingNow() throws(NodeError) {
     try check()

@@ -53,17 +53,29 @@ package final class LinkDirector {
 
   // MARK: Coming and going
 
-  /// Takes a new connection into the table. False where there is no room: it is closed.
-  func opened(_ link: OpenedLink, hasRoom: Bool, hash: HashFunction) -> Bool {
+  /// Takes a new connection into the table, and answers what may pass on it. Nil where there is no room, or nothing may:
+  /// it is closed.
+  func opened(_ link: OpenedLink, hasRoom: Bool, hash: HashFunction) -> Passage? {
     let dialled = link.dialTag.flatMap { table.endDial($0) }
-    guard hasRoom else {
+    guard hasRoom, let passage = port.passage(of: link.session) else {
       port.close(link.session, afterFlush: true)
       dialEnded(dialled)
-      return false
+      return nil
     }
-    table[link.session] = LinkTable.Link(remote: link.remote, dialled: dialled)
+    table[link.session] = LinkTable.Link(remote: link.remote, dialled: dialled, passage)
+    if passage.isThin { port.keepShort(link.session) }
     if let dialled { follow(.identified(dialled, DeviceID.derived(from: link.peerKey, hash))) }
-    return true
+    return passage
+  }
+
+  /// Ends every session whose link lets something else pass than when it began, with all that is under way: a peer that is
+  /// told to say less has said much already. The next one begins with what may pass then.
+  func passagesMoved() {
+    for (id, link) in table.links.sorted(by: { $0.key < $1.key }) where port.passage(of: id) != link.passage {
+      journal.note(.info, "begins a session anew, since its link changed", ["address": .text(address(id))])
+      port.close(id, afterFlush: false)
+    }
+    follow(.networkChanged)
   }
 
   /// Answers where this peer can be found again: the address dialled, or where it says that it listens. The inner nil:
@@ -145,12 +157,19 @@ package final class LinkDirector {
     guard !table.mustHold(for: id) else { return hold(frame, id) }
     switch port.send(frame, on: id) {
     case .queued(let byteCount):
-      guard byteCount > pauseByteMark else { return false }
+      guard byteCount > byteMark(of: id) else { return false }
       boundQueues(of: id)
       return true
     case .full: return hold(frame, id)
     case .closed: return false
     }
+  }
+
+  /// Of a thin link two loads at the most wait.
+  private static let thinPauseByteMark = 64 * 1024
+
+  private func byteMark(of id: SessionID) -> Int {
+    table[id]?.passage.isThin == true ? min(pauseByteMark, LinkDirector.thinPauseByteMark) : pauseByteMark
   }
 
   private func hold(_ frame: [UInt8], _ id: SessionID) -> Bool {

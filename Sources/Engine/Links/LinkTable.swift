@@ -7,6 +7,8 @@ package struct LinkTable {
     package let remote: SocketAddress
     /// The address that was dialled; nil for an accepted connection.
     package let dialled: PeerAddress?
+    /// What its link let pass when it began.
+    package let passage: Passage
     package fileprivate(set) var device: DeviceID?
     package fileprivate(set) var unread = UnreadAnswers()
     package fileprivate(set) var clockDifference: Int64?
@@ -14,7 +16,9 @@ package struct LinkTable {
     package fileprivate(set) var sentByteCount: Int64 = 0
     package fileprivate(set) var receivedByteCount: Int64 = 0
 
-    init(remote: SocketAddress, dialled: PeerAddress?) { (self.remote, self.dialled) = (remote, dialled) }
+    init(remote: SocketAddress, dialled: PeerAddress?, _ passage: Passage) {
+      (self.remote, self.dialled, self.passage) = (remote, dialled, passage)
+    }
   }
 
   package private(set) var links: [SessionID: Link] = [:]

@@ -26,6 +26,10 @@ package protocol EngineLinks: AnyObject {
   func letGo(_ session: SessionID)
   /// Whoever decodes frames checks signatures under these statements.
   func adopt(_ authority: Authority)
+  /// What the link under the session lets pass now; nil: nothing.
+  func passage(of session: SessionID) -> Passage?
+  /// Little is to wait for it at once, and ``EngineEvent/drained(_:)`` comes early.
+  func keepShort(_ session: SessionID)
   /// Connections over addresses that this host no longer has end.
   func closeStranded()
   /// The address as people write it and as it can be dialled again.

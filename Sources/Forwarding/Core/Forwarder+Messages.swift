@@ -1,3 +1,4 @@
+import Links
 import Replication
 
 extension Forwarder {
@@ -19,6 +20,8 @@ extension Forwarder {
     case timer
     /// A person does not want to wait.
     case sendNow
+    /// What the link to the backend lets pass.
+    case allowance(LinkAllowance)
   }
 
   /// What is to be done: the answer comes as an event before the next directive is carried out.
@@ -61,6 +64,10 @@ extension Forwarder {
     package var documents = DocumentProgress()
     /// A row that the backend refuses is looked for: documents go alone.
     package var isNarrowed = false
+    /// Partitions that the rows are of; nil: all.
+    package var filter: LaneFilter?
+    /// Nothing but statements.
+    package var isForAuthority = false
   }
 
   package struct Page: Equatable, Sendable {

@@ -1,3 +1,4 @@
+import Links
 import Replication
 
 /// Decides what a relay does to bring a backend up to its log: a value without IO. It takes what happened and answers with what
@@ -33,11 +34,10 @@ package struct Forwarder: Sendable {
   package private(set) var held = LogAmount()
   package private(set) var oldestWaiting: Int64?
   private var statementsAfter: Int64 = 0
-  private var runsAfter: Int64 = 0
+  private var lanes = ForwardLanes()
   private var unmarked: [PartitionID: VersionVector] = [:]
   /// With marks that the backend left alone, since another relay may know more: looked at again when something has moved.
   private var staleMarks: [PartitionID: VersionVector] = [:]
-  package private(set) var documents = DocumentProgress()
   private var hasNews = false
   /// Somebody asked while something was under way.
   private var isToReadAgain = false
@@ -54,7 +54,7 @@ package struct Forwarder: Sendable {
     _ event: Event, now: MonotonicTime, random: inout some RandomNumberGenerator
   ) -> [Directive] {
     switch event {
-    case .start: return connect()
+    case .start: return goOn(now)
     case .connected:
       isConnected = true
       phase = .reading
@@ -71,6 +71,7 @@ package struct Forwarder: Sendable {
       return goOn(now)
     case .timer: return goOn(now)
     case .sendNow: return sendNow()
+    case .allowance(let allowance): return take(allowance, now)
     }
   }
 
@@ -79,7 +80,10 @@ package struct Forwarder: Sendable {
     switch phase {
     case .pausing(let until): until
     case .idle(let since):
-      [since.advanced(byMilliseconds: limits.lookMilliseconds), readBacks.due(limits)].compactMap { $0 }.min()
+      [
+        since.advanced(byMilliseconds: limits.lookMilliseconds),
+        lanes.isForAuthority ? nil : readBacks.due(pacedLimits),
+      ].compactMap { $0 }.min()
     case .connecting, .reading, .loading, .committing, .readingBack: nil
     }
   }
@@ -95,11 +99,12 @@ package struct Forwarder: Sendable {
     let missing = max(reading.lost, reading.view.lost(since: view))
     if missing > 0 { lost = missing }
     view = reading.view
-    (statementsAfter, runsAfter) = (0, reading.runsAfter)
+    statementsAfter = 0
+    lanes.begin(runsAfter: reading.runsAfter, reading.documents)
     // What moved while the ledger was read is newer than what was asked before.
     unmarked = reading.accepted.merging(unmarked) { _, newer in newer }
     staleMarks = [:]
-    (held, problem, asideSince, documents) = (reading.held, nil, nil, reading.documents)
+    (held, problem, asideSince) = (reading.held, nil, nil)
     readBacks.requireEverything()
     return readBackIfDue(now) ?? load()
   }
@@ -122,7 +127,7 @@ package struct Forwarder: Sendable {
     case .pausing:
       backOff.reset()
       return connect()
-    case .idle where !view.aside.isEmpty || documents.hasDeadLetters:
+    case .idle where !view.aside.isEmpty || lanes.hasDeadLetters:
       phase = .reading
       return [.readLedger]
     case .idle: return loadAnew()
@@ -135,7 +140,11 @@ package struct Forwarder: Sendable {
 
   private mutating func goOn(_ now: MonotonicTime) -> [Directive] {
     switch phase {
-    case .pausing(let until): return now >= until ? connect() : []
+    case .pausing(let until):
+      guard now >= until else { return [] }
+      if mayConnect { return connect() }
+      phase = .pausing(until: now.advanced(byMilliseconds: limits.longestPauseMilliseconds))
+      return []
     case .idle(let since):
       if let asideSince, now >= asideSince.advanced(byMilliseconds: limits.asideMilliseconds) {
         phase = .reading
@@ -144,6 +153,39 @@ package struct Forwarder: Sendable {
       if hasNews || now >= since.advanced(byMilliseconds: limits.lookMilliseconds) { return loadAnew() }
       return readBackIfDue(now, idleSince: since) ?? []
     case .connecting, .reading, .loading, .committing, .readingBack: return []
+    }
+  }
+
+  // MARK: The link
+
+  /// What the link lets pass has moved. At its limit a connection that stands is kept for statements, and none is made: to
+  /// ask a ledger what it has would cost more than they.
+  private mutating func take(_ allowance: LinkAllowance, _ now: MonotonicTime) -> [Directive] {
+    guard lanes.allow(allowance) else { return [] }
+    switch phase {
+    case .idle where allowance.passage == .nothing, .pausing where allowance.passage == .nothing:
+      phase = .pausing(until: now)
+      guard isConnected else { return [] }
+      isConnected = false
+      return [.disconnect]
+    case .idle: return loadAnew()
+    case .pausing where mayConnect: return sendNow()
+    case .pausing, .connecting, .reading, .loading, .committing, .readingBack: return []
+    }
+  }
+
+  /// Over a link that is paid for the ledger is asked less often.
+  private var pacedLimits: ForwarderLimits { lanes.allowance.isThin ? limits.thinned : limits }
+  /// Whether the office may be asked for edits; so long apart at the least.
+  package var editPaceMilliseconds: UInt64? {
+    guard state == .caughtUp, !lanes.isForAuthority else { return nil }
+    return lanes.allowance.isThin ? limits.thinEditMilliseconds : 0
+  }
+
+  private var mayConnect: Bool {
+    switch lanes.allowance.passage {
+    case .everything, .partitions: true
+    case .authority, .nothing: false
     }
   }
 
@@ -156,22 +198,30 @@ package struct Forwarder: Sendable {
 
   /// What the backend left alone is sent again.
   private mutating func takeUpStale() {
-    documents.takeUpStale()
+    lanes.takeUpStale()
+    lanes.lookAgain()
     unmarked.merge(staleMarks) { newer, _ in newer }
     staleMarks = [:]
   }
 
   private mutating func load() -> [Directive] {
+    guard !lanes.isOutdated else {
+      phase = .reading
+      return [.readLedger]
+    }
     // What came meanwhile may be what was lacking.
     if hasNews { takeUpStale() }
     hasNews = false
     phase = .loading
+    let (lane, isThin) = (lanes.current, lanes.allowance.isThin)
+    let bytes = isThin ? min(limits.batchBytes, limits.thinBatchBytes) : limits.batchBytes
     return [
       .load(
         LoadRequest(
-          view: view, statementsAfter: statementsAfter, runsAfter: runsAfter, unmarked: unmarked,
-          bytes: max(1, limits.batchBytes >> narrowing), changes: max(1, limits.batchChanges >> narrowing),
-          marks: max(1, limits.batchMarks >> narrowing), documents: documents, isNarrowed: narrowing > 0))
+          view: view, statementsAfter: statementsAfter, runsAfter: lane.runsAfter, unmarked: unmarked,
+          bytes: max(1, bytes >> narrowing), changes: max(1, limits.batchChanges >> narrowing),
+          marks: max(1, limits.batchMarks >> narrowing), documents: lane.documents, isNarrowed: narrowing > 0,
+          filter: lane.filter, isForAuthority: lanes.isForAuthority))
     ]
   }
 
@@ -191,7 +241,7 @@ package struct Forwarder: Sendable {
     // Slowly back to whole batches: rejected rows often come together.
     narrowing = max(0, narrowing - 2)
     move(to: page)
-    documents.note(outcome, of: page.batch)
+    lanes.current.documents.note(outcome, of: page.batch)
     for index in outcome.staleMarks where page.batch.marks.indices.contains(index) {
       let partition = page.batch.marks[index].chain.partition
       // In a backlog they are looked at again at its end. What has moved meanwhile is newer.
@@ -203,21 +253,23 @@ package struct Forwarder: Sendable {
 
   /// Nothing of the page is for the ledger, or all of it is in.
   private mutating func move(to page: Page) {
-    (statementsAfter, runsAfter, documents) = (page.statementsEnd, page.runsEnd, page.documents)
+    statementsAfter = page.statementsEnd
+    (lanes.current.runsAfter, lanes.current.documents) = (page.runsEnd, page.documents)
     // What moved meanwhile stays to be looked at.
     for (partition, vector) in page.marked where unmarked[partition] == vector { unmarked[partition] = nil }
   }
 
   private mutating func settle(_ page: Page, _ now: MonotonicTime) -> [Directive] {
     move(to: page)
-    guard page.isEnd, !page.hasMoreDocuments, !hasNews else { return load() }
-    if view.aside.isEmpty {
+    if lanes.isForAuthority { return rest(since: now, now) }
+    guard page.isEnd, !page.hasMoreDocuments, !hasNews, !lanes.endLane() else { return load() }
+    if view.aside.isEmpty, !lanes.isHeldBack {
       // Bytes of a backlog were an estimate; here the ledger has all.
       view.amount = held
       problem = nil
-      reached = documents.position
+      reached = lanes.current.documents.position
     }
-    staleCount = documents.staleDocuments.count
+    staleCount = lanes.staleDocumentCount
     return rest(since: now, now)
   }
 
@@ -232,7 +284,7 @@ package struct Forwarder: Sendable {
   // MARK: Reading back
 
   private mutating func readBackIfDue(_ now: MonotonicTime, idleSince: MonotonicTime? = nil) -> [Directive]? {
-    guard let request = readBacks.take(limits, now) else { return nil }
+    guard !lanes.isForAuthority, let request = readBacks.take(pacedLimits, now) else { return nil }
     phase = .readingBack(idleSince: idleSince)
     return [.readBack(request)]
   }
@@ -259,7 +311,7 @@ package struct Forwarder: Sendable {
       view.aside[run.chain] = problem.sentence
     } else if let document = page.batch.documents.first, document.isAlive, document.refusal == nil {
       // Its row goes without the body: a dead letter. A look behind finds it again.
-      documents.refuse(document, problem.sentence)
+      lanes.current.documents.refuse(document, problem.sentence)
       return load()
     } else if !page.batch.documents.isEmpty || !page.batch.ranges.isEmpty {
       move(to: page)
@@ -276,14 +328,26 @@ package struct Forwarder: Sendable {
 extension Forwarder {
   /// What the backend lacks.
   package var lag: LogAmount {
-    if isAtRest, view.aside.isEmpty { return LogAmount() }
+    if isAtRest, view.aside.isEmpty, !lanes.isHeldBack { return LogAmount() }
     return held.exceeding(view.amount)
   }
 
   package var state: ForwardingState {
     if let problem { return ForwardingState(problem) }
-    if isAtRest, view.aside.isEmpty { return .caughtUp }
+    if isAtRest, view.aside.isEmpty, !lanes.isHeldBack || lag.changes == 0 { return .caughtUp }
     return .lagging
+  }
+
+  /// Documents that the backend is known to hold without a body.
+  package var deadLetterCount: Int { lanes.deadLetterCount }
+  /// What the link lets pass keeps something back; empty where it does not.
+  package var linkSentence: String {
+    switch lanes.allowance.passage {
+    case .everything: ""
+    case .partitions: isAtRest && lag.changes > 0 ? "the link does not carry all partitions" : ""
+    case .authority: "the link has carried its bytes of today, and lets authority alone pass"
+    case .nothing: "the link is of the class none"
+    }
   }
 
   private var isAtRest: Bool {

@@ -2,6 +2,8 @@
 package struct ForwarderLimits: Equatable, Sendable {
   /// Bytes of run bodies and statements in one batch; the last run may pass it, with a payload of 4 MiB at the most.
   package var batchBytes = 1024 * 1024
+  /// The same over a link that is paid for, or has an order: seconds of a thin one.
+  package var thinBatchBytes = 32 * 1024
   /// Changes in one batch; the last run may pass it.
   package var batchChanges = 8_192
   /// Marks in one batch.
@@ -23,7 +25,18 @@ package struct ForwarderLimits: Equatable, Sendable {
   /// Between two readings of all that is here, which find a backend that went back though nothing was sent.
   package var readEverythingMilliseconds: UInt64 = 600_000
 
+  /// Between two questions for edits of the office over a thin link.
+  package var thinEditMilliseconds: UInt64 = 300_000
+
   package init() {}
+
+  /// As they are over a link that is paid for.
+  var thinned: ForwarderLimits {
+    var limits = self
+    limits.readBackMilliseconds = readBackMilliseconds.multipliedReportingOverflow(by: 12).partialValue
+    limits.readEverythingMilliseconds = readEverythingMilliseconds.multipliedReportingOverflow(by: 36).partialValue
+    return limits
+  }
 }
 
 /// Pauses that grow, each drawn from its upper half so that many relays do not come back at once.

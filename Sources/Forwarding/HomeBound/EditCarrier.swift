@@ -14,12 +14,19 @@ final class EditCarrier {
 
   init(_ way: EditWay) { self.way = way }
 
-  var nextLook: MonotonicTime { core.nextLook }
+  private var lookedAt: MonotonicTime?
+
+  /// Not before so long after the last look.
+  func nextLook(paced milliseconds: UInt64) -> MonotonicTime {
+    max(core.nextLook, lookedAt?.advanced(byMilliseconds: milliseconds) ?? core.nextLook)
+  }
+
   var counts: HomeBound.Counts { core.counts }
   var problem: BackendProblem? { core.problem }
 
   /// - Throws: where the backend is lost. That it refuses to tell of edits is no problem of forwarding.
   func bringHome(_ now: MonotonicTime) throws(BackendProblem) {
+    lookedAt = now
     var directives = core.look(now)
     do throws(BackendProblem) {
       while !directives.isEmpty { directives += try perform(directives.removeFirst(), now) }

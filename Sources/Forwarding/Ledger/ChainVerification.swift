@@ -42,11 +42,19 @@ struct ChainVerification {
     return row
   }
 
+  /// Where what there is of a chain goes on from: of a forked one, several branches may go on from the same change.
+  private struct Beginning: Equatable {
+    let first: UInt64
+    let hashBefore: Digest
+
+    init(_ run: LedgerRun) { (first, hashBefore) = (run.first, run.hashBefore) }
+  }
+
   mutating func verify(
     _ prefix: [RowValue], in name: PartitionName, _ tally: inout LedgerTally, _ progress: (LedgerTally) -> Void
   ) throws {
     var window = ChangeWindow()
-    var first: UInt64?
+    var beginning: Beginning?
     while let row = try next(runs, of: prefix) {
       let run = try LedgerRun(row)
       let inspected = try inspect(run, name)
@@ -56,12 +64,12 @@ struct ChainVerification {
         try window.add(change)
         try changes.next()
       }
-      if run.first > 1, !window.has(run.first - 1, run.hashBefore) {
-        guard first == nil, window.isEmpty(below: run.first) else {
+      if run.first > 1, !window.has(run.first - 1, run.hashBefore), beginning != Beginning(run) {
+        guard beginning == nil, window.isEmpty(below: run.first) else {
           throw LedgerFinding(.runs, run.keyBefore, "the run that ends there is missing: one goes on from it")
         }
       }
-      first = first ?? run.first
+      beginning = beginning ?? Beginning(run)
       try window.claim(inspected.run, row)
       try window.drop(below: run.last)
       if try lacksRight(inspected.summary, run) { tally.runsWithoutRight += 1 }
@@ -73,7 +81,7 @@ struct ChainVerification {
     try window.drop(below: .max)
     try expectFork(prefix, window.forkPoint)
     try expectMark(prefix, &tally)
-    note(window, beginsAt: first, prefix, name, &tally)
+    note(window, beginsAt: beginning?.first, prefix, name, &tally)
   }
 
   private func note(

@@ -1,3 +1,4 @@
+import Links
 import Replication
 import Synchronization
 
@@ -12,15 +13,18 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   let fleet: FleetID
   let relay: DeviceID
   private let stop: StopPipe
+  private let meter: (any SocketMeter)?
   private var connection: PostgreSQLConnection?
   /// As the ledger says itself.
   private var ledger: [UInt8] = []
   var deadLetterTurn = DeadLetterTurn()
 
+  /// - Parameter meter: keeps account of what its connections cost; nil where the link is free.
   package init(
-    _ address: PostgreSQLAddress, fleet: FleetID, relay: DeviceID, environment: [String: String]
+    _ address: PostgreSQLAddress, fleet: FleetID, relay: DeviceID, environment: [String: String],
+    meter: (any SocketMeter)? = nil
   ) throws(BackendProblem) {
-    (self.address, self.fleet, self.relay, self.environment) = (address, fleet, relay, environment)
+    (self.address, self.fleet, self.relay, self.environment, self.meter) = (address, fleet, relay, environment, meter)
     stop = try StopPipe()
   }
 
@@ -30,9 +34,12 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
     ledger.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   }
 
+  /// The way that its packets take; nil where that is not known, or nothing leaves this machine. On the thread that uses it.
+  package var linkPath: LinkPath? { meter?.path }
+
   package func connect() throws(BackendProblem) {
     disconnect()
-    let connection = try PostgreSQLConnection(address, environment: environment, stop: stop)
+    let connection = try PostgreSQLConnection(address, environment: environment, stop: stop, meter: meter)
     let description = try describe(connection)
     guard description.fleet == fleet.digest.bytes else { throw problem(LedgerState.otherFleet) }
     guard description.lackingRights.isEmpty else {

@@ -1,5 +1,6 @@
 import CPostgreSQL
 import Glibc
+import Links
 import Synchronization
 
 /// One connection, used by one thread, that never blocks for longer than it is told. Looking up a host's name alone is libpq's
@@ -8,10 +9,14 @@ final class PostgreSQLConnection {
   private let handle: OpaquePointer
   private let address: PostgreSQLAddress
   private let stop: StopPipe
+  private var metering: PostgreSQLMetering
   private static let connectMilliseconds: Int64 = 20_000
 
-  init(_ address: PostgreSQLAddress, environment: [String: String], stop: StopPipe) throws(BackendProblem) {
-    (self.address, self.stop) = (address, stop)
+  /// - Parameter meter: keeps account of it, and may say that there is to be none; nil: the link is free.
+  init(
+    _ address: PostgreSQLAddress, environment: [String: String], stop: StopPipe, meter: (any SocketMeter)? = nil
+  ) throws(BackendProblem) {
+    (self.address, self.stop, metering) = (address, stop, PostgreSQLMetering(meter))
     let parameters = address.connectionParameters(environment: environment).sorted { $0.key < $1.key }
     guard let handle = PostgreSQLConnection.start(parameters) else {
       throw BackendProblem(.refused, "there is no memory for a connection")
@@ -24,7 +29,10 @@ final class PostgreSQLConnection {
     PQsetnonblocking(handle, 1)
   }
 
-  deinit { PQfinish(handle) }
+  deinit {
+    metering.end(handle)
+    PQfinish(handle)
+  }
 
   private static func start(_ parameters: [(key: String, value: String)]) -> OpaquePointer? {
     let keys = parameters.map { strdup($0.key) }
@@ -40,7 +48,10 @@ final class PostgreSQLConnection {
     guard PQstatus(handle) != CONNECTION_BAD else { throw connectFailure() }
     var status = PGRES_POLLING_WRITING
     while status != PGRES_POLLING_OK {
+      // Each call may have taken another socket, for the next address or without TLS.
+      guard metering.mayGoOn(handle) else { throw linkClosed() }
       try wait(status == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline)
+      guard metering.mayGoOn(handle) else { throw linkClosed() }
       status = PQconnectPoll(handle)
       if status == PGRES_POLLING_FAILED { throw connectFailure() }
     }
@@ -56,12 +67,14 @@ final class PostgreSQLConnection {
   func query(
     _ sql: String, _ parameters: [PostgreSQLParameter] = [], milliseconds: Int64 = 120_000
   ) throws(BackendProblem) -> PostgreSQLRows {
+    guard metering.mayGoOnWaiting(handle) else { throw linkClosed() }
     try send(sql, parameters)
     return try finish(Deadline(milliseconds: milliseconds))
   }
 
   /// Statements without parameters, one after the other in one transaction.
   func script(_ sql: String) throws(BackendProblem) {
+    guard metering.mayGoOnWaiting(handle) else { throw linkClosed() }
     guard PQsendQuery(handle, sql) == 1 else { throw lost() }
     _ = try finish(Deadline(milliseconds: 120_000))
   }
@@ -71,6 +84,7 @@ final class PostgreSQLConnection {
     let lengths = parameters.map { Int32(clamping: $0.bytes.count) }
     let formats = [Int32](repeating: 1, count: parameters.count)
     let values = parameters.map { PostgreSQLConnection.copy($0.bytes) }
+    metering.byteCount += parameters.reduce(UInt64(sql.utf8.count)) { $0 + UInt64($1.bytes.count) }
     defer { for value in values { value.deallocate() } }
     let pointers: [UnsafePointer<CChar>?] = values.map { UnsafePointer($0) }
     let sent = PQsendQueryParams(
@@ -96,11 +110,14 @@ final class PostgreSQLConnection {
     while let result = try nextResult(deadline) {
       defer { PQclear(result) }
       switch PQresultStatus(result) {
-      case PGRES_TUPLES_OK: rows = PostgreSQLConnection.rows(of: result)
+      case PGRES_TUPLES_OK:
+        rows = PostgreSQLConnection.rows(of: result)
+        metering.byteCount += rows.reduce(0) { $0 + $1.reduce(0) { $0 + UInt64($1?.count ?? 0) } }
       case PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: break
       default: problem = problem ?? refusal(result)
       }
     }
+    metering.note(handle)
     if let problem { throw problem }
     return PostgreSQLRows(rows: rows)
   }
@@ -148,6 +165,12 @@ final class PostgreSQLConnection {
     BackendProblem(.refused, "the connection to \(address.shown) was lost")
   }
 
+  private func linkClosed() -> BackendProblem {
+    BackendProblem(
+      .noRoute, "the link to \(address.shown) is closed (class none)",
+      remedy: "Give it another class: seamesh links --use=CLASS.")
+  }
+
   @discardableResult
   private func wait(_ events: Int32, _ deadline: Deadline) throws(BackendProblem) -> Int32 {
     while true {
@@ -157,8 +180,9 @@ final class PostgreSQLConnection {
       ]
       let left = deadline.milliseconds
       guard left > 0 else { throw BackendProblem(.noRoute, "\(address.shown) does not answer in time") }
-      let ready = poll(&watched, 2, Int32(clamping: left))
+      let ready = poll(&watched, 2, Int32(clamping: min(left, metering.patienceMilliseconds)))
       if watched[1].revents != 0 { throw BackendProblem(.interrupted, "the node is stopping") }
+      guard metering.mayGoOnWaiting(handle) else { throw linkClosed() }
       if ready > 0 { return Int32(watched[0].revents) }
     }
   }

@@ -8,6 +8,7 @@ import Wire
 struct DocumentPages {
   let fleet: FleetID
   let hash: HashFunction
+  let lane: Lane
 
   /// Documents in one batch.
   static let documentLimit = 8_192
@@ -53,14 +54,16 @@ struct DocumentPages {
     guard let position = LogPosition(text: page.documents.position),
       let rebuilt = try store.partitionsRebuilt(since: position)
     else {
-      page.documents.passes = try store.partitions().map(\.id)
+      page.documents.passes = try store.partitions().map(\.id).filter(lane.holds)
       (page.documents.passAfter, page.documents.position) = (nil, end.text)
       return
     }
-    for partition in rebuilt { page.documents.addPass(partition) }
+    for partition in rebuilt where lane.holds(partition) { page.documents.addPass(partition) }
     let reader = RunReader(fleet: fleet, hash: hash)
     let limits = ArrivalLimits(bytes: bytes, changes: DocumentPages.documentLimit)
-    let found = try store.runs(cameAfter: position.arrival, within: limits) { _, _, _, _ in true }
+    let found = try store.runs(cameAfter: position.arrival, within: limits) { partition, _, _, _ in
+      lane.holds(partition)
+    }
     for arrived in found.runs {
       let keys = try reader.documents(
         writtenBy: arrived.run.body, in: arrived.partition, apart: { try store.largePayload($0) })
@@ -158,7 +161,8 @@ struct DocumentPages {
   }
 
   private func finish(_ page: inout Forwarder.Page) {
-    guard page.documents.isSettled, !page.hasMoreDocuments else { return }
+    // What the backend keeps speaks of all partitions.
+    guard page.documents.isSettled, !page.hasMoreDocuments, lane.isWhole else { return }
     page.batch.documentPosition = page.documents.position
   }
 }

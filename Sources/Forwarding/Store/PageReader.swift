@@ -31,13 +31,14 @@ final class PageReader {
     page.held = LogAmount(changes: totals.changes, bytes: totals.logBytes)
     let room = try addStatements(request, store, &page)
     (page.runsEnd, page.documents) = (request.runsAfter, request.documents)
-    guard room > 0 else { return page }
+    guard room > 0, !request.isForAuthority else { return page }
     var marks = Marks()
-    try addRuns(request, room, store, &page, &marks)
-    if page.isEnd { try addMarks(request, store, &page, &marks) }
+    let lane = try Lane(request.filter, store)
+    try addRuns(request, room, lane, store, &page, &marks)
+    if page.isEnd { try addMarks(request, lane, store, &page, &marks) }
     page.batch.marks = marks.rows
     if page.isEnd {
-      try DocumentPages(fleet: fleet, hash: hash).add(request, room, store, &page)
+      try DocumentPages(fleet: fleet, hash: hash, lane: lane).add(request, room, store, &page)
       try addKnowledge(store, &page.batch)
     }
     return page
@@ -76,12 +77,13 @@ final class PageReader {
   }
 
   private func addRuns(
-    _ request: Forwarder.LoadRequest, _ room: Int, _ store: StoreReader, _ page: inout Forwarder.Page,
+    _ request: Forwarder.LoadRequest, _ room: Int, _ lane: Lane, _ store: StoreReader, _ page: inout Forwarder.Page,
     _ marks: inout Marks
   ) throws {
     let limits = ArrivalLimits(bytes: room, changes: request.changes)
     let found = try store.runs(cameAfter: request.runsAfter, within: limits) { partition, replica, last, arrival in
-      request.view.lacks(ChainKey(partition: partition, replica: replica), through: last, arrival: arrival)
+      lane.holds(partition)
+        && request.view.lacks(ChainKey(partition: partition, replica: replica), through: last, arrival: arrival)
     }
     (page.runsEnd, page.isEnd) = (found.end, found.isAll)
     page.oldestArrived = found.runs.first?.arrived
@@ -149,9 +151,10 @@ final class PageReader {
   }
 
   private func addMarks(
-    _ request: Forwarder.LoadRequest, _ store: StoreReader, _ page: inout Forwarder.Page, _ marks: inout Marks
+    _ request: Forwarder.LoadRequest, _ lane: Lane, _ store: StoreReader, _ page: inout Forwarder.Page,
+    _ marks: inout Marks
   ) throws {
-    for (partition, accepted) in request.unmarked.sorted(by: { $0.key < $1.key }) {
+    for (partition, accepted) in request.unmarked.sorted(by: { $0.key < $1.key }) where lane.holds(partition) {
       guard marks.positions.count < request.marks else { return }
       guard let number = try store.partitionNumber(partition) else {
         page.marked[partition] = accepted
@@ -177,6 +180,23 @@ final class PageReader {
       if isComplete { page.marked[partition] = accepted }
     }
   }
+}
+
+/// The partitions of one walk over the log.
+struct Lane {
+  /// Nil: all.
+  private let partitions: Set<PartitionID>?
+
+  init(_ filter: LaneFilter?, _ store: StoreReader) throws {
+    guard let filter else {
+      partitions = nil
+      return
+    }
+    partitions = Set(try store.partitions().filter { $0.name.map(filter.holds) ?? false }.map(\.id))
+  }
+
+  var isWhole: Bool { partitions == nil }
+  func holds(_ partition: PartitionID) -> Bool { partitions?.contains(partition) ?? true }
 }
 
 /// The log does not fit together.

@@ -26,7 +26,7 @@ extension NodeStatus {
       "readOnly": .bool(readOnly), "held": .counts(held),
       "heldOfEnded": .counts(heldOfEnded),
       "peersConnected": .int(Int64(peersConnected)), "discovery": .text(discovery),
-      "forwarding": forwarding.map(\.value) ?? .null,
+      "forwarding": forwarding.map(\.value) ?? .null, "links": .list(links, \.value),
       "lostIfWiped": lostIfWiped.map { .int(Int64(clamping: $0)) } ?? .null,
     ])
   }
@@ -46,6 +46,20 @@ extension ForwardingStatus {
           "written": .int(Int64(edits.written)), "refused": .int(Int64(edits.refused)), "reason": .text(edits.reason),
         ])
       } ?? .null,
+    ])
+  }
+}
+
+extension LinkReport {
+  var value: Value {
+    .object([
+      "class": .text(linkClass), "isChosen": .bool(isChosen), "interfaces": .list(interfaces) { .text($0) },
+      "sessions": .int(sessions), "metered": .bool(bytesPerDay != nil),
+      "bytesPerDay": bytesPerDay.map { .int($0) } ?? .null, "bytesToday": bytesToday.map { .int($0) } ?? .null,
+      "passes": .text(passes), "carries": .list(carries) { .text($0) },
+      "renewsMilliseconds": renewsMilliseconds.map { .int($0) } ?? .null,
+      "waitingChanges": .int(waitingChanges), "waitingBytes": .int(waitingBytes),
+      "waitingMilliseconds": .int(waitingMilliseconds), "waitingCost": .int(waitingCost),
     ])
   }
 }

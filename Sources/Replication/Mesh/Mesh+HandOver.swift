@@ -33,14 +33,15 @@ extension Mesh {
   }
 
   private func offers(_ replica: ReplicaID, _ name: PartitionName, _ session: PeerSession) -> Bool {
-    handsOver(local.device, replica, to: session.peer, name)
+    session.passage.rank(name.id(fleet: local.fleet, hash: cryptography.hash), name) != nil
+      && handsOver(local.device, replica, to: session.peer, name)
   }
 
   // MARK: Who takes it
 
   /// The peer may show this chain of its own here, though it may not carry the partition.
   func takesHeldWork(_ session: PeerSession, _ replica: ReplicaID, _ id: PartitionID, _ name: PartitionName) -> Bool {
-    interest.wants(id, name: name) && handsOver(session.peer, replica, to: local.device, name)
+    session.interest.wants(id, name: name) && handsOver(session.peer, replica, to: local.device, name)
   }
 
   /// All of these runs are the peer's own, and not far above their limits.
@@ -68,7 +69,7 @@ extension Mesh {
   }
 
   private func takesPieces(_ session: PeerSession, _ id: PartitionID, _ name: PartitionName) -> Bool {
-    interest.wants(id, name: name) && authority.level(of: session.peer, in: name) < .carry
+    session.interest.wants(id, name: name) && authority.level(of: session.peer, in: name) < .carry
       && !authority.isCompromised(session.peer) && authority.level(of: local.device, in: name) >= .carry
   }
 

@@ -1,8 +1,11 @@
 extension Mesh {
-  mutating func open(_ id: SessionID, isDialer: Bool, peer: PublicKey, exporter: Digest, _ step: inout Step) {
+  mutating func open(
+    _ id: SessionID, isDialer: Bool, peer: PublicKey, exporter: Digest, _ passage: Passage, _ step: inout Step
+  ) {
     let device = DeviceID.derived(from: peer, cryptography.hash)
     sessions[id] = PeerSession(
       id: id, isDialer: isDialer, peer: peer, device: device, exporter: exporter, now: step.now)
+    pass(passage, id)
     closeSurplus(besides: id, &step)
     // The listener stays silent until the dialer has shown that it is a member: a stranger learns nothing by asking.
     guard isDialer, !closeDuplicates(of: id, &step) else { return }
@@ -12,7 +15,7 @@ extension Mesh {
   private mutating func sendHello(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let (proof, isDialer) = (fleetProof(of: session), session.isDialer)
-    let (authority, interest) = (self.authority.digest(cryptography.hash), self.interest.digest(cryptography.hash))
+    let (authority, interest) = (self.authority.digest(cryptography.hash), session.interest.digest(cryptography.hash))
     var hello = Hello(
       fleetProof: proof.proof(ofDialer: isDialer), instance: local.instance, wallMilliseconds: wallMilliseconds,
       listenPort: local.listenPort, authority: proof.mark(authority, .authority, ofDialer: isDialer),

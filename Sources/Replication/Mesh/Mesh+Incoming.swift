@@ -35,7 +35,7 @@ extension Mesh {
       stream.incoming == nil
     else { return }
     if isAhead(stream, partition) {
-      guard catchUps[partition] == nil else { return }
+      guard catchUps[partition] == nil, isItsTurnToCome(session, partition, stream.name) else { return }
       catchUps[partition] = CatchUp(session: id, progress: step.now)
     }
     pull(id, partition, &step)
@@ -81,7 +81,8 @@ extension Mesh {
     guard let stream = sessions[catchUp.session]?.streams[partition], isAhead(stream, partition) else {
       catchUps[partition] = nil
       if let name = partitions[partition]?.name { step.emit(.note(catchUp.session, .levelWith(name))) }
-      return pullWherePossible(partition, &step)
+      pullWherePossible(partition, &step)
+      return pullInOrder(catchUp.session, &step)
     }
   }
 

@@ -25,7 +25,8 @@ extension Mesh {
   }
 
   private func wants(_ session: PeerSession, _ name: PartitionName) -> Bool {
-    session.peerInterest?.wants(name.id(fleet: local.fleet, hash: cryptography.hash), name: name) == true
+    let id = name.id(fleet: local.fleet, hash: cryptography.hash)
+    return session.peerInterest?.wants(id, name: name) == true && session.passage.rank(id, name) != nil
   }
 
   // MARK: Telling

@@ -16,7 +16,8 @@ extension Mesh {
 
   /// What came to be wanted between this side's hello and the peer's was told to nobody.
   func restateInterest(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id], let stated = session.statedInterest, stated != interest.digest(cryptography.hash)
+    guard let session = sessions[id], let stated = session.statedInterest,
+      stated != session.interest.digest(cryptography.hash)
     else { return }
     step.emit(.send(id, .interest(interest(for: session))))
   }
@@ -53,7 +54,7 @@ extension Mesh {
   private mutating func goLive(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     sessions[id]?.phase = .live
-    sessions[id]?.level.begin(interest, session.peerInterest ?? Interest())
+    sessions[id]?.level.begin(session.interest, session.peerInterest ?? Interest())
     step.emit(.note(id, .sessionReady(session.device)))
     tellSpent(id, &step)
     beginComparing(id, &step)
@@ -70,7 +71,7 @@ extension Mesh {
 
   /// Who is a member no longer has nothing in common with anybody, and need not know what others want.
   private func interest(for session: PeerSession) -> Interest {
-    authority.isEnded(session.peer) ? Interest() : interest
+    authority.isEnded(session.peer) ? Interest() : session.interest
   }
 
   // MARK: Common scope
@@ -81,7 +82,7 @@ extension Mesh {
   }
 
   func isInScope(_ session: PeerSession, _ id: PartitionID, _ name: PartitionName) -> Bool {
-    interest.wants(id, name: name) && session.peerInterest?.wants(id, name: name) == true
+    session.interest.wants(id, name: name) && session.peerInterest?.wants(id, name: name) == true
       && authority.level(of: session.peer, in: name) >= .carry && authority.level(of: local.device, in: name) >= .carry
   }
 
@@ -90,14 +91,30 @@ extension Mesh {
   mutating func interestChanged(_ added: Interest, _ removed: Interest, _ step: inout Step) {
     interest = interest.adding(added).removing(removed)
     scopeChanged()
-    for id in sessions.keys.sorted() { closeStreams(id, removed) }
-    for session in sessions.values.sorted(by: { $0.id < $1.id })
-    where session.hasStatements && !session.isToBeShown && !authority.isEnded(session.peer) {
-      step.emit(.send(session.id, .interestChange(added: added, removed: removed)))
-      guard session.phase == .live else { continue }
-      offerNewlyCommon(session.id, added, &step)
-    }
+    for id in sessions.keys.sorted() { interestChanged(added, removed, on: id, &step) }
     askForHandedOverEarly(&step)
+  }
+
+  private mutating func interestChanged(
+    _ added: Interest, _ removed: Interest, on id: SessionID, _ step: inout Step
+  ) {
+    guard let before = sessions[id] else { return }
+    pass(before.passage, id)
+    guard let session = sessions[id] else { return }
+    let added = session.passage.narrowing(added, partitions.name(of:))
+    let removed = session.passage.isEverything ? removed : before.interest.removing(session.interest)
+    closeStreams(id, removed)
+    let hasNews = session.passage.isEverything || !added.isEmpty || !removed.isEmpty
+    guard hasNews, session.hasStatements, !session.isToBeShown, !authority.isEnded(session.peer) else { return }
+    step.emit(.send(id, .interestChange(added: added, removed: removed)))
+    if session.phase == .live { offerNewlyCommon(id, added, &step) }
+  }
+
+  /// What this session may speak of follows from what is wanted here and what its link lets pass.
+  mutating func pass(_ passage: Passage, _ id: SessionID) {
+    let passing = passage.narrowing(interest, partitions.name(of:))
+    sessions[id]?.passage = passage
+    sessions[id]?.interest = passing
   }
 
   mutating func peerInterestChanged(_ id: SessionID, _ added: Interest, _ removed: Interest, _ step: inout Step) {

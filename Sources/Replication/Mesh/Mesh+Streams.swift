@@ -29,13 +29,13 @@ extension Mesh {
   mutating func pump(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
     guard let session = sessions[id], session.phase == .live, session.isWritable, let state = partitions[partition],
       let stream = session.streams[partition], stream.outgoing != nil, !stream.isLoading,
-      lacks(stream, partition)
+      lacks(stream, partition), isItsTurn(session, partition, stream.name)
     else { return }
     var have = stream.announcedOrSent
     for replica in stream.forked { have[replica] = state.log.clipped[replica] }
     sessions[id]?.streams[partition]?.isLoading = true
     sessions[id]?.relaysDue[partition] = nil
-    let byteLimit = stream.loadByteLimit ?? configuration.loadByteLimit
+    let byteLimit = stream.loadByteLimit ?? loadByteLimit(session)
     step.emit(.load(id, partition, have: have, byteLimit: byteLimit))
   }
 
@@ -54,12 +54,13 @@ extension Mesh {
     send(runs, to: id, partition, &step)
     // What was all left out would be read again and again: past it lies what can go.
     let isStuck = hasMore && sessions[id]?.streams[partition]?.sent == before.sent
-    let limit = before.loadByteLimit ?? configuration.loadByteLimit
+    let limit = before.loadByteLimit ?? sessions[id].map(loadByteLimit) ?? configuration.loadByteLimit
     // What nothing can be sent of within the largest load waits for the searches that hold it back.
-    guard !isStuck || limit < MeshConfiguration.largestLoadByteLimit else { return }
+    guard !isStuck || limit < MeshConfiguration.largestLoadByteLimit else { return pumpInOrder(id, &step) }
     sessions[id]?.streams[partition]?.loadByteLimit =
       isStuck ? min(limit.multipliedReportingOverflow(by: 2).partialValue, MeshConfiguration.largestLoadByteLimit) : nil
     if hasMore { pump(id, partition, &step) }
+    pumpInOrder(id, &step)
   }
 
   /// What was asked of the log for the stream as it is now is not sent on the next one. The log answers in order.
@@ -207,6 +208,7 @@ extension Mesh {
       // From memory when the peer lacks nothing before them, from the log otherwise.
       let isNext =
         session.isWritable && !stream.isLoading && session.relaysDue[partition] == nil && followOn(runs, stream)
+        && isItsTurn(session, partition, stream.name)
       if isNext { send(runs, to: id, partition, &step) } else { pump(id, partition, &step) }
     } else if runs.contains(where: { !stream.covers($0.replica, $0.last) }), session.relaysDue[partition] == nil {
       sessions[id]?.relaysDue[partition] = step.now.advanced(byMilliseconds: configuration.relayMilliseconds)
@@ -225,7 +227,7 @@ extension Mesh {
     guard sessions[id]?.isWritable == false else { return }
     sessions[id]?.isWritable = true
     pumpStatements(id, &step)
-    for partition in (sessions[id]?.streams.keys).map({ $0.sorted() }) ?? [] { pump(id, partition, &step) }
+    for partition in inOrder(id) { pump(id, partition, &step) }
   }
 
   /// The shell's send queue for this session is above its mark.

@@ -94,5 +94,6 @@ extension Mesh {
     else { return }
     catchUps[partition] = nil
     pullWherePossible(partition, &step)
+    pullInOrder(catchUp.session, &step)
   }
 }

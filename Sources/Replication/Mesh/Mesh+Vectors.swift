@@ -34,7 +34,8 @@ extension Mesh {
 
   // MARK: Received
 
-  mutating func receiveVector(_ id: SessionID, _ item: PartitionVector, _ step: inout Step) {
+  /// - Parameter pulls: false where whoever calls looks afterwards what is to be asked for first.
+  mutating func receiveVector(_ id: SessionID, _ item: PartitionVector, pulls: Bool = true, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let partition = item.name.id(fleet: local.fleet, hash: cryptography.hash)
     guard isInScope(session, partition, item.name) else { return }
@@ -45,7 +46,7 @@ extension Mesh {
     checkPeerVector(id, partition, item, &step)
     doubtLevelStream(id, partition)
     repullIfSilent(id, partition, &step)
-    considerPull(id, partition, &step)
+    if pulls { considerPull(id, partition, &step) }
   }
 
   /// Of a forked chain only what lies on the branch chosen here is what the peer has of it.
@@ -70,14 +71,16 @@ extension Mesh {
   // MARK: Parts
 
   mutating func receiveVectors(_ id: SessionID, _ list: [PartitionVector], _ step: inout Step) {
+    let isOrdered = sessions[id]?.passage.isOrdered == true
     for (index, item) in list.enumerated() {
       guard !item.hasMore || index == list.count - 1 else {
         return fail(id, .protocolError, "a vector that ends in the middle", &step)
       }
       guard let whole = joined(item, id, .vectors, &step) else { continue }
-      receiveVector(id, whole, &step)
+      receiveVector(id, whole, pulls: !isOrdered, &step)
       showForks(id, whole.name.id(fleet: local.fleet, hash: cryptography.hash), anew: true, &step)
     }
+    pullInOrder(id, &step)
   }
 
   /// The whole vector once its last part is here; nil until then, and after the session was failed. Nothing else that

@@ -11,7 +11,8 @@
 /// - Messages of one session leave in the order of their directives.
 package struct Mesh: Sendable {
   package enum Event: Sendable {
-    case opened(SessionID, isDialer: Bool, peer: PublicKey, exporter: Digest)
+    case opened(
+      SessionID, isDialer: Bool, peer: PublicKey, exporter: Digest, passage: Passage = .everything)
     case received(SessionID, Message)
     /// A `runs` message, decoded and checked as far as that needs no state.
     case receivedRuns(SessionID, RunBatch, [IncomingRun])
@@ -138,8 +139,8 @@ package struct Mesh: Sendable {
   ) -> [Directive] {
     var step = Step(now: now)
     switch event {
-    case .opened(let id, let isDialer, let peer, let exporter):
-      open(id, isDialer: isDialer, peer: peer, exporter: exporter, &step)
+    case .opened(let id, let isDialer, let peer, let exporter, let passage):
+      open(id, isDialer: isDialer, peer: peer, exporter: exporter, passage, &step)
     case .received(let id, let message): receive(id, message, &step, &random)
     case .receivedRuns(let id, let batch, let runs): receiveRuns(id, batch, runs, &step)
     case .payloadLost(let id, let batch): payloadLost(id, batch, &step)

@@ -45,6 +45,8 @@ package struct MeshConfiguration: Sendable {
   package var catchUpSilenceMilliseconds: UInt64 = 5_000
   /// Bytes asked of the log at once.
   package var loadByteLimit = 1_024 * 1_024
+  /// The same on a thin link.
+  static let thinLoadByteLimit = 32 * 1_024
   /// Statements that one session is told at once.
   package var statementWindowByteCount = 1_024 * 1_024
   /// The most that is asked of it, where all that was read is held back.

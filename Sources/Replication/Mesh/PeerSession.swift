@@ -17,6 +17,9 @@ package struct PeerSession: Sendable {
   package let device: DeviceID
   let exporter: Digest
   let openedAt: MonotonicTime
+  /// What the link lets pass, and what of this node's wishes is left with it.
+  package internal(set) var passage = Passage.everything
+  var interest = Interest()
   package internal(set) var phase: Phase = .awaitingHello
   package internal(set) var hello: Hello?
   /// Digest of the statements as this side's hello named it: both sides decide by what both said.

@@ -8,6 +8,7 @@ final class FrameIntake: TransportHandler {
   private let decoder: FrameDecoder
   private let inbox: Inbox<NodeJob>
   private let authority: CurrentAuthority
+  private let keeper: LinkKeeper?
   private let waiting = Mutex<[ConnectionID: Backlog]>([:])
   private let pause: @Sendable (ConnectionID) -> Void
 
@@ -55,10 +56,11 @@ final class FrameIntake: TransportHandler {
   static let resumeMessageMark = 2_048
 
   init(
-    _ decoder: FrameDecoder, authority: CurrentAuthority, inbox: Inbox<NodeJob>,
+    _ decoder: FrameDecoder, authority: CurrentAuthority, inbox: Inbox<NodeJob>, keeper: LinkKeeper? = nil,
     pause: @escaping @Sendable (ConnectionID) -> Void
   ) {
     (self.decoder, self.inbox, self.authority, self.pause) = (decoder, inbox, authority, pause)
+    self.keeper = keeper
   }
 
   /// A newer set of statements; runs that came before it are checked by the engine.
@@ -67,6 +69,7 @@ final class FrameIntake: TransportHandler {
   func opened(_ connection: OpenedConnection) {
     var tag: UInt64?
     if case .dialled(let dialled) = connection.origin { tag = dialled }
+    keeper?.opened(connection.id.session, connection.path)
     inbox.put(
       .event(
         .opened(
@@ -77,6 +80,7 @@ final class FrameIntake: TransportHandler {
 
   func closed(_ connection: ConnectionID, reason: CloseReason) {
     waiting.withLock { $0[connection] = nil }
+    keeper?.closed(connection.session)
     inbox.put(.event(.closed(connection.session, reason: "\(reason)")))
   }
 

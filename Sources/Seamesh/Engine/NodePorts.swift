@@ -20,10 +20,13 @@ final class SystemClock: EngineClock {
 final class NodeLinks: EngineLinks {
   let transport: SecureTransport
   private let intake: FrameIntake
+  private let keeper: LinkKeeper
   /// Nil but in tests of several builds.
   var news: NewsTeller?
 
-  init(_ transport: SecureTransport, _ intake: FrameIntake) { (self.transport, self.intake) = (transport, intake) }
+  init(_ transport: SecureTransport, _ intake: FrameIntake, _ keeper: LinkKeeper) {
+    (self.transport, self.intake, self.keeper) = (transport, intake, keeper)
+  }
 
   func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
     let connection = ConnectionID(session)
@@ -56,6 +59,8 @@ final class NodeLinks: EngineLinks {
   }
 
   func adopt(_ authority: Authority) { intake.adopt(authority) }
+  func passage(of session: SessionID) -> Passage? { keeper.passage(of: session) }
+  func keepShort(_ session: SessionID) { transport.keepShort(ConnectionID(session)) }
   func closeStranded() { transport.closeStranded() }
   func text(of address: SocketAddress) -> String { address.description }
   var frameOverheadByteCount: Int { SecureTransport.frameLengthByteCount }

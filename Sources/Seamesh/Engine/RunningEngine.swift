@@ -15,6 +15,7 @@ final class RunningEngine {
   private let engine: NodeEngine
   private let store: Store
   private let mark: SidecarMark
+  private let keeper: LinkKeeper
   let started: Node.Started
 
   init(
@@ -26,23 +27,24 @@ final class RunningEngine {
     (store, history) = try files.openStore(configuration, log)
     mark = SidecarMark(files.directory, store)
     let identity = EngineIdentity(files, formats: formats)
+    keeper = LinkKeeper(configuration.links, directory: files.directory, fleet: files.fleet, log: log)
     let box = TransportBox()
     // Nobody is a member before the engine has said which statements hold.
     let authority = CurrentAuthority(Authority(root: files.deviceKey.publicKey, hash: SHA256.hash))
     let intake = FrameIntake(
-      FrameDecoder(fleet: files.fleet, identity.cryptography), authority: authority, inbox: inbox
+      FrameDecoder(fleet: files.fleet, identity.cryptography), authority: authority, inbox: inbox, keeper: keeper
     ) { box.transport?.pauseReading($0) }
     let certificate = try TLSIdentity(files.deviceKey)
     transport = try SecureTransport(
       credentials: TLSCredentials(certificate: certificate.certificateDER, privateKey: certificate.privateKeyDER),
-      handler: intake)
+      handler: intake, meter: keeper)
     box.set(transport)
     let listen = try RunningEngine.listen(transport, configuration)
     var options = EngineOptions(instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero)
     options.mesh = configuration.mesh
     options.listenPort = listen.first?.port ?? 0
     options.isRelay = configuration.isRelay
-    let links = NodeLinks(transport, intake)
+    let links = NodeLinks(transport, intake, keeper)
     let ports = EnginePorts(
       store: store, mark: mark, clock: SystemClock(), links: links, journal: log, feed: FeedTeller(feed, store),
       random: SystemRandomNumberGenerator())
@@ -55,7 +57,14 @@ final class RunningEngine {
         directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen),
       discovery: NodeDiscovery(
         fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log),
-      authority: authority, history: history)
+      authority: authority, history: history, keeper: keeper)
+    keeper.begin { [readers = store.readers] in
+      (try? readers.read { try $0.totals() }).map { ($0.changes, $0.logBytes) }
+    }
+    keeper.follow { [inbox] in
+      box.transport?.reviewLinks()
+      inbox.put(.event(.passagesMoved))
+    }
     if let build = configuration.testBuild { runAs(build, formats, links) }
   }
 
@@ -91,6 +100,7 @@ final class RunningEngine {
       isStopping = jobs.contains { if case .stop = $0 { true } else { false } }
       engine.turn(jobs.compactMap(\.event))
       started.discovery.refresh()
+      keeper.look()
       log.flush()
     }
     finish()
@@ -112,6 +122,7 @@ final class RunningEngine {
     engine.turn(inbox.close().compactMap(\.event).filter(\.isAnswered))
     engine.finish()
     transport.stop()
+    keeper.settle()
     if engine.failure == nil { closeStore() }
     log.flush()
   }

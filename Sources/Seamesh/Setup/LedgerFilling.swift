@@ -197,6 +197,8 @@ private final class NoLinks: EngineLinks {
   func holdUp(_ session: SessionID) {}
   func letGo(_ session: SessionID) {}
   func adopt(_ authority: Authority) {}
+  func passage(of session: SessionID) -> Passage? { nil }
+  func keepShort(_ session: SessionID) {}
   func closeStranded() {}
   func text(of address: SocketAddress) -> String { address.description }
   var frameOverheadByteCount: Int { 0 }

@@ -1,9 +1,11 @@
 import Forwarding
 import Glibc
 import Identity
+import Links
 import Replication
 import Seamesh
 import Storage
+import Transport
 
 /// Puts a node and its forwarder together: neither knows the other.
 final class NodeForwarding: NodeForwarder {
@@ -18,16 +20,19 @@ final class NodeForwarding: NodeForwarder {
     self.node = node
     let backend: PostgreSQLBackend
     do throws(BackendProblem) {
-      backend = try PostgreSQLBackend(address, fleet: node.fleet, relay: node.device, environment: environment())
+      backend = try PostgreSQLBackend(
+        address, fleet: node.fleet, relay: node.device, environment: environment(), meter: MeteredSockets(node.keeper))
     } catch {
       throw Failure(error)
     }
     let source = try NodeLogSource(node)
     let home = bringsEditsHome ? EditWay(from: backend, to: try NodeEdits(node)) : nil
-    service = ForwardingService(source: source, backend: backend, limits: limits, home: home) { [weak node] report in
-      node?.noteForwarding(ForwardingStatus(report))
-    }
+    service = ForwardingService(
+      source: source, backend: backend, limits: limits, home: home,
+      allowance: { [keeper = node.keeper] in backend.linkPath.map(keeper.allowance) ?? .free },
+      stateChanged: { [weak node] report in node?.noteForwarding(ForwardingStatus(report)) })
     node.attach(self)
+    node.keeper.follow { [weak service] in service?.linkMoved() }
     service.start()
   }
 

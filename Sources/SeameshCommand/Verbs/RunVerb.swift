@@ -26,7 +26,7 @@ let runVerb = Verb(
       "api", .text("[ADDR:]PORT"), "serve the local interface over TCP too, on loopback, with the token of api.token",
       configurable: true),
     OptionSpecification("relay", .none, "subscribe to all that peers offer and this node may hold", configurable: true),
-    forwardOption,
+    linkOption, forwardOption,
     OptionSpecification(
       "home-bound", .none, "with --forward: bring the office's edits home, as a device of the user office",
       configurable: true),
@@ -34,6 +34,10 @@ let runVerb = Verb(
   examples: [
     .init("seamesh run", "Runs the node, which finds others by itself"),
     .init("seamesh run --listen=7000 --peer=10.0.0.2:7000 --api=127.0.0.1:8080", "Runs it at fixed addresses"),
+    .init(
+      "seamesh run --link='{\"class\": \"satellite\", \"interfaces\": [\"ppp*\"], \"bytesPerDay\": 5000000, \"carries\": "
+        + "[\"agency=Gabon\", \"*\"]}'",
+      "Takes 5 MB a day over ppp links, reports of the agency before all else"),
   ]
 ) { invocation, context throws(Failure) in
   var configuration = try nodeConfiguration(invocation)
@@ -180,6 +184,7 @@ func nodeConfiguration(_ invocation: Invocation) throws(Failure) -> NodeConfigur
   configuration.peers = try peerAddresses(invocation)
   configuration.usesDiscovery = !invocation.has("no-discovery")
   configuration.isRelay = invocation.has("relay")
+  configuration.links = try linkRules(invocation)
   if let level = invocation["log-level"].flatMap({ LogLevel(name: $0) }) { configuration.logLevel = level }
   configuration.logPath = invocation["log-file"].map(absolutePath)
   return configuration

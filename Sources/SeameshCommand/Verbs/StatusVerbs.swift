@@ -23,6 +23,10 @@ let statusVerb = Verb(
     ("store", byteCount(status.number("databaseBytes"))), ("disk free", byteCount(status.number("diskFreeBytes"))),
     ("peers", "\(status.number("peersConnected")) connected"), ("discovery", status.text("discovery")),
     ("backend", status["forwarding"]?.map.map(forwardingLine) ?? ""),
+    (
+      "links",
+      (status["links"]?.items ?? []).compactMap(\.map).map(linkLine).filter { !$0.isEmpty }.joined(separator: "; ")
+    ),
     ("if wiped", wipeLine(status["lostIfWiped"])),
     ("writes", status.flag("readOnly") ? "refused: the store is read-only" : ""),
   ]

@@ -5,6 +5,6 @@ let verbTable: [Verb] = [
   putVerb, getVerb, patchVerb, deleteVerb, findVerb, watchVerb, conflictsVerb, resolveVerb,
   importVerb, exportVerb, sampleVerb,
   receiptsVerb, safeToWipeVerb, subscribeVerb, unsubscribeVerb, partitionsVerb, peersVerb, statusVerb,
-  doctorVerb, backupVerb, restoreVerb, forwardVerb, verifyLedgerVerb, benchVerb, simulateVerb,
+  linksVerb, doctorVerb, backupVerb, restoreVerb, forwardVerb, verifyLedgerVerb, benchVerb, simulateVerb,
   helpVerb, versionVerb, completionVerb, manualVerb,
 ]

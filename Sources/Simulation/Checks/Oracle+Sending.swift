@@ -11,6 +11,7 @@ extension Oracle {
     guard let message = try? MessageCodec.decode(frame[...]) else {
       return world.violate("wire", "node \(node.slot) sends what nobody can read")
     }
+    checkLink(message, node, link)
     switch message {
     case .have(let vector): check([vector], node, peer)
     case .pull(let stream, let vector):

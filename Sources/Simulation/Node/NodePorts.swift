@@ -17,6 +17,9 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
     let connection: UInt64
     let side: Int
     let remoteSlot: Int
+    /// What it let pass when the engine took it up.
+    fileprivate(set) var state = LinkState()
+    fileprivate var isTakenUp = false
     /// When a frame found no room, until those that wait behind it in the engine have gone as well.
     fileprivate(set) var fullSince: UInt64?
     private var releasedAt: UInt64?
@@ -75,6 +78,15 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
 
   func authenticate(_ session: SessionID) {}
   func closeStranded() {}
+  func passage(of session: SessionID) -> Passage? {
+    // Of one that stands it is only asked whether it moved.
+    if links[session]?.isTakenUp == false {
+      links[session]?.state = node.link
+      links[session]?.isTakenUp = true
+    }
+    return node.link.passage(world.fleet)
+  }
+  func keepShort(_ session: SessionID) {}
 
   func release(_ session: SessionID, byteCount: Int) {
     changeIntake(of: session) { [limit = world.plan.intakeByteLimit] in $0.remove(byteCount, limit: limit) }

@@ -17,6 +17,7 @@ final class SimulatedNode {
   /// Counts the times that its store was replaced by something older.
   var lineage = 0
   var clockOffset: Int64 = 0
+  var link = LinkState()
   /// Until then the disk takes nothing.
   var diskFullUntil: UInt64 = 0
   var slowDiskUntil: UInt64 = 0

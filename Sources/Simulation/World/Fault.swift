@@ -71,6 +71,8 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case saidOptional
   case saidFeature
   case roomMade
+  /// A node's links came to let less pass.
+  case linkNarrowed
   case saidInRoom
   /// Somebody asked what others hold, and a word about it was kept at its author's.
   case askedForHoldings

@@ -186,6 +186,7 @@ extension World {
     note("calm")
     (isTroubled, quietSince, calmSince) = (false, clock, clock)
     severed = []
+    freeLinks()
     for number in connections.keys.sorted() { for side in 0...1 { connections[number]?.ends[side].stalledUntil = 0 } }
     for node in nodes {
       (node.diskFullUntil, node.slowDiskUntil) = (0, 0)

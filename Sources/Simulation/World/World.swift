@@ -20,6 +20,8 @@ final class World {
     case restart(slot: Int, life: Int)
     case act
     case actInRoom
+    /// Some node's links let something else pass.
+    case linkMoved
     /// Somebody writes at this node.
     case write(slot: Int)
     case fault
@@ -63,6 +65,8 @@ final class World {
   var askedAt: UInt64?
   /// Nil in worlds without rooms.
   var roomLife: RoomLife?
+  /// Nil in worlds whose links let everything pass.
+  var linkLife: LinkLife?
   private(set) lazy var oracle = Oracle(self)
 
   /// The wall clock that all nodes would show if nothing were wrong with any.
@@ -81,6 +85,8 @@ final class World {
     (self.options, report) = (options, SimulationReport(seed: seed))
     plan = Plan(options, &random)
     report.usesDisk = plan.usesDisk
+    var linkLife = LinkLife(seed: seed)
+    self.linkLife = linkLife.random.chance(LinkLife.percent) ? linkLife : nil
     dialTargets = plan.dialTargets
     let usesDisk = plan.usesDisk
     var roomLife = RoomLife(seed: seed)
@@ -112,6 +118,7 @@ final class World {
     found()
     queue.put(.act, at: 50)
     if roomLife != nil { queue.put(.actInRoom, at: 100) }
+    if linkLife != nil { queue.put(.linkMoved, at: LinkLife.interval.lowerBound) }
     queue.put(.fault, at: plan.faultInterval)
     while let (time, event) = queue.take(), report.events < World.eventLimit, report.violations.isEmpty {
       clock = time
@@ -146,6 +153,7 @@ final class World {
     case .restart(let slot, let life): restart(slot, life)
     case .act: act()
     case .actInRoom: actInRoom()
+    case .linkMoved: moveLink()
     case .write(let slot): if isTroubled, let process = nodes[slot].process { write(process) }
     case .fault: causeFault()
     case .reunite: severed = []

@@ -24,6 +24,8 @@ enum TCP {
   /// What every path carries (RFC 8200 §5: 1,280 bytes, less both headers). Larger packets may vanish without a word, and
   /// the connection would stand still (N11). The dialler's word binds both ends.
   private static let segmentByteCount: Int32 = 1_220
+  /// What such a segment carries beside its timestamps; without them, or on loopback, it is more.
+  static let leastSegmentByteCount: UInt64 = 1_208
 
   /// Before connecting to another host.
   static func avoidLargeSegments(_ descriptor: Int32) {
@@ -37,6 +39,14 @@ enum TCP {
     set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
     set(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, keepAliveIdleSeconds)
     set(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, keepAliveIntervalSeconds)
+  }
+
+  /// Two seconds of a link with 64 kbit/s: what the kernel has taken goes out, whatever is decided about it then.
+  private static let unsentByteLimit: Int32 = 16 * 1024
+
+  /// For connections that somebody pays for.
+  static func keepUnsentShort(_ descriptor: Int32) {
+    set(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, unsentByteLimit)
   }
 
   /// Closing then sends a reset and keeps no state: for callers that were never let in.

@@ -1,3 +1,4 @@
+import Links
 import Replication
 
 /// The IO thread's view of one connection. Decides nothing: the loop does.
@@ -16,6 +17,10 @@ final class Connection {
   var phase: Phase
   var remote: SocketAddress
   var descriptor: Descriptor?
+  /// Nil until one is tried.
+  var path: LinkPath?
+  /// Where somebody pays for its bytes.
+  var account: SocketAccount?
   var tls: TLSSession?
   /// Where to try next when this address of a dialled name leads nowhere.
   var remainingAddresses: [SocketAddress]
@@ -32,6 +37,7 @@ final class Connection {
 
   var outgoing = SendQueue()
   var wasAboveMark = false
+  var isShort = false
   var isWriteBlocked = false
   var lastWriteProgress: UInt64
 
@@ -66,6 +72,11 @@ final class Connection {
     }
     let isUsedUp = unauthenticatedInput >= configuration.unauthenticatedInputByteLimit
     return (isUsedUp ? 0 : configuration.unauthenticatedFrameByteLimit, configuration.frameByteLimit)
+  }
+
+  /// `drained` is told when less than this waits again.
+  func drainedByteMark(_ configuration: TransportConfiguration) -> Int {
+    isShort ? configuration.shortDrainedByteMark : configuration.drainedByteMark
   }
 
   /// When the loop must look at this connection even if nothing happens.

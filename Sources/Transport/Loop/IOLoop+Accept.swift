@@ -56,6 +56,8 @@ extension IOLoop {
     guard connections.count < configuration.connectionLimit else {
       return refuse(descriptor) { $0.refusedByLimit += 1 }
     }
+    let path = paths.path(of: descriptor.number, to: remote.host)
+    guard admits(path) else { return refuse(descriptor) { $0.refusedByLink += 1 } }
     makeRoom(for: remote.host)
     switch admission.enter(remote.host) {
     case .refuseByLimit: refuse(descriptor) { $0.refusedByLimit += 1 }
@@ -65,8 +67,10 @@ extension IOLoop {
       let connection = Connection(mailbox.nextNumber(), .accepted, phase: .handshaking, remote: remote, now: now)
       connection.countsAsUnauthenticated = true
       connection.descriptor = descriptor
+      connection.path = path
       connections[connection.number] = connection
       mailbox.noteAlive(connection.number)
+      openAccount(connection)
       startHandshake(connection, addToPoller: true)
     }
   }

@@ -1,4 +1,5 @@
 import Glibc
+import Links
 import Replication
 
 extension IOLoop {
@@ -21,6 +22,8 @@ extension IOLoop {
     let address = connection.remainingAddresses.removeFirst()
     connection.remote = address
     connection.phase = .connecting
+    guard let path = admittedPath(to: address) else { return connectNext(connection, orElse: .linkClosed) }
+    connection.path = path
     do throws(SystemError) {
       try connect(connection, to: address)
     } catch {
@@ -36,6 +39,7 @@ extension IOLoop {
     try poller.add(descriptor.number, token: connection.number, .output)
     connection.interest = .output
     connection.descriptor = descriptor
+    openAccount(connection)
     setDeadline(connection, now + configuration.connectTimeoutMilliseconds)
   }
 
@@ -64,6 +68,7 @@ extension IOLoop {
   }
 
   private func closeAttempt(_ connection: Connection) {
+    settleAccount(connection)
     if let descriptor = connection.descriptor { poller.remove(descriptor.number) }
     connection.tls = nil
     connection.descriptor = nil
@@ -120,8 +125,9 @@ extension IOLoop {
     updateInterest(connection)
     handler.opened(
       OpenedConnection(
-        id: connection.id, origin: connection.origin, remote: connection.remote, peerKey: key, exporter: exporter,
-        openedAt: now))
+        id: connection.id, origin: connection.origin, remote: connection.remote,
+        path: connection.path ?? LinkPath(interface: "", remote: connection.remote.host), peerKey: key,
+        exporter: exporter, openedAt: now))
     // The first frames may have come along with the last message of the handshake.
     waitingInput.insert(connection.number)
     if !connection.outgoing.isEmpty { waitingOutput.insert(connection.number) }

@@ -16,6 +16,7 @@ extension IOLoop {
       switch tls.read(into: inBuffer) {
       case .bytes(let count):
         mailbox.count { $0.receivedBytes += UInt64(count) }
+        noteBytes(count, connection)
         guard take(UnsafeRawBufferPointer(rebasing: inBuffer[..<count]), connection) else { return }
       case .wantsInput: return updateInterest(connection)
       case .wantsOutput:

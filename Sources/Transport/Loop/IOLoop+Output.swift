@@ -8,7 +8,8 @@ extension IOLoop {
       poller.wakeAt(now + configuration.stallTimeoutMilliseconds)
     }
     for frame in frames { connection.outgoing.append(frame) }
-    if connection.outgoing.cost.byteCount >= configuration.drainedByteMark { connection.wasAboveMark = true }
+    let mark = connection.drainedByteMark(configuration)
+    if connection.outgoing.cost.byteCount >= mark { connection.wasAboveMark = true }
     waitingOutput.insert(connection.number)
   }
 
@@ -16,6 +17,7 @@ extension IOLoop {
   func flush(_ connection: Connection) {
     guard let tls = connection.tls, connection.wasOpened else { return }
     connection.isWriteBlocked = false
+    noteTraffic(connection)
     for _ in 0..<IOLoop.recordsPerTurn {
       guard !connection.outgoing.isEmpty else { break }
       let count = connection.outgoing.copyFront(into: outBuffer)
@@ -24,6 +26,7 @@ extension IOLoop {
         let frameCount = connection.outgoing.consume(written)
         connection.lastWriteProgress = now
         mailbox.noteWritten(connection.number, written, frameCount: frameCount)
+        noteBytes(written, connection)
       case .wantsOutput, .wantsInput:
         connection.isWriteBlocked = true
         noteDrained(connection)
@@ -42,7 +45,7 @@ extension IOLoop {
 
   private func noteDrained(_ connection: Connection) {
     let queued = connection.outgoing.cost.byteCount
-    guard connection.wasAboveMark, queued < configuration.drainedByteMark else { return }
+    guard connection.wasAboveMark, queued < connection.drainedByteMark(configuration) else { return }
     connection.wasAboveMark = false
     guard connection.isOpen else { return }
     handler.drained(connection.id, queuedBytes: queued)
@@ -52,7 +55,12 @@ extension IOLoop {
 
   func close(_ connection: Connection, afterFlush: Bool) {
     guard connection.isOpen, afterFlush else {
-      if connection.isOpen, !connection.isWriteBlocked { _ = connection.tls?.sendCloseNotify() }
+      if connection.account != nil, let descriptor = connection.descriptor {
+        // What the kernel still holds, and what the peer has on its way, would be paid for.
+        TCP.dropOnClose(descriptor.number)
+      } else if connection.isOpen, !connection.isWriteBlocked {
+        _ = connection.tls?.sendCloseNotify()
+      }
       return end(connection, .requested)
     }
     noteNoLongerUnauthenticated(connection)

@@ -3,6 +3,7 @@ extension IOLoop {
   func expire() {
     if areListenersMuted { unmuteListeners() }
     for connection in Array(connections.values) { expire(connection) }
+    lookAtAccounts()
     for connection in connections.values {
       if let deadline = connection.deadline(configuration) { poller.wakeAt(deadline) }
     }

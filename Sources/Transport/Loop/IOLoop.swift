@@ -1,4 +1,5 @@
 import Glibc
+import Links
 import Replication
 
 /// The IO thread: epoll, TLS and framing of all connections. Everything in it belongs to that thread alone.
@@ -15,6 +16,7 @@ final class IOLoop {
   let mailbox: Mailbox
   let poller: Poller
   let context: TLSContext
+  let meter: (any LinkMeter)?
 
   var connections: [UInt64: Connection] = [:]
   /// Connections to look at again without an event of their socket: input that libssl holds, output that was asked for.
@@ -23,6 +25,10 @@ final class IOLoop {
   var admission: Admission
   var listeners: [UInt64: Descriptor] = [:]
   var areListenersMuted = false
+  var paths = LinkPaths()
+  /// Connections with an account, and when to look at them: nil while nothing happens on any.
+  var metered: Set<UInt64> = []
+  var nextLookAt: UInt64?
   var now = ElapsedClock.now()
   private var suspended = ElapsedClock.suspended()
   private var isStopping = false
@@ -31,12 +37,14 @@ final class IOLoop {
   let inBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: recordByteCount, alignment: 16)
 
   init(
-    _ configuration: TransportConfiguration, _ context: TLSContext, _ mailbox: Mailbox, _ handler: any TransportHandler
+    _ configuration: TransportConfiguration, _ context: TLSContext, _ mailbox: Mailbox, _ handler: any TransportHandler,
+    _ meter: (any LinkMeter)?
   ) throws(SystemError) {
     self.configuration = configuration
     self.context = context
     self.mailbox = mailbox
     self.handler = handler
+    self.meter = meter
     self.poller = try Poller(waking: mailbox.signal)
     self.admission = Admission(configuration)
   }
@@ -79,6 +87,7 @@ final class IOLoop {
   private func handle(_ event: Poller.Event) {
     if let listener = listeners[event.token] { return acceptAll(from: listener) }
     guard let connection = connections[event.token] else { return }
+    noteTraffic(connection)
     switch connection.phase {
     case .connecting: finishConnect(connection)
     case .handshaking: continueHandshake(connection)
@@ -105,9 +114,11 @@ final class IOLoop {
     case .send(let number, let frames): connections[number].map { queue(frames, on: $0) }
     case .close(let number, let afterFlush): connections[number].map { close($0, afterFlush: afterFlush) }
     case .authenticate(let number): connections[number].map(authenticate)
+    case .keepShort(let number): connections[number]?.isShort = true
     case .pauseReading(let number): connections[number].map { setPaused($0, true) }
     case .resumeReading(let number): connections[number].map { setPaused($0, false) }
     case .closeStranded: closeStranded()
+    case .reviewLinks: reviewLinks()
     case .stop: isStopping = true
     }
   }
@@ -179,6 +190,7 @@ final class IOLoop {
   func release(_ connection: Connection) {
     guard connections.removeValue(forKey: connection.number) != nil else { return }
     noteNoLongerUnauthenticated(connection)
+    settleAccount(connection)
     if let descriptor = connection.descriptor { poller.remove(descriptor.number) }
     connection.tls = nil
     connection.descriptor = nil

@@ -9,9 +9,11 @@ final class Mailbox: Sendable {
     case send(UInt64, [[UInt8]])
     case close(UInt64, afterFlush: Bool)
     case authenticate(UInt64)
+    case keepShort(UInt64)
     case pauseReading(UInt64)
     case resumeReading(UInt64)
     case closeStranded
+    case reviewLinks
     case stop
   }
 

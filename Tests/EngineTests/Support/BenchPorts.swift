@@ -103,6 +103,10 @@ final class BenchLinks: EngineLinks {
   private(set) var released = 0
   private(set) var adoptions = 0
   private(set) var strandings = 0
+  /// What links let pass; the inner nil: nothing.
+  var passage: Passage? = .everything
+  var passages: [SessionID: Passage?] = [:]
+  private(set) var keptShort: [SessionID] = []
   /// Sessions whose transport takes nothing for now.
   var full: Set<SessionID> = []
   /// Sessions from which nothing is read for now.
@@ -141,6 +145,8 @@ final class BenchLinks: EngineLinks {
   func holdUp(_ session: SessionID) { heldUp.insert(session) }
   func letGo(_ session: SessionID) { heldUp.remove(session) }
   func adopt(_ authority: Authority) { adoptions += 1 }
+  func passage(of session: SessionID) -> Passage? { passages[session] ?? passage }
+  func keepShort(_ session: SessionID) { keptShort.append(session) }
   func closeStranded() { strandings += 1 }
   func text(of address: SocketAddress) -> String { "port \(address.port)" }
   var frameOverheadByteCount: Int { 4 }

@@ -34,6 +34,12 @@ struct ForwarderModel {
       partition: PartitionID(Digest(words: (number % 3, 0, 0, 1))), replica: ReplicaID(high: number, low: 7))
   }
 
+  static let names: [PartitionName] = ["p=0", "p=1", "p=2"].compactMap { try? PartitionName($0) }
+
+  static func name(of partition: PartitionID) -> PartitionName {
+    names.enumerated().first { chain(UInt64($0.offset)).partition == partition }?.element ?? names[0]
+  }
+
   mutating func write(chain number: UInt64, changes: Int = 1) {
     let key = ForwarderModel.chain(number)
     let first = (log.last { $0.chain == key }?.last ?? 0) + 1
@@ -134,17 +140,20 @@ struct ForwarderModel {
     var page = Forwarder.Page()
     page.held = amount(of: log)
     page.runsEnd = request.runsAfter
+    guard !request.isForAuthority else { return page }
     page.isEnd = true
+    func isMeant(_ partition: PartitionID) -> Bool { request.filter?.holds(ForwarderModel.name(of: partition)) ?? true }
     for (index, run) in log.enumerated().dropFirst(Int(request.runsAfter)) {
       guard page.batch.amount.changes < request.changes, page.batch.amount.bytes < request.bytes else {
         page.isEnd = false
         break
       }
       page.runsEnd = Int64(index + 1)
+      guard isMeant(run.chain.partition) else { continue }
       if request.view.lacks(run.chain, through: run.last, arrival: Int64(index + 1)) { page.batch.runs.append(run) }
     }
     guard page.isEnd else { return page }
-    for (partition, vector) in request.unmarked {
+    for (partition, vector) in request.unmarked where isMeant(partition) {
       for (replica, position) in vector.sorted {
         let chain = ChainKey(partition: partition, replica: replica)
         guard request.view.marks[chain] != position, request.view.aside[chain] == nil else { continue }

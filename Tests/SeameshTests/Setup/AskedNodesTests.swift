@@ -1,4 +1,5 @@
 import Identity
+import Links
 import Replication
 import Testing
 
@@ -11,6 +12,7 @@ struct AskedNodesTests {
   private func connection(_ number: UInt64, round: UInt64) -> OpenedConnection {
     OpenedConnection(
       id: ConnectionID(number: number), origin: .dialled(tag: round), remote: SocketAddress(.ipv4(1), port: 7),
+      path: LinkPath(interface: "", remote: .ipv4(1)),
       peerKey: SigningKey(random: { [UInt8](repeating: 1, count: $0) }).publicKey, exporter: .zero, openedAt: 0)
   }
 

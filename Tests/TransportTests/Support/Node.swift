@@ -1,4 +1,5 @@
 import Identity
+import Links
 import Replication
 
 @testable import Transport
@@ -14,12 +15,13 @@ final class Node {
   static let loopback = SocketAddress.Host.ipv4(0x7f00_0001)
 
   init(
-    seed: UInt8, listening: Bool = true, _ change: (inout TransportConfiguration) -> Void = { _ in }
+    seed: UInt8, listening: Bool = true, meter: (any LinkMeter)? = nil,
+    _ change: (inout TransportConfiguration) -> Void = { _ in }
   ) throws {
     (key, credentials) = try Node.identity(seed: seed)
     var configuration = TransportConfiguration()
     change(&configuration)
-    transport = try SecureTransport(configuration, credentials: credentials, handler: recorder)
+    transport = try SecureTransport(configuration, credentials: credentials, handler: recorder, meter: meter)
     if listening { port = try transport.listen(host: Node.loopback, port: 0).first?.port ?? 0 }
   }
 

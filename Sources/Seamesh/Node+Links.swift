@@ -1,0 +1,76 @@
+import Engine
+import Links
+import Replication
+import Storage
+
+extension Node {
+  /// Classes with a rule, with a session, or chosen by command.
+  package func links() throws(NodeError) -> [LinkReport] {
+    let (book, paths) = (keeper.book, keeper.paths)
+    let lags = try onEngine { engine in
+      engine.state.mesh.sessions.values.map { ($0.id, engine.state.mesh.lag(of: $0).behind) }
+    }
+    let log = try logAmount()
+    let byClass = Dictionary(grouping: lags) { session, _ in paths[session].map(book.linkClass) ?? .harbour }
+    return LinkClass.allCases.compactMap { linkClass in
+      let sessions = byClass[linkClass] ?? []
+      let isNamed = book.rules.contains { $0.linkClass == linkClass } || book.chosen == linkClass
+      guard isNamed || !sessions.isEmpty else { return nil }
+      var report = Node.report(book, linkClass)
+      report.sessions = Int64(sessions.count)
+      report.interfaces = Set(sessions.compactMap { paths[$0.0]?.interface.string }).sorted()
+      Node.addWaiting(book, linkClass, log, lag: sessions.map(\.1).max() ?? 0, to: &report)
+      return report
+    }
+  }
+
+  package func useLinks(_ name: Text) throws(NodeError) {
+    guard name != LinkReport.automatic else { return keeper.choose(nil) }
+    guard let linkClass = LinkClass(rawValue: name.string) else {
+      let names = LinkClass.allCases.map(\.rawValue) + [LinkReport.automatic.string]
+      throw NodeError(
+        .unprocessable, "there is no class of links by this name; there are \(names.joined(separator: ", "))")
+    }
+    keeper.choose(linkClass)
+  }
+
+  private func logAmount() throws(NodeError) -> (changes: Int64, byteCount: Int64) {
+    do {
+      let totals = try readers.read { try $0.totals() }
+      return (totals.changes, totals.logBytes)
+    } catch {
+      throw NodeError(any: error)
+    }
+  }
+
+  private static func report(_ book: LinkBook, _ linkClass: LinkClass) -> LinkReport {
+    var report = LinkReport()
+    report.linkClass = linkClass.rawValue
+    report.isChosen = book.chosen == linkClass
+    let rule = book.rule(of: linkClass)
+    report.bytesPerDay = rule.bytesPerDay.map { Int64(clamping: $0) }
+    report.bytesToday = book.account(of: linkClass).map { Int64(clamping: $0.charged) }
+    report.passes = book.passage(linkClass).name
+    report.carries = rule.carries?.map(\.string) ?? []
+    report.renewsMilliseconds = report.bytesPerDay.map { _ in LinkBook.millisecondsLeft(WallClock.milliseconds) }
+    return report
+  }
+
+  /// - Parameter lag: changes that a peer on such a link is known to lack.
+  private static func addWaiting(
+    _ book: LinkBook, _ linkClass: LinkClass, _ log: (changes: Int64, byteCount: Int64), lag: Int64,
+    to report: inout LinkReport
+  ) {
+    let perChange = log.changes > 0 ? log.byteCount / log.changes : 0
+    if let since = book.account(of: linkClass)?.waiting, book.isUsedUp(linkClass) {
+      report.waitingChanges = max(0, log.changes - since.changes)
+      report.waitingBytes = max(0, log.byteCount - since.byteCount)
+      report.waitingMilliseconds = max(0, WallClock.milliseconds - since.since)
+    } else if lag > 0 {
+      report.waitingChanges = lag
+      report.waitingBytes = lag.multipliedReportingOverflow(by: perChange).partialValue
+    }
+    let (scaled, overflow) = report.waitingBytes.multipliedReportingOverflow(by: LinkReport.overheadPerThousand)
+    report.waitingCost = overflow ? .max : report.waitingBytes.addingReportingOverflow(scaled / 1_000).partialValue
+  }
+}
