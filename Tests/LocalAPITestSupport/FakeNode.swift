@@ -43,11 +43,11 @@ package final class FakeNode: NodeInterface {
     var permissions = PermissionReport()
     var receipts = ReceiptReport()
     var wipe = WipeReport()
-    var links: [LinkReport] = []
-    var linksUsed: [Text] = []
     var conflicts: [ConflictPage] = []
     var lastConflictQuery: ConflictQuery?
     var resolutions: [(conflict: String, choice: ConflictChoice)] = []
+    var links: [LinkReport] = []
+    var linksUsed: [Text] = []
     var lastWipe: (rules: WipeRules, asking: Bool)?
     var hasAskedForReceipts = false
   }

@@ -79,7 +79,7 @@ struct TargetTests {
   func unknown() throws {
     #expect(try server.ask("GET", "/v2/status").status == 404)
     #expect(try server.ask("GET", "/").status == 400)
-    #expect(try server.ask("GET", "/v1/partitions/p/conflicts").status == 404)
+    #expect(try server.ask("GET", "/v1/partitions/p/history").status == 404)
     #expect(try server.ask("POST", "/v1/blobs", "{}").status == 404)
     let wrong = try server.ask("DELETE", "/v1/status")
     #expect(wrong.status == 405)
