@@ -74,7 +74,7 @@ let package = Package(
     tests("LocalAPITests", ["LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Wire", "Replication"]),
     tests(
       "SeameshCommandTests",
-      ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Wire", "Replication"]),
+      ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Links", "Wire", "Replication"]),
     tests(
       "SimulationTests",
       ["Simulation", "SimulatedDisk", "Storage", "Engine", "Replication", "Wire", "Identity", "TestSupport"]),

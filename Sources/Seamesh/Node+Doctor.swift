@@ -41,6 +41,7 @@ extension Node {
     findings += Node.findings(spenders) + conduct.compactMap(Node.finding)
     findings += Node.findings(undeletable: undeletable)
     if let forwarding = forwardingStatus { findings += Node.findings(forwarding) }
+    findings += try links().compactMap(Node.finding)
     findings += historyFindings()
     findings += diskFindings(failure)
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }

@@ -1,4 +1,5 @@
 import Foundation
+import Links
 import LocalAPITestSupport
 import Replication
 import Seamesh
@@ -55,6 +56,38 @@ struct RunOptionTests {
       #expect(refusal(["peer": ["10.0.0.2:7", text]]) == "--peer takes HOST:PORT, not \(text)")
     }
     #expect(try configured(["log-file": ["x"]]).logPath?.hasPrefix("/") == true)
+  }
+
+  @Test("a link is a class with interfaces and routes, a limit that it has of itself, and what it carries")
+  func links() throws {
+    let rules = try configured([
+      "link": [
+        #"{"class": "satellite", "interfaces": ["ppp*"], "routes": ["10.0.0.0/8", "fd00::1"], "carries": ["a=1", "*"]}"#,
+        #"{"class": "mobile", "bytesPerDay": null}"#, #"{"class": "none", "interfaces": ["tun0"]}"#,
+        #"{"class": "harbour", "bytesPerDay": 1}"#,
+      ]
+    ]).links
+    #expect(rules.map(\.linkClass) == [.satellite, .mobile, .closed, .harbour])
+    #expect(rules.map(\.bytesPerDay) == [10_000_000, nil, nil, 1])
+    #expect(
+      rules[0].carries == ["a=1", "*"] && rules[0].routes.map(\.bitCount) == [8, 128] && rules[1].carries == nil)
+    for (text, reason) in [
+      ("x", "--link"), ("[]", "--link takes a JSON object"), ("{}", "--link: a link needs a class, one of harbour"),
+      (#"{"class": "wifi"}"#, "--link: a link needs a class"),
+      (#"{"class": "mobile", "limit": 1}"#, "--link: a link has no member limit; it has class, interfaces"),
+      (#"{"class": "mobile", "interfaces": "x"}"#, "--link: interfaces is a list of strings"),
+      (#"{"class": "mobile", "interfaces": [""]}"#, "--link: interfaces is a list of strings"),
+      (#"{"class": "mobile", "bytesPerDay": 0}"#, "--link: bytesPerDay is a whole number above 0, or null"),
+      (#"{"class": "mobile", "bytesPerDay": 1.5}"#, "--link: bytesPerDay is"),
+      (#"{"class": "mobile", "routes": ["10.0.0.0/33"]}"#, "--link: 10.0.0.0/33 is no route"),
+      (#"{"class": "mobile", "routes": ["10.0.0.0/"]}"#, "--link: 10.0.0.0/ is no route"),
+      (#"{"class": "mobile", "routes": ["10.0.0.0/8/8"]}"#, "--link: 10.0.0.0/8/8 is no route"),
+      (#"{"class": "mobile", "routes": ["host"]}"#, "--link: host is no route"),
+      (#"{"class": "mobile", "carries": ["\u0001"]}"#, "--link: \u{1} is no partition"),
+    ] {
+      #expect(refusal(["link": [text]]).hasPrefix(reason), "\(text): \(refusal(["link": [text]]))")
+    }
+    #expect(refusal(["link": [#"{"class": "mobile"}"#, #"{"class": "mobile"}"#]]).contains("mobile has two rules"))
   }
 
   private func ready(isNew: Bool, isElsewhere: Bool = false, url: String? = nil) -> ReadyLine {
