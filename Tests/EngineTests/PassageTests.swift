@@ -158,6 +158,10 @@ import Wire
         if case .runs(let batch) = message { batch.name } else { nil }
       }
       #expect(order.count >= (looked == 0 ? 20 : 3))
+      let asked = bench.nodes[1 - looked].links.sent.compactMap { message -> PartitionName? in
+        if case .pull(_, let vector) = message { vector.name } else { nil }
+      }
+      #expect(asked == [room, boat, harbour], "\(looked): \(asked.map(\.text.string))")
       let last = Dictionary(order.enumerated().map { ($1, $0) }) { _, later in later }
       let first = Dictionary(order.enumerated().map { ($1, $0) }) { earlier, _ in earlier }
       let (a, b, c) = (try #require(last[room]), try #require(first[boat]), try #require(first[harbour]))

@@ -7,6 +7,7 @@ import sys
 
 import admin_cases  # noqa: F401
 import admission_cases  # noqa: F401
+import budget_cases  # noqa: F401
 import build_cases  # noqa: F401
 import clone_cases  # noqa: F401
 import discovery_cases  # noqa: F401

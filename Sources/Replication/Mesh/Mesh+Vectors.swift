@@ -7,7 +7,7 @@ extension Mesh {
   ) {
     guard let session = sessions[id] else { return }
     var vectors: [PartitionVector] = []
-    for partition in meant.sorted() {
+    for partition in inOrder(meant, session) {
       guard let state = partitions[partition], isInScope(session, state) else { continue }
       let vector = untold(state, session, inComparison: inComparison)
       if inComparison {

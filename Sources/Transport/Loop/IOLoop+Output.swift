@@ -58,6 +58,7 @@ extension IOLoop {
       if connection.account != nil, let descriptor = connection.descriptor {
         // What the kernel still holds, and what the peer has on its way, would be paid for.
         TCP.dropOnClose(descriptor.number)
+        connection.account?.endsByReset = true
       } else if connection.isOpen, !connection.isWriteBlocked {
         _ = connection.tls?.sendCloseNotify()
       }

@@ -8,6 +8,8 @@ struct SocketAccount {
   private var charged: UInt64 = 0
   private var last = TCPNumbers()
   private var sinceLook = 0
+  /// The kernel throws away what it holds, and says one word.
+  var endsByReset = false
 
   /// Of frames, after which there is a look at once.
   private static let lookByteCount = 64 * 1024
@@ -34,7 +36,8 @@ struct SocketAccount {
 
   /// The last look, before the socket is closed.
   mutating func settle(_ numbers: TCPNumbers) {
-    charge(upTo: cost.byteCount(numbers) + cost.byteCountOfEnd(numbers))
+    let end = endsByReset ? cost.byteCountOfReset : cost.byteCountOfEnd(numbers)
+    charge(upTo: cost.byteCount(numbers) + end)
   }
 
   /// The same by what the last look showed, where the socket cannot be looked at any more.

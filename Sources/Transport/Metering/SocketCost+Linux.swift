@@ -46,6 +46,8 @@ struct SocketCost: Equatable {
     return numbers.notSentByteCount + segments * segment(options)
   }
 
+  var byteCountOfReset: UInt64 { segment(0) }
+
   private func segment(_ optionsByteCount: UInt64) -> UInt64 {
     outerHeaderByteCount + SocketCost.tcpHeaderByteCount + optionsByteCount
   }

@@ -97,6 +97,29 @@ import Testing
     #expect((100...120).contains(meter.charged))
   }
 
+  @Test("what the kernel throws away with a connection that is given up is not charged")
+  func thrownAway() throws {
+    let meter = FakeMeter()
+    let b = try node(2, meter)
+    // It reads nothing.
+    let client = try TLSClient(to: b)
+    let id = try #require(b.recorder.wait { $0.opened.first?.id })
+    b.transport.authenticate(id)
+    while b.transport.send(id, [UInt8](repeating: 7, count: 500_000)) == .queued {}
+    // Until nothing comes any more: the rest waits here, part of it in the kernel.
+    var (before, since) = (meter.charged, ContinuousClock.now)
+    let isStuck = waitUntil {
+      if meter.charged > before + 200 { (before, since) = (meter.charged, .now) }
+      return before > 100_000 && .now - since > .seconds(1.2)
+    }
+    #expect(isStuck)
+    b.transport.close(id, afterFlush: false)
+    #expect(b.recorder.wait { $0.closed[id] == .requested })
+    // A reset, and what the two ends have said of the full window meanwhile.
+    #expect((before + 40...before + 1_000).contains(meter.charged))
+    withExtendedLifetime(client) {}
+  }
+
   @Test("links that are free are not charged")
   func free() throws {
     let (free, paid) = (FakeMeter(isMetered: false), FakeMeter())
