@@ -56,6 +56,7 @@ def documents_path(partition: str, collection: str, identifier: str = "") -> str
 
 class Node:
     seamesh = "seamesh"
+    log_level = "debug"
 
     def __init__(self, host: Host, name: str = ""):
         self.host, self.name = host, name or host.name
@@ -111,7 +112,7 @@ class Node:
         open(self.output, "w").close()
         self.process = Process(
             self.host.command(
-                self.seamesh, "run", "--data", self.directory, "--json", "--log-level", "debug", *self.options),
+                self.seamesh, "run", "--data", self.directory, "--json", "--log-level", self.log_level, *self.options),
             {**self.host.environment, **self.environment}, self.output, self.log)  # fmt: skip
 
     def await_ready(self, seconds: float = 30):
