@@ -14,7 +14,9 @@ extension Oracle {
       for run in process.node.directory.book.partitions[judgement.partition]?.runs.values.flatMap({ $0 }) ?? [] {
         for (index, change) in run.observed.changes.enumerated() {
           let dot = Dot(replica: run.replica, sequence: run.first + UInt64(index))
-          guard !isElsewhere(change.hash, at: dot, in: judgement.partition, process.node, rules.devices) else { continue }
+          guard !isElsewhere(change.hash, at: dot, in: judgement.partition, process.node, rules.devices) else {
+            continue
+          }
           return world.violate(
             "wipe",
             "node \(process.node.slot) calls \(judgement.name.text.string) safe to wipe, and change \(dot.sequence) of \(dot.replica) is nowhere else"
