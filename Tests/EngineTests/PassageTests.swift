@@ -158,10 +158,6 @@ import Wire
         if case .runs(let batch) = message { batch.name } else { nil }
       }
       #expect(order.count >= (looked == 0 ? 20 : 3))
-      let asked = bench.nodes[1 - looked].links.sent.compactMap { message -> PartitionName? in
-        if case .pull(_, let vector) = message { vector.name } else { nil }
-      }
-      #expect(asked == [room, boat, harbour], "\(looked): \(asked.map(\.text.string))")
       let last = Dictionary(order.enumerated().map { ($1, $0) }) { _, later in later }
       let first = Dictionary(order.enumerated().map { ($1, $0) }) { earlier, _ in earlier }
       let (a, b, c) = (try #require(last[room]), try #require(first[boat]), try #require(first[harbour]))
@@ -170,5 +166,19 @@ import Wire
         #expect(try bench.nodes[1 - looked].shown(name, Text("\(looked) large 39")) != nil)
       }
     }
+  }
+
+  @Test("a peer that has nothing asks for partitions in the order of the link that they come over")
+  func asked() throws {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("*") }
+    for name in [boat, harbour, room] { try bench.nodes[0].write(name, Put("one")) }
+    // By their ids boat goes first.
+    bench.nodes[0].links.passage = Passage([one(bench, room), prefix("boat"), prefix("")], isThin: true)
+    bench.meet(1, 0)
+    let asked = bench.nodes[1].links.sent.compactMap { message -> PartitionName? in
+      if case .pull(_, let vector) = message { vector.name } else { nil }
+    }
+    #expect(asked == [room, boat, harbour], "\(asked.map(\.text.string))")
   }
 }
