@@ -33,11 +33,13 @@ def hunt_all(seamesh, mistakes: list[Mistake], limits, jobs: int, each) -> list[
 def hunt(seamesh, mistake: Mistake, start_seed: int, seeds: int, seconds: float) -> Finding:
     start = time.monotonic()
     (first, end) = (start_seed, start_seed + seeds)
+    # Elsewhere few worlds forward.
+    options = ("--relays",) if mistake.room == "Forwarding" else ()
     while first < end and time.monotonic() - start < seconds:
         count = min(_CHUNK, end - first)
-        for seed, what in _failures(seamesh, mistake.number, first, count):
+        for seed, what in _failures(seamesh, mistake.number, first, count, options):
             # What breaks without the mistake, too, says nothing of it.
-            if _failures(seamesh, 0, seed, 1):
+            if _failures(seamesh, 0, seed, 1, options):
                 continue
             rule = what.split(" at ")[0].split(": ")[0]
             return Finding(mistake, seed, rule, what, seed + 1 - start_seed, time.monotonic() - start)
@@ -45,11 +47,11 @@ def hunt(seamesh, mistake: Mistake, start_seed: int, seeds: int, seconds: float)
     return Finding(mistake, None, "", "", first - start_seed, time.monotonic() - start)
 
 
-def _failures(seamesh, mistake: int, first: int, count: int) -> list:
-    outcome = worlds.run(seamesh, first, count, mistake)
+def _failures(seamesh, mistake: int, first: int, count: int, options: tuple) -> list:
+    outcome = worlds.run(seamesh, first, count, mistake, *options)
     if not outcome.crash:
         return outcome.failures
     if count == 1:
         return [(first, outcome.crash)]
     # Which of them it was that stopped the process, each alone tells.
-    return [failure for seed in range(first, first + count) for failure in _failures(seamesh, mistake, seed, 1)]
+    return [failure for seed in range(first, first + count) for failure in _failures(seamesh, mistake, seed, 1, options)]

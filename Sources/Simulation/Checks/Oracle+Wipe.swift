@@ -31,9 +31,11 @@ extension Oracle {
   ) -> Bool {
     let chain = ChainKey(partition: partition, replica: dot.replica)
     if world.shore?.ledger.has(hash, at: dot.sequence, of: chain) == true { return true }
-    // Who lies may say that it holds what it likes.
+    // Who lies may say that it holds what it likes. Whose store was put back takes its word back as soon as somebody shows it
+    // the later one; where nobody may, that ages (decision 40).
     let others = world.nodes.filter {
-      $0.key != node.key && ($0.liar != nil || $0.directory.book.holds(hash, at: dot, in: partition))
+      $0.key != node.key
+        && ($0.liar != nil || $0.lineage > 0 || $0.directory.book.holds(hash, at: dot, in: partition))
     }
     return Set(others.map(\.key)).count >= devices
   }
