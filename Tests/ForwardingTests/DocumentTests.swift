@@ -235,6 +235,28 @@ struct DocumentTests {
     #expect(try bodies(server)["\"3\""] == #"{"n": 2}"#)
   }
 
+  @Test(
+    "tables that are put back under a connection that stands are brought up again, before anything goes on behind them")
+  func putBackUnderConnection() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    for index in 0..<5 { try put(relay, Text("\(index)"), #"{"n":1}"#) }
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    let connection = try server.owner()
+    try expectSoon { try bodies(server).count == 5 }
+    try connection.script(
+      "CREATE TABLE copy AS TABLE seamesh.documents; CREATE TABLE marks AS TABLE seamesh.document_positions")
+    _ = try relay.node.write(
+      partition, [DocumentRequest(collection: "reports", id: .string("3"), action: .delete)])
+    try expectSoon { try bodies(server)["\"3\""] == nil }
+    try connection.script(
+      "TRUNCATE seamesh.documents, seamesh.document_positions; INSERT INTO seamesh.documents TABLE copy;"
+        + "INSERT INTO seamesh.document_positions TABLE marks")
+    try put(relay, "4", #"{"n":2}"#)
+    try expectSoon { try bodies(server)["\"4\""] == #"{"n": 2}"# && bodies(server)["\"3\""] == nil }
+  }
+
   @Test("a view per collection has plain types and names, and answers plain SQL")
   func views() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())

@@ -6,6 +6,8 @@ package struct DocumentProgress: Equatable, Sendable {
   /// Documents that runs wrote up to here were sent, but for what is named below; empty: none is known to have been.
   /// On the log's own form.
   package var position = ""
+  /// What of that the backend keeps.
+  package private(set) var kept = ""
   /// Partitions all of whose documents are to be sent; of the first those behind ``passAfter``.
   package var passes: [PartitionID] = []
   package var passAfter: DocumentKey?
@@ -41,6 +43,9 @@ package struct DocumentProgress: Equatable, Sendable {
   static let refusalLimit = 1_024
 
   package var hasDeadLetters: Bool { !deadLetters.isEmpty || hasMoreDeadLetters }
+
+  /// What the backend says at a connection: where it goes on.
+  mutating func begin(at position: String) { (self.position, kept) = (position, position) }
 
   /// What the backend says at a connection: what it lacks the body of is due again.
   ///
@@ -88,6 +93,9 @@ package struct DocumentProgress: Equatable, Sendable {
   }
 
   mutating func note(_ outcome: AppendOutcome, of batch: LedgerBatch) {
+    if !batch.documentPosition.isEmpty, outcome.staleDocuments.isEmpty, outcome.staleRanges.isEmpty {
+      kept = batch.documentPosition
+    }
     for index in outcome.staleDocuments where batch.documents.indices.contains(index) {
       let place = batch.documents[index].place
       if staleDocuments.count < DocumentProgress.staleLimit {

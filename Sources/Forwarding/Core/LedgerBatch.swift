@@ -79,6 +79,9 @@ package struct LedgerBatch: Equatable, Sendable {
   package var knownStatements: Int64 = 0
   /// Documents are sent up to there; empty where some are still to come.
   package var documentPosition = ""
+  /// What the backend keeps of that, as far as this relay knows: where it keeps another one it was put back from a copy, and
+  /// refuses the batch as one that leaves a gap.
+  package var documentPositionBefore = ""
 
   package init() {}
 

@@ -45,6 +45,11 @@ extension PostgreSQLBackend {
     text.utf8.contains(0) ? text.string.replacing("\0", with: String(nullSign)) : text.string
   }
 
+  /// With the one that it goes on from; empty where there is none.
+  private static func position(of batch: LedgerBatch) -> String {
+    batch.documentPosition.isEmpty ? "" : "\(batch.documentPosition)<\(batch.documentPositionBefore)"
+  }
+
   /// In the order in which `seamesh.write_documents` takes them; of its partitions and heads `seamesh.write_marks` knows too.
   static func documentRows(of batch: LedgerBatch) -> [PostgreSQLParameter] {
     let (documents, ranges) = (batch.documents, batch.ranges)
@@ -54,7 +59,7 @@ extension PostgreSQLBackend {
     let collections = documents.map { told($0.place.key.collection) }
     let heads = batch.heads
     return [
-      .long(batch.knownStatements), .text(batch.documentPosition),
+      .long(batch.knownStatements), .text(position(of: batch)),
       .digests(partitions.map(\.digest)), .texts(partitions.map { batch.partitions[$0].map { told($0.text) } ?? "" }),
       .integers(documents.map { number($0.place.partition) }), .texts(collections),
       .byteArrays(documents.map(\.place.key.id)), .texts(documents.map { $0.id ?? "" }),

@@ -1,10 +1,12 @@
 extension PostgreSQLSchema {
   /// What a batch costs does not grow with the documents that are there: plans are made while tables are empty and kept for as
-  /// long as a connection lives, so none may read a table from end to end.
+  /// long as a connection lives, so none may read a table from end to end. And a position goes on from the one that is kept: a
+  /// relay whose connection outlived a ledger that was put back would go on behind what it lacks.
   static let documentPlansStep = Step(
     number: 5, functions: [],
     sql: """
-      -- As it was, but for its plans: rows are found by their keys, and ranges by where they begin and end.
+      -- As it was, but for its plans, where rows are found by their keys and ranges by where they begin and end; and "reached"
+      -- names behind a < the position that it goes on from.
       CREATE OR REPLACE FUNCTION seamesh.write_documents(
         appended integer, by_relay bytea, known_statements bigint, reached text,
         ids bytea[], names text[],
@@ -24,6 +26,11 @@ extension PostgreSQLSchema {
         stale bigint[];
         ranges bigint[];
       BEGIN
+        IF reached <> '' AND split_part(reached, '<', 2) <> coalesce(
+          (SELECT p.position FROM seamesh.document_positions p WHERE p.relay = by_relay FOR UPDATE), '')
+        THEN
+          RAISE EXCEPTION 'a position that does not go on from the one that is kept' USING ERRCODE = 'SM003';
+        END IF;
         IF cardinality(ids) > 0 THEN
           INSERT INTO seamesh.partitions (partition, name)
             SELECT p.id, p.name FROM unnest(ids, names) AS p (id, name) WHERE p.name <> '' ORDER BY 1
@@ -81,7 +88,7 @@ extension PostgreSQLSchema {
               (excluded.state, excluded.alive, excluded.refusal, excluded.body);
         END IF;
         IF reached <> '' AND stale IS NULL AND ranges IS NULL THEN
-          INSERT INTO seamesh.document_positions AS p (relay, position) VALUES (by_relay, reached)
+          INSERT INTO seamesh.document_positions AS p (relay, position) VALUES (by_relay, split_part(reached, '<', 1))
             ON CONFLICT (relay) DO UPDATE SET position = excluded.position, noted = now()
             WHERE p.position <> excluded.position;
         END IF;

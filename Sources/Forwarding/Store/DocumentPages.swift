@@ -163,7 +163,7 @@ struct DocumentPages {
   private func finish(_ page: inout Forwarder.Page) {
     // What the backend keeps speaks of all partitions.
     guard page.documents.isSettled, !page.hasMoreDocuments, lane.isWhole else { return }
-    page.batch.documentPosition = page.documents.position
+    (page.batch.documentPosition, page.batch.documentPositionBefore) = (page.documents.position, page.documents.kept)
   }
 }
 
@@ -171,7 +171,7 @@ extension DocumentProgress {
   /// Goes on where the backend says; what it lacks the body of is sent again.
   init(_ start: DocumentStart) {
     self.init()
-    position = start.position
+    begin(at: start.position)
     takeUp(
       start.deadLetters.map(\.place), due: start.dueDeadLetters?.map(\.place), isAll: start.hasAllDeadLetters)
   }

@@ -31,6 +31,9 @@ extension ModelLedger {
   mutating func writeDocuments(
     of batch: LedgerBatch, by relay: DeviceID, _ outcome: inout AppendOutcome
   ) throws(BackendProblem) {
+    guard batch.documentPosition.isEmpty || batch.documentPositionBefore == positions[relay] ?? "" else {
+      throw BackendProblem(.gap, "a position that does not go on from the one that is kept")
+    }
     let ahead = Set(batch.documentPartitions.filter { isAhead(of: batch, in: $0) })
     for (index, document) in batch.documents.enumerated() {
       let old = documents[document.place]

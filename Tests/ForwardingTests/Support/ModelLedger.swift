@@ -85,6 +85,9 @@ struct ModelLedger {
       batch.knownStatements < Int64(next.store.cuts.count)
         || next.store.chains.contains { $0.partition == partition && heads[$0] ?? 0 < next.store.received($0) }
     }
+    guard batch.documentPosition.isEmpty || batch.documentPositionBefore == next.positions[relay] ?? "" else {
+      return .failure(BackendProblem(.gap, "a position that does not go on from the one that is kept"))
+    }
     var outcome = AppendOutcome()
     for (index, mark) in batch.marks.enumerated() {
       if let known = next.marks[mark.chain], known.judge != relay, known.position != mark.position,

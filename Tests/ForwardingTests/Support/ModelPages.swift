@@ -70,7 +70,8 @@ struct ModelPages {
       if request.isNarrowed { break }
     }
     page.hasMoreDocuments = !page.documents.due.isEmpty || !page.documents.passes.isEmpty
-    if page.documents.isSettled, !page.hasMoreDocuments { page.batch.documentPosition = page.documents.position }
+    guard page.documents.isSettled, !page.hasMoreDocuments else { return }
+    (page.batch.documentPosition, page.batch.documentPositionBefore) = (page.documents.position, page.documents.kept)
   }
 
   private func document(_ place: DocumentPlace, _ progress: inout DocumentProgress) -> LedgerBatch.Document {
