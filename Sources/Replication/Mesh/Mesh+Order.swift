@@ -18,10 +18,16 @@ extension Mesh {
     }
   }
 
-  /// What waited for another partition goes on.
-  mutating func pumpInOrder(_ id: SessionID, _ step: inout Step) {
-    guard sessions[id]?.passage.isOrdered == true else { return }
-    for partition in inOrder(id) { pump(id, partition, &step) }
+  /// What waited while this partition was read goes on: what goes behind it alone, since of others something may be left that
+  /// cannot be sent yet, and they would be read by turns without end.
+  mutating func pumpBehind(_ partition: PartitionID, _ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id], session.passage.isOrdered,
+      let rank = session.streams[partition].flatMap({ session.passage.rank(partition, $0.name) })
+    else { return }
+    let behind = inOrder(id).filter { other in
+      session.streams[other].flatMap { session.passage.rank(other, $0.name) }.map { $0 > rank } ?? false
+    }
+    for other in behind { pump(id, other, &step) }
   }
 
   mutating func pullInOrder(_ id: SessionID, _ step: inout Step) {

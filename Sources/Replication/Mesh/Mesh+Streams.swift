@@ -56,11 +56,11 @@ extension Mesh {
     let isStuck = hasMore && sessions[id]?.streams[partition]?.sent == before.sent
     let limit = before.loadByteLimit ?? sessions[id].map(loadByteLimit) ?? configuration.loadByteLimit
     // What nothing can be sent of within the largest load waits for the searches that hold it back.
-    guard !isStuck || limit < MeshConfiguration.largestLoadByteLimit else { return pumpInOrder(id, &step) }
+    guard !isStuck || limit < MeshConfiguration.largestLoadByteLimit else { return pumpBehind(partition, id, &step) }
     sessions[id]?.streams[partition]?.loadByteLimit =
       isStuck ? min(limit.multipliedReportingOverflow(by: 2).partialValue, MeshConfiguration.largestLoadByteLimit) : nil
     if hasMore { pump(id, partition, &step) }
-    pumpInOrder(id, &step)
+    pumpBehind(partition, id, &step)
   }
 
   /// What was asked of the log for the stream as it is now is not sent on the next one. The log answers in order.

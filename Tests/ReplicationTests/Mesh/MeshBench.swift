@@ -75,13 +75,14 @@ final class MeshBench {
     return nodes.count - 1
   }
 
-  func connect(_ dialer: Int, _ listener: Int) -> SessionID {
+  /// - Parameter passage: what the dialer's link lets pass.
+  func connect(_ dialer: Int, _ listener: Int, _ passage: Passage = .everything) -> SessionID {
     let id = SessionID(rawValue: UInt64(ends.count) + 1)
     ends[id] = (dialer, listener)
     nodes[listener].deliver(
       .opened(id, isDialer: false, peer: nodes[dialer].key.publicKey, exporter: exporter(of: id)))
     nodes[dialer].deliver(
-      .opened(id, isDialer: true, peer: nodes[listener].key.publicKey, exporter: exporter(of: id)))
+      .opened(id, isDialer: true, peer: nodes[listener].key.publicKey, exporter: exporter(of: id), passage: passage))
     return id
   }
 

@@ -38,4 +38,22 @@ import Testing
     }
     #expect(differing > 100)
   }
+
+  @Test("what cannot be sent yet on a link with an order is read once, and not again for that")
+  func unsendable() throws {
+    let bench = try MeshBench([0, 1])
+    let node = bench.nodes[0]
+    try node.write(1)
+    node.holdsLoads = true
+    let id = bench.connect(0, 1, Passage([.prefix("agency"), .prefix("")], isThin: true))
+    bench.run()
+    #expect(node.loadLimits == [MeshConfiguration.thinLoadByteLimit])
+    // As where all that was read stands on something that the peer has to get first.
+    for (runs, hasMore) in [([], false), ([], true)] as [([LoggedRun], Bool)] {
+      let count = node.loadLimits.count
+      node.deliver(.loaded(id, bench.partition, runs, hasMore: hasMore))
+      #expect(node.loadLimits.count == count + (hasMore ? 1 : 0))
+      if !hasMore { bench.pass(31_000) }
+    }
+  }
 }
