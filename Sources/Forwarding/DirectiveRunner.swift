@@ -40,8 +40,14 @@ package final class DirectiveRunner {
     } catch let problem as BackendProblem {
       return .failed(problem)
     } catch {
-      // Of this node's own log.
-      return .failed(BackendProblem(.rejected, "the log cannot be read: \(error)", remedy: "seamesh doctor says more."))
+      return .failed(BackendProblem(unreadableLog: error))
     }
+  }
+}
+
+extension BackendProblem {
+  /// Of this node's own.
+  init(unreadableLog error: any Error) {
+    self.init(.rejected, "the log cannot be read: \(error)", remedy: "seamesh doctor says more.")
   }
 }

@@ -120,10 +120,19 @@ package final class ForwardingService: Sendable {
     }
     if isToSendNow { return [.sendNow] }
     switch news {
-    case .moved(let vectors): return [.news(vectors)]
-    case .missed: return [.news((try? source.accepted()) ?? [:])]
+    case .moved(let vectors, let position): return [.news(vectors, at: position)]
+    case .missed: return [newsOfEverything]
     case .nothing: return isForEdits ? bringHome(carrier) : [.timer]
     case .stopped: return []
+    }
+  }
+
+  private var newsOfEverything: Forwarder.Event {
+    do {
+      let accepted = try source.accepted()
+      return .news(accepted.vectors, at: accepted.position)
+    } catch {
+      return .failed(BackendProblem(unreadableLog: error))
     }
   }
 

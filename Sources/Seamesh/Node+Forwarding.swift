@@ -61,7 +61,8 @@ package struct ForwardingStatus: Sendable, Equatable {
 /// Follows a node's commits, with what counts after each.
 package final class CommitFollower: Sendable {
   package enum News: Sendable {
-    case moved([PartitionID: VersionVector])
+    /// What counts of the partitions that moved, and where the log was then.
+    case moved([PartitionID: VersionVector], at: LogPosition)
     /// More was committed than is remembered: ask for all.
     case missed
     case nothing
@@ -78,7 +79,7 @@ package final class CommitFollower: Sendable {
   /// Waits so long at the most; answers early after ``wake()``.
   package func next(timeoutMilliseconds: UInt64) -> News {
     switch follower.waitForMoves(timeoutMilliseconds: timeoutMilliseconds) {
-    case .moved(let vectors): .moved(vectors)
+    case .moved(let vectors, let position): .moved(vectors, at: position)
     case .missed: .missed
     case .nothing: .nothing
     case .stopped: .stopped
@@ -98,9 +99,11 @@ extension Node {
 
   package func readStore<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try readers.read(body) }
 
-  /// What counts now of every partition. It may be ahead of the disk by a commit.
-  package func acceptedVectors() throws(NodeError) -> [PartitionID: VersionVector] {
-    try onEngine { $0.state.mesh.partitions.mapValues { $0.log.accepted } }
+  /// What counts now of every partition, and where the log was at the last commit. It may be ahead of the disk by a commit.
+  package func accepted() throws(NodeError) -> (vectors: [PartitionID: VersionVector], position: LogPosition) {
+    try onEngine { [feed] engine in
+      (engine.state.mesh.partitions.mapValues { $0.log.accepted }, feed.next.position)
+    }
   }
 
   /// What the backend has, as a forwarder read it there. A node that stops needs to know it no more.

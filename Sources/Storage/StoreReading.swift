@@ -48,6 +48,18 @@ extension StoreReading where Self: ~Copyable {
     return found
   }
 
+  package func chain(_ partition: PartitionNumber, _ replica: ReplicaID) throws(StoreError) -> StoredChain? {
+    let rows = try database.statement(
+      """
+      SELECT id, partition, replica, received_sequence, received_hash, accepted_sequence, accepted_hash, hold_reason
+      FROM chains WHERE partition=?1 AND replica=?2
+      """)
+    defer { rows.reset() }
+    try rows.bind(1, partition.rawValue)
+    try rows.bind(2, copied: replica.bytes)
+    return try rows.step() ? try StoredChain(row: rows) : nil
+  }
+
   /// Nil where the partition has never been met.
   package func partitionNumber(_ id: PartitionID) throws(StoreError) -> PartitionNumber? {
     if let known = numbers.partitions[id] { return known }

@@ -252,6 +252,23 @@ struct ForwarderTests {
     #expect(model.ledger.count == 30 && model.forwarder.state == .caughtUp)
   }
 
+  @Test(
+    "a mark that was set to something else unnoticed is set right when everything is read back",
+    arguments: [false, true])
+  func markSetByOthers(isGone: Bool) {
+    var model = model()
+    for _ in 0..<5 { model.write(chain: 1) }
+    model.tell(.start)
+    let chain = ForwarderModel.chain(1)
+    let right = model.marks[chain]
+    #expect(right?.sequence == 5)
+    model.marks[chain] = isGone ? nil : ChainPosition(sequence: 3, tip: .zero)
+    let end = model.now.advanced(byMilliseconds: 2 * model.forwarder.limits.readEverythingMilliseconds)
+    while model.now < end { model.wait() }
+    #expect(model.marks[chain] == right)
+    #expect(model.forwarder.state == .caughtUp)
+  }
+
   @Test("what the ledger had by what was remembered, and lacks, is told at the first reading")
   func lostByMemory() {
     var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))

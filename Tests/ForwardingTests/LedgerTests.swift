@@ -331,7 +331,7 @@ struct LedgerTests {
       "SELECT partition, replica, max(sequence) FILTER (WHERE accepted), count(*) FILTER (WHERE accepted) "
         + "FROM seamesh.marked_changes GROUP BY 1, 2"
     ).rows
-    let accepted = try node.acceptedVectors()
+    let accepted = try node.accepted().vectors
     for row in rows {
       let partition = PartitionID(try #require(row[0].flatMap { Digest($0) }))
       let replica = try #require(row[1].flatMap { ReplicaID($0) })

@@ -22,6 +22,36 @@ struct ReadBackReaderTests {
     _ = try reader.read(.everything)
     #expect(log.told == [2])
   }
+
+  @Test("marks and what a relay knows beside them are of one state of its store", arguments: 0...3)
+  func marksOfOneState(counting: Int) throws {
+    let log = try HeldLog(changes: 3, counting: counting)
+    // As it was two commits ago.
+    let older = VersionVector([ReplicaID(high: 1, low: 2): ChainPosition(sequence: 1, tip: .zero)])
+    let request = Forwarder.LoadRequest(
+      view: LedgerView(), statementsAfter: 0, runsAfter: 0, unmarked: [log.partition: older], bytes: 1_000_000,
+      changes: 100, marks: 100)
+    let reader = PageReader(fleet: log.fleet, hash: log.hash)
+    let page = try log.read { store in try store.snapshot { try reader.page(request, from: $0) } }
+    #expect(page.batch.marks.map(\.position.sequence) == [UInt64(counting)])
+    #expect(page.batch.heads.map(\.highest) == [3])
+  }
+
+  @Test("a forked chain is marked where what counts is of the state that is read, and otherwise later")
+  func marksOfForkedChains() throws {
+    let log = try HeldLog(changes: 3, counting: 1, isForked: true)
+    let chosen = VersionVector([ReplicaID(high: 1, low: 2): ChainPosition(sequence: 2, tip: .zero)])
+    let reader = PageReader(fleet: log.fleet, hash: log.hash)
+    let end = try log.read { try $0.logEnd().text }
+    for position in [end, "", "0.2.0"] {
+      let request = Forwarder.LoadRequest(
+        view: LedgerView(), statementsAfter: 0, runsAfter: 0, unmarked: [log.partition: chosen], unmarkedAt: position,
+        bytes: 1_000_000, changes: 100, marks: 100)
+      let page = try log.read { store in try store.snapshot { try reader.page(request, from: $0) } }
+      #expect(page.batch.marks.map(\.position.sequence) == (position == end ? [2] : []))
+      #expect(page.marked.keys.map { $0 } == (position == end ? [log.partition] : []))
+    }
+  }
 }
 
 /// A store with one chain, of which the first changes count, and a ledger that has all of it.
@@ -34,7 +64,7 @@ private final class HeldLog: ForwardingSource, @unchecked Sendable {
   private let backendVectors = Mutex<[VersionVector]>([])
   private let name: PartitionName
 
-  init(changes: Int, counting: Int) throws {
+  init(changes: Int, counting: Int, isForked: Bool = false) throws {
     name = try PartitionName("room=1")
     directory = NSTemporaryDirectory() + "seamesh-held-" + String(UUID().uuidString.prefix(8))
     try FileManager.default.createDirectory(
@@ -77,9 +107,11 @@ private final class HeldLog: ForwardingSource, @unchecked Sendable {
       try transaction.setMarks(
         ChainMarks(
           received: Engine.ChainMark(sequence: UInt64(changes), hash: counted),
-          accepted: Engine.ChainMark(sequence: UInt64(counting), hash: counted), isForked: false), of: chain)
+          accepted: Engine.ChainMark(sequence: UInt64(counting), hash: counted), isForked: isForked), of: chain)
     }
   }
+
+  var partition: PartitionID { name.id(fleet: fleet, hash: hash) }
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
 
@@ -90,7 +122,7 @@ private final class HeldLog: ForwardingSource, @unchecked Sendable {
   func backendHas(_ vectors: [(PartitionName, VersionVector)]) {
     backendVectors.withLock { $0 += vectors.map(\.1) }
   }
-  func accepted() throws -> [PartitionID: VersionVector] { [:] }
+  func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) { ([:], "") }
   func news(timeoutMilliseconds: UInt64) -> ForwardingNews { .nothing }
   func wake() {}
   func remembered() -> String? { nil }

@@ -30,7 +30,7 @@ struct RestoreFromLedgerTests {
   }
 
   private func holdings(_ node: Node) throws -> [PartitionID: VersionVector] {
-    try node.acceptedVectors().filter { !$0.value.isEmpty }
+    try node.accepted().vectors.filter { !$0.value.isEmpty }
   }
 
   private func expectSame(_ rebuilt: Node, _ relay: Node, sourceLocation: SourceLocation = #_sourceLocation) throws {

@@ -14,8 +14,8 @@ extension Forwarder {
     case readBack(ReadBackOutcome)
     /// What was asked for last did not come about.
     case failed(BackendProblem)
-    /// What counts moved, or at least the log grew.
-    case news([PartitionID: VersionVector])
+    /// What counts moved, or at least the log grew: of these partitions, when the log was there, on its own form.
+    case news([PartitionID: VersionVector], at: String = "")
     /// Time has passed; also told when nothing is due.
     case timer
     /// A person does not want to wait.
@@ -41,6 +41,8 @@ extension Forwarder {
     package var runsAfter: Int64
     /// What counts now, of every partition.
     package var accepted: [PartitionID: VersionVector]
+    /// Where the log was then, on its own form.
+    package var position = ""
     package var held: LogAmount
     package var documents = DocumentProgress()
     /// Changes that it had, by what was remembered, and lacks.
@@ -58,6 +60,8 @@ extension Forwarder {
     package var runsAfter: Int64
     /// Whose marks are to be looked at once the log is at its end.
     package var unmarked: [PartitionID: VersionVector]
+    /// Where the log was when that was what counts, on its own form.
+    package var unmarkedAt = ""
     package var bytes: Int
     package var changes: Int
     package var marks: Int

@@ -35,7 +35,10 @@ package struct Forwarder: Sendable {
   package private(set) var oldestWaiting: Int64?
   private var statementsAfter: Int64 = 0
   private var lanes = ForwardLanes()
+  /// What counts of partitions whose marks are to be looked at.
   private var unmarked: [PartitionID: VersionVector] = [:]
+  /// Where the log was when that was so, on its own form.
+  private var unmarkedAt = ""
   /// With marks that the backend left alone, since another relay may know more: looked at again when something has moved.
   private var staleMarks: [PartitionID: VersionVector] = [:]
   private var hasNews = false
@@ -64,8 +67,8 @@ package struct Forwarder: Sendable {
     case .committed(let outcome): return committed(outcome, now)
     case .readBack(let outcome): return readBack(outcome, now)
     case .failed(let problem): return failed(problem, now, &random)
-    case .news(let moved):
-      hasNews = true
+    case .news(let moved, let position):
+      (hasNews, unmarkedAt) = (true, position)
       unmarked.merge(moved) { _, new in new }
       for partition in moved.keys { staleMarks[partition] = nil }
       return goOn(now)
@@ -101,8 +104,7 @@ package struct Forwarder: Sendable {
     view = reading.view
     statementsAfter = 0
     lanes.begin(runsAfter: reading.runsAfter, reading.documents)
-    // What moved while the ledger was read is newer than what was asked before.
-    unmarked = reading.accepted.merging(unmarked) { _, newer in newer }
+    (unmarked, unmarkedAt) = (reading.accepted, reading.position)
     staleMarks = [:]
     (held, problem, asideSince) = (reading.held, nil, nil)
     readBacks.requireEverything()
@@ -219,6 +221,7 @@ package struct Forwarder: Sendable {
       .load(
         LoadRequest(
           view: view, statementsAfter: statementsAfter, runsAfter: lane.runsAfter, unmarked: unmarked,
+          unmarkedAt: unmarkedAt,
           bytes: max(1, bytes >> narrowing), changes: max(1, limits.batchChanges >> narrowing),
           marks: max(1, limits.batchMarks >> narrowing), documents: lane.documents, isNarrowed: narrowing > 0,
           filter: lane.filter, isForAuthority: lanes.isForAuthority))
@@ -296,8 +299,10 @@ package struct Forwarder: Sendable {
       phase = .reading
       return [.readLedger]
     }
+    let corrected = view.correct(outcome)
+    unmarked.merge(corrected) { _, newer in newer }
     guard let since else { return load() }
-    return hasNews ? loadAnew() : rest(since: since, now)
+    return hasNews || !corrected.isEmpty ? loadAnew() : rest(since: since, now)
   }
 
   // MARK: What a backend rejects

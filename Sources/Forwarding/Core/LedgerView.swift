@@ -41,6 +41,16 @@ package struct LedgerView: Equatable, Sendable {
     }
   }
 
+  /// Takes marks as the ledger has them by now: another relay may have set them since, or a batch whose answer was lost.
+  /// Answers what counts of the partitions in which they are not what this relay took them for.
+  mutating func correct(_ outcome: ReadBackOutcome) -> [PartitionID: VersionVector] {
+    guard !outcome.accepted.isEmpty else { return [:] }
+    let differing = outcome.marks.filter { marks[$0.key] != $0.value }
+    for (chain, position) in differing { marks[chain] = position }
+    let partitions = Set(differing.keys.lazy.map(\.partition))
+    return outcome.accepted.filter { partitions.contains($0.key) }
+  }
+
   /// Whether a run of the log is to be sent.
   package func lacks(_ chain: ChainKey, through last: UInt64, arrival: Int64) -> Bool {
     guard aside[chain] == nil else { return false }

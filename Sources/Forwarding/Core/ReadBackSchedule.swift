@@ -12,6 +12,10 @@ package enum ReadBackRequest: Equatable, Sendable {
 package struct ReadBackOutcome: Equatable, Sendable {
   /// The ledger has less of some chain than it had at the reading before.
   package var wentBack = false
+  /// How far each chain that was asked about is marked there as counting; nil where nothing is said of it.
+  package var marks: [ChainKey: ChainPosition?] = [:]
+  /// What counted here before, of every partition; empty where not everything was asked about.
+  package var accepted: [PartitionID: VersionVector] = [:]
   package init(wentBack: Bool = false) { self.wentBack = wentBack }
 }
 

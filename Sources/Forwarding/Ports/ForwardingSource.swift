@@ -6,8 +6,8 @@ package protocol ForwardingSource: AnyObject, Sendable {
   var fleet: FleetID { get }
   var hash: HashFunction { get }
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result
-  /// What counts now, of every partition: perhaps more than is on disk already.
-  func accepted() throws -> [PartitionID: VersionVector]
+  /// What counts now, of every partition, perhaps more than is on disk already; and where the log is, on its own form.
+  func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String)
   /// Waits for commits, so long at the most; returns early after ``wake()``.
   func news(timeoutMilliseconds: UInt64) -> ForwardingNews
   func wake()
@@ -21,8 +21,8 @@ package protocol ForwardingSource: AnyObject, Sendable {
 }
 
 package enum ForwardingNews: Sendable {
-  /// What counts of the partitions that moved.
-  case moved([PartitionID: VersionVector])
+  /// What counts of the partitions that moved, and where the log was then, on its own form.
+  case moved([PartitionID: VersionVector], at: String)
   /// More was committed than anybody remembers.
   case missed
   case nothing

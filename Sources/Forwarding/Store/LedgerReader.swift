@@ -45,9 +45,9 @@ struct LedgerReader {
     }
     view.amount = known(of: totals, lacking: lacking)
     var reading = Forwarder.LedgerReading(
-      view: view, runsAfter: first, accepted: accepted,
+      view: view, runsAfter: first, accepted: accepted.vectors,
       held: LogAmount(changes: totals.changes, bytes: totals.logBytes))
-    reading.lost = lost
+    (reading.lost, reading.position) = (lost, accepted.position)
     reading.documents = DocumentProgress(try backend.documentStart())
     return reading
   }

@@ -93,7 +93,7 @@ final class PageReader {
       }
       let run = try run(arrived, store, &page.batch)
       page.batch.runs.append(run)
-      mark(arrived, run, request, &marks)
+      try mark(arrived, run, request, store, &marks)
     }
   }
 
@@ -129,7 +129,8 @@ final class PageReader {
 
   // MARK: Marks
 
-  /// Marks to be written, of each chain one.
+  /// Marks to be written, of each chain one. They are of the state of the store that ``LedgerBatch/heads`` are of: an older mark
+  /// beside newer heads would take the place of what another relay marked since.
   private struct Marks {
     var positions: [ChainKey: ChainPosition] = [:]
 
@@ -141,19 +142,22 @@ final class PageReader {
   /// What counts already when it comes is marked with it, so that a long backlog can be read from its beginning on. On which
   /// branch of a fork the end lies is known at the end of the log alone.
   private func mark(
-    _ arrived: ArrivedRun, _ run: LedgerBatch.Run, _ request: Forwarder.LoadRequest, _ marks: inout Marks
-  ) {
-    guard !arrived.isForked, let accepted = request.unmarked[arrived.partition]?[arrived.replica],
-      accepted.sequence >= run.first
+    _ arrived: ArrivedRun, _ run: LedgerBatch.Run, _ request: Forwarder.LoadRequest, _ store: StoreReader,
+    _ marks: inout Marks
+  ) throws {
+    guard !arrived.isForked, request.unmarked[arrived.partition] != nil,
+      let number = try store.partitionNumber(arrived.partition),
+      let accepted = try store.chain(number, arrived.replica)?.accepted, accepted.sequence >= run.first
     else { return }
     let whole = ChainPosition(sequence: run.last, tip: run.hash.tip)
-    marks.positions[run.chain] = accepted.sequence < run.last ? accepted : whole
+    marks.positions[run.chain] = accepted.sequence < run.last ? accepted.position : whole
   }
 
   private func addMarks(
     _ request: Forwarder.LoadRequest, _ lane: Lane, _ store: StoreReader, _ page: inout Forwarder.Page,
     _ marks: inout Marks
   ) throws {
+    let isOneState = try store.logEnd().text == request.unmarkedAt
     for (partition, accepted) in request.unmarked.sorted(by: { $0.key < $1.key }) where lane.holds(partition) {
       guard marks.positions.count < request.marks else { return }
       guard let number = try store.partitionNumber(partition) else {
@@ -163,9 +167,11 @@ final class PageReader {
       var isComplete = true
       for stored in try store.chains(of: number) where stored.received.sequence > 0 {
         let chain = ChainKey(partition: partition, replica: stored.replica)
-        let position = accepted[stored.replica] ?? ChainPosition(sequence: 0, tip: .zero)
-        // What counts may be ahead of what is on disk, and of what the ledger takes: then it is looked at again.
-        guard position.sequence <= stored.received.sequence, request.view.aside[chain] == nil else {
+        let counted =
+          stored.holdReason == nil ? stored.accepted.position : isOneState ? accepted[stored.replica] ?? .nothing : nil
+        // Where that cannot be said now, or names what the ledger does not take, it is looked at again.
+        guard let position = counted, position.sequence <= stored.received.sequence, request.view.aside[chain] == nil
+        else {
           isComplete = false
           continue
         }
@@ -181,6 +187,17 @@ final class PageReader {
       if isComplete { page.marked[partition] = accepted }
     }
   }
+}
+
+extension ChainMark {
+  /// Of nothing that counts, the beginning.
+  fileprivate var position: ChainPosition {
+    sequence == 0 ? .nothing : ChainPosition(sequence: sequence, tip: hash.tip)
+  }
+}
+
+extension ChainPosition {
+  fileprivate static let nothing = ChainPosition(sequence: 0, tip: .zero)
 }
 
 /// The partitions of one walk over the log.

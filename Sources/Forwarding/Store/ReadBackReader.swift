@@ -27,13 +27,14 @@ final class ReadBackReader {
 
   /// Tells the node what the ledger has of each partition that was asked about.
   func read(_ request: ReadBackRequest) throws -> ReadBackOutcome {
+    var outcome = ReadBackOutcome()
+    if request == .everything { outcome.accepted = try source.accepted().vectors }
     let (chains, names) = try source.read { store in try store.snapshot { try self.asked(request, $0) } }
     if request == .everything { known = known.filter { names[$0.key] != nil } }
-    var outcome = ReadBackOutcome()
     var vectors: [PartitionID: VersionVector] = [:]
     for start in stride(from: 0, to: chains.count, by: limits.questionChains) {
       let part = Array(chains[start..<min(start + limits.questionChains, chains.count)])
-      for (asked, position) in zip(part, try positions(part)) {
+      for (asked, position) in zip(part, try positions(part, &outcome)) {
         let partition = asked.chain.partition
         var vector = vectors[partition] ?? known[partition] ?? VersionVector()
         let before = vector.sequence(of: asked.chain.replica)
@@ -76,11 +77,12 @@ final class ReadBackReader {
   }
 
   /// How far the ledger has each chain, on the branch that is chosen here. Where that cannot be told, less than is true.
-  private func positions(_ chains: [Asked]) throws -> [ChainPosition?] {
+  private func positions(_ chains: [Asked], _ outcome: inout ReadBackOutcome) throws -> [ChainPosition?] {
     var found = [ChainPosition?](repeating: nil, count: chains.count)
     var forked: [Int] = []
     let questions = chains.map { question($0, $0.received) }
     for (index, answer) in try answers(questions).enumerated() {
+      outcome.marks[chains[index].chain] = .some(answer.mark)
       if answer.hasChange {
         found[index] = questions[index].position
       } else if chains[index].stored.holdReason == nil {

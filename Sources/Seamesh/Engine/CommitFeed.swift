@@ -126,7 +126,8 @@ final class FeedFollower: Sendable {
 
   enum Moves: Sendable {
     /// What counts now of the partitions whose log or documents changed since the last call; none where only statements came.
-    case moved([PartitionID: VersionVector])
+    /// And where the log was then.
+    case moved([PartitionID: VersionVector], at: LogPosition)
     /// More was committed since than the feed remembers.
     case missed
     case nothing
@@ -150,7 +151,7 @@ final class FeedFollower: Sendable {
       guard !records.isEmpty else { return nil }
       var moved: [PartitionID: VersionVector] = [:]
       for record in records { for partition in record.partitions { moved[partition.partition] = partition.accepted } }
-      return .moved(moved)
+      return .moved(moved, at: next.position)
     }
   }
 

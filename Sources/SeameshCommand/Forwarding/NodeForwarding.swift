@@ -65,11 +65,14 @@ private final class NodeLogSource: ForwardingSource {
 
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try node.readStore(body) }
 
-  func accepted() throws -> [PartitionID: VersionVector] { try node.acceptedVectors() }
+  func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) {
+    let accepted = try node.accepted()
+    return (accepted.vectors, accepted.position.text)
+  }
 
   func news(timeoutMilliseconds: UInt64) -> ForwardingNews {
     switch follower.next(timeoutMilliseconds: timeoutMilliseconds) {
-    case .moved(let vectors): .moved(vectors)
+    case .moved(let vectors, let position): .moved(vectors, at: position.text)
     case .missed: .missed
     case .nothing: .nothing
     case .stopped: .stopped

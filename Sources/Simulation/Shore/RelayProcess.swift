@@ -17,6 +17,8 @@ final class RelayProcess {
   private var directives: [Forwarder.Directive] = []
   private var events: [Forwarder.Event] = [.start]
   private var moved: [PartitionID: VersionVector] = [:]
+  private var movedAt = ""
+  private let log: RelayLog
   private var hasNews = false
   private var isToSendNow = false
   /// Nil where no edits are brought home.
@@ -29,10 +31,11 @@ final class RelayProcess {
     guard let store = process.store.shipped else { return nil }
     (self.process, self.shore) = (process, shore)
     backend = ModelBackend(shore, relay: process.node.key.device)
-    let (source, limits) = (RelayLog(process, store), shore.plan.limits)
+    let limits = shore.plan.limits
+    log = RelayLog(process, store)
     forwarder = Forwarder(limits: limits)
-    runner = DirectiveRunner(source: source, backend: backend, limits: limits)
-    notes = LedgerNotes(source, limits)
+    runner = DirectiveRunner(source: log, backend: backend, limits: limits)
+    notes = LedgerNotes(log, limits)
     if shore.plan.carriers.contains(process.node.slot) { carrier = EditErrand(backend, process) }
     plan(in: shore.latency())
   }
@@ -104,7 +107,7 @@ final class RelayProcess {
       events.append(.sendNow)
     } else if hasNews {
       hasNews = false
-      events.append(.news(moved))
+      events.append(.news(moved, at: movedAt))
       moved = [:]
     } else if let carrier, forwarder.state == .caughtUp, carrier.nextLook < wake, carrier.nextLook <= now {
       carrier.begin(now)
@@ -123,6 +126,7 @@ final class RelayProcess {
   /// What counts has moved, or at least the log has grown.
   func committed(_ record: CommitRecord) {
     for part in record.partitions { moved[part.partition] = part.accepted }
+    movedAt = log.position
     hasNews = true
     if directives.isEmpty, events.isEmpty { plan(in: shore.latency()) }
   }
@@ -150,7 +154,11 @@ private final class RelayLog: ForwardingSource, @unchecked Sendable {
 
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try store.readers.read(body) }
 
-  func accepted() throws -> [PartitionID: VersionVector] { process.mesh.partitions.mapValues { $0.log.accepted } }
+  func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) {
+    (process.mesh.partitions.mapValues { $0.log.accepted }, position)
+  }
+
+  var position: String { store.end.text }
 
   func backendHas(_ vectors: [(PartitionName, VersionVector)]) {
     // In one order in every process.

@@ -99,8 +99,15 @@ struct ForwarderModel {
       guard !fails() else { return .failed(BackendProblem(.refused, "lost")) }
       let highest = Dictionary(ledger.map { ($0.chain, $0.last) }) { max($0, $1) }
       defer { lastRead = highest }
-      return .readBack(ReadBackOutcome(wentBack: lastRead.contains { $0.value > highest[$0.key] ?? 0 }))
+      return .readBack(readBack(request, highest))
     }
+  }
+
+  private func readBack(_ request: ReadBackRequest, _ highest: [ChainKey: UInt64]) -> ReadBackOutcome {
+    var outcome = ReadBackOutcome(wentBack: lastRead.contains { $0.value > highest[$0.key] ?? 0 })
+    for chain in Set(log.lazy.map(\.chain)) { outcome.marks[chain] = .some(marks[chain]) }
+    if request == .everything { outcome.accepted = accepted }
+    return outcome
   }
 
   private mutating func fails() -> Bool { Int.random(in: 0..<100, using: &random) < failuresOf100 }
