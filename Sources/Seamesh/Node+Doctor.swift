@@ -150,7 +150,7 @@ extension Node {
       findings.append(
         DoctorFinding(
           .problem, "store-failed", "The store takes no writes any more: \(failure.message).",
-          remedy: "Check the disk, then start the node again; it verifies what is there."))
+          remedy: "Check the disk and the data directory, then start the node again; it verifies what is there."))
     }
     guard let space = try? DiskSpace.of(files.directory.path) else { return findings }
     if space.isReadOnly {

@@ -71,6 +71,8 @@ package final class Store: StoreReading {
   var nextPartition: Int64
   var changedCounters: [PartitionNumber: Counters] = [:]
   private let gauge: WriteAheadGauge
+  /// The write-ahead log that the first commit was written into.
+  private var logFile: FileIdentity?
   private var isSynchronousFull = true
   private var checkpointDue: Int32 = 0
   var unsyncedCommits = 0
@@ -130,8 +132,19 @@ package final class Store: StoreReading {
     counters += counted
     // A commit that changed nothing writes no frame, and then syncs nothing either.
     guard gauge.commits != before else { return }
+    try requireFiles()
     unsyncedCommits = durability == .full ? 0 : unsyncedCommits + 1
     checkpointIfDue()
+  }
+
+  /// Files without a name take writes as ever, and are gone with the process.
+  private func requireFiles() throws(StoreError) {
+    guard !database.hasMoved else { throw .removed(path: database.path) }
+    let log = database.path + "-wal"
+    guard files.layer == nil else { return }
+    let present = FileSystem.identity(log)
+    logFile = logFile ?? present
+    guard let present, present == logFile else { throw .removed(path: log) }
   }
 
   /// Puts earlier ``Durability/deferred`` commits on disk: a commit at `full` syncs every frame before it.

@@ -29,6 +29,8 @@ package enum StoreError: Error, Hashable, Sendable {
   case readOnly(String)
   /// Whether the last write reached the disk is unknown: stop acknowledging, close, open again (K3).
   case inputOutput(String)
+  /// A file of the open store was deleted or replaced: what is written would be lost with the process.
+  case removed(path: String)
   /// The file's content breaks a rule of the format. Opening again does not help.
   case damaged(String)
   /// A reader was stopped, or ran into its time limit.
@@ -73,7 +75,7 @@ package enum StoreError: Error, Hashable, Sendable {
   /// After these the open store must not be written again.
   package var isFatal: Bool {
     switch self {
-    case .inputOutput, .damaged: true
+    case .inputOutput, .removed, .damaged: true
     default: false
     }
   }
@@ -103,6 +105,7 @@ extension StoreError: CustomStringConvertible {
     case .diskFull(let detail): "the disk is full: \(detail)"
     case .readOnly(let detail): "the data directory cannot be written: \(detail)"
     case .inputOutput(let detail): "the disk failed: \(detail)"
+    case .removed(let path): "\(path) was deleted or replaced under the running node"
     case .damaged(let detail): "the store is damaged: \(detail)"
     case .interrupted: "reading took too long or was stopped"
     case .busy: "the store is busy"

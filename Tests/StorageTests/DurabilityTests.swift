@@ -37,6 +37,21 @@ import Testing
     #expect(try runs(disk.afterRestart(.lost)) == [1, 2, 3, 4, 5, 6, 7])
   }
 
+  @Test(
+    "a write into a file that was deleted or replaced is not acknowledged, nor any after it",
+    arguments: ["seamesh.db", "seamesh.db-wal"], [false, true])
+  func removedFile(name: String, isReplaced: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let store = try directory.open()
+    try put(store, 1, .full)
+    let path = directory.path + "/" + name
+    try FileManager.default.removeItem(atPath: path)
+    if isReplaced { try Data().write(to: URL(fileURLWithPath: path)) }
+    for number in 2...3 as ClosedRange<UInt64> {
+      #expect(throws: StoreError.removed(path: path)) { try put(store, number, .full) }
+    }
+  }
+
   @Test("making durable what is durable already touches nothing")
   func makesDurableOnce() throws {
     let disk = SimulatedDisk()

@@ -73,6 +73,12 @@ package final class Database {
   var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
   package var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
 
+  /// Under its path is another file by now, or none. Of a layer that cannot tell: false.
+  var hasMoved: Bool {
+    var moved: Int32 = 0
+    return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
+  }
+
   func error(_ code: Int32, operation: String, sql: String?) -> StoreError {
     Database.error(handle, code, operation: operation, sql: sql)
   }

@@ -8,6 +8,13 @@
 enum FileSystem {
   static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
+  /// Nil where there is no such file.
+  static func identity(_ path: String) -> FileIdentity? {
+    var facts = stat()
+    guard stat(path, &facts) == 0 else { return nil }
+    return FileIdentity(device: UInt64(facts.st_dev), number: UInt64(facts.st_ino))
+  }
+
   /// Not there, or nothing in it.
   static func isEmpty(_ path: String) -> Bool { (size(path) ?? 0) == 0 }
 
@@ -119,4 +126,10 @@ package struct DiskSpace: Sendable, Hashable {
       totalBytes: Int64(clamping: information.f_blocks) &* block,
       isReadOnly: information.f_flag & UInt(ST_RDONLY) != 0)
   }
+}
+
+/// Tells a file apart from another one under the same name.
+struct FileIdentity: Equatable, Sendable {
+  let device: UInt64
+  let number: UInt64
 }
