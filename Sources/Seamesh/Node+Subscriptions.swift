@@ -15,6 +15,13 @@ extension Node {
   /// What nobody will hand in, as long as it is so. Of a prefix nothing is known before a partition is met.
   private func notes(on pattern: Text) -> [String] {
     guard let name = try? PartitionName(pattern), name.takesDocuments else { return [] }
+    let taken =
+      pattern.utf8.contains(UInt8(ascii: "*"))
+      ? ["\(pattern.string) is taken as a name: * stands for more at the end alone"] : []
+    return taken + rights(to: name)
+  }
+
+  private func rights(to name: PartitionName) -> [String] {
     let (authority, device) = (authority.now, files.deviceKey.publicKey)
     guard authority.level(of: device, in: name) < .carry else { return [] }
     log.notice("wants a partition that this device may not hold", ["partition": name.text.string])

@@ -12,7 +12,7 @@ struct SeameshCommand {
       try requireUTF8()
       try run(Array(CommandLine.arguments.dropFirst()), terminal)
     } catch {
-      terminal.warn(error.message)
+      terminal.tell(error)
       exit(error.status.rawValue)
     }
   }
@@ -28,7 +28,7 @@ struct SeameshCommand {
   private static func run(_ arguments: [String], _ terminal: Terminal) throws(Failure) {
     switch try Parser(verbs: verbTable).parse(arguments) {
     case .help(let name): try showHelp(name, terminal)
-    case .version: showVersion(terminal, isJSON: false)
+    case .version: showVersion(terminal)
     case .run(var invocation):
       let verb = try Parser(verbs: verbTable).verb(invocation.verb)
       let directory = try dataDirectory(invocation, environment: environment())

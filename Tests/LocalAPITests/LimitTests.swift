@@ -91,6 +91,40 @@ struct LimitTests {
     #expect(impatient.node.writes == 0)
   }
 
+  @Test("headers that trickle are cut off after a time, however steadily they come", arguments: [false, true])
+  func slowHeaders(isSecondRequest: Bool) throws {
+    var patience = LocalServerConfiguration.Patience()
+    (patience.requestMilliseconds, patience.idleSeconds) = (300, 1)
+    let impatient = try TestServer(patience: patience)
+    let connection = try Connection(unixSocket: impatient.server.endpoints.socket)
+    if isSecondRequest {
+      connection.send(Array("GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+      #expect(try connection.readAnswer().status == 200)
+    }
+    connection.send(Array("GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Slow: ".utf8))
+    eventually("the connection was not closed") { !connection.send([UInt8(ascii: "y")]) }
+    #expect(try impatient.ask("GET", "/v1/status").status == 200)
+  }
+
+  @Test("a request whose headers disagree on its end is refused, and its connection ended")
+  func framing() throws {
+    for lines in [
+      ["Content-Length: 2", "Content-Length: 7"], ["Content-Length: 2", "Transfer-Encoding: chunked"],
+    ] {
+      let connection = try Connection(unixSocket: server.server.endpoints.socket)
+      connection.send(head("PUT", lines[0], extra: lines[1] + "\r\n") + Array("{}".utf8))
+      let answer = try connection.readAnswer()
+      #expect(answer.status == 400 && answer.headers["connection"] == "close", "\(lines)")
+    }
+    #expect(server.node.writes == 0)
+  }
+
+  @Test("a body with an encoding is refused, not taken for JSON")
+  func encodings() throws {
+    #expect(try server.ask("PUT", path, "{}", headers: ["Content-Encoding: gzip"]).status == 415)
+    #expect(try server.ask("PUT", path, "{}", headers: ["Content-Encoding: identity"]).status == 201)
+  }
+
   @Test("a client that sends nothing, or reads nothing, is cut off")
   func idleness() throws {
     var patience = LocalServerConfiguration.Patience()

@@ -1,6 +1,8 @@
 import Foundation
+import Replication
 import Seamesh
 import Testing
+import Wire
 
 @testable import SeameshCommand
 
@@ -165,6 +167,10 @@ struct HelpTests {
     let unknown = try run(commandPath, ["help", "ptu"])
     #expect(unknown.isRefusal && unknown.status == 2 && unknown.error.contains("did you mean put?"))
     #expect(try run(commandPath, ["version", "--json"]).output == "{\"version\":\"\(seameshVersion)\"}\n")
+    let all = try ExtendedJSON.parse(Array(run(commandPath, ["help", "--json"]).output.utf8)).items
+    #expect(all.compactMap { $0.map?["verb"]?.shownText } == verbTable.map(\.name))
+    let one = try ExtendedJSON.parseMap(Array(run(commandPath, ["put", "--help", "--json"]).output.utf8))
+    #expect(one["verb"] == .string("put") && one.list("options").contains { $0["option"] == .string("--if-match") })
     #expect(try run(commandPath, ["--version"]).output == "seamesh \(seameshVersion)\n")
     let bare = try run(commandPath, [])
     #expect(bare.isRefusal && bare.status == 2)

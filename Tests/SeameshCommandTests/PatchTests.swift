@@ -18,12 +18,14 @@ struct PatchTests {
   @Test("--set and --unset make a merge patch where that says the same")
   func plain() throws {
     #expect(
-      try patch(nil, set: ["a.b=1", "a.c=\"x\"", "d=[1]"], unset: ["a.e"])
-        == [#"{"a":{"b":1,"c":"x","e":null},"d":[1]}"#, "merge"])
+      try patch(nil, set: ["a=1", "c=\"x\"", "d=[1]"], unset: ["e"])
+        == [#"{"a":1,"c":"x","d":[1],"e":null}"#, "merge"])
   }
 
-  @Test("a null, an object or an array's index needs operators")
+  @Test("a null, an object or a path of several fields needs operators")
   func operators() throws {
+    #expect(
+      try patch(nil, set: ["a.b=1"], unset: ["a.e"]) == [#"{"$set":{"a.b":1},"$unset":{"a.e":""}}"#, "operators"])
     #expect(try patch(nil, set: ["a=null"]) == [#"{"$set":{"a":null}}"#, "operators"])
     #expect(try patch(nil, set: ["a={}"], unset: ["b"]) == [#"{"$set":{"a":{}},"$unset":{"b":""}}"#, "operators"])
     #expect(try patch(nil, set: ["crew.0.name=\"x\""]) == [#"{"$set":{"crew.0.name":"x"}}"#, "operators"])

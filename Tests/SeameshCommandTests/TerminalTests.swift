@@ -50,12 +50,14 @@ struct TerminalTests {
       let result =
         isOnTerminal
         ? try server.runOnTerminal(verb, environment: environment) : try seamesh(verb, environment: environment)
-      #expect(result.status == 0 && result.output.contains("a?]0;x?b?c?d?e"), "\(verb): \(result.output)")
+      #expect(result.status == (verb == "doctor" ? 1 : 0), "\(verb): \(result.error)")
+      #expect(result.output.contains("a?]0;x?b?c?d?e"), "\(verb): \(result.output)")
       let odd = result.output.unicodeScalars.filter {
         $0 != "\n" && $0 != "\r" && $0.properties.generalCategory == .control
       }
       #expect(odd.isEmpty, "\(verb)")
     }
+    try node.subscribe("p")
     node.fail(NodeError(.notFound, Self.hostile))
     #expect(try seamesh("get", "p", "c", "x").error == "seamesh: a?]0;x?b?c?d?e\n")
   }

@@ -31,7 +31,9 @@ final class Exchange {
 
   /// Headers are in.
   func begin(method: String, headers: HeaderList, socket: Int32) -> Step {
+    service.deadlines.begun(socket)
     do throws(Problem) {
+      try checkFraming(headers)
       try service.admission.check(headers, socket: socket)
     } catch {
       phase = .answered
@@ -104,7 +106,20 @@ final class Exchange {
     return .proceed
   }
 
+  /// Where headers disagree on where the body ends, what follows it could be taken for another request: the connection ends
+  /// with the answer (RFC 9112, sections 6.1 and 6.3).
+  private func checkFraming(_ headers: HeaderList) throws(Problem) {
+    let lengths = headers.all("content-length").count
+    guard lengths > 1 || lengths == 1 && headers["transfer-encoding"] != nil else { return }
+    let sentence = "send one Content-Length or one Transfer-Encoding: with more, the end of the body is not certain"
+    throw Problem(.badRequest, sentence).with("Connection", "close")
+  }
+
   private func checkBody(_ route: Route, _ headers: HeaderList) throws(Problem) {
+    guard headers.all("content-encoding").allSatisfy({ $0.lowercased() == "identity" }) else {
+      throw Problem(.unsupportedMediaType, "bodies are taken as they are: send it without a Content-Encoding")
+        .with("Accept-Encoding", "identity")
+    }
     let length = headers["content-length"].flatMap { Int64($0) } ?? 0
     guard length <= Int64(route.body.byteLimit) else {
       throw .limit(.tooLarge, "the body of this request", route.body.byteLimit, unit: "bytes")

@@ -14,7 +14,7 @@ final class HTTPDaemon: @unchecked Sendable {
     guard
       let daemon = seamesh_http_start(
         listener, ServerLimit.connections, service.patience.idleSeconds, ServerLimit.connectionMemoryBytes,
-        answerRequest, keepRawTarget, requestCompleted, retained.toOpaque())
+        answerRequest, keepRawTarget, requestCompleted, connectionChanged, retained.toOpaque())
     else {
       retained.release()
       close(listener)
@@ -47,6 +47,19 @@ private func requestCompleted(
   guard let exchange = context?.pointee else { return }
   Unmanaged<Exchange>.fromOpaque(exchange).release()
   context?.pointee = nil
+  guard let service, let connection else { return }
+  Unmanaged<RequestService>.fromOpaque(service).takeUnretainedValue().deadlines
+    .answered(seamesh_http_socket(connection))
+}
+
+private func connectionChanged(
+  service: UnsafeMutableRawPointer?, connection: OpaquePointer?,
+  context: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, change: MHD_ConnectionNotificationCode
+) {
+  guard let service, let connection else { return }
+  let deadlines = Unmanaged<RequestService>.fromOpaque(service).takeUnretainedValue().deadlines
+  let socket = seamesh_http_socket(connection)
+  if seamesh_http_begins(change) { deadlines.opened(socket) } else { deadlines.closed(socket) }
 }
 
 /// Called once with the headers, then with each piece of the body, then once more when the body is whole.

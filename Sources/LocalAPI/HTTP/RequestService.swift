@@ -10,6 +10,7 @@ final class RequestService: Sendable {
   let budget: BodyBudget
   let streams: StreamSupervisor
   let patience: LocalServerConfiguration.Patience
+  let deadlines: HeaderDeadlines
 
   init(
     node: any NodeInterface, admission: Admission, router: Router, budget: BodyBudget, streams: StreamSupervisor,
@@ -17,6 +18,7 @@ final class RequestService: Sendable {
   ) {
     (self.node, self.admission, self.router) = (node, admission, router)
     (self.budget, self.streams, self.patience) = (budget, streams, patience)
+    deadlines = HeaderDeadlines(patience)
   }
 
   func answer(_ route: Route, _ request: Request) -> Response {

@@ -77,7 +77,7 @@ extension ValueMap {
 
 extension Value {
   /// An object from members in any order.
-  static func object(_ members: KeyValuePairs<Text, Value>) -> Value { .map(ValueMap(members: members)) }
+  package static func object(_ members: KeyValuePairs<Text, Value>) -> Value { .map(ValueMap(members: members)) }
 
-  static func text(_ string: String) -> Value { .string(Text(string)) }
+  package static func text(_ string: String) -> Value { .string(Text(string)) }
 }

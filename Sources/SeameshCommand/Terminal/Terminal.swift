@@ -1,4 +1,6 @@
 import Glibc
+import Replication
+import Wire
 
 /// What standard output and standard error are.
 struct Terminal: Sendable {
@@ -6,8 +8,11 @@ struct Terminal: Sendable {
   /// Whether progress may be drawn.
   let showsProgress: Bool
   let isOutputTerminal: Bool
+  /// Machines read what is written.
+  let isJSON: Bool
 
   init(environment: [String: String], isJSON: Bool) {
+    self.isJSON = isJSON
     isOutputTerminal = isatty(STDOUT_FILENO) == 1
     // https://no-color.org: present and not empty.
     let refusesColour = !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"
@@ -53,8 +58,19 @@ struct Terminal: Sendable {
 
   func print(_ line: String) { write((line + "\n").utf8) }
 
-  func warn(_ sentence: String) {
-    let bytes = Array("seamesh: \(sentence)\n".utf8)
+  func warn(_ sentence: String) { complain("seamesh: \(sentence)\n") }
+
+  /// Why the command ends without having done what was asked.
+  func tell(_ failure: Failure) {
+    guard isJSON else { return warn(failure.message) }
+    let members: [(Text, Value)] = [
+      ("error", .string(Text(failure.message))), ("status", .int(Int64(failure.status.rawValue))),
+    ]
+    complain(ExtendedJSON.object(members) + "\n")
+  }
+
+  private func complain(_ line: String) {
+    let bytes = Array(line.utf8)
     _ = Glibc.write(STDERR_FILENO, bytes, bytes.count)
   }
 }

@@ -122,7 +122,8 @@ let getVerb = Verb(
       "Shows a boarding report")
   ]
 ) { invocation, context throws(Failure) in
-  let answer = try context.client.ask(.init(target: try documentTarget(invocation)))
+  let request = NodeClient.Request(target: try documentTarget(invocation))
+  let answer = try context.ask(request, about: invocation.required(0))
   if invocation.has("etag") {
     let etag = answer.etag ?? ""
     context.terminal.print(context.isJSON ? ExtendedJSON.object([("etag", .string(Text(etag)))]) : etag)
@@ -140,7 +141,7 @@ let deleteVerb = Verb(
 ) { invocation, context throws(Failure) in
   let request = NodeClient.Request(
     method: "DELETE", target: try documentTarget(invocation), headers: ifMatchHeader(invocation))
-  let answer = try context.client.ask(request)
+  let answer = try context.ask(request, about: invocation.required(0))
   if context.isJSON { return context.terminal.write(answer.body) }
   context.terminal.print("deleted \(shown(try answer.json().text("id")))")
 }
@@ -170,7 +171,8 @@ let patchVerb = Verb(
   let request = NodeClient.Request(
     method: "PATCH", target: try documentTarget(invocation) + query, body: Array(patch.json.utf8),
     contentType: patch.contentType, headers: ifMatchHeader(invocation))
-  try report(context.client.ask(request), context)
+  let answer = try context.ask(request, about: invocation.required(0))
+  try report(answer, context)
 }
 
 private func documentTarget(_ invocation: Invocation) throws(Failure) -> String {

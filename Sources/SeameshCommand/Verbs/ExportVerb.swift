@@ -35,6 +35,7 @@ let exportVerb = Verb(
   }
   progress.finish()
   if isArray { terminal.print(count == 0 ? "[]" : "\n]") }
+  if count == 0 { try context.warnIfLacking(partition) }
 }
 
 /// Cuts a stream into lines.

@@ -6,8 +6,8 @@ let importVerb = Verb(
   "import", "store the documents of files",
   details: [
     "FILE is a JSON array or JSON lines; - is standard input. Documents keep their _id, or get a new one. A record that "
-      + "cannot be stored is reported with its line and put aside in a file in the data directory; the rest goes in. "
-      + "The exit status is 1 where none did. A record replaces the document of its _id; importing a file again changes nothing then.",
+      + "cannot be stored is reported with its line and put aside in a file in the data directory; the rest goes in, and "
+      + "the exit status is 1. A record replaces the document of its _id; importing a file again changes nothing then.",
     "With --partition-by there is no PARTITION: a record whose FIELD holds the text V goes to the partition FIELD=V; "
       + "one in which it is empty, missing or not a text is put aside.",
   ],
@@ -29,7 +29,12 @@ let importVerb = Verb(
   guard !names.isEmpty else { throw .usage("FILE is missing; standard input is -") }
   guard field?.isEmpty != true else { throw .usage("--partition-by takes the name of a field") }
   var files: [InputFile] = []
-  for name in names { files.append(try InputFile(name)) }
+  for name in names {
+    guard !name.lowercased().hasSuffix(".csv") else {
+      throw .usage("\(shown(name)): CSV is not taken; make a JSON array or JSON lines of it")
+    }
+    files.append(try InputFile(name))
+  }
   let target: ImportTarget = field.map { .field($0) } ?? .partition(invocation.required(0))
   let importer = Importer(
     client: try context.client, target: target, collection: invocation.required(field == nil ? 1 : 0),
@@ -45,8 +50,11 @@ let importVerb = Verb(
     throw Failure(error.status, "\(error.message) (stopped after \(stored) stored documents)")
   }
   report(counts, importer.aside, context)
-  // To put a record aside is what was asked for; each was reported, and they are counted in the answer.
-  guard counts.aside == 0 || counts.imported > 0 else { throw Failure(.failed, "no record could be stored") }
+  guard counts.aside == 0 else {
+    throw Failure(
+      .failed,
+      counts.imported == 0 ? "no record could be stored" : "\(counted(counts.aside, "record")) could not be stored")
+  }
 }
 
 private func totalBytes(_ files: [InputFile]) -> Int64? {

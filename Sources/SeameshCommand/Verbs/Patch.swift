@@ -43,7 +43,7 @@ struct Patch: Equatable {
       contentType = "application/json"
     } else {
       var map = ValueMap()
-      for (path, value) in fields + removed.map({ ($0, .null) }) { map.set(path[...], value) }
+      for (path, value) in fields + removed.map({ ($0, .null) }) { map[path[0]] = value }
       (json, contentType) = (ExtendedJSON.text(.map(map)), Patch.mergePatch)
     }
   }
@@ -54,25 +54,13 @@ struct Patch: Equatable {
     return parts
   }
 
-  /// In a merge patch null removes, an object merges, and a number is a field's name, never an array's index.
+  /// In a merge patch null removes, an object merges, and a path of several fields takes the place of whatever is no object
+  /// on its way, a whole array among it.
   private static func isPlain(_ path: [Text], _ value: Value) -> Bool {
     switch value {
     case .null, .map: false
-    default: path.allSatisfy { Int($0.string) == nil } && path.first?.utf8.first != UInt8(ascii: "$")
+    default: path.count == 1 && path.first?.utf8.first != UInt8(ascii: "$")
     }
-  }
-}
-
-extension ValueMap {
-  fileprivate mutating func set(_ path: ArraySlice<Text>, _ value: Value) {
-    guard let key = path.first else { return }
-    guard path.count > 1 else {
-      self[key] = value
-      return
-    }
-    var inner = self[key]?.map ?? ValueMap()
-    inner.set(path.dropFirst(), value)
-    self[key] = .map(inner)
   }
 }
 

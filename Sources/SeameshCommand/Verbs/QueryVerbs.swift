@@ -29,9 +29,9 @@ let findVerb = Verb(
     .init(
       method: "POST", target: NodePath.collection(invocation.required(0), invocation.required(1)) + "/find",
       body: Array("{\(members.joined(separator: ","))}".utf8)))
-  for document in try answer.json()["documents"]?.items ?? [] {
-    context.terminal.print(ExtendedJSON.text(document))
-  }
+  let documents = try answer.json()["documents"]?.items ?? []
+  for document in documents { context.terminal.print(ExtendedJSON.text(document)) }
+  if documents.isEmpty { try context.warnIfLacking(invocation.required(0)) }
 }
 
 let watchVerb = Verb(

@@ -126,12 +126,18 @@ let partitionsVerb = Verb(
 
 let doctorVerb = Verb(
   "doctor", "find out why nodes do not meet, and what else is wrong",
+  details: ["The exit status is 1 where it finds a problem; warnings alone leave it at 0."],
   examples: [.init("seamesh doctor", "Shows what was looked at, and a remedy for each finding")]
 ) { _, context throws(Failure) in
   let answer = try context.client.ask(.init(target: "/v1/doctor"))
-  if context.isJSON { return context.terminal.write(answer.body) }
-  let terminal = context.terminal
-  for finding in try answer.json().list("findings") {
+  let findings = try answer.json().list("findings")
+  if context.isJSON { context.terminal.write(answer.body) } else { show(findings, context.terminal) }
+  let problems = findings.count { $0.text("level") == "problem" }
+  guard problems == 0 else { throw Failure(.failed, "found \(counted(Int64(problems), "problem"))") }
+}
+
+private func show(_ findings: [ValueMap], _ terminal: Terminal) {
+  for finding in findings {
     let mark =
       switch finding.text("level") {
       case "ok": terminal.styled("ok     ", .green)

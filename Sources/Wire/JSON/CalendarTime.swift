@@ -20,7 +20,8 @@ package enum CalendarTime {
     return daysSince1970(year: year, month: month, day: day) * millisecondsPerDay + seconds * 1000 + fraction
   }
 
-  /// `YYYY-MM-DDThh:mm:ss.fffZ`; nil outside 1970–9999.
+  /// `YYYY-MM-DDThh:mm:ss.fffZ`, on the full second `YYYY-MM-DDThh:mm:ssZ` as relaxed Extended JSON 2 wants it; nil outside
+  /// 1970–9999.
   package static func text(_ milliseconds: Int64) -> [UInt8]? {
     guard (0..<endOfWrittenDates).contains(milliseconds) else { return nil }
     let (day, rest) = milliseconds.quotientAndRemainder(dividingBy: millisecondsPerDay)
@@ -41,8 +42,9 @@ package enum CalendarTime {
     append(dayOfMonth, digits: 2, then: "T")
     append(rest / 3_600_000, digits: 2, then: ":")
     append(rest / 60_000 % 60, digits: 2, then: ":")
-    append(rest / 1000 % 60, digits: 2, then: ".")
-    append(rest % 1000, digits: 3, then: "Z")
+    let fraction = rest % 1000
+    append(rest / 1000 % 60, digits: 2, then: fraction == 0 ? "Z" : ".")
+    if fraction > 0 { append(fraction, digits: 3, then: "Z") }
     return out
   }
 
