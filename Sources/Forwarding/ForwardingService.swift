@@ -82,7 +82,7 @@ package final class ForwardingService: Sendable {
     var forwarder = Forwarder(limits: limits)
     var memory = LedgerNotes(source, limits)
     let runner = DirectiveRunner(source: source, backend: backend, limits: limits)
-    let carrier = home.map { EditCarrier($0) }
+    let carrier = home.map { EditCarrier($0, LedgerCheck(backend, limits), source) }
     var random = SystemRandomNumberGenerator()
     var allowed = allowance()
     var events: [Forwarder.Event] = [.allowance(allowed), .start]
@@ -122,15 +122,15 @@ package final class ForwardingService: Sendable {
     switch news {
     case .moved(let vectors): return [.news(vectors)]
     case .missed: return [.news((try? source.accepted()) ?? [:])]
-    case .nothing: return isForEdits ? bringHome(carrier) : [.timer]
+    case .nothing: return isForEdits ? bringHome(carrier, forwarder) : [.timer]
     case .stopped: return []
     }
   }
 
-  private func bringHome(_ carrier: EditCarrier?) -> [Forwarder.Event] {
+  private func bringHome(_ carrier: EditCarrier?, _ forwarder: Forwarder) -> [Forwarder.Event] {
     guard let carrier else { return [] }
     do throws(BackendProblem) {
-      try carrier.bringHome(ForwardingService.now())
+      try carrier.bringHome(forwarder.view, ForwardingService.now())
     } catch {
       return [.failed(error)]
     }

@@ -33,7 +33,7 @@ final class RelayProcess {
     forwarder = Forwarder(limits: limits)
     runner = DirectiveRunner(source: source, backend: backend, limits: limits)
     notes = LedgerNotes(source, limits)
-    if shore.plan.carriers.contains(process.node.slot) { carrier = EditErrand(backend, process) }
+    if shore.plan.carriers.contains(process.node.slot) { carrier = EditErrand(backend, limits, process) }
     plan(in: shore.latency())
   }
 
@@ -88,7 +88,7 @@ final class RelayProcess {
   /// One step of bringing an edit home.
   private func advance(_ carrier: EditErrand) {
     do throws(BackendProblem) {
-      try carrier.advance(now)
+      try carrier.advance(forwarder.view, now)
     } catch {
       events.append(.failed(error))
     }

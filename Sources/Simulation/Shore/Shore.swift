@@ -117,6 +117,7 @@ final class Shore {
     guard !plan.carriers.isEmpty, let edit = OfficeClerk(ledger).edit(&random, at: World.epoch &+ Int64(world.clock))
     else { return }
     world.count(.officeAsked)
+    world.note("the office asks for edit \(edit.id.short)")
     asked.append(edit)
     ledger.office.add(edit)
   }
