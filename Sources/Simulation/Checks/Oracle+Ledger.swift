@@ -8,13 +8,13 @@ extension Oracle {
   /// Why the backend is not what its relays hold; nil where it is, or where nobody forwards.
   func differenceAshore() -> String? {
     guard let shore = world.shore else { return nil }
-    for slot in shore.plan.relays {
+    for slot in shore.relays {
       guard let relay = world.nodes[slot].process?.relay else { return "relay \(slot) is not there" }
       guard relay.forwarder.problem == nil, relay.caughtUpAt ?? 0 > shore.closedSince ?? 0 else {
         return "relay \(slot) is \(relay.forwarder.state.rawValue): \(relay.forwarder.problem?.sentence ?? "")"
       }
     }
-    let relays = shore.plan.relays.map { world.nodes[$0] }
+    let relays = shore.relays.map { world.nodes[$0] }
     return relays.lazy.compactMap { self.lack(of: $0, shore.ledger) }.first ?? differenceInRuns(shore)
       ?? differenceInDocuments(shore, relays) ?? differenceInReadings(shore, relays) ?? differenceInEdits(shore)
   }

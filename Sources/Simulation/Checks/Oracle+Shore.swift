@@ -153,9 +153,11 @@ extension Oracle {
   /// Each has an answer, and takes effect once.
   func differenceInEdits(_ shore: Shore) -> String? {
     let office = shore.ledger.office
-    for row in office.rows where !row.isSettled {
+    for row in office.rows where !row.isSettled && !shore.carriers.isEmpty {
       // Who had read what does not count any more, or not yet, is told so.
       guard row.waitsFor == nil else { continue }
+      // Who forwards no more has it for ten minutes.
+      if let relay = row.relay, shore.retired.contains(where: { $0.key.device == relay }) { continue }
       return "an edit of the office waits without a reason"
     }
     let causes = effects()
@@ -163,7 +165,8 @@ extension Oracle {
       let (made, effective) = causes[edit.id] ?? (0, 0)
       if effective > 1, !mayTakeEffectTwice(shore) { return "an edit of the office takes effect \(effective) times" }
       let row = office.rows.first { $0.edit.id == edit.id }
-      if row?.refusal != nil, made > 0, !mayTakeEffectTwice(shore) {
+      // Where the ledger went back it was refused in another past, and the office is told of the change.
+      if row?.refusal != nil, made > 0, !shore.hasGoneBack, !mayTakeEffectTwice(shore) {
         return "an edit was refused, and there is a change of it: \(row?.refusal ?? "")"
       }
     }
@@ -180,8 +183,8 @@ extension Oracle {
   private func effects() -> [UUIDValue: (made: Int, effective: Int)] {
     var found: [UUIDValue: (made: Int, effective: Int)] = [:]
     for run in library.all {
-      for (index, change) in run.decoded.changes.enumerated() {
-        guard let edit = change.header.extensions.lazy.compactMap({ UUIDValue(cause: $0) }).first else { continue }
+      for (index, edit) in run.edits.enumerated() {
+        guard let edit else { continue }
         let dot = Dot(replica: run.replica, sequence: run.first + UInt64(index))
         let counts = world.nodes.contains { node in
           guard node.liar == nil, node.process != nil, let part = node.directory.book.partitions[run.partition] else {

@@ -17,6 +17,8 @@ final class EditErrand {
   private var done: [HomeBound.Settlement] = []
   private var isWriting = false
   private var asked: AskedEdit?
+  /// When edits were asked for last.
+  private var begunAt: UInt64 = 0
 
   init(_ backend: ModelBackend, _ limits: ForwarderLimits, _ process: NodeProcess) {
     (edits, self.process) = (backend, process)
@@ -26,7 +28,10 @@ final class EditErrand {
   var nextLook: MonotonicTime { core.nextLook }
   var isUnderWay: Bool { !directives.isEmpty || isWriting }
 
-  func begin(_ now: MonotonicTime) { directives += core.look(now) }
+  func begin(_ now: MonotonicTime) {
+    directives += core.look(now)
+    begunAt = process.ports.world.clock
+  }
 
   /// - Throws: where the backend is lost; then all that is under way is dropped, as a thread that gives up drops it.
   func advance(_ known: LedgerView, _ now: MonotonicTime) throws(BackendProblem) {
@@ -61,6 +66,7 @@ final class EditErrand {
       return
     }
     left.removeFirst()
+    process.ports.world.oracle.checkAsked(next, since: begunAt, at: process.node)
     do {
       let wish = try EditWish(next)
       if let refusal = wish.refusal(at: process) { return note(next, .refused(refusal)) }

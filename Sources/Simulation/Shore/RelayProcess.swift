@@ -28,7 +28,7 @@ final class RelayProcess {
   init?(_ process: NodeProcess, _ shore: Shore) {
     guard let store = process.store.shipped else { return nil }
     (self.process, self.shore) = (process, shore)
-    backend = ModelBackend(shore, relay: process.node.key.device)
+    backend = ModelBackend(shore, process.node)
     let (source, limits) = (RelayLog(process, store), shore.plan.limits)
     forwarder = Forwarder(limits: limits)
     runner = DirectiveRunner(source: source, backend: backend, limits: limits)

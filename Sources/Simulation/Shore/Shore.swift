@@ -17,6 +17,11 @@ final class Shore {
   var readings: [DeviceID: [PartitionID: [VersionVector]]] = [:]
   /// Every edit that the office ever asked for, whatever became of its row.
   private(set) var asked: [OfficeEdit] = []
+  /// Slots of the nodes that forward.
+  private(set) var relays: [Int]
+  /// Nodes that forward no more, though they live on.
+  private(set) var retired: [SimulatedNode] = []
+  var edits = EditBook()
   /// Numbers of the runs that a relay's store ever held.
   var relayed: Set<Int> = []
   /// A dump took the place of the ledger.
@@ -26,8 +31,12 @@ final class Shore {
 
   init(_ world: World, _ plan: ShorePlan, _ random: SimulationRandom) {
     (self.world, self.plan, self.random) = (world, plan, random)
+    relays = plan.relays
     ledger = ModelLedger(id: "model", rejectsSome: plan.rejectsSome, bug: world.options.plantedBug)
   }
+
+  /// Slots of the nodes that bring edits home.
+  var carriers: [Int] { relays.filter(plan.carriers.contains) }
 
   var isReachable: Bool { world.clock >= awayUntil }
 
@@ -44,13 +53,14 @@ final class Shore {
     return true
   }
 
-  func append(_ batch: LedgerBatch, by relay: DeviceID) throws(BackendProblem) -> AppendOutcome {
-    let before = ledger.changeCount
+  func append(_ batch: LedgerBatch, by node: SimulatedNode) throws(BackendProblem) -> AppendOutcome {
+    let (relay, earlier, before) = (node.key.device, ledger, ledger.changeCount)
     var outcome = try ledger.append(batch, by: relay)
     world.count(.forwarded)
     if !batch.runs.isEmpty, ledger.changeCount == before { world.count(.forwardedAgain) }
     // Somebody on the way says it twice.
     if world.isTroubled, random.chance(plan.lossesOf100) { outcome = try ledger.append(batch, by: relay) }
+    world.oracle.checkWords(earlier, ledger, by: node)
     if batch.documents.contains(where: { $0.refusal != nil }) { world.count(.deadLetter) }
     if !outcome.staleMarks.isEmpty || !outcome.staleDocuments.isEmpty || !outcome.staleRanges.isEmpty {
       world.count(.leftToOther)
@@ -83,6 +93,7 @@ final class Shore {
     case 2 where plan.mayGoBack: if dumps.count < 3 { dumps.append(ledger) }
     case 3 where plan.mayGoBack: restore()
     case 4: hurry()
+    case 5 where plan.mayRetire: retire()
     default: askForEdit()
     }
   }
@@ -97,24 +108,44 @@ final class Shore {
   }
 
   private func hurry() {
-    guard let slot = random.pick(plan.relays) else { return }
+    guard let slot = random.pick(relays) else { return }
     world.nodes[slot].process?.relay?.sendNow()
+  }
+
+  /// One of two forwards no more.
+  private func retire() {
+    guard retired.isEmpty, relays.count > 1, let slot = random.pick(relays) else { return }
+    world.count(.relayRetired)
+    world.note("relay \(slot) forwards no more")
+    relays.removeAll { $0 == slot }
+    retired.append(world.nodes[slot])
+    world.nodes[slot].process?.relay = nil
   }
 
   /// No more trouble.
   func calm() { awayUntil = 0 }
 
-  /// The last things happen: the office asks for something, and perhaps all connections begin anew.
+  /// The last things happen: the backend is put back though nobody sends anything, the office asks for something, people write at
+  /// relays one right after the other, and perhaps all connections begin anew meanwhile.
   func close() {
     closedSince = world.clock
+    if plan.mayGoBack, random.chance(60) { restore() }
     for _ in 0..<2 { askForEdit() }
-    if random.chance(50) { connections += 1 }
+    for slot in relays where random.chance(50) {
+      for _ in 0..<random.between(1...8) {
+        guard let name = random.pick(world.plan.partitions) else { continue }
+        world.queue.put(.disturb(slot: slot, name), at: world.clock + random.between(0...600))
+      }
+    }
+    if random.chance(50) { world.queue.put(.shoreCut, at: world.clock + random.between(0...1_500)) }
   }
+
+  func cut() { connections += 1 }
 
   // MARK: The office
 
   func askForEdit() {
-    guard !plan.carriers.isEmpty, let edit = OfficeClerk(ledger).edit(&random, at: World.epoch &+ Int64(world.clock))
+    guard !carriers.isEmpty, let edit = OfficeClerk(ledger).edit(&random, at: World.epoch &+ Int64(world.clock))
     else { return }
     world.count(.officeAsked)
     world.note("the office asks for edit \(edit.id.short)")

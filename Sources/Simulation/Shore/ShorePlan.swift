@@ -14,6 +14,8 @@ struct ShorePlan {
   let mayBeAway: Bool
   /// It comes back with an older ledger now and then.
   let mayGoBack: Bool
+  /// One of two relays ends for good.
+  let mayRetire: Bool
   /// It takes the bodies of some documents not.
   let rejectsSome: Bool
   /// How long a call takes, one way.
@@ -46,5 +48,6 @@ struct ShorePlan {
     (mayBeAway, mayGoBack, rejectsSome) = (random.chance(50), random.chance(40), random.chance(25))
     latency = 0...random.between(1...60)
     interval = random.between(300...2_000)
+    mayRetire = relays.count > 1 && random.chance(30)
   }
 }

@@ -96,6 +96,8 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case officeAsked
   case officeWritten
   case officeRefused
+  /// One of two relays forwards no more.
+  case relayRetired
   /// What a relay had read back was said under its signature.
   case saidBackend
   /// A node may lose a partition with its store, it says.

@@ -29,6 +29,8 @@ extension World {
 
 extension Shore {
   func noteStored(_ run: KnownRun, at node: SimulatedNode) {
-    if plan.relays.contains(node.slot) { relayed.insert(run.number) }
+    guard relays.contains(node.slot) else { return }
+    relayed.insert(run.number)
+    edits.note(run, at: node.slot, world.clock)
   }
 }
