@@ -98,8 +98,8 @@ extension Oracle {
   func readBack(_ name: PartitionName, _ vector: VersionVector, by node: SimulatedNode) {
     guard let shore = world.shore else { return }
     let partition = world.fleet.partition(name)
-    let before = shore.readings[node.key.device]?[partition]?.last ?? VersionVector()
-    shore.readings[node.key.device, default: [:]][partition, default: []].append(vector)
+    let before = shore.readings[node.slot]?[partition]?.last ?? VersionVector()
+    shore.readings[node.slot, default: [:]][partition, default: []].append(vector)
     // What stands as it was may not have been asked about again.
     let fresh = vector.entries.filter { before[$0.key] != $0.value }
     if let place = lacking(VersionVector(fresh), partition, shore.ledger) {
@@ -118,9 +118,9 @@ extension Oracle {
   func checkBackendWord(_ holdings: Holdings, at node: SimulatedNode) {
     guard !world.nodes.contains(where: { $0.liar != nil && $0.key.publicKey == holdings.device }) else { return }
     world.count(.saidBackend)
-    let device = DeviceID.derived(from: holdings.device, FakeCryptography.hash)
-    let readings = world.shore?.readings[device]?[world.fleet.partition(holdings.partition)] ?? []
-    if !readings.contains(holdings.vector) {
+    let partition = world.fleet.partition(holdings.partition)
+    let slots = world.nodes.filter { $0.key.publicKey == holdings.device }.map(\.slot)
+    if !slots.contains(where: { world.shore?.readings[$0]?[partition]?.contains(holdings.vector) == true }) {
       world.violate("I9", "node \(node.slot) keeps a word about the backend that its device had not read there")
     }
   }
@@ -135,7 +135,7 @@ extension Oracle {
         }
       }
       for (id, partition) in node.directory.book.partitions where !partition.held.isEmpty {
-        let read = shore.readings[node.key.device]?[id]?.last ?? VersionVector()
+        let read = shore.readings[node.slot]?[id]?.last ?? VersionVector()
         let acceptance = verdict(node, id, partition.name).acceptance
         for (replica, position) in acceptance.received where acceptance.forkPoints[replica] == nil {
           guard read.sequence(of: replica) != position.sequence else { continue }
@@ -175,8 +175,8 @@ extension Oracle {
 
   /// Who lost what he had done, or was told to do, cannot know that somebody else has it.
   private func mayTakeEffectTwice(_ shore: Shore) -> Bool {
-    shore.hasGoneBack && shore.plan.carriers.count > 1
-      || shore.plan.carriers.contains { world.nodes[$0].lineage > 0 }
+    shore.hasGoneBack && shore.carrying.count > 1
+      || shore.carrying.contains { world.nodes[$0].lineage > 0 || shore.cloned.contains(world.nodes[$0].key.device) }
   }
 
   /// Of each edit, how many changes name it as their cause, and how many of those have effect at any one node.

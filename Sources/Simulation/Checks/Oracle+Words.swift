@@ -13,21 +13,28 @@ extension Oracle {
     for (place, row) in before.documents where row.judge != device && after.documents[place]?.judge == device {
       replaced.insert(place.partition)
     }
-    for partition in replaced.sorted() where !knowsAll(of: partition, in: after, node) {
-      world.violate(
-        "I9",
-        "relay \(node.slot) replaces what another said of a partition, and lacks something that the ledger has of it")
+    for partition in replaced.sorted() {
+      guard let lack = lack(of: partition, in: after, node) else { continue }
+      world.violate("I9", "relay \(node.slot) replaces what another said of a partition, and lacks \(lack)")
     }
   }
 
-  private func knowsAll(of partition: PartitionID, in ledger: ModelLedger, _ node: SimulatedNode) -> Bool {
+  /// Of what the ledger has.
+  private func lack(of partition: PartitionID, in ledger: ModelLedger, _ node: SimulatedNode) -> String? {
     let book = node.directory.book
-    guard ledger.statements.keys.allSatisfy({ book.statements[$0] != nil }) else { return false }
-    return ledger.chains.allSatisfy { chain in
-      guard chain.partition == partition else { return true }
-      return book.reaches(ledger.highest(of: chain), of: chain.replica, in: partition)
-        && (!ledger.isForked(chain) || book.isForked(chain.replica, in: partition))
+    // They are counted, which tells as long as the ledger has all that this relay brought: not between a time when it was put
+    // back and the next reading.
+    let isCounted = node.process?.relay.map { $0.ledgerReadAt > world.shore?.putBackAt ?? 0 } ?? false
+    if isCounted, !ledger.statements.keys.allSatisfy({ book.statements[$0] != nil }) { return "a statement" }
+    for chain in ledger.chains where chain.partition == partition {
+      guard book.reaches(ledger.highest(of: chain), of: chain.replica, in: partition) else {
+        return "change \(ledger.highest(of: chain)) of \(chain.replica)"
+      }
+      guard !ledger.isForked(chain) || book.isForked(chain.replica, in: partition) else {
+        return "a branch of \(chain.replica)"
+      }
     }
+    return nil
   }
 
   /// A relay writes, or refuses, no edit of which its store had a change when it asked for edits.

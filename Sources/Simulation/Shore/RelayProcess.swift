@@ -33,13 +33,15 @@ final class RelayProcess {
     forwarder = Forwarder(limits: limits)
     runner = DirectiveRunner(source: source, backend: backend, limits: limits)
     notes = LedgerNotes(source, limits)
-    if shore.plan.carriers.contains(process.node.slot) { carrier = EditErrand(backend, limits, process) }
+    if shore.carrying.contains(process.node.slot) { carrier = EditErrand(backend, limits, process) }
     plan(in: shore.latency())
   }
 
   private var world: World { process.ports.world }
   private var now: MonotonicTime { process.ports.now }
 
+  /// When the ledger was read last.
+  private(set) var ledgerReadAt: UInt64 = 0
   /// When the ledger had all that the node held, as far as the forwarder knew.
   private(set) var caughtUpAt: UInt64?
 
@@ -81,7 +83,10 @@ final class RelayProcess {
     directives += forwarder.handle(event, now: now, random: &shore.random)
     notes.note(forwarder.reached, of: backend, at: now)
     if forwarder.state == .caughtUp { caughtUpAt = world.clock }
-    if case .ledgerRead(let reading) = event, reading.lost > 0 { world.count(.ledgerLacked) }
+    if case .ledgerRead(let reading) = event {
+      ledgerReadAt = world.clock
+      if reading.lost > 0 { world.count(.ledgerLacked) }
+    }
     plan(in: shore.latency())
   }
 

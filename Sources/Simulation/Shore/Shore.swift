@@ -14,9 +14,13 @@ final class Shore {
   /// The last one in whose place a dump came.
   private var replaced: ModelLedger?
   /// What each relay read back of a partition, the latest last.
-  var readings: [DeviceID: [PartitionID: [VersionVector]]] = [:]
+  var readings: [Int: [PartitionID: [VersionVector]]] = [:]
   /// Every edit that the office ever asked for, whatever became of its row.
   private(set) var asked: [OfficeEdit] = []
+  /// Slots of the nodes that bring edits home, while they forward.
+  private(set) var carrying: [Int]
+  /// Devices of which two nodes forward, or did.
+  private(set) var cloned: Set<DeviceID> = []
   /// Slots of the nodes that forward.
   private(set) var relays: [Int]
   /// Nodes that forward no more, though they live on.
@@ -24,19 +28,21 @@ final class Shore {
   var edits = EditBook()
   /// Numbers of the runs that a relay's store ever held.
   var relayed: Set<Int> = []
-  /// A dump took the place of the ledger.
-  private(set) var hasGoneBack = false
+  /// When a dump took the place of the ledger last.
+  private(set) var putBackAt: UInt64?
   /// When the last word of the office was asked for; nil before all is quiet.
   private(set) var closedSince: UInt64?
 
   init(_ world: World, _ plan: ShorePlan, _ random: SimulationRandom) {
     (self.world, self.plan, self.random) = (world, plan, random)
-    relays = plan.relays
+    (relays, carrying) = (plan.relays, plan.carriers)
     ledger = ModelLedger(id: "model", rejectsSome: plan.rejectsSome, bug: world.options.plantedBug)
   }
 
-  /// Slots of the nodes that bring edits home.
-  var carriers: [Int] { relays.filter(plan.carriers.contains) }
+  /// Slots of the nodes that forward and bring edits home.
+  var carriers: [Int] { relays.filter(carrying.contains) }
+
+  var hasGoneBack: Bool { putBackAt != nil }
 
   var isReachable: Bool { world.clock >= awayUntil }
 
@@ -102,7 +108,7 @@ final class Shore {
     guard let dump = random.pick(dumps) else { return }
     world.count(.ledgerRestored)
     world.note("the ledger is what it was")
-    (replaced, ledger, hasGoneBack) = (ledger, dump, true)
+    (replaced, ledger, putBackAt) = (ledger, dump, world.clock)
     // Who speaks through a pooler notices nothing.
     if random.chance(60) { connections += 1 }
   }
@@ -112,7 +118,16 @@ final class Shore {
     world.nodes[slot].process?.relay?.sendNow()
   }
 
-  /// One of two forwards no more.
+  /// A copy of a node does what that does.
+  func adopt(_ copy: SimulatedNode, of original: SimulatedNode) {
+    guard plan.clonesForward, relays.contains(original.slot) else { return }
+    world.count(.relayCloned)
+    relays.append(copy.slot)
+    if carrying.contains(original.slot) { carrying.append(copy.slot) }
+    cloned.insert(copy.key.device)
+  }
+
+  /// One of several forwards no more.
   private func retire() {
     guard retired.isEmpty, relays.count > 1, let slot = random.pick(relays) else { return }
     world.count(.relayRetired)
