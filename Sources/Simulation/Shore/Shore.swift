@@ -9,6 +9,9 @@ final class Shore {
   var ledger: ModelLedger
   /// Counts how often all connections ended at once.
   private(set) var connections = 0
+  private var batchesUntilCut: Int?
+  /// It was put back when all was quiet, and no connection ended: readings alone can tell.
+  private(set) var isPutBackUnseen = false
   private var awayUntil: UInt64 = 0
   private var dumps: [ModelLedger] = []
   /// The last one in whose place a dump came.
@@ -67,6 +70,7 @@ final class Shore {
     // Somebody on the way says it twice.
     if world.isTroubled, random.chance(plan.lossesOf100) { outcome = try ledger.append(batch, by: relay) }
     world.oracle.checkWords(earlier, ledger, by: node)
+    cutIfDue()
     if batch.documents.contains(where: { $0.refusal != nil }) { world.count(.deadLetter) }
     if !outcome.staleMarks.isEmpty || !outcome.staleDocuments.isEmpty || !outcome.staleRanges.isEmpty {
       world.count(.leftToOther)
@@ -137,6 +141,19 @@ final class Shore {
     world.nodes[slot].process?.relay = nil
   }
 
+  /// What no reading shows comes with the next connection.
+  func reconnect() {
+    (isPutBackUnseen, closedSince) = (false, world.clock)
+    connections += 1
+  }
+
+  /// All connections end behind a batch, before anybody can send what that left over.
+  private func cutIfDue() {
+    guard let left = batchesUntilCut else { return }
+    batchesUntilCut = left > 1 ? left - 1 : nil
+    if left == 1 { connections += 1 }
+  }
+
   /// No more trouble.
   func calm() { awayUntil = 0 }
 
@@ -144,18 +161,21 @@ final class Shore {
   /// relays one right after the other, and perhaps all connections begin anew meanwhile.
   func close() {
     closedSince = world.clock
-    if plan.mayGoBack, random.chance(60) { restore() }
+    if plan.mayGoBack, random.chance(60) {
+      let before = connections
+      restore()
+      isPutBackUnseen = connections == before && putBackAt == world.clock
+    }
     for _ in 0..<2 { askForEdit() }
     for slot in relays where random.chance(50) {
+      let spread: UInt64 = random.chance(50) ? 0 : 600
       for _ in 0..<random.between(1...8) {
         guard let name = random.pick(world.plan.partitions) else { continue }
-        world.queue.put(.disturb(slot: slot, name), at: world.clock + random.between(0...600))
+        world.queue.put(.disturb(slot: slot, name), at: world.clock + random.between(0...spread))
       }
     }
-    if random.chance(50) { world.queue.put(.shoreCut, at: world.clock + random.between(0...1_500)) }
+    if random.chance(50) { batchesUntilCut = random.between(1...6) }
   }
-
-  func cut() { connections += 1 }
 
   // MARK: The office
 

@@ -13,7 +13,13 @@ extension World {
       shore.close()
       return true
     }
-    guard let difference = oracle.differenceAshore() else { return false }
+    let seen = shore.isPutBackUnseen ? oracle.differenceInReadChains() : oracle.differenceAshore()
+    guard let difference = seen else {
+      guard shore.isPutBackUnseen else { return false }
+      agreedSince = nil
+      shore.reconnect()
+      return true
+    }
     agreedSince = nil
     note("ashore: \(difference)")
     if clock > since + World.shoreMilliseconds { violate("I9", "when all has long been quiet: \(difference)") }

@@ -34,8 +34,6 @@ final class World {
     /// A forwarder does the next thing.
     case relay(slot: Int, life: Int)
     case shore
-    /// All connections to the backend end.
-    case shoreCut
   }
 
   let options: SimulationOptions
@@ -178,7 +176,6 @@ final class World {
     case .stateInQuiet(let slot): stateInQuiet(slot)
     case .relay(let slot, let life): process(slot, life)?.relay?.step()
     case .shore: shore?.act()
-    case .shoreCut: shore?.cut()
     }
   }
 
