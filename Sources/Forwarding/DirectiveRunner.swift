@@ -6,10 +6,13 @@ package final class DirectiveRunner {
   private let source: any ForwardingSource
   private let backend: any Backend
   private let limits: ForwarderLimits
+  private let process: String
   private let pages: PageReader
   private let readBacks: ReadBackReader
 
-  package init(source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits) {
+  /// - Parameter process: tells this process from earlier ones, and from those of copies of this directory.
+  package init(source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits, process: String) {
+    self.process = process
     (self.source, self.backend, self.limits) = (source, backend, limits)
     pages = PageReader(fleet: source.fleet, hash: source.hash)
     readBacks = ReadBackReader(source: source, backend: backend, limits: limits)
@@ -30,7 +33,7 @@ package final class DirectiveRunner {
       case .readLedger:
         pages.forget()
         readBacks.forget()
-        let reader = LedgerReader(source: source, backend: backend, limits: limits, memory: memory)
+        let reader = LedgerReader(source: source, backend: backend, limits: limits, memory: memory, process: process)
         return .ledgerRead(try reader.read())
       case .load(let request):
         return .loaded(try source.read { store in try store.snapshot { try pages.page(request, from: $0) } })

@@ -81,8 +81,9 @@ package final class ForwardingService: Sendable {
   private func run() {
     var forwarder = Forwarder(limits: limits)
     var memory = LedgerNotes(source, limits)
-    let runner = DirectiveRunner(source: source, backend: backend, limits: limits)
-    let carrier = home.map { EditCarrier($0) }
+    let process = String(UInt64.random(in: 1 ... .max), radix: 16)
+    let runner = DirectiveRunner(source: source, backend: backend, limits: limits, process: process)
+    let carrier = home.map { EditCarrier($0, LedgerCheck(backend, limits), source) }
     var random = SystemRandomNumberGenerator()
     var allowed = allowance()
     var events: [Forwarder.Event] = [.allowance(allowed), .start]
@@ -95,7 +96,7 @@ package final class ForwardingService: Sendable {
       let now = ForwardingService.now()
       let directives = forwarder.handle(events.removeFirst(), now: now, random: &random)
       tell(forwarder, now)
-      memory.note(forwarder.reached, of: backend, at: now)
+      memory.note(forwarder, of: backend, at: now)
       for directive in directives {
         guard let event = runner.run(directive, memory.last) else { continue }
         if case .commit(let batch) = directive, case .committed = event { noteForwarded(batch) }
@@ -122,7 +123,7 @@ package final class ForwardingService: Sendable {
     switch news {
     case .moved(let vectors, let position): return [.news(vectors, at: position)]
     case .missed: return [newsOfEverything]
-    case .nothing: return isForEdits ? bringHome(carrier) : [.timer]
+    case .nothing: return isForEdits ? bringHome(carrier, forwarder) : [.timer]
     case .stopped: return []
     }
   }
@@ -136,10 +137,10 @@ package final class ForwardingService: Sendable {
     }
   }
 
-  private func bringHome(_ carrier: EditCarrier?) -> [Forwarder.Event] {
+  private func bringHome(_ carrier: EditCarrier?, _ forwarder: Forwarder) -> [Forwarder.Event] {
     guard let carrier else { return [] }
     do throws(BackendProblem) {
-      try carrier.bringHome(ForwardingService.now())
+      try carrier.bringHome(forwarder.view, ForwardingService.now())
     } catch {
       return [.failed(error)]
     }

@@ -14,11 +14,16 @@ package struct LedgerNotes {
     written = last
   }
 
-  /// - Parameter reached: empty: nothing is known.
-  package mutating func note(_ reached: String, of backend: any Backend, at now: MonotonicTime) {
-    guard !reached.isEmpty, last?.position != reached || last?.ledger != backend.ledgerID else { return }
-    last = LedgerMemory(ledger: backend.ledgerID, position: reached)
-    if let writtenAt, now.millisecondsSince(writtenAt) < limits.memoryMilliseconds { return }
+  /// What a forwarder knows to be there.
+  package mutating func note(_ forwarder: Forwarder, of backend: any Backend, at now: MonotonicTime) {
+    guard !forwarder.reached.isEmpty else { return }
+    let memory = LedgerMemory(ledger: backend.ledgerID, position: forwarder.reached, writer: forwarder.keptBy)
+    guard memory != last else { return }
+    last = memory
+    // Who does not know that writer sends all documents again.
+    if let writtenAt, written?.writer == memory.writer, now.millisecondsSince(writtenAt) < limits.memoryMilliseconds {
+      return
+    }
     writtenAt = now
     write()
   }

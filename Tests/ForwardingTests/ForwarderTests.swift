@@ -283,9 +283,9 @@ struct ForwarderTests {
 
   @Test("what is remembered reads as it was written, and nothing else does")
   func memory() {
-    let memory = LedgerMemory(ledger: "ab12", position: "0.17.2")
+    let memory = LedgerMemory(ledger: "ab12", position: "0.17.2", writer: "9f")
     #expect(LedgerMemory(text: memory.text) == memory)
-    for text in ["", "ab12", "ab12 0.1.2 x"] { #expect(LedgerMemory(text: text) == nil) }
+    for text in ["", "ab12", "ab12 0.1.2", "ab12 0.1.2 x y"] { #expect(LedgerMemory(text: text) == nil) }
   }
 
   @Test("what moves while a batch is under way is looked at after it")

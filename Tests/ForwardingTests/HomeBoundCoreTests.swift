@@ -17,36 +17,48 @@ import Testing
     HomeBound.Settlement(edit: UUIDValue(high: 1, low: number), outcome: outcome)
   }
 
+  /// What is done where the ledger has what it had.
+  private func written(_ home: inout HomeBound, _ edits: [OfficeEdit], _ now: MonotonicTime) -> [HomeBound.Directive] {
+    home.claimed(edits, now).isEmpty ? [] : home.checked()
+  }
+
   @Test("what is written and not yet in the ledger is not written again") func once() {
     var home = HomeBound()
     #expect(home.look(at(0)) == [.claim(most: HomeBound.claimLimit)])
-    #expect(home.claimed([edit(1), edit(2)], at(1)) == [.write([edit(1), edit(2)])])
+    #expect(home.claimed([edit(1), edit(2)], at(1)) == [.check(["p"])])
+    #expect(home.checked() == [.write([edit(1), edit(2)])])
     #expect(
       home.wrote([settlement(1, .written), settlement(2, .unchanged)], at(2)) == [.settle([settlement(2, .unchanged)])])
     #expect(home.look(at(2)) == [.claim(most: HomeBound.claimLimit)], "there may be more")
-    #expect(home.claimed([edit(1), edit(3)], at(3)) == [.write([edit(3)])])
+    #expect(written(&home, [edit(1), edit(3)], at(3)) == [.write([edit(3)])])
     #expect(home.counts.written == 1)
   }
 
-  @Test("what the ledger had and lost is written again") func again() {
+  @Test("what the ledger had and lost is not written again: its change is here") func again() {
     var home = HomeBound()
-    _ = home.claimed([edit(1)], at(0))
+    _ = written(&home, [edit(1)], at(0))
     _ = home.wrote([settlement(1, .written)], at(0))
     #expect(home.claimed([], at(1)).isEmpty)
-    #expect(home.claimed([edit(1)], at(2)) == [.write([edit(1)])])
+    #expect(home.claimed([edit(1)], at(2)).isEmpty)
   }
 
-  @Test("what is written is not forgotten where a claim is full of others, and is where it tells of all there are")
-  func full() {
+  @Test("nothing is written where the ledger is not known to have what it had") func unchecked() {
     var home = HomeBound()
-    let first = (0..<UInt64(HomeBound.claimLimit)).map(edit)
-    let others = (0..<UInt64(HomeBound.claimLimit)).map { edit($0 + 1_000) }
-    #expect(home.claimed(first, at(0)) == [.write(first)])
-    _ = home.wrote(first.map { HomeBound.Settlement(edit: $0.id, outcome: .written) }, at(0))
-    #expect(home.claimed(others, at(1)) == [.write(others)])
-    #expect(home.claimed(first, at(2)).isEmpty)
-    #expect(home.claimed([edit(5)], at(3)).isEmpty)
-    #expect(home.claimed([edit(5), edit(6)], at(4)) == [.write([edit(6)])], "a whole claim had lost it")
+    #expect(home.claimed([edit(1), edit(2)], at(0)) == [.check(["p"])])
+    #expect(home.claimed([edit(2)], at(1)) == [.check(["p"])], "the ledger is filled, and tells anew")
+    #expect(home.checked() == [.write([edit(2)])])
+    #expect(home.checked().isEmpty)
+  }
+
+  @Test("the latest that were written are remembered, and no more than a limit") func limit() {
+    var home = HomeBound()
+    for number in 0..<UInt64(HomeBound.writtenLimit) { _ = home.wrote([settlement(number, .written)], at(0)) }
+    #expect(home.claimed([edit(0)], at(1)).isEmpty)
+    for number in 0..<UInt64(HomeBound.writtenLimit) / 2 {
+      _ = home.wrote([settlement(number + 100_000, .written)], at(2))
+    }
+    #expect(home.claimed([edit(100_000)], at(3)).isEmpty)
+    #expect(!home.claimed([edit(0)], at(3)).isEmpty)
   }
 
   @Test("it is looked no more often than every two seconds, and every minute where it may not") func pace() {

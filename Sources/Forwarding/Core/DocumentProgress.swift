@@ -8,6 +8,8 @@ package struct DocumentProgress: Equatable, Sendable {
   package var position = ""
   /// What of that the backend keeps.
   package private(set) var kept = ""
+  /// The process that writes ``kept`` down.
+  package private(set) var writer = ""
   /// Partitions all of whose documents are to be sent; of the first those behind ``passAfter``.
   package var passes: [PartitionID] = []
   package var passAfter: DocumentKey?
@@ -47,6 +49,12 @@ package struct DocumentProgress: Equatable, Sendable {
   /// What the backend says at a connection: where it goes on.
   mutating func begin(at position: String) { (self.position, kept) = (position, position) }
 
+  /// Goes on only where this process, or this directory, knows to have been.
+  mutating func resume(as process: String, _ memory: LedgerMemory?) {
+    writer = process
+    position = KeptPosition(text: kept)?.resumed(by: process, memory) ?? ""
+  }
+
   /// What the backend says at a connection: what it lacks the body of is due again.
   ///
   /// - Parameter due: those whose turn it is; nil: all.
@@ -72,6 +80,13 @@ package struct DocumentProgress: Equatable, Sendable {
   mutating func refuse(_ document: LedgerBatch.Document, _ words: String) {
     if refusals.count >= DocumentProgress.refusalLimit { refusals.removeAll() }
     refusals[document.place] = Refusal(of: document.stateDigest, words: words)
+  }
+
+  /// At the same place, with nothing known of what is left.
+  var elsewhere: DocumentProgress {
+    var progress = DocumentProgress()
+    (progress.position, progress.kept, progress.writer) = (position, kept, writer)
+    return progress
   }
 
   /// All that is known of is sent.

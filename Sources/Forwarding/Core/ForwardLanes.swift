@@ -83,7 +83,7 @@ struct ForwardLanes: Sendable {
   private mutating func order(_ patterns: [Text]) {
     ordered = patterns.enumerated().map { index, pattern in
       var lane = Lane(filter: LaneFilter(pattern: pattern, earlier: Array(patterns[..<index])))
-      (lane.runsAfter, lane.documents.position) = (whole.runsAfter, whole.documents.position)
+      (lane.runsAfter, lane.documents) = (whole.runsAfter, whole.documents.elsewhere)
       return lane
     }
   }

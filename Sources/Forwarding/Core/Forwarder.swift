@@ -344,6 +344,8 @@ extension Forwarder {
     return .lagging
   }
 
+  /// Which process wrote down the position of documents that the ledger keeps; a dash: none that is known.
+  package var keptBy: String { KeptPosition(text: lanes.current.documents.kept)?.writer ?? "-" }
   /// Documents that the backend is known to hold without a body.
   package var deadLetterCount: Int { lanes.deadLetterCount }
   /// What the link lets pass keeps something back; empty where it does not.

@@ -6,14 +6,19 @@ package struct LedgerMemory: Equatable, Sendable {
   /// Place in this store's log, on the log's own form.
   package let position: String
 
-  package init(ledger: String, position: String) { (self.ledger, self.position) = (ledger, position) }
+  /// Which process wrote down the position of documents that the ledger kept then.
+  package let writer: String
 
-  package var text: String { "\(ledger) \(position)\n" }
+  package init(ledger: String, position: String, writer: String) {
+    (self.ledger, self.position, self.writer) = (ledger, position, writer)
+  }
+
+  package var text: String { "\(ledger) \(position) \(writer)\n" }
 
   /// Nil where it is no ``text``.
   package init?(text: String) {
     let words = text.split(whereSeparator: \.isWhitespace)
-    guard words.count == 2 else { return nil }
-    (ledger, position) = (String(words[0]), String(words[1]))
+    guard words.count == 3 else { return nil }
+    (ledger, position, writer) = (String(words[0]), String(words[1]), String(words[2]))
   }
 }

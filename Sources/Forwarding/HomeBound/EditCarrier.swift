@@ -10,9 +10,13 @@ package struct EditWay: Sendable {
 /// Drives a ``HomeBound`` with a backend and a node. Belongs to the forwarder's thread.
 final class EditCarrier {
   private let way: EditWay
+  private let check: LedgerCheck
+  private let source: any ForwardingSource
   private var core = HomeBound()
 
-  init(_ way: EditWay) { self.way = way }
+  init(_ way: EditWay, _ check: LedgerCheck, _ source: any ForwardingSource) {
+    (self.way, self.check, self.source) = (way, check, source)
+  }
 
   private var lookedAt: MonotonicTime?
 
@@ -24,12 +28,13 @@ final class EditCarrier {
   var counts: HomeBound.Counts { core.counts }
   var problem: BackendProblem? { core.problem }
 
-  /// - Throws: where the backend is lost. That it refuses to tell of edits is no problem of forwarding.
-  func bringHome(_ now: MonotonicTime) throws(BackendProblem) {
+  /// - Parameter known: what the ledger has, as far as is known.
+  /// - Throws: where the backend is lost, or went back. That it refuses to tell of edits is no problem of forwarding.
+  func bringHome(_ known: LedgerView, _ now: MonotonicTime) throws(BackendProblem) {
     lookedAt = now
     var directives = core.look(now)
     do throws(BackendProblem) {
-      while !directives.isEmpty { directives += try perform(directives.removeFirst(), now) }
+      while !directives.isEmpty { directives += try perform(directives.removeFirst(), known, now) }
     } catch {
       guard error.kind == .schema || error.kind == .rejected else { throw error }
       core.refused(error, now)
@@ -37,10 +42,13 @@ final class EditCarrier {
   }
 
   private func perform(
-    _ directive: HomeBound.Directive, _ now: MonotonicTime
+    _ directive: HomeBound.Directive, _ known: LedgerView, _ now: MonotonicTime
   ) throws(BackendProblem) -> [HomeBound.Directive] {
     switch directive {
     case .claim(let most): return core.claimed(try way.edits.claimEdits(most: most), now)
+    case .check(let names):
+      try check.holds(known, of: source.partitions(named: names))
+      return core.checked()
     case .write(let edits):
       return core.wrote(edits.map { HomeBound.Settlement(edit: $0.id, outcome: way.writer.write($0)) }, now)
     case .settle(let outcomes):

@@ -3,10 +3,14 @@ import Replication
 /// Decides when edits are brought home from a backend: a value without IO, beside a ``Forwarder``.
 ///
 /// Edits are asked for only while the ledger has all that this node holds. So whatever the ledger has no change of is not in this
-/// store either: an edit that this relay claimed before a crash is written then and not twice.
+/// store either: an edit that this relay claimed before a crash is written then and not twice. A ledger that was put back under a
+/// standing connection would tell of edits whose changes it lost; so before anything is written it is looked whether it still
+/// has what it had.
 package struct HomeBound: Sendable {
   package enum Directive: Equatable, Sendable {
     case claim(most: Int)
+    /// Whether the ledger still has what it is known to have of these partitions.
+    case check([String])
     case write([OfficeEdit])
     case settle([Settlement])
   }
@@ -25,7 +29,7 @@ package struct HomeBound: Sendable {
 
   /// Edits in one claim; also of those that are written and of which the ledger does not know yet.
   package static let claimLimit = 64
-  /// Remembered as written. Of more the ledger alone knows.
+  /// Remembered as written, of the latest. Of those before them the ledger alone knows.
   package static let writtenLimit = 16_384
   /// Between two looks where there was nothing to do.
   package static let lookMilliseconds: UInt64 = 2_000
@@ -37,8 +41,12 @@ package struct HomeBound: Sendable {
   package private(set) var problem: BackendProblem?
   /// When it is to be looked again, if the ledger has everything then.
   package private(set) var nextLook = MonotonicTime(milliseconds: 0)
-  /// Written by this process; the ledger is on its way to know.
+  /// Written by this process: the ledger is on its way to know, or knew.
   private var written: Set<UUIDValue> = []
+  /// As many, written before those.
+  private var writtenBefore: Set<UUIDValue> = []
+  /// Claimed, and to be written once the ledger is known to have what it had.
+  private var due: [OfficeEdit] = []
 
   package init() {}
 
@@ -51,11 +59,15 @@ package struct HomeBound: Sendable {
 
   package mutating func claimed(_ edits: [OfficeEdit], _ now: MonotonicTime) -> [Directive] {
     problem = nil
-    // What is not told of any more has come to the ledger; but a full claim may have left it out for others.
-    if edits.count < HomeBound.claimLimit { written.formIntersection(edits.map(\.id)) }
-    let due = edits.filter { !written.contains($0.id) }
+    due = edits.filter { !written.contains($0.id) && !writtenBefore.contains($0.id) }
     guard !due.isEmpty else { return [] }
-    return [.write(due)]
+    return [.check(Set(due.map(\.partition)).sorted())]
+  }
+
+  /// The ledger lost nothing. Where it did nothing is written: it is filled first, and then tells anew.
+  package mutating func checked() -> [Directive] {
+    defer { due = [] }
+    return due.isEmpty ? [] : [.write(due)]
   }
 
   package mutating func wrote(_ outcomes: [Settlement], _ now: MonotonicTime) -> [Directive] {
@@ -63,7 +75,7 @@ package struct HomeBound: Sendable {
     for item in outcomes {
       switch item.outcome {
       case .written:
-        if written.count < HomeBound.writtenLimit { written.insert(item.edit) }
+        remember(item.edit)
         counts.written += 1
       case .unchanged, .left: settled.append(item)
       case .refused:
@@ -74,6 +86,11 @@ package struct HomeBound: Sendable {
     // There may be more; what was left alone waits as long as nothing to do does.
     if outcomes.contains(where: { $0.outcome == .written }) { nextLook = now }
     return settled.isEmpty ? [] : [.settle(settled)]
+  }
+
+  private mutating func remember(_ edit: UUIDValue) {
+    if written.count >= HomeBound.writtenLimit / 2 { (writtenBefore, written) = (written, []) }
+    written.insert(edit)
   }
 
   /// The backend does not let this relay bring edits home, whatever becomes of forwarding.

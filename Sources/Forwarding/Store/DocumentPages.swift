@@ -163,7 +163,8 @@ struct DocumentPages {
   private func finish(_ page: inout Forwarder.Page) {
     // What the backend keeps speaks of all partitions.
     guard page.documents.isSettled, !page.hasMoreDocuments, lane.isWhole else { return }
-    (page.batch.documentPosition, page.batch.documentPositionBefore) = (page.documents.position, page.documents.kept)
+    page.batch.documentPosition = KeptPosition(page.documents.position, by: page.documents.writer).text
+    page.batch.documentPositionBefore = page.documents.kept
   }
 }
 

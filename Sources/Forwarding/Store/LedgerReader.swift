@@ -9,6 +9,8 @@ struct LedgerReader {
   let limits: ForwarderLimits
   /// Nil where nothing is known of an earlier time.
   var memory: LedgerMemory?
+  /// Tells this process from earlier ones, and from those of copies of this directory.
+  var process = ""
 
   /// A chain as the store has it, and what the ledger is asked about it.
   private struct Held {
@@ -49,6 +51,7 @@ struct LedgerReader {
       held: LogAmount(changes: totals.changes, bytes: totals.logBytes))
     (reading.lost, reading.position) = (lost, accepted.position)
     reading.documents = DocumentProgress(try backend.documentStart())
+    reading.documents.resume(as: process, memory?.ledger == backend.ledgerID ? memory : nil)
     return reading
   }
 

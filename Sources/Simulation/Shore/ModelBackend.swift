@@ -6,11 +6,13 @@ import Replication
 /// `@unchecked Sendable`: a world has one thread.
 final class ModelBackend: Backend, EditStore, @unchecked Sendable {
   private unowned let shore: Shore
-  private let relay: DeviceID
+  private unowned let node: SimulatedNode
   /// Of the shore's connections, those among which this one is; nil: it is none.
   private var connection: Int?
 
-  init(_ shore: Shore, relay: DeviceID) { (self.shore, self.relay) = (shore, relay) }
+  init(_ shore: Shore, _ node: SimulatedNode) { (self.shore, self.node) = (shore, node) }
+
+  private var relay: DeviceID { node.key.device }
 
   var name: String { "model" }
   var ledgerID: String { shore.ledger.id }
@@ -39,7 +41,7 @@ final class ModelBackend: Backend, EditStore, @unchecked Sendable {
 
   func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome {
     if shore.ledger.bug == .lossTakenForDone, shore.random.chance(20) { return AppendOutcome() }
-    return try call { [relay] shore throws(BackendProblem) in try shore.append(batch, by: relay) }
+    return try call { [node] shore throws(BackendProblem) in try shore.append(batch, by: node) }
   }
 
   func claimEdits(most: Int) throws(BackendProblem) -> [OfficeEdit] {

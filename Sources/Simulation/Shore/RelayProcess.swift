@@ -30,19 +30,22 @@ final class RelayProcess {
   init?(_ process: NodeProcess, _ shore: Shore) {
     guard let store = process.store.shipped else { return nil }
     (self.process, self.shore) = (process, shore)
-    backend = ModelBackend(shore, relay: process.node.key.device)
+    backend = ModelBackend(shore, process.node)
     let limits = shore.plan.limits
     log = RelayLog(process, store)
     forwarder = Forwarder(limits: limits)
-    runner = DirectiveRunner(source: log, backend: backend, limits: limits)
+    runner = DirectiveRunner(
+      source: log, backend: backend, limits: limits, process: String(shore.random.next() | 1, radix: 16))
     notes = LedgerNotes(log, limits)
-    if shore.plan.carriers.contains(process.node.slot) { carrier = EditErrand(backend, process) }
+    if shore.carrying.contains(process.node.slot) { carrier = EditErrand(backend, limits, process) }
     plan(in: shore.latency())
   }
 
   private var world: World { process.ports.world }
   private var now: MonotonicTime { process.ports.now }
 
+  /// When the ledger was read last.
+  private(set) var ledgerReadAt: UInt64 = 0
   /// When the ledger had all that the node held, as far as the forwarder knew.
   private(set) var caughtUpAt: UInt64?
 
@@ -82,16 +85,19 @@ final class RelayProcess {
   private func handle(_ event: Forwarder.Event) {
     world.note("relay \(process.node.slot): \(event.told)")
     directives += forwarder.handle(event, now: now, random: &shore.random)
-    notes.note(forwarder.reached, of: backend, at: now)
+    notes.note(forwarder, of: backend, at: now)
     if forwarder.state == .caughtUp { caughtUpAt = world.clock }
-    if case .ledgerRead(let reading) = event, reading.lost > 0 { world.count(.ledgerLacked) }
+    if case .ledgerRead(let reading) = event {
+      ledgerReadAt = world.clock
+      if reading.lost > 0 { world.count(.ledgerLacked) }
+    }
     plan(in: shore.latency())
   }
 
   /// One step of bringing an edit home.
   private func advance(_ carrier: EditErrand) {
     do throws(BackendProblem) {
-      try carrier.advance(now)
+      try carrier.advance(forwarder.view, now)
     } catch {
       events.append(.failed(error))
     }

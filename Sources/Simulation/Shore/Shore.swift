@@ -9,25 +9,43 @@ final class Shore {
   var ledger: ModelLedger
   /// Counts how often all connections ended at once.
   private(set) var connections = 0
+  private var batchesUntilCut: Int?
+  /// It was put back when all was quiet, and no connection ended: readings alone can tell.
+  private(set) var isPutBackUnseen = false
   private var awayUntil: UInt64 = 0
   private var dumps: [ModelLedger] = []
   /// The last one in whose place a dump came.
   private var replaced: ModelLedger?
   /// What each relay read back of a partition, the latest last.
-  var readings: [DeviceID: [PartitionID: [VersionVector]]] = [:]
+  var readings: [Int: [PartitionID: [VersionVector]]] = [:]
   /// Every edit that the office ever asked for, whatever became of its row.
   private(set) var asked: [OfficeEdit] = []
+  /// Slots of the nodes that bring edits home, while they forward.
+  private(set) var carrying: [Int]
+  /// Devices of which two nodes forward, or did.
+  private(set) var cloned: Set<DeviceID> = []
+  /// Slots of the nodes that forward.
+  private(set) var relays: [Int]
+  /// Nodes that forward no more, though they live on.
+  private(set) var retired: [SimulatedNode] = []
+  var edits = EditBook()
   /// Numbers of the runs that a relay's store ever held.
   var relayed: Set<Int> = []
-  /// A dump took the place of the ledger.
-  private(set) var hasGoneBack = false
+  /// When a dump took the place of the ledger last.
+  private(set) var putBackAt: UInt64?
   /// When the last word of the office was asked for; nil before all is quiet.
   private(set) var closedSince: UInt64?
 
   init(_ world: World, _ plan: ShorePlan, _ random: SimulationRandom) {
     (self.world, self.plan, self.random) = (world, plan, random)
+    (relays, carrying) = (plan.relays, plan.carriers)
     ledger = ModelLedger(id: "model", rejectsSome: plan.rejectsSome, bug: world.options.plantedBug)
   }
+
+  /// Slots of the nodes that forward and bring edits home.
+  var carriers: [Int] { relays.filter(carrying.contains) }
+
+  var hasGoneBack: Bool { putBackAt != nil }
 
   var isReachable: Bool { world.clock >= awayUntil }
 
@@ -44,13 +62,15 @@ final class Shore {
     return true
   }
 
-  func append(_ batch: LedgerBatch, by relay: DeviceID) throws(BackendProblem) -> AppendOutcome {
-    let before = ledger.changeCount
+  func append(_ batch: LedgerBatch, by node: SimulatedNode) throws(BackendProblem) -> AppendOutcome {
+    let (relay, earlier, before) = (node.key.device, ledger, ledger.changeCount)
     var outcome = try ledger.append(batch, by: relay)
     world.count(.forwarded)
     if !batch.runs.isEmpty, ledger.changeCount == before { world.count(.forwardedAgain) }
     // Somebody on the way says it twice.
     if world.isTroubled, random.chance(plan.lossesOf100) { outcome = try ledger.append(batch, by: relay) }
+    world.oracle.checkWords(earlier, ledger, by: node)
+    cutIfDue()
     if batch.documents.contains(where: { $0.refusal != nil }) { world.count(.deadLetter) }
     if !outcome.staleMarks.isEmpty || !outcome.staleDocuments.isEmpty || !outcome.staleRanges.isEmpty {
       world.count(.leftToOther)
@@ -83,6 +103,7 @@ final class Shore {
     case 2 where plan.mayGoBack: if dumps.count < 3 { dumps.append(ledger) }
     case 3 where plan.mayGoBack: restore()
     case 4: hurry()
+    case 5 where plan.mayRetire: retire()
     default: askForEdit()
     }
   }
@@ -91,32 +112,78 @@ final class Shore {
     guard let dump = random.pick(dumps) else { return }
     world.count(.ledgerRestored)
     world.note("the ledger is what it was")
-    (replaced, ledger, hasGoneBack) = (ledger, dump, true)
+    (replaced, ledger, putBackAt) = (ledger, dump, world.clock)
     // Who speaks through a pooler notices nothing.
     if random.chance(60) { connections += 1 }
   }
 
   private func hurry() {
-    guard let slot = random.pick(plan.relays) else { return }
+    guard let slot = random.pick(relays) else { return }
     world.nodes[slot].process?.relay?.sendNow()
+  }
+
+  /// A copy of a node does what that does.
+  func adopt(_ copy: SimulatedNode, of original: SimulatedNode) {
+    guard plan.clonesForward, relays.contains(original.slot) else { return }
+    world.count(.relayCloned)
+    relays.append(copy.slot)
+    if carrying.contains(original.slot) { carrying.append(copy.slot) }
+    cloned.insert(copy.key.device)
+  }
+
+  /// One of several forwards no more.
+  private func retire() {
+    guard retired.isEmpty, relays.count > 1, let slot = random.pick(relays) else { return }
+    world.count(.relayRetired)
+    world.note("relay \(slot) forwards no more")
+    relays.removeAll { $0 == slot }
+    retired.append(world.nodes[slot])
+    world.nodes[slot].process?.relay = nil
+  }
+
+  /// What no reading shows comes with the next connection.
+  func reconnect() {
+    (isPutBackUnseen, closedSince) = (false, world.clock)
+    connections += 1
+  }
+
+  /// All connections end behind a batch, before anybody can send what that left over.
+  private func cutIfDue() {
+    guard let left = batchesUntilCut else { return }
+    batchesUntilCut = left > 1 ? left - 1 : nil
+    if left == 1 { connections += 1 }
   }
 
   /// No more trouble.
   func calm() { awayUntil = 0 }
 
-  /// The last things happen: the office asks for something, and perhaps all connections begin anew.
+  /// The last things happen: the backend is put back though nobody sends anything, the office asks for something, people write at
+  /// relays one right after the other, and perhaps all connections begin anew meanwhile.
   func close() {
     closedSince = world.clock
+    if plan.mayGoBack, random.chance(60) {
+      let before = connections
+      restore()
+      isPutBackUnseen = connections == before && putBackAt == world.clock
+    }
     for _ in 0..<2 { askForEdit() }
-    if random.chance(50) { connections += 1 }
+    for slot in relays where random.chance(50) {
+      let spread: UInt64 = random.chance(50) ? 0 : 600
+      for _ in 0..<random.between(1...8) {
+        guard let name = random.pick(world.plan.partitions) else { continue }
+        world.queue.put(.disturb(slot: slot, name), at: world.clock + random.between(0...spread))
+      }
+    }
+    if random.chance(50) { batchesUntilCut = random.between(1...6) }
   }
 
   // MARK: The office
 
   func askForEdit() {
-    guard !plan.carriers.isEmpty, let edit = OfficeClerk(ledger).edit(&random, at: World.epoch &+ Int64(world.clock))
+    guard !carriers.isEmpty, let edit = OfficeClerk(ledger).edit(&random, at: World.epoch &+ Int64(world.clock))
     else { return }
     world.count(.officeAsked)
+    world.note("the office asks for edit \(edit.id.short)")
     asked.append(edit)
     ledger.office.add(edit)
   }

@@ -14,6 +14,10 @@ struct ShorePlan {
   let mayBeAway: Bool
   /// It comes back with an older ledger now and then.
   let mayGoBack: Bool
+  /// One of several relays ends for good.
+  let mayRetire: Bool
+  /// A copy of a relay's machine forwards as the relay does, as the same device.
+  let clonesForward: Bool
   /// It takes the bodies of some documents not.
   let rejectsSome: Bool
   /// How long a call takes, one way.
@@ -31,7 +35,7 @@ struct ShorePlan {
     relays = Array(slots.shuffled(using: &random).prefix(random.chance(60) ? 2 : 1))
     carriers = random.chance(65) ? relays.filter { _ in random.chance(75) } : []
     var limits = ForwarderLimits()
-    limits.batchBytes = random.pick([2_000, 1_048_576]) ?? 2_000
+    limits.batchBytes = random.pick([300, 2_000, 1_048_576]) ?? 2_000
     limits.batchChanges = random.pick([3, 20, 8_192]) ?? 20
     limits.batchMarks = random.pick([2, 8_192]) ?? 8_192
     limits.questionChains = random.pick([1, 2, 1_024]) ?? 1_024
@@ -46,5 +50,7 @@ struct ShorePlan {
     (mayBeAway, mayGoBack, rejectsSome) = (random.chance(50), random.chance(40), random.chance(25))
     latency = 0...random.between(1...60)
     interval = random.between(300...2_000)
+    clonesForward = random.chance(50)
+    mayRetire = random.chance(30)
   }
 }

@@ -96,6 +96,10 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case officeAsked
   case officeWritten
   case officeRefused
+  /// One of several relays forwards no more.
+  case relayRetired
+  /// A copy of a relay's machine forwards, too.
+  case relayCloned
   /// What a relay had read back was said under its signature.
   case saidBackend
   /// A node may lose a partition with its store, it says.

@@ -173,6 +173,7 @@ extension World {
     // Two copies of one device take turns at a peer, so no way may lead over one of them alone: as on one LAN, all reach all.
     dialTargets = nodes.map { node in nodes.indices.filter { nodes[$0].key != node.key } }
     oracle.expectForks(of: original)
+    shore?.adopt(copy, of: original)
     copy.start(in: self)
     keepApart(copy.slot, from: original.slot)
   }

@@ -13,7 +13,13 @@ extension World {
       shore.close()
       return true
     }
-    guard let difference = oracle.differenceAshore() else { return false }
+    let seen = shore.isPutBackUnseen ? oracle.differenceInReadChains() : oracle.differenceAshore()
+    guard let difference = seen else {
+      guard shore.isPutBackUnseen else { return false }
+      agreedSince = nil
+      shore.reconnect()
+      return true
+    }
     agreedSince = nil
     note("ashore: \(difference)")
     if clock > since + World.shoreMilliseconds { violate("I9", "when all has long been quiet: \(difference)") }
@@ -29,6 +35,8 @@ extension World {
 
 extension Shore {
   func noteStored(_ run: KnownRun, at node: SimulatedNode) {
-    if plan.relays.contains(node.slot) { relayed.insert(run.number) }
+    guard relays.contains(node.slot) else { return }
+    relayed.insert(run.number)
+    edits.note(run, at: node.slot, world.clock)
   }
 }

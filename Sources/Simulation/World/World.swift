@@ -116,8 +116,6 @@ final class World {
     if options.builds != nil { nodes.last?.isEarlierBuild = true }
     self.random = random
     openShore(seed)
-    // Both together are looked for where somebody asks for relays: there a fault of edits is open (Docs/PROOF.md).
-    if shore != nil, options.hasRelays != true { self.linkLife = nil }
   }
 
   private func openShore(_ seed: UInt64) {

@@ -1,0 +1,59 @@
+import Forwarding
+import Replication
+
+// Whose word stands at the backend, and what is done twice.
+extension Oracle {
+  /// Whoever does not hold all that the ledger has of a partition leaves what other relays said of it (decision 33).
+  func checkWords(_ before: ModelLedger, _ after: ModelLedger, by node: SimulatedNode) {
+    let device = node.key.device
+    var replaced: Set<PartitionID> = []
+    for (chain, mark) in before.marks where mark.judge != device && after.marks[chain]?.judge == device {
+      replaced.insert(chain.partition)
+    }
+    for (place, row) in before.documents where row.judge != device && after.documents[place]?.judge == device {
+      replaced.insert(place.partition)
+    }
+    for partition in replaced.sorted() {
+      guard let lack = lack(of: partition, in: after, node) else { continue }
+      world.violate("I9", "relay \(node.slot) replaces what another said of a partition, and lacks \(lack)")
+    }
+  }
+
+  /// Of what the ledger has.
+  private func lack(of partition: PartitionID, in ledger: ModelLedger, _ node: SimulatedNode) -> String? {
+    let book = node.directory.book
+    // They are counted, which tells as long as the ledger has all that this relay brought: not between a time when it was put
+    // back and the next reading.
+    let isCounted = node.process?.relay.map { $0.ledgerReadAt > world.shore?.putBackAt ?? 0 } ?? false
+    if isCounted, !ledger.statements.keys.allSatisfy({ book.statements[$0] != nil }) { return "a statement" }
+    for chain in ledger.chains where chain.partition == partition {
+      guard book.reaches(ledger.highest(of: chain), of: chain.replica, in: partition) else {
+        return "change \(ledger.highest(of: chain)) of \(chain.replica)"
+      }
+      guard !ledger.isForked(chain) || book.isForked(chain.replica, in: partition) else {
+        return "a branch of \(chain.replica)"
+      }
+    }
+    return nil
+  }
+
+  /// A relay writes, or refuses, no edit of which its store had a change when it asked for edits.
+  func checkAsked(_ edit: OfficeEdit, since asked: UInt64, at node: SimulatedNode) {
+    guard let shore = world.shore, shore.edits.had(edit.id, at: node, before: asked) else { return }
+    world.violate("I9", "relay \(node.slot) is to do edit \(edit.id.short) again, of which it had a change")
+  }
+}
+
+extension NodeBook {
+  /// Two of its runs have different changes of one number.
+  func isForked(_ replica: ReplicaID, in partition: PartitionID) -> Bool {
+    var known: [UInt64: Digest] = [:]
+    for run in partitions[partition]?.runs[replica] ?? [] {
+      for sequence in run.first...run.last {
+        guard let hash = run.hash(at: sequence) else { continue }
+        if let other = known.updateValue(hash, forKey: sequence), other != hash { return true }
+      }
+    }
+    return false
+  }
+}
