@@ -84,7 +84,8 @@ import Wire
     let partition = partition
     let stream = try honest.onEngine { engine in
       let number = engine.state.identity.id(of: partition)
-      return engine.state.mesh.sessions.values.compactMap { $0.streams[number]?.incoming }.first ?? PeerStream.level
+      let numbers = engine.state.mesh.sessions.values.compactMap { $0.streams[number]?.incoming.number }
+      return numbers.first ?? PeerStream.level
     }
     let entry = try member.onEngine { engine in
       let state = engine.state

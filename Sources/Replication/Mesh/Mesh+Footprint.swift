@@ -26,12 +26,12 @@ extension Mesh {
     let awaited = sessions.values.reduce(0) { $0 + $1.streams.keys.count { partitions[$0] == nil } }
     var footprint = Footprint(
       sessions: sessions.count, streams: streams - awaited, awaitedStreams: awaited,
-      parkedBatches: partitions.values.reduce(0) { $0 + $1.parked.count },
-      awaitedHeaders: partitions.values.reduce(0) { $0 + $1.awaitedHeaders })
+      parkedBatches: partitions.values.reduce(0) { $0 + $1.waiting.parkedCount },
+      awaitedHeaders: partitions.values.reduce(0) { $0 + $1.waiting.awaitedHeaders })
     footprint.statementBytes = statements.values.reduce(0) { $0 + $1.count }
     footprint.interestItems = interestCache.values.reduce(0) { $0 + $1.interest.itemCount }
     for session in sessions.values {
-      footprint.announcedChains += session.streams.values.reduce(0) { $0 + $1.known.count + $1.sent.count }
+      footprint.announcedChains += session.streams.values.reduce(0) { $0 + $1.known.count + $1.outgoing.sent.count }
       footprint.interestItems += session.peerInterest?.itemCount ?? 0
       footprint.postponedBytes += session.postponedByteCount
       footprint.statementsToSay += session.outbox.count

@@ -20,11 +20,13 @@ extension Mesh {
   /// Both sides show what they hold above the last common position. Once, until something new is known of the chain.
   mutating func searchFork(_ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step) {
     guard let session = sessions[id], !sparesBranches(of: replica, session),
-      let stream = session.streams[partition], !stream.settled.contains(replica),
-      sessions[id]?.streams[partition]?.forked.insert(replica).inserted == true
+      sessions[id]?.streams[partition]?.forks.begin(replica) == true
     else { return }
+    tellSearch(id, partition, replica, &step)
+  }
+
+  func tellSearch(_ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step) {
     if partitions[partition]?.log.heldAbove[replica] == nil { step.emit(.note(id, .forkSeen(replica))) }
-    sessions[id]?.streams[partition]?.questioned.insert(replica)
     step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: true)))
   }
 
@@ -36,8 +38,7 @@ extension Mesh {
     if forked.count > Mesh.searchLimit { sessions[id]?.nextSearch = start + Mesh.searchLimit }
     for replica in (forked[start...] + forked[..<start]).prefix(Mesh.searchLimit) {
       if anew {
-        sessions[id]?.streams[partition]?.forked.remove(replica)
-        sessions[id]?.streams[partition]?.settled.remove(replica)
+        sessions[id]?.streams[partition]?.forks.forget(replica)
       }
       searchFork(id, partition, replica, &step)
     }
@@ -46,7 +47,7 @@ extension Mesh {
   /// News for everyone who follows the partition.
   mutating func spreadFork(_ replica: ReplicaID, _ partition: PartitionID, _ step: inout Step) {
     for id in sessions.keys.sorted() where sessions[id]?.phase == .live {
-      sessions[id]?.streams[partition]?.settled.remove(replica)
+      sessions[id]?.streams[partition]?.forks.noteNews(of: replica)
       searchFork(id, partition, replica, &step)
     }
   }
@@ -55,11 +56,10 @@ extension Mesh {
   private mutating func settleFork(
     _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step
   ) {
-    sessions[id]?.streams[partition]?.forked.remove(replica)
-    sessions[id]?.streams[partition]?.settled.insert(replica)
+    sessions[id]?.streams[partition]?.forks.settle(replica)
     // Nothing of a chain that is held from its first change on is announced.
     if let position = partitions[partition]?.log.clipped[replica] {
-      sessions[id]?.streams[partition]?.sent[replica] = position
+      sessions[id]?.streams[partition]?.outgoing.sent[replica] = position
     }
     pump(id, partition, &step)
   }
@@ -70,12 +70,9 @@ extension Mesh {
     guard !receiveHandOver(session, probe, partition, &step) else { return }
     // Also where nothing of the partition is here: the peer keeps the chain back until it knows.
     guard isInScope(session, partition, probe.name),
-      var stream = session.streams[partition] ?? newStream(session, partition, probe.name, step.now)
+      var stream = session.streams[partition] ?? newStream(session, partition, probe.name, step.now),
+      stream.forks.takes(probe)
     else { return }
-    // The answer to a question of this side's is none of the peer's questions.
-    let isAnswer = !probe.wantsReply && stream.questioned.remove(probe.replica) != nil
-    guard isAnswer || stream.answeredProbes < PeerStream.answeredProbeLimit else { return }
-    if !isAnswer { stream.answeredProbes += 1 }
     sessions[id]?.streams[partition] = stream
     step.emit(.loadChain(partition, probe.replica, from: 1, .answer(id, probe)))
   }
@@ -180,37 +177,34 @@ extension Mesh {
 
   /// Where a fork is being looked at, what leads to a run may be on its way as evidence, or wait here itself.
   func mayComeAhead(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
-    batch.isForkEvidence || partitions[partition]?.postponed.isEmpty == false
-      || sessions[batch.session]?.streams[partition]?.forked.isEmpty == false
+    batch.isForkEvidence || partitions[partition]?.waiting.postponed.isEmpty == false
+      || sessions[batch.session]?.streams[partition]?.forks.heldBack.isEmpty == false
   }
 
   mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {
-    guard let count = partitions[partition]?.postponed.count, count < PartitionState.postponedLimit else { return }
     let waiting = ParkedRuns(session: batch.session, runs: [.resolved(run)], stream: nil)
     guard let session = sessions[batch.session],
-      postponedByteCount(of: session.device) + waiting.byteCount <= Mesh.postponedByteLimit
+      postponedByteCount(of: session.device) + waiting.byteCount <= Mesh.postponedByteLimit,
+      partitions[partition]?.waiting.postpone(waiting) == true
     else { return }
     sessions[batch.session]?.postponedByteCount += waiting.byteCount
-    partitions[partition]?.postponed.append(waiting)
   }
 
-  /// What led to it is not to be expected any more; another session shows it again.
   mutating func dropPostponed(of id: SessionID) {
-    for partition in partitions.filter({ !$0.value.postponed.isEmpty }).map(\.key) {
-      partitions[partition]?.postponed.removeAll { $0.session == id }
+    for partition in partitions.filter({ !$0.value.waiting.postponed.isEmpty }).map(\.key) {
+      partitions[partition]?.waiting.dropPostponed(of: id)
       if partitions[partition]?.isNothing == true { partitions[partition] = nil }
     }
   }
 
   mutating func takePostponed(_ partition: PartitionID, _ step: inout Step) {
-    guard let postponed = partitions[partition]?.postponed, !postponed.isEmpty else { return }
-    partitions[partition]?.postponed = []
-    for run in postponed {
+    guard partitions[partition]?.waiting.postponed.isEmpty == false else { return }
+    for run in partitions[partition]?.waiting.takePostponed() ?? [] {
       sessions[run.session]?.postponedByteCount -= run.byteCount
-      if partitions[partition]?.awaitedHeaders == 0 {
+      if partitions[partition]?.waiting.awaitsHeaders == false {
         process(run, partition, &step)
       } else {
-        partitions[partition]?.parked.append(run)
+        partitions[partition]?.waiting.append(run)
       }
     }
   }
@@ -221,8 +215,11 @@ extension Mesh {
   mutating func park(
     _ batch: ParkedRuns, _ partition: PartitionID, until requests: [HeaderRequest], _ step: inout Step
   ) {
-    partitions[partition]?.parked.insert(batch, at: 0)
-    partitions[partition]?.awaitedHeaders += requests.count
+    partitions[partition]?.waiting.putBack(batch, until: requests.count)
+    load(requests, partition, &step)
+  }
+
+  private func load(_ requests: [HeaderRequest], _ partition: PartitionID, _ step: inout Step) {
     for request in requests {
       step.emit(.loadChain(partition, request.replica, from: request.sequences.lowerBound, .unfold(request)))
     }
@@ -231,23 +228,16 @@ extension Mesh {
   private mutating func unfold(
     _ partition: PartitionID, _ request: HeaderRequest, _ runs: [RunSummary], _ step: inout Step
   ) {
-    guard let state = partitions[partition] else { return }
+    guard partitions[partition] != nil else { return }
     do {
       try partitions[partition]?.log.unfold(request, runs: runs)
     } catch {
-      // Asked again, the disk would answer the same: what waits for it is given up.
-      partitions[partition]?.parked = []
-      partitions[partition]?.awaitsAuthority = false
+      partitions[partition]?.waiting.giveUp()
       step.emit(.damaged(partition, request.replica))
     }
-    partitions[partition]?.awaitedHeaders = max(0, state.awaitedHeaders - 1)
-    guard partitions[partition]?.awaitedHeaders == 0 else { return }
-    if partitions[partition]?.awaitsAuthority == true { adoptAuthority(partition, &step) }
-    // One of them may ask for headers again: then the rest waits behind it.
-    while partitions[partition]?.awaitedHeaders == 0, let batch = partitions[partition]?.parked.first {
-      partitions[partition]?.parked.removeFirst()
-      process(batch, partition, &step)
-    }
+    partitions[partition]?.waiting.noteHeaders()
+    if partitions[partition]?.waiting.isAuthorityDue == true { adoptAuthority(partition, &step) }
+    while let batch = partitions[partition]?.waiting.next() { process(batch, partition, &step) }
   }
 
   /// New statements may move what counts of every chain.
@@ -257,17 +247,14 @@ extension Mesh {
   }
 
   private mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {
-    partitions[partition]?.awaitsAuthority = false
+    partitions[partition]?.waiting.beginAuthority()
     switch partitions[partition]?.log.adopt(authority) {
     case .done(let change):
       if change != LogChange() { step.emit(.rebuild(partition, change)) }
       for id in sessions.keys.sorted() { offerHeldWork(id, partition, &step) }
     case .needsHeaders(let requests):
-      partitions[partition]?.awaitsAuthority = true
-      partitions[partition]?.awaitedHeaders += requests.count
-      for request in requests {
-        step.emit(.loadChain(partition, request.replica, from: request.sequences.lowerBound, .unfold(request)))
-      }
+      partitions[partition]?.waiting.awaitAuthority(requests.count)
+      load(requests, partition, &step)
     case .ignored, nil: break
     }
   }

@@ -60,10 +60,7 @@ extension Mesh {
     guard let session = sessions[id], piece.stream == PayloadPiece.evidence, takesPieces(session, partition, piece.name)
     else { return false }
     // Only for this: the partition has no stream on this session.
-    var stream = PeerStream(piece.name, now: step.now)
-    stream.arriving[piece.stream] = session.arrivingHandedOver
-    guard case .follows(let arriving) = stream.progress(with: piece) else { return true }
-    sessions[id]?.arrivingHandedOver = arriving
+    guard case .taken? = sessions[id]?.arrivingHandedOver.take(piece, on: nil) else { return true }
     step.emit(.stage(id, StagedKey(device: session.device, partition: partition, hash: piece.hash), piece))
     return true
   }
@@ -106,7 +103,7 @@ extension Mesh {
     let isOffered = probe.wantsReply && takesHeldWork(session, probe.replica, partition, probe.name)
     if probe.wantsReply, !isOffered { noteHandedOverEarly(probe.replica, session.id, probe.name) }
     guard isOffered || !probe.wantsReply && offers(probe.replica, probe.name, session),
-      session.answeredHandOvers < PeerStream.answeredProbeLimit * max(1, partitions.count)
+      session.answeredHandOvers < ForkSearch.answeredProbeLimit * max(1, partitions.count)
     else { return false }
     sessions[session.id]?.answeredHandOvers += 1
     step.emit(.loadChain(partition, probe.replica, from: 1, .handOver(session.id, peer: probe)))
@@ -149,8 +146,7 @@ extension Mesh {
     for (replica, _) in state.log.heldAbove.sorted {
       let opened = sessions[id]?.streams[partition] ?? newStream(session, partition, state.name, step.now)
       sessions[id]?.streams[partition] = opened
-      sessions[id]?.streams[partition]?.forked.remove(replica)
-      sessions[id]?.streams[partition]?.settled.remove(replica)
+      sessions[id]?.streams[partition]?.forks.forget(replica)
       searchFork(id, partition, replica, &step)
     }
   }

@@ -19,22 +19,12 @@ extension Mesh {
     }
   }
 
-  /// The peer has something that this node lacks. Of a forked chain it may hold more than the branch chosen here has: that
-  /// is searched and shown apart, and no stream brings it.
-  func isAhead(_ stream: PeerStream, _ partition: PartitionID) -> Bool {
-    let log = partitions[partition]?.log
-    return stream.known.entries.contains {
-      $0.value.sequence > (log?.received.sequence(of: $0.key) ?? 0) && log?.forkPoints[$0.key] == nil
-        && !stream.forked.contains($0.key) && !stream.leftOut.contains($0.key)
-    }
-  }
-
   /// A stream is asked for once: at once from a peer that has nothing new, else from one peer at a time.
   mutating func considerPull(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
     guard let session = sessions[id], session.phase == .live, let stream = session.streams[partition],
-      stream.incoming == nil
+      stream.incoming.number == nil
     else { return }
-    if isAhead(stream, partition) {
+    if stream.isAhead(of: partitions[partition]?.log) {
       guard catchUps[partition] == nil, isItsTurnToCome(session, partition, stream.name) else { return }
       catchUps[partition] = CatchUp(session: id, progress: step.now)
     }
@@ -42,28 +32,22 @@ extension Mesh {
   }
 
   private mutating func pull(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], let name = session.streams[partition]?.name else { return }
+    guard let session = sessions[id], let stream = session.streams[partition] else { return }
     sessions[id]?.nextStream += 1
-    sessions[id]?.streams[partition]?.incoming = session.nextStream
-    sessions[id]?.streams[partition]?.incomingBase = nil
-    // Of the stream that this one voids.
-    sessions[id]?.streams[partition]?.arriving =
-      session.streams[partition]?.arriving
-      .filter { $0.key == PayloadPiece.evidence } ?? [:]
-    sessions[id]?.streams[partition]?.lastProgress = step.now
-    sessions[id]?.streams[partition]?.toldIn = session.comparison.count
-    let ownAlone = session.streams[partition]?.namesOwnAlone ?? false
+    let ownAlone = stream.incoming.payloads.namesOwnAlone
     let staged = staged.named(in: partition, to: session.device, ownAlone: ownAlone)
-    sessions[id]?.streams[partition]?.named = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
+    sessions[id]?.streams[partition]?
+      .pull(session.nextStream, naming: staged, in: session.comparison.count, step.now)
     let vector = PartitionVector(
-      name: name, vector: partitions[partition]?.log.clipped ?? VersionVector(), staged: staged)
+      name: stream.name, vector: partitions[partition]?.log.clipped ?? VersionVector(), staged: staged)
     send(vector, to: id, &step) { .pull(stream: session.nextStream, $0) }
   }
 
   /// An open stream that brings nothing although the peer is ahead is asked for anew: pairwise exchange is the truth.
   mutating func repullIfSilent(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let stream = sessions[id]?.streams[partition], stream.incoming != nil, isAhead(stream, partition),
-      step.now.millisecondsSince(stream.lastProgress) > configuration.catchUpSilenceMilliseconds,
+    guard let stream = sessions[id]?.streams[partition], stream.incoming.number != nil,
+      stream.isAhead(of: partitions[partition]?.log),
+      stream.incoming.isSilent(for: configuration.catchUpSilenceMilliseconds, step.now),
       catchUps[partition].map({ $0.session == id }) ?? true
     else { return }
     catchUps[partition] = CatchUp(session: id, progress: step.now)
@@ -78,7 +62,8 @@ extension Mesh {
   mutating func noteProgress(_ partition: PartitionID, _ source: SessionID?, _ step: inout Step) {
     guard let catchUp = catchUps[partition] else { return }
     if catchUp.session == source { catchUps[partition]?.progress = step.now }
-    guard let stream = sessions[catchUp.session]?.streams[partition], isAhead(stream, partition) else {
+    guard let stream = sessions[catchUp.session]?.streams[partition], stream.isAhead(of: partitions[partition]?.log)
+    else {
       catchUps[partition] = nil
       if let name = partitions[partition]?.name { step.emit(.note(catchUp.session, .levelWith(name))) }
       pullWherePossible(partition, &step)
@@ -101,8 +86,8 @@ extension Mesh {
     if !batch.isForkEvidence {
       // Batches of a stream that was since asked for anew are void: their contexts stand on another base. One that only
       // the peer took for open is asked for now.
-      guard opened.incoming == batch.stream else { return considerPull(id, partition, &step) }
-      sessions[id]?.streams[partition]?.lastProgress = step.now
+      guard opened.incoming.number == batch.stream else { return considerPull(id, partition, &step) }
+      sessions[id]?.streams[partition]?.incoming.noteProgress(step.now)
     }
     take(batch, runs, id, partition, &step)
   }
@@ -118,8 +103,8 @@ extension Mesh {
   private mutating func take(
     _ parked: ParkedRuns, _ partition: PartitionID, _ name: PartitionName, _ step: inout Step
   ) {
-    guard partitions[partition]?.awaitedHeaders ?? 0 == 0 else {
-      partitions[partition]?.parked.append(parked)
+    guard partitions[partition]?.waiting.awaitsHeaders != true else {
+      partitions[partition]?.waiting.append(parked)
       return
     }
     beginning(partition, name) { $0.process(parked, partition, &step) }
@@ -152,21 +137,22 @@ extension Mesh {
       return nil
     }
     let id = batch.session
-    guard let session = sessions[id], batch.isForkEvidence || session.streams[partition]?.incoming == batch.stream
+    guard let session = sessions[id],
+      batch.isForkEvidence || session.streams[partition]?.incoming.number == batch.stream
     else {
       return nil
     }
     let place = partitions[partition].map {
       BrokenRule.Place(partition: $0.name, replica: run.replica, sequence: run.first)
     }
-    let context = run.context.resolved(on: batch.isForkEvidence ? nil : session.streams[partition]?.incomingBase)
+    let context = run.context.resolved(on: batch.isForkEvidence ? nil : session.streams[partition]?.incoming.base)
     entries += context.count
     guard context.count <= RunSummary.contextEntryLimit, entries <= RunBatch.contextEntryLimit else {
       fail(id, breaking: "contexts of one message with too many entries", place, &step)
       return nil
     }
     guard RunRecord.digest(of: context, cryptography.hash) == run.contextDigest else {
-      if !batch.isForkEvidence, lacksBase(run, id, partition) {
+      if !batch.isForkEvidence, session.streams[partition]?.incoming.lacksBase(of: run) == true {
         pullInsteadOfLevel(id, partition, &step)
       } else {
         fail(id, breaking: "a context that does not match its digest", place, &step)
@@ -177,7 +163,7 @@ extension Mesh {
       fail(id, breaking: "a change that names list elements it had not seen", place, &step)
       return nil
     }
-    if !batch.isForkEvidence { sessions[id]?.streams[partition]?.incomingBase = context }
+    if !batch.isForkEvidence { sessions[id]?.streams[partition]?.incoming.base = context }
     return DeliveredRun(incoming: run, context: context)
   }
 
@@ -201,7 +187,7 @@ extension Mesh {
         fail(batch.session, breaking: "a run by a replica that nobody declared", place(run, in: name), &step)
         break
       }
-      notePeerHolds(run, batch.session, partition)
+      sessions[batch.session]?.streams[partition]?.noteHolding(of: run)
       switch partitions[partition]?.log.deliver(summary) {
       case .take: break
       case .have, nil:
@@ -235,11 +221,11 @@ extension Mesh {
       case .error(.context) where vouches(summary, batch.session, partition):
         reopen(batch.session, partition, takesAll: true, &step)
         break walk
-      case .error where standsOnLeftOut(run, batch.session, partition):
+      case .error where sessions[batch.session]?.streams[partition]?.incoming.leftOut.isStoodOn(by: run) == true:
         leaveOut(run.incoming.replica, batch.session, partition)
         rest.removeFirst()
         continue walk
-      case .error where isLevel(batch.session, partition):
+      case .error where sessions[batch.session]?.streams[partition]?.incoming.isLevel == true:
         // Equal summaries opened the stream, and what they were equal about has changed.
         pullInsteadOfLevel(batch.session, partition, &step)
         break walk
@@ -298,14 +284,6 @@ extension Mesh {
       && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
     run.change = isPlain ? nil : change
     return run
-  }
-
-  /// Whoever sends from its log has it.
-  private mutating func notePeerHolds(_ run: DeliveredRun, _ id: SessionID, _ partition: PartitionID) {
-    guard let tip = run.incoming.hashes.last?.tip else { return }
-    var one = VersionVector()
-    one[run.incoming.replica] = ChainPosition(sequence: run.last, tip: tip)
-    sessions[id]?.streams[partition]?.known.join(one)
   }
 }
 

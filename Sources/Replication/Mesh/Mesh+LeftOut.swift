@@ -2,7 +2,7 @@
 // known here (rule C7). They are not stored, and their chain is left out of the stream until statements come.
 extension Mesh {
   mutating func leaveOut(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID) {
-    sessions[id]?.streams[partition]?.leftOut.insert(replica)
+    sessions[id]?.streams[partition]?.incoming.leftOut.insert(replica)
   }
 
   /// A run of a replica that nobody declares: left out where only a narrowing took the declaration away.
@@ -14,19 +14,13 @@ extension Mesh {
     return true
   }
 
-  /// What follows a chain that was left out, or has seen it, cannot be delivered either.
-  func standsOnLeftOut(_ run: DeliveredRun, _ id: SessionID, _ partition: PartitionID) -> Bool {
-    guard let leftOut = sessions[id]?.streams[partition]?.leftOut, !leftOut.isEmpty else { return false }
-    return leftOut.contains(run.incoming.replica) || leftOut.contains { run.context[$0] != nil }
-  }
-
   /// Statements may allow what was left out: it is asked for anew.
   mutating func reopenStreamsWithLeftOut(_ step: inout Step) {
     for id in sessions.keys.sorted() {
       for (partition, stream) in sessions[id]?.streams.sorted(by: { $0.key < $1.key }) ?? []
-      where !stream.leftOut.isEmpty {
-        sessions[id]?.streams[partition]?.leftOut = []
-        sessions[id]?.streams[partition]?.incoming = nil
+      where !stream.incoming.leftOut.isEmpty {
+        sessions[id]?.streams[partition]?.incoming.leftOut.forgive()
+        sessions[id]?.streams[partition]?.incoming.close()
         considerPull(id, partition, &step)
       }
     }

@@ -5,7 +5,7 @@ extension Mesh {
   func isItsTurn(_ session: PeerSession, _ partition: PartitionID, _ name: PartitionName) -> Bool {
     guard session.passage.isOrdered, let rank = session.passage.rank(partition, name) else { return true }
     return !session.streams.contains { id, stream in
-      stream.isLoading && session.passage.rank(id, stream.name).map { $0 < rank } ?? false
+      stream.outgoing.isLoading && session.passage.rank(id, stream.name).map { $0 < rank } ?? false
     }
   }
 

@@ -5,15 +5,14 @@ extension Mesh {
     let partition = piece.name.id(fleet: local.fleet, hash: cryptography.hash)
     if takeHandedOver(id, piece, partition, &step) { return }
     guard let session = sessions[id], var stream = heardStream(session, partition, piece.name, step.now),
-      piece.stream == PayloadPiece.evidence || piece.stream == stream.incoming
+      piece.stream == PayloadPiece.evidence || piece.stream == stream.incoming.number
     else { return }
-    switch stream.progress(with: piece) {
-    case .follows(let arriving): stream.arriving[piece.stream] = arriving
+    switch stream.incoming.payloads.take(piece, on: stream.incoming.number) {
+    case .taken: stream.incoming.noteProgress(step.now)
     case .isPassedOver: return
     case .isOutOfOrder: return fail(id, .protocolError, "a piece of a payload out of order", &step)
     }
     sessions[id]?.streams[partition] = stream
-    sessions[id]?.streams[partition]?.lastProgress = step.now
     step.emit(.stage(id, StagedKey(device: session.device, partition: partition, hash: piece.hash), piece))
   }
 
@@ -31,10 +30,9 @@ extension Mesh {
     let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
     // What shows a fork may come while its partition comes into the scope, with its first pieces passed over.
     guard !batch.isForkEvidence, let session = sessions[id], isInScope(session, partition, batch.name),
-      let stream = session.streams[partition], stream.incoming == batch.stream
+      let stream = session.streams[partition], stream.incoming.number == batch.stream
     else { return true }
-    let isWhole = stream.arriving[batch.stream].map { $0.hash == hash && $0.isWhole } ?? false
-    return isWhole || stream.named[hash] == byteCount
+    return stream.incoming.payloads.wasSent(hash, byteCount: byteCount, on: batch.stream)
   }
 
   /// The payload has to come once more, all that is not here of it from this very peer. Evidence comes again by itself.
@@ -44,39 +42,11 @@ extension Mesh {
       let stream = heardStream(session, partition, batch.name, step.now)
     else { return }
     sessions[id]?.streams[partition] = stream
-    if stream.incoming == batch.stream {
-      sessions[id]?.streams[partition]?.incoming = nil
-      sessions[id]?.streams[partition]?.namesOwnAlone = true
+    if stream.incoming.number == batch.stream {
+      sessions[id]?.streams[partition]?.incoming.close()
+      sessions[id]?.streams[partition]?.incoming.payloads.distrustOthers()
       if catchUps[partition]?.session == id { catchUps[partition] = nil }
     }
     considerPull(id, partition, &step)
-  }
-}
-
-/// How far a payload has come on a stream.
-struct ArrivingPayload: Sendable {
-  let hash: Digest
-  let total: UInt64
-  var end: UInt64
-  var isWhole: Bool { end == total }
-}
-
-extension PeerStream {
-  enum PieceJudgement {
-    case follows(ArrivingPayload)
-    case isPassedOver
-    case isOutOfOrder
-  }
-
-  /// One payload after the other, each from its beginning or from where the pull said that it is lacking.
-  func progress(with piece: PayloadPiece) -> PieceJudgement {
-    let next = ArrivingPayload(hash: piece.hash, total: piece.total, end: piece.end)
-    if let before = arriving[piece.stream], !before.isWhole {
-      let follows = before.hash == piece.hash && before.total == piece.total && before.end == piece.offset
-      return follows ? .follows(next) : .isOutOfOrder
-    }
-    if piece.offset == 0 || piece.stream == incoming && named[piece.hash] == piece.offset { return .follows(next) }
-    // What came before it may have been passed over: no pull has numbered these.
-    return piece.stream == PayloadPiece.evidence ? .isPassedOver : .isOutOfOrder
   }
 }

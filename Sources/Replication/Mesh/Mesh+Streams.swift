@@ -9,14 +9,10 @@ extension Mesh {
       return
     }
     // Who pulls did not find it level.
-    if session.streams[partition] == nil { stream.incoming = nil }
+    if session.streams[partition] == nil { stream.incoming.close() }
     stream.known = boundedVector(declared(wanted.vector, partition), id, partition, step.now)
-    stream.sent = VersionVector()
     voidLoad(id, partition)
-    stream.isLoading = false
-    stream.outgoing = number
-    stream.staged = Dictionary(wanted.staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
-    stream.outgoingBase = nil
+    stream.outgoing.begin(number, naming: wanted.staged)
     sessions[id]?.relaysDue[partition] = nil
     sessions[id]?.streams[partition] = stream
     checkPeerVector(id, partition, wanted, &step)
@@ -28,44 +24,34 @@ extension Mesh {
   /// Asks the log for what the peer lacks, if there is room to send it.
   mutating func pump(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
     guard let session = sessions[id], session.phase == .live, session.isWritable, let state = partitions[partition],
-      let stream = session.streams[partition], stream.outgoing != nil, !stream.isLoading,
-      lacks(stream, partition), isItsTurn(session, partition, stream.name)
+      let stream = session.streams[partition], stream.outgoing.number != nil, !stream.outgoing.isLoading,
+      stream.lacks(state.log), isItsTurn(session, partition, stream.name)
     else { return }
-    var have = stream.announcedOrSent
-    for replica in stream.forked { have[replica] = state.log.clipped[replica] }
-    sessions[id]?.streams[partition]?.isLoading = true
+    let have = stream.have(of: state.log)
     sessions[id]?.relaysDue[partition] = nil
-    let byteLimit = stream.loadByteLimit ?? loadByteLimit(session)
+    let usual = loadByteLimit(session)
+    let byteLimit = sessions[id]?.streams[partition]?.outgoing.beginLoad(usual) ?? usual
     step.emit(.load(id, partition, have: have, byteLimit: byteLimit))
-  }
-
-  private func lacks(_ stream: PeerStream, _ partition: PartitionID) -> Bool {
-    guard let state = partitions[partition] else { return false }
-    return state.log.clipped.entries.contains {
-      !stream.covers($0.key, $0.value.sequence) && !stream.forked.contains($0.key)
-    }
   }
 
   mutating func loaded(
     _ id: SessionID, _ partition: PartitionID, _ runs: [LoggedRun], _ hasMore: Bool, _ step: inout Step
   ) {
     guard !isVoidLoad(id, partition), let before = sessions[id]?.streams[partition] else { return }
-    sessions[id]?.streams[partition]?.isLoading = false
+    sessions[id]?.streams[partition]?.outgoing.endLoad()
     send(runs, to: id, partition, &step)
-    // What was all left out would be read again and again: past it lies what can go.
-    let isStuck = hasMore && sessions[id]?.streams[partition]?.sent == before.sent
-    let limit = before.loadByteLimit ?? sessions[id].map(loadByteLimit) ?? configuration.loadByteLimit
-    // What nothing can be sent of within the largest load waits for the searches that hold it back.
-    guard !isStuck || limit < MeshConfiguration.largestLoadByteLimit else { return pumpBehind(partition, id, &step) }
-    sessions[id]?.streams[partition]?.loadByteLimit =
-      isStuck ? min(limit.multipliedReportingOverflow(by: 2).partialValue, MeshConfiguration.largestLoadByteLimit) : nil
+    let isStuck = hasMore && sessions[id]?.streams[partition]?.outgoing.sent == before.outgoing.sent
+    let usual = sessions[id].map(loadByteLimit) ?? configuration.loadByteLimit
+    guard sessions[id]?.streams[partition]?.outgoing.setNextLoad(isStuck: isStuck, usual: usual) == true else {
+      return pumpBehind(partition, id, &step)
+    }
     if hasMore { pump(id, partition, &step) }
     pumpBehind(partition, id, &step)
   }
 
   /// What was asked of the log for the stream as it is now is not sent on the next one. The log answers in order.
   mutating func voidLoad(_ id: SessionID, _ partition: PartitionID) {
-    guard sessions[id]?.streams[partition]?.isLoading == true else { return }
+    guard sessions[id]?.streams[partition]?.outgoing.isLoading == true else { return }
     sessions[id]?.voidLoads[partition, default: 0] += 1
   }
 
@@ -77,67 +63,40 @@ extension Mesh {
 
   /// Sends what the peer still lacks of these runs, in their order.
   private mutating func send(_ runs: [LoggedRun], to id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard var stream = sessions[id]?.streams[partition], let number = stream.outgoing,
-      let name = partitions[partition]?.name
+    guard let session = sessions[id], var stream = session.streams[partition], let number = stream.outgoing.number,
+      let state = partitions[partition]
     else { return }
+    let name = state.name
     var batch: [RunBatch.Entry] = []
     var bytes = 0
     func close() {
       if !batch.isEmpty { step.emit(.send(id, .runs(RunBatch(name: name, stream: number, entries: batch)))) }
       (batch, bytes) = ([], 0)
     }
-    var hasForks = !stream.forked.isEmpty || partitions[partition]?.log.forkPoints.isEmpty == false
-    for run in runs where !stream.covers(run.replica, run.last) && !stream.forked.contains(run.replica) {
+    var hasForks = !stream.forks.heldBack.isEmpty || !state.log.forkPoints.isEmpty
+    for run in runs where !stream.covers(run.replica, run.last) && !stream.forks.holdsBack(run.replica) {
       // Where nothing has forked, the order of arrival is enough.
-      if hasForks { guard isChosen(run, partition), isCovered(run, stream, partition) else { continue } }
-      guard continues(stream, run) else {
+      guard !hasForks || stream.maySend(run, state.log) else { continue }
+      guard stream.continues(run) else {
         hasForks = true
-        stream.forked.insert(run.replica)
-        searchFork(id, partition, run.replica, &step)
+        if !sparesBranches(of: run.replica, session), stream.forks.begin(run.replica) {
+          tellSearch(id, partition, run.replica, &step)
+        }
+        stream.forks.holdBack(run.replica)
         continue
       }
       if let apart = run.apart {
         close()
-        for piece in apart.pieces(from: stream.staged[apart.hash] ?? 0, of: name, on: number) {
+        for piece in stream.outgoing.pieces(of: apart, in: name, on: number) {
           step.emit(.send(id, .payloadPiece(piece)))
         }
       }
-      batch.append(
-        RunBatch.Entry(context: ContextForm.shorter(run.context, base: stream.outgoingBase), encoded: run.encoded))
-      stream.outgoingBase = run.context
-      stream.sent[run.replica] = ChainPosition(sequence: run.last, tip: .zero)
+      batch.append(stream.outgoing.put(run))
       bytes += run.encoded.count + run.context.count * RunBatch.contextEntryBytes
       if bytes >= RunBatch.byteTarget || batch.count == RunBatch.entryLimit { close() }
     }
     close()
     sessions[id]?.streams[partition] = stream
-  }
-
-  /// Off the branch that counts here nothing is sent on a stream; forks are shown apart.
-  private func isChosen(_ run: LoggedRun, _ partition: PartitionID) -> Bool {
-    guard let log = partitions[partition]?.log, log.forkPoints[run.replica] != nil else { return true }
-    guard let hash = run.hashAtLast else { return false }
-    return log.judge(ChainPosition(sequence: run.last, tip: hash.tip), of: run.replica, stored: { _, _ in hash.tip })
-      == .known
-      && log.standing(
-        of: ChainPosition(sequence: run.last, tip: hash.tip), of: run.replica, stored: { _, _ in hash.tip }) == run.last
-  }
-
-  /// The peer has, or gets before it, what the run follows and what it has seen.
-  private func isCovered(_ run: LoggedRun, _ stream: PeerStream, _ partition: PartitionID) -> Bool {
-    guard let log = partitions[partition]?.log else { return true }
-    return (run.first == 1 || stream.covers(run.replica, run.first - 1))
-      && run.context.entries.allSatisfy { replica, position in
-        stream.covers(replica, position.sequence)
-          || !stream.forked.contains(replica)
-            && stream.covers(replica, log.owed(position.sequence, of: replica))
-      }
-  }
-
-  /// The run follows on what the peer says it has: its tip is our hash there. If not, the histories differ (C5).
-  private func continues(_ stream: PeerStream, _ run: LoggedRun) -> Bool {
-    guard let known = stream.known[run.replica], known.sequence == run.first - 1 else { return true }
-    return known.tip == run.hashBefore.tip
   }
 
   /// Durable now: tell everyone who cares, and send it to those who lack it.
@@ -191,7 +150,7 @@ extension Mesh {
     _ id: SessionID, _ state: PartitionState, _ runs: [LoggedRun], source: SessionID?, _ step: inout Step
   ) {
     // Own runs are announced by sending them, where a stream is open.
-    guard source != nil || sessions[id]?.streams[state.id]?.outgoing == nil else { return }
+    guard source != nil || sessions[id]?.streams[state.id]?.outgoing.number == nil else { return }
     let offered = state.log.clipped
     var changed = VersionVector()
     for run in runs where changed[run.replica] == nil { changed[run.replica] = offered[run.replica] }
@@ -202,24 +161,18 @@ extension Mesh {
   private mutating func push(
     _ id: SessionID, _ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step
   ) {
-    guard id != source, let session = sessions[id], let stream = session.streams[partition], stream.outgoing != nil
+    guard id != source, let session = sessions[id], let stream = session.streams[partition],
+      stream.outgoing.number != nil
     else { return }
     if source == nil {
       // From memory when the peer lacks nothing before them, from the log otherwise.
       let isNext =
-        session.isWritable && !stream.isLoading && session.relaysDue[partition] == nil && followOn(runs, stream)
-        && isItsTurn(session, partition, stream.name)
+        session.isWritable && !stream.outgoing.isLoading && session.relaysDue[partition] == nil
+        && stream.isFollowed(by: runs) && isItsTurn(session, partition, stream.name)
       if isNext { send(runs, to: id, partition, &step) } else { pump(id, partition, &step) }
     } else if runs.contains(where: { !stream.covers($0.replica, $0.last) }), session.relaysDue[partition] == nil {
       sessions[id]?.relaysDue[partition] = step.now.advanced(byMilliseconds: configuration.relayMilliseconds)
     }
-  }
-
-  private func followOn(_ runs: [LoggedRun], _ stream: PeerStream) -> Bool {
-    runs.allSatisfy { run in
-      run.first == 1 || stream.covers(run.replica, run.first - 1)
-        || runs.contains { $0.replica == run.replica && $0.last == run.first - 1 }
-    } && runs.allSatisfy { run in run.context.entries.allSatisfy { stream.covers($0.key, $0.value.sequence) } }
   }
 
   /// Room again: go on with whatever this peer lacks.

@@ -82,7 +82,7 @@ extension Mesh {
 
   /// The run would take more than its device may. Not where work of another stands on it.
   func beyondAllowance(_ run: RunSummary, _ partition: PartitionID, _ id: SessionID) -> Beyond? {
-    guard !spent.isEmpty, sessions[id]?.streams[partition]?.takesAll != true else { return nil }
+    guard !spent.isEmpty, sessions[id]?.streams[partition]?.incoming.leftOut.takesAll != true else { return nil }
     if spent.places.contains(run.signer), partitions[partition]?.log.received[run.replica] == nil,
       !isIn(partition, { $0 != run.signer })
     {
@@ -94,21 +94,19 @@ extension Mesh {
 
   /// Answers whether that is new of its chain: then nothing that waits for it is to wait on.
   mutating func leaveOut(_ run: RunSummary, beyond: Beyond, _ id: SessionID, _ partition: PartitionID) -> Bool {
-    let isNew = sessions[id]?.streams[partition]?.leftOut.contains(run.replica) == false
     takes[run.signer]?.leftOutRuns += 1
     // It may have been taken apart to be judged.
     partitions[partition]?.log.fold(run.replica)
-    leaveOut(run.replica, id, partition)
-    if beyond == .place { sessions[id]?.streams[partition]?.withoutPlace.insert(run.replica) }
-    return isNew
+    let isBeyondPlaces = beyond == .place
+    return sessions[id]?.streams[partition]?.incoming.leftOut.insert(run.replica, lacksPlace: isBeyondPlaces) ?? false
   }
 
   /// Somebody else has seen what was left out here, and is not spent himself: it is worth its place.
   func vouches(_ run: RunSummary, _ id: SessionID, _ partition: PartitionID) -> Bool {
-    guard !spent.isEmpty, let stream = sessions[id]?.streams[partition], !stream.takesAll,
+    guard !spent.isEmpty, let leftOut = sessions[id]?.streams[partition]?.incoming.leftOut, !leftOut.takesAll,
       !spent.places.contains(run.signer), !spent.branches.contains(run.signer)
     else { return false }
-    return stream.leftOut.contains { replica in
+    return leftOut.all.contains { replica in
       run.context[replica] != nil && (authority.author(of: replica).map { isSpent($0) && $0 != run.signer } ?? false)
     }
   }
@@ -119,11 +117,9 @@ extension Mesh {
 
   /// What was left out on the stream is asked for once more.
   mutating func reopen(_ id: SessionID, _ partition: PartitionID, takesAll: Bool, _ step: inout Step) {
-    guard let stream = sessions[id]?.streams[partition] else { return }
-    sessions[id]?.streams[partition]?.takesAll = takesAll
-    sessions[id]?.streams[partition]?.leftOut = takesAll ? [] : stream.leftOut.subtracting(stream.withoutPlace)
-    sessions[id]?.streams[partition]?.withoutPlace = []
-    sessions[id]?.streams[partition]?.incoming = nil
+    guard sessions[id]?.streams[partition] != nil else { return }
+    sessions[id]?.streams[partition]?.incoming.leftOut.reopen(takesAll: takesAll)
+    sessions[id]?.streams[partition]?.incoming.close()
     if catchUps[partition]?.session == id { catchUps[partition] = nil }
     considerPull(id, partition, &step)
   }
@@ -134,17 +130,17 @@ extension Mesh {
     let isVouchedFor = kept.contains { $0.incoming.signer.map { !isSpent($0) } ?? false }
     guard isVouchedFor else {
       // Nobody else need wait for what is not taken from this peer.
-      if !stream.leftOut.isEmpty { noteProgress(partition, id, &step) }
+      if !stream.incoming.leftOut.isEmpty { noteProgress(partition, id, &step) }
       return
     }
-    sessions[id]?.streams[partition]?.takesAll = false
+    sessions[id]?.streams[partition]?.incoming.leftOut.boundAgain()
     placeGained(partition, &step)
   }
 
   /// Somebody who is not spent has written in the partition, this device perhaps: who else does stands alone no more,
   /// whatever session showed his work.
   mutating func placeGained(_ partition: PartitionID, _ step: inout Step) {
-    for id in sessions.keys.sorted() where sessions[id]?.streams[partition]?.withoutPlace.isEmpty == false {
+    for id in sessions.keys.sorted() where sessions[id]?.streams[partition]?.incoming.leftOut.awaitsPlace == true {
       reopen(id, partition, takesAll: false, &step)
     }
   }

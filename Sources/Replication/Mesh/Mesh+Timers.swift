@@ -73,7 +73,7 @@ extension Mesh {
     let jitter = UInt64.random(in: 0...max(interval / 2, 1), using: &random)
     sessions[session.id]?.nextComparison = step.now.advanced(byMilliseconds: interval * 3 / 4 + jitter)
     sessions[session.id]?.earlyComparisons = 0
-    for partition in session.streams.keys { sessions[session.id]?.streams[partition]?.answeredProbes = 0 }
+    for partition in session.streams.keys { sessions[session.id]?.streams[partition]?.forks.beginComparison() }
     ask(session.id, &step)
   }
 

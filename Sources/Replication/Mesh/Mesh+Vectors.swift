@@ -9,23 +9,15 @@ extension Mesh {
     var vectors: [PartitionVector] = []
     for partition in inOrder(meant, session) {
       guard let state = partitions[partition], isInScope(session, state) else { continue }
-      let vector = untold(state, session, inComparison: inComparison)
+      let comparison = inComparison ? session.comparison.count : nil
+      let vector = session.streams[partition]?.untold(state.log, in: comparison) ?? state.log.clipped
       if inComparison {
-        sessions[id]?.streams[partition]?.differedIn = session.comparison.count
+        sessions[id]?.streams[partition]?.noteDifference(in: session.comparison.count)
         showHeld(id, partition, &step)
       }
       if !vector.isEmpty { vectors.append(PartitionVector(name: state.name, vector: vector)) }
     }
     for batch in PartitionVector.batches(vectors) { step.emit(.send(id, .vectors(batch))) }
-  }
-
-  private func untold(_ state: PartitionState, _ session: PeerSession, inComparison: Bool) -> VersionVector {
-    guard let stream = session.streams[state.id] else { return state.log.clipped }
-    let count = session.comparison.count
-    if inComparison, stream.toldIn == count { return VersionVector() }
-    let isStuck = inComparison && stream.differedIn.map { $0 + 1 >= count } ?? false
-    guard stream.outgoing != nil, !isStuck else { return state.log.clipped }
-    return stream.unknown(of: state.log.clipped, shownApart: Set(state.log.shownApart))
   }
 
   func send(_ vector: PartitionVector, to id: SessionID, _ step: inout Step, _ message: (PartitionVector) -> Message) {
@@ -41,23 +33,12 @@ extension Mesh {
     guard isInScope(session, partition, item.name) else { return }
     guard var stream = session.streams[partition] ?? newStream(session, partition, item.name, step.now) else { return }
     let told = boundedVector(declared(item.vector, partition), id, partition, step.now)
-    note(told, on: &stream, partition)
+    stream.note(told, partitions[partition]?.log)
     sessions[id]?.streams[partition] = stream
     checkPeerVector(id, partition, item, &step)
     doubtLevelStream(id, partition)
     repullIfSilent(id, partition, &step)
     if pulls { considerPull(id, partition, &step) }
-  }
-
-  /// Of a forked chain only what lies on the branch chosen here is what the peer has of it.
-  private func note(_ vector: VersionVector, on stream: inout PeerStream, _ partition: PartitionID) {
-    stream.known.join(vector)
-    guard let log = partitions[partition]?.log else { return }
-    for (replica, entry) in vector.entries where log.forkPoints[replica] != nil {
-      let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }
-      stream.known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
-      stream.sent[replica] = nil
-    }
   }
 
   /// What nobody declared may be anything, and without end.

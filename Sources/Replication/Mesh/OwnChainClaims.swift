@@ -97,10 +97,10 @@ extension Mesh {
     else { return }
     let claim = OwnChainClaims.Claim(session: id, device: session.device, since: step.now)
     guard ownChainClaims.add(claim, of: partition), let stream = session.streams[partition],
-      stream.incoming ?? PeerStream.level == PeerStream.level
+      stream.incoming.number ?? PeerStream.level == PeerStream.level
     else { return }
     // Before any other peer's catch-up: own writes wait for it.
-    sessions[id]?.streams[partition]?.incoming = nil
+    sessions[id]?.streams[partition]?.incoming.close()
     catchUps[partition] = nil
     considerPull(id, partition, &step)
   }

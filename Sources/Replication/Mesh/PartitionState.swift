@@ -5,19 +5,13 @@ package struct PartitionState: Sendable {
   package internal(set) var log: PartitionLog
   /// False while nothing of it is here but fork evidence that waits for what leads to it.
   package internal(set) var hasBegun: Bool
-  /// Runs that wait for headers from the disk; the shell answers at once, so at most a message or two.
-  var parked: [ParkedRuns] = []
-  var awaitedHeaders = 0
-  /// Runs that show a fork and came ahead of what they had seen. At most ``postponedLimit``: shown again otherwise.
-  var postponed: [ParkedRuns] = []
-  static let postponedLimit = 1_024
-  var awaitsAuthority = false
+  var waiting = WaitingRuns()
 
   package init(id: PartitionID, name: PartitionName, log: PartitionLog, hasBegun: Bool = true) {
     (self.id, self.name, self.log, self.hasBegun) = (id, name, log, hasBegun)
   }
 
-  var isNothing: Bool { !hasBegun && postponed.isEmpty && parked.isEmpty }
+  var isNothing: Bool { !hasBegun && waiting.isEmpty }
 }
 
 extension Mesh {

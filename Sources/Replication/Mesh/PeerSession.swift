@@ -90,7 +90,7 @@ package struct PeerSession: Sendable {
   /// partitions wanted.
   var handedOverEarly: Set<HandedOverChain> = []
   /// What is being handed over of a payload that travels apart.
-  var arrivingHandedOver: ArrivingPayload?
+  var arrivingHandedOver = ArrivingPayloads()
   /// Partitions that are not here yet and of which the peer may name something, beyond as many as are here.
   static let awaitedPartitionLimit = 4_096
   /// The peer named vectors before its interest was known here.
@@ -120,82 +120,5 @@ package struct PeerSession: Sendable {
     streams[partition] = nil
     relaysDue[partition] = nil
     comparison.changed[partition] = nil
-  }
-}
-
-/// One partition on one session, both directions. The partition may be known by name alone: it begins with its first run.
-struct PeerStream: Sendable {
-  let name: PartitionName
-  /// What the peer has announced that it holds durably.
-  var known: VersionVector
-  /// Sent on the outgoing stream, beyond `known`.
-  var sent = VersionVector()
-  /// The peer asked for our stream, by a pull or by an equal summary. Nil: not open. The number is the peer's.
-  var outgoing: UInt64?
-  /// Our number for the peer's stream; nil: not asked for yet.
-  var incoming: UInt64?
-  /// The number of a stream that equal summaries opened. Those that a pull opens have higher ones.
-  static let level: UInt64 = 0
-  var isLoading = false
-  /// Bytes that the peer holds already of payloads that travel apart.
-  var staged: [Digest: UInt64] = [:]
-  /// Bytes that this side said to hold when it asked for the stream.
-  var named: [Digest: UInt64] = [:]
-  /// What others sent whole was lost once, and is not relied on again.
-  var namesOwnAlone = false
-  /// The payload whose pieces came last: on the stream under its number, and ahead of evidence.
-  var arriving: [UInt64: ArrivingPayload] = [:]
-  /// Chains whose history may differ from the peer's: left out, with all that has seen them, while the fork is searched.
-  var forked: Set<ReplicaID> = []
-  /// Chains of which runs came that nothing here allows: what follows on this stream is left out with them, until
-  /// statements come.
-  var leftOut: Set<ReplicaID> = []
-  /// Of these, chains that would have been alone in the partition.
-  var withoutPlace: Set<ReplicaID> = []
-  /// Somebody's work stands on what was left out: until that is here, nothing is beyond an allowance.
-  var takesAll = false
-  /// Chains of which all that is known here was shown to the peer.
-  var settled: Set<ReplicaID> = []
-  /// Asked of the log at once; more where all that was read is left out.
-  var loadByteLimit: Int?
-  /// Chains of which the peer was asked what it holds, and has not answered yet.
-  var questioned: Set<ReplicaID> = []
-  /// Searches of the peer's that were answered since the last comparison; each costs reading a chain. In a catch-up every
-  /// batch of a chain that is held may be reason for one, and what is not answered is kept back until the next comparison.
-  var answeredProbes = 0
-  static let answeredProbeLimit = 64
-  /// Base of the next context on either stream (rule C3).
-  var outgoingBase: VersionVector?
-  var incomingBase: VersionVector?
-  var lastProgress: MonotonicTime
-  /// The comparisons in which its vector was told last, and differed last.
-  var toldIn: UInt64?
-  var differedIn: UInt64?
-
-  init(
-    _ name: PartitionName, known: VersionVector = VersionVector(), number: UInt64? = nil, now: MonotonicTime
-  ) {
-    (self.name, self.known, lastProgress) = (name, known, now)
-    (outgoing, incoming) = (number, number)
-  }
-
-  /// The peer has it, or it is under way on this stream.
-  func covers(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
-    max(known.sequence(of: replica), sent.sequence(of: replica)) >= sequence
-  }
-
-  /// What the peer neither has announced nor gets on this stream.
-  func unknown(of vector: VersionVector, shownApart: Set<ReplicaID>) -> VersionVector {
-    VersionVector(
-      vector.entries.filter { replica, position in
-        shownApart.contains(replica) || !covers(replica, position.sequence)
-          || known[replica].map { $0.sequence == position.sequence && $0.tip != position.tip } ?? false
-      })
-  }
-
-  var announcedOrSent: VersionVector {
-    var joined = known
-    joined.join(sent)
-    return joined
   }
 }

@@ -145,7 +145,7 @@ import Wire
     let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
     bench.nodes[0].receive(.runs(RunBatch(name: bench.name, stream: 0, entries: [entry])), on: id)
     #expect(bench.nodes[0].mesh.partitions.isEmpty && bench.nodes[0].mesh.sessions[id] != nil)
-    let leftOut = bench.nodes[0].mesh.sessions[id]?.streams[bench.partition]?.leftOut
+    let leftOut = bench.nodes[0].mesh.sessions[id]?.streams[bench.partition]?.incoming.leftOut.all
     #expect(leftOut == [bench.nodes[1].replica])
   }
 }
