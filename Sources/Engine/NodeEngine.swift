@@ -244,7 +244,7 @@ package final class NodeEngine {
   }
 
   private func tell(_ done: Committed, _ batch: PendingCommit) {
-    state.mesh.staged = done.staged
+    state.staged = done.staged
     let record = state.record(of: done, batch)
     if !record.isEmpty { listener.committed(record) }
     if let drawn = done.drawn {

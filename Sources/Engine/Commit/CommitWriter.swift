@@ -11,7 +11,7 @@ struct CommitWriter {
 
   init(_ state: EngineState, _ transaction: any LogTransaction) {
     (self.state, self.transaction) = (state, transaction)
-    done.staged = state.mesh.staged
+    done.staged = state.staged
   }
 
   mutating func write(_ batch: PendingCommit) throws {

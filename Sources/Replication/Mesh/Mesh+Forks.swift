@@ -7,7 +7,7 @@ extension Mesh {
     let log = partitions[partition]?.log
     for (replica, position) in item.vector.sorted {
       let mine = log?.received[replica]
-      if replica == ownReplica { judgeClaim(id, partition, position, own: mine, &step) }
+      if replica == step.surroundings.ownReplica { judgeClaim(id, partition, position, own: mine, &step) }
       guard let log else { continue }
       let standing = log.standing(of: position, of: replica) { _, _ in position.tip }
       let judgement = log.judge(position, of: replica) { _, _ in position.tip }

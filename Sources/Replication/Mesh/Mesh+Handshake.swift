@@ -17,7 +17,8 @@ extension Mesh {
     let (proof, isDialer) = (fleetProof(of: session), session.isDialer)
     let (authority, interest) = (self.authority.digest(cryptography.hash), session.interest.digest(cryptography.hash))
     var hello = Hello(
-      fleetProof: proof.proof(ofDialer: isDialer), instance: local.instance, wallMilliseconds: wallMilliseconds,
+      fleetProof: proof.proof(ofDialer: isDialer), instance: local.instance,
+      wallMilliseconds: step.surroundings.wallMilliseconds,
       listenPort: local.listenPort, authority: proof.mark(authority, .authority, ofDialer: isDialer),
       interest: proof.mark(interest, .interest, ofDialer: isDialer))
     hello.features = cryptography.formats.features
@@ -82,7 +83,8 @@ extension Mesh {
   }
 
   private func noteClock(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
-    let (difference, overflow) = hello.wallMilliseconds.subtractingReportingOverflow(wallMilliseconds)
+    let own = step.surroundings.wallMilliseconds
+    let (difference, overflow) = hello.wallMilliseconds.subtractingReportingOverflow(own)
     let limit = Int64(HybridTimestamp.adoptionLimitMilliseconds)
     guard overflow || difference > limit || difference < -limit else { return }
     step.emit(.note(id, .clockDiffers(milliseconds: overflow ? .max : difference)))

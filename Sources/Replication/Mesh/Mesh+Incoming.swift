@@ -35,7 +35,7 @@ extension Mesh {
     guard let session = sessions[id], let stream = session.streams[partition] else { return }
     sessions[id]?.nextStream += 1
     let ownAlone = stream.incoming.payloads.namesOwnAlone
-    let staged = staged.named(in: partition, to: session.device, ownAlone: ownAlone)
+    let staged = step.surroundings.staged.named(in: partition, to: session.device, ownAlone: ownAlone)
     sessions[id]?.streams[partition]?
       .pull(session.nextStream, naming: staged, in: session.comparison.count, step.now)
     let vector = PartitionVector(

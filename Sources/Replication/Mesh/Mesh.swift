@@ -104,15 +104,7 @@ package struct Mesh: Sendable {
   package internal(set) var sessions: [SessionID: PeerSession] = [:]
   /// What peers want, by device: spares the question on every reconnect. Bounded by ``interestCacheLimit``.
   var interestCache: [DeviceID: (digest: Digest, interest: Interest)] = [:]
-  /// Own replica, of which no peer can show more than is here; set by the shell whenever it changes.
-  package var ownReplica: ReplicaID? { didSet { if ownReplica != oldValue { ownChainClaims.settle() } } }
-  /// The next own change stands under a new replica id: what peers say of the present one asks for nothing. Set by the
-  /// shell.
-  package var isRenewalDue = false { didSet { if isRenewalDue { ownChainClaims.settle() } } }
   package internal(set) var ownChainClaims = OwnChainClaims()
-  package var wallMilliseconds: Int64 = 0
-  /// Payloads of which pieces are here; set by the shell. A pull names them, so that a cut costs no more than a piece.
-  package var staged = StagedPayloads()
 
   /// How much of this node each device takes, and who has taken all it may.
   package internal(set) var takes: [PublicKey: DeviceTake] = [:]
@@ -135,9 +127,10 @@ package struct Mesh: Sendable {
   }
 
   package mutating func handle(
-    _ event: Event, now: MonotonicTime, random: inout some RandomNumberGenerator
+    _ event: Event, _ surroundings: Surroundings, random: inout some RandomNumberGenerator
   ) -> [Directive] {
-    var step = Step(now: now)
+    ownChainClaims.look(at: surroundings)
+    var step = Step(surroundings)
     switch event {
     case .opened(let id, let isDialer, let peer, let exporter, let passage):
       open(id, isDialer: isDialer, peer: peer, exporter: exporter, passage, &step)
@@ -165,13 +158,36 @@ package struct Mesh: Sendable {
   }
 }
 
+/// What stands around the core at one event, as the shell knows it.
+package struct Surroundings: Sendable {
+  package let now: MonotonicTime
+  /// For people and for words that are dated; nothing is decided by it.
+  package let wallMilliseconds: Int64
+  /// Own replica, of which no peer can show more than is here.
+  package let ownReplica: ReplicaID?
+  /// The next own change stands under a new replica id: what peers say of the present one asks for nothing.
+  package let isRenewalDue: Bool
+  /// Payloads of which pieces are here. A pull names them, so that a cut costs no more than a piece.
+  package let staged: StagedPayloads
+
+  package init(
+    now: MonotonicTime, wallMilliseconds: Int64 = 0, ownReplica: ReplicaID? = nil, isRenewalDue: Bool = false,
+    staged: StagedPayloads = StagedPayloads()
+  ) {
+    (self.now, self.wallMilliseconds) = (now, wallMilliseconds)
+    (self.ownReplica, self.isRenewalDue, self.staged) = (ownReplica, isRenewalDue, staged)
+  }
+}
+
 /// One event's working set.
 struct Step {
-  let now: MonotonicTime
+  let surroundings: Surroundings
   private var storing: [Mesh.Directive] = []
   private var others: [Mesh.Directive] = []
 
-  init(now: MonotonicTime) { self.now = now }
+  init(_ surroundings: Surroundings) { self.surroundings = surroundings }
+
+  var now: MonotonicTime { surroundings.now }
 
   /// What is to be stored goes first: by then the core has taken in all of it, and any other directive may read the log
   /// or tell of it.

@@ -286,7 +286,7 @@ import Testing
     _ = bench.connected(1, 2)
     let rule = try rule(bench, "a")
     let directives = bench.nodes[1].mesh.handle(
-      .received(id, .statements([rule.encoded])), now: bench.now, random: &bench.random)
+      .received(id, .statements([rule.encoded])), bench.nodes[1].surroundings, random: &bench.random)
     let isStoring = directives.map { if case .store = $0 { true } else { false } }
     #expect(isStoring == [true, false])
   }

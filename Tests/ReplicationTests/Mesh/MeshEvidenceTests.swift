@@ -123,7 +123,7 @@ import Wire
       let run = try bench.nodes[0].write(1)
       let probe = ChainProbe(name: bench.name, replica: run.replica, positions: [], wantsReply: true)
       let directives = bench.nodes[0].mesh.handle(
-        .received(id, .chainProbe(probe)), now: bench.now, random: &bench.random)
+        .received(id, .chainProbe(probe)), bench.nodes[0].surroundings, random: &bench.random)
       #expect(directives.isEmpty == (wish != "*"))
     }
   }

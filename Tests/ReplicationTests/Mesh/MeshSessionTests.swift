@@ -97,7 +97,7 @@ import Wire
     let run = try bench.nodes[0].write(1, payloadByteCount: 300_000)
     let apart = try #require(run.apart)
     let key = StagedKey(device: bench.nodes[0].device, partition: bench.partition, hash: apart.hash)
-    bench.nodes[1].mesh.staged = StagedPayloads([
+    bench.nodes[1].staged = StagedPayloads([
       StagedShare(key, total: UInt64(apart.bytes.count), byteCount: UInt64(PayloadPiece.byteLimit))
     ])
     _ = bench.connect(1, 0)

@@ -89,7 +89,7 @@ import Wire
   func staged() throws {
     let bench = try MeshBench([0, 1])
     try bench.nodes[0].write(1)
-    bench.nodes[1].mesh.staged = StagedPayloads(
+    bench.nodes[1].staged = StagedPayloads(
       (0..<70 as Range<UInt64>).map { number in
         let hash = Digest(words: (number, 0, 0, 0))
         let key = StagedKey(device: bench.nodes[0].device, partition: bench.partition, hash: hash)
