@@ -75,7 +75,7 @@ package final class EngineState {
     let interest = Interest(pattern: pattern, identity)
     if isWanted {
       subscriptions.insert(pattern)
-      if let name = interest.partitions.isEmpty ? nil : try? PartitionName(pattern) { _ = mesh.begin(name) }
+      if let name = interest.partitions.isEmpty ? nil : try? PartitionName(pattern) { _ = mesh.ledger.begin(name) }
     } else {
       subscriptions.remove(pattern)
     }
@@ -122,6 +122,6 @@ extension EngineState {
 
   func restore(_ checkpoint: Checkpoint) {
     own = checkpoint.own
-    if let mesh = checkpoint.mesh { self.mesh = mesh } else { mesh.restore(checkpoint.partitions) }
+    if let mesh = checkpoint.mesh { self.mesh = mesh } else { mesh.ledger.restore(checkpoint.partitions) }
   }
 }

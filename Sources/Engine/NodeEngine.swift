@@ -440,7 +440,7 @@ package final class NodeEngine {
   package func add(_ statements: [Statement]) -> Bool {
     let grown = state.mesh.authority.adding(statements)
     let statements = statements.filter { grown.holds($0.id) && !state.mesh.authority.holds($0.id) }
-    let count = state.mesh.fleetStatementCount + statements.count(where: \.isOfFleet)
+    let count = state.mesh.ledger.fleetStatementCount + statements.count(where: \.isOfFleet)
     guard !statements.isEmpty, count <= Statement.countLimit else { return false }
     pending.statements += statements
     handle(.statementsStored(statements))

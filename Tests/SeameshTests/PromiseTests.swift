@@ -145,7 +145,7 @@ import Wire
     try eventually("the member is told") { [member] in
       try member.onEngine { $0.state.mesh.authority[closed.id] != nil }
     }
-    try member.onEngine { $0.state.mesh.authority = before }
+    try member.onEngine { $0.state.mesh.ledger.authority = before }
     try honest.put(secret, "c", "hidden", body(["n": .int(1)]))
     for question in [
       Message.vectors([PartitionVector(name: secret, vector: VersionVector())]),

@@ -22,7 +22,7 @@ extension Mesh {
 
   /// Of an entry a peer says that it holds more; what it holds is not here at all.
   func isAwaited(_ replica: ReplicaID, _ partition: PartitionID) -> Bool {
-    partitions[partition]?.log.received[replica] == nil
+    ledger.partitions[partition]?.log.received[replica] == nil
   }
 
   /// As much of a vector as there is room for, of a device.

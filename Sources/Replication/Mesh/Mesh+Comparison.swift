@@ -4,11 +4,11 @@ extension Mesh {
 
   /// The session's sums as they are now.
   mutating func sums(_ id: SessionID) -> ScopeSums {
-    let moved = partitions.settleDigests(cryptography.hash)
-    if moved.contains(where: { $0.value != nil && partitions.name(of: $0.key) == nil }) { scopeChanged() }
+    let moved = ledger.partitions.settleDigests(cryptography.hash)
+    if moved.contains(where: { $0.value != nil && ledger.partitions.name(of: $0.key) == nil }) { scopeChanged() }
     if !moved.isEmpty { for id in sessions.keys { sessions[id]?.comparison.sums?.moved(moved) } }
     guard let session = sessions[id] else { return ScopeSums() }
-    let digests = partitions.digests
+    let digests = ledger.partitions.digests
     var sums = session.comparison.sums ?? ScopeSums()
     if session.comparison.sums == nil {
       for (partition, digest) in digests { sums.add(partition, term(session, partition, digest)) }
@@ -142,8 +142,8 @@ extension Mesh {
   private func entries(
     _ session: PeerSession, in bucket: Int
   ) -> [(id: PartitionID, entry: BucketListing.Entry)] {
-    partitions.ids(in: bucket).compactMap { partition in
-      guard let digest = partitions.digests[partition], isCompared(session, partition) else { return nil }
+    ledger.partitions.ids(in: bucket).compactMap { partition in
+      guard let digest = ledger.partitions.digests[partition], isCompared(session, partition) else { return nil }
       let term = Summary.term(of: partition, digest, exporter: session.exporter, cryptography.hash)
       return (partition, BucketListing.Entry(prefix: Summary.prefix(of: partition), term: term))
     }
@@ -189,12 +189,12 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     var differing: Set<PartitionID> = []
     for bucket in 0..<Summary.bucketCount where listed >> UInt64(bucket) & 1 == 1 {
-      for partition in partitions.ids(in: bucket) where isInScope(session, partition) {
+      for partition in ledger.partitions.ids(in: bucket) where isInScope(session, partition) {
         guard !prefixes.contains(Summary.prefix(of: partition)) else {
           differing.insert(partition)
           continue
         }
-        if partitions.digests[partition] != nil { markLevel(id, partition) }
+        if ledger.partitions.digests[partition] != nil { markLevel(id, partition) }
       }
     }
     // What changed since it was listed was the same then.
@@ -222,7 +222,7 @@ extension Mesh {
     sessions[id]?.comparison.enter(.none, step.now)
     sessions[id]?.rooms.concludeComparison()
     for partition in changed.keys.sorted() {
-      guard let state = partitions[partition], isInScope(session, state) else { continue }
+      guard let state = ledger.partitions[partition], isInScope(session, state) else { continue }
       guard session.level.contains(partition, state.name) else {
         sendVectors(id, [partition], &step)
         continue

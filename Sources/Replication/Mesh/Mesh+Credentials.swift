@@ -3,7 +3,7 @@ extension Mesh {
   /// Equal sets, and not a member in this one: nothing that the exchange brings could show it.
   mutating func askForCredentials(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id], let hello = session.hello else { return }
-    let own = session.statedAuthority ?? authority.digest(cryptography.hash)
+    let own = session.statedAuthority ?? ledger.authority.digest(cryptography.hash)
     guard !names(own, .authority, hello.authority, session) else {
       return fail(id, .notAMember, "not a member of this fleet", &step)
     }
@@ -24,7 +24,7 @@ extension Mesh {
   mutating func receiveCredentials(_ id: SessionID, _ credentials: [[UInt8]], _ step: inout Step) {
     guard let session = sessions[id], let hello = session.hello else { return }
     // Statements may have come from elsewhere meanwhile.
-    let isMember = authority.member(of: session.peer) != nil
+    let isMember = ledger.authority.member(of: session.peer) != nil
     guard isMember || showMembership(of: session.peer, credentials) else {
       return fail(id, .notAMember, "not a member of this fleet", &step)
     }
@@ -38,14 +38,14 @@ extension Mesh {
     guard credentials.count <= Message.credentialLimit else { return false }
     let brought = credentials.compactMap { cryptography.statement($0).statement }
       .filter { $0.fleet == local.fleet && $0.isOfFleet }
-    let ended = authority.endedMemberships
+    let ended = ledger.authority.endedMemberships
     return brought.contains { own in
       guard own.makesMember(device), !ended.contains(own.id) else { return false }
-      if own.issuer == authority.root { return true }
+      if own.issuer == ledger.authority.root { return true }
       guard !own.makesAdmin else { return false }
-      let known = authority.members(of: own.issuer).compactMap { authority[$0.id] }
+      let known = ledger.authority.members(of: own.issuer).compactMap { ledger.authority[$0.id] }
       return (brought + known).contains {
-        $0.issuer == authority.root && $0.makesMember(own.issuer) && $0.makesAdmin && !ended.contains($0.id)
+        $0.issuer == ledger.authority.root && $0.makesMember(own.issuer) && $0.makesAdmin && !ended.contains($0.id)
       }
     }
   }

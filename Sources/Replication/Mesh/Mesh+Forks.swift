@@ -4,7 +4,7 @@ extension Mesh {
   mutating func checkPeerVector(
     _ id: SessionID, _ partition: PartitionID, _ item: PartitionVector, _ step: inout Step
   ) {
-    let log = partitions[partition]?.log
+    let log = ledger.partitions[partition]?.log
     for (replica, position) in item.vector.sorted {
       let mine = log?.received[replica]
       if replica == step.surroundings.ownReplica { judgeClaim(id, partition, position, own: mine, &step) }
@@ -26,14 +26,14 @@ extension Mesh {
   }
 
   func tellSearch(_ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step) {
-    if partitions[partition]?.log.heldAbove[replica] == nil { step.emit(.note(id, .forkSeen(replica))) }
+    if ledger.partitions[partition]?.log.heldAbove[replica] == nil { step.emit(.note(id, .forkSeen(replica))) }
     step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: true)))
   }
 
   /// Forks go before the runs that are judged under them. Where summaries differ, and perhaps only in what is known of
   /// forks, whatever was shown before is shown `anew`.
   mutating func showForks(_ id: SessionID, _ partition: PartitionID, anew: Bool, _ step: inout Step) {
-    let forked = partitions[partition]?.log.shownApart ?? []
+    let forked = ledger.partitions[partition]?.log.shownApart ?? []
     let start = forked.count > Mesh.searchLimit ? (sessions[id]?.nextSearch ?? 0) % forked.count : 0
     if forked.count > Mesh.searchLimit { sessions[id]?.nextSearch = start + Mesh.searchLimit }
     for replica in (forked[start...] + forked[..<start]).prefix(Mesh.searchLimit) {
@@ -58,7 +58,7 @@ extension Mesh {
   ) {
     sessions[id]?.streams[partition]?.forks.settle(replica)
     // Nothing of a chain that is held from its first change on is announced.
-    if let position = partitions[partition]?.log.clipped[replica] {
+    if let position = ledger.partitions[partition]?.log.clipped[replica] {
       sessions[id]?.streams[partition]?.outgoing.sent[replica] = position
     }
     pump(id, partition, &step)
@@ -66,7 +66,7 @@ extension Mesh {
 
   mutating func receiveProbe(_ id: SessionID, _ probe: ChainProbe, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    let partition = probe.name.id(fleet: local.fleet, hash: cryptography.hash)
+    let partition = ledger.id(of: probe.name)
     guard !receiveHandOver(session, probe, partition, &step) else { return }
     // Also where nothing of the partition is here: the peer keeps the chain back until it knows.
     guard isInScope(session, partition, probe.name),
@@ -92,7 +92,7 @@ extension Mesh {
     _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ runs: [RunSummary], wantsReply: Bool,
     _ step: inout Step
   ) {
-    guard let session = sessions[id], let name = partitions[partition]?.name ?? session.streams[partition]?.name,
+    guard let session = sessions[id], let name = ledger.partitions[partition]?.name ?? session.streams[partition]?.name,
       isInScope(session, partition, name)
     else { return }
     let probe = ChainProbe(
@@ -146,7 +146,7 @@ extension Mesh {
   mutating func evidenceLoaded(
     _ id: SessionID, _ partition: PartitionID, _ runs: [LoggedRun], _ step: inout Step
   ) {
-    guard let state = partitions[partition], let session = sessions[id], let replica = runs.first?.replica,
+    guard let state = ledger.partitions[partition], let session = sessions[id], let replica = runs.first?.replica,
       mayShow(session, replica, state)
     else { return }
     let name = state.name
@@ -166,7 +166,7 @@ extension Mesh {
   /// Stored only when its context and what it follows are here: whatever counts was delivered causally.
   mutating func isCausal(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
     let incoming = run.incoming
-    if let log = partitions[partition]?.log, log.holds(run.context),
+    if let log = ledger.partitions[partition]?.log, log.holds(run.context),
       log.holds(before: incoming.first, incoming.hashBefore, of: incoming.replica)
     {
       return true
@@ -177,7 +177,7 @@ extension Mesh {
 
   /// Where a fork is being looked at, what leads to a run may be on its way as evidence, or wait here itself.
   func mayComeAhead(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
-    batch.isForkEvidence || partitions[partition]?.waiting.postponed.isEmpty == false
+    batch.isForkEvidence || ledger.partitions[partition]?.waiting.postponed.isEmpty == false
       || sessions[batch.session]?.streams[partition]?.forks.heldBack.isEmpty == false
   }
 
@@ -185,26 +185,26 @@ extension Mesh {
     let waiting = ParkedRuns(session: batch.session, runs: [.resolved(run)], stream: nil)
     guard let session = sessions[batch.session],
       postponedByteCount(of: session.device) + waiting.byteCount <= Mesh.postponedByteLimit,
-      partitions[partition]?.waiting.postpone(waiting) == true
+      ledger.partitions[partition]?.waiting.postpone(waiting) == true
     else { return }
     sessions[batch.session]?.postponedByteCount += waiting.byteCount
   }
 
   mutating func dropPostponed(of id: SessionID) {
-    for partition in partitions.filter({ !$0.value.waiting.postponed.isEmpty }).map(\.key) {
-      partitions[partition]?.waiting.dropPostponed(of: id)
-      if partitions[partition]?.isNothing == true { partitions[partition] = nil }
+    for partition in ledger.partitions.filter({ !$0.value.waiting.postponed.isEmpty }).map(\.key) {
+      ledger.partitions[partition]?.waiting.dropPostponed(of: id)
+      ledger.dropNothing(partition)
     }
   }
 
   mutating func takePostponed(_ partition: PartitionID, _ step: inout Step) {
-    guard partitions[partition]?.waiting.postponed.isEmpty == false else { return }
-    for run in partitions[partition]?.waiting.takePostponed() ?? [] {
+    guard ledger.partitions[partition]?.waiting.postponed.isEmpty == false else { return }
+    for run in ledger.partitions[partition]?.waiting.takePostponed() ?? [] {
       sessions[run.session]?.postponedByteCount -= run.byteCount
-      if partitions[partition]?.waiting.awaitsHeaders == false {
+      if ledger.partitions[partition]?.waiting.awaitsHeaders == false {
         process(run, partition, &step)
       } else {
-        partitions[partition]?.waiting.append(run)
+        ledger.partitions[partition]?.waiting.append(run)
       }
     }
   }
@@ -215,7 +215,7 @@ extension Mesh {
   mutating func park(
     _ batch: ParkedRuns, _ partition: PartitionID, until requests: [HeaderRequest], _ step: inout Step
   ) {
-    partitions[partition]?.waiting.putBack(batch, until: requests.count)
+    ledger.partitions[partition]?.waiting.putBack(batch, until: requests.count)
     load(requests, partition, &step)
   }
 
@@ -228,32 +228,31 @@ extension Mesh {
   private mutating func unfold(
     _ partition: PartitionID, _ request: HeaderRequest, _ runs: [RunSummary], _ step: inout Step
   ) {
-    guard partitions[partition] != nil else { return }
+    guard ledger.partitions[partition] != nil else { return }
     do {
-      try partitions[partition]?.log.unfold(request, runs: runs)
+      try ledger.partitions[partition]?.log.unfold(request, runs: runs)
     } catch {
-      partitions[partition]?.waiting.giveUp()
+      ledger.partitions[partition]?.waiting.giveUp()
       step.emit(.damaged(partition, request.replica))
     }
-    partitions[partition]?.waiting.noteHeaders()
-    if partitions[partition]?.waiting.isAuthorityDue == true { adoptAuthority(partition, &step) }
-    while let batch = partitions[partition]?.waiting.next() { process(batch, partition, &step) }
+    ledger.partitions[partition]?.waiting.noteHeaders()
+    if ledger.partitions[partition]?.waiting.isAuthorityDue == true { adoptAuthority(partition, &step) }
+    while let batch = ledger.partitions[partition]?.waiting.next() { process(batch, partition, &step) }
   }
 
   /// New statements may move what counts of every chain.
   mutating func reconsiderAcceptance(_ step: inout Step) {
-    for partition in partitions.keys.sorted() { adoptAuthority(partition, &step) }
-    countTakes()
+    for partition in ledger.partitions.keys.sorted() { adoptAuthority(partition, &step) }
+    ledger.countTakes()
   }
 
   private mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {
-    partitions[partition]?.waiting.beginAuthority()
-    switch partitions[partition]?.log.adopt(authority) {
+    switch ledger.adoptAuthority(in: partition) {
     case .done(let change):
       if change != LogChange() { step.emit(.rebuild(partition, change)) }
       for id in sessions.keys.sorted() { offerHeldWork(id, partition, &step) }
     case .needsHeaders(let requests):
-      partitions[partition]?.waiting.awaitAuthority(requests.count)
+      ledger.partitions[partition]?.waiting.awaitAuthority(requests.count)
       load(requests, partition, &step)
     case .ignored, nil: break
     }

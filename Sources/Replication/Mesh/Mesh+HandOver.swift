@@ -10,8 +10,8 @@ extension Mesh {
   /// `author` may show this chain of its own to `other`, though it may not carry the partition.
   private func handsOver(_ author: PublicKey, _ replica: ReplicaID, to other: PublicKey, _ name: PartitionName) -> Bool
   {
-    authority.author(of: replica) == author && !authority.isCompromised(author)
-      && authority.level(of: author, in: name) < .carry && authority.level(of: other, in: name) >= .carry
+    ledger.authority.author(of: replica) == author && !ledger.authority.isCompromised(author)
+      && ledger.authority.level(of: author, in: name) < .carry && ledger.authority.level(of: other, in: name) >= .carry
   }
 
   // MARK: The author
@@ -22,18 +22,18 @@ extension Mesh {
     guard sessions[id]?.mayOfferHeldWork == false else { return }
     sessions[id]?.mayOfferHeldWork = true
     beginHoldings(id, &step)
-    for partition in partitions.keys.sorted() { offerHeldWork(id, partition, &step) }
+    for partition in ledger.partitions.keys.sorted() { offerHeldWork(id, partition, &step) }
   }
 
   func offerHeldWork(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], session.mayOfferHeldWork, let state = partitions[partition] else { return }
+    guard let session = sessions[id], session.mayOfferHeldWork, let state = ledger.partitions[partition] else { return }
     for (replica, _) in state.log.heldAbove.sorted where offers(replica, state.name, session) {
       step.emit(.loadChain(partition, replica, from: 1, .handOver(id, peer: nil)))
     }
   }
 
   private func offers(_ replica: ReplicaID, _ name: PartitionName, _ session: PeerSession) -> Bool {
-    session.passage.rank(name.id(fleet: local.fleet, hash: cryptography.hash), name) != nil
+    session.passage.rank(ledger.id(of: name), name) != nil
       && handsOver(local.device, replica, to: session.peer, name)
   }
 
@@ -47,7 +47,7 @@ extension Mesh {
   /// All of these runs are the peer's own, and not far above their limits.
   func takesHeldWork(_ session: PeerSession, _ runs: [IncomingRun], _ id: PartitionID, _ name: PartitionName) -> Bool {
     runs.allSatisfy { run in
-      let bound = authority.bound(of: run.replica, in: name).sequence
+      let bound = ledger.authority.bound(of: run.replica, in: name).sequence
       return takesHeldWork(session, run.replica, id, name)
         && (run.first <= bound || run.first - bound <= Mesh.handOverLimit)
     }
@@ -66,8 +66,8 @@ extension Mesh {
   }
 
   private func takesPieces(_ session: PeerSession, _ id: PartitionID, _ name: PartitionName) -> Bool {
-    session.interest.wants(id, name: name) && authority.level(of: session.peer, in: name) < .carry
-      && !authority.isCompromised(session.peer) && authority.level(of: local.device, in: name) >= .carry
+    session.interest.wants(id, name: name) && ledger.authority.level(of: session.peer, in: name) < .carry
+      && !ledger.authority.isCompromised(session.peer) && ledger.authority.level(of: local.device, in: name) >= .carry
   }
 
   /// Of a chain that its author shows, and that is not taken yet: nothing allows its runs by the statements that are here,
@@ -85,7 +85,7 @@ extension Mesh {
     for id in sessions.keys.sorted() {
       guard let session = sessions[id], !session.handedOverEarly.isEmpty else { continue }
       for chain in session.handedOverEarly.sorted() {
-        let partition = chain.name.id(fleet: local.fleet, hash: cryptography.hash)
+        let partition = ledger.id(of: chain.name)
         guard takesHeldWork(session, chain.replica, partition, chain.name) else { continue }
         sessions[id]?.handedOverEarly.remove(chain)
         let asked = ChainProbe(name: chain.name, replica: chain.replica, positions: [], wantsReply: true)
@@ -103,7 +103,7 @@ extension Mesh {
     let isOffered = probe.wantsReply && takesHeldWork(session, probe.replica, partition, probe.name)
     if probe.wantsReply, !isOffered { noteHandedOverEarly(probe.replica, session.id, probe.name) }
     guard isOffered || !probe.wantsReply && offers(probe.replica, probe.name, session),
-      session.answeredHandOvers < ForkSearch.answeredProbeLimit * max(1, partitions.count)
+      session.answeredHandOvers < ForkSearch.answeredProbeLimit * max(1, ledger.partitions.count)
     else { return false }
     sessions[session.id]?.answeredHandOvers += 1
     step.emit(.loadChain(partition, probe.replica, from: 1, .handOver(session.id, peer: probe)))
@@ -114,7 +114,7 @@ extension Mesh {
     _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ runs: [RunSummary], _ peer: ChainProbe?,
     _ step: inout Step
   ) {
-    guard let session = sessions[id], let name = peer?.name ?? partitions[partition]?.name else { return }
+    guard let session = sessions[id], let name = peer?.name ?? ledger.partitions[partition]?.name else { return }
     func say(wantsReply: Bool) {
       let positions = Mesh.probePositions(of: runs)
       let probe = ChainProbe(name: name, replica: replica, positions: positions, wantsReply: wantsReply)
@@ -135,14 +135,16 @@ extension Mesh {
 
   /// News for everyone who follows the partition.
   mutating func spreadHeld(_ replicas: Set<ReplicaID>, _ partition: PartitionID, _ step: inout Step) {
-    for replica in replicas.sorted() where partitions[partition]?.log.heldAbove[replica] != nil {
+    for replica in replicas.sorted() where ledger.partitions[partition]?.log.heldAbove[replica] != nil {
       spreadFork(replica, partition, &step)
     }
   }
 
   /// Shown to the peer, where the partition differs and perhaps only in this.
   mutating func showHeld(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], let state = partitions[partition], isInScope(session, state) else { return }
+    guard let session = sessions[id], let state = ledger.partitions[partition], isInScope(session, state) else {
+      return
+    }
     for (replica, _) in state.log.heldAbove.sorted {
       let opened = sessions[id]?.streams[partition] ?? newStream(session, partition, state.name, step.now)
       sessions[id]?.streams[partition] = opened

@@ -15,7 +15,7 @@ extension Mesh {
   private mutating func sendHello(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let (proof, isDialer) = (fleetProof(of: session), session.isDialer)
-    let (authority, interest) = (self.authority.digest(cryptography.hash), session.interest.digest(cryptography.hash))
+    let (authority, interest) = (ledger.authority.digest(cryptography.hash), session.interest.digest(cryptography.hash))
     var hello = Hello(
       fleetProof: proof.proof(ofDialer: isDialer), instance: local.instance,
       wallMilliseconds: step.surroundings.wallMilliseconds,
@@ -39,7 +39,7 @@ extension Mesh {
     }
     guard hello.instance != local.instance else { return fail(id, .ownConnection, "this node itself", &step) }
     sessions[id]?.hello = hello
-    guard authority.member(of: session.peer) != nil else { return askForCredentials(id, &step) }
+    guard ledger.authority.member(of: session.peer) != nil else { return askForCredentials(id, &step) }
     greet(id, hello, &step)
   }
 

@@ -4,19 +4,12 @@ extension Mesh {
   func newStream(
     _ session: PeerSession, _ partition: PartitionID, _ name: PartitionName, _ now: MonotonicTime
   ) -> PeerStream? {
-    let state = partitions[partition]
-    guard state != nil || session.streams.count < partitions.count + PeerSession.awaitedPartitionLimit else {
+    let state = ledger.partitions[partition]
+    guard state != nil || session.streams.count < ledger.partitions.count + PeerSession.awaitedPartitionLimit else {
       return nil
     }
     guard session.level.contains(partition, name) else { return PeerStream(name, now: now) }
     return PeerStream(name, known: state?.log.clipped ?? VersionVector(), number: PeerStream.level, now: now)
-  }
-
-  func newLog(_ id: PartitionID, _ name: PartitionName) -> PartitionLog {
-    let (fleet, hash) = (local.fleet, cryptography.hash)
-    return PartitionLog(name, authority: authority) { replica in
-      ChainIdentity(fleet: fleet, partition: id, replica: replica).genesis(hash)
-    }
   }
 
   /// A stream is asked for once: at once from a peer that has nothing new, else from one peer at a time.
@@ -24,7 +17,7 @@ extension Mesh {
     guard let session = sessions[id], session.phase == .live, let stream = session.streams[partition],
       stream.incoming.number == nil
     else { return }
-    if stream.isAhead(of: partitions[partition]?.log) {
+    if stream.isAhead(of: ledger.partitions[partition]?.log) {
       guard catchUps[partition] == nil, isItsTurnToCome(session, partition, stream.name) else { return }
       catchUps[partition] = CatchUp(session: id, progress: step.now)
     }
@@ -39,14 +32,14 @@ extension Mesh {
     sessions[id]?.streams[partition]?
       .pull(session.nextStream, naming: staged, in: session.comparison.count, step.now)
     let vector = PartitionVector(
-      name: stream.name, vector: partitions[partition]?.log.clipped ?? VersionVector(), staged: staged)
+      name: stream.name, vector: ledger.partitions[partition]?.log.clipped ?? VersionVector(), staged: staged)
     send(vector, to: id, &step) { .pull(stream: session.nextStream, $0) }
   }
 
   /// An open stream that brings nothing although the peer is ahead is asked for anew: pairwise exchange is the truth.
   mutating func repullIfSilent(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
     guard let stream = sessions[id]?.streams[partition], stream.incoming.number != nil,
-      stream.isAhead(of: partitions[partition]?.log),
+      stream.isAhead(of: ledger.partitions[partition]?.log),
       stream.incoming.isSilent(for: configuration.catchUpSilenceMilliseconds, step.now),
       catchUps[partition].map({ $0.session == id }) ?? true
     else { return }
@@ -62,10 +55,11 @@ extension Mesh {
   mutating func noteProgress(_ partition: PartitionID, _ source: SessionID?, _ step: inout Step) {
     guard let catchUp = catchUps[partition] else { return }
     if catchUp.session == source { catchUps[partition]?.progress = step.now }
-    guard let stream = sessions[catchUp.session]?.streams[partition], stream.isAhead(of: partitions[partition]?.log)
+    guard let stream = sessions[catchUp.session]?.streams[partition],
+      stream.isAhead(of: ledger.partitions[partition]?.log)
     else {
       catchUps[partition] = nil
-      if let name = partitions[partition]?.name { step.emit(.note(catchUp.session, .levelWith(name))) }
+      if let name = ledger.partitions[partition]?.name { step.emit(.note(catchUp.session, .levelWith(name))) }
       pullWherePossible(partition, &step)
       return pullInOrder(catchUp.session, &step)
     }
@@ -76,7 +70,7 @@ extension Mesh {
   mutating func receiveRuns(_ id: SessionID, _ batch: RunBatch, _ runs: [IncomingRun], _ step: inout Step) {
     guard let session = sessions[id], session.phase == .live else { return }
     sessions[id]?.lastHeard = step.now
-    let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
+    let partition = ledger.id(of: batch.name)
     guard isInScope(session, partition, batch.name) else {
       guard batch.isForkEvidence, takesHeldWork(session, runs, partition, batch.name) else { return }
       return take(batch, runs, id, partition, &step)
@@ -103,27 +97,21 @@ extension Mesh {
   private mutating func take(
     _ parked: ParkedRuns, _ partition: PartitionID, _ name: PartitionName, _ step: inout Step
   ) {
-    guard partitions[partition]?.waiting.awaitsHeaders != true else {
-      partitions[partition]?.waiting.append(parked)
+    guard ledger.partitions[partition]?.waiting.awaitsHeaders != true else {
+      ledger.partitions[partition]?.waiting.append(parked)
       return
     }
-    beginning(partition, name) { $0.process(parked, partition, &step) }
+    // A partition begins with the first run that is kept.
+    ledger.expect(partition, name)
+    process(parked, partition, &step)
+    ledger.dropNothing(partition)
   }
 
   /// Judged as evidence that a peer shows: it stands outside of every stream. What is not taken is nobody's breach, since
   /// no session brought it, and does not wait for what leads to it: whoever reads a ledger brings that first.
   mutating func receiveFromLedger(_ name: PartitionName, _ run: DeliveredRun, _ step: inout Step) {
     let parked = ParkedRuns(session: .ledger, runs: [.resolved(run)], stream: nil)
-    take(parked, name.id(fleet: local.fleet, hash: cryptography.hash), name, &step)
-  }
-
-  /// A partition begins with the first run that is kept: what names it otherwise leaves nothing behind.
-  private mutating func beginning(_ id: PartitionID, _ name: PartitionName, _ process: (inout Mesh) -> Void) {
-    if partitions[id] == nil {
-      partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name), hasBegun: false)
-    }
-    process(&self)
-    if partitions[id]?.isNothing == true { partitions[id] = nil }
+    take(parked, ledger.id(of: name), name, &step)
   }
 
   /// The run with its context put together. Nil where the session has ended, or asked for its stream anew since, and after it
@@ -142,7 +130,7 @@ extension Mesh {
     else {
       return nil
     }
-    let place = partitions[partition].map {
+    let place = ledger.partitions[partition].map {
       BrokenRule.Place(partition: $0.name, replica: run.replica, sequence: run.first)
     }
     let context = run.context.resolved(on: batch.isForkEvidence ? nil : session.streams[partition]?.incoming.base)
@@ -168,7 +156,7 @@ extension Mesh {
   }
 
   mutating func process(_ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step) {
-    guard let name = partitions[partition]?.name else { return }
+    guard let name = ledger.partitions[partition]?.name else { return }
     var kept: [DeliveredRun] = []
     var heldAbove: Set<ReplicaID> = []
     var isLeftOutAnew = false
@@ -188,7 +176,7 @@ extension Mesh {
         break
       }
       sessions[batch.session]?.streams[partition]?.noteHolding(of: run)
-      switch partitions[partition]?.log.deliver(summary) {
+      switch ledger.partitions[partition]?.log.deliver(summary) {
       case .take: break
       case .have, nil:
         rest.removeFirst()
@@ -213,15 +201,15 @@ extension Mesh {
         foundOwnRun(run, name, &step)
         postpone(run, batch, partition)
         // What was left out does not come ahead by itself.
-        if reason == .context, vouches(summary, batch.session, partition) {
+        if reason == .context, ledger.vouches(summary, for: leftOut(batch.session, partition)) {
           reopen(batch.session, partition, takesAll: true, &step)
         }
         rest.removeFirst()
         continue walk
-      case .error(.context) where vouches(summary, batch.session, partition):
+      case .error(.context) where ledger.vouches(summary, for: leftOut(batch.session, partition)):
         reopen(batch.session, partition, takesAll: true, &step)
         break walk
-      case .error where sessions[batch.session]?.streams[partition]?.incoming.leftOut.isStoodOn(by: run) == true:
+      case .error where leftOut(batch.session, partition)?.isStoodOn(by: run) == true:
         leaveOut(run.incoming.replica, batch.session, partition)
         rest.removeFirst()
         continue walk
@@ -241,7 +229,7 @@ extension Mesh {
         fail(batch.session, breaking: why, place(run, in: name), &step)
         break walk
       }
-      if let beyond = beyondAllowance(summary, partition, batch.session) {
+      if let beyond = ledger.beyondAllowance(summary, partition, leftOut(batch.session, partition)) {
         if leaveOut(summary, beyond: beyond, batch.session, partition) { isLeftOutAnew = true }
         rest.removeFirst()
         continue walk
@@ -249,7 +237,7 @@ extension Mesh {
       switch learn(summary, in: partition) {
       case .done(let change):
         foundOwnRun(run, name, &step)
-        kept.append(settled(run, change, partition))
+        kept.append(ledger.settled(run, change, partition))
         if let branched = change.branchedReplica { spreadFork(branched, partition, &step) }
       case .needsHeaders(let requests):
         emit(kept, partition, batch.session, &step)
@@ -267,24 +255,10 @@ extension Mesh {
     _ kept: [DeliveredRun], _ partition: PartitionID, _ source: SessionID, _ step: inout Step
   ) {
     guard !kept.isEmpty else { return }
-    partitions[partition]?.hasBegun = true
+    ledger.partitions[partition]?.hasBegun = true
     step.emit(.apply(partition, source: source, kept))
   }
 
-  /// Marks the run with what it moved, unless that is the usual: all of it counts, is new to everything that counts, and
-  /// was not issued before.
-  private func settled(_ run: DeliveredRun, _ change: LogChange, _ partition: PartitionID) -> DeliveredRun {
-    guard let state = partitions[partition] else { return run }
-    var run = run
-    let (replica, acceptance) = (run.incoming.replica, change.acceptance)
-    let isPlain =
-      acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
-      && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil } && change.regrouped.isEmpty
-      && !state.log.hasForkIn(run.context, of: replica)
-      && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
-    run.change = isPlain ? nil : change
-    return run
-  }
 }
 
 extension AsideReason {

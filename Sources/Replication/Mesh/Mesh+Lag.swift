@@ -4,7 +4,7 @@ extension Mesh {
     var (behind, ahead) = (UInt64(0), UInt64(0))
     for (id, stream) in session.streams {
       guard isInScope(session, id, stream.name) else { continue }
-      let log = partitions[id]?.log
+      let log = ledger.partitions[id]?.log
       for (replica, position) in log?.clipped.entries ?? [:] {
         behind += subtracting(position.sequence, stream.known.sequence(of: replica))
       }

@@ -5,11 +5,15 @@ extension Mesh {
     sessions[id]?.streams[partition]?.incoming.leftOut.insert(replica)
   }
 
+  func leftOut(_ id: SessionID, _ partition: PartitionID) -> LeftOutChains? {
+    sessions[id]?.streams[partition]?.incoming.leftOut
+  }
+
   /// A run of a replica that nobody declares: left out where only a narrowing took the declaration away.
   mutating func leaveOutNarrowed(
     _ run: DeliveredRun, _ name: PartitionName, _ id: SessionID, _ partition: PartitionID
   ) -> Bool {
-    guard authority.floor(of: run.incoming.replica, in: name) < run.incoming.first else { return false }
+    guard ledger.authority.floor(of: run.incoming.replica, in: name) < run.incoming.first else { return false }
     leaveOut(run.incoming.replica, id, partition)
     return true
   }

@@ -10,7 +10,7 @@ extension Mesh {
   /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked.
   mutating func doubtLevelStream(_ id: SessionID, _ partition: PartitionID) {
     guard let stream = sessions[id]?.streams[partition], stream.incoming.isLevel,
-      stream.isAhead(of: partitions[partition]?.log),
+      stream.isAhead(of: ledger.partitions[partition]?.log),
       catchUps[partition] == nil
     else { return }
     sessions[id]?.streams[partition]?.incoming.close()

@@ -43,11 +43,11 @@ extension Mesh {
     return ranked.sorted { $0 < $1 }.map(\.1)
   }
 
-  /// The same of any partitions. A peer without an order of its own asks for them as they were named to it, and what is asked
+  /// The same of any ledger.partitions. A peer without an order of its own asks for them as they were named to it, and what is asked
   /// for first has been read, and waits in the transport, before the rest is asked for.
   func inOrder(_ ids: Set<PartitionID>, _ session: PeerSession) -> [PartitionID] {
     guard session.passage.isOrdered else { return ids.sorted() }
-    let ranked = ids.map { id in (partitions[id].flatMap { session.passage.rank(id, $0.name) } ?? .max, id) }
+    let ranked = ids.map { id in (ledger.partitions[id].flatMap { session.passage.rank(id, $0.name) } ?? .max, id) }
     return ranked.sorted { $0 < $1 }.map(\.1)
   }
 

@@ -2,7 +2,7 @@
 extension Mesh {
   /// Taken on the stream that is open here, in order; what comes on another, or of what is not in common, is passed over.
   mutating func receivePiece(_ id: SessionID, _ piece: PayloadPiece, _ step: inout Step) {
-    let partition = piece.name.id(fleet: local.fleet, hash: cryptography.hash)
+    let partition = ledger.id(of: piece.name)
     if takeHandedOver(id, piece, partition, &step) { return }
     guard let session = sessions[id], var stream = heardStream(session, partition, piece.name, step.now),
       piece.stream == PayloadPiece.evidence || piece.stream == stream.incoming.number
@@ -27,7 +27,7 @@ extension Mesh {
   /// Whether the peer has done its part for a payload that a run of this batch names: all of it came ahead, or the pull
   /// said that it was here. What is not here all the same was lost on this side, or passed over with its run.
   package func wasSent(_ hash: Digest, byteCount: UInt64, aheadOf batch: RunBatch, on id: SessionID) -> Bool {
-    let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
+    let partition = ledger.id(of: batch.name)
     // What shows a fork may come while its partition comes into the scope, with its first pieces passed over.
     guard !batch.isForkEvidence, let session = sessions[id], isInScope(session, partition, batch.name),
       let stream = session.streams[partition], stream.incoming.number == batch.stream
@@ -37,7 +37,7 @@ extension Mesh {
 
   /// The payload has to come once more, all that is not here of it from this very peer. Evidence comes again by itself.
   mutating func payloadLost(_ id: SessionID, _ batch: RunBatch, _ step: inout Step) {
-    let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
+    let partition = ledger.id(of: batch.name)
     guard let session = sessions[id], !batch.isForkEvidence,
       let stream = heardStream(session, partition, batch.name, step.now)
     else { return }

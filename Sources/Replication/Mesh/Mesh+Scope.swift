@@ -71,7 +71,7 @@ extension Mesh {
 
   /// Who is a member no longer has nothing in common with anybody, and need not know what others want.
   private func interest(for session: PeerSession) -> Interest {
-    authority.isEnded(session.peer) ? Interest() : session.interest
+    ledger.authority.isEnded(session.peer) ? Interest() : session.interest
   }
 
   // MARK: Common scope
@@ -83,7 +83,8 @@ extension Mesh {
 
   func isInScope(_ session: PeerSession, _ id: PartitionID, _ name: PartitionName) -> Bool {
     session.interest.wants(id, name: name) && session.peerInterest?.wants(id, name: name) == true
-      && authority.level(of: session.peer, in: name) >= .carry && authority.level(of: local.device, in: name) >= .carry
+      && ledger.authority.level(of: session.peer, in: name) >= .carry
+      && ledger.authority.level(of: local.device, in: name) >= .carry
   }
 
   // MARK: Changes of interest
@@ -101,18 +102,18 @@ extension Mesh {
     guard let before = sessions[id] else { return }
     pass(before.passage, id)
     guard let session = sessions[id] else { return }
-    let added = session.passage.narrowing(added, partitions.name(of:))
+    let added = session.passage.narrowing(added, ledger.partitions.name(of:))
     let removed = session.passage.isEverything ? removed : before.interest.removing(session.interest)
     closeStreams(id, removed)
     let hasNews = session.passage.isEverything || !added.isEmpty || !removed.isEmpty
-    guard hasNews, session.hasStatements, !session.isToBeShown, !authority.isEnded(session.peer) else { return }
+    guard hasNews, session.hasStatements, !session.isToBeShown, !ledger.authority.isEnded(session.peer) else { return }
     step.emit(.send(id, .interestChange(added: added, removed: removed)))
     if session.phase == .live { offerNewlyCommon(id, added, &step) }
   }
 
   /// What this session may speak of follows from what is wanted here and what its link lets pass.
   mutating func pass(_ passage: Passage, _ id: SessionID) {
-    let passing = passage.narrowing(interest, partitions.name(of:))
+    let passing = passage.narrowing(interest, ledger.partitions.name(of:))
     sessions[id]?.passage = passage
     sessions[id]?.interest = passing
   }
@@ -133,7 +134,7 @@ extension Mesh {
   /// Of what one side wants no more. Wanted again, it begins anew.
   private mutating func closeStreams(_ id: SessionID, _ removed: Interest) {
     guard !removed.isEmpty, let streams = sessions[id]?.streams else { return }
-    sessions[id]?.level.narrow(by: removed) { partitions[$0]?.name }
+    sessions[id]?.level.narrow(by: removed) { ledger.partitions[$0]?.name }
     for (partition, stream) in streams where removed.wants(partition, name: stream.name) { close(id, partition) }
   }
 
@@ -156,12 +157,12 @@ extension Mesh {
   }
 
   func isInScope(_ session: PeerSession, _ partition: PartitionID) -> Bool {
-    partitions.name(of: partition).map { isInScope(session, partition, $0) } ?? false
+    ledger.partitions.name(of: partition).map { isInScope(session, partition, $0) } ?? false
   }
 
   /// Both sides name what they hold of it; each then pulls, and asks for statements of rooms.
   private mutating func offerNewlyCommon(_ id: SessionID, _ added: Interest, _ step: inout Step) {
-    let meant = partitions.all { added.wants($0, name: $1) }
+    let meant = ledger.partitions.all { added.wants($0, name: $1) }
     guard !meant.isEmpty else { return }
     compareRooms(id, meant, &step)
     sendVectors(id, meant, &step)

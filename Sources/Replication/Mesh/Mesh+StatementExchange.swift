@@ -17,7 +17,7 @@ extension Mesh {
     }
   }
 
-  private var fleetStatements: ScopeStatements { ScopeStatements(authority.fleetStatements) }
+  private var fleetStatements: ScopeStatements { ScopeStatements(ledger.authority.fleetStatements) }
 
   private func tell(_ id: SessionID, _ content: StatementSet.Step, _ step: inout Step) {
     step.emit(.send(id, .statementSet(StatementSet(scope: "", content))))
@@ -65,7 +65,7 @@ extension Mesh {
   private mutating func sendMissing(_ id: SessionID, _ told: [IssuerTips], _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let lacking = Set(fleetStatements.missing(by: told).map(\.id)).union(session.exchange.learnt)
-    let missing = passable(authority.fleetStatements.filter { lacking.contains($0.id) }, to: id)
+    let missing = passable(ledger.authority.fleetStatements.filter { lacking.contains($0.id) }, to: id)
     sessions[id]?.exchange.owed = nil
     sessions[id]?.exchange.isAnswered = true
     sessions[id]?.outbox.put(missing.map(\.encoded), then: .complete)
@@ -93,7 +93,7 @@ extension Mesh {
   /// After the peer's statements: its credentials alone are not enough.
   private mutating func hasShownItself(_ id: SessionID, _ step: inout Step) -> Bool {
     guard let session = sessions[id], session.isToBeShown else { return true }
-    guard authority.member(of: session.peer) != nil else {
+    guard ledger.authority.member(of: session.peer) != nil else {
       fail(id, .notAMember, "its statements do not show it to be a member", &step)
       return false
     }

@@ -3,7 +3,7 @@
 extension Mesh {
   mutating func receivePull(_ id: SessionID, _ number: UInt64, _ wanted: PartitionVector, _ step: inout Step) {
     guard let session = sessions[id], number > 0 else { return }
-    let partition = wanted.name.id(fleet: local.fleet, hash: cryptography.hash)
+    let partition = ledger.id(of: wanted.name)
     guard isInScope(session, partition, wanted.name) else { return }
     guard var stream = session.streams[partition] ?? newStream(session, partition, wanted.name, step.now) else {
       return
@@ -23,7 +23,8 @@ extension Mesh {
 
   /// Asks the log for what the peer lacks, if there is room to send it.
   mutating func pump(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], session.phase == .live, session.isWritable, let state = partitions[partition],
+    guard let session = sessions[id], session.phase == .live, session.isWritable,
+      let state = ledger.partitions[partition],
       let stream = session.streams[partition], stream.outgoing.number != nil, !stream.outgoing.isLoading,
       stream.lacks(state.log), isItsTurn(session, partition, stream.name)
     else { return }
@@ -64,7 +65,7 @@ extension Mesh {
   /// Sends what the peer still lacks of these runs, in their order.
   private mutating func send(_ runs: [LoggedRun], to id: SessionID, _ partition: PartitionID, _ step: inout Step) {
     guard let session = sessions[id], var stream = session.streams[partition], let number = stream.outgoing.number,
-      let state = partitions[partition]
+      let state = ledger.partitions[partition]
     else { return }
     let name = state.name
     var batch: [RunBatch.Entry] = []
@@ -101,7 +102,7 @@ extension Mesh {
 
   /// Durable now: tell everyone who cares, and send it to those who lack it.
   mutating func committed(_ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step) {
-    guard let state = partitions[partition] else { return }
+    guard let state = ledger.partitions[partition] else { return }
     noteGrowth(state, runs)
     let before = Mesh.vector(state.log.clipped, before: runs)
     // By id: a session that were held here would be copied, with all its streams, by the first of them to change.
@@ -140,7 +141,7 @@ extension Mesh {
   private mutating func openIfLevel(
     _ id: SessionID, _ partition: PartitionID, _ before: VersionVector, _ step: inout Step
   ) {
-    guard let session = sessions[id], session.streams[partition] == nil, let state = partitions[partition],
+    guard let session = sessions[id], session.streams[partition] == nil, let state = ledger.partitions[partition],
       session.level.contains(partition, state.name)
     else { return }
     sessions[id]?.streams[partition] = PeerStream(state.name, known: before, number: PeerStream.level, now: step.now)

@@ -1,6 +1,6 @@
 // Vectors: told of what differs, in messages that the receiver takes, put together again, and what follows from them.
 extension Mesh {
-  /// Names what is held of these partitions. On an open stream that is what the peer neither announced nor is being sent;
+  /// Names what is held of these ledger.partitions. On an open stream that is what the peer neither announced nor is being sent;
   /// all of it, where that did not make the two level since the last comparison.
   mutating func sendVectors(
     _ id: SessionID, _ meant: Set<PartitionID>, inComparison: Bool = false, _ step: inout Step
@@ -8,7 +8,7 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     var vectors: [PartitionVector] = []
     for partition in inOrder(meant, session) {
-      guard let state = partitions[partition], isInScope(session, state) else { continue }
+      guard let state = ledger.partitions[partition], isInScope(session, state) else { continue }
       let comparison = inComparison ? session.comparison.count : nil
       let vector = session.streams[partition]?.untold(state.log, in: comparison) ?? state.log.clipped
       if inComparison {
@@ -29,11 +29,11 @@ extension Mesh {
   /// - Parameter pulls: false where whoever calls looks afterwards what is to be asked for first.
   mutating func receiveVector(_ id: SessionID, _ item: PartitionVector, pulls: Bool = true, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    let partition = item.name.id(fleet: local.fleet, hash: cryptography.hash)
+    let partition = ledger.id(of: item.name)
     guard isInScope(session, partition, item.name) else { return }
     guard var stream = session.streams[partition] ?? newStream(session, partition, item.name, step.now) else { return }
     let told = boundedVector(declared(item.vector, partition), id, partition, step.now)
-    stream.note(told, partitions[partition]?.log)
+    stream.note(told, ledger.partitions[partition]?.log)
     sessions[id]?.streams[partition] = stream
     checkPeerVector(id, partition, item, &step)
     doubtLevelStream(id, partition)
@@ -43,8 +43,10 @@ extension Mesh {
 
   /// What nobody declared may be anything, and without end.
   func declared(_ vector: VersionVector, _ partition: PartitionID) -> VersionVector {
-    let log = partitions[partition]?.log
-    func isKnown(_ replica: ReplicaID) -> Bool { authority.signer(of: replica) != nil || log?.received[replica] != nil }
+    let log = ledger.partitions[partition]?.log
+    func isKnown(_ replica: ReplicaID) -> Bool {
+      ledger.authority.signer(of: replica) != nil || log?.received[replica] != nil
+    }
     guard !vector.entries.keys.allSatisfy(isKnown) else { return vector }
     return VersionVector(vector.entries.filter { isKnown($0.key) })
   }
@@ -59,7 +61,7 @@ extension Mesh {
       }
       guard let whole = joined(item, id, .vectors, &step) else { continue }
       receiveVector(id, whole, pulls: !isOrdered, &step)
-      showForks(id, whole.name.id(fleet: local.fleet, hash: cryptography.hash), anew: true, &step)
+      showForks(id, ledger.id(of: whole.name), anew: true, &step)
     }
     pullInOrder(id, &step)
   }

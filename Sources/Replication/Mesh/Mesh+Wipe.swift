@@ -4,7 +4,7 @@ extension Mesh {
   package func wipeHolding(
     of partition: PartitionID, _ surroundings: Surroundings, stored: PartitionLog.StoredTip
   ) -> WipeHolding? {
-    guard let state = partitions[partition] else { return nil }
+    guard let state = ledger.partitions[partition] else { return nil }
     let received = state.log.received.entries.mapValues(\.sequence)
     func reaches(_ vector: VersionVector) -> [ReplicaID: UInt64] {
       received.reduce(into: [:]) { reaches, chain in

@@ -94,10 +94,7 @@ package struct Mesh: Sendable {
   package let configuration: MeshConfiguration
   package let cryptography: Cryptography
   package var local: LocalIdentity
-  package internal(set) var authority: Authority
-  package internal(set) var statements: [TipHash: [UInt8]] = [:]
-  var roomAllowance = RoomAllowance()
-  package internal(set) var partitions = PartitionTable()
+  package var ledger: Ledger
   package internal(set) var interest: Interest
   /// Which session does a partition's catch-up, and when it last brought something: one peer at a time.
   var catchUps: [PartitionID: CatchUp] = [:]
@@ -106,9 +103,6 @@ package struct Mesh: Sendable {
   var interestCache: [DeviceID: (digest: Digest, interest: Interest)] = [:]
   package internal(set) var ownChainClaims = OwnChainClaims()
 
-  /// How much of this node each device takes, and who has taken all it may.
-  package internal(set) var takes: [PublicKey: DeviceTake] = [:]
-  package internal(set) var spent = SpentDevices()
   package internal(set) var holdings: HoldingsExchange
 
   static let interestCacheLimit = 256
@@ -117,14 +111,15 @@ package struct Mesh: Sendable {
     local: LocalIdentity, authority: Authority, statements: [Statement], partitions: [PartitionState],
     interest: Interest, cryptography: Cryptography, configuration: MeshConfiguration = MeshConfiguration()
   ) {
-    (self.local, self.authority, self.interest) = (local, authority, interest)
+    (self.local, self.interest) = (local, interest)
     (self.cryptography, self.configuration) = (cryptography, configuration)
     holdings = HoldingsExchange(configuration.holdings)
-    for statement in statements where authority.holds(statement.id) { keep(statement) }
-    for partition in partitions { self.partitions[partition.id] = partition }
-    settleRooms(Set(authority.allStatements.lazy.filter { !$0.isOfFleet }.map(\.scope)))
-    countTakes()
+    ledger = Ledger(local, cryptography, authority, statements, partitions, configuration.takes)
   }
+
+  package var authority: Authority { ledger.authority }
+  package var partitions: PartitionTable { ledger.partitions }
+  package var takes: [PublicKey: DeviceTake] { ledger.takes.all }
 
   package mutating func handle(
     _ event: Event, _ surroundings: Surroundings, random: inout some RandomNumberGenerator

@@ -15,39 +15,20 @@ package struct PartitionState: Sendable {
 }
 
 extension Mesh {
-  /// A partition that this node begins to write or to want.
-  package mutating func begin(_ name: PartitionName) -> PartitionID {
-    let id = name.id(fleet: local.fleet, hash: cryptography.hash)
-    if partitions[id] == nil { partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name)) }
-    partitions[id]?.hasBegun = true
-    return id
-  }
-
-  /// Back to what was before own runs that did not reach the disk; a partition that was not there goes again.
-  package mutating func restore(_ before: [PartitionID: PartitionState?]) {
-    for (id, state) in before { partitions[id] = state }
-    countTakes()
-  }
-
   /// Nobody wants it any more, and nothing of it is here.
   package mutating func forget(_ partition: PartitionID) {
-    guard let state = partitions[partition], state.log.received.isEmpty else { return }
-    partitions[partition] = nil
+    guard let state = ledger.partitions[partition], state.log.received.isEmpty else { return }
+    ledger.partitions[partition] = nil
     catchUps[partition] = nil
     for id in sessions.keys { sessions[id]?.forget(partition) }
-  }
-
-  /// From the disk: so what comes next is known to be new to all that is stored, or not.
-  package mutating func noteContexts(_ joined: VersionVector, in partition: PartitionID) {
-    partitions[partition]?.log.learnContexts(joined)
   }
 
   /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming
   /// error that must not reach the disk.
   package mutating func learnOwn(_ run: Run, in partition: PartitionID, signer: PublicKey) -> LogChange? {
-    guard let name = partitions[partition]?.name else { return nil }
-    let summary = RunSummary(run, in: name, signer: signer, formats: cryptography.formats) { _ in nil }
-    guard case .done(let change)? = learn(summary, in: partition) else { return nil }
+    guard let summary = ledger.summary(ofOwn: run, in: partition, signer: signer),
+      case .done(let change)? = learn(summary, in: partition)
+    else { return nil }
     return change
   }
 }

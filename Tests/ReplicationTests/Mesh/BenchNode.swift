@@ -75,7 +75,7 @@ final class BenchNode {
   /// A change of its own, durable at once.
   @discardableResult
   func write(_ value: Int64, payloadByteCount: Int = 0) throws -> LoggedRun {
-    let partition = mesh.begin(bench.name)
+    let partition = mesh.ledger.begin(bench.name)
     let run = try compose(value, payloadByteCount)
     guard mesh.learnOwn(run, in: partition, signer: key.publicKey) != nil else { throw NotTaken() }
     context = run.record.context

@@ -247,8 +247,8 @@ import Testing
     for room in [1, 0] {
       let bench = try MeshBench([0, 1])
       let id = bench.connected(0, 1)
-      for number in 0..<UInt64(Statement.countLimit - room - bench.nodes[1].mesh.statements.count) {
-        bench.nodes[1].mesh.statements[TipHash(high: 1, low: number)] = []
+      for number in 0..<UInt64(Statement.countLimit - room - bench.nodes[1].mesh.ledger.statements.count) {
+        bench.nodes[1].mesh.ledger.statements[TipHash(high: 1, low: number)] = []
       }
       bench.nodes[1].receive(.statements([try rule(bench, "a").encoded]), on: id)
       #expect(bench.nodes[1].stored.count == room)

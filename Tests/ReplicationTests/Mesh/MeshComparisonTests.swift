@@ -29,9 +29,9 @@ import Wire
       let id = bench.fleet.partition(name)
       var state = try #require(bench.nodes[0].mesh.partitions[bench.partition])
       state = PartitionState(id: id, name: name, log: state.log)
-      for slot in 0...1 { bench.nodes[slot].mesh.partitions[id] = state }
+      for slot in 0...1 { bench.nodes[slot].mesh.ledger.partitions[id] = state }
     }
-    for slot in 0...1 { bench.nodes[slot].mesh.partitions[bench.partition]?.log.lengthen(bench.otherReplicas, bench) }
+    for slot in 0...1 { bench.nodes[slot].mesh.ledger.partitions[bench.partition]?.log.lengthen(bench.otherReplicas, bench) }
     return bench
   }
 
@@ -71,7 +71,7 @@ import Wire
         Summary.bucket(of: bench.fleet.partition($0)) == Summary.bucket(of: level)
       })
     let log = try #require(bench.nodes[0].state)
-    bench.nodes[0].mesh.partitions[bench.fleet.partition(other)] = PartitionState(
+    bench.nodes[0].mesh.ledger.partitions[bench.fleet.partition(other)] = PartitionState(
       id: bench.fleet.partition(other), name: other, log: log)
     bench.nodes[0].holdsLoads = true
     let start = bench.transcript.count

@@ -100,9 +100,9 @@ import Wire
     bench.loseMessages()
     let honest = try bench.nodes[1].incoming(run)
     if kind == .seenBelowFloor {
-      let id = bench.nodes[1].mesh.begin(bench.name)
+      let id = bench.nodes[1].mesh.ledger.begin(bench.name)
       let seen = VersionVector([bench.nodes[0].replica: ChainPosition(sequence: 1, tip: .zero)])
-      bench.nodes[1].mesh.noteContexts(seen, in: id)
+      bench.nodes[1].mesh.ledger.noteContexts(seen, in: id)
     }
     let origin = ChangeOrigin(dot: Dot(replica: bench.nodes[1].replica, sequence: 1), hash: .zero)
     let facts = kind == .reissue ? [ChangeFacts(origin: origin)] : honest.facts

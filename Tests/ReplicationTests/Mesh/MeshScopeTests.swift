@@ -31,7 +31,7 @@ import Testing
     let probe = ChainProbe(name: vector.name, replica: .zero, positions: [], wantsReply: true)
     for message in [Message.have(vector), .vectors([vector]), .pull(stream: 5, vector), .chainProbe(probe)] {
       let (bench, id) = try bench(lack)
-      if case .chainProbe = message { _ = bench.nodes[0].mesh.begin(bench.name) }
+      if case .chainProbe = message { _ = bench.nodes[0].mesh.ledger.begin(bench.name) }
       let before = bench.nodes[0].mesh.partitions.count
       let start = bench.transcript.count
       bench.nodes[0].receive(message, on: id)
@@ -262,14 +262,14 @@ import Testing
     let count = PartitionVector.entryLimit + 10
     for number in 0..<count {
       let name = try PartitionName(Text("agency=\(number)"))
-      let partition = bench.nodes[0].mesh.begin(name)
+      let partition = bench.nodes[0].mesh.ledger.begin(name)
       let chain = ChainIdentity(fleet: bench.fleet.id, partition: partition, replica: bench.nodes[0].replica)
       let genesis = chain.genesis(FakeCryptography.hash)
       let run = RunSummary(
         partition: name, replica: bench.nodes[0].replica, first: 1, hashBefore: genesis,
         hashes: [Digest(words: (1, 2, 3, UInt64(number)))], context: VersionVector(),
         signer: bench.nodes[0].key.publicKey)
-      _ = bench.nodes[0].mesh.partitions[partition]?.log.learn(run)
+      _ = bench.nodes[0].mesh.ledger.partitions[partition]?.log.learn(run)
     }
     bench.nodes[0].holdsLoads = true
     _ = bench.connected(0, 1)

@@ -105,13 +105,13 @@ import Wire
   @Test("a partition that is begun again keeps what it holds")
   func begunAgain() throws {
     let (bench, id) = try pair()
-    #expect(bench.nodes[1].mesh.begin(bench.name) == bench.partition)
+    #expect(bench.nodes[1].mesh.ledger.begin(bench.name) == bench.partition)
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 1)
     let before = try #require(bench.nodes[1].mesh.partitions[bench.partition])
     try bench.nodes[0].write(1)
     bench.run()
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 2)
-    bench.nodes[1].mesh.restore([bench.partition: before])
+    bench.nodes[1].mesh.ledger.restore([bench.partition: before])
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 1 && bench.nodes[1].mesh.sessions[id] != nil)
   }
 
