@@ -45,26 +45,23 @@ extension Mesh {
     reopenStreamsWithLeftOut(&step)
     askForHandedOverEarly(&step)
     // What two may speak of now that they might not before is compared at the next tick.
-    let mayWiden = fresh.contains(where: \.mayWiden)
-    for id in sessions.keys.sorted() where mayWiden {
-      sessions[id]?.nextComparison = step.now
-      sessions[id]?.earlyComparisons = 0
-      // What was equal before is no word of partitions that were not in common then.
-      sessions[id]?.level.forget()
-      sessions[id]?.comparison.isOutdated = true
+    guard fresh.contains(where: \.mayWiden) else { return }
+    for id in sessions.keys {
+      sessions[id]?.live?.level.forget()
+      sessions[id]?.live?.comparison.hasten(step.now)
     }
   }
 
   private mutating func spreadFleet(_ fresh: [Statement], exceptTo source: SessionID?, _ step: inout Step) {
     guard !fresh.isEmpty else { return }
-    for (id, session) in sessions where session.statedAuthority != nil && !session.hasStatements {
+    for (id, session) in sessions where session.greeting?.statedAuthority != nil {
       let told = passable(fresh, to: id).map(\.encoded)
-      sessions[id]?.statementsSinceHello += told
+      sessions[id]?.greeting?.note(told)
     }
     for other in sessions.values.sorted(by: { $0.id < $1.id }) where other.id != source && other.hasStatements {
       // What leads to them may not have been sent yet: they go with the rest.
       guard !other.isOwedStatements else {
-        sessions[other.id]?.exchange.learnt.formUnion(fresh.map(\.id))
+        sessions[other.id]?.exchange?.learnt.formUnion(fresh.map(\.id))
         continue
       }
       let told = passable(fresh, to: other.id).map(\.encoded)
@@ -106,15 +103,7 @@ extension Mesh {
 
 extension PeerSession {
   /// What it lacks was not sent yet.
-  fileprivate var isOwedStatements: Bool { phase == .exchangingStatements && !exchange.isAnswered }
-
-  /// The peer's statements were compared with ours, or are being so: new ones have to follow.
-  var hasStatements: Bool {
-    switch phase {
-    case .awaitingHello, .awaitingCredentials, .joining: false
-    case .exchangingStatements, .awaitingInterest, .live: true
-    }
-  }
+  fileprivate var isOwedStatements: Bool { exchange.map { !$0.isAnswered } ?? false }
 }
 
 extension Statement {

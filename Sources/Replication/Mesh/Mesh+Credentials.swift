@@ -3,21 +3,20 @@ extension Mesh {
   /// Equal sets, and not a member in this one: nothing that the exchange brings could show it.
   mutating func askForCredentials(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id], let hello = session.hello else { return }
-    let own = session.statedAuthority ?? ledger.authority.digest(cryptography.hash)
+    let own = session.greeting?.statedAuthority ?? ledger.authority.digest(cryptography.hash)
     guard !names(own, .authority, hello.authority, session) else {
       return fail(id, .notAMember, "not a member of this fleet", &step)
     }
-    sessions[id]?.phase = .awaitingCredentials
+    sessions[id]?.state = .handshake(.unknown(session.greeting ?? Greeting(), early: nil))
     step.emit(.send(id, .credentialRequest(fleetProof: fleetProof(of: session).proof(ofDialer: session.isDialer))))
   }
 
   mutating func tellCredentials(_ id: SessionID, _ proof: Digest, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     guard knowsFleet(session, proof) else { return fail(id, .otherFleet, "another fleet", &step) }
-    guard !session.hasToldCredentials else {
+    guard sessions[id]?.greeting?.tellCredentials() ?? sessions[id]?.exchange?.tellCredentials() == true else {
       return fail(id, .protocolError, "credentials asked for a second time", &step)
     }
-    sessions[id]?.hasToldCredentials = true
     step.emit(.send(id, .credentials(local.credentials)))
   }
 
@@ -28,8 +27,7 @@ extension Mesh {
     guard isMember || showMembership(of: session.peer, credentials) else {
       return fail(id, .notAMember, "not a member of this fleet", &step)
     }
-    sessions[id]?.isToBeShown = !isMember
-    greet(id, hello, &step)
+    greet(id, hello, isToBeShown: !isMember, &step)
   }
 
   /// Judges credentials alone: the device may have been admitted elsewhere, by a statement that cannot be linked here

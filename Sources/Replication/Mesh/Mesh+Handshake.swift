@@ -5,7 +5,7 @@ extension Mesh {
     let device = DeviceID.derived(from: peer, cryptography.hash)
     sessions[id] = PeerSession(
       id: id, isDialer: isDialer, peer: peer, device: device, exporter: exporter, now: step.now)
-    pass(passage, id)
+    sessions[id]?.pass(passage, interest, ledger)
     closeSurplus(besides: id, &step)
     // The listener stays silent until the dialer has shown that it is a member: a stranger learns nothing by asking.
     guard isDialer, !closeDuplicates(of: id, &step) else { return }
@@ -24,8 +24,8 @@ extension Mesh {
     hello.features = cryptography.formats.features
     hello.signature = cryptography.sign(
       hello.signedBytes(device: local.device, exporter: session.exporter, isDialer: isDialer))
-    sessions[id]?.statedAuthority = authority
-    sessions[id]?.statedInterest = interest
+    sessions[id]?.greeting?.sayHello(authority)
+    sessions[id]?.wishes.state(interest)
     step.emit(.send(id, .hello(hello)))
   }
 
@@ -44,13 +44,13 @@ extension Mesh {
   }
 
   /// The peer is a member, or has brought what shows that it is one elsewhere.
-  mutating func greet(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
+  mutating func greet(_ id: SessionID, _ hello: Hello, isToBeShown: Bool = false, _ step: inout Step) {
     guard let session = sessions[id], session.isDialer || !closeDuplicates(of: id, &step) else { return }
     step.emit(.authenticated(id, session.device, hello))
     if !session.isDialer { sendHello(id, &step) }
     noteClock(id, hello, &step)
-    if !session.isToBeShown { restateInterest(id, &step) }
-    beginStatements(id, hello, &step)
+    if !isToBeShown { restateInterest(id, &step) }
+    beginStatements(id, hello, isToBeShown: isToBeShown, &step)
   }
 
   func fleetProof(of session: PeerSession) -> FleetProof {
@@ -113,8 +113,8 @@ extension Mesh {
     guard sessions.removeValue(forKey: id) != nil else { return }
     dropPostponed(of: id)
     holdings.closed(id)
-    for partition in catchUps.filter({ $0.value.session == id }).keys.sorted() {
-      catchUps[partition] = nil
+    for partition in catchUps.partitions(of: id) {
+      catchUps.end(partition)
       pullWherePossible(partition, &step)
     }
   }

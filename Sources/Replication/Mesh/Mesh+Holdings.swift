@@ -2,7 +2,7 @@
 extension Mesh {
   /// The records that are stored. Before anything else happens.
   package mutating func restoreHoldings(_ records: [KeptHoldings], _ surroundings: Surroundings) {
-    var step = Step(surroundings)
+    var step = Step(surroundings, configuration)
     withHoldings(&step) { exchange, sight in
       exchange.restore(records, sight)
       return []
@@ -70,7 +70,7 @@ struct MeshSight: HoldingsSight {
   func isMember(_ device: PublicKey) -> Bool { mesh.authority.member(of: device) != nil }
 
   func isInScope(_ session: SessionID, _ partition: PartitionID, _ name: PartitionName) -> Bool {
-    mesh.sessions[session].map { mesh.isInScope($0, partition, name) } ?? false
+    mesh.sessions[session]?.isInScope(partition, name, mesh.ledger) ?? false
   }
 
   func held(_ partition: PartitionID, _ name: PartitionName) -> HeldVector? {

@@ -1,50 +1,54 @@
 // The receiving side: whom to ask, and what to do with the runs that come.
 extension Mesh {
-  /// Nil where the peer names more partitions than anybody here has begun. What is not here yet begins with its first run.
-  func newStream(
-    _ session: PeerSession, _ partition: PartitionID, _ name: PartitionName, _ now: MonotonicTime
-  ) -> PeerStream? {
-    let state = ledger.partitions[partition]
-    guard state != nil || session.streams.count < ledger.partitions.count + PeerSession.awaitedPartitionLimit else {
-      return nil
-    }
-    guard session.level.contains(partition, name) else { return PeerStream(name, now: now) }
-    return PeerStream(name, known: state?.log.clipped ?? VersionVector(), number: PeerStream.level, now: now)
-  }
-
   /// A stream is asked for once: at once from a peer that has nothing new, else from one peer at a time.
   mutating func considerPull(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], session.phase == .live, let stream = session.streams[partition],
+    guard let session = sessions[id], let stream = session.live?.streams[partition],
       stream.incoming.number == nil
     else { return }
     if stream.isAhead(of: ledger.partitions[partition]?.log) {
-      guard catchUps[partition] == nil, isItsTurnToCome(session, partition, stream.name) else { return }
-      catchUps[partition] = CatchUp(session: id, progress: step.now)
+      guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name) else { return }
+      catchUps.begin(partition, on: id, step.now)
     }
-    pull(id, partition, &step)
+    sessions[id]?.pull(partition, ledger, &step)
   }
 
-  private mutating func pull(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], let stream = session.streams[partition] else { return }
-    sessions[id]?.nextStream += 1
-    let ownAlone = stream.incoming.payloads.namesOwnAlone
-    let staged = step.surroundings.staged.named(in: partition, to: session.device, ownAlone: ownAlone)
-    sessions[id]?.streams[partition]?
-      .pull(session.nextStream, naming: staged, in: session.comparison.count, step.now)
-    let vector = PartitionVector(
-      name: stream.name, vector: ledger.partitions[partition]?.log.clipped ?? VersionVector(), staged: staged)
-    send(vector, to: id, &step) { .pull(stream: session.nextStream, $0) }
+  /// What comes does not fit the stream that equal summaries opened: now it is asked for, under a number of its own.
+  mutating func pullInsteadOfLevel(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
+    sessions[id]?.live?.streams[partition]?.incoming.close()
+    considerPull(id, partition, &step)
+  }
+
+  /// Equal summaries open streams only where both ends held the same scope against them, and an interest that changed
+  /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked.
+  mutating func doubtLevelStream(_ id: SessionID, _ partition: PartitionID) {
+    guard let stream = sessions[id]?.live?.streams[partition], stream.incoming.isLevel,
+      stream.isAhead(of: ledger.partitions[partition]?.log), catchUps.session(of: partition) == nil
+    else { return }
+    sessions[id]?.live?.streams[partition]?.incoming.close()
+  }
+
+  /// Nothing that goes before it on a link with an order is coming from the peer.
+  private func isItsTurnToCome(_ session: PeerSession, _ partition: PartitionID, _ name: PartitionName) -> Bool {
+    guard session.passage.isOrdered, let rank = session.passage.rank(partition, name) else { return true }
+    return !catchUps.partitions(of: session.id).contains { other in
+      session.live?.streams[other].flatMap { session.passage.rank(other, $0.name) }.map { $0 < rank } ?? false
+    }
+  }
+
+  mutating func pullInOrder(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id], session.passage.isOrdered else { return }
+    for partition in session.inOrder { considerPull(id, partition, &step) }
   }
 
   /// An open stream that brings nothing although the peer is ahead is asked for anew: pairwise exchange is the truth.
   mutating func repullIfSilent(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let stream = sessions[id]?.streams[partition], stream.incoming.number != nil,
+    guard let stream = sessions[id]?.live?.streams[partition], stream.incoming.number != nil,
       stream.isAhead(of: ledger.partitions[partition]?.log),
       stream.incoming.isSilent(for: configuration.catchUpSilenceMilliseconds, step.now),
-      catchUps[partition].map({ $0.session == id }) ?? true
+      catchUps.session(of: partition) ?? id == id
     else { return }
-    catchUps[partition] = CatchUp(session: id, progress: step.now)
-    pull(id, partition, &step)
+    catchUps.begin(partition, on: id, step.now)
+    sessions[id]?.pull(partition, ledger, &step)
   }
 
   mutating func pullWherePossible(_ partition: PartitionID, _ step: inout Step) {
@@ -53,15 +57,15 @@ extension Mesh {
 
   /// Level with the peer that did the catch-up: the others may open their streams now.
   mutating func noteProgress(_ partition: PartitionID, _ source: SessionID?, _ step: inout Step) {
-    guard let catchUp = catchUps[partition] else { return }
-    if catchUp.session == source { catchUps[partition]?.progress = step.now }
-    guard let stream = sessions[catchUp.session]?.streams[partition],
+    guard let session = catchUps.session(of: partition) else { return }
+    if session == source { catchUps.noteProgress(partition, step.now) }
+    guard let stream = sessions[session]?.live?.streams[partition],
       stream.isAhead(of: ledger.partitions[partition]?.log)
     else {
-      catchUps[partition] = nil
-      if let name = ledger.partitions[partition]?.name { step.emit(.note(catchUp.session, .levelWith(name))) }
+      catchUps.end(partition)
+      if let name = ledger.partitions[partition]?.name { step.emit(.note(session, .levelWith(name))) }
       pullWherePossible(partition, &step)
-      return pullInOrder(catchUp.session, &step)
+      return pullInOrder(session, &step)
     }
   }
 
@@ -69,19 +73,19 @@ extension Mesh {
 
   mutating func receiveRuns(_ id: SessionID, _ batch: RunBatch, _ runs: [IncomingRun], _ step: inout Step) {
     guard let session = sessions[id], session.phase == .live else { return }
-    sessions[id]?.lastHeard = step.now
+    sessions[id]?.pulse.hear(step.now)
     let partition = ledger.id(of: batch.name)
-    guard isInScope(session, partition, batch.name) else {
-      guard batch.isForkEvidence, takesHeldWork(session, runs, partition, batch.name) else { return }
+    guard session.isInScope(partition, batch.name, ledger) else {
+      guard batch.isForkEvidence, session.takesHeldWork(runs, partition, batch.name, ledger) else { return }
       return take(batch, runs, id, partition, &step)
     }
-    guard let opened = session.streams[partition] ?? newStream(session, partition, batch.name, step.now) else { return }
-    sessions[id]?.streams[partition] = opened
+    guard let opened = session.stream(partition, batch.name, ledger, step.now) else { return }
+    sessions[id]?.live?.streams[partition] = opened
     if !batch.isForkEvidence {
       // Batches of a stream that was since asked for anew are void: their contexts stand on another base. One that only
       // the peer took for open is asked for now.
       guard opened.incoming.number == batch.stream else { return considerPull(id, partition, &step) }
-      sessions[id]?.streams[partition]?.incoming.noteProgress(step.now)
+      sessions[id]?.live?.streams[partition]?.incoming.noteProgress(step.now)
     }
     take(batch, runs, id, partition, &step)
   }
@@ -126,21 +130,21 @@ extension Mesh {
     }
     let id = batch.session
     guard let session = sessions[id],
-      batch.isForkEvidence || session.streams[partition]?.incoming.number == batch.stream
+      batch.isForkEvidence || session.live?.streams[partition]?.incoming.number == batch.stream
     else {
       return nil
     }
     let place = ledger.partitions[partition].map {
       BrokenRule.Place(partition: $0.name, replica: run.replica, sequence: run.first)
     }
-    let context = run.context.resolved(on: batch.isForkEvidence ? nil : session.streams[partition]?.incoming.base)
+    let context = run.context.resolved(on: batch.isForkEvidence ? nil : session.live?.streams[partition]?.incoming.base)
     entries += context.count
     guard context.count <= RunSummary.contextEntryLimit, entries <= RunBatch.contextEntryLimit else {
       fail(id, breaking: "contexts of one message with too many entries", place, &step)
       return nil
     }
     guard RunRecord.digest(of: context, cryptography.hash) == run.contextDigest else {
-      if !batch.isForkEvidence, session.streams[partition]?.incoming.lacksBase(of: run) == true {
+      if !batch.isForkEvidence, session.live?.streams[partition]?.incoming.lacksBase(of: run) == true {
         pullInsteadOfLevel(id, partition, &step)
       } else {
         fail(id, breaking: "a context that does not match its digest", place, &step)
@@ -151,7 +155,7 @@ extension Mesh {
       fail(id, breaking: "a change that names list elements it had not seen", place, &step)
       return nil
     }
-    if !batch.isForkEvidence { sessions[id]?.streams[partition]?.incoming.base = context }
+    if !batch.isForkEvidence { sessions[id]?.live?.streams[partition]?.incoming.base = context }
     return DeliveredRun(incoming: run, context: context)
   }
 
@@ -175,7 +179,7 @@ extension Mesh {
         fail(batch.session, breaking: "a run by a replica that nobody declared", place(run, in: name), &step)
         break
       }
-      sessions[batch.session]?.streams[partition]?.noteHolding(of: run)
+      sessions[batch.session]?.live?.streams[partition]?.noteHolding(of: run)
       switch ledger.partitions[partition]?.log.deliver(summary) {
       case .take: break
       case .have, nil:
@@ -183,13 +187,15 @@ extension Mesh {
         continue walk
       case .aside(.lacksRight):
         leaveOut(run.incoming.replica, batch.session, partition)
-        if batch.isForkEvidence { noteHandedOverEarly(run.incoming.replica, batch.session, name) }
+        if batch.isForkEvidence {
+          sessions[batch.session]?.noteHandedOverEarly(run.incoming.replica, name, ledger)
+        }
         rest.removeFirst()
         continue walk
       case .aside(let reason):
         if reason == .fork {
           foundOwnRun(run, name, &step)
-          searchFork(batch.session, partition, run.incoming.replica, &step)
+          sessions[batch.session]?.searchFork(partition, run.incoming.replica, ledger, &step)
         }
         // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
         guard reason.isKept || batch.isForkEvidence, isCausal(run, batch, partition) else {
@@ -213,7 +219,7 @@ extension Mesh {
         leaveOut(run.incoming.replica, batch.session, partition)
         rest.removeFirst()
         continue walk
-      case .error where sessions[batch.session]?.streams[partition]?.incoming.isLevel == true:
+      case .error where sessions[batch.session]?.live?.streams[partition]?.incoming.isLevel == true:
         // Equal summaries opened the stream, and what they were equal about has changed.
         pullInsteadOfLevel(batch.session, partition, &step)
         break walk

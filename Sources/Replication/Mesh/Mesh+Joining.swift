@@ -7,7 +7,7 @@ package enum JoinVerdict: Sendable, Equatable {
 extension Mesh {
   mutating func receiveJoinRequest(_ id: SessionID, _ request: JoinRequest, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    sessions[id]?.phase = .joining
+    sessions[id]?.state = .handshake(.joining)
     guard knowsFleet(session, request.fleetProof) else {
       // Nothing is said: a stranger who guesses learns not even that this is another fleet.
       return step.emit(.note(id, .peerRefused("asked to join another fleet")))

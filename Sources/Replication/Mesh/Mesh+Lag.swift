@@ -2,8 +2,8 @@ extension Mesh {
   /// Changes that the peer is known to lack, and that this node is known to lack, over the common scope.
   package func lag(of session: PeerSession) -> (behind: Int64, ahead: Int64) {
     var (behind, ahead) = (UInt64(0), UInt64(0))
-    for (id, stream) in session.streams {
-      guard isInScope(session, id, stream.name) else { continue }
+    for (id, stream) in session.live?.streams ?? [:] {
+      guard session.isInScope(id, stream.name, ledger) else { continue }
       let log = ledger.partitions[id]?.log
       for (replica, position) in log?.clipped.entries ?? [:] {
         behind += subtracting(position.sequence, stream.known.sequence(of: replica))

@@ -3,7 +3,7 @@ extension Mesh {
   /// Taken on the stream that is open here, in order; what comes on another, or of what is not in common, is passed over.
   mutating func receivePiece(_ id: SessionID, _ piece: PayloadPiece, _ step: inout Step) {
     let partition = ledger.id(of: piece.name)
-    if takeHandedOver(id, piece, partition, &step) { return }
+    if sessions[id]?.takesHandedOver(piece, partition, ledger, &step) == true { return }
     guard let session = sessions[id], var stream = heardStream(session, partition, piece.name, step.now),
       piece.stream == PayloadPiece.evidence || piece.stream == stream.incoming.number
     else { return }
@@ -12,7 +12,7 @@ extension Mesh {
     case .isPassedOver: return
     case .isOutOfOrder: return fail(id, .protocolError, "a piece of a payload out of order", &step)
     }
-    sessions[id]?.streams[partition] = stream
+    sessions[id]?.live?.streams[partition] = stream
     step.emit(.stage(id, StagedKey(device: session.device, partition: partition, hash: piece.hash), piece))
   }
 
@@ -20,8 +20,8 @@ extension Mesh {
   func heardStream(
     _ session: PeerSession, _ partition: PartitionID, _ name: PartitionName, _ now: MonotonicTime
   ) -> PeerStream? {
-    guard session.phase == .live, isInScope(session, partition, name) else { return nil }
-    return session.streams[partition] ?? newStream(session, partition, name, now)
+    guard session.isInScope(partition, name, ledger) else { return nil }
+    return session.stream(partition, name, ledger, now)
   }
 
   /// Whether the peer has done its part for a payload that a run of this batch names: all of it came ahead, or the pull
@@ -29,8 +29,8 @@ extension Mesh {
   package func wasSent(_ hash: Digest, byteCount: UInt64, aheadOf batch: RunBatch, on id: SessionID) -> Bool {
     let partition = ledger.id(of: batch.name)
     // What shows a fork may come while its partition comes into the scope, with its first pieces passed over.
-    guard !batch.isForkEvidence, let session = sessions[id], isInScope(session, partition, batch.name),
-      let stream = session.streams[partition], stream.incoming.number == batch.stream
+    guard !batch.isForkEvidence, let session = sessions[id], session.isInScope(partition, batch.name, ledger),
+      let stream = session.live?.streams[partition], stream.incoming.number == batch.stream
     else { return true }
     return stream.incoming.payloads.wasSent(hash, byteCount: byteCount, on: batch.stream)
   }
@@ -41,11 +41,11 @@ extension Mesh {
     guard let session = sessions[id], !batch.isForkEvidence,
       let stream = heardStream(session, partition, batch.name, step.now)
     else { return }
-    sessions[id]?.streams[partition] = stream
+    sessions[id]?.live?.streams[partition] = stream
     if stream.incoming.number == batch.stream {
-      sessions[id]?.streams[partition]?.incoming.close()
-      sessions[id]?.streams[partition]?.incoming.payloads.distrustOthers()
-      if catchUps[partition]?.session == id { catchUps[partition] = nil }
+      sessions[id]?.live?.streams[partition]?.incoming.close()
+      sessions[id]?.live?.streams[partition]?.incoming.payloads.distrustOthers()
+      catchUps.end(partition, on: id)
     }
     considerPull(id, partition, &step)
   }

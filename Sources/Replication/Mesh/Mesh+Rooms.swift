@@ -19,32 +19,11 @@ extension Mesh {
     return session.peerInterest?.wants(id, name: name) == true && session.passage.rank(id, name) != nil
   }
 
-  // MARK: Telling
-
-  /// Begins with those of these partitions that are rooms.
-  mutating func compareRooms(_ id: SessionID, _ differing: Set<PartitionID>, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    let rooms = differing.filter { ledger.partitions.holdsStatements(of: $0) && isInScope(session, $0) }
-    sessions[id]?.rooms.forgetLevel(besides: rooms)
-    for room in session.rooms.next(of: rooms) { tellTips(id, room, &step) }
-  }
-
-  private mutating func tellTips(_ id: SessionID, _ room: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], let name = ledger.partitions.name(of: room) else { return }
-    let held = ledger.authority.statements(of: name.text)
-    // Where no more of the creator's is kept, all that could come of it would be passed over.
-    guard let creation = held.first(where: \.createsItsScope), !ledger.roomAllowance.isSpent(by: creation.issuer) else {
-      return
-    }
-    sessions[id]?.rooms.tell(room, in: session.comparison.count)
-    tell(id, name, .tips(listed: .max, ScopeStatements(held).list(.max)), &step)
-  }
+  // MARK: Answering
 
   private func tell(_ id: SessionID, _ name: PartitionName, _ content: StatementSet.Step, _ step: inout Step) {
     step.emit(.send(id, .statementSet(StatementSet(scope: name.text, content))))
   }
-
-  // MARK: Answering
 
   mutating func receiveRoomSet(_ id: SessionID, _ set: StatementSet, _ step: inout Step) {
     guard let session = sessions[id], let name = wantedRoom(set.scope) else { return }
@@ -95,7 +74,7 @@ extension Mesh {
     }
     guard !missing.isEmpty else { return }
     let room = ledger.id(of: name)
-    sessions[session.id]?.rooms.tell(room, in: session.comparison.count)
+    sessions[session.id]?.rooms.tell(room, in: session.live?.comparison.count ?? 0)
     tell(session.id, name, .tips(listed: 0, held.tips(of: Set(missing.map(\.issuer)))), &step)
   }
 

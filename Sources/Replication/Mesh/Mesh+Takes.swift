@@ -4,7 +4,7 @@ extension Mesh {
   mutating func learn(_ run: RunSummary, in partition: PartitionID) -> PartitionLog.Outcome? {
     let (outcome, begins) = ledger.learn(run, in: partition)
     // Of whom all that write in a partition are decides whether it is compared.
-    if begins, sessions.values.contains(where: { !$0.spared.isEmpty }) { scopeChanged() }
+    if begins, sessions.values.contains(where: { !$0.spared.both.isEmpty }) { scopeChanged() }
     return outcome
   }
 
@@ -14,35 +14,36 @@ extension Mesh {
   ) -> Bool {
     ledger.leaveOut(run, partition)
     let lacksPlace = beyond == .place
-    return sessions[id]?.streams[partition]?.incoming.leftOut.insert(run.replica, lacksPlace: lacksPlace) ?? false
+    return sessions[id]?.live?.streams[partition]?.incoming.leftOut.insert(run.replica, lacksPlace: lacksPlace) ?? false
   }
 
   /// What was left out on the stream is asked for once more.
   mutating func reopen(_ id: SessionID, _ partition: PartitionID, takesAll: Bool, _ step: inout Step) {
-    guard sessions[id]?.streams[partition] != nil else { return }
-    sessions[id]?.streams[partition]?.incoming.leftOut.reopen(takesAll: takesAll)
-    sessions[id]?.streams[partition]?.incoming.close()
-    if catchUps[partition]?.session == id { catchUps[partition] = nil }
+    guard sessions[id]?.live?.streams[partition] != nil else { return }
+    sessions[id]?.live?.streams[partition]?.incoming.leftOut.reopen(takesAll: takesAll)
+    sessions[id]?.live?.streams[partition]?.incoming.close()
+    catchUps.end(partition, on: id)
     considerPull(id, partition, &step)
   }
 
   /// These runs were taken: what stood in the way of others in their partition may be gone.
   mutating func noteTaken(_ kept: [DeliveredRun], _ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard !ledger.takes.spent.isEmpty, let stream = sessions[id]?.streams[partition] else { return }
+    guard !ledger.takes.spent.isEmpty, let stream = sessions[id]?.live?.streams[partition] else { return }
     let isVouchedFor = kept.contains { $0.incoming.signer.map { !ledger.takes.isSpent($0) } ?? false }
     guard isVouchedFor else {
       // Nobody else need wait for what is not taken from this peer.
       if !stream.incoming.leftOut.isEmpty { noteProgress(partition, id, &step) }
       return
     }
-    sessions[id]?.streams[partition]?.incoming.leftOut.boundAgain()
+    sessions[id]?.live?.streams[partition]?.incoming.leftOut.boundAgain()
     placeGained(partition, &step)
   }
 
   /// Somebody who is not spent has written in the partition, this device perhaps: who else does stands alone no more,
   /// whatever session showed his work.
   mutating func placeGained(_ partition: PartitionID, _ step: inout Step) {
-    for id in sessions.keys.sorted() where sessions[id]?.streams[partition]?.incoming.leftOut.awaitsPlace == true {
+    for id in sessions.keys.sorted() where sessions[id]?.live?.streams[partition]?.incoming.leftOut.awaitsPlace == true
+    {
       reopen(id, partition, takesAll: false, &step)
     }
   }
@@ -51,42 +52,49 @@ extension Mesh {
 
   /// What two nodes left out of a device differs, and neither would take it: so each says who is spent here.
   mutating func tellSpent(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id], session.phase == .live, session.toldSpent != ledger.takes.spent,
+    let spent = ledger.takes.spent
+    guard let session = sessions[id], session.phase == .live, session.spared.told != spent,
       !ledger.authority.isEnded(session.peer)
     else { return }
-    sessions[id]?.toldSpent = ledger.takes.spent
-    settleSpared(id)
-    step.emit(.send(id, .spent(ledger.takes.spent)))
+    if sessions[id]?.spared.tell(spent) == true { sessions[id]?.live?.comparison.sums = nil }
+    step.emit(.send(id, .spent(spent)))
   }
 
   mutating func receiveSpent(_ id: SessionID, _ told: SpentDevices) {
-    sessions[id]?.peerSpent = told
-    settleSpared(id)
+    if sessions[id]?.spared.hear(told) == true { sessions[id]?.live?.comparison.sums = nil }
   }
 
-  private mutating func settleSpared(_ id: SessionID) {
-    guard let session = sessions[id] else { return }
-    let spared = session.toldSpent.shared(with: session.peerSpent)
-    guard spared != session.spared else { return }
-    sessions[id]?.spared = spared
-    sessions[id]?.comparison.sums = nil
+  // MARK: What nothing here allows
+
+  // Runs that nothing here allows are not the connection's fault: their author, or who passed them on, may know what is not
+  // known here (rule C7). They are not stored, and their chain is left out of the stream until statements come.
+
+  mutating func leaveOut(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID) {
+    sessions[id]?.live?.streams[partition]?.incoming.leftOut.insert(replica)
   }
 
-  /// In the common scope, and not only of devices that are spent at both ends.
-  func isCompared(_ session: PeerSession, _ partition: PartitionID) -> Bool {
-    guard isInScope(session, partition) else { return false }
-    let spared = session.spared.places
-    return spared.isEmpty || ledger.isIn(partition) { !spared.contains($0) }
+  func leftOut(_ id: SessionID, _ partition: PartitionID) -> LeftOutChains? {
+    sessions[id]?.live?.streams[partition]?.incoming.leftOut
   }
 
-  func sparesBranches(of replica: ReplicaID, _ session: PeerSession) -> Bool {
-    guard !session.spared.branches.isEmpty, let device = ledger.authority.author(of: replica) else { return false }
-    return session.spared.branches.contains(device)
+  /// A run of a replica that nobody declares: left out where only a narrowing took the declaration away.
+  mutating func leaveOutNarrowed(
+    _ run: DeliveredRun, _ name: PartitionName, _ id: SessionID, _ partition: PartitionID
+  ) -> Bool {
+    guard ledger.authority.floor(of: run.incoming.replica, in: name) < run.incoming.first else { return false }
+    leaveOut(run.incoming.replica, id, partition)
+    return true
   }
 
-  /// The peer would not take them.
-  func keepsBranches(of replica: ReplicaID, from session: PeerSession) -> Bool {
-    guard !session.peerSpent.branches.isEmpty, let device = ledger.authority.author(of: replica) else { return false }
-    return session.peerSpent.branches.contains(device)
+  /// Statements may allow what was left out: it is asked for anew.
+  mutating func reopenStreamsWithLeftOut(_ step: inout Step) {
+    for id in sessions.keys.sorted() {
+      let incomplete = sessions[id]?.live?.streams.filter { !$0.value.incoming.leftOut.isEmpty }.keys.sorted() ?? []
+      for partition in incomplete {
+        sessions[id]?.live?.streams[partition]?.incoming.leftOut.forgive()
+        sessions[id]?.live?.streams[partition]?.incoming.close()
+        considerPull(id, partition, &step)
+      }
+    }
   }
 }

@@ -96,8 +96,7 @@ package struct Mesh: Sendable {
   package var local: LocalIdentity
   package var ledger: Ledger
   package internal(set) var interest: Interest
-  /// Which session does a partition's catch-up, and when it last brought something: one peer at a time.
-  var catchUps: [PartitionID: CatchUp] = [:]
+  var catchUps = CatchUps()
   package internal(set) var sessions: [SessionID: PeerSession] = [:]
   /// What peers want, by device: spares the question on every reconnect. Bounded by ``interestCacheLimit``.
   var interestCache: [DeviceID: (digest: Digest, interest: Interest)] = [:]
@@ -125,7 +124,7 @@ package struct Mesh: Sendable {
     _ event: Event, _ surroundings: Surroundings, random: inout some RandomNumberGenerator
   ) -> [Directive] {
     ownChainClaims.look(at: surroundings)
-    var step = Step(surroundings)
+    var step = Step(surroundings, configuration)
     switch event {
     case .opened(let id, let isDialer, let peer, let exporter, let passage):
       open(id, isDialer: isDialer, peer: peer, exporter: exporter, passage, &step)
@@ -135,7 +134,8 @@ package struct Mesh: Sendable {
     case .violated(let id, let reason): fail(id, .protocolError, reason, &step)
     case .closed(let id): closed(id, &step)
     case .writable(let id): resume(id, &step)
-    case .loaded(let id, let partition, let runs, let hasMore): loaded(id, partition, runs, hasMore, &step)
+    case .loaded(let id, let partition, let runs, let hasMore):
+      sessions[id]?.loaded(partition, runs, hasMore: hasMore, ledger, &step)
     case .committed(let partition, let source, let runs): committed(partition, source, runs, &step)
     case .statementsStored(let statements): statementsStored(statements, &step)
     case .interestChanged(let added, let removed): interestChanged(added, removed, &step)
@@ -146,7 +146,7 @@ package struct Mesh: Sendable {
     case .ledgerRun(let name, let run): receiveFromLedger(name, run, &step)
     case .chainLoaded(let partition, let replica, let runs, let purpose):
       chainLoaded(partition, replica, runs, purpose, &step)
-    case .evidenceLoaded(let id, let partition, let runs): evidenceLoaded(id, partition, runs, &step)
+    case .evidenceLoaded(let id, let partition, let runs): sessions[id]?.show(runs, partition, ledger, &step)
     case .tick: tick(&step, &random)
     }
     return step.directives
@@ -177,10 +177,13 @@ package struct Surroundings: Sendable {
 /// One event's working set.
 struct Step {
   let surroundings: Surroundings
+  let configuration: MeshConfiguration
   private var storing: [Mesh.Directive] = []
   private var others: [Mesh.Directive] = []
 
-  init(_ surroundings: Surroundings) { self.surroundings = surroundings }
+  init(_ surroundings: Surroundings, _ configuration: MeshConfiguration) {
+    (self.surroundings, self.configuration) = (surroundings, configuration)
+  }
 
   var now: MonotonicTime { surroundings.now }
 

@@ -104,12 +104,12 @@ extension Mesh {
         position, beyond: own?.sequence ?? 0, tip: own?.sequence == position.sequence ? own?.tip : position.tip)
     else { return }
     let claim = OwnChainClaims.Claim(session: id, device: session.device, since: step.now)
-    guard ownChainClaims.add(claim, of: partition), let stream = session.streams[partition],
+    guard ownChainClaims.add(claim, of: partition), let stream = session.live?.streams[partition],
       stream.incoming.number ?? PeerStream.level == PeerStream.level
     else { return }
     // Before any other peer's catch-up: own writes wait for it.
-    sessions[id]?.streams[partition]?.incoming.close()
-    catchUps[partition] = nil
+    sessions[id]?.live?.streams[partition]?.incoming.close()
+    catchUps.end(partition)
     considerPull(id, partition, &step)
   }
 

@@ -19,8 +19,8 @@ extension Mesh {
   package mutating func forget(_ partition: PartitionID) {
     guard let state = ledger.partitions[partition], state.log.received.isEmpty else { return }
     ledger.partitions[partition] = nil
-    catchUps[partition] = nil
-    for id in sessions.keys { sessions[id]?.forget(partition) }
+    catchUps.end(partition)
+    for id in sessions.keys { sessions[id]?.live?.forget(partition) }
   }
 
   /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming
@@ -31,10 +31,4 @@ extension Mesh {
     else { return nil }
     return change
   }
-}
-
-/// One peer brings what is lacking of a partition; the others wait.
-struct CatchUp: Sendable {
-  let session: SessionID
-  var progress: MonotonicTime
 }

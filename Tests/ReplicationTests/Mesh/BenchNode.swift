@@ -129,8 +129,10 @@ final class BenchNode {
 
   /// Begins a comparison, whether one is due or not.
   func ask(_ id: SessionID) {
-    var step = Step(now: bench.now)
-    mesh.ask(id, &step)
+    var step = Step(surroundings, mesh.configuration)
+    mesh.settleSums()
+    let (ledger, interval) = (mesh.ledger, mesh.configuration.antiEntropyMilliseconds)
+    mesh.sessions[id]?.compare(nextAfter: interval, ledger, &step)
     for directive in step.directives { perform(directive) }
   }
 

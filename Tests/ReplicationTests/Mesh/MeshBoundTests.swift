@@ -176,9 +176,9 @@ import Wire
     let perVector = declared.count - 1
     let named = VersionVector(
       Dictionary(declared.map { ($0, ChainPosition(sequence: 3, tip: .zero)) }) { first, _ in first })
-    for id in sessions { bench.nodes[0].mesh.awaitChains(Mesh.awaitedChainLimit / 2 - perVector, on: id) }
+    for id in sessions { bench.nodes[0].mesh.awaitChains(AwaitedChains.limit / 2 - perVector, on: id) }
     func streams() -> Int {
-      bench.nodes[0].mesh.sessions.values.reduce(0) { $0 + $1.streams.values.count { !$0.known.isEmpty } }
+      bench.nodes[0].mesh.sessions.values.reduce(0) { $0 + ($1.live?.streams.values.count { !$0.known.isEmpty } ?? 0) }
     }
     bench.nodes[0].mesh.forbidsCounting(now: bench.now)
     for number in 0..<4 {
@@ -210,8 +210,8 @@ import Wire
 }
 
 extension Mesh {
-  fileprivate mutating func awaitChains(_ count: Int, on id: SessionID) { sessions[id]?.awaitedChains = count }
+  fileprivate mutating func awaitChains(_ count: Int, on id: SessionID) { sessions[id]?.live?.awaited.count = count }
   fileprivate mutating func forbidsCounting(now: MonotonicTime) {
-    for id in sessions.keys { sessions[id]?.awaitedCountedAt = now }
+    for id in sessions.keys { sessions[id]?.live?.awaited.countedAt = now }
   }
 }

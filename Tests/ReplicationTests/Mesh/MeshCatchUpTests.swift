@@ -89,7 +89,7 @@ import Testing
     let first = bench.connected(2, 0)
     _ = bench.connected(2, 1)
     bench.pass(4_000)
-    let stream = try #require(bench.nodes[2].mesh.sessions[first]?.streams[bench.partition]?.incoming.number)
+    let stream = try #require(bench.nodes[2].mesh.sessions[first]?.live?.streams[bench.partition]?.incoming.number)
     let run = bench.nodes[0].log[0]
     let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
     bench.nodes[2].receive(.runs(RunBatch(name: bench.name, stream: stream, entries: [entry])), on: first)

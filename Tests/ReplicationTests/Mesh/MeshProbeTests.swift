@@ -41,7 +41,8 @@ import Testing
           partition: name, replica: replica, first: index + 1, hashBefore: .zero,
           hashes: [Digest(words: (index, 0, 0, 0))], context: VersionVector(), signer: PublicKey(.zero))
       }
-      return Mesh.probePositions(of: runs).map(\.sequence)
+      let probe = ChainProbe(name: name, replica: replica, runs: runs, wantsReply: false)
+      return probe.positions.map(\.sequence)
     }
     #expect(positions(0) == [] && positions(3) == [1, 2, 3])
     let many = positions(10_000)

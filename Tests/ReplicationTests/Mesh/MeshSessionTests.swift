@@ -83,8 +83,8 @@ import Wire
     #expect(run.context.sequence(of: bench.nodes[0].replica) == 1)
     // Node 2 is asked to take the second change without the first.
     let session = bench.connect(1, 2)
-    while bench.nodes[2].mesh.sessions[session]?.streams[bench.partition]?.incoming.number == nil { bench.run(1) }
-    let number = try #require(bench.nodes[2].mesh.sessions[session]?.streams[bench.partition]?.incoming.number)
+    while bench.nodes[2].mesh.sessions[session]?.live?.streams[bench.partition]?.incoming.number == nil { bench.run(1) }
+    let number = try #require(bench.nodes[2].mesh.sessions[session]?.live?.streams[bench.partition]?.incoming.number)
     let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
     bench.nodes[2].receive(.runs(RunBatch(name: bench.name, stream: number, entries: [entry])), on: session)
     #expect(bench.said(from: 2, to: 1).last == "goodbye" && bench.nodes[2].mesh.sessions[session] == nil)

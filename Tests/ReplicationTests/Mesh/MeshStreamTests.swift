@@ -31,7 +31,7 @@ import Wire
     let bench = try MeshBench([0, 1])
     let id = bench.connected(0, 1)
     // As a probe leaves it behind, where the two did not hold the partition alike.
-    bench.nodes[1].mesh.sessions[id]?.streams[bench.partition] = PeerStream(bench.name, now: bench.now)
+    bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition] = PeerStream(bench.name, now: bench.now)
     try bench.nodes[1].write(1)
     bench.run()
     #expect(bench.nodes[0].holds(bench.nodes[1]) == 1)
@@ -66,7 +66,7 @@ import Wire
   @Test("runs of a stream that was since asked for anew are not taken")
   func earlierStream() throws {
     let (bench, id) = try pair()
-    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming.number)
+    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.number)
     let run = try bench.nodes[0].write(1)
     bench.loseMessages()
     let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
@@ -225,7 +225,7 @@ import Wire
     let (bench, id) = try pair()
     try bench.nodes[1].write(3)
     bench.pass(100)
-    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming.number)
+    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.number)
     let run = try bench.nodes[0].write(1)
     try #require(run.context.sequence(of: bench.nodes[1].replica) == 1)
     bench.loseMessages()
@@ -267,7 +267,7 @@ import Wire
     #expect(bench.nodes[0].holds(bench.nodes[2]) == 1 && bench.nodes[0].log.count == 3)
     // The declarations were known to all from the start.
     #expect(bench.nodes[1].log.isEmpty && bench.nodes[1].mesh.sessions[id]?.phase == .live)
-    let leftOut = bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming.leftOut.all
+    let leftOut = bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.leftOut.all
     #expect(leftOut == [bench.nodes[0].replica, bench.nodes[2].replica])
     let start = bench.transcript.count
     bench.pass(60_000)
@@ -288,7 +288,7 @@ import Wire
     let (bench, id) = try pair()
     try bench.nodes[1].write(1)
     bench.pass(100)
-    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming.number)
+    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.number)
     let run = try bench.nodes[0].write(2)
     bench.loseMessages()
     try #require(run.context.sequence(of: bench.nodes[1].replica) == 1)
