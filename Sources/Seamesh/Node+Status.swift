@@ -193,7 +193,7 @@ extension NodeEngine {
     }
     status.roundTripMilliseconds = session.pulse.roundTripMilliseconds.map(Double.init)
     status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(session.pulse.lastHeard))
-    (status.behind, status.ahead) = state.mesh.lag(of: session)
+    (status.behind, status.ahead) = session.lag(state.mesh.ledger)
     status.sentBytes = links.table[session.id]?.sentByteCount ?? 0
     status.receivedBytes = links.table[session.id]?.receivedByteCount ?? 0
     return status

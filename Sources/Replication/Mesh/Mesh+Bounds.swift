@@ -60,9 +60,6 @@ extension Mesh {
 
   // MARK: Interests
 
-  /// Partitions and prefixes of all interests that are remembered: the largest go first.
-  static let interestCacheItemLimit = 262_144
-
   /// What all sessions of one device want counts together, as much as one may: the oldest give way. A copy of a device, or a
   /// connection that is not known to be dead yet, wants the same.
   mutating func trimInterests(besides id: SessionID, _ step: inout Step) {
@@ -73,18 +70,6 @@ extension Mesh {
       items += other.peerInterest?.itemCount ?? 0
       guard items > Interest.itemLimit else { continue }
       fail(other.id, .duplicate, "sessions of one device that want more than one may", &step)
-    }
-  }
-
-  mutating func trimInterestCache() {
-    var items = interestCache.values.reduce(0) { $0 + $1.interest.itemCount }
-    while items > Mesh.interestCacheItemLimit,
-      let largest = interestCache.max(by: {
-        ($0.value.interest.itemCount, $0.key) < ($1.value.interest.itemCount, $1.key)
-      })
-    {
-      items -= largest.value.interest.itemCount
-      interestCache[largest.key] = nil
     }
   }
 

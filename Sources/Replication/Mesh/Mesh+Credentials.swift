@@ -14,7 +14,7 @@ extension Mesh {
   mutating func tellCredentials(_ id: SessionID, _ proof: Digest, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     guard knowsFleet(session, proof) else { return fail(id, .otherFleet, "another fleet", &step) }
-    guard sessions[id]?.greeting?.tellCredentials() ?? sessions[id]?.exchange?.tellCredentials() == true else {
+    guard sessions[id]?.greeting?.credentials.take() ?? sessions[id]?.exchange?.credentials.take() == true else {
       return fail(id, .protocolError, "credentials asked for a second time", &step)
     }
     step.emit(.send(id, .credentials(local.credentials)))

@@ -29,7 +29,7 @@ extension Mesh {
       parkedBatches: ledger.partitions.values.reduce(0) { $0 + $1.waiting.parkedCount },
       awaitedHeaders: ledger.partitions.values.reduce(0) { $0 + $1.waiting.awaitedHeaders })
     footprint.statementBytes = ledger.statements.values.reduce(0) { $0 + $1.count }
-    footprint.interestItems = interestCache.values.reduce(0) { $0 + $1.interest.itemCount }
+    footprint.interestItems = interestCache.itemCount
     for session in sessions.values {
       footprint.announcedChains += (session.live?.streams ?? [:]).values.reduce(0) {
         $0 + $1.known.count + $1.outgoing.sent.count

@@ -27,19 +27,9 @@ extension Mesh {
   mutating func receiveInterest(_ id: SessionID, _ wanted: Interest, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     sessions[id]?.wishes.hear(wanted)
-    remember(wanted, of: session.device)
+    interestCache.remember(wanted, wanted.digest(cryptography.hash), of: session.device)
     trimInterests(besides: id, &step)
     if session.phase == .awaitingInterest { goLive(id, &step) }
-  }
-
-  mutating func remember(_ wanted: Interest, of device: DeviceID) {
-    if interestCache[device] == nil, interestCache.count >= Mesh.interestCacheLimit,
-      let first = interestCache.keys.min()
-    {
-      interestCache[first] = nil
-    }
-    interestCache[device] = (wanted.digest(cryptography.hash), wanted)
-    trimInterestCache()
   }
 
   private mutating func goLive(_ id: SessionID, _ step: inout Step) {
@@ -55,7 +45,7 @@ extension Mesh {
 
   /// Once: what changes later is told without being asked for.
   mutating func tellInterest(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id], sessions[id]?.wishes.tell() == true else {
+    guard let session = sessions[id], sessions[id]?.wishes.telling.take() == true else {
       return fail(id, .protocolError, "an interest asked for a second time", &step)
     }
     step.emit(.send(id, .interest(session.toldInterest(ledger))))
@@ -92,7 +82,7 @@ extension Mesh {
     sessions[id]?.wishes.hear(changed)
     sessions[id]?.live?.comparison.sums = nil
     holdings.scopeMoved()
-    remember(changed, of: session.device)
+    interestCache.remember(changed, changed.digest(cryptography.hash), of: session.device)
     trimInterests(besides: id, &step)
     closeStreams(id, removed)
     offerNewlyCommon(id, added, &step)

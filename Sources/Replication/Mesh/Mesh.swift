@@ -98,13 +98,10 @@ package struct Mesh: Sendable {
   package internal(set) var interest: Interest
   var catchUps = CatchUps()
   package internal(set) var sessions: [SessionID: PeerSession] = [:]
-  /// What peers want, by device: spares the question on every reconnect. Bounded by ``interestCacheLimit``.
-  var interestCache: [DeviceID: (digest: Digest, interest: Interest)] = [:]
+  var interestCache = InterestCache()
   package internal(set) var ownChainClaims = OwnChainClaims()
 
   package internal(set) var holdings: HoldingsExchange
-
-  static let interestCacheLimit = 256
 
   package init(
     local: LocalIdentity, authority: Authority, statements: [Statement], partitions: [PartitionState],

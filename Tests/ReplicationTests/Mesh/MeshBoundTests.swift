@@ -200,10 +200,10 @@ import Wire
     for number in 0..<4 as Range<UInt64> {
       let items = (0..<(number + 1) * 40_000).map { PartitionID(Digest(words: ($0, number, 0, 1))) }
       let device = DeviceID(Digest(words: (number, 0, 0, 3)))
-      bench.nodes[0].mesh.remember(Interest(partitions: Set(items)), of: device)
+      bench.nodes[0].mesh.interestCache.remember(Interest(partitions: Set(items)), .zero, of: device)
     }
     let cached = bench.nodes[0].mesh.interestCache
-    #expect(cached.values.reduce(0) { $0 + $1.interest.itemCount } <= Mesh.interestCacheItemLimit)
+    #expect(cached.itemCount <= InterestCache.itemLimit)
     let remembered = (2...3).map { cached[DeviceID(Digest(words: ($0, 0, 0, 3)))] != nil }
     #expect(remembered == [true, false])
   }

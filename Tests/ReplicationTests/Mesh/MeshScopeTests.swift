@@ -145,7 +145,7 @@ import Testing
     bench.run()
     func lag(_ slot: Int) throws -> [Int64] {
       let mesh = bench.nodes[slot].mesh
-      let lag = mesh.lag(of: try #require(mesh.sessions[id]))
+      let lag = try #require(mesh.sessions[id]).lag(mesh.ledger)
       return [lag.behind, lag.ahead]
     }
     #expect(try lag(0) == [3, 0])
@@ -226,12 +226,12 @@ import Testing
   @Test("what peers want is remembered for so many devices and no more")
   func cache() throws {
     let bench = try MeshBench([0, 1], wants: ["*", "user=*"])
-    for number in 0..<UInt64(Mesh.interestCacheLimit) {
-      bench.nodes[0].mesh.interestCache[DeviceID(Digest(words: (number, 0, 0, 0)))] = (.zero, Interest())
+    for number in 0..<UInt64(InterestCache.limit) {
+      bench.nodes[0].mesh.interestCache.remember(Interest(), .zero, of: DeviceID(Digest(words: (number, 0, 0, 0))))
     }
     _ = bench.connected(0, 1)
     #expect(bench.nodes[0].mesh.interestCache[bench.nodes[1].key.device]?.interest == bench.nodes[1].mesh.interest)
-    #expect(bench.nodes[0].mesh.interestCache.count == Mesh.interestCacheLimit)
+    #expect(bench.nodes[0].mesh.interestCache.count == InterestCache.limit)
   }
 
   // MARK: Summaries

@@ -16,16 +16,22 @@ struct Greeting: Sendable {
   private(set) var statedAuthority: Digest?
   /// Statements learnt since this side's hello, before the peer's was there.
   private(set) var statementsSinceHello: [[UInt8]] = []
-  private var hasToldCredentials = false
+  /// Own credentials may be asked for.
+  var credentials = Once()
 
   mutating func sayHello(_ authority: Digest) { statedAuthority = authority }
 
   mutating func note(_ statements: [[UInt8]]) { statementsSinceHello += statements }
+}
 
-  /// False where that was done before: once is all that a session needs.
-  mutating func tellCredentials() -> Bool {
-    defer { hasToldCredentials = true }
-    return !hasToldCredentials
+/// What may be asked for once on a session, which is all that it needs.
+struct Once: Sendable {
+  private var isTaken = false
+
+  /// False where that was done before.
+  mutating func take() -> Bool {
+    defer { isTaken = true }
+    return !isTaken
   }
 }
 
@@ -62,15 +68,9 @@ struct StatementExchange: Sendable {
   var peerIsComplete = false
   var deferred = DeferredComparison()
   /// A listener may be asked for its credentials behind its hello.
-  private var hasToldCredentials = false
+  var credentials = Once()
 
   init(_ awaited: Awaited, isToBeShown: Bool) { (self.awaited, self.isToBeShown) = (awaited, isToBeShown) }
-
-  /// False where that was done before.
-  mutating func tellCredentials() -> Bool {
-    defer { hasToldCredentials = true }
-    return !hasToldCredentials
-  }
 }
 
 extension PeerSession {

@@ -101,8 +101,8 @@ struct Wishes: Sendable {
   private(set) var peer: Interest?
   /// The peer's changed before it was known here.
   private(set) var mustAsk = false
-  /// Own ones were told to the peer: once is all that a session needs.
-  private var hasTold = false
+  /// Own ones may be asked for.
+  var telling = Once()
   /// Digest of own ones as this side's hello named it.
   private var stated: Digest?
 
@@ -115,12 +115,6 @@ struct Wishes: Sendable {
 
   /// What was told before is out of date.
   mutating func doubt() { (peer, mustAsk) = (nil, true) }
-
-  /// False where that was done before.
-  mutating func tell() -> Bool {
-    defer { hasTold = true }
-    return !hasTold
-  }
 }
 
 /// Signs of life of the peer.
