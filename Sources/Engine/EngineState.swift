@@ -12,6 +12,8 @@ package final class EngineState {
 
   package internal(set) var mesh: Mesh
   package internal(set) var own: OwnReplica
+  /// Pieces of payloads that wait for the rest, or for their run.
+  var staged: StagedPayloads
   package internal(set) var subscriptions: Set<Text>
   package internal(set) var invitations: InvitationBook
   var random: any RandomNumberGenerator
@@ -29,13 +31,13 @@ package final class EngineState {
     let opening = EngineOpening(identity: identity, options: options, store: ports.store, mark: ports.mark)
     (mesh, moved) = try opening.mesh()
     own = try opening.ownReplica()
-    mesh.ownReplica = own.replica?.id
-    mesh.restoreHoldings(try ports.store.holdings(), now: ports.clock.now)
+    staged = try opening.staged()
     let understanding = identity.cryptography.formats.understanding
     hasNotedUnderstanding = try ports.store.ownFacts().understanding == understanding
     subscriptions = Set(try ports.store.subscriptions())
     invitations = InvitationBook(try ports.store.invitations())
     toldAccepted = mesh.partitions.mapValues(\.log.accepted)
+    mesh.restoreHoldings(try store.holdings(), surroundings)
   }
 
   /// Reads the state anew from the store. Causes for a new replica that came up at run time stay, and so does who is not
@@ -46,8 +48,8 @@ package final class EngineState {
     (mesh, moved) = try opening.mesh()
     mesh.keepDistrust(of: meshBefore)
     own = try opening.ownReplica()
-    mesh.ownReplica = own.replica?.id
-    mesh.restoreHoldings(try store.holdings(), now: clock.now)
+    staged = try opening.staged()
+    mesh.restoreHoldings(try store.holdings(), surroundings)
     let understanding = identity.cryptography.formats.understanding
     hasNotedUnderstanding = try store.ownFacts().understanding == understanding
     subscriptions = Set(try store.subscriptions())
@@ -58,10 +60,14 @@ package final class EngineState {
 
   /// Hands an event to the core and answers with what it wants done.
   func handle(_ event: Mesh.Event) -> [Mesh.Directive] {
-    mesh.wallMilliseconds = clock.wallMilliseconds
-    mesh.ownReplica = own.replica?.id
-    mesh.isRenewalDue = own.isRenewalDue
-    return mesh.handle(event, now: clock.now, random: &random)
+    mesh.handle(event, surroundings, random: &random)
+  }
+
+  /// What the core is told of everything else with each event.
+  var surroundings: Surroundings {
+    Surroundings(
+      now: clock.now, wallMilliseconds: clock.wallMilliseconds, ownReplica: own.replica?.id,
+      isRenewalDue: own.isRenewalDue, staged: staged)
   }
 
   /// A subscription that is stored, or gone from the store. Answers what it speaks of.
@@ -69,7 +75,7 @@ package final class EngineState {
     let interest = Interest(pattern: pattern, identity)
     if isWanted {
       subscriptions.insert(pattern)
-      if let name = interest.partitions.isEmpty ? nil : try? PartitionName(pattern) { _ = mesh.begin(name) }
+      if let name = interest.partitions.isEmpty ? nil : try? PartitionName(pattern) { _ = mesh.ledger.begin(name) }
     } else {
       subscriptions.remove(pattern)
     }
@@ -116,6 +122,6 @@ extension EngineState {
 
   func restore(_ checkpoint: Checkpoint) {
     own = checkpoint.own
-    if let mesh = checkpoint.mesh { self.mesh = mesh } else { mesh.restore(checkpoint.partitions) }
+    if let mesh = checkpoint.mesh { self.mesh = mesh } else { mesh.ledger.restore(checkpoint.partitions) }
   }
 }

@@ -244,7 +244,7 @@ package final class NodeEngine {
   }
 
   private func tell(_ done: Committed, _ batch: PendingCommit) {
-    state.mesh.staged = done.staged
+    state.staged = done.staged
     let record = state.record(of: done, batch)
     if !record.isEmpty { listener.committed(record) }
     if let drawn = done.drawn {
@@ -440,7 +440,7 @@ package final class NodeEngine {
   package func add(_ statements: [Statement]) -> Bool {
     let grown = state.mesh.authority.adding(statements)
     let statements = statements.filter { grown.holds($0.id) && !state.mesh.authority.holds($0.id) }
-    let count = state.mesh.fleetStatementCount + statements.count(where: \.isOfFleet)
+    let count = state.mesh.ledger.fleetStatementCount + statements.count(where: \.isOfFleet)
     guard !statements.isEmpty, count <= Statement.countLimit else { return false }
     pending.statements += statements
     handle(.statementsStored(statements))

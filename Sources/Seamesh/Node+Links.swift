@@ -8,7 +8,7 @@ extension Node {
   package func links() throws(NodeError) -> [LinkReport] {
     let (book, paths) = (keeper.book, keeper.paths)
     let lags = try onEngine { engine in
-      engine.state.mesh.sessions.values.map { ($0.id, engine.state.mesh.lag(of: $0).behind) }
+      engine.state.mesh.sessions.values.map { ($0.id, $0.lag(engine.state.mesh.ledger).behind) }
     }
     let log = try logAmount()
     let byClass = Dictionary(grouping: lags) { session, _ in paths[session].map(book.linkClass) ?? .harbour }

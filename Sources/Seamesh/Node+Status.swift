@@ -191,9 +191,9 @@ extension NodeEngine {
     if let difference = links.table[session.id]?.clockDifference {
       status.detail = "its clock differs by \(difference / 1_000) s"
     }
-    status.roundTripMilliseconds = session.roundTripMilliseconds.map(Double.init)
-    status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(session.lastHeard))
-    (status.behind, status.ahead) = state.mesh.lag(of: session)
+    status.roundTripMilliseconds = session.pulse.roundTripMilliseconds.map(Double.init)
+    status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(session.pulse.lastHeard))
+    (status.behind, status.ahead) = session.lag(state.mesh.ledger)
     status.sentBytes = links.table[session.id]?.sentByteCount ?? 0
     status.receivedBytes = links.table[session.id]?.receivedByteCount ?? 0
     return status

@@ -141,7 +141,7 @@ import Wire
       say(.statements(said.dropFirst(batch).prefix(20).map(\.encoded)), session)
     }
     #expect(node.state.mesh.footprint.statementBytes < 5 * Self.mebibyte)
-    #expect(try node.count("statements") == node.state.mesh.statements.count)
+    #expect(try node.count("statements") == node.state.mesh.ledger.statements.count)
 
     let own = node.state.mesh.authority.replicas(of: bench.nodes[hostile].state.identity.device)
     let vector = VersionVector(

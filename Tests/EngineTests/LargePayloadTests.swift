@@ -60,7 +60,7 @@ import Wire
     let (runs, _) = try LogReader(node.state).runs(
       node.id(of: room), lackedBy: bench.nodes[1].received(room), byteLimit: .max)
     let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
-    let number = bench.nodes[1].state.mesh.sessions[session]?.streams[node.id(of: room)]?.incoming
+    let number = bench.nodes[1].state.mesh.sessions[session]?.live?.streams[node.id(of: room)]?.incoming.number
     let batch = RunBatch(name: room, stream: try #require(number), entries: entries)
     let frame = MessageCodec.encode(.runs(batch))
     bench.nodes[1].engine.turn([bench.event(frame, session, 1)])

@@ -153,7 +153,7 @@ import Wire
     let honest = bench.connect(1, 0)
     let partition = bench.nodes[1].id(of: room)
     func named() -> [Digest: UInt64] {
-      bench.nodes[1].state.mesh.sessions[honest]?.streams[partition]?.named ?? [:]
+      bench.nodes[1].state.mesh.sessions[honest]?.live?.streams[partition]?.incoming.payloads.named ?? [:]
     }
     bench.run(until: { !named().isEmpty })
     #expect(named() == [payload.hash: UInt64(payload.bytes.count)])

@@ -84,7 +84,8 @@ import Wire
     let partition = partition
     let stream = try honest.onEngine { engine in
       let number = engine.state.identity.id(of: partition)
-      return engine.state.mesh.sessions.values.compactMap { $0.streams[number]?.incoming }.first ?? PeerStream.level
+      let numbers = engine.state.mesh.sessions.values.compactMap { $0.live?.streams[number]?.incoming.number }
+      return numbers.first ?? PeerStream.level
     }
     let entry = try member.onEngine { engine in
       let state = engine.state
@@ -144,7 +145,7 @@ import Wire
     try eventually("the member is told") { [member] in
       try member.onEngine { $0.state.mesh.authority[closed.id] != nil }
     }
-    try member.onEngine { $0.state.mesh.authority = before }
+    try member.onEngine { $0.state.mesh.ledger.authority = before }
     try honest.put(secret, "c", "hidden", body(["n": .int(1)]))
     for question in [
       Message.vectors([PartitionVector(name: secret, vector: VersionVector())]),
@@ -167,7 +168,7 @@ import Wire
     try fleet.restart(1)
     try honest.put(partition, "c", "awake", body(["n": .int(1)]))
     try eventually("the stream is open") { [honest] in
-      try honest.onEngine { $0.state.mesh.sessions.values.contains { !$0.streams.isEmpty } }
+      try honest.onEngine { $0.state.mesh.sessions.values.contains { $0.live?.streams.isEmpty == false } }
     }
     _ = try utter(try run("genuine") { key.sign($0) })
     try eventually("the same with the right key is taken") { try shows("genuine") }

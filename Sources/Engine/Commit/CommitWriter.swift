@@ -11,7 +11,7 @@ struct CommitWriter {
 
   init(_ state: EngineState, _ transaction: any LogTransaction) {
     (self.state, self.transaction) = (state, transaction)
-    done.staged = state.mesh.staged
+    done.staged = state.staged
   }
 
   mutating func write(_ batch: PendingCommit) throws {
@@ -121,7 +121,7 @@ struct CommitWriter {
       let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: known)
       done.documents.append(try rebuild.run(changes, transaction))
       if !known.log.knowsContexts {
-        state.mesh.noteContexts(try rebuild.contexts(transaction), in: partition)
+        state.mesh.ledger.noteContexts(try rebuild.contexts(transaction), in: partition)
       }
       try setMarks(of: Set(changes.flatMap { $0.acceptance.map(\.replica) }), in: partition)
     }

@@ -152,9 +152,9 @@ struct LocalWriter {
 
   /// The replica id, the partition and the subscription to it, each where it is not there yet.
   private func beginWriting(_ partition: PartitionID, _ name: PartitionName, _ done: inout Committed) throws {
-    guard state.mesh.mayBegin(partition) else { throw EngineError.tooManyPartitions(name) }
+    guard state.mesh.ledger.mayBegin(partition) else { throw EngineError.tooManyPartitions(name) }
     try renewal.drawIfDue(for: partition, name, transaction, &done)
-    _ = state.mesh.begin(name)
+    _ = state.mesh.ledger.begin(name)
     try transaction.addPartition(partition, name)
     guard !state.mesh.interest.wants(partition, name: name), !done.subscribed.contains(name) else { return }
     try transaction.subscribe(name.text)

@@ -46,7 +46,7 @@ struct RunCompletion {
   /// A payload that travelled ahead of its run, as it lies on disk, whoever sent it.
   private func arrived(_ hash: Digest, _ byteCount: Int) throws -> [UInt8] {
     if let known = try state.store.largePayload(hash) { return known }
-    if let key = state.mesh.staged.whole(hash, in: state.identity.id(of: batch.name)) {
+    if let key = state.staged.whole(hash, in: state.identity.id(of: batch.name)) {
       return try state.store.stagedBytes(key)
     }
     guard state.mesh.wasSent(hash, byteCount: UInt64(byteCount), aheadOf: batch, on: session) else {

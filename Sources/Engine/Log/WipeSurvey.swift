@@ -29,8 +29,7 @@ extension NodeEngine {
       let tips = StoredTips(self, partition)
       guard
         let holding = state.mesh.wipeHolding(
-          of: partition, now: state.clock.now, wallMilliseconds: state.clock.wallMilliseconds,
-          stored: { tips.tip($0, $1) })
+          of: partition, state.surroundings, stored: { tips.tip($0, $1) })
       else { continue }
       let judgement = WipeJudgement(holding, rules)
       survey.holdings.append(holding)

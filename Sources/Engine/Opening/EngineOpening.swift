@@ -23,15 +23,16 @@ struct EngineOpening {
       fleet: identity.fleet, device: identity.device, instance: options.instance,
       credentials: authority.credentials(of: identity.device), listenPort: options.listenPort)
     var loading = PartitionLoading(store: store, reader: RunReader(identity), authority: authority)
-    var mesh = Mesh(
+    let mesh = Mesh(
       local: local, authority: authority, statements: statements,
       partitions: try loading.all(),
       interest: try interest(), cryptography: identity.cryptography, configuration: options.mesh)
-    // Pieces of a transfer that was cut are not asked for again.
-    mesh.staged = StagedPayloads(try store.stagedShares())
     let isJudgedAlike = try store.ownFacts().understanding == identity.cryptography.formats.understanding
     return (mesh, isJudgedAlike ? [] : loading.moved)
   }
+
+  /// Pieces of a transfer that was cut are not asked for again.
+  func staged() throws -> StagedPayloads { StagedPayloads(try store.stagedShares()) }
 
   private func interest() throws -> Interest {
     var interest = Interest(prefixes: options.isRelay ? [""] : [])

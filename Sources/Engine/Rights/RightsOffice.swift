@@ -15,7 +15,7 @@ struct RightsOffice {
       let drafts = try drafts(for: request, by: author.key)
       let grown = state.mesh.authority.adding(drafts)
       guard drafts.allSatisfy({ grown.holds($0.id) && ($0.isPart || grown.counts($0.id)) }) else { continue }
-      guard state.mesh.fleetStatementCount + drafts.count <= Statement.countLimit else {
+      guard state.mesh.ledger.fleetStatementCount + drafts.count <= Statement.countLimit else {
         throw RightsError.tooManyStatements
       }
       return RightsPlan(

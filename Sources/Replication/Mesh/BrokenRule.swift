@@ -27,7 +27,7 @@ extension Mesh {
   /// The same as any other end of a session, but for the note: it says who did what.
   mutating func fail(_ id: SessionID, breaking reason: String, _ place: BrokenRule.Place?, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    let user = session.hello == nil ? nil : authority.member(of: session.peer)?.user
+    let user = session.hello == nil ? nil : ledger.authority.member(of: session.peer)?.user
     let rule = BrokenRule(device: session.device, user: user, reason: reason, place: place)
     step.emit(.note(id, .ruleBroken(rule)))
     end(id, .protocolError, &step)

@@ -8,29 +8,100 @@ struct Comparison: Sendable {
     case toldBuckets(UInt64)
     /// Partitions of these buckets were listed.
     case toldPartitions(UInt64, listed: UInt64)
+
+    /// The buckets of which partitions were listed.
+    func hasListed(in number: UInt64) -> UInt64? {
+      if case .toldPartitions(number, let listed) = self { listed } else { nil }
+    }
   }
+
+  /// Questions of the peer's that are answered long before a comparison is due.
+  static let earlyLimit = 4
 
   private(set) var stage = Stage.none
   /// When it got there.
   private(set) var since = MonotonicTime(milliseconds: 0)
   /// Comparisons that this side began, and answered.
-  var count: UInt64 = 0
-  /// A question that came before this side was live.
-  var waiting: Summary?
+  private(set) var count: UInt64 = 0
   /// Something was compared: before that the peer may not be live.
   private(set) var hasBegun = false
   /// More came into the common scope since this side's sums were made for it: nothing that it shows to be held alike.
-  var isOutdated = false
+  private(set) var isOutdated = false
+  /// There is more to compare than one comparison can.
+  private var mustGoOn: Bool
   /// Nil where the scope has changed since.
   var sums: ScopeSums?
   /// Vectors of partitions that changed since the last step of this side, as they were then.
   var changed: [PartitionID: VersionVector] = [:]
+
+  /// When the next one is due, and when a question was last asked or answered.
+  private var due = MonotonicTime(milliseconds: 0)
+  private var lastQuestion = MonotonicTime(milliseconds: 0)
+  /// Questions that were answered early; counted anew when one is due.
+  private var earlyAnswers = 0
+
+  init(mustGoOn: Bool) { self.mustGoOn = mustGoOn }
 
   /// What changes now has to wait for the peer's answer.
   var isUnderWay: Bool { stage != .none }
 
   mutating func enter(_ next: Stage, _ now: MonotonicTime) {
     (stage, since, changed, hasBegun) = (next, now, [:], true)
+  }
+
+  /// Answers with the number of the question.
+  mutating func ask(_ now: MonotonicTime) -> UInt64 {
+    begin()
+    enter(.asked(count), now)
+    (lastQuestion, earlyAnswers) = (now, 0)
+    return count
+  }
+
+  /// Asked, or answering.
+  mutating func begin() {
+    count += 1
+    isOutdated = false
+  }
+
+  mutating func noteMore() { mustGoOn = true }
+
+  /// Answers with what changed meanwhile, and has to be told now.
+  mutating func end(_ now: MonotonicTime) -> [PartitionID: VersionVector] {
+    let changed = changed
+    enter(.none, now)
+    if mustGoOn { due = now }
+    mustGoOn = false
+    return changed
+  }
+
+  mutating func note(_ partition: PartitionID, before vector: VersionVector) {
+    if changed[partition] == nil { changed[partition] = vector }
+  }
+
+  // MARK: When
+
+  func isDue(_ now: MonotonicTime) -> Bool { now >= due }
+
+  /// What two may speak of now that they might not before is compared at the next tick; what was found equal is no word of
+  /// it.
+  mutating func hasten(_ now: MonotonicTime) {
+    (due, earlyAnswers, isOutdated) = (now, 0, true)
+  }
+
+  mutating func setDue(after milliseconds: UInt64, _ now: MonotonicTime) {
+    due = now.advanced(byMilliseconds: milliseconds)
+  }
+
+  /// Of questions that come long before a comparison is due, a few are answered. Whom that leaves waiting has its answer
+  /// in the next comparison that this side begins.
+  mutating func allowsAnswer(_ interval: UInt64, _ now: MonotonicTime) -> Bool {
+    let isNearlyDue = !hasBegun || now.millisecondsSince(lastQuestion) >= interval / 2
+    guard isNearlyDue || earlyAnswers < Comparison.earlyLimit else { return false }
+    earlyAnswers = isNearlyDue ? 0 : earlyAnswers + 1
+    lastQuestion = now
+    // Whoever asked asks again; the other only if that does not come.
+    setDue(after: interval * 3 / 2, now)
+    return true
   }
 }
 

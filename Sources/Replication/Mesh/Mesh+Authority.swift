@@ -7,7 +7,7 @@ extension Mesh {
       switch cryptography.statement(encoded) {
       case .laterVersion: continue
       case .statement(let statement) where statement.fleet == local.fleet && statement.scope == scope:
-        if statements[statement.id.tip] == nil { fresh.append(statement) }
+        if ledger.statements[statement.id.tip] == nil { fresh.append(statement) }
       case .statement, .broken: return fail(id, .protocolError, "a statement that does not hold", &step)
       }
     }
@@ -18,37 +18,25 @@ extension Mesh {
   /// Keeps new statements and passes them on at once: whatever is sent from now on may stand on them. What does not come
   /// into the set, because nothing that is here leads to it or its issuer has used up his allowance, is not kept.
   mutating func adopt(_ list: [Statement], from source: SessionID?, _ step: inout Step) {
-    var (allowance, left) = (roomAllowance, Statement.countLimit - fleetStatementCount)
-    let new = list.filter { statement in
-      guard statements[statement.id.tip] == nil else { return false }
-      guard statement.isOfFleet else { return allowance.take(statement) }
-      left -= 1
-      return left >= 0
-    }
-    guard !new.isEmpty else { return }
-    let grown = authority.adding(new)
-    let fresh = new.filter { grown.holds($0.id) }
-    guard !fresh.isEmpty else { return }
-    step.emit(.store(Array(fresh)))
-    learn(Array(fresh), grown, exceptTo: source, &step)
+    guard let (fresh, grown) = ledger.admissible(list) else { return }
+    step.emit(.store(fresh))
+    learn(fresh, grown, exceptTo: source, &step)
   }
 
   /// Own statements that the shell has stored.
   mutating func statementsStored(_ list: [Statement], _ step: inout Step) {
-    let fresh = list.filter { statements[$0.id.tip] == nil }
+    let fresh = list.filter { ledger.statements[$0.id.tip] == nil }
     guard !fresh.isEmpty else { return }
-    learn(fresh, authority.adding(fresh), exceptTo: nil, &step)
+    learn(fresh, ledger.authority.adding(fresh), exceptTo: nil, &step)
   }
 
   private mutating func learn(
     _ fresh: [Statement], _ grown: Authority, exceptTo source: SessionID?, _ step: inout Step
   ) {
-    let before = authority
-    authority = grown
-    for statement in fresh { keep(statement) }
+    let before = ledger.authority
+    let displaced = ledger.admit(fresh, grown)
     scopeChanged()
-    if authority.count != statements.count { forgetDisplaced(before, fresh, &step) }
-    settleRooms(Set(fresh.lazy.filter { !$0.isOfFleet }.map(\.scope)))
+    if !displaced.isEmpty { step.emit(.discard(displaced.map(\.id).sorted())) }
     closeStreamsOutOfScope()
     dropUnhearable()
     spreadFleet(fresh.filter(\.isOfFleet), exceptTo: source, &step)
@@ -57,33 +45,23 @@ extension Mesh {
     reopenStreamsWithLeftOut(&step)
     askForHandedOverEarly(&step)
     // What two may speak of now that they might not before is compared at the next tick.
-    let mayWiden = fresh.contains(where: \.mayWiden)
-    for id in sessions.keys.sorted() where mayWiden {
-      sessions[id]?.nextComparison = step.now
-      sessions[id]?.earlyComparisons = 0
-      // What was equal before is no word of partitions that were not in common then.
-      sessions[id]?.level.forget()
-      sessions[id]?.comparison.isOutdated = true
+    guard fresh.contains(where: \.mayWiden) else { return }
+    for id in sessions.keys {
+      sessions[id]?.live?.level.forget()
+      sessions[id]?.live?.comparison.hasten(step.now)
     }
-  }
-
-  package var fleetStatementCount: Int { statements.count - roomAllowance.count }
-
-  mutating func keep(_ statement: Statement) {
-    statements[statement.id.tip] = statement.encoded
-    if !statement.isOfFleet { roomAllowance.add(statement) }
   }
 
   private mutating func spreadFleet(_ fresh: [Statement], exceptTo source: SessionID?, _ step: inout Step) {
     guard !fresh.isEmpty else { return }
-    for (id, session) in sessions where session.statedAuthority != nil && !session.hasStatements {
+    for (id, session) in sessions where session.greeting?.statedAuthority != nil {
       let told = passable(fresh, to: id).map(\.encoded)
-      sessions[id]?.statementsSinceHello += told
+      sessions[id]?.greeting?.note(told)
     }
     for other in sessions.values.sorted(by: { $0.id < $1.id }) where other.id != source && other.hasStatements {
       // What leads to them may not have been sent yet: they go with the rest.
       guard !other.isOwedStatements else {
-        sessions[other.id]?.exchange.learnt.formUnion(fresh.map(\.id))
+        sessions[other.id]?.exchange?.learnt.formUnion(fresh.map(\.id))
         continue
       }
       let told = passable(fresh, to: other.id).map(\.encoded)
@@ -99,22 +77,12 @@ extension Mesh {
 
   /// Who is a member no longer hears what is said of himself, with what that stands on, and nothing else.
   mutating func passable(_ statements: [Statement], to id: SessionID) -> [Statement] {
-    guard let session = sessions[id], authority.isEnded(session.peer) else { return statements }
-    let about = authority.statements(about: session.peer)
+    guard let session = sessions[id], ledger.authority.isEnded(session.peer) else { return statements }
+    let about = ledger.authority.statements(about: session.peer)
     let candidates = session.withheldStatements.union(statements.map(\.id))
     // What is said of it later may go on from one of these.
     sessions[id]?.withheldStatements = candidates.subtracting(about)
-    return authority.fleetStatements.filter { candidates.contains($0.id) && about.contains($0.id) }
-  }
-
-  /// What fell out of the set when other statements of the same issuer came in before it (rule C26).
-  private mutating func forgetDisplaced(_ before: Authority, _ fresh: [Statement], _ step: inout Step) {
-    let displaced = (Array(before.allStatements) + fresh).filter { !authority.holds($0.id) }
-    for statement in displaced where statements.removeValue(forKey: statement.id.tip) != nil && !statement.isOfFleet {
-      roomAllowance.remove(statement)
-    }
-    settleRooms(Set(displaced.lazy.filter { !$0.isOfFleet }.map(\.scope)))
-    if !displaced.isEmpty { step.emit(.discard(displaced.map(\.id).sorted())) }
+    return ledger.authority.fleetStatements.filter { candidates.contains($0.id) && about.contains($0.id) }
   }
 
   /// Batches well below the limit of a message.
@@ -135,15 +103,7 @@ extension Mesh {
 
 extension PeerSession {
   /// What it lacks was not sent yet.
-  fileprivate var isOwedStatements: Bool { phase == .exchangingStatements && !exchange.isAnswered }
-
-  /// The peer's statements were compared with ours, or are being so: new ones have to follow.
-  var hasStatements: Bool {
-    switch phase {
-    case .awaitingHello, .awaitingCredentials, .joining: false
-    case .exchangingStatements, .awaitingInterest, .live: true
-    }
-  }
+  fileprivate var isOwedStatements: Bool { exchange.map { !$0.isAnswered } ?? false }
 }
 
 extension Statement {

@@ -16,13 +16,9 @@ extension Mesh {
 
   // MARK: Vectors
 
-  /// Entries of chains that are not here, of which the peers of one device may speak at once: what lies beyond is not kept,
-  /// and told again by a later comparison.
-  static let awaitedChainLimit = 65_536
-
   /// Of an entry a peer says that it holds more; what it holds is not here at all.
   func isAwaited(_ replica: ReplicaID, _ partition: PartitionID) -> Bool {
-    partitions[partition]?.log.received[replica] == nil
+    ledger.partitions[partition]?.log.received[replica] == nil
   }
 
   /// As much of a vector as there is room for, of a device.
@@ -30,40 +26,39 @@ extension Mesh {
     _ vector: VersionVector, _ id: SessionID, _ partition: PartitionID, _ now: MonotonicTime
   ) -> VersionVector {
     guard let session = sessions[id] else { return vector }
-    let known = session.streams[partition]?.known
+    let known = session.live?.streams[partition]?.known
     let fresh = vector.entries.keys.filter { known?[$0] == nil && isAwaited($0, partition) }
     guard !fresh.isEmpty else { return vector }
-    sessions[id]?.awaitedChains += fresh.count
-    guard awaitedChains(of: session.device) > Mesh.awaitedChainLimit else { return vector }
+    sessions[id]?.live?.awaited.count += fresh.count
+    guard awaitedChains(of: session.device) > AwaitedChains.limit else { return vector }
     // What came since may be here by now. Counting costs as much as there is room, so that is not done for each message.
-    if now.millisecondsSince(session.awaitedCountedAt) >= configuration.catchUpSilenceMilliseconds {
+    if let countedAt = session.live?.awaited.countedAt,
+      now.millisecondsSince(countedAt) >= configuration.catchUpSilenceMilliseconds
+    {
       recountAwaitedChains(of: session.device, now)
-      sessions[id]?.awaitedChains += fresh.count
+      sessions[id]?.live?.awaited.count += fresh.count
     }
-    guard awaitedChains(of: session.device) > Mesh.awaitedChainLimit else { return vector }
-    sessions[id]?.awaitedChains -= fresh.count
+    guard awaitedChains(of: session.device) > AwaitedChains.limit else { return vector }
+    sessions[id]?.live?.awaited.count -= fresh.count
     let dropped = Set(fresh)
     return VersionVector(vector.entries.filter { !dropped.contains($0.key) })
   }
 
   private func awaitedChains(of device: DeviceID) -> Int {
-    sessions.values.reduce(0) { $0 + ($1.device == device ? $1.awaitedChains : 0) }
+    sessions.values.reduce(0) { $0 + ($1.device == device ? $1.live?.awaited.count ?? 0 : 0) }
   }
 
   private mutating func recountAwaitedChains(of device: DeviceID, _ now: MonotonicTime) {
     for id in sessions.keys where sessions[id]?.device == device {
-      sessions[id]?.awaitedCountedAt = now
-      let count = (sessions[id]?.streams ?? [:]).reduce(0) { count, stream in
+      sessions[id]?.live?.awaited.countedAt = now
+      let count = (sessions[id]?.live?.streams ?? [:]).reduce(0) { count, stream in
         count + stream.value.known.entries.keys.count { isAwaited($0, stream.key) }
       }
-      sessions[id]?.awaitedChains = count
+      sessions[id]?.live?.awaited.count = count
     }
   }
 
   // MARK: Interests
-
-  /// Partitions and prefixes of all interests that are remembered: the largest go first.
-  static let interestCacheItemLimit = 262_144
 
   /// What all sessions of one device want counts together, as much as one may: the oldest give way. A copy of a device, or a
   /// connection that is not known to be dead yet, wants the same.
@@ -78,32 +73,14 @@ extension Mesh {
     }
   }
 
-  mutating func trimInterestCache() {
-    var items = interestCache.values.reduce(0) { $0 + $1.interest.itemCount }
-    while items > Mesh.interestCacheItemLimit,
-      let largest = interestCache.max(by: {
-        ($0.value.interest.itemCount, $0.key) < ($1.value.interest.itemCount, $1.key)
-      })
-    {
-      items -= largest.value.interest.itemCount
-      interestCache[largest.key] = nil
-    }
-  }
-
   // MARK: Evidence that waits
 
   /// What runs that came ahead may take in memory, on all sessions of one device: bytes, and their contexts' entries.
   static let postponedByteLimit = 4 * 1024 * 1024
 
   func postponedByteCount(of device: DeviceID) -> Int {
-    sessions.values.reduce(0) { $0 + ($1.device == device ? $1.postponedByteCount : 0) }
+    sessions.values.reduce(0) { $0 + ($1.device == device ? $1.live?.postponedByteCount ?? 0 : 0) }
   }
-
-  // MARK: Forks
-
-  /// Searches that one vector, or one pull, makes this node begin: each reads a chain and says up to a few kilobytes. The
-  /// rest has its turn with the next.
-  static let searchLimit = 16
 }
 
 extension Interest {

@@ -4,11 +4,11 @@ extension Mesh {
     _ id: SessionID, _ message: Message, _ step: inout Step, _ random: inout some RandomNumberGenerator
   ) {
     guard let session = sessions[id] else { return }
-    sessions[id]?.lastHeard = step.now
+    sessions[id]?.pulse.hear(step.now)
     switch message {
     case .ping(let nonce): return step.emit(.send(id, .pong(nonce: nonce)))
     case .pong:
-      sessions[id]?.roundTripMilliseconds = step.now.millisecondsSince(session.lastPing)
+      sessions[id]?.pulse.hearPong(step.now)
       return
     case .goodbye(let reason): return peerClosed(id, reason, &step)
     case .spent(let told) where session.hasStatements: return receiveSpent(id, told)
@@ -19,9 +19,7 @@ extension Mesh {
     case .awaitingHello: receiveGreeting(session, message, &step)
     case .awaitingCredentials: receiveUnknown(session, message, &step)
     case .joining: outOfTurn(id, &step)
-    case .exchangingStatements: receiveInExchange(session, message, &step)
-    case .awaitingInterest: receiveBeforeLive(session, message, &step)
-    case .live: receiveLive(id, message, &step)
+    case .exchangingStatements, .awaitingInterest, .live: receiveAmongMembers(session, message, &step)
     }
   }
 
@@ -44,52 +42,37 @@ extension Mesh {
     case .credentials(let list): receiveCredentials(session.id, list, &step)
     case .statementSet(let set) where session.isDialer: receiveEarly(session.id, set, &step)
     case .interest(let interest) where session.isDialer: receiveInterest(session.id, interest, &step)
-    case .interestChange where session.isDialer: mustAskInterest(session.id)
+    case .interestChange where session.isDialer: sessions[session.id]?.wishes.doubt()
     default: outOfTurn(session.id, &step)
     }
   }
 
-  private mutating func receiveInExchange(_ session: PeerSession, _ message: Message, _ step: inout Step) {
+  /// Once both have said hello. What only a live session takes is out of turn before.
+  private mutating func receiveAmongMembers(_ session: PeerSession, _ message: Message, _ step: inout Step) {
     let id = session.id
-    switch message {
-    case .credentialRequest(let proof) where !session.isDialer: tellCredentials(id, proof, &step)
-    case .statementSet(let set): receiveStatementSet(id, set, &step)
-    case .statements(let list, let scope): receiveStatements(id, list, scope, &step)
-    case .statementsComplete(let scope): peerStatementsComplete(id, scope, &step)
-    case .interestRequest where !session.isToBeShown: tellInterest(id, &step)
-    case .interest(let interest): receiveInterest(id, interest, &step)
-    case .interestChange: mustAskInterest(id)
-    case .summary(let summary): receiveSummary(id, summary, &step)
-    default: outOfTurn(id, &step)
-    }
-  }
-
-  private mutating func receiveBeforeLive(_ session: PeerSession, _ message: Message, _ step: inout Step) {
-    let id = session.id
-    switch message {
-    case .statementSet(let set): receiveStatementSet(id, set, &step)
-    case .statements(let list, let scope): receiveStatements(id, list, scope, &step)
-    case .statementsComplete(let scope): peerStatementsComplete(id, scope, &step)
-    case .interestRequest: tellInterest(id, &step)
-    case .interest(let interest): receiveInterest(id, interest, &step)
+    switch (message, session.phase) {
+    case (.statementSet(let set), _): receiveStatementSet(id, set, &step)
+    case (.statements(let list, let scope), _): receiveStatements(id, list, scope, &step)
+    case (.statementsComplete(let scope), _): peerStatementsComplete(id, scope, &step)
+    case (.credentialRequest(let proof), .exchangingStatements) where !session.isDialer:
+      tellCredentials(id, proof, &step)
+    case (.interestRequest, _) where !session.isToBeShown: tellInterest(id, &step)
+    case (.interest(let interest), .live): peerInterestReplaced(id, interest, &step)
+    case (.interest(let interest), _): receiveInterest(id, interest, &step)
+    case (.interestChange(let added, let removed), .live): peerInterestChanged(id, added, removed, &step)
+    case (.interestChange, .exchangingStatements): sessions[id]?.wishes.doubt()
     // The answer to our question is on its way and was made after the change.
-    case .interestChange: break
-    case .summary(let summary): receiveSummary(id, summary, &step)
+    case (.interestChange, _): break
+    case (.summary(let summary), _): receiveSummary(id, summary, &step)
     // They cannot be judged yet, and the peer's summary may have been made before what they are about was wanted here.
-    case .vectors, .have: sessions[id]?.mustCompareAgain = true
+    case (.vectors, .awaitingInterest), (.have, .awaitingInterest): sessions[id]?.deferred?.mustCompareAgain = true
+    case (_, .live): receiveLive(id, message, &step)
     default: outOfTurn(id, &step)
     }
   }
 
   private mutating func receiveLive(_ id: SessionID, _ message: Message, _ step: inout Step) {
     switch message {
-    case .statementSet(let set): receiveStatementSet(id, set, &step)
-    case .statements(let list, let scope): receiveStatements(id, list, scope, &step)
-    case .statementsComplete(let scope): peerStatementsComplete(id, scope, &step)
-    case .interestRequest: tellInterest(id, &step)
-    case .interest(let interest): peerInterestReplaced(id, interest, &step)
-    case .interestChange(let added, let removed): peerInterestChanged(id, added, removed, &step)
-    case .summary(let summary): receiveSummary(id, summary, &step)
     case .vectors(let list): receiveVectors(id, list, &step)
     case .pull(let stream, let part):
       guard let vector = joined(part, id, .pull(stream), &step) else { return }
@@ -98,7 +81,7 @@ extension Mesh {
     case .have(let part):
       guard let vector = joined(part, id, .have, &step) else { return }
       receiveVector(id, vector, &step)
-    case .chainProbe(let probe): receiveProbe(id, probe, &step)
+    case .chainProbe(let probe): sessions[id]?.receive(probe, ledger.id(of: probe.name), ledger, &step)
     default: outOfTurn(id, &step)
     }
   }

@@ -22,22 +22,24 @@ extension Mesh {
   }
 
   package var footprint: Footprint {
-    let streams = sessions.values.reduce(0) { $0 + $1.streams.count }
-    let awaited = sessions.values.reduce(0) { $0 + $1.streams.keys.count { partitions[$0] == nil } }
+    let streams = sessions.values.reduce(0) { $0 + ($1.live?.streams.count ?? 0) }
+    let awaited = sessions.values.reduce(0) { $0 + ($1.live?.streams.keys.count { ledger.partitions[$0] == nil } ?? 0) }
     var footprint = Footprint(
       sessions: sessions.count, streams: streams - awaited, awaitedStreams: awaited,
-      parkedBatches: partitions.values.reduce(0) { $0 + $1.parked.count },
-      awaitedHeaders: partitions.values.reduce(0) { $0 + $1.awaitedHeaders })
-    footprint.statementBytes = statements.values.reduce(0) { $0 + $1.count }
-    footprint.interestItems = interestCache.values.reduce(0) { $0 + $1.interest.itemCount }
+      parkedBatches: ledger.partitions.values.reduce(0) { $0 + $1.waiting.parkedCount },
+      awaitedHeaders: ledger.partitions.values.reduce(0) { $0 + $1.waiting.awaitedHeaders })
+    footprint.statementBytes = ledger.statements.values.reduce(0) { $0 + $1.count }
+    footprint.interestItems = interestCache.itemCount
     for session in sessions.values {
-      footprint.announcedChains += session.streams.values.reduce(0) { $0 + $1.known.count + $1.sent.count }
+      footprint.announcedChains += (session.live?.streams ?? [:]).values.reduce(0) {
+        $0 + $1.known.count + $1.outgoing.sent.count
+      }
       footprint.interestItems += session.peerInterest?.itemCount ?? 0
-      footprint.postponedBytes += session.postponedByteCount
+      footprint.postponedBytes += session.live?.postponedByteCount ?? 0
       footprint.statementsToSay += session.outbox.count
     }
-    footprint.partitions = partitions.count
-    for partition in partitions.values {
+    footprint.partitions = ledger.partitions.count
+    for partition in ledger.partitions.values {
       footprint.heldChanges += partition.log.nodeCount
       footprint.chains += partition.log.received.count
     }

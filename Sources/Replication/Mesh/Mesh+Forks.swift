@@ -4,80 +4,32 @@ extension Mesh {
   mutating func checkPeerVector(
     _ id: SessionID, _ partition: PartitionID, _ item: PartitionVector, _ step: inout Step
   ) {
-    let log = partitions[partition]?.log
+    let log = ledger.partitions[partition]?.log
     for (replica, position) in item.vector.sorted {
       let mine = log?.received[replica]
-      if replica == ownReplica { judgeClaim(id, partition, position, own: mine, &step) }
+      if replica == step.surroundings.ownReplica { judgeClaim(id, partition, position, own: mine, &step) }
       guard let log else { continue }
       let standing = log.standing(of: position, of: replica) { _, _ in position.tip }
       let judgement = log.judge(position, of: replica) { _, _ in position.tip }
       if judgement == .differs || judgement == .known && standing < position.sequence {
-        searchFork(id, partition, replica, &step)
+        sessions[id]?.searchFork(partition, replica, ledger, &step)
       }
-    }
-  }
-
-  /// Both sides show what they hold above the last common position. Once, until something new is known of the chain.
-  mutating func searchFork(_ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step) {
-    guard let session = sessions[id], !sparesBranches(of: replica, session),
-      let stream = session.streams[partition], !stream.settled.contains(replica),
-      sessions[id]?.streams[partition]?.forked.insert(replica).inserted == true
-    else { return }
-    if partitions[partition]?.log.heldAbove[replica] == nil { step.emit(.note(id, .forkSeen(replica))) }
-    sessions[id]?.streams[partition]?.questioned.insert(replica)
-    step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: true)))
-  }
-
-  /// Forks go before the runs that are judged under them. Where summaries differ, and perhaps only in what is known of
-  /// forks, whatever was shown before is shown `anew`.
-  mutating func showForks(_ id: SessionID, _ partition: PartitionID, anew: Bool, _ step: inout Step) {
-    let forked = partitions[partition]?.log.shownApart ?? []
-    let start = forked.count > Mesh.searchLimit ? (sessions[id]?.nextSearch ?? 0) % forked.count : 0
-    if forked.count > Mesh.searchLimit { sessions[id]?.nextSearch = start + Mesh.searchLimit }
-    for replica in (forked[start...] + forked[..<start]).prefix(Mesh.searchLimit) {
-      if anew {
-        sessions[id]?.streams[partition]?.forked.remove(replica)
-        sessions[id]?.streams[partition]?.settled.remove(replica)
-      }
-      searchFork(id, partition, replica, &step)
     }
   }
 
   /// News for everyone who follows the partition.
   mutating func spreadFork(_ replica: ReplicaID, _ partition: PartitionID, _ step: inout Step) {
-    for id in sessions.keys.sorted() where sessions[id]?.phase == .live {
-      sessions[id]?.streams[partition]?.settled.remove(replica)
-      searchFork(id, partition, replica, &step)
+    for id in sessions.keys.sorted() { sessions[id]?.showNews(of: replica, partition, ledger, &step) }
+  }
+
+  mutating func spreadHeld(_ replicas: Set<ReplicaID>, _ partition: PartitionID, _ step: inout Step) {
+    for replica in replicas.sorted() where ledger.partitions[partition]?.log.heldAbove[replica] != nil {
+      spreadFork(replica, partition, &step)
     }
   }
 
-  /// The peer has, or gets with what is on its way, all that is known of the chain here.
-  private mutating func settleFork(
-    _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ step: inout Step
-  ) {
-    sessions[id]?.streams[partition]?.forked.remove(replica)
-    sessions[id]?.streams[partition]?.settled.insert(replica)
-    // Nothing of a chain that is held from its first change on is announced.
-    if let position = partitions[partition]?.log.clipped[replica] {
-      sessions[id]?.streams[partition]?.sent[replica] = position
-    }
-    pump(id, partition, &step)
-  }
-
-  mutating func receiveProbe(_ id: SessionID, _ probe: ChainProbe, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    let partition = probe.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard !receiveHandOver(session, probe, partition, &step) else { return }
-    // Also where nothing of the partition is here: the peer keeps the chain back until it knows.
-    guard isInScope(session, partition, probe.name),
-      var stream = session.streams[partition] ?? newStream(session, partition, probe.name, step.now)
-    else { return }
-    // The answer to a question of this side's is none of the peer's questions.
-    let isAnswer = !probe.wantsReply && stream.questioned.remove(probe.replica) != nil
-    guard isAnswer || stream.answeredProbes < PeerStream.answeredProbeLimit else { return }
-    if !isAnswer { stream.answeredProbes += 1 }
-    sessions[id]?.streams[partition] = stream
-    step.emit(.loadChain(partition, probe.replica, from: 1, .answer(id, probe)))
+  mutating func askForHandedOverEarly(_ step: inout Step) {
+    for id in sessions.keys.sorted() { sessions[id]?.askForHandedOverEarly(ledger, &step) }
   }
 
   mutating func chainLoaded(
@@ -85,83 +37,11 @@ extension Mesh {
   ) {
     switch purpose {
     case .unfold(let request): unfold(partition, request, runs, &step)
-    case .probe(let id, let wantsReply): sendProbe(id, partition, replica, runs, wantsReply: wantsReply, &step)
-    case .answer(let id, let probe): answer(id, partition, probe, runs, &step)
-    case .handOver(let id, let probe): continueHandOver(id, partition, replica, runs, probe, &step)
+    case .probe(let id, let wantsReply):
+      sessions[id]?.sendProbe(partition, replica, runs, wantsReply: wantsReply, ledger, &step)
+    case .answer(let id, let probe): sessions[id]?.answer(probe, partition, runs, ledger, &step)
+    case .handOver(let id, let probe): sessions[id]?.continueHandOver(probe, partition, replica, runs, ledger, &step)
     }
-  }
-
-  private func sendProbe(
-    _ id: SessionID, _ partition: PartitionID, _ replica: ReplicaID, _ runs: [RunSummary], wantsReply: Bool,
-    _ step: inout Step
-  ) {
-    guard let session = sessions[id], let name = partitions[partition]?.name ?? session.streams[partition]?.name,
-      isInScope(session, partition, name)
-    else { return }
-    let probe = ChainProbe(
-      name: name, replica: replica, positions: Mesh.probePositions(of: runs), wantsReply: wantsReply)
-    step.emit(.send(id, .chainProbe(probe)))
-  }
-
-  /// Ends of runs: the last sixteen, then ever wider apart, ascending.
-  static func probePositions(of runs: [RunSummary]) -> [ChainPosition] {
-    var positions: [ChainPosition] = []
-    var (index, stride) = (runs.count - 1, 1)
-    while index >= 0, positions.count < ChainProbe.positionLimit {
-      if let tip = runs[index].hashes.last?.tip {
-        positions.append(ChainPosition(sequence: runs[index].last, tip: tip))
-      }
-      if positions.count >= 16 { stride *= 2 }
-      index -= stride
-    }
-    return positions.reversed()
-  }
-
-  private mutating func answer(
-    _ id: SessionID, _ partition: PartitionID, _ probe: ChainProbe, _ runs: [RunSummary], _ step: inout Step
-  ) {
-    guard let session = sessions[id], isInScope(session, partition, probe.name) else { return }
-    if probe.wantsReply { sendProbe(id, partition, probe.replica, runs, wantsReply: false, &step) }
-    if !keepsBranches(of: probe.replica, from: session), let first = Mesh.firstLacking(of: runs, probe.positions) {
-      step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1))
-    } else {
-      settleFork(id, partition, probe.replica, &step)
-    }
-  }
-
-  /// Where the first run begins that lies below none of the positions that the peer holds. Nil: the peer holds them all.
-  static func firstLacking(of runs: [RunSummary], _ held: [ChainPosition]) -> UInt64? {
-    let held = Set(held)
-    // What a held run follows is held, too.
-    var leading: Set<Digest> = []
-    var first: UInt64?
-    for run in runs.reversed() {
-      let isHeld =
-        run.hashes.last.map(leading.contains) == true
-        || run.hashes.enumerated().contains { index, hash in
-          held.contains(ChainPosition(sequence: run.first + UInt64(index), tip: hash.tip))
-        }
-      if isHeld { leading.insert(run.hashBefore) } else { first = run.first }
-    }
-    return first
-  }
-
-  mutating func evidenceLoaded(
-    _ id: SessionID, _ partition: PartitionID, _ runs: [LoggedRun], _ step: inout Step
-  ) {
-    guard let state = partitions[partition], let session = sessions[id], let replica = runs.first?.replica,
-      mayShow(session, replica, state)
-    else { return }
-    let name = state.name
-    for run in runs {
-      // Large payloads travel ahead of their run here, too.
-      for piece in run.apart?.pieces(from: 0, of: name, on: PayloadPiece.evidence) ?? [] {
-        step.emit(.send(id, .payloadPiece(piece)))
-      }
-      let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
-      step.emit(.send(id, .runs(RunBatch(name: name, stream: 0, entries: [entry], isForkEvidence: true))))
-    }
-    settleFork(id, partition, replica, &step)
   }
 
   // MARK: Evidence that came ahead of what it had seen
@@ -169,7 +49,7 @@ extension Mesh {
   /// Stored only when its context and what it follows are here: whatever counts was delivered causally.
   mutating func isCausal(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
     let incoming = run.incoming
-    if let log = partitions[partition]?.log, log.holds(run.context),
+    if let log = ledger.partitions[partition]?.log, log.holds(run.context),
       log.holds(before: incoming.first, incoming.hashBefore, of: incoming.replica)
     {
       return true
@@ -180,37 +60,34 @@ extension Mesh {
 
   /// Where a fork is being looked at, what leads to a run may be on its way as evidence, or wait here itself.
   func mayComeAhead(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
-    batch.isForkEvidence || partitions[partition]?.postponed.isEmpty == false
-      || sessions[batch.session]?.streams[partition]?.forked.isEmpty == false
+    batch.isForkEvidence || ledger.partitions[partition]?.waiting.postponed.isEmpty == false
+      || sessions[batch.session]?.live?.streams[partition]?.forks.heldBack.isEmpty == false
   }
 
   mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {
-    guard let count = partitions[partition]?.postponed.count, count < PartitionState.postponedLimit else { return }
     let waiting = ParkedRuns(session: batch.session, runs: [.resolved(run)], stream: nil)
     guard let session = sessions[batch.session],
-      postponedByteCount(of: session.device) + waiting.byteCount <= Mesh.postponedByteLimit
+      postponedByteCount(of: session.device) + waiting.byteCount <= Mesh.postponedByteLimit,
+      ledger.partitions[partition]?.waiting.postpone(waiting) == true
     else { return }
-    sessions[batch.session]?.postponedByteCount += waiting.byteCount
-    partitions[partition]?.postponed.append(waiting)
+    sessions[batch.session]?.live?.postponedByteCount += waiting.byteCount
   }
 
-  /// What led to it is not to be expected any more; another session shows it again.
   mutating func dropPostponed(of id: SessionID) {
-    for partition in partitions.filter({ !$0.value.postponed.isEmpty }).map(\.key) {
-      partitions[partition]?.postponed.removeAll { $0.session == id }
-      if partitions[partition]?.isNothing == true { partitions[partition] = nil }
+    for partition in ledger.partitions.filter({ !$0.value.waiting.postponed.isEmpty }).map(\.key) {
+      ledger.partitions[partition]?.waiting.dropPostponed(of: id)
+      ledger.dropNothing(partition)
     }
   }
 
   mutating func takePostponed(_ partition: PartitionID, _ step: inout Step) {
-    guard let postponed = partitions[partition]?.postponed, !postponed.isEmpty else { return }
-    partitions[partition]?.postponed = []
-    for run in postponed {
-      sessions[run.session]?.postponedByteCount -= run.byteCount
-      if partitions[partition]?.awaitedHeaders == 0 {
+    guard ledger.partitions[partition]?.waiting.postponed.isEmpty == false else { return }
+    for run in ledger.partitions[partition]?.waiting.takePostponed() ?? [] {
+      sessions[run.session]?.live?.postponedByteCount -= run.byteCount
+      if ledger.partitions[partition]?.waiting.awaitsHeaders == false {
         process(run, partition, &step)
       } else {
-        partitions[partition]?.parked.append(run)
+        ledger.partitions[partition]?.waiting.append(run)
       }
     }
   }
@@ -221,8 +98,11 @@ extension Mesh {
   mutating func park(
     _ batch: ParkedRuns, _ partition: PartitionID, until requests: [HeaderRequest], _ step: inout Step
   ) {
-    partitions[partition]?.parked.insert(batch, at: 0)
-    partitions[partition]?.awaitedHeaders += requests.count
+    ledger.partitions[partition]?.waiting.putBack(batch, until: requests.count)
+    load(requests, partition, &step)
+  }
+
+  private func load(_ requests: [HeaderRequest], _ partition: PartitionID, _ step: inout Step) {
     for request in requests {
       step.emit(.loadChain(partition, request.replica, from: request.sequences.lowerBound, .unfold(request)))
     }
@@ -231,43 +111,32 @@ extension Mesh {
   private mutating func unfold(
     _ partition: PartitionID, _ request: HeaderRequest, _ runs: [RunSummary], _ step: inout Step
   ) {
-    guard let state = partitions[partition] else { return }
+    guard ledger.partitions[partition] != nil else { return }
     do {
-      try partitions[partition]?.log.unfold(request, runs: runs)
+      try ledger.partitions[partition]?.log.unfold(request, runs: runs)
     } catch {
-      // Asked again, the disk would answer the same: what waits for it is given up.
-      partitions[partition]?.parked = []
-      partitions[partition]?.awaitsAuthority = false
+      ledger.partitions[partition]?.waiting.giveUp()
       step.emit(.damaged(partition, request.replica))
     }
-    partitions[partition]?.awaitedHeaders = max(0, state.awaitedHeaders - 1)
-    guard partitions[partition]?.awaitedHeaders == 0 else { return }
-    if partitions[partition]?.awaitsAuthority == true { adoptAuthority(partition, &step) }
-    // One of them may ask for headers again: then the rest waits behind it.
-    while partitions[partition]?.awaitedHeaders == 0, let batch = partitions[partition]?.parked.first {
-      partitions[partition]?.parked.removeFirst()
-      process(batch, partition, &step)
-    }
+    ledger.partitions[partition]?.waiting.noteHeaders()
+    if ledger.partitions[partition]?.waiting.isAuthorityDue == true { adoptAuthority(partition, &step) }
+    while let batch = ledger.partitions[partition]?.waiting.next() { process(batch, partition, &step) }
   }
 
   /// New statements may move what counts of every chain.
   mutating func reconsiderAcceptance(_ step: inout Step) {
-    for partition in partitions.keys.sorted() { adoptAuthority(partition, &step) }
-    countTakes()
+    for partition in ledger.partitions.keys.sorted() { adoptAuthority(partition, &step) }
+    ledger.countTakes()
   }
 
   private mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {
-    partitions[partition]?.awaitsAuthority = false
-    switch partitions[partition]?.log.adopt(authority) {
+    switch ledger.adoptAuthority(in: partition) {
     case .done(let change):
       if change != LogChange() { step.emit(.rebuild(partition, change)) }
-      for id in sessions.keys.sorted() { offerHeldWork(id, partition, &step) }
+      for id in sessions.keys.sorted() { sessions[id]?.offerHeldWork(partition, ledger, &step) }
     case .needsHeaders(let requests):
-      partitions[partition]?.awaitsAuthority = true
-      partitions[partition]?.awaitedHeaders += requests.count
-      for request in requests {
-        step.emit(.loadChain(partition, request.replica, from: request.sequences.lowerBound, .unfold(request)))
-      }
+      ledger.partitions[partition]?.waiting.awaitAuthority(requests.count)
+      load(requests, partition, &step)
     case .ignored, nil: break
     }
   }

@@ -5,7 +5,7 @@ extension Mesh {
     let device = DeviceID.derived(from: peer, cryptography.hash)
     sessions[id] = PeerSession(
       id: id, isDialer: isDialer, peer: peer, device: device, exporter: exporter, now: step.now)
-    pass(passage, id)
+    sessions[id]?.pass(passage, interest, ledger)
     closeSurplus(besides: id, &step)
     // The listener stays silent until the dialer has shown that it is a member: a stranger learns nothing by asking.
     guard isDialer, !closeDuplicates(of: id, &step) else { return }
@@ -15,16 +15,17 @@ extension Mesh {
   private mutating func sendHello(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let (proof, isDialer) = (fleetProof(of: session), session.isDialer)
-    let (authority, interest) = (self.authority.digest(cryptography.hash), session.interest.digest(cryptography.hash))
+    let (authority, interest) = (ledger.authority.digest(cryptography.hash), session.interest.digest(cryptography.hash))
     var hello = Hello(
-      fleetProof: proof.proof(ofDialer: isDialer), instance: local.instance, wallMilliseconds: wallMilliseconds,
+      fleetProof: proof.proof(ofDialer: isDialer), instance: local.instance,
+      wallMilliseconds: step.surroundings.wallMilliseconds,
       listenPort: local.listenPort, authority: proof.mark(authority, .authority, ofDialer: isDialer),
       interest: proof.mark(interest, .interest, ofDialer: isDialer))
     hello.features = cryptography.formats.features
     hello.signature = cryptography.sign(
       hello.signedBytes(device: local.device, exporter: session.exporter, isDialer: isDialer))
-    sessions[id]?.statedAuthority = authority
-    sessions[id]?.statedInterest = interest
+    sessions[id]?.greeting?.sayHello(authority)
+    sessions[id]?.wishes.state(interest)
     step.emit(.send(id, .hello(hello)))
   }
 
@@ -38,18 +39,18 @@ extension Mesh {
     }
     guard hello.instance != local.instance else { return fail(id, .ownConnection, "this node itself", &step) }
     sessions[id]?.hello = hello
-    guard authority.member(of: session.peer) != nil else { return askForCredentials(id, &step) }
+    guard ledger.authority.member(of: session.peer) != nil else { return askForCredentials(id, &step) }
     greet(id, hello, &step)
   }
 
   /// The peer is a member, or has brought what shows that it is one elsewhere.
-  mutating func greet(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
+  mutating func greet(_ id: SessionID, _ hello: Hello, isToBeShown: Bool = false, _ step: inout Step) {
     guard let session = sessions[id], session.isDialer || !closeDuplicates(of: id, &step) else { return }
     step.emit(.authenticated(id, session.device, hello))
     if !session.isDialer { sendHello(id, &step) }
     noteClock(id, hello, &step)
-    if !session.isToBeShown { restateInterest(id, &step) }
-    beginStatements(id, hello, &step)
+    if !isToBeShown { restateInterest(id, &step) }
+    beginStatements(id, hello, isToBeShown: isToBeShown, &step)
   }
 
   func fleetProof(of session: PeerSession) -> FleetProof {
@@ -82,7 +83,8 @@ extension Mesh {
   }
 
   private func noteClock(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
-    let (difference, overflow) = hello.wallMilliseconds.subtractingReportingOverflow(wallMilliseconds)
+    let own = step.surroundings.wallMilliseconds
+    let (difference, overflow) = hello.wallMilliseconds.subtractingReportingOverflow(own)
     let limit = Int64(HybridTimestamp.adoptionLimitMilliseconds)
     guard overflow || difference > limit || difference < -limit else { return }
     step.emit(.note(id, .clockDiffers(milliseconds: overflow ? .max : difference)))
@@ -111,8 +113,8 @@ extension Mesh {
     guard sessions.removeValue(forKey: id) != nil else { return }
     dropPostponed(of: id)
     holdings.closed(id)
-    for partition in catchUps.filter({ $0.value.session == id }).keys.sorted() {
-      catchUps[partition] = nil
+    for partition in catchUps.partitions(of: id) {
+      catchUps.end(partition)
       pullWherePossible(partition, &step)
     }
   }

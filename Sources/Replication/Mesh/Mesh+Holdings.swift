@@ -1,8 +1,8 @@
 // Holdings: the mesh tells the exchange what happens, and carries out what it wants.
 extension Mesh {
   /// The records that are stored. Before anything else happens.
-  package mutating func restoreHoldings(_ records: [KeptHoldings], now: MonotonicTime) {
-    var step = Step(now: now)
+  package mutating func restoreHoldings(_ records: [KeptHoldings], _ surroundings: Surroundings) {
+    var step = Step(surroundings, configuration)
     withHoldings(&step) { exchange, sight in
       exchange.restore(records, sight)
       return []
@@ -43,7 +43,7 @@ extension Mesh {
     // Taken out while the exchange looks at the rest, so that neither is copied.
     var exchange = HoldingsExchange()
     swap(&exchange, &holdings)
-    let directives = body(&exchange, MeshSight(mesh: self, now: step.now))
+    let directives = body(&exchange, MeshSight(mesh: self, surroundings: step.surroundings))
     swap(&exchange, &holdings)
     for directive in directives {
       switch directive {
@@ -57,9 +57,10 @@ extension Mesh {
 /// The mesh as its exchange of holdings sees it.
 struct MeshSight: HoldingsSight {
   let mesh: Mesh
-  let now: MonotonicTime
+  let surroundings: Surroundings
 
-  var wallMilliseconds: Int64 { mesh.wallMilliseconds }
+  var now: MonotonicTime { surroundings.now }
+  var wallMilliseconds: Int64 { surroundings.wallMilliseconds }
   var device: PublicKey { mesh.local.device }
   var fleet: FleetID { mesh.local.fleet }
   var hash: HashFunction { mesh.cryptography.hash }
@@ -69,12 +70,12 @@ struct MeshSight: HoldingsSight {
   func isMember(_ device: PublicKey) -> Bool { mesh.authority.member(of: device) != nil }
 
   func isInScope(_ session: SessionID, _ partition: PartitionID, _ name: PartitionName) -> Bool {
-    mesh.sessions[session].map { mesh.isInScope($0, partition, name) } ?? false
+    mesh.sessions[session]?.isInScope(partition, name, mesh.ledger) ?? false
   }
 
   func held(_ partition: PartitionID, _ name: PartitionName) -> HeldVector? {
     guard let log = mesh.partitions[partition]?.log, !log.received.isEmpty else { return nil }
-    let own = mesh.ownReplica.flatMap { replica in
+    let own = surroundings.ownReplica.flatMap { replica in
       log.received[replica].map { Holdings.OwnLast(replica: replica, sequence: $0.sequence) }
     }
     return HeldVector(vector: log.received, ownLast: own)

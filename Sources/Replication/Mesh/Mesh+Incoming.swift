@@ -1,73 +1,54 @@
 // The receiving side: whom to ask, and what to do with the runs that come.
 extension Mesh {
-  /// Nil where the peer names more partitions than anybody here has begun. What is not here yet begins with its first run.
-  func newStream(
-    _ session: PeerSession, _ partition: PartitionID, _ name: PartitionName, _ now: MonotonicTime
-  ) -> PeerStream? {
-    let state = partitions[partition]
-    guard state != nil || session.streams.count < partitions.count + PeerSession.awaitedPartitionLimit else {
-      return nil
-    }
-    guard session.level.contains(partition, name) else { return PeerStream(name, now: now) }
-    return PeerStream(name, known: state?.log.clipped ?? VersionVector(), number: PeerStream.level, now: now)
-  }
-
-  func newLog(_ id: PartitionID, _ name: PartitionName) -> PartitionLog {
-    let (fleet, hash) = (local.fleet, cryptography.hash)
-    return PartitionLog(name, authority: authority) { replica in
-      ChainIdentity(fleet: fleet, partition: id, replica: replica).genesis(hash)
-    }
-  }
-
-  /// The peer has something that this node lacks. Of a forked chain it may hold more than the branch chosen here has: that
-  /// is searched and shown apart, and no stream brings it.
-  func isAhead(_ stream: PeerStream, _ partition: PartitionID) -> Bool {
-    let log = partitions[partition]?.log
-    return stream.known.entries.contains {
-      $0.value.sequence > (log?.received.sequence(of: $0.key) ?? 0) && log?.forkPoints[$0.key] == nil
-        && !stream.forked.contains($0.key) && !stream.leftOut.contains($0.key)
-    }
-  }
-
   /// A stream is asked for once: at once from a peer that has nothing new, else from one peer at a time.
   mutating func considerPull(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], session.phase == .live, let stream = session.streams[partition],
-      stream.incoming == nil
+    guard let session = sessions[id], let stream = session.live?.streams[partition],
+      stream.incoming.number == nil
     else { return }
-    if isAhead(stream, partition) {
-      guard catchUps[partition] == nil, isItsTurnToCome(session, partition, stream.name) else { return }
-      catchUps[partition] = CatchUp(session: id, progress: step.now)
+    if stream.isAhead(of: ledger.partitions[partition]?.log) {
+      guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name) else { return }
+      catchUps.begin(partition, on: id, step.now)
     }
-    pull(id, partition, &step)
+    sessions[id]?.pull(partition, ledger, &step)
   }
 
-  private mutating func pull(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], let name = session.streams[partition]?.name else { return }
-    sessions[id]?.nextStream += 1
-    sessions[id]?.streams[partition]?.incoming = session.nextStream
-    sessions[id]?.streams[partition]?.incomingBase = nil
-    // Of the stream that this one voids.
-    sessions[id]?.streams[partition]?.arriving =
-      session.streams[partition]?.arriving
-      .filter { $0.key == PayloadPiece.evidence } ?? [:]
-    sessions[id]?.streams[partition]?.lastProgress = step.now
-    sessions[id]?.streams[partition]?.toldIn = session.comparison.count
-    let ownAlone = session.streams[partition]?.namesOwnAlone ?? false
-    let staged = staged.named(in: partition, to: session.device, ownAlone: ownAlone)
-    sessions[id]?.streams[partition]?.named = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
-    let vector = PartitionVector(
-      name: name, vector: partitions[partition]?.log.clipped ?? VersionVector(), staged: staged)
-    send(vector, to: id, &step) { .pull(stream: session.nextStream, $0) }
+  /// What comes does not fit the stream that equal summaries opened: now it is asked for, under a number of its own.
+  mutating func pullInsteadOfLevel(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
+    sessions[id]?.live?.streams[partition]?.incoming.close()
+    considerPull(id, partition, &step)
+  }
+
+  /// Equal summaries open streams only where both ends held the same scope against them, and an interest that changed
+  /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked.
+  mutating func doubtLevelStream(_ id: SessionID, _ partition: PartitionID) {
+    guard let stream = sessions[id]?.live?.streams[partition], stream.incoming.isLevel,
+      stream.isAhead(of: ledger.partitions[partition]?.log), catchUps.session(of: partition) == nil
+    else { return }
+    sessions[id]?.live?.streams[partition]?.incoming.close()
+  }
+
+  /// Nothing that goes before it on a link with an order is coming from the peer.
+  private func isItsTurnToCome(_ session: PeerSession, _ partition: PartitionID, _ name: PartitionName) -> Bool {
+    guard session.passage.isOrdered, let rank = session.passage.rank(partition, name) else { return true }
+    return !catchUps.partitions(of: session.id).contains { other in
+      session.live?.streams[other].flatMap { session.passage.rank(other, $0.name) }.map { $0 < rank } ?? false
+    }
+  }
+
+  mutating func pullInOrder(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id], session.passage.isOrdered else { return }
+    for partition in session.inOrder { considerPull(id, partition, &step) }
   }
 
   /// An open stream that brings nothing although the peer is ahead is asked for anew: pairwise exchange is the truth.
   mutating func repullIfSilent(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let stream = sessions[id]?.streams[partition], stream.incoming != nil, isAhead(stream, partition),
-      step.now.millisecondsSince(stream.lastProgress) > configuration.catchUpSilenceMilliseconds,
-      catchUps[partition].map({ $0.session == id }) ?? true
+    guard let stream = sessions[id]?.live?.streams[partition], stream.incoming.number != nil,
+      stream.isAhead(of: ledger.partitions[partition]?.log),
+      stream.incoming.isSilent(for: configuration.catchUpSilenceMilliseconds, step.now),
+      catchUps.session(of: partition) ?? id == id
     else { return }
-    catchUps[partition] = CatchUp(session: id, progress: step.now)
-    pull(id, partition, &step)
+    catchUps.begin(partition, on: id, step.now)
+    sessions[id]?.pull(partition, ledger, &step)
   }
 
   mutating func pullWherePossible(_ partition: PartitionID, _ step: inout Step) {
@@ -76,13 +57,15 @@ extension Mesh {
 
   /// Level with the peer that did the catch-up: the others may open their streams now.
   mutating func noteProgress(_ partition: PartitionID, _ source: SessionID?, _ step: inout Step) {
-    guard let catchUp = catchUps[partition] else { return }
-    if catchUp.session == source { catchUps[partition]?.progress = step.now }
-    guard let stream = sessions[catchUp.session]?.streams[partition], isAhead(stream, partition) else {
-      catchUps[partition] = nil
-      if let name = partitions[partition]?.name { step.emit(.note(catchUp.session, .levelWith(name))) }
+    guard let session = catchUps.session(of: partition) else { return }
+    if session == source { catchUps.noteProgress(partition, step.now) }
+    guard let stream = sessions[session]?.live?.streams[partition],
+      stream.isAhead(of: ledger.partitions[partition]?.log)
+    else {
+      catchUps.end(partition)
+      if let name = ledger.partitions[partition]?.name { step.emit(.note(session, .levelWith(name))) }
       pullWherePossible(partition, &step)
-      return pullInOrder(catchUp.session, &step)
+      return pullInOrder(session, &step)
     }
   }
 
@@ -90,19 +73,19 @@ extension Mesh {
 
   mutating func receiveRuns(_ id: SessionID, _ batch: RunBatch, _ runs: [IncomingRun], _ step: inout Step) {
     guard let session = sessions[id], session.phase == .live else { return }
-    sessions[id]?.lastHeard = step.now
-    let partition = batch.name.id(fleet: local.fleet, hash: cryptography.hash)
-    guard isInScope(session, partition, batch.name) else {
-      guard batch.isForkEvidence, takesHeldWork(session, runs, partition, batch.name) else { return }
+    sessions[id]?.pulse.hear(step.now)
+    let partition = ledger.id(of: batch.name)
+    guard session.isInScope(partition, batch.name, ledger) else {
+      guard batch.isForkEvidence, session.takesHeldWork(runs, partition, batch.name, ledger) else { return }
       return take(batch, runs, id, partition, &step)
     }
-    guard let opened = session.streams[partition] ?? newStream(session, partition, batch.name, step.now) else { return }
-    sessions[id]?.streams[partition] = opened
+    guard let opened = session.stream(partition, batch.name, ledger, step.now) else { return }
+    sessions[id]?.live?.streams[partition] = opened
     if !batch.isForkEvidence {
       // Batches of a stream that was since asked for anew are void: their contexts stand on another base. One that only
       // the peer took for open is asked for now.
-      guard opened.incoming == batch.stream else { return considerPull(id, partition, &step) }
-      sessions[id]?.streams[partition]?.lastProgress = step.now
+      guard opened.incoming.number == batch.stream else { return considerPull(id, partition, &step) }
+      sessions[id]?.live?.streams[partition]?.incoming.noteProgress(step.now)
     }
     take(batch, runs, id, partition, &step)
   }
@@ -118,27 +101,21 @@ extension Mesh {
   private mutating func take(
     _ parked: ParkedRuns, _ partition: PartitionID, _ name: PartitionName, _ step: inout Step
   ) {
-    guard partitions[partition]?.awaitedHeaders ?? 0 == 0 else {
-      partitions[partition]?.parked.append(parked)
+    guard ledger.partitions[partition]?.waiting.awaitsHeaders != true else {
+      ledger.partitions[partition]?.waiting.append(parked)
       return
     }
-    beginning(partition, name) { $0.process(parked, partition, &step) }
+    // A partition begins with the first run that is kept.
+    ledger.expect(partition, name)
+    process(parked, partition, &step)
+    ledger.dropNothing(partition)
   }
 
   /// Judged as evidence that a peer shows: it stands outside of every stream. What is not taken is nobody's breach, since
   /// no session brought it, and does not wait for what leads to it: whoever reads a ledger brings that first.
   mutating func receiveFromLedger(_ name: PartitionName, _ run: DeliveredRun, _ step: inout Step) {
     let parked = ParkedRuns(session: .ledger, runs: [.resolved(run)], stream: nil)
-    take(parked, name.id(fleet: local.fleet, hash: cryptography.hash), name, &step)
-  }
-
-  /// A partition begins with the first run that is kept: what names it otherwise leaves nothing behind.
-  private mutating func beginning(_ id: PartitionID, _ name: PartitionName, _ process: (inout Mesh) -> Void) {
-    if partitions[id] == nil {
-      partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name), hasBegun: false)
-    }
-    process(&self)
-    if partitions[id]?.isNothing == true { partitions[id] = nil }
+    take(parked, ledger.id(of: name), name, &step)
   }
 
   /// The run with its context put together. Nil where the session has ended, or asked for its stream anew since, and after it
@@ -152,21 +129,22 @@ extension Mesh {
       return nil
     }
     let id = batch.session
-    guard let session = sessions[id], batch.isForkEvidence || session.streams[partition]?.incoming == batch.stream
+    guard let session = sessions[id],
+      batch.isForkEvidence || session.live?.streams[partition]?.incoming.number == batch.stream
     else {
       return nil
     }
-    let place = partitions[partition].map {
+    let place = ledger.partitions[partition].map {
       BrokenRule.Place(partition: $0.name, replica: run.replica, sequence: run.first)
     }
-    let context = run.context.resolved(on: batch.isForkEvidence ? nil : session.streams[partition]?.incomingBase)
+    let context = run.context.resolved(on: batch.isForkEvidence ? nil : session.live?.streams[partition]?.incoming.base)
     entries += context.count
     guard context.count <= RunSummary.contextEntryLimit, entries <= RunBatch.contextEntryLimit else {
       fail(id, breaking: "contexts of one message with too many entries", place, &step)
       return nil
     }
     guard RunRecord.digest(of: context, cryptography.hash) == run.contextDigest else {
-      if !batch.isForkEvidence, lacksBase(run, id, partition) {
+      if !batch.isForkEvidence, session.live?.streams[partition]?.incoming.lacksBase(of: run) == true {
         pullInsteadOfLevel(id, partition, &step)
       } else {
         fail(id, breaking: "a context that does not match its digest", place, &step)
@@ -177,12 +155,12 @@ extension Mesh {
       fail(id, breaking: "a change that names list elements it had not seen", place, &step)
       return nil
     }
-    if !batch.isForkEvidence { sessions[id]?.streams[partition]?.incomingBase = context }
+    if !batch.isForkEvidence { sessions[id]?.live?.streams[partition]?.incoming.base = context }
     return DeliveredRun(incoming: run, context: context)
   }
 
   mutating func process(_ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step) {
-    guard let name = partitions[partition]?.name else { return }
+    guard let name = ledger.partitions[partition]?.name else { return }
     var kept: [DeliveredRun] = []
     var heldAbove: Set<ReplicaID> = []
     var isLeftOutAnew = false
@@ -201,21 +179,23 @@ extension Mesh {
         fail(batch.session, breaking: "a run by a replica that nobody declared", place(run, in: name), &step)
         break
       }
-      notePeerHolds(run, batch.session, partition)
-      switch partitions[partition]?.log.deliver(summary) {
+      sessions[batch.session]?.live?.streams[partition]?.noteHolding(of: run)
+      switch ledger.partitions[partition]?.log.deliver(summary) {
       case .take: break
       case .have, nil:
         rest.removeFirst()
         continue walk
       case .aside(.lacksRight):
         leaveOut(run.incoming.replica, batch.session, partition)
-        if batch.isForkEvidence { noteHandedOverEarly(run.incoming.replica, batch.session, name) }
+        if batch.isForkEvidence {
+          sessions[batch.session]?.noteHandedOverEarly(run.incoming.replica, name, ledger)
+        }
         rest.removeFirst()
         continue walk
       case .aside(let reason):
         if reason == .fork {
           foundOwnRun(run, name, &step)
-          searchFork(batch.session, partition, run.incoming.replica, &step)
+          sessions[batch.session]?.searchFork(partition, run.incoming.replica, ledger, &step)
         }
         // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
         guard reason.isKept || batch.isForkEvidence, isCausal(run, batch, partition) else {
@@ -227,19 +207,19 @@ extension Mesh {
         foundOwnRun(run, name, &step)
         postpone(run, batch, partition)
         // What was left out does not come ahead by itself.
-        if reason == .context, vouches(summary, batch.session, partition) {
+        if reason == .context, ledger.vouches(summary, for: leftOut(batch.session, partition)) {
           reopen(batch.session, partition, takesAll: true, &step)
         }
         rest.removeFirst()
         continue walk
-      case .error(.context) where vouches(summary, batch.session, partition):
+      case .error(.context) where ledger.vouches(summary, for: leftOut(batch.session, partition)):
         reopen(batch.session, partition, takesAll: true, &step)
         break walk
-      case .error where standsOnLeftOut(run, batch.session, partition):
+      case .error where leftOut(batch.session, partition)?.isStoodOn(by: run) == true:
         leaveOut(run.incoming.replica, batch.session, partition)
         rest.removeFirst()
         continue walk
-      case .error where isLevel(batch.session, partition):
+      case .error where sessions[batch.session]?.live?.streams[partition]?.incoming.isLevel == true:
         // Equal summaries opened the stream, and what they were equal about has changed.
         pullInsteadOfLevel(batch.session, partition, &step)
         break walk
@@ -255,7 +235,7 @@ extension Mesh {
         fail(batch.session, breaking: why, place(run, in: name), &step)
         break walk
       }
-      if let beyond = beyondAllowance(summary, partition, batch.session) {
+      if let beyond = ledger.beyondAllowance(summary, partition, leftOut(batch.session, partition)) {
         if leaveOut(summary, beyond: beyond, batch.session, partition) { isLeftOutAnew = true }
         rest.removeFirst()
         continue walk
@@ -263,7 +243,7 @@ extension Mesh {
       switch learn(summary, in: partition) {
       case .done(let change):
         foundOwnRun(run, name, &step)
-        kept.append(settled(run, change, partition))
+        kept.append(ledger.settled(run, change, partition))
         if let branched = change.branchedReplica { spreadFork(branched, partition, &step) }
       case .needsHeaders(let requests):
         emit(kept, partition, batch.session, &step)
@@ -281,32 +261,10 @@ extension Mesh {
     _ kept: [DeliveredRun], _ partition: PartitionID, _ source: SessionID, _ step: inout Step
   ) {
     guard !kept.isEmpty else { return }
-    partitions[partition]?.hasBegun = true
+    ledger.partitions[partition]?.hasBegun = true
     step.emit(.apply(partition, source: source, kept))
   }
 
-  /// Marks the run with what it moved, unless that is the usual: all of it counts, is new to everything that counts, and
-  /// was not issued before.
-  private func settled(_ run: DeliveredRun, _ change: LogChange, _ partition: PartitionID) -> DeliveredRun {
-    guard let state = partitions[partition] else { return run }
-    var run = run
-    let (replica, acceptance) = (run.incoming.replica, change.acceptance)
-    let isPlain =
-      acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
-      && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil } && change.regrouped.isEmpty
-      && !state.log.hasForkIn(run.context, of: replica)
-      && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
-    run.change = isPlain ? nil : change
-    return run
-  }
-
-  /// Whoever sends from its log has it.
-  private mutating func notePeerHolds(_ run: DeliveredRun, _ id: SessionID, _ partition: PartitionID) {
-    guard let tip = run.incoming.hashes.last?.tip else { return }
-    var one = VersionVector()
-    one[run.incoming.replica] = ChainPosition(sequence: run.last, tip: tip)
-    sessions[id]?.streams[partition]?.known.join(one)
-  }
 }
 
 extension AsideReason {

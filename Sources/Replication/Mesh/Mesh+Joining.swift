@@ -7,7 +7,7 @@ package enum JoinVerdict: Sendable, Equatable {
 extension Mesh {
   mutating func receiveJoinRequest(_ id: SessionID, _ request: JoinRequest, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    sessions[id]?.phase = .joining
+    sessions[id]?.state = .handshake(.joining)
     guard knowsFleet(session, request.fleetProof) else {
       // Nothing is said: a stranger who guesses learns not even that this is another fleet.
       return step.emit(.note(id, .peerRefused("asked to join another fleet")))
@@ -21,8 +21,8 @@ extension Mesh {
 
   /// What a member knows that did not make the invitation.
   private func hint(to request: JoinRequest) -> JoinRefusal {
-    guard authority.devices(enteredBy: request.invitation).isEmpty else { return .used }
-    return .askInviter(label: authority.member(of: request.invitation.inviter)?.membership.label ?? "")
+    guard ledger.authority.devices(enteredBy: request.invitation).isEmpty else { return .used }
+    return .askInviter(label: ledger.authority.member(of: request.invitation.inviter)?.membership.label ?? "")
   }
 
   private mutating func refuseJoin(_ id: SessionID, _ refusal: JoinRefusal, _ step: inout Step) {
@@ -39,7 +39,7 @@ extension Mesh {
     case .accepted(let acceptance):
       // A member by now: what it is to be told may take longer than a stranger is given.
       step.emit(.admitted(id))
-      sessions[id]?.outbox.put(authority.fleetStatements.map(\.encoded), then: .joined(acceptance))
+      sessions[id]?.outbox.put(ledger.authority.fleetStatements.map(\.encoded), then: .joined(acceptance))
       pumpStatements(id, &step)
     }
   }

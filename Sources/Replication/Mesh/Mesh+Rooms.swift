@@ -3,63 +3,32 @@
 // They are part of what partitions are compared by. Where a room differs, one side tells the tips of its statements; the
 // other sends what they do not cover, and asks for what it lacks itself.
 extension Mesh {
-  /// The summaries of these scopes follow what is held of their statements.
-  mutating func settleRooms(_ scopes: Set<Text>) {
-    for scope in scopes {
-      guard let name = PartitionName(roomOf: scope) else { continue }
-      let held = authority.statements(of: scope)
-      let room = PartitionTable.Room(name: name, statements: Authority.digest(of: held, cryptography.hash))
-      partitions.set(held.isEmpty ? nil : room, for: name.id(fleet: local.fleet, hash: cryptography.hash))
-    }
-  }
-
   /// The room with this scope, where it is wanted here.
   func wantedRoom(_ scope: Text) -> PartitionName? {
     guard let name = PartitionName(roomOf: scope) else { return nil }
-    return interest.wants(name.id(fleet: local.fleet, hash: cryptography.hash), name: name) ? name : nil
+    return interest.wants(ledger.id(of: name), name: name) ? name : nil
   }
 
   /// The peer may carry it, and wants it. Whether this node may carry it still is not asked: who leaves a room tells so.
   private func mayHear(_ session: PeerSession, of name: PartitionName) -> Bool {
-    wants(session, name) && authority.level(of: session.peer, in: name) >= .carry
+    wants(session, name) && ledger.authority.level(of: session.peer, in: name) >= .carry
   }
 
   private func wants(_ session: PeerSession, _ name: PartitionName) -> Bool {
-    let id = name.id(fleet: local.fleet, hash: cryptography.hash)
+    let id = ledger.id(of: name)
     return session.peerInterest?.wants(id, name: name) == true && session.passage.rank(id, name) != nil
   }
 
-  // MARK: Telling
-
-  /// Begins with those of these partitions that are rooms.
-  mutating func compareRooms(_ id: SessionID, _ differing: Set<PartitionID>, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    let rooms = differing.filter { partitions.holdsStatements(of: $0) && isInScope(session, $0) }
-    sessions[id]?.rooms.forgetLevel(besides: rooms)
-    for room in session.rooms.next(of: rooms) { tellTips(id, room, &step) }
-  }
-
-  private mutating func tellTips(_ id: SessionID, _ room: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], let name = partitions.name(of: room) else { return }
-    let held = authority.statements(of: name.text)
-    // Where no more of the creator's is kept, all that could come of it would be passed over.
-    guard let creation = held.first(where: \.createsItsScope), !roomAllowance.isSpent(by: creation.issuer) else {
-      return
-    }
-    sessions[id]?.rooms.tell(room, in: session.comparison.count)
-    tell(id, name, .tips(listed: .max, ScopeStatements(held).list(.max)), &step)
-  }
+  // MARK: Answering
 
   private func tell(_ id: SessionID, _ name: PartitionName, _ content: StatementSet.Step, _ step: inout Step) {
     step.emit(.send(id, .statementSet(StatementSet(scope: name.text, content))))
   }
 
-  // MARK: Answering
-
   mutating func receiveRoomSet(_ id: SessionID, _ set: StatementSet, _ step: inout Step) {
     guard let session = sessions[id], let name = wantedRoom(set.scope) else { return }
-    let room = name.id(fleet: local.fleet, hash: cryptography.hash)
-    let held = ScopeStatements(authority.statements(of: name.text))
+    let room = ledger.id(of: name)
+    let held = ScopeStatements(ledger.authority.statements(of: name.text))
     switch set.step {
     case .buckets: break
     case .tips(let listed, let told):
@@ -82,14 +51,14 @@ extension Mesh {
     let isCarrier = mayHear(session, of: name)
     let counts = held.counts
     // Who may not carry the room is shown no tips of it.
-    let asked = wanted.filter { !roomAllowance.isSpent(by: $0.issuer) && !isFull(of: $0.issuer, counts) }
+    let asked = wanted.filter { !ledger.roomAllowance.isSpent(by: $0.issuer) && !isFull(of: $0.issuer, counts) }
       .map { isCarrier ? $0 : IssuerTips(issuer: $0.issuer, tips: []) }
     if !asked.isEmpty { tell(session.id, name, .wanted(asked), &step) }
   }
 
   /// The issuer has said as much in the room as counts (rule C26).
   private func isFull(of issuer: PublicKey, _ counts: [PublicKey: Int]) -> Bool {
-    counts[issuer, default: 0] >= AdmittedStatements.limit && !authority.wasEverAdmin(issuer)
+    counts[issuer, default: 0] >= AdmittedStatements.limit && !ledger.authority.wasEverAdmin(issuer)
   }
 
   /// What the peer lacks, for it to ask. Of issuers of whom something is lacking here that cannot be told yet: it is left
@@ -104,8 +73,8 @@ extension Mesh {
       return say(passable(missing, of: name, held, to: session), of: name, to: session.id, &step)
     }
     guard !missing.isEmpty else { return }
-    let room = name.id(fleet: local.fleet, hash: cryptography.hash)
-    sessions[session.id]?.rooms.tell(room, in: session.comparison.count)
+    let room = ledger.id(of: name)
+    sessions[session.id]?.rooms.tell(room, in: session.live?.comparison.count ?? 0)
     tell(session.id, name, .tips(listed: 0, held.tips(of: Set(missing.map(\.issuer)))), &step)
   }
 
@@ -115,8 +84,8 @@ extension Mesh {
   ) -> [Statement] {
     guard !mayHear(session, of: name) else { return statements }
     guard wants(session, name) else { return [] }
-    let users = Set(authority.members(of: session.peer).map(\.user))
-    let lines = held.lines(endingFor: users) { authority.inviter($0) }
+    let users = Set(ledger.authority.members(of: session.peer).map(\.user))
+    let lines = held.lines(endingFor: users) { ledger.authority.inviter($0) }
     return statements.filter { lines.contains($0.id) }
   }
 
@@ -149,7 +118,7 @@ extension Mesh {
     guard !listeners.isEmpty else { return }
     for (scope, said) in Dictionary(grouping: fresh, by: \.scope).sorted(by: { $0.key < $1.key }) {
       guard let name = PartitionName(roomOf: scope) else { continue }
-      let held = ScopeStatements(authority.statements(of: scope))
+      let held = ScopeStatements(ledger.authority.statements(of: scope))
       for id in listeners { tell(said, among: held, of: name, to: id, before, &step) }
     }
   }

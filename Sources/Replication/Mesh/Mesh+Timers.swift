@@ -8,7 +8,7 @@ extension Mesh {
   }
 
   var nextRelay: MonotonicTime? {
-    sessions.values.lazy.compactMap { $0.relaysDue.values.min() }.min()
+    sessions.values.lazy.compactMap { $0.live?.relaysDue.values.min() }.min()
   }
 
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
@@ -22,20 +22,18 @@ extension Mesh {
         closed(id, &step)
       } else if session.phase != .live, isOverdue(session, step.now) {
         fail(id, .protocolError, "a handshake without end", &step)
-      } else if step.now.millisecondsSince(max(session.lastHeard, session.lastOfStatements))
+      } else if step.now.millisecondsSince(max(session.pulse.lastHeard, session.lastOfStatements))
         > configuration.deadMilliseconds
       {
         fail(id, .stopping, "silence", &step)
       } else if session.phase == .live {
-        keepAlive(session, &step, &random)
+        keepAlive(id, &step, &random)
         tellSpent(id, &step)
-        relay(session, &step)
-        compare(session, &step, &random)
+        sessions[id]?.relay(ledger, &step)
+        compare(id, &step, &random)
       }
     }
-    for partition in catchUps.keys.sorted() {
-      passOnSilent(partition, &step)
-    }
+    for partition in catchUps.partitions { passOnIfSilent(partition, &step) }
     endLapsedClaims(&step)
     tickHoldings(&step)
   }
@@ -46,54 +44,32 @@ extension Mesh {
     return now.millisecondsSince(session.lastOfStatements) > patience
   }
 
-  private mutating func keepAlive(
-    _ session: PeerSession, _ step: inout Step, _ random: inout some RandomNumberGenerator
-  ) {
-    guard step.now.millisecondsSince(session.lastHeard) >= configuration.pingMilliseconds,
-      step.now.millisecondsSince(session.lastPing) >= configuration.pingMilliseconds
-    else { return }
-    sessions[session.id]?.lastPing = step.now
-    step.emit(.send(session.id, .ping(nonce: random.next())))
+  private mutating func passOnIfSilent(_ partition: PartitionID, _ step: inout Step) {
+    let limit = configuration.catchUpSilenceMilliseconds
+    guard let session = catchUps.endIfSilent(partition, for: limit, step.now) else { return }
+    pullWherePossible(partition, &step)
+    pullInOrder(session, &step)
   }
 
-  private mutating func relay(_ session: PeerSession, _ step: inout Step) {
-    for partition in session.relaysDue.filter({ $0.value <= step.now }).keys.sorted() {
-      sessions[session.id]?.relaysDue[partition] = nil
-      pump(session.id, partition, &step)
-    }
+  private mutating func keepAlive(
+    _ id: SessionID, _ step: inout Step, _ random: inout some RandomNumberGenerator
+  ) {
+    guard sessions[id]?.pulse.ping(after: configuration.pingMilliseconds, step.now) == true else { return }
+    step.emit(.send(id, .ping(nonce: random.next())))
   }
 
   /// Push is best effort; comparing summaries again and again is the truth.
   private mutating func compare(
-    _ session: PeerSession, _ step: inout Step, _ random: inout some RandomNumberGenerator
+    _ id: SessionID, _ step: inout Step, _ random: inout some RandomNumberGenerator
   ) {
-    if session.comparison.isUnderWay { return lapse(session, &step) }
-    guard step.now >= session.nextComparison, session.isWritable else { return }
-    let interval = configuration.antiEntropyMilliseconds
-    let jitter = UInt64.random(in: 0...max(interval / 2, 1), using: &random)
-    sessions[session.id]?.nextComparison = step.now.advanced(byMilliseconds: interval * 3 / 4 + jitter)
-    sessions[session.id]?.earlyComparisons = 0
-    for partition in session.streams.keys { sessions[session.id]?.streams[partition]?.answeredProbes = 0 }
-    ask(session.id, &step)
-  }
-
-  /// A comparison that the peer does not go on with: what waited for its end is told.
-  private mutating func lapse(_ session: PeerSession, _ step: inout Step) {
-    guard step.now.millisecondsSince(session.comparison.since) > configuration.catchUpSilenceMilliseconds else {
+    guard let session = sessions[id], let comparison = session.live?.comparison else { return }
+    guard !comparison.isUnderWay else {
+      sessions[id]?.lapse(ledger, &step)
       return
     }
-    let changed = Set(session.comparison.changed.keys)
-    sessions[session.id]?.comparison.enter(.none, step.now)
-    sessions[session.id]?.rooms.concludeComparison()
-    sendVectors(session.id, changed, &step)
-  }
-
-  private mutating func passOnSilent(_ partition: PartitionID, _ step: inout Step) {
-    guard let catchUp = catchUps[partition],
-      step.now.millisecondsSince(catchUp.progress) > configuration.catchUpSilenceMilliseconds
-    else { return }
-    catchUps[partition] = nil
-    pullWherePossible(partition, &step)
-    pullInOrder(catchUp.session, &step)
+    guard comparison.isDue(step.now), session.isWritable else { return }
+    let interval = configuration.antiEntropyMilliseconds
+    let jitter = UInt64.random(in: 0...max(interval / 2, 1), using: &random)
+    compare(id, nextAfter: interval * 3 / 4 + jitter, &step)
   }
 }

@@ -2,9 +2,9 @@
 extension Mesh {
   /// A partition as it is to be judged now, by both clocks; nil where it is not here. `stored`: as for receipts.
   package func wipeHolding(
-    of partition: PartitionID, now: MonotonicTime, wallMilliseconds: Int64, stored: PartitionLog.StoredTip
+    of partition: PartitionID, _ surroundings: Surroundings, stored: PartitionLog.StoredTip
   ) -> WipeHolding? {
-    guard let state = partitions[partition] else { return nil }
+    guard let state = ledger.partitions[partition] else { return nil }
     let received = state.log.received.entries.mapValues(\.sequence)
     func reaches(_ vector: VersionVector) -> [ReplicaID: UInt64] {
       received.reduce(into: [:]) { reaches, chain in
@@ -16,9 +16,9 @@ extension Mesh {
       let device = receipt.holdings.device
       return WipeWord(
         speaker: device == local.device ? .own : .other(device, receipt.standing), kind: receipt.holdings.kind,
-        age: receipt.certainAge(at: wallMilliseconds), reaches: reaches(receipt.holdings.vector))
+        age: receipt.certainAge(at: surroundings.wallMilliseconds), reaches: reaches(receipt.holdings.vector))
     }
-    if let reading = holdings.youngReading(partition, MeshSight(mesh: self, now: now)) {
+    if let reading = holdings.youngReading(partition, MeshSight(mesh: self, surroundings: surroundings)) {
       words.append(
         WipeWord(speaker: .ownReading, kind: .backend, age: reading.age, reaches: reaches(reading.vector)))
     }

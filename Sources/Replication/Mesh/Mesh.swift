@@ -94,50 +94,34 @@ package struct Mesh: Sendable {
   package let configuration: MeshConfiguration
   package let cryptography: Cryptography
   package var local: LocalIdentity
-  package internal(set) var authority: Authority
-  package internal(set) var statements: [TipHash: [UInt8]] = [:]
-  var roomAllowance = RoomAllowance()
-  package internal(set) var partitions = PartitionTable()
+  package var ledger: Ledger
   package internal(set) var interest: Interest
-  /// Which session does a partition's catch-up, and when it last brought something: one peer at a time.
-  var catchUps: [PartitionID: CatchUp] = [:]
+  var catchUps = CatchUps()
   package internal(set) var sessions: [SessionID: PeerSession] = [:]
-  /// What peers want, by device: spares the question on every reconnect. Bounded by ``interestCacheLimit``.
-  var interestCache: [DeviceID: (digest: Digest, interest: Interest)] = [:]
-  /// Own replica, of which no peer can show more than is here; set by the shell whenever it changes.
-  package var ownReplica: ReplicaID? { didSet { if ownReplica != oldValue { ownChainClaims.settle() } } }
-  /// The next own change stands under a new replica id: what peers say of the present one asks for nothing. Set by the
-  /// shell.
-  package var isRenewalDue = false { didSet { if isRenewalDue { ownChainClaims.settle() } } }
+  var interestCache = InterestCache()
   package internal(set) var ownChainClaims = OwnChainClaims()
-  package var wallMilliseconds: Int64 = 0
-  /// Payloads of which pieces are here; set by the shell. A pull names them, so that a cut costs no more than a piece.
-  package var staged = StagedPayloads()
 
-  /// How much of this node each device takes, and who has taken all it may.
-  package internal(set) var takes: [PublicKey: DeviceTake] = [:]
-  package internal(set) var spent = SpentDevices()
   package internal(set) var holdings: HoldingsExchange
-
-  static let interestCacheLimit = 256
 
   package init(
     local: LocalIdentity, authority: Authority, statements: [Statement], partitions: [PartitionState],
     interest: Interest, cryptography: Cryptography, configuration: MeshConfiguration = MeshConfiguration()
   ) {
-    (self.local, self.authority, self.interest) = (local, authority, interest)
+    (self.local, self.interest) = (local, interest)
     (self.cryptography, self.configuration) = (cryptography, configuration)
     holdings = HoldingsExchange(configuration.holdings)
-    for statement in statements where authority.holds(statement.id) { keep(statement) }
-    for partition in partitions { self.partitions[partition.id] = partition }
-    settleRooms(Set(authority.allStatements.lazy.filter { !$0.isOfFleet }.map(\.scope)))
-    countTakes()
+    ledger = Ledger(local, cryptography, authority, statements, partitions, configuration.takes)
   }
 
+  package var authority: Authority { ledger.authority }
+  package var partitions: PartitionTable { ledger.partitions }
+  package var takes: [PublicKey: DeviceTake] { ledger.takes.all }
+
   package mutating func handle(
-    _ event: Event, now: MonotonicTime, random: inout some RandomNumberGenerator
+    _ event: Event, _ surroundings: Surroundings, random: inout some RandomNumberGenerator
   ) -> [Directive] {
-    var step = Step(now: now)
+    ownChainClaims.look(at: surroundings)
+    var step = Step(surroundings, configuration)
     switch event {
     case .opened(let id, let isDialer, let peer, let exporter, let passage):
       open(id, isDialer: isDialer, peer: peer, exporter: exporter, passage, &step)
@@ -147,7 +131,8 @@ package struct Mesh: Sendable {
     case .violated(let id, let reason): fail(id, .protocolError, reason, &step)
     case .closed(let id): closed(id, &step)
     case .writable(let id): resume(id, &step)
-    case .loaded(let id, let partition, let runs, let hasMore): loaded(id, partition, runs, hasMore, &step)
+    case .loaded(let id, let partition, let runs, let hasMore):
+      sessions[id]?.loaded(partition, runs, hasMore: hasMore, ledger, &step)
     case .committed(let partition, let source, let runs): committed(partition, source, runs, &step)
     case .statementsStored(let statements): statementsStored(statements, &step)
     case .interestChanged(let added, let removed): interestChanged(added, removed, &step)
@@ -158,20 +143,46 @@ package struct Mesh: Sendable {
     case .ledgerRun(let name, let run): receiveFromLedger(name, run, &step)
     case .chainLoaded(let partition, let replica, let runs, let purpose):
       chainLoaded(partition, replica, runs, purpose, &step)
-    case .evidenceLoaded(let id, let partition, let runs): evidenceLoaded(id, partition, runs, &step)
+    case .evidenceLoaded(let id, let partition, let runs): sessions[id]?.show(runs, partition, ledger, &step)
     case .tick: tick(&step, &random)
     }
     return step.directives
   }
 }
 
+/// What stands around the core at one event, as the shell knows it.
+package struct Surroundings: Sendable {
+  package let now: MonotonicTime
+  /// For people and for words that are dated; nothing is decided by it.
+  package let wallMilliseconds: Int64
+  /// Own replica, of which no peer can show more than is here.
+  package let ownReplica: ReplicaID?
+  /// The next own change stands under a new replica id: what peers say of the present one asks for nothing.
+  package let isRenewalDue: Bool
+  /// Payloads of which pieces are here. A pull names them, so that a cut costs no more than a piece.
+  package let staged: StagedPayloads
+
+  package init(
+    now: MonotonicTime, wallMilliseconds: Int64 = 0, ownReplica: ReplicaID? = nil, isRenewalDue: Bool = false,
+    staged: StagedPayloads = StagedPayloads()
+  ) {
+    (self.now, self.wallMilliseconds) = (now, wallMilliseconds)
+    (self.ownReplica, self.isRenewalDue, self.staged) = (ownReplica, isRenewalDue, staged)
+  }
+}
+
 /// One event's working set.
 struct Step {
-  let now: MonotonicTime
+  let surroundings: Surroundings
+  let configuration: MeshConfiguration
   private var storing: [Mesh.Directive] = []
   private var others: [Mesh.Directive] = []
 
-  init(now: MonotonicTime) { self.now = now }
+  init(_ surroundings: Surroundings, _ configuration: MeshConfiguration) {
+    (self.surroundings, self.configuration) = (surroundings, configuration)
+  }
+
+  var now: MonotonicTime { surroundings.now }
 
   /// What is to be stored goes first: by then the core has taken in all of it, and any other directive may read the log
   /// or tell of it.

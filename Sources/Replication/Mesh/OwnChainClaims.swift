@@ -22,6 +22,8 @@ package struct OwnChainClaims: Sendable {
   /// The first claim of each partition: those that follow neither make its time longer nor are judged.
   private(set) var open: [PartitionID: Claim] = [:]
   private var distrusted: [DeviceID: MonotonicTime] = [:]
+  /// What they are about.
+  private var replica: ReplicaID?
 
   package init() {}
 
@@ -49,6 +51,12 @@ package struct OwnChainClaims: Sendable {
 
   private func ignores(_ device: DeviceID, _ now: MonotonicTime) -> Bool {
     distrusted[device].map { now.millisecondsSince($0) < OwnChainClaims.distrustMilliseconds } ?? false
+  }
+
+  /// Before anything is judged: claims about a chain that is not gone on with are void.
+  mutating func look(at surroundings: Surroundings) {
+    if surroundings.isRenewalDue || surroundings.ownReplica != replica { settle() }
+    replica = surroundings.ownReplica
   }
 
   /// What they are about is here, or the chains are not gone on with: nothing is left to wait for.
@@ -91,24 +99,24 @@ extension Mesh {
   mutating func judgeClaim(
     _ id: SessionID, _ partition: PartitionID, _ position: ChainPosition, own: ChainPosition?, _ step: inout Step
   ) {
-    guard !isRenewalDue, let session = sessions[id],
+    guard !step.surroundings.isRenewalDue, let session = sessions[id],
       RenewalEvidence.isClaim(
         position, beyond: own?.sequence ?? 0, tip: own?.sequence == position.sequence ? own?.tip : position.tip)
     else { return }
     let claim = OwnChainClaims.Claim(session: id, device: session.device, since: step.now)
-    guard ownChainClaims.add(claim, of: partition), let stream = session.streams[partition],
-      stream.incoming ?? PeerStream.level == PeerStream.level
+    guard ownChainClaims.add(claim, of: partition), let stream = session.live?.streams[partition],
+      stream.incoming.number ?? PeerStream.level == PeerStream.level
     else { return }
     // Before any other peer's catch-up: own writes wait for it.
-    sessions[id]?.streams[partition]?.incoming = nil
-    catchUps[partition] = nil
+    sessions[id]?.live?.streams[partition]?.incoming.close()
+    catchUps.end(partition)
     considerPull(id, partition, &step)
   }
 
   /// A run under this node's own replica that it has not written: somebody else writes as it does, or it has lost what it
   /// wrote. Its signature is checked.
   mutating func foundOwnRun(_ run: DeliveredRun, _ name: PartitionName, _ step: inout Step) {
-    guard run.incoming.replica == ownReplica else { return }
+    guard run.incoming.replica == step.surroundings.ownReplica else { return }
     ownChainClaims.settle()
     step.emit(.renewReplica(name))
   }

@@ -65,7 +65,7 @@ extension Mesh {
 
   /// Devices with a session on which both sides speak of holdings of the partition.
   package func hearers(of partition: PartitionID) -> [PublicKey] {
-    sessions.values.filter { holdings.knows($0.id) && isInScope($0, partition) }.map(\.peer).sorted()
+    sessions.values.filter { holdings.knows($0.id) && $0.isInScope(partition, ledger) }.map(\.peer).sorted()
   }
 }
 

@@ -81,7 +81,7 @@ final class HostileAuthor {
     guard let last = runs.last?.record else { return }
     let end = ChainPosition(sequence: last.last, tip: last.hashAtLast.tip)
     say([.have(PartitionVector(name: name, vector: VersionVector([last.chain.replica: end])))], to: node, on: session)
-    let stream = bench.nodes[node].state.mesh.sessions[session]?.streams[identity.id(of: name)]?.incoming
+    let stream = bench.nodes[node].state.mesh.sessions[session]?.live?.streams[identity.id(of: name)]?.incoming.number
     say([batch(name, runs, stream: stream ?? 0)], to: node, on: session)
   }
 

@@ -36,6 +36,10 @@ final class BenchNode {
   private var waiting: [(source: SessionID, runs: [DeliveredRun])] = []
   private var loads: [(SessionID, have: VersionVector)] = []
   private var context = VersionVector()
+  var ownReplica: ReplicaID?
+  var isRenewalDue = false
+  var wallMilliseconds: Int64 = 0
+  var staged = StagedPayloads()
 
   init(
     bench: MeshBench, slot: Int, key: FakeKey, replica: ReplicaID, _ statements: [Statement],
@@ -49,7 +53,13 @@ final class BenchNode {
       authority: Authority(root: bench.fleet.root.publicKey, statements: statements, hash: FakeCryptography.hash),
       statements: statements, partitions: [], interest: interest,
       cryptography: FakeCryptography.cryptography(of: key))
-    mesh.ownReplica = replica
+    ownReplica = replica
+  }
+
+  var surroundings: Surroundings {
+    Surroundings(
+      now: bench.now, wallMilliseconds: wallMilliseconds, ownReplica: ownReplica, isRenewalDue: isRenewalDue,
+      staged: staged)
   }
 
   var device: DeviceID { DeviceID.derived(from: key.publicKey, FakeCryptography.hash) }
@@ -65,7 +75,7 @@ final class BenchNode {
   /// A change of its own, durable at once.
   @discardableResult
   func write(_ value: Int64, payloadByteCount: Int = 0) throws -> LoggedRun {
-    let partition = mesh.begin(bench.name)
+    let partition = mesh.ledger.begin(bench.name)
     let run = try compose(value, payloadByteCount)
     guard mesh.learnOwn(run, in: partition, signer: key.publicKey) != nil else { throw NotTaken() }
     context = run.record.context
@@ -109,7 +119,7 @@ final class BenchNode {
   // MARK: Events and directives
 
   func deliver(_ event: Mesh.Event) {
-    for directive in mesh.handle(event, now: bench.now, random: &bench.random) { perform(directive) }
+    for directive in mesh.handle(event, surroundings, random: &bench.random) { perform(directive) }
     while !holdsLoads, !loads.isEmpty {
       let (id, have) = loads.removeFirst()
       let runs = log.filter { $0.last > have.sequence(of: $0.replica) }
@@ -119,8 +129,10 @@ final class BenchNode {
 
   /// Begins a comparison, whether one is due or not.
   func ask(_ id: SessionID) {
-    var step = Step(now: bench.now)
-    mesh.ask(id, &step)
+    var step = Step(surroundings, mesh.configuration)
+    mesh.settleSums()
+    let (ledger, interval) = (mesh.ledger, mesh.configuration.antiEntropyMilliseconds)
+    mesh.sessions[id]?.compare(nextAfter: interval, ledger, &step)
     for directive in step.directives { perform(directive) }
   }
 
@@ -193,7 +205,7 @@ final class BenchNode {
     case .store(let statements): stored += statements
     case .discard(let displaced): discarded += displaced
     case .keep(let signed, let source):
-      deliver(.holdingsKept([(KeptHoldings(signed, heard: mesh.wallMilliseconds), source)]))
+      deliver(.holdingsKept([(KeptHoldings(signed, heard: wallMilliseconds), source)]))
     }
   }
 

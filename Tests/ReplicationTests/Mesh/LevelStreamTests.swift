@@ -99,10 +99,10 @@ import Testing
       bench.pass(1_000)
       try bench.nodes[0].write(3)
       bench.pass(1_000)
-      let before = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition])
-      try #require(before.incomingBase != nil && (before.incoming == PeerStream.level) == isLevel)
+      let before = try #require(bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition])
+      try #require(before.incoming.base != nil && before.incoming.isLevel == isLevel)
 
-      bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incomingBase = nil
+      bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.base = nil
       let start = bench.transcript.count
       try bench.nodes[0].write(4)
       bench.pass(1_000)

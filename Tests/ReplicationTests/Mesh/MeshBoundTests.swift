@@ -65,7 +65,7 @@ import Wire
     for _ in 0..<10 { bench.tick(1, after: 1) }
     let messages = bench.messages(from: 1, to: 0, since: start)
     #expect(messages.last == .joinAccepted(JoinAcceptance(proof: .zero)))
-    #expect(bytes(messages) == bench.nodes[1].mesh.statements.values.reduce(0) { $0 + $1.count })
+    #expect(bytes(messages) == bench.nodes[1].mesh.ledger.statements.values.reduce(0) { $0 + $1.count })
     #expect(bench.nodes[1].mesh.sessions[id] == nil && bench.nodes[1].mesh.nextDeadline == nil)
   }
 
@@ -96,7 +96,7 @@ import Wire
     bench.nodes[1].deliver(.writable(id))
     bench.pass(1_000)
     #expect(bench.said(from: 1, to: 0).count { $0 == "statementsComplete" } == 1)
-    #expect(bench.nodes[0].mesh.statements == bench.nodes[1].mesh.statements)
+    #expect(bench.nodes[0].mesh.ledger.statements == bench.nodes[1].mesh.ledger.statements)
     #expect(bench.nodes.allSatisfy { $0.mesh.sessions[id]?.phase == .live })
   }
 
@@ -119,7 +119,7 @@ import Wire
     var flood = [try grant(0, after: first)]
     for number in 1..<500 { flood.append(try grant(number, after: flood.last)) }
     let id = bench.connected(0, 1)
-    let before = bench.nodes[0].mesh.statements.count
+    let before = bench.nodes[0].mesh.ledger.statements.count
     bench.nodes[0].receive(.statements(flood.map(\.encoded)), on: id)
     func bytesKept() -> Int {
       flood.reduce(0) { bench.nodes[0].mesh.authority.holds($1.id) ? $0 + $1.encoded.count : $0 }
@@ -129,14 +129,14 @@ import Wire
     let spent = bench.nodes[0].mesh.authority.allowances.filter(\.isNearlySpent)
     #expect(spent.map(\.device) == [member.publicKey] && spent.first?.statements == bench.nodes[0].stored.count + 1)
     let kept = bench.nodes[0].stored.count
-    #expect(bench.nodes[0].mesh.statements.count == before + kept && kept < flood.count - 20)
+    #expect(bench.nodes[0].mesh.ledger.statements.count == before + kept && kept < flood.count - 20)
     // Branches at the start displace what came last, and none of it stays in the store.
     let branches = try (0..<100).map { try grant(1_000 + $0, after: first) }
     bench.nodes[0].receive(.statements(branches.map(\.encoded)), on: id)
     let discarded = Set(bench.nodes[0].discarded)
-    #expect(discarded.count >= 90 && bench.nodes[0].mesh.authority.count == bench.nodes[0].mesh.statements.count)
+    #expect(discarded.count >= 90 && bench.nodes[0].mesh.authority.count == bench.nodes[0].mesh.ledger.statements.count)
     #expect(discarded.allSatisfy { !bench.nodes[0].mesh.authority.holds($0) })
-    #expect(bench.nodes[0].mesh.statements.count == before + bench.nodes[0].stored.count - discarded.count)
+    #expect(bench.nodes[0].mesh.ledger.statements.count == before + bench.nodes[0].stored.count - discarded.count)
     #expect(bench.nodes[0].mesh.sessions[id] != nil)
   }
 
@@ -176,9 +176,9 @@ import Wire
     let perVector = declared.count - 1
     let named = VersionVector(
       Dictionary(declared.map { ($0, ChainPosition(sequence: 3, tip: .zero)) }) { first, _ in first })
-    for id in sessions { bench.nodes[0].mesh.awaitChains(Mesh.awaitedChainLimit / 2 - perVector, on: id) }
+    for id in sessions { bench.nodes[0].mesh.awaitChains(AwaitedChains.limit / 2 - perVector, on: id) }
     func streams() -> Int {
-      bench.nodes[0].mesh.sessions.values.reduce(0) { $0 + $1.streams.values.count { !$0.known.isEmpty } }
+      bench.nodes[0].mesh.sessions.values.reduce(0) { $0 + ($1.live?.streams.values.count { !$0.known.isEmpty } ?? 0) }
     }
     bench.nodes[0].mesh.forbidsCounting(now: bench.now)
     for number in 0..<4 {
@@ -200,18 +200,18 @@ import Wire
     for number in 0..<4 as Range<UInt64> {
       let items = (0..<(number + 1) * 40_000).map { PartitionID(Digest(words: ($0, number, 0, 1))) }
       let device = DeviceID(Digest(words: (number, 0, 0, 3)))
-      bench.nodes[0].mesh.remember(Interest(partitions: Set(items)), of: device)
+      bench.nodes[0].mesh.interestCache.remember(Interest(partitions: Set(items)), .zero, of: device)
     }
     let cached = bench.nodes[0].mesh.interestCache
-    #expect(cached.values.reduce(0) { $0 + $1.interest.itemCount } <= Mesh.interestCacheItemLimit)
+    #expect(cached.itemCount <= InterestCache.itemLimit)
     let remembered = (2...3).map { cached[DeviceID(Digest(words: ($0, 0, 0, 3)))] != nil }
     #expect(remembered == [true, false])
   }
 }
 
 extension Mesh {
-  fileprivate mutating func awaitChains(_ count: Int, on id: SessionID) { sessions[id]?.awaitedChains = count }
+  fileprivate mutating func awaitChains(_ count: Int, on id: SessionID) { sessions[id]?.live?.awaited.count = count }
   fileprivate mutating func forbidsCounting(now: MonotonicTime) {
-    for id in sessions.keys { sessions[id]?.awaitedCountedAt = now }
+    for id in sessions.keys { sessions[id]?.live?.awaited.countedAt = now }
   }
 }

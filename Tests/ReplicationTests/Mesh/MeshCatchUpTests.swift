@@ -89,7 +89,7 @@ import Testing
     let first = bench.connected(2, 0)
     _ = bench.connected(2, 1)
     bench.pass(4_000)
-    let stream = try #require(bench.nodes[2].mesh.sessions[first]?.streams[bench.partition]?.incoming)
+    let stream = try #require(bench.nodes[2].mesh.sessions[first]?.live?.streams[bench.partition]?.incoming.number)
     let run = bench.nodes[0].log[0]
     let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
     bench.nodes[2].receive(.runs(RunBatch(name: bench.name, stream: stream, entries: [entry])), on: first)
@@ -247,8 +247,8 @@ import Testing
     for room in [1, 0] {
       let bench = try MeshBench([0, 1])
       let id = bench.connected(0, 1)
-      for number in 0..<UInt64(Statement.countLimit - room - bench.nodes[1].mesh.statements.count) {
-        bench.nodes[1].mesh.statements[TipHash(high: 1, low: number)] = []
+      for number in 0..<UInt64(Statement.countLimit - room - bench.nodes[1].mesh.ledger.statements.count) {
+        bench.nodes[1].mesh.ledger.statements[TipHash(high: 1, low: number)] = []
       }
       bench.nodes[1].receive(.statements([try rule(bench, "a").encoded]), on: id)
       #expect(bench.nodes[1].stored.count == room)
@@ -286,7 +286,7 @@ import Testing
     _ = bench.connected(1, 2)
     let rule = try rule(bench, "a")
     let directives = bench.nodes[1].mesh.handle(
-      .received(id, .statements([rule.encoded])), now: bench.now, random: &bench.random)
+      .received(id, .statements([rule.encoded])), bench.nodes[1].surroundings, random: &bench.random)
     let isStoring = directives.map { if case .store = $0 { true } else { false } }
     #expect(isStoring == [true, false])
   }

@@ -29,9 +29,11 @@ import Wire
       let id = bench.fleet.partition(name)
       var state = try #require(bench.nodes[0].mesh.partitions[bench.partition])
       state = PartitionState(id: id, name: name, log: state.log)
-      for slot in 0...1 { bench.nodes[slot].mesh.partitions[id] = state }
+      for slot in 0...1 { bench.nodes[slot].mesh.ledger.partitions[id] = state }
     }
-    for slot in 0...1 { bench.nodes[slot].mesh.partitions[bench.partition]?.log.lengthen(bench.otherReplicas, bench) }
+    for slot in 0...1 {
+      bench.nodes[slot].mesh.ledger.partitions[bench.partition]?.log.lengthen(bench.otherReplicas, bench)
+    }
     return bench
   }
 
@@ -71,7 +73,7 @@ import Wire
         Summary.bucket(of: bench.fleet.partition($0)) == Summary.bucket(of: level)
       })
     let log = try #require(bench.nodes[0].state)
-    bench.nodes[0].mesh.partitions[bench.fleet.partition(other)] = PartitionState(
+    bench.nodes[0].mesh.ledger.partitions[bench.fleet.partition(other)] = PartitionState(
       id: bench.fleet.partition(other), name: other, log: log)
     bench.nodes[0].holdsLoads = true
     let start = bench.transcript.count
@@ -125,7 +127,7 @@ import Wire
     bench.run()
     #expect(steps(bench, from: 0, to: 1, since: start).count == 2)
     #expect(steps(bench, from: 1, to: 0, since: start).count == 3)
-    #expect(bench.nodes.allSatisfy { $0.mesh.sessions[id]?.comparison.isUnderWay == false })
+    #expect(bench.nodes.allSatisfy { $0.mesh.sessions[id]?.live?.comparison.isUnderWay == false })
   }
 
   @Test("what is written during a comparison with which the peer does not go on is told after five seconds")
@@ -174,7 +176,7 @@ import Wire
     try bench.nodes[0].write(0)
     bench.cut(bench.connected(0, 1))
     let id = bench.connected(0, 1)
-    try #require(bench.nodes[0].mesh.sessions[id]?.streams.isEmpty == true)
+    try #require(bench.nodes[0].mesh.sessions[id]?.live?.streams.isEmpty == true)
     return (bench, id)
   }
 
@@ -183,11 +185,11 @@ import Wire
     let bench = try MeshBench([0, 1])
     let id = bench.connected(0, 1)
     bench.nodes[0].ask(id)
-    let asked = try #require(bench.nodes[0].mesh.sessions[id]?.comparison.stage)
+    let asked = try #require(bench.nodes[0].mesh.sessions[id]?.live?.comparison.stage)
     let words = [UInt64](repeating: 1, count: Summary.bucketCount)
     for step in [Summary.Step.equal, .buckets(words), .partitions(equal: 0, []), .differing([1])] {
       bench.nodes[0].receive(.summary(Summary(9_999, step)), on: id)
-      #expect(bench.nodes[0].mesh.sessions[id]?.comparison.stage == asked)
+      #expect(bench.nodes[0].mesh.sessions[id]?.live?.comparison.stage == asked)
     }
   }
 
@@ -209,7 +211,7 @@ import Wire
       }
       return vectors.first ?? 0
     }
-    bench.nodes[1].mesh.catchUps[bench.partition] = CatchUp(session: SessionID(rawValue: 99), progress: bench.now)
+    bench.nodes[1].mesh.catchUps.begin(bench.partition, on: SessionID(rawValue: 99), bench.now)
     #expect(told() == 1)
     #expect(told() == 2)
   }
@@ -228,5 +230,8 @@ extension PartitionLog {
 }
 
 extension Mesh {
-  mutating func currentTotal(_ id: SessionID) -> UInt64 { sums(id).total }
+  mutating func currentTotal(_ id: SessionID) -> UInt64 {
+    settleSums()
+    return sessions[id]?.sums(ledger).total ?? 0
+  }
 }

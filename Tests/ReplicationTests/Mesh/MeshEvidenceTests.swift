@@ -12,7 +12,7 @@ import Wire
   }
 
   private func postponed(_ bench: MeshBench, _ slot: Int) -> Int? {
-    bench.nodes[slot].mesh.partitions[bench.partition]?.postponed.count
+    bench.nodes[slot].mesh.partitions[bench.partition]?.waiting.postponed.count
   }
 
   /// Node 0 has written in sight of node 1's run; node 2 holds neither of the two, and is connected with node 0.
@@ -47,8 +47,8 @@ import Wire
   @Test("so much waits and no more")
   func bounded() throws {
     let (bench, id, _, later) = try ahead()
-    show(Array(repeating: later, count: PartitionState.postponedLimit + 3), to: 2, of: bench, on: id)
-    #expect(postponed(bench, 2) == PartitionState.postponedLimit)
+    show(Array(repeating: later, count: WaitingRuns.postponedLimit + 3), to: 2, of: bench, on: id)
+    #expect(postponed(bench, 2) == WaitingRuns.postponedLimit)
   }
 
   @Test("another branch is kept only once what its author had seen is here")
@@ -100,9 +100,9 @@ import Wire
     bench.loseMessages()
     let honest = try bench.nodes[1].incoming(run)
     if kind == .seenBelowFloor {
-      let id = bench.nodes[1].mesh.begin(bench.name)
+      let id = bench.nodes[1].mesh.ledger.begin(bench.name)
       let seen = VersionVector([bench.nodes[0].replica: ChainPosition(sequence: 1, tip: .zero)])
-      bench.nodes[1].mesh.noteContexts(seen, in: id)
+      bench.nodes[1].mesh.ledger.noteContexts(seen, in: id)
     }
     let origin = ChangeOrigin(dot: Dot(replica: bench.nodes[1].replica, sequence: 1), hash: .zero)
     let facts = kind == .reissue ? [ChangeFacts(origin: origin)] : honest.facts
@@ -123,7 +123,7 @@ import Wire
       let run = try bench.nodes[0].write(1)
       let probe = ChainProbe(name: bench.name, replica: run.replica, positions: [], wantsReply: true)
       let directives = bench.nodes[0].mesh.handle(
-        .received(id, .chainProbe(probe)), now: bench.now, random: &bench.random)
+        .received(id, .chainProbe(probe)), bench.nodes[0].surroundings, random: &bench.random)
       #expect(directives.isEmpty == (wish != "*"))
     }
   }

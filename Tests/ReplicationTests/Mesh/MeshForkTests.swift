@@ -199,7 +199,7 @@ import Testing
     let first = bench.connect(2, 4)
     _ = bench.connect(3, 4)
     bench.run()
-    try #require(bench.nodes[4].mesh.catchUps[bench.partition]?.session == first)
+    try #require(bench.nodes[4].mesh.catchUps.session(of: bench.partition) == first)
     bench.nodes[2].holdsLoads = false
     bench.tick(2, after: 0)
     bench.run()

@@ -85,7 +85,7 @@ import Testing
     let scene = try MeshHandOverTests(wants: ["agency=*", "*", "*"])
     try scene.end(.retire)
     // What was wanted is not remembered.
-    scene.bench.nodes[1].mesh.interestCache = [:]
+    scene.bench.nodes[1].mesh.interestCache = InterestCache()
     let id = scene.bench.connected(dialer, 1 - dialer)
     #expect(scene.bench.nodes.prefix(2).allSatisfy { $0.mesh.sessions[id]?.phase == .live })
     #expect(scene.held(1)?.sequence == 3)
@@ -211,7 +211,7 @@ import Testing
     for (forgetful, count) in [1, 2].flatMap({ slot in (0..<14).map { (slot, $0) } }) {
       let scene = try Self.unwanted(by: wanting)
       // What the other wants is asked for there.
-      scene.bench.nodes[forgetful].mesh.interestCache = [:]
+      scene.bench.nodes[forgetful].mesh.interestCache = InterestCache()
       let id = scene.bench.connect(ends.0, ends.1)
       scene.bench.run(count)
       scene.want(wanting)

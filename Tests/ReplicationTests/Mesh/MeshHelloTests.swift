@@ -134,7 +134,7 @@ import Wire
     arguments: [(600_000, false), (600_001, true), (-600_000, false), (-600_001, true)])
   func clock(difference: Int64, isNoted: Bool) throws {
     let bench = try MeshBench([0, 1])
-    bench.nodes[0].mesh.wallMilliseconds = difference
+    bench.nodes[0].wallMilliseconds = difference
     _ = bench.connected(0, 1)
     #expect(bench.nodes[1].notes.contains(.clockDiffers(milliseconds: difference)) == isNoted)
     #expect(bench.nodes[0].notes.contains(.clockDiffers(milliseconds: -difference)) == isNoted)

@@ -28,7 +28,7 @@ import Testing
       Issue.record("no statements")
       return
     }
-    #expect(Set(told) == Set(bench.nodes[1].mesh.statements.values))
+    #expect(Set(told) == Set(bench.nodes[1].mesh.ledger.statements.values))
     #expect(bench.messages(from: 1, to: 0).dropFirst() == [.joinAccepted(Self.acceptance)])
     #expect(bench.nodes[1].mesh.sessions[id] == nil)
   }

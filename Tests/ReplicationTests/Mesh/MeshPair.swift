@@ -63,7 +63,7 @@ struct MeshPair {
 
   /// Answers what the end sent.
   @discardableResult mutating func handle(_ end: End, _ event: Mesh.Event) -> [Message] {
-    let directives = meshes[end]?.handle(event, now: now, random: &random) ?? []
+    let directives = meshes[end]?.handle(event, Surroundings(now: now), random: &random) ?? []
     let sent = directives.compactMap { directive -> Message? in
       if case .send(_, let message) = directive { message } else { nil }
     }

@@ -19,7 +19,7 @@ import Testing
     case .hello: break
     case .credentials:
       bench.run(1)
-      bench.nodes[1].mesh.sessions[id]?.phase = .awaitingCredentials
+      bench.nodes[1].mesh.sessions[id]?.state = .handshake(.unknown(Greeting(), early: nil))
     case .joining: bench.nodes[1].receive(.joinRequest(try MeshJoiningTests.request(bench, id)), on: id)
     case .statements, .interest: bench.run(1)
     case .live: bench.run()

@@ -26,7 +26,7 @@ import Testing
     }
     #expect(answers(1, wantsReply: false) == 0)
     #expect(answers(1) == 1)
-    #expect(answers(PeerStream.answeredProbeLimit + 10) == PeerStream.answeredProbeLimit - 2)
+    #expect(answers(ForkSearch.answeredProbeLimit + 10) == ForkSearch.answeredProbeLimit - 2)
     bench.loseMessages()
     bench.pass(40_000)
     #expect(answers(1) == 1)
@@ -41,7 +41,8 @@ import Testing
           partition: name, replica: replica, first: index + 1, hashBefore: .zero,
           hashes: [Digest(words: (index, 0, 0, 0))], context: VersionVector(), signer: PublicKey(.zero))
       }
-      return Mesh.probePositions(of: runs).map(\.sequence)
+      let probe = ChainProbe(name: name, replica: replica, runs: runs, wantsReply: false)
+      return probe.positions.map(\.sequence)
     }
     #expect(positions(0) == [] && positions(3) == [1, 2, 3])
     let many = positions(10_000)
@@ -57,12 +58,12 @@ import Testing
     let vector = try #require(bench.nodes[0].state?.clipped)
     let start = bench.transcript.count
     // Each makes node 1 search the fork anew.
-    for _ in 0..<PeerStream.answeredProbeLimit {
+    for _ in 0..<ForkSearch.answeredProbeLimit {
       bench.post(.vectors([PartitionVector(name: bench.name, vector: vector)]), from: 0, on: id)
       bench.run()
     }
-    try #require(bench.said(from: 1, to: 0, since: start).count { $0 == "chainProbe" } == PeerStream.answeredProbeLimit)
-    let (asked, count) = (bench.transcript.count, PeerStream.answeredProbeLimit / 2)
+    try #require(bench.said(from: 1, to: 0, since: start).count { $0 == "chainProbe" } == ForkSearch.answeredProbeLimit)
+    let (asked, count) = (bench.transcript.count, ForkSearch.answeredProbeLimit / 2)
     for _ in 0..<count { bench.post(probe(bench, wantsReply: true), from: 0, on: id) }
     bench.run()
     #expect(bench.said(from: 1, to: 0, since: asked).count { $0 == "chainProbe" } == count)

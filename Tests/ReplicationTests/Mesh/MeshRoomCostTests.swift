@@ -44,7 +44,7 @@ import Wire
         local: before.local, authority: authority, statements: Array(authority.allStatements), partitions: [],
         interest: before.interest, cryptography: before.cryptography)
       let seconds = threadSeconds() - start
-      #expect(mesh.roomAllowance.count == statements.count)
+      #expect(mesh.ledger.roomAllowance.count == statements.count)
       return seconds
     }.min() ?? 0
   }

@@ -259,7 +259,7 @@ import Testing
     try room.invite("ben", by: 0)
     _ = bench.connected(0, 1)
     let said = try #require(bench.nodes[1].mesh.authority.statements(of: room.name.text).first)
-    for _ in 0..<RoomAllowance.statementsPerDevice - 2 { bench.nodes[1].mesh.roomAllowance.add(said) }
+    for _ in 0..<RoomAllowance.statementsPerDevice - 2 { bench.nodes[1].mesh.ledger.roomAllowance.add(said) }
     let start = bench.transcript.count
     try room.invite("eva", by: 0)
     bench.pass(120_000)

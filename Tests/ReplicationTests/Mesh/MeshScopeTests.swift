@@ -31,7 +31,7 @@ import Testing
     let probe = ChainProbe(name: vector.name, replica: .zero, positions: [], wantsReply: true)
     for message in [Message.have(vector), .vectors([vector]), .pull(stream: 5, vector), .chainProbe(probe)] {
       let (bench, id) = try bench(lack)
-      if case .chainProbe = message { _ = bench.nodes[0].mesh.begin(bench.name) }
+      if case .chainProbe = message { _ = bench.nodes[0].mesh.ledger.begin(bench.name) }
       let before = bench.nodes[0].mesh.partitions.count
       let start = bench.transcript.count
       bench.nodes[0].receive(message, on: id)
@@ -145,7 +145,7 @@ import Testing
     bench.run()
     func lag(_ slot: Int) throws -> [Int64] {
       let mesh = bench.nodes[slot].mesh
-      let lag = mesh.lag(of: try #require(mesh.sessions[id]))
+      let lag = try #require(mesh.sessions[id]).lag(mesh.ledger)
       return [lag.behind, lag.ahead]
     }
     #expect(try lag(0) == [3, 0])
@@ -226,12 +226,12 @@ import Testing
   @Test("what peers want is remembered for so many devices and no more")
   func cache() throws {
     let bench = try MeshBench([0, 1], wants: ["*", "user=*"])
-    for number in 0..<UInt64(Mesh.interestCacheLimit) {
-      bench.nodes[0].mesh.interestCache[DeviceID(Digest(words: (number, 0, 0, 0)))] = (.zero, Interest())
+    for number in 0..<UInt64(InterestCache.limit) {
+      bench.nodes[0].mesh.interestCache.remember(Interest(), .zero, of: DeviceID(Digest(words: (number, 0, 0, 0))))
     }
     _ = bench.connected(0, 1)
     #expect(bench.nodes[0].mesh.interestCache[bench.nodes[1].key.device]?.interest == bench.nodes[1].mesh.interest)
-    #expect(bench.nodes[0].mesh.interestCache.count == Mesh.interestCacheLimit)
+    #expect(bench.nodes[0].mesh.interestCache.count == InterestCache.limit)
   }
 
   // MARK: Summaries
@@ -262,14 +262,14 @@ import Testing
     let count = PartitionVector.entryLimit + 10
     for number in 0..<count {
       let name = try PartitionName(Text("agency=\(number)"))
-      let partition = bench.nodes[0].mesh.begin(name)
+      let partition = bench.nodes[0].mesh.ledger.begin(name)
       let chain = ChainIdentity(fleet: bench.fleet.id, partition: partition, replica: bench.nodes[0].replica)
       let genesis = chain.genesis(FakeCryptography.hash)
       let run = RunSummary(
         partition: name, replica: bench.nodes[0].replica, first: 1, hashBefore: genesis,
         hashes: [Digest(words: (1, 2, 3, UInt64(number)))], context: VersionVector(),
         signer: bench.nodes[0].key.publicKey)
-      _ = bench.nodes[0].mesh.partitions[partition]?.log.learn(run)
+      _ = bench.nodes[0].mesh.ledger.partitions[partition]?.log.learn(run)
     }
     bench.nodes[0].holdsLoads = true
     _ = bench.connected(0, 1)

@@ -83,8 +83,8 @@ import Wire
     #expect(run.context.sequence(of: bench.nodes[0].replica) == 1)
     // Node 2 is asked to take the second change without the first.
     let session = bench.connect(1, 2)
-    while bench.nodes[2].mesh.sessions[session]?.streams[bench.partition]?.incoming == nil { bench.run(1) }
-    let number = try #require(bench.nodes[2].mesh.sessions[session]?.streams[bench.partition]?.incoming)
+    while bench.nodes[2].mesh.sessions[session]?.live?.streams[bench.partition]?.incoming.number == nil { bench.run(1) }
+    let number = try #require(bench.nodes[2].mesh.sessions[session]?.live?.streams[bench.partition]?.incoming.number)
     let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
     bench.nodes[2].receive(.runs(RunBatch(name: bench.name, stream: number, entries: [entry])), on: session)
     #expect(bench.said(from: 2, to: 1).last == "goodbye" && bench.nodes[2].mesh.sessions[session] == nil)
@@ -97,7 +97,7 @@ import Wire
     let run = try bench.nodes[0].write(1, payloadByteCount: 300_000)
     let apart = try #require(run.apart)
     let key = StagedKey(device: bench.nodes[0].device, partition: bench.partition, hash: apart.hash)
-    bench.nodes[1].mesh.staged = StagedPayloads([
+    bench.nodes[1].staged = StagedPayloads([
       StagedShare(key, total: UInt64(apart.bytes.count), byteCount: UInt64(PayloadPiece.byteLimit))
     ])
     _ = bench.connect(1, 0)

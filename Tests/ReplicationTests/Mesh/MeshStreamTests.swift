@@ -31,7 +31,7 @@ import Wire
     let bench = try MeshBench([0, 1])
     let id = bench.connected(0, 1)
     // As a probe leaves it behind, where the two did not hold the partition alike.
-    bench.nodes[1].mesh.sessions[id]?.streams[bench.partition] = PeerStream(bench.name, now: bench.now)
+    bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition] = PeerStream(bench.name, now: bench.now)
     try bench.nodes[1].write(1)
     bench.run()
     #expect(bench.nodes[0].holds(bench.nodes[1]) == 1)
@@ -66,7 +66,7 @@ import Wire
   @Test("runs of a stream that was since asked for anew are not taken")
   func earlierStream() throws {
     let (bench, id) = try pair()
-    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming)
+    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.number)
     let run = try bench.nodes[0].write(1)
     bench.loseMessages()
     let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
@@ -89,7 +89,7 @@ import Wire
   func staged() throws {
     let bench = try MeshBench([0, 1])
     try bench.nodes[0].write(1)
-    bench.nodes[1].mesh.staged = StagedPayloads(
+    bench.nodes[1].staged = StagedPayloads(
       (0..<70 as Range<UInt64>).map { number in
         let hash = Digest(words: (number, 0, 0, 0))
         let key = StagedKey(device: bench.nodes[0].device, partition: bench.partition, hash: hash)
@@ -105,13 +105,13 @@ import Wire
   @Test("a partition that is begun again keeps what it holds")
   func begunAgain() throws {
     let (bench, id) = try pair()
-    #expect(bench.nodes[1].mesh.begin(bench.name) == bench.partition)
+    #expect(bench.nodes[1].mesh.ledger.begin(bench.name) == bench.partition)
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 1)
     let before = try #require(bench.nodes[1].mesh.partitions[bench.partition])
     try bench.nodes[0].write(1)
     bench.run()
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 2)
-    bench.nodes[1].mesh.restore([bench.partition: before])
+    bench.nodes[1].mesh.ledger.restore([bench.partition: before])
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 1 && bench.nodes[1].mesh.sessions[id] != nil)
   }
 
@@ -225,7 +225,7 @@ import Wire
     let (bench, id) = try pair()
     try bench.nodes[1].write(3)
     bench.pass(100)
-    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming)
+    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.number)
     let run = try bench.nodes[0].write(1)
     try #require(run.context.sequence(of: bench.nodes[1].replica) == 1)
     bench.loseMessages()
@@ -267,7 +267,7 @@ import Wire
     #expect(bench.nodes[0].holds(bench.nodes[2]) == 1 && bench.nodes[0].log.count == 3)
     // The declarations were known to all from the start.
     #expect(bench.nodes[1].log.isEmpty && bench.nodes[1].mesh.sessions[id]?.phase == .live)
-    let leftOut = bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.leftOut
+    let leftOut = bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.leftOut.all
     #expect(leftOut == [bench.nodes[0].replica, bench.nodes[2].replica])
     let start = bench.transcript.count
     bench.pass(60_000)
@@ -288,7 +288,7 @@ import Wire
     let (bench, id) = try pair()
     try bench.nodes[1].write(1)
     bench.pass(100)
-    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.streams[bench.partition]?.incoming)
+    let stream = try #require(bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.number)
     let run = try bench.nodes[0].write(2)
     bench.loseMessages()
     try #require(run.context.sequence(of: bench.nodes[1].replica) == 1)

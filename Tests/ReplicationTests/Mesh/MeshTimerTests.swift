@@ -45,7 +45,7 @@ import Testing
     bench.tick(0, after: 10_000)
     bench.now = bench.now.advanced(byMilliseconds: 70)
     bench.run()
-    #expect(bench.nodes[0].mesh.sessions[id]?.roundTripMilliseconds == 70)
+    #expect(bench.nodes[0].mesh.sessions[id]?.pulse.roundTripMilliseconds == 70)
   }
 
   @Test("summaries are compared again and again, one at a time, about every thirty seconds")
@@ -87,7 +87,7 @@ import Testing
       let surplus = isEqual ? try #require(bench.messages(from: 1, to: 0).last(where: isSummary)) : anySummary(1)
       for _ in 0..<3 { bench.post(surplus, from: 1, on: id) }
       bench.run()
-      let bounded = PeerSession.earlyComparisonLimit
+      let bounded = Comparison.earlyLimit
       try #require(counts()[0] <= bounded && counts()[1] <= bounded + 3, "\(counts())")
       let before = counts()
       bench.pass(95_000)
@@ -111,7 +111,7 @@ import Testing
       bench.loseMessages()
       return said(bench, start) == ["summary"]
     }
-    let limit = PeerSession.earlyComparisonLimit
+    let limit = Comparison.earlyLimit
     #expect((0..<limit + 2).map { _ in answered(after: 0) } == (0..<limit + 2).map { $0 < limit })
     #expect(!answered(after: 14_999))
     #expect((0..<20).allSatisfy { _ in answered(after: 15_000) })
@@ -122,7 +122,7 @@ import Testing
   func unansweredSummary() throws {
     let bench = try MeshBench([0, 1])
     let id = bench.connected(0, 1)
-    let limit = PeerSession.earlyComparisonLimit
+    let limit = Comparison.earlyLimit
     for _ in 0..<limit + 1 { bench.nodes[0].receive(anySummary(0), on: id) }
     bench.loseMessages()
     let start = bench.transcript.count

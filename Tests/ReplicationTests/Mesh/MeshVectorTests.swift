@@ -80,11 +80,11 @@ import Wire
       let (bench, id, parts) = try pair()
       let start = bench.transcript.count
       bench.nodes[0].receive(carrier(parts[0]), on: id)
-      #expect(bench.transcript.count == start && bench.nodes[0].mesh.sessions[id]?.streams.isEmpty == true)
+      #expect(bench.transcript.count == start && bench.nodes[0].mesh.sessions[id]?.live?.streams.isEmpty == true)
       bench.nodes[0].receive(carrier(parts[1]), on: id)
       #expect(bench.said(from: 0, to: 1, since: start) == ["pull"])
       // Of replicas that nobody declares nothing is kept.
-      let known = bench.nodes[0].mesh.sessions[id]?.streams[bench.partition]?.known
+      let known = bench.nodes[0].mesh.sessions[id]?.live?.streams[bench.partition]?.known
       #expect(known?.entries.keys.sorted() == [bench.nodes[1].replica])
       #expect(bench.nodes[0].mesh.partitions.isEmpty && bench.nodes[0].mesh.footprint.awaitedStreams == 1)
     }
@@ -128,12 +128,13 @@ import Wire
     let bench = try MeshBench([0, 1])
     let id = bench.connected(0, 1)
     let vector = VersionVector([bench.nodes[1].replica: ChainPosition(sequence: 1, tip: .zero)])
-    for number in 0..<PeerSession.awaitedPartitionLimit {
-      bench.nodes[0].mesh.sessions[id]?.streams[PartitionID(Digest(words: (UInt64(number), 1, 2, 3)))] = PeerStream(
-        bench.name, now: bench.now)
+    for number in 0..<LiveSession.awaitedPartitionLimit {
+      bench.nodes[0].mesh.sessions[id]?.live?.streams[PartitionID(Digest(words: (UInt64(number), 1, 2, 3)))] =
+        PeerStream(
+          bench.name, now: bench.now)
     }
     bench.nodes[0].receive(.have(PartitionVector(name: try PartitionName("agency=x"), vector: vector)), on: id)
-    #expect(bench.nodes[0].mesh.sessions[id]?.streams.count == PeerSession.awaitedPartitionLimit)
+    #expect(bench.nodes[0].mesh.sessions[id]?.live?.streams.count == LiveSession.awaitedPartitionLimit)
   }
 
   @Test("a run that is not kept begins no partition")
@@ -145,7 +146,7 @@ import Wire
     let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
     bench.nodes[0].receive(.runs(RunBatch(name: bench.name, stream: 0, entries: [entry])), on: id)
     #expect(bench.nodes[0].mesh.partitions.isEmpty && bench.nodes[0].mesh.sessions[id] != nil)
-    let leftOut = bench.nodes[0].mesh.sessions[id]?.streams[bench.partition]?.leftOut
+    let leftOut = bench.nodes[0].mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.leftOut.all
     #expect(leftOut == [bench.nodes[1].replica])
   }
 }

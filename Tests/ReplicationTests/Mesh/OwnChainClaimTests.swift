@@ -99,14 +99,14 @@ import Testing
     try bench.nodes[0].write(1)
     let id = bench.connected(0, 1)
     bench.nodes[0].receive(claim(bench, sequence: 2), on: id)
-    bench.nodes[0].mesh.isRenewalDue = true
-    #expect(!holds(bench))
+    bench.nodes[0].isRenewalDue = true
     bench.nodes[0].receive(claim(bench, sequence: 3), on: id)
     #expect(!holds(bench))
-    bench.nodes[0].mesh.isRenewalDue = false
+    bench.nodes[0].isRenewalDue = false
     bench.nodes[0].receive(claim(bench, sequence: 4), on: id)
     #expect(holds(bench))
-    bench.nodes[0].mesh.ownReplica = bench.nodes[1].replica
+    bench.nodes[0].ownReplica = bench.nodes[1].replica
+    bench.nodes[0].deliver(.tick)
     #expect(!holds(bench))
   }
 

@@ -1,10 +1,9 @@
-extension Mesh {
+extension PeerSession {
   /// Changes that the peer is known to lack, and that this node is known to lack, over the common scope.
-  package func lag(of session: PeerSession) -> (behind: Int64, ahead: Int64) {
+  package func lag(_ ledger: Ledger) -> (behind: Int64, ahead: Int64) {
     var (behind, ahead) = (UInt64(0), UInt64(0))
-    for (id, stream) in session.streams {
-      guard isInScope(session, id, stream.name) else { continue }
-      let log = partitions[id]?.log
+    for (id, stream) in live?.streams ?? [:] where isInScope(id, stream.name, ledger) {
+      let log = ledger.partitions[id]?.log
       for (replica, position) in log?.clipped.entries ?? [:] {
         behind += subtracting(position.sequence, stream.known.sequence(of: replica))
       }

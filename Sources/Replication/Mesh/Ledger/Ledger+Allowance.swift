@@ -1,0 +1,44 @@
+// What is left out of a device that has taken all it may, and who vouches for that (decision 30).
+extension Ledger {
+  /// This device may begin to write here. Half of the allowance is left to what others know of it, and it does not.
+  package func mayBegin(_ partition: PartitionID) -> Bool {
+    guard takes.hasHalfOfPlaces(device), !authority.wasEverAdmin(device) else { return true }
+    return partitions[partition]?.log.received.isEmpty == false
+  }
+
+  enum Beyond { case place, branch }
+
+  /// The run would take more than its device may. Not where work of another stands on it.
+  func beyondAllowance(_ run: RunSummary, _ partition: PartitionID, _ leftOut: LeftOutChains?) -> Beyond? {
+    guard !takes.spent.isEmpty, leftOut?.takesAll != true else { return nil }
+    if takes.spent.places.contains(run.signer), partitions[partition]?.log.received[run.replica] == nil,
+      !isIn(partition, { $0 != run.signer })
+    {
+      return .place
+    }
+    let isHeld = takes.spent.branches.contains(run.signer) && partitions[partition]?.log.wouldHold(run) == true
+    return isHeld ? .branch : nil
+  }
+
+  mutating func leaveOut(_ run: RunSummary, _ partition: PartitionID) {
+    takes.noteLeftOut(of: run.signer)
+    // It may have been taken apart to be judged.
+    partitions[partition]?.log.fold(run.replica)
+  }
+
+  /// Somebody else has seen what was left out here, and is not spent himself: it is worth its place.
+  func vouches(_ run: RunSummary, for leftOut: LeftOutChains?) -> Bool {
+    guard !takes.spent.isEmpty, let leftOut, !leftOut.takesAll, !takes.isSpent(run.signer) else { return false }
+    return leftOut.all.contains { replica in
+      run.context[replica] != nil
+        && (authority.author(of: replica).map { takes.isSpent($0) && $0 != run.signer } ?? false)
+    }
+  }
+
+  /// Somebody of whom this holds has another chain in the partition.
+  func isIn(_ partition: PartitionID, besides replica: ReplicaID? = nil, _ holds: (PublicKey) -> Bool) -> Bool {
+    partitions[partition]?.log.received.entries.keys.contains { other in
+      other != replica && authority.author(of: other).map(holds) ?? false
+    } ?? false
+  }
+}

@@ -1,0 +1,164 @@
+/// What a node holds: statements, the partitions that are judged under them, and how much of that is whose.
+///
+/// Sessions are lent it, and change nothing of it: what they bring enters by ``learn(_:in:)`` and ``admit(_:_:)``. Own writes
+/// enter here as well, within the transaction that commits them.
+package struct Ledger: Sendable {
+  package let fleet: FleetID
+  let device: PublicKey
+  let cryptography: Cryptography
+  package internal(set) var authority: Authority
+  /// As they were signed.
+  package internal(set) var statements: [TipHash: [UInt8]] = [:]
+  var roomAllowance = RoomAllowance()
+  package internal(set) var partitions = PartitionTable()
+  package internal(set) var takes: DeviceTakes
+
+  init(
+    _ local: LocalIdentity, _ cryptography: Cryptography, _ authority: Authority, _ statements: [Statement],
+    _ partitions: [PartitionState], _ limits: DeviceTakeLimits
+  ) {
+    (fleet, device, self.cryptography, self.authority) = (local.fleet, local.device, cryptography, authority)
+    takes = DeviceTakes(limits)
+    for statement in statements where authority.holds(statement.id) { keep(statement) }
+    for partition in partitions { self.partitions[partition.id] = partition }
+    settleRooms(Set(authority.allStatements.lazy.filter { !$0.isOfFleet }.map(\.scope)))
+    countTakes()
+  }
+
+  func id(of name: PartitionName) -> PartitionID { name.id(fleet: fleet, hash: cryptography.hash) }
+
+  mutating func countTakes() { takes.count(partitions, authority) }
+
+  // MARK: Partitions
+
+  /// A partition that this node begins to write or to want.
+  package mutating func begin(_ name: PartitionName) -> PartitionID {
+    let id = id(of: name)
+    if partitions[id] == nil { partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name)) }
+    partitions[id]?.hasBegun = true
+    return id
+  }
+
+  /// Something is to be judged of a partition that may not be here: it has not begun before a run of it is kept.
+  mutating func expect(_ id: PartitionID, _ name: PartitionName) {
+    guard partitions[id] == nil else { return }
+    partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name), hasBegun: false)
+  }
+
+  /// What names a partition leaves nothing behind where nothing of it is kept.
+  mutating func dropNothing(_ id: PartitionID) {
+    if partitions[id]?.isNothing == true { partitions[id] = nil }
+  }
+
+  private func newLog(_ id: PartitionID, _ name: PartitionName) -> PartitionLog {
+    let (fleet, hash) = (fleet, cryptography.hash)
+    return PartitionLog(name, authority: authority) { replica in
+      ChainIdentity(fleet: fleet, partition: id, replica: replica).genesis(hash)
+    }
+  }
+
+  /// Back to what was before own runs that did not reach the disk; a partition that was not there goes again.
+  package mutating func restore(_ before: [PartitionID: PartitionState?]) {
+    for (id, state) in before { partitions[id] = state }
+    countTakes()
+  }
+
+  /// From the disk: so what comes next is known to be new to all that is stored, or not.
+  package mutating func noteContexts(_ joined: VersionVector, in partition: PartitionID) {
+    partitions[partition]?.log.learnContexts(joined)
+  }
+
+  // MARK: Runs
+
+  /// Takes a run into its log, and counts what that makes its device take. Answers whether a chain begins with it.
+  mutating func learn(_ run: RunSummary, in partition: PartitionID) -> (outcome: PartitionLog.Outcome?, begins: Bool) {
+    let isNew = partitions[partition]?.log.received[run.replica] == nil
+    let heldBefore = partitions[partition]?.log.heldCounts[run.replica] ?? 0
+    let outcome = partitions[partition]?.log.learn(run)
+    let held = (partitions[partition]?.log.heldCounts[run.replica] ?? 0) - heldBefore
+    let begins = isNew && partitions[partition]?.log.received[run.replica] != nil
+    guard begins || held != 0 else { return (outcome, false) }
+    var more = DeviceTake(chains: begins ? 1 : 0, heldChanges: held)
+    if begins, !isIn(partition, besides: run.replica, { $0 == run.signer }) { more.partitions = 1 }
+    takes.add(more, of: run.signer, authority)
+    return (outcome, begins)
+  }
+
+  /// An own run as it is learnt.
+  func summary(ofOwn run: Run, in partition: PartitionID, signer: PublicKey) -> RunSummary? {
+    guard let name = partitions[partition]?.name else { return nil }
+    return RunSummary(run, in: name, signer: signer, formats: cryptography.formats) { _ in nil }
+  }
+
+  /// Marks the run with what it moved, unless that is the usual: all of it counts, is new to everything that counts, and
+  /// was not issued before.
+  func settled(_ run: DeliveredRun, _ change: LogChange, _ partition: PartitionID) -> DeliveredRun {
+    guard let state = partitions[partition] else { return run }
+    var run = run
+    let (replica, acceptance) = (run.incoming.replica, change.acceptance)
+    let isPlain =
+      acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
+      && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil } && change.regrouped.isEmpty
+      && !state.log.hasForkIn(run.context, of: replica)
+      && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
+    run.change = isPlain ? nil : change
+    return run
+  }
+
+  /// New statements may move what counts of every chain.
+  mutating func adoptAuthority(in partition: PartitionID) -> PartitionLog.Outcome? {
+    partitions[partition]?.waiting.beginAuthority()
+    return partitions[partition]?.log.adopt(authority)
+  }
+
+  // MARK: Statements
+
+  package var fleetStatementCount: Int { statements.count - roomAllowance.count }
+
+  /// The scope's statements that are new here and within an allowance, with the set that they make. What nothing that is here
+  /// leads to, or whose issuer has used up his allowance, does not come into it. Nil where nothing does.
+  func admissible(_ list: [Statement]) -> (fresh: [Statement], grown: Authority)? {
+    var (allowance, left) = (roomAllowance, Statement.countLimit - fleetStatementCount)
+    let new = list.filter { statement in
+      guard statements[statement.id.tip] == nil else { return false }
+      guard statement.isOfFleet else { return allowance.take(statement) }
+      left -= 1
+      return left >= 0
+    }
+    guard !new.isEmpty else { return nil }
+    let grown = authority.adding(new)
+    let fresh = new.filter { grown.holds($0.id) }
+    return fresh.isEmpty ? nil : (fresh, grown)
+  }
+
+  /// Answers what fell out of the set, where other statements of the same issuer came in before it (rule C26).
+  mutating func admit(_ fresh: [Statement], _ grown: Authority) -> [Statement] {
+    let before = authority
+    authority = grown
+    for statement in fresh { keep(statement) }
+    var displaced: [Statement] = []
+    if authority.count != statements.count {
+      displaced = (Array(before.allStatements) + fresh).filter { !authority.holds($0.id) }
+      for statement in displaced where statements.removeValue(forKey: statement.id.tip) != nil && !statement.isOfFleet {
+        roomAllowance.remove(statement)
+      }
+    }
+    settleRooms(Set((displaced + fresh).lazy.filter { !$0.isOfFleet }.map(\.scope)))
+    return displaced
+  }
+
+  private mutating func keep(_ statement: Statement) {
+    statements[statement.id.tip] = statement.encoded
+    if !statement.isOfFleet { roomAllowance.add(statement) }
+  }
+
+  /// The summaries of these scopes follow what is held of their statements.
+  private mutating func settleRooms(_ scopes: Set<Text>) {
+    for scope in scopes {
+      guard let name = PartitionName(roomOf: scope) else { continue }
+      let held = authority.statements(of: scope)
+      let room = PartitionTable.Room(name: name, statements: Authority.digest(of: held, cryptography.hash))
+      partitions.set(held.isEmpty ? nil : room, for: id(of: name))
+    }
+  }
+}

@@ -1,0 +1,116 @@
+/// What a session has once both sides have said what they know and want: streams of partitions, and the comparison that
+/// repairs what they miss.
+struct LiveSession: Sendable {
+  var comparison: Comparison
+  var level = LevelMarks()
+  /// What came so far of a vector that travels in parts.
+  var partial: PartialVector?
+  var streams: [PartitionID: PeerStream] = [:]
+  /// When runs that came from elsewhere are passed on. Beside the streams, of which there may be thousands: the shell asks
+  /// for the earliest at every turn.
+  var relaysDue: [PartitionID: MonotonicTime] = [:]
+  private var nextStream: UInt64 = 1
+  /// Answers of the log that are still to come to what was asked for streams that are not there any more, or were asked for
+  /// anew since: what they hold follows on another vector.
+  private var voidLoads: [PartitionID: Int] = [:]
+  var awaited: AwaitedChains
+  /// What evidence that waits takes in memory.
+  var postponedByteCount = 0
+  /// Where among the forked chains of a partition the next searches begin.
+  private var nextSearch = 0
+  var handOvers = HandOvers()
+
+  /// Partitions that are not here yet and of which the peer may name something, beyond as many as are here.
+  static let awaitedPartitionLimit = 4_096
+  /// Searches that one vector, or one pull, makes this node begin: each reads a chain and says up to a few kilobytes. The
+  /// rest has its turn with the next.
+  static let searchLimit = 16
+
+  init(openedAt: MonotonicTime, _ own: Interest, _ peer: Interest, mustCompareAgain: Bool) {
+    comparison = Comparison(mustGoOn: mustCompareAgain)
+    awaited = AwaitedChains(countedAt: openedAt)
+    level.begin(own, peer)
+  }
+
+  mutating func takeStreamNumber() -> UInt64 {
+    defer { nextStream += 1 }
+    return nextStream
+  }
+
+  /// Those of forked chains that are searched now.
+  mutating func takeSearches(of forked: [ReplicaID]) -> [ReplicaID] {
+    guard forked.count > LiveSession.searchLimit else { return forked }
+    let start = nextSearch % forked.count
+    nextSearch = start + LiveSession.searchLimit
+    return Array((forked[start...] + forked[..<start]).prefix(LiveSession.searchLimit))
+  }
+
+  // MARK: Streams
+
+  mutating func close(_ partition: PartitionID) {
+    voidLoad(of: partition)
+    (streams[partition], relaysDue[partition]) = (nil, nil)
+  }
+
+  /// Nobody wants it any more here.
+  mutating func forget(_ partition: PartitionID) {
+    (streams[partition], relaysDue[partition], comparison.changed[partition]) = (nil, nil, nil)
+  }
+
+  /// What was asked of the log for the stream as it is now is not sent on the next one. The log answers in order.
+  mutating func voidLoad(of partition: PartitionID) {
+    if streams[partition]?.outgoing.isLoading == true { voidLoads[partition, default: 0] += 1 }
+  }
+
+  /// Whether the log's answer is for a stream that is not there any more.
+  mutating func takesAsVoid(_ partition: PartitionID) -> Bool {
+    guard let count = voidLoads[partition] else { return false }
+    voidLoads[partition] = count > 1 ? count - 1 : nil
+    return true
+  }
+}
+
+/// Entries of chains that are not here in what the peer announced; counted anew before it matters.
+struct AwaitedChains: Sendable {
+  var count = 0
+  var countedAt: MonotonicTime
+
+  /// What the peers of one device may speak of at once: what lies beyond is not kept, and told again by a later comparison.
+  static let limit = 65_536
+}
+
+/// Chains that one of two may not carry any more, and hands over to the other.
+struct HandOvers: Sendable {
+  /// The peer is live for certain: what is held of own chains was offered, and what comes to be held is.
+  var mayOffer = false
+  /// Chains that the peer began to hand over before their right was known here, or their partitions wanted.
+  private(set) var early: Set<HandedOverChain> = []
+  /// What is being handed over of a payload that travels apart.
+  var arriving = ArrivingPayloads()
+  /// Probes that were answered; each costs reading a chain.
+  private var answered = 0
+
+  /// Whether a probe is answered, with so many partitions here.
+  mutating func takesProbe(_ partitions: Int) -> Bool {
+    guard answered < ForkSearch.answeredProbeLimit * max(1, partitions) else { return false }
+    answered += 1
+    return true
+  }
+
+  mutating func noteEarly(_ chain: HandedOverChain) {
+    if early.count < HandedOverChain.earlyLimit { early.insert(chain) }
+  }
+
+  mutating func takeEarly(_ chain: HandedOverChain) { early.remove(chain) }
+}
+
+/// A chain in a partition that is not in the common scope.
+struct HandedOverChain: Hashable, Comparable, Sendable {
+  let name: PartitionName
+  let replica: ReplicaID
+
+  /// Of one session; what is beyond is shown on the next.
+  static let earlyLimit = 256
+
+  static func < (a: HandedOverChain, b: HandedOverChain) -> Bool { (a.name, a.replica) < (b.name, b.replica) }
+}

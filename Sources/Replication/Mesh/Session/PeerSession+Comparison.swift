@@ -1,0 +1,219 @@
+// Comparing what two nodes hold: digest, buckets, partitions, and only then vectors, of what differs alone. Whoever lends the
+// ledger has brought its digests up to date (``Mesh/settleSums()``).
+extension PeerSession {
+  // MARK: Sums
+
+  /// The sums as they are now.
+  mutating func sums(_ ledger: Ledger) -> ScopeSums {
+    let digests = ledger.partitions.digests
+    var sums = live?.comparison.sums ?? ScopeSums()
+    if live?.comparison.sums == nil {
+      for (partition, digest) in digests { sums.add(partition, term(partition, digest, ledger)) }
+    } else {
+      sums.settle(digests) { term($0, $1, ledger) }
+    }
+    live?.comparison.sums = sums
+    return sums
+  }
+
+  private func term(_ partition: PartitionID, _ digest: Digest, _ ledger: Ledger) -> UInt64 {
+    guard isCompared(partition, ledger) else { return 0 }
+    return Summary.term(of: partition, digest, exporter: exporter, ledger.cryptography.hash)
+  }
+
+  // MARK: Asking
+
+  /// The next is due after so long.
+  mutating func compare(nextAfter milliseconds: UInt64, _ ledger: Ledger, _ step: inout Step) {
+    live?.comparison.setDue(after: milliseconds, step.now)
+    for partition in live.map({ Array($0.streams.keys) }) ?? [] { live?.streams[partition]?.forks.beginComparison() }
+    let total = sums(ledger).total
+    guard let number = live?.comparison.ask(step.now) else { return }
+    step.emit(.send(id, .summary(Summary(number, .digest(total)))))
+  }
+
+  /// Whether it answers what was said last, or asks what is answered now. What is neither comes late, after a comparison that
+  /// gave way to another.
+  mutating func takes(_ summary: Summary, _ step: Step) -> Bool {
+    guard let stage = live?.comparison.stage else { return false }
+    switch summary.step {
+    case .digest:
+      // Of two that cross, the dialer's goes on.
+      if isDialer, case .asked = stage { return false }
+      return live?.comparison.allowsAnswer(step.configuration.antiEntropyMilliseconds, step.now) == true
+    case .equal, .buckets: return stage == .asked(summary.number)
+    case .partitions: return stage == .toldBuckets(summary.number)
+    case .differing: return stage.hasListed(in: summary.number) != nil
+    }
+  }
+
+  /// Goes on with a summary that was taken.
+  mutating func receive(_ summary: Summary, _ ledger: Ledger, _ step: inout Step) {
+    let number = summary.number
+    switch summary.step {
+    case .digest(let digest): answer(number, digest, ledger, &step)
+    case .equal: conclude(level: .max, ledger, &step)
+    case .buckets(let buckets): list(number, buckets, ledger, &step)
+    case .partitions(let equal, let listings): tellDiffering(number, equal, listings, ledger, &step)
+    case .differing(let prefixes):
+      takeDiffering(live?.comparison.stage.hasListed(in: number) ?? 0, Set(prefixes), ledger, &step)
+    }
+  }
+
+  // MARK: Answering
+
+  private mutating func answer(_ number: UInt64, _ digest: UInt64, _ ledger: Ledger, _ step: inout Step) {
+    let sums = sums(ledger)
+    live?.comparison.begin()
+    guard sums.total != digest else {
+      step.emit(.send(id, .summary(Summary(number, .equal))))
+      live?.comparison.enter(.none, step.now)
+      return conclude(level: .max, ledger, &step)
+    }
+    live?.comparison.enter(.toldBuckets(number), step.now)
+    step.emit(.send(id, .summary(Summary(number, .buckets(sums.buckets)))))
+  }
+
+  // MARK: Buckets
+
+  private mutating func list(_ number: UInt64, _ buckets: [UInt64], _ ledger: Ledger, _ step: inout Step) {
+    var (equal, listed): (UInt64, UInt64) = (0, 0)
+    var (listings, room): ([BucketListing], Int) = ([], Summary.listedLimit)
+    for (bucket, pair) in zip(sums(ledger).buckets, buckets).enumerated() {
+      guard pair.0 != pair.1 else {
+        equal |= 1 << UInt64(bucket)
+        continue
+      }
+      let entries = entries(in: bucket, ledger).map(\.entry)
+      guard entries.count <= room else { continue }
+      room -= entries.count
+      listed |= 1 << UInt64(bucket)
+      listings.append(BucketListing(bucket: bucket, entries: entries))
+    }
+    step.emit(.send(id, .summary(Summary(number, .partitions(equal: equal, listings)))))
+    // Compared with what is here now.
+    live?.comparison.enter(.toldPartitions(number, listed: listed), step.now)
+    markLevel { $0.mark(buckets: equal) }
+    if equal | listed != .max { live?.comparison.noteMore() }
+    if listed == 0 { conclude(level: 0, ledger, &step) }
+  }
+
+  private func entries(in bucket: Int, _ ledger: Ledger) -> [(id: PartitionID, entry: BucketListing.Entry)] {
+    ledger.partitions.ids(in: bucket).compactMap { partition in
+      guard let digest = ledger.partitions.digests[partition], isCompared(partition, ledger) else { return nil }
+      let term = Summary.term(of: partition, digest, exporter: exporter, ledger.cryptography.hash)
+      return (partition, BucketListing.Entry(prefix: Summary.prefix(of: partition), term: term))
+    }
+  }
+
+  // MARK: Partitions
+
+  private mutating func tellDiffering(
+    _ number: UInt64, _ equal: UInt64, _ listings: [BucketListing], _ ledger: Ledger, _ step: inout Step
+  ) {
+    _ = sums(ledger)
+    var differing: Set<PartitionID> = []
+    var told: [UInt64] = []
+    var listed: UInt64 = 0
+    for listing in listings {
+      listed |= 1 << UInt64(listing.bucket)
+      let theirs = Set(listing.entries)
+      let mine = entries(in: listing.bucket, ledger)
+      for (partition, entry) in mine {
+        if theirs.contains(entry) { markLevel { $0.mark(partition) } } else { differing.insert(partition) }
+      }
+      told += theirs.subtracting(mine.map(\.entry)).map(\.prefix).sorted()
+    }
+    // What changed since the buckets were told, in a bucket of which there is no word, is told all the same.
+    let changed = live?.comparison.changed ?? [:]
+    differing.formUnion(changed.keys.filter { (equal | listed) >> Self.bit($0) & 1 == 0 })
+    // Those of equal buckets are judged by what stood there when the buckets were told.
+    live?.comparison.changed = changed.filter { equal >> Self.bit($0.key) & 1 == 1 }
+    compareRooms(differing, ledger, &step)
+    // The vectors first: who is behind then asks at once, and need not tell its own beside.
+    sendVectors(differing, inComparison: true, ledger, &step)
+    if listed != 0 { step.emit(.send(id, .summary(Summary(number, .differing(told))))) }
+    conclude(level: equal, ledger, &step)
+  }
+
+  private static func bit(_ id: PartitionID) -> UInt64 { UInt64(Summary.bucket(of: id)) }
+
+  private mutating func takeDiffering(
+    _ listed: UInt64, _ prefixes: Set<UInt64>, _ ledger: Ledger, _ step: inout Step
+  ) {
+    var differing: Set<PartitionID> = []
+    for bucket in 0..<Summary.bucketCount where listed >> UInt64(bucket) & 1 == 1 {
+      for partition in ledger.partitions.ids(in: bucket) where isInScope(partition, ledger) {
+        guard !prefixes.contains(Summary.prefix(of: partition)) else {
+          differing.insert(partition)
+          continue
+        }
+        if ledger.partitions.digests[partition] != nil { markLevel { $0.mark(partition) } }
+      }
+    }
+    // What changed since it was listed was the same then.
+    for partition in differing { live?.comparison.changed[partition] = nil }
+    compareRooms(differing.subtracting(rooms.heard), ledger, &step)
+    sendVectors(differing, inComparison: true, ledger, &step)
+    conclude(level: 0, ledger, &step)
+  }
+
+  private mutating func markLevel(_ mark: (inout LevelMarks) -> Void) {
+    guard live?.comparison.isOutdated == false, var level = live?.level else { return }
+    live?.level = LevelMarks()
+    mark(&level)
+    live?.level = level
+  }
+
+  // MARK: Rooms
+
+  /// Begins with those of these partitions that are rooms.
+  mutating func compareRooms(_ differing: Set<PartitionID>, _ ledger: Ledger, _ step: inout Step) {
+    let differing = differing.filter { ledger.partitions.holdsStatements(of: $0) && isInScope($0, ledger) }
+    rooms.forgetLevel(besides: differing)
+    for room in rooms.next(of: differing) { tellTips(room, ledger, &step) }
+  }
+
+  private mutating func tellTips(_ room: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+    guard let name = ledger.partitions.name(of: room) else { return }
+    let held = ledger.authority.statements(of: name.text)
+    // Where no more of the creator's is kept, all that could come of it would be passed over.
+    guard let creation = held.first(where: \.createsItsScope), !ledger.roomAllowance.isSpent(by: creation.issuer) else {
+      return
+    }
+    let comparison = live?.comparison.count ?? 0
+    rooms.tell(room, in: comparison)
+    let tips = StatementSet.Step.tips(listed: .max, ScopeStatements(held).list(.max))
+    step.emit(.send(id, .statementSet(StatementSet(scope: name.text, tips))))
+  }
+
+  // MARK: The end
+
+  /// What was equal, now or earlier, opens streams. What changed since this side's last step goes out.
+  private mutating func conclude(level buckets: UInt64, _ ledger: Ledger, _ step: inout Step) {
+    markLevel { $0.mark(buckets: buckets) }
+    guard let changed = live?.comparison.end(step.now) else { return }
+    rooms.concludeComparison()
+    for partition in changed.keys.sorted() {
+      guard let state = ledger.partitions[partition], isInScope(state, ledger) else { continue }
+      guard live?.level.contains(partition, state.name) == true else {
+        sendVectors([partition], ledger, &step)
+        continue
+      }
+      openIfLevel(state, known: changed[partition] ?? VersionVector(), step.now)
+      pump(partition, ledger, &step)
+    }
+    offerHeldWork(ledger, &step)
+  }
+
+  /// A comparison that the peer does not go on with: what waited for its end is told.
+  mutating func lapse(_ ledger: Ledger, _ step: inout Step) {
+    guard let since = live?.comparison.since,
+      step.now.millisecondsSince(since) > step.configuration.catchUpSilenceMilliseconds
+    else { return }
+    let changed = Set((live?.comparison.changed ?? [:]).keys)
+    live?.comparison.enter(.none, step.now)
+    rooms.concludeComparison()
+    sendVectors(changed, ledger, &step)
+  }
+}

@@ -1,0 +1,130 @@
+// Two histories of one replica, as one session searches them: by probes, and shown by signed runs (rules C5, C6, C20).
+extension PeerSession {
+  /// Both sides show what they hold above the last common position. Once, until something new is known of the chain.
+  mutating func searchFork(_ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step) {
+    guard !sparesBranches(of: replica, ledger), live?.streams[partition]?.forks.begin(replica) == true else { return }
+    tellSearch(partition, replica, ledger, &step)
+  }
+
+  func tellSearch(_ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step) {
+    if ledger.partitions[partition]?.log.heldAbove[replica] == nil { step.emit(.note(id, .forkSeen(replica))) }
+    step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: true)))
+  }
+
+  /// Forks go before the runs that are judged under them. Where summaries differ, and perhaps only in what is known of
+  /// forks, whatever was shown before is shown `anew`.
+  mutating func showForks(_ partition: PartitionID, anew: Bool, _ ledger: Ledger, _ step: inout Step) {
+    for replica in live?.takeSearches(of: ledger.partitions[partition]?.log.shownApart ?? []) ?? [] {
+      if anew { live?.streams[partition]?.forks.forget(replica) }
+      searchFork(partition, replica, ledger, &step)
+    }
+  }
+
+  /// What is held above its limit, where the partition differs and perhaps only in this.
+  mutating func showHeld(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+    guard let state = ledger.partitions[partition], isInScope(state, ledger) else { return }
+    for (replica, _) in state.log.heldAbove.sorted {
+      let opened = stream(partition, state.name, ledger, step.now)
+      live?.streams[partition] = opened
+      live?.streams[partition]?.forks.forget(replica)
+      searchFork(partition, replica, ledger, &step)
+    }
+  }
+
+  mutating func showNews(of replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+    live?.streams[partition]?.forks.noteNews(of: replica)
+    searchFork(partition, replica, ledger, &step)
+  }
+
+  mutating func receive(_ probe: ChainProbe, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+    guard !takesHandOver(probe, partition, ledger, &step) else { return }
+    // Also where nothing of the partition is here: the peer keeps the chain back until it knows.
+    guard isInScope(partition, probe.name, ledger), var stream = stream(partition, probe.name, ledger, step.now),
+      stream.forks.takes(probe)
+    else { return }
+    live?.streams[partition] = stream
+    step.emit(.loadChain(partition, probe.replica, from: 1, .answer(id, probe)))
+  }
+
+  func sendProbe(
+    _ partition: PartitionID, _ replica: ReplicaID, _ runs: [RunSummary], wantsReply: Bool, _ ledger: Ledger,
+    _ step: inout Step
+  ) {
+    guard let name = ledger.partitions[partition]?.name ?? live?.streams[partition]?.name,
+      isInScope(partition, name, ledger)
+    else { return }
+    step.emit(.send(id, .chainProbe(ChainProbe(name: name, replica: replica, runs: runs, wantsReply: wantsReply))))
+  }
+
+  mutating func answer(
+    _ probe: ChainProbe, _ partition: PartitionID, _ runs: [RunSummary], _ ledger: Ledger, _ step: inout Step
+  ) {
+    guard isInScope(partition, probe.name, ledger) else { return }
+    if probe.wantsReply { sendProbe(partition, probe.replica, runs, wantsReply: false, ledger, &step) }
+    if !keepsBranches(of: probe.replica, ledger), let first = probe.firstLacking(of: runs) {
+      step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1))
+    } else {
+      settleFork(partition, probe.replica, ledger, &step)
+    }
+  }
+
+  mutating func show(_ evidence: [LoggedRun], _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+    guard let state = ledger.partitions[partition], let replica = evidence.first?.replica,
+      isInScope(state, ledger) || offers(replica, state.name, ledger)
+    else { return }
+    for run in evidence {
+      // Large payloads travel ahead of their run here, too.
+      for piece in run.apart?.pieces(from: 0, of: state.name, on: PayloadPiece.evidence) ?? [] {
+        step.emit(.send(id, .payloadPiece(piece)))
+      }
+      let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
+      step.emit(.send(id, .runs(RunBatch(name: state.name, stream: 0, entries: [entry], isForkEvidence: true))))
+    }
+    settleFork(partition, replica, ledger, &step)
+  }
+
+  /// The peer has, or gets with what is on its way, all that is known of the chain here.
+  private mutating func settleFork(
+    _ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step
+  ) {
+    live?.streams[partition]?.forks.settle(replica)
+    // Nothing of a chain that is held from its first change on is announced.
+    if let position = ledger.partitions[partition]?.log.clipped[replica] {
+      live?.streams[partition]?.outgoing.sent[replica] = position
+    }
+    pump(partition, ledger, &step)
+  }
+}
+
+extension ChainProbe {
+  /// Ends of runs: the last sixteen, then ever wider apart, ascending.
+  init(name: PartitionName, replica: ReplicaID, runs: [RunSummary], wantsReply: Bool) {
+    var positions: [ChainPosition] = []
+    var (index, stride) = (runs.count - 1, 1)
+    while index >= 0, positions.count < ChainProbe.positionLimit {
+      if let tip = runs[index].hashes.last?.tip {
+        positions.append(ChainPosition(sequence: runs[index].last, tip: tip))
+      }
+      if positions.count >= 16 { stride *= 2 }
+      index -= stride
+    }
+    self.init(name: name, replica: replica, positions: positions.reversed(), wantsReply: wantsReply)
+  }
+
+  /// Where the first run begins that lies below none of the positions that the peer holds. Nil: the peer holds them all.
+  func firstLacking(of runs: [RunSummary]) -> UInt64? {
+    let held = Set(positions)
+    // What a held run follows is held, too.
+    var leading: Set<Digest> = []
+    var first: UInt64?
+    for run in runs.reversed() {
+      let isHeld =
+        run.hashes.last.map(leading.contains) == true
+        || run.hashes.enumerated().contains { index, hash in
+          held.contains(ChainPosition(sequence: run.first + UInt64(index), tip: hash.tip))
+        }
+      if isHeld { leading.insert(run.hashBefore) } else { first = run.first }
+    }
+    return first
+  }
+}

@@ -1,0 +1,92 @@
+// What two nodes have to speak about: the common scope, and in which order on a link that has one.
+extension PeerSession {
+  /// Partitions that both want and both may carry: nothing else is named or sent on this session.
+  func isInScope(_ partition: PartitionState, _ ledger: Ledger) -> Bool {
+    isInScope(partition.id, partition.name, ledger)
+  }
+
+  func isInScope(_ id: PartitionID, _ ledger: Ledger) -> Bool {
+    ledger.partitions.name(of: id).map { isInScope(id, $0, ledger) } ?? false
+  }
+
+  func isInScope(_ id: PartitionID, _ name: PartitionName, _ ledger: Ledger) -> Bool {
+    interest.wants(id, name: name) && peerInterest?.wants(id, name: name) == true
+      && ledger.authority.level(of: peer, in: name) >= .carry
+      && ledger.authority.level(of: ledger.device, in: name) >= .carry
+  }
+
+  /// In the common scope, and not only of devices that are spent at both ends.
+  func isCompared(_ id: PartitionID, _ ledger: Ledger) -> Bool {
+    guard isInScope(id, ledger) else { return false }
+    let spared = spared.both.places
+    return spared.isEmpty || ledger.isIn(id) { !spared.contains($0) }
+  }
+
+  func sparesBranches(of replica: ReplicaID, _ ledger: Ledger) -> Bool {
+    guard !spared.both.branches.isEmpty, let device = ledger.authority.author(of: replica) else { return false }
+    return spared.both.branches.contains(device)
+  }
+
+  /// The peer would not take them.
+  func keepsBranches(of replica: ReplicaID, _ ledger: Ledger) -> Bool {
+    guard !spared.peer.branches.isEmpty, let device = ledger.authority.author(of: replica) else { return false }
+    return spared.peer.branches.contains(device)
+  }
+
+  /// What this session may speak of follows from what is wanted here and what its link lets pass.
+  mutating func pass(_ passage: Passage, _ wanted: Interest, _ ledger: Ledger) {
+    self.passage = passage
+    wishes.own = passage.narrowing(wanted, ledger.partitions.name(of:))
+  }
+
+  /// Who is a member no longer has nothing in common with anybody, and need not know what others want.
+  func toldInterest(_ ledger: Ledger) -> Interest { ledger.authority.isEnded(peer) ? Interest() : interest }
+
+  /// Of what one side wants no more. Wanted again, it begins anew. Answers what is closed.
+  mutating func closeStreams(_ removed: Interest, _ ledger: Ledger) -> [PartitionID] {
+    guard !removed.isEmpty else { return [] }
+    live?.level.narrow(by: removed) { ledger.partitions[$0]?.name }
+    let closed = live?.streams.filter { removed.wants($0.key, name: $0.value.name) }.map(\.key) ?? []
+    for partition in closed { live?.close(partition) }
+    return closed
+  }
+
+  /// Under new statements a side may carry less. What is open to a session ends there at once: what was asked of the log
+  /// before is not answered any more (I11). Allowed again, it begins anew.
+  mutating func closeStreamsOutOfScope(_ ledger: Ledger) -> [PartitionID] {
+    let closed = live?.streams.filter { !isInScope($0.key, $0.value.name, ledger) }.map(\.key) ?? []
+    for partition in closed {
+      live?.level.unmark(partition)
+      live?.close(partition)
+    }
+    return closed
+  }
+
+  // MARK: Order
+
+  // On a link with an order one partition goes before the other, both ways: a later one waits while an earlier one is read,
+  // or comes, on the same session. Nobody else is asked to keep it: what comes is what was asked for.
+
+  /// Nothing that goes before it is being read for the peer.
+  func isItsTurn(_ partition: PartitionID, _ name: PartitionName) -> Bool {
+    guard passage.isOrdered, let rank = passage.rank(partition, name) else { return true }
+    return live?.streams.contains { id, stream in
+      stream.outgoing.isLoading && passage.rank(id, stream.name).map { $0 < rank } ?? false
+    } == false
+  }
+
+  /// The session's streams, what goes first before the rest.
+  var inOrder: [PartitionID] {
+    guard let streams = live?.streams else { return [] }
+    guard passage.isOrdered else { return streams.keys.sorted() }
+    return streams.map { (passage.rank($0.key, $0.value.name) ?? .max, $0.key) }.sorted { $0 < $1 }.map(\.1)
+  }
+
+  /// The same of any partitions. A peer without an order of its own asks for them as they were named to it, and what is asked
+  /// for first has been read, and waits in the transport, before the rest is asked for.
+  func inOrder(_ ids: Set<PartitionID>, _ ledger: Ledger) -> [PartitionID] {
+    guard passage.isOrdered else { return ids.sorted() }
+    let ranked = ids.map { id in (ledger.partitions[id].flatMap { passage.rank(id, $0.name) } ?? .max, id) }
+    return ranked.sorted { $0 < $1 }.map(\.1)
+  }
+}

@@ -1,0 +1,164 @@
+/// One connection as the core sees it. What is valid in one phase alone lies in its ``state``.
+package struct PeerSession: Sendable {
+  /// Legal order: `awaitingHello` → `exchangingStatements` → `awaitingInterest` → `live`, with `awaitingCredentials` behind
+  /// the first where the peer is not known here; `joining` stands alone; any phase may end by closing.
+  package enum Phase: Sendable, Equatable {
+    case awaitingHello
+    case awaitingCredentials
+    case joining
+    case exchangingStatements
+    case awaitingInterest
+    case live
+  }
+
+  enum State: Sendable {
+    case handshake(Handshake)
+    case live(LiveSession)
+  }
+
+  package let id: SessionID
+  package let isDialer: Bool
+  package let peer: PublicKey
+  package let device: DeviceID
+  let exporter: Digest
+  let openedAt: MonotonicTime
+  /// What the link lets pass, and what of this node's wishes is left with it.
+  package internal(set) var passage = Passage.everything
+  package internal(set) var hello: Hello?
+  var state = State.handshake(.greeting(Greeting()))
+  var wishes = Wishes()
+  /// What is still to be said of statements.
+  var outbox = StatementOutbox()
+  /// What a peer that is a member no longer was not told.
+  var withheldStatements: Set<Digest> = []
+  /// When statements last went either way: as long as they do, a handshake takes its time.
+  var lastOfStatements: MonotonicTime
+  var rooms = RoomExchange()
+  var spared = SparedDevices()
+  package internal(set) var pulse: Pulse
+  var isWritable = true
+
+  init(id: SessionID, isDialer: Bool, peer: PublicKey, device: DeviceID, exporter: Digest, now: MonotonicTime) {
+    (self.id, self.isDialer, self.peer, self.device) = (id, isDialer, peer, device)
+    (self.exporter, self.openedAt) = (exporter, now)
+    (lastOfStatements, pulse) = (now, Pulse(now))
+  }
+
+  package var phase: Phase {
+    switch state {
+    case .handshake(.greeting): .awaitingHello
+    case .handshake(.unknown): .awaitingCredentials
+    case .handshake(.joining): .joining
+    case .handshake(.statements): .exchangingStatements
+    case .handshake(.interest): .awaitingInterest
+    case .live: .live
+    }
+  }
+
+  /// The peer's statements were compared with ours, or are being so: new ones have to follow.
+  var hasStatements: Bool {
+    switch phase {
+    case .awaitingHello, .awaitingCredentials, .joining: false
+    case .exchangingStatements, .awaitingInterest, .live: true
+    }
+  }
+
+  var interest: Interest { wishes.own }
+  package var peerInterest: Interest? { wishes.peer }
+
+  /// Nil while the handshake lasts.
+  var live: LiveSession? {
+    get { if case .live(let live) = state { live } else { nil } }
+    _modify {
+      var live: LiveSession?
+      if case .live(let held) = state {
+        live = held
+        // Held twice, it would be copied by the first change.
+        state = .handshake(.joining)
+      }
+      defer { if let live { state = .live(live) } }
+      yield &live
+    }
+  }
+
+  var link: KeepRule.Link {
+    KeepRule.Link(
+      dialledByThisEnd: isDialer, exporter: exporter, openedAt: openedAt.milliseconds,
+      lastHeardAt: pulse.lastHeard.milliseconds)
+  }
+
+  /// Another process of the same device is a clone, or a restart whose old connection will fall silent: no duplicate.
+  func isSameProcess(as other: PeerSession) -> Bool {
+    guard let mine = hello?.instance, let others = other.hello?.instance else { return true }
+    return mine == others
+  }
+}
+
+/// What each side of a session wants.
+struct Wishes: Sendable {
+  /// This node's, as far as the link lets it pass.
+  var own = Interest()
+  private(set) var peer: Interest?
+  /// The peer's changed before it was known here.
+  private(set) var mustAsk = false
+  /// Own ones may be asked for.
+  var telling = Once()
+  /// Digest of own ones as this side's hello named it.
+  private var stated: Digest?
+
+  mutating func state(_ digest: Digest) { stated = digest }
+
+  /// What came to be wanted between this side's hello and the peer's was told to nobody.
+  func hasChangedSinceHello(_ hash: HashFunction) -> Bool { stated.map { $0 != own.digest(hash) } ?? false }
+
+  mutating func hear(_ interest: Interest) { peer = interest }
+
+  /// What was told before is out of date.
+  mutating func doubt() { (peer, mustAsk) = (nil, true) }
+}
+
+/// Signs of life of the peer.
+package struct Pulse: Sendable {
+  package private(set) var lastHeard: MonotonicTime
+  private var lastPing: MonotonicTime
+  package private(set) var roundTripMilliseconds: UInt64?
+
+  init(_ now: MonotonicTime) { (lastHeard, lastPing) = (now, now) }
+
+  mutating func hear(_ now: MonotonicTime) { lastHeard = now }
+  mutating func hearPong(_ now: MonotonicTime) { roundTripMilliseconds = now.millisecondsSince(lastPing) }
+
+  /// After so much silence the peer is asked for a word; answers whether now.
+  mutating func ping(after milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
+    guard now.millisecondsSince(lastHeard) >= milliseconds, now.millisecondsSince(lastPing) >= milliseconds else {
+      return false
+    }
+    lastPing = now
+    return true
+  }
+}
+
+/// Devices of which neither of two nodes takes more: their work is compared by neither.
+struct SparedDevices: Sendable {
+  /// Who is spent here, as the peer was told; there, as it told; and both.
+  private(set) var told = SpentDevices()
+  private(set) var peer = SpentDevices()
+  private(set) var both = SpentDevices()
+
+  /// Answers whether that moves what is compared.
+  mutating func tell(_ spent: SpentDevices) -> Bool {
+    told = spent
+    return settle()
+  }
+
+  mutating func hear(_ spent: SpentDevices) -> Bool {
+    peer = spent
+    return settle()
+  }
+
+  private mutating func settle() -> Bool {
+    let shared = told.shared(with: peer)
+    defer { both = shared }
+    return shared != both
+  }
+}

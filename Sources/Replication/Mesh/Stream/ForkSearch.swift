@@ -1,0 +1,53 @@
+/// Two histories of chains on one stream: which may differ from the peer's, and what each side was asked and shown of them.
+///
+/// A chain is held back, with all that has seen it, from the first sign of a difference until both sides have shown what
+/// they hold above the last common position. Then it is settled, until something new is known of it.
+struct ForkSearch: Sendable {
+  private(set) var heldBack: Set<ReplicaID> = []
+  /// Chains of which all that is known here was shown to the peer.
+  private var settled: Set<ReplicaID> = []
+  /// Chains of which the peer was asked what it holds, and has not answered yet.
+  private var questioned: Set<ReplicaID> = []
+  /// Searches of the peer's that were answered since the last comparison; each costs reading a chain. In a catch-up every
+  /// batch of a chain that is held may be reason for one, and what is not answered is kept back until the next comparison.
+  private var answeredProbes = 0
+
+  static let answeredProbeLimit = 64
+
+  func holdsBack(_ replica: ReplicaID) -> Bool { heldBack.contains(replica) }
+
+  /// Answers whether the peer is to be asked: nothing is known to be level, and no search is under way.
+  mutating func begin(_ replica: ReplicaID) -> Bool {
+    guard !settled.contains(replica), heldBack.insert(replica).inserted else { return false }
+    questioned.insert(replica)
+    return true
+  }
+
+  /// Whatever was shown of it before: nothing of it goes on the stream until a search has ended.
+  mutating func holdBack(_ replica: ReplicaID) { heldBack.insert(replica) }
+
+  /// The peer has, or gets with what is on its way, all that is known of the chain here.
+  mutating func settle(_ replica: ReplicaID) {
+    heldBack.remove(replica)
+    settled.insert(replica)
+  }
+
+  /// Something new is known of it here. A search that is under way brings that, too.
+  mutating func noteNews(of replica: ReplicaID) { settled.remove(replica) }
+
+  /// What was shown of it is shown once more.
+  mutating func forget(_ replica: ReplicaID) {
+    heldBack.remove(replica)
+    settled.remove(replica)
+  }
+
+  /// Whether the peer's probe is gone on with. An answer to a question of this side's is none of the peer's questions.
+  mutating func takes(_ probe: ChainProbe) -> Bool {
+    if !probe.wantsReply, questioned.remove(probe.replica) != nil { return true }
+    guard answeredProbes < ForkSearch.answeredProbeLimit else { return false }
+    answeredProbes += 1
+    return true
+  }
+
+  mutating func beginComparison() { answeredProbes = 0 }
+}

@@ -1,0 +1,131 @@
+/// One partition on one session, both directions. The partition may be known by name alone: it begins with its first run.
+struct PeerStream: Sendable {
+  let name: PartitionName
+  /// What the peer has announced that it holds durably.
+  var known: VersionVector
+  var outgoing: OutgoingStream
+  var incoming: IncomingStream
+  var forks = ForkSearch()
+  /// The comparisons in which its vector was told last, and differed last.
+  private var toldIn: UInt64?
+  private var differedIn: UInt64?
+
+  /// The number of a stream that equal summaries opened. Those that a pull opens have higher ones.
+  static let level: UInt64 = 0
+
+  init(
+    _ name: PartitionName, known: VersionVector = VersionVector(), number: UInt64? = nil, now: MonotonicTime
+  ) {
+    (self.name, self.known) = (name, known)
+    outgoing = OutgoingStream(number: number)
+    incoming = IncomingStream(number: number, now: now)
+  }
+
+  /// The peer has it, or it is under way on this stream.
+  func covers(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
+    max(known.sequence(of: replica), outgoing.sent.sequence(of: replica)) >= sequence
+  }
+
+  /// The peer lacks something that can go out on this stream now.
+  func lacks(_ log: PartitionLog) -> Bool {
+    log.clipped.entries.contains { !covers($0.key, $0.value.sequence) && !forks.holdsBack($0.key) }
+  }
+
+  /// The peer has something that this node lacks. Of a forked chain it may hold more than the branch chosen here has: that
+  /// is searched and shown apart, and no stream brings it.
+  func isAhead(of log: PartitionLog?) -> Bool {
+    known.entries.contains {
+      $0.value.sequence > (log?.received.sequence(of: $0.key) ?? 0) && log?.forkPoints[$0.key] == nil
+        && !forks.holdsBack($0.key) && !incoming.leftOut.contains($0.key)
+    }
+  }
+
+  /// What is not to be read of the log for the peer.
+  func have(of log: PartitionLog) -> VersionVector {
+    var have = known
+    have.join(outgoing.sent)
+    for replica in forks.heldBack { have[replica] = log.clipped[replica] }
+    return have
+  }
+
+  // MARK: Vectors
+
+  /// What the peer says that it holds. Of a forked chain only what lies on the branch chosen here is what it has of it.
+  mutating func note(_ vector: VersionVector, _ log: PartitionLog?) {
+    known.join(vector)
+    guard let log else { return }
+    for (replica, entry) in vector.entries where log.forkPoints[replica] != nil {
+      let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }
+      known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
+      outgoing.sent[replica] = nil
+    }
+  }
+
+  /// Whoever sends a run from its log has it.
+  mutating func noteHolding(of run: DeliveredRun) {
+    guard let tip = run.incoming.hashes.last?.tip else { return }
+    var one = VersionVector()
+    one[run.incoming.replica] = ChainPosition(sequence: run.last, tip: tip)
+    known.join(one)
+  }
+
+  /// What is still to be named of it: on an open stream what the peer neither announced nor is being sent; all of it, where
+  /// that did not make the two level since the last comparison. `comparison`: the one that found it to differ.
+  func untold(_ log: PartitionLog, in comparison: UInt64?) -> VersionVector {
+    if comparison != nil, toldIn == comparison { return VersionVector() }
+    let isStuck = comparison.map { now in differedIn.map { $0 + 1 >= now } ?? false } ?? false
+    return outgoing.number != nil && !isStuck ? unknown(of: log.clipped, shownApart: Set(log.shownApart)) : log.clipped
+  }
+
+  private func unknown(of vector: VersionVector, shownApart: Set<ReplicaID>) -> VersionVector {
+    VersionVector(
+      vector.entries.filter { replica, position in
+        shownApart.contains(replica) || !covers(replica, position.sequence)
+          || known[replica].map { $0.sequence == position.sequence && $0.tip != position.tip } ?? false
+      })
+  }
+
+  mutating func noteDifference(in comparison: UInt64) { differedIn = comparison }
+
+  /// The peer's stream is asked for under this number; the pull tells what is held.
+  mutating func pull(_ number: UInt64, naming staged: [StagedPayload], in comparison: UInt64, _ now: MonotonicTime) {
+    incoming.begin(number, naming: staged, now)
+    toldIn = comparison
+  }
+
+  // MARK: Runs
+
+  /// Off the branch that counts here nothing goes out on a stream, and nothing ahead of what it follows and has seen.
+  func maySend(_ run: LoggedRun, _ log: PartitionLog) -> Bool { isChosen(run, log) && isCovered(run, log) }
+
+  private func isChosen(_ run: LoggedRun, _ log: PartitionLog) -> Bool {
+    guard log.forkPoints[run.replica] != nil else { return true }
+    guard let hash = run.hashAtLast else { return false }
+    let position = ChainPosition(sequence: run.last, tip: hash.tip)
+    return log.judge(position, of: run.replica, stored: { _, _ in hash.tip }) == .known
+      && log.standing(of: position, of: run.replica, stored: { _, _ in hash.tip }) == run.last
+  }
+
+  /// The peer has, or gets before it, what the run follows and what it has seen.
+  private func isCovered(_ run: LoggedRun, _ log: PartitionLog) -> Bool {
+    (run.first == 1 || covers(run.replica, run.first - 1))
+      && run.context.entries.allSatisfy { replica, position in
+        covers(replica, position.sequence)
+          || !forks.holdsBack(replica) && covers(replica, log.owed(position.sequence, of: replica))
+      }
+  }
+
+  /// The run follows on what the peer says it has: its tip is our hash there. If not, the histories differ (C5).
+  func continues(_ run: LoggedRun) -> Bool {
+    guard let known = known[run.replica], known.sequence == run.first - 1 else { return true }
+    return known.tip == run.hashBefore.tip
+  }
+
+  /// The peer lacks nothing before these runs: they can go out from memory.
+  func isFollowed(by runs: [LoggedRun]) -> Bool {
+    runs.allSatisfy { run in
+      run.first == 1 || covers(run.replica, run.first - 1)
+        || runs.contains { $0.replica == run.replica && $0.last == run.first - 1 }
+    } && runs.allSatisfy { run in run.context.entries.allSatisfy { covers($0.key, $0.value.sequence) } }
+  }
+}

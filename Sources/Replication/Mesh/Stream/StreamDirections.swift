@@ -1,0 +1,99 @@
+/// What goes out of one partition to a peer: catch-up first and live as its continuation (rule C9).
+struct OutgoingStream: Sendable {
+  /// The peer asked for it, by a pull or by an equal summary; the number is the peer's. Nil: not open.
+  private(set) var number: UInt64?
+  /// Sent beyond what the peer has announced.
+  var sent = VersionVector()
+  /// Answers of the log are on their way.
+  private(set) var isLoading = false
+  /// Asked of the log at once; nil: as much as usual. More where all that was read is left out.
+  private var loadByteLimit: Int?
+  /// Bytes that the peer holds already of payloads that travel apart.
+  private var staged: [Digest: UInt64] = [:]
+  /// Base of the next context (rule C3).
+  private var base: VersionVector?
+
+  init(number: UInt64?) { self.number = number }
+
+  /// The peer has pulled: what went out on the stream before is void.
+  mutating func begin(_ number: UInt64, naming staged: [StagedPayload]) {
+    self.number = number
+    sent = VersionVector()
+    (isLoading, base) = (false, nil)
+    self.staged = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
+  }
+
+  /// Answers how much is to be asked of the log.
+  mutating func beginLoad(_ usual: Int) -> Int {
+    isLoading = true
+    return loadByteLimit ?? usual
+  }
+
+  mutating func endLoad() { isLoading = false }
+
+  /// All that was read is held back, or something went out. What was all left out would be read again and again: past it
+  /// lies what can go. Answers whether there is more to read: what nothing can be sent of within the largest load waits for
+  /// the searches that hold it back.
+  mutating func setNextLoad(isStuck: Bool, usual: Int) -> Bool {
+    let limit = loadByteLimit ?? usual
+    guard !isStuck || limit < MeshConfiguration.largestLoadByteLimit else { return false }
+    let doubled = limit.multipliedReportingOverflow(by: 2).partialValue
+    loadByteLimit = isStuck ? min(doubled, MeshConfiguration.largestLoadByteLimit) : nil
+    return true
+  }
+
+  /// The run as it goes out next.
+  mutating func put(_ run: LoggedRun) -> RunBatch.Entry {
+    defer {
+      base = run.context
+      sent[run.replica] = ChainPosition(sequence: run.last, tip: .zero)
+    }
+    return RunBatch.Entry(context: ContextForm.shorter(run.context, base: base), encoded: run.encoded)
+  }
+
+  /// What the peer lacks of a payload that goes ahead of its run.
+  func pieces(of payload: ApartPayload, in name: PartitionName, on number: UInt64) -> [PayloadPiece] {
+    payload.pieces(from: staged[payload.hash] ?? 0, of: name, on: number)
+  }
+}
+
+/// What comes of one partition from a peer.
+struct IncomingStream: Sendable {
+  /// Our number for it; nil: not asked for yet.
+  private(set) var number: UInt64?
+  /// Base of the next context (rule C3).
+  var base: VersionVector?
+  var payloads = ArrivingPayloads()
+  var leftOut = LeftOutChains()
+  private var lastProgress: MonotonicTime
+
+  init(number: UInt64?, now: MonotonicTime) { (self.number, lastProgress) = (number, now) }
+
+  /// Equal summaries opened it, without a pull. Each end opens and closes its own by what it knows of scopes and rights: one
+  /// end may hold such a stream that the other does not have any more, or has begun anew.
+  var isLevel: Bool { number == PeerStream.level }
+
+  mutating func begin(_ number: UInt64, naming staged: [StagedPayload], _ now: MonotonicTime) {
+    self.number = number
+    base = nil
+    payloads.begin(naming: staged)
+    lastProgress = now
+  }
+
+  /// It is to be asked for anew.
+  mutating func close() { number = nil }
+
+  mutating func noteProgress(_ now: MonotonicTime) { lastProgress = now }
+
+  func isSilent(for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
+    now.millisecondsSince(lastProgress) > milliseconds
+  }
+
+  /// The run's context stands on one that the peer sent before this side began the stream anew. Each side's first context
+  /// on a stream is whole, so that this is no breach of the peer's.
+  func lacksBase(of run: IncomingRun) -> Bool {
+    guard isLevel, base == nil else { return false }
+    if case .increments = run.context { return true }
+    return false
+  }
+}

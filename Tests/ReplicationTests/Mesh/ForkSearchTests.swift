@@ -1,0 +1,52 @@
+import Testing
+
+@testable import Replication
+
+@Suite("The search of forks on one stream") struct ForkSearchTests {
+  private let replica = ReplicaID(high: 1, low: 1)
+
+  @Test("the peer is asked once, until something new is known of the chain")
+  func once() {
+    var search = ForkSearch()
+    var asked = [search.begin(replica), search.begin(replica)]
+    search.noteNews(of: replica)
+    asked.append(search.begin(replica))
+    #expect(asked == [true, false, false] && search.holdsBack(replica), "a search brings the news that come meanwhile")
+
+    search.settle(replica)
+    asked = [search.begin(replica)]
+    #expect(!search.holdsBack(replica))
+    search.noteNews(of: replica)
+    asked.append(search.begin(replica))
+    search.forget(replica)
+    asked.append(search.begin(replica))
+    #expect(asked == [false, true, true])
+  }
+
+  @Test("what is held back without a search is searched when the chain is shown anew")
+  func heldBack() {
+    var search = ForkSearch()
+    search.holdBack(replica)
+    var asked = [search.begin(replica)]
+    search.forget(replica)
+    asked.append(search.begin(replica))
+    #expect(asked == [false, true])
+  }
+
+  @Test("the answer to an own question is none of the questions that are answered between two comparisons")
+  func budget() throws {
+    let name = try PartitionName("agency=x")
+    var search = ForkSearch()
+    _ = search.begin(replica)
+    func taken(_ count: Int, wantsReply: Bool) -> Int {
+      let probe = ChainProbe(name: name, replica: replica, positions: [], wantsReply: wantsReply)
+      return (0..<count).count { _ in search.takes(probe) }
+    }
+    let limit = ForkSearch.answeredProbeLimit
+    let questions = taken(limit + 5, wantsReply: true)
+    let answers = taken(2, wantsReply: false)
+    search.beginComparison()
+    let later = taken(limit + 5, wantsReply: true)
+    #expect((questions, answers, later) == (limit, 1, limit))
+  }
+}

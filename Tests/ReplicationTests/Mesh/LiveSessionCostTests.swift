@@ -1,0 +1,48 @@
+import Glibc
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+@Suite("What a change of one stream costs where a session has many") struct LiveSessionCostTests {
+  private let now = MonotonicTime(milliseconds: 1_000)
+
+  private func partition(_ number: Int) -> PartitionID { PartitionID(Digest(words: (UInt64(number), 0, 0, 1))) }
+
+  private func mesh(streams count: Int) throws -> (Mesh, SessionID) {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    var mesh = bench.nodes[0].mesh
+    for number in 0..<count {
+      mesh.sessions[id]?.live?.streams[partition(number)] = PeerStream(bench.name, number: 1, now: now)
+    }
+    return (mesh, id)
+  }
+
+  /// For two thousand times: a stream makes progress, is asked for anew, and is looked at when there is room to send.
+  private func seconds(_ count: Int) throws -> Double {
+    var (mesh, id) = try mesh(streams: count)
+    var step = Step(Surroundings(now: now), MeshConfiguration())
+    let start = threadSeconds()
+    for turn in 0..<2_000 {
+      let partition = partition(turn % 100)
+      mesh.sessions[id]?.live?.streams[partition]?.incoming.noteProgress(now)
+      mesh.sessions[id]?.pull(partition, mesh.ledger, &step)
+      mesh.sessions[id]?.pump(partition, mesh.ledger, &step)
+    }
+    return threadSeconds() - start
+  }
+
+  /// Of this thread alone, so that other work on the machine does not count.
+  private func threadSeconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
+  @Test("it does not grow with the streams, so that none of them is copied")
+  func changes() throws {
+    let (few, many) = (try seconds(100), try seconds(10_000))
+    #expect(many < few * 5, "\(few) s, \(many) s")
+  }
+}

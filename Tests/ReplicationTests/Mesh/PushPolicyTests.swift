@@ -1,0 +1,71 @@
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+@Suite("What is pushed to whom")
+struct PushPolicyTests {
+  private let partition = PartitionID(Digest(words: (1, 0, 0, 0)))
+  private let replica = ReplicaID(high: 1, low: 1)
+  private let now = MonotonicTime(milliseconds: 1_000)
+  private let id = SessionID(rawValue: 1)
+
+  private func run(_ sequence: UInt64) -> LoggedRun {
+    LoggedRun(
+      replica: replica, first: sequence, last: sequence, hashBefore: .zero, context: VersionVector(), encoded: [])
+  }
+
+  /// Of a live session whose peer has the chain up to `known`, on an open stream.
+  private func session(known: UInt64, isOpen: Bool = true) throws -> PeerSession {
+    let key = PublicKey(.zero)
+    var session = PeerSession(
+      id: id, isDialer: true, peer: key, device: DeviceID(.zero), exporter: .zero, now: now)
+    session.state = .live(LiveSession(openedAt: now, Interest(), Interest(), mustCompareAgain: false))
+    var vector = VersionVector()
+    if known > 0 { vector[replica] = ChainPosition(sequence: known, tip: .zero) }
+    let name = try PartitionName("agency=x")
+    session.live?.streams[partition] = PeerStream(name, known: vector, number: isOpen ? 1 : nil, now: now)
+    return session
+  }
+
+  private func push(_ runs: [LoggedRun], from source: SessionID?, to session: PeerSession) throws -> PushPolicy.Push {
+    let name = try PartitionName("agency=x")
+    let log = PartitionLog(
+      name, authority: Authority(root: PublicKey(.zero), statements: [], hash: FakeCryptography.hash)
+    ) {
+      _ in .zero
+    }
+    let state = PartitionState(id: partition, name: name, log: log)
+    let step = Step(Surroundings(now: now), MeshConfiguration())
+    return PushPolicy.push(CommittedRuns(state, from: source, runs), to: session, step)
+  }
+
+  @Test("own runs go out from memory where the peer lacks nothing before them, and otherwise from the log")
+  func own() throws {
+    let next = try push([run(2)], from: nil, to: session(known: 1))
+    #expect(next.runs == .now && !next.isAnnounced)
+    #expect(try push([run(2)], from: nil, to: session(known: 0)).runs == .fromLog)
+    var full = try session(known: 1)
+    full.isWritable = false
+    #expect(try push([run(2)], from: nil, to: full).runs == .fromLog)
+  }
+
+  @Test("where no stream is open, own runs are announced alone")
+  func closed() throws {
+    let push = try push([run(2)], from: nil, to: session(known: 1, isOpen: false))
+    #expect(push.isAnnounced && push.runs == .none)
+  }
+
+  @Test("what another brought is announced to all, and passed on after a wait to who lacks it and did not bring it")
+  func relayed() throws {
+    let due = now.advanced(byMilliseconds: MeshConfiguration().relayMilliseconds)
+    let other = SessionID(rawValue: 2)
+    let lacking = try push([run(2)], from: other, to: session(known: 1))
+    #expect(lacking.isAnnounced && lacking.runs == .relayed(at: due))
+    #expect(try push([run(2)], from: id, to: session(known: 1)).runs == .none, "it brought them")
+    #expect(try push([run(2)], from: other, to: session(known: 2)).runs == .none, "it has them")
+    var waiting = try session(known: 1)
+    waiting.live?.relaysDue[partition] = now
+    #expect(try push([run(2)], from: other, to: waiting).runs == .none, "they go with those that wait")
+  }
+}
