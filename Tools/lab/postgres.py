@@ -118,6 +118,8 @@ class Server:
     def kill(self):
         """All of its processes, as the kernel ends them where memory is short."""
         if self._process and self._process.is_running:
+            # Running, it would begin others in place of those that end, which nobody would kill.
+            self._process.signal(signal.SIGSTOP)
             for child in self._children():
                 _kill(child)
             self._process.kill()
