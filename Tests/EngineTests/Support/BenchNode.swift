@@ -20,6 +20,7 @@ final class BenchNode {
   let store: TracedStore
   let engine: NodeEngine
   let root = RootPlace()
+  private let directories: BenchDirectories
 
   /// Whether the fleet's root key lies with this device.
   final class RootPlace: Sendable {
@@ -36,6 +37,7 @@ final class BenchNode {
     formats: KnownFormats = .all, _ change: (inout EngineOptions) -> Void = { _ in }
   ) throws {
     (self.directory, self.key, self.mark) = (directory, key, mark)
+    directories = bench.directories
     (links, feed) = (BenchLinks(trace), BenchFeed(trace))
     let fleet = bench.founding.fleet
     let opened = try Store.open(directory: directory, fleet: fleet, device: DeviceID(key.publicKey))

@@ -8,6 +8,12 @@ import Wire
 
 @testable import Engine
 
+/// Directories that go with the last who uses them.
+final class BenchDirectories {
+  var paths: [String] = []
+  deinit { for path in paths { try? FileManager.default.removeItem(atPath: path) } }
+}
+
 /// Engines of one fleet, connected in memory, on a clock that the test moves. The same seed runs the same way.
 final class EngineBench {
   let founding: FleetFounding
@@ -17,7 +23,8 @@ final class EngineBench {
   private let root: StatementSigner
   /// What the root has said, in its order.
   private var saidByRoot: [Statement]
-  private var directories: [String] = []
+  /// Lives as long as a node does: a store whose file is gone takes no write.
+  let directories = BenchDirectories()
   private var nextSession: UInt64 = 1
 
   /// A frame, or the end of a connection, on its way to an engine.
@@ -42,11 +49,6 @@ final class EngineBench {
       _ = try membership(of: key.publicKey, label: Text("node \(index)"))
     }
     for key in keys { try add(directory: try directory(), key: key, mark: BenchMark(), saidByRoot, change) }
-  }
-
-  deinit {
-    nodes = []
-    for path in directories { try? FileManager.default.removeItem(atPath: path) }
   }
 
   // MARK: Statements
@@ -75,7 +77,7 @@ final class EngineBench {
   func directory() throws -> String {
     let path = NSTemporaryDirectory() + "/seamesh-engine-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    directories.append(path)
+    directories.paths.append(path)
     return path
   }
 
