@@ -29,7 +29,10 @@ extension Node {
     MonotonicTime(milliseconds: ElapsedClock.now()).millisecondsSince(startedAt)
   }
 
-  package func peers() throws(NodeError) -> [PeerStatus] { try onEngine { $0.peerStatus() } }
+  package func peers() throws(NodeError) -> [PeerStatus] {
+    let met = try reading { try $0.peers() }
+    return try onEngine { $0.peerStatus(metBefore: met) }
+  }
 
   package func devices() throws(NodeError) -> [DeviceStatus] {
     let desk = try permissionDesk()
@@ -89,7 +92,9 @@ extension Node {
     gauge("database_bytes", "Bytes of the database file.", status.databaseBytes)
     gauge("disk_free_bytes", "Free bytes where the data directory lies.", status.diskFreeBytes)
     gauge("peers_connected", "Peers with a session.", Int64(status.peersConnected))
-    gauge("changes_behind", "Changes that connected peers are known to lack.", peers.reduce(0) { $0 + $1.behind })
+    gauge(
+      "changes_behind", "Changes that connected peers are known to lack.",
+      peers.reduce(0) { $0 + ($1.state == "connected" ? $1.behind ?? 0 : 0) })
     gauge("changes_held", "Changes kept but not counted.", status.held.values.reduce(0, +))
     gauge("uptime_seconds", "Seconds since the start.", status.uptimeMilliseconds / 1_000)
     lines += status.forwarding?.metrics ?? []
@@ -132,7 +137,7 @@ extension NodeEngine {
     return status
   }
 
-  fileprivate func deviceStatus() -> [(PublicKey, DeviceStatus)] {
+  func deviceStatus() -> [(PublicKey, DeviceStatus)] {
     state.mesh.authority.allMembers.map { member in
       var status = DeviceStatus()
       status.device = DeviceID(member.device).text
@@ -161,23 +166,60 @@ extension NodeEngine {
     }
   }
 
-  func peerStatus() -> [PeerStatus] {
-    let connected = state.mesh.sessions.values.sorted { $0.id < $1.id }.map(status)
-    let unreached = links.policy.entries.filter { $0.state != .connected && $0.state != .thisNode }.map { entry in
-      var status = PeerStatus()
-      status.device = entry.device?.text ?? ""
-      status.address = entry.address.description
-      status.detail = links.table.outcomes[entry.address] ?? ""
-      status.state =
-        switch entry.state {
-        case .dialling: "connecting"
-        case .refused: status.detail == "\(Goodbye.otherFleet)" ? "other fleet" : "refused"
-        case .unreachable: "unreachable"
-        case .idle, .connected, .thisNode: "seen"
-        }
-      return status
+  /// Those that are connected, those that were, and addresses at which somebody else may be.
+  ///
+  /// - Parameter met: whom the store remembers.
+  func peerStatus(metBefore met: [StoredPeer] = []) -> [PeerStatus] {
+    let connected = state.mesh.sessions.values.sorted { $0.id < $1.id }
+    let here = Set(connected.lazy.map(\.device))
+    let silent = self.silent.all.filter { !here.contains($0.device) }
+    let met = met.filter { stored in !here.contains(stored.device) && !silent.contains { $0.device == stored.device } }
+    let known = here.union(silent.lazy.map(\.device)).union(met.lazy.map(\.device))
+    let unreached = links.policy.entries.filter { entry in
+      guard entry.state != .connected, entry.state != .thisNode else { return false }
+      // Other addresses of a device that is shown are no news, unless nobody answers at one where it was.
+      return !(entry.device.map(entry.state == .unreachable ? here.contains : known.contains) ?? false)
     }
-    return connected + unreached
+    let members = met.isEmpty ? [] : state.mesh.authority.allMembers.map { (DeviceID($0.device), $0.membership) }
+    let labels = Dictionary(members) { _, newer in newer }
+    let earlier = met.compactMap { stored in labels[stored.device].map { status(stored, $0) } }
+    return connected.map(status) + silent.map(status) + earlier + unreached.map(status)
+  }
+
+  private func status(_ entry: DialPolicy.Entry) -> PeerStatus {
+    var status = PeerStatus()
+    status.device = entry.device?.text ?? ""
+    status.address = entry.address.description
+    status.detail = links.table.outcomes[entry.address] ?? ""
+    status.state =
+      switch entry.state {
+      case .dialling: "connecting"
+      case .refused: status.detail == "\(Goodbye.otherFleet)" ? "other fleet" : "refused"
+      case .unreachable: "unreachable"
+      case .idle, .connected, .thisNode: "seen"
+      }
+    return status
+  }
+
+  private func status(_ peer: SilentPeers.Peer) -> PeerStatus {
+    var status = PeerStatus()
+    let member = state.mesh.authority.member(of: peer.key)
+    (status.device, status.address, status.state) = (peer.device.text, peer.address, "silent")
+    status.label = member?.membership.label.string ?? ""
+    status.user = member?.membership.user.string ?? ""
+    status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(peer.lastHeard))
+    (status.behind, status.ahead) = (peer.behind(logChanges: state.store.totals.changes), peer.ahead)
+    return status
+  }
+
+  /// It was met before this start: how far it is behind is not known.
+  private func status(_ stored: StoredPeer, _ member: Statement.Membership) -> PeerStatus {
+    var status = PeerStatus()
+    (status.device, status.label, status.user) = (stored.device.text, member.label.string, member.user.string)
+    (status.address, status.state) = (stored.addresses.first?.text ?? "", "silent")
+    status.lastContactMilliseconds = max(0, state.clock.wallMilliseconds - stored.lastContact)
+    (status.behind, status.ahead) = (nil, nil)
+    return status
   }
 
   private func status(_ session: PeerSession) -> PeerStatus {

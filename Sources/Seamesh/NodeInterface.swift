@@ -30,6 +30,8 @@ package protocol NodeInterface: Sendable {
   func rules() throws(NodeError) -> [RightStatus]
 
   func read(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument?
+  /// The id of the document that an insert under this key makes on this device, however often it is asked for.
+  func objectID(forKey key: Text, in partition: PartitionName, _ collection: Text) -> ObjectID
   /// All of it in one change, or nothing.
   func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt
   /// Each request in a change of its own; a refused one does not stop the others. At most ``BulkLimit/requests``.
@@ -125,6 +127,8 @@ package struct DocumentRequest: Sendable, Equatable {
     case put(body: ValueMap, keepAbsent: Bool = false)
     /// As `put`, but refused where the document is alive.
     case insert(body: ValueMap)
+    /// For whoever may ask twice: nothing where the document is alive already, refused where it was deleted.
+    case insertOnce(body: ValueMap)
     /// RFC 7396. Refused where there is no such document, unless `upsert`, which makes it.
     case mergePatch(ValueMap, upsert: Bool = false)
     /// MongoDB update operators; those not built yet are refused by name. `upsert` applies them to an empty document
@@ -316,14 +320,14 @@ package struct PeerStatus: Sendable, Equatable {
   package var label = ""
   package var user = ""
   package var address = ""
-  /// `connected`, `connecting`, `seen`, `unreachable`, `other fleet`, `refused`.
+  /// `connected`, `connecting`, `silent` (it was connected), `seen`, `unreachable`, `other fleet`, `refused`.
   package var state = ""
   package var detail = ""
   package var roundTripMilliseconds: Double?
   package var lastContactMilliseconds: Int64?
-  /// Changes that this node knows the peer to lack, and the other way round.
-  package var behind: Int64 = 0
-  package var ahead: Int64 = 0
+  /// Changes that this node knows the peer to lack, and the other way round; nil where nothing is known of that.
+  package var behind: Int64? = 0
+  package var ahead: Int64? = 0
   /// Bytes of messages on the present connection, before TLS seals them.
   package var sentBytes: Int64 = 0
   package var receivedBytes: Int64 = 0

@@ -251,6 +251,11 @@ package final class FakeNode: NodeInterface {
     return state.withLock { $0.documents[Key(partition: partition, collection: collection, id: id)] }
   }
 
+  package func objectID(forKey key: Text, in partition: PartitionName, _ collection: Text) -> ObjectID {
+    let all = key.utf8.reduce(UInt64(collection.utf8.count)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    return ObjectID(high: all, low: UInt32(partition.text.utf8.count))
+  }
+
   package func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt {
     try check()
     let result: Result<WriteReceipt, NodeError> = state.withLock { state in
@@ -382,6 +387,9 @@ extension FakeNode.State {
     case .insert(let new):
       guard old == nil else { throw NodeError(.preconditionFailed, "it is there already") }
       body = new
+    case .insertOnce(let new):
+      if let old { return (old.etag, false) }
+      body = new
     case .mergePatch(let patch, _):
       for entry in patch.entries { body[entry.key] = entry.value == .null ? nil : entry.value }
     case .update(let operators, _):
@@ -404,7 +412,7 @@ extension DocumentRequest.Action {
   /// Whether it may be asked where there is no document.
   fileprivate var makesDocuments: Bool {
     switch self {
-    case .put, .insert: true
+    case .put, .insert, .insertOnce: true
     case .mergePatch(_, let upsert), .update(_, let upsert): upsert
     case .delete: false
     }

@@ -132,6 +132,23 @@ struct DocumentTests {
     #expect(try server.ask("POST", path, #"{"_id":"x/y"}"#).status == 412)
   }
 
+  @Test("an insert that is sent again with its key makes no second document")
+  func insertAgain() throws {
+    for (key, again) in [("a-1", "a-1"), ("a-2", "\"a-2\""), ("\"a-3\"", "a-3")] {
+      let first = try server.ask("POST", path, #"{"n":1}"#, headers: ["Idempotency-Key: \(key)"])
+      let second = try server.ask("POST", path, #"{"n":1}"#, headers: ["Idempotency-Key: \(again)"])
+      #expect(first.status == 201 && second.status == 200 && second.json["created"] == .bool(false))
+      #expect(first.json["id"] == second.json["id"] && first.headers["etag"] == second.headers["etag"])
+      #expect(first.headers["location"] == second.headers["location"])
+    }
+    #expect(server.node.ids.count == 3)
+    for lines in [["Idempotency-Key: "], ["Idempotency-Key: a", "Idempotency-Key: b"]] {
+      #expect(try server.ask("POST", path, "{}", headers: lines).status == 400)
+    }
+    let long = "Idempotency-Key: " + String(repeating: "k", count: 256)
+    #expect(try server.ask("POST", path, "{}", headers: [long]).status == 400)
+  }
+
   @Test("a patch is a merge patch or update operators, by its content type")
   func patch() throws {
     _ = try server.ask("PUT", path + "/a", #"{"a":1,"b":2}"#)

@@ -60,6 +60,27 @@ import Testing
     try eventually { try fleet.nodes[0].peers().allSatisfy { $0.state != "connected" } }
   }
 
+  @Test("a peer that falls silent stays in the list, with how far it is behind, also after a restart")
+  func silentPeers() throws {
+    let fleet = try TestFleet(2)
+    try eventually { try fleet.nodes.allSatisfy { try $0.peers().map(\.state) == ["connected"] } }
+    let partition = try PartitionName("agency=A")
+    try fleet.nodes[1].subscribe("agency=A")
+    try fleet.nodes[0].put(partition, "reports", "r0", body(["n": .int(0)]))
+    try eventually { try fleet.nodes[0].peers().map(\.behind) == [0] && fleet.nodes[1].status().changes == 1 }
+    fleet.nodes[1].stop()
+    try eventually { try fleet.nodes[0].peers().contains { $0.state == "silent" } }
+    for number in 1...3 { try fleet.nodes[0].put(partition, "reports", "r\(number)", body(["n": .int(1)])) }
+    let silent = try #require(try fleet.nodes[0].peers().first { $0.state == "silent" })
+    #expect(silent.label == "node 1" && silent.behind == 3 && silent.ahead == 0)
+    #expect((silent.lastContactMilliseconds ?? -1) >= 0)
+    try fleet.restart(0)
+    let earlier = try #require(try fleet.nodes[0].peers().first { $0.label == "node 1" })
+    #expect(earlier.state == "silent" && earlier.behind == nil && earlier.device == silent.device)
+    try fleet.restart(1)
+    try eventually { try fleet.nodes[0].peers().map(\.state) == ["connected"] }
+  }
+
   @Test("the doctor finds a healthy node healthy, and names what is wrong with others")
   func doctor() throws {
     let healthy = try TestFleet(1)

@@ -1,6 +1,8 @@
+import Identity
 import Replication
 import Testing
 
+@testable import Engine
 @testable import Seamesh
 
 /// What requests make of documents on a real node, and what refused ones leave.
@@ -30,6 +32,34 @@ import Testing
     } catch {
       return (error as? NodeError)?.code
     }
+  }
+
+  @Test("an insert that is asked for again changes nothing, and brings nothing back that was deleted")
+  func insertOnce() throws {
+    let insert = DocumentRequest.Action.insertOnce(body: body(["n": .int(1)]))
+    let first = try write("once", insert)
+    try write("once", .put(body: body(["n": .int(2)])))
+    let second = try write("once", insert)
+    #expect(first.created == [true] && second.created == [false] && second.dot == nil)
+    #expect(try shown("once")?["n"] == .int(2))
+    try write("once", .delete)
+    #expect(code("once", insert) == .preconditionFailed)
+    #expect(try shown("once") == nil)
+    let keys: [(Text, Text)] = [("k", "c"), ("k", "d"), ("l", "c")]
+    let ids = keys.map { key, collection in node.objectID(forKey: key, in: partition, collection) }
+    #expect(Set(ids).count == 3 && ids[0] == node.objectID(forKey: "k", in: partition, "c"))
+  }
+
+  @Test("a document that is larger than one may write can be made smaller, and not otherwise changed")
+  func oversized() throws {
+    func document(_ count: Int) -> ValueMap { body(["a": .bytes([UInt8](repeating: 7, count: count))]) }
+    let present = PresentDocument(state: nil, body: document(2_000_000), encoded: [], hash: SHA256.hash)
+    func put(_ count: Int) throws {
+      let request = DocumentRequest(collection: "c", id: .string("x"), action: .put(body: document(count)))
+      _ = try request.outcome(on: present)
+    }
+    for count in [1_500_000, 10] { try put(count) }
+    for count in [2_000_000, 2_000_001] { #expect(throws: NodeError.self) { try put(count) } }
   }
 
   @Test("a document is written only over the version that the writer names")

@@ -25,8 +25,10 @@ let documentRoutes: [Route] = [
     headers: conditions, refusals: [.notFound, .preconditionFailed, .notPermitted], answer: deleteDocument),
   Route(
     method: .post, template: documents, name: "insertDocument",
-    summary: "Inserts a document with the _id of the body, or a new ObjectId.",
-    body: .json(byteLimit: ServerLimit.documentBodyBytes), statuses: [201],
+    summary:
+      "Inserts a document with the _id of the body, or a new ObjectId. Sent again with the same Idempotency-Key it "
+      + "makes no second one: 200 and the document that the first request made, 412 where that was deleted since.",
+    body: .json(byteLimit: ServerLimit.documentBodyBytes), headers: ["Idempotency-Key"], statuses: [200, 201],
     refusals: [.preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: insertDocument),
 ]
 
@@ -72,11 +74,31 @@ private func deleteDocument(_ request: Request, _ surroundings: Surroundings) th
 
 private func insertDocument(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   var body = try JSON.document(request.body)
-  let id = try takeID(from: &body) ?? .objectID(.make())
+  let own = try takeID(from: &body)
+  let key = try idempotencyKey(request)
+  let made = try key.map { key in
+    surroundings.node.objectID(forKey: key, in: try request.partition(), request.collection)
+  }
+  let id = own ?? .objectID(made ?? .make())
   let place =
     "/v1/partitions/\(percentEncoded(request.parameter("partition")))/collections/"
     + "\(percentEncoded(request.collection))/documents/\(percentEncoded(DocumentID.segment(id)))"
-  return try write(.insert(body: body), id, nil, request, surroundings).with("Location", place)
+  let action = key == nil ? DocumentRequest.Action.insert(body: body) : .insertOnce(body: body)
+  return try write(action, id, nil, request, surroundings).with("Location", place)
+}
+
+private let idempotencyKeyBytes = 255
+
+/// As it stands, or within quotes as the draft of the header has it. Nil where there is none.
+private func idempotencyKey(_ request: Request) throws(Problem) -> Text? {
+  let values = request.headers.all("idempotency-key")
+  guard let value = values.first else { return nil }
+  let isQuoted = value.utf8.count >= 2 && value.hasPrefix("\"") && value.hasSuffix("\"")
+  let key = isQuoted ? String(value.dropFirst().dropLast()) : value
+  guard values.count == 1, (1...idempotencyKeyBytes).contains(key.utf8.count) else {
+    throw .badRequest("Idempotency-Key is one text of 1 to \(idempotencyKeyBytes) bytes")
+  }
+  return Text(key)
 }
 
 /// The operators of an update; a body with plain fields is not taken for a replacement.

@@ -71,7 +71,7 @@ extension PeerStatus {
       "state": .text(state), "detail": .text(detail),
       "roundTripMilliseconds": roundTripMilliseconds.map { .double($0) } ?? .null,
       "lastContactMilliseconds": lastContactMilliseconds.map { .int($0) } ?? .null,
-      "behind": .int(behind), "ahead": .int(ahead),
+      "behind": behind.map { .int($0) } ?? .null, "ahead": ahead.map { .int($0) } ?? .null,
       "sentBytes": .int(sentBytes), "receivedBytes": .int(receivedBytes),
     ])
   }

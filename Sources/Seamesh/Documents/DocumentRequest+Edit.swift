@@ -8,7 +8,7 @@ extension DocumentRequest: DocumentEdit {
     try DocumentLimits.check(id: id)
     if let condition { try check(condition, present) }
     guard let body = try body(from: present) else { return .deleted }
-    try DocumentLimits.check(body: body)
+    try DocumentLimits.check(body: body, inPlaceOf: present.body)
     return .body(body, hints: .none)
   }
 
@@ -20,6 +20,12 @@ extension DocumentRequest: DocumentEdit {
     case .insert(let new):
       try check(.isAbsent, present)
       return new
+    case .insertOnce(let new):
+      guard present.state != nil else { return new }
+      guard let body = present.body else {
+        throw NodeError(.preconditionFailed, "the document that was made under this key was deleted")
+      }
+      return body
     case .mergePatch(let patch, let upsert):
       try checkPresence(present, orUpsert: upsert)
       return MergePatch.apply(patch, to: body)

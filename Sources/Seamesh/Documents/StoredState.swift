@@ -33,16 +33,22 @@ enum DocumentLimits {
     }
   }
 
-  static func check(body: ValueMap) throws(NodeError) {
+  /// A document that came from others may be larger: then it may be made smaller, in as many steps as that takes.
+  static func check(body: ValueMap, inPlaceOf old: ValueMap? = nil) throws(NodeError) {
     guard body["_id"] == nil else { throw NodeError(.unprocessable, "the id stands outside of the body") }
-    var writer = CBORWriter()
-    writer.value(.map(body))
-    guard writer.bytes.count <= bodyBytes else {
-      throw NodeError(.tooLarge, "a document has at most \(bodyBytes) bytes, this has \(writer.bytes.count)")
+    let count = byteCount(of: body)
+    guard count <= bodyBytes || old.map({ count < byteCount(of: $0) }) ?? false else {
+      throw NodeError(.tooLarge, "a document has at most \(bodyBytes) bytes, this has \(count)")
     }
     guard Value.map(body).depth <= Value.depthLimit else {
       throw NodeError(.unprocessable, "a document nests at most \(Value.depthLimit) levels")
     }
+  }
+
+  private static func byteCount(of body: ValueMap) -> Int {
+    var writer = CBORWriter()
+    writer.value(.map(body))
+    return writer.bytes.count
   }
 }
 

@@ -44,7 +44,10 @@ private func wipeLine(_ lost: Value?) -> String {
 
 let peersVerb = Verb(
   "peers", "show whom this node sees, and how far behind whom",
-  details: ["BEHIND counts the changes that the peer lacks, AHEAD those that this node lacks."],
+  details: [
+    "BEHIND counts the changes that the peer lacks, AHEAD those that this node lacks; of one that is silent as far as is known "
+      + "here, since it may have met others."
+  ],
   examples: [.init("seamesh peers", "Shows the other nodes that are near")]
 ) { _, context throws(Failure) in
   let answer = try context.client.ask(.init(target: "/v1/peers"))
@@ -56,15 +59,20 @@ let peersVerb = Verb(
   var table = Table(
     ["DEVICE", "LABEL", "USER", "ADDRESS", "STATE", "RTT", "BEHIND", "AHEAD"], rightAligned: [5, 6, 7])
   for peer in peers {
-    let detail = peer.text("detail")
+    let detail =
+      peer.text("state") == "silent"
+      ? "for \(duration(milliseconds: peer.number("lastContactMilliseconds")))" : peer.text("detail")
     let trip = if case .double(let value)? = peer["roundTripMilliseconds"] { "\(Int(value.rounded())) ms" } else { "" }
     table.append([
       String(peer.text("device").prefix(12)), peer.text("label"), peer.text("user"), peer.text("address"),
-      peer.text("state") + (detail.isEmpty ? "" : ": \(detail)"), trip, "\(peer.number("behind"))",
-      "\(peer.number("ahead"))",
+      peer.text("state") + (detail.isEmpty ? "" : ": \(detail)"), trip, lag(peer["behind"]), lag(peer["ahead"]),
     ])
   }
   table.print(on: context.terminal)
+}
+
+private func lag(_ value: Value?) -> String {
+  if case .int(let changes)? = value { "\(changes)" } else { "?" }
 }
 
 let devicesVerb = Verb(
