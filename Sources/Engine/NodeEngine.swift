@@ -25,7 +25,6 @@ package final class NodeEngine {
   private var isWriting = false
   private var gate = JoinGate()
   private var walls = Walls()
-  package private(set) var silent = SilentPeers()
 
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   package private(set) var failure: (any Error)?
@@ -98,7 +97,7 @@ package final class NodeEngine {
       links.release(id, byteCount: byteCount)
     case .ledgerRun(let name, let run): handle(.ledgerRun(name, run))
     case .violation(let id, let reason): violated(id, reason)
-    case .closed(let id, let reason): closed(id, reason)
+    case .closed(let id, let reason): if links.closed(id, reason) { handle(.closed(id)) }
     case .drained(let id): if links.drained(id) { handle(.writable(id)) }
     case .dialFailed(let tag, let reason): links.dialFailed(tag, reason)
     case .sighting(let event): links.follow(event)
@@ -344,15 +343,6 @@ package final class NodeEngine {
     handle(
       .opened(
         link.session, isDialer: link.dialTag != nil, peer: link.peerKey, exporter: link.exporter, passage: passage))
-  }
-
-  private func closed(_ id: SessionID, _ reason: String) {
-    if let session = state.mesh.sessions[id], session.phase == .live {
-      silent.note(
-        SilentPeers.Peer(
-          session, at: links.address(id), state.mesh.ledger, logChanges: state.store.totals.changes))
-    }
-    if links.closed(id, reason) { handle(.closed(id)) }
   }
 
   private func authenticated(_ id: SessionID, _ device: DeviceID, _ hello: Hello) {

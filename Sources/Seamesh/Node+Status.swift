@@ -172,7 +172,9 @@ extension NodeEngine {
   func peerStatus(metBefore met: [StoredPeer] = []) -> [PeerStatus] {
     let connected = state.mesh.sessions.values.sorted { $0.id < $1.id }
     let here = Set(connected.lazy.map(\.device))
-    let silent = self.silent.all.filter { !here.contains($0.device) }
+    let silent = state.mesh.silent.all.filter { !here.contains($0.device) }
+    let addresses = Dictionary(met.map { ($0.device, $0.addresses.first?.text ?? "") }) { first, _ in first }
+    let held = silent.isEmpty ? 0 : SilentPeers.changes(of: state.mesh.ledger)
     let met = met.filter { stored in !here.contains(stored.device) && !silent.contains { $0.device == stored.device } }
     let known = here.union(silent.lazy.map(\.device)).union(met.lazy.map(\.device))
     let unreached = links.policy.entries.filter { entry in
@@ -183,7 +185,8 @@ extension NodeEngine {
     let members = met.isEmpty ? [] : state.mesh.authority.allMembers.map { (DeviceID($0.device), $0.membership) }
     let labels = Dictionary(members) { _, newer in newer }
     let earlier = met.compactMap { stored in labels[stored.device].map { status(stored, $0) } }
-    return connected.map(status) + silent.map(status) + earlier + unreached.map(status)
+    return connected.map(status) + silent.map { status($0, at: addresses[$0.device] ?? "", held) } + earlier
+      + unreached.map(status)
   }
 
   private func status(_ entry: DialPolicy.Entry) -> PeerStatus {
@@ -201,14 +204,14 @@ extension NodeEngine {
     return status
   }
 
-  private func status(_ peer: SilentPeers.Peer) -> PeerStatus {
+  private func status(_ peer: SilentPeers.Peer, at address: String, _ held: Int64) -> PeerStatus {
     var status = PeerStatus()
     let member = state.mesh.authority.member(of: peer.key)
-    (status.device, status.address, status.state) = (peer.device.text, peer.address, "silent")
+    (status.device, status.address, status.state) = (peer.device.text, address, "silent")
     status.label = member?.membership.label.string ?? ""
     status.user = member?.membership.user.string ?? ""
     status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(peer.lastHeard))
-    (status.behind, status.ahead) = (peer.behind(logChanges: state.store.totals.changes), peer.ahead)
+    (status.behind, status.ahead) = (peer.behind(held), peer.ahead)
     return status
   }
 

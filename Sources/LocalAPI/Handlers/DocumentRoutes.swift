@@ -76,14 +76,15 @@ private func insertDocument(_ request: Request, _ surroundings: Surroundings) th
   var body = try JSON.document(request.body)
   let own = try takeID(from: &body)
   let key = try idempotencyKey(request)
-  let made = try key.map { key in
+  let keyed = try key.map { key in
     surroundings.node.objectID(forKey: key, in: try request.partition(), request.collection)
   }
-  let id = own ?? .objectID(made ?? .make())
+  let id = own ?? .objectID(keyed ?? .make())
   let place =
     "/v1/partitions/\(percentEncoded(request.parameter("partition")))/collections/"
     + "\(percentEncoded(request.collection))/documents/\(percentEncoded(DocumentID.segment(id)))"
-  let action = key == nil ? DocumentRequest.Action.insert(body: body) : .insertOnce(body: body)
+  // A document with an _id of its own is told apart by that, whoever made it.
+  let action = own != nil || keyed == nil ? DocumentRequest.Action.insert(body: body) : .insertOnce(body: body)
   return try write(action, id, nil, request, surroundings).with("Location", place)
 }
 

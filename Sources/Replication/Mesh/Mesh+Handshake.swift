@@ -110,7 +110,8 @@ extension Mesh {
   }
 
   mutating func closed(_ id: SessionID, _ step: inout Step) {
-    guard sessions.removeValue(forKey: id) != nil else { return }
+    guard let session = sessions.removeValue(forKey: id) else { return }
+    if session.phase == .live { silent.note(SilentPeers.Peer(session, ledger)) }
     dropPostponed(of: id)
     holdings.closed(id)
     for partition in catchUps.partitions(of: id) {

@@ -102,6 +102,7 @@ package struct Mesh: Sendable {
   package internal(set) var ownChainClaims = OwnChainClaims()
 
   package internal(set) var holdings: HoldingsExchange
+  package internal(set) var silent = SilentPeers()
 
   package init(
     local: LocalIdentity, authority: Authority, statements: [Statement], partitions: [PartitionState],
