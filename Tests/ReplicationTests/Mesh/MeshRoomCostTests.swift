@@ -1,4 +1,3 @@
-import Glibc
 import Testing
 import Wire
 
@@ -47,13 +46,6 @@ import Wire
       #expect(mesh.ledger.roomAllowance.count == statements.count)
       return seconds
     }.min() ?? 0
-  }
-
-  /// Of this thread alone, so that other work on the machine does not count.
-  private func threadSeconds() -> Double {
-    var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
   @Test("a start with six times as many rooms takes some six times as long, and not rooms times statements")
