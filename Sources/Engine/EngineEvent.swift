@@ -22,6 +22,24 @@ package enum EngineEvent: Sendable {
   case subscription(SubscriptionJob)
   /// A question or a task for the engine's thread, run when everything that came before it is durable.
   case call(@Sendable (NodeEngine) -> Void)
+  /// A look at what is in memory. It waits for no commit, so some of it may be on its way to the disk.
+  case look(@Sendable (NodeEngine) -> Void)
+
+  /// A user of this node asks and waits for the answer.
+  package var isAsked: Bool {
+    switch self {
+    case .look: true
+    default: isToBeDurable
+    }
+  }
+
+  /// The answer waits for the disk.
+  var isToBeDurable: Bool {
+    switch self {
+    case .write, .subscription, .call: true
+    default: false
+    }
+  }
 }
 
 /// A connection whose TLS handshake is done.

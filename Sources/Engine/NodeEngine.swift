@@ -33,6 +33,8 @@ package final class NodeEngine {
   /// A re-issue could not be written; it is tried again once another commit has gone well.
   private var reissueIsOverdue = false
   private var lastTick: MonotonicTime
+  /// When a user of this node last wrote.
+  private var lastWritten: MonotonicTime?
 
   package init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
     state = try EngineState(identity, options, ports)
@@ -48,22 +50,44 @@ package final class NodeEngine {
   // MARK: Turns
 
   /// Takes in what came, in order, and does all that follows from it.
-  package func turn(_ events: [EngineEvent]) {
+  ///
+  /// - Parameter asked: takes what users of this node asked meanwhile. It is looked for before each event, and answered
+  ///   at once.
+  package func turn(_ events: [EngineEvent], asked: () -> [EngineEvent] = { [] }) {
     if !state.moved.isEmpty, failure == nil { commit() }
+    attend(asked())
     for event in events {
-      take(event)
-      proceed(committing: false)
-      if pending.isFull(state.options.limits) { settle() }
+      takeIn(event)
+      attend(asked())
     }
     tickIfDue()
     pending.writes += held.take(state.clock.now, state.mustHold)
     settle()
     reissueLost()
-    answerLoads()
+    answerLoads(asked)
+  }
+
+  private func takeIn(_ event: EngineEvent) {
+    take(event)
+    proceed(committing: false)
+    if pending.isFull(state.options.limits, isAttended: isAttended) { settle() }
+  }
+
+  /// Whoever writes waits for his own transaction alone, behind one that had begun.
+  private func attend(_ asked: [EngineEvent]) {
+    for event in asked { takeIn(event) }
+    guard asked.contains(where: \.isToBeDurable) else { return }
+    settle()
+  }
+
+  /// Somebody writes on this node: transactions stay small, since he waits for them.
+  private var isAttended: Bool {
+    lastWritten.map { state.clock.now.millisecondsSince($0) < state.options.limits.attendedMilliseconds } ?? false
   }
 
   /// The time at which the next turn is due even if nothing comes.
   package var nextWake: MonotonicTime {
+    guard !questions.hasLoads else { return state.clock.now }
     var wake = lastTick.advanced(byMilliseconds: Mesh.tickMilliseconds)
     if let deadline = state.mesh.nextDeadline { wake = min(wake, deadline) }
     if let release = held.nextRelease { wake = min(wake, release) }
@@ -104,6 +128,7 @@ package final class NodeEngine {
     case .networkChanged: links.networkChanged()
     case .passagesMoved: links.passagesMoved()
     case .write(let job):
+      lastWritten = state.clock.now
       // Behind those of the partition that wait already.
       if held.holds(job.partition) || state.mustHold(job.partition) {
         held.put(job, state.clock.now)
@@ -115,6 +140,7 @@ package final class NodeEngine {
       // What the core has taken in must be on disk before anybody is told of it.
       settle()
       body(self)
+    case .look(let body): body(self)
     }
   }
 
@@ -322,11 +348,14 @@ package final class NodeEngine {
 
   private func answer(_ question: LogQuestion) { handle(questions.answer(question, hasFailed: failure != nil)) }
 
-  /// After the commit, so that nothing leaves the node that is not durable.
-  private func answerLoads() {
-    while let load = questions.takeLoad() {
+  /// After the commit, so that nothing leaves the node that is not durable. What is left is answered in the next turn, when
+  /// what came meanwhile has been taken in.
+  private func answerLoads(_ asked: () -> [EngineEvent]) {
+    for _ in 0..<state.options.limits.loadsOfOneTurn {
+      guard let load = questions.takeLoad() else { return }
       answer(load)
       settle()
+      attend(asked())
     }
   }
 

@@ -3,6 +3,8 @@ struct Queue<Element> {
   private var elements: [Element] = []
   private var head = 0
 
+  var isEmpty: Bool { head >= elements.count }
+
   mutating func put(_ element: Element) { elements.append(element) }
   mutating func put(_ more: [Element]) { elements += more }
 

@@ -22,13 +22,10 @@ extension Node {
   static let lowDiskBytes: Int64 = 512 * 1024 * 1024
 
   package func doctor() throws(NodeError) -> [DoctorFinding] {
-    let (peers, refusedCodes, failure, held) = try onEngine { engine in
-      (engine.peerStatus(), engine.refusedJoins, engine.failure.map(NodeError.init(any:)), engine.heldWork())
-    }
-    let (conduct, spenders, undeletable) = try onEngine { engine in
-      (engine.conduct, engine.spenders(), engine.undeletable)
-    }
-    var findings = discoveryFindings(discovery.state, peers, uptimeMilliseconds)
+    let view = try view()
+    let (peers, refusedCodes) = (view.peers.rows(metBefore: [], [:]), view.refusedJoins)
+    var findings = [Node.finding(engineSilentFor: view.age)].compactMap { $0 }
+    findings += discoveryFindings(discovery.state, peers, uptimeMilliseconds)
     findings += peers.compactMap(Node.finding)
     if refusedCodes > 0 {
       findings.append(
@@ -37,21 +34,33 @@ extension Node {
           "This node was asked \(refusedCodes) times to let a device join by a code that it did not make.",
           remedy: "Make a new code with seamesh invite. Where nobody tries to join, somebody guesses codes in vain."))
     }
-    findings += Node.findings(held)
-    findings += Node.findings(spenders) + conduct.compactMap(Node.finding)
-    findings += Node.findings(undeletable: undeletable)
+    findings += Node.findings(view.held)
+    findings += Node.findings(view.spenders) + view.conduct.compactMap(Node.finding)
+    findings += Node.findings(undeletable: view.undeletable)
     if let forwarding = forwardingStatus { findings += Node.findings(forwarding) }
-    findings += try links().compactMap(Node.finding)
+    findings += links(view).compactMap(Node.finding)
     findings += historyFindings()
-    findings += diskFindings(failure)
+    findings += diskFindings(view.failure)
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }
     return findings + [
-      DoctorFinding(.ok, "healthy", "Nothing is wrong that this node can see.\(try wipeSentence())", remedy: "")
+      DoctorFinding(.ok, "healthy", "Nothing is wrong that this node can see.\(Node.wipeSentence(view))", remedy: "")
     ]
   }
 
-  private func wipeSentence() throws(NodeError) -> String {
-    guard let lost = try lostIfWiped() else { return "" }
+  /// Above this age of the latest look at the engine somebody should know.
+  static let busyMilliseconds: UInt64 = 5_000
+
+  /// - Parameter age: milliseconds.
+  static func finding(engineSilentFor age: UInt64) -> DoctorFinding? {
+    guard age > busyMilliseconds else { return nil }
+    return DoctorFinding(
+      .problem, "engine-busy",
+      "The node has not answered for \(age / 1_000) s; what is said here is of the time before.",
+      remedy: "Wait: it may be writing a lot. If it goes on, the disk may hang: look in the system's log.")
+  }
+
+  private static func wipeSentence(_ view: EngineView) -> String {
+    guard let lost = view.status.lostIfWiped else { return "" }
     return lost == 0
       ? " All that is here is known to be elsewhere."
       : " \(lost) change\(lost == 1 ? " is" : "s are") not known to be elsewhere: see seamesh safe-to-wipe."

@@ -5,13 +5,12 @@ import Storage
 
 extension Node {
   /// Classes with a rule, with a session, or chosen by command.
-  package func links() throws(NodeError) -> [LinkReport] {
+  package func links() throws(NodeError) -> [LinkReport] { links(try view()) }
+
+  func links(_ view: EngineView) -> [LinkReport] {
     let (book, paths) = (keeper.book, keeper.paths)
-    let lags = try onEngine { engine in
-      engine.state.mesh.sessions.values.map { ($0.id, $0.lag(engine.state.mesh.ledger).behind) }
-    }
-    let log = try logAmount()
-    let byClass = Dictionary(grouping: lags) { session, _ in paths[session].map(book.linkClass) ?? .harbour }
+    let log = (changes: view.status.changes, byteCount: view.status.logBytes)
+    let byClass = Dictionary(grouping: view.lags) { session, _ in paths[session].map(book.linkClass) ?? .harbour }
     return LinkClass.allCases.compactMap { linkClass in
       let sessions = byClass[linkClass] ?? []
       let isNamed = book.rules.contains { $0.linkClass == linkClass } || book.chosen == linkClass
@@ -48,15 +47,6 @@ extension Node {
       remedy:
         "It goes on at 00:00 UTC. Sooner: raise bytesPerDay in the class's --link, or choose another with seamesh links --use."
     )
-  }
-
-  private func logAmount() throws(NodeError) -> (changes: Int64, byteCount: Int64) {
-    do {
-      let totals = try readers.read { try $0.totals() }
-      return (totals.changes, totals.logBytes)
-    } catch {
-      throw NodeError(any: error)
-    }
   }
 
   private static func report(_ book: LinkBook, _ linkClass: LinkClass) -> LinkReport {

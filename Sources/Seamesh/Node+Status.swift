@@ -8,8 +8,11 @@ import Transport
 extension Node {
   package static let version = "0.1.0"
 
-  package func status() throws(NodeError) -> NodeStatus {
-    var status = try onEngine { $0.status() }
+  package func status() throws(NodeError) -> NodeStatus { try status(view()) }
+
+  private func status(_ view: EngineView) throws(NodeError) -> NodeStatus {
+    var status = view.status
+    status.ageMilliseconds = Int64(clamping: view.age)
     status.version = Node.version
     status.fleet = files.fleet.text
     status.device = files.device.text
@@ -20,8 +23,7 @@ extension Node {
     status.discovery = discovery.state.sentence
     status.listen = endpoints.listen.map(\.description)
     status.forwarding = forwardingStatus
-    status.links = try links()
-    status.lostIfWiped = try lostIfWiped()
+    status.links = links(view)
     return status
   }
 
@@ -29,9 +31,12 @@ extension Node {
     MonotonicTime(milliseconds: ElapsedClock.now()).millisecondsSince(startedAt)
   }
 
-  package func peers() throws(NodeError) -> [PeerStatus] {
-    let met = try reading { try $0.peers() }
-    return try onEngine { $0.peerStatus(metBefore: met) }
+  package func peers() throws(NodeError) -> [PeerStatus] { try peers(view()) }
+
+  private func peers(_ view: EngineView) throws(NodeError) -> [PeerStatus] {
+    let members = authority.now.allMembers.map { (DeviceID($0.device), $0.membership) }
+    return view.peers.rows(
+      metBefore: try reading { try $0.peers() }, Dictionary(members) { _, newer in newer })
   }
 
   package func devices() throws(NodeError) -> [DeviceStatus] {
@@ -80,8 +85,8 @@ extension Node {
   }
 
   package func metrics() throws(NodeError) -> String {
-    let status = try status()
-    let peers = try peers()
+    let view = try view()
+    let (status, peers) = (try status(view), try peers(view))
     var lines: [String] = []
     func gauge(_ name: String, _ help: String, _ value: Int64) {
       lines += ["# HELP seamesh_\(name) \(help)", "# TYPE seamesh_\(name) gauge", "seamesh_\(name) \(value)"]
@@ -117,26 +122,6 @@ extension PartitionStatus {
 }
 
 extension NodeEngine {
-  /// What the engine knows; the rest is the node's to fill in.
-  fileprivate func status() -> NodeStatus {
-    var status = NodeStatus()
-    let member = state.mesh.authority.member(of: state.identity.device)
-    status.fleetName = state.mesh.authority.fleetName?.string ?? ""
-    status.user = member?.membership.user.string ?? ""
-    status.label = member?.membership.label.string ?? ""
-    status.replica = state.own.replica?.id.text
-    status.documents = state.store.totals.documents
-    status.changes = state.store.totals.changes
-    status.logBytes = state.store.totals.logBytes
-    status.readOnly = failure != nil
-    for partition in state.mesh.partitions.values {
-      for held in partition.log.held { status.held[held.reason.rawValue, default: 0] += 1 }
-    }
-    status.heldOfEnded = heldWork().changes
-    status.peersConnected = state.mesh.sessions.values.count { $0.phase == .live }
-    return status
-  }
-
   func deviceStatus() -> [(PublicKey, DeviceStatus)] {
     state.mesh.authority.allMembers.map { member in
       var status = DeviceStatus()
@@ -164,83 +149,5 @@ extension NodeEngine {
       return PartitionRow(
         status: status, id: partition.id, name: partition.name, accepted: partition.log.accepted)
     }
-  }
-
-  /// Those that are connected, those that were, and addresses at which somebody else may be.
-  ///
-  /// - Parameter met: whom the store remembers.
-  func peerStatus(metBefore met: [StoredPeer] = []) -> [PeerStatus] {
-    let connected = state.mesh.sessions.values.sorted { $0.id < $1.id }
-    let here = Set(connected.lazy.map(\.device))
-    let silent = state.mesh.silent.all.filter { !here.contains($0.device) }
-    let addresses = Dictionary(met.map { ($0.device, $0.addresses.first?.text ?? "") }) { first, _ in first }
-    let held = silent.isEmpty ? 0 : SilentPeers.changes(of: state.mesh.ledger)
-    let met = met.filter { stored in !here.contains(stored.device) && !silent.contains { $0.device == stored.device } }
-    let known = here.union(silent.lazy.map(\.device)).union(met.lazy.map(\.device))
-    let unreached = links.policy.entries.filter { entry in
-      guard entry.state != .connected, entry.state != .thisNode else { return false }
-      // Other addresses of a device that is shown are no news, unless nobody answers at one where it was.
-      return !(entry.device.map(entry.state == .unreachable ? here.contains : known.contains) ?? false)
-    }
-    let members = met.isEmpty ? [] : state.mesh.authority.allMembers.map { (DeviceID($0.device), $0.membership) }
-    let labels = Dictionary(members) { _, newer in newer }
-    let earlier = met.compactMap { stored in labels[stored.device].map { status(stored, $0) } }
-    return connected.map(status) + silent.map { status($0, at: addresses[$0.device] ?? "", held) } + earlier
-      + unreached.map(status)
-  }
-
-  private func status(_ entry: DialPolicy.Entry) -> PeerStatus {
-    var status = PeerStatus()
-    status.device = entry.device?.text ?? ""
-    status.address = entry.address.description
-    status.detail = links.table.outcomes[entry.address] ?? ""
-    status.state =
-      switch entry.state {
-      case .dialling: "connecting"
-      case .refused: status.detail == "\(Goodbye.otherFleet)" ? "other fleet" : "refused"
-      case .unreachable: "unreachable"
-      case .idle, .connected, .thisNode: "seen"
-      }
-    return status
-  }
-
-  private func status(_ peer: SilentPeers.Peer, at address: String, _ held: Int64) -> PeerStatus {
-    var status = PeerStatus()
-    let member = state.mesh.authority.member(of: peer.key)
-    (status.device, status.address, status.state) = (peer.device.text, address, "silent")
-    status.label = member?.membership.label.string ?? ""
-    status.user = member?.membership.user.string ?? ""
-    status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(peer.lastHeard))
-    (status.behind, status.ahead) = (peer.behind(held), peer.ahead)
-    return status
-  }
-
-  /// It was met before this start: how far it is behind is not known.
-  private func status(_ stored: StoredPeer, _ member: Statement.Membership) -> PeerStatus {
-    var status = PeerStatus()
-    (status.device, status.label, status.user) = (stored.device.text, member.label.string, member.user.string)
-    (status.address, status.state) = (stored.addresses.first?.text ?? "", "silent")
-    status.lastContactMilliseconds = max(0, state.clock.wallMilliseconds - stored.lastContact)
-    (status.behind, status.ahead) = (nil, nil)
-    return status
-  }
-
-  private func status(_ session: PeerSession) -> PeerStatus {
-    var status = PeerStatus()
-    let member = state.mesh.authority.member(of: session.peer)
-    status.device = session.device.text
-    status.label = member?.membership.label.string ?? ""
-    status.user = member?.membership.user.string ?? ""
-    status.address = links.address(session.id)
-    status.state = session.phase == .live ? "connected" : "connecting"
-    if let difference = links.table[session.id]?.clockDifference {
-      status.detail = "its clock differs by \(difference / 1_000) s"
-    }
-    status.roundTripMilliseconds = session.pulse.roundTripMilliseconds.map(Double.init)
-    status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(session.pulse.lastHeard))
-    (status.behind, status.ahead) = session.lag(state.mesh.ledger)
-    status.sentBytes = links.table[session.id]?.sentByteCount ?? 0
-    status.receivedBytes = links.table[session.id]?.receivedByteCount ?? 0
-    return status
   }
 }

@@ -39,11 +39,12 @@ extension Node {
   private func follow(_ pattern: Text, isWanted: Bool) throws(NodeError) {
     guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
     let reply = Reply<Result<Void, NodeError>>()
-    let job = SubscriptionJob(pattern: pattern, isWanted: isWanted) { result in
+    let job = SubscriptionJob(pattern: pattern, isWanted: isWanted) { [board] result in
+      board.noteAnswer()
       reply.fulfil(result.mapError(NodeError.init(any:)))
     }
     guard inbox.put(.event(.subscription(job))) else { throw NodeError(.stopping, "the node is stopping") }
-    try reply.wait().get()
+    try answer(of: reply).get()
   }
 
   package func subscriptions() throws(NodeError) -> [Text] { try onEngine { $0.state.subscriptions.sorted() } }

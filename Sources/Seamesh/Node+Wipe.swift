@@ -25,14 +25,6 @@ extension Node {
     }
   }
 
-  /// Changes that are not known to be elsewhere; nil where there are many partitions.
-  func lostIfWiped() throws(NodeError) -> UInt64? {
-    try onEngine { engine in
-      guard engine.state.mesh.partitions.count <= WipeLimits.statusPartitions else { return nil }
-      return engine.wipeSurvey(WipeRules()).judgements.reduce(0) { $0 + $1.lost }
-    }
-  }
-
   private static let wipePauseMicroseconds: UInt32 = 100_000
 
   private func report(_ survey: WipeSurvey, _ rules: WipeRules) throws(NodeError) -> WipeReport {

@@ -13,7 +13,8 @@ import Wire
 public final class Node: Sendable {
   let files: NodeFiles
   let configuration: NodeConfiguration
-  let inbox: Inbox<NodeJob>
+  let inbox: Inbox
+  let board: EngineBoard
   let feed = CommitFeed()
   let log: NodeLog
   let readers: StoreReaders
@@ -26,6 +27,7 @@ public final class Node: Sendable {
   package let keeper: LinkKeeper
   let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
   private let finished: Reply<Bool>
+  private let watchdog: Watchdog
   private let isStopped = Mutex(false)
   let forwarding = Mutex<(any NodeForwarder)?>(nil)
 
@@ -50,12 +52,12 @@ public final class Node: Sendable {
   private init(_ files: NodeFiles, _ configuration: NodeConfiguration) throws(NodeError) {
     (self.files, self.configuration) = (files, configuration)
     log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
-    (inbox, finished) = (Inbox(), Reply())
+    (inbox, board, finished) = (Inbox(), EngineBoard(), Reply())
     let started = Reply<Result<Started, NodeError>>()
-    let (inbox, log, feed, finished) = (inbox, log, feed, finished)
+    let (inbox, board, log, feed, finished) = (inbox, board, log, feed, finished)
     let thread = Thread {
       do {
-        let running = try RunningEngine(files, configuration, inbox, feed, log)
+        let running = try RunningEngine(files, configuration, inbox, board, feed, log)
         started.fulfil(.success(running.started))
         running.run()
       } catch {
@@ -70,6 +72,7 @@ public final class Node: Sendable {
     case .success(let begun):
       (readers, endpoints, discovery) = (begun.readers, begun.endpoints, begun.discovery)
       (authority, history, keeper) = (begun.authority, begun.history, begun.keeper)
+      watchdog = Watchdog(begun.beats, configuration.testBuild?.hastened(configuration.watch) ?? configuration.watch)
     case .failure(let error): throw error
     }
   }
@@ -82,6 +85,8 @@ public final class Node: Sendable {
     let authority: CurrentAuthority
     let history: StoreHistory
     let keeper: LinkKeeper
+    /// Of the threads that the node cannot do without.
+    let beats: [ThreadBeat]
   }
 
   /// Ends sessions, notes how far the replica has come, and closes the store. Acknowledged writes are on disk already.
@@ -95,6 +100,7 @@ public final class Node: Sendable {
     readers.stopAll()
     inbox.put(.stop)
     _ = finished.wait()
+    watchdog.stop()
   }
 
   /// The store was lost before this start, and is being filled anew from the fleet (S8).
@@ -109,10 +115,39 @@ public final class Node: Sendable {
     _ body: @escaping @Sendable (NodeEngine) -> Answer
   ) throws(NodeError) -> Answer {
     guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
-    let reply = Reply<Answer?>()
-    let isTaken = inbox.put(.event(.call { engine in reply.fulfil(body(engine)) }))
-    guard isTaken, let answer = reply.wait() else { throw NodeError(.stopping, "the node is stopping") }
+    let reply = Reply<Answer>()
+    let isTaken = inbox.put(
+      .event(
+        .call { [board] engine in
+          let answer = body(engine)
+          board.noteAnswer()
+          reply.fulfil(answer)
+        }))
+    guard isTaken else { throw NodeError(.stopping, "the node is stopping") }
+    return try answer(of: reply)
+  }
+
+  /// Waits for it no longer than ``ReadLimits/replyMilliseconds``: whoever asked is not to hang with a disk that hangs.
+  /// `isPatient`: or for as long as it takes.
+  func answer<Answer: Sendable>(of reply: Reply<Answer>, isPatient: Bool = false) throws(NodeError) -> Answer {
+    let milliseconds = isPatient ? .max : limits.replyMilliseconds
+    guard let answer = reply.wait(milliseconds: milliseconds) else {
+      throw NodeError(
+        .unanswered,
+        "the node has not answered for \(milliseconds / 1_000) s: what was asked may still be done; look before asking "
+          + "again, and at seamesh doctor")
+    }
     return answer
+  }
+
+  /// How the engine does; where it is busy, how it did when it was looked at last.
+  func view() throws(NodeError) -> EngineView {
+    guard !isStopping,
+      let view = board.view({ [inbox, board] in
+        inbox.put(.event(.look { engine in board.publish(EngineView(engine)) }))
+      })
+    else { throw NodeError(.stopping, "the node is stopping") }
+    return view
   }
 }
 

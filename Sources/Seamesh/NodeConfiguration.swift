@@ -25,6 +25,7 @@ package struct NodeConfiguration: Sendable {
   package var isRecoveryGivenUp: @Sendable () -> Bool = { false }
   package var mesh = MeshConfiguration()
   package var reads = ReadLimits()
+  package var watch = WatchRules()
   /// Nil but in tests of several builds.
   package var testBuild: TestBuildSwitch?
 

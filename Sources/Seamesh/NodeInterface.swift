@@ -105,6 +105,8 @@ public struct NodeError: Error, Sendable, Equatable {
     case diskFull = "disk-full"
     case readOnly = "read-only"
     case busy
+    /// Nobody knows whether it was done.
+    case unanswered
     case stopping
     case failed
   }
@@ -312,6 +314,8 @@ package struct NodeStatus: Sendable, Equatable {
   /// Changes that are not known to be elsewhere, as `safe-to-wipe` judges; nil where there are too many partitions to judge them
   /// in passing.
   package var lostIfWiped: UInt64?
+  /// How long ago the engine was looked at for this; more than a moment where it is busy.
+  package var ageMilliseconds: Int64 = 0
   package init() {}
 }
 

@@ -7,6 +7,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
   case notPermitted = 4
   case unreachable = 5
   case behind = 6
+  case hung = 9
 
   var meaning: String {
     switch self {
@@ -17,6 +18,7 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
     case .notPermitted: "not permitted"
     case .unreachable: "no node could be reached, or no backend"
     case .behind: "the backend lacks changes"
+    case .hung: "a part of the node hung, and it ended itself"
     }
   }
 }

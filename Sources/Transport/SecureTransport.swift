@@ -22,15 +22,17 @@ package final class SecureTransport: Sendable {
   /// Used by nothing but the thread it is handed to.
   private struct Handover: @unchecked Sendable { let loop: IOLoop }
 
-  /// - Parameter meter: is asked about the link of each connection, and told what it costs. All links are free without.
+  /// - Parameters:
+  ///   - meter: is asked about the link of each connection, and told what it costs. All links are free without.
+  ///   - beat: tells whether the thread works.
   /// - Throws: ``TLSError`` where certificate and key do not fit, ``SystemError`` where descriptors or threads are short.
   package init(
     _ configuration: TransportConfiguration = TransportConfiguration(), credentials: TLSCredentials,
-    handler: any TransportHandler, meter: (any LinkMeter)? = nil
+    handler: any TransportHandler, meter: (any LinkMeter)? = nil, beat: ThreadBeat = ThreadBeat("of connections")
   ) throws {
     let mailbox = try Mailbox()
     let handover = Handover(
-      loop: try IOLoop(configuration, try TLSContext(credentials), mailbox, handler, meter))
+      loop: try IOLoop(configuration, try TLSContext(credentials), mailbox, handler, meter, beat))
     self.configuration = configuration
     self.mailbox = mailbox
     self.thread = try DedicatedThread.start { handover.loop.run() }

@@ -10,7 +10,7 @@ import Wire
 @testable import Transport
 
 @Suite struct FrameIntakeTests {
-  private let inbox = Inbox<NodeJob>()
+  private let inbox = Inbox()
   private let connection = ConnectionID(number: 7)
   private let authority: Authority
   private let fleet: FleetID
@@ -41,7 +41,7 @@ import Wire
       count += 1
     }
     #expect(pauses.withLock { $0 } == 1)
-    #expect(count == FrameIntake.waitingMessageLimit + 1)
+    #expect(count == WaitingFrames.messageLimit + 1)
     var resumed = 0
     for _ in 0..<count where intake.release(connection, ping.count) { resumed += 1 }
     #expect(resumed == 1)
@@ -58,10 +58,10 @@ import Wire
     intake.received(connection, frame: ping)
     intake.holdUp(connection)
     #expect(pauses.withLock { $0 } == 1)
-    for _ in 0..<FrameIntake.waitingMessageLimit { intake.received(connection, frame: ping) }
+    for _ in 0..<WaitingFrames.messageLimit { intake.received(connection, frame: ping) }
     #expect(!intake.letGo(connection), "the engine is behind")
     intake.holdUp(connection)
-    for _ in 0...FrameIntake.waitingMessageLimit { #expect(!intake.release(connection, ping.count)) }
+    for _ in 0...WaitingFrames.messageLimit { #expect(!intake.release(connection, ping.count)) }
     #expect(intake.letGo(connection))
     #expect(!intake.letGo(connection))
   }
@@ -72,7 +72,7 @@ import Wire
     for _ in 0..<1_000 { intake.received(connection, frame: [0xff]) }
     intake.received(connection, frame: MessageCodec.encode(.ping(nonce: 1)))
     intake.received(ConnectionID(number: 8), frame: MessageCodec.encode(.ping(nonce: 1)))
-    #expect(inbox.take(timeoutMilliseconds: 0).count == 2)
+    #expect(inbox.take(.peers).count == 2)
   }
 
   @Test("an engine that catches up at the very moment of a pause has the last word")
@@ -84,7 +84,9 @@ import Wire
     let intake = intake { _ in
       let intake = engine.withLock { $0 }
       Thread.detachNewThread {
-        if intake?.release(connection, FrameIntake.waitingByteLimit) == true { said.withLock { $0.append("resume") } }
+        if intake?.release(connection, WaitingFrames.connectionByteLimit) == true {
+          said.withLock { $0.append("resume") }
+        }
         released.signal()
       }
       // Long enough for the other thread, were it not kept out.

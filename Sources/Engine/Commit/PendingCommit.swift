@@ -8,6 +8,13 @@ package struct CommitLimits: Sendable {
   package var writes = 1_024
   /// Changes in one transaction that tell a backlog from live traffic.
   package var backlogChanges = 4_096
+  /// The first two bounds while somebody writes on this node and waits: some 20 ms of one core.
+  package var attendedChanges = 4_096
+  package var attendedBytes = 3 * 1024 * 1024
+  /// So long after his last write somebody counts as writing.
+  package var attendedMilliseconds: UInt64 = 10_000
+  /// Answers to peers in one turn, of up to 1 MiB each: what came meanwhile is not to wait for all of them.
+  package var loadsOfOneTurn = 8
   package init() {}
 }
 
@@ -94,8 +101,9 @@ struct PendingCommit {
     !applied.isEmpty || !statements.isEmpty || !displaced.isEmpty || !rebuilds.isEmpty || !pieces.isEmpty
   }
 
-  func isFull(_ limits: CommitLimits) -> Bool {
-    changeCount >= limits.changes || byteCount >= limits.bytes || writes.count >= limits.writes
+  func isFull(_ limits: CommitLimits, isAttended: Bool) -> Bool {
+    changeCount >= (isAttended ? limits.attendedChanges : limits.changes)
+      || byteCount >= (isAttended ? limits.attendedBytes : limits.bytes) || writes.count >= limits.writes
   }
 
   mutating func apply(_ partition: PartitionID, from source: SessionID, _ runs: [DeliveredRun]) {

@@ -20,6 +20,7 @@ final class LogQuestions {
 
   func take() -> LogQuestion? { urgent.take() }
   func takeLoad() -> LogQuestion? { loads.take() }
+  var hasLoads: Bool { !loads.isEmpty }
   func removeAll() { (urgent, loads) = (Queue(), Queue()) }
 
   /// What the core is to be told. `hasFailed`: nothing is stored any more.

@@ -26,11 +26,7 @@ extension NodeEngine {
     var survey = WipeSurvey()
     survey.hasFailed = failure != nil
     for partition in state.mesh.partitions.keys.sorted() {
-      let tips = StoredTips(self, partition)
-      guard
-        let holding = state.mesh.wipeHolding(
-          of: partition, state.surroundings, stored: { tips.tip($0, $1) })
-      else { continue }
+      guard let holding = wipeHolding(of: partition) else { continue }
       let judgement = WipeJudgement(holding, rules)
       survey.holdings.append(holding)
       survey.judgements.append(judgement)
@@ -39,6 +35,18 @@ extension NodeEngine {
       survey.documents[partition] = documents(of: judgement)
     }
     return survey
+  }
+
+  /// Changes that are not known to be elsewhere.
+  package func lostIfWiped(_ rules: WipeRules) -> UInt64 {
+    state.mesh.partitions.keys.reduce(0) { lost, partition in
+      lost + (wipeHolding(of: partition).map { WipeJudgement($0, rules).lost } ?? 0)
+    }
+  }
+
+  private func wipeHolding(of partition: PartitionID) -> WipeHolding? {
+    let tips = StoredTips(self, partition)
+    return state.mesh.wipeHolding(of: partition, state.surroundings, stored: { tips.tip($0, $1) })
   }
 
   private func documents(of judgement: WipeJudgement) -> [DocumentKey] {

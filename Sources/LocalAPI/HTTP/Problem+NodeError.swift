@@ -30,6 +30,7 @@ extension Problem.Kind {
       case .diskFull: .diskFull
       case .readOnly: .readOnly
       case .busy: .busy
+      case .unanswered: .unanswered
       case .stopping: .stopping
       case .failed: .failed
       }

@@ -16,6 +16,7 @@ package struct Problem: Error, Equatable {
     case unprocessable = "unprocessable"
     case failed = "failed"
     case busy = "busy"
+    case unanswered = "unanswered"
     case stopping = "stopping"
     case readOnly = "read-only"
     case diskFull = "disk-full"
@@ -34,6 +35,7 @@ package struct Problem: Error, Equatable {
       case .unprocessable: 422
       case .failed: 500
       case .busy, .stopping, .readOnly: 503
+      case .unanswered: 504
       case .diskFull: 507
       }
     }
@@ -52,6 +54,7 @@ package struct Problem: Error, Equatable {
       case .unprocessable: "Well formed, but not possible"
       case .failed: "The node failed"
       case .busy: "Busy"
+      case .unanswered: "The node has not answered in time"
       case .stopping: "The node is stopping"
       case .readOnly: "The node takes no writes now"
       case .diskFull: "The disk is full"

@@ -28,6 +28,7 @@ extension NodeStatus {
       "peersConnected": .int(Int64(peersConnected)), "discovery": .text(discovery),
       "forwarding": forwarding.map(\.value) ?? .null, "links": .list(links, \.value),
       "lostIfWiped": lostIfWiped.map { .int(Int64(clamping: $0)) } ?? .null,
+      "ageMilliseconds": .int(ageMilliseconds),
     ])
   }
 }

@@ -33,6 +33,9 @@ package struct ReadLimits: Sendable {
   /// A listing waits so long for all state digests together that are not known; the rest it tells "not computed".
   package var digestWaitMilliseconds = 1_000
 
+  /// Who asks the engine waits no longer for its answer: far above what the largest import takes on a slow disk.
+  package var replyMilliseconds: UInt64 = 60_000
+
   /// Who asks how safe something is waits so long for what peers say, looking again after each pause.
   static let receiptMilliseconds: UInt64 = 1_500
   static let receiptPauseMicroseconds: UInt32 = 20_000

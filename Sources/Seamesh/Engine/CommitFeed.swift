@@ -27,8 +27,8 @@ final class CommitFeed: Sendable {
   static let recordLimit = 256
   /// Memory of all records: a few batches of catch-up.
   static let byteLimit = 8 * 1024 * 1024
-  /// Each costs a thread of the local interface while it is open.
-  static let followerLimit = 64
+  /// Each costs a thread and a connection of the local interface while it is open, of which others must find some, too.
+  static let followerLimit = 48
 
   /// The log is there before the first commit is told.
   func begin(at position: LogPosition) { state.withLock { $0.next.position = position } }

@@ -1,58 +1,70 @@
-import Dispatch
 import Synchronization
 
-/// What waits for the engine thread, in order of arrival.
+/// What waits for the engine thread: what users of this node ask in one lane, all else in another, each in order of arrival.
 ///
 /// Putting never blocks, and there is no bound: those who put are bounded themselves, connections by ``FrameIntake``,
-/// writers by waiting for their answer.
-final class Inbox<Item: Sendable>: Sendable {
+/// users by waiting for their answer.
+final class Inbox: Sendable {
   private struct State {
-    var items: [Item] = []
+    var users: [NodeJob] = []
+    var peers: [NodeJob] = []
+    var isAwaited = false
     var isClosed = false
+
+    var isEmpty: Bool { users.isEmpty && peers.isEmpty }
   }
 
   private let state = Mutex(State())
   private let signal = TimedSemaphore()
 
-  /// False, and the item is dropped, once nobody will take it.
+  /// False, and the job is dropped, once nobody will take it.
   @discardableResult
-  func put(_ item: Item) -> Bool {
-    let (isTaken, isFirst) = state.withLock { state in
+  func put(_ job: NodeJob) -> Bool {
+    let (isTaken, isAwaited) = state.withLock { state in
       guard !state.isClosed else { return (false, false) }
-      state.items.append(item)
-      return (true, state.items.count == 1)
+      switch job.lane {
+      case .users: state.users.append(job)
+      case .peers: state.peers.append(job)
+      }
+      defer { state.isAwaited = false }
+      return (true, state.isAwaited)
     }
-    if isFirst { signal.signal() }
+    if isAwaited { signal.signal() }
     return isTaken
   }
 
-  /// Everything that waits, or nothing once the time is over.
-  func take(timeoutMilliseconds: UInt64) -> [Item] {
-    let first = takeNow()
-    guard first.isEmpty else { return first }
-    _ = signal.wait(milliseconds: timeoutMilliseconds)
-    return takeNow()
-  }
-
-  /// The last that is taken.
-  func close() -> [Item] {
-    state.withLock { $0.isClosed = true }
-    return takeNow()
-  }
-
-  private func takeNow() -> [Item] {
-    state.withLock { state in
-      let items = state.items
-      state.items = []
-      return items
+  /// Until something waits in either lane, or the time is over.
+  func wait(milliseconds: UInt64) {
+    let isEmpty = state.withLock { state in
+      state.isAwaited = state.isEmpty
+      return state.isEmpty
     }
+    if isEmpty { _ = signal.wait(milliseconds: milliseconds) }
+  }
+
+  /// What waits in a lane.
+  func take(_ lane: NodeJob.Lane) -> [NodeJob] {
+    state.withLock { state in
+      var jobs: [NodeJob] = []
+      switch lane {
+      case .users: swap(&jobs, &state.users)
+      case .peers: swap(&jobs, &state.peers)
+      }
+      return jobs
+    }
+  }
+
+  /// The last that users asked; nothing is taken any more.
+  func close() -> [NodeJob] {
+    state.withLock { $0.isClosed = true }
+    return take(.users)
   }
 }
 
 /// The answer to a request that another thread makes of the engine.
 final class Reply<Value: Sendable>: Sendable {
   private let value = Mutex<Value?>(nil)
-  private let signal = DispatchSemaphore(value: 0)
+  private let signal = TimedSemaphore()
 
   func fulfil(_ answer: Value) {
     value.withLock { $0 = $0 ?? answer }
@@ -61,9 +73,12 @@ final class Reply<Value: Sendable>: Sendable {
 
   /// Blocks until ``fulfil(_:)``.
   func wait() -> Value {
-    while true {
-      signal.wait()
-      if let answer = value.withLock({ $0 }) { return answer }
-    }
+    while true { if let answer = wait(milliseconds: .max) { return answer } }
+  }
+
+  /// Nil once the time is over.
+  func wait(milliseconds: UInt64) -> Value? {
+    _ = signal.wait(milliseconds: milliseconds)
+    return value.withLock { $0 }
   }
 }

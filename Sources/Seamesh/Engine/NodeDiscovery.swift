@@ -15,7 +15,7 @@ final class NodeDiscovery: Sendable {
   /// How long one random name is announced (X15).
   private static let advertisementMilliseconds: UInt64 = 24 * 3_600 * 1_000
 
-  init(fleet: FleetID, port: UInt16, isUsed: Bool, inbox: Inbox<NodeJob>, log: NodeLog) {
+  init(fleet: FleetID, port: UInt16, isUsed: Bool, inbox: Inbox, log: NodeLog) {
     (self.fleet, self.port) = (fleet, port)
     intake = DiscoveryIntake(fleet: fleet, inbox: inbox)
     advertisedAt = Mutex(ElapsedClock.now())
@@ -58,10 +58,10 @@ final class NodeDiscovery: Sendable {
 
 private final class DiscoveryIntake: DiscoveryHandler {
   private let fleet: FleetID
-  private let inbox: Inbox<NodeJob>
+  private let inbox: Inbox
   let state = Mutex(DiscoveryState())
 
-  init(fleet: FleetID, inbox: Inbox<NodeJob>) { (self.fleet, self.inbox) = (fleet, inbox) }
+  init(fleet: FleetID, inbox: Inbox) { (self.fleet, self.inbox) = (fleet, inbox) }
 
   func found(instance: String, addresses: [SocketAddress], tag: [UInt8]) {
     let matches = DiscoveryTag.matches(tag, fleet: fleet, instanceName: instance)

@@ -9,6 +9,21 @@ import Wire
 enum NodeJob: Sendable {
   case event(EngineEvent)
   case stop
+
+  enum Lane: Sendable {
+    /// Somebody waits for the answer: it goes before what waits in the other lane.
+    case users
+    case peers
+  }
+
+  var lane: Lane {
+    switch self {
+    case .event(let event): event.isAsked ? .users : .peers
+    case .stop: .users
+    }
+  }
+
+  var event: EngineEvent? { if case .event(let event) = self { event } else { nil } }
 }
 
 final class SystemClock: EngineClock {
@@ -69,14 +84,18 @@ final class NodeLinks: EngineLinks {
 /// Tells the feed of each commit, and how far the log has come with it.
 final class FeedTeller: CommitListener {
   private let feed: CommitFeed
+  private let board: EngineBoard
   private let store: Store
 
-  init(_ feed: CommitFeed, _ store: Store) {
-    (self.feed, self.store) = (feed, store)
+  init(_ feed: CommitFeed, _ board: EngineBoard, _ store: Store) {
+    (self.feed, self.board, self.store) = (feed, board, store)
     feed.begin(at: store.end)
   }
 
-  func committed(_ record: CommitRecord) { feed.committed(record, at: store.end) }
+  func committed(_ record: CommitRecord) {
+    board.note(store.totals)
+    feed.committed(record, at: store.end)
+  }
 }
 
 /// The file beside the store.

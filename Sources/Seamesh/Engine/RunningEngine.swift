@@ -1,4 +1,5 @@
 import Engine
+import Glibc
 import Identity
 import Replication
 import Storage
@@ -9,19 +10,23 @@ import Wire
 final class RunningEngine {
   private let files: NodeFiles
   private let configuration: NodeConfiguration
-  private let inbox: Inbox<NodeJob>
+  private let inbox: Inbox
+  private let board: EngineBoard
   private let log: NodeLog
   private let transport: SecureTransport
   private let engine: NodeEngine
   private let store: Store
   private let mark: SidecarMark
   private let keeper: LinkKeeper
+  private let beat = ThreadBeat("of the engine")
+  private var isStopping = false
   let started: Node.Started
 
   init(
-    _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox<NodeJob>, _ feed: CommitFeed, _ log: NodeLog
+    _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox, _ board: EngineBoard, _ feed: CommitFeed,
+    _ log: NodeLog
   ) throws {
-    (self.files, self.configuration, self.inbox, self.log) = (files, configuration, inbox, log)
+    (self.files, self.configuration, self.inbox, self.board, self.log) = (files, configuration, inbox, board, log)
     let formats = try configuration.testBuild?.formats(in: files.fleet) ?? .all
     var history: StoreHistory
     (store, history) = try files.openStore(configuration, log)
@@ -34,10 +39,11 @@ final class RunningEngine {
     let intake = FrameIntake(
       FrameDecoder(fleet: files.fleet, identity.cryptography), authority: authority, inbox: inbox, keeper: keeper
     ) { box.transport?.pauseReading($0) }
+    let connections = ThreadBeat("of connections")
     let certificate = try TLSIdentity(files.deviceKey)
     transport = try SecureTransport(
       credentials: TLSCredentials(certificate: certificate.certificateDER, privateKey: certificate.privateKeyDER),
-      handler: intake, meter: keeper)
+      handler: intake, meter: keeper, beat: connections)
     box.set(transport)
     let listen = try RunningEngine.listen(transport, configuration)
     var options = EngineOptions(instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero)
@@ -46,7 +52,7 @@ final class RunningEngine {
     options.isRelay = configuration.isRelay
     let links = NodeLinks(transport, intake, keeper)
     let ports = EnginePorts(
-      store: store, mark: mark, clock: SystemClock(), links: links, journal: log, feed: FeedTeller(feed, store),
+      store: store, mark: mark, clock: SystemClock(), links: links, journal: log, feed: FeedTeller(feed, board, store),
       random: SystemRandomNumberGenerator())
     engine = try NodeEngine(identity, options, ports)
     authority.adopt(engine.state.mesh.authority)
@@ -57,7 +63,7 @@ final class RunningEngine {
         directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen),
       discovery: NodeDiscovery(
         fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log),
-      authority: authority, history: history, keeper: keeper)
+      authority: authority, history: history, keeper: keeper, beats: [beat, connections])
     keeper.begin { [readers = store.readers] in
       (try? readers.read { try $0.totals() }).map { ($0.changes, $0.logBytes) }
     }
@@ -66,10 +72,11 @@ final class RunningEngine {
       inbox.put(.event(.passagesMoved))
     }
     if let build = configuration.testBuild { runAs(build, formats, links) }
+    board.publish(EngineView(engine))
   }
 
   private func runAs(_ build: TestBuildSwitch, _ formats: KnownFormats, _ links: NodeLinks) {
-    log.notice("runs as another build, for a test", ["build": build.build.rawValue])
+    log.notice("runs as another build, for a test", ["build": build.build?.rawValue ?? "one that is watched closely"])
     guard !formats.news.isEmpty else { return }
     links.news = NewsTeller(formats, log) { [unowned engine] id in
       guard let session = engine.state.mesh.sessions[id], let hello = session.hello else { return nil }
@@ -92,18 +99,28 @@ final class RunningEngine {
 
   /// Ends after ``NodeJob/stop``.
   func run() {
+    beat.works()
     engine.turn(rememberedPeers())
-    var isStopping = false
+    if configuration.testBuild?.hangs == true { while true { sleep(.max) } }
     while !isStopping {
-      let patience = engine.nextWake.millisecondsSince(MonotonicTime(milliseconds: ElapsedClock.now()))
-      let jobs = inbox.take(timeoutMilliseconds: patience)
-      isStopping = jobs.contains { if case .stop = $0 { true } else { false } }
-      engine.turn(jobs.compactMap(\.event))
+      beat.rests()
+      inbox.wait(milliseconds: engine.nextWake.millisecondsSince(MonotonicTime(milliseconds: ElapsedClock.now())))
+      beat.works()
+      engine.turn(inbox.take(.peers).compactMap(\.event)) { takeAsked() }
+      if board.isDue { board.publish(EngineView(engine)) }
       started.discovery.refresh()
       keeper.look()
       log.flush()
     }
     finish()
+  }
+
+  /// What users of the node ask, in the midst of a turn too.
+  private func takeAsked() -> [EngineEvent] {
+    beat.works()
+    let jobs = inbox.take(.users)
+    isStopping = isStopping || jobs.contains { if case .stop = $0 { true } else { false } }
+    return jobs.compactMap(\.event)
   }
 
   /// Where peers were met before, and those that the operator named.
@@ -119,12 +136,13 @@ final class RunningEngine {
   private func finish() {
     started.discovery.stop()
     // What still waits is answered: by then nothing is taken any more.
-    engine.turn(inbox.close().compactMap(\.event).filter(\.isAnswered))
+    engine.turn(inbox.close().compactMap(\.event))
     engine.finish()
     transport.stop()
     keeper.settle()
     if engine.failure == nil { closeStore() }
     log.flush()
+    beat.rests()
   }
 
   /// Leaves everything in the database, and no log beside it. The note that there is none comes before it goes.
@@ -136,20 +154,6 @@ final class RunningEngine {
       if mark.isLogClosed { try store.closeLog() }
     } catch {
       log.error("the store could not be closed", ["reason": "\(error)"])
-    }
-  }
-}
-
-extension NodeJob {
-  fileprivate var event: EngineEvent? { if case .event(let event) = self { event } else { nil } }
-}
-
-extension EngineEvent {
-  /// Somebody waits for an answer to it.
-  fileprivate var isAnswered: Bool {
-    switch self {
-    case .write, .subscription, .call: true
-    default: false
     }
   }
 }

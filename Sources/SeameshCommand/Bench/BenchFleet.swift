@@ -34,7 +34,11 @@ final class BenchFleet {
   func stop() { node.stop() }
 
   /// Enters another device into the fleet and runs it, connected to this node but wanting nothing yet.
-  func receiver(through relay: CountingRelay? = nil) throws(Failure) -> ChildNode {
+  ///
+  /// - Parameter other: an address that it dials beside this node's.
+  func receiver(
+    through relay: CountingRelay? = nil, alsoFrom other: String? = nil
+  ) throws(Failure) -> ChildNode {
     receiverCount += 1
     let directory = try run.scratch.directory("receiver-\(receiverCount)-\(address.split(separator: ":").last ?? "")")
     guard let dialled = PeerAddress(address) else { throw Failure(.failed, "\(address) is no address") }
@@ -42,7 +46,7 @@ final class BenchFleet {
       let code = try node.invite(InviteRequest(user: "bench", role: "officer", profile: ValueMap())).code
       _ = try NodeSetup.join(directory, code: code, label: "receiver", peers: [dialled], usesDiscovery: false)
     }
-    let child = try ChildNode(directory: directory, peer: relay?.address ?? address)
+    let child = try ChildNode(directory: directory, peers: [relay?.address ?? address] + (other.map { [$0] } ?? []))
     try waitUntil("the receiver is connected", through: relay) { () throws(Failure) in
       try self.peer(child)?.state == "connected"
     }

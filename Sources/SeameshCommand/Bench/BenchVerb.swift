@@ -4,6 +4,7 @@ private enum Part: String, CaseIterable {
   case storage
   case catchUp = "catch-up"
   case latency
+  case load
   case wire
   case reconnect
   case find
@@ -43,6 +44,7 @@ let benchVerb = Verb(
     case .storage: try StorageBench(run: run).measure()
     case .catchUp: try CatchUpBench(run: run).measure()
     case .latency: try LatencyBench(run: run).measure()
+    case .load: try LoadBench(run: run).measure()
     case .wire: try WireBench(run: run).measure()
     case .reconnect: try ReconnectBench(run: run).measure()
     case .find: try FindBench(run: run).measure()

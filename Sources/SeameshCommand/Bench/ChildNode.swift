@@ -12,18 +12,20 @@ final class ChildNode {
   let device: String
   /// From the program's start to its ready line.
   let startUp: Duration
+  /// Where other nodes reach it.
+  let listen: String
   let client: NodeClient
   private let process: Process
 
   /// Starts it on a directory that was set up, and waits for its ready line.
-  init(directory: String, peer: String) throws(Failure) {
+  init(directory: String, peers: [String]) throws(Failure) {
     self.directory = directory
     let (process, output) = (Process(), Pipe())
     process.executableURL = URL(fileURLWithPath: try ChildNode.thisProgram())
     process.arguments = [
-      "run", "--data=\(directory)", "--listen=127.0.0.1:0", "--no-discovery", "--peer=\(peer)", "--json",
-      "--log-level=error",
+      "run", "--data=\(directory)", "--listen=127.0.0.1:0", "--no-discovery", "--json", "--log-level=error",
     ]
+    process.arguments? += peers.map { "--peer=\($0)" }
     process.standardOutput = output
     process.standardInput = FileHandle.nullDevice
     let start = ContinuousClock.now
@@ -38,6 +40,7 @@ final class ChildNode {
       throw Failure(.failed, "a second node did not become ready")
     }
     device = ready.text("device")
+    listen = ready.texts("listen").first ?? ""
     client = try NodeClient(directory: directory)
   }
 

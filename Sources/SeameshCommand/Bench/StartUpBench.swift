@@ -16,7 +16,7 @@ struct StartUpBench {
     var starts: [Double] = []
     var resident: Int64 = 0
     for _ in 0..<sizes.starts {
-      let node = try ChildNode(directory: first.directory, peer: fleet.address)
+      let node = try ChildNode(directory: first.directory, peers: [fleet.address])
       starts.append(node.startUp.asMilliseconds)
       resident = max(resident, node.memory().resident)
       node.stop()

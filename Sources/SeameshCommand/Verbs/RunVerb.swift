@@ -48,6 +48,7 @@ let runVerb = Verb(
   let signals = StopSignals()
   configuration.recoveryMilliseconds = .max
   configuration.isRecoveryGivenUp = { StopSignals.isPending }
+  configuration.watch.end = endHung
   let start = try local { () throws(NodeError) in try NodeSetup.start(of: context.directory) }
   try prepare(start, invocation, context)
   let node: Node
@@ -78,6 +79,15 @@ let runVerb = Verb(
   signals.wait()
   // Requests that are being answered get their answer from a node that still runs.
   server.stop()
+}
+
+/// Ends the process at once, so that whoever runs it can start it anew. By system calls alone: what hangs may hold a lock.
+private func endHung(_ what: String) {
+  let line =
+    "seamesh: \(what), and the node ends, to be started again; what was acknowledged is on disk. A disk that hangs is the "
+    + "usual cause: look in the system's log.\n"
+  _ = line.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+  _exit(ExitStatus.hung.rawValue)
 }
 
 /// Says what is about to be done that nobody may have meant, before it is done.

@@ -101,13 +101,22 @@ final class NodeProcess {
 
   func turn() {
     let world = ports.world
-    let events = inbox
+    let events = inbox.filter { !$0.isAsked }
+    var asked = inbox.filter(\.isAsked)
     inbox = []
     for job in askedJobs { takenJobs[job] = world.clock }
     (askedJobs, turnDue, rights) = ([], busyUntil, world.oracle.rights(of: node))
-    countIdle(hasEvents: !events.isEmpty)
-    world.report.events += events.count + 1
-    engine.turn(events)
+    let count = events.count + asked.count
+    countIdle(hasEvents: count > 0)
+    world.report.events += count + 1
+    // What users ask comes in the midst of it.
+    var before = asked.isEmpty ? 0 : world.random.between(0...events.count)
+    engine.turn(events) {
+      defer { before = before == 0 ? 0 : before - 1 }
+      guard before == 0 else { return [] }
+      defer { asked = [] }
+      return asked
+    }
     let answered = answers.take()
     for (job, _) in answered { takenJobs[job.number] = nil }
     for (job, receipt) in answered { world.oracle.answered(job, receipt, by: self) }

@@ -85,6 +85,7 @@ struct Plan {
     clockStep = random.pick([1, 1, 50, 1_000]) ?? 1
     var limits = CommitLimits()
     (limits.changes, limits.writes, limits.backlogChanges) = (40, 40, 20)
+    (limits.attendedChanges, limits.loadsOfOneTurn) = (15, 2)
     self.limits = limits
     changesBetweenMarks = random.pick([1, 10, 1_000]) ?? 10
     intakeByteLimit = random.pick([2_000, 20_000, 1_048_576]) ?? 20_000

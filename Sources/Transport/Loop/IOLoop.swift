@@ -17,6 +17,7 @@ final class IOLoop {
   let poller: Poller
   let context: TLSContext
   let meter: (any LinkMeter)?
+  private let beat: ThreadBeat
 
   var connections: [UInt64: Connection] = [:]
   /// Connections to look at again without an event of their socket: input that libssl holds, output that was asked for.
@@ -38,13 +39,14 @@ final class IOLoop {
 
   init(
     _ configuration: TransportConfiguration, _ context: TLSContext, _ mailbox: Mailbox, _ handler: any TransportHandler,
-    _ meter: (any LinkMeter)?
+    _ meter: (any LinkMeter)?, _ beat: ThreadBeat
   ) throws(SystemError) {
     self.configuration = configuration
     self.context = context
     self.mailbox = mailbox
     self.handler = handler
     self.meter = meter
+    self.beat = beat
     self.poller = try Poller(waking: mailbox.signal)
     self.admission = Admission(configuration)
   }
@@ -62,11 +64,14 @@ final class IOLoop {
       maySleep = mailbox.maySleep(workWaits: !waitingInput.isEmpty || !waitingOutput.isEmpty)
     }
     closeEverything()
+    beat.rests()
   }
 
   private func turn(block: Bool) {
     var events: [Poller.Event] = []
+    beat.rests()
     let timerFired = poller.wait(block: block) { events.append($0) }
+    beat.works()
     now = ElapsedClock.now()
     // Before the events: what a caller asked for before the peer sent something counts for that (`authenticate`).
     performCommands()

@@ -1,0 +1,68 @@
+import Engine
+import Synchronization
+
+/// The latest look at the engine, for those who ask how the node does, while it is busy and where it hangs, too.
+///
+/// Who asks is shown how things are now, or else how they were when the engine was looked at last, with the documents that
+/// were written since: one that was acknowledged is counted. What users changed otherwise they see, too.
+final class EngineBoard: Sendable {
+  private struct State {
+    var view: EngineView?
+    /// After the latest commit.
+    var totals: LogTotals?
+    /// Answers to users before the view was taken, and until now.
+    var answersInView: UInt64 = 0
+    var answers: UInt64 = 0
+    /// Those who wait for one look, which all of them share.
+    var waiting: [Reply<EngineView>] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// So long a fresh look is waited for: who watches a node wants an answer within 50 ms.
+  static let patienceMilliseconds: UInt64 = 40
+  /// And so long where the latest one lacks what users had been answered.
+  static let longPatienceMilliseconds: UInt64 = 2_000
+  /// A look is taken this often where nobody asks.
+  static let renewalMilliseconds: UInt64 = 10_000
+
+  /// After a commit, before anybody is told of it.
+  func note(_ totals: LogTotals) { state.withLock { $0.totals = totals } }
+
+  /// Somebody who asked for something other than a write is answered now, on the engine's thread.
+  func noteAnswer() { state.withLock { $0.answers += 1 } }
+
+  /// On the engine's thread.
+  func publish(_ view: EngineView) {
+    let waiting = state.withLock { state in
+      (state.view, state.answersInView) = (view, state.answers)
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for reply in waiting { reply.fulfil(view) }
+  }
+
+  /// Nobody has looked for a while.
+  var isDue: Bool { state.withLock { ($0.view?.age ?? .max) >= EngineBoard.renewalMilliseconds } }
+
+  /// - Parameter look: asks the engine to ``publish(_:)``; false where nobody would hear.
+  /// - Returns: nil where the engine has stopped or never was looked at.
+  func view(_ look: () -> Bool) -> EngineView? {
+    let reply = Reply<EngineView>()
+    let (isFirst, answers) = state.withLock { state in
+      state.waiting.append(reply)
+      return (state.waiting.count == 1, state.answers)
+    }
+    if isFirst, !look() {
+      state.withLock { $0.waiting = [] }
+      return nil
+    }
+    if let view = reply.wait(milliseconds: EngineBoard.patienceMilliseconds) { return view }
+    if state.withLock({ $0.answersInView >= answers }) { return latest }
+    return reply.wait(milliseconds: EngineBoard.longPatienceMilliseconds) ?? latest
+  }
+
+  private var latest: EngineView? {
+    state.withLock { state in state.totals.map { state.view?.counting($0) } ?? state.view }
+  }
+}

@@ -1,0 +1,170 @@
+import Engine
+import Identity
+import Replication
+import Storage
+import Transport
+
+/// How the engine does: one look at its memory.
+struct EngineView: Sendable {
+  let taken: MonotonicTime
+  /// What the engine knows of it; the rest is the node's to fill in.
+  private(set) var status: NodeStatus
+  let peers: PeerView
+  /// Sessions, with the changes that each peer is known to lack.
+  let lags: [(session: SessionID, behind: Int64)]
+  let failure: NodeError?
+  let refusedJoins: Int
+  let held: HeldWork
+  let conduct: [ConductBook.Entry]
+  let spenders: [Spender]
+  let undeletable: Set<String>
+
+  /// On the engine's thread.
+  init(_ engine: NodeEngine) {
+    let ledger = engine.state.mesh.ledger
+    (taken, held) = (engine.state.clock.now, engine.heldWork())
+    status = engine.status(held)
+    peers = PeerView(engine)
+    lags = engine.state.mesh.sessions.values.map { ($0.id, $0.lag(ledger).behind) }
+    failure = engine.failure.map(NodeError.init(any:))
+    (refusedJoins, conduct) = (engine.refusedJoins, engine.conduct)
+    (spenders, undeletable) = (engine.spenders(), engine.undeletable)
+  }
+
+  /// With what commits have brought since.
+  func counting(_ totals: LogTotals) -> EngineView {
+    guard totals.changes != status.changes else { return self }
+    var view = self
+    (view.status.documents, view.status.changes) = (totals.documents, totals.changes)
+    view.status.logBytes = totals.logBytes
+    // Of what has come since nobody has judged it.
+    view.status.lostIfWiped = nil
+    return view
+  }
+
+  var age: UInt64 { MonotonicTime(milliseconds: ElapsedClock.now()).millisecondsSince(taken) }
+}
+
+extension NodeEngine {
+  fileprivate func status(_ held: HeldWork) -> NodeStatus {
+    var status = NodeStatus()
+    let member = state.mesh.authority.member(of: state.identity.device)
+    status.fleetName = state.mesh.authority.fleetName?.string ?? ""
+    status.user = member?.membership.user.string ?? ""
+    status.label = member?.membership.label.string ?? ""
+    status.replica = state.own.replica?.id.text
+    status.documents = state.store.totals.documents
+    status.changes = state.store.totals.changes
+    status.logBytes = state.store.totals.logBytes
+    status.readOnly = failure != nil
+    for partition in state.mesh.partitions.values {
+      for held in partition.log.held { status.held[held.reason.rawValue, default: 0] += 1 }
+    }
+    status.heldOfEnded = held.changes
+    status.peersConnected = state.mesh.sessions.values.count { $0.phase == .live }
+    if state.mesh.partitions.count <= WipeLimits.statusPartitions { status.lostIfWiped = lostIfWiped(WipeRules()) }
+    return status
+  }
+}
+
+/// Peers that are connected, those that were, and addresses at which somebody else may be.
+struct PeerView: Sendable {
+  private let connected: [PeerStatus]
+  private let here: Set<DeviceID>
+  /// Whom the node knows to have fallen silent since its start, without the addresses that the store remembers.
+  private let silent: [(device: DeviceID, status: PeerStatus)]
+  private let unreached: [(entry: DialPolicy.Entry, status: PeerStatus)]
+
+  /// On the engine's thread.
+  init(_ engine: NodeEngine) {
+    let (mesh, sessions) = (engine.state.mesh, engine.state.mesh.sessions.values.sorted { $0.id < $1.id })
+    connected = sessions.map(engine.status)
+    let here = Set(sessions.lazy.map(\.device))
+    self.here = here
+    let gone = mesh.silent.all.filter { !here.contains($0.device) }
+    let held = gone.isEmpty ? 0 : SilentPeers.changes(of: mesh.ledger)
+    silent = gone.map { ($0.device, engine.status($0, held)) }
+    unreached = engine.links.policy.entries.compactMap { entry in
+      guard entry.state != .connected, entry.state != .thisNode else { return nil }
+      return (entry, engine.status(entry))
+    }
+  }
+
+  /// - Parameters:
+  ///   - met: whom the store remembers.
+  ///   - labels: memberships by device.
+  func rows(metBefore met: [StoredPeer], _ labels: [DeviceID: Statement.Membership]) -> [PeerStatus] {
+    let addresses = Dictionary(met.map { ($0.device, $0.addresses.first?.text ?? "") }) { first, _ in first }
+    let gone = Set(silent.lazy.map(\.device))
+    let earlier = met.filter { !here.contains($0.device) && !gone.contains($0.device) }
+    let known = here.union(gone).union(earlier.lazy.map(\.device))
+    let left = unreached.filter { entry, _ in
+      // Other addresses of a device that is shown are no news, unless nobody answers at one where it was.
+      !(entry.device.map(entry.state == .unreachable ? here.contains : known.contains) ?? false)
+    }
+    return connected
+      + silent.map { device, status in
+        var status = status
+        status.address = addresses[device] ?? ""
+        return status
+      } + earlier.compactMap { stored in labels[stored.device].map { PeerView.status(stored, $0) } }
+      + left.map(\.status)
+  }
+
+  /// It was met before this start: how far it is behind is not known.
+  private static func status(_ stored: StoredPeer, _ member: Statement.Membership) -> PeerStatus {
+    var status = PeerStatus()
+    (status.device, status.label, status.user) = (stored.device.text, member.label.string, member.user.string)
+    (status.address, status.state) = (stored.addresses.first?.text ?? "", "silent")
+    status.lastContactMilliseconds = max(0, WallClock.milliseconds - stored.lastContact)
+    (status.behind, status.ahead) = (nil, nil)
+    return status
+  }
+}
+
+extension NodeEngine {
+  fileprivate func status(_ entry: DialPolicy.Entry) -> PeerStatus {
+    var status = PeerStatus()
+    status.device = entry.device?.text ?? ""
+    status.address = entry.address.description
+    status.detail = links.table.outcomes[entry.address] ?? ""
+    status.state =
+      switch entry.state {
+      case .dialling: "connecting"
+      case .refused: status.detail == "\(Goodbye.otherFleet)" ? "other fleet" : "refused"
+      case .unreachable: "unreachable"
+      case .idle, .connected, .thisNode: "seen"
+      }
+    return status
+  }
+
+  fileprivate func status(_ peer: SilentPeers.Peer, _ held: Int64) -> PeerStatus {
+    var status = PeerStatus()
+    let member = state.mesh.authority.member(of: peer.key)
+    (status.device, status.state) = (peer.device.text, "silent")
+    status.label = member?.membership.label.string ?? ""
+    status.user = member?.membership.user.string ?? ""
+    status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(peer.lastHeard))
+    (status.behind, status.ahead) = (peer.behind(held), peer.ahead)
+    return status
+  }
+
+  fileprivate func status(_ session: PeerSession) -> PeerStatus {
+    var status = PeerStatus()
+    let member = state.mesh.authority.member(of: session.peer)
+    status.device = session.device.text
+    status.label = member?.membership.label.string ?? ""
+    status.user = member?.membership.user.string ?? ""
+    status.address = links.address(session.id)
+    status.state = session.phase == .live ? "connected" : "connecting"
+    if let difference = links.table[session.id]?.clockDifference {
+      status.detail = "its clock differs by \(difference / 1_000) s"
+    }
+    status.roundTripMilliseconds = session.pulse.roundTripMilliseconds.map(Double.init)
+    status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(session.pulse.lastHeard))
+    (status.behind, status.ahead) = session.lag(state.mesh.ledger)
+    status.sentBytes = links.table[session.id]?.sentByteCount ?? 0
+    status.receivedBytes = links.table[session.id]?.receivedByteCount ?? 0
+    return status
+  }
+}
