@@ -13,8 +13,8 @@ package final class NodeEngine {
   package let state: EngineState
   package let links: LinkDirector
   package let keeper: ReplicaKeeper
-  private let journal: any EngineJournal
-  private let listener: any CommitListener
+  let journal: any EngineJournal
+  let listener: any CommitListener
 
   private var pending = PendingCommit()
   private var held = HeldWrites()

@@ -40,6 +40,8 @@ extension Node {
     findings += Node.findings(held)
     findings += Node.findings(spenders) + conduct.compactMap(Node.finding)
     findings += Node.findings(undeletable: undeletable)
+    let (mended, mendedCount) = try onEngine { ($0.state.quarantine.mended, $0.state.quarantine.mendedCount) }
+    findings += Node.findings(try damaged(), mended: mended, mendedCount)
     if let forwarding = forwardingStatus { findings += Node.findings(forwarding) }
     findings += try links().compactMap(Node.finding)
     findings += historyFindings()

@@ -27,6 +27,7 @@ extension Problem.Kind {
       case .preconditionFailed: .preconditionFailed
       case .tooLarge: .tooLarge
       case .unprocessable: .unprocessable
+      case .damaged: .damagedDocument
       case .diskFull: .diskFull
       case .readOnly: .readOnly
       case .busy: .busy

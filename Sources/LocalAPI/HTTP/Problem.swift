@@ -19,6 +19,7 @@ package struct Problem: Error, Equatable {
     case stopping = "stopping"
     case readOnly = "read-only"
     case diskFull = "disk-full"
+    case damagedDocument = "damaged-document"
 
     package var status: Int {
       switch self {
@@ -33,7 +34,7 @@ package struct Problem: Error, Equatable {
       case .misdirected: 421
       case .unprocessable: 422
       case .failed: 500
-      case .busy, .stopping, .readOnly: 503
+      case .busy, .stopping, .readOnly, .damagedDocument: 503
       case .diskFull: 507
       }
     }
@@ -55,6 +56,7 @@ package struct Problem: Error, Equatable {
       case .stopping: "The node is stopping"
       case .readOnly: "The node takes no writes now"
       case .diskFull: "The disk is full"
+      case .damagedDocument: "The document is damaged on this device"
       }
     }
   }

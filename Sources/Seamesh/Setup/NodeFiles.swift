@@ -58,6 +58,7 @@ extension NodeError {
       case .busy, .interrupted, .alreadyRunning: .busy
       case .limitReached: .tooLarge
       case .missing: .notFound
+      case .damagedDocument: .damaged
       case .alreadyExists, .notAStore, .otherFleet, .otherDevice: .unprocessable
       default: .failed
       }
@@ -99,6 +100,7 @@ extension NodeError {
     case let error as StoreError: self.init(error)
     case let error as FileError: self.init(error)
     case let error as EngineError: self.init(error)
+    case let error as DamagedDocument: self.init(.damaged, "\(error)")
     case let error as RightsError: self.init(error)
     case let error as InvitationError: self.init(error)
     default: self.init(.failed, "\(error)")

@@ -142,7 +142,8 @@ extension Failure {
       case .notFound: .notFound
       case .notPermitted: .notPermitted
       case .badRequest: .usage
-      case .preconditionFailed, .tooLarge, .unprocessable, .diskFull, .readOnly, .busy, .stopping, .failed: .failed
+      case .preconditionFailed, .tooLarge, .unprocessable, .damaged, .diskFull, .readOnly, .busy, .stopping, .failed:
+        .failed
       }
     self.init(status, error.message)
   }
