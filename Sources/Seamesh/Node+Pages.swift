@@ -115,6 +115,7 @@ extension Node {
     } catch StoreError.interrupted where readers.isStopped {
       throw NodeError(.stopping, "the node is stopping")
     } catch {
+      if let error = error as? StoreError { condition.noteRead(error) }
       throw NodeError(any: error)
     }
   }

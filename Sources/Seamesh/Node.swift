@@ -22,6 +22,7 @@ public final class Node: Sendable {
   /// What may be shown follows from it.
   let authority: CurrentAuthority
   let digests = StateDigests()
+  let condition: StoreCondition
   let discovery: NodeDiscovery
   package let keeper: LinkKeeper
   let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
@@ -50,12 +51,12 @@ public final class Node: Sendable {
   private init(_ files: NodeFiles, _ configuration: NodeConfiguration) throws(NodeError) {
     (self.files, self.configuration) = (files, configuration)
     log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
-    (inbox, finished) = (Inbox(), Reply())
+    (inbox, finished, condition) = (Inbox(), Reply(), StoreCondition())
     let started = Reply<Result<Started, NodeError>>()
-    let (inbox, log, feed, finished) = (inbox, log, feed, finished)
+    let (inbox, log, feed, finished, condition) = (inbox, log, feed, finished, condition)
     let thread = Thread {
       do {
-        let running = try RunningEngine(files, configuration, inbox, feed, log)
+        let running = try RunningEngine(files, configuration, inbox, feed, log, condition)
         started.fulfil(.success(running.started))
         running.run()
       } catch {

@@ -108,6 +108,10 @@ public struct NodeError: Error, Sendable, Equatable {
     case unprocessable
     /// The document does not read on this device, nor can its log give it again. It can be written whole.
     case damaged = "damaged-document"
+    /// The store is damaged, or the disk fails: the node is to be started again, or more than that.
+    case storeFailed = "store-failed"
+    /// The store is of a format that this version does not know.
+    case otherVersion = "other-version"
     case diskFull = "disk-full"
     case readOnly = "read-only"
     case busy

@@ -28,6 +28,8 @@ extension Problem.Kind {
       case .tooLarge: .tooLarge
       case .unprocessable: .unprocessable
       case .damaged: .damagedDocument
+      case .storeFailed: .storeFailed
+      case .otherVersion: .otherVersion
       case .diskFull: .diskFull
       case .readOnly: .readOnly
       case .busy: .busy

@@ -20,6 +20,8 @@ package struct Problem: Error, Equatable {
     case readOnly = "read-only"
     case diskFull = "disk-full"
     case damagedDocument = "damaged-document"
+    case storeFailed = "store-failed"
+    case otherVersion = "other-version"
 
     package var status: Int {
       switch self {
@@ -33,8 +35,8 @@ package struct Problem: Error, Equatable {
       case .unsupportedMediaType: 415
       case .misdirected: 421
       case .unprocessable: 422
-      case .failed: 500
-      case .busy, .stopping, .readOnly, .damagedDocument: 503
+      case .failed, .otherVersion: 500
+      case .busy, .stopping, .readOnly, .damagedDocument, .storeFailed: 503
       case .diskFull: 507
       }
     }
@@ -57,6 +59,8 @@ package struct Problem: Error, Equatable {
       case .readOnly: "The node takes no writes now"
       case .diskFull: "The disk is full"
       case .damagedDocument: "The document is damaged on this device"
+      case .storeFailed: "The store is damaged, or its disk fails"
+      case .otherVersion: "The store is of another version"
       }
     }
   }

@@ -11,6 +11,7 @@ final class RunningEngine {
   private let configuration: NodeConfiguration
   private let inbox: Inbox<NodeJob>
   private let log: NodeLog
+  private let condition: StoreCondition
   private let transport: SecureTransport
   private let engine: NodeEngine
   private let store: Store
@@ -19,9 +20,11 @@ final class RunningEngine {
   let started: Node.Started
 
   init(
-    _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox<NodeJob>, _ feed: CommitFeed, _ log: NodeLog
+    _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox<NodeJob>, _ feed: CommitFeed, _ log: NodeLog,
+    _ condition: StoreCondition
   ) throws {
     (self.files, self.configuration, self.inbox, self.log) = (files, configuration, inbox, log)
+    self.condition = condition
     let formats = try configuration.testBuild?.formats(in: files.fleet) ?? .all
     var history: StoreHistory
     (store, history) = try files.openStore(configuration, log)
@@ -99,11 +102,18 @@ final class RunningEngine {
       let jobs = inbox.take(timeoutMilliseconds: patience)
       isStopping = jobs.contains { if case .stop = $0 { true } else { false } }
       engine.turn(jobs.compactMap(\.event))
+      noteCondition()
       started.discovery.refresh()
       keeper.look()
       log.flush()
     }
     finish()
+  }
+
+  private func noteCondition() {
+    guard let failure = engine.storeFailure else { return }
+    if case .removed? = failure as? StoreError { return }
+    condition.note(failure)
   }
 
   /// Where peers were met before, and those that the operator named.
@@ -123,7 +133,7 @@ final class RunningEngine {
     engine.finish()
     transport.stop()
     keeper.settle()
-    if engine.failure == nil { closeStore() }
+    if engine.failure == nil, condition.failure == nil { closeStore() }
     log.flush()
   }
 

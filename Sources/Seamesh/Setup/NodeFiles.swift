@@ -59,6 +59,8 @@ extension NodeError {
       case .limitReached: .tooLarge
       case .missing: .notFound
       case .damagedDocument: .damaged
+      case .inputOutput, .damaged, .damagedLog, .removed: .storeFailed
+      case .newerVersion, .olderVersion: .otherVersion
       case .alreadyExists, .notAStore, .otherFleet, .otherDevice: .unprocessable
       default: .failed
       }
@@ -103,6 +105,7 @@ extension NodeError {
     case let error as DamagedDocument: self.init(.damaged, "\(error)")
     case let error as RightsError: self.init(error)
     case let error as InvitationError: self.init(error)
+    case let error as any StoreFailure: self.init(error.isFatal ? .storeFailed : .failed, "\(error)")
     default: self.init(.failed, "\(error)")
     }
   }

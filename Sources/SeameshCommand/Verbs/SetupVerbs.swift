@@ -142,6 +142,8 @@ extension Failure {
       case .notFound: .notFound
       case .notPermitted: .notPermitted
       case .badRequest: .usage
+      case .storeFailed: .storeFailed
+      case .otherVersion: .otherVersion
       case .preconditionFailed, .tooLarge, .unprocessable, .damaged, .diskFull, .readOnly, .busy, .stopping, .failed:
         .failed
       }
