@@ -74,7 +74,10 @@ let package = Package(
     tests("LocalAPITests", ["LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Wire", "Replication"]),
     tests(
       "SeameshCommandTests",
-      ["SeameshCommand", "LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Links", "Wire", "Replication"]),
+      [
+        "SeameshCommand", "LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Links", "Storage", "Wire",
+        "Replication",
+      ]),
     tests(
       "SimulationTests",
       ["Simulation", "SimulatedDisk", "Storage", "Engine", "Replication", "Wire", "Identity", "TestSupport"]),

@@ -58,12 +58,7 @@ package struct UndeletableDocument: Hashable, Sendable {
   package let id: String
 
   package init(collection: Text, _ id: Value) {
-    self.collection = collection
-    switch id {
-    case .string(let text): self.id = text.string
-    case .int(let number): self.id = "\(number)"
-    default: self.id = "\(id)"
-    }
+    (self.collection, self.id) = (collection, DamagedDocument.text(of: id))
   }
 }
 
@@ -72,5 +67,29 @@ package struct DamagedLog: StoreFailure, CustomStringConvertible {
   package let reason: String
   package init(_ reason: String) { self.reason = reason }
   package var isFatal: Bool { true }
+  package var isOfOneRow: Bool { true }
   package var description: String { "the store is damaged: \(reason)" }
+}
+
+/// A document of which the stored row does not read, nor could the log give it again. Everything else goes on.
+package struct DamagedDocument: Error, Hashable, CustomStringConvertible {
+  package let key: DocumentKey
+  package let reason: String
+
+  package init(_ key: DocumentKey, _ reason: String) { (self.key, self.reason) = (key, reason) }
+
+  package var description: String { DamagedDocument.sentence(of: Value(canonicalID: key.id) ?? .bytes(key.id)) }
+
+  package static func sentence(of id: Value) -> String {
+    "document \(text(of: id)) is damaged on this device, and its log cannot give it again: write it whole, or read it on another device"
+  }
+
+  /// An id as people read it.
+  package static func text(of id: Value) -> String {
+    switch id {
+    case .string(let text): text.string
+    case .int(let number): "\(number)"
+    default: "\(id)"
+    }
+  }
 }

@@ -20,6 +20,8 @@ package final class EngineState {
   /// What counts otherwise since the store was last written, by an earlier build: the first transaction builds the documents
   /// anew that this moves.
   package internal(set) var moved: [(PartitionID, LogChange)]
+  /// Documents that do not read.
+  package internal(set) var quarantine = Quarantine()
   /// Whether the store says what this build understands.
   var hasNotedUnderstanding: Bool
   /// For each partition what counted of it when followers of commits were last told of it.

@@ -13,8 +13,8 @@ package final class NodeEngine {
   package let state: EngineState
   package let links: LinkDirector
   package let keeper: ReplicaKeeper
-  private let journal: any EngineJournal
-  private let listener: any CommitListener
+  let journal: any EngineJournal
+  let listener: any CommitListener
 
   private var pending = PendingCommit()
   private var held = HeldWrites()
@@ -28,6 +28,8 @@ package final class NodeEngine {
 
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   package private(set) var failure: (any Error)?
+  /// Also where a read alone has failed, so that nothing is known of what is written: the store is to be opened again.
+  package var storeFailure: (any Error)? { failure ?? questions.failure }
   /// A fork, or statements that may allow writing, came since the last look at what forks put aside.
   private var forksToSettle = true
   /// A re-issue could not be written; it is tried again once another commit has gone well.
@@ -41,7 +43,7 @@ package final class NodeEngine {
     links = LinkDirector(ports, options, device: identity.deviceID)
     (journal, listener) = (ports.journal, ports.feed)
     keeper = ReplicaKeeper(state, ports.journal)
-    questions = LogQuestions(state, ports.journal, keeper)
+    questions = LogQuestions(state, ports.journal)
     notes = MeshNotes(ports.journal, links, ports.clock)
     lastTick = MonotonicTime(milliseconds: 0)
     keeper.saveMark()
@@ -215,7 +217,8 @@ package final class NodeEngine {
     case .redeem(let id, let request, let exporter): redeem(id, request, exporter)
     case .renewReplica(let name): keeper.demandRenewal(.peer, in: state.identity.id(of: name))
     case .damaged(let partition, let replica):
-      keeper.demandRenewal(.corruption)
+      // Of an own chain that was read: what others hold of it may go on otherwise.
+      if replica == state.own.replica?.id, questions.couldRead(replica) { keeper.demandRenewal(.corruption) }
       journal.note(
         .error, "the log of a chain does not fit together",
         ["replica": .replica(replica), "partition": .text(state.name(partition))])

@@ -27,7 +27,10 @@ extension Node {
         }
         guard let end = rows.last?.key else { break }
         try checkMayShow(partition)
-        for row in rows where !search.isOver { try search.look(at: row, in: collection) }
+        for (index, row) in rows.enumerated() where !search.isOver {
+          let beside = rows[(index + 1)...]
+          try search.look(at: try content(of: row, partition, collection, beside: beside), row.key, in: collection)
+        }
         last = end
       }
     }
@@ -66,11 +69,11 @@ private struct ConflictSearch {
   /// Of the next page of the store.
   var documentsLeft: Int { min(limits.pageDocuments, max(1, limits.conflictDocuments - page.examined)) }
 
-  mutating func look(at row: DocumentRow, in collection: Text) throws(NodeError) {
-    let key = DocumentKey(collection: collection, id: row.key)
+  /// One that does not read is passed over: there is no telling what it holds.
+  mutating func look(at content: RowContent, _ id: [UInt8], in collection: Text) throws(NodeError) {
+    let key = DocumentKey(collection: collection, id: id)
     (page.examined, page.next) = (page.examined + 1, ConflictCursor(key).text)
-    let state: DocumentState
-    do { state = try DocumentState(stored: row) } catch { throw NodeError(any: error) }
+    guard case .state(let row, let state) = content else { return }
     let decisions = state.openDecisions()
     guard !decisions.isEmpty, let id = Value(canonicalID: row.key) else { return }
     bytes += row.state.count

@@ -37,6 +37,7 @@ extension Node {
     findings += Node.findings(view.held)
     findings += Node.findings(view.spenders) + view.conduct.compactMap(Node.finding)
     findings += Node.findings(undeletable: view.undeletable)
+    findings += Node.findings(view.damaged, mended: view.mended.documents, view.mended.count)
     if let forwarding = forwardingStatus { findings += Node.findings(forwarding) }
     findings += links(view).compactMap(Node.finding)
     findings += historyFindings()

@@ -13,12 +13,8 @@ extension Node {
 
   /// Whoever may see it.
   func stored(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument? {
-    try reading { reader in
-      guard let place = try self.place(partition, collection, reader),
-        let row = try reader.document(place.partition, place.collection, key: id.canonicalBytes), row.isAlive
-      else { return nil }
-      return try StoredDocument(row)
-    }
+    guard let row = try row(of: id.canonicalBytes, partition, collection) else { return nil }
+    return try shown(row, partition, collection) { id throws(NodeError) in throw Node.refusal(ofDamaged: id) }
   }
 
   package func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt {
@@ -55,11 +51,11 @@ extension Node {
   package func state(
     of collection: Text, id: Value, in partition: PartitionName
   ) throws(NodeError) -> DocumentState? {
-    try reading { reader in
-      guard let place = try self.place(partition, collection, reader),
-        let row = try reader.document(place.partition, place.collection, key: id.canonicalBytes)
-      else { return nil }
-      return try DocumentState(stored: row)
+    guard let row = try row(of: id.canonicalBytes, partition, collection) else { return nil }
+    switch try content(of: row, partition, collection) {
+    case .state(_, let state): return state
+    case .gone: return nil
+    case .damaged(let id): throw Node.refusal(ofDamaged: id)
     }
   }
 
@@ -88,7 +84,7 @@ extension Node {
 
   package func find(
     _ partition: PartitionName, _ collection: Text, _ request: FindRequest
-  ) throws(NodeError) -> [StoredDocument] {
+  ) throws(NodeError) -> FoundDocuments {
     try checkMayShow(partition)
     return try result(of: DocumentQuery(request), partition, collection)
   }
@@ -104,7 +100,10 @@ extension Node {
     for name in collections {
       let goesOn = try eachPage(partition, name) { rows throws(NodeError) in
         try checkMayShow(partition)
-        for row in rows { guard visit(name, try StoredDocument(of: row)) else { return false } }
+        for (index, row) in rows.enumerated() {
+          let document = try shown(row, partition, name, beside: rows[(index + 1)...]) { _ in }
+          if let document, !visit(name, document) { return false }
+        }
         return true
       }
       guard goesOn else { return }
@@ -113,15 +112,10 @@ extension Node {
 }
 
 extension StoredDocument {
-  init(_ row: DocumentRow) throws {
-    guard let id = Value(canonicalID: row.key), let body = try DocumentState(stored: row).shown() else {
-      throw StoreError.damaged("a document's key or state does not read")
-    }
+  /// Nil where it is not alive.
+  init?(_ row: DocumentRow, _ state: DocumentState) {
+    guard let id = Value(canonicalID: row.key), let body = state.shown() else { return nil }
     self.init(id: id, body: body, etag: DocumentETag.of(row.state, SHA256.hash))
-  }
-
-  init(of row: DocumentRow) throws(NodeError) {
-    do { try self.init(row) } catch { throw NodeError(any: error) }
   }
 }
 

@@ -11,30 +11,39 @@ extension Node {
   /// What a query finds. Stops as soon as the rest cannot change it, and reads named documents alone where it names ids.
   func result(
     of query: DocumentQuery, _ partition: PartitionName, _ collection: Text
-  ) throws(NodeError) -> [StoredDocument] {
+  ) throws(NodeError) -> FoundDocuments {
+    var damaged: [Value] = []
+    func note(_ id: Value) throws(NodeError) {
+      damaged.append(id)
+      try limits.check(damaged: damaged.count)
+    }
     if let ids = query.filter.possibleIDs {
       var collector = ResultCollector(query)
-      try eachOf(ids, partition, collection) { document throws(NodeError) in
+      try eachOf(ids, partition, collection, damaged: note) { document throws(NodeError) in
         collector.offer(document)
         try collector.check(limits)
       }
-      return try collector.finish(limits)
+      return FoundDocuments(try collector.finish(limits), damaged: damaged)
     }
     let ranges = query.order.keyRanges
     var collector = ResultCollector(query, comesInOrder: ranges != nil)
     let needed = ranges == nil || !query.filter.matchesAll ? nil : query.limit
     for range in ranges ?? [.all] {
       let goesOn = try eachPage(partition, collection, range, firstPage: needed) { rows throws(NodeError) in
-        for row in rows.dropFirst(collector.passOver(atMost: rows.count)) {
+        for index in rows.indices.dropFirst(collector.passOver(atMost: rows.count)) {
           guard !collector.isComplete else { return false }
-          collector.offer(try StoredDocument(of: row))
+          let beside = rows[(index + 1)...]
+          guard let document = try shown(rows[index], partition, collection, beside: beside, met: note) else {
+            continue
+          }
+          collector.offer(document)
           try collector.check(limits)
         }
         return !collector.isComplete
       }
       guard goesOn else { break }
     }
-    return try collector.finish(limits)
+    return FoundDocuments(try collector.finish(limits), damaged: damaged)
   }
 
   /// Living documents in key order, until `visit` answers false; answers whether it never did.
@@ -65,11 +74,11 @@ extension Node {
 
   /// Those of some documents that live.
   func eachOf(
-    _ ids: [Value], _ partition: PartitionName, _ collection: Text,
+    _ ids: [Value], _ partition: PartitionName, _ collection: Text, damaged: (Value) throws(NodeError) -> Void,
     _ visit: (StoredDocument) throws(NodeError) -> Void
   ) throws(NodeError) {
     try eachRow(of: ids.map(\.canonicalBytes), partition, collection) { _, row throws(NodeError) in
-      if let row { try visit(StoredDocument(of: row)) }
+      if let row, let document = try shown(row, partition, collection, met: damaged) { try visit(document) }
     }
   }
 
@@ -106,6 +115,7 @@ extension Node {
     } catch StoreError.interrupted where readers.isStopped {
       throw NodeError(.stopping, "the node is stopping")
     } catch {
+      if let error = error as? StoreError { condition.noteRead(error) }
       throw NodeError(any: error)
     }
   }

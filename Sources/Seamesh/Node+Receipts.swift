@@ -10,13 +10,9 @@ extension Node {
     _ partition: PartitionName, _ collection: Text, id: Value, asking: Bool
   ) throws(NodeError) -> ReceiptReport {
     try checkMayShow(partition)
-    let row = try reading { reader -> DocumentRow? in
-      guard let place = try self.place(partition, collection, reader) else { return nil }
-      return try reader.document(place.partition, place.collection, key: id.canonicalBytes)
+    guard let state = try state(of: collection, id: id, in: partition) else {
+      throw NodeError(.notFound, "there is no such document in \(partition.text.string)")
     }
-    guard let row else { throw NodeError(.notFound, "there is no such document in \(partition.text.string)") }
-    let state: DocumentState
-    do { state = try DocumentState(stored: row) } catch { throw NodeError(any: error) }
     var asked: [ReplicaID: UInt64] = [:]
     for entry in state.entries { asked[entry.dot.replica] = max(asked[entry.dot.replica] ?? 0, entry.dot.sequence) }
     // What ends a document leaves no entry.

@@ -87,10 +87,10 @@ private final class LiveResult: WatchSubscription {
     let shown: Shown
     let documents: [StoredDocument]
     if query.isWindow {
-      documents = try node.result(of: query, partition, collection)
+      documents = try node.result(of: query, partition, collection).documents
       shown = .window(documents)
     } else {
-      let rows = LiveRows(query, try all().values)
+      let rows = LiveRows(query, try all().documents.values)
       (shown, documents) = (.all(rows), rows.documents)
     }
     state.withLock { $0.shown = shown }
@@ -103,25 +103,28 @@ private final class LiveResult: WatchSubscription {
   private func follow(_ keys: Set<[UInt8]>?) throws(NodeError) {
     if let keys, keys.isEmpty { return }
     if query.isWindow {
-      let new = try node.result(of: query, partition, collection)
+      let new = try node.result(of: query, partition, collection).documents
       state.withLock { move(&$0, to: new) }
     } else if let keys {
       let documents = try read(keys)
-      try state.withLock { state throws(NodeError) in try take(documents, areAll: false, &state) }
+      try state.withLock { state throws(NodeError) in try take(documents, gone: { _ in [] }, &state) }
     } else {
-      let documents = try all().mapValues { StoredDocument?.some($0) }
-      try state.withLock { state throws(NodeError) in try take(documents, areAll: true, &state) }
+      let found = try all()
+      let documents = found.documents.mapValues { StoredDocument?.some($0) }
+      try state.withLock { state throws(NodeError) in
+        try take(documents, gone: { $0.subtracting(documents.keys).subtracting(found.damaged) }, &state)
+      }
     }
   }
 
+  /// - Parameter gone: which of the ids that are shown are gone.
   private func take(
-    _ documents: [[UInt8]: StoredDocument?], areAll: Bool, _ state: inout State
+    _ documents: [[UInt8]: StoredDocument?], gone: (Set<[UInt8]>) -> Set<[UInt8]>, _ state: inout State
   ) throws(NodeError) {
     guard case .all(var rows) = state.shown else { return }
     // Not held twice while it changes: that would copy every row.
     state.shown = .nothing
-    let gone = areAll ? rows.ids.subtracting(documents.keys) : []
-    for id in documents.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) + gone {
+    for id in documents.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) + gone(rows.ids) {
       guard let move = rows.take(id, documents[id] ?? nil) else { continue }
       state.waiting.append(WatchEvent(move, cursor: rows.sum.cursor(query: identity)))
     }
@@ -156,10 +159,15 @@ private final class LiveResult: WatchSubscription {
 
   // MARK: Reading
 
-  /// Every document that matches, by key.
-  private func all() throws(NodeError) -> [[UInt8]: StoredDocument] {
+  /// Every document that matches, by key, and the keys of those that do not read: what is shown of these stays.
+  private func all() throws(NodeError) -> (documents: [[UInt8]: StoredDocument], damaged: Set<[UInt8]>) {
     var found: [[UInt8]: StoredDocument] = [:]
+    var damaged: Set<[UInt8]> = []
     var bytes = 0
+    func note(_ id: Value) throws(NodeError) {
+      damaged.insert(id.canonicalBytes)
+      try node.limits.check(damaged: damaged.count)
+    }
     func take(_ document: StoredDocument) throws(NodeError) {
       guard query.filter.matches(id: document.id, document.body) else { return }
       found[document.id.canonicalBytes] = document
@@ -167,21 +175,31 @@ private final class LiveResult: WatchSubscription {
       try node.limits.check(documents: found.count, bytes: bytes)
     }
     if let ids = query.filter.possibleIDs {
-      try node.eachOf(ids, partition, collection, take)
+      try node.eachOf(ids, partition, collection, damaged: note, take)
     } else {
       try node.eachPage(partition, collection) { rows throws(NodeError) in
-        for row in rows { try take(StoredDocument(of: row)) }
+        for (index, row) in rows.enumerated() {
+          let beside = rows[(index + 1)...]
+          let document = try node.shown(row, partition, collection, beside: beside, met: note)
+          if let document { try take(document) }
+        }
         return true
       }
     }
-    return found
+    return (found, damaged)
   }
 
-  /// What the documents of `keys` are now, nil where they are gone.
+  /// What the documents of `keys` are now, nil where they are gone. Those that do not read are left out.
   private func read(_ keys: Set<[UInt8]>) throws(NodeError) -> [[UInt8]: StoredDocument?] {
     var found: [[UInt8]: StoredDocument?] = [:]
     try node.eachRow(of: Array(keys), partition, collection) { key, row throws(NodeError) in
-      found.updateValue(try row.map { row throws(NodeError) in try StoredDocument(of: row) }, forKey: key)
+      guard let row else {
+        found.updateValue(nil, forKey: key)
+        return
+      }
+      var isDamaged = false
+      let document = try node.shown(row, partition, collection) { _ in isDamaged = true }
+      if !isDamaged { found.updateValue(document, forKey: key) }
     }
     return found
   }

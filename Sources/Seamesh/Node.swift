@@ -23,6 +23,7 @@ public final class Node: Sendable {
   /// What may be shown follows from it.
   let authority: CurrentAuthority
   let digests = StateDigests()
+  let condition: StoreCondition
   let discovery: NodeDiscovery
   package let keeper: LinkKeeper
   let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
@@ -52,12 +53,12 @@ public final class Node: Sendable {
   private init(_ files: NodeFiles, _ configuration: NodeConfiguration) throws(NodeError) {
     (self.files, self.configuration) = (files, configuration)
     log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
-    (inbox, board, finished) = (Inbox(), EngineBoard(), Reply())
+    (inbox, board, finished, condition) = (Inbox(), EngineBoard(), Reply(), StoreCondition())
     let started = Reply<Result<Started, NodeError>>()
-    let (inbox, board, log, feed, finished) = (inbox, board, log, feed, finished)
+    let (inbox, board, log, feed, finished, condition) = (inbox, board, log, feed, finished, condition)
     let thread = Thread {
       do {
-        let running = try RunningEngine(files, configuration, inbox, board, feed, log)
+        let running = try RunningEngine(files, configuration, inbox, board, feed, log, condition)
         started.fulfil(.success(running.started))
         running.run()
       } catch {

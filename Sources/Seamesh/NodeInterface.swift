@@ -40,11 +40,15 @@ package protocol NodeInterface: Sendable {
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>]
   /// Refuses a result beyond the bounds of ``ReadLimits`` with `tooLarge`. What is written while a long pass goes on may
   /// be in the result or not, document by document.
-  func find(_ partition: PartitionName, _ collection: Text, _ query: FindRequest) throws(NodeError) -> [StoredDocument]
-  /// Every live document in key order, of one collection or of all, `visit` answering false to stop.
+  /// Documents that do not read on this device are named beside the others.
+  func find(_ partition: PartitionName, _ collection: Text, _ query: FindRequest) throws(NodeError) -> FoundDocuments
+  /// Every live document in key order, of one collection or of all, `visit` answering false to stop. Those that do not read
+  /// on this device are left out; ``damaged()`` names them from then on.
   func export(
     _ partition: PartitionName, collection: Text?, visit: (Text, StoredDocument) -> Bool
   ) throws(NodeError)
+  /// Documents that were met and do not read on this device, nor could its log give them again.
+  func damaged() throws(NodeError) -> [DamagedStatus]
   func watch(
     _ partition: PartitionName, _ collection: Text, _ query: FindRequest
   ) throws(NodeError) -> any WatchSubscription
@@ -102,6 +106,12 @@ public struct NodeError: Error, Sendable, Equatable {
     case tooLarge = "too-large"
     /// Well formed, but not something this version or this limit allows.
     case unprocessable
+    /// The document does not read on this device, nor can its log give it again. It can be written whole.
+    case damaged = "damaged-document"
+    /// The store is damaged, or the disk fails: the node is to be started again, or more than that.
+    case storeFailed = "store-failed"
+    /// The store is of a format that this version does not know.
+    case otherVersion = "other-version"
     case diskFull = "disk-full"
     case readOnly = "read-only"
     case busy

@@ -7,6 +7,8 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
   case notPermitted = 4
   case unreachable = 5
   case behind = 6
+  case storeFailed = 7
+  case otherVersion = 8
   case hung = 9
 
   var meaning: String {
@@ -18,6 +20,8 @@ enum ExitStatus: Int32, CaseIterable, Sendable {
     case .notPermitted: "not permitted"
     case .unreachable: "no node could be reached, or no backend"
     case .behind: "the backend lacks changes"
+    case .storeFailed: "the store is damaged or its disk fails, and opening it again did not help"
+    case .otherVersion: "the store is of a format that this version does not know"
     case .hung: "a part of the node hung, and it ended itself"
     }
   }

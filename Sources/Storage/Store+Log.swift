@@ -199,7 +199,13 @@ extension Store: LogTransaction {
       places.append(
         ChangedDocuments.Place(partition: partition, collection: try collectionName(scope.collection)))
     }
-    return ChangedDocuments(keys: report.keys, places: places, items: report.places)
+    var changed = ChangedDocuments(keys: report.keys, places: places, items: report.places)
+    for (scope, key) in report.damaged {
+      guard let partition = partitions[scope.partition] else { throw .damaged("a fold went to another partition") }
+      let document = DocumentKey(collection: try collectionName(scope.collection), id: Array(report.keys[key]))
+      changed.damaged[partition, default: []].insert(document)
+    }
+    return changed
   }
 }
 

@@ -33,6 +33,10 @@ package enum StoreError: Error, Hashable, Sendable {
   case removed(path: String)
   /// The file's content breaks a rule of the format. Opening again does not help.
   case damaged(String)
+  /// The row of one document does not read. Its changes are in the log beside it, and nothing else is concerned.
+  case damagedDocument(String)
+  /// A row of the log does not read. What needs none of its changes goes on.
+  case damagedLog(String)
   /// A reader was stopped, or ran into its time limit.
   case interrupted
   case busy
@@ -75,7 +79,14 @@ package enum StoreError: Error, Hashable, Sendable {
   /// After these the open store must not be written again.
   package var isFatal: Bool {
     switch self {
-    case .inputOutput, .removed, .damaged: true
+    case .inputOutput, .removed, .damaged, .damagedLog: true
+    default: false
+    }
+  }
+
+  package var isOfOneRow: Bool {
+    switch self {
+    case .damagedDocument, .damagedLog: true
     default: false
     }
   }
@@ -107,6 +118,8 @@ extension StoreError: CustomStringConvertible {
     case .inputOutput(let detail): "the disk failed: \(detail)"
     case .removed(let path): "\(path) was deleted or replaced under the running node"
     case .damaged(let detail): "the store is damaged: \(detail)"
+    case .damagedDocument(let detail): "the document is damaged here: \(detail)"
+    case .damagedLog(let detail): "the store's log is damaged: \(detail)"
     case .interrupted: "reading took too long or was stopped"
     case .busy: "the store is busy"
     case .limitReached(let what, let limit): "there is no room for more \(what): the limit is \(limit)"

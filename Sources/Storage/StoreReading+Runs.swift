@@ -48,7 +48,7 @@ extension StoreReading where Self: ~Copyable {
       }
       let start = rows.optionalInteger(4) == nil ? VersionVector() : base?.context ?? VersionVector()
       guard let context = StoredContext.decode(rows.bytes(5), onto: start) else {
-        throw .damaged("the context of run \(rows.integer(0))")
+        throw .damagedLog("the context of run \(rows.integer(0))")
       }
       found.append(
         StoredRun(
@@ -65,7 +65,7 @@ extension StoreReading where Self: ~Copyable {
     defer { rows.reset() }
     try rows.bind(1, arrival)
     guard try rows.step(), let context = StoredContext.decode(rows.bytes(0)) else {
-      throw .damaged("the context of run \(arrival), to which others refer")
+      throw .damagedLog("the context of run \(arrival), to which others refer")
     }
     return context
   }

@@ -45,18 +45,20 @@ import Wire
     #expect(try bench.nodes[0].shown(room, "b") == nil && bench.nodes[0].shown(room, "d") != nil)
   }
 
-  @Test("damage that is found while reading makes the next write draw a new replica id; a question put off does not")
+  @Test("reads that fail renew nothing, however many writes come between them, and say that the store has failed")
   func damageWhileReading() throws {
     let node = try EngineBench().nodes[0]
     try node.write(room, Put("a"))
-    let old = node.state.own.replica
+    let (old, mark) = (node.state.own.replica, node.mark.saved)
     #expect(node.engine.attempt(7) { throw StoreError.busy } == 7)
-    try node.write(room, Put("b"))
-    #expect(node.state.own.replica == old)
-    #expect(node.engine.attempt(7) { throw StoreError.damaged("a page") } == 7)
-    #expect(node.mark.saved == nil, "the reason outlasts a stop before the next write")
-    try node.write(room, Put("c"))
-    #expect(node.state.own.replica != old)
+    #expect(node.engine.attempt(7) { throw StoreError.damagedLog("the context of run 1") } == 7)
+    #expect(node.engine.storeFailure == nil, "one row, or nothing at all")
+    for error in [StoreError.damaged("a page"), .inputOutput("read")] {
+      #expect(node.engine.attempt(7) { throw error } == 7)
+      try node.write(room, Put("b"))
+    }
+    #expect(node.engine.storeFailure as? StoreError == .damaged("a page") && node.engine.failure == nil)
+    #expect(node.state.own.replica == old && node.mark.saved == mark && node.mark.discards == 0)
   }
 
   @Test(

@@ -21,7 +21,7 @@ import Testing
       return
     }
     #expect(arrived.id == id && arrived.json.contains(#""crew":3"#))
-    #expect(try await reports.find(#"{"crew":{"$in":[3,4]}}"#) == [arrived])
+    #expect(try await Array(reports.find(#"{"crew":{"$in":[3,4]}}"#)) == [arrived])
 
     try await reports.patch(id, #"{"crew":null,"mate":"Grace"}"#, ifMatch: arrived.etag)
     guard case .update(let changed)? = try await events.next() else {

@@ -32,6 +32,7 @@ package final class FakeNode: NodeInterface {
     var busyWrites = 0
     /// Exports break with this after their first document.
     var exportFailure: NodeError?
+    var damaged: [DamagedStatus] = []
     var status: NodeStatus?
     var sendsAsked = 0
     var peers: [PeerStatus]?
@@ -77,6 +78,7 @@ package final class FakeNode: NodeInterface {
 
   package func refuse(_ id: Value, _ error: NodeError) { state.withLock { $0.refusals[id] = error } }
   package func beBusy(times: Int) { state.withLock { $0.busyWrites = times } }
+  package func damage(_ documents: [DamagedStatus]) { state.withLock { $0.damaged = documents } }
   package func breakExports(_ error: NodeError) { state.withLock { $0.exportFailure = error } }
   package func show(status: NodeStatus) { state.withLock { $0.status = status } }
   package func show(peers: [PeerStatus]) { state.withLock { $0.peers = peers } }
@@ -291,12 +293,17 @@ package final class FakeNode: NodeInterface {
 
   package func find(
     _ partition: PartitionName, _ collection: Text, _ query: FindRequest
-  ) throws(NodeError) -> [StoredDocument] {
+  ) throws(NodeError) -> FoundDocuments {
     try check()
     return state.withLock { state in
       state.lastFind = query
-      return state.sorted(partition, collection).map(\.1)
+      return FoundDocuments(state.sorted(partition, collection).map(\.1), damaged: state.damaged.map(\.id))
     }
+  }
+
+  package func damaged() throws(NodeError) -> [DamagedStatus] {
+    try check()
+    return state.withLock(\.damaged)
   }
 
   package func export(

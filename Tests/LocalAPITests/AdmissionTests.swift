@@ -1,7 +1,8 @@
 import Foundation
-import LocalAPI
 import LocalAPITestSupport
 import Testing
+
+@testable import LocalAPI
 
 @Suite("Who may ask")
 struct AdmissionTests {
@@ -109,5 +110,15 @@ struct AdmissionTests {
     #expect(try LoopbackAddress("8080") == LoopbackAddress(port: 8_080))
     #expect(try LoopbackAddress("localhost:0") == LoopbackAddress(port: 0))
     #expect(try LoopbackAddress("[::1]:7") == LoopbackAddress(host: .v6, port: 7))
+  }
+
+  @Test("a token has its name once it is whole: what a cut-off start left is no hindrance")
+  func wholeToken() throws {
+    let path = NSTemporaryDirectory() + "/seamesh-token-" + UUID().uuidString
+    defer { unlink(path) }
+    #expect(FileManager.default.createFile(atPath: path + ".new", contents: Data("abc".utf8)))
+    let token = try BearerToken(path: path)
+    #expect(try BearerToken(path: path).hexadecimal == token.hexadecimal)
+    #expect(!FileManager.default.fileExists(atPath: path + ".new"))
   }
 }

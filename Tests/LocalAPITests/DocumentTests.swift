@@ -259,6 +259,7 @@ struct DocumentTests {
     let expected: [NodeError.Code: Int] = [
       .badRequest: 400, .notFound: 404, .notPermitted: 403, .preconditionFailed: 412, .tooLarge: 413,
       .unprocessable: 422, .diskFull: 507, .readOnly: 503, .busy: 503, .stopping: 503, .failed: 500,
+      .damaged: 503, .storeFailed: 503, .otherVersion: 500,
     ]
     #expect(answer.status == expected[code])
     #expect(answer.headers["content-type"] == "application/problem+json")

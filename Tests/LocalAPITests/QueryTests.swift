@@ -26,6 +26,22 @@ struct QueryTests {
     #expect(find.projection?["n"] == .int(1))
   }
 
+  @Test("damaged documents stand beside those that were found, in a list of their own, and have a problem of theirs")
+  func damaged() throws {
+    _ = try server.ask("PUT", collection + "/documents/a", #"{"n":1}"#)
+    let damaged = DamagedStatus(partition: "p", collection: "c", id: .string("b"), reason: "a flipped bit")
+    server.node.damage([damaged])
+    let found = try server.ask("POST", collection + "/find", "{}")
+    #expect(found.status == 200 && found.text == "{\"documents\":[{\"_id\":\"a\",\"n\":1}],\"damaged\":[\"b\"]}\n")
+    let list = try server.ask("GET", "/v1/damaged")
+    #expect(
+      list.text
+        == "{\"damaged\":[{\"collection\":\"c\",\"id\":\"b\",\"partition\":\"p\",\"reason\":\"a flipped bit\"}]}\n")
+    server.node.fail(NodeError(.damaged, "document b is damaged on this device"))
+    let refusal = try server.ask("GET", collection + "/documents/b")
+    #expect(refusal.status == 503 && refusal.json["type"] == .string("urn:seamesh:problem:damaged-document"))
+  }
+
   @Test("sort fields may come as a list, in which order is plain")
   func sortList() throws {
     _ = try server.ask("POST", collection + "/find", #"{"sort":[{"z":1},{"a":-1}]}"#)

@@ -28,6 +28,8 @@ struct RouteStatusTests {
   private static let forbidden = NodeError(.notPermitted, "this device may not write to p")
   private static let unreadable = NodeError(.notPermitted, "this device may not read p")
 
+  private static let damaged = NodeError(.damaged, "document a is damaged on this device")
+
   private static let documentCalls: [Call] = [
     Call(route: "putDocument", target: documents + "/a", body: "{}", status: 201),
     Call(route: "putDocument", target: documents + "/a", body: "{\"n\":1}", status: 200),
@@ -39,6 +41,8 @@ struct RouteStatusTests {
     Call(route: "getDocument", target: documents + "/a", headers: ["If-None-Match: *"], status: 304),
     Call(route: "getDocument", target: documents + "/b", status: 404),
     Call(route: "getDocument", target: documents + "/a", failure: unreadable, status: 403),
+    Call(route: "getDocument", target: documents + "/a", failure: damaged, status: 503),
+    Call(route: "patchDocument", target: documents + "/a", body: "{}", type: merge, failure: damaged, status: 503),
     Call(route: "getDocument", target: "/v1/partitions/a%0Ab/collections/c/documents/a", status: 422),
     Call(route: "getDocumentReceipts", target: documents + "/a/receipts", status: 200),
     Call(route: "getDocumentReceipts", target: documents + "/b/receipts", status: 404),
@@ -127,6 +131,7 @@ struct RouteStatusTests {
     Call(route: "exportPartition", target: "/v1/partitions/p/documents", failure: unreadable, status: 403),
     Call(route: "exportCollection", target: documents, status: 200),
     Call(route: "exportCollection", target: documents, failure: unreadable, status: 403),
+    Call(route: "listDamaged", target: "/v1/damaged", status: 200),
   ]
 
   private static let nodeCalls: [Call] = [

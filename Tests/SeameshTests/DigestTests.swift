@@ -99,7 +99,7 @@ import Testing
     let sound = try PartitionName("agency=Sound")
     try node.put(partition, "c", "a", body(["n": .int(1)]))
     try node.put(sound, "c", "b", body(["n": .int(1)]))
-    try node.damage(id: .string("a"))
+    try node.damage(id: .string("a"), log: true)
     try eventually { if case .failed? = try row(node)?.digestState { true } else { false } }
     #expect(try row(node)?.digest == nil)
     #expect(try row(node, sound)?.digestState == .computed)
@@ -111,7 +111,7 @@ import Testing
     let node = fleet.nodes[0]
     try node.put(partition, "c", "a", body(["n": .int(1)]))
     let digest = try node.digest(partition)
-    try node.damage(id: .string("a"))
+    try node.damage(id: .string("a"), log: true)
     #expect(try row(node)?.digest == digest)
     try node.put(partition, "c", "b", body(["n": .int(1)]))
     try eventually { if case .failed? = try row(node)?.digestState { true } else { false } }

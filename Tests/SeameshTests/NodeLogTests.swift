@@ -41,4 +41,26 @@ import Testing
     #expect(lines.count > 1_000)
     for (number, line) in lines.enumerated() { #expect(line.hasSuffix("number=\(number)")) }
   }
+
+  @Test("a log file is set aside when it has grown to its limit, whole lines alone, and the oldest go")
+  func rotation() throws {
+    let path = NSTemporaryDirectory() + "seamesh-log-\(UUID().uuidString)"
+    let names = [path] + (1...NodeLog.keptFiles + 2).map { "\(path).\($0)" }
+    defer { for name in names { unlink(name) } }
+    var log: NodeLog? = try NodeLog(level: .info, path: path, fileByteLimit: 1_000)
+    for number in 0..<100 {
+      // A start finds what is in the file.
+      if number == 50 { log = try NodeLog(level: .info, path: path, fileByteLimit: 1_000) }
+      log?.notice("a line", ["number": "\(number)"])
+    }
+    #expect(names.map(isThere) == [true, true, true, true, false, false])
+    var numbers: [Int] = []
+    for name in names.prefix(NodeLog.keptFiles + 1).reversed() {
+      let text = String(decoding: try #require(content(name)), as: UTF8.self)
+      #expect(text.isEmpty || text.hasSuffix("\n"))
+      #expect(text.utf8.count < 1_100)
+      numbers += text.split(separator: "\n").compactMap { $0.split(separator: "number=").last.flatMap { Int($0) } }
+    }
+    #expect(numbers == Array((100 - numbers.count)..<100) && numbers.count > 50)
+  }
 }

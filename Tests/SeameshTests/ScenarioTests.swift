@@ -86,7 +86,7 @@ struct ScenarioTests {
       defer { node.stop() }
       let found = try node.find(partition, "DutyChange", FindRequest())
       #expect(found.count == 569)
-      #expect(newestPerOfficer(found) == newest)
+      #expect(newestPerOfficer(found.documents) == newest)
     }
   }
 

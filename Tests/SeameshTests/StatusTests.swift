@@ -123,7 +123,7 @@ import Testing
       #expect(NodeError(any: error).code == code)
       #expect(NodeError(any: error).message == "\(error)")
     }
-    #expect(NodeError(any: DamagedLog("x")).code == .failed)
+    #expect(NodeError(any: DamagedLog("x")).code == .storeFailed)
     #expect(NodeError(any: NodeError(.busy, "b")) == NodeError(.busy, "b"))
   }
 }

@@ -18,12 +18,12 @@ import Testing
     for (id, n) in [("a", 3), ("b", 1), ("c", 2), ("a", 0), ("b", 9)] as [(Text, Int64)] {
       try node.put(partition, "reports", id, body(["n": .int(n)]))
       try mirror.drain()
-      #expect(try mirror.shown == node.find(partition, "reports", request))
+      #expect(try mirror.shown == node.find(partition, "reports", request).documents)
     }
     let gone = DocumentRequest(collection: "reports", id: .string("a"), action: .delete)
     _ = try node.write(partition, [gone])
     try mirror.drain()
-    #expect(try mirror.shown == node.find(partition, "reports", request))
+    #expect(try mirror.shown == node.find(partition, "reports", request).documents)
   }
 
   @Test("changes in other collections and partitions move nothing")

@@ -38,6 +38,24 @@ import TestSupport
     #expect(store.counters.documents == Int64(aliveDelta))
   }
 
+  @Test("a document whose row does not read is named by the fold and stays as it is; the others are merged")
+  func damagedRow() throws {
+    let history = History(seed: 3, changes: 60)
+    let (first, rest) = (history.changes.prefix(30), history.changes.dropFirst(30))
+    func fold(_ changes: some Sequence<HistoryChange>) throws -> FoldReport {
+      try store.write(.deferred) { transaction in
+        let partition = try transaction.number(of: history.partition)
+        return try DocumentFold.fold(AcceptedBatch(changes.map { try $0.accepted(in: partition) }), in: transaction)
+      }
+    }
+    _ = try fold(first)
+    try store.database.execute("UPDATE documents SET state=x'ff' WHERE id=1")
+    let report = try fold(rest)
+    #expect(store.failure == nil)
+    #expect(report.damaged.count == 1)
+    #expect(try store.database.integer("SELECT count(*) FROM documents WHERE state=x'ff'") == 1)
+  }
+
   @Test("a document made from bytes, without decoding, has the state that a merge gives")
   func createdFromBytes() throws {
     let operations = [

@@ -84,7 +84,9 @@ struct CommitWriter {
     }
     // Once per chain, however many of its runs came.
     for (partition, replicas) in moved.sorted(by: { $0.key < $1.key }) { try setMarks(of: replicas, in: partition) }
-    done.documents.append(try transaction.fold(accepted))
+    let folded = try transaction.fold(accepted)
+    done.documents.append(folded)
+    for (partition, keys) in folded.damaged.sorted(by: { $0.key < $1.key }) { try mend(keys, in: partition) }
   }
 
   private mutating func append(_ run: DeliveredRun, _ partition: PartitionID) throws {

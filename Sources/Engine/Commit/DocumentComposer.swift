@@ -6,6 +6,8 @@ struct DocumentComposer {
   private let partition: PartitionID
   private let dot: Dot
   private let hash: HashFunction
+  /// Documents that are damaged for good: they can be written whole, and not otherwise.
+  private let lost: Set<DocumentKey>
   private var drafts: [DocumentKey: DocumentDraft] = [:]
   private var order: [DocumentKey] = []
   /// Which document each edit concerned.
@@ -14,8 +16,8 @@ struct DocumentComposer {
   /// The write of each document that differs from what is stored.
   private var differences: [DocumentKey: DocumentWrite] = [:]
 
-  init(partition: PartitionID, dot: Dot, hash: @escaping HashFunction) {
-    (self.partition, self.dot, self.hash) = (partition, dot, hash)
+  init(partition: PartitionID, dot: Dot, hash: @escaping HashFunction, lost: Set<DocumentKey> = []) {
+    (self.partition, self.dot, self.hash, self.lost) = (partition, dot, hash, lost)
   }
 
   mutating func add(
@@ -38,11 +40,12 @@ struct DocumentComposer {
     random: inout any RandomNumberGenerator
   ) throws {
     if drafts[key] == nil {
-      drafts[key] = try DocumentDraft(key, edit.id, stored, hash)
+      let isReplaced = lost.contains(key) && edit.isWhole
+      drafts[key] = try DocumentDraft(key, edit.id, stored, isReplaced: isReplaced, hash)
       order.append(key)
     }
     guard var draft = drafts.removeValue(forKey: key) else { return }
-    let wasAlive = draft.isToBeAlive
+    let wasAlive = draft.isToBeAlive || lost.contains(key)
     try draft.apply(edit)
     created.append(!wasAlive && draft.isToBeAlive)
     edited.append(key)
@@ -114,10 +117,15 @@ private struct DocumentDraft {
   private var hints = WriteHints.none
   private var closing: [Conflict] = []
   private let hash: HashFunction
+  /// What is stored does not read, and all of it is replaced.
+  private let isReplaced: Bool
 
-  init(_ key: DocumentKey, _ id: Value, _ stored: LogDocument?, _ hash: @escaping HashFunction) throws {
+  init(
+    _ key: DocumentKey, _ id: Value, _ stored: LogDocument?, isReplaced: Bool, _ hash: @escaping HashFunction
+  ) throws {
     (self.key, self.id, self.stored, self.hash) = (key, id, stored, hash)
-    state = try stored.map { try DocumentState(encoded: $0.state) }
+    self.isReplaced = isReplaced
+    state = isReplaced ? nil : try stored.map { try DocumentState($0, of: key) }
     body = state?.shown()
   }
 
@@ -128,7 +136,8 @@ private struct DocumentDraft {
   }
 
   mutating func apply(_ edit: any DocumentEdit) throws {
-    let present = PresentDocument(state: state, body: body, encoded: stored?.state ?? [], hash: hash)
+    let present = PresentDocument(
+      state: state, body: body, isDamaged: isReplaced, encoded: stored?.state ?? [], hash: hash)
     closing = []
     switch try edit.outcome(on: present) {
     case .body(let new, let newHints): (body, hints) = (new, newHints)
@@ -139,6 +148,10 @@ private struct DocumentDraft {
 
   /// The difference between the document as stored and as it is to be; nil where there is none.
   func write(dot: Dot, random: inout any RandomNumberGenerator) throws(EngineError) -> DocumentWrite? {
+    if isReplaced {
+      let generation = stored.flatMap { DocumentStateCodec.generation(of: $0.state[...]) }
+      return LocalWrite.replace(key.collection, id, above: generation, body: body, dot: dot, random: &random)
+    }
     do throws(LocalWrite.Refusal) {
       if !closing.isEmpty, let state {
         return try LocalWrite.decide(
@@ -165,14 +178,16 @@ private struct DocumentDraft {
 }
 
 extension DocumentState {
-  /// - Throws: ``DamagedLog`` for what is no state.
-  package init(encoded: [UInt8]) throws(DamagedLog) {
-    do throws(CBORError) {
-      let stored = try DocumentStateCodec.decode(encoded[...])
-      self.init(generation: stored.generation, groups: stored.groups)
-    } catch {
-      throw DamagedLog("the state of a document does not read: \(error)")
-    }
+  /// - Throws: for what is no state.
+  package init(encoded: [UInt8]) throws(CBORError) {
+    let stored = try DocumentStateCodec.decode(encoded[...])
+    self.init(generation: stored.generation, groups: stored.groups)
+  }
+
+  /// Of the document that is stored under `key`.
+  package init(_ stored: LogDocument, of key: DocumentKey) throws(DamagedDocument) {
+    do throws(CBORError) { try self.init(encoded: stored.state) } catch { throw DamagedDocument(key, "\(error)") }
+    guard isAlive == stored.isAlive else { throw DamagedDocument(key, "its state is not what its row says") }
   }
 
   package var encoded: [UInt8] { DocumentStateCodec.encode(generation: generation, groups: groups) }

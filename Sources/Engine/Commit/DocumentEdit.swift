@@ -5,8 +5,14 @@ import Replication
 package protocol DocumentEdit: Sendable {
   var collection: Text { get }
   var id: Value { get }
+  /// What comes of it does not depend on what is there: it can replace a document that does not read.
+  var isWhole: Bool { get }
   /// Answers what the document is to be. Throws to refuse, and with it the whole change.
   func outcome(on present: PresentDocument) throws -> DocumentOutcome
+}
+
+extension DocumentEdit {
+  package var isWhole: Bool { false }
 }
 
 package enum DocumentOutcome: Sendable {
@@ -23,11 +29,16 @@ package struct PresentDocument: Sendable {
   package let state: DocumentState?
   /// Nil where it is not alive.
   package let body: ValueMap?
+  /// There is one that does not read; it will be replaced.
+  package let isDamaged: Bool
   private let encoded: [UInt8]
   private let hash: HashFunction
 
-  init(state: DocumentState?, body: ValueMap?, encoded: [UInt8], hash: @escaping HashFunction) {
+  init(
+    state: DocumentState?, body: ValueMap?, isDamaged: Bool = false, encoded: [UInt8], hash: @escaping HashFunction
+  ) {
     (self.state, self.body, self.encoded, self.hash) = (state, body, encoded, hash)
+    self.isDamaged = isDamaged
   }
 
   /// Its causal version; empty where there never was one.

@@ -8,6 +8,10 @@ struct DocumentRebuild {
   let partition: PartitionState
 
   func run(_ moved: [LogChange], _ transaction: any LogTransaction) throws -> ChangedDocuments {
+    try run(on: touched(by: moved, transaction), transaction)
+  }
+
+  func run(on documents: Set<DocumentKey>, _ transaction: any LogTransaction) throws -> ChangedDocuments {
     let log = partition.log
     let rebuilding = Rebuilding(
       partition: partition.id, fleet: reader.fleet, hash: reader.hash, formats: reader.formats,
@@ -18,7 +22,7 @@ struct DocumentRebuild {
       return WriteContext(
         dot: dot, timestamp: header.timestamp, context: context, sight: log.sight(of: context, author: dot))
     }
-    return try transaction.rebuild(try touched(by: moved, transaction), by: rebuilding)
+    return try transaction.rebuild(documents, by: rebuilding)
   }
 
   /// Documents of every change above the lowest position that stayed, on whatever branch.

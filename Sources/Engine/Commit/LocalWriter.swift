@@ -39,19 +39,22 @@ struct LocalWriter {
     try permit(partition, job.partition)
     if !isReady(partition, job.partition) {
       // Judged under a name that nothing has: only what changes something may draw a replica id or make a partition.
-      let trial = try compose(job, partition, LocalWriter.trialDot)
+      let trial = try compose(job, partition, LocalWriter.trialDot, &done)
       guard trial.changesSomething else { return trial.receipt(dot: nil) }
       try judge(trial, partition)
-      if let reading = job.reading { try judge(job, from: reading, partition) }
+      if let reading = job.reading { try judge(job, from: reading, partition, &done) }
       try beginWriting(partition, job.partition, &done)
     }
     if let reading = job.reading { return try write(job, from: reading, partition, &done) }
     let place = try openRun(for: partition)
-    var composer = try compose(job, partition, place.dot)
+    var composer = try compose(job, partition, place.dot, &done)
     guard composer.changesSomething else { return composer.receipt(dot: nil) }
     let change = try change(composer, place)
     try append(change, partition, &done)
     done.documents.append(try composer.store(change.context, transaction))
+    for write in composer.writes {
+      state.quarantine.release(DocumentKey(collection: write.collection, id: write.id), in: partition)
+    }
     state.own.commits += 1
     return composer.receipt(dot: place.dot)
   }
@@ -68,7 +71,9 @@ struct LocalWriter {
   }
 
   /// The same of what somebody read elsewhere.
-  private func judge(_ job: LocalWriteJob, from reading: EarlierReading, _ partition: PartitionID) throws {
+  private func judge(
+    _ job: LocalWriteJob, from reading: EarlierReading, _ partition: PartitionID, _ done: inout Committed
+  ) throws {
     let seen = SeenByReader(state, transaction, partition)
     guard let replica = state.own.replica?.id, state.mesh.partitions[partition] != nil,
       !renewal.isToDraw(for: partition)
@@ -77,11 +82,30 @@ struct LocalWriter {
     let context = try seen.context(of: reading, after: state.own.context(in: partition))
     let sight = state.mesh.partitions[partition]?.log.sight(of: context, author: dot) ?? .plain
     let write = WriteContext(dot: dot, timestamp: .zero, context: context, sight: sight)
-    try seen.check(try compose(job, partition, dot).writes, write, reading)
+    try seen.check(try compose(job, partition, dot, &done).writes, write, reading)
   }
 
-  private func compose(_ job: LocalWriteJob, _ partition: PartitionID, _ dot: Dot) throws -> DocumentComposer {
-    var composer = DocumentComposer(partition: partition, dot: dot, hash: hash)
+  /// A document that does not read is made anew from the log first; where that does not have it, it can be replaced.
+  private func compose(
+    _ job: LocalWriteJob, _ partition: PartitionID, _ dot: Dot, _ done: inout Committed
+  ) throws -> DocumentComposer {
+    var (met, lost): (Set<DocumentKey>, Set<DocumentKey>) = ([], [])
+    while true {
+      do {
+        return try compose(job, partition, dot, lost: lost)
+      } catch let damage as DamagedDocument {
+        guard met.insert(damage.key).inserted else { throw damage }
+        var mending = CommitWriter(state, transaction)
+        lost.formUnion(try mending.mend([damage.key], in: partition))
+        done.documents += mending.done.documents
+      }
+    }
+  }
+
+  private func compose(
+    _ job: LocalWriteJob, _ partition: PartitionID, _ dot: Dot, lost: Set<DocumentKey>
+  ) throws -> DocumentComposer {
+    var composer = DocumentComposer(partition: partition, dot: dot, hash: hash, lost: lost)
     for edit in job.edits {
       if let reading = job.reading {
         try composer.add(edit, on: reading.state, random: &state.random)
@@ -105,7 +129,7 @@ struct LocalWriter {
       chain: chain, after: state.own.sequence(in: partition),
       hashBefore: state.own.tip(in: partition) ?? chain.genesis(hash), context: context, hash: hash)
     let dot = builder.nextDot
-    let composer = try compose(job, partition, dot)
+    let composer = try compose(job, partition, dot, &done)
     guard composer.changesSomething else { return composer.receipt(dot: nil) }
     let sight = state.mesh.partitions[partition]?.log.sight(of: context, author: dot) ?? .plain
     let timestamp = state.own.nextTimestamp(wallMilliseconds: state.clock.wallMilliseconds)

@@ -50,7 +50,7 @@ struct SeenByReader {
     for write in writes {
       let key = DocumentKey(collection: write.collection, id: write.id)
       guard let present = try transaction.document(key, in: partition) else { continue }
-      let replaced = try DocumentState(encoded: present.state).changes(replacedBy: AcceptedWrite(context, write))
+      let replaced = try DocumentState(present, of: key).changes(replacedBy: AcceptedWrite(context, write))
       guard replaced.allSatisfy({ $0.sequence <= read[$0.replica] ?? 0 }) else { throw EngineError.changedSinceRead }
     }
   }

@@ -4,15 +4,21 @@ import Replication
 final class LogQuestions {
   private let state: EngineState
   private let journal: any EngineJournal
-  private let keeper: ReplicaKeeper
+  /// The first read that failed for another reason than that one row does not read.
+  private(set) var failure: (any Error)?
+  /// Chains of which the log gave nothing, since it could not be read: what follows from that is no evidence of anything.
+  private var unread: Set<ReplicaID> = []
   /// Those on whose answer the core's next step depends.
   private var urgent = Queue<LogQuestion>()
   /// Those of peers, which can wait for the end of the turn.
   private var loads = Queue<LogQuestion>()
 
-  init(_ state: EngineState, _ journal: any EngineJournal, _ keeper: ReplicaKeeper) {
-    (self.state, self.journal, self.keeper) = (state, journal, keeper)
+  init(_ state: EngineState, _ journal: any EngineJournal) {
+    (self.state, self.journal) = (state, journal)
   }
+
+  /// Whether what the core was told of a chain was read from the log.
+  func couldRead(_ replica: ReplicaID) -> Bool { !unread.contains(replica) }
 
   func put(_ question: LogQuestion) {
     if case .lacking = question { loads.put(question) } else { urgent.put(question) }
@@ -33,8 +39,9 @@ final class LogQuestions {
       }
       return .loaded(id, partition, runs, hasMore: hasMore)
     case .chain(let partition, let replica, let first, let purpose):
-      let runs = attempt([]) { try log.summaries(partition, replica, from: first) }
-      return .chainLoaded(partition, replica, runs, purpose)
+      let runs = attempt(nil) { try log.summaries(partition, replica, from: first) }
+      if runs == nil { unread.insert(replica) } else { unread.remove(replica) }
+      return .chainLoaded(partition, replica, runs ?? [], purpose)
     case .evidence(let id, let partition, let replica, let above):
       let runs = attempt([]) { try log.evidence(partition, replica, above: above) }
       return .evidenceLoaded(id, partition, runs)
@@ -44,13 +51,14 @@ final class LogQuestions {
     }
   }
 
-  /// Reading failed: say so and go on with nothing; a damaged store is a reason for a new replica.
+  /// Reading failed: say so and go on with nothing. It is no reason for a new replica id: nothing was written, and the same
+  /// would be read again after each renewal.
   func attempt<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
     do {
       return try body()
     } catch {
       journal.note(.error, "reading the store failed", ["reason": .text("\(error)")])
-      if let error = error as? any StoreFailure, error.isFatal { keeper.demandRenewal(.inputOutputError) }
+      if let error = error as? any StoreFailure, error.isFatal, !error.isOfOneRow { failure = failure ?? error }
       return otherwise
     }
   }

@@ -164,6 +164,8 @@ package struct ChangedDocuments: Sendable {
   private let keys: [UInt8]
   private let places: [Place]
   private let items: [(place: Int, key: Range<Int>)]
+  /// Documents that were to change and whose rows do not read: they are as they were.
+  package var damaged: [PartitionID: Set<DocumentKey>] = [:]
 
   /// `items`: indices of places, and ranges of `keys`, where canonical ids lie one after the other.
   package init(keys: [UInt8] = [], places: [Place] = [], items: [(place: Int, key: Range<Int>)] = []) {

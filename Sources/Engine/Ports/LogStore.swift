@@ -79,7 +79,8 @@ package protocol LogTransaction: LogReading {
   func addLargePayload(_ payload: ApartPayload) throws
   /// Writes the state of a document, in place of `old` where there was one.
   func store(_ new: LogDocument, over old: LogDocument?, as key: DocumentKey, in partition: PartitionID) throws
-  /// Carries newly accepted changes into documents, each in order of delivery and covered by no accepted context (M12).
+  /// Carries newly accepted changes into documents, each in order of delivery and covered by no accepted context (M12). A
+  /// document whose row does not read stays as it is, and is named.
   func fold(_ runs: [AcceptedRun]) throws -> ChangedDocuments
   /// Makes documents anew from all accepted changes, where acceptance moved in another way (M12).
   func rebuild(_ documents: Set<DocumentKey>, by rebuilding: Rebuilding) throws -> ChangedDocuments
@@ -94,4 +95,10 @@ extension LogTransaction {
 package protocol StoreFailure: Error {
   /// The open store must not be written again.
   var isFatal: Bool { get }
+  /// Of one row that does not read: whoever can do without it may go on, also within the transaction.
+  var isOfOneRow: Bool { get }
+}
+
+extension StoreFailure {
+  package var isOfOneRow: Bool { false }
 }

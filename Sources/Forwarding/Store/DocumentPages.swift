@@ -82,7 +82,7 @@ struct DocumentPages {
       let row = try store.collectionNumber(place.key.collection).flatMap { collection throws(StoreError) in
         try store.document(partition.number, collection, key: place.key.id)
       }
-      add(try document(place, row, &page.documents), &page, &room)
+      if let document = try document(place, row, &page.documents) { add(document, &page, &room) }
     }
   }
 
@@ -104,7 +104,7 @@ struct DocumentPages {
         guard let last = rows.last else { break }
         for row in rows {
           let place = DocumentPlace(partition: id, key: DocumentKey(collection: collection, id: row.key))
-          add(try document(place, row, &page.documents), &page, &room)
+          if let document = try document(place, row, &page.documents) { add(document, &page, &room) }
         }
         page.documents.passAfter = DocumentKey(collection: collection, id: last.key)
         guard !room.isUsedUp else {
@@ -132,15 +132,21 @@ struct DocumentPages {
     page.batch.documents.append(document)
   }
 
+  /// Nil for one that does not read: the backend keeps what it has of it, and gets it with all of its partition once it was
+  /// made anew here.
   private func document(
     _ place: DocumentPlace, _ row: DocumentRow?, _ progress: inout DocumentProgress
-  ) throws -> LedgerBatch.Document {
+  ) throws -> LedgerBatch.Document? {
     var document = LedgerBatch.Document(place)
     progress.note(place, isDeadLetter: false)
     guard let id = Value(canonicalID: place.key.id) else { throw DamagedLog("a document's id does not read") }
     if !id.holdsNull { document.id = ExtendedJSON.text(id) }
     guard let row else { return document }
-    let state = try DocumentState(stored: row)
+    let state: DocumentState
+    do throws(StoreError) { state = try DocumentState(stored: row) } catch {
+      guard case .damagedDocument = error else { throw error }
+      return nil
+    }
     (document.generation, document.isAlive, document.state) = (state.generation, state.isAlive, row.state)
     guard let body = state.shown() else {
       // Somebody wrote to it without knowing that it is deleted.

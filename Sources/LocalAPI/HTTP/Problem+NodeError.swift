@@ -27,6 +27,9 @@ extension Problem.Kind {
       case .preconditionFailed: .preconditionFailed
       case .tooLarge: .tooLarge
       case .unprocessable: .unprocessable
+      case .damaged: .damagedDocument
+      case .storeFailed: .storeFailed
+      case .otherVersion: .otherVersion
       case .diskFull: .diskFull
       case .readOnly: .readOnly
       case .busy: .busy

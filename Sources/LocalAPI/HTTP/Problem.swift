@@ -20,6 +20,9 @@ package struct Problem: Error, Equatable {
     case stopping = "stopping"
     case readOnly = "read-only"
     case diskFull = "disk-full"
+    case damagedDocument = "damaged-document"
+    case storeFailed = "store-failed"
+    case otherVersion = "other-version"
 
     package var status: Int {
       switch self {
@@ -33,8 +36,8 @@ package struct Problem: Error, Equatable {
       case .unsupportedMediaType: 415
       case .misdirected: 421
       case .unprocessable: 422
-      case .failed: 500
-      case .busy, .stopping, .readOnly: 503
+      case .failed, .otherVersion: 500
+      case .busy, .stopping, .readOnly, .damagedDocument, .storeFailed: 503
       case .unanswered: 504
       case .diskFull: 507
       }
@@ -58,6 +61,9 @@ package struct Problem: Error, Equatable {
       case .stopping: "The node is stopping"
       case .readOnly: "The node takes no writes now"
       case .diskFull: "The disk is full"
+      case .damagedDocument: "The document is damaged on this device"
+      case .storeFailed: "The store is damaged, or its disk fails"
+      case .otherVersion: "The store is of another version"
       }
     }
   }

@@ -7,7 +7,7 @@ let documentRoutes: [Route] = [
   Route(
     method: .get, template: documents + "/{id}", name: "getDocument",
     summary: "One document, with its causal version as ETag.", headers: ["If-None-Match"], statuses: [200, 304],
-    refusals: [.notFound, .notPermitted, .unprocessable], answer: getDocument),
+    refusals: [.notFound, .notPermitted, .unprocessable, .damagedDocument], answer: getDocument),
   Route(
     method: .put, template: documents + "/{id}", name: "putDocument",
     summary: "Replaces or creates a document; only what differs from the present version is recorded.",
@@ -18,7 +18,8 @@ let documentRoutes: [Route] = [
     method: .patch, template: documents + "/{id}", name: "patchDocument",
     summary: "Changes fields of a document: a merge patch (RFC 7396), or MongoDB update operators.", body: .patch,
     query: [.flag("upsert", "true: a document that is not there is made, from an empty one")], headers: conditions,
-    statuses: [200, 201], refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable],
+    statuses: [200, 201],
+    refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable, .damagedDocument],
     answer: patchDocument),
   Route(
     method: .delete, template: documents + "/{id}", name: "deleteDocument", summary: "Deletes a document.",

@@ -4,14 +4,18 @@ import Seamesh
 let exportRoutes: [Route] = [
   Route(
     method: .get, template: "/v1/partitions/{partition}/documents", name: "exportPartition",
-    summary: "Every document of a partition, in key order, as lines {\"collection\":…,\"document\":{…}}.",
+    summary:
+      "Every document of a partition, in key order, as lines {\"collection\":…,\"document\":{…}}. Those that are "
+      + "damaged on this device are left out; /v1/damaged names them.",
     answers: .lines, refusals: [.notPermitted]
   ) { request, surroundings in
     try export(request, surroundings, collection: nil)
   },
   Route(
     method: .get, template: "/v1/partitions/{partition}/collections/{collection}/documents", name: "exportCollection",
-    summary: "Every document of a collection, in key order, as JSON lines.", answers: .lines,
+    summary:
+      "Every document of a collection, in key order, as JSON lines. Those that are damaged on this device are left "
+      + "out; /v1/damaged names them.", answers: .lines,
     refusals: [.notPermitted]
   ) { request, surroundings in
     try export(request, surroundings, collection: request.collection)

@@ -6,14 +6,15 @@ private let collection = "/v1/partitions/{partition}/collections/{collection}"
 let queryRoutes: [Route] = [
   Route(
     method: .post, template: collection + "/find", name: "findDocuments",
-    summary: "The documents that a MongoDB-style filter finds; 413 where they are more than an answer holds.",
+    summary: "The documents that a MongoDB-style filter finds; 413 where they are more than an answer holds. Ids of "
+      + "documents that may belong to them and are damaged on this device stand in damaged, where there are any.",
     body: .json(byteLimit: ServerLimit.smallBodyBytes, members: FindRequest.memberNames.map(\.string)),
     refusals: [.notPermitted, .unprocessable]
   ) { request, surroundings in
     let find = try FindRequest(body: request.body)
     let showsID = try find.projection.map { fields throws(NodeError) in try Projection(fields).showsID } ?? true
-    let documents = try surroundings.node.find(request.partition(), request.collection, find)
-    let list = documentList(documents, showsIDs: showsID)
+    let found = try surroundings.node.find(request.partition(), request.collection, find)
+    let list = documentList(found.documents, damaged: found.damaged, showsIDs: showsID)
     return Response(type: .json, body: .bytes(list + [UInt8(ascii: "\n")]))
   },
   Route(
@@ -37,11 +38,13 @@ let queryRoutes: [Route] = [
 ]
 
 /// `{"documents":[…]}`, each document written as the root that it is, so that its keys with `$` are marked as data.
-func documentList(_ documents: [StoredDocument], showsIDs: Bool = true) -> [UInt8] {
+func documentList(_ documents: [StoredDocument], damaged: [Value] = [], showsIDs: Bool = true) -> [UInt8] {
   var out = Array("{\"documents\":[".utf8)
   for (index, document) in documents.enumerated() {
     if index > 0 { out.append(UInt8(ascii: ",")) }
     out += JSON.render(.map(showsIDs ? document.withID : document.body))
   }
-  return out + Array("]}".utf8)
+  out.append(UInt8(ascii: "]"))
+  if !damaged.isEmpty { out += Array(",\"damaged\":".utf8) + JSON.render(.array(damaged)) }
+  return out + Array("}".utf8)
 }

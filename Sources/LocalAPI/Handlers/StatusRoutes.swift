@@ -31,6 +31,12 @@ let statusRoutes: [Route] = [
     .json(.object(["findings": .list(try surroundings.node.doctor(), \.value)]))
   },
   Route(
+    method: .get, template: "/v1/damaged", name: "listDamaged",
+    summary: "Documents that were met and do not read on this device, nor could its log give them again."
+  ) { _, surroundings in
+    .json(.object(["damaged": .list(try surroundings.node.damaged(), \.value)]))
+  },
+  Route(
     method: .get, template: "/metrics", name: "getMetrics", summary: "Figures for Prometheus.", answers: .metrics
   ) { _, surroundings in
     Response(type: .metrics, body: .bytes(Array(try surroundings.node.metrics().utf8)))

@@ -131,6 +131,14 @@ extension DoctorFinding {
   }
 }
 
+extension DamagedStatus {
+  var value: Value {
+    .object([
+      "partition": .text(partition), "collection": .text(collection), "id": id, "reason": .text(reason),
+    ])
+  }
+}
+
 extension Dot {
   func value(in partition: PartitionName) -> Value {
     .object([

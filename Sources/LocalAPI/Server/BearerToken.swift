@@ -48,11 +48,16 @@ struct BearerToken: Sendable {
     return token
   }
 
+  /// Whole and on disk before it has its name: half a token would keep every later start from serving.
   private static func write(_ token: [UInt8], _ path: String) throws(LocalServerError) {
-    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard file >= 0 else { throw .system("cannot make \(path)", errno) }
+    let new = path + ".new"
+    unlink(new)
+    let file = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard file >= 0 else { throw .system("cannot make \(new)", errno) }
     defer { close(file) }
     let line = token + [UInt8(ascii: "\n")]
-    guard Glibc.write(file, line, line.count) == line.count else { throw .system("cannot write \(path)", errno) }
+    guard Glibc.write(file, line, line.count) == line.count, fsync(file) == 0, rename(new, path) == 0 else {
+      throw .system("cannot write \(path)", errno)
+    }
   }
 }

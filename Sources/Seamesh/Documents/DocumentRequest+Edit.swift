@@ -3,6 +3,14 @@ import Replication
 
 /// What a request makes of the document that is there.
 extension DocumentRequest: DocumentEdit {
+  package var isWhole: Bool {
+    guard condition == nil else { return false }
+    switch action {
+    case .put(_, keepAbsent: false), .delete: return true
+    default: return false
+    }
+  }
+
   package func outcome(on present: PresentDocument) throws -> DocumentOutcome {
     try DocumentLimits.check(collection: collection)
     try DocumentLimits.check(id: id)
@@ -35,7 +43,7 @@ extension DocumentRequest: DocumentEdit {
       try checkPresence(present, orUpsert: upsert)
       return new
     case .delete:
-      try checkPresence(present, orUpsert: false)
+      try checkPresence(present, orUpsert: present.isDamaged)
       return nil
     }
   }

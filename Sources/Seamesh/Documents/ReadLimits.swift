@@ -15,6 +15,9 @@ package struct ReadLimits: Sendable {
   /// Memory of a result, whatever was asked, and of a live one: a node with 64 MiB must outlive it (K5).
   package var resultBytes = 16 * 1024 * 1024
 
+  /// Documents that do not read, of one result.
+  package var damagedDocuments = 1_000
+
   /// Conflicts are looked for document by document: so many of them for one answer, and so many bytes of the states of those
   /// that have some.
   package var conflictDocuments = 20_000
@@ -41,6 +44,13 @@ package struct ReadLimits: Sendable {
   static let receiptPauseMicroseconds: UInt32 = 20_000
 
   package init() {}
+
+  /// So many are no matter of single documents any more.
+  func check(damaged: Int) throws(NodeError) {
+    guard damaged > damagedDocuments else { return }
+    throw NodeError(
+      .damaged, "more than \(damagedDocuments) of these documents do not read on this device: see seamesh doctor")
+  }
 
   /// Refuses what is beyond the bounds of a result.
   func check(documents: Int, bytes: Int) throws(NodeError) {

@@ -107,6 +107,7 @@ private struct StatePass {
     /// The collection that is being read, by its place among all of them, and the last key read of it.
     var collection = 0
     var last: [UInt8]?
+    var damaged: Set<DocumentKey> = []
   }
 
   private enum Step { case more, done, moved }
@@ -119,6 +120,12 @@ private struct StatePass {
         var step = Step.more
         while step == .more { step = try slice(&progress) }
         guard step == .done, let vector = progress.vector else { continue }
+        guard progress.damaged.isEmpty else {
+          guard try node.mend(progress.damaged, in: row.name) else {
+            throw NodeError(.damaged, "documents in it do not read on this device: seamesh doctor names them")
+          }
+          continue
+        }
         return .known(
           .init(vector: vector, digest: progress.sum.text, documents: progress.documents, time: progress.time))
       }
@@ -154,8 +161,11 @@ private struct StatePass {
     progress.last = rows.last?.key
     for row in rows {
       guard !node.isStopping else { throw NodeError(.stopping, "the node is stopping") }
-      guard let id = Value(canonicalID: row.key), let body = try DocumentState(stored: row).shown() else {
-        throw StoreError.damaged("a document of the collection \(collection.string) does not read")
+      guard let state = try? DocumentState(stored: row), let id = Value(canonicalID: row.key), let body = state.shown()
+      else {
+        progress.damaged.insert(DocumentKey(collection: collection, id: row.key))
+        try node.limits.check(damaged: progress.damaged.count)
+        continue
       }
       progress.sum.add(StateSum.term(self.row.name, collection, id: id, body))
       progress.documents += 1

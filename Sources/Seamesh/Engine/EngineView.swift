@@ -18,6 +18,9 @@ struct EngineView: Sendable {
   let conduct: [ConductBook.Entry]
   let spenders: [Spender]
   let undeletable: Set<String>
+  /// Documents that do not read, and those that did not and do again.
+  let damaged: [DamagedStatus]
+  let mended: (documents: [String], count: Int)
 
   /// On the engine's thread.
   init(_ engine: NodeEngine) {
@@ -29,6 +32,8 @@ struct EngineView: Sendable {
     failure = engine.failure.map(NodeError.init(any:))
     (refusedJoins, conduct) = (engine.refusedJoins, engine.conduct)
     (spenders, undeletable) = (engine.spenders(), engine.undeletable)
+    damaged = engine.damagedDocuments()
+    mended = (engine.state.quarantine.mended, engine.state.quarantine.mendedCount)
   }
 
   /// With what commits have brought since.

@@ -4,21 +4,49 @@ import Synchronization
 
 /// Lines of `time level message key=value …`: ids and sizes, never contents or secrets (X16).
 ///
-/// Writing never holds up the node: a full disk or a closed stream loses lines, and nothing else (K11).
+/// Writing never holds up the node: a full disk or a closed stream loses lines, and nothing else (K11). A file that has
+/// grown to its limit is set aside, and the oldest of those goes.
 package final class NodeLog: Sendable {
   let level: LogLevel
-  private let descriptor: Int32
-  private let waiting = Mutex<[UInt8]>([])
+  private let path: String?
+  private let fileByteLimit: Int
+  private let output: Mutex<Output>
+
+  private struct Output {
+    var descriptor: Int32
+    /// Of the file that is written; nil for what is no file.
+    var fileByteCount: Int?
+    var waiting: [UInt8] = []
+  }
 
   /// Lines that could not be written yet; what comes beyond is dropped.
   private static let waitingByteLimit = 256 * 1024
+  /// A file is passed by what waited at the most.
+  package static let fileByteLimit = 16 * 1024 * 1024
+  /// Files that were set aside: `PATH.1` is the latest.
+  package static let keptFiles = 3
 
-  package init(level: LogLevel, path: String?) throws(NodeError) {
-    self.level = level
-    descriptor = path.map { open($0, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600) } ?? STDERR_FILENO
+  package init(level: LogLevel, path: String?, fileByteLimit: Int = NodeLog.fileByteLimit) throws(NodeError) {
+    (self.level, self.path, self.fileByteLimit) = (level, path, fileByteLimit)
+    let descriptor = path.map(NodeLog.openFile) ?? STDERR_FILENO
     guard descriptor >= 0 else {
       throw NodeError(.failed, "the log cannot be written to \(path ?? ""): \(String(cString: strerror(errno)))")
     }
+    output = Mutex(
+      Output(descriptor: descriptor, fileByteCount: path == nil ? nil : NodeLog.byteCount(of: descriptor)))
+  }
+
+  deinit { if path != nil { output.withLock { _ = close($0.descriptor) } } }
+
+  private static func openFile(_ path: String) -> Int32 {
+    open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+  }
+
+  /// Nil for what is no regular file.
+  private static func byteCount(of descriptor: Int32) -> Int? {
+    var facts = stat()
+    guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
+    return Int(facts.st_size)
   }
 
   package func notice(_ message: String, _ facts: KeyValuePairs<String, String> = [:]) {
@@ -32,26 +60,39 @@ package final class NodeLog: Sendable {
     guard level >= self.level else { return }
     let pairs = facts.map { " \($0)=\(NodeLog.oneLine($1))" }.joined()
     let line = "\(WallClock.text) \(level.name) \(message)\(pairs)\n"
-    waiting.withLock { waiting in
-      if waiting.count < NodeLog.waitingByteLimit { waiting.append(contentsOf: line.utf8) }
+    output.withLock { output in
+      if output.waiting.count < NodeLog.waitingByteLimit { output.waiting.append(contentsOf: line.utf8) }
     }
     flush()
   }
 
   package func flush() {
-    waiting.withLock { waiting in
-      while !waiting.isEmpty, takesWithoutWaiting {
-        let count = min(waiting.count, Int(PIPE_BUF))
-        let written = waiting.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, count) }
+    output.withLock { output in
+      while !output.waiting.isEmpty, NodeLog.takesWithoutWaiting(output.descriptor) {
+        let count = min(output.waiting.count, Int(PIPE_BUF))
+        let written = output.waiting.withUnsafeBytes { Glibc.write(output.descriptor, $0.baseAddress, count) }
         guard written > 0 else { return }
-        waiting.removeFirst(written)
+        output.waiting.removeFirst(written)
+        output.fileByteCount = output.fileByteCount.map { $0 + written }
       }
+      // Whole lines alone are in the file.
+      if output.waiting.isEmpty, let count = output.fileByteCount, count >= fileByteLimit { rotate(&output) }
     }
+  }
+
+  /// Where it cannot be done it is tried again after as much more.
+  private func rotate(_ output: inout Output) {
+    output.fileByteCount = 0
+    guard let path else { return }
+    for number in (1..<NodeLog.keptFiles).reversed() { rename("\(path).\(number)", "\(path).\(number + 1)") }
+    guard rename(path, "\(path).1") == 0, case let next = NodeLog.openFile(path), next >= 0 else { return }
+    close(output.descriptor)
+    output.descriptor = next
   }
 
   /// A pipe whose reader has stopped is full: writing would wait for it, and the node with it. One that is ready takes
   /// `PIPE_BUF` bytes at once (pipe(7)).
-  private var takesWithoutWaiting: Bool {
+  private static func takesWithoutWaiting(_ descriptor: Int32) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
     return poll(&entry, 1, 0) == 1 && entry.revents & Int16(POLLOUT) != 0
   }

@@ -13,6 +13,7 @@ final class RunningEngine {
   private let inbox: Inbox
   private let board: EngineBoard
   private let log: NodeLog
+  private let condition: StoreCondition
   private let transport: SecureTransport
   private let engine: NodeEngine
   private let store: Store
@@ -24,9 +25,10 @@ final class RunningEngine {
 
   init(
     _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox, _ board: EngineBoard, _ feed: CommitFeed,
-    _ log: NodeLog
+    _ log: NodeLog, _ condition: StoreCondition
   ) throws {
     (self.files, self.configuration, self.inbox, self.board, self.log) = (files, configuration, inbox, board, log)
+    self.condition = condition
     let formats = try configuration.testBuild?.formats(in: files.fleet) ?? .all
     var history: StoreHistory
     (store, history) = try files.openStore(configuration, log)
@@ -107,6 +109,7 @@ final class RunningEngine {
       inbox.wait(milliseconds: engine.nextWake.millisecondsSince(MonotonicTime(milliseconds: ElapsedClock.now())))
       beat.works()
       engine.turn(inbox.take(.peers).compactMap(\.event)) { takeAsked() }
+      noteCondition()
       if board.isDue { board.publish(EngineView(engine)) }
       started.discovery.refresh()
       keeper.look()
@@ -121,6 +124,12 @@ final class RunningEngine {
     let jobs = inbox.take(.users)
     isStopping = isStopping || jobs.contains { if case .stop = $0 { true } else { false } }
     return jobs.compactMap(\.event)
+  }
+
+  private func noteCondition() {
+    guard let failure = engine.storeFailure else { return }
+    if case .removed? = failure as? StoreError { return }
+    condition.note(failure)
   }
 
   /// Where peers were met before, and those that the operator named.
@@ -140,7 +149,7 @@ final class RunningEngine {
     engine.finish()
     transport.stop()
     keeper.settle()
-    if engine.failure == nil { closeStore() }
+    if engine.failure == nil, condition.failure == nil { closeStore() }
     log.flush()
     beat.rests()
   }

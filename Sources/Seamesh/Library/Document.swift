@@ -27,6 +27,22 @@ public struct Document: Sendable, Equatable, Identifiable {
   }
 }
 
+/// The documents that a query found.
+public struct Documents: Sendable, Equatable, RandomAccessCollection {
+  private let documents: [Document]
+  /// Those that may belong to the result and do not read on this device: each can be written whole, or read on another.
+  public let damaged: [Document.ID]
+
+  init(_ found: FoundDocuments) {
+    documents = found.documents.map(Document.init)
+    damaged = found.damaged.map(Document.ID.init)
+  }
+
+  public var startIndex: Int { documents.startIndex }
+  public var endIndex: Int { documents.endIndex }
+  public subscript(index: Int) -> Document { documents[index] }
+}
+
 extension Document.ID {
   init(_ value: Value) {
     self =

@@ -68,11 +68,12 @@ public struct DocumentCollection: Sendable {
 
   /// Documents that match a MongoDB-style filter, at most `limit`. Throws ``NodeError/Code/tooLarge`` for more than 10,000
   /// where there is no limit, and for what does not fit into memory well.
-  public func find(_ filter: String = "{}", limit: Int? = nil) async throws(NodeError) -> [Document] {
+  /// Documents that do not read on this device are named in ``Documents/damaged``.
+  public func find(_ filter: String = "{}", limit: Int? = nil) async throws(NodeError) -> Documents {
     let (node, partition, name) = (node, partition, name)
     let request = FindRequest(filter: try criteria(filter), limit: limit)
     return try await Blocking.run { () throws(NodeError) in
-      try node.find(partition, name, request).map(Document.init)
+      try Documents(node.find(partition, name, request))
     }
   }
 

@@ -58,6 +58,9 @@ extension NodeError {
       case .busy, .interrupted, .alreadyRunning: .busy
       case .limitReached: .tooLarge
       case .missing: .notFound
+      case .damagedDocument: .damaged
+      case .inputOutput, .damaged, .damagedLog, .removed: .storeFailed
+      case .newerVersion, .olderVersion: .otherVersion
       case .alreadyExists, .notAStore, .otherFleet, .otherDevice: .unprocessable
       default: .failed
       }
@@ -99,8 +102,10 @@ extension NodeError {
     case let error as StoreError: self.init(error)
     case let error as FileError: self.init(error)
     case let error as EngineError: self.init(error)
+    case let error as DamagedDocument: self.init(.damaged, "\(error)")
     case let error as RightsError: self.init(error)
     case let error as InvitationError: self.init(error)
+    case let error as any StoreFailure: self.init(error.isFatal ? .storeFailed : .failed, "\(error)")
     default: self.init(.failed, "\(error)")
     }
   }

@@ -91,7 +91,8 @@ final class NodeEdits: EditWriter {
   /// What passes is left for later, or for a relay that knows more.
   private static func outcome(of error: NodeError) -> EditOutcome {
     switch error.code {
-    case .busy, .unanswered, .stopping, .diskFull, .readOnly, .failed: .left(error.message)
+    case .busy, .unanswered, .stopping, .damaged, .storeFailed, .otherVersion, .diskFull, .readOnly, .failed:
+      .left(error.message)
     default: .refused(error.message)
     }
   }

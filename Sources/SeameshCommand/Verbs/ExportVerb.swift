@@ -1,10 +1,12 @@
+import Replication
 import Wire
 
 let exportVerb = Verb(
   "export", "write out all documents of a partition, or of one collection",
   details: [
     "Writes JSON lines to standard output, in the order of the ids. Without COLLECTION each line is an object with the "
-      + "members collection and document."
+      + "members collection and document. Ends with status 1 where documents are damaged on this device, which it names; all others "
+      + "are written."
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION", .optional)],
   options: [OptionSpecification("array", .none, "one JSON array instead of lines")],
@@ -36,6 +38,16 @@ let exportVerb = Verb(
   progress.finish()
   if isArray { terminal.print(count == 0 ? "[]" : "\n]") }
   if count == 0 { try context.warnIfLacking(partition) }
+  let damaged = try damaged(in: partition, invocation.operand(1), context)
+  if !damaged.isEmpty { throw damageFailure(damaged, "are not in the export") }
+}
+
+private func damaged(
+  in partition: String, _ collection: String?, _ context: Context
+) throws(Failure) -> [Value] {
+  try context.client.ask(.init(target: "/v1/damaged")).json().list("damaged")
+    .filter { $0.text("partition") == partition && (collection == nil || $0.text("collection") == collection) }
+    .compactMap { $0["id"] }
 }
 
 /// Cuts a stream into lines.

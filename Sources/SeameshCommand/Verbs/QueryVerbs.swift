@@ -11,7 +11,10 @@ private let queryOptions = [
 
 let findVerb = Verb(
   "find", "search for documents",
-  details: ["Shows one document on each line, as Extended JSON."],
+  details: [
+    "Shows one document on each line, as Extended JSON. Ends with status 1 where documents are damaged on this device, which it names; "
+      + "all others are shown."
+  ],
   operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
   examples: [
     .init(
@@ -29,8 +32,12 @@ let findVerb = Verb(
     .init(
       method: "POST", target: NodePath.collection(invocation.required(0), invocation.required(1)) + "/find",
       body: Array("{\(members.joined(separator: ","))}".utf8)))
-  let documents = try answer.json()["documents"]?.items ?? []
+  let found = try answer.json()
+  let documents = found["documents"]?.items ?? []
   for document in documents { context.terminal.print(ExtendedJSON.text(document)) }
+  if let damaged = found["damaged"]?.items, !damaged.isEmpty {
+    throw damageFailure(damaged, "may belong to the result and")
+  }
   if documents.isEmpty { try context.warnIfLacking(invocation.required(0)) }
 }
 
@@ -76,6 +83,15 @@ private func print(_ event: EventStream.Event, _ context: Context) {
   } else {
     context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(event.data)")
   }
+}
+
+/// What was shown is not all there is.
+func damageFailure(_ ids: [Value], _ clause: String) -> Failure {
+  let names = ids.prefix(8).map { ExtendedJSON.text($0) }.joined(separator: ", ")
+  let rest = ids.count > 8 ? " and \(ids.count - 8) more" : ""
+  return Failure(
+    .failed,
+    "documents that \(clause) are damaged on this device: \(names)\(rest); seamesh doctor says what to do")
 }
 
 /// The text of an option that must be JSON.

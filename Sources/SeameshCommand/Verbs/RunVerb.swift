@@ -1,4 +1,5 @@
 import Engine
+import Forwarding
 import Glibc
 import Identity
 import LocalAPI
@@ -51,34 +52,63 @@ let runVerb = Verb(
   configuration.watch.end = endHung
   let start = try local { () throws(NodeError) in try NodeSetup.start(of: context.directory) }
   try prepare(start, invocation, context)
-  let node: Node
-  do throws(NodeError) {
-    node = try Node.start(directory: context.directory, configuration: configuration)
-  } catch {
-    // Told to stop while it waited for its fleet: nothing was begun.
-    if error.code == .stopping { return }
-    throw Failure(error)
+  let run = NodeRun(
+    context: context, loopback: loopback, backend: backend, bringsEditsHome: invocation.has("home-bound"), start: start,
+    signals: signals)
+  var reopening = StoreReopening(directory: context.directory)
+  while let failure = try run.untilItEnds(&configuration) {
+    context.terminal.warn("the store failed (\(failure.message)): opening it again once all of it has been looked at")
+    try reopening.look(after: failure, now: ElapsedClock.now())
   }
-  defer { node.stop() }
-  let forwarding = try backend.map { address throws(Failure) in
-    try NodeForwarding(node, address, bringsEditsHome: invocation.has("home-bound"))
+}
+
+/// A node from its start to its end, with what stands around it in the process.
+private struct NodeRun {
+  let context: Context
+  let loopback: LoopbackAddress?
+  let backend: PostgreSQLAddress?
+  let bringsEditsHome: Bool
+  let start: NodeSetup.Start
+  let signals: StopSignals
+
+  /// Nil where somebody wanted it to end; otherwise what its store failed with. It is found under the same port again.
+  func untilItEnds(_ configuration: inout NodeConfiguration) throws(Failure) -> NodeError? {
+    let node: Node
+    do throws(NodeError) {
+      node = try Node.start(directory: context.directory, configuration: configuration)
+    } catch {
+      // Told to stop while it waited for its fleet: nothing was begun.
+      if error.code == .stopping { return nil }
+      throw error.code == .storeFailed ? StoreReopening.failure(error, context.directory) : Failure(error)
+    }
+    defer { node.stop() }
+    let forwarding = try backend.map { address throws(Failure) in
+      try NodeForwarding(node, address, bringsEditsHome: bringsEditsHome)
+    }
+    defer { forwarding?.stop() }
+    let server: LocalServer
+    do throws(LocalServerError) {
+      server = try LocalServer.start(
+        node: node, configuration: LocalServerConfiguration(directory: context.directory, loopback: loopback))
+    } catch {
+      throw Failure(.failed, "\(error)")
+    }
+    // Requests that are being answered get their answer from a node that still runs.
+    defer { server.stop() }
+    let status = try local { () throws(NodeError) in try node.status() }
+    let ready = ReadyLine(
+      device: status.device, fleet: status.fleet, listen: status.listen, api: server.endpoints,
+      isNewFleet: start == .newFleet, isStoreFetched: node.hasFetchedStore)
+    context.terminal.print(context.isJSON ? ready.json : ready.text)
+    while !signals.wait(milliseconds: NodeRun.lookMilliseconds) {
+      guard let failure = node.storeFailure else { continue }
+      configuration.listenPort = node.listenPort ?? configuration.listenPort
+      return failure
+    }
+    return nil
   }
-  defer { forwarding?.stop() }
-  let server: LocalServer
-  do throws(LocalServerError) {
-    server = try LocalServer.start(
-      node: node, configuration: LocalServerConfiguration(directory: context.directory, loopback: loopback))
-  } catch {
-    throw Failure(.failed, "\(error)")
-  }
-  let status = try local { () throws(NodeError) in try node.status() }
-  let ready = ReadyLine(
-    device: status.device, fleet: status.fleet, listen: status.listen, api: server.endpoints,
-    isNewFleet: start == .newFleet, isStoreFetched: node.hasFetchedStore)
-  context.terminal.print(context.isJSON ? ready.json : ready.text)
-  signals.wait()
-  // Requests that are being answered get their answer from a node that still runs.
-  server.stop()
+
+  private static let lookMilliseconds = 250
 }
 
 /// Ends the process at once, so that whoever runs it can start it anew. By system calls alone: what hangs may hold a lock.
@@ -172,11 +202,14 @@ struct StopSignals {
     return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1
   }
 
-  func wait() {
-    var (set, taken) = (set, Int32(0))
-    sigwait(&set, &taken)
+  /// False once the time is over.
+  func wait(milliseconds: Int) -> Bool {
+    var (set, patience) = (set, timespec())
+    (patience.tv_sec, patience.tv_nsec) = (milliseconds / 1_000, milliseconds % 1_000 * 1_000_000)
+    guard sigtimedwait(&set, nil, &patience) > 0 else { return false }
     // A second one, while the node stops, ends the process at once: everything acknowledged is on disk.
     pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    return true
   }
 }
 

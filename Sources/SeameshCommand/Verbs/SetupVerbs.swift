@@ -142,7 +142,11 @@ extension Failure {
       case .notFound: .notFound
       case .notPermitted: .notPermitted
       case .badRequest: .usage
-      case .preconditionFailed, .tooLarge, .unprocessable, .diskFull, .readOnly, .busy, .unanswered, .stopping, .failed:
+      case .storeFailed: .storeFailed
+      case .otherVersion: .otherVersion
+      case .preconditionFailed, .tooLarge, .unprocessable, .damaged, .diskFull, .readOnly, .busy, .unanswered,
+        .stopping,
+        .failed:
         .failed
       }
     self.init(status, error.message)

@@ -87,7 +87,7 @@ extension DocumentFold {
       let runs = try transaction.runs(of: chain.number, after: done, byteLimit: stepByteLimit)
       guard let end = runs.last?.last else {
         guard done < last else { return }
-        throw .damaged("the log ends at change \(done) of a chain that is accepted up to \(last)")
+        throw .damagedLog("the log ends at change \(done) of a chain that is accepted up to \(last)")
       }
       for run in runs where run.first <= last {
         let decoded = try decode(run, of: log)
@@ -111,7 +111,7 @@ extension DocumentFold {
       return try RunCodec.decode(
         run.body[...], fleet: log.fleet, partition: log.partition, formats: log.formats, hash: log.hash)
     } catch {
-      throw .damaged("run \(run.arrival): \(error)")
+      throw .damagedLog("run \(run.arrival): \(error)")
     }
   }
 
@@ -123,10 +123,10 @@ extension DocumentFold {
     case .documents(let scan):
       return AcceptedChange(
         partition: log.number, context: context, payload: change.payload, documents: scan.documents)
-    case .held, .absent: throw .damaged("change \(context.dot.sequence) counts, but is not understood")
+    case .held, .absent: throw .damagedLog("change \(context.dot.sequence) counts, but is not understood")
     case .apart:
       guard let payload = try transaction.largePayload(change.header.payloadHash) else {
-        throw .damaged("change \(context.dot.sequence) counts, but its payload is not there")
+        throw .damagedLog("change \(context.dot.sequence) counts, but its payload is not there")
       }
       do throws(RunError) {
         let scan = try RunCodec.scanApart(
@@ -134,7 +134,7 @@ extension DocumentFold {
         return AcceptedChange(
           partition: log.number, context: context, payload: payload[...], documents: scan.documents)
       } catch {
-        throw .damaged("payload of change \(context.dot.sequence): \(error)")
+        throw .damagedLog("payload of change \(context.dot.sequence): \(error)")
       }
     }
   }

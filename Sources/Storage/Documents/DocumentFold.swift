@@ -25,7 +25,8 @@ package enum DocumentFold {
   package static let documentLimit = 32_768
 
   /// Applies changes, each in order of delivery and covered by no accepted change's context (rule M12): others need
-  /// ``rebuild(_:of:in:accepted:context:)``.
+  /// ``rebuild(_:of:in:accepted:context:)``. One whose row does not read stays as it is, and the report names it: it is to
+  /// be made anew from the log, once that has these changes.
   package static func fold(
     _ accepted: AcceptedBatch, in transaction: borrowing Transaction
   ) throws(StoreError) -> FoldReport {
@@ -35,13 +36,17 @@ package enum DocumentFold {
     var start = 0
     while start < batch.items.count {
       let end = batch.endOfDocument(from: start)
-      let outcome: FoldReport.Outcome
+      let (scope, key) = (batch.scopes[Int(batch.items[start].scope)], batch.items[start].keyRange)
       if end == start + 1, try create(accepted, batch, batch.items[start], &creation) {
-        outcome = FoldReport.Outcome(wasAlive: false, isAlive: true)
+        report.append(FoldReport.Outcome(wasAlive: false, isAlive: true), scope: scope, key: key)
       } else {
-        outcome = try merge(accepted, batch, start..<end, in: transaction)
+        do throws(StoreError) {
+          report.append(try merge(accepted, batch, start..<end, in: transaction), scope: scope, key: key)
+        } catch {
+          guard case .damagedDocument = error else { throw error }
+          report.noteDamaged(scope: scope, key: key)
+        }
       }
-      report.append(outcome, scope: batch.scopes[Int(batch.items[start].scope)], key: batch.items[start].keyRange)
       start = end
     }
     creation.count(in: transaction)
@@ -103,6 +108,8 @@ package struct FoldReport: Sendable {
   // Keys stay in one buffer: in a first sync nobody watches, and an array for each would be the dearest part.
   let keys: [UInt8]
   private var items: [Item] = []
+  /// Those whose rows do not read.
+  private(set) var damaged: [(scope: FoldBatch.Scope, key: Range<Int>)] = []
   private(set) var scopes: [FoldBatch.Scope] = []
 
   init(keys: [UInt8], capacity: Int) {
@@ -115,6 +122,8 @@ package struct FoldReport: Sendable {
     if scopes.last != scope { scopes.append(scope) }
     items.append(Item(scope: scopes.count - 1, key: key, outcome: outcome))
   }
+
+  mutating func noteDamaged(scope: FoldBatch.Scope, key: Range<Int>) { damaged.append((scope, key)) }
 
   /// By index of their scope.
   var places: [(place: Int, key: Range<Int>)] { items.map { ($0.scope, $0.key) } }
@@ -147,7 +156,10 @@ extension DocumentState {
       let stored = try DocumentStateCodec.decode(row.state[...])
       self.init(generation: stored.generation, groups: stored.groups)
     } catch {
-      throw .damaged("state of document \(row.row): \(error)")
+      throw .damagedDocument("its state does not read (row \(row.row): \(error))")
+    }
+    guard isAlive == row.isAlive else {
+      throw .damagedDocument("its state is not what its row says (row \(row.row))")
     }
   }
 

@@ -14,6 +14,13 @@ package enum DocumentStateCodec {
     return writer.bytes
   }
 
+  /// What the head of a state that does not read says nevertheless; nil where that does not read either.
+  package static func generation(of bytes: ArraySlice<UInt8>) -> UInt64? {
+    var reader = CBORReader(bytes)
+    guard (try? reader.readArrayHeader(count: 2)) != nil else { return nil }
+    return try? reader.readOrdinal()
+  }
+
   /// - Throws: ``CBORError`` if the stored bytes are damaged.
   package static func decode(
     _ bytes: ArraySlice<UInt8>

@@ -119,6 +119,17 @@ final class BenchNode {
       "CREATE TEMP TRIGGER refuse_\(table) BEFORE \(event) ON \(table) BEGIN SELECT RAISE(ABORT, 'no room'); END")
   }
 
+  /// The document's stored state from now on.
+  func overwrite(_ id: Text, with state: [UInt8]) throws {
+    let hex = { (bytes: [UInt8]) in bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+    let key = Value.string(id).canonicalBytes
+    try store.store.database.execute("UPDATE documents SET state=x'\(hex(state))' WHERE key=x'\(hex(key))'")
+  }
+
+  func stored(_ partition: PartitionName, _ id: Text) throws -> [UInt8]? {
+    try store.document(DocumentKey(collection: Put.collection, id: .string(id)), in: self.id(of: partition))?.state
+  }
+
   func allow(_ table: String) throws { try store.store.database.execute("DROP TRIGGER refuse_\(table)") }
 }
 
@@ -139,6 +150,7 @@ struct Put: DocumentEdit {
     content = map(["n": .bytes([UInt8](repeating: byte, count: byteCount))])
   }
 
+  var isWhole: Bool { true }
   func outcome(on present: PresentDocument) -> DocumentOutcome { .body(content, hints: .none) }
 }
 

@@ -1,0 +1,76 @@
+import Replication
+
+// A document is a function of the log: one whose row does not read is made anew from there.
+extension CommitWriter {
+  /// Makes those of the documents anew that do not read. Those that the log does not give, as it does not read either, stay
+  /// as they are, in quarantine, and are the answer.
+  @discardableResult
+  mutating func mend(_ keys: Set<DocumentKey>, in id: PartitionID) throws -> Set<DocumentKey> {
+    guard let partition = state.mesh.partitions[id] else { return [] }
+    var damaged: [DocumentKey: String] = [:]
+    for key in keys {
+      if let reason = try damage(of: key, in: id) {
+        damaged[key] = reason
+      } else {
+        state.quarantine.release(key, in: id)
+      }
+    }
+    let now = state.clock.now
+    let due = state.quarantine.due(Set(damaged.keys), in: id, now)
+    guard !due.isEmpty else { return Set(damaged.keys) }
+    let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: partition)
+    do {
+      done.documents.append(try rebuild.run(on: due, transaction))
+      for key in due.sorted() {
+        state.quarantine.release(key, in: id)
+        state.quarantine.noteMended(key, in: partition.name)
+      }
+      return Set(damaged.keys).subtracting(due)
+    } catch let failure as any StoreFailure {
+      guard failure.isOfOneRow else { throw failure }
+      for key in due { state.quarantine.put(key, in: id, "\(damaged[key] ?? ""); \(failure)", now) }
+      return Set(damaged.keys)
+    }
+  }
+
+  /// Nil for one that reads, or is not there.
+  private func damage(of key: DocumentKey, in partition: PartitionID) throws -> String? {
+    guard let stored = try transaction.document(key, in: partition) else { return nil }
+    do throws(DamagedDocument) {
+      _ = try DocumentState(stored, of: key)
+      return nil
+    } catch {
+      return error.reason
+    }
+  }
+}
+
+extension NodeEngine {
+  /// Documents that a reader found damaged are made anew from the log. Answers whether all of them read now.
+  @discardableResult
+  package func mend(_ keys: Set<DocumentKey>, in partition: PartitionID) -> Bool {
+    guard !state.quarantine.due(keys, in: partition, state.clock.now).isEmpty else { return false }
+    var (documents, left): ([ChangedDocuments], Set<DocumentKey>) = ([], keys)
+    do {
+      try store { transaction in
+        var writer = CommitWriter(state, transaction)
+        left = try writer.mend(keys, in: partition)
+        documents = writer.done.documents
+      }
+    } catch {
+      journal.note(.error, "damaged documents could not be made anew", ["reason": .text("\(error)")])
+      return false
+    }
+    tellMended(documents, in: partition)
+    return left.isEmpty
+  }
+
+  private func tellMended(_ documents: [ChangedDocuments], in partition: PartitionID) {
+    let count = documents.reduce(0) { $0 + $1.count }
+    guard count > 0 else { return }
+    listener.committed(CommitRecord(documents: documents))
+    journal.note(
+      .notice, "damaged documents were made anew from the log",
+      ["documents": .text("\(count)"), "partition": .text(state.name(partition))])
+  }
+}

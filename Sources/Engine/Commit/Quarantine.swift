@@ -1,0 +1,52 @@
+import Replication
+
+/// Documents whose rows do not read and that the log could not give again, by partition. They answer nobody, and can be
+/// written whole; everything else goes on.
+package struct Quarantine: Sendable {
+  package struct Entry: Sendable {
+    package let reason: String
+    /// When the log was last asked for it.
+    fileprivate let tried: MonotonicTime
+  }
+
+  package private(set) var entries: [PartitionID: [DocumentKey: Entry]] = [:]
+  package private(set) var count = 0
+  /// Documents that were made anew since the start, in words; the first few.
+  package private(set) var mended: [String] = []
+  package private(set) var mendedCount = 0
+  private static let toldLimit = 16
+
+  /// What is beyond is found damaged again whenever it is met.
+  package static let limit = 1_024
+  /// A walk through the log of a partition: not for each read of a document that it does not have.
+  package static let retryMilliseconds: UInt64 = 60_000
+
+  package func holds(_ key: DocumentKey, in partition: PartitionID) -> Bool { entries[partition]?[key] != nil }
+
+  /// Those that the log was not asked for just now.
+  func due(_ keys: Set<DocumentKey>, in partition: PartitionID, _ now: MonotonicTime) -> Set<DocumentKey> {
+    keys.filter { key in
+      entries[partition]?[key].map { now.millisecondsSince($0.tried) >= Quarantine.retryMilliseconds } ?? true
+    }
+  }
+
+  mutating func put(_ key: DocumentKey, in partition: PartitionID, _ reason: String, _ now: MonotonicTime) {
+    let isKnown = holds(key, in: partition)
+    guard isKnown || count < Quarantine.limit else { return }
+    entries[partition, default: [:]][key] = Entry(reason: reason, tried: now)
+    if !isKnown { count += 1 }
+  }
+
+  mutating func noteMended(_ key: DocumentKey, in partition: PartitionName) {
+    mendedCount += 1
+    guard mended.count < Quarantine.toldLimit else { return }
+    let id = DamagedDocument.text(of: Value(canonicalID: key.id) ?? .bytes(key.id))
+    mended.append("\(id) of \(key.collection.string) in \(partition.text.string)")
+  }
+
+  mutating func release(_ key: DocumentKey, in partition: PartitionID) {
+    guard entries[partition]?.removeValue(forKey: key) != nil else { return }
+    count -= 1
+    if entries[partition]?.isEmpty == true { entries[partition] = nil }
+  }
+}

@@ -1,0 +1,120 @@
+import Replication
+import Testing
+
+@testable import Engine
+@testable import Storage
+
+/// A document whose row does not read: the log beside it gives it again, and nothing else is concerned.
+@Suite struct DamagedDocumentTests {
+  private let room: PartitionName
+  init() throws { room = try PartitionName("room=1") }
+
+  /// Raises a number, and so needs the document that is there.
+  private struct Raise: DocumentEdit {
+    let id: Value
+    var collection: Text { Put.collection }
+    init(_ id: Text) { self.id = .string(id) }
+    func outcome(on present: PresentDocument) -> DocumentOutcome {
+      guard case .int(let n)? = present.body?["n"] else { return .deleted }
+      return .body(map(["n": .int(n + 1)]), hints: .none)
+    }
+  }
+
+  private func key(_ id: Text) -> DocumentKey { DocumentKey(collection: Put.collection, id: .string(id)) }
+
+  private func breakLog(_ node: BenchNode) throws {
+    try node.store.store.database.execute("UPDATE runs SET body=x'ff'")
+  }
+
+  @Test("any flipped bit of a state that makes it unreadable is mended from the log, byte for byte")
+  func anyBit() throws {
+    let node = try EngineBench().nodes[0]
+    try node.write(room, Put("a", 70_000))
+    try node.write(room, Put("b"))
+    let whole = try #require(try node.stored(room, "a"))
+    var noticed = 0
+    for bit in 0..<whole.count * 8 {
+      var bytes = whole
+      bytes[bit / 8] ^= 1 << (bit % 8)
+      try node.overwrite("a", with: bytes)
+      let reads = (try? node.shown(room, "a")) != nil
+      #expect(node.engine.mend([key("a")], in: node.id(of: room)))
+      guard !reads else { continue }
+      noticed += 1
+      #expect(try node.stored(room, "a") == whole, "bit \(bit)")
+    }
+    #expect(noticed > whole.count)
+    #expect(node.state.quarantine.mendedCount >= noticed && node.engine.failure == nil)
+  }
+
+  @Test("an own edit of a damaged document goes on from what the log has of it")
+  func ownEdit() throws {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    let node = bench.nodes[0]
+    try node.write(room, Put("a", 4))
+    bench.meet(0, 1)
+    let replica = node.state.own.replica
+    try node.overwrite("a", with: [0xff])
+    try node.write(room, Raise("a"))
+    for _ in 0..<4 { bench.advance(100) }
+    for node in bench.nodes { #expect(try node.shown(room, "a") == map(["n": .int(5)])) }
+    #expect(node.state.own.replica == replica && node.engine.failure == nil)
+  }
+
+  @Test("runs from peers that write a damaged document are taken as any, and the document is made anew with them")
+  func remoteEdit() throws {
+    let (bench, session) = try EngineBench.pair(in: room)
+    let node = bench.nodes[1]
+    try node.overwrite("first", with: [0xff])
+    let told = node.feed.records.count
+    try bench.nodes[0].write(room, Raise("first"), Put("other"))
+    for _ in 0..<4 { bench.advance(100) }
+    #expect(node.state.mesh.sessions[session] != nil, "the session goes on")
+    #expect(try node.shown(room, "first") == map(["n": .int(2)]) && node.shown(room, "other") != nil)
+    #expect(node.feed.records.dropFirst(told).contains { $0.documents.contains { $0.count > 0 } })
+  }
+
+  @Test("where the log is damaged, too, all else is written and taken, and the document can be written whole for all")
+  func damagedForGood() throws {
+    let (bench, session) = try EngineBench.pair(in: room)
+    let (other, node) = (bench.nodes[0], bench.nodes[1])
+    try node.write(room, Put("own"))
+    for _ in 0..<4 { bench.advance(100) }
+    try node.overwrite("first", with: [0xff])
+    try breakLog(node)
+    #expect(throws: DamagedDocument.self) { try node.write(room, Raise("first")) }
+    #expect(node.state.quarantine.holds(key("first"), in: node.id(of: room)))
+    #expect(!node.engine.mend([key("first")], in: node.id(of: room)))
+    try node.write(room, Raise("own"))
+    try other.write(room, Raise("first"), Put("news"))
+    for _ in 0..<4 { bench.advance(100) }
+    #expect(node.state.mesh.sessions[session] != nil && node.engine.failure == nil)
+    #expect(try node.shown(room, "news") != nil && other.shown(room, "own") == map(["n": .int(2)]))
+    #expect(node.accepted(room) == other.accepted(room))
+    let receipt = try node.write(room, Put("first", 9))
+    #expect(receipt.created == [false])
+    #expect(!node.state.quarantine.holds(key("first"), in: node.id(of: room)))
+    for _ in 0..<4 { bench.advance(100) }
+    for node in bench.nodes { #expect(try node.shown(room, "first") == map(["n": .int(9)])) }
+    #expect(try node.stored(room, "first") == other.stored(room, "first"), "the same entries everywhere")
+  }
+
+  @Test("the log is asked for the same document once in a minute, and mends it as soon as it reads again")
+  func retries() throws {
+    let bench = try EngineBench()
+    let node = bench.nodes[0]
+    try node.write(room, Put("a"))
+    let (whole, partition) = (try #require(try node.stored(room, "a")), node.id(of: room))
+    try node.overwrite("a", with: [0xff])
+    try node.store.store.database.execute(
+      "CREATE TEMP TABLE kept AS SELECT arrival, body FROM runs; UPDATE runs SET body=x'ff'")
+    #expect(!node.engine.mend([key("a")], in: partition))
+    try node.store.store.database.execute(
+      "UPDATE runs SET body=(SELECT body FROM kept WHERE kept.arrival=runs.arrival)")
+    #expect(!node.engine.mend([key("a")], in: partition))
+    bench.clock.advance(Quarantine.retryMilliseconds)
+    #expect(node.engine.mend([key("a")], in: partition))
+    #expect(try node.stored(room, "a") == whole && node.state.quarantine.count == 0)
+  }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Replication
+import Storage
+import Testing
+
+@testable import Seamesh
+
+/// What a node does with documents that do not read on its disk.
+@Suite(.serialized) struct DamageTests {
+  private let partition: PartitionName
+  private let fleet: TestFleet
+  private var node: Node { fleet.nodes[0] }
+
+  init() throws {
+    partition = try PartitionName("agency=Gabon")
+    fleet = try TestFleet(1)
+    for id in ["a", "b", "c"] as [Text] { try node.put(partition, "reports", id, body(["n": .int(1)])) }
+  }
+
+  private func ids(_ request: FindRequest = FindRequest()) throws -> [Value] {
+    try node.find(partition, "reports", request).map(\.id)
+  }
+
+  private func findings() throws -> [String: DoctorFinding] {
+    Dictionary(try node.doctor().map { ($0.code, $0) }) { first, _ in first }
+  }
+
+  /// Flips bytes of the stored state of a document of the stopped node, until it does not read.
+  private func flipState(of id: Text, _ path: String) throws {
+    let database = try Database(path: path + "/" + Store.fileName, access: .readWrite)
+    let key = Value.string(id).canonicalBytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    // The tenth byte is of the first group's dot.
+    try database.execute(
+      "UPDATE documents SET state=CAST(substr(state,1,3)||x'00'||substr(state,5) AS BLOB) WHERE key=x'\(key)'")
+  }
+
+  @Test("a document that was damaged while the node was stopped is read as ever, and doctor says that it was mended")
+  func mendedFromLog() throws {
+    node.stop()
+    try flipState(of: "b", fleet.path(of: 0))
+    try fleet.restart(0)
+    #expect(try findings()["document-mended"] == nil)
+    #expect(try ids() == ["a", "b", "c"].map { .string($0) })
+    #expect(try node.find(partition, "reports", FindRequest()).damaged.isEmpty)
+    #expect(try node.read(partition, "reports", id: .string("b"))?.body == body(["n": .int(1)]))
+    let finding = try #require(try findings()["document-mended"])
+    #expect(finding.level == .warning && finding.message.contains("b of reports in agency=Gabon"))
+    #expect(try node.damaged().isEmpty && findings()["document-damaged"] == nil)
+  }
+
+  @Test("a document that the log cannot give, either, is named wherever it is missing, and everything else goes on")
+  func damagedForGood() throws {
+    let watch = try LiveMirror(try node.watch(partition, "reports", FindRequest()))
+    try node.damage(id: .string("b"), log: true)
+    let found = try node.find(partition, "reports", FindRequest())
+    #expect(found.map(\.id) == ["a", "c"].map { .string($0) } && found.damaged == [.string("b")])
+    #expect(
+      try node.find(partition, "reports", FindRequest(filter: body(["_id": .string("b")]))).damaged == [.string("b")])
+    for attempt in [
+      { _ = try node.read(partition, "reports", id: .string("b")) },
+      { _ = try node.receipts(partition, "reports", id: .string("b"), asking: false) },
+      {
+        let patch = DocumentRequest.Action.mergePatch(body(["m": .int(1)]))
+        _ = try node.write(partition, [DocumentRequest(collection: "reports", id: .string("b"), action: patch)])
+      },
+    ] as [() throws -> Void] {
+      let error = #expect(throws: NodeError.self) { try attempt() }
+      #expect(error?.code == .damaged && error?.message.contains("document b is damaged") == true)
+    }
+    var exported: [Value] = []
+    try node.export(partition, collection: nil) { _, document in
+      exported.append(document.id)
+      return true
+    }
+    #expect(exported == ["a", "c"].map { .string($0) })
+    #expect(try node.damaged().map(\.id) == [.string("b")])
+    let finding = try #require(try findings()["document-damaged"])
+    #expect(finding.level == .problem && finding.message.contains("b of reports in agency=Gabon"))
+    #expect(try !node.status().readOnly)
+    try node.put(partition, "reports", "d", body(["n": .int(2)]))
+    try watch.drain()
+    #expect(watch.ids == ["a", "b", "c", "d"].map { .string($0) }, "what was shown before stays")
+    #expect(
+      try LiveMirror(try node.watch(partition, "reports", FindRequest())).ids == ["a", "c", "d"].map { .string($0) })
+  }
+
+  @Test("written whole it is there again, without a restart")
+  func writtenWhole() throws {
+    try node.damage(id: .string("b"), log: true)
+    try node.damage(id: .string("c"))
+    #expect(try ids() == [.string("a")])
+    try node.put(partition, "reports", "b", body(["n": .int(7)]))
+    #expect(try node.read(partition, "reports", id: .string("b"))?.body == body(["n": .int(7)]))
+    _ = try node.write(partition, [DocumentRequest(collection: "reports", id: .string("c"), action: .delete)])
+    let found = try node.find(partition, "reports", FindRequest())
+    #expect(found.map(\.id) == ["a", "b"].map { .string($0) } && found.damaged.isEmpty)
+    #expect(try node.damaged().isEmpty && findings()["document-damaged"] == nil)
+  }
+}
