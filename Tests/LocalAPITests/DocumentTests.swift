@@ -258,7 +258,8 @@ struct DocumentTests {
     let answer = try server.ask("PUT", path + "/a", "{}")
     let expected: [NodeError.Code: Int] = [
       .badRequest: 400, .notFound: 404, .notPermitted: 403, .preconditionFailed: 412, .tooLarge: 413,
-      .unprocessable: 422, .diskFull: 507, .readOnly: 503, .busy: 503, .stopping: 503, .failed: 500,
+      .unprocessable: 422, .diskFull: 507, .readOnly: 503, .busy: 503, .unanswered: 504, .stopping: 503,
+      .failed: 500,
       .damaged: 503, .storeFailed: 503, .otherVersion: 500,
     ]
     #expect(answer.status == expected[code])

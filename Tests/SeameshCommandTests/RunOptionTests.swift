@@ -127,7 +127,9 @@ struct RunOptionTests {
 
   @Test("every refusal of a node has an exit status", arguments: NodeError.Code.allCases)
   func exitStatuses(code: NodeError.Code) {
-    let expected: [NodeError.Code: Int32] = [.notFound: 3, .notPermitted: 4, .badRequest: 2]
+    let expected: [NodeError.Code: Int32] = [
+      .notFound: 3, .notPermitted: 4, .badRequest: 2, .storeFailed: 7, .otherVersion: 8,
+    ]
     let failure = Failure(NodeError(code, "why"))
     #expect(failure.status.rawValue == expected[code] ?? 1 && failure.message == "why")
   }

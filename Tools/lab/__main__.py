@@ -14,6 +14,7 @@ import discovery_cases  # noqa: F401
 import doctor_cases  # noqa: F401
 import ending_cases  # noqa: F401
 import forward_cases  # noqa: F401
+import hang_cases  # noqa: F401
 import joining_cases  # noqa: F401
 import kill_cases  # noqa: F401
 import link_cases  # noqa: F401

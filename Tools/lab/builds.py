@@ -6,6 +6,8 @@ from node import Node
 from waiting import expect
 
 EARLIER, PRESENT, LATER = "earlier", "present", "later"
+# This build with a watchdog of two seconds, and the same with an engine that hangs.
+WATCHED, HANGING = "watched", "hangs"
 _SWITCH = "SEAMESH_TEST_BUILD"
 
 # As TestBuild in Sources/Replication/Session/TestBuild.swift writes them into the options of changes.
@@ -17,7 +19,7 @@ FOR_READERS, FOR_ANYBODY = 40, 70
 
 
 def run_as(node: Node, build: str):
-    """From its next start on it is EARLIER or LATER, or what it is (PRESENT)."""
+    """From its next start on it is EARLIER or LATER, or what it is (PRESENT): this, WATCHED or HANGING."""
     node.environment.pop(_SWITCH, None)
     if build != PRESENT:
         with open(f"{node.directory}/fleet.id") as file:
