@@ -74,6 +74,11 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   /// A node's links came to let less pass.
   case linkNarrowed
   case saidInRoom
+  /// A run went to a peer, and to one who had it or to whom it had gone before.
+  case runSent
+  case runSentAgain
+  /// Bytes of `have`.
+  case haveBytes
   /// Somebody asked what others hold, and a word about it was kept at its author's.
   case askedForHoldings
   case saidHoldings

@@ -225,7 +225,7 @@ final class World {
 
   var occurrences: [Occurrence: Int] { report.occurrences }
   func count(_ fault: Fault) { report.faults[fault, default: 0] += 1 }
-  func count(_ occurrence: Occurrence) { report.occurrences[occurrence, default: 0] += 1 }
+  func count(_ occurrence: Occurrence, times: Int = 1) { report.occurrences[occurrence, default: 0] += times }
 
   func countOccurrence(in message: String) {
     if message.hasPrefix("two histories") { count(.forkSeen) }
