@@ -13,8 +13,9 @@ final class EngineBoard: Sendable {
     /// Answers to users before the view was taken, and until now.
     var answersInView: UInt64 = 0
     var answers: UInt64 = 0
-    /// Those who wait for one look, which all of them share.
+    /// Those who wait for one look, which all of them share, and whether it was asked for.
     var waiting: [Reply<EngineView>] = []
+    var isAsked = false
   }
 
   private let state = Mutex(State())
@@ -36,7 +37,7 @@ final class EngineBoard: Sendable {
   func publish(_ view: EngineView) {
     let waiting = state.withLock { state in
       (state.view, state.answersInView) = (view, state.answers)
-      defer { state.waiting = [] }
+      defer { (state.waiting, state.isAsked) = ([], false) }
       return state.waiting
     }
     for reply in waiting { reply.fulfil(view) }
@@ -50,13 +51,13 @@ final class EngineBoard: Sendable {
   func view(_ look: () -> Bool) -> EngineView? {
     let reply = Reply<EngineView>()
     let (isFirst, answers) = state.withLock { state in
+      defer { state.isAsked = true }
       state.waiting.append(reply)
-      return (state.waiting.count == 1, state.answers)
+      return (!state.isAsked, state.answers)
     }
-    if isFirst, !look() {
-      state.withLock { $0.waiting = [] }
-      return nil
-    }
+    // Nobody who has given up is waited for.
+    defer { state.withLock { $0.waiting.removeAll { $0 === reply } } }
+    if isFirst, !look() { return nil }
     if let view = reply.wait(milliseconds: EngineBoard.patienceMilliseconds) { return view }
     if state.withLock({ $0.answersInView >= answers }) { return latest }
     return reply.wait(milliseconds: EngineBoard.longPatienceMilliseconds) ?? latest
