@@ -1,5 +1,6 @@
 import Identity
 import Replication
+import TestSupport
 import Testing
 import Wire
 
@@ -39,15 +40,22 @@ import Wire
     let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
     let frame = MessageCodec.encode(.runs(RunBatch(name: partition, stream: 0, entries: entries)))
     let id = SessionID(rawValue: number)
-    let link = OpenedLink(
-      session: id, dialTag: nil, remote: SocketAddress(.ipv4(0x7f00_0001), port: 1), peerKey: SigningKey().publicKey,
-      exporter: .zero)
-    node.inbox.put(.event(.opened(link)))
+    node.inbox.put(.event(.opened(link(id))))
     let intake = FrameIntake(
       FrameDecoder(fleet: node.endpoints.fleet, EngineIdentity(node.files).cryptography),
       authority: CurrentAuthority(try node.onEngine { $0.state.mesh.authority }), inbox: node.inbox
     ) { _ in }
     intake.received(ConnectionID(number: number), frame: frame)
+    // What users ask goes before what peers sent: that it was taken in shows by what comes behind it.
+    let behind = SessionID(rawValue: number + 1_000)
+    node.inbox.put(.event(.opened(link(behind))))
+    try eventually { try node.onEngine { $0.state.mesh.sessions[behind] != nil } }
     return try node.onEngine { $0.state.mesh.sessions[id] != nil }
+  }
+
+  private func link(_ id: SessionID) -> OpenedLink {
+    OpenedLink(
+      session: id, dialTag: nil, remote: SocketAddress(.ipv4(0x7f00_0001), port: 1), peerKey: SigningKey().publicKey,
+      exporter: .zero)
   }
 }
