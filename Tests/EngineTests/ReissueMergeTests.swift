@@ -92,6 +92,26 @@ import Testing
     #expect(Set(bench.nodes.map { $0.accepted(room) }).count == 1, comment)
   }
 
+  /// The other copy learns of the fork and issues its branch again; of all that, this one gets the re-issues alone.
+  private func bringReissuesAlone(to node: BenchNode) throws {
+    for slot in [winner, loser, loser] { bench.cut(bench.meet(slot, 1)) }
+    let other = bench.nodes[loser]
+    let reissuer = try #require(other.state.own.replica?.id)
+    try #require(reissuer != replica)
+    node.engine.turn([.call { [statements = Array(other.state.mesh.authority.fleetStatements)] in $0.add(statements) }])
+    let identity = node.state.identity
+    let decoder = FrameDecoder(fleet: identity.fleet, identity.cryptography)
+    let chain = ChainIdentity(fleet: identity.fleet, partition: node.id(of: room), replica: reissuer)
+    for run in try other.store.runs(of: chain, after: 0, byteLimit: .max) {
+      let inspected = try decoder.inspect(
+        run.body, context: run.context, in: room, under: node.state.mesh.authority
+      ) { _ in [] }
+      node.engine.turn([.ledgerRun(room, inspected.delivered)])
+    }
+    try #require(node.accepted(room).sequence(of: reissuer) == 2)
+    try #require(node.state.mesh.partitions[node.id(of: room)]?.log.forkPoints.isEmpty == true)
+  }
+
   private static let item: Value = .map(map(["name": .string("a")]))
 
   @Test("what was removed in sight of a re-issue stays removed when the original comes to count again")
@@ -130,5 +150,18 @@ import Testing
     settle()
     let renamed = Value.map(map(["name": .string("b"), "one": .int(1), "two": .int(2)]))
     try expectEverywhere(map(["list": .array([renamed]), "set": .array([.int(1), .int(2)])]), "and goes on")
+  }
+
+  @Test("a copy with re-issues of what it never wrote goes on under another replica, and its removals hold everywhere")
+  func reissuesAlone() throws {
+    let node = bench.nodes[winner]
+    try bringReissuesAlone(to: node)
+    // The next change of its chain has the number of the lost one that made the list.
+    try #require(node.state.own.sequence(in: node.id(of: room)) + 1 == lostEnd.sequence)
+    try write(winner) { $0["list"] = .array([.map(map(["name": .string("a")])), .map(map(["name": .string("b")]))]) }
+    #expect(node.state.own.replica?.id != replica)
+    try write(winner) { $0["list"] = .array([.map(map(["name": .string("a")]))]) }
+    settle()
+    try expectEverywhere(map(["list": .array([Self.item]), "set": .array([.int(1), .int(2)])]), "it goes on")
   }
 }

@@ -41,6 +41,14 @@ extension PartitionLog {
     return dot.sequence < chain.trunk.sequence || chain.hash(at: dot.sequence) == hash
   }
 
+  /// Does the run issue again what is not here of the chain? Then its device has another history of that.
+  func isOfOtherHistory(_ run: RunSummary, of replica: ReplicaID) -> Bool {
+    run.allFacts.contains { facts in
+      guard let origin = facts.origin, origin.dot.replica == replica else { return false }
+      return origin.dot.sequence > received.sequence(of: replica) || isReplaced(origin)
+    }
+  }
+
   /// Is a re-issue's original, or whatever has its dot here, another change than the one that it names?
   fileprivate func isReplaced(_ origin: ChangeOrigin) -> Bool {
     chains[origin.dot.replica]?.hash(at: origin.dot.sequence).map { $0 != origin.hash } ?? false

@@ -242,6 +242,7 @@ extension Mesh {
       }
       switch learn(summary, in: partition) {
       case .done(let change):
+        foundReissue(summary, partition, &step)
         foundOwnRun(run, name, &step)
         kept.append(ledger.settled(run, change, partition))
         if let branched = change.branchedReplica { spreadFork(branched, partition, &step) }

@@ -121,6 +121,17 @@ extension Mesh {
     step.emit(.renewReplica(name))
   }
 
+  /// A run of another replica of this device that issues again what this node has not written under its own: a copy of it
+  /// did. To write on under that id would put other changes under the numbers by which the re-issues name their originals,
+  /// and list elements would go by the names of those.
+  mutating func foundReissue(_ run: RunSummary, _ partition: PartitionID, _ step: inout Step) {
+    guard let own = step.surroundings.ownReplica, run.replica != own, run.signer == ledger.device,
+      ledger.partitions[partition]?.log.isOfOtherHistory(run, of: own) == true
+    else { return }
+    ownChainClaims.settle()
+    step.emit(.renewReplica(run.partition))
+  }
+
   /// Own writes go on; who made them wait is asked no more.
   mutating func endLapsedClaims(_ step: inout Step) {
     for claim in ownChainClaims.takeLapsed(step.now) {
