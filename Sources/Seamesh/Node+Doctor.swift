@@ -22,7 +22,7 @@ extension Node {
   static let lowDiskBytes: Int64 = 512 * 1024 * 1024
 
   package func doctor() throws(NodeError) -> [DoctorFinding] {
-    let view = try view()
+    let view = try view(judgesWipe: true)
     let (peers, refusedCodes) = (view.peers.rows(metBefore: [], [:]), view.refusedJoins)
     var findings = [Node.finding(engineSilentFor: view.age)].compactMap { $0 }
     findings += discoveryFindings(discovery.state, peers, uptimeMilliseconds)

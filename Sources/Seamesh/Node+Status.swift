@@ -8,7 +8,7 @@ import Transport
 extension Node {
   package static let version = "0.1.0"
 
-  package func status() throws(NodeError) -> NodeStatus { try status(view()) }
+  package func status() throws(NodeError) -> NodeStatus { try status(view(judgesWipe: true)) }
 
   private func status(_ view: EngineView) throws(NodeError) -> NodeStatus {
     var status = view.status

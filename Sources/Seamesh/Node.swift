@@ -142,11 +142,14 @@ public final class Node: Sendable {
   }
 
   /// How the engine does; where it is busy, how it did when it was looked at last.
-  func view() throws(NodeError) -> EngineView {
+  func view(judgesWipe: Bool = false) throws(NodeError) -> EngineView {
     guard !isStopping,
-      let view = board.view({ [inbox, board] in
-        inbox.put(.event(.look { engine in board.publish(EngineView(engine)) }))
-      })
+      let view = board.view(
+        judgesWipe: judgesWipe,
+        { [inbox, board] in
+          inbox.put(
+            .event(.look { engine in board.publish(EngineView(engine, judgesWipe: board.isWipeAsked)) }))
+        })
     else { throw NodeError(.stopping, "the node is stopping") }
     return view
   }

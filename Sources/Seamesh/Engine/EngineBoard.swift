@@ -16,6 +16,8 @@ final class EngineBoard: Sendable {
     /// Those who wait for one look, which all of them share, and whether it was asked for.
     var waiting: [Reply<EngineView>] = []
     var isAsked = false
+    /// Somebody wants to know what would be lost.
+    var isWipeAsked = false
   }
 
   private let state = Mutex(State())
@@ -37,7 +39,7 @@ final class EngineBoard: Sendable {
   func publish(_ view: EngineView) {
     let waiting = state.withLock { state in
       (state.view, state.answersInView) = (view, state.answers)
-      defer { (state.waiting, state.isAsked) = ([], false) }
+      defer { (state.waiting, state.isAsked, state.isWipeAsked) = ([], false, false) }
       return state.waiting
     }
     for reply in waiting { reply.fulfil(view) }
@@ -46,14 +48,21 @@ final class EngineBoard: Sendable {
   /// Nobody has looked for a while.
   var isDue: Bool { state.withLock { ($0.view?.age ?? .max) >= EngineBoard.renewalMilliseconds } }
 
-  /// - Parameter look: asks the engine to ``publish(_:)``; false where nobody would hear.
+  /// On the engine's thread: whether who waits wants to know what would be lost, which costs more than the rest.
+  var isWipeAsked: Bool { state.withLock { $0.isWipeAsked } }
+
+  /// - Parameters:
+  ///   - judgesWipe: whether what would be lost is to be in it.
+  ///   - look: asks the engine to ``publish(_:)``; false where nobody would hear.
   /// - Returns: nil where the engine has stopped or never was looked at.
-  func view(_ look: () -> Bool) -> EngineView? {
+  func view(judgesWipe: Bool, _ look: () -> Bool) -> EngineView? {
     let reply = Reply<EngineView>()
     let (isFirst, answers) = state.withLock { state in
-      defer { state.isAsked = true }
+      // A look that is under way may have been begun without.
+      let isUnderWay = state.isAsked && (state.isWipeAsked || !judgesWipe)
+      (state.isAsked, state.isWipeAsked) = (true, state.isWipeAsked || judgesWipe)
       state.waiting.append(reply)
-      return (!state.isAsked, state.answers)
+      return (!isUnderWay, state.answers)
     }
     // Nobody who has given up is waited for.
     defer { state.withLock { $0.waiting.removeAll { $0 === reply } } }

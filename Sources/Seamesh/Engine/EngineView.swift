@@ -22,11 +22,11 @@ struct EngineView: Sendable {
   let damaged: [DamagedStatus]
   let mended: (documents: [String], count: Int)
 
-  /// On the engine's thread.
-  init(_ engine: NodeEngine) {
+  /// On the engine's thread. `judgesWipe`: what would be lost is looked up, too, for which the store is read.
+  init(_ engine: NodeEngine, judgesWipe: Bool) {
     let ledger = engine.state.mesh.ledger
     (taken, held) = (engine.state.clock.now, engine.heldWork())
-    status = engine.status(held)
+    status = engine.status(held, judgesWipe: judgesWipe)
     peers = PeerView(engine)
     lags = engine.state.mesh.sessions.values.map { ($0.id, $0.lag(ledger).behind) }
     failure = engine.failure.map(NodeError.init(any:))
@@ -51,7 +51,7 @@ struct EngineView: Sendable {
 }
 
 extension NodeEngine {
-  fileprivate func status(_ held: HeldWork) -> NodeStatus {
+  fileprivate func status(_ held: HeldWork, judgesWipe: Bool) -> NodeStatus {
     var status = NodeStatus()
     let member = state.mesh.authority.member(of: state.identity.device)
     status.fleetName = state.mesh.authority.fleetName?.string ?? ""
@@ -67,7 +67,9 @@ extension NodeEngine {
     }
     status.heldOfEnded = held.changes
     status.peersConnected = state.mesh.sessions.values.count { $0.phase == .live }
-    if state.mesh.partitions.count <= WipeLimits.statusPartitions { status.lostIfWiped = lostIfWiped(WipeRules()) }
+    if judgesWipe, state.mesh.partitions.count <= WipeLimits.statusPartitions {
+      status.lostIfWiped = lostIfWiped(WipeRules())
+    }
     return status
   }
 }

@@ -74,7 +74,7 @@ final class RunningEngine {
       inbox.put(.event(.passagesMoved))
     }
     if let build = configuration.testBuild { runAs(build, formats, links) }
-    board.publish(EngineView(engine))
+    board.publish(EngineView(engine, judgesWipe: true))
   }
 
   private func runAs(_ build: TestBuildSwitch, _ formats: KnownFormats, _ links: NodeLinks) {
@@ -110,7 +110,7 @@ final class RunningEngine {
       beat.works()
       engine.turn(inbox.take(.peers).compactMap(\.event)) { takeAsked() }
       noteCondition()
-      if board.isDue { board.publish(EngineView(engine)) }
+      if board.isDue { board.publish(EngineView(engine, judgesWipe: true)) }
       started.discovery.refresh()
       keeper.look()
       log.flush()
