@@ -199,9 +199,48 @@ import TestSupport
     directory.setSettled(["x"], now: 0)
     _ = directory.takeDue(now: 0, using: &random)
     _ = directory.resolved(key("x"), .init(addresses: [address(1)], tag: tag), now: 0)
-    #expect(directory.nextDue == 300_000)
+    #expect(directory.nextDue == 3_600_000)
     directory.setSettled([], now: 1_000)
     #expect(directory.nextDue == 1_000)
+  }
+
+  @Test("a name that was resolved before its peer was connected is left alone from then on")
+  func settledLater() {
+    var random = SplitMix64(seed: 1)
+    var directory = ServiceDirectory(resolveIntervalMilliseconds: 30_000)
+    _ = directory.appeared(key("x"), now: 0, using: &random)
+    _ = directory.takeDue(now: 0, using: &random)
+    directory.setSettled(["x"], now: 0)
+    #expect(directory.takeDue(now: 0, using: &random) == nil, "under way")
+    _ = directory.failed(key("x"), now: 0)
+    directory.setSettled([], now: 5)
+    _ = directory.takeDue(now: 5, using: &random)
+    _ = directory.resolved(key("x"), .init(addresses: [address(1)], tag: tag), now: 5)
+    #expect(directory.nextDue == 30_005)
+    directory.setSettled(["x"], now: 10)
+    #expect(directory.nextDue == 3_600_010)
+  }
+
+  @Test("names that go on being found are looked at ever more rarely, anew once a connection is gone")
+  func unsettled() {
+    var random = SplitMix64(seed: 1)
+    var directory = ServiceDirectory(resolveIntervalMilliseconds: 30_000)
+    _ = directory.appeared(key("x"), now: 0, using: &random)
+    var waits: [UInt64] = []
+    var now: UInt64 = 0
+    for _ in 0..<7 {
+      _ = directory.takeDue(now: now, using: &random)
+      _ = directory.resolved(key("x"), .init(addresses: [address(1)], tag: tag), now: now)
+      let next = directory.nextDue ?? now
+      waits.append((next - now) / 1_000)
+      now = next
+    }
+    #expect(waits == [30, 60, 120, 240, 480, 600, 600])
+    directory.setSettled(["x"], now: now)
+    directory.setSettled([], now: now)
+    _ = directory.takeDue(now: now, using: &random)
+    _ = directory.resolved(key("x"), .init(addresses: [address(1)], tag: tag), now: now)
+    #expect(directory.nextDue == now + 30_000)
   }
 
   // MARK: Beacon schedule

@@ -182,6 +182,9 @@ extension GoldenTests {
         "chain-probe", .chainProbe(ChainProbe(name: name, replica: replica, positions: positions, wantsReply: true))),
       example("ping", .ping(nonce: .max)), example("pong", .pong(nonce: .max)),
       example("goodbye", .goodbye(.duplicate)),
+      example(
+        "neighbours",
+        .neighbours(NeighbourNews(added: [DeviceMark(word: 1), DeviceMark(word: 256)], removed: [DeviceMark(word: 2)]))),
     ]
   }()
 }

@@ -10,6 +10,7 @@ import admission_cases  # noqa: F401
 import budget_cases  # noqa: F401
 import build_cases  # noqa: F401
 import clone_cases  # noqa: F401
+import copy_cases  # noqa: F401
 import discovery_cases  # noqa: F401
 import doctor_cases  # noqa: F401
 import ending_cases  # noqa: F401

@@ -125,7 +125,7 @@ def flapping_link(bench: Bench):
     workload.finish()
     expect(not workload.failure, str(workload.failure))
     behind = b.changes(PARTITION)
-    shaped = _shape(a, "4mbit")
+    shaped = shape(a, "4mbit")
     ended = threading.Event()
     flaps = 0
 
@@ -151,7 +151,7 @@ def flapping_link(bench: Bench):
     await_equal(nodes, workload.writes, 75)
 
 
-def _shape(node: Node, rate: str) -> bool:
+def shape(node: Node, rate: str) -> bool:
     """Limits what the node's host sends; not every kernel can."""
     try:
         run("tc", "-n", node.host.space, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "16kb",

@@ -12,6 +12,7 @@ extension Mesh {
       return
     case .goodbye(let reason): return peerClosed(id, reason, &step)
     case .spent(let told) where session.hasStatements: return receiveSpent(id, told)
+    case .neighbours(let news) where session.hasStatements: return receiveNeighbours(id, news, &step)
     case .holdings(let message) where session.hasStatements: return receiveHoldings(id, message, &step)
     default: break
     }

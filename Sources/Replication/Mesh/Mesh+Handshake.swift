@@ -39,6 +39,8 @@ extension Mesh {
     }
     guard hello.instance != local.instance else { return fail(id, .ownConnection, "this node itself", &step) }
     sessions[id]?.hello = hello
+    let sparing = sparing(with: hello)
+    sessions[id]?.sparing = sparing
     guard ledger.authority.member(of: session.peer) != nil else { return askForCredentials(id, &step) }
     greet(id, hello, &step)
   }
@@ -114,6 +116,7 @@ extension Mesh {
     if session.phase == .live { silent.note(SilentPeers.Peer(session, ledger)) }
     dropPostponed(of: id)
     holdings.closed(id)
+    tellLostNeighbour(session, &step)
     for partition in catchUps.partitions(of: id) {
       catchUps.end(partition)
       pullWherePossible(partition, &step)

@@ -19,16 +19,24 @@ extension Mesh {
   }
 
   /// Equal summaries open streams only where both ends held the same scope against them, and an interest that changed
-  /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked.
+  /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked. What
+  /// others than the two wrote it may leave to others: that is asked for where nobody brings it.
   mutating func doubtLevelStream(_ id: SessionID, _ partition: PartitionID) {
-    guard let stream = sessions[id]?.live?.streams[partition], stream.incoming.isLevel,
-      stream.isAhead(of: ledger.partitions[partition]?.log), catchUps.session(of: partition) == nil
+    guard let session = sessions[id], let stream = session.live?.streams[partition], stream.incoming.isLevel,
+      catchUps.session(of: partition) == nil
+    else { return }
+    let ahead = stream.chainsAhead(of: ledger.partitions[partition]?.log)
+    let both = [session.peer, ledger.device]
+    guard
+      ahead.contains(where: { replica in
+        session.sparing == nil || ledger.authority.author(of: replica).map(both.contains) ?? true
+      })
     else { return }
     sessions[id]?.live?.streams[partition]?.incoming.close()
   }
 
   /// Nothing that goes before it on a link with an order is coming from the peer.
-  private func isItsTurnToCome(_ session: PeerSession, _ partition: PartitionID, _ name: PartitionName) -> Bool {
+  func isItsTurnToCome(_ session: PeerSession, _ partition: PartitionID, _ name: PartitionName) -> Bool {
     guard session.passage.isOrdered, let rank = session.passage.rank(partition, name) else { return true }
     return !catchUps.partitions(of: session.id).contains { other in
       session.live?.streams[other].flatMap { session.passage.rank(other, $0.name) }.map { $0 < rank } ?? false
@@ -217,6 +225,12 @@ extension Mesh {
         break walk
       case .error where leftOut(batch.session, partition)?.isStoodOn(by: run) == true:
         leaveOut(run.incoming.replica, batch.session, partition)
+        rest.removeFirst()
+        continue walk
+      case .error where !batch.isForkEvidence && sessions[batch.session]?.sparing != nil:
+        // What it stands on was left to others, and is on its way from them.
+        postpone(run, batch, partition)
+        sessions[batch.session]?.sparing?.noteBehind(partition, step.now)
         rest.removeFirst()
         continue walk
       case .error where sessions[batch.session]?.live?.streams[partition]?.incoming.isLevel == true:

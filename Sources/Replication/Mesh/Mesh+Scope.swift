@@ -40,6 +40,7 @@ extension Mesh {
     sessions[id]?.state = .live(live)
     step.emit(.note(id, .sessionReady(session.device)))
     tellSpent(id, &step)
+    tellNeighbour(id, &step)
     beginComparing(id, deferred.question, &step)
   }
 

@@ -18,10 +18,19 @@ extension Mesh {
   mutating func committed(_ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step) {
     guard let state = ledger.partitions[partition] else { return }
     noteGrowth(state, runs)
-    let committed = CommittedRuns(state, from: source, runs)
+    let committed = CommittedRuns(state, from: source, by: bringer(source, partition, runs), runs)
     for id in sessions.keys.sorted() { sessions[id]?.push(committed, ledger, &step) }
     if source == nil { placeGained(partition, &step) }
     noteProgress(partition, source, &step)
+  }
+
+  /// Nil for own runs, and where the session has ended.
+  private func bringer(_ source: SessionID?, _ partition: PartitionID, _ runs: [LoggedRun]) -> CommittedRuns.Bringer? {
+    guard let source, let session = sessions[source] else { return nil }
+    return CommittedRuns.Bringer(
+      device: DeviceMark(session.device),
+      isAuthor: runs.allSatisfy { ledger.authority.author(of: $0.replica) == session.peer },
+      aheadSince: catchUps.session(of: partition) == source ? session.openedAt : nil)
   }
 
   /// Room again: go on with whatever this peer lacks.
@@ -59,6 +68,7 @@ extension Mesh {
     let told = boundedVector(declared(item.vector, partition), id, partition, step.now)
     stream.note(told, ledger.partitions[partition]?.log)
     sessions[id]?.live?.streams[partition] = stream
+    if stream.isAhead(of: ledger.partitions[partition]?.log) { sessions[id]?.sparing?.noteBehind(partition, step.now) }
     checkPeerVector(id, partition, item, &step)
     doubtLevelStream(id, partition)
     repullIfSilent(id, partition, &step)

@@ -4,12 +4,14 @@ extension Mesh {
 
   package var nextDeadline: MonotonicTime? {
     if hasStatementsToSay { return MonotonicTime(milliseconds: 0) }
-    return [nextRelay, ownChainClaims.nextExpiry].compactMap { $0 }.min()
+    return [nextRelay, nextAnnouncement, ownChainClaims.nextExpiry].compactMap { $0 }.min()
   }
 
   var nextRelay: MonotonicTime? {
-    sessions.values.lazy.compactMap { $0.live?.relaysDue.values.min() }.min()
+    sessions.values.lazy.compactMap { $0.live?.relays.earliest }.min()
   }
+
+  private var nextAnnouncement: MonotonicTime? { sessions.values.lazy.compactMap { $0.sparing?.announcedAt }.min() }
 
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
     for id in sessions.keys.sorted() {
@@ -30,6 +32,8 @@ extension Mesh {
         keepAlive(id, &step, &random)
         tellSpent(id, &step)
         sessions[id]?.relay(ledger, &step)
+        if let due = session.sparing?.announcedAt, due <= step.now { sessions[id]?.announceGathered(ledger, &step) }
+        pullWhatNobodyBrings(id, &step)
         compare(id, &step, &random)
       }
     }

@@ -33,7 +33,7 @@ package struct MeshConfiguration: Sendable {
   /// From connection to the end of the handshake (W4).
   package var handshakeMilliseconds: UInt64 = 10_000
   /// Silence after which a ping goes out; `N2` asks for at most 15 s.
-  package var pingMilliseconds: UInt64 = 10_000
+  package var pingMilliseconds: UInt64 = 15_000
   /// Silence after which a peer is dead; `N2` asks for at most 45 s.
   package var deadMilliseconds: UInt64 = 30_000
   /// Between two comparisons of summaries, give or take a quarter.
@@ -41,6 +41,13 @@ package struct MeshConfiguration: Sendable {
   /// How long a run that came from elsewhere waits before it is passed on to a peer who has not said that it has it.
   /// Without the wait every node of a LAN would send every run to every other.
   package var relayMilliseconds: UInt64 = 40
+  /// How long what comes over a new link waits at least: others that are about to link with the same device get it from there.
+  package var meetingMilliseconds: UInt64 = 2_000
+  /// How long what came from its author waits to be announced to him, together with what comes meanwhile; to others twice as
+  /// long.
+  package var gatherMilliseconds: UInt64 = 1_000
+  /// After so long without what others were to bring, it is asked of who has it.
+  package var broughtMilliseconds: UInt64 = 3_000
   /// After so long without progress the next peer may do a partition's catch-up.
   package var catchUpSilenceMilliseconds: UInt64 = 5_000
   /// Bytes asked of the log at once.

@@ -3,14 +3,24 @@ struct CommittedRuns {
   let partition: PartitionState
   /// Who brought them; nil for own ones.
   let source: SessionID?
+  /// Of the session that brought them; nil for own ones.
+  let bringer: Bringer?
   let runs: [LoggedRun]
   /// What was held before.
   let before: VersionVector
   /// What is announced of them.
   let offered: VersionVector
 
-  init(_ partition: PartitionState, from source: SessionID?, _ runs: [LoggedRun]) {
-    (self.partition, self.source, self.runs) = (partition, source, runs)
+  struct Bringer {
+    let device: DeviceMark
+    /// All of them are its own.
+    let isAuthor: Bool
+    /// When its session began, of a peer that was ahead and catches this node up.
+    let aheadSince: MonotonicTime?
+  }
+
+  init(_ partition: PartitionState, from source: SessionID?, by bringer: Bringer? = nil, _ runs: [LoggedRun]) {
+    (self.partition, self.source, self.bringer, self.runs) = (partition, source, bringer, runs)
     var before = partition.log.clipped
     for run in runs.reversed() {
       before[run.replica] =
@@ -27,13 +37,22 @@ struct CommittedRuns {
 /// What is pushed to whom: the one place that decides what becomes of a commit on each session. Pushing is best effort;
 /// comparing again and again is the truth.
 ///
-/// Everybody in scope hears of it. Own runs go to all at once. What came from elsewhere waits a little, since the one who
-/// brought it may bring it to others as well: without the wait every node of a LAN would send every run to every other.
+/// Everybody in scope hears of it. Own runs go to all at once. What came from elsewhere is left to who brought it where the
+/// peer is linked with him, as it says. Otherwise it waits a little, for others may pass it on as well (without that every
+/// node of a LAN would send every run to every other), and longer where he has just come and was ahead, for then the
+/// peer is likely to link with him as well.
 enum PushPolicy {
   struct Push {
-    /// A vector says that it is here.
-    var isAnnounced: Bool
+    var announcement: Announcement
     var runs: Runs
+  }
+
+  /// A vector that says that it is here.
+  enum Announcement: Equatable {
+    case none
+    case now
+    /// With what else comes until then: nobody waits for it to pass something on.
+    case gathered(until: MonotonicTime)
   }
 
   enum Runs: Equatable {
@@ -43,25 +62,50 @@ enum PushPolicy {
     /// With what else the peer lacks, from the log.
     case fromLog
     case relayed(at: MonotonicTime)
+    /// Somebody else brings what of them the peer lacks; what he may not is passed on at that time.
+    case leftToOthers(elseAt: MonotonicTime)
   }
 
   static func push(_ committed: CommittedRuns, to session: PeerSession, _ step: Step) -> Push {
     let stream = session.live?.streams[committed.partition.id]
-    // Own runs are announced by sending them, where a stream is open.
-    let isAnnounced = committed.source != nil || stream?.outgoing.number == nil
+    let announcement = announcement(committed, session, stream, step)
     guard session.id != committed.source, let stream, stream.outgoing.number != nil else {
-      return Push(isAnnounced: isAnnounced, runs: .none)
+      return Push(announcement: announcement, runs: .none)
     }
-    let isRelayed = session.live?.relaysDue[committed.partition.id] != nil
+    let isRelayed = session.live?.relays[committed.partition.id] != nil
     guard committed.source == nil else {
-      let lacks = committed.runs.contains { !stream.covers($0.replica, $0.last) }
-      let due = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
-      return Push(isAnnounced: isAnnounced, runs: lacks && !isRelayed ? .relayed(at: due) : .none)
+      let due = relayDue(committed, session, step)
+      guard committed.runs.contains(where: { !stream.covers($0.replica, $0.last) }) else {
+        return Push(announcement: announcement, runs: .none)
+      }
+      if session.isLinked(with: committed.bringer?.device) {
+        return Push(announcement: announcement, runs: .leftToOthers(elseAt: due))
+      }
+      return Push(announcement: announcement, runs: isRelayed ? .none : .relayed(at: due))
     }
     let isNext =
       session.isWritable && !stream.outgoing.isLoading && !isRelayed && stream.isFollowed(by: committed.runs)
       && session.isItsTurn(committed.partition.id, stream.name)
-    return Push(isAnnounced: isAnnounced, runs: isNext ? .now : .fromLog)
+    return Push(announcement: announcement, runs: isNext ? .now : .fromLog)
+  }
+
+  private static func relayDue(_ committed: CommittedRuns, _ session: PeerSession, _ step: Step) -> MonotonicTime {
+    let soon = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
+    guard session.sparing != nil, let since = committed.bringer?.aheadSince else { return soon }
+    return max(soon, since.advanced(byMilliseconds: step.configuration.meetingMilliseconds))
+  }
+
+  /// Own runs are announced by sending them, where a stream is open. What came right from its author waits, towards him and
+  /// towards those who have it from him as well.
+  private static func announcement(
+    _ committed: CommittedRuns, _ session: PeerSession, _ stream: PeerStream?, _ step: Step
+  ) -> Announcement {
+    guard committed.source != nil else { return stream?.outgoing.number == nil ? .now : .none }
+    guard session.sparing != nil, let bringer = committed.bringer, bringer.isAuthor,
+      session.id == committed.source || session.isLinked(with: bringer.device)
+    else { return .now }
+    let wait = step.configuration.gatherMilliseconds * (session.id == committed.source ? 1 : 2)
+    return .gathered(until: step.now.advanced(byMilliseconds: wait))
   }
 }
 
@@ -81,14 +125,37 @@ extension PeerSession {
       return
     }
     let push = PushPolicy.push(committed, to: self, step)
-    if push.isAnnounced, !committed.offered.isEmpty {
-      send(PartitionVector(name: committed.partition.name, vector: committed.offered), &step) { .have($0) }
-    }
+    announce(committed, push.announcement, &step)
     switch push.runs {
     case .none: break
     case .now: send(committed.runs, partition, ledger, &step)
     case .fromLog: pump(partition, ledger, &step)
-    case .relayed(let due): live?.relaysDue[partition] = due
+    case .relayed(let due): live?.relays.begin(partition, at: due)
+    case .leftToOthers(let due):
+      let isAll = live?.streams[partition]?.leaveToOthers(committed.runs, committed.partition.log) ?? true
+      if !isAll { live?.relays.begin(partition, at: due) }
+    }
+    noteWaiting(committed)
+  }
+
+  private mutating func noteWaiting(_ committed: CommittedRuns) {
+    let partition = committed.partition.id
+    guard let bringer = committed.bringer, let stream = live?.streams[partition] else { return }
+    for run in committed.runs where !stream.covers(run.replica, run.last) {
+      live?.relays.note(run, of: partition, from: bringer.device)
+    }
+  }
+
+  private mutating func announce(
+    _ committed: CommittedRuns, _ announcement: PushPolicy.Announcement, _ step: inout Step
+  ) {
+    guard !committed.offered.isEmpty else { return }
+    let partition = committed.partition
+    let vector = PartitionVector(name: partition.name, vector: committed.offered)
+    switch announcement {
+    case .none: return
+    case .gathered(let due) where sparing?.gather(partition.id, vector, until: due) == true: return
+    case .gathered, .now: send(vector, &step) { .have($0) }
     }
   }
 
@@ -106,8 +173,8 @@ extension PeerSession {
 
   /// Passes on what has waited for that long enough.
   mutating func relay(_ ledger: Ledger, _ step: inout Step) {
-    for partition in live?.relaysDue.filter({ $0.value <= step.now }).keys.sorted() ?? [] {
-      live?.relaysDue[partition] = nil
+    for partition in live?.relays.due(step.now) ?? [] {
+      live?.relays.end(partition)
       pump(partition, ledger, &step)
     }
   }

@@ -13,7 +13,7 @@ package struct KnownFormats: Hashable, Sendable {
   /// Numbers below 64 of messages that are read, and looked at no further.
   package var messages: Set<UInt64> = []
   /// What hellos announce.
-  package var features: UInt64 = Feature.holdings | Feature.holdingsQuestions
+  package var features: UInt64 = Feature.holdings | Feature.holdingsQuestions | Feature.neighbours
   /// Numbers of messages that are said beside what there is to say (`LaterNews`); none of them means anything.
   package var news: [UInt64] = []
   /// How own changes are written, one after the other; as ever where it is empty.
@@ -21,10 +21,12 @@ package struct KnownFormats: Hashable, Sendable {
 
   package static let all = KnownFormats()
 
-  /// Bits of ``Hello/features``, each for the message that its sender takes.
+  /// Bits of ``Hello/features``: what the sender takes.
   package enum Feature {
     package static let holdings: UInt64 = 1 << 2
     package static let holdingsQuestions: UInt64 = 1 << 3
+    /// ``Message/neighbours(_:)``, and runs ahead of what they stand on where somebody else brings that.
+    package static let neighbours: UInt64 = 1 << 44
   }
 
   package enum Subject: UInt8, Sendable, CaseIterable { case device, user, role, everyone }

@@ -41,6 +41,10 @@ package enum Message: Sendable, Equatable {
   /// same.
   case spent(SpentDevices)
 
+  /// Only to who has said that it takes this (``KnownFormats/Feature/neighbours``). What a neighbour of the peer brought is
+  /// not sent to the peer as well.
+  case neighbours(NeighbourNews)
+
   package static let credentialLimit = 2
 }
 

@@ -28,6 +28,7 @@ package enum MessageCodec {
     case holdings = 22
     case holdingsQuestion = 23
     case spent = 64
+    case neighbours = 65
   }
 
   /// The message numbers from 64 on may be skipped by who does not know them; those below may not.
@@ -89,6 +90,7 @@ package enum MessageCodec {
     case .holdings(.records(let items)): out.holdings(items)
     case .holdings(.question(let question)): out.holdingsQuestion(question)
     case .spent(let devices): out.spent(devices)
+    case .neighbours(let news): out.neighbours(news)
     }
     return out.bytes
   }

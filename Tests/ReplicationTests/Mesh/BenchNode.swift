@@ -43,7 +43,7 @@ final class BenchNode {
 
   init(
     bench: MeshBench, slot: Int, key: FakeKey, replica: ReplicaID, _ statements: [Statement],
-    _ interest: Interest
+    _ interest: Interest, _ formats: KnownFormats = .all
   ) {
     (self.bench, self.slot, self.key, self.replica) = (bench, slot, key, replica)
     let local = LocalIdentity(
@@ -52,7 +52,7 @@ final class BenchNode {
       local: local,
       authority: Authority(root: bench.fleet.root.publicKey, statements: statements, hash: FakeCryptography.hash),
       statements: statements, partitions: [], interest: interest,
-      cryptography: FakeCryptography.cryptography(of: key))
+      cryptography: FakeCryptography.cryptography(of: key, formats))
     ownReplica = replica
   }
 

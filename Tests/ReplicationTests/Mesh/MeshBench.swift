@@ -33,9 +33,10 @@ final class MeshBench {
   var partition: PartitionID { fleet.partition(name) }
 
   /// `devices[i]` is the device of node i: the same number twice makes a clone. `wants[i]`: a name, or a prefix followed by
-  /// `*`; everything, where nothing is said. `users[i]`: of device i, one and the same where nothing is said.
+  /// `*`; everything, where nothing is said. `users[i]`: of device i, one and the same where nothing is said. `formats[i]`: what the build of node i knows.
   init(
-    _ devices: [Int], wants: [Text] = [], users: [Text] = [], rights: FoundingRights = .open, seed: UInt64 = 1
+    _ devices: [Int], wants: [Text] = [], users: [Text] = [], formats: [Int: KnownFormats] = [:],
+    rights: FoundingRights = .open, seed: UInt64 = 1
   ) throws {
     var random = SimulationRandom(seed: seed)
     var fleet = Fleet(&random, rights)
@@ -62,7 +63,7 @@ final class MeshBench {
     nodes = devices.enumerated().map { slot, device in
       BenchNode(
         bench: self, slot: slot, key: keys[device], replica: replicas[device], statements,
-        fleet.interest(slot < wants.count ? wants[slot] : "*"))
+        fleet.interest(slot < wants.count ? wants[slot] : "*"), formats[slot] ?? .all)
     }
   }
 

@@ -152,7 +152,7 @@ import Wire
     let (bench, _) = try pair()
     let start = bench.transcript.count
     try bench.nodes[0].write(1)
-    bench.pass(100)
+    bench.pass(1_000)
     #expect(bench.said(from: 0, to: 1, since: start) == ["runs"])
     #expect(bench.said(from: 1, to: 0, since: start) == ["have"], "no runs back to who sent them")
     guard case .have(let vector)? = bench.messages(from: 1, to: 0, since: start).first else { return }

@@ -43,7 +43,7 @@ struct PushPolicyTests {
   @Test("own runs go out from memory where the peer lacks nothing before them, and otherwise from the log")
   func own() throws {
     let next = try push([run(2)], from: nil, to: session(known: 1))
-    #expect(next.runs == .now && !next.isAnnounced)
+    #expect(next.runs == .now && next.announcement == .none)
     #expect(try push([run(2)], from: nil, to: session(known: 0)).runs == .fromLog)
     var full = try session(known: 1)
     full.isWritable = false
@@ -53,7 +53,7 @@ struct PushPolicyTests {
   @Test("where no stream is open, own runs are announced alone")
   func closed() throws {
     let push = try push([run(2)], from: nil, to: session(known: 1, isOpen: false))
-    #expect(push.isAnnounced && push.runs == .none)
+    #expect(push.announcement == .now && push.runs == .none)
   }
 
   @Test("what another brought is announced to all, and passed on after a wait to who lacks it and did not bring it")
@@ -61,11 +61,11 @@ struct PushPolicyTests {
     let due = now.advanced(byMilliseconds: MeshConfiguration().relayMilliseconds)
     let other = SessionID(rawValue: 2)
     let lacking = try push([run(2)], from: other, to: session(known: 1))
-    #expect(lacking.isAnnounced && lacking.runs == .relayed(at: due))
+    #expect(lacking.announcement == .now && lacking.runs == .relayed(at: due))
     #expect(try push([run(2)], from: id, to: session(known: 1)).runs == .none, "it brought them")
     #expect(try push([run(2)], from: other, to: session(known: 2)).runs == .none, "it has them")
     var waiting = try session(known: 1)
-    waiting.live?.relaysDue[partition] = now
+    waiting.live?.relays.begin(partition, at: now)
     #expect(try push([run(2)], from: other, to: waiting).runs == .none, "they go with those that wait")
   }
 }

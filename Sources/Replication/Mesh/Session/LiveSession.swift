@@ -6,9 +6,7 @@ struct LiveSession: Sendable {
   /// What came so far of a vector that travels in parts.
   var partial: PartialVector?
   var streams: [PartitionID: PeerStream] = [:]
-  /// When runs that came from elsewhere are passed on. Beside the streams, of which there may be thousands: the shell asks
-  /// for the earliest at every turn.
-  var relaysDue: [PartitionID: MonotonicTime] = [:]
+  var relays = RelaysDue()
   private var nextStream: UInt64 = 1
   /// Answers of the log that are still to come to what was asked for streams that are not there any more, or were asked for
   /// anew since: what they hold follows on another vector.
@@ -49,12 +47,14 @@ struct LiveSession: Sendable {
 
   mutating func close(_ partition: PartitionID) {
     voidLoad(of: partition)
-    (streams[partition], relaysDue[partition]) = (nil, nil)
+    streams[partition] = nil
+    relays.end(partition)
   }
 
   /// Nobody wants it any more here.
   mutating func forget(_ partition: PartitionID) {
-    (streams[partition], relaysDue[partition], comparison.changed[partition]) = (nil, nil, nil)
+    (streams[partition], comparison.changed[partition]) = (nil, nil)
+    relays.end(partition)
   }
 
   /// What was asked of the log for the stream as it is now is not sent on the next one. The log answers in order.

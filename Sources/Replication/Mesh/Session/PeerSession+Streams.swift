@@ -25,7 +25,7 @@ extension PeerSession {
     stream.known = known
     live?.voidLoad(of: partition)
     stream.outgoing.begin(number, naming: wanted.staged)
-    live?.relaysDue[partition] = nil
+    live?.relays.end(partition)
     live?.streams[partition] = stream
   }
 
@@ -35,7 +35,7 @@ extension PeerSession {
       stream.outgoing.number != nil, !stream.outgoing.isLoading, stream.lacks(state.log),
       isItsTurn(partition, stream.name)
     else { return }
-    live?.relaysDue[partition] = nil
+    live?.relays.end(partition)
     let usual = loadByteLimit(step)
     let byteLimit = live?.streams[partition]?.outgoing.beginLoad(usual) ?? usual
     step.emit(.load(id, partition, have: stream.have(of: state.log), byteLimit: byteLimit))

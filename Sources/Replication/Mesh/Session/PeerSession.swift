@@ -35,6 +35,8 @@ package struct PeerSession: Sendable {
   var lastOfStatements: MonotonicTime
   var rooms = RoomExchange()
   var spared = SparedDevices()
+  /// Nil where one of the two does not tell whom it is linked with.
+  var sparing: CopySparing?
   package internal(set) var pulse: Pulse
   var isWritable = true
 

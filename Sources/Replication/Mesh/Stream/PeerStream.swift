@@ -21,9 +21,31 @@ struct PeerStream: Sendable {
     incoming = IncomingStream(number: number, now: now)
   }
 
-  /// The peer has it, or it is under way on this stream.
+  /// The peer has it, or it is under way: on this stream, or from somebody else.
   func covers(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
+    hasOrIsSent(replica, sequence) || outgoing.leftToOthers.sequence(of: replica) >= sequence
+  }
+
+  private func hasOrIsSent(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
     max(known.sequence(of: replica), outgoing.sent.sequence(of: replica)) >= sequence
+  }
+
+  /// Leaves to others what the peer lacks nothing before. Answers whether that is all of the runs.
+  mutating func leaveToOthers(_ runs: [LoggedRun], _ log: PartitionLog) -> Bool {
+    runs.reduce(true) { leaveToOthers($1.replica, $1.first, through: $1.last, log) && $0 }
+  }
+
+  /// The same of changes of one chain. Of a forked one a number does not say which branch the peer comes to have.
+  @discardableResult
+  mutating func leaveToOthers(
+    _ replica: ReplicaID, _ first: UInt64, through last: UInt64, _ log: PartitionLog
+  ) -> Bool {
+    if covers(replica, last) { return true }
+    guard first == 1 || covers(replica, first - 1), log.forkPoints[replica] == nil, !forks.holdsBack(replica) else {
+      return false
+    }
+    outgoing.leftToOthers[replica] = ChainPosition(sequence: last, tip: .zero)
+    return true
   }
 
   /// The peer lacks something that can go out on this stream now.
@@ -33,17 +55,22 @@ struct PeerStream: Sendable {
 
   /// The peer has something that this node lacks. Of a forked chain it may hold more than the branch chosen here has: that
   /// is searched and shown apart, and no stream brings it.
-  func isAhead(of log: PartitionLog?) -> Bool {
-    known.entries.contains {
-      $0.value.sequence > (log?.received.sequence(of: $0.key) ?? 0) && log?.forkPoints[$0.key] == nil
-        && !forks.holdsBack($0.key) && !incoming.leftOut.contains($0.key)
-    }
+  func isAhead(of log: PartitionLog?) -> Bool { known.entries.contains { isAhead($0.value, of: $0.key, log) } }
+
+  func chainsAhead(of log: PartitionLog?) -> [ReplicaID] {
+    known.entries.filter { isAhead($0.value, of: $0.key, log) }.map(\.key)
+  }
+
+  private func isAhead(_ position: ChainPosition, of replica: ReplicaID, _ log: PartitionLog?) -> Bool {
+    position.sequence > (log?.received.sequence(of: replica) ?? 0) && log?.forkPoints[replica] == nil
+      && !forks.holdsBack(replica) && !incoming.leftOut.contains(replica)
   }
 
   /// What is not to be read of the log for the peer.
   func have(of log: PartitionLog) -> VersionVector {
     var have = known
     have.join(outgoing.sent)
+    have.join(outgoing.leftToOthers)
     for replica in forks.heldBack { have[replica] = log.clipped[replica] }
     return have
   }
@@ -53,11 +80,14 @@ struct PeerStream: Sendable {
   /// What the peer says that it holds. Of a forked chain only what lies on the branch chosen here is what it has of it.
   mutating func note(_ vector: VersionVector, _ log: PartitionLog?) {
     known.join(vector)
+    for (replica, left) in outgoing.leftToOthers.entries where known.sequence(of: replica) >= left.sequence {
+      outgoing.leftToOthers[replica] = nil
+    }
     guard let log else { return }
     for (replica, entry) in vector.entries where log.forkPoints[replica] != nil {
       let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }
       known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
-      outgoing.sent[replica] = nil
+      (outgoing.sent[replica], outgoing.leftToOthers[replica]) = (nil, nil)
     }
   }
 
@@ -80,7 +110,7 @@ struct PeerStream: Sendable {
   private func unknown(of vector: VersionVector, shownApart: Set<ReplicaID>) -> VersionVector {
     VersionVector(
       vector.entries.filter { replica, position in
-        shownApart.contains(replica) || !covers(replica, position.sequence)
+        shownApart.contains(replica) || !hasOrIsSent(replica, position.sequence)
           || known[replica].map { $0.sequence == position.sequence && $0.tip != position.tip } ?? false
       })
   }

@@ -4,6 +4,8 @@ struct OutgoingStream: Sendable {
   private(set) var number: UInt64?
   /// Sent beyond what the peer has announced.
   var sent = VersionVector()
+  /// Not sent, since somebody with whom the peer is linked brought it here and brings it there.
+  var leftToOthers = VersionVector()
   /// Answers of the log are on their way.
   private(set) var isLoading = false
   /// Asked of the log at once; nil: as much as usual. More where all that was read is left out.
@@ -18,7 +20,7 @@ struct OutgoingStream: Sendable {
   /// The peer has pulled: what went out on the stream before is void.
   mutating func begin(_ number: UInt64, naming staged: [StagedPayload]) {
     self.number = number
-    sent = VersionVector()
+    (sent, leftToOthers) = (VersionVector(), VersionVector())
     (isLoading, base) = (false, nil)
     self.staged = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
   }

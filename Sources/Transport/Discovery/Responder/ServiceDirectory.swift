@@ -27,8 +27,10 @@ struct ServiceDirectory {
   static let longestRetryMilliseconds: UInt64 = 600_000
   /// After so many failures in a row what was resolved before no longer counts: the record is a ghost.
   static let failuresUntilLost = 2
-  /// Peers that are connected need no fresh address; their names are looked at only so often.
-  static let settledFactor: UInt64 = 10
+  /// Peers that are connected need no fresh address, those that go on being found seldom: each name that is looked at costs
+  /// every host of the network a question and an answer.
+  static let settledFactor: UInt64 = 120
+  static let longestIntervalFactor: UInt64 = 20
 
   private struct Service {
     /// The responder reports a name once for each address family of an interface.
@@ -36,6 +38,8 @@ struct ServiceDirectory {
     var resolveAt: UInt64
     var isInProgress = false
     var failures = 0
+    /// Since it appeared, or was connected last.
+    var successes: UInt64 = 0
     var resolution: Resolution?
   }
 
@@ -87,10 +91,15 @@ struct ServiceDirectory {
   mutating func resolved(_ key: Key, _ resolution: Resolution, now: UInt64) -> [Output] {
     guard var service = services[key] else { return [] }
     (service.isInProgress, service.failures, service.resolution) = (false, 0, resolution)
-    let factor = settled.contains(key.name) ? ServiceDirectory.settledFactor : 1
-    service.resolveAt = now + intervalMilliseconds * factor
+    service.resolveAt = now + intervalMilliseconds * factor(of: key, service)
+    service.successes += 1
     services[key] = service
     return [output(key.name)]
+  }
+
+  private func factor(of key: Key, _ service: Service) -> UInt64 {
+    settled.contains(key.name)
+      ? ServiceDirectory.settledFactor : min(1 << min(service.successes, 32), ServiceDirectory.longestIntervalFactor)
   }
 
   mutating func failed(_ key: Key, now: UInt64) -> [Output] {
@@ -118,9 +127,15 @@ struct ServiceDirectory {
   }
 
   mutating func setSettled(_ names: Set<String>, now: UInt64) {
-    let lost = settled.subtracting(names)
+    let (lost, gained) = (settled.subtracting(names), names.subtracting(settled))
     settled = names
-    for key in services.keys where lost.contains(key.name) { services[key]?.resolveAt = now }
+    for key in services.keys where lost.contains(key.name) {
+      services[key]?.resolveAt = now
+      services[key]?.successes = 0
+    }
+    for key in services.keys where gained.contains(key.name) && services[key]?.resolution != nil {
+      services[key]?.resolveAt = now + intervalMilliseconds * ServiceDirectory.settledFactor
+    }
   }
 
   private func output(_ name: String) -> Output {

@@ -1,0 +1,240 @@
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+@Suite("What a neighbour brings is not brought twice")
+struct NeighbourTests {
+  /// All linked with all, all streams open, and node 0 has written once.
+  private func clique(_ count: Int, formats: [Int: KnownFormats] = [:]) throws -> (MeshBench, [[SessionID?]]) {
+    let bench = try MeshBench(Array(0..<count), formats: formats)
+    var links = [[SessionID?]](repeating: [SessionID?](repeating: nil, count: count), count: count)
+    for a in 0..<count {
+      for b in 0..<a {
+        let id = bench.connected(a, b)
+        (links[a][b], links[b][a]) = (id, id)
+      }
+    }
+    try bench.nodes[0].write(0)
+    bench.pass(3_000)
+    for node in bench.nodes { try #require(node.holds(bench.nodes[0]) == 1) }
+    return (bench, links)
+  }
+
+  /// Runs that were sent to a node, by whomever.
+  private func copies(to slot: Int, _ bench: MeshBench, _ start: Int) -> Int {
+    bench.nodes.indices.filter { $0 != slot }.reduce(0) { count, other in
+      bench.messages(from: other, to: slot, since: start).reduce(count) {
+        if case .runs(let batch) = $1 { $0 + batch.entries.count } else { $0 }
+      }
+    }
+  }
+
+  private func haves(to slot: Int, _ bench: MeshBench, _ start: Int) -> [Int] {
+    bench.nodes.indices.filter { $0 != slot }.map { other in
+      bench.said(from: other, to: slot, since: start).count { $0 == "have" }
+    }
+  }
+
+  @Test("each peer is told with whom this node is linked, once, and who is gone")
+  func told() throws {
+    let (bench, links) = try clique(3)
+    let marks = bench.nodes.map { DeviceMark($0.device) }
+    let id = try #require(links[0][1])
+    #expect(bench.nodes[0].mesh.sessions[id]?.sparing?.neighbours == [marks[2]])
+    #expect(bench.nodes[1].mesh.sessions[id]?.sparing?.neighbours == [marks[2]])
+    let start = bench.transcript.count
+    bench.cut(try #require(links[1][2]))
+    bench.run()
+    #expect(bench.messages(from: 1, to: 0, since: start) == [.neighbours(NeighbourNews(removed: [marks[2]]))])
+    #expect(bench.nodes[0].mesh.sessions[id]?.sparing?.neighbours == [])
+  }
+
+  @Test("a change reaches each of five linked nodes once, and each of them says now and then what it has")
+  func live() throws {
+    let (bench, _) = try clique(5)
+    let start = bench.transcript.count
+    for value in 1...10 as ClosedRange<Int64> {
+      try bench.nodes[0].write(value)
+      bench.pass(50)
+    }
+    bench.pass(3_000)
+    for slot in 1..<5 {
+      #expect(bench.nodes[slot].holds(bench.nodes[0]) == 11)
+      #expect(copies(to: slot, bench, start) == 10)
+      #expect(haves(to: slot, bench, start).reduce(0, +) == 3, "one of each of the others, but of who writes")
+      #expect(bench.said(from: slot, to: 0, since: start).count { $0 == "have" } == 1)
+    }
+  }
+
+  @Test("all write on top of one another at once, and each change still goes to each node once")
+  func crosswise() throws {
+    let (bench, _) = try clique(4)
+    let start = bench.transcript.count
+    for round in 0..<5 as Range<Int64> {
+      for (slot, node) in bench.nodes.enumerated() {
+        try node.write(100 + round * 10 + Int64(slot))
+        bench.run(7)
+      }
+    }
+    bench.pass(3_000)
+    for slot in 0..<4 {
+      for other in bench.nodes { #expect(bench.nodes[slot].holds(other) >= 5) }
+      #expect(copies(to: slot, bench, start) == 15)
+      #expect(bench.nodes[slot].mesh.sessions.count == 3)
+    }
+  }
+
+  @Test("a newcomer's changes reach each of those it links with once, though they are linked with one another")
+  func newcomer() throws {
+    let bench = try MeshBench([0, 1, 2, 3])
+    for a in 1..<4 { for b in 1..<a { _ = bench.connected(a, b) } }
+    for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value) }
+    let start = bench.transcript.count
+    for slot in 1..<4 { _ = bench.connect(0, slot) }
+    bench.pass(3_000)
+    for slot in 1..<4 {
+      #expect(bench.nodes[slot].holds(bench.nodes[0]) == 30)
+      #expect(copies(to: slot, bench, start) == 30)
+    }
+  }
+
+  @Test(
+    "who links a second later with who brought much gets nothing of it from others, and who does not link gets it then")
+  func newcomerSlowly() throws {
+    for links in [true, false] {
+      let bench = try MeshBench([0, 1, 2])
+      _ = bench.connected(2, 1)
+      for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value) }
+      let start = bench.transcript.count
+      _ = bench.connect(0, 1)
+      bench.pass(1_000)
+      #expect(bench.nodes[1].holds(bench.nodes[0]) == 30 && copies(to: 2, bench, start) == 0)
+      if links {
+        let id = bench.connect(0, 2)
+        bench.nodes[0].holdsLoads = true
+        bench.run()
+        bench.nodes[0].mesh.pause(id)
+        bench.pass(1_500)
+        #expect(copies(to: 2, bench, start) == 0, "left to the newcomer")
+      } else {
+        bench.pass(1_000)
+        #expect(bench.nodes[2].holds(bench.nodes[0]) == 30 && copies(to: 2, bench, start) == 30)
+      }
+    }
+  }
+
+  @Test("who is not linked with who brought it gets it after the usual wait")
+  func unlinked() throws {
+    let (bench, links) = try clique(3)
+    bench.cut(try #require(links[0][2]))
+    bench.run()
+    try bench.nodes[0].write(1)
+    bench.run()
+    bench.pass(50)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 2)
+  }
+
+  @Test("where a link breaks with something under way, the others pass it on as soon as they hear of it")
+  func broken() throws {
+    let (bench, links) = try clique(3)
+    let start = bench.transcript.count
+    bench.nodes[0].mesh.pause(try #require(links[0][2]))
+    try bench.nodes[0].write(1)
+    bench.pass(500)
+    try #require(bench.nodes[1].holds(bench.nodes[0]) == 2 && bench.nodes[2].holds(bench.nodes[0]) == 1)
+    #expect(copies(to: 2, bench, start) == 0, "left to node 0")
+    bench.cut(try #require(links[0][2]))
+    bench.run()
+    bench.pass(50)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 2)
+  }
+
+  @Test("what was taken is announced before a broken link is told of, and not sent once more")
+  func announcedFirst() throws {
+    let (bench, links) = try clique(3)
+    try bench.nodes[0].write(1)
+    bench.run()
+    let start = bench.transcript.count
+    bench.cut(try #require(links[0][2]))
+    bench.run()
+    #expect(bench.said(from: 2, to: 1, since: start).prefix(2) == ["have", "neighbours"])
+    bench.pass(2_000)
+    #expect(copies(to: 1, bench, start) == 0 && copies(to: 2, bench, start) == 0)
+  }
+
+  @Test("what a neighbour was to bring and did not in three seconds is asked of who has it")
+  func stuck() throws {
+    let (bench, links) = try clique(3)
+    bench.nodes[0].mesh.pause(try #require(links[0][2]))
+    try bench.nodes[0].write(1)
+    bench.run()
+    bench.pass(1_000)
+    bench.pass(1_000)
+    try #require(bench.said(from: 1, to: 2).last == "have" && bench.nodes[2].holds(bench.nodes[0]) == 1)
+    bench.pass(2_900)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 1)
+    bench.pass(150)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 2)
+  }
+
+  @Test("a change that comes ahead of what it stands on waits for it, and ends no session")
+  func ahead() throws {
+    let (bench, links) = try clique(3)
+    let slow = try #require(links[0][2])
+    bench.nodes[0].mesh.pause(slow)
+    try bench.nodes[0].write(1)
+    bench.run()
+    try bench.nodes[1].write(2)
+    bench.run()
+    #expect(bench.nodes[2].holds(bench.nodes[1]) == 0 && bench.nodes[2].mesh.footprint.postponedBytes > 0)
+    let start = bench.transcript.count
+    bench.nodes[0].deliver(.writable(slow))
+    bench.run()
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 2 && bench.nodes[2].holds(bench.nodes[1]) == 1)
+    #expect(bench.nodes[2].mesh.footprint.postponedBytes == 0)
+    bench.pass(5_000)
+    #expect(copies(to: 2, bench, start) == 1 && bench.nodes[2].mesh.sessions.count == 2)
+  }
+
+  @Test("what came ahead is asked for again with what it stands on, where nobody brings that")
+  func aheadAlone() throws {
+    let (bench, links) = try clique(3)
+    bench.nodes[0].mesh.pause(try #require(links[0][2]))
+    try bench.nodes[0].write(1)
+    bench.run()
+    try bench.nodes[1].write(2)
+    bench.run()
+    bench.pass(4_000)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 2 && bench.nodes[2].holds(bench.nodes[1]) == 1)
+    #expect(bench.nodes[2].mesh.footprint.postponedBytes == 0)
+  }
+
+  @Test("towards a build that tells no neighbours all is passed on and announced as before")
+  func earlier() throws {
+    let (bench, links) = try clique(3, formats: [2: TestBuild.earlier.formats])
+    let id = try #require(links[1][2])
+    #expect(bench.nodes[1].mesh.sessions[id]?.sparing == nil && bench.nodes[2].mesh.sessions[id]?.sparing == nil)
+    #expect(!bench.said(from: 1, to: 2).contains("neighbours") && !bench.said(from: 2, to: 1).contains("neighbours"))
+    bench.nodes[0].mesh.pause(try #require(links[0][2]))
+    let start = bench.transcript.count
+    try bench.nodes[0].write(1)
+    bench.run()
+    #expect(bench.said(from: 1, to: 2, since: start).first == "have", "at once")
+    bench.pass(50)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 2)
+  }
+
+  @Test("of a peer no more neighbours are kept than there is room for, and of partitions no more than are looked after")
+  func bounds() {
+    var sparing = CopySparing()
+    for first in stride(from: UInt64(0), to: 3_000, by: 1_000) {
+      sparing.hear(NeighbourNews(added: Set((first..<first + 1_000).map { DeviceMark(word: $0) })))
+    }
+    #expect(sparing.neighbours.count == NeighbourNews.limit)
+    let now = MonotonicTime(milliseconds: 5)
+    func id(_ number: UInt64) -> PartitionID { PartitionID(Digest(words: (number, 0, 0, 0))) }
+    for number in 0...UInt64(CopySparing.partitionLimit) { sparing.noteBehind(id(number), now) }
+    #expect(sparing.behind(for: 0, now).count == CopySparing.partitionLimit)
+  }
+}

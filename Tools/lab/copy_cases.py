@@ -1,0 +1,113 @@
+"""How often what one device writes travels to each of many that are linked with one another."""
+
+import json
+import sqlite3
+import time
+
+from fleets import PARTITION, add_node, await_equal, await_meeting, make_fleet
+from link_cases import shape
+from network import run
+from node import Node
+from runner import Bench, case
+from waiting import expect, wait_for
+
+_REST_SECONDS = 30
+_CHANGES = 400
+_CHANGES_A_SECOND = 20
+_NEWCOMERS_CHANGES = 1_000
+
+
+@case("E4: of ten linked nodes each receives at most 1.6 times a change, and 100 bytes a second at rest")
+def live_copies(bench: Bench):
+    nodes = make_fleet(bench.network, "abcdefghij")
+    for node in nodes:
+        # Above six nodes each makes five links, and takes those of others.
+        wait_for(60, f"{node.name} has five links", lambda: len(node.peers()) >= 5, 0.2)
+    writer, others = nodes[0], nodes[1:]
+    writer.put_many(PARTITION, "first", 5)
+    await_equal(nodes, 5)
+    # What a meeting leaves to be said is said.
+    time.sleep(_REST_SECONDS)
+    rest = _rates(others, _REST_SECONDS)
+    bench.note(f"at rest {_span(rest)} bytes a second")
+    before, held, began = _received(others), _run_bytes(writer), time.monotonic()
+    client = writer.client()
+    for number in range(_CHANGES):
+        status, answer = client.request("PUT", f"/v1/partitions/agency%3DLaboratory/collections/Lab/documents/live-{number}", {
+            "number": number, "text": "x" * 60})  # fmt: skip
+        expect(status == 201, f"a write answered {status}: {answer}")
+        time.sleep(max(0, began + (number + 1) / _CHANGES_A_SECOND - time.monotonic()))
+    await_equal(nodes, 5 + _CHANGES)
+    time.sleep(2)
+    seconds = time.monotonic() - began
+    size = _run_bytes(writer) - held
+    shares = [
+        (now - then - seconds * rate) / size for now, then, rate in zip(_received(others), before, rest)]
+    bench.note(f"{_span(shares)} times a change of {size / _CHANGES:.0f} bytes")
+    links = [len(node.peers()) for node in nodes]
+    bench.note(f"{min(links)} to {max(links)} links each")
+    expect(max(rest) <= 100 and max(shares) <= 1.6,
+           f"a node at rest receives {_span(rest)} bytes a second, and of a change {_span(shares)} times its bytes")  # fmt: skip
+
+
+@case("E1: what a newcomer brings reaches each of seven linked nodes once")
+def newcomer(bench: Bench):
+    _bring(bench, "")
+
+
+@case("E1: what a newcomer brings over 5 Mbit/s reaches each of seven linked nodes once")
+def slow_newcomer(bench: Bench):
+    _bring(bench, "5mbit")
+
+
+def _bring(bench: Bench, rate: str):
+    nodes = make_fleet(bench.network, "abcdefg")
+    stranger = add_node(bench.network, "h", nodes[0])
+    await_meeting(nodes)
+    nodes[0].put_many(PARTITION, "first", 1)
+    await_equal(nodes, 1)
+    stranger.host.port("nomaster")
+    stranger.start()
+    stranger.subscribe(PARTITION)
+    stranger.put_many(PARTITION, "brought", _NEWCOMERS_CHANGES, 300)
+    size = _run_bytes(stranger)
+    if rate and not shape(stranger, rate):
+        bench.note(f"not at {rate}: no such queue here")
+    before, began = _received(nodes), time.monotonic()
+    stranger.host.port("master", "lan")
+    wait_for(120, lambda: f"all hold what was brought: {[node.changes(PARTITION) for node in nodes]}",
+             lambda: all(node.changes(PARTITION) == 1 + _NEWCOMERS_CHANGES for node in nodes), 0.2)  # fmt: skip
+    bench.note(f"all hold it after {time.monotonic() - began:.1f} s")
+    await_equal([*nodes, stranger], 1 + _NEWCOMERS_CHANGES)
+    copies = [(now - then) / size for now, then in zip(_received(nodes), before)]
+    bench.note(f"{_span(copies)} times the {size} bytes")
+    expect(max(copies) <= 1.3, f"what was brought came {max(copies):.2f} times")
+
+
+def _received(nodes: list[Node]) -> list[int]:
+    """Bytes that came to each host, with all headers, and with what is multicast."""
+    def total(node: Node) -> int:
+        link = json.loads(run(*node.host.command("ip", "-s", "-j", "link", "show", "dev", "eth0")))[0]
+        return link["stats64"]["rx"]["bytes"]
+
+    return [total(node) for node in nodes]
+
+
+def _rates(nodes: list[Node], seconds: float) -> list[float]:
+    before, began = _received(nodes), time.monotonic()
+    time.sleep(seconds)
+    passed = time.monotonic() - began
+    return [(now - then) / passed for now, then in zip(_received(nodes), before)]
+
+
+def _run_bytes(node: Node) -> int:
+    """What the runs that a node holds take as they are sent, without their contexts."""
+    store = sqlite3.connect(f"file:{node.directory}/seamesh.db?mode=ro", uri=True)
+    try:
+        return store.execute("SELECT sum(length(body)) FROM runs").fetchone()[0] or 0
+    finally:
+        store.close()
+
+
+def _span(values: list[float]) -> str:
+    return f"{min(values):.2f} to {max(values):.2f}"
