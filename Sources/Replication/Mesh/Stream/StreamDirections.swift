@@ -20,7 +20,8 @@ struct OutgoingStream: Sendable {
   /// The peer has pulled: what went out on the stream before is void.
   mutating func begin(_ number: UInt64, naming staged: [StagedPayload]) {
     self.number = number
-    (sent, leftToOthers) = (VersionVector(), VersionVector())
+    sent = VersionVector()
+    leftToOthers = VersionVector()
     (isLoading, base) = (false, nil)
     self.staged = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
   }
