@@ -29,7 +29,9 @@ extension Mesh {
     }
     sessions[id]?.receive(summary, ledger, &step)
     // A comparison that is through shows that the peer is live.
-    if sessions[id]?.live?.handOvers.mayOffer == true { beginHoldings(id, &step) }
+    guard sessions[id]?.live?.handOvers.mayOffer == true else { return }
+    beginHoldings(id, &step)
+    tellEndedRooms(id, &step)
   }
 
   /// Brings the digests up to date, and tells the sessions of those that moved.

@@ -172,7 +172,11 @@ extension Mesh {
     var kept: [DeliveredRun] = []
     var heldAbove: Set<ReplicaID> = []
     var isLeftOutAnew = false
-    defer { spreadHeld(heldAbove, partition, &step) }
+    var branches: Set<ReplicaID> = []
+    defer {
+      spreadHeld(heldAbove, partition, &step)
+      for replica in branches.sorted() { spreadFork(replica, partition, &step) }
+    }
     var rest = batch.runs
     var entries = 0
     walk: while let waiting = rest.first {
@@ -211,6 +215,8 @@ extension Mesh {
           continue walk
         }
         if case .aboveBound = reason { heldAbove.insert(run.incoming.replica) }
+        // Also where a branch that has lost goes on: no vector tells of it.
+        if reason == .fork { branches.insert(run.incoming.replica) }
       case .error(let reason) where mayComeAhead(batch, partition):
         foundOwnRun(run, name, &step)
         postpone(run, batch, partition)

@@ -97,6 +97,39 @@ extension Mesh {
     pumpStatements(id, &step)
   }
 
+  // MARK: What is over
+
+  /// Rooms that have ended for the peer's user for all that is known here, once on a session: the peer asks of whom it takes
+  /// for one who may carry them, and that need not be this node, nor anybody whom it still meets. It is told where the lines
+  /// end that it may hear, and asks for what it lacks.
+  mutating func tellEndedRooms(_ id: SessionID, _ step: inout Step) {
+    guard let session = sessions[id], session.live?.handOvers.mayOffer == true,
+      sessions[id]?.rooms.tellingEnded.take() == true
+    else { return }
+    let lost = ledger.partitions.all { room, name in
+      ledger.partitions.holdsStatements(of: room) && wants(session, name) && !mayHear(session, of: name)
+    }.sorted()
+    let ended = lost.compactMap { room in ledger.partitions.name(of: room).flatMap { lines(of: $0, for: session) } }
+    // Of more than are told at once another part has its turn with each session.
+    let start = ended.count > RoomExchange.tellLimit ? Int(id.rawValue % UInt64(ended.count)) : 0
+    for lines in (ended[start...] + ended[..<start]).prefix(RoomExchange.tellLimit) { tellEnded(lines, to: id, &step) }
+  }
+
+  /// What may have ended the room for the peer, who may not carry it. Nil where there is nothing.
+  private func lines(of name: PartitionName, for session: PeerSession) -> (name: PartitionName, tips: [IssuerTips])? {
+    let held = ScopeStatements(ledger.authority.statements(of: name.text))
+    let lines = passable(held.ordered, of: name, held, to: session)
+    return lines.isEmpty ? nil : (name, ScopeStatements(lines).list(.max))
+  }
+
+  private mutating func tellEnded(
+    _ lines: (name: PartitionName, tips: [IssuerTips]), to id: SessionID, _ step: inout Step
+  ) {
+    let comparison = sessions[id]?.live?.comparison.count ?? 0
+    sessions[id]?.rooms.tell(ledger.id(of: lines.name), in: comparison)
+    tell(id, lines.name, .tips(listed: 0, lines.tips), &step)
+  }
+
   /// Of rooms that a peer may carry no longer nothing more goes out that waits for it. Lines that were among it are told
   /// when the peer, who does not know yet, next finds the room to differ.
   mutating func dropUnhearable() {
@@ -134,6 +167,10 @@ extension Mesh {
       say(passable(said, of: name, held, to: session), of: name, to: id, &step)
     } else if mayHear(session, of: name) {
       say(held.ordered, of: name, to: id, &step)
+    } else if wants(session, name), !passable(said, of: name, held, to: session).isEmpty,
+      let lines = lines(of: name, for: session)
+    {
+      tellEnded(lines, to: id, &step)
     }
   }
 }

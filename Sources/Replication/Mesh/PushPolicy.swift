@@ -114,7 +114,7 @@ extension PeerSession {
   mutating func push(_ committed: CommittedRuns, _ ledger: Ledger, _ step: inout Step) {
     let partition = committed.partition.id
     guard live != nil, isInScope(committed.partition, ledger) else { return }
-    let isCompared = isCompared(withChangesOf: partition)
+    let (isCompared, hadStream) = (isCompared(withChangesOf: partition), live?.streams[partition] != nil)
     // Also where it is told only at the comparison's end: what the peer says or sends until then finds the stream as it
     // was before the change, not one on which the peer has it already.
     if live?.level.contains(partition, committed.partition.name) == true {
@@ -157,6 +157,8 @@ extension PeerSession {
     case .gathered(let due) where sparing?.gather(partition.id, vector, until: due) == true: return
     case .gathered, .now: send(vector, &step) { .have($0) }
     }
+    // When these runs were judged there was no stream to show them on.
+    if !hadStream { showApart(partition, ledger, &step) }
   }
 
   /// No comparison is under way, or still to come, that does not know of what was just committed.

@@ -7,6 +7,9 @@ struct RoomExchange: Sendable {
   /// The comparisons in which rooms that still differ were told last.
   private var toldIn: [PartitionID: UInt64] = [:]
 
+  /// Those that have ended for the peer's user are told once.
+  var tellingEnded = Once()
+
   /// Rooms whose tips are told for one comparison. Where statements come of it, the next one follows at once.
   static let tellLimit = 256
   static let answerLimit = 1_024

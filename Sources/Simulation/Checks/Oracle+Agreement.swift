@@ -51,7 +51,7 @@ extension Oracle {
         return "nodes \(honest[b].node.slot) and \(honest[a].node.slot) hold different statements"
       }
     }
-    return nil
+    return wordOfEndedThatIsNotHeard(honest)
   }
 
   /// Honest nodes that want the partition and may carry it, in groups that reach one another.

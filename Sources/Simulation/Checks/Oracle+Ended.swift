@@ -13,6 +13,30 @@ extension Oracle {
 
   func isEnded(_ process: NodeProcess) -> Bool { ended.contains(process.node.key.publicKey) }
 
+  /// Who is ended hears little, and goes on to tell what it knows, to whoever is a member for all it knows.
+  func wordOfEndedThatIsNotHeard(_ honest: [NodeProcess]) -> String? {
+    for teller in world.nodes.compactMap(\.process) where teller.node.liar == nil && isEnded(teller) {
+      let told = Set(teller.mesh.authority.fleetStatements.map(\.id))
+      for other in honest
+      where world.isLinked(teller.node.slot, other.node.slot)
+        && teller.mesh.authority.member(of: other.node.key.publicKey) != nil
+        && !told.isSubset(of: other.mesh.authority.fleetStatements.map(\.id))
+      {
+        return "node \(other.node.slot) lacks statements that node \(teller.node.slot), which was ended, holds"
+      }
+    }
+    return nil
+  }
+
+  /// Nodes that lack a statement which somebody holds: whom they reach over a device alone that was ended, and to which they
+  /// are strangers, tells them by chance.
+  func slotsThatLackStatements() -> Set<Int> {
+    let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process)
+    let held = honest.map { Set($0.mesh.authority.fleetStatements.map(\.id)) }
+    let all = held.reduce(into: Set()) { $0.formUnion($1) }
+    return Set(zip(honest, held).filter { $0.1 != all }.map(\.0.node.slot))
+  }
+
   /// What a device wrote before it heard that it may not is handed over, to whoever may carry it as far as it knows: only
   /// there an admin can let it count.
   func workThatIsNotHandedOver() -> String? {
@@ -20,7 +44,10 @@ extension Oracle {
     for author in honest where !compromised.contains(author.node.key.publicKey) {
       for partition in author.mesh.partitions.values.sorted(by: { $0.id < $1.id }) {
         let own = partition.log.heldAbove.sorted.filter { owners[$0.replica] == author.node.key.publicKey }
-        guard !own.isEmpty, !mayCarry(author, partition.name) else { continue }
+        // Of a flooder that is spent nobody takes what it alone wrote in.
+        guard !own.isEmpty, !mayCarry(author, partition.name), !author.node.isFlooder || isOwed(partition.name) else {
+          continue
+        }
         for other in groups(wanting: partition.name).joined()
         where isNamed(other, partition.name, author) {
           let book = other.node.directory.book.partitions[partition.id]

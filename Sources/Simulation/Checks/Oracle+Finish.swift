@@ -20,6 +20,7 @@ extension Oracle {
   private func checkLastWords() {
     for write in acknowledged {
       guard let statements = write.lastWordUnder, !hasHeardOfLiar(world.nodes[write.slot].process, since: statements),
+        !world.lackedStatements.contains(write.slot),
         let name = world.partitions.first(where: { world.fleet.partition($0) == write.partition }), isOwed(name)
       else { continue }
       let group = groups(wanting: name).first { $0.contains { $0.node.slot == write.slot } } ?? []

@@ -57,8 +57,15 @@ extension Oracle {
     switch set.step {
     // Who asks for all that there is says nothing of what it has.
     case .wanted(let list) where list.allSatisfy(\.tips.isEmpty): break
+    // Where the lines end of which the peer may hear.
+    case .tips(let listed, let list) where listed == 0 && isOfLines(list, set.scope, node, peer): break
     default: checkRight(name, node, peer)
     }
+  }
+
+  private func isOfLines(_ list: [IssuerTips], _ scope: Text, _ node: SimulatedNode, _ peer: SimulatedNode) -> Bool {
+    let lines = Set(lines(endingFor: peer, scope, node).map(\.tip))
+    return list.allSatisfy { $0.tips.allSatisfy { lines.contains($0.id) } }
   }
 
   /// Statements of a room go to who may carry it; to others what ended it for their user.
@@ -66,6 +73,15 @@ extension Oracle {
     guard let name = PartitionName(roomOf: scope),
       rights(of: node).level(of: peer.key.publicKey, in: scope) < .carry
     else { return }
+    let lines = lines(endingFor: peer, scope, node)
+    guard !list.compactMap({ FakeCryptography.statement($0).statement }).allSatisfy({ lines.contains($0.id) }) else {
+      return
+    }
+    checkRight(name, node, peer)
+  }
+
+  /// What ended the room for the peer's user, with all that it goes on from.
+  private func lines(endingFor peer: SimulatedNode, _ scope: Text, _ node: SimulatedNode) -> Set<Digest> {
     let said = node.directory.book.statements.values.filter { $0.scope == scope }
     let carriers = carriers(of: peer.user, said)
     var lines: Set<Digest> = []
@@ -80,10 +96,7 @@ extension Oracle {
         next = step.previous.flatMap { node.directory.book.statements[$0] }
       }
     }
-    guard !list.compactMap({ FakeCryptography.statement($0).statement }).allSatisfy({ lines.contains($0.id) }) else {
-      return
-    }
-    checkRight(name, node, peer)
+    return lines
   }
 
   /// The user, and everyone by whose invitation he may have come in.

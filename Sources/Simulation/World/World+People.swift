@@ -111,6 +111,7 @@ extension World {
     guard lastWords.isEmpty else { return false }
     (agreedSince, quietSince) = (nil, clock)
     isPrompt = !nodes.contains { $0.liar != nil } && oracle.areAllConnected()
+    lackedStatements = oracle.slotsThatLackStatements()
     for name in partitions {
       for process in oracle.groups(wanting: name).joined() where oracle.mayWrite(process.node, name) {
         nextJob += 1

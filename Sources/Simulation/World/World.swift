@@ -64,6 +64,8 @@ final class World {
   var hasWished = false
   /// Jobs that everyone writes when all is quiet.
   var lastWords: Set<Int> = []
+  /// Who lacked then what somebody else had heard.
+  var lackedStatements: Set<Int> = []
   /// When everybody asked last what others hold; nil before all have agreed.
   var askedAt: UInt64?
   /// Nil in worlds without rooms.

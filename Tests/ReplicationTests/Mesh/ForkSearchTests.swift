@@ -33,6 +33,17 @@ import Testing
     #expect(asked == [false, true])
   }
 
+  @Test("where histories differ again behind a search the chain is searched anew, once")
+  func anew() {
+    var search = ForkSearch()
+    _ = search.begin(replica)
+    search.settle(replica)
+    let asked = [search.beginAnew(replica), search.beginAnew(replica)]
+    #expect(asked == [true, false] && search.holdsBack(replica))
+    search.settle(replica)
+    #expect(!search.holdsBack(replica))
+  }
+
   @Test("the answer to an own question is none of the questions that are answered between two comparisons")
   func budget() throws {
     let name = try PartitionName("agency=x")

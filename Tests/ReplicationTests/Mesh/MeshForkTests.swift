@@ -131,6 +131,28 @@ import Testing
     #expect(agree(bench, [3, 4]))
   }
 
+  @Test(
+    "how a branch goes on that counts, or has lost, is passed on at once to who has shown the other",
+    arguments: 1...6 as ClosedRange<Int64>)
+  func goesOnBesideTheOther(value: Int64) throws {
+    // Node 2 met the first copy, node 3 the second, and both know of the fork.
+    let bench = try MeshBench([0, 0, 1, 2])
+    try bench.nodes[0].write(value)
+    try bench.nodes[1].write(11)
+    try bench.nodes[1].write(12)
+    bench.cut(bench.connected(0, 2))
+    bench.cut(bench.connected(1, 3))
+    _ = bench.connected(2, 3)
+    bench.pass(1_000)
+    try #require(agree(bench, [2, 3]))
+    try bench.nodes[0].write(21)
+    try bench.nodes[0].write(22)
+    _ = bench.connected(0, 2)
+    bench.pass(1_000)
+    #expect(bench.nodes[2].log.count == 5 && bench.nodes[3].log.count == 5)
+    #expect(agree(bench, [2, 3]))
+  }
+
   @Test("evidence of a fork goes with its payloads")
   func evidenceWithPayloads() throws {
     let bench = try MeshBench([0, 0])

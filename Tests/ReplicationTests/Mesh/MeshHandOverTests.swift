@@ -70,6 +70,19 @@ import Testing
     #expect(one.mesh.partitions[bench.partition]?.log.heldAbove == two.mesh.partitions[bench.partition]?.log.heldAbove)
   }
 
+  @Test("what is handed over goes on at once to who came to want its partition when there was nothing of it yet")
+  func goesOnBehindWish() throws {
+    let scene = try MeshHandOverTests(wants: ["agency=*", "user=*", "user=*"])
+    try scene.end(.retire, upTo: .start)
+    _ = scene.bench.connected(1, 2)
+    for slot in 1...2 { scene.want(slot) }
+    scene.bench.run()
+    try #require(scene.held(1) == nil && scene.held(2) == nil)
+    _ = scene.bench.connected(0, 1)
+    scene.bench.pass(1_000)
+    #expect(scene.held(1)?.sequence == 3 && scene.held(2)?.sequence == 3)
+  }
+
   @Test("it hands over on the connection on which it hears of its end, too")
   func onStandingSession() throws {
     _ = bench.connected(0, 1)

@@ -112,6 +112,41 @@ import Testing
     #expect(level(1) == .none && held(1).count == 3 && held(0).count == 4)
   }
 
+  @Test(
+    "who is removed hears of it from a member, too, of whom he does not know that he is one", arguments: [true, false])
+  func removedByStranger(isDialer: Bool) throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    bench.cut(bench.connected(0, 1))
+    try room.invite("eva", by: 0)
+    try room.remove("ben", by: 0)
+    // Nobody sees the creator again.
+    bench.cut(bench.connected(0, 2))
+    try #require(level(2) == .write && level(2, at: 1) == .none)
+    let id = isDialer ? bench.connected(1, 2) : bench.connected(2, 1)
+    bench.pass(1_000)
+    #expect(level(1) == .none)
+    #expect(held(2).subtracting(held(1)).isEmpty, "a line has all that it goes on from")
+    // Alike by now, it costs the ends of the lines when they meet again, and nothing else.
+    bench.cut(id)
+    let start = bench.transcript.count
+    _ = bench.connected(1, 2)
+    #expect(roomMessages(2, 1, since: start).count == 1 && roomMessages(1, 2, since: start).isEmpty)
+  }
+
+  @Test("he hears of it on a standing connection where the member hears of both at once")
+  func removedByStrangerWhileConnected() throws {
+    try room.create()
+    try room.invite("ben", by: 0)
+    bench.cut(bench.connected(0, 1))
+    let id = bench.connected(1, 2)
+    try room.invite("eva", by: 0)
+    try room.remove("ben", by: 0)
+    _ = bench.connected(0, 2)
+    bench.pass(1_000)
+    #expect(level(2) == .write && level(1) == .none && bench.nodes[1].mesh.sessions[id] != nil)
+  }
+
   @Test("who is removed and does not know it yet still brings what he said before")
   func removedBrings() throws {
     try room.create()

@@ -194,8 +194,9 @@ extension PeerSession {
     markLevel { $0.mark(buckets: buckets) }
     guard let changed = live?.comparison.end(step.now) else { return }
     rooms.concludeComparison()
-    for partition in changed.keys.sorted() {
-      guard let state = ledger.partitions[partition], isInScope(state, ledger) else { continue }
+    let news = changed.keys.sorted().filter { isInScope($0, ledger) }
+    for partition in news {
+      guard let state = ledger.partitions[partition] else { continue }
       guard live?.level.contains(partition, state.name) == true else {
         sendVectors([partition], ledger, &step)
         continue
@@ -204,6 +205,7 @@ extension PeerSession {
       pump(partition, ledger, &step)
     }
     offerHeldWork(ledger, &step)
+    for partition in news { showApart(partition, ledger, &step) }
   }
 
   /// A comparison that the peer does not go on with: what waited for its end is told.
@@ -215,5 +217,6 @@ extension PeerSession {
     live?.comparison.enter(.none, step.now)
     rooms.concludeComparison()
     sendVectors(changed, ledger, &step)
+    for partition in changed.sorted() where isInScope(partition, ledger) { showApart(partition, ledger, &step) }
   }
 }

@@ -31,6 +31,15 @@ extension PeerSession {
     }
   }
 
+  /// What no stream brings of a partition that changed, where that found no stream on this session. Nothing is said of it
+  /// before the peer is live for certain.
+  mutating func showApart(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+    guard live?.handOvers.mayOffer == true, let state = ledger.partitions[partition], !state.log.shownApart.isEmpty
+    else { return }
+    if live?.streams[partition] == nil { live?.streams[partition] = PeerStream(state.name, now: step.now) }
+    showForks(partition, anew: false, ledger, &step)
+  }
+
   mutating func showNews(of replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     live?.streams[partition]?.forks.noteNews(of: replica)
     searchFork(partition, replica, ledger, &step)

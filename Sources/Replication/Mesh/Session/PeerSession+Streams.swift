@@ -106,7 +106,7 @@ extension PeerSession {
       guard !hasForks || stream.maySend(run, state.log) else { continue }
       guard stream.continues(run) else {
         hasForks = true
-        if !sparesBranches(of: run.replica, ledger), stream.forks.begin(run.replica) {
+        if !sparesBranches(of: run.replica, ledger), stream.forks.beginAnew(run.replica) {
           tellSearch(partition, run.replica, ledger, &step)
         }
         stream.forks.holdBack(run.replica)

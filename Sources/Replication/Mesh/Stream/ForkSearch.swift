@@ -23,6 +23,13 @@ struct ForkSearch: Sendable {
     return true
   }
 
+  /// The same where the histories differ again although all was shown: another branch may have come to count here, or to go
+  /// on. What is held back without a search would wait for the next comparison.
+  mutating func beginAnew(_ replica: ReplicaID) -> Bool {
+    settled.remove(replica)
+    return begin(replica)
+  }
+
   /// Whatever was shown of it before: nothing of it goes on the stream until a search has ended.
   mutating func holdBack(_ replica: ReplicaID) { heldBack.insert(replica) }
 
