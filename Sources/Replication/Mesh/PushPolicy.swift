@@ -136,6 +136,8 @@ extension PeerSession {
       if !isAll { live?.relays.begin(partition, at: due) }
     }
     noteWaiting(committed)
+    // When these runs were judged there was no stream to show them on.
+    if !hadStream { showApart(partition, ledger, &step) }
   }
 
   private mutating func noteWaiting(_ committed: CommittedRuns) {
@@ -157,8 +159,6 @@ extension PeerSession {
     case .gathered(let due) where sparing?.gather(partition.id, vector, until: due) == true: return
     case .gathered, .now: send(vector, &step) { .have($0) }
     }
-    // When these runs were judged there was no stream to show them on.
-    if !hadStream { showApart(partition, ledger, &step) }
   }
 
   /// No comparison is under way, or still to come, that does not know of what was just committed.
