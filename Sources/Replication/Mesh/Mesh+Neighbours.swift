@@ -39,8 +39,10 @@ extension Mesh {
     sessions[id]?.bringWhatOthersDid(step)
   }
 
-  /// What was named and is brought by nobody is asked of who has named it.
+  /// What was named and is brought by nobody is asked of who has named it: he may have left it to somebody. Not again before
+  /// the next comparison, since a pull voids what is on its way, and over a thin link that may take longer than this waits.
   mutating func pullWhatNobodyBrings(_ id: SessionID, _ step: inout Step) {
+    guard sessions[id]?.passage.isThin == false, hasOthers(than: id) else { return }
     let patience = configuration.broughtMilliseconds
     for partition in sessions[id]?.sparing?.behind(for: patience, step.now) ?? [] {
       guard let session = sessions[id], let stream = session.live?.streams[partition],
@@ -52,11 +54,14 @@ extension Mesh {
       guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name),
         isSilent(partition, for: patience, step.now)
       else { continue }
-      sessions[id]?.sparing?.noteLevel(partition)
+      sessions[id]?.sparing?.notePulled(
+        partition, patientUntil: step.now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds))
       catchUps.begin(partition, on: id, step.now)
       sessions[id]?.pull(partition, ledger, &step)
     }
   }
+
+  private func hasOthers(than id: SessionID) -> Bool { sessions.values.contains { $0.id != id && $0.phase == .live } }
 
   private func isSilent(_ partition: PartitionID, for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
     sessions.values.allSatisfy {

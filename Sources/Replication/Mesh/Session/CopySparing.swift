@@ -6,7 +6,8 @@ struct CopySparing: Sendable {
   /// What is to be announced of each partition, all at once.
   private var gathered: [PartitionID: PartitionVector] = [:]
   private(set) var announcedAt: MonotonicTime?
-  /// Partitions of which the peer has named more than is here: others bring it, or this peer has to.
+  /// Partitions of which the peer has named more than is here: others bring it, or this peer has to. Since then, or where it
+  /// was asked already, not before then.
   private var behindSince: [PartitionID: MonotonicTime] = [:]
 
   /// Partitions of which announcements are gathered, and of which is looked whether what others bring came. What is beyond is
@@ -43,10 +44,12 @@ struct CopySparing: Sendable {
     behindSince[partition] = now
   }
 
+  mutating func notePulled(_ partition: PartitionID, patientUntil time: MonotonicTime) { behindSince[partition] = time }
+
   mutating func noteLevel(_ partition: PartitionID) { behindSince[partition] = nil }
 
   /// Ascending.
   func behind(for milliseconds: UInt64, _ now: MonotonicTime) -> [PartitionID] {
-    behindSince.filter { now.millisecondsSince($0.value) >= milliseconds }.keys.sorted()
+    behindSince.filter { $0.value <= now && now.millisecondsSince($0.value) >= milliseconds }.keys.sorted()
   }
 }
