@@ -355,8 +355,8 @@ extension Forwarder {
     return .lagging
   }
 
-  /// Which process wrote down the position of documents that the ledger keeps; a dash: none that is known.
-  package var keptBy: String { KeptPosition(text: lanes.current.documents.kept)?.writer ?? "-" }
+  /// Which process wrote down the position of documents that the ledger keeps and that this one goes on from; a dash: none.
+  package var keptBy: String { lanes.current.documents.keptBy }
   /// Documents that the backend is known to hold without a body.
   package var deadLetterCount: Int { lanes.deadLetterCount }
   /// What the link lets pass keeps something back; empty where it does not.
