@@ -15,7 +15,7 @@ package final class DirectiveRunner {
     self.process = process
     (self.source, self.backend, self.limits) = (source, backend, limits)
     pages = PageReader(fleet: source.fleet, hash: source.hash)
-    readBacks = ReadBackReader(source: source, backend: backend, limits: limits)
+    readBacks = ReadBackReader(source: source, backend: backend, limits: limits, process: process)
   }
 
   /// How it ended; nil where the forwarder waits for no answer.

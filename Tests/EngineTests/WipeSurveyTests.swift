@@ -70,6 +70,20 @@ import Testing
     #expect(!judged(at: asked - week), "a clock that went back does not make words young")
   }
 
+  @Test("words about a partition that is not wanted here any more do not count: nobody would take them back")
+  func unwanted() throws {
+    let bench = try bench()
+    ask(bench)
+    #expect(survey(bench).isSafe)
+    try bench.nodes[0].subscribe("room=*", isWanted: false)
+    try bench.nodes[0].subscribe("room=1", isWanted: false)
+    let unwanted = survey(bench)
+    #expect(unwanted.judgements.map(\.lost) == [2])
+    #expect(unwanted.holdings.flatMap(\.words).compactMap { $0.flaw(WipeRules()) }.contains(.unheard))
+    try bench.nodes[0].subscribe("room=*")
+    #expect(survey(bench).isSafe)
+  }
+
   @Test("a position that lies ahead of what is here, or has another end, says nothing of what is here")
   func ahead() throws {
     let node = try bench().nodes[0]

@@ -1,3 +1,5 @@
+import Replication
+import TestSupport
 import Testing
 
 @testable import Forwarding
@@ -29,6 +31,27 @@ struct KeptPositionTests {
   func others(kept: String) {
     #expect(resumed(kept).isEmpty)
     #expect(resumed(kept, remembered: ("0.7.2", "c")).isEmpty)
+  }
+
+  @Test(
+    "what is remembered names nobody whose position it did not go on from, or the next reading would believe that one")
+  func vouching() {
+    func keptBy(_ memory: LedgerMemory?) -> String {
+      var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))
+      let now = MonotonicTime(milliseconds: 1)
+      var start = DocumentStart()
+      start.position = "0.7.2@b"
+      var reading = Forwarder.LedgerReading(view: LedgerView(), runsAfter: 0, accepted: [:], held: LogAmount())
+      reading.documents = DocumentProgress(start)
+      reading.documents.resume(as: "a", memory)
+      for event in [Forwarder.Event.start, .connected, .ledgerRead(reading)] {
+        _ = forwarder.handle(event, now: now, random: &random)
+      }
+      return forwarder.keptBy
+    }
+    #expect(keptBy(nil) == "-")
+    #expect(keptBy(LedgerMemory(ledger: "l", position: "0.9.2", writer: "c")) == "-")
+    #expect(keptBy(LedgerMemory(ledger: "l", position: "0.9.2", writer: "b")) == "b")
   }
 
   @Test("what it writes down goes on from what is kept") func writes() {

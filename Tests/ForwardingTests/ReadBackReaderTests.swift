@@ -155,7 +155,8 @@ private final class HashLedger: Backend, @unchecked Sendable {
   func connect() {}
   func disconnect() {}
   func statementIDs() -> Set<Digest> { [] }
-  func documentStart() -> DocumentStart { DocumentStart() }
+  func documentStart(of process: String) -> DocumentStart { DocumentStart() }
+  func documentNews(of process: String) -> DocumentNews { DocumentNews() }
   func append(_ batch: LedgerBatch) -> AppendOutcome { AppendOutcome() }
   func interrupt() {}
 

@@ -39,6 +39,62 @@ struct RelayWorldTests {
     expectEqual(world, seed)
   }
 
+  @Test("what a ledger that was put back between two batches of documents lost is sent again")
+  func putBackBetweenDocuments() throws {
+    var world = RelayWorld(seed: 1, limits: ForwarderLimits())
+    world.documentRoom = 3
+    world.relays[1].isStopped = true
+    for chain in 0..<3 { for _ in 0..<3 { world.write(at: 0, chain: UInt64(chain)) } }
+    func stepUntil(_ documents: Int) throws {
+      for _ in 0..<100 where world.ledger.documents.count < documents { world.step(0) }
+      try #require(world.ledger.documents.count == documents && world.ledger.positions.isEmpty)
+    }
+    try stepUntil(3)
+    let dump = world.ledger
+    try stepUntil(6)
+    world.ledger = dump
+    world.settle()
+    world.look()
+    #expect(world.ledger.documents.count == 9)
+    #expect(world.relays[0].forwarder.state == .caughtUp)
+  }
+
+  @Test("a document that a relay brings which lacks something, where there is none, is set right by one that knows")
+  func firstWordOfWhoLacks() throws {
+    var world = RelayWorld(seed: 1, limits: ForwarderLimits())
+    world.write(at: 0, chain: 1)
+    world.meet()
+    let run = try #require(world.relays[0].store.log.first)
+    world.relays[0].store.cuts.append(ModelStore.Cut(number: 1, chain: run.chain, last: 0))
+    world.relays[1].isStopped = true
+    world.settle()
+    #expect(world.ledger.documents.isEmpty)
+    world.relays[1].isStopped = false
+    world.settle()
+    #expect(world.ledger.documents[ModelStore.place(run)]?.judge == 1, "for whoever lacks something it is there")
+    for _ in 0..<4 { world.look() }
+    #expect(world.ledger.documents[ModelStore.place(run)]?.state == [])
+  }
+
+  @Test(
+    "what a copy of a relay's machine replaced is set right by the one that is left, though nothing is written any more"
+  )
+  func copyThatEnded() throws {
+    var world = RelayWorld(seed: 1, limits: ForwarderLimits())
+    world.relays[1].device = 0
+    world.relays[1].isStopped = true
+    for _ in 0..<4 { world.write(at: 0, chain: 1) }
+    world.settle()
+    let documents = world.ledger.documents.mapValues(\.state)
+    world.relays[1].store.log = Array(world.relays[0].store.log.prefix(2))
+    world.relays[1].isStopped = false
+    world.settle()
+    #expect(world.ledger.documents.mapValues(\.state) != documents)
+    world.relays[1].isStopped = true
+    for _ in 0..<4 { world.look() }
+    #expect(world.ledger.documents.mapValues(\.state) == documents)
+  }
+
   /// Each has something that the other lacks and sends it; then whoever is left sets right what the other has the word on.
   private func stopOne(_ world: inout RelayWorld) {
     for relay in 0...1 {

@@ -8,6 +8,8 @@ package struct DocumentProgress: Equatable, Sendable {
   package var position = ""
   /// What of that the backend keeps.
   package private(set) var kept = ""
+  /// Who wrote ``kept``, where this process goes on from it; "-": it does not, and a memory must not vouch for it.
+  package private(set) var keptBy = "-"
   /// The process that writes ``kept`` down.
   package private(set) var writer = ""
   /// Partitions all of whose documents are to be sent; of the first those behind ``passAfter``.
@@ -52,7 +54,9 @@ package struct DocumentProgress: Equatable, Sendable {
   /// Goes on only where this process, or this directory, knows to have been.
   mutating func resume(as process: String, _ memory: LedgerMemory?) {
     writer = process
-    position = KeptPosition(text: kept)?.resumed(by: process, memory) ?? ""
+    let found = KeptPosition(text: kept)
+    position = found?.resumed(by: process, memory) ?? ""
+    keptBy = position.isEmpty ? "-" : found?.writer ?? "-"
   }
 
   /// What the backend says at a connection: what it lacks the body of is due again.
@@ -85,7 +89,7 @@ package struct DocumentProgress: Equatable, Sendable {
   /// At the same place, with nothing known of what is left.
   var elsewhere: DocumentProgress {
     var progress = DocumentProgress()
-    (progress.position, progress.kept, progress.writer) = (position, kept, writer)
+    (progress.position, progress.kept, progress.keptBy, progress.writer) = (position, kept, keptBy, writer)
     return progress
   }
 
@@ -110,6 +114,7 @@ package struct DocumentProgress: Equatable, Sendable {
   mutating func note(_ outcome: AppendOutcome, of batch: LedgerBatch) {
     if !batch.documentPosition.isEmpty, outcome.staleDocuments.isEmpty, outcome.staleRanges.isEmpty {
       kept = batch.documentPosition
+      keptBy = KeptPosition(text: kept)?.writer ?? "-"
     }
     for index in outcome.staleDocuments where batch.documents.indices.contains(index) {
       let place = batch.documents[index].place

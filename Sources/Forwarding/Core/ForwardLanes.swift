@@ -105,6 +105,14 @@ struct ForwardLanes: Sendable {
     for index in ordered.indices { ordered[index].documents.takeUpStale() }
   }
 
+  /// On these another relay has the word that did not know everything: they are sent, where the link carries all. Answers
+  /// whether there are any.
+  mutating func takeUp(unsure places: [DocumentPlace]) -> Bool {
+    guard ordered.isEmpty, whole.documents.due.count < DocumentProgress.dueLimit else { return false }
+    whole.documents.due.formUnion(places)
+    return !places.isEmpty
+  }
+
   var staleDocumentCount: Int {
     ordered.isEmpty
       ? whole.documents.staleDocuments.count : ordered.reduce(0) { $0 + $1.documents.staleDocuments.count }

@@ -45,6 +45,8 @@ extension Forwarder {
     package var position = ""
     package var held: LogAmount
     package var documents = DocumentProgress()
+    /// The last batch with documents that it has of this process.
+    package var documentStep: UInt64 = 0
     /// Changes that it had, by what was remembered, and lacks.
     package var lost: UInt64 = 0
 

@@ -50,6 +50,7 @@ package struct Forwarder: Sendable {
   private var isConnected = false
   private var asideSince: MonotonicTime?
   private var readBacks = ReadBackSchedule()
+  private var documentSteps = DocumentSteps()
 
   package init(limits: ForwarderLimits = ForwarderLimits()) { self.limits = limits }
 
@@ -104,6 +105,7 @@ package struct Forwarder: Sendable {
     view = reading.view
     statementsAfter = 0
     lanes.begin(runsAfter: reading.runsAfter, reading.documents)
+    documentSteps.begin(at: reading.documentStep)
     (unmarked, unmarkedAt) = (reading.accepted, reading.position)
     staleMarks = [:]
     (held, problem, asideSince) = (reading.held, nil, nil)
@@ -232,6 +234,8 @@ package struct Forwarder: Sendable {
     held = page.held
     oldestWaiting = page.oldestArrived
     if page.batch.isEmpty { return settle(page, now) }
+    var page = page
+    page.batch.documentStep = documentSteps.next(for: page.batch, by: page.documents.writer)
     phase = .committing(page)
     return [.commit(page.batch)]
   }
@@ -239,6 +243,7 @@ package struct Forwarder: Sendable {
   private mutating func committed(_ outcome: AppendOutcome, _ now: MonotonicTime) -> [Directive] {
     guard case .committing(let page) = phase else { return [] }
     view.take(page.batch, outcome)
+    documentSteps.take(page.batch.documentStep)
     // In a backlog they are looked at again at its end.
     if page.isEnd { view.leave(outcome, of: page.batch) }
     backOff.reset()
@@ -295,14 +300,20 @@ package struct Forwarder: Sendable {
 
   private mutating func readBack(_ outcome: ReadBackOutcome, _ now: MonotonicTime) -> [Directive] {
     guard case .readingBack(let since) = phase else { return [] }
-    if outcome.wentBack {
+    if outcome.wentBack || outcome.documents.map(isOfElsewhere) ?? false {
       phase = .reading
       return [.readLedger]
     }
     let corrected = view.correct(outcome)
     unmarked.merge(corrected) { _, newer in newer }
+    let isToSendUnsure = lanes.takeUp(unsure: outcome.documents?.unsure ?? [])
     guard let since else { return load() }
-    return hasNews || !corrected.isEmpty ? loadAnew() : rest(since: since, now)
+    return hasNews || isToSendUnsure || !corrected.isEmpty ? loadAnew() : rest(since: since, now)
+  }
+
+  /// The backend's documents are not as this process left them: it was put back, or a copy of this directory has sent its own.
+  private func isOfElsewhere(_ news: DocumentNews) -> Bool {
+    news.step != documentSteps.kept || news.position != lanes.current.documents.kept
   }
 
   // MARK: What a backend rejects
@@ -344,8 +355,8 @@ extension Forwarder {
     return .lagging
   }
 
-  /// Which process wrote down the position of documents that the ledger keeps; a dash: none that is known.
-  package var keptBy: String { KeptPosition(text: lanes.current.documents.kept)?.writer ?? "-" }
+  /// Which process wrote down the position of documents that the ledger keeps and that this one goes on from; a dash: none.
+  package var keptBy: String { lanes.current.documents.keptBy }
   /// Documents that the backend is known to hold without a body.
   package var deadLetterCount: Int { lanes.deadLetterCount }
   /// What the link lets pass keeps something back; empty where it does not.

@@ -82,6 +82,8 @@ package struct LedgerBatch: Equatable, Sendable {
   /// What the backend keeps of that, as far as this relay knows: where it keeps another one it was put back from a copy, and
   /// refuses the batch as one that leaves a gap.
   package var documentPositionBefore = ""
+  /// Nil where it has no documents.
+  package var documentStep: DocumentStep?
 
   package init() {}
 

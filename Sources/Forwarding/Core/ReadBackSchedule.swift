@@ -16,6 +16,8 @@ package struct ReadBackOutcome: Equatable, Sendable {
   package var marks: [ChainKey: ChainPosition?] = [:]
   /// What counted here before, of every partition; empty where not everything was asked about.
   package var accepted: [PartitionID: VersionVector] = [:]
+  /// What the backend says of its documents; nil where not everything was asked about.
+  package var documents: DocumentNews?
   package init(wentBack: Bool = false) { self.wentBack = wentBack }
 }
 

@@ -16,8 +16,11 @@ package protocol Backend: AnyObject, Sendable {
   func statementIDs() throws(BackendProblem) -> Set<Digest>
   /// One answer per question, in their order.
   func answers(to questions: [ChainQuestion]) throws(BackendProblem) -> [ChainAnswer]
-  func documentStart() throws(BackendProblem) -> DocumentStart
-  /// A document that another relay wrote stays as it is where the ledger has what this relay does not know.
+  /// - Parameter process: of this relay's, the one that asks.
+  func documentStart(of process: String) throws(BackendProblem) -> DocumentStart
+  func documentNews(of process: String) throws(BackendProblem) -> DocumentNews
+  /// A document that another relay wrote stays as it is where the ledger has what this relay does not know. A document that
+  /// such a relay writes nevertheless, since there is none or it is its own, is told to others as unsure.
   func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome
   /// Makes a running call, and every later one, fail soon. From any thread.
   func interrupt()

@@ -1,16 +1,45 @@
 import Replication
 
 extension PostgreSQLBackend {
-  package func documentStart() throws(BackendProblem) -> DocumentStart {
+  package func documentStart(of process: String) throws(BackendProblem) -> DocumentStart {
     var start = DocumentStart()
-    let rows = try connected().query("SELECT seamesh.document_position($1)", [.bytes(relay.digest.bytes)]).rows
-    start.position = PostgreSQLRows.text(rows.first?.first.flatMap { $0 })
+    (start.position, start.step) = try documentsKept(of: process)
     let letters = try deadLetters(most: deadLetterTurn.asked)
     let turn = deadLetterTurn.take(letters)
     start.hasAllDeadLetters = turn.isAll
     start.deadLetters = letters.filter(PostgreSQLBackend.isNamed)
     start.dueDeadLetters = turn.due.filter(PostgreSQLBackend.isNamed)
     return start
+  }
+
+  package func documentNews(of process: String) throws(BackendProblem) -> DocumentNews {
+    var news = DocumentNews()
+    (news.position, news.step) = try documentsKept(of: process)
+    let rows = try connected().query(
+      "SELECT partition, collection, id FROM seamesh.unsure_documents($1, $2, $3, $4, $5)",
+      [
+        .bytes(relay.digest.bytes), .bytes(unsureThrough?.partition.digest.bytes ?? []),
+        .text(unsureThrough.map { PostgreSQLBackend.told($0.key.collection) } ?? ""),
+        .bytes(unsureThrough?.key.id ?? []), .integer(Int32(clamping: DocumentNews.limit)),
+      ]
+    ).rows
+    let found: [DocumentPlace] = rows.compactMap { row in
+      guard row.count == 3, let partition = row[0].flatMap({ Digest($0) }), let id = row[2] else { return nil }
+      return DocumentPlace(
+        partition: PartitionID(partition), key: DocumentKey(collection: Text(PostgreSQLRows.text(row[1])), id: id))
+    }
+    unsureThrough = rows.count < DocumentNews.limit ? nil : found.last
+    news.unsure = found.filter { !$0.key.collection.string.contains(PostgreSQLBackend.nullSign) }
+    return news
+  }
+
+  private func documentsKept(of process: String) throws(BackendProblem) -> (position: String, step: UInt64) {
+    let row = try connected().query(
+      "SELECT seamesh.document_position($1), seamesh.document_step($1, $2)",
+      [.bytes(relay.digest.bytes), .text(process)]
+    ).rows.first
+    guard let row, row.count == 2 else { return ("", 0) }
+    return (PostgreSQLRows.text(row[0]), UInt64(clamping: PostgreSQLRows.integer(row[1]) ?? 0))
   }
 
   /// Of a collection that cannot be named there the name is not known any more; its documents stay dead letters.
@@ -45,9 +74,12 @@ extension PostgreSQLBackend {
     text.utf8.contains(0) ? text.string.replacing("\0", with: String(nullSign)) : text.string
   }
 
-  /// With the one that it goes on from; empty where there is none.
+  /// Where its documents go on from, and what is kept of it: as `seamesh.write_documents` takes it apart.
   private static func position(of batch: LedgerBatch) -> String {
-    batch.documentPosition.isEmpty ? "" : "\(batch.documentPosition)<\(batch.documentPositionBefore)"
+    let hasPosition = !batch.documentPosition.isEmpty
+    let position = hasPosition ? "\(batch.documentPosition)<\(batch.documentPositionBefore)" : "<"
+    guard let step = batch.documentStep else { return hasPosition ? position : "" }
+    return "\(position)<\(step.writer)<\(step.number)<\(step.before)"
   }
 
   /// In the order in which `seamesh.write_documents` takes them; of its partitions and heads `seamesh.write_marks` knows too.

@@ -6,7 +6,7 @@ import Synchronization
 /// nothing is locked while the network is waited for, a pooler may give each call another server process, and a role needs no
 /// right on any table.
 ///
-/// `@unchecked Sendable`: `connection` and `deadLetterTurn` belong to the one thread that uses the port; ``interrupt()`` touches the pipe alone.
+/// `@unchecked Sendable`: `connection`, `deadLetterTurn` and `unsureThrough` belong to the one thread that uses the port; ``interrupt()`` touches the pipe alone.
 package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   private let address: PostgreSQLAddress
   private let environment: [String: String]
@@ -18,6 +18,8 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   /// As the ledger says itself.
   private var ledger: [UInt8] = []
   var deadLetterTurn = DeadLetterTurn()
+  /// Of documents that are unsure, those up to there were told last; nil: all were, or none yet.
+  var unsureThrough: DocumentPlace?
 
   /// - Parameter meter: keeps account of what its connections cost; nil where the link is free.
   package init(

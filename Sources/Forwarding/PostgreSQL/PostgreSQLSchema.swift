@@ -7,7 +7,7 @@ package enum PostgreSQLSchema {
     let sql: String
   }
 
-  static let steps: [Step] = [ledgerStep, documentsStep, marksStep, officeStep, documentPlansStep]
+  static let steps: [Step] = [ledgerStep, documentsStep, marksStep, officeStep, documentPlansStep, documentNewsStep]
 
   /// What this program writes.
   package static var format: Int { steps.last?.number ?? 0 }

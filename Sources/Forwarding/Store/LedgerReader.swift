@@ -50,7 +50,8 @@ struct LedgerReader {
       view: view, runsAfter: first, accepted: accepted.vectors,
       held: LogAmount(changes: totals.changes, bytes: totals.logBytes))
     (reading.lost, reading.position) = (lost, accepted.position)
-    reading.documents = DocumentProgress(try backend.documentStart())
+    let start = try backend.documentStart(of: process)
+    (reading.documents, reading.documentStep) = (DocumentProgress(start), start.step)
     reading.documents.resume(as: process, memory?.ledger == backend.ledgerID ? memory : nil)
     return reading
   }

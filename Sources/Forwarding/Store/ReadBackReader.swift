@@ -7,11 +7,13 @@ final class ReadBackReader {
   private let backend: any Backend
   private let limits: ForwarderLimits
   private let ledger: LedgerReader
+  private let process: String
   /// What the ledger has, as it was read there.
   private var known: [PartitionID: VersionVector] = [:]
 
-  init(source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits) {
-    (self.source, self.backend, self.limits) = (source, backend, limits)
+  /// - Parameter process: tells this process from earlier ones, and from those of copies of this directory.
+  init(source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits, process: String = "") {
+    (self.source, self.backend, self.limits, self.process) = (source, backend, limits, process)
     ledger = LedgerReader(source: source, backend: backend, limits: limits)
   }
 
@@ -43,6 +45,7 @@ final class ReadBackReader {
         vectors[partition] = vector
       }
     }
+    if request == .everything { outcome.documents = try backend.documentNews(of: process) }
     known.merge(vectors) { $1 }
     source.backendHas(vectors.compactMap { partition, vector in names[partition].map { ($0, vector) } })
     return outcome

@@ -12,11 +12,13 @@ extension Mesh {
         reaches[chain.key] = min(chain.value, state.log.known(of: position, of: chain.key, stored: stored))
       }
     }
+    let isHeard = interest.wants(partition, name: state.name)
     var words = receipts(of: partition, for: [:], stored: stored).map { receipt in
       let device = receipt.holdings.device
       return WipeWord(
         speaker: device == local.device ? .own : .other(device, receipt.standing), kind: receipt.holdings.kind,
-        age: receipt.certainAge(at: surroundings.wallMilliseconds), reaches: reaches(receipt.holdings.vector))
+        age: receipt.certainAge(at: surroundings.wallMilliseconds), reaches: reaches(receipt.holdings.vector),
+        isHeard: isHeard)
     }
     if let reading = holdings.youngReading(partition, MeshSight(mesh: self, surroundings: surroundings)) {
       words.append(

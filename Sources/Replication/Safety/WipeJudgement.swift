@@ -24,9 +24,13 @@ package struct WipeWord: Sendable, Equatable {
   package let age: Int64?
   /// Of each chain so much, of the very branch that is here.
   package let reaches: [ReplicaID: UInt64]
+  /// This device would hear a later word of the same speaker, which may take this one back.
+  package let isHeard: Bool
 
-  package init(speaker: Speaker, kind: Holdings.Kind, age: Int64?, reaches: [ReplicaID: UInt64]) {
-    (self.speaker, self.kind, self.age, self.reaches) = (speaker, kind, age, reaches)
+  package init(
+    speaker: Speaker, kind: Holdings.Kind, age: Int64?, reaches: [ReplicaID: UInt64], isHeard: Bool = true
+  ) {
+    (self.speaker, self.kind, self.age, self.reaches, self.isHeard) = (speaker, kind, age, reaches, isHeard)
   }
 
   /// Why a word does not count.
@@ -34,6 +38,8 @@ package struct WipeWord: Sendable, Equatable {
     case own, ended, forked, unentitled, old, clock
     /// It does not say that the changes are held as they are here.
     case kind
+    /// The partition is not wanted here any more: nobody tells this device what became of it since.
+    case unheard
   }
 
   package func flaw(_ rules: WipeRules) -> Flaw? {
@@ -45,6 +51,7 @@ package struct WipeWord: Sendable, Equatable {
     case .other(_, .member), .ownReading: break
     }
     guard kind != .accepted else { return .kind }
+    guard isHeard else { return .unheard }
     guard let age else { return .clock }
     return age <= rules.milliseconds ? nil : .old
   }

@@ -136,6 +136,7 @@ private func flaw(_ name: String) -> String {
   case "forked": "two histories: not counted"
   case "unentitled": "not a relay: not counted"
   case "old": "too old: not counted"
+  case "unheard": "of partitions that are not subscribed to here: not counted"
   case "clock": "its clock or this one is wrong: not counted"
   default: "not counted"
   }

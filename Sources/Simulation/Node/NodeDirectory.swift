@@ -24,11 +24,16 @@ struct NodeDirectory {
   }
 
   /// As restoring a backup leaves it.
-  mutating func markRestored(_ fleet: FleetID, _ device: DeviceID) {
+  ///
+  /// - Parameter copy: tells the log that goes on from there from all others.
+  mutating func markRestored(_ fleet: FleetID, _ device: DeviceID, copy: UInt64) {
     switch medium {
     case .disk:
       let store = try? medium.open(fleet, device, storeID: .zero) as? Store
-      try? store?.write(.full) { try $0.setMeta([1], for: .restored) }
+      try? store?.write(.full) { transaction in
+        try transaction.setMeta([1], for: .restored)
+        try transaction.setInteger(copy, for: .copy)
+      }
     case .memory(let store):
       var image = store.committed
       image.own.isRestored = true

@@ -35,8 +35,12 @@ final class ModelBackend: Backend, EditStore, @unchecked Sendable {
     try call { shore throws(BackendProblem) in shore.answers(to: questions) }
   }
 
-  func documentStart() throws(BackendProblem) -> DocumentStart {
-    try call { [relay] shore throws(BackendProblem) in shore.ledger.documentStart(of: relay) }
+  func documentStart(of process: String) throws(BackendProblem) -> DocumentStart {
+    try call { [relay] shore throws(BackendProblem) in shore.ledger.documentStart(of: relay, process) }
+  }
+
+  func documentNews(of process: String) throws(BackendProblem) -> DocumentNews {
+    try call { [relay] shore throws(BackendProblem) in shore.ledger.documentNews(of: relay, process) }
   }
 
   func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome {

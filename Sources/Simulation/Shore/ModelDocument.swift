@@ -11,8 +11,11 @@ struct ModelDocument: Equatable {
   var refusal: String?
   var conflicts: String?
   var judge: DeviceID
+  /// Who wrote it did not know all that the ledger had.
+  var isUnsure: Bool
 
-  init(_ document: LedgerBatch.Document, _ judge: DeviceID) {
+  init(_ document: LedgerBatch.Document, _ judge: DeviceID, isUnsure: Bool) {
+    self.isUnsure = isUnsure
     (id, isAlive, body, state) = (document.id, document.isAlive, document.body, document.state)
     (refusal, conflicts, self.judge) = (document.refusal, document.conflicts, judge)
   }
@@ -22,8 +25,8 @@ struct ModelDocument: Equatable {
   }
 
   /// No change to it counts any more.
-  mutating func end(_ judge: DeviceID) {
-    (isAlive, body, state, refusal, self.judge) = (false, nil, [], nil, judge)
+  mutating func end(_ judge: DeviceID, isUnsure: Bool) {
+    (isAlive, body, state, refusal, self.judge, self.isUnsure) = (false, nil, [], nil, judge, isUnsure)
   }
 }
 
@@ -33,6 +36,14 @@ extension ModelLedger {
   ) throws(BackendProblem) {
     guard batch.documentPosition.isEmpty || batch.documentPositionBefore == positions[relay] ?? "" else {
       throw BackendProblem(.gap, "a position that does not go on from the one that is kept")
+    }
+    if let step = batch.documentStep {
+      let last = steps[relay]?[step.writer] ?? 0
+      // One that comes twice is there.
+      guard last == step.before || last == step.number else {
+        throw BackendProblem(.gap, "documents that do not go on from those that are there")
+      }
+      steps[relay, default: [:]][step.writer] = step.number
     }
     let ahead = Set(batch.documentPartitions.filter { isAhead(of: batch, in: $0) })
     for (index, document) in batch.documents.enumerated() {
@@ -45,7 +56,10 @@ extension ModelLedger {
         throw BackendProblem(.rejected, "not this one")
       }
       let isForgotten = bug == .documentForgotten && document.stateDigest.words.1 % 5 == 0
-      if old?.says(document) != true, !isForgotten { documents[document.place] = ModelDocument(document, relay) }
+      let isUnsure = ahead.contains(document.place.partition)
+      if old?.says(document) != true || old?.isUnsure == true && !isUnsure, !isForgotten {
+        documents[document.place] = ModelDocument(document, relay, isUnsure: isUnsure)
+      }
     }
     let sent = Set(batch.documents.map(\.place))
     for (index, range) in batch.ranges.enumerated() {
@@ -54,7 +68,7 @@ extension ModelLedger {
         if ahead.contains(range.partition), row.judge != relay {
           if outcome.staleRanges.last != index { outcome.staleRanges.append(index) }
         } else {
-          documents[place]?.end(relay)
+          documents[place]?.end(relay, isUnsure: ahead.contains(range.partition))
         }
       }
     }
@@ -62,9 +76,16 @@ extension ModelLedger {
     positions[relay] = batch.documentPosition
   }
 
-  func documentStart(of relay: DeviceID) -> DocumentStart {
+  func documentNews(of relay: DeviceID, _ process: String) -> DocumentNews {
+    var news = DocumentNews()
+    (news.position, news.step) = (positions[relay] ?? "", steps[relay]?[process] ?? 0)
+    news.unsure = documents.filter { $0.value.isUnsure && $0.value.judge != relay }.map(\.key).sorted()
+    return news
+  }
+
+  func documentStart(of relay: DeviceID, _ process: String) -> DocumentStart {
     var start = DocumentStart()
-    start.position = positions[relay] ?? ""
+    (start.position, start.step) = (positions[relay] ?? "", steps[relay]?[process] ?? 0)
     start.deadLetters = documents.filter { $0.value.refusal != nil }.sorted { $0.key < $1.key }.map { place, row in
       DeadLetter(place: place, partition: partitions[place.partition]?.text.string, reason: row.refusal ?? "")
     }

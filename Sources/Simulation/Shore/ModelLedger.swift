@@ -32,6 +32,8 @@ struct ModelLedger {
   var documents: [DocumentPlace: ModelDocument] = [:]
   /// Of each relay's log, up to where it brought documents.
   var positions: [DeviceID: String] = [:]
+  /// Of each process of a relay, the last batch with documents.
+  var steps: [DeviceID: [String: UInt64]] = [:]
   var office = ModelOffice()
   /// Of some documents it does not take the body.
   private let rejectsSome: Bool

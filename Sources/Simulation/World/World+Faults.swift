@@ -153,7 +153,7 @@ extension World {
     guard fault == .restoredCopy else { return }
     // The files beside the store are not part of a backup.
     (node.directory.mark, node.directory.forwardingNote) = (mark, note)
-    node.directory.markRestored(fleet.id, node.key.device)
+    node.directory.markRestored(fleet.id, node.key.device, copy: UInt64(node.slot + 1) << 32 | UInt64(node.lineage))
   }
 
   private func clone() {

@@ -62,12 +62,16 @@ struct ModelLedger {
     var state: [UInt8]
     var refusal: String?
     var judge: Int
+    /// Who wrote it lacked something.
+    var isUnsure: Bool
   }
 
   var store = ModelStore()
   var marks: [ChainKey: (position: ChainPosition, judge: Int)] = [:]
   var documents: [DocumentPlace: Row] = [:]
   var positions: [Int: String] = [:]
+  /// Of each relay's process, the last batch with documents.
+  var steps: [Int: [String: UInt64]] = [:]
   /// Bodies that it does not take.
   var rejects: (DocumentPlace, [UInt8]) -> Bool = { _, _ in false }
 
@@ -88,6 +92,12 @@ struct ModelLedger {
     guard batch.documentPosition.isEmpty || batch.documentPositionBefore == next.positions[relay] ?? "" else {
       return .failure(BackendProblem(.gap, "a position that does not go on from the one that is kept"))
     }
+    if let step = batch.documentStep {
+      guard step.before == next.steps[relay]?[step.writer] ?? 0 else {
+        return .failure(BackendProblem(.gap, "documents that do not go on from those that are there"))
+      }
+      next.steps[relay, default: [:]][step.writer] = step.number
+    }
     var outcome = AppendOutcome()
     for (index, mark) in batch.marks.enumerated() {
       if let known = next.marks[mark.chain], known.judge != relay, known.position != mark.position,
@@ -105,14 +115,57 @@ struct ModelLedger {
       let known = next.documents[document.place]
       if let known, known.judge != relay, known.state != document.state, isBehind(document.place.partition) {
         outcome.staleDocuments.append(index)
-      } else if known?.state != document.state || known?.refusal != document.refusal {
-        next.documents[document.place] = Row(state: document.state, refusal: document.refusal, judge: relay)
+      } else if known?.state != document.state || known?.refusal != document.refusal
+        || known?.isUnsure == true && !isBehind(document.place.partition)
+      {
+        next.documents[document.place] = Row(
+          state: document.state, refusal: document.refusal, judge: relay, isUnsure: isBehind(document.place.partition))
       }
     }
-    if !batch.documentPosition.isEmpty, outcome.staleDocuments.isEmpty {
+    let behind = Set(batch.ranges.map(\.partition).filter(isBehind))
+    next.end(batch, by: relay, behind, &outcome)
+    if !batch.documentPosition.isEmpty, outcome.staleDocuments.isEmpty, outcome.staleRanges.isEmpty {
       next.positions[relay] = batch.documentPosition
     }
     self = next
     return .success(outcome)
+  }
+
+  /// What lives in the batch's ranges, and is not in it, is gone.
+  private mutating func end(
+    _ batch: LedgerBatch, by relay: Int, _ behind: Set<PartitionID>, _ outcome: inout AppendOutcome
+  ) {
+    let sent = Set(batch.documents.map(\.place))
+    for (index, range) in batch.ranges.enumerated() {
+      for (place, row) in documents where !row.state.isEmpty && range.holds(place) && !sent.contains(place) {
+        if row.judge != relay, behind.contains(range.partition) {
+          outcome.staleRanges = Array(Set(outcome.staleRanges + [index]))
+        } else {
+          documents[place] = Row(state: [], refusal: nil, judge: relay, isUnsure: behind.contains(range.partition))
+        }
+      }
+    }
+  }
+
+  func start(of relay: Int, _ process: String) -> DocumentStart {
+    var start = DocumentStart()
+    (start.position, start.step) = (positions[relay] ?? "", steps[relay]?[process] ?? 0)
+    start.deadLetters = documents.filter { $0.value.refusal != nil }.map {
+      DeadLetter(place: $0.key, partition: nil, reason: $0.value.refusal ?? "")
+    }
+    return start
+  }
+
+  func news(of relay: Int, _ process: String) -> DocumentNews {
+    var news = DocumentNews()
+    (news.position, news.step) = (positions[relay] ?? "", steps[relay]?[process] ?? 0)
+    news.unsure = documents.filter { $0.value.isUnsure && $0.value.judge != relay }.map(\.key).sorted()
+    return news
+  }
+}
+
+extension LedgerBatch.DocumentRange {
+  fileprivate func holds(_ place: DocumentPlace) -> Bool {
+    place.partition == partition && (after.map { $0 < place.key } ?? true) && (through.map { place.key <= $0 } ?? true)
   }
 }

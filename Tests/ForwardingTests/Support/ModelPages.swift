@@ -5,6 +5,8 @@ import Replication
 /// Pages of a model's store, as the page reader makes them of a real one.
 struct ModelPages {
   let store: ModelStore
+  /// Documents of one batch.
+  var documentRoom = 5
 
   func page(_ request: Forwarder.LoadRequest) -> Forwarder.Page {
     var page = Forwarder.Page()
@@ -51,27 +53,35 @@ struct ModelPages {
       (page.documents.passes, page.documents.passAfter) = (Set(store.log.map(\.chain.partition)).sorted(), nil)
     }
     page.documents.position = store.position
-    let room = request.isNarrowed ? max(1, request.changes) : 5
+    let room = request.isNarrowed ? max(1, request.changes) : documentRoom
     for place in page.documents.due.sorted() where page.batch.documents.count < room {
       page.documents.due.remove(place)
       page.batch.documents.append(document(place, &page.documents))
     }
     while page.documents.due.isEmpty, page.batch.documents.count < room, let partition = page.documents.passes.first {
       let after = page.documents.passAfter
-      let rest = store.places(partition).filter { place in after.map { $0 < place.key } ?? true }
+      // What nothing counts of is not there.
+      let rest = store.places(partition).filter { place in
+        (after.map { $0 < place.key } ?? true) && !store.state(place).isEmpty
+      }
       let sent = Set(page.batch.documents.map(\.place))
       for place in rest.prefix(room - page.batch.documents.count) {
         if !sent.contains(place) { page.batch.documents.append(document(place, &page.documents)) }
         page.documents.passAfter = place.key
       }
-      guard page.documents.passAfter == rest.last?.key || rest.isEmpty else { break }
+      let isWhole = page.documents.passAfter == rest.last?.key || rest.isEmpty
+      page.batch.ranges.append(
+        LedgerBatch.DocumentRange(
+          partition: partition, after: after, through: isWhole ? nil : page.documents.passAfter))
+      guard isWhole else { break }
       page.documents.passes.removeFirst()
       page.documents.passAfter = nil
       if request.isNarrowed { break }
     }
     page.hasMoreDocuments = !page.documents.due.isEmpty || !page.documents.passes.isEmpty
     guard page.documents.isSettled, !page.hasMoreDocuments else { return }
-    (page.batch.documentPosition, page.batch.documentPositionBefore) = (page.documents.position, page.documents.kept)
+    page.batch.documentPosition = KeptPosition(page.documents.position, by: page.documents.writer).text
+    page.batch.documentPositionBefore = page.documents.kept
   }
 
   private func document(_ place: DocumentPlace, _ progress: inout DocumentProgress) -> LedgerBatch.Document {

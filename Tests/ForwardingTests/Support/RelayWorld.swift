@@ -14,6 +14,10 @@ struct RelayWorld {
     /// It forwards no more, though its node lives on.
     var isStopped = false
     var isConnected = false
+    /// Which device it is: copies of one machine are one.
+    var device = 0
+    /// Counts its starts.
+    var process = 1
   }
 
   var relays: [Relay]
@@ -22,12 +26,14 @@ struct RelayWorld {
   var now = MonotonicTime(milliseconds: 1)
   /// Of 100 calls so many fail before they take effect, and as many after it.
   var failuresOf100 = 0
+  /// Documents of one batch.
+  var documentRoom = 5
   private var nextCut: UInt64 = 1
   let limits: ForwarderLimits
 
   init(seed: UInt64, limits: ForwarderLimits) {
     (random, self.limits) = (SplitMix64(seed: seed), limits)
-    relays = (0..<2).map { _ in Relay(forwarder: Forwarder(limits: limits)) }
+    relays = (0..<2).map { Relay(forwarder: Forwarder(limits: limits), device: $0) }
   }
 
   // MARK: The fleet
@@ -61,6 +67,7 @@ struct RelayWorld {
 
   mutating func restart(_ relay: Int) {
     (relays[relay].forwarder, relays[relay].events) = (Forwarder(limits: limits), [.start])
+    relays[relay].process += 1
   }
 
   // MARK: Steps
@@ -108,13 +115,13 @@ struct RelayWorld {
     case .disconnect: return nil
     case .connect: return fails() ? .failed(BackendProblem(.noRoute, "no way")) : .connected
     case .readLedger: return fails() ? .failed(BackendProblem(.refused, "lost")) : .ledgerRead(reading(index))
-    // A ledger that went back is found by its gaps alone.
-    case .readBack: return fails() ? .failed(BackendProblem(.refused, "lost")) : .readBack(ReadBackOutcome())
-    case .load(let request): return .loaded(ModelPages(store: relays[index].store).page(request))
+    case .readBack(let request): return fails() ? .failed(BackendProblem(.refused, "lost")) : readBack(request, index)
+    case .load(let request):
+      return .loaded(ModelPages(store: relays[index].store, documentRoom: documentRoom).page(request))
     case .commit(let batch):
       if fails() { return .failed(BackendProblem(.refused, "lost before")) }
       let ids = Set(batch.statements.map(\.id))
-      switch ledger.append(batch, relays[index].store.cuts.filter { ids.contains($0.id) }, by: index) {
+      switch ledger.append(batch, relays[index].store.cuts.filter { ids.contains($0.id) }, by: relays[index].device) {
       case .failure(let problem): return .failed(problem)
       case .success(let outcome): return fails() ? .failed(BackendProblem(.refused, "lost after")) : .committed(outcome)
       }
@@ -132,12 +139,18 @@ struct RelayWorld {
     }
     view.readAt = Int64(store.log.count)
     var reading = Forwarder.LedgerReading(view: view, runsAfter: 0, accepted: store.vectors, held: LogAmount())
-    var start = DocumentStart()
-    start.position = ledger.positions[index] ?? ""
-    start.deadLetters = ledger.documents.filter { $0.value.refusal != nil }.map {
-      DeadLetter(place: $0.key, partition: nil, reason: $0.value.refusal ?? "")
-    }
-    reading.documents = DocumentProgress(start)
+    let start = ledger.start(of: relays[index].device, process(of: index))
+    (reading.documents, reading.documentStep) = (DocumentProgress(start), start.step)
+    reading.documents.resume(as: process(of: index), nil)
     return reading
   }
+
+  /// Of chains a ledger that went back is found by its gaps alone.
+  private func readBack(_ request: ReadBackRequest, _ index: Int) -> Forwarder.Event {
+    var outcome = ReadBackOutcome()
+    if request == .everything { outcome.documents = ledger.news(of: relays[index].device, process(of: index)) }
+    return .readBack(outcome)
+  }
+
+  private func process(of index: Int) -> String { "\(index).\(relays[index].process)" }
 }

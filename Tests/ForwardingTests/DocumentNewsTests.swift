@@ -1,0 +1,106 @@
+import Replication
+import TestSupport
+import Testing
+import Wire
+
+@testable import Forwarding
+@testable import Seamesh
+
+@Suite(
+  "What a real PostgreSQL says of its documents", .enabled(if: TestPostgreSQL.isThere, TestPostgreSQL.reason),
+  .serialized)
+struct DocumentNewsTests {
+  private let partition = PartitionID(Digest(words: (1, 2, 3, 4)))
+
+  private func place(_ id: UInt8) -> DocumentPlace {
+    DocumentPlace(partition: partition, key: DocumentKey(collection: "c", id: [id]))
+  }
+
+  private func batch(_ ids: [UInt8], knowing statements: Int64 = 0, step: LedgerBatch.DocumentStep? = nil) throws
+    -> LedgerBatch
+  {
+    var batch = LedgerBatch()
+    batch.partitions[partition] = try PartitionName("agency=G")
+    batch.documents = ids.map { id in
+      var document = LedgerBatch.Document(place(id))
+      (document.isAlive, document.generation, document.state) = (true, 1, [7])
+      (document.id, document.body) = ("\"\(id)\"", "{}")
+      return document
+    }
+    (batch.knownStatements, batch.documentStep) = (statements, step)
+    return batch
+  }
+
+  private func backend(_ server: TestPostgreSQL, _ fleet: FleetID, _ relay: UInt64) throws -> PostgreSQLBackend {
+    let backend = try PostgreSQLBackend(
+      PostgreSQLAddress(url: server.relayURL()), fleet: fleet, relay: DeviceID(Digest(words: (relay, 9, 9, 9))),
+      environment: [:])
+    try backend.connect()
+    return backend
+  }
+
+  private func step(_ writer: String, _ number: UInt64, after before: UInt64) -> LedgerBatch.DocumentStep {
+    LedgerBatch.DocumentStep(writer: writer, number: number, before: before)
+  }
+
+  @Test("a batch goes on from the one before it of its process, or is refused as one that leaves a gap")
+  func steps() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let backend = try backend(server, relay.node.fleet, 1)
+    _ = try backend.append(batch([1], step: step("p", 1, after: 0)))
+    _ = try backend.append(batch([2], step: step("q", 1, after: 0)))
+    _ = try backend.append(batch([1, 2], step: step("p", 4, after: 1)))
+    #expect(try backend.documentNews(of: "p").step == 4 && backend.documentNews(of: "q").step == 1)
+    #expect(try backend.documentStart(of: "p").step == 4 && backend.documentStart(of: "r").step == 0)
+    // As it was after the first.
+    _ = try server.owner().query("UPDATE seamesh.document_steps SET step = 1 WHERE process = 'p'")
+    let problem = #expect(throws: BackendProblem.self) {
+      try backend.append(batch([3], step: step("p", 5, after: 4)))
+    }
+    #expect(problem?.kind == .gap)
+    #expect(try server.owner().number("SELECT count(*) FROM seamesh.documents") == 2)
+    try backend.connect()
+    _ = try backend.append(batch([3], step: step("p", 5, after: 1)))
+    #expect(try backend.documentNews(of: "p").step == 5)
+  }
+
+  @Test("a document of a relay that lacks something is told to others, until one writes it that lacks nothing")
+  func unsure() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let (knowing, lacking) = try (backend(server, relay.node.fleet, 1), backend(server, relay.node.fleet, 2))
+    var first = try batch([1], knowing: 1)
+    first.statements = [LedgerBatch.Statement(id: Digest(words: (5, 5, 5, 5)), encoded: [1])]
+    _ = try knowing.append(first)
+    _ = try lacking.append(batch([1, 2, 3]))
+    #expect(try knowing.documentNews(of: "p").unsure == [place(2), place(3)])
+    #expect(try lacking.documentNews(of: "p").unsure == [])
+    // What is gone is so for certain then.
+    var gone = try batch([2], knowing: 1)
+    gone.ranges = [
+      LedgerBatch.DocumentRange(partition: partition, after: place(1).key, through: nil)
+    ]
+    _ = try knowing.append(gone)
+    #expect(try knowing.documentNews(of: "p").unsure == [])
+    #expect(try server.owner().number("SELECT count(*) FROM seamesh.documents WHERE alive AND NOT unsure") == 2)
+    #expect(try lacking.documentNews(of: "p").unsure == [])
+  }
+
+  @Test("of many that are unsure each answer has some, by turns")
+  func turns() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let backend = try backend(server, relay.node.fleet, 1)
+    let count = DocumentNews.limit + 3
+    _ = try server.owner().query(
+      """
+      INSERT INTO seamesh.documents (partition, collection, id, alive, generation, state, judge, unsure)
+      SELECT decode(repeat('07', 32), 'hex'), 'c', decode(lpad(to_hex(n), 8, '0'), 'hex'), true, 1, '', '\\x01', true
+      FROM generate_series(1, \(count)) n
+      """)
+    let turns = try (0..<3).map { _ in try backend.documentNews(of: "p").unsure }
+    #expect(turns.map(\.count) == [DocumentNews.limit, 3, DocumentNews.limit])
+    #expect(Set(turns[0] + turns[1]).count == count && turns[2] == turns[0])
+  }
+}
