@@ -18,18 +18,20 @@ extension Mesh {
   mutating func committed(_ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step) {
     guard let state = ledger.partitions[partition] else { return }
     noteGrowth(state, runs)
-    let committed = CommittedRuns(state, from: source, by: bringer(source, partition, runs), runs)
+    let committed = CommittedRuns(state, from: source, by: bringer(source, partition), runs)
     for id in sessions.keys.sorted() { sessions[id]?.push(committed, ledger, &step) }
     if source == nil { placeGained(partition, &step) }
     noteProgress(partition, source, &step)
   }
 
   /// Nil for own runs, and where the session has ended.
-  private func bringer(_ source: SessionID?, _ partition: PartitionID, _ runs: [LoggedRun]) -> CommittedRuns.Bringer? {
+  private func bringer(_ source: SessionID?, _ partition: PartitionID) -> CommittedRuns.Bringer? {
     guard let source, let session = sessions[source] else { return nil }
+    let mark = DeviceMark(session.device)
+    let linked = sessions.values.filter { $0.isLinked(with: mark) && $0.isInScope(partition, ledger) }
     return CommittedRuns.Bringer(
-      device: DeviceMark(session.device),
-      isAuthor: runs.allSatisfy { ledger.authority.author(of: $0.replica) == session.peer },
+      device: mark,
+      linked: linked.map { .init(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) },
       aheadSince: catchUps.session(of: partition) == source ? session.openedAt : nil)
   }
 

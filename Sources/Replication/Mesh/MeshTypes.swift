@@ -43,7 +43,7 @@ package struct MeshConfiguration: Sendable {
   package var relayMilliseconds: UInt64 = 40
   /// How long what comes over a new link waits at least: others that are about to link with the same device get it from there.
   package var meetingMilliseconds: UInt64 = 2_000
-  /// How long what came from its author waits to be announced to him, together with what comes meanwhile; to others twice as
+  /// How long what somebody brought waits to be announced to him, together with what comes meanwhile; to others twice as
   /// long.
   package var gatherMilliseconds: UInt64 = 1_000
   /// After so long without what others were to bring, it is asked of who has it.

@@ -13,10 +13,20 @@ struct CommittedRuns {
 
   struct Bringer {
     let device: DeviceMark
-    /// All of them are its own.
-    let isAuthor: Bool
+    /// Peers that are linked with it, too, and want the partition.
+    let linked: [Linked]
     /// When its session began, of a peer that was ahead and catches this node up.
     let aheadSince: MonotonicTime?
+
+    struct Linked {
+      let device: DeviceMark
+      let neighbours: Set<DeviceMark>
+    }
+
+    /// Of all that are linked with who brought it and with the peer, one passes it on: the nearest to the peer.
+    func isPassedOnByOther(to peer: DeviceMark, than own: DeviceMark) -> Bool {
+      linked.contains { $0.device != peer && $0.neighbours.contains(peer) && $0.device.isNearer(to: peer, than: own) }
+    }
   }
 
   init(_ partition: PartitionState, from source: SessionID?, by bringer: Bringer? = nil, _ runs: [LoggedRun]) {
@@ -38,7 +48,8 @@ struct CommittedRuns {
 /// comparing again and again is the truth.
 ///
 /// Everybody in scope hears of it. Own runs go to all at once. What came from elsewhere is left to who brought it where the
-/// peer is linked with him, as it says. Otherwise it waits a little, for others may pass it on as well (without that every
+/// peer is linked with him, as it says, and else to the one that is nearest to the peer of those who are linked with both.
+/// Otherwise it waits a little, for others may pass it on as well (without that every
 /// node of a LAN would send every run to every other), and longer where he has just come and was ahead, for then the
 /// peer is likely to link with him as well.
 enum PushPolicy {
@@ -66,7 +77,8 @@ enum PushPolicy {
     case leftToOthers(elseAt: MonotonicTime)
   }
 
-  static func push(_ committed: CommittedRuns, to session: PeerSession, _ step: Step) -> Push {
+  /// - Parameter own: this device.
+  static func push(_ committed: CommittedRuns, to session: PeerSession, _ own: DeviceMark, _ step: Step) -> Push {
     let stream = session.live?.streams[committed.partition.id]
     let announcement = announcement(committed, session, stream, step)
     guard session.id != committed.source, let stream, stream.outgoing.number != nil else {
@@ -78,7 +90,7 @@ enum PushPolicy {
       guard committed.runs.contains(where: { !stream.covers($0.replica, $0.last) }) else {
         return Push(announcement: announcement, runs: .none)
       }
-      if session.isLinked(with: committed.bringer?.device) {
+      if session.isLinked(with: committed.bringer?.device) || isPassedOnByOther(committed, to: session, own) {
         return Push(announcement: announcement, runs: .leftToOthers(elseAt: due))
       }
       return Push(announcement: announcement, runs: isRelayed ? .none : .relayed(at: due))
@@ -89,19 +101,26 @@ enum PushPolicy {
     return Push(announcement: announcement, runs: isNext ? .now : .fromLog)
   }
 
+  private static func isPassedOnByOther(
+    _ committed: CommittedRuns, to session: PeerSession, _ own: DeviceMark
+  ) -> Bool {
+    session.sparing != nil
+      && committed.bringer?.isPassedOnByOther(to: DeviceMark(session.device), than: own) == true
+  }
+
   private static func relayDue(_ committed: CommittedRuns, _ session: PeerSession, _ step: Step) -> MonotonicTime {
     let soon = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
     guard session.sparing != nil, let since = committed.bringer?.aheadSince else { return soon }
     return max(soon, since.advanced(byMilliseconds: step.configuration.meetingMilliseconds))
   }
 
-  /// Own runs are announced by sending them, where a stream is open. What came right from its author waits, towards him and
-  /// towards those who have it from him as well.
+  /// Own runs are announced by sending them, where a stream is open. What another brought is announced later to him, and to
+  /// those who have it from him as well.
   private static func announcement(
     _ committed: CommittedRuns, _ session: PeerSession, _ stream: PeerStream?, _ step: Step
   ) -> Announcement {
     guard committed.source != nil else { return stream?.outgoing.number == nil ? .now : .none }
-    guard session.sparing != nil, let bringer = committed.bringer, bringer.isAuthor,
+    guard session.sparing != nil, let bringer = committed.bringer,
       session.id == committed.source || session.isLinked(with: bringer.device)
     else { return .now }
     let wait = step.configuration.gatherMilliseconds * (session.id == committed.source ? 1 : 2)
@@ -124,7 +143,7 @@ extension PeerSession {
       live?.comparison.note(partition, before: committed.before)
       return
     }
-    let push = PushPolicy.push(committed, to: self, step)
+    let push = PushPolicy.push(committed, to: self, ledger.mark, step)
     announce(committed, push.announcement, &step)
     switch push.runs {
     case .none: break

@@ -3,6 +3,9 @@ package struct DeviceMark: Hashable, Comparable, Sendable {
   package let word: UInt64
   package init(word: UInt64) { self.word = word }
   package init(_ device: DeviceID) { word = device.digest.words.0 }
+  /// By the distance that two marks have where they differ: all who compare the same devices choose the same.
+  func isNearer(to device: DeviceMark, than other: DeviceMark) -> Bool { word ^ device.word < other.word ^ device.word }
+
   package static func < (a: DeviceMark, b: DeviceMark) -> Bool { a.word < b.word }
 }
 

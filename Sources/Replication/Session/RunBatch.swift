@@ -8,7 +8,7 @@ package struct RunBatch: Sendable, Equatable {
   package let isForkEvidence: Bool
 
   /// A batch is closed once it holds this many bytes.
-  package static let byteTarget = 256 * 1024
+  package static let byteTarget = 64 * 1024
   package static let entryLimit = 4_096
   /// Entries of all contexts of one message, each put together. A sender counts them with ``contextEntryBytes`` each, so
   /// its messages stay far below.

@@ -135,6 +135,23 @@ struct NeighbourTests {
     #expect(bench.nodes[2].holds(bench.nodes[0]) == 2)
   }
 
+  @Test("of several who could pass something on to who is not linked with its author, one does")
+  func passedOn() throws {
+    let (bench, links) = try clique(5)
+    bench.cut(try #require(links[0][4]))
+    bench.run()
+    let start = bench.transcript.count
+    for value in 1...5 as ClosedRange<Int64> {
+      try bench.nodes[0].write(value)
+      bench.pass(100)
+    }
+    #expect(bench.nodes[4].holds(bench.nodes[0]) == 6 && copies(to: 4, bench, start) == 5)
+    let marks = (1...3).map { DeviceMark(bench.nodes[$0].device) }
+    let nearest = try #require(marks.min { $0.isNearer(to: DeviceMark(bench.nodes[4].device), than: $1) })
+    let slot = try #require(marks.firstIndex(of: nearest)) + 1
+    #expect(bench.said(from: slot, to: 4, since: start).count { $0 == "runs" } == 5)
+  }
+
   @Test("where a link breaks with something under way, the others pass it on as soon as they hear of it")
   func broken() throws {
     let (bench, links) = try clique(3)

@@ -25,6 +25,9 @@ package struct Ledger: Sendable {
     countTakes()
   }
 
+  /// This device, as neighbours are named.
+  var mark: DeviceMark { DeviceMark(DeviceID.derived(from: device, cryptography.hash)) }
+
   func id(of name: PartitionName) -> PartitionID { name.id(fleet: fleet, hash: cryptography.hash) }
 
   mutating func countTakes() { takes.count(partitions, authority) }
