@@ -116,7 +116,7 @@ extension Mesh {
     if session.phase == .live { silent.note(SilentPeers.Peer(session, ledger)) }
     dropPostponed(of: id)
     holdings.closed(id)
-    tellLostNeighbour(session, &step)
+    noteLostNeighbour(session, step.now)
     for partition in catchUps.partitions(of: id) {
       catchUps.end(partition)
       pullWherePossible(partition, &step)

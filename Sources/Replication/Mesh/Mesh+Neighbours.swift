@@ -14,14 +14,23 @@ extension Mesh {
     for other in others.map(\.id).sorted() { tell(NeighbourNews(added: [mark]), to: other, &step) }
   }
 
-  /// The session has ended. What was taken from it is announced first, so that nobody sends it once more.
-  mutating func tellLostNeighbour(_ lost: PeerSession, _ step: inout Step) {
-    guard lost.phase == .live, !sessions.values.contains(where: { $0.device == lost.device && $0.phase == .live })
-    else { return }
-    let mark = DeviceMark(lost.device)
+  /// The session has ended. The device may be back at once: of two connections that crossed one is closed.
+  mutating func noteLostNeighbour(_ lost: PeerSession, _ now: MonotonicTime) {
+    guard lost.phase == .live else { return }
+    lostNeighbours[lost.device] = now.advanced(byMilliseconds: configuration.returnMilliseconds)
+  }
+
+  /// Who has not come back is told of. What was taken from him is announced first, so that nobody sends it once more.
+  mutating func tellLostNeighbours(_ step: inout Step) {
+    let due = lostNeighbours.filter { $0.value <= step.now }.keys
+    guard !due.isEmpty else { return }
+    for device in due { lostNeighbours[device] = nil }
+    let back = Set(sessions.values.lazy.filter { $0.phase == .live }.map(\.device))
+    let lost = Set(due.filter { !back.contains($0) }.map { DeviceMark($0) })
+    guard !lost.isEmpty else { return }
     for id in sessions.keys.sorted() where sessions[id]?.phase == .live {
       sessions[id]?.announceGathered(ledger, &step)
-      tell(NeighbourNews(removed: [mark]), to: id, &step)
+      tell(NeighbourNews(removed: lost), to: id, &step)
     }
   }
 

@@ -37,6 +37,7 @@ extension Mesh {
         compare(id, &step, &random)
       }
     }
+    tellLostNeighbours(&step)
     for partition in catchUps.partitions { passOnIfSilent(partition, &step) }
     endLapsedClaims(&step)
     tickHoldings(&step)

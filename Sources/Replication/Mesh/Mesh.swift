@@ -99,6 +99,8 @@ package struct Mesh: Sendable {
   var catchUps = CatchUps()
   package internal(set) var sessions: [SessionID: PeerSession] = [:]
   var interestCache = InterestCache()
+  /// Devices that were linked with, and when others are told that they are no more.
+  var lostNeighbours: [DeviceID: MonotonicTime] = [:]
   package internal(set) var ownChainClaims = OwnChainClaims()
 
   package internal(set) var holdings: HoldingsExchange

@@ -46,6 +46,8 @@ package struct MeshConfiguration: Sendable {
   /// How long what somebody brought waits to be announced to him, together with what comes meanwhile; to others twice as
   /// long.
   package var gatherMilliseconds: UInt64 = 1_000
+  /// A device that was linked with is given so long to be back before others are told.
+  package var returnMilliseconds: UInt64 = 1_000
   /// After so long without what others were to bring, it is asked of who has it.
   package var broughtMilliseconds: UInt64 = 3_000
   /// After so long without progress the next peer may do a partition's catch-up.

@@ -114,16 +114,17 @@ enum PushPolicy {
     return max(soon, since.advanced(byMilliseconds: step.configuration.meetingMilliseconds))
   }
 
-  /// Own runs are announced by sending them, where a stream is open. What another brought is announced later to him, and to
-  /// those who have it from him as well.
+  /// Own runs are announced by sending them, where a stream is open. What another brought is announced later: to him, and
+  /// to those who get it from him, from this node or from somebody whom it knows. Who can get it by asking alone hears at once.
   private static func announcement(
     _ committed: CommittedRuns, _ session: PeerSession, _ stream: PeerStream?, _ step: Step
   ) -> Announcement {
-    guard committed.source != nil else { return stream?.outgoing.number == nil ? .now : .none }
-    guard session.sparing != nil, let bringer = committed.bringer,
-      session.id == committed.source || session.isLinked(with: bringer.device)
-    else { return .now }
-    let wait = step.configuration.gatherMilliseconds * (session.id == committed.source ? 1 : 2)
+    let isOpen = stream?.outgoing.number != nil
+    guard committed.source != nil else { return isOpen ? .none : .now }
+    guard session.sparing != nil, let bringer = committed.bringer else { return .now }
+    let isSource = session.id == committed.source
+    guard isSource || isOpen || session.isLinked(with: bringer.device) else { return .now }
+    let wait = step.configuration.gatherMilliseconds * (isSource ? 1 : 2)
     return .gathered(until: step.now.advanced(byMilliseconds: wait))
   }
 }

@@ -183,7 +183,7 @@ import Wire
 
   @Test("a batch is closed by its bytes and by its number of runs")
   func batchLimits() throws {
-    for (count, size, batchCount) in [(3, 10_000, 1), (60, 10_000, 3)] {
+    for (count, size, batchCount) in [(3, 10_000, 1), (60, 10_000, 9)] {
       let bench = try MeshBench([0, 1])
       for value in 0..<Int64(count) { try bench.nodes[0].write(value, payloadByteCount: size) }
       _ = bench.connected(0, 1)
