@@ -18,21 +18,27 @@ extension Mesh {
   mutating func committed(_ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step) {
     guard let state = ledger.partitions[partition] else { return }
     noteGrowth(state, runs)
-    let committed = CommittedRuns(state, from: source, by: bringer(source, partition), runs)
+    let committed = CommittedRuns(state, from: source, by: bringer(source, partition, runs), runs)
     for id in sessions.keys.sorted() { sessions[id]?.push(committed, ledger, &step) }
     if source == nil { placeGained(partition, &step) }
     noteProgress(partition, source, &step)
   }
 
   /// Nil for own runs, and where the session has ended.
-  private func bringer(_ source: SessionID?, _ partition: PartitionID) -> CommittedRuns.Bringer? {
+  private func bringer(_ source: SessionID?, _ partition: PartitionID, _ runs: [LoggedRun]) -> CommittedRuns.Bringer? {
     guard let source, let session = sessions[source] else { return nil }
     let mark = DeviceMark(session.device)
     let linked = sessions.values.filter { $0.isLinked(with: mark) && $0.isInScope(partition, ledger) }
     return CommittedRuns.Bringer(
-      device: mark,
+      device: mark, authors: authors(of: runs),
       linked: linked.map { .init(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) },
       aheadSince: catchUps.session(of: partition) == source ? session.openedAt : nil)
+  }
+
+  private func authors(of runs: [LoggedRun]) -> Set<DeviceMark> {
+    let keys = Set(Set(runs.lazy.map(\.replica)).map { ledger.authority.author(of: $0) })
+    guard keys.count <= CommittedRuns.Bringer.authorLimit, !keys.contains(nil) else { return [] }
+    return Set(keys.compactMap { $0.map { DeviceMark(DeviceID.derived(from: $0, cryptography.hash)) } })
   }
 
   /// Room again: go on with whatever this peer lacks.

@@ -13,10 +13,14 @@ struct CommittedRuns {
 
   struct Bringer {
     let device: DeviceMark
+    /// Who wrote them; empty where that are too many to look at each.
+    let authors: Set<DeviceMark>
     /// Peers that are linked with it, too, and want the partition.
     let linked: [Linked]
     /// When its session began, of a peer that was ahead and catches this node up.
     let aheadSince: MonotonicTime?
+
+    static let authorLimit = 8
 
     struct Linked {
       let device: DeviceMark
@@ -47,8 +51,8 @@ struct CommittedRuns {
 /// What is pushed to whom: the one place that decides what becomes of a commit on each session. Pushing is best effort;
 /// comparing again and again is the truth.
 ///
-/// Everybody in scope hears of it. Own runs go to all at once. What came from elsewhere is left to who brought it where the
-/// peer is linked with him, as it says, and else to the one that is nearest to the peer of those who are linked with both.
+/// Everybody in scope hears of it. Own runs go to all at once. What came from elsewhere is left to who brought it, or wrote
+/// it, where the peer is linked with him, as it says, and else to the one that is nearest to the peer of those who are linked with both.
 /// Otherwise it waits a little, for others may pass it on as well (without that every
 /// node of a LAN would send every run to every other), and longer where he has just come and was ahead, for then the
 /// peer is likely to link with him as well.
@@ -90,7 +94,7 @@ enum PushPolicy {
       guard committed.runs.contains(where: { !stream.covers($0.replica, $0.last) }) else {
         return Push(announcement: announcement, runs: .none)
       }
-      if session.isLinked(with: committed.bringer?.device) || isPassedOnByOther(committed, to: session, own) {
+      if let bringer = committed.bringer, isBrought(by: bringer, to: session, own) {
         return Push(announcement: announcement, runs: .leftToOthers(elseAt: due))
       }
       return Push(announcement: announcement, runs: isRelayed ? .none : .relayed(at: due))
@@ -101,11 +105,15 @@ enum PushPolicy {
     return Push(announcement: announcement, runs: isNext ? .now : .fromLog)
   }
 
-  private static func isPassedOnByOther(
-    _ committed: CommittedRuns, to session: PeerSession, _ own: DeviceMark
+  /// By who brought them here, by their authors, who send what they write to all with whom they are linked, or by whoever is
+  /// nearer to the peer.
+  private static func isBrought(
+    by bringer: CommittedRuns.Bringer, to session: PeerSession, _ own: DeviceMark
   ) -> Bool {
-    session.sparing != nil
-      && committed.bringer?.isPassedOnByOther(to: DeviceMark(session.device), than: own) == true
+    guard let neighbours = session.sparing?.neighbours else { return false }
+    return neighbours.contains(bringer.device)
+      || !bringer.authors.isEmpty && bringer.authors.isSubset(of: neighbours)
+      || bringer.isPassedOnByOther(to: DeviceMark(session.device), than: own)
   }
 
   private static func relayDue(_ committed: CommittedRuns, _ session: PeerSession, _ step: Step) -> MonotonicTime {

@@ -169,6 +169,22 @@ struct NeighbourTests {
     #expect(bench.said(from: slot, to: 4, since: start).count { $0 == "runs" } == 5)
   }
 
+  @Test("what came over two hops does not go back over two to who is linked with its author")
+  func author() throws {
+    // 0 – 1 – 2 – 3 in a ring: 2 has what 0 writes from 1 or 3, and both have it from 0.
+    let bench = try MeshBench([0, 1, 2, 3])
+    for slot in 0..<4 { _ = bench.connected(slot, (slot + 1) % 4) }
+    try bench.nodes[0].write(0)
+    bench.pass(5_000)
+    let start = bench.transcript.count
+    for value in 1...5 as ClosedRange<Int64> {
+      try bench.nodes[0].write(value)
+      bench.pass(200)
+    }
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 6)
+    #expect(copies(to: 1, bench, start) == 5 && copies(to: 3, bench, start) == 5)
+  }
+
   @Test("where a link breaks with something under way, the others pass it on as soon as they hear of it")
   func broken() throws {
     let (bench, links) = try clique(3)
