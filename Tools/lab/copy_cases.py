@@ -37,7 +37,7 @@ def live_copies(bench: Bench):
     client = writer.client()
     for number in range(_CHANGES):
         status, answer = client.request("PUT", f"/v1/partitions/agency%3DLaboratory/collections/Lab/documents/live-{number}", {
-            "number": number, "text": "x" * 60})  # fmt: skip
+            "number": number, "text": "x" * 160})  # fmt: skip
         expect(status == 201, f"a write answered {status}: {answer}")
         time.sleep(max(0, began + (number + 1) / _CHANGES_A_SECOND - time.monotonic()))
     await_equal(nodes, 5 + _CHANGES)
@@ -116,10 +116,10 @@ def _rates(nodes: list[Node], seconds: float) -> list[float]:
 
 
 def _run_bytes(node: Node) -> int:
-    """What the runs that a node holds take as they are sent, without their contexts."""
+    """What the runs that a node holds take as they are sent."""
     store = sqlite3.connect(f"file:{node.directory}/seamesh.db?mode=ro", uri=True)
     try:
-        return store.execute("SELECT sum(length(body)) FROM runs").fetchone()[0] or 0
+        return store.execute("SELECT sum(length(body) + length(context)) FROM runs").fetchone()[0] or 0
     finally:
         store.close()
 
