@@ -77,6 +77,8 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
             messages.CHAIN_PROBE, NAME, REPLICA, True, [[64, bytes(16)], [65, TIP]]),
         "message-ping": message(messages.PING, 2**64 - 1),
         "message-pong": message(messages.PONG, 2**64 - 1),
+        "message-neighbours": message(
+            messages.NEIGHBOURS, *(b"".join(mark.to_bytes(8) for mark in marks) for marks in ([1, 256], [2]))),
         "message-goodbye": message(messages.GOODBYE, 3),
         # Of the listener, who asks first.
         "message-credential-request": message(
@@ -168,7 +170,7 @@ class Examples(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(self.named(name).hex(), content.hex())
         numbers = {messages.read(content)[0] for name, content in made.items() if name.startswith("message-")}
-        self.assertEqual(numbers, set(range(messages.HOLDINGS_QUESTION + 1)))
+        self.assertEqual(numbers, {*range(messages.HOLDINGS_QUESTION + 1), messages.NEIGHBOURS})
 
     def test_every_block_of_a_message_is_made_here(self):
         blocks = {name for name in self.golden if name.startswith("message-")}

@@ -71,6 +71,8 @@ extension Mesh {
       stream.isAhead(of: ledger.partitions[partition]?.log)
     else {
       catchUps.end(partition)
+      // Who has brought it all hears at once that it is here.
+      sessions[session]?.announceGathered(ledger, &step)
       if let name = ledger.partitions[partition]?.name { step.emit(.note(session, .levelWith(name))) }
       pullWherePossible(partition, &step)
       return pullInOrder(session, &step)

@@ -84,9 +84,12 @@ extension Mesh {
   ) -> [Statement] {
     guard !mayHear(session, of: name) else { return statements }
     guard wants(session, name) else { return [] }
-    let users = Set(ledger.authority.members(of: session.peer).map(\.user))
-    let lines = held.lines(endingFor: users) { ledger.authority.inviter($0) }
+    let lines = held.lines(endingFor: users(of: session)) { ledger.authority.inviter($0) }
     return statements.filter { lines.contains($0.id) }
+  }
+
+  private func users(of session: PeerSession) -> Set<Text> {
+    Set(ledger.authority.members(of: session.peer).map(\.user))
   }
 
   private mutating func say(
@@ -115,9 +118,11 @@ extension Mesh {
     for lines in (ended[start...] + ended[..<start]).prefix(RoomExchange.tellLimit) { tellEnded(lines, to: id, &step) }
   }
 
-  /// What may have ended the room for the peer, who may not carry it. Nil where there is nothing.
+  /// What may have ended the room for the peer, who may not carry it. Nil where there is nothing, and of a room that he never
+  /// was in: he does not hear that there is one.
   private func lines(of name: PartitionName, for session: PeerSession) -> (name: PartitionName, tips: [IssuerTips])? {
     let held = ScopeStatements(ledger.authority.statements(of: name.text))
+    guard held.everNamed(users(of: session), { ledger.authority[$0]?.member?.user }) else { return nil }
     let lines = passable(held.ordered, of: name, held, to: session)
     return lines.isEmpty ? nil : (name, ScopeStatements(lines).list(.max))
   }

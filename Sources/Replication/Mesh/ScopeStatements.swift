@@ -115,6 +115,17 @@ package struct ScopeStatements: Sendable {
     return lines
   }
 
+  /// Whether one of these users made the room or was ever invited to it, whether or not that counts.
+  func everNamed(_ users: Set<Text>, _ user: (Digest) -> Text?) -> Bool {
+    ordered.contains { statement in
+      switch statement.body {
+      case .room(let room): user(room.by).map(users.contains) ?? false
+      case .invitation(let invitation): users.contains(invitation.user)
+      default: false
+      }
+    }
+  }
+
   /// These, and all who invited them, and so on.
   private func carriers(of users: Set<Text>, _ speaker: (Statement) -> Text?) -> Set<Text> {
     var inviters: [Text: Set<Text>] = [:]

@@ -12,6 +12,7 @@ from .statements import has_shape
  INTEREST, INTEREST_CHANGE, SUMMARY, VECTORS, PULL, RUNS, PAYLOAD_PIECE, HAVE, CHAIN_PROBE, PING, PONG,
  GOODBYE, CREDENTIAL_REQUEST, CREDENTIALS, HOLDINGS,
  HOLDINGS_QUESTION) = range(24)  # fmt: skip
+NEIGHBOURS = 65
 
 #: From here on who does not know a message skips it.
 OPTIONAL = 64

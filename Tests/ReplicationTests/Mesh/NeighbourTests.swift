@@ -116,6 +116,16 @@ struct NeighbourTests {
     }
   }
 
+  @Test("who has done a catch-up hears at its end, and not a second later, that it is here")
+  func caughtUp() throws {
+    let bench = try MeshBench([0, 1])
+    for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value) }
+    let start = bench.transcript.count
+    _ = bench.connected(0, 1)
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 30)
+    #expect(bench.said(from: 1, to: 0, since: start).last == "have")
+  }
+
   @Test(
     "who links a second later with who brought much gets nothing of it from others, and who does not link gets it then")
   func newcomerSlowly() throws {
