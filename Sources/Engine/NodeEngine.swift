@@ -285,12 +285,10 @@ package final class NodeEngine {
     for name in done.subscribed { noteSubscription(name.text, isWanted: true) }
     for job in batch.subscriptions { noteSubscription(job.pattern, isWanted: job.isWanted) }
     for partition in done.forgotten { state.mesh.forget(partition) }
-    for applied in batch.applied {
-      handle(.committed(applied.partition, source: applied.source, applied.runs.map(\.logged)))
-    }
+    let commits = batch.applied.map(\.commit) + done.own.map(\.commit)
+    if !commits.isEmpty { handle(.committed(commits)) }
     if !batch.holdings.isEmpty { handle(.holdingsKept(batch.holdings)) }
     for id in done.spoiled { violated(id, "\(EngineError.payloadSpoiled)") }
-    for own in done.own { handle(.committed(own.partition, source: nil, [own.logged])) }
     for (job, result) in done.receipts {
       if case .failure(let error) = result { noteUndeletable(error, in: job.partition) }
       job.answer(result)

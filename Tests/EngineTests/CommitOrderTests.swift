@@ -27,6 +27,8 @@ import Testing
     let (bench, session) = try pair()
     try bench.nodes[0].write(room, Put("a"))
     bench.run()
+    #expect(bench.nodes[1].trace.entries == [.began, .committed, .told])
+    bench.advance(1_000)
     #expect(bench.nodes[1].trace.entries == [.began, .committed, .told, .sent(session, "have")])
   }
 

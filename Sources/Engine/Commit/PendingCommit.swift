@@ -68,6 +68,8 @@ struct PendingCommit {
     let partition: PartitionID
     let source: SessionID
     let runs: [DeliveredRun]
+
+    var commit: Mesh.Commit { Mesh.Commit(partition, source: source, runs.map(\.logged)) }
   }
 
   var statements: [Statement] = []
@@ -138,7 +140,9 @@ struct Committed {
     let run: Run
     let encoded: [UInt8]
 
-    var logged: LoggedRun {
+    var commit: Mesh.Commit { Mesh.Commit(partition, source: nil, [logged]) }
+
+    private var logged: LoggedRun {
       LoggedRun(
         replica: run.record.chain.replica, first: run.record.first, last: run.record.last,
         hashBefore: run.record.hashBefore, context: run.record.context, encoded: encoded[...], apart: run.apart)

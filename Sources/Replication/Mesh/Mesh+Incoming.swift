@@ -18,6 +18,15 @@ extension Mesh {
     considerPull(id, partition, &step)
   }
 
+  private func isOnLevelStream(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
+    sessions[batch.session]?.live?.streams[partition]?.incoming.isLevel == true
+  }
+
+  /// Whether what such runs stand on may come from somebody else.
+  private func isLeftToOthers(_ batch: ParkedRuns) -> Bool {
+    !batch.isForkEvidence && sessions[batch.session]?.sparing != nil && hasOthers(than: batch.session)
+  }
+
   /// Equal summaries open streams only where both ends held the same scope against them, and an interest that changed
   /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked. What
   /// others than the two wrote it may leave to others: that is asked for where nobody brings it.
@@ -235,16 +244,16 @@ extension Mesh {
         leaveOut(run.incoming.replica, batch.session, partition)
         rest.removeFirst()
         continue walk
+      case .error where isOnLevelStream(batch, partition) && !isLeftToOthers(batch):
+        // Equal summaries opened the stream, and what they were equal about has changed.
+        pullInsteadOfLevel(batch.session, partition, &step)
+        break walk
       case .error where !batch.isForkEvidence && sessions[batch.session]?.sparing != nil:
         // What it stands on was left to others, and is on its way from them.
         postpone(run, batch, partition)
         sessions[batch.session]?.sparing?.noteBehind(partition, step.now)
         rest.removeFirst()
         continue walk
-      case .error where sessions[batch.session]?.live?.streams[partition]?.incoming.isLevel == true:
-        // Equal summaries opened the stream, and what they were equal about has changed.
-        pullInsteadOfLevel(batch.session, partition, &step)
-        break walk
       case .needsHeaders(let request):
         emit(kept, partition, batch.session, &step)
         return park(batch.rest(rest), partition, until: [request], &step)

@@ -70,7 +70,7 @@ extension Mesh {
     }
   }
 
-  private func hasOthers(than id: SessionID) -> Bool { sessions.values.contains { $0.id != id && $0.phase == .live } }
+  func hasOthers(than id: SessionID) -> Bool { sessions.values.contains { $0.id != id && $0.phase == .live } }
 
   private func isSilent(_ partition: PartitionID, for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
     sessions.values.allSatisfy {

@@ -15,10 +15,33 @@ extension Mesh {
   }
 
   /// Durable now: tell everyone who cares, and send it to those who lack it.
-  mutating func committed(_ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], _ step: inout Step) {
+  mutating func committed(_ commits: [Commit], _ step: inout Step) {
+    for (commit, before) in zip(commits, heldBefore(commits)) {
+      committed(commit.partition, commit.source, commit.runs, before: before, &step)
+    }
+  }
+
+  /// What was held of its partition before each of them. The logs have all of them already.
+  private func heldBefore(_ commits: [Commit]) -> [VersionVector] {
+    var held: [PartitionID: VersionVector] = [:]
+    let before = commits.reversed().map { commit in
+      var vector = held[commit.partition] ?? ledger.partitions[commit.partition]?.log.clipped ?? VersionVector()
+      for run in commit.runs.reversed() {
+        vector[run.replica] =
+          run.first > 1 ? ChainPosition(sequence: run.first - 1, tip: run.hashBefore.tip) : nil
+      }
+      held[commit.partition] = vector
+      return vector
+    }
+    return before.reversed()
+  }
+
+  private mutating func committed(
+    _ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], before: VersionVector, _ step: inout Step
+  ) {
     guard let state = ledger.partitions[partition] else { return }
     noteGrowth(state, runs)
-    let committed = CommittedRuns(state, from: source, by: bringer(source, partition, runs), runs)
+    let committed = CommittedRuns(state, from: source, by: bringer(source, partition, runs), runs, before: before)
     for id in sessions.keys.sorted() { sessions[id]?.push(committed, ledger, &step) }
     if source == nil { placeGained(partition, &step) }
     noteProgress(partition, source, &step)

@@ -25,8 +25,8 @@ package struct Mesh: Sendable {
     case writable(SessionID)
     /// The answer to ``Directive/load(_:_:have:byteLimit:)``, in order of arrival.
     case loaded(SessionID, PartitionID, [LoggedRun], hasMore: Bool)
-    /// The runs are durable. `source` is nil for own runs.
-    case committed(PartitionID, source: SessionID?, [LoggedRun])
+    /// All that became durable at once, in the order in which it came.
+    case committed([Commit])
     /// Statements that are durable, own ones or `store` directives carried out.
     case statementsStored([Statement])
     /// The wish list changed: `added` and `removed` are what differs.
@@ -45,6 +45,18 @@ package struct Mesh: Sendable {
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
     case evidenceLoaded(SessionID, PartitionID, [LoggedRun])
     case tick
+  }
+
+  /// Runs of one partition that became durable together.
+  package struct Commit: Sendable {
+    let partition: PartitionID
+    /// The session that brought them; nil for own ones.
+    let source: SessionID?
+    let runs: [LoggedRun]
+
+    package init(_ partition: PartitionID, source: SessionID?, _ runs: [LoggedRun]) {
+      (self.partition, self.source, self.runs) = (partition, source, runs)
+    }
   }
 
   package enum Directive: Sendable {
@@ -136,7 +148,7 @@ package struct Mesh: Sendable {
     case .writable(let id): resume(id, &step)
     case .loaded(let id, let partition, let runs, let hasMore):
       sessions[id]?.loaded(partition, runs, hasMore: hasMore, ledger, &step)
-    case .committed(let partition, let source, let runs): committed(partition, source, runs, &step)
+    case .committed(let commits): committed(commits, &step)
     case .statementsStored(let statements): statementsStored(statements, &step)
     case .interestChanged(let added, let removed): interestChanged(added, removed, &step)
     case .joinJudged(let id, let verdict): joinJudged(id, verdict, &step)

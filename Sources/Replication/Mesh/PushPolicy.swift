@@ -6,7 +6,7 @@ struct CommittedRuns {
   /// Of the session that brought them; nil for own ones.
   let bringer: Bringer?
   let runs: [LoggedRun]
-  /// What was held before.
+  /// What was held before: nothing of what became durable with these, but comes behind them.
   let before: VersionVector
   /// What is announced of them.
   let offered: VersionVector
@@ -33,13 +33,11 @@ struct CommittedRuns {
     }
   }
 
-  init(_ partition: PartitionState, from source: SessionID?, by bringer: Bringer? = nil, _ runs: [LoggedRun]) {
+  init(
+    _ partition: PartitionState, from source: SessionID?, by bringer: Bringer? = nil, _ runs: [LoggedRun],
+    before: VersionVector
+  ) {
     (self.partition, self.source, self.bringer, self.runs) = (partition, source, bringer, runs)
-    var before = partition.log.clipped
-    for run in runs.reversed() {
-      before[run.replica] =
-        run.first > 1 ? ChainPosition(sequence: run.first - 1, tip: run.hashBefore.tip) : nil
-    }
     self.before = before
     let clipped = partition.log.clipped
     var offered = VersionVector()

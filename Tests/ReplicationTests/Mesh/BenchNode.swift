@@ -81,7 +81,7 @@ final class BenchNode {
     context = run.record.context
     let logged = BenchNode.logged(run)
     log.append(logged)
-    deliver(.committed(partition, source: nil, [logged]))
+    deliver(.committed([Mesh.Commit(partition, source: nil, [logged])]))
     return logged
   }
 
@@ -213,11 +213,8 @@ final class BenchNode {
   func commit() {
     let applied = waiting
     waiting = []
-    for item in applied {
-      let runs = item.runs.map(\.logged)
-      log += runs
-      deliver(.committed(bench.partition, source: item.source, runs))
-    }
+    for item in applied { log += item.runs.map(\.logged) }
+    deliver(.committed(applied.map { Mesh.Commit(bench.partition, source: $0.source, $0.runs.map(\.logged)) }))
   }
 
   private func logged(of replica: ReplicaID) -> [LoggedRun] {

@@ -60,6 +60,25 @@ import Testing
     }
   }
 
+  @Test("of what becomes durable at once from several, all goes to a peer with whom all was equal before")
+  func severalAtOnce() throws {
+    let bench = try MeshBench(Array(0..<4))
+    for slot in 1...2 { _ = bench.connected(0, slot) }
+    try bench.nodes[0].write(0)
+    bench.pass(3_000)
+    bench.cut(bench.connected(0, 3))
+    let session = bench.connected(0, 3)
+    bench.pass(3_000)
+    let partition = bench.partition
+    try #require(bench.nodes[0].mesh.sessions[session]?.live?.streams[partition] == nil, "equal, and nothing since")
+    bench.nodes[0].holdsCommits = true
+    for slot in 1...2 { try bench.nodes[slot].write(1) }
+    bench.run()
+    bench.nodes[0].commit()
+    bench.pass(2_500)
+    for slot in 1...2 { #expect(bench.nodes[3].holds(bench.nodes[slot]) == 1) }
+  }
+
   @Test("runs on a stream that only the peer took for open are asked for, instead of waiting for the next comparison")
   func sentUnasked() throws {
     var pair = try MeshPair(dialerWants: ["bench/"], listenerWants: ["bench/"])
