@@ -4,13 +4,15 @@
 /// - the *dialler* of the new connection decides when its TLS handshake is done, before it sends anything on it;
 /// - the *listener* decides when the dialler's authenticated Hello arrives on it.
 ///
-/// A Hello is therefore also the dialler's word that it wants this connection: a node that holds a living connection to
-/// the device drops its own new one first, so that its Hello is never sent. What is left is one of three cases:
+/// A Hello is therefore also the dialler's word that it wants this connection, and until it is said the other end gives
+/// nothing up for it. The cases, the first that applies:
 /// 1. The existing connection is silent for longer than ``silenceLimitMilliseconds``: it is dead, the new one stays.
-/// 2. Both were opened within ``raceWindowMilliseconds``: a race. Crossing dials: the one dialled by the lower device id
+/// 2. This end has dialled the new one, and the existing one is live already: it stays, since what is under way on it would
+///    have to be sent again. Over a full link the handshake of a crossing dial takes seconds.
+/// 3. Both were opened within ``raceWindowMilliseconds``: a race. Crossing dials: the one dialled by the lower device id
 ///    stays. Two dials of the same end (two addresses of one device): the one with the lower exporter value, which both
 ///    ends know.
-/// 3. The existing one is older and was heard: a dialler keeps it, a listener takes the new one, since the other end
+/// 4. The existing one is older and was heard: a dialler keeps it, a listener takes the new one, since the other end
 ///    dials only whom it is not connected to (it was restarted, or woke up).
 package enum KeepRule {
   /// Above the difference of opening times that one race can show at its two ends over a satellite link (two round
@@ -21,14 +23,16 @@ package enum KeepRule {
 
   package struct Link: Sendable, Equatable {
     package var dialledByThisEnd: Bool
+    /// The other end's Hello was there and was answered or is the answer.
+    package var isLive: Bool
     /// The TLS exporter value, equal at both ends.
     package var exporter: Digest
     /// Milliseconds of this node's clock that counts through suspension.
     package var openedAt: UInt64
     package var lastHeardAt: UInt64
 
-    package init(dialledByThisEnd: Bool, exporter: Digest, openedAt: UInt64, lastHeardAt: UInt64) {
-      (self.dialledByThisEnd, self.exporter) = (dialledByThisEnd, exporter)
+    package init(dialledByThisEnd: Bool, isLive: Bool, exporter: Digest, openedAt: UInt64, lastHeardAt: UInt64) {
+      (self.dialledByThisEnd, self.isLive, self.exporter) = (dialledByThisEnd, isLive, exporter)
       (self.openedAt, self.lastHeardAt) = (openedAt, lastHeardAt)
     }
   }
@@ -39,6 +43,7 @@ package enum KeepRule {
     existing: Link, new: Link, thisDevice: DeviceID, peer: DeviceID, now: UInt64
   ) -> Choice {
     if elapsed(since: existing.lastHeardAt, now) > silenceLimitMilliseconds { return .keepNew }
+    if new.dialledByThisEnd, existing.isLive { return .keepExisting }
     if elapsed(since: existing.openedAt, new.openedAt) > raceWindowMilliseconds {
       return new.dialledByThisEnd ? .keepExisting : .keepNew
     }

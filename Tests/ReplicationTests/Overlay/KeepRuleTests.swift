@@ -6,11 +6,11 @@ import Testing
   private static let low = DeviceID(Digest(words: (1, 0, 0, 0)))
   private static let high = DeviceID(Digest(words: (2, 0, 0, 0)))
 
-  private func link(_ dialled: Bool, exporter: UInt64 = 1, openedAt: UInt64, lastHeardAt: UInt64? = nil)
-    -> KeepRule.Link
-  {
+  private func link(
+    _ dialled: Bool, isLive: Bool = false, exporter: UInt64 = 1, openedAt: UInt64, lastHeardAt: UInt64? = nil
+  ) -> KeepRule.Link {
     KeepRule.Link(
-      dialledByThisEnd: dialled, exporter: Digest(words: (exporter, 0, 0, 0)), openedAt: openedAt,
+      dialledByThisEnd: dialled, isLive: isLive, exporter: Digest(words: (exporter, 0, 0, 0)), openedAt: openedAt,
       lastHeardAt: lastHeardAt ?? openedAt)
   }
 
@@ -30,6 +30,20 @@ import Testing
     // At the higher one: the other's.
     #expect(choose(link(true, openedAt: 0), link(false, openedAt: 50), isLow: false, now: 50) == .keepNew)
     #expect(choose(link(false, openedAt: 0), link(true, openedAt: 50), isLow: false, now: 50) == .keepExisting)
+  }
+
+  @Test("who dials beside a connection that is live already keeps that, and a listener goes by the dialler's word")
+  func live() {
+    for isLow in [true, false] {
+      for dialled in [true, false] {
+        let existing = link(dialled, isLive: true, exporter: 2, openedAt: 0)
+        #expect(choose(existing, link(true, openedAt: 2_000), isLow: isLow, now: 2_000) == .keepExisting)
+      }
+      let existing = link(!isLow, isLive: true, exporter: 2, openedAt: 0)
+      #expect(
+        choose(existing, link(isLow ? false : true, openedAt: 50), isLow: isLow, now: 50)
+          == (isLow ? .keepNew : .keepExisting))
+    }
   }
 
   @Test("of two dials of one end at the same time the one with the lower exporter value stays, at either end")
@@ -106,9 +120,9 @@ import Testing
 }
 
 /// Two ends, several dials, every order of what can happen next. A link opens at the dialler, who decides and, if it
-/// keeps it, says Hello; the Hello arrives at the listener, who decides; a close arrives at the other end in order.
+/// keeps it, says Hello; the Hello arrives at the listener, who decides and answers; a close arrives at the other end in order.
 private struct DialExplorer {
-  private enum Message { case hello, close }
+  private enum Message { case hello, answer, close }
 
   private struct LinkState {
     let dialledByLow: Bool
@@ -123,6 +137,9 @@ private struct DialExplorer {
     /// Closed at an end: whatever arrives there later is nothing.
     var closedAtLow = false
     var closedAtHigh = false
+    /// The other end's Hello was there.
+    var isLiveAtLow = false
+    var isLiveAtHigh = false
   }
 
   private struct World { var links: [LinkState] }
@@ -166,6 +183,7 @@ private struct DialExplorer {
     guard !(atLow ? world.links[index].closedAtLow : world.links[index].closedAtHigh) else { return }
     switch message {
     case .hello: decide(&world, index, atLow: atLow)
+    case .answer: if atLow { world.links[index].isLiveAtLow = true } else { world.links[index].isLiveAtHigh = true }
     case .close:
       if atLow { (world.links[index].heldByLow, world.links[index].closedAtLow) = (false, true) }
       if !atLow { (world.links[index].heldByHigh, world.links[index].closedAtHigh) = (false, true) }
@@ -186,7 +204,9 @@ private struct DialExplorer {
     }
     guard keepsNew else { return }
     if atLow { world.links[index].heldByLow = true } else { world.links[index].heldByHigh = true }
-    if world.links[index].dialledByLow == atLow { world.links[index].toListener.append(.hello) }
+    guard world.links[index].dialledByLow != atLow else { return world.links[index].toListener.append(.hello) }
+    if atLow { world.links[index].isLiveAtLow = true } else { world.links[index].isLiveAtHigh = true }
+    world.links[index].toDialler.append(.answer)
   }
 
   private func close(_ world: inout World, _ index: Int, _ atLow: Bool) {
@@ -202,8 +222,8 @@ private struct DialExplorer {
   /// All within one second: a race.
   private func view(_ link: LinkState, _ atLow: Bool) -> KeepRule.Link {
     KeepRule.Link(
-      dialledByThisEnd: link.dialledByLow == atLow, exporter: Digest(words: (link.exporter, 0, 0, 0)), openedAt: 1_000,
-      lastHeardAt: 1_000)
+      dialledByThisEnd: link.dialledByLow == atLow, isLive: atLow ? link.isLiveAtLow : link.isLiveAtHigh,
+      exporter: Digest(words: (link.exporter, 0, 0, 0)), openedAt: 1_000, lastHeardAt: 1_000)
   }
 
   private mutating func check(_ world: World, _ trace: String) {

@@ -85,7 +85,7 @@ package struct PeerSession: Sendable {
 
   var link: KeepRule.Link {
     KeepRule.Link(
-      dialledByThisEnd: isDialer, exporter: exporter, openedAt: openedAt.milliseconds,
+      dialledByThisEnd: isDialer, isLive: phase == .live, exporter: exporter, openedAt: openedAt.milliseconds,
       lastHeardAt: pulse.lastHeard.milliseconds)
   }
 
