@@ -37,7 +37,8 @@ struct PushPolicyTests {
     }
     let state = PartitionState(id: partition, name: name, log: log)
     let step = Step(Surroundings(now: now), MeshConfiguration())
-    return PushPolicy.push(CommittedRuns(state, from: source, runs, before: VersionVector()), to: session, DeviceMark(word: 1), step)
+    let committed = CommittedRuns(state, from: source, runs, before: VersionVector())
+    return PushPolicy.push(committed, to: session, DeviceMark(word: 1), step)
   }
 
   @Test("own runs go out from memory where the peer lacks nothing before them, and otherwise from the log")
