@@ -1,6 +1,8 @@
 """How often what one device writes travels to each of many that are linked with one another."""
 
+import datetime
 import json
+import math
 import sqlite3
 import time
 
@@ -9,7 +11,7 @@ from link_cases import shape
 from network import run
 from node import Node
 from runner import Bench, case
-from waiting import expect, wait_for
+from waiting import Skip, expect, wait_for
 
 _REST_SECONDS = 30
 _CHANGES = 400
@@ -64,26 +66,54 @@ def slow_newcomer(bench: Bench):
 
 def _bring(bench: Bench, rate: str):
     nodes = make_fleet(bench.network, "abcdefg")
-    stranger = add_node(bench.network, "h", nodes[0])
+    strangers = [add_node(bench.network, name, nodes[0]) for name in "hij"]
     await_meeting(nodes)
     nodes[0].put_many(PARTITION, "first", 1)
     await_equal(nodes, 1)
+    held = 1
+    for stranger in strangers:
+        copies = _brought(bench, nodes, stranger, rate, held)
+        held += _NEWCOMERS_CHANGES
+        if max(copies) <= 1.3:
+            return
+        # What the stranger brings waits two seconds to be passed on to who is not linked with him. On a machine that takes
+        # longer for a link he is not the neighbour of all of them, and another one comes.
+        expect(_linking_seconds(stranger, len(nodes)) >= 2, f"what was brought came {max(copies):.2f} times")
+        stranger.stop()
+    raise Skip("this machine takes two seconds and more to link a newcomer with seven nodes")
+
+
+def _linking_seconds(stranger: Node, count: int) -> float:
+    """Between its first link and that with the last of so many nodes, by the whole seconds of its log."""
+    first: dict[str, datetime.datetime] = {}
+    with open(stranger.log, encoding="utf-8", errors="replace") as log:
+        for line in log:
+            time_of_day, _, rest = line.partition(" info session ready device=")
+            if rest:
+                first.setdefault(rest.strip(), datetime.datetime.fromisoformat(time_of_day))
+    if len(first) < count:
+        return math.inf
+    return (max(first.values()) - min(first.values())).total_seconds()
+
+
+def _brought(bench: Bench, nodes: list[Node], stranger: Node, rate: str, held: int) -> list[float]:
+    """How often what a stranger brings to nodes that hold so many changes came to each of them."""
     stranger.host.port("nomaster")
     stranger.start()
     stranger.subscribe(PARTITION)
-    stranger.put_many(PARTITION, "brought", _NEWCOMERS_CHANGES, 300)
-    size = _run_bytes(stranger)
+    stranger.put_many(PARTITION, f"brought-{stranger.name}", _NEWCOMERS_CHANGES, 300)
+    size, all_changes = _run_bytes(stranger), held + _NEWCOMERS_CHANGES
     if rate and not shape(stranger, rate):
         bench.note(f"not at {rate}: no such queue here")
     before, began = _received(nodes), time.monotonic()
     stranger.host.port("master", "lan")
     wait_for(120, lambda: f"all hold what was brought: {[node.changes(PARTITION) for node in nodes]}",
-             lambda: all(node.changes(PARTITION) == 1 + _NEWCOMERS_CHANGES for node in nodes), 0.2)  # fmt: skip
+             lambda: all(node.changes(PARTITION) == all_changes for node in nodes), 0.2)  # fmt: skip
     bench.note(f"all hold it after {time.monotonic() - began:.1f} s")
-    await_equal([*nodes, stranger], 1 + _NEWCOMERS_CHANGES)
+    await_equal([*nodes, stranger], all_changes)
     copies = [(now - then) / size for now, then in zip(_received(nodes), before)]
     bench.note(f"{_span(copies)} times the {size} bytes")
-    expect(max(copies) <= 1.3, f"what was brought came {max(copies):.2f} times")
+    return copies
 
 
 def _received(nodes: list[Node]) -> list[int]:
