@@ -4,6 +4,8 @@ struct CatchUps: Sendable {
   private struct CatchUp: Sendable {
     let session: SessionID
     var progress: MonotonicTime
+    /// What it has brought so far.
+    var byteCount = 0
   }
 
   private var running: [PartitionID: CatchUp] = [:]
@@ -21,7 +23,19 @@ struct CatchUps: Sendable {
     running[partition] = CatchUp(session: session, progress: now)
   }
 
-  mutating func noteProgress(_ partition: PartitionID, _ now: MonotonicTime) { running[partition]?.progress = now }
+  mutating func noteProgress(_ partition: PartitionID, _ byteCount: Int, _ now: MonotonicTime) {
+    running[partition]?.progress = now
+    running[partition]?.byteCount += byteCount
+  }
+
+  /// A few reports. Of more it is worth a wait to send it once.
+  static let fewBytes = 8_192
+
+  /// The session catches this node up, and has brought more than a few changes, with what has just come.
+  func bringsMuch(_ session: SessionID, _ partition: PartitionID, _ byteCount: Int) -> Bool {
+    guard let catchUp = running[partition], catchUp.session == session else { return false }
+    return catchUp.byteCount + byteCount > CatchUps.fewBytes
+  }
 
   mutating func end(_ partition: PartitionID) { running[partition] = nil }
 

@@ -38,7 +38,8 @@ extension Mesh {
     let both = [session.peer, ledger.device]
     guard
       ahead.contains(where: { replica in
-        session.sparing == nil || ledger.authority.author(of: replica).map(both.contains) ?? true
+        session.sparing == nil || !hasOthers(than: id)
+          || ledger.authority.author(of: replica).map(both.contains) ?? true
       })
     else { return }
     sessions[id]?.live?.streams[partition]?.incoming.close()
@@ -73,9 +74,11 @@ extension Mesh {
   }
 
   /// Level with the peer that did the catch-up: the others may open their streams now.
-  mutating func noteProgress(_ partition: PartitionID, _ source: SessionID?, _ step: inout Step) {
+  mutating func noteProgress(
+    _ partition: PartitionID, _ source: SessionID?, byteCount: Int = 0, _ step: inout Step
+  ) {
     guard let session = catchUps.session(of: partition) else { return }
-    if session == source { catchUps.noteProgress(partition, step.now) }
+    if session == source { catchUps.noteProgress(partition, byteCount, step.now) }
     guard let stream = sessions[session]?.live?.streams[partition],
       stream.isAhead(of: ledger.partitions[partition]?.log)
     else {

@@ -44,8 +44,10 @@ extension Mesh {
     let committed = CommittedRuns(state, from: source, by: bringer(source, partition, runs), runs, before: before)
     for id in sessions.keys.sorted() { sessions[id]?.push(committed, ledger, &step) }
     if source == nil { placeGained(partition, &step) }
-    noteProgress(partition, source, &step)
+    noteProgress(partition, source, byteCount: byteCount(of: runs), &step)
   }
+
+  private func byteCount(of runs: [LoggedRun]) -> Int { runs.reduce(0) { $0 + $1.encoded.count } }
 
   /// Nil for own runs, and where the session has ended.
   private func bringer(_ source: SessionID?, _ partition: PartitionID, _ runs: [LoggedRun]) -> CommittedRuns.Bringer? {
@@ -55,7 +57,7 @@ extension Mesh {
     return CommittedRuns.Bringer(
       device: mark, authors: authors(of: runs),
       linked: linked.map { .init(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) },
-      aheadSince: catchUps.session(of: partition) == source ? session.openedAt : nil)
+      aheadSince: catchUps.bringsMuch(source, partition, byteCount(of: runs)) ? session.openedAt : nil)
   }
 
   private func authors(of runs: [LoggedRun]) -> Set<DeviceMark> {

@@ -17,7 +17,7 @@ struct CommittedRuns {
     let authors: Set<DeviceMark>
     /// Peers that are linked with it, too, and want the partition.
     let linked: [Linked]
-    /// When its session began, of a peer that was ahead and catches this node up.
+    /// When its session began, of a peer that was ahead by more than a few changes and catches this node up.
     let aheadSince: MonotonicTime?
 
     static let authorLimit = 8
@@ -75,6 +75,8 @@ enum PushPolicy {
     /// With what else the peer lacks, from the log.
     case fromLog
     case relayed(at: MonotonicTime)
+    /// With what waits already to be passed on, and not before this.
+    case postponed(until: MonotonicTime)
     /// Somebody else brings what of them the peer lacks; what he may not is passed on at that time.
     case leftToOthers(elseAt: MonotonicTime)
   }
@@ -95,7 +97,10 @@ enum PushPolicy {
       if let bringer = committed.bringer, isBrought(by: bringer, to: session, own) {
         return Push(announcement: announcement, runs: .leftToOthers(elseAt: due))
       }
-      return Push(announcement: announcement, runs: isRelayed ? .none : .relayed(at: due))
+      guard isRelayed else { return Push(announcement: announcement, runs: .relayed(at: due)) }
+      // What waits already keeps its time, but for more that comes with a meeting.
+      let isMeeting = committed.bringer?.aheadSince != nil
+      return Push(announcement: announcement, runs: isMeeting ? .postponed(until: due) : .none)
     }
     let isNext =
       session.isWritable && !stream.outgoing.isLoading && !isRelayed && stream.isFollowed(by: committed.runs)
@@ -157,6 +162,7 @@ extension PeerSession {
     case .now: send(committed.runs, partition, ledger, &step)
     case .fromLog: pump(partition, ledger, &step)
     case .relayed(let due): live?.relays.begin(partition, at: due)
+    case .postponed(let due): live?.relays.postpone(partition, until: due)
     case .leftToOthers(let due):
       let isAll = live?.streams[partition]?.leaveToOthers(committed.runs, committed.partition.log) ?? true
       if !isAll { live?.relays.begin(partition, at: due) }

@@ -28,7 +28,8 @@ extension Oracle {
   /// What everybody says that it holds, once all were asked.
   func disagreementInAnswers() -> String? { world.askedAt == nil ? nil : differenceInHoldings() }
 
-  /// What is owed to all who want it and may carry it: everything, but what a flooder alone wrote.
+  /// What is owed to all who want it and may carry it: everything, but where nobody of them has more than what a flooder
+  /// wrote. Who does not want it any more tells nobody of what it keeps.
   private var owed: [PartitionName] { (world.partitions + world.plan.visited).filter(isOwed) }
 
   func isOwed(_ name: PartitionName) -> Bool {
@@ -36,9 +37,10 @@ extension Oracle {
     let id = world.fleet.partition(name)
     let flooders = Set(world.nodes.filter(\.isFlooder).map(\.key.publicKey))
     return world.nodes.compactMap(\.process).contains { process in
-      process.mesh.partitions[id]?.log.accepted.entries.keys.contains { replica in
-        owners[replica].map { !flooders.contains($0) } ?? true
-      } ?? false
+      process.mesh.interest.wants(id, name: name)
+        && process.mesh.partitions[id]?.log.accepted.entries.keys.contains { replica in
+          owners[replica].map { !flooders.contains($0) } ?? true
+        } ?? false
     }
   }
 

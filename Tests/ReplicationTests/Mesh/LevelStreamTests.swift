@@ -60,6 +60,23 @@ import Testing
     }
   }
 
+  @Test("what a third wrote is asked for on a stream that only this end took for open, where nobody else can bring it")
+  func heldOpenAlone() throws {
+    let bench = try MeshBench(Array(0..<3))
+    try bench.nodes[0].write(0)
+    _ = bench.connected(0, 1)
+    bench.pass(3_000)
+    _ = bench.connected(0, 2)
+    bench.pass(3_000)
+    bench.cut(bench.connected(0, 2))
+    let session = bench.connected(0, 2)
+    // As where an interest that changed during the handshake has reached one end alone.
+    bench.nodes[0].mesh.sessions[session]?.live?.level = LevelMarks()
+    try bench.nodes[1].write(1)
+    bench.pass(2_500)
+    #expect(bench.nodes[2].holds(bench.nodes[1]) == 1)
+  }
+
   @Test("of what becomes durable at once from several, all goes to a peer with whom all was equal before")
   func severalAtOnce() throws {
     let bench = try MeshBench(Array(0..<4))

@@ -126,13 +126,24 @@ struct NeighbourTests {
     #expect(bench.said(from: 1, to: 0, since: start).last == "have")
   }
 
+  @Test("a few changes of who has just come are passed on at once")
+  func newcomersFew() throws {
+    let bench = try MeshBench([0, 1, 2])
+    _ = bench.connected(2, 1)
+    try bench.nodes[0].write(0)
+    let start = bench.transcript.count
+    _ = bench.connected(0, 1)
+    bench.pass(100)
+    #expect(copies(to: 2, bench, start) == 1)
+  }
+
   @Test(
     "who links a second later with who brought much gets nothing of it from others, and who does not link gets it then")
   func newcomerSlowly() throws {
     for links in [true, false] {
       let bench = try MeshBench([0, 1, 2])
       _ = bench.connected(2, 1)
-      for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value) }
+      for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value, payloadByteCount: 400) }
       let start = bench.transcript.count
       _ = bench.connect(0, 1)
       bench.pass(1_000)

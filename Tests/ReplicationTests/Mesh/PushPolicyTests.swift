@@ -28,7 +28,9 @@ struct PushPolicyTests {
     return session
   }
 
-  private func push(_ runs: [LoggedRun], from source: SessionID?, to session: PeerSession) throws -> PushPolicy.Push {
+  private func push(
+    _ runs: [LoggedRun], from source: SessionID?, by bringer: CommittedRuns.Bringer? = nil, to session: PeerSession
+  ) throws -> PushPolicy.Push {
     let name = try PartitionName("agency=x")
     let log = PartitionLog(
       name, authority: Authority(root: PublicKey(.zero), statements: [], hash: FakeCryptography.hash)
@@ -37,7 +39,7 @@ struct PushPolicyTests {
     }
     let state = PartitionState(id: partition, name: name, log: log)
     let step = Step(Surroundings(now: now), MeshConfiguration())
-    let committed = CommittedRuns(state, from: source, runs, before: VersionVector())
+    let committed = CommittedRuns(state, from: source, by: bringer, runs, before: VersionVector())
     return PushPolicy.push(committed, to: session, DeviceMark(word: 1), step)
   }
 
@@ -68,5 +70,20 @@ struct PushPolicyTests {
     var waiting = try session(known: 1)
     waiting.live?.relays.begin(partition, at: now)
     #expect(try push([run(2)], from: other, to: waiting).runs == .none, "they go with those that wait")
+  }
+
+  @Test("what waits to be passed on waits longer where more of a meeting comes behind it")
+  func meeting() throws {
+    let bringer = CommittedRuns.Bringer(
+      device: DeviceMark(word: 7), authors: [], linked: [], aheadSince: now)
+    var waiting = try session(known: 1)
+    waiting.sparing = CopySparing()
+    waiting.live?.relays.begin(partition, at: now)
+    let end = now.advanced(byMilliseconds: MeshConfiguration().meetingMilliseconds)
+    #expect(try push([run(2)], from: SessionID(rawValue: 2), by: bringer, to: waiting).runs == .postponed(until: end))
+    waiting.live?.relays.postpone(partition, until: end)
+    #expect(waiting.live?.relays[partition] == end)
+    waiting.live?.relays.postpone(partition, until: now)
+    #expect(waiting.live?.relays[partition] == end)
   }
 }

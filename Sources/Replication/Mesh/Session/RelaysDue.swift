@@ -24,6 +24,10 @@ struct RelaysDue: Sendable {
     if due[partition] == nil { due[partition] = time }
   }
 
+  mutating func postpone(_ partition: PartitionID, until time: MonotonicTime) {
+    due[partition] = due[partition].map { max($0, time) } ?? time
+  }
+
   mutating func end(_ partition: PartitionID) { (due[partition], waiting[partition]) = (nil, nil) }
 
   /// Ascending.
