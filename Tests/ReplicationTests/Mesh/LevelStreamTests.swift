@@ -66,10 +66,11 @@ import Testing
     try bench.nodes[0].write(0)
     _ = bench.connected(0, 1)
     bench.pass(3_000)
-    _ = bench.connected(0, 2)
-    bench.pass(3_000)
     bench.cut(bench.connected(0, 2))
     let session = bench.connected(0, 2)
+    bench.pass(3_000)
+    let isLevel = bench.nodes[2].mesh.sessions[session]?.live?.level.contains(bench.partition, name)
+    try #require(isLevel == true)
     // As where an interest that changed during the handshake has reached one end alone.
     bench.nodes[0].mesh.sessions[session]?.live?.level = LevelMarks()
     try bench.nodes[1].write(1)
