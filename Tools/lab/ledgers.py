@@ -13,6 +13,7 @@ def differences(server: Server, node: Node) -> list[str]:
     try:
         store.execute("BEGIN")
         pairs = [(name, stored(store), ledger(server)) for name, stored, ledger in _KINDS]
+        pairs.append(("marks", _accepted(node, store), _ledger(_LEDGER_MARKS)(server)))
     finally:
         store.close()
     return [f"{name}: {_difference(here, there)}" for name, here, there in pairs if here != there]
@@ -64,17 +65,23 @@ _KINDS = [
      _ledger(f"SELECT encode(partition, 'hex'), encode(replica, 'hex'), first, last, {_hashed('body')} FROM seamesh.runs")),
     ("changes", _stored_changes,
      _ledger("SELECT encode(partition, 'hex'), encode(replica, 'hex'), sequence FROM seamesh.changes")),
-    ("marks",
-     _stored("SELECT p.hash, c.replica, c.accepted_sequence, substr(c.accepted_hash, 1, 16) FROM chains c "
-             "JOIN partitions p ON p.id = c.partition WHERE c.accepted_sequence > 0"),
-     _ledger("SELECT encode(partition, 'hex'), encode(replica, 'hex'), sequence, encode(tip, 'hex') "
-             "FROM seamesh.accepted WHERE sequence > 0")),
     ("documents",
      _stored("SELECT p.hash, c.name, d.key, d.state FROM documents d JOIN collections c ON c.id = d.collection "
              "JOIN partitions p ON p.id = d.partition WHERE d.alive"),
      _ledger(f"SELECT encode(partition, 'hex'), collection, {_hashed('id')}, {_hashed('state')} FROM seamesh.documents "
              "WHERE alive")),
 ]  # fmt: skip
+
+
+_LEDGER_MARKS = ("SELECT encode(partition, 'hex'), encode(replica, 'hex'), sequence, encode(tip, 'hex') "
+                 "FROM seamesh.accepted WHERE sequence > 0")
+
+
+def _accepted(node: Node, store: sqlite3.Connection) -> list[tuple]:
+    """As the node tells it: its store marks only up to where nothing was ever held."""
+    ids = {name: digest for digest, name in _rows(store, "SELECT hash, name FROM partitions")}
+    return sorted((ids[item["name"]], entry["replica"], str(entry["sequence"]), entry["tip"])
+                  for item in node.ask("/v1/partitions")["partitions"] for entry in item["vector"])  # fmt: skip
 
 
 def reached(server: Server, replica: str) -> int:
