@@ -52,12 +52,15 @@ final class ScaleEngine {
     }
   }
 
-  /// A run from outside; making its event is not counted.
-  func take(_ run: ScaleRun) throws {
-    let inspected = try decoder.inspect(
-      run.encoded, context: run.context, in: run.partition, under: engine.state.mesh.authority
-    ) { _ in [] }
-    turn { [.ledgerRun(run.partition, inspected.delivered)] }
+  /// Runs from outside, in one turn; making their events is not counted.
+  func take(_ runs: [ScaleRun]) throws {
+    let events = try runs.map { run in
+      let inspected = try decoder.inspect(
+        run.encoded, context: run.context, in: run.partition, under: engine.state.mesh.authority
+      ) { _ in [] }
+      return EngineEvent.ledgerRun(run.partition, inspected.delivered)
+    }
+    turn { events }
     if let failure = engine.failure { throw failure }
   }
 
@@ -139,7 +142,7 @@ final class ScaleMeeting {
   /// - Parameter news: what the peer alone has: it stands on a copy of the store then.
   func connect(as key: SigningKey, with news: [ScaleRun] = []) throws {
     let peer = try ScaleEngine(try news.isEmpty ? store : copy(), fleet: fleet.fleet, key: key, clock: clock)
-    for run in news { try peer.take(run) }
+    if !news.isEmpty { try peer.take(news) }
     peer.beginAccount()
     let session = SessionID(rawValue: UInt64(peers.count))
     peers.append(peer)
