@@ -32,7 +32,7 @@ package final class EngineState {
     (store, mark, clock, random) = (ports.store, ports.mark, ports.clock, ports.random)
     let opening = EngineOpening(identity: identity, options: options, store: ports.store, mark: ports.mark)
     (mesh, moved) = try opening.mesh()
-    own = try opening.ownReplica()
+    own = try opening.ownReplica(mesh.partitions)
     staged = try opening.staged()
     let understanding = identity.cryptography.formats.understanding
     hasNotedUnderstanding = try ports.store.ownFacts().understanding == understanding
@@ -49,7 +49,7 @@ package final class EngineState {
     let (before, meshBefore) = (own, mesh)
     (mesh, moved) = try opening.mesh()
     mesh.keepDistrust(of: meshBefore)
-    own = try opening.ownReplica()
+    own = try opening.ownReplica(mesh.partitions)
     staged = try opening.staged()
     mesh.restoreHoldings(try store.holdings(), surroundings)
     let understanding = identity.cryptography.formats.understanding

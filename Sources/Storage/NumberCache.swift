@@ -14,6 +14,10 @@ package final class NumberCache {
   private(set) var collections: [Text: CollectionNumber] = [:]
   private(set) var collectionNames: [CollectionNumber: Text] = [:]
 
+  /// Full contexts that were read lately, by arrival of their runs: others refer to them by turns.
+  private var contexts: [(arrival: Int64, context: VersionVector)] = []
+  static let contextLimit = 8
+
   private let remembersPartitions: Bool
 
   struct ChainKey: Hashable {
@@ -45,7 +49,15 @@ package final class NumberCache {
     collectionNames[number] = name
   }
 
+  func context(at arrival: Int64) -> VersionVector? { contexts.last { $0.arrival == arrival }?.context }
+
+  func remember(_ context: VersionVector, at arrival: Int64) {
+    if contexts.count >= NumberCache.contextLimit { contexts.removeFirst() }
+    contexts.append((arrival, context))
+  }
+
   func removeAll() {
+    contexts.removeAll()
     partitions.removeAll()
     chains.removeAll()
     collections.removeAll()
@@ -53,7 +65,8 @@ package final class NumberCache {
   }
 }
 
-/// Per chain the full context that differences of its next runs refer to.
+/// Per partition the full contexts that differences of its next runs refer to, whoever writes those: where a thousand replicas
+/// have seen one another, a context of one differs from that of another by the few that wrote in between.
 final class ContextCache {
   struct Base {
     let arrival: Int64
@@ -61,18 +74,28 @@ final class ContextCache {
     var uses: Int
   }
 
-  /// Chains; then all are dropped, and each one's next run carries its full context once.
+  /// Partitions; then all are dropped, and each one's next run carries its full context once.
   static let limit = 4_096
+  /// Of one partition: replicas that have seen little of each other may write by turns.
+  static let basesOfOne = 4
 
-  private var bases: [Int64: Base] = [:]
+  private var bases: [Int64: [Base]] = [:]
 
-  subscript(chain: ChainNumber) -> Base? { bases[chain.rawValue] }
+  subscript(partition: PartitionNumber) -> [Base] { bases[partition.rawValue] ?? [] }
 
-  func set(_ base: Base, for chain: ChainNumber) {
-    if bases.count >= ContextCache.limit, bases[chain.rawValue] == nil { bases.removeAll(keepingCapacity: true) }
-    bases[chain.rawValue] = base
+  func add(_ base: Base, to partition: PartitionNumber) {
+    if bases.count >= ContextCache.limit, bases[partition.rawValue] == nil { bases.removeAll(keepingCapacity: true) }
+    bases[partition.rawValue, default: []].insert(base, at: 0)
+    if bases[partition.rawValue, default: []].count > ContextCache.basesOfOne {
+      bases[partition.rawValue]?.removeLast()
+    }
   }
 
-  func countUse(of chain: ChainNumber) { bases[chain.rawValue]?.uses += 1 }
+  func countUse(of arrival: Int64, in partition: PartitionNumber) {
+    guard let index = bases[partition.rawValue]?.firstIndex(where: { $0.arrival == arrival }) else { return }
+    bases[partition.rawValue]?[index].uses += 1
+    if index > 0 { bases[partition.rawValue]?.swapAt(0, index) }
+  }
+
   func removeAll() { bases.removeAll() }
 }

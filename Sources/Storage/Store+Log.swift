@@ -50,9 +50,23 @@ extension Store: LogReading {
     }
   }
 
+  package func logChains(of partition: PartitionID) throws -> [LogChain] {
+    guard let number = try partitionNumber(partition) else { return [] }
+    return try chains(of: number).map { LogChain(partition: partition, replica: $0.replica, marks: $0.marks) }
+  }
+
   package func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
     guard let number = try number(of: chain) else { return [] }
     return try runs(of: number, after: sequence, byteLimit: byteLimit).map(LogRun.init)
+  }
+
+  package func places(of chain: ChainIdentity, after sequence: UInt64, limit: Int) throws -> [RunPlace] {
+    try number(of: chain).map { try places(of: $0, after: sequence, limit: limit) } ?? []
+  }
+
+  package func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? {
+    guard let partition = try partitionNumber(chain.partition) else { return nil }
+    return try run(at: place.arrival, in: partition).map(LogRun.init)
   }
 
   package func lastRun(of chain: ChainIdentity) throws -> LogRun? {

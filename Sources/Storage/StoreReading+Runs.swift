@@ -1,3 +1,4 @@
+import Engine
 import Replication
 
 extension StoreReading where Self: ~Copyable {
@@ -31,6 +32,33 @@ extension StoreReading where Self: ~Copyable {
     return try collect(rows, byteLimit: .max, partition: chain.partition).first
   }
 
+  /// Where runs of a chain lie that end above `sequence`, ascending by their last change: from the index alone. Those that
+  /// end at the same one come together, whatever the limit.
+  package func places(
+    of chain: ChainNumber, after sequence: UInt64, limit: Int
+  ) throws(StoreError) -> [RunPlace] {
+    let rows = try database.statement(
+      "SELECT last, arrival FROM runs WHERE chain=?1 AND last>?2 ORDER BY last, arrival")
+    defer { rows.reset() }
+    try rows.bind(1, chain.rawValue)
+    try rows.bind(2, Int64(clamping: sequence))
+    var found: [RunPlace] = []
+    while try rows.step() {
+      let place = RunPlace(last: UInt64(clamping: rows.integer(0)), arrival: rows.integer(1))
+      guard found.count < limit || place.last == found.last?.last else { break }
+      found.append(place)
+    }
+    return found
+  }
+
+  package func run(at arrival: Int64, in partition: PartitionNumber) throws(StoreError) -> StoredRun? {
+    let rows = try database.statement(
+      "SELECT arrival, chain, first, last, context_base, context, body FROM runs WHERE arrival=?1")
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    return try collect(rows, byteLimit: .max, partition: partition).first
+  }
+
   func collect(
     _ rows: PreparedStatement, byteLimit: Int, partition: PartitionNumber
   ) throws(StoreError) -> [StoredRun] {
@@ -61,12 +89,14 @@ extension StoreReading where Self: ~Copyable {
   }
 
   func fullContext(at arrival: Int64) throws(StoreError) -> VersionVector {
+    if let known = numbers.context(at: arrival) { return known }
     let rows = try database.statement("SELECT context FROM runs WHERE arrival=?1 AND context_base IS NULL")
     defer { rows.reset() }
     try rows.bind(1, arrival)
     guard try rows.step(), let context = StoredContext.decode(rows.bytes(0)) else {
       throw .damagedLog("the context of run \(arrival), to which others refer")
     }
+    numbers.remember(context, at: arrival)
     return context
   }
 }

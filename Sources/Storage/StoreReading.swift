@@ -157,8 +157,8 @@ extension StoredPartition {
 extension StoredChain {
   init(row: PreparedStatement) throws(StoreError) {
     let partition = PartitionNumber(rawValue: row.integer(1))
-    guard let replica = ReplicaID(row.bytes(2)), let received = Digest(row.bytes(4)),
-      let accepted = Digest(row.bytes(6))
+    guard let replica = ReplicaID(row.borrowedBytes(2)), let received = Digest(row.borrowedBytes(4)),
+      let accepted = Digest(row.borrowedBytes(6))
     else { throw .damaged("chain \(row.integer(0))") }
     number = ChainNumber(rawValue: row.integer(0), partition: partition)
     self.replica = replica

@@ -1,11 +1,11 @@
 import Replication
 
 /// How contexts lie in the log: entries of replica 16, sequence 8 and tip 16 bytes, in replica order. A context is
-/// written out in full, or as its differences from the last full one of its chain; sequence 0 takes an entry away.
+/// written out in full, or as its differences from a full one of its partition; sequence 0 takes an entry away.
 ///
 /// Differences always refer to a full context, never to one another, so that any run is resolved with one more look-up.
 enum StoredContext {
-  /// Runs of a chain after which a full context is written again, so that differences stay small.
+  /// Runs that refer to one full context, at the most, so that differences stay small.
   static let fullInterval = 32
   static let entryByteCount = 40
 
@@ -18,10 +18,10 @@ enum StoredContext {
 
   /// What leads from `base` to `context`.
   static func encode(_ context: VersionVector, from base: VersionVector) -> [UInt8] {
-    if context == base { return [] }
     var out: [UInt8] = []
-    for (replica, position) in context.sorted where base[replica] != position { append(replica, position, to: &out) }
-    for (replica, _) in base.sorted where context[replica] == nil {
+    let differences = context.differing(from: base)
+    for (replica, position) in differences { if let position { append(replica, position, to: &out) } }
+    for (replica, position) in differences where position == nil {
       append(replica, ChainPosition(sequence: 0, tip: .zero), to: &out)
     }
     return out
@@ -31,11 +31,15 @@ enum StoredContext {
   static func decode(_ bytes: [UInt8], onto base: VersionVector = VersionVector()) -> VersionVector? {
     guard bytes.count.isMultiple(of: entryByteCount) else { return nil }
     var context = base
-    for start in stride(from: 0, to: bytes.count, by: entryByteCount) {
-      let entry = bytes[start..<start + entryByteCount]
-      guard let replica = ReplicaID(entry.prefix(16)), let tip = TipHash(entry.suffix(16)) else { return nil }
-      let sequence = entry.dropFirst(16).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-      context[replica] = sequence == 0 ? nil : ChainPosition(sequence: sequence, tip: tip)
+    bytes.withUnsafeBytes { bytes in
+      func word(_ offset: Int) -> UInt64 {
+        UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+      }
+      for start in stride(from: 0, to: bytes.count, by: entryByteCount) {
+        let replica = ReplicaID(high: word(start), low: word(start + 8))
+        let (sequence, tip) = (word(start + 16), TipHash(high: word(start + 24), low: word(start + 32)))
+        context[replica] = sequence == 0 ? nil : ChainPosition(sequence: sequence, tip: tip)
+      }
     }
     return context
   }

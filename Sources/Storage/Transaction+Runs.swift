@@ -31,23 +31,21 @@ extension Transaction {
       try insert.run()
     }
     store.end.arrival = arrival
-    if stored.base == nil {
-      store.contexts.set(ContextCache.Base(arrival: arrival, context: context, uses: 0), for: chain)
+    if let base = stored.base {
+      store.contexts.countUse(of: base, in: chain.partition)
     } else {
-      store.contexts.countUse(of: chain)
+      store.contexts.add(ContextCache.Base(arrival: arrival, context: context, uses: 0), to: chain.partition)
     }
     count(Counters(changes: Int64(clamping: last - first + 1), logBytes: Int64(body.count)), in: chain.partition)
     return arrival
   }
 
   private func encode(_ context: VersionVector, of chain: ChainNumber) -> (base: Int64?, bytes: [UInt8]) {
-    guard let base = store.contexts[chain], base.uses < StoredContext.fullInterval - 1 else {
-      return (nil, StoredContext.encode(context))
+    let wholeByteCount = context.count * StoredContext.entryByteCount
+    for base in store.contexts[chain.partition] where base.uses < StoredContext.fullInterval - 1 {
+      let differences = StoredContext.encode(context, from: base.context)
+      if differences.isEmpty || differences.count < wholeByteCount / 2 { return (base.arrival, differences) }
     }
-    let differences = StoredContext.encode(context, from: base.context)
-    guard differences.count < context.count * StoredContext.entryByteCount / 2 || differences.isEmpty else {
-      return (nil, StoredContext.encode(context))
-    }
-    return (base.arrival, differences)
+    return (nil, StoredContext.encode(context))
   }
 }

@@ -31,6 +31,29 @@ struct BenchTests {
     #expect(report["allHold"] == .bool(true))
   }
 
+  @Test(
+    "what long chains cost is shown beside its bars",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: commandPath)))
+  func scaleOfChains() throws {
+    let run = try run(
+      commandPath, ["bench", "--quick", "--only=scale-chains", "--data=/nonexistent"],
+      environment: ["PATH": "/usr/bin:/bin", "TMPDIR": NSTemporaryDirectory()])
+    #expect(run.status == 0, "\(run.error)")
+    let lines = run.output.split(separator: "\n").map(String.init)
+    for name in ["a remote run after a narrowing", "a new session beside a long", "a run of one on a long held chain"] {
+      #expect(lines.count { $0.hasPrefix(name) && $0.contains("[<= 1.5:") } == 1)
+    }
+    #expect(lines.last?.hasPrefix("3 figures in ") == true)
+  }
+
+  @Test("without a word all parts are measured but those of scale, which stand under one name")
+  func parts() {
+    let scale: [BenchPart] = [.scalePartitions, .scaleReplicas, .scaleDocuments, .scaleChains]
+    #expect(BenchPart.wanted([]) == [.storage, .catchUp, .latency, .load, .wire, .reconnect, .find])
+    #expect(BenchPart.wanted(["scale", "load"]) == [.load, .scale] + scale)
+    #expect(BenchPart.wanted(["scale-chains"]) == [.scaleChains])
+  }
+
   @Test("the total names the figures that fall short of their bars")
   func total() {
     var shown: [String] = []

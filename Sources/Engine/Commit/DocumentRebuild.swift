@@ -12,6 +12,8 @@ struct DocumentRebuild {
   }
 
   func run(on documents: Set<DocumentKey>, _ transaction: any LogTransaction) throws -> ChangedDocuments {
+    // A run that is held moves none: nothing is to be looked for, and nobody has to read anew.
+    guard !documents.isEmpty else { return ChangedDocuments() }
     let log = partition.log
     let rebuilding = Rebuilding(
       partition: partition.id, fleet: reader.fleet, hash: reader.hash, formats: reader.formats,

@@ -39,7 +39,11 @@ final class LogQuestions {
       }
       return .loaded(id, partition, runs, hasMore: hasMore)
     case .chain(let partition, let replica, let first, let purpose):
-      let runs = attempt(nil) { try log.summaries(partition, replica, from: first) }
+      let isUnfolded = state.mesh.partitions[partition]?.log.isUnfolded(replica) == true
+      let runs = attempt(nil) {
+        purpose.needsFewBelowTrunk && isUnfolded
+          ? try log.milestones(partition, replica) : try log.summaries(partition, replica, from: first)
+      }
       if runs == nil { unread.insert(replica) } else { unread.remove(replica) }
       return .chainLoaded(partition, replica, runs ?? [], purpose)
     case .evidence(let id, let partition, let replica, let above):

@@ -23,7 +23,11 @@ struct LogReader {
     _ partition: PartitionID, lackedBy have: VersionVector, byteLimit: Int
   ) throws -> (runs: [LoggedRun], hasMore: Bool) {
     guard let state = mesh.partitions[partition] else { return ([], false) }
-    var lagging = try laggingChains(partition, state, have, byteLimit)
+    let behind = state.log.clipped.exceeding(have).map(\.replica)
+    guard behind.count <= LogReader.fewChains else {
+      return try runs(of: behind, partition, state, have, byteLimit: byteLimit)
+    }
+    var lagging = try laggingChains(behind, partition, state, have, byteLimit)
     var found: [LoggedRun] = []
     var bytes = 0
     while let next = lagging.indices.min(by: { lagging[$0].arrival < lagging[$1].arrival }),
@@ -42,6 +46,29 @@ struct LogReader {
     return (found, false)
   }
 
+  /// So many are read ahead, each with more than its share of what is answered; of more the index tells which runs those
+  /// are, and they are read one by one.
+  private static let fewChains = 16
+
+  /// The same of many chains.
+  private func runs(
+    of behind: [ReplicaID], _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector, byteLimit: Int
+  ) throws -> (runs: [LoggedRun], hasMore: Bool) {
+    var merge = ArrivalMerge { try store.places(of: chain(partition, $0), after: $1, limit: $2) }
+    for replica in behind { try merge.add(replica, after: have.sequence(of: replica)) }
+    var found: [LoggedRun] = []
+    var bytes = 0
+    while let next = try merge.next() {
+      guard bytes < byteLimit else { return (found, true) }
+      guard let run = try store.run(at: next.place, of: chain(partition, next.replica)) else {
+        throw DamagedLog("a run that the index names is not there")
+      }
+      found.append(try logged(run, next.replica, partition, state))
+      bytes += found[found.count - 1].byteCount
+    }
+    return (found, false)
+  }
+
   private struct LaggingChain {
     let chain: ChainIdentity
     let end: UInt64
@@ -54,11 +81,10 @@ struct LogReader {
   }
 
   private func laggingChains(
-    _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector, _ byteLimit: Int
+    _ behind: [ReplicaID], _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector, _ byteLimit: Int
   ) throws -> [LaggingChain] {
-    let behind = state.log.clipped.sorted.filter { $0.position.sequence > have.sequence(of: $0.replica) }
     let step = max(leastStepByteCount, byteLimit / max(behind.count, 1))
-    return try behind.map { replica, _ in
+    return try behind.map { replica in
       let chain = chain(partition, replica)
       return LaggingChain(
         chain: chain, end: state.log.received.sequence(of: replica), step: step,
@@ -97,6 +123,21 @@ struct LogReader {
       last = end
     }
     return summaries
+  }
+
+  /// Runs of a chain's trunk, ever wider apart towards its start, ascending.
+  func milestones(_ partition: PartitionID, _ replica: ReplicaID) throws -> [RunSummary] {
+    guard let state = mesh.partitions[partition] else { return [] }
+    var (found, distance): ([RunSummary], UInt64) = ([], 1)
+    let end = state.log.trunk(of: replica).sequence
+    while distance < end {
+      let runs = try store.runs(of: chain(partition, replica), after: end - distance - 1, byteLimit: 1)
+      for run in runs where run.last < found.last?.first ?? end {
+        found.append(try reader.summary(run, partition, state.name, mesh.authority))
+      }
+      distance *= 2
+    }
+    return found.reversed()
   }
 
   private static let stepByteCount = 4 * 1024 * 1024

@@ -41,7 +41,9 @@ struct EngineOpening {
   }
 
   /// Own chains, and every reason that store and mark show for not going on under the same replica id (rule C20).
-  func ownReplica() throws -> OwnReplica {
+  ///
+  /// - Parameter partitions: as they were loaded.
+  func ownReplica(_ partitions: PartitionTable) throws -> OwnReplica {
     var own = OwnReplica()
     let facts = try store.ownFacts()
     (own.commits, own.lastTimestamp, own.replica) = (facts.commits, facts.timestamp, facts.replica)
@@ -49,7 +51,7 @@ struct EngineOpening {
     evidence.isRestored = facts.isRestored
     let causes = try mark.causes(evidence)
     if let replica = facts.replica {
-      try loadEnds(of: replica.id, into: &own)
+      try loadEnds(of: replica.id, partitions, into: &own)
       own.causes.formUnion(causes)
     } else {
       // A store that never had a replica has nothing to fear, but the first one may have gone with the log.
@@ -58,15 +60,18 @@ struct EngineOpening {
     return own
   }
 
-  private func loadEnds(of replica: ReplicaID, into own: inout OwnReplica) throws {
+  private func loadEnds(
+    of replica: ReplicaID, _ partitions: PartitionTable, into own: inout OwnReplica
+  ) throws {
     let reader = RunReader(identity)
-    for chain in try store.logChains() where chain.replica == replica {
-      let chainIdentity = ChainIdentity(fleet: identity.fleet, partition: chain.partition, replica: replica)
-      guard let last = try store.lastRun(of: chainIdentity) else { continue }
+    let written = partitions.values.filter { $0.log.received[replica] != nil }.map(\.id)
+    for partition in written.sorted() {
+      let chain = ChainIdentity(fleet: identity.fleet, partition: partition, replica: replica)
+      guard let last = try store.lastRun(of: chain) else { continue }
       // The marks know the hash of what counts; where that is less than what is here, the log knows the other.
       do throws(RunError) {
-        let run = try reader.decode(last, in: chain.partition)
-        own.ends[chain.partition] = OwnReplica.End(sequence: run.last, hash: run.hashAtLast, context: last.context)
+        let run = try reader.decode(last, in: partition)
+        own.ends[partition] = OwnReplica.End(sequence: run.last, hash: run.hashAtLast, context: last.context)
       } catch {
         own.causes.insert(.corruption)
       }

@@ -15,11 +15,11 @@ struct PartitionLoading {
   }
 
   mutating func all() throws -> [PartitionState] {
-    let chains = Dictionary(grouping: try store.logChains(), by: \.partition)
-    return try store.logPartitions().map { partition in
+    // One at a time: all chains at once would take more memory than what becomes of them.
+    try store.logPartitions().map { partition in
       PartitionState(
         id: partition.id, name: partition.name,
-        log: try log(partition, chains[partition.id] ?? [], try store.reissues(in: partition.id)))
+        log: try log(partition, try store.logChains(of: partition.id), try store.reissues(in: partition.id)))
     }
   }
 

@@ -17,10 +17,17 @@ package protocol LogReading: AnyObject {
   /// Partitions of which the name is known, in the order in which they were met.
   func logPartitions() throws -> [LogPartition]
   func logChains() throws -> [LogChain]
+  /// Those of one partition.
+  func logChains(of partition: PartitionID) throws -> [LogChain]
   /// Runs of one chain that hold changes above `sequence`, of all branches, ascending by their last one: at least one
   /// where there is one, then while their bodies stay within `byteLimit`. Runs that end at the same sequence come
   /// together.
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun]
+  /// Where such runs lie, of all branches, ascending by their last change, so many at the most and those that end where the last
+  /// of these does; reads no run.
+  func places(of chain: ChainIdentity, after sequence: UInt64, limit: Int) throws -> [RunPlace]
+  /// The chain's run at a place.
+  func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun?
   /// The run that ends highest; of several that do, the one that came last.
   func lastRun(of chain: ChainIdentity) throws -> LogRun?
   func reissues(in partition: PartitionID) throws -> Set<Reissue>
@@ -32,6 +39,28 @@ package protocol LogReading: AnyObject {
   func stagedShares() throws -> [StagedShare]
   /// One document, alive or deleted; nil where none has ever been there.
   func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument?
+}
+
+/// Where a run lies in the log.
+package struct RunPlace: Hashable, Sendable {
+  package let last: UInt64
+  /// In the order of arrival, over all partitions.
+  package let arrival: Int64
+  package init(last: UInt64, arrival: Int64) { (self.last, self.arrival) = (last, arrival) }
+}
+
+extension LogReading {
+  // For a log without an index.
+
+  package func places(of chain: ChainIdentity, after sequence: UInt64, limit: Int) throws -> [RunPlace] {
+    let all = try runs(of: chain, after: sequence, byteLimit: .max)
+    let end = all.count > limit && limit > 0 ? all[limit - 1].last : .max
+    return all.prefix { $0.last <= end }.map { RunPlace(last: $0.last, arrival: $0.arrival) }
+  }
+
+  package func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? {
+    try runs(of: chain, after: place.last - 1, byteLimit: 0).first { $0.arrival == place.arrival }
+  }
 }
 
 /// The store of one node, as its engine sees it: a log of runs, the documents they come to, and a few facts.

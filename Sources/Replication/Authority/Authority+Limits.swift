@@ -41,6 +41,9 @@ package struct ChainLimits: Hashable, Sendable {
     (self.known, self.lack, self.branch) = (known ?? bound.sequence, lack ?? reason, branch ?? bound)
   }
 
+  /// Of a chain that nothing narrows and whose author may write whatever he likes: nearly all are.
+  static let open = ChainLimits(bound: .unbounded, reason: .aboveEnd, lack: .aboveLimit, free: .max)
+
   func fitsDocumentRule(_ document: OwnDocument?, at sequence: UInt64) -> Bool {
     sequence <= free || ownDocuments.contains { sequence <= $0.limit && $0.allows(document) }
   }

@@ -4,18 +4,10 @@
 /// second change beside the trunk needs the trunk unfolded first.
 struct Chain: Sendable {
   private(set) var trunk: ChainTrunk
-  private(set) var tree = ChainTree()
-  /// Lowest sequence before any known fork.
-  private(set) var forkPoint: UInt64?
-  var limits: ChainLimits
-
-  /// The chosen branch above the trunk, as far as headers are known.
-  private(set) var branch: [Digest] = []
-  /// Contiguous content on the chosen branch.
-  private(set) var received: UInt64
-  private(set) var accepted: UInt64
-  /// Why the first change above ``accepted`` is held.
-  private var holdReason: HoldReason?
+  /// What is known above the trunk, where anything is; at most one. Nodes hold hundreds of thousands of chains that have
+  /// nothing there, and that are limited by nothing: neither takes memory then.
+  private var upper: [Upper] = []
+  private var exceptional: [ChainLimits] = []
   /// Ends of runs that came lately, so that what several peers send at once is known again without reading storage.
   private var recent: [ChainPosition] = []
 
@@ -27,8 +19,8 @@ struct Chain: Sendable {
   static let rivalLimit = 64
 
   init(trunk: ChainTrunk, limits: ChainLimits) {
-    (self.trunk, self.limits) = (trunk, limits)
-    (received, accepted) = (trunk.sequence, trunk.sequence)
+    self.trunk = trunk
+    self.limits = limits
   }
 
   var isForked: Bool { forkPoint != nil }
@@ -49,6 +41,76 @@ struct Chain: Sendable {
   func contains(_ hash: Digest) -> Bool { hash == trunk.hash || tree.nodes[hash] != nil }
 
   func hasContent(_ hash: Digest) -> Bool { hash == trunk.hash || tree.nodes[hash]?.hasContent == true }
+}
+
+// MARK: - Above the trunk
+
+extension Chain {
+  private struct Upper: Sendable {
+    var tree = ChainTree()
+    var forkPoint: UInt64?
+    var branch: [Digest] = []
+    var received: UInt64
+    var accepted: UInt64
+    var holdReason: HoldReason?
+  }
+
+  private mutating func rise() {
+    if upper.isEmpty { upper = [Upper(received: trunk.sequence, accepted: trunk.sequence)] }
+  }
+
+  /// Everything went into the trunk.
+  private mutating func settleDown() {
+    if tree.isEmpty, branch.isEmpty, forkPoint == nil { upper = [] }
+  }
+
+  var limits: ChainLimits {
+    get { exceptional.first ?? .open }
+    set { exceptional = newValue == .open ? [] : [newValue] }
+  }
+
+  private(set) var tree: ChainTree {
+    get { upper.first?.tree ?? ChainTree() }
+    _modify {
+      rise()
+      yield &upper[0].tree
+    }
+  }
+
+  /// Lowest sequence before any known fork.
+  private(set) var forkPoint: UInt64? {
+    get { upper.first?.forkPoint }
+    set {
+      rise()
+      upper[0].forkPoint = newValue
+    }
+  }
+
+  /// The chosen branch above the trunk, as far as headers are known.
+  private(set) var branch: [Digest] {
+    get { upper.first?.branch ?? [] }
+    _modify {
+      rise()
+      yield &upper[0].branch
+    }
+  }
+
+  /// Contiguous content on the chosen branch.
+  private(set) var received: UInt64 {
+    get { upper.first?.received ?? trunk.sequence }
+    set { if !upper.isEmpty { upper[0].received = newValue } }
+  }
+
+  private(set) var accepted: UInt64 {
+    get { upper.first?.accepted ?? trunk.sequence }
+    set { if !upper.isEmpty { upper[0].accepted = newValue } }
+  }
+
+  /// Why the first change above ``accepted`` is held.
+  private var holdReason: HoldReason? {
+    get { upper.first?.holdReason }
+    set { if !upper.isEmpty { upper[0].holdReason = newValue } }
+  }
 }
 
 // MARK: - Learning
@@ -112,6 +174,27 @@ extension Chain {
     return rivals.dropFirst().first.map { run.hashes[index] < $0 } ?? false
   }
 
+  /// Everything that is known of the chosen branch is here, and the run goes on from its end: nothing else can be chosen
+  /// for it.
+  func endsBefore(_ run: RunSummary) -> Bool {
+    guard run.first == length + 1, received == length, run.hashBefore == branch.last ?? trunk.hash else { return false }
+    let before = [run.hashBefore] + run.hashes
+    return before.enumerated().allSatisfy { tree.following($1, at: run.first + UInt64($0)).isEmpty }
+  }
+
+  /// Adds a run that ``endsBefore(_:)`` allows, and counts it. Costs that run alone: a chain that is held, or was forked once,
+  /// may go on for as long as it likes.
+  mutating func extend(by run: RunSummary, _ replica: ReplicaID) -> AcceptanceChange? {
+    let (before, wasHeld) = (accepted, accepted < received)
+    insert(run, content: true)
+    branch += run.hashes
+    received = run.last
+    if !wasHeld { accept(from: before) }
+    guard accepted > before else { return nil }
+    return AcceptanceChange(
+      replica: replica, shared: before, lost: [], gained: Array(run.hashes.prefix(Int(accepted - before))))
+  }
+
   private mutating func remember(_ run: RunSummary) {
     guard let tip = run.hashes.last?.tip else { return }
     if recent.count == Chain.recentLimit { recent.removeFirst() }
@@ -124,23 +207,29 @@ extension Chain {
 extension Chain {
   /// Chooses the branch anew and counts again what is accepted. Nil where nothing changed.
   mutating func settle(_ replica: ReplicaID) -> AcceptanceChange? {
+    guard !upper.isEmpty else { return nil }
     let before = branch.prefix(Int(accepted - trunk.sequence))
     branch = tree.branch(above: (trunk.sequence, trunk.hash), through: limits.branch)
     received = trunk.sequence + UInt64(branch.prefix { tree.nodes[$0]?.hasContent == true }.count)
-    (accepted, holdReason) = (received, nil)
-    for sequence in (trunk.sequence..<received).lazy.map({ $0 + 1 }) {
-      holdReason = reason(against: sequence)
-      if holdReason != nil {
-        accepted = sequence - 1
-        break
-      }
-    }
+    accept(from: trunk.sequence)
     let after = branch.prefix(Int(accepted - trunk.sequence))
     guard before != after else { return nil }
     let shared = zip(before, after).prefix { $0 == $1 }.count
     return AcceptanceChange(
       replica: replica, shared: trunk.sequence + UInt64(shared), lost: Array(before.dropFirst(shared)),
       gained: Array(after.dropFirst(shared)))
+  }
+
+  /// Counts what is received above `start`, as far as nothing holds it.
+  private mutating func accept(from start: UInt64) {
+    (accepted, holdReason) = (received, nil)
+    for sequence in (start..<received).lazy.map({ $0 + 1 }) {
+      holdReason = reason(against: sequence)
+      if holdReason != nil {
+        accepted = sequence - 1
+        break
+      }
+    }
   }
 
   private func reason(against sequence: UInt64) -> HoldReason? {
@@ -159,15 +248,25 @@ extension Chain {
         dot: Dot(replica: replica, sequence: accepted + 1 + UInt64(index)), hash: hash,
         reason: index == 0 ? holdReason ?? .afterHeld : .afterHeld)
     }
-    guard tree.count > Int(received - trunk.sequence) else { return held }
-    let chosen = Set(branch)
-    for (hash, node) in tree.nodes where node.hasContent && (node.sequence > received || !chosen.contains(hash)) {
-      held.append(
-        HeldChange(
-          dot: Dot(replica: replica, sequence: node.sequence), hash: hash,
-          reason: chosen.contains(hash) ? .gap : .otherBranch))
+    for (hash, node) in beside where node.hasContent {
+      held.append(HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: hash, reason: .otherBranch))
+    }
+    for hash in behindGap {
+      guard let node = tree.nodes[hash], node.hasContent else { continue }
+      held.append(HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: hash, reason: .gap))
     }
     return held
+  }
+
+  /// Known changes off the chosen branch.
+  var beside: [Digest: ChainTree.Node] { tree.nodes(beside: branch, above: trunk.sequence) }
+
+  /// The chosen branch's changes above the first whose content is not here.
+  private var behindGap: ArraySlice<Digest> { branch.dropFirst(Int(received - trunk.sequence)) }
+
+  /// Changes with content beside the chosen branch, or behind a gap on it.
+  var apartCount: Int {
+    beside.values.count(where: \.hasContent) + behindGap.count { tree.nodes[$0]?.hasContent == true }
   }
 }
 
@@ -177,8 +276,9 @@ extension Chain {
   /// Moves into the trunk what needs no memory of its own: accepted changes below every other known one. `pin`: lowest
   /// sequence that must stay in the tree.
   mutating func fold(below pin: UInt64?) {
-    guard !branch.isEmpty, forkPoint != trunk.sequence else { return }
-    let end = min(accepted, (pin ?? .max) - 1, lowestOffBranch - 1)
+    let countable = min(accepted, (pin ?? .max) - 1)
+    guard !branch.isEmpty, forkPoint != trunk.sequence, countable > trunk.sequence else { return }
+    let end = min(countable, lowestOffBranch - 1)
     guard end > trunk.sequence else { return }
     let count = Int(end - trunk.sequence)
     for hash in branch.prefix(count) {
@@ -187,13 +287,10 @@ extension Chain {
         sequence: node.sequence, hash: hash, documents: trunk.documents.adding(node.facts.ownDocument))
     }
     branch.removeFirst(count)
+    settleDown()
   }
 
-  private var lowestOffBranch: UInt64 {
-    guard tree.count > branch.count else { return .max }
-    let chosen = Set(branch)
-    return tree.nodes.lazy.filter { !chosen.contains($0.key) }.map(\.value.sequence).min() ?? .max
-  }
+  private var lowestOffBranch: UInt64 { beside.values.lazy.map(\.sequence).min() ?? .max }
 
   /// Takes the trunk's upper part apart again, down to `lowest` at least. `runs`: the stored runs of that part; those of
   /// other branches may be among them. Nothing counts otherwise for it: the next ``settle(_:)`` looks again.

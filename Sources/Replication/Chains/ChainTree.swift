@@ -17,6 +17,10 @@ struct ChainTree: Sendable {
   private(set) var nodes: [Digest: Node] = [:]
   /// In hash order.
   private(set) var slots: [Slot: [Digest]] = [:]
+  /// Those with more than one change. Few: what asks for branches must not look at every slot of a long chain.
+  private(set) var forks: Set<Slot> = []
+  /// Changes on which nothing follows that is known.
+  private(set) var ends: Set<Digest> = []
   /// Where two changes share 16 bytes of hash, the lower stands.
   private var byTip: [TipHash: Digest] = [:]
 
@@ -53,18 +57,52 @@ struct ChainTree: Sendable {
     nodes[hash] = Node(
       sequence: slot.sequence, previous: slot.previous, hasContent: facts != nil, facts: facts ?? ChangeFacts())
     byTip[hash.tip] = min(hash, byTip[hash.tip] ?? hash)
+    ends.remove(slot.previous)
+    if following(hash, at: slot.sequence + 1).isEmpty { ends.insert(hash) }
     var siblings = slots[slot, default: []]
     siblings.insert(hash, at: siblings.firstIndex { hash < $0 } ?? siblings.endIndex)
     slots[slot] = siblings
+    if siblings.count > 1 { forks.insert(slot) }
     return siblings.count > 1
+  }
+
+  /// Changes that follow on this one beside what was chosen there, with all that follows on them; by what was found.
+  private func grow(from hash: Digest, _ node: Node, into found: inout [Digest: Node]) {
+    var waiting = [(hash, node)]
+    while let (hash, node) = waiting.popLast() {
+      found[hash] = node
+      for next in following(hash, at: node.sequence + 1) { nodes[next].map { waiting.append((next, $0)) } }
+    }
   }
 
   /// Takes out a change that went into the trunk.
   mutating func remove(_ hash: Digest) -> Node? {
     guard let node = nodes.removeValue(forKey: hash) else { return nil }
-    slots[Slot(sequence: node.sequence, previous: node.previous)] = nil
+    let slot = Slot(sequence: node.sequence, previous: node.previous)
+    slots[slot] = nil
+    forks.remove(slot)
+    ends.remove(hash)
     if byTip[hash.tip] == hash { byTip[hash.tip] = nil }
     return node
+  }
+
+  /// Known changes off a branch that begins above `end`: those of other branches, and those that nothing here leads to.
+  ///
+  /// Costs what lies there, unless some of it hangs in the air.
+  func nodes(beside branch: [Digest], above end: UInt64) -> [Digest: Node] {
+    guard nodes.count > branch.count else { return [:] }
+    var found: [Digest: Node] = [:]
+    func isChosen(_ hash: Digest, _ sequence: UInt64) -> Bool {
+      guard sequence > end, case let index = Int(sequence - end) - 1, index < branch.count else { return false }
+      return branch[index] == hash
+    }
+    for slot in forks {
+      for hash in slots[slot, default: []] where found[hash] == nil && !isChosen(hash, slot.sequence) {
+        nodes[hash].map { grow(from: hash, $0, into: &found) }
+      }
+    }
+    guard nodes.count > branch.count + found.count else { return found }
+    return nodes.filter { !isChosen($0.key, $0.value.sequence) }
   }
 
   /// The branch that counts above a trunk's end (rule C6): through the bound if its headers join the trunk; for the

@@ -11,8 +11,8 @@ extension PartitionLog {
   ) -> VersionVector {
     var context = seen
     context[replica] = nil
-    for (other, position) in previous.entries where other != replica {
-      guard position.sequence > context.sequence(of: other), isOnBranch(position, of: other) else { continue }
+    for (other, position) in previous.exceeding(context) where other != replica {
+      guard isOnBranch(position, of: other) else { continue }
       context[other] = position
     }
     return context

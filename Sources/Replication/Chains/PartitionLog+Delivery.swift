@@ -54,7 +54,7 @@ extension PartitionLog {
 
   /// Is every entry of a context here, as far as it can be asked for?
   func holds(_ context: VersionVector) -> Bool {
-    context.entries.allSatisfy { replica, position in
+    context.exceeding(received).allSatisfy { replica, position in
       received.sequence(of: replica) >= required(position.sequence, of: replica)
     }
   }

@@ -1,12 +1,12 @@
 extension PartitionLog {
   /// For every fork its two lowest hashes (rule C5), in order of replica and sequence.
   package var forkProofs: [ForkProof] {
-    (forkPoints.isEmpty ? [:] : chains).flatMap { replica, chain in
-      chain.tree.slots.compactMap { slot, hashes in
-        hashes.count < 2
-          ? nil
-          : ForkProof(
-            replica: replica, sequence: slot.sequence, hashBefore: slot.previous, first: hashes[0], second: hashes[1])
+    forkPoints.keys.flatMap { replica -> [ForkProof] in
+      guard let tree = chains[replica]?.tree else { return [] }
+      return tree.forks.compactMap { slot in
+        guard let hashes = tree.slots[slot], hashes.count > 1 else { return nil }
+        return ForkProof(
+          replica: replica, sequence: slot.sequence, hashBefore: slot.previous, first: hashes[0], second: hashes[1])
       }
     }
     .sorted { ($0.replica, $0.sequence, $0.first) < ($1.replica, $1.sequence, $1.first) }
@@ -14,7 +14,8 @@ extension PartitionLog {
 
   /// Everything received that does not count, in order of dot and hash.
   package var held: [HeldChange] {
-    chains.flatMap { $0.value.held($0.key) }.sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }
+    // Of chains that have any: a node's state is looked at every few seconds.
+    heldCounts.keys.flatMap { chains[$0]?.held($0) ?? [] }.sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }
   }
 
   /// Hash of a stored change inside a trunk, where memory has none: (replica, sequence).
@@ -66,18 +67,13 @@ extension PartitionLog {
 }
 
 extension Chain {
-  /// Changes with content beside the chosen branch, or behind a gap on it.
-  fileprivate var apartCount: Int {
-    let chosen = Set(branch.prefix(Int(received - trunk.sequence)))
-    return tree.nodes.count { $0.value.hasContent && !chosen.contains($0.key) }
-  }
-
   /// Where a change's ancestry meets the chosen branch; nil where its headers do not join.
   func joint(of hash: Digest) -> UInt64? {
-    let chosen = Set(branch)
     var current = hash
-    while !chosen.contains(current), let node = tree.nodes[current] { current = node.previous }
-    if current == trunk.hash { return trunk.sequence }
-    return chosen.contains(current) ? tree.nodes[current]?.sequence : nil
+    while let node = tree.nodes[current] {
+      if self.hash(at: node.sequence) == current { return node.sequence }
+      current = node.previous
+    }
+    return current == trunk.hash ? trunk.sequence : nil
   }
 }

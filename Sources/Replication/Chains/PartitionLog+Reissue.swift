@@ -16,13 +16,23 @@ extension PartitionLog {
     guard !forkPoints.isEmpty else { return [] }
     let origins = reissues.origins
     var owed: [ChangeOrigin: HeldChange] = [:]
-    for change in held where change.reason == .otherBranch && isOwn(change.dot.replica) {
+    for change in lost(where: isOwn) {
       let itself = ChangeOrigin(dot: change.dot, hash: change.hash)
       let origin = origins[change.hash] ?? itself
       guard origin == itself || owed[origin] == nil, !counts(origin) else { continue }
       owed[origin] = change
     }
     return owed.values.sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }
+  }
+
+  /// With content and off the branch that counts, in order of dot and hash.
+  private func lost(where isOwn: (ReplicaID) -> Bool) -> [HeldChange] {
+    let changes = forkPoints.keys.lazy.filter(isOwn).flatMap { replica in
+      (self.chains[replica]?.beside ?? [:]).lazy.filter(\.value.hasContent).map { hash, node in
+        HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: hash, reason: .otherBranch)
+      }
+    }
+    return changes.sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }
   }
 
   private func counts(_ origin: ChangeOrigin) -> Bool {

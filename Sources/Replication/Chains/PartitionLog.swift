@@ -79,13 +79,21 @@ package struct PartitionLog: Sendable {
     self.init(partition, authority: nobody, genesis: genesis, folds: true)
     seenAhead = nil
     for reissue in snapshot.reissues { reissues.insert(reissue, nobody) }
-    for (replica, trunk) in snapshot.trunks {
-      let own: [OwnDocumentLimit] =
-        if case .own(let user) = trunk.documents { [OwnDocumentLimit(user: user)] } else { [] }
-      let limits = ChainLimits(
-        bound: .unbounded, reason: .noGrant, free: own.isEmpty ? .max : 0, ownDocuments: own)
-      store(Chain(trunk: trunk, limits: limits), replica)
+    chains.reserveCapacity(snapshot.trunks.count)
+    var ends = VersionVector()
+    ends.reserveCapacity(snapshot.trunks.count)
+    for (replica, trunk) in snapshot.trunks.sorted(by: { $0.key < $1.key }) where trunk.sequence > 0 {
+      let limits: ChainLimits =
+        if case .own(let user) = trunk.documents {
+          ChainLimits(bound: .unbounded, reason: .noGrant, free: 0, ownDocuments: [OwnDocumentLimit(user: user)])
+        } else {
+          .open
+        }
+      chains[replica] = Chain(trunk: trunk, limits: limits)
+      ends[replica] = ChainPosition(sequence: trunk.sequence, tip: trunk.hash.tip)
     }
+    // One piece of memory, until they differ: of most partitions nothing comes for long.
+    (received, accepted, clipped) = (ends, ends, ends)
   }
 
   package var snapshot: Snapshot {
@@ -119,7 +127,7 @@ extension PartitionLog {
 
   private mutating func noteSeen(_ context: VersionVector) {
     guard seenAhead != nil else { return }
-    for (replica, position) in context.entries where position.sequence > accepted.sequence(of: replica) {
+    for (replica, position) in context.exceeding(accepted) {
       let before = seenAhead?[replica] ?? 0
       seenAhead?[replica] = max(position.sequence, before)
     }
@@ -155,9 +163,15 @@ extension PartitionLog {
     }
     guard chain.admits(run) else { return .ignored }
     let forkPoint = chain.forkPoint
-    if chain.insert(run, content: content) { change.branchedReplica = run.replica }
+    let moved: AcceptanceChange?
+    if content, chain.endsBefore(run) {
+      moved = chain.extend(by: run, run.replica)
+    } else {
+      if chain.insert(run, content: content) { change.branchedReplica = run.replica }
+      moved = chain.settle(run.replica)
+    }
     if content { rememberReissues(of: run) }
-    if let moved = chain.settle(run.replica) { change.acceptance = [moved] }
+    if let moved { change.acceptance = [moved] }
     if chain.forkPoint != forkPoint { change.forkedReplica = run.replica }
     if folds { chain.fold(below: reissues.pins[run.replica]) }
     return .done(change)
@@ -192,6 +206,14 @@ extension PartitionLog {
     settleEffects(&change)
     return .done(change)
   }
+
+  /// Nothing is known here of these replicas, and nobody has issued anything again: who declares them moves nothing.
+  func isUntouched(by declared: Set<ReplicaID>) -> Bool {
+    reissues.all.isEmpty && declared.allSatisfy { chains[$0] == nil }
+  }
+
+  /// Goes over to a set of statements that says nothing new of any chain here.
+  mutating func takeOver(_ authority: Authority) { self.authority = authority }
 
   /// Answers ``Outcome/needsHeaders(_:)`` with the chain's stored runs that hold any of the requested sequences, in any
   /// order, other branches among them or not.

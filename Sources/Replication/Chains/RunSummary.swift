@@ -69,7 +69,7 @@ package struct RunSummary: Hashable, Sendable {
   /// A context leaves its own chain out, names nothing at zero, and stays within ``contextEntryLimit`` (rule C3).
   package static func isWellFormed(_ context: VersionVector, of replica: ReplicaID) -> Bool {
     context.count <= contextEntryLimit && context[replica] == nil
-      && context.entries.values.allSatisfy { $0.sequence > 0 && $0.sequence <= sequenceLimit }
+      && context.entries.allSatisfy { $0.value.sequence > 0 && $0.value.sequence <= sequenceLimit }
   }
 }
 

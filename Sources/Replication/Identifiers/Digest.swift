@@ -16,6 +16,15 @@ package struct Digest: Hashable, Comparable, Sendable {
     )
   }
 
+  /// The same where the bytes lie in memory: without a call for each of them.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count == Digest.byteCount else { return nil }
+    words = (
+      bigEndianWord(bytes, at: 0), bigEndianWord(bytes, at: 8), bigEndianWord(bytes, at: 16),
+      bigEndianWord(bytes, at: 24)
+    )
+  }
+
   package var bytes: [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(Digest.byteCount)
@@ -56,6 +65,11 @@ extension SixteenBytes {
     guard bytes.count == 16 else { return nil }
     var iterator = bytes.makeIterator()
     self.init(high: bigEndianWord(&iterator), low: bigEndianWord(&iterator))
+  }
+
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count == 16 else { return nil }
+    self.init(high: bigEndianWord(bytes, at: 0), low: bigEndianWord(bytes, at: 8))
   }
 
   package var bytes: [UInt8] {
@@ -101,4 +115,8 @@ func bigEndianWord(_ iterator: inout some IteratorProtocol<UInt8>) -> UInt64 {
 
 package func appendBigEndian(_ value: some FixedWidthInteger & UnsignedInteger, to out: inout [UInt8]) {
   withUnsafeBytes(of: value.bigEndian) { out.append(contentsOf: $0) }
+}
+
+private func bigEndianWord(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
+  UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
 }

@@ -6,6 +6,8 @@ struct CatchUps: Sendable {
     var progress: MonotonicTime
     /// What it has brought so far.
     var byteCount = 0
+    /// Messages whose runs memory has, and the disk does not yet.
+    var uncommitted = 0
   }
 
   private var running: [PartitionID: CatchUp] = [:]
@@ -35,6 +37,16 @@ struct CatchUps: Sendable {
   func bringsMuch(_ session: SessionID, _ partition: PartitionID, _ byteCount: Int) -> Bool {
     guard let catchUp = running[partition], catchUp.session == session else { return false }
     return catchUp.byteCount + byteCount > CatchUps.fewBytes
+  }
+
+  /// Runs of one message go to the disk; several messages may get there in one commit.
+  mutating func noteTaken(_ partition: PartitionID) { running[partition]?.uncommitted += 1 }
+
+  /// Those of one message are there. Answers whether more are on their way.
+  mutating func noteCommitted(_ partition: PartitionID) -> Bool {
+    guard let before = running[partition]?.uncommitted, before > 0 else { return false }
+    running[partition]?.uncommitted = before - 1
+    return before > 1
   }
 
   mutating func end(_ partition: PartitionID) { running[partition] = nil }

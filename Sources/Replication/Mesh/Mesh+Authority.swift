@@ -35,13 +35,14 @@ extension Mesh {
   ) {
     let before = ledger.authority
     let displaced = ledger.admit(fresh, grown)
-    scopeChanged()
+    let reach = displaced.isEmpty && before.isInDoubt == grown.isInDoubt ? StatementReach(fresh, before) : nil
+    if let reach { scopeChanged(of: reach.devices) } else { scopeChanged() }
     if !displaced.isEmpty { step.emit(.discard(displaced.map(\.id).sorted())) }
     closeStreamsOutOfScope()
     dropUnhearable()
     spreadFleet(fresh.filter(\.isOfFleet), exceptTo: source, &step)
     spreadRooms(fresh.filter { !$0.isOfFleet }, before, exceptTo: source, &step)
-    reconsiderAcceptance(&step)
+    reconsiderAcceptance(reach, &step)
     reopenStreamsWithLeftOut(&step)
     askForHandedOverEarly(&step)
     // What two may speak of now that they might not before is compared at the next tick.
@@ -104,6 +105,29 @@ extension Mesh {
 extension PeerSession {
   /// What it lacks was not sent yet.
   fileprivate var isOwedStatements: Bool { exchange.map { !$0.isAnswered } ?? false }
+}
+
+/// How far statements reach that let nobody do or hold anything else than before, but for new devices: with many partitions
+/// it takes long to look at every chain for each of those.
+struct StatementReach {
+  private(set) var replicas: Set<ReplicaID> = []
+  private(set) var devices: Set<PublicKey> = []
+
+  /// Nil where more may be moved than what is named in them.
+  init?(_ fresh: [Statement], _ before: Authority) {
+    for statement in fresh {
+      switch statement.body {
+      case .replica(let declaration): replicas.insert(declaration.replica)
+      case .membership(let membership):
+        // What it said already may count from now on, and another membership of a device moves its chains.
+        guard membership.role != Authority.adminRole, before.members(of: membership.device).isEmpty,
+          !before.allStatements.contains(where: { $0.issuer == membership.device })
+        else { return nil }
+        devices.insert(membership.device)
+      default: return nil
+      }
+    }
+  }
 }
 
 extension Statement {

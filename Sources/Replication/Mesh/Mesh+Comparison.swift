@@ -43,6 +43,13 @@ extension Mesh {
   }
 
   /// Statements or interests moved: what is in common has to be looked at anew.
+  mutating func scopeChanged(of devices: Set<PublicKey>) {
+    for id in sessions.keys where sessions[id].map({ devices.contains($0.peer) }) == true {
+      sessions[id]?.live?.comparison.sums = nil
+    }
+    holdings.scopeMoved()
+  }
+
   mutating func scopeChanged() {
     for id in sessions.keys { sessions[id]?.live?.comparison.sums = nil }
     holdings.scopeMoved()

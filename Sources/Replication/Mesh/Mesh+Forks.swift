@@ -40,6 +40,7 @@ extension Mesh {
     case .probe(let id, let wantsReply):
       sessions[id]?.sendProbe(partition, replica, runs, wantsReply: wantsReply, ledger, &step)
     case .answer(let id, let probe): sessions[id]?.answer(probe, partition, runs, ledger, &step)
+    case .wholeAnswer(let id, let probe): sessions[id]?.answerWhole(probe, partition, runs, ledger, &step)
     case .handOver(let id, let probe): sessions[id]?.continueHandOver(probe, partition, replica, runs, ledger, &step)
     }
   }
@@ -123,10 +124,15 @@ extension Mesh {
     while let batch = ledger.partitions[partition]?.waiting.next() { process(batch, partition, &step) }
   }
 
-  /// New statements may move what counts of every chain.
-  mutating func reconsiderAcceptance(_ step: inout Step) {
-    for partition in ledger.partitions.keys.sorted() { adoptAuthority(partition, &step) }
-    ledger.countTakes()
+  /// New statements may move what counts of every chain, unless their reach is known.
+  mutating func reconsiderAcceptance(_ reach: StatementReach?, _ step: inout Step) {
+    var isMoved = false
+    for partition in ledger.partitions.keys.sorted() {
+      if let reach, ledger.takeOver(reach, in: partition) { continue }
+      adoptAuthority(partition, &step)
+      isMoved = true
+    }
+    if isMoved { ledger.countTakes() }
   }
 
   private mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {
@@ -147,8 +153,19 @@ package enum ChainPurpose: Sendable {
   case unfold(HeaderRequest)
   case probe(SessionID, wantsReply: Bool)
   case answer(SessionID, ChainProbe)
+  /// What memory has of the chain did not tell what the peer lacks.
+  case wholeAnswer(SessionID, ChainProbe)
   /// Of a partition that its author may not carry any more; `peer`: what the other side said, if it has.
   case handOver(SessionID, peer: ChainProbe?)
+
+  /// Of a chain of which memory has what lies above its trunk some runs below that are enough, ever wider apart: all of them
+  /// would be read on every session.
+  package var needsFewBelowTrunk: Bool {
+    switch self {
+    case .probe, .answer: true
+    case .unfold, .wholeAnswer, .handOver: false
+    }
+  }
 }
 
 /// Runs of one message that wait to be judged. The context of each is put together when its turn comes: all at once would

@@ -297,6 +297,7 @@ extension Mesh {
   ) {
     guard !kept.isEmpty else { return }
     ledger.partitions[partition]?.hasBegun = true
+    catchUps.noteTaken(partition)
     step.emit(.apply(partition, source: source, kept))
   }
 

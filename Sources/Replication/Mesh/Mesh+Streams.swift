@@ -44,7 +44,13 @@ extension Mesh {
     let committed = CommittedRuns(state, from: source, by: bringer(source, partition, runs), runs, before: before)
     for id in sessions.keys.sorted() { sessions[id]?.push(committed, ledger, &step) }
     if source == nil { placeGained(partition, &step) }
-    noteProgress(partition, source, byteCount: byteCount(of: runs), &step)
+    let bytes = byteCount(of: runs)
+    // What memory has already is told only with its own commit, and who brought it is to hear of all of it.
+    guard source == nil || !catchUps.noteCommitted(partition) else {
+      if catchUps.session(of: partition) == source { catchUps.noteProgress(partition, bytes, step.now) }
+      return
+    }
+    noteProgress(partition, source, byteCount: bytes, &step)
   }
 
   private func byteCount(of runs: [LoggedRun]) -> Int { runs.reduce(0) { $0 + $1.encoded.count } }

@@ -41,7 +41,8 @@ package struct Mesh: Sendable {
     case backendRead(PartitionName, VersionVector)
     /// A run that a ledger kept; hashes, signature, context and payload checked as a peer's are.
     case ledgerRun(PartitionName, DeliveredRun)
-    /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches.
+    /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches; some
+    /// of those below the trunk where ``ChainPurpose/needsFewBelowTrunk`` says so.
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
     case evidenceLoaded(SessionID, PartitionID, [LoggedRun])
     case tick

@@ -10,9 +10,10 @@ package struct RunBatch: Sendable, Equatable {
   /// A batch is closed once it holds this many bytes.
   package static let byteTarget = 64 * 1024
   package static let entryLimit = 4_096
-  /// Entries of all contexts of one message, each put together. A sender counts them with ``contextEntryBytes`` each, so
-  /// its messages stay far below.
+  /// Entries of all contexts of one message, each put together.
   package static let contextEntryLimit = 262_144
+  /// A batch is closed once it holds so many: with the longest context beside it stays below the limit.
+  static let contextEntryTarget = 131_072
   /// What a context's entry may take on the wire.
   static let contextEntryBytes = 48
 
@@ -42,16 +43,23 @@ package enum ContextForm: Sendable, Equatable {
     package init(replica: ReplicaID, position: ChainPosition) { (self.replica, self.position) = (replica, position) }
   }
 
+  /// Of those that travel.
+  var entryCount: Int {
+    switch self {
+    case .full(let vector): vector.count
+    case .increments(let increments): increments.count
+    }
+  }
+
   /// The shorter of both forms.
   package static func shorter(_ context: VersionVector, base: VersionVector?) -> ContextForm {
     guard let base else { return .full(context) }
-    var increments = context.entries.filter { base[$0.key] != $0.value }
-      .map { Increment(replica: $0.key, position: $0.value) }
-    for replica in base.entries.keys where context[replica] == nil {
-      increments.append(Increment(replica: replica, position: ChainPosition(sequence: 0, tip: .zero)))
-    }
-    guard increments.count < context.count else { return .full(context) }
-    return .increments(increments.sorted { $0.replica < $1.replica })
+    let differences = context.differing(from: base)
+    guard differences.count < context.count else { return .full(context) }
+    return .increments(
+      differences.map {
+        Increment(replica: $0.replica, position: $0.position ?? ChainPosition(sequence: 0, tip: .zero))
+      })
   }
 
   package func resolved(on base: VersionVector?) -> VersionVector {

@@ -34,7 +34,7 @@ package struct ReadLimits: Sendable {
   /// A state digest reads from one state of the store for about so long before it lets go of it.
   package var digestSliceMilliseconds: Int64 = 1_000
   /// A listing waits so long for all state digests together that are not known; the rest it tells "not computed".
-  package var digestWaitMilliseconds = 1_000
+  package var digestWaitMilliseconds = 30
 
   /// Who asks the engine waits no longer for its answer: far above what the largest import takes on a slow disk.
   package var replyMilliseconds: UInt64 = 60_000

@@ -16,16 +16,23 @@ final class BenchFleet {
   private let run: BenchRun
   private var receiverCount = 0
 
-  init(_ run: BenchRun, name: String) throws(Failure) {
-    self.run = run
+  convenience init(_ run: BenchRun, name: String) throws(Failure) {
     let directory = try run.scratch.directory(name)
+    try local { () throws(NodeError) in
+      _ = try NodeSetup.found(directory, fleetName: "bench", user: "bench", label: "sender", profile: ValueMap())
+    }
+    try self.init(run, founded: directory)
+  }
+
+  /// - Parameter directory: of a node that founded a fleet.
+  init(_ run: BenchRun, founded directory: String) throws(Failure) {
+    self.run = run
     var configuration = NodeConfiguration()
     configuration.listenHost = .ipv4(0x7f00_0001)
     configuration.usesDiscovery = false
     configuration.logLevel = .error
     let node = try local { () throws(NodeError) in
-      _ = try NodeSetup.found(directory, fleetName: "bench", user: "bench", label: "sender", profile: ValueMap())
-      return try Node.start(directory: directory, configuration: configuration)
+      try Node.start(directory: directory, configuration: configuration)
     }
     address = try local { () throws(NodeError) in try node.status().listen.first ?? "" }
     self.node = node
@@ -90,6 +97,46 @@ final class BenchFleet {
       }
       progress.update(done: Int64(start), total: Int64(count), unit: "documents")
     }
+  }
+
+  /// How fast a node that has nothing takes in a partition, and what that costs it: from the moment at which it is asked to
+  /// want it, until this node has its word that all of it is on disk.
+  func catchUp(
+    _ partition: String, on other: ChildNode? = nil, count: Int, isCompared: Bool = true
+  ) throws(Failure) -> CatchUpBench.Round {
+    let receiver = if let other { other } else { try self.receiver() }
+    defer { if other == nil { receiver.stop() } }
+    // What earlier rounds wrote is not to be carried to the disk at this one's expense.
+    sync()
+    let start = ContinuousClock.now
+    try receiver.subscribe(partition)
+    var wasBehind = false
+    var elapsed = Duration.zero
+    try waitUntil("the receiver has everything") { () throws(Failure) in
+      let behind = try self.peer(receiver)?.behind ?? 0
+      wasBehind = wasBehind || behind > 0
+      elapsed = ContinuousClock.now - start
+      return wasBehind && behind == 0
+    }
+    let peak = receiver.memory().peak
+    guard try receiver.documentCount() == count else {
+      throw Failure(.failed, "the receiver does not hold what was sent")
+    }
+    if isCompared { try compare(receiver, partition) }
+    return CatchUpBench.Round(rate: Double(count) / elapsed.asSeconds, peakBytes: peak)
+  }
+
+  /// Speed counts only where the state is the same.
+  private func compare(_ receiver: ChildNode, _ partition: String) throws(Failure) {
+    var (expected, found): (String?, String?)
+    try waitUntil("the states are compared") { () throws(Failure) in
+      expected = try local { () throws(NodeError) in
+        try self.node.partitions(withDigests: true).first { $0.name == partition }?.digest
+      }
+      found = try receiver.digest(of: partition)
+      return expected != nil && found != nil
+    }
+    guard found == expected else { throw Failure(.failed, "the receiver does not hold what was sent") }
   }
 
   /// The same ones in every run.

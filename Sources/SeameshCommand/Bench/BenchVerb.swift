@@ -1,6 +1,6 @@
 import Glibc
 
-private enum Part: String, CaseIterable {
+enum BenchPart: String, CaseIterable {
   case storage
   case catchUp = "catch-up"
   case latency
@@ -8,6 +8,26 @@ private enum Part: String, CaseIterable {
   case wire
   case reconnect
   case find
+  /// All of the following. They take longer than all others together: measured where they are asked for.
+  case scale
+  case scalePartitions = "scale-partitions"
+  case scaleReplicas = "scale-replicas"
+  case scaleDocuments = "scale-documents"
+  case scaleChains = "scale-chains"
+
+  private var isOfScale: Bool {
+    switch self {
+    case .scale, .scalePartitions, .scaleReplicas, .scaleDocuments, .scaleChains: true
+    default: false
+    }
+  }
+
+  static func wanted(_ names: [String]) -> [BenchPart] {
+    let named = names.compactMap(BenchPart.init)
+    return allCases.filter { part in
+      named.contains(part) || part.isOfScale && named.contains(.scale) || named.isEmpty && !part.isOfScale
+    }
+  }
 }
 
 let benchVerb = Verb(
@@ -19,7 +39,7 @@ let benchVerb = Verb(
   options: [
     OptionSpecification("quick", .none, "smaller sizes: a look, not a figure to quote"),
     OptionSpecification(
-      "only", .choice("PART", Part.allCases.map(\.rawValue)), "measure this part alone", repeats: true),
+      "only", .choice("PART", BenchPart.allCases.map(\.rawValue)), "measure this part alone", repeats: true),
     OptionSpecification("results", .file("FILE"), "write the figures as JSON to FILE too"),
     OptionSpecification(
       "scratch", .directory("DIR"), "on which disk to measure; otherwise TMPDIR, otherwise /var/tmp"),
@@ -31,7 +51,6 @@ let benchVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   let sizes = invocation.has("quick") ? BenchSizes.quick : BenchSizes.full
-  let wanted = Set(invocation.all("only"))
   let parent = invocation["scratch"].map(absolutePath) ?? environment()["TMPDIR"] ?? "/var/tmp"
   let scratch = try BenchScratch(in: parent)
   defer { scratch.remove() }
@@ -39,7 +58,7 @@ let benchVerb = Verb(
     if !context.isJSON { context.terminal.print(line) }
   }
   let run = BenchRun(sizes: sizes, scratch: scratch, terminal: context.terminal, report: report)
-  for part in Part.allCases where wanted.isEmpty || wanted.contains(part.rawValue) {
+  for part in BenchPart.wanted(invocation.all("only")) {
     switch part {
     case .storage: try StorageBench(run: run).measure()
     case .catchUp: try CatchUpBench(run: run).measure()
@@ -48,6 +67,11 @@ let benchVerb = Verb(
     case .wire: try WireBench(run: run).measure()
     case .reconnect: try ReconnectBench(run: run).measure()
     case .find: try FindBench(run: run).measure()
+    case .scale: break
+    case .scalePartitions: try ManyPartitionsBench(run: run).measure()
+    case .scaleReplicas: try ManyReplicasBench(run: run).measure()
+    case .scaleDocuments: try ManyDocumentsBench(run: run).measure()
+    case .scaleChains: try ChainCostsBench(run: run).measure()
     }
   }
   report.finish(isQuick: invocation.has("quick"))

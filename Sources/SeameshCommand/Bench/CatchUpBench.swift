@@ -27,7 +27,7 @@ struct CatchUpBench {
     try fleet.fill(try partitionName(name), order, count: sizes.documents)
     let filling = (ContinuousClock.now - start).asSeconds
     var rounds: [Round] = []
-    for _ in 0..<sizes.catchUpRounds { rounds.append(try round(name, fleet)) }
+    for _ in 0..<sizes.catchUpRounds { rounds.append(try fleet.catchUp(name, count: sizes.documents)) }
     let rate = Samples(rounds.map(\.rate)).median
     let raw = max(raw, try run.rawInsertNow())
     let floor = order == .ascending ? 0.30 : 0.20
@@ -49,43 +49,6 @@ struct CatchUpBench {
         Double(rounds.map(\.peakBytes).max() ?? 0) / 1_048_576, "MiB",
         basis: "resident, after start and catch-up of \(documents) documents; most of \(rounds.count)",
         floor: .atMost(256)))
-  }
-
-  /// From the moment at which the receiver is asked to want the partition, until the sender has its word that all of it
-  /// is on disk.
-  private func round(_ partition: String, _ fleet: BenchFleet) throws(Failure) -> Round {
-    let receiver = try fleet.receiver()
-    defer { receiver.stop() }
-    // What earlier rounds wrote is not to be carried to the disk at this one's expense.
-    sync()
-    let start = ContinuousClock.now
-    try receiver.subscribe(partition)
-    var wasBehind = false
-    var elapsed = Duration.zero
-    try fleet.waitUntil("the receiver has everything") { () throws(Failure) in
-      let behind = try fleet.peer(receiver)?.behind ?? 0
-      wasBehind = wasBehind || behind > 0
-      elapsed = ContinuousClock.now - start
-      return wasBehind && behind == 0
-    }
-    let peak = receiver.memory().peak
-    try check(receiver, partition, fleet)
-    return Round(rate: Double(sizes.documents) / elapsed.asSeconds, peakBytes: peak)
-  }
-
-  /// Speed counts only where the state is the same.
-  private func check(_ receiver: ChildNode, _ partition: String, _ fleet: BenchFleet) throws(Failure) {
-    var (expected, found): (String?, String?)
-    try fleet.waitUntil("the states are compared") { () throws(Failure) in
-      expected = try local { () throws(NodeError) in
-        try fleet.node.partitions(withDigests: true).first { $0.name == partition }?.digest
-      }
-      found = try receiver.digest(of: partition)
-      return expected != nil && found != nil
-    }
-    guard try receiver.documentCount() == sizes.documents, found == expected else {
-      throw Failure(.failed, "the receiver does not hold what was sent")
-    }
   }
 
   static func partition(_ order: BenchmarkDocuments.IDOrder) -> String { "bench-\(order.rawValue)" }

@@ -59,6 +59,14 @@ final class ChildNode {
     return (bytes("VmRSS"), bytes("VmHWM"))
   }
 
+  /// Of the processor, since its start; in hundredths.
+  var processorSeconds: Double {
+    let fields = SystemFile.text("/proc/\(process.processIdentifier)/stat").split(separator: " ")
+    // The name, which alone may have spaces, is that of this program.
+    guard fields.count > 14, let user = Double(fields[13]), let system = Double(fields[14]) else { return 0 }
+    return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+  }
+
   func subscribe(_ pattern: String) throws(Failure) {
     _ = try client.ask(.init(method: "PUT", target: "/v1/subscriptions/" + NodePath.encoded(pattern)))
   }

@@ -95,7 +95,7 @@ extension Oracle {
       func isDeclared(_ replica: ReplicaID) -> Bool {
         [first.node, other.node].allSatisfy { rights(of: $0).rights.signer(of: replica) != nil }
       }
-      let held = [mine, log].map { ($0?.heldAbove.entries ?? [:]).filter { isDeclared($0.key) } }
+      let held = [mine, log].map { ($0?.heldAbove.entries ?? VersionVector().entries).filter { isDeclared($0.key) } }
       if held[0] != held[1] { return "\(pair) hold \(held[0]) and \(held[1]) above limits" }
       let forks = [mine, log].map { ($0?.forkPoints ?? [:]).filter { isDeclared($0.key) } }
       if forks[0] != forks[1] { return "\(pair) know forks at \(forks[0]) and \(forks[1])" }

@@ -23,6 +23,11 @@ class StoreDecorator: LogStore, LogTransaction {
   func ownFacts() throws -> OwnFacts { try base.ownFacts() }
   func logPartitions() throws -> [LogPartition] { try base.logPartitions() }
   func logChains() throws -> [LogChain] { try base.logChains() }
+  func places(of chain: ChainIdentity, after sequence: UInt64, limit: Int) throws -> [RunPlace] {
+    try base.places(of: chain, after: sequence, limit: limit)
+  }
+  func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? { try base.run(at: place, of: chain) }
+  func logChains(of partition: PartitionID) throws -> [LogChain] { try base.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
     try base.runs(of: chain, after: sequence, byteLimit: byteLimit)
   }

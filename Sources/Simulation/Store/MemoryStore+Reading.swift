@@ -16,6 +16,10 @@ extension MemoryStore: LogReading {
     }
   }
 
+  package func logChains(of partition: PartitionID) throws -> [LogChain] {
+    try logChains().filter { $0.partition == partition }
+  }
+
   package func logChains() throws -> [LogChain] {
     image.chains.map { LogChain(partition: $0.partition, replica: $0.replica, marks: $0.marks) }
   }

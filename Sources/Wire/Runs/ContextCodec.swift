@@ -71,8 +71,8 @@ extension CBORReader {
 
   /// A vector by itself.
   package mutating func readVector(limit: Int = ContextCodec.entryLimit) throws(CBORError) -> VersionVector {
-    let entries = try readIncrements(removing: false, limit: limit).map { ($0.replica, $0.position) }
-    return VersionVector(Dictionary(entries) { first, _ in first })
+    let entries = try readIncrements(removing: false, limit: limit)
+    return VersionVector(entries.map { (replica: $0.replica, position: $0.position) })
   }
 
   private mutating func readIncrements(

@@ -8,6 +8,8 @@ final class TracedStore: LogStore {
   private let trace: TraceBook
   /// Whether each transaction was said to be part of a backlog.
   private(set) var backlogs: [Bool] = []
+  /// Runs that were read one chain at a time.
+  var runsRead = 0
 
   init(_ store: Store, _ trace: TraceBook) { (self.store, self.trace) = (store, trace) }
 
@@ -35,8 +37,18 @@ final class TracedStore: LogStore {
   func ownFacts() throws -> OwnFacts { try store.ownFacts() }
   func logPartitions() throws -> [LogPartition] { try store.logPartitions() }
   func logChains() throws -> [LogChain] { try store.logChains() }
+  func places(of chain: ChainIdentity, after sequence: UInt64, limit: Int) throws -> [RunPlace] {
+    try store.places(of: chain, after: sequence, limit: limit)
+  }
+  func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? {
+    runsRead += 1
+    return try store.run(at: place, of: chain)
+  }
+  func logChains(of partition: PartitionID) throws -> [LogChain] { try store.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
-    try store.runs(of: chain, after: sequence, byteLimit: byteLimit)
+    let runs = try store.runs(of: chain, after: sequence, byteLimit: byteLimit)
+    runsRead += runs.count
+    return runs
   }
   func lastRun(of chain: ChainIdentity) throws -> LogRun? { try store.lastRun(of: chain) }
   func reissues(in partition: PartitionID) throws -> Set<Reissue> { try store.reissues(in: partition) }

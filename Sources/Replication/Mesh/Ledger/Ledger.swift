@@ -108,6 +108,14 @@ package struct Ledger: Sendable {
     return run
   }
 
+  /// Answers whether new statements of this reach move nothing of the partition: it is judged under them from now on.
+  mutating func takeOver(_ reach: StatementReach, in partition: PartitionID) -> Bool {
+    guard let state = partitions[partition], !state.waiting.awaitsAuthority, state.log.isUntouched(by: reach.replicas)
+    else { return false }
+    partitions[partition]?.log.takeOver(authority)
+    return true
+  }
+
   /// New statements may move what counts of every chain.
   mutating func adoptAuthority(in partition: PartitionID) -> PartitionLog.Outcome? {
     partitions[partition]?.waiting.beginAuthority()

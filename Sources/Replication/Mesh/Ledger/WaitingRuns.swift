@@ -6,7 +6,7 @@ struct WaitingRuns: Sendable {
   /// Runs that show a fork and came ahead of what they had seen.
   private(set) var postponed: [ParkedRuns] = []
   /// Statements that were learnt are adopted once the headers are here.
-  private var awaitsAuthority = false
+  private(set) var awaitsAuthority = false
 
   /// Of those that came ahead: what is beyond is shown again.
   static let postponedLimit = 1_024

@@ -62,7 +62,9 @@ extension PeerSession {
     guard let name = ledger.partitions[partition]?.name ?? live?.streams[partition]?.name,
       isInScope(partition, name, ledger)
     else { return }
-    step.emit(.send(id, .chainProbe(ChainProbe(name: name, replica: replica, runs: runs, wantsReply: wantsReply))))
+    let above = ledger.partitions[partition]?.log.probed(replica, limit: ChainProbe.unfoldedLimit) ?? []
+    let probe = ChainProbe(name: name, replica: replica, above: above, runs: runs, wantsReply: wantsReply)
+    step.emit(.send(id, .chainProbe(probe)))
   }
 
   mutating func answer(
@@ -70,18 +72,47 @@ extension PeerSession {
   ) {
     guard isInScope(partition, probe.name, ledger) else { return }
     if probe.wantsReply { sendProbe(partition, probe.replica, runs, wantsReply: false, ledger, &step) }
-    if !keepsBranches(of: probe.replica, ledger), let first = probe.firstLacking(of: runs) {
-      step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1))
-    } else {
-      settleFork(partition, probe.replica, ledger, &step)
+    guard let log = ledger.partitions[partition]?.log, log.isUnfolded(probe.replica) else {
+      return showLacking(probe, partition, probe.firstLacking(of: runs), ledger, &step)
     }
+    guard !log.isNamed(probe.replica, by: probe.positions) else {
+      return showLacking(probe, partition, nil, ledger, &step)
+    }
+    guard let holding = log.holding(of: probe.replica, by: probe.positions) else {
+      // They part where memory has nothing any more.
+      return step.emit(.loadChain(partition, probe.replica, from: 1, .wholeAnswer(id, probe)))
+    }
+    showLacking(probe, partition, log.firstLacking(of: probe.replica, to: holding), ledger, &step)
+  }
+
+  /// What of a chain the peer lacks, as the whole of it tells.
+  mutating func answerWhole(
+    _ probe: ChainProbe, _ partition: PartitionID, _ runs: [RunSummary], _ ledger: Ledger, _ step: inout Step
+  ) {
+    guard isInScope(partition, probe.name, ledger) else { return }
+    showLacking(probe, partition, probe.firstLacking(of: runs), ledger, &step)
+  }
+
+  private mutating func showLacking(
+    _ probe: ChainProbe, _ partition: PartitionID, _ first: UInt64?, _ ledger: Ledger, _ step: inout Step
+  ) {
+    guard !keepsBranches(of: probe.replica, ledger), let first else {
+      return settleFork(partition, probe.replica, ledger, &step)
+    }
+    live?.streams[partition]?.forks.note(probe)
+    step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1))
   }
 
   mutating func show(_ evidence: [LoggedRun], _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     guard let state = ledger.partitions[partition], let replica = evidence.first?.replica,
       isInScope(state, ledger) || offers(replica, state.name, ledger)
     else { return }
+    let named = live?.streams[partition]?.forks.takeNamed(of: replica) ?? []
+    let holding = state.log.holding(of: replica, by: named)
     for run in evidence {
+      if let holding, let hash = run.hashAtLast, state.log.isHeld(hash, at: run.last, of: replica, by: holding) {
+        continue
+      }
       // Large payloads travel ahead of their run here, too.
       for piece in run.apart?.pieces(from: 0, of: state.name, on: PayloadPiece.evidence) ?? [] {
         step.emit(.send(id, .payloadPiece(piece)))
@@ -106,18 +137,26 @@ extension PeerSession {
 }
 
 extension ChainProbe {
-  /// Ends of runs: the last sixteen, then ever wider apart, ascending.
-  init(name: PartitionName, replica: ReplicaID, runs: [RunSummary], wantsReply: Bool) {
+  /// Of the limit, what memory has of a chain above its trunk; the rest is for what lies below.
+  static let unfoldedLimit = positionLimit * 3 / 4
+
+  /// Ends of runs: the last sixteen, then ever wider apart, ascending; of a chain that is forked or held those below what
+  /// memory has `above` its trunk.
+  init(
+    name: PartitionName, replica: ReplicaID, above: [ChainPosition] = [], runs: [RunSummary], wantsReply: Bool
+  ) {
+    let runs = above.first.map { lowest in runs.filter { $0.last < lowest.sequence } } ?? runs
+    let limit = ChainProbe.positionLimit - above.count
     var positions: [ChainPosition] = []
     var (index, stride) = (runs.count - 1, 1)
-    while index >= 0, positions.count < ChainProbe.positionLimit {
+    while index >= 0, positions.count < limit {
       if let tip = runs[index].hashes.last?.tip {
         positions.append(ChainPosition(sequence: runs[index].last, tip: tip))
       }
       if positions.count >= 16 { stride *= 2 }
       index -= stride
     }
-    self.init(name: name, replica: replica, positions: positions.reversed(), wantsReply: wantsReply)
+    self.init(name: name, replica: replica, positions: positions.reversed() + above, wantsReply: wantsReply)
   }
 
   /// Where the first run begins that lies below none of the positions that the peer holds. Nil: the peer holds them all.

@@ -14,7 +14,7 @@ extension PeerSession {
 
   private func lag(on stream: PeerStream, _ log: PartitionLog?) -> (behind: UInt64, ahead: UInt64) {
     var (behind, ahead) = (UInt64(0), UInt64(0))
-    for (replica, position) in log?.clipped.entries ?? [:] {
+    for (replica, position) in log?.clipped.entries ?? VersionVector().entries {
       behind += subtracting(position.sequence, stream.known.sequence(of: replica))
     }
     for (replica, position) in stream.known.entries {

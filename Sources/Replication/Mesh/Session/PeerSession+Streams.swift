@@ -95,10 +95,10 @@ extension PeerSession {
       let state = ledger.partitions[partition]
     else { return }
     var batch: [RunBatch.Entry] = []
-    var bytes = 0
+    var (bytes, contextEntries) = (0, 0)
     func close() {
       if !batch.isEmpty { step.emit(.send(id, .runs(RunBatch(name: state.name, stream: number, entries: batch)))) }
-      (batch, bytes) = ([], 0)
+      (batch, bytes, contextEntries) = ([], 0, 0)
     }
     var hasForks = !stream.forks.heldBack.isEmpty || !state.log.forkPoints.isEmpty
     for run in runs where !stream.covers(run.replica, run.last) && !stream.forks.holdsBack(run.replica) {
@@ -118,9 +118,16 @@ extension PeerSession {
           step.emit(.send(id, .payloadPiece(piece)))
         }
       }
-      batch.append(stream.outgoing.put(run))
-      bytes += run.encoded.count + run.context.count * RunBatch.contextEntryBytes
-      if bytes >= RunBatch.byteTarget || batch.count == RunBatch.entryLimit { close() }
+      let entry = stream.outgoing.put(run)
+      batch.append(entry)
+      // As it travels. What it comes to at the other end is bounded apart: there each takes the memory of a whole one.
+      bytes += run.encoded.count + entry.context.entryCount * RunBatch.contextEntryBytes
+      contextEntries += run.context.count
+      if bytes >= RunBatch.byteTarget || batch.count == RunBatch.entryLimit
+        || contextEntries >= RunBatch.contextEntryTarget
+      {
+        close()
+      }
     }
     close()
     live?.streams[partition] = stream

@@ -14,6 +14,12 @@ struct ForkSearch: Sendable {
 
   static let answeredProbeLimit = 64
 
+  /// What the peer has named of chains of which it is about to be shown what it lacks.
+  private var named: [ReplicaID: [ChainPosition]] = [:]
+
+  mutating func note(_ probe: ChainProbe) { named[probe.replica] = probe.positions }
+  mutating func takeNamed(of replica: ReplicaID) -> [ChainPosition] { named.removeValue(forKey: replica) ?? [] }
+
   func holdsBack(_ replica: ReplicaID) -> Bool { heldBack.contains(replica) }
 
   /// Answers whether the peer is to be asked: nothing is known to be level, and no search is under way.
