@@ -131,7 +131,7 @@ import Wire
     links.passage = .everything
     bench.nodes[0].engine.turn([.passagesMoved])
     #expect(bench.nodes[0].trace.entries.contains(.closed(session)))
-    bench.cut(session)
+    bench.run()
     bench.meet(1, 0)
     for name in [boat, harbour, room] { #expect(try crossed(bench, name) == true) }
   }
