@@ -5,11 +5,14 @@ extension Mesh {
     cryptography.formats.features & hello.features & KnownFormats.Feature.neighbours == 0 ? nil : CopySparing()
   }
 
-  /// The session is live: each other peer hears of this one, and this one of all others.
+  /// The session is live: each other peer hears of this one, and this one of all others. Over a link that keeps something back
+  /// nobody brings that: whose link is such is not named.
   mutating func tellNeighbour(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     let others = sessions.values.filter { $0.id != id && $0.phase == .live && $0.device != session.device }
-    tell(NeighbourNews(added: Set(others.map { DeviceMark($0.device) })), to: id, &step)
+    let named = others.filter(\.passage.isEverything).map { DeviceMark($0.device) }
+    tell(NeighbourNews(added: Set(named)), to: id, &step)
+    guard session.passage.isEverything else { return }
     let mark = DeviceMark(session.device)
     for other in others.map(\.id).sorted() { tell(NeighbourNews(added: [mark]), to: other, &step) }
   }

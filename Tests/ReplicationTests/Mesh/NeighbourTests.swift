@@ -126,6 +126,20 @@ struct NeighbourTests {
     #expect(bench.said(from: 1, to: 0, since: start).last == "have")
   }
 
+  @Test("who is linked over what keeps something back is named to nobody, and what he writes is passed on at once")
+  func keptBack() throws {
+    let bench = try MeshBench([0, 1, 2])
+    let id = bench.connected(0, 1)
+    _ = bench.connect(0, 2, .authority)
+    bench.run()
+    _ = bench.connected(1, 2)
+    bench.pass(3_000)
+    #expect(bench.nodes[1].mesh.sessions[id]?.sparing?.neighbours == [])
+    try bench.nodes[2].write(0)
+    bench.pass(100)
+    #expect(bench.nodes[0].holds(bench.nodes[2]) == 1)
+  }
+
   @Test("a few changes of who has just come are passed on at once")
   func newcomersFew() throws {
     let bench = try MeshBench([0, 1, 2])
