@@ -132,7 +132,9 @@ struct LevelMarks: Sendable {
 
   mutating func narrow(by removed: Interest, _ names: (PartitionID) -> PartitionName?) {
     (own, peer) = (own.removing(removed), peer.removing(removed))
-    partitions = partitions.filter { id in names(id).map { !removed.wants(id, name: $0) } ?? false }
+    partitions = partitions.filter { id in
+      names(id).map { !removed.wants(id, name: $0) || own.wants(id, name: $0) && peer.wants(id, name: $0) } ?? false
+    }
   }
 
   func contains(_ id: PartitionID, _ name: PartitionName) -> Bool {

@@ -46,7 +46,12 @@ extension PeerSession {
   mutating func closeStreams(_ removed: Interest, _ ledger: Ledger) -> [PartitionID] {
     guard !removed.isEmpty else { return [] }
     live?.level.narrow(by: removed) { ledger.partitions[$0]?.name }
-    let closed = live?.streams.filter { removed.wants($0.key, name: $0.value.name) }.map(\.key) ?? []
+    // Where another wish stays streams go on: what is under way on them counts.
+    let closed = live?.streams.keys.filter { id in
+      guard let name = live?.streams[id]?.name, removed.wants(id, name: name) else { return false }
+      return !(interest.wants(id, name: name) && peerInterest?.wants(id, name: name) == true)
+    }
+    guard let closed else { return [] }
     for partition in closed { live?.close(partition) }
     return closed
   }
