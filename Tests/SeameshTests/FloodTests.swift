@@ -75,8 +75,8 @@ import Wire
   }
 
   /// Sends so many of the message, or as many as are taken until `stop`.
-  private func flood(_ end: End, _ message: Message, count: Int, until stop: Flag) -> Thread {
-    let frames = [[UInt8]](repeating: MessageCodec.encode(message), count: 1_000)
+  private func flood(_ end: End, _ messages: Message..., count: Int, until stop: Flag) -> Thread {
+    let frames = Array(repeatElement(messages.map { MessageCodec.encode($0) }, count: 1_000 / messages.count).joined())
     let thread = Thread {
       var sent = 0
       while sent < count, !stop.isRaised {
@@ -142,9 +142,11 @@ import Wire
     fillQueue(of: honest)
     let stop = Flag()
     // Each time what is held of the partition is told anew.
-    let wish = Message.interestChange(
-      added: Interest(prefixes: [partition.text]), removed: Interest(prefixes: [""]))
-    _ = flood(flooder, wish, count: 300_000, until: stop)
+    let id = try fleet.nodes[0].onEngine { [partition] in $0.state.identity.id(of: partition) }
+    let wish = Interest(partitions: [id])
+    _ = flood(
+      flooder, .interestChange(added: Interest(), removed: wish), .interestChange(added: wish, removed: Interest()),
+      count: 300_000, until: stop)
     defer { stop.raise() }
     try eventually("reading from it is paused") { try view().isHeldUp }
     try expectWrites(20)
