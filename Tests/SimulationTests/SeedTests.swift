@@ -52,7 +52,7 @@ import Testing
       9655, 12330,
       13880,
       15774,
-      16176, 18594, 18847, 3823, 8062, 8777, 5226, 13827, 176, 1166,
+      16176, 18594, 18847, 3823, 8062, 8777, 5226, 13827, 176, 1166, 5456, 6810,
     ] as [UInt64])
   func brokenOnce(seed: UInt64) {
     let report = SimulationRun(seed: seed, SimulationOptions()).run()

@@ -3,6 +3,8 @@
 struct CatchUps: Sendable {
   private struct CatchUp: Sendable {
     let session: SessionID
+    /// What the peer was known to have when it was asked: that it sends. What came to it since it may leave to others.
+    let asked: VersionVector
     var progress: MonotonicTime
     /// What it has brought so far.
     var byteCount = 0
@@ -21,8 +23,16 @@ struct CatchUps: Sendable {
     running.filter { $0.value.session == session }.keys.sorted()
   }
 
-  mutating func begin(_ partition: PartitionID, on session: SessionID, _ now: MonotonicTime) {
-    running[partition] = CatchUp(session: session, progress: now)
+  mutating func begin(
+    _ partition: PartitionID, on session: SessionID, for asked: VersionVector, _ now: MonotonicTime
+  ) {
+    running[partition] = CatchUp(session: session, asked: asked, progress: now)
+  }
+
+  /// Whether the peer was known to have more of these chains than is here when it was asked.
+  func wasAsked(_ partition: PartitionID, for chains: [ReplicaID], _ log: PartitionLog?) -> Bool {
+    guard let asked = running[partition]?.asked else { return false }
+    return chains.contains { asked.sequence(of: $0) > log?.received.sequence(of: $0) ?? 0 }
   }
 
   mutating func noteProgress(_ partition: PartitionID, _ byteCount: Int, _ now: MonotonicTime) {
@@ -58,10 +68,8 @@ struct CatchUps: Sendable {
   /// Ascending.
   var partitions: [PartitionID] { running.keys.sorted() }
 
-  /// Ends where it has brought nothing for so long; answers with its session then.
-  mutating func endIfSilent(_ partition: PartitionID, for milliseconds: UInt64, _ now: MonotonicTime) -> SessionID? {
-    guard let catchUp = running[partition], now.millisecondsSince(catchUp.progress) > milliseconds else { return nil }
-    running[partition] = nil
-    return catchUp.session
+  /// It has brought nothing for so long.
+  func isSilent(_ partition: PartitionID, for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
+    running[partition].map { now.millisecondsSince($0.progress) > milliseconds } ?? false
   }
 }

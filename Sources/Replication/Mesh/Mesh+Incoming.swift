@@ -7,7 +7,7 @@ extension Mesh {
     else { return }
     if stream.isAhead(of: ledger.partitions[partition]?.log) {
       guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name) else { return }
-      catchUps.begin(partition, on: id, step.now)
+      catchUps.begin(partition, on: id, for: stream.known, step.now)
     }
     sessions[id]?.pull(partition, ledger, &step)
   }
@@ -65,7 +65,7 @@ extension Mesh {
       stream.incoming.isSilent(for: configuration.catchUpSilenceMilliseconds, step.now),
       catchUps.session(of: partition) ?? id == id
     else { return }
-    catchUps.begin(partition, on: id, step.now)
+    catchUps.begin(partition, on: id, for: stream.known, step.now)
     sessions[id]?.pull(partition, ledger, &step)
   }
 

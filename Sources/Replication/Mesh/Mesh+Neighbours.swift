@@ -68,7 +68,7 @@ extension Mesh {
       else { continue }
       sessions[id]?.sparing?.notePulled(
         partition, patientUntil: step.now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds))
-      catchUps.begin(partition, on: id, step.now)
+      catchUps.begin(partition, on: id, for: stream.known, step.now)
       sessions[id]?.pull(partition, ledger, &step)
     }
   }

@@ -50,10 +50,26 @@ extension Mesh {
   }
 
   private mutating func passOnIfSilent(_ partition: PartitionID, _ step: inout Step) {
-    let limit = configuration.catchUpSilenceMilliseconds
-    guard let session = catchUps.endIfSilent(partition, for: limit, step.now) else { return }
+    guard let session = catchUps.session(of: partition),
+      catchUps.isSilent(partition, for: configuration.leftToOthersMilliseconds, step.now),
+      catchUps.isSilent(partition, for: configuration.catchUpSilenceMilliseconds, step.now)
+        || mayBeLeftToOthers(partition, session)
+    else { return }
+    catchUps.end(partition)
     pullWherePossible(partition, &step)
     pullInOrder(session, &step)
+  }
+
+  /// The peer has sent all that it was asked for, and what it has named since others may bring, of whom none is asked while
+  /// the catch-up goes on.
+  private func mayBeLeftToOthers(_ partition: PartitionID, _ id: SessionID) -> Bool {
+    guard let session = sessions[id], session.sparing != nil, !session.passage.isThin, hasOthers(than: id),
+      let stream = session.live?.streams[partition]
+    else { return false }
+    let log = ledger.partitions[partition]?.log
+    let ahead = stream.chainsAhead(of: log)
+    return !catchUps.wasAsked(partition, for: ahead, log)
+      && ahead.contains { ledger.authority.author(of: $0) != session.peer }
   }
 
   private mutating func keepAlive(

@@ -50,6 +50,8 @@ package struct MeshConfiguration: Sendable {
   package var returnMilliseconds: UInt64 = 1_000
   /// After so long without what others were to bring, it is asked of who has it.
   package var broughtMilliseconds: UInt64 = 3_000
+  /// The same while a peer does the catch-up that has sent all it was asked for, and has named more since.
+  package var leftToOthersMilliseconds: UInt64 = 500
   /// After so long without progress the next peer may do a partition's catch-up.
   package var catchUpSilenceMilliseconds: UInt64 = 5_000
   /// Bytes asked of the log at once.

@@ -211,7 +211,8 @@ import Wire
       }
       return vectors.first ?? 0
     }
-    bench.nodes[1].mesh.catchUps.begin(bench.partition, on: SessionID(rawValue: 99), bench.now)
+    let other = SessionID(rawValue: 99)
+    bench.nodes[1].mesh.catchUps.begin(bench.partition, on: other, for: VersionVector(), bench.now)
     #expect(told() == 1)
     #expect(told() == 2)
   }

@@ -116,6 +116,39 @@ struct NeighbourTests {
     }
   }
 
+  /// Nodes 1 and 2 are linked and have what node 1 wrote; node 0, linked with both, begins to want it and asks node 1.
+  private func catchUpBesideAnother() throws -> MeshBench {
+    let bench = try MeshBench([0, 1, 2], wants: ["agency=Elsewhere"])
+    for (a, b) in [(1, 2), (0, 1), (0, 2)] { _ = bench.connected(a, b) }
+    try bench.nodes[1].write(1)
+    bench.pass(3_000)
+    bench.nodes[0].deliver(.interestChanged(added: bench.fleet.interest("*"), removed: Interest()))
+    return bench
+  }
+
+  @Test("what a peer leaves to others while it does a catch-up is asked of them once it has sent what it was asked for")
+  func leftDuringCatchUp() throws {
+    let bench = try catchUpBesideAnother()
+    bench.nodes[0].holdsCommits = true
+    bench.run()
+    try bench.nodes[2].write(2)
+    // Until what came is on the disk the catch-up goes on.
+    try #require(bench.nodes[0].holds(bench.nodes[1]) == 1)
+    bench.pass(2_500)
+    #expect(bench.nodes[0].holds(bench.nodes[2]) == 1)
+  }
+
+  @Test("a catch-up goes on while what was asked for is on its way, however much more the peer names")
+  func slowCatchUp() throws {
+    let bench = try catchUpBesideAnother()
+    bench.nodes[1].holdsLoads = true
+    bench.run()
+    try bench.nodes[2].write(2)
+    let start = bench.transcript.count
+    bench.pass(2_500)
+    #expect(!bench.said(from: 0, to: 2, since: start).contains("pull"))
+  }
+
   @Test("who has done a catch-up hears at its end, and not a second later, that it is here")
   func caughtUp() throws {
     let bench = try MeshBench([0, 1])
