@@ -91,6 +91,27 @@ package final class EngineState {
     return own.isRenewalDue ? own.isBarred(partition, now) : mesh.ownChainClaims.holds(partition, now)
   }
 
+  /// The context goes on from an earlier one, but where the chain that it names has forked (rule C3).
+  func hasSeen(_ context: VersionVector, after earlier: VersionVector, in partition: PartitionID) -> Bool {
+    let log = mesh.partitions[partition]?.log
+    return earlier.exceeding(context).allSatisfy { log?.forkPoints[$0.0] != nil }
+  }
+
+  /// At the end of a transaction: a start takes the marks at their word.
+  func lookAtMarks(of partitions: Set<PartitionID>, _ transaction: any LogTransaction) throws {
+    for partition in partitions {
+      guard let log = mesh.partitions[partition]?.log, log.received.count <= Invariant.few else { continue }
+      for chain in try transaction.logChains(of: partition) {
+        Invariant.check(
+          chain.marks.accepted.sequence <= log.accepted.sequence(of: chain.replica),
+          "the store marks as counting what does not count")
+        Invariant.check(
+          chain.marks.received.sequence <= max(log.received.sequence(of: chain.replica), chain.marks.accepted.sequence),
+          "the store marks as received what is not here")
+      }
+    }
+  }
+
   func name(_ partition: PartitionID) -> String { mesh.partitions[partition]?.name.text.string ?? "?" }
 
   /// Partitions of which nothing is stored and that nothing asks for once `pattern` is no longer wanted.

@@ -262,6 +262,7 @@ package final class NodeEngine {
       let writer = try state.store.transact(isBacklog: isBacklog) { transaction in
         var writer = CommitWriter(state, transaction)
         try writer.write(batch)
+        if Invariant.isLookedAt { try state.lookAtMarks(of: writer.partitions(of: batch), transaction) }
         return writer
       }
       if writer.sawFork || !batch.statements.isEmpty { forksToSettle = true }

@@ -33,6 +33,12 @@ package struct OwnReplica {
   func tip(in partition: PartitionID) -> Digest? { ends[partition]?.hash }
   package func context(in partition: PartitionID) -> VersionVector { ends[partition]?.context ?? VersionVector() }
 
+  /// The run is of the present replica, and goes on from its last one in the partition.
+  func isFollowed(by run: Run, in partition: PartitionID) -> Bool {
+    run.record.chain.replica == replica?.id && run.record.first == sequence(in: partition) + 1
+      && ends[partition].map { $0.hash == run.record.hashBefore } ?? true
+  }
+
   mutating func advance(_ partition: PartitionID, _ run: Run) {
     ends[partition] = End(sequence: run.record.last, hash: run.record.hashAtLast, context: run.record.context)
   }

@@ -1,3 +1,5 @@
+import Replication
+
 /// One run of the simulated world: everything that happens in it follows from the seed.
 package struct SimulationRun: Sendable {
   package let seed: UInt64
@@ -7,7 +9,12 @@ package struct SimulationRun: Sendable {
     (self.seed, self.options) = (seed, options)
   }
 
-  package func run() -> SimulationReport { World(seed: seed, options).run() }
+  /// With every look at what must hold within (``Invariant``).
+  package func run() -> SimulationReport {
+    Invariant.lookAtAll()
+    let broken = BrokenInvariants()
+    return Invariant.$witness.withValue({ broken.note($0) }) { World(seed: seed, options, broken).run() }
+  }
 }
 
 /// Many runs, and what they came to together.

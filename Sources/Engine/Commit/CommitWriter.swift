@@ -45,6 +45,11 @@ struct CommitWriter {
     try transaction.setProgress(commits: state.own.commits, timestamp: state.own.lastTimestamp)
   }
 
+  /// Of which something was written.
+  func partitions(of batch: PendingCommit) -> Set<PartitionID> {
+    Set(batch.applied.map(\.partition) + batch.rebuilds.map(\.0) + done.own.map(\.partition))
+  }
+
   // MARK: Subscriptions
 
   private mutating func subscribe(_ job: SubscriptionJob) throws {

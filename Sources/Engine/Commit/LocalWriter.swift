@@ -247,6 +247,12 @@ struct OwnRuns {
   /// Signs what was collected and puts it at the end of its chain.
   func append(_ builder: RunBuilder, to partition: PartitionID, _ done: inout Committed) throws -> LogChange {
     let run = builder.close(sign: state.identity.cryptography.sign)
+    // Two own runs at one place are a fork that nobody can take back.
+    precondition(
+      state.own.isFollowed(by: run, in: partition), "an own run that does not go on from the last of its chain")
+    Invariant.check(
+      state.hasSeen(run.record.context, after: state.own.context(in: partition), in: partition),
+      "an own run forgets what the one before it had seen")
     state.own.advance(partition, run)
     guard let change = state.mesh.learnOwn(run, in: partition, signer: state.identity.device) else {
       throw EngineError.ownRunNotTaken

@@ -38,6 +38,14 @@ struct Chain: Sendable {
     return hash(at: sequence).map { ChainPosition(sequence: sequence, tip: $0.tip) }
   }
 
+  /// Trunk, what counts, what is received and what is known lie in this order.
+  var isInOrder: Bool { trunk.sequence <= accepted && accepted <= received && received <= length }
+
+  /// Less is received or counts than these, and nothing explains it.
+  func hasFallen(below before: (received: UInt64, accepted: UInt64)) -> Bool {
+    (received < before.received || accepted < before.accepted) && !isForked && limits == .open
+  }
+
   func contains(_ hash: Digest) -> Bool { hash == trunk.hash || tree.nodes[hash] != nil }
 
   func hasContent(_ hash: Digest) -> Bool { hash == trunk.hash || tree.nodes[hash]?.hasContent == true }

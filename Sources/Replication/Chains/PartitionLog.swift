@@ -236,10 +236,17 @@ extension PartitionLog {
   /// above limits. Nil where there is nothing. Costs a hash over all of it only after a change.
   mutating func summaryDigest(_ hash: HashFunction) -> Digest? {
     guard !clipped.isEmpty || !heldAbove.isEmpty else { return nil }
-    if let knownDigest { return knownDigest }
+    if let knownDigest {
+      Invariant.check(knownDigest == makeDigest(hash), "a digest is not of what it stands for")
+      return knownDigest
+    }
+    knownDigest = makeDigest(hash)
+    return knownDigest
+  }
+
+  private func makeDigest(_ hash: HashFunction) -> Digest {
     var digest = forkProofs.digest(beside: clipped.digest(.vector, hash), hash)
     if !heldAbove.isEmpty { digest = heldAbove.digest(besideHeld: digest, hash) }
-    knownDigest = digest
     return digest
   }
 
@@ -251,6 +258,10 @@ extension PartitionLog {
 
   private mutating func store(_ chain: Chain, _ replica: ReplicaID) {
     guard chain.trunk.sequence > 0 || !chain.tree.isEmpty else { return }
+    Invariant.check(chain.isInOrder, "of a chain more counts than is received, or is received than is known")
+    Invariant.check(
+      !chain.hasFallen(below: (received.sequence(of: replica), accepted.sequence(of: replica))),
+      "a chain falls that neither forked nor was limited")
     chains[replica] = chain
     let heldCount = chain.tree.count - Int(chain.accepted - chain.trunk.sequence)
     if heldCounts[replica] ?? 0 != heldCount { heldCounts[replica] = heldCount > 0 ? heldCount : nil }

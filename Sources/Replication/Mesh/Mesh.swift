@@ -162,6 +162,7 @@ package struct Mesh: Sendable {
     case .evidenceLoaded(let id, let partition, let runs): sessions[id]?.show(runs, partition, ledger, &step)
     case .tick: tick(&step, &random)
     }
+    if Invariant.isLookedAt { lookAtInvariants() }
     return step.directives
   }
 }

@@ -37,6 +37,7 @@ final class World {
   }
 
   let options: SimulationOptions
+  private let broken: BrokenInvariants
   let plan: Plan
   var fleet: Fleet
   var random: SimulationRandom
@@ -87,7 +88,8 @@ final class World {
     init(_ a: Int, _ b: Int) { (low, high) = (min(a, b), max(a, b)) }
   }
 
-  init(seed: UInt64, _ options: SimulationOptions) {
+  init(seed: UInt64, _ options: SimulationOptions, _ broken: BrokenInvariants = BrokenInvariants()) {
+    self.broken = broken
     var random = SimulationRandom(seed: SimulationRandom.mix(seed &+ 0x5ea3_e54d))
     (self.options, report) = (options, SimulationReport(seed: seed))
     plan = Plan(options, &random)
@@ -139,6 +141,7 @@ final class World {
     while let (time, event) = queue.take(), report.events < World.eventLimit, report.violations.isEmpty {
       clock = time
       handle(event)
+      for what in broken.take() { violate("assert", what) }
       if isTroubled, clock >= options.troubledMilliseconds { calm() }
       if let agreedSince, clock >= agreedSince + World.settlingMilliseconds, !goesOn() { break }
     }

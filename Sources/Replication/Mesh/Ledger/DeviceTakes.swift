@@ -27,6 +27,13 @@ package struct DeviceTakes: Sendable {
     for device in all.keys { judge(device, authority) }
   }
 
+  /// Counted anew it comes to the same.
+  func areCounted(_ partitions: PartitionTable, _ authority: Authority) -> Bool {
+    var anew = self
+    anew.count(partitions, authority)
+    return anew.all == all
+  }
+
   private mutating func judge(_ device: PublicKey, _ authority: Authority) {
     guard let take = all[device], !authority.wasEverAdmin(device) else { return }
     if take.hasSpentPlaces(limits) { spent.places.insert(device) }

@@ -119,7 +119,19 @@ package struct Ledger: Sendable {
   /// New statements may move what counts of every chain.
   mutating func adoptAuthority(in partition: PartitionID) -> PartitionLog.Outcome? {
     partitions[partition]?.waiting.beginAuthority()
-    return partitions[partition]?.log.adopt(authority)
+    let before = partitions[partition]?.log.heldCounts ?? [:]
+    let outcome = partitions[partition]?.log.adopt(authority)
+    countHeld(since: before, in: partition)
+    return outcome
+  }
+
+  /// Statements may make a device's changes held that counted, or let them count: also where storage had to be read first.
+  private mutating func countHeld(since before: [ReplicaID: Int], in partition: PartitionID) {
+    let now = partitions[partition]?.log.heldCounts ?? [:]
+    for replica in Set(before.keys).union(now.keys) where before[replica] != now[replica] {
+      guard let device = authority.author(of: replica) else { continue }
+      takes.add(DeviceTake(heldChanges: (now[replica] ?? 0) - (before[replica] ?? 0)), of: device, authority)
+    }
   }
 
   // MARK: Statements

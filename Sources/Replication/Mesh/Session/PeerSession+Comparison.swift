@@ -6,13 +6,22 @@ extension PeerSession {
   /// The sums as they are now.
   mutating func sums(_ ledger: Ledger) -> ScopeSums {
     let digests = ledger.partitions.digests
-    var sums = live?.comparison.sums ?? ScopeSums()
-    if live?.comparison.sums == nil {
-      for (partition, digest) in digests { sums.add(partition, term(partition, digest, ledger)) }
-    } else {
-      sums.settle(digests) { term($0, $1, ledger) }
+    guard var sums = live?.comparison.sums else {
+      let made = makeSums(ledger)
+      live?.comparison.sums = made
+      return made
     }
+    sums.settle(digests) { term($0, $1, ledger) }
+    Invariant.check(
+      digests.count > Invariant.few || sums.buckets == makeSums(ledger).buckets,
+      "sums are not those of what is in common")
     live?.comparison.sums = sums
+    return sums
+  }
+
+  private func makeSums(_ ledger: Ledger) -> ScopeSums {
+    var sums = ScopeSums()
+    for (partition, digest) in ledger.partitions.digests { sums.add(partition, term(partition, digest, ledger)) }
     return sums
   }
 

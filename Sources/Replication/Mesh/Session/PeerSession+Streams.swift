@@ -112,6 +112,7 @@ extension PeerSession {
         stream.forks.holdBack(run.replica)
         continue
       }
+      Invariant.check(stream.isCovered(run, state.log), "a run goes out ahead of what it follows or has seen")
       if let apart = run.apart {
         close()
         for piece in stream.outgoing.pieces(of: apart, in: state.name, on: number) {

@@ -137,7 +137,7 @@ struct PeerStream: Sendable {
   }
 
   /// The peer has, or gets before it, what the run follows and what it has seen.
-  private func isCovered(_ run: LoggedRun, _ log: PartitionLog) -> Bool {
+  func isCovered(_ run: LoggedRun, _ log: PartitionLog) -> Bool {
     (run.first == 1 || covers(run.replica, run.first - 1))
       && run.context.entries.allSatisfy { replica, position in
         covers(replica, position.sequence)
