@@ -7,7 +7,7 @@ import Synchronization
 /// stands in every build.
 package enum Invariant {
   /// Hears what does not hold, and lets the caller go on. Otherwise the process stops.
-  @TaskLocal package static var witness: (@Sendable (String) -> Void)?
+  @TaskLocal package static var witness: InvariantWitness?
 
   #if DEBUG
     private static let isOn = Atomic<Bool>(true)
@@ -31,6 +31,13 @@ package enum Invariant {
   @inline(never)
   private static func fail(_ what: String) {
     guard let witness else { preconditionFailure(what) }
-    witness(what)
+    witness.hears(what)
   }
+}
+
+/// A class: `withValue` of a task-local closure crashes in an optimised build (Swift 6.3.1 on Linux).
+package final class InvariantWitness: Sendable {
+  fileprivate let hears: @Sendable (String) -> Void
+
+  package init(hears: @escaping @Sendable (String) -> Void) { self.hears = hears }
 }

@@ -13,7 +13,8 @@ package struct SimulationRun: Sendable {
   package func run() -> SimulationReport {
     Invariant.lookAtAll()
     let broken = BrokenInvariants()
-    return Invariant.$witness.withValue({ broken.note($0) }) { World(seed: seed, options, broken).run() }
+    let witness = InvariantWitness { broken.note($0) }
+    return Invariant.$witness.withValue(witness) { World(seed: seed, options, broken).run() }
   }
 }
 

@@ -7,7 +7,8 @@ import Testing
 @Suite("What must hold within") struct InvariantTests {
   private func heard(_ look: () -> Void) -> [String] {
     let noted = Mutex<[String]>([])
-    Invariant.$witness.withValue({ what in noted.withLock { $0.append(what) } }) { look() }
+    let witness = InvariantWitness { what in noted.withLock { $0.append(what) } }
+    Invariant.$witness.withValue(witness) { look() }
     return noted.withLock { $0 }
   }
 
