@@ -23,6 +23,10 @@ class Finding:
 
 
 def hunt_all(seamesh, mistakes: list[Mistake], limits, jobs: int, each) -> list[Finding]:
+    # Where the node stops without any mistake, every hunt would end with nothing found.
+    sound = worlds.run(seamesh, limits[0], 1)
+    if sound.crash:
+        raise SystemExit(f"The node without any mistake does not get through world {limits[0]}: {sound.crash}.")
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         hunts = [pool.submit(hunt, seamesh, mistake, *limits) for mistake in mistakes]
         for done in concurrent.futures.as_completed(hunts):
