@@ -32,12 +32,16 @@ package struct TransportConfiguration: Sendable {
   /// Frames are refused while more than this waits for one connection: one largest frame is always taken.
   /// A frame counts with its length and ``SecureTransport/frameOverheadByteCount``.
   package var sendQueueByteLimit = 8 * 1024 * 1024
-  /// The same in frames, for small ones. So many count for more than ``drainedByteMark``, or `drained` would not come.
+  /// The same in frames, for small ones.
   package var sendQueueFrameLimit = 65_536
-  /// ``TransportHandler/drained(_:queuedBytes:)`` tells when less than this waits again.
-  package var drainedByteMark = 1024 * 1024
-  /// The same on a connection that is kept short.
-  package var shortDrainedByteMark = 32 * 1024
+  /// What should wait for one connection at the most is what it takes away in this time, within the bounds below: what
+  /// waits stands before whatever comes up next. Above it ``SecureTransport/isQueueLong(of:)``, until
+  /// ``TransportHandler/drained(_:queuedBytes:)`` tells that less than half of it waits.
+  package var queueMilliseconds: UInt64 = 100
+  package var leastQueueByteMark = 64 * 1024
+  package var mostQueueByteMark = 2 * 1024 * 1024
+  /// The kernel takes so much more than it sends at once, or half of what should wait where that is more.
+  package var leastUnsentByteLimit = 32 * 1024
 
   package init() {}
 }

@@ -8,8 +8,6 @@ extension IOLoop {
       poller.wakeAt(now + configuration.stallTimeoutMilliseconds)
     }
     for frame in frames { connection.outgoing.append(frame) }
-    let mark = connection.drainedByteMark(configuration)
-    if connection.outgoing.cost.byteCount >= mark { connection.wasAboveMark = true }
     waitingOutput.insert(connection.number)
   }
 
@@ -18,6 +16,8 @@ extension IOLoop {
     guard let tls = connection.tls, connection.wasOpened else { return }
     connection.isWriteBlocked = false
     noteTraffic(connection)
+    var hasDrained = false
+    defer { if hasDrained { tellDrained(connection) } }
     for _ in 0..<IOLoop.recordsPerTurn {
       guard !connection.outgoing.isEmpty else { break }
       let count = connection.outgoing.copyFront(into: outBuffer)
@@ -25,30 +25,52 @@ extension IOLoop {
       case .bytes(let written):
         let frameCount = connection.outgoing.consume(written)
         connection.lastWriteProgress = now
-        mailbox.noteWritten(connection.number, written, frameCount: frameCount)
+        connection.pace.noteWritten(written)
+        if mailbox.noteWritten(connection.number, written, frameCount: frameCount) {
+          notePace(connection)
+          hasDrained = true
+        }
         noteBytes(written, connection)
       case .wantsOutput, .wantsInput:
         connection.isWriteBlocked = true
-        noteDrained(connection)
+        connection.pace.noteBlocked(now)
         return updateInterest(connection)
       case .failed(let reason): return end(connection, connection.isClosing ? .requested : .failed(reason))
       }
     }
-    noteDrained(connection)
     guard connection.outgoing.isEmpty else {
       waitingOutput.insert(connection.number)
       return
     }
+    connection.pace.noteEmpty()
     sendEnd(connection)
     updateInterest(connection)
   }
 
-  private func noteDrained(_ connection: Connection) {
-    let queued = connection.outgoing.cost.byteCount
-    guard connection.wasAboveMark, queued < connection.drainedByteMark(configuration) else { return }
-    connection.wasAboveMark = false
-    guard connection.isOpen else { return }
-    handler.drained(connection.id, queuedBytes: queued)
+  private func tellDrained(_ connection: Connection) {
+    guard connection.isOpen, connections[connection.number] === connection else { return }
+    handler.drained(connection.id, queuedBytes: connection.outgoing.cost.byteCount)
+  }
+
+  /// Before anybody is told that there is room again.
+  private func notePace(_ connection: Connection) {
+    let before = connection.pace.byteMark
+    connection.pace.noteDrained(now)
+    guard connection.pace.byteMark != before else { return }
+    mailbox.setMark(connection.number, connection.pace.byteMark)
+    limitUnsent(connection)
+  }
+
+  /// What the kernel has taken stands before what comes up next, as what waits here does. Where somebody pays it takes less.
+  func limitUnsent(_ connection: Connection) {
+    guard connection.account == nil, let descriptor = connection.descriptor else { return }
+    let limit = max(configuration.leastUnsentByteLimit, connection.pace.byteMark / 2)
+    TCP.limitUnsent(descriptor.number, limit)
+  }
+
+  func keepShort(_ connection: Connection) {
+    connection.pace.keepShort()
+    mailbox.setMark(connection.number, connection.pace.byteMark)
   }
 
   // MARK: Closing

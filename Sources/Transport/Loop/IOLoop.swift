@@ -119,7 +119,7 @@ final class IOLoop {
     case .send(let number, let frames): connections[number].map { queue(frames, on: $0) }
     case .close(let number, let afterFlush): connections[number].map { close($0, afterFlush: afterFlush) }
     case .authenticate(let number): connections[number].map(authenticate)
-    case .keepShort(let number): connections[number]?.isShort = true
+    case .keepShort(let number): connections[number].map(keepShort)
     case .pauseReading(let number): connections[number].map { setPaused($0, true) }
     case .resumeReading(let number): connections[number].map { setPaused($0, false) }
     case .closeStranded: closeStranded()
