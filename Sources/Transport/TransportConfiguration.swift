@@ -37,11 +37,11 @@ package struct TransportConfiguration: Sendable {
   /// What should wait for one connection at the most is what it takes away in this time, within the bounds below: what
   /// waits stands before whatever comes up next. Above it ``SecureTransport/isQueueLong(of:)``, until
   /// ``TransportHandler/drained(_:queuedBytes:)`` tells that less than half of it waits.
-  package var queueMilliseconds: UInt64 = 100
-  package var leastQueueByteMark = 64 * 1024
+  package var queueMilliseconds: UInt64 = 60
+  package var leastQueueByteMark = 32 * 1024
   package var mostQueueByteMark = 2 * 1024 * 1024
-  /// The kernel takes so much more than it sends at once, or half of what should wait where that is more.
-  package var leastUnsentByteLimit = 32 * 1024
+  /// Beside that so much may be under way in the kernel, or half as much where that is more, and what the way itself holds.
+  package var leastKernelByteLimit = 32 * 1024
 
   package init() {}
 }

@@ -6,58 +6,78 @@ import Testing
 @Suite("How much should wait for a connection") struct SendPaceTests {
   private let configuration = TransportConfiguration()
 
-  /// The link takes so many bytes a millisecond, once the kernel has taken some at once; the queue is filled again and again.
-  private func mark(bytesPerMillisecond: Int, _ pace: inout SendPace, now: inout UInt64) -> Int {
-    for _ in 0..<20 {
-      let byteCount = pace.byteMark / 2
-      pace.noteWritten(16 * 1_024)
-      pace.noteBlocked(now)
-      now += UInt64(byteCount / bytesPerMillisecond)
-      pace.noteWritten(byteCount)
-      pace.noteBlocked(now)
-      pace.noteDrained(now)
+  /// A link with a rate, of which is asked every other millisecond, and whose kernel is filled as far as it may be.
+  private struct Link {
+    var pace: SendPace
+    var now: UInt64 = 1_000
+    var (taken, acknowledged) = (0, 0)
+    var roundTrip = 0
+    private(set) var mostUnderWay = 0
+
+    init(_ configuration: TransportConfiguration) { pace = SendPace(configuration) }
+
+    mutating func run(bytesPerMillisecond: Int, milliseconds: Int = 2_000, isFed: Bool = true) {
+      mostUnderWay = 0
+      for _ in 0..<milliseconds / 2 {
+        now += 2
+        acknowledged = min(taken, acknowledged + 2 * bytesPerMillisecond)
+        while mayTake() {
+          guard isFed else {
+            taken = acknowledged
+            pace.noteEmpty()
+            break
+          }
+          taken += 16 * 1_024
+          guard taken - acknowledged < 8 * 1_024 * 1_024 else { break }
+        }
+        mostUnderWay = max(mostUnderWay, taken - acknowledged)
+      }
     }
-    return pace.byteMark
+
+    mutating func mayTake() -> Bool {
+      pace.mayTake(
+        SendPace.Kernel(
+          underWay: taken - acknowledged, acknowledged: UInt64(acknowledged), leastRoundTripMilliseconds: roundTrip),
+        now)
+    }
   }
 
   @Test("it comes to what the link takes away within the time, up and down, and stays within its bounds")
   func follows() {
-    var pace = SendPace(configuration)
-    var now: UInt64 = 1_000
-    #expect(pace.byteMark == configuration.leastQueueByteMark)
+    var link = Link(configuration)
+    #expect(link.pace.byteMark == configuration.leastQueueByteMark)
     let time = Int(configuration.queueMilliseconds)
     for rate in [2_500, 12_500, 5_000, 2_500] {
-      #expect(abs(mark(bytesPerMillisecond: rate, &pace, now: &now) - rate * time) < rate * time / 10)
+      link.run(bytesPerMillisecond: rate)
+      #expect(abs(link.pace.byteMark - rate * time) < rate * time / 10)
     }
-    #expect(mark(bytesPerMillisecond: 10, &pace, now: &now) == configuration.leastQueueByteMark)
-    #expect(mark(bytesPerMillisecond: 100_000, &pace, now: &now) == configuration.mostQueueByteMark)
+    link.run(bytesPerMillisecond: 500)
+    #expect(link.pace.byteMark == configuration.leastQueueByteMark)
+    link.run(bytesPerMillisecond: 500)
+    #expect(link.mostUnderWay < configuration.leastKernelByteLimit + 16 * 1_024)
+    link.run(bytesPerMillisecond: 100_000)
+    #expect(link.pace.byteMark == configuration.mostQueueByteMark)
   }
 
-  @Test("where the kernel takes all at once more may wait, and time in which nothing waits says nothing")
+  @Test("what a long way holds may be under way beside what may wait")
+  func longWay() {
+    var link = Link(configuration)
+    link.roundTrip = 600
+    link.run(bytesPerMillisecond: 500)
+    link.run(bytesPerMillisecond: 500)
+    #expect(link.mostUnderWay > 500 * 600)
+  }
+
+  @Test("time in which little is sent makes nothing shorter, and nothing moves what is kept short")
   func idle() {
-    var pace = SendPace(configuration)
-    pace.noteWritten(100_000)
-    pace.noteDrained(5)
-    #expect(pace.byteMark == 2 * configuration.leastQueueByteMark)
-    pace.noteBlocked(10)
-    pace.noteWritten(1_000)
-    pace.noteEmpty()
-    pace.noteBlocked(100_000)
-    pace.noteWritten(200_000)
-    pace.noteDrained(100_001)
-    #expect(pace.byteMark == 4 * configuration.leastQueueByteMark)
-  }
-
-  @Test("one measure moves it by a factor of two at the most, and nothing moves what is kept short")
-  func bounded() {
-    var pace = SendPace(configuration)
-    for _ in 0..<3 { pace.noteDrained(1) }
-    pace.noteBlocked(10)
-    pace.noteDrained(20_000)
-    #expect(pace.byteMark == 4 * configuration.leastQueueByteMark)
-    pace.keepShort()
-    pace.noteDrained(30_000)
-    #expect(pace.byteMark == configuration.leastQueueByteMark)
+    var link = Link(configuration)
+    link.run(bytesPerMillisecond: 5_000)
+    let mark = link.pace.byteMark
+    link.run(bytesPerMillisecond: 5_000, isFed: false)
+    #expect(link.pace.byteMark == mark && mark > 2 * configuration.leastQueueByteMark)
+    link.pace.keepShort()
+    link.run(bytesPerMillisecond: 100_000)
+    #expect(link.pace.byteMark == configuration.leastQueueByteMark)
   }
 }
 

@@ -47,7 +47,7 @@ import Testing
 
   @Test("a pause asked for while frames are delivered lets no more of them through than one record holds")
   func pause() throws {
-    let (a, b) = (try Node(seed: 1) { $0.leastUnsentByteLimit = 1_000_000 }, try Node(seed: 2))
+    let (a, b) = (try Node(seed: 1) { $0.leastKernelByteLimit = 1_000_000 }, try Node(seed: 2))
     let pair = try #require(a.connectAuthenticated(to: b))
     b.transport.pauseReading(pair.there.id)
     let (count, frame) = (6_000, [UInt8](repeating: 7, count: 100))

@@ -49,10 +49,6 @@ enum TCP {
     set(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, unsentByteLimit)
   }
 
-  static func limitUnsent(_ descriptor: Int32, _ byteCount: Int) {
-    set(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, Int32(clamping: byteCount))
-  }
-
   /// Closing then sends a reset and keeps no state: for callers that were never let in.
   static func dropOnClose(_ descriptor: Int32) {
     var option = linger(l_onoff: 1, l_linger: 0)

@@ -81,7 +81,6 @@ extension IOLoop {
   func startHandshake(_ connection: Connection, addToPoller: Bool) {
     guard let descriptor = connection.descriptor else { return }
     TCP.tune(descriptor.number)
-    limitUnsent(connection)
     connection.phase = .handshaking
     do {
       if addToPoller {

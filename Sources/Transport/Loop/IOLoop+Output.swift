@@ -20,20 +20,19 @@ extension IOLoop {
     defer { if hasDrained { tellDrained(connection) } }
     for _ in 0..<IOLoop.recordsPerTurn {
       guard !connection.outgoing.isEmpty else { break }
+      guard mayWrite(connection) else {
+        hold(connection)
+        return updateInterest(connection)
+      }
       let count = connection.outgoing.copyFront(into: outBuffer)
       switch tls.write(UnsafeRawBufferPointer(rebasing: outBuffer[..<count])) {
       case .bytes(let written):
         let frameCount = connection.outgoing.consume(written)
         connection.lastWriteProgress = now
-        connection.pace.noteWritten(written)
-        if mailbox.noteWritten(connection.number, written, frameCount: frameCount) {
-          notePace(connection)
-          hasDrained = true
-        }
+        if mailbox.noteWritten(connection.number, written, frameCount: frameCount) { hasDrained = true }
         noteBytes(written, connection)
       case .wantsOutput, .wantsInput:
         connection.isWriteBlocked = true
-        connection.pace.noteBlocked(now)
         return updateInterest(connection)
       case .failed(let reason): return end(connection, connection.isClosing ? .requested : .failed(reason))
       }
@@ -52,20 +51,31 @@ extension IOLoop {
     handler.drained(connection.id, queuedBytes: connection.outgoing.cost.byteCount)
   }
 
-  /// Before anybody is told that there is room again.
-  private func notePace(_ connection: Connection) {
+  /// False where so much is under way in the kernel that what comes up next would stand behind it; looked at again soon.
+  private func mayWrite(_ connection: Connection) -> Bool {
+    guard connection.account == nil, let descriptor = connection.descriptor,
+      let kernel = TCPNumbers.underWay(descriptor.number)
+    else { return true }
     let before = connection.pace.byteMark
-    connection.pace.noteDrained(now)
-    guard connection.pace.byteMark != before else { return }
-    mailbox.setMark(connection.number, connection.pace.byteMark)
-    limitUnsent(connection)
+    let may = connection.pace.mayTake(kernel, now)
+    if connection.pace.byteMark != before { mailbox.setMark(connection.number, connection.pace.byteMark) }
+    return may
   }
 
-  /// What the kernel has taken stands before what comes up next, as what waits here does. Where somebody pays it takes less.
-  func limitUnsent(_ connection: Connection) {
-    guard connection.account == nil, let descriptor = connection.descriptor else { return }
-    let limit = max(configuration.leastUnsentByteLimit, connection.pace.byteMark / 2)
-    TCP.limitUnsent(descriptor.number, limit)
+  /// Nothing tells when something is acknowledged. Who acknowledges nothing is looked at ever less often.
+  private func hold(_ connection: Connection) {
+    held.insert(connection.number)
+    let silence = (now - min(now, connection.lastWriteProgress)) / 4
+    poller.wakeAt(now + min(max(silence, IOLoop.leastHoldMilliseconds), IOLoop.mostHoldMilliseconds))
+  }
+
+  private static let leastHoldMilliseconds: UInt64 = 2
+  private static let mostHoldMilliseconds: UInt64 = 50
+
+  func flushHeld() {
+    let numbers = held
+    held = []
+    for number in numbers { connections[number].map(flush) }
   }
 
   func keepShort(_ connection: Connection) {
