@@ -40,7 +40,7 @@ package final class NodeEngine {
 
   package init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
     state = try EngineState(identity, options, ports)
-    links = LinkDirector(ports, options, device: identity.deviceID)
+    links = LinkDirector(ports, device: identity.deviceID)
     (journal, listener) = (ports.journal, ports.feed)
     keeper = ReplicaKeeper(state, ports.journal)
     questions = LogQuestions(state, ports.journal)
@@ -124,7 +124,9 @@ package final class NodeEngine {
     case .ledgerRun(let name, let run): handle(.ledgerRun(name, run))
     case .violation(let id, let reason): violated(id, reason)
     case .closed(let id, let reason): if links.closed(id, reason) { handle(.closed(id)) }
-    case .drained(let id): if links.drained(id) { handle(.writable(id)) }
+    case .drained(let id):
+      state.mesh.limitPortions(of: id, to: links.portionByteCount(of: id))
+      if links.drained(id) { handle(.writable(id)) }
     case .dialFailed(let tag, let reason): links.dialFailed(tag, reason)
     case .sighting(let event): links.follow(event)
     case .networkChanged: links.networkChanged()
@@ -210,6 +212,7 @@ package final class NodeEngine {
       pending.holdings.append((KeptHoldings(signed, heard: state.clock.wallMilliseconds), source))
     case .load(let id, let partition, let have, let byteLimit):
       questions.put(.lacking(id, partition, have, byteLimit: byteLimit))
+    case .tellWhenSaid(let id): questions.put(.isSaid(id))
     case .loadChain(let partition, let replica, let first, let purpose):
       questions.put(.chain(partition, replica, from: first, purpose))
     case .loadEvidence(let id, let partition, let replica, let above):
@@ -374,6 +377,7 @@ package final class NodeEngine {
     handle(
       .opened(
         link.session, isDialer: link.dialTag != nil, peer: link.peerKey, exporter: link.exporter, passage: passage))
+    state.mesh.limitPortions(of: link.session, to: links.portionByteCount(of: link.session))
   }
 
   private func authenticated(_ id: SessionID, _ device: DeviceID, _ hello: Hello) {

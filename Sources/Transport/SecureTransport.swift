@@ -30,7 +30,7 @@ package final class SecureTransport: Sendable {
     _ configuration: TransportConfiguration = TransportConfiguration(), credentials: TLSCredentials,
     handler: any TransportHandler, meter: (any LinkMeter)? = nil, beat: ThreadBeat = ThreadBeat("of connections")
   ) throws {
-    let mailbox = try Mailbox()
+    let mailbox = try Mailbox(configuration)
     let handover = Handover(
       loop: try IOLoop(configuration, try TLSContext(credentials), mailbox, handler, meter, beat))
     self.configuration = configuration
@@ -81,7 +81,7 @@ package final class SecureTransport: Sendable {
         !frame.isEmpty && frame.count <= configuration.frameByteLimit,
         "a frame has 1 to 4 MiB, not \(frame.count) bytes")
     }
-    return mailbox.send(connection.number, frames, limits: configuration)
+    return mailbox.send(connection.number, frames)
   }
 
   @discardableResult
@@ -95,7 +95,7 @@ package final class SecureTransport: Sendable {
   /// The caller trusts the peer now: the limits and the deadline for strangers end.
   package func authenticate(_ connection: ConnectionID) { mailbox.post(.authenticate(connection.number)) }
 
-  /// Tells early that what was sent has drained, so that little need wait for a thin link.
+  /// No more is to wait than ``TransportConfiguration/leastQueueByteMark``, however fast the link is.
   package func keepShort(_ connection: ConnectionID) { mailbox.post(.keepShort(connection.number)) }
 
   /// Back-pressure: leaves input in the kernel, so that the peer's sending stops.
@@ -111,8 +111,18 @@ package final class SecureTransport: Sendable {
 
   /// What is not yet handed to the kernel, lengths and ``frameOverheadByteCount`` included; nil for a connection that is
   /// gone.
-  package func queuedBytes(of connection: ConnectionID) -> Int? { mailbox.queued(for: connection.number)?.byteCount }
-  package func queuedFrames(of connection: ConnectionID) -> Int? { mailbox.queued(for: connection.number)?.frameCount }
+  package func queuedBytes(of connection: ConnectionID) -> Int? {
+    mailbox.queued(for: connection.number)?.cost.byteCount
+  }
+  package func queuedFrames(of connection: ConnectionID) -> Int? {
+    mailbox.queued(for: connection.number)?.cost.frameCount
+  }
+  /// More waits than should: whoever sees this hears of ``TransportHandler/drained(_:queuedBytes:)``.
+  package func isQueueLong(of connection: ConnectionID) -> Bool {
+    mailbox.queued(for: connection.number)?.isLong ?? false
+  }
+  /// What should wait at the most, by how fast it is taken away.
+  package func queueByteMark(of connection: ConnectionID) -> Int? { mailbox.queued(for: connection.number)?.byteMark }
 
   package var statistics: TransportStatistics { mailbox.statistics }
 

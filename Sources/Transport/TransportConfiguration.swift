@@ -32,12 +32,16 @@ package struct TransportConfiguration: Sendable {
   /// Frames are refused while more than this waits for one connection: one largest frame is always taken.
   /// A frame counts with its length and ``SecureTransport/frameOverheadByteCount``.
   package var sendQueueByteLimit = 8 * 1024 * 1024
-  /// The same in frames, for small ones. So many count for more than ``drainedByteMark``, or `drained` would not come.
+  /// The same in frames, for small ones.
   package var sendQueueFrameLimit = 65_536
-  /// ``TransportHandler/drained(_:queuedBytes:)`` tells when less than this waits again.
-  package var drainedByteMark = 1024 * 1024
-  /// The same on a connection that is kept short.
-  package var shortDrainedByteMark = 32 * 1024
+  /// What should wait for one connection at the most is what it takes away in this time, within the bounds below: what
+  /// waits stands before whatever comes up next. Above it ``SecureTransport/isQueueLong(of:)``, until
+  /// ``TransportHandler/drained(_:queuedBytes:)`` tells that less than half of it waits.
+  package var queueMilliseconds: UInt64 = 60
+  package var leastQueueByteMark = 32 * 1024
+  package var mostQueueByteMark = 2 * 1024 * 1024
+  /// Beside that so much may be under way in the kernel, or half as much where that is more, and what the way itself holds.
+  package var leastKernelByteLimit = 32 * 1024
 
   package init() {}
 }

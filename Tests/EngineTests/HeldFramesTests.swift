@@ -53,7 +53,7 @@ import Testing
           guard isRoom else { return .full }
           isRoom = false
           if frame == [UInt8(truncatingIfNeeded: handedOver)] { handedOver += 1 }
-          return .queued(byteCount: 0)
+          return .queued(isLong: false)
         }
       }
       let now = place(table.held[id])
@@ -75,7 +75,7 @@ import Testing
     func send(_ frame: [UInt8], room: Int) -> LinkSending {
       guard sent.count < room else { return .full }
       sent += frame
-      return .queued(byteCount: 0)
+      return .queued(isLong: false)
     }
     let isEmptied = table.releaseHeld(for: id) { send($0, room: 4) }
     #expect(!isEmptied)

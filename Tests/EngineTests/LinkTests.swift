@@ -209,7 +209,7 @@ import Wire
     let node = bench.nodes[0]
     #expect(node.state.mesh.sessions.count == 2)
     let half = LinkDirector.deviceQueueByteLimit / 2
-    node.links.queuedByteCount = node.state.options.pauseByteMark + 1
+    (node.links.queueByteMark, node.links.queuedByteCount) = (1_000_000, 1_000_001)
     let wish = Message.interestChange(added: Interest(prefixes: ["room="]), removed: Interest())
     func ask() throws {
       node.engine.turn([
@@ -232,7 +232,8 @@ import Wire
     let room = try PartitionName("room=1")
     try bench.nodes[1].subscribe("room=*")
     for index in 0..<40 { try bench.nodes[0].write(room, Put(Text("\(index)"), byteCount: 10_000)) }
-    bench.nodes[0].links.queuedByteCount = bench.nodes[0].state.options.pauseByteMark + 1
+    let links = bench.nodes[0].links
+    (links.queueByteMark, links.queuedByteCount) = (1_000_000, 1_000_001)
     let session = bench.connect(1, 0)
     bench.run()
     let some = bench.nodes[1].received(room).sorted.first?.position.sequence ?? 0
@@ -240,6 +241,7 @@ import Wire
     bench.nodes[0].links.queuedByteCount = 0
     bench.nodes[0].engine.turn([.drained(session)])
     bench.run()
+    for _ in 0..<4 { bench.advance(100) }
     #expect(bench.nodes[1].accepted(room) == bench.nodes[0].accepted(room))
   }
 

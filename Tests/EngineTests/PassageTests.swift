@@ -149,7 +149,7 @@ import Wire
       bench.nodes[0].links.passage = Passage([one(bench, room), prefix("boat"), prefix("")], isThin: true)
       let session = bench.connect(1, 0)
       // What node 0 sends waits until the transport has room again; the other end's queue has no bound.
-      bench.nodes[0].links.queuedByteCount = 100_000
+      (bench.nodes[0].links.queueByteMark, bench.nodes[0].links.queuedByteCount) = (64 * 1_024, 100_000)
       for _ in 0..<400 {
         bench.run()
         bench.nodes[0].engine.turn([.drained(session)])

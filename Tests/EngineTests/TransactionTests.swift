@@ -51,7 +51,8 @@ import Wire
     let (bench, session) = try EngineBench.pair(in: room)
     try bench.nodes[0].write(room, Put("large", byteCount: Run.changePayloadByteLimit - 1_000))
     bench.run()
-    for _ in 0..<4 { bench.advance(100) }
+    // Some of its pieces go out in each turn.
+    for _ in 0..<12 { bench.advance(100) }
     #expect(try bench.nodes[1].shown(room, "large") != nil)
     let node = bench.nodes[0]
     let (runs, _) = try LogReader(node.state).runs(node.id(of: room), lackedBy: VersionVector(), byteLimit: .max)

@@ -42,12 +42,12 @@ import Testing
   func limits() {
     let configuration = TransportConfiguration()
     let smallest = QueueCost(SendQueue.wireByteCount([1]), frameCount: 1).byteCount
-    #expect(configuration.sendQueueFrameLimit * smallest > configuration.drainedByteMark)
+    #expect(configuration.sendQueueFrameLimit * smallest > configuration.mostQueueByteMark)
   }
 
   @Test("a pause asked for while frames are delivered lets no more of them through than one record holds")
   func pause() throws {
-    let (a, b) = (try Node(seed: 1), try Node(seed: 2))
+    let (a, b) = (try Node(seed: 1) { $0.leastKernelByteLimit = 1_000_000 }, try Node(seed: 2))
     let pair = try #require(a.connectAuthenticated(to: b))
     b.transport.pauseReading(pair.there.id)
     let (count, frame) = (6_000, [UInt8](repeating: 7, count: 100))

@@ -43,6 +43,14 @@ class Client:
             self.close()
             raise
 
+    def events(self, method: str, target: str):
+        """Lines of an answer that goes on, from its beginning."""
+        connection = _UnixConnection(self._path, self._timeout)
+        connection.request(method, target)
+        answer = connection.getresponse()
+        expect(answer.status == 200, f"{target} answered {answer.status}")
+        return answer
+
     def close(self):
         if self._connection:
             self._connection.close()

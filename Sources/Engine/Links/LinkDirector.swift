@@ -11,11 +11,9 @@ package final class LinkDirector {
   package private(set) var policy: DialPolicy
   private var random: any RandomNumberGenerator
 
-  private let pauseByteMark: Int
   private var answersRenewedAt = MonotonicTime(milliseconds: 0)
 
-  init(_ ports: EnginePorts, _ options: EngineOptions, device: DeviceID) {
-    pauseByteMark = options.pauseByteMark
+  init(_ ports: EnginePorts, device: DeviceID) {
     (port, clock, journal, random) = (ports.links, ports.clock, ports.journal, ports.random)
     policy = DialPolicy(thisDevice: device)
   }
@@ -156,21 +154,16 @@ package final class LinkDirector {
     table.countSent(id, frame.count + port.frameOverheadByteCount)
     guard !table.mustHold(for: id) else { return hold(frame, id) }
     switch port.send(frame, on: id) {
-    case .queued(let byteCount):
-      guard byteCount > byteMark(of: id) else { return false }
-      boundQueues(of: id)
-      return true
+    case .queued(let isLong):
+      if isLong { boundQueues(of: id) }
+      return isLong
     case .full: return hold(frame, id)
     case .closed: return false
     }
   }
 
-  /// Of a thin link two loads at the most wait.
-  private static let thinPauseByteMark = 64 * 1024
-
-  private func byteMark(of id: SessionID) -> Int {
-    table[id]?.passage.isThin == true ? min(pauseByteMark, LinkDirector.thinPauseByteMark) : pauseByteMark
-  }
+  /// What a session should say at once: half of what should wait for it, so that the rest goes out meanwhile.
+  func portionByteCount(of id: SessionID) -> Int { max(1, port.queueByteMark(of: id) / 2) }
 
   private func hold(_ frame: [UInt8], _ id: SessionID) -> Bool {
     switch table.hold(frame, for: id) {

@@ -4,6 +4,8 @@ import Replication
 enum LogQuestion {
   /// The runs that a peer lacks, in order of arrival.
   case lacking(SessionID, PartitionID, VersionVector, byteLimit: Int)
+  /// Whether what the session has said is handed over. Asks nothing of the log, but has its turn as what is read for peers.
+  case isSaid(SessionID)
   case chain(PartitionID, ReplicaID, from: UInt64, ChainPurpose)
   case evidence(SessionID, PartitionID, ReplicaID, above: UInt64)
   /// Whether the device that asked to join is a member now, durably. Asks nothing of the log, but waits for
@@ -13,7 +15,7 @@ enum LogQuestion {
   var needsEverythingStored: Bool {
     switch self {
     case .evidence, .isAdmitted: true
-    case .lacking, .chain: false
+    case .lacking, .isSaid, .chain: false
     }
   }
 }

@@ -21,7 +21,10 @@ final class LogQuestions {
   func couldRead(_ replica: ReplicaID) -> Bool { !unread.contains(replica) }
 
   func put(_ question: LogQuestion) {
-    if case .lacking = question { loads.put(question) } else { urgent.put(question) }
+    switch question {
+    case .lacking, .isSaid: loads.put(question)
+    case .chain, .evidence, .isAdmitted: urgent.put(question)
+    }
   }
 
   func take() -> LogQuestion? { urgent.take() }
@@ -38,6 +41,7 @@ final class LogQuestions {
         try log.runs(partition, lackedBy: have, byteLimit: byteLimit)
       }
       return .loaded(id, partition, runs, hasMore: hasMore)
+    case .isSaid(let id): return .said(id)
     case .chain(let partition, let replica, let first, let purpose):
       let isUnfolded = state.mesh.partitions[partition]?.log.isUnfolded(replica) == true
       let runs = attempt(nil) {

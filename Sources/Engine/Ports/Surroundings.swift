@@ -28,6 +28,8 @@ package protocol EngineLinks: AnyObject {
   func adopt(_ authority: Authority)
   /// What the link under the session lets pass now; nil: nothing.
   func passage(of session: SessionID) -> Passage?
+  /// So much should wait at the most, by how fast it is taken away.
+  func queueByteMark(of session: SessionID) -> Int
   /// Little is to wait for it at once, and ``EngineEvent/drained(_:)`` comes early.
   func keepShort(_ session: SessionID)
   /// Connections over addresses that this host no longer has end.
@@ -39,8 +41,8 @@ package protocol EngineLinks: AnyObject {
 }
 
 package enum LinkSending: Sendable {
-  /// The frame waits; so many bytes wait with it.
-  case queued(byteCount: Int)
+  /// The frame waits. Where the queue is long ``EngineEvent/drained(_:)`` tells when it is short again.
+  case queued(isLong: Bool)
   /// The frame was not taken: ``EngineEvent/drained(_:)`` tells when to try again.
   case full
   case closed
@@ -110,8 +112,6 @@ package struct EngineOptions: Sendable {
   /// Wants everything that peers offer and this node may hold.
   package var isRelay = false
   package var limits = CommitLimits()
-  /// Above so many bytes queued for a session the core stops loading runs for it.
-  package var pauseByteMark = 2 * 1024 * 1024
   /// Bytes of two full runs. Where a hundred chains lag, what may be read is divided among them, but not below this: less
   /// would be a read for nearly each run.
   package var leastReadByteCount = 64 * 1024

@@ -77,11 +77,16 @@ extension Mesh {
     guard sessions[id]?.isWritable == false else { return }
     sessions[id]?.isWritable = true
     pumpStatements(id, &step)
-    sessions[id]?.pumpAll(ledger, &step)
+    sessions[id]?.goOn(ledger, &step)
   }
 
   /// The shell's send queue for this session is above its mark.
   package mutating func pause(_ id: SessionID) { sessions[id]?.isWritable = false }
+
+  /// By how fast the session's link takes away what is sent.
+  package mutating func limitPortions(of id: SessionID, to byteCount: Int) {
+    sessions[id]?.portionByteLimit = byteCount
+  }
 
   // MARK: Vectors
 

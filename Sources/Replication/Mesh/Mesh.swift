@@ -23,6 +23,8 @@ package struct Mesh: Sendable {
     case closed(SessionID)
     /// The session's send queue has room again.
     case writable(SessionID)
+    /// The answer to ``Directive/tellWhenSaid(_:)``.
+    case said(SessionID)
     /// The answer to ``Directive/load(_:_:have:byteLimit:)``, in order of arrival.
     case loaded(SessionID, PartitionID, [LoggedRun], hasMore: Bool)
     /// All that became durable at once, in the order in which it came.
@@ -69,6 +71,8 @@ package struct Mesh: Sendable {
     /// The peer asked to join and is a member now: it has the time of one, and no larger messages.
     case admitted(SessionID)
     case load(SessionID, PartitionID, have: VersionVector, byteLimit: Int)
+    /// To be answered when what the session has said so far is handed over, and ``Mesh/pause(_:)`` called if that is much.
+    case tellWhenSaid(SessionID)
     case apply(PartitionID, source: SessionID, [DeliveredRun])
     case store([Statement])
     /// Statements that fell out of the set, to be taken from the store: else they would fill it.
@@ -147,6 +151,7 @@ package struct Mesh: Sendable {
     case .violated(let id, let reason): fail(id, .protocolError, reason, &step)
     case .closed(let id): closed(id, &step)
     case .writable(let id): resume(id, &step)
+    case .said(let id): sessions[id]?.said(ledger, &step)
     case .loaded(let id, let partition, let runs, let hasMore):
       sessions[id]?.loaded(partition, runs, hasMore: hasMore, ledger, &step)
     case .committed(let commits): committed(commits, &step)

@@ -103,7 +103,7 @@ enum PushPolicy {
       return Push(announcement: announcement, runs: isMeeting ? .postponed(until: due) : .none)
     }
     let isNext =
-      session.isWritable && !stream.outgoing.isLoading && !isRelayed && stream.isFollowed(by: committed.runs)
+      session.isWritable && !stream.outgoing.isBusy && !isRelayed && stream.isFollowed(by: committed.runs)
       && session.isItsTurn(committed.partition.id, stream.name)
     return Push(announcement: announcement, runs: isNext ? .now : .fromLog)
   }
@@ -159,7 +159,7 @@ extension PeerSession {
     announce(committed, push.announcement, &step)
     switch push.runs {
     case .none: break
-    case .now: send(committed.runs, partition, ledger, &step)
+    case .now: send(committed.runs[...], partition, ledger, &step)
     case .fromLog: pump(partition, ledger, &step)
     case .relayed(let due): live?.relays.begin(partition, at: due)
     case .postponed(let due): live?.relays.postpone(partition, until: due)

@@ -43,15 +43,16 @@ extension ApartPayload {
   /// From `offset` on, in order.
   func pieces(from offset: UInt64, of name: PartitionName, on stream: UInt64) -> [PayloadPiece] {
     var pieces: [PayloadPiece] = []
-    var rest = bytes.dropFirst(Int(min(offset, UInt64(bytes.count))))
-    while !rest.isEmpty {
-      let piece = rest.prefix(PayloadPiece.byteLimit)
-      pieces.append(
-        PayloadPiece(
-          name: name, stream: stream, hash: hash, total: UInt64(bytes.count),
-          offset: UInt64(piece.startIndex - bytes.startIndex), bytes: piece))
-      rest = rest.dropFirst(piece.count)
+    while case let begin = pieces.last?.end ?? offset, begin < UInt64(bytes.count) {
+      pieces.append(piece(from: begin, PayloadPiece.byteLimit, of: name, on: stream))
     }
     return pieces
+  }
+
+  func piece(from offset: UInt64, _ byteLimit: Int, of name: PartitionName, on stream: UInt64) -> PayloadPiece {
+    let rest = bytes.dropFirst(Int(min(offset, UInt64(bytes.count))))
+    return PayloadPiece(
+      name: name, stream: stream, hash: hash, total: UInt64(bytes.count),
+      offset: UInt64(rest.startIndex - bytes.startIndex), bytes: rest.prefix(byteLimit))
   }
 }

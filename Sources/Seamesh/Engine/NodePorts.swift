@@ -47,7 +47,7 @@ final class NodeLinks: EngineLinks {
     let connection = ConnectionID(session)
     for said in news?.due(on: session) ?? [] { _ = transport.send(connection, said) }
     switch transport.send(connection, frame) {
-    case .queued: return .queued(byteCount: transport.queuedBytes(of: connection) ?? 0)
+    case .queued: return .queued(isLong: transport.isQueueLong(of: connection))
     case .full: return .full
     case .closed: return .closed
     }
@@ -75,6 +75,7 @@ final class NodeLinks: EngineLinks {
 
   func adopt(_ authority: Authority) { intake.adopt(authority) }
   func passage(of session: SessionID) -> Passage? { keeper.passage(of: session) }
+  func queueByteMark(of session: SessionID) -> Int { transport.queueByteMark(of: ConnectionID(session)) ?? .max }
   func keepShort(_ session: SessionID) { transport.keepShort(ConnectionID(session)) }
   func closeStranded() { transport.closeStranded() }
   func text(of address: SocketAddress) -> String { address.description }

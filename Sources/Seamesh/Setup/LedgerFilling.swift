@@ -194,6 +194,7 @@ private final class NoLinks: EngineLinks {
   func dial(_ address: PeerAddress, tag: UInt64) {}
   func release(_ session: SessionID, byteCount: Int) {}
   func queuedByteCount(of session: SessionID) -> Int { 0 }
+  func queueByteMark(of session: SessionID) -> Int { .max }
   func holdUp(_ session: SessionID) {}
   func letGo(_ session: SessionID) {}
   func adopt(_ authority: Authority) {}

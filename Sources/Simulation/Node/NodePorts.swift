@@ -57,7 +57,7 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
     guard !isDead, let link = links[session] else { return .closed }
     let frames = node.liar?.spoil(frame, to: world.nodes[link.remoteSlot], in: world) ?? [frame]
     world.oracle.checkGoodbye(frame, by: node, over: link)
-    var result = LinkSending.queued(byteCount: 0)
+    var result = LinkSending.queued(isLong: false)
     let news = node.process.map { world.newsOfLaterBuild(from: $0, on: session) } ?? []
     for frame in news + frames { result = world.send(frame, on: link.connection, from: link.side) }
     guard case .queued = result else {
@@ -108,6 +108,7 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
   func queuedByteCount(of session: SessionID) -> Int {
     links[session].flatMap { world.connections[$0.connection]?.pipes[$0.side].queuedBytes } ?? 0
   }
+  func queueByteMark(of session: SessionID) -> Int { .max }
   func adopt(_ authority: Authority) { self.authority = authority }
   func text(of address: SocketAddress) -> String { "\(world.slot(at: address) ?? -1)" }
   var frameOverheadByteCount: Int { 4 }

@@ -48,7 +48,6 @@ final class NodeProcess {
     if node.isFlooder { options.mesh.takes = .none }
     options.listenPort = World.port
     options.limits = world.plan.limits
-    options.pauseByteMark = Connection.pauseByteMark
     options.leastReadByteCount = world.plan.leastReadByteCount
     options.changesBetweenMarks = world.plan.changesBetweenMarks
     let (key, fleet) = (node.key, world.fleet)

@@ -108,7 +108,7 @@ extension World {
     connections[number] = nil
     connection.pipes[side] = pipe
     connections[number] = connection
-    return .queued(byteCount: pipe.queuedBytes)
+    return .queued(isLong: pipe.isPaused)
   }
 
   /// A frame is there, behind those that are not read yet. `side` is the sender's.

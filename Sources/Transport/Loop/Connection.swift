@@ -36,8 +36,7 @@ final class Connection {
   var isPaused = false
 
   var outgoing = SendQueue()
-  var wasAboveMark = false
-  var isShort = false
+  var pace: SendPace
   var isWriteBlocked = false
   var lastWriteProgress: UInt64
 
@@ -46,8 +45,9 @@ final class Connection {
 
   init(
     _ number: UInt64, _ origin: ConnectionOrigin, phase: Phase, remote: SocketAddress,
-    remainingAddresses: [SocketAddress] = [], now: UInt64
+    remainingAddresses: [SocketAddress] = [], now: UInt64, _ configuration: TransportConfiguration
   ) {
+    pace = SendPace(configuration)
     (self.number, self.origin, self.phase, self.remote) = (number, origin, phase, remote)
     (self.remainingAddresses, self.startedAt, self.lastWriteProgress) = (remainingAddresses, now, now)
   }
@@ -72,11 +72,6 @@ final class Connection {
     }
     let isUsedUp = unauthenticatedInput >= configuration.unauthenticatedInputByteLimit
     return (isUsedUp ? 0 : configuration.unauthenticatedFrameByteLimit, configuration.frameByteLimit)
-  }
-
-  /// `drained` is told when less than this waits again.
-  func drainedByteMark(_ configuration: TransportConfiguration) -> Int {
-    isShort ? configuration.shortDrainedByteMark : configuration.drainedByteMark
   }
 
   /// When the loop must look at this connection even if nothing happens.

@@ -64,7 +64,8 @@ extension IOLoop {
     case .refuseBySource: refuse(descriptor) { $0.refusedBySource += 1 }
     case .admit:
       mailbox.count { $0.accepted += 1 }
-      let connection = Connection(mailbox.nextNumber(), .accepted, phase: .handshaking, remote: remote, now: now)
+      let connection = Connection(
+        mailbox.nextNumber(), .accepted, phase: .handshaking, remote: remote, now: now, configuration)
       connection.countsAsUnauthenticated = true
       connection.descriptor = descriptor
       connection.path = path

@@ -9,7 +9,8 @@ extension IOLoop {
       return handler.dialFailed(ConnectionID(number: number), tag: tag, reason: .unknownHost)
     }
     let connection = Connection(
-      number, .dialled(tag: tag), phase: .connecting, remote: first, remainingAddresses: addresses, now: now)
+      number, .dialled(tag: tag), phase: .connecting, remote: first, remainingAddresses: addresses, now: now,
+      configuration)
     connections[number] = connection
     guard connections.count <= configuration.connectionLimit else { return giveUpDial(connection, .tooManyDials) }
     connectNext(connection, orElse: .unknownHost)

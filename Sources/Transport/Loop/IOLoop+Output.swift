@@ -8,8 +8,6 @@ extension IOLoop {
       poller.wakeAt(now + configuration.stallTimeoutMilliseconds)
     }
     for frame in frames { connection.outgoing.append(frame) }
-    let mark = connection.drainedByteMark(configuration)
-    if connection.outgoing.cost.byteCount >= mark { connection.wasAboveMark = true }
     waitingOutput.insert(connection.number)
   }
 
@@ -18,37 +16,71 @@ extension IOLoop {
     guard let tls = connection.tls, connection.wasOpened else { return }
     connection.isWriteBlocked = false
     noteTraffic(connection)
+    var hasDrained = false
+    defer { if hasDrained { tellDrained(connection) } }
     for _ in 0..<IOLoop.recordsPerTurn {
       guard !connection.outgoing.isEmpty else { break }
+      guard mayWrite(connection) else {
+        hold(connection)
+        return updateInterest(connection)
+      }
       let count = connection.outgoing.copyFront(into: outBuffer)
       switch tls.write(UnsafeRawBufferPointer(rebasing: outBuffer[..<count])) {
       case .bytes(let written):
         let frameCount = connection.outgoing.consume(written)
         connection.lastWriteProgress = now
-        mailbox.noteWritten(connection.number, written, frameCount: frameCount)
+        if mailbox.noteWritten(connection.number, written, frameCount: frameCount) { hasDrained = true }
         noteBytes(written, connection)
       case .wantsOutput, .wantsInput:
         connection.isWriteBlocked = true
-        noteDrained(connection)
         return updateInterest(connection)
       case .failed(let reason): return end(connection, connection.isClosing ? .requested : .failed(reason))
       }
     }
-    noteDrained(connection)
     guard connection.outgoing.isEmpty else {
       waitingOutput.insert(connection.number)
       return
     }
+    connection.pace.noteEmpty()
     sendEnd(connection)
     updateInterest(connection)
   }
 
-  private func noteDrained(_ connection: Connection) {
-    let queued = connection.outgoing.cost.byteCount
-    guard connection.wasAboveMark, queued < connection.drainedByteMark(configuration) else { return }
-    connection.wasAboveMark = false
-    guard connection.isOpen else { return }
-    handler.drained(connection.id, queuedBytes: queued)
+  private func tellDrained(_ connection: Connection) {
+    guard connection.isOpen, connections[connection.number] === connection else { return }
+    handler.drained(connection.id, queuedBytes: connection.outgoing.cost.byteCount)
+  }
+
+  /// False where so much is under way in the kernel that what comes up next would stand behind it; looked at again soon.
+  private func mayWrite(_ connection: Connection) -> Bool {
+    guard connection.account == nil, let descriptor = connection.descriptor,
+      let kernel = TCPNumbers.underWay(descriptor.number)
+    else { return true }
+    let before = connection.pace.byteMark
+    let may = connection.pace.mayTake(kernel, now)
+    if connection.pace.byteMark != before { mailbox.setMark(connection.number, connection.pace.byteMark) }
+    return may
+  }
+
+  /// Nothing tells when something is acknowledged. Who acknowledges nothing is looked at ever less often.
+  private func hold(_ connection: Connection) {
+    held.insert(connection.number)
+    let silence = (now - min(now, connection.lastWriteProgress)) / 4
+    poller.wakeAt(now + min(max(silence, IOLoop.leastHoldMilliseconds), IOLoop.mostHoldMilliseconds))
+  }
+
+  private static let leastHoldMilliseconds: UInt64 = 2
+  private static let mostHoldMilliseconds: UInt64 = 50
+
+  func flushHeld() {
+    let numbers = held
+    held = []
+    for number in numbers { connections[number].map(flush) }
+  }
+
+  func keepShort(_ connection: Connection) {
+    connection.pace.keepShort()
+    mailbox.setMark(connection.number, connection.pace.byteMark)
   }
 
   // MARK: Closing

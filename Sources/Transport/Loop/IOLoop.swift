@@ -23,6 +23,8 @@ final class IOLoop {
   /// Connections to look at again without an event of their socket: input that libssl holds, output that was asked for.
   var waitingInput: Set<UInt64> = []
   var waitingOutput: Set<UInt64> = []
+  /// Connections with enough under way in the kernel, to look at again when the timer fires.
+  var held: Set<UInt64> = []
   var admission: Admission
   var listeners: [UInt64: Descriptor] = [:]
   var areListenersMuted = false
@@ -80,7 +82,10 @@ final class IOLoop {
     waitingInput = []
     for event in events { handle(event) }
     for number in again { connections[number].map(readInput) }
-    if timerFired { expire() }
+    if timerFired {
+      expire()
+      flushHeld()
+    }
     performCommands()
     flushWaiting()
   }
@@ -119,7 +124,7 @@ final class IOLoop {
     case .send(let number, let frames): connections[number].map { queue(frames, on: $0) }
     case .close(let number, let afterFlush): connections[number].map { close($0, afterFlush: afterFlush) }
     case .authenticate(let number): connections[number].map(authenticate)
-    case .keepShort(let number): connections[number]?.isShort = true
+    case .keepShort(let number): connections[number].map(keepShort)
     case .pauseReading(let number): connections[number].map { setPaused($0, true) }
     case .resumeReading(let number): connections[number].map { setPaused($0, false) }
     case .closeStranded: closeStranded()
@@ -201,6 +206,7 @@ final class IOLoop {
     connection.descriptor = nil
     waitingInput.remove(connection.number)
     waitingOutput.remove(connection.number)
+    held.remove(connection.number)
     mailbox.noteGone(connection.number)
   }
 }

@@ -17,10 +17,19 @@ final class Mailbox: Sendable {
     case stop
   }
 
+  /// What waits for a connection.
+  struct Waiting {
+    fileprivate(set) var cost = QueueCost()
+    /// More than this should not wait.
+    fileprivate(set) var byteMark: Int
+    /// It was more, and is not yet less than half of it: whoever sees this is told when that is over.
+    fileprivate(set) var isLong = false
+  }
+
   fileprivate struct State {
     var commands: [Command] = []
     /// Live connections with what waits for each, from the call of `send` on.
-    var queued: [UInt64: QueueCost] = [:]
+    var queued: [UInt64: Waiting] = [:]
     /// Connections from which nothing more is to be read: known here before the command is carried out.
     var paused: Set<UInt64> = []
     /// The IO thread waits in the kernel and must be woken.
@@ -31,9 +40,13 @@ final class Mailbox: Sendable {
   }
 
   private let state = Mutex(State())
+  private let limits: TransportConfiguration
   let signal: WakeSignal
 
-  init() throws(SystemError) { self.signal = try WakeSignal() }
+  init(_ limits: TransportConfiguration) throws(SystemError) {
+    self.limits = limits
+    self.signal = try WakeSignal()
+  }
 
   func nextNumber() -> UInt64 {
     state.withLock { state in
@@ -55,21 +68,21 @@ final class Mailbox: Sendable {
   }
 
   /// Counts the frames before the IO thread sees them, so that a fast caller cannot outrun the limit.
-  func send(_ connection: UInt64, _ frames: [[UInt8]], limits: TransportConfiguration) -> SendResult {
+  func send(_ connection: UInt64, _ frames: [[UInt8]]) -> SendResult {
     let (result, mustWake) = state.withLock { state -> (SendResult, Bool) in
-      guard !state.isStopped, var queued = state.queued[connection] else { return (.closed, false) }
+      guard !state.isStopped, let queued = state.queued[connection]?.cost else { return (.closed, false) }
       guard queued.byteCount < limits.sendQueueByteLimit, queued.frameCount < limits.sendQueueFrameLimit else {
+        state.queued[connection]?.isLong = true
         return (.full, false)
       }
-      for frame in frames { queued += QueueCost(SendQueue.wireByteCount(frame), frameCount: 1) }
-      state.queued[connection] = queued
+      state.queued[connection]?.add(frames)
       return (.queued, State.append(.send(connection, frames), to: &state))
     }
     if mustWake { signal.wake() }
     return result
   }
 
-  func queued(for connection: UInt64) -> QueueCost? { state.withLock { $0.queued[connection] } }
+  func queued(for connection: UInt64) -> Waiting? { state.withLock { $0.queued[connection] } }
 
   var statistics: TransportStatistics { state.withLock { $0.statistics } }
 
@@ -93,7 +106,10 @@ final class Mailbox: Sendable {
   }
 
   func noteAlive(_ connection: UInt64) {
-    state.withLock { $0.queued[connection] = $0.queued[connection] ?? QueueCost() }
+    state.withLock { state in
+      guard state.queued[connection] == nil else { return }
+      state.queued[connection] = Waiting(byteMark: limits.leastQueueByteMark)
+    }
   }
 
   func noteGone(_ connection: UInt64) {
@@ -105,15 +121,34 @@ final class Mailbox: Sendable {
 
   func isReadingPaused(_ connection: UInt64) -> Bool { state.withLock { $0.paused.contains(connection) } }
 
-  /// So many bytes of the stream, with which so many frames are through.
-  func noteWritten(_ connection: UInt64, _ byteCount: Int, frameCount: Int) {
+  /// So many bytes of the stream, with which so many frames are through. True where what waits is not long any more.
+  func noteWritten(_ connection: UInt64, _ byteCount: Int, frameCount: Int) -> Bool {
     state.withLock { state in
-      state.queued[connection]? -= QueueCost(byteCount, frameCount: frameCount)
       state.statistics.sentBytes += UInt64(byteCount)
+      return state.queued[connection]?.remove(QueueCost(byteCount, frameCount: frameCount)) ?? false
     }
   }
 
+  func setMark(_ connection: UInt64, _ byteMark: Int) {
+    state.withLock { $0.queued[connection]?.byteMark = byteMark }
+  }
+
   func count(_ change: (inout TransportStatistics) -> Void) { state.withLock { change(&$0.statistics) } }
+}
+
+extension Mailbox.Waiting {
+  fileprivate mutating func add(_ frames: [[UInt8]]) {
+    for frame in frames { cost += QueueCost(SendQueue.wireByteCount(frame), frameCount: 1) }
+    if cost.byteCount > byteMark { isLong = true }
+  }
+
+  /// True where it is not long any more.
+  fileprivate mutating func remove(_ gone: QueueCost) -> Bool {
+    cost -= gone
+    guard isLong, cost.byteCount < byteMark / 2 else { return false }
+    isLong = false
+    return true
+  }
 }
 
 extension Mailbox.State {

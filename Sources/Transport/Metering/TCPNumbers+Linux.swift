@@ -18,12 +18,28 @@ struct TCPNumbers: Equatable {
   init() {}
 
   /// Nil where the kernel does not tell (before Linux 4.19, and what only looks like Linux).
-  init?(_ descriptor: Int32) {
+  private static func raw(_ descriptor: Int32) -> seamesh_tcp_numbers? {
     var raw = seamesh_tcp_numbers()
     var length = socklen_t(MemoryLayout<seamesh_tcp_numbers>.size)
     guard getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &raw, &length) == 0,
       length >= MemoryLayout<seamesh_tcp_numbers>.size
     else { return nil }
+    return raw
+  }
+
+  /// What was taken from the writer and is not acknowledged. Nil where the kernel does not tell.
+  static func underWay(_ descriptor: Int32) -> SendPace.Kernel? {
+    guard let raw = raw(descriptor), raw.segments_in > 0 else { return nil }
+    let sent = raw.bytes_sent &- raw.bytes_retransmitted
+    let isBehind = sent < raw.bytes_acknowledged
+    return SendPace.Kernel(
+      underWay: Int(raw.bytes_not_sent) + (isBehind ? 0 : Int(clamping: sent - raw.bytes_acknowledged)),
+      acknowledged: raw.bytes_acknowledged, leastRoundTripMilliseconds: Int(raw.least_round_trip / 1_000))
+  }
+
+  /// Nil where the kernel does not tell.
+  init?(_ descriptor: Int32) {
+    guard let raw = TCPNumbers.raw(descriptor) else { return nil }
     let isOpen = State.open.contains(raw.state)
     if isOpen, raw.segments_in == 0 { return nil }
     payloadByteCount = raw.bytes_sent &+ raw.bytes_received

@@ -113,6 +113,10 @@ final class BenchLinks: EngineLinks {
   private(set) var heldUp: Set<SessionID> = []
   /// What is said to wait in the queue of a session.
   var queuedByteCount = 0
+  /// What should wait at the most.
+  var queueByteMark = Int.max
+  /// Bytes that were sent and wait still, until a test says that they do not.
+  var waitingByteCount = 0
   /// The same for single sessions.
   var queuedByteCounts: [SessionID: Int] = [:]
 
@@ -123,7 +127,8 @@ final class BenchLinks: EngineLinks {
     trace.note(.sent(session, BenchLinks.kind(frame)))
     if let message = try? MessageCodec.decode(frame[...]) { sent.append(message) }
     deliver?(frame, session)
-    return .queued(byteCount: queuedByteCount)
+    waitingByteCount += frame.count
+    return .queued(isLong: max(queuedByteCount, waitingByteCount) > queueByteMark)
   }
 
   func clearSent() { sent = [] }
@@ -142,6 +147,7 @@ final class BenchLinks: EngineLinks {
   func dial(_ address: PeerAddress, tag: UInt64) { dials.append((address, tag)) }
   func release(_ session: SessionID, byteCount: Int) { released += byteCount }
   func queuedByteCount(of session: SessionID) -> Int { queuedByteCounts[session] ?? queuedByteCount }
+  func queueByteMark(of session: SessionID) -> Int { queueByteMark }
   func holdUp(_ session: SessionID) { heldUp.insert(session) }
   func letGo(_ session: SessionID) { heldUp.remove(session) }
   func adopt(_ authority: Authority) { adoptions += 1 }

@@ -187,6 +187,7 @@ final class BenchNode {
     case .load(let id, _, let have, let byteLimit):
       loads.append((id, have))
       loadLimits.append(byteLimit)
+    case .tellWhenSaid(let id): deliver(.said(id))
     case .loadChain(let partition, let replica, let first, let purpose):
       deliver(.chainLoaded(partition, replica, summaries(of: replica, from: first), purpose))
     case .loadEvidence(let id, let partition, let replica, let above):

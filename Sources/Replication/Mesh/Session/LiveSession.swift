@@ -6,6 +6,7 @@ struct LiveSession: Sendable {
   /// What came so far of a vector that travels in parts.
   var partial: PartialVector?
   var streams: [PartitionID: PeerStream] = [:]
+  var turns = SendTurns()
   var relays = RelaysDue()
   private var nextStream: UInt64 = 1
   /// Answers of the log that are still to come to what was asked for streams that are not there any more, or were asked for

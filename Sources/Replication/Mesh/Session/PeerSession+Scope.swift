@@ -72,14 +72,6 @@ extension PeerSession {
   // On a link with an order one partition goes before the other, both ways: a later one waits while an earlier one is read,
   // or comes, on the same session. Nobody else is asked to keep it: what comes is what was asked for.
 
-  /// Nothing that goes before it is being read for the peer.
-  func isItsTurn(_ partition: PartitionID, _ name: PartitionName) -> Bool {
-    guard passage.isOrdered, let rank = passage.rank(partition, name) else { return true }
-    return live?.streams.contains { id, stream in
-      stream.outgoing.isLoading && passage.rank(id, stream.name).map { $0 < rank } ?? false
-    } == false
-  }
-
   /// The session's streams, what goes first before the rest.
   var inOrder: [PartitionID] {
     guard let streams = live?.streams else { return [] }

@@ -29,23 +29,6 @@ extension PeerSession {
     live?.streams[partition] = stream
   }
 
-  /// Asks the log for what the peer lacks, if there is room to send it.
-  mutating func pump(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
-    guard isWritable, let state = ledger.partitions[partition], let stream = live?.streams[partition],
-      stream.outgoing.number != nil, !stream.outgoing.isLoading, stream.lacks(state.log),
-      isItsTurn(partition, stream.name)
-    else { return }
-    live?.relays.end(partition)
-    let usual = loadByteLimit(step)
-    let byteLimit = live?.streams[partition]?.outgoing.beginLoad(usual) ?? usual
-    step.emit(.load(id, partition, have: stream.have(of: state.log), byteLimit: byteLimit))
-  }
-
-  private func loadByteLimit(_ step: Step) -> Int {
-    let usual = step.configuration.loadByteLimit
-    return passage.isThin ? min(usual, MeshConfiguration.thinLoadByteLimit) : usual
-  }
-
   /// Asks the peer for its stream of the partition, under a new number.
   mutating func pull(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     guard let payloads = live?.streams[partition]?.incoming.payloads, let name = live?.streams[partition]?.name,
@@ -57,43 +40,15 @@ extension PeerSession {
     send(PartitionVector(name: name, vector: vector, staged: staged), &step) { .pull(stream: number, $0) }
   }
 
-  /// What the log answered.
-  mutating func loaded(
-    _ partition: PartitionID, _ runs: [LoggedRun], hasMore: Bool, _ ledger: Ledger, _ step: inout Step
-  ) {
-    guard live?.takesAsVoid(partition) == false, let sent = live?.streams[partition]?.outgoing.sent else { return }
-    live?.streams[partition]?.outgoing.endLoad()
-    send(runs, partition, ledger, &step)
-    let isStuck = hasMore && live?.streams[partition]?.outgoing.sent == sent
-    let usual = loadByteLimit(step)
-    if live?.streams[partition]?.outgoing.setNextLoad(isStuck: isStuck, usual: usual) == true, hasMore {
-      pump(partition, ledger, &step)
-    }
-    pumpBehind(partition, ledger, &step)
-  }
-
-  /// What waited while this partition was read goes on: what goes behind it alone, since of others something may be left that
-  /// cannot be sent yet, and they would be read by turns without end.
-  private mutating func pumpBehind(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
-    guard passage.isOrdered, let live,
-      let rank = live.streams[partition].flatMap({ passage.rank(partition, $0.name) })
-    else { return }
-    let behind = inOrder.filter { other in
-      live.streams[other].flatMap { passage.rank(other, $0.name) }.map { $0 > rank } ?? false
-    }
-    for other in behind { pump(other, ledger, &step) }
-  }
-
-  /// Room again: on with whatever this peer lacks.
-  mutating func pumpAll(_ ledger: Ledger, _ step: inout Step) {
-    for partition in inOrder { pump(partition, ledger, &step) }
-  }
-
-  /// Sends what the peer still lacks of these runs, in their order.
-  mutating func send(_ runs: [LoggedRun], _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+  /// Sends what the peer still lacks of these runs, in their order. False where a payload that travels apart comes first, or
+  /// has to wait: the runs from there on go behind it.
+  @discardableResult
+  mutating func send(
+    _ runs: ArraySlice<LoggedRun>, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
+  ) -> Bool {
     guard var stream = live?.streams[partition], let number = stream.outgoing.number,
       let state = ledger.partitions[partition]
-    else { return }
+    else { return true }
     var batch: [RunBatch.Entry] = []
     var (bytes, contextEntries) = (0, 0)
     func close() {
@@ -101,7 +56,8 @@ extension PeerSession {
       (batch, bytes, contextEntries) = ([], 0, 0)
     }
     var hasForks = !stream.forks.heldBack.isEmpty || !state.log.forkPoints.isEmpty
-    for run in runs where !stream.covers(run.replica, run.last) && !stream.forks.holdsBack(run.replica) {
+    for (place, run) in zip(runs.indices, runs)
+    where !stream.covers(run.replica, run.last) && !stream.forks.holdsBack(run.replica) {
       // Where nothing has forked, the order of arrival is enough.
       guard !hasForks || stream.maySend(run, state.log) else { continue }
       guard stream.continues(run) else {
@@ -113,11 +69,11 @@ extension PeerSession {
         continue
       }
       Invariant.check(stream.isCovered(run, state.log), "a run goes out ahead of what it follows or has seen")
-      if let apart = run.apart {
+      if let apart = run.apart, stream.outgoing.lacksPieces(of: apart) {
         close()
-        for piece in stream.outgoing.pieces(of: apart, in: state.name, on: number) {
-          step.emit(.send(id, .payloadPiece(piece)))
-        }
+        live?.streams[partition] = stream
+        beginPayload(runs[place...], partition, &step)
+        return false
       }
       let entry = stream.outgoing.put(run)
       batch.append(entry)
@@ -132,6 +88,7 @@ extension PeerSession {
     }
     close()
     live?.streams[partition] = stream
+    return true
   }
 
   // MARK: Vectors

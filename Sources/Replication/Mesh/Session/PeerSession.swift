@@ -39,6 +39,8 @@ package struct PeerSession: Sendable {
   var sparing: CopySparing?
   package internal(set) var pulse: Pulse
   var isWritable = true
+  /// What is said at once, by how fast the link takes it away.
+  var portionByteLimit = Int.max
 
   init(id: SessionID, isDialer: Bool, peer: PublicKey, device: DeviceID, exporter: Digest, now: MonotonicTime) {
     (self.id, self.isDialer, self.peer, self.device) = (id, isDialer, peer, device)

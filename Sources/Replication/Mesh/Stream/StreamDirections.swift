@@ -12,6 +12,9 @@ struct OutgoingStream: Sendable {
   private var loadByteLimit: Int?
   /// Bytes that the peer holds already of payloads that travel apart.
   private var staged: [Digest: UInt64] = [:]
+  private var payload: PayloadUnderWay?
+  /// All of its pieces have gone out, and its run is next.
+  private var wholePayload: Digest?
   /// Base of the next context (rule C3).
   private var base: VersionVector?
 
@@ -22,7 +25,7 @@ struct OutgoingStream: Sendable {
     self.number = number
     sent = VersionVector()
     leftToOthers = VersionVector()
-    (isLoading, base) = (false, nil)
+    (isLoading, base, payload, wholePayload) = (false, nil, nil, nil)
     self.staged = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
   }
 
@@ -33,6 +36,9 @@ struct OutgoingStream: Sendable {
   }
 
   mutating func endLoad() { isLoading = false }
+
+  /// Nothing else goes out: what comes next follows on what is being read, or on a payload.
+  var isBusy: Bool { isLoading || payload != nil }
 
   /// All that was read is held back, or something went out. What was all left out would be read again and again: past it
   /// lies what can go. Answers whether there is more to read: what nothing can be sent of within the largest load waits for
@@ -48,15 +54,46 @@ struct OutgoingStream: Sendable {
   /// The run as it goes out next.
   mutating func put(_ run: LoggedRun) -> RunBatch.Entry {
     defer {
+      if run.apart != nil { wholePayload = nil }
       base = run.context
       sent[run.replica] = ChainPosition(sequence: run.last, tip: .zero)
     }
     return RunBatch.Entry(context: ContextForm.shorter(run.context, base: base), encoded: run.encoded)
   }
 
-  /// What the peer lacks of a payload that goes ahead of its run.
-  func pieces(of payload: ApartPayload, in name: PartitionName, on number: UInt64) -> [PayloadPiece] {
-    payload.pieces(from: staged[payload.hash] ?? 0, of: name, on: number)
+  // MARK: Payloads that travel apart
+
+  /// One that goes out, and what goes behind it: its own run first.
+  private struct PayloadUnderWay {
+    let runs: ArraySlice<LoggedRun>
+    let payload: ApartPayload
+    /// Where the next piece begins.
+    var offset: UInt64
+  }
+
+  /// The peer lacks something of the payload, which goes ahead of its run.
+  func lacksPieces(of payload: ApartPayload) -> Bool {
+    wholePayload != payload.hash && staged[payload.hash] ?? 0 < UInt64(payload.bytes.count)
+  }
+
+  /// What was begun is sent to its end, whatever the peer says meanwhile: no other payload may come between.
+  mutating func beginPayload(_ runs: ArraySlice<LoggedRun>) {
+    guard let payload = runs.first?.apart else { return }
+    self.payload = PayloadUnderWay(runs: runs, payload: payload, offset: staged[payload.hash] ?? 0)
+  }
+
+  mutating func takePiece(_ byteLimit: Int, of name: PartitionName) -> PayloadPiece? {
+    guard let number, let before = payload else { return nil }
+    let piece = before.payload.piece(from: before.offset, byteLimit, of: name, on: number)
+    payload?.offset = piece.end
+    return piece
+  }
+
+  /// Once all of the payload has gone out.
+  mutating func takeBehindPayload() -> ArraySlice<LoggedRun>? {
+    guard let sent = payload, sent.offset >= UInt64(sent.payload.bytes.count) else { return nil }
+    (payload, wholePayload) = (nil, sent.payload.hash)
+    return sent.runs
   }
 }
 

@@ -88,7 +88,7 @@ final class ScaleLinks: EngineLinks {
   func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
     byteCount += frame.count
     deliver?(frame, session)
-    return deliver == nil ? .closed : .queued(byteCount: 0)
+    return deliver == nil ? .closed : .queued(isLong: false)
   }
 
   func close(_ session: SessionID, afterFlush: Bool) {}
@@ -96,6 +96,7 @@ final class ScaleLinks: EngineLinks {
   func dial(_ address: PeerAddress, tag: UInt64) {}
   func release(_ session: SessionID, byteCount: Int) {}
   func queuedByteCount(of session: SessionID) -> Int { 0 }
+  func queueByteMark(of session: SessionID) -> Int { .max }
   func holdUp(_ session: SessionID) {}
   func letGo(_ session: SessionID) {}
   func adopt(_ authority: Authority) {}
