@@ -139,6 +139,7 @@ import Testing
     for sort in [[], sorted] {
       let error = refusal(FindRequest(sort: sort))
       #expect(error?.code == .tooLarge && error?.message.contains(" 6 documents") == true)
+      #expect(error?.limit == NodeError.Limit(6, "documents"))
       #expect(try node.find(partition, "reports", FindRequest(sort: sort, limit: 7)).count == 7)
       #expect(try node.find(partition, "reports", FindRequest(sort: sort, skip: 1)).count == 6)
     }
@@ -149,10 +150,31 @@ import Testing
     for request in [FindRequest(limit: 8), FindRequest(sort: sorted, limit: 8)] {
       let error = refusal(request)
       #expect(error?.code == .tooLarge && error?.message.contains("20000 bytes") == true)
+      #expect(error?.limit == NodeError.Limit(20_000, "bytes"))
     }
     // What a sort drops does not count, and neither do fields that are not shown.
     #expect(try node.find(partition, "reports", FindRequest(sort: sorted, limit: 5)).count == 5)
     #expect(try node.find(partition, "reports", FindRequest(limit: 30, projection: body(["n": .int(1)]))).count == 30)
+  }
+
+  @Test("results share one bound: what somebody still holds is lacking to others, who are told to ask again")
+  func sharedMemory() throws {
+    let fleet = try fleet { ($0.allResultBytes, $0.allLiveBytes) = (300_000, 300_000) }
+    let node = node(fleet)
+    try fill(node, (0..<40).map { .int($0) }, text: Text(String(repeating: "x", count: 3_000)))
+    var held: FoundDocuments? = try node.find(partition, "reports", FindRequest())
+    #expect(held?.count == 40)
+    #expect(throws: NodeError(.busy, ResultMemory.sentence)) { try node.find(partition, "reports", FindRequest()) }
+    #expect(try node.find(partition, "reports", FindRequest(limit: 1)).count == 1)
+    held = nil
+    #expect(try node.find(partition, "reports", FindRequest()).count == 40)
+
+    var watch: (any WatchSubscription)? = try node.watch(partition, "reports", FindRequest())
+    _ = try watch?.next(timeoutMilliseconds: 0)
+    let other = try node.watch(partition, "reports", FindRequest())
+    #expect(throws: NodeError(.busy, ResultMemory.sentence)) { try other.next(timeoutMilliseconds: 0) }
+    watch = nil
+    #expect(try other.next(timeoutMilliseconds: 0) != nil)
   }
 
   @Test("a live result beyond its bounds is refused, at its beginning and when it grows; a part of it is not")
