@@ -13,7 +13,7 @@ extension Node {
     of query: DocumentQuery, _ partition: PartitionName, _ collection: Text
   ) throws(NodeError) -> FoundDocuments {
     var damaged: [Value] = []
-    let share = resultMemory.part()
+    let share = resultTurns.share()
     func note(_ id: Value) throws(NodeError) {
       damaged.append(id)
       try limits.check(damaged: damaged.count)
@@ -50,7 +50,7 @@ extension Node {
   ) throws(NodeError) {
     collector.offer(document)
     try collector.check(limits)
-    try share.hold(collector.heapBytes)
+    try share.grow(to: collector.heapBytes)
   }
 
   /// Living documents in key order, until `visit` answers false; answers whether it never did.

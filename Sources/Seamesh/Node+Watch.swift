@@ -39,7 +39,7 @@ private final class LiveResult: WatchSubscription {
   private let query: DocumentQuery
   private let identity: [UInt8]
   private let follower: FeedFollower
-  private let share: ResultShare
+  private let part: LivePart
   private let state = Mutex(State())
 
   init(
@@ -48,7 +48,7 @@ private final class LiveResult: WatchSubscription {
   ) {
     (self.node, self.partition, self.collection) = (node, partition, collection)
     (self.query, self.identity, self.follower) = (query, identity, follower)
-    share = node.liveMemory.part()
+    part = node.liveMemory.part()
   }
 
   func cancel() { node.feed.remove(follower) }
@@ -93,7 +93,7 @@ private final class LiveResult: WatchSubscription {
       shown = .window(documents)
     } else {
       let rows = LiveRows(query, try all().documents.values)
-      try share.hold(rows.heapBytes)
+      try part.hold(rows.heapBytes)
       (shown, documents) = (.all(rows), rows.documents)
     }
     state.withLock { $0.shown = shown }
@@ -102,7 +102,7 @@ private final class LiveResult: WatchSubscription {
 
   private func window() throws(NodeError) -> [StoredDocument] {
     let documents = try node.result(of: query, partition, collection).documents
-    try share.hold(documents.reduce(0) { $0 + $1.heapBytes })
+    try part.hold(documents.reduce(0) { $0 + $1.heapBytes })
     return documents
   }
 
@@ -138,7 +138,7 @@ private final class LiveResult: WatchSubscription {
       state.waiting.append(WatchEvent(move, cursor: rows.sum.cursor(query: identity)))
     }
     try rows.check(node.limits)
-    try share.hold(rows.heapBytes)
+    try part.hold(rows.heapBytes)
     state.shown = .all(rows)
   }
 

@@ -157,24 +157,38 @@ import Testing
     #expect(try node.find(partition, "reports", FindRequest(limit: 30, projection: body(["n": .int(1)]))).count == 30)
   }
 
-  @Test("results share one bound: what somebody still holds is lacking to others, who are told to ask again")
-  func sharedMemory() throws {
-    let fleet = try fleet { ($0.allResultBytes, $0.allLiveBytes) = (300_000, 300_000) }
+  @Test("large results take turns: one that somebody still holds keeps others waiting, and small ones pass")
+  func turns() throws {
+    let fleet = try fleet { ($0.largeResults, $0.turnMilliseconds) = (1, 50) }
+    let node = node(fleet)
+    try fill(node, (0..<100).map { .int($0) }, text: Text(String(repeating: "x", count: 3_000)))
+    func code(_ request: FindRequest) -> NodeError.Code? {
+      do throws(NodeError) { _ = try node.find(partition, "reports", request) } catch { return error.code }
+      return nil
+    }
+    var held: FoundDocuments? = try node.find(partition, "reports", FindRequest())
+    #expect(held?.count == 100)
+    #expect(code(FindRequest()) == .busy)
+    #expect(code(FindRequest(limit: 10)) == nil)
+    held = nil
+    #expect(code(FindRequest()) == nil && code(FindRequest()) == nil)
+  }
+
+  @Test("live results share one bound: what one holds is lacking to others, until it ends")
+  func sharedLiveMemory() throws {
+    let fleet = try fleet { $0.allLiveBytes = 200_000 }
     let node = node(fleet)
     try fill(node, (0..<40).map { .int($0) }, text: Text(String(repeating: "x", count: 3_000)))
-    var held: FoundDocuments? = try node.find(partition, "reports", FindRequest())
-    #expect(held?.count == 40)
-    #expect(throws: NodeError(.busy, ResultMemory.sentence)) { try node.find(partition, "reports", FindRequest()) }
-    #expect(try node.find(partition, "reports", FindRequest(limit: 1)).count == 1)
-    held = nil
-    #expect(try node.find(partition, "reports", FindRequest()).count == 40)
-
-    var watch: (any WatchSubscription)? = try node.watch(partition, "reports", FindRequest())
-    _ = try watch?.next(timeoutMilliseconds: 0)
-    let other = try node.watch(partition, "reports", FindRequest())
-    #expect(throws: NodeError(.busy, ResultMemory.sentence)) { try other.next(timeoutMilliseconds: 0) }
-    watch = nil
-    #expect(try other.next(timeoutMilliseconds: 0) != nil)
+    func code(_ watch: any WatchSubscription) -> NodeError.Code? {
+      do throws(NodeError) { _ = try watch.next(timeoutMilliseconds: 0) } catch { return error.code }
+      return nil
+    }
+    var first: (any WatchSubscription)? = try node.watch(partition, "reports", FindRequest())
+    #expect(try first?.next(timeoutMilliseconds: 0) != nil)
+    let other = try node.watch(partition, "reports", FindRequest(limit: 39))
+    #expect(code(other) == .busy)
+    first = nil
+    #expect(code(other) == nil)
   }
 
   @Test("a live result beyond its bounds is refused, at its beginning and when it grows; a part of it is not")

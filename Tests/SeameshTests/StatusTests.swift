@@ -102,7 +102,7 @@ import Testing
       ["unreachable", "other fleet", "refused", "seen", "connected"].map { state in
         var peer = PeerStatus()
         (peer.address, peer.state, peer.detail) = ("10.0.0.\(number):1", state, "no reason given")
-        if state == "connected" { peer.detail = "its clock is 20 minutes ahead" }
+        if state == "connected" { peer.detail = ClockDifference.sentence(1_200_000) }
         return peer
       }
     }
@@ -113,6 +113,16 @@ import Testing
     }
     #expect(Node.findings(Array(peers.prefix(5))).first?.message == "The node at 10.0.0.1:1 belongs to another fleet.")
     #expect(Node.findings(Array(peers.filter { $0.state == "seen" })).isEmpty)
+  }
+
+  @Test("a clock that is off is told with its side, in a unit that people count in")
+  func clockSentence() {
+    let minute: Int64 = 60_000
+    #expect(ClockDifference.sentence(11 * minute) == "its clock is 11 minutes ahead of this device's")
+    #expect(ClockDifference.sentence(-119 * minute) == "its clock is 119 minutes behind this device's")
+    #expect(ClockDifference.sentence(36 * 60 * minute) == "its clock is 36 hours ahead of this device's")
+    #expect(ClockDifference.sentence(-3_650 * 1_440 * minute) == "its clock is 9 years behind this device's")
+    for extreme in [Int64.max, .min, .min + 1] { #expect(ClockDifference.sentence(extreme).contains("years")) }
   }
 
   @Test("a code of another fleet admits nobody")
