@@ -15,8 +15,8 @@ package struct ReadLimits: Sendable {
   /// Memory of a result, whatever was asked, and of a live one, by ``StoredDocument/heapBytes``: a node with 64 MiB must
   /// outlive it (K5).
   package var resultBytes = 8 * 1024 * 1024
-  /// Results above ``ResultTurns/smallBytes`` that are made or written out at once, and how long one waits for its turn.
-  package var largeResults = 2
+  /// Results above ``ResultTurns/smallBytes`` that are made or written out at once, and how long the next waits for its turn.
+  package var largeResults = 1
   package var turnMilliseconds: UInt64 = 5_000
   /// Memory of all live results together.
   package var allLiveBytes = 16 * 1024 * 1024
