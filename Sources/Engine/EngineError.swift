@@ -1,4 +1,5 @@
 import Replication
+import Wire
 
 /// Why the engine refused or failed. `description` is one sentence for a person.
 package enum EngineError: Error, Hashable, Sendable {
@@ -89,7 +90,7 @@ package struct DamagedDocument: Error, Hashable, CustomStringConvertible {
     switch id {
     case .string(let text): text.string
     case .int(let number): "\(number)"
-    default: "\(id)"
+    default: ExtendedJSON.text(id)
     }
   }
 }

@@ -26,7 +26,7 @@ extension Node {
     let (peers, refusedCodes) = (view.peers.rows(metBefore: [], [:]), view.refusedJoins)
     var findings = [Node.finding(engineSilentFor: view.age)].compactMap { $0 }
     findings += discoveryFindings(discovery.state, peers, uptimeMilliseconds)
-    findings += peers.compactMap(Node.finding)
+    findings += Node.findings(peers)
     if refusedCodes > 0 {
       findings.append(
         DoctorFinding(
@@ -93,29 +93,6 @@ extension Node {
             "If others are on this network, look for client isolation or multicast filtering in the access point, "
             + "or name a peer with --peer HOST:PORT.")
       ]
-    }
-  }
-
-  private static func finding(_ peer: PeerStatus) -> DoctorFinding? {
-    switch peer.state {
-    case "other fleet":
-      return DoctorFinding(
-        .warning, "other-fleet", "The node at \(peer.address) belongs to another fleet.",
-        remedy: "Nothing to do, unless it should be one of yours: then it must join with a code of this fleet.")
-    case "unreachable":
-      return DoctorFinding(
-        .problem, "peer-unreachable", "A node is seen at \(peer.address) but cannot be reached: \(peer.detail).",
-        remedy: "Look for a firewall on it, client isolation in the access point, or an address that has changed.")
-    case "refused":
-      return DoctorFinding(
-        .warning, "not-a-member", "The node at \(peer.address) does not take this device for a member.",
-        remedy: "If it is of this fleet it has not heard of this device yet: connect through a node that has.")
-    case "connected" where peer.detail.hasPrefix("its clock"):
-      return DoctorFinding(
-        .warning, "clock-off", "The clocks of this device and \(peer.address) differ: \(peer.detail).",
-        remedy:
-          "Set the wrong one. Nothing is lost meanwhile, but of two edits at the same time the wrong one may be shown.")
-    default: return nil
     }
   }
 

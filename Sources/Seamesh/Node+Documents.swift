@@ -25,7 +25,9 @@ extension Node {
     _ partition: PartitionName, _ requests: [DocumentRequest]
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     guard requests.count <= BulkLimit.requests else {
-      throw NodeError(.tooLarge, "at most \(BulkLimit.requests) documents at once, these are \(requests.count)")
+      throw NodeError(
+        .tooLarge, "at most \(BulkLimit.requests) documents at once, these are \(requests.count)",
+        limit: .init(BulkLimit.requests, "documents"))
     }
     return try submit(requests.map { (partition, [$0]) })
   }
@@ -35,7 +37,9 @@ extension Node {
     _ requests: [(PartitionName, DocumentRequest)]
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     guard requests.count <= BulkLimit.requests else {
-      throw NodeError(.tooLarge, "at most \(BulkLimit.requests) documents at once, these are \(requests.count)")
+      throw NodeError(
+        .tooLarge, "at most \(BulkLimit.requests) documents at once, these are \(requests.count)",
+        limit: .init(BulkLimit.requests, "documents"))
     }
     return try submit(requests.map { ($0.0, [$0.1]) })
   }

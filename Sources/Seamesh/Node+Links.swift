@@ -26,7 +26,7 @@ extension Node {
   package func useLinks(_ name: Text) throws(NodeError) {
     guard name != LinkReport.automatic else { return keeper.choose(nil) }
     guard let linkClass = LinkClass(rawValue: name.string) else {
-      let names = LinkClass.allCases.map(\.rawValue) + [LinkReport.automatic.string]
+      let names = LinkReport.choices
       throw NodeError(
         .unprocessable, "there is no class of links by this name; there are \(names.joined(separator: ", "))")
     }

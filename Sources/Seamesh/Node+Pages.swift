@@ -13,6 +13,7 @@ extension Node {
     of query: DocumentQuery, _ partition: PartitionName, _ collection: Text
   ) throws(NodeError) -> FoundDocuments {
     var damaged: [Value] = []
+    let share = resultTurns.share()
     func note(_ id: Value) throws(NodeError) {
       damaged.append(id)
       try limits.check(damaged: damaged.count)
@@ -20,10 +21,9 @@ extension Node {
     if let ids = query.filter.possibleIDs {
       var collector = ResultCollector(query)
       try eachOf(ids, partition, collection, damaged: note) { document throws(NodeError) in
-        collector.offer(document)
-        try collector.check(limits)
+        try take(document, &collector, share)
       }
-      return FoundDocuments(try collector.finish(limits), damaged: damaged)
+      return FoundDocuments(try collector.finish(limits), damaged: damaged, share: share)
     }
     let ranges = query.order.keyRanges
     var collector = ResultCollector(query, comesInOrder: ranges != nil)
@@ -36,14 +36,21 @@ extension Node {
           guard let document = try shown(rows[index], partition, collection, beside: beside, met: note) else {
             continue
           }
-          collector.offer(document)
-          try collector.check(limits)
+          try take(document, &collector, share)
         }
         return !collector.isComplete
       }
       guard goesOn else { break }
     }
-    return FoundDocuments(try collector.finish(limits), damaged: damaged)
+    return FoundDocuments(try collector.finish(limits), damaged: damaged, share: share)
+  }
+
+  private func take(
+    _ document: StoredDocument, _ collector: inout ResultCollector, _ share: ResultShare
+  ) throws(NodeError) {
+    collector.offer(document)
+    try collector.check(limits)
+    try share.grow(to: collector.heapBytes)
   }
 
   /// Living documents in key order, until `visit` answers false; answers whether it never did.

@@ -39,6 +39,7 @@ private final class LiveResult: WatchSubscription {
   private let query: DocumentQuery
   private let identity: [UInt8]
   private let follower: FeedFollower
+  private let part: LivePart
   private let state = Mutex(State())
 
   init(
@@ -47,6 +48,7 @@ private final class LiveResult: WatchSubscription {
   ) {
     (self.node, self.partition, self.collection) = (node, partition, collection)
     (self.query, self.identity, self.follower) = (query, identity, follower)
+    part = node.liveMemory.part()
   }
 
   func cancel() { node.feed.remove(follower) }
@@ -87,14 +89,21 @@ private final class LiveResult: WatchSubscription {
     let shown: Shown
     let documents: [StoredDocument]
     if query.isWindow {
-      documents = try node.result(of: query, partition, collection).documents
+      documents = try window()
       shown = .window(documents)
     } else {
       let rows = LiveRows(query, try all().documents.values)
+      try part.hold(rows.heapBytes)
       (shown, documents) = (.all(rows), rows.documents)
     }
     state.withLock { $0.shown = shown }
     return .snapshot(documents, cursor: ResultSum(documents).cursor(query: identity))
+  }
+
+  private func window() throws(NodeError) -> [StoredDocument] {
+    let documents = try node.result(of: query, partition, collection).documents
+    try part.hold(documents.reduce(0) { $0 + $1.heapBytes })
+    return documents
   }
 
   // MARK: Following
@@ -103,7 +112,7 @@ private final class LiveResult: WatchSubscription {
   private func follow(_ keys: Set<[UInt8]>?) throws(NodeError) {
     if let keys, keys.isEmpty { return }
     if query.isWindow {
-      let new = try node.result(of: query, partition, collection).documents
+      let new = try window()
       state.withLock { move(&$0, to: new) }
     } else if let keys {
       let documents = try read(keys)
@@ -129,6 +138,7 @@ private final class LiveResult: WatchSubscription {
       state.waiting.append(WatchEvent(move, cursor: rows.sum.cursor(query: identity)))
     }
     try rows.check(node.limits)
+    try part.hold(rows.heapBytes)
     state.shown = .all(rows)
   }
 

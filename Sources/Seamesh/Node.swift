@@ -23,6 +23,8 @@ public final class Node: Sendable {
   /// What may be shown follows from it.
   let authority: CurrentAuthority
   let digests = StateDigests()
+  let resultTurns: ResultTurns
+  let liveMemory: LiveMemory
   let condition: StoreCondition
   let discovery: NodeDiscovery
   package let keeper: LinkKeeper
@@ -52,6 +54,8 @@ public final class Node: Sendable {
 
   private init(_ files: NodeFiles, _ configuration: NodeConfiguration) throws(NodeError) {
     (self.files, self.configuration) = (files, configuration)
+    resultTurns = ResultTurns(configuration.reads)
+    liveMemory = LiveMemory(limit: configuration.reads.allLiveBytes)
     log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
     (inbox, board, finished, condition) = (Inbox(), EngineBoard(), Reply(), StoreCondition())
     let started = Reply<Result<Started, NodeError>>()

@@ -125,9 +125,19 @@ public struct NodeError: Error, Sendable, Equatable {
   public let message: String
   /// Where a write lacked the right: what it lacked.
   public let lackOfRight: LackOfRight?
+  /// The limit that was passed, where one was.
+  public let limit: Limit?
 
-  package init(_ code: Code, _ message: String, lackOfRight: LackOfRight? = nil) {
-    (self.code, self.message, self.lackOfRight) = (code, message, lackOfRight)
+  public struct Limit: Sendable, Equatable {
+    public let value: Int
+    /// `bytes`, `documents`, `levels` and the like.
+    public let unit: String
+
+    package init(_ value: Int, _ unit: String) { (self.value, self.unit) = (value, unit) }
+  }
+
+  package init(_ code: Code, _ message: String, lackOfRight: LackOfRight? = nil, limit: Limit? = nil) {
+    (self.code, self.message, self.lackOfRight, self.limit) = (code, message, lackOfRight, limit)
   }
 }
 
@@ -172,6 +182,7 @@ extension DocumentRequest {
     case isAbsent
     case isOneOf([String])
     case isNoneOf([String])
+    indirect case all([Condition])
 
     /// `etag`: of the document as it stands; nil where there is none.
     package func holds(etag: String?) -> Bool {
@@ -180,6 +191,7 @@ extension DocumentRequest {
       case .isAbsent: etag == nil
       case .isOneOf(let wanted): etag.map(wanted.contains) ?? false
       case .isNoneOf(let unwanted): !(etag.map(unwanted.contains) ?? false)
+      case .all(let conditions): conditions.allSatisfy { $0.holds(etag: etag) }
       }
     }
   }

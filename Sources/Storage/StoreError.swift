@@ -50,13 +50,13 @@ package enum StoreError: Error, Hashable, Sendable {
 
   init(_ error: SQLiteError) {
     if error.isDiskFull {
-      self = .diskFull(error.description)
+      self = .diskFull(error.sentence)
     } else if error.isReadOnly {
-      self = .readOnly(error.description)
+      self = .readOnly(error.sentence)
     } else if error.isIOError {
-      self = .inputOutput(error.description)
+      self = .inputOutput(error.sentence)
     } else if error.isCorrupt {
-      self = .damaged(error.description)
+      self = .damaged(error.sentence)
     } else if error.code == .interrupted {
       self = .interrupted
     } else if error.code == .busy {
@@ -125,7 +125,7 @@ extension StoreError: CustomStringConvertible {
     case .limitReached(let what, let limit): "there is no room for more \(what): the limit is \(limit)"
     case .outOfRange(let what, let value): "\(what) \(value) is out of range"
     case .system(let operation, let path, let code): "\(operation) \(path) failed: \(String(cString: strerror(code)))"
-    case .sqlite(let error): "\(error)"
+    case .sqlite(let error): "the store failed: \(error.sentence)"
     }
   }
 

@@ -98,7 +98,7 @@ package final class FakeNode: NodeInterface {
       return index == 0 && state.conflicts.isEmpty
         ? ConflictPage() : state.conflicts.indices.contains(index) ? state.conflicts[index] : nil
     }
-    guard let page else { throw NodeError(.badRequest, "the list does not go on there") }
+    guard let page else { throw NodeError(.unprocessable, "the list does not go on there") }
     return page
   }
 
@@ -190,6 +190,7 @@ package final class FakeNode: NodeInterface {
     return []
   }
   package func unsubscribe(_ pattern: Text) throws(NodeError) {
+    try check()
     state.withLock { _ = $0.subscriptions.remove(pattern) }
   }
 

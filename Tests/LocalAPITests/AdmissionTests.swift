@@ -112,6 +112,17 @@ struct AdmissionTests {
     #expect(try LoopbackAddress("[::1]:7") == LoopbackAddress(host: .v6, port: 7))
   }
 
+  @Test("a directory where the socket belongs is named, and left as it is")
+  func occupiedSocket() throws {
+    let directory = NSTemporaryDirectory() + "/seamesh-api-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: directory + "/api.sock", withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let error = #expect(throws: LocalServerError.self) {
+      try LocalServer.start(node: FakeNode(), configuration: LocalServerConfiguration(directory: directory))
+    }
+    #expect(error?.description.contains("is in the way of the socket") == true, "\(String(describing: error))")
+  }
+
   @Test("a token has its name once it is whole: what a cut-off start left is no hindrance")
   func wholeToken() throws {
     let path = NSTemporaryDirectory() + "/seamesh-token-" + UUID().uuidString

@@ -3,6 +3,7 @@ import Glibc
 import LocalAPI
 import LocalAPITestSupport
 import Replication
+import Seamesh
 import Testing
 import TestSupport
 
@@ -78,6 +79,32 @@ struct LimitTests {
     let target = try? server.ask("GET", "/v1/\(long)")
     #expect(target == nil || (400..<500).contains(target?.status ?? 0))
     #expect(try server.ask("GET", "/v1/status").status == 200)
+  }
+
+  @Test("a limit that the node names is a member of the problem, as those of the interface itself are")
+  func limitOfNode() throws {
+    server.node.fail(NodeError(.tooLarge, "a document has at most 9 bytes", limit: NodeError.Limit(9, "bytes")))
+    let answer = try server.ask("PUT", path, "{}")
+    #expect(answer.status == 413 && answer.json["limit"] == .int(9) && answer.json["unit"] == .string("bytes"))
+  }
+
+  @Test("a target or headers above the limit are refused as problems that name it")
+  func longHeads() throws {
+    let (target, header) = (ServerLimit.targetBytes, ServerLimit.headerBytes)
+    let refused = try server.ask("GET", "/" + String(repeating: "x", count: target))
+    #expect(refused.status == 414 && refused.json["limit"] == .int(Int64(target)), "\(refused.text)")
+    #expect(try server.ask("GET", "/" + String(repeating: "x", count: target - 1)).status == 404)
+    let large = try server.ask("GET", "/v1/status", headers: ["X-Long: " + String(repeating: "x", count: header)])
+    #expect(large.status == 431 && large.json["limit"] == .int(Int64(header)), "\(large.text)")
+    for answer in [refused, large] { #expect(answer.headers["content-type"] == "application/problem+json") }
+  }
+
+  @Test("a transfer encoding that is not known is refused at once, since nothing tells where the body ends")
+  func unknownEncoding() throws {
+    let connection = try Connection(unixSocket: server.server.endpoints.socket)
+    connection.send(head("PUT", "Transfer-Encoding: gzip"))
+    let answer = try connection.readAnswer()
+    #expect(answer.status == 400 && answer.headers["connection"] == "close", "\(answer.text)")
   }
 
   @Test("a body that trickles is cut off after a time, however steadily it comes")

@@ -128,7 +128,7 @@ struct CommandTests {
     #expect(
       entries.map { $0["reason"]?.shownText.prefix(9) ?? "" }.prefix(3) == ["agency is", "agency is", "agency is"])
     #expect(entries.first?["record"] == .string(#"{"_id": 2, "agency": ""}"#))
-    #expect(result.error.contains("line 3: agency is empty; put aside"))
+    #expect(result.error.contains(#""line":3,"reason":"agency is empty""#), "\(result.error)")
   }
 
   @Test("a value that makes no partition puts its record aside and stops no other")

@@ -70,6 +70,14 @@ struct ImportTests {
     #expect(try aside().map { $0.text("file") } == [first, second, "standard input"])
   }
 
+  @Test("machines are told of records that are put aside as objects, one on each line, the failure last")
+  func asideForMachines() throws {
+    let result = try seamesh("import", "--json", "p", "c", "-", input: "{\"_id\":1}\n{\"_id\":[]}\n{")
+    let told = try result.errors.map { try ExtendedJSON.parseMap(Array($0.utf8)) }
+    #expect(told.map { $0["line"] } == [.int(2), .int(3), nil] && told.last?["status"] == .int(1))
+    #expect(told.dropLast().allSatisfy { $0["file"] == .string("standard input") && $0["reason"] != nil })
+  }
+
   @Test("a script sees that something was put aside, also where the rest went in")
   func statuses() throws {
     #expect(try seamesh("import", "p", "c", "-", input: "{\"_id\":1}").status == 0)

@@ -154,7 +154,7 @@ struct RunTests {
     defer { try? FileManager.default.removeItem(atPath: base) }
     let first = try Running(base + "/a", [])
     let said = try String(contentsOfFile: first.log, encoding: .utf8)
-    #expect(said.hasPrefix("seamesh: there is no node in \(base)/a yet: making a new fleet"), "\(said)")
+    #expect(said.hasPrefix("{\"warning\":\"there is no node in \(base)/a yet: making a new fleet"), "\(said)")
     let invited = try seamesh(base + "/a", "invite", "--user=bob", "--json")
     let code = try ExtendedJSON.parseMap(Array(invited.output.utf8)).text("code")
     #expect(first.stop() == 0)

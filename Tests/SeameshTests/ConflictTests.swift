@@ -126,7 +126,7 @@ struct ConflictTests {
       } while cursor != nil && pages < 30
       #expect(found == conflicting.map { .int($0) } && pages >= 5)
     }
-    #expect(code { _ = try here.conflicts(partition, ConflictQuery(after: "no")) } == .badRequest)
+    #expect(code { _ = try here.conflicts(partition, ConflictQuery(after: "no")) } == .unprocessable)
   }
 
   @Test("of a document with very many conflicts some are told, and the others once these are decided")

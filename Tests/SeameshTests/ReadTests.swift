@@ -139,6 +139,7 @@ import Testing
     for sort in [[], sorted] {
       let error = refusal(FindRequest(sort: sort))
       #expect(error?.code == .tooLarge && error?.message.contains(" 6 documents") == true)
+      #expect(error?.limit == NodeError.Limit(6, "documents"))
       #expect(try node.find(partition, "reports", FindRequest(sort: sort, limit: 7)).count == 7)
       #expect(try node.find(partition, "reports", FindRequest(sort: sort, skip: 1)).count == 6)
     }
@@ -149,10 +150,45 @@ import Testing
     for request in [FindRequest(limit: 8), FindRequest(sort: sorted, limit: 8)] {
       let error = refusal(request)
       #expect(error?.code == .tooLarge && error?.message.contains("20000 bytes") == true)
+      #expect(error?.limit == NodeError.Limit(20_000, "bytes"))
     }
     // What a sort drops does not count, and neither do fields that are not shown.
     #expect(try node.find(partition, "reports", FindRequest(sort: sorted, limit: 5)).count == 5)
     #expect(try node.find(partition, "reports", FindRequest(limit: 30, projection: body(["n": .int(1)]))).count == 30)
+  }
+
+  @Test("large results take turns: one that somebody still holds keeps others waiting, and small ones pass")
+  func turns() throws {
+    let fleet = try fleet { ($0.largeResults, $0.turnMilliseconds) = (1, 50) }
+    let node = node(fleet)
+    try fill(node, (0..<100).map { .int($0) }, text: Text(String(repeating: "x", count: 3_000)))
+    func code(_ request: FindRequest) -> NodeError.Code? {
+      do throws(NodeError) { _ = try node.find(partition, "reports", request) } catch { return error.code }
+      return nil
+    }
+    var held: FoundDocuments? = try node.find(partition, "reports", FindRequest())
+    #expect(held?.count == 100)
+    #expect(code(FindRequest()) == .busy)
+    #expect(code(FindRequest(limit: 10)) == nil)
+    held = nil
+    #expect(code(FindRequest()) == nil && code(FindRequest()) == nil)
+  }
+
+  @Test("live results share one bound: what one holds is lacking to others, until it ends")
+  func sharedLiveMemory() throws {
+    let fleet = try fleet { $0.allLiveBytes = 200_000 }
+    let node = node(fleet)
+    try fill(node, (0..<40).map { .int($0) }, text: Text(String(repeating: "x", count: 3_000)))
+    func code(_ watch: any WatchSubscription) -> NodeError.Code? {
+      do throws(NodeError) { _ = try watch.next(timeoutMilliseconds: 0) } catch { return error.code }
+      return nil
+    }
+    var first: (any WatchSubscription)? = try node.watch(partition, "reports", FindRequest())
+    #expect(try first?.next(timeoutMilliseconds: 0) != nil)
+    let other = try node.watch(partition, "reports", FindRequest(limit: 39))
+    #expect(code(other) == .busy)
+    first = nil
+    #expect(code(other) == nil)
   }
 
   @Test("a live result beyond its bounds is refused, at its beginning and when it grows; a part of it is not")

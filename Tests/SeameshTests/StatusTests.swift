@@ -95,6 +95,36 @@ import Testing
     try eventually { try visitor.nodes[0].doctor().contains { $0.code == "other-fleet" } }
   }
 
+  @Test(
+    "the doctor names a few of many nodes that are seen, and counts the others: whoever announces names buries nothing")
+  func manyNames() {
+    let peers = (1...40).flatMap { number in
+      ["unreachable", "other fleet", "refused", "seen", "connected"].map { state in
+        var peer = PeerStatus()
+        (peer.address, peer.state, peer.detail) = ("10.0.0.\(number):1", state, "no reason given")
+        if state == "connected" { peer.detail = ClockDifference.sentence(1_200_000) }
+        return peer
+      }
+    }
+    let findings = Node.findings(peers)
+    #expect(findings.map(\.code).sorted() == ["clock-off", "not-a-member", "other-fleet", "peer-unreachable"])
+    for finding in findings {
+      #expect(finding.message.contains("10.0.0.1:1, 10.0.0.2:1, 10.0.0.3:1 and 37 more"), "\(finding.message)")
+    }
+    #expect(Node.findings(Array(peers.prefix(5))).first?.message == "The node at 10.0.0.1:1 belongs to another fleet.")
+    #expect(Node.findings(Array(peers.filter { $0.state == "seen" })).isEmpty)
+  }
+
+  @Test("a clock that is off is told with its side, in a unit that people count in")
+  func clockSentence() {
+    let minute: Int64 = 60_000
+    #expect(ClockDifference.sentence(11 * minute) == "its clock is 11 minutes ahead of this device's")
+    #expect(ClockDifference.sentence(-119 * minute) == "its clock is 119 minutes behind this device's")
+    #expect(ClockDifference.sentence(36 * 60 * minute) == "its clock is 36 hours ahead of this device's")
+    #expect(ClockDifference.sentence(-3_650 * 1_440 * minute) == "its clock is 9 years behind this device's")
+    for extreme in [Int64.max, .min, .min + 1] { #expect(ClockDifference.sentence(extreme).contains("years")) }
+  }
+
   @Test("a code of another fleet admits nobody")
   func otherFleetsCode() throws {
     let (fleet, other) = (try TestFleet(1), try TestFleet(1))

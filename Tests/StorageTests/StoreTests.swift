@@ -13,6 +13,17 @@ import Testing
     store = try directory.open()
   }
 
+  @Test("what people read of an error has SQLite's words and number, and nothing of the statement")
+  func sentences() {
+    for code in [SQLITE_NOTADB, SQLITE_CORRUPT, SQLITE_FULL, SQLITE_READONLY, SQLITE_IOERR, SQLITE_ERROR] {
+      let error = SQLiteError(
+        extendedCode: code, message: "its words", operation: "step", sql: "CREATE TABLE documents (id INTEGER)")
+      let sentence = StoreError(error).description
+      #expect(sentence.contains("its words (SQLite \(code))"), "\(sentence)")
+      #expect(!sentence.contains("step") && !sentence.contains("CREATE"), "\(sentence)")
+    }
+  }
+
   @Test("partitions and chains come back as they were written, with their counters")
   func partitionsAndChains() throws {
     let received = ChainMark(sequence: 5, hash: digest(50))

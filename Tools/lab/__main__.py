@@ -21,6 +21,7 @@ import kill_cases  # noqa: F401
 import link_cases  # noqa: F401
 import office_cases  # noqa: F401
 import path_cases  # noqa: F401
+import query_cases  # noqa: F401
 import queue_cases  # noqa: F401
 import replay_cases  # noqa: F401
 import rights_cases  # noqa: F401

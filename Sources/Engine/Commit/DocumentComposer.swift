@@ -186,7 +186,9 @@ extension DocumentState {
 
   /// Of the document that is stored under `key`.
   package init(_ stored: LogDocument, of key: DocumentKey) throws(DamagedDocument) {
-    do throws(CBORError) { try self.init(encoded: stored.state) } catch { throw DamagedDocument(key, "\(error)") }
+    do throws(CBORError) { try self.init(encoded: stored.state) } catch {
+      throw DamagedDocument(key, "its state does not read, from byte \(error.offset) on")
+    }
     guard isAlive == stored.isAlive else { throw DamagedDocument(key, "its state is not what its row says") }
   }
 

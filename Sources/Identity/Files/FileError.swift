@@ -22,8 +22,9 @@ package enum FileError: Error, Equatable, CustomStringConvertible {
     switch self {
     case .missing(let path): "\(path) is missing."
     case .exists(let path): "\(path) is there already and is never overwritten; move it away first."
+    case .failed(_, let path, ENOTDIR): "\(path) is not a directory, or lies in none."
     case .failed(let operation, let path, let code):
-      "\(operation) of \(path) failed: \(String(cString: strerror(code))) (\(code))."
+      "\(operation) of \(path) failed: \(String(cString: strerror(code)))."
     case .notRegular(let path): "\(path) is not a plain file; links and devices are refused."
     case .otherOwner(let path, let owner):
       "\(path) belongs to user \(owner), not to you; run as that user, or: chown \(geteuid()) '\(path)'"

@@ -34,6 +34,7 @@ final class Exchange {
     service.deadlines.begun(socket)
     do throws(Problem) {
       try checkFraming(headers)
+      try checkSize(headers)
       try service.admission.check(headers, socket: socket)
     } catch {
       phase = .answered
@@ -109,10 +110,27 @@ final class Exchange {
   /// Where headers disagree on where the body ends, what follows it could be taken for another request: the connection ends
   /// with the answer (RFC 9112, sections 6.1 and 6.3).
   private func checkFraming(_ headers: HeaderList) throws(Problem) {
-    let lengths = headers.all("content-length").count
-    guard lengths > 1 || lengths == 1 && headers["transfer-encoding"] != nil else { return }
+    let (lengths, encodings) = (headers.all("content-length").count, headers.all("transfer-encoding"))
+    guard encodings.isEmpty || encodings.count == 1 && encodings[0].lowercased() == "chunked" else {
+      throw Problem(.badRequest, "the only Transfer-Encoding here is chunked").with("Connection", "close")
+    }
+    guard lengths + encodings.count > 1 else { return }
     let sentence = "send one Content-Length or one Transfer-Encoding: with more, the end of the body is not certain"
     throw Problem(.badRequest, sentence).with("Connection", "close")
+  }
+
+  private func checkSize(_ headers: HeaderList) throws(Problem) {
+    guard rawTarget.utf8.count <= ServerLimit.targetBytes else {
+      throw .limit(
+        .targetTooLong, "the request target (shorten the filter or the names in it)", ServerLimit.targetBytes,
+        unit: "bytes"
+      ).with(
+        "Connection", "close")
+    }
+    let byteCount = headers.entries.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    guard byteCount <= ServerLimit.headerBytes else {
+      throw .limit(.headersTooLarge, "the headers", ServerLimit.headerBytes, unit: "bytes").with("Connection", "close")
+    }
   }
 
   private func checkBody(_ route: Route, _ headers: HeaderList) throws(Problem) {

@@ -4,6 +4,7 @@ extension Problem {
   /// The one place where a node's refusals become HTTP.
   init(_ error: NodeError) {
     self.init(Kind(error.code), error.message)
+    if let passed = error.limit { (limit, unit) = (passed.value, passed.unit) }
     if error.code == .busy { headers.append(Header("Retry-After", "1")) }
   }
 

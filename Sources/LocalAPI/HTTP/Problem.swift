@@ -11,6 +11,8 @@ package struct Problem: Error, Equatable {
     case methodNotAllowed = "method-not-allowed"
     case preconditionFailed = "precondition-failed"
     case tooLarge = "too-large"
+    case targetTooLong = "target-too-long"
+    case headersTooLarge = "headers-too-large"
     case unsupportedMediaType = "unsupported-media-type"
     case misdirected = "misdirected"
     case unprocessable = "unprocessable"
@@ -33,6 +35,8 @@ package struct Problem: Error, Equatable {
       case .methodNotAllowed: 405
       case .preconditionFailed: 412
       case .tooLarge: 413
+      case .targetTooLong: 414
+      case .headersTooLarge: 431
       case .unsupportedMediaType: 415
       case .misdirected: 421
       case .unprocessable: 422
@@ -52,6 +56,8 @@ package struct Problem: Error, Equatable {
       case .methodNotAllowed: "Method not allowed"
       case .preconditionFailed: "The document is not in the state that the request names"
       case .tooLarge: "Too large"
+      case .targetTooLong: "The request target is too long"
+      case .headersTooLarge: "The headers are too large"
       case .unsupportedMediaType: "The content type is not taken here"
       case .misdirected: "The Host is not this node's"
       case .unprocessable: "Well formed, but not possible"

@@ -8,18 +8,14 @@ extension Request {
 
   func documentID() throws(Problem) -> Value { try DocumentID.parse(segment: parameter("id")) }
 
-  /// What a write asks of the document as it stands: `If-Match` or `If-None-Match`.
+  /// What a write asks of the document as it stands: `If-Match` and `If-None-Match`.
   func condition() throws(Problem) -> DocumentRequest.Condition? {
-    let (match, noneMatch) = (try entityTags("If-Match"), try entityTags("If-None-Match"))
-    switch (match, noneMatch) {
-    case (nil, nil): return nil
-    case (.any?, nil): return .exists
-    // Weak tags never match here: a write stands on one version, byte for byte (RFC 9110 §13.1.1).
-    case (let tags?, nil): return .isOneOf(tags.strong)
-    case (nil, .any?): return .isAbsent
-    case (nil, let tags?): return .isNoneOf(tags.all)
-    default: throw .badRequest("If-Match and If-None-Match exclude one another")
-    }
+    let conditions: [DocumentRequest.Condition] = [
+      // Weak tags never match here: a write stands on one version, byte for byte (RFC 9110 §13.1.1).
+      try entityTags("If-Match").map { $0 == .any ? .exists : .isOneOf($0.strong) },
+      try entityTags("If-None-Match").map { $0 == .any ? .isAbsent : .isNoneOf($0.all) },
+    ].compactMap(\.self)
+    return conditions.count > 1 ? .all(conditions) : conditions.first
   }
 
   private func entityTags(_ name: String) throws(Problem) -> EntityTags? {

@@ -2,7 +2,14 @@ import Replication
 import Seamesh
 
 private let conflicts = "/v1/partitions/{partition}/conflicts"
-private let choices: [Text] = ["keep", "take", "value"]
+
+/// One of its members.
+private let decision = Schema.any([
+  .object([.required("keep", .constant(.bool(true)))]),
+  .object([.required("take", .array(of: .integer(from: 1), from: 1))]),
+  .object([.required("value", .documentValue)]),
+])
+private let decisionMembers: [Text] = ["keep", "take", "value"]
 
 let conflictRoutes: [Route] = [
   Route(
@@ -12,9 +19,10 @@ let conflictRoutes: [Route] = [
       + "where there are more, `next` says where to go on.",
     query: [
       .count(
-        "limit", "so many conflicts, \(ConflictQuery.standardLimit) where it is not said; one document may bring more"),
+        "limit", from: 1, to: Int64(ConflictQuery.greatestLimit),
+        "so many conflicts, \(ConflictQuery.standardLimit) where it is not said; one document may bring more"),
       .text("after", "next of the answer before"),
-    ], refusals: [.badRequest, .notPermitted, .unprocessable]
+    ], result: .json(ConflictPage.schema), refusals: [.notPermitted, .unprocessable]
   ) { request, surroundings in
     var query = ConflictQuery(after: request.target[parameter: "after"]?.string)
     if let text = request.target[parameter: "limit"] {
@@ -30,9 +38,13 @@ let conflictRoutes: [Route] = [
     summary:
       "Decides a conflict: keep, true: what is shown stays; take, numbers of its values; or value, another one. 412 where the "
       + "document is not as the list showed it.",
-    body: .json(byteLimit: ServerLimit.documentBodyBytes, members: choices.map(\.string)),
+    body: .json(byteLimit: ServerLimit.documentBodyBytes, decision), result: .json(resolution),
     refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: resolve),
 ]
+
+private let resolution = Schema.object([
+  .required("dot", .nullable(Dot.schema)), .required("safety", .string), .required("etag", .nullable(.entityTag)),
+])
 
 private func resolve(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let partition = try request.partition()
@@ -47,7 +59,7 @@ private func resolve(_ request: Request, _ surroundings: Surroundings) throws ->
 }
 
 private func choice(_ body: ValueMap) throws(Problem) -> ConflictChoice {
-  let members = try Members(body, of: "a decision", allowed: choices)
+  let members = try Members(body, of: "a decision", allowed: decisionMembers)
   guard body.count == 1 else { throw .unprocessable("a decision has one of the members keep, take and value") }
   // null is a value like any other.
   if let value = body["value"] { return .value(value) }
@@ -64,36 +76,36 @@ private func choice(_ body: ValueMap) throws(Problem) -> ConflictChoice {
   return .take(numbers)
 }
 
-extension ConflictPage {
-  var value: Value {
-    .object([
-      "conflicts": .list(conflicts, \.value), "next": .optional(next), "examined": .int(Int64(examined)),
-      "untold": .int(Int64(untold)),
-    ])
+extension ConflictPage: Tabled {
+  static let table: [Member<ConflictPage>] = [
+    Member("conflicts", \.conflicts), Member("next", \.next), Member("examined", \.examined, .count),
+    Member("untold", \.untold, .count),
+  ]
+}
+
+extension ConflictStatus: Tabled {
+  static let table: [Member<ConflictStatus>] = [
+    Member("id", \.id), Member("collection", \.collection), Member("document", \.document, .documentID),
+    Member("deleted", \.isDeleted), Member("place", \.place), Member(absentable: "shown", \.shown),
+    Member("values", \.numberedValues),
+  ]
+
+  fileprivate var numberedValues: [NumberedCandidate] {
+    values.enumerated().map { NumberedCandidate(number: $0.offset + 1, candidate: $0.element) }
   }
 }
 
-extension ConflictStatus {
-  fileprivate var value: Value {
-    var map = ValueMap(members: [
-      "id": .text(id), "collection": .text(collection), "document": document, "deleted": .bool(isDeleted),
-      "place": .text(place),
-      "values": .list(values.enumerated().map { $0 }) { $0.element.value(number: $0.offset + 1) },
-    ])
-    // Absent is nothing, null is a value.
-    if let shown { map["shown"] = shown }
-    return .map(map)
-  }
-}
+/// A value with its place in the list, by which it is chosen.
+private struct NumberedCandidate: Tabled {
+  let number: Int
+  let candidate: ConflictStatus.Candidate
 
-extension ConflictStatus.Candidate {
-  fileprivate func value(number: Int) -> Value {
-    var map = ValueMap(members: [
-      "number": .int(Int64(number)), "path": .text(path), "kind": .text(kind), "replica": .text(replica),
-      "sequence": .int(Int64(clamping: sequence)), "device": .text(device), "label": .text(label), "user": .text(user),
-      "written": .date(writtenMilliseconds),
-    ])
-    if let value { map["value"] = value }
-    return .map(map)
-  }
+  static let table: [Member<NumberedCandidate>] = [
+    Member("number", \.number, .integer(from: 1)), Member("path", \.candidate.path),
+    Member("kind", \.candidate.kind, .oneOf(["set", "remove", "increment", "add"])),
+    Member("replica", \.candidate.replica), Member("sequence", \.candidate.sequence),
+    Member("device", \.candidate.device), Member("label", \.candidate.label), Member("user", \.candidate.user),
+    Member("written", .documentValue) { .date($0.candidate.writtenMilliseconds) },
+    Member(absentable: "value", \.candidate.value),
+  ]
 }

@@ -6,37 +6,53 @@ private let documents = "/v1/partitions/{partition}/collections/{collection}/doc
 let documentRoutes: [Route] = [
   Route(
     method: .get, template: documents + "/{id}", name: "getDocument",
-    summary: "One document, with its causal version as ETag.", headers: ["If-None-Match"], statuses: [200, 304],
+    summary: "One document, with its causal version as ETag.", headers: [ifNoneMatch], result: .json(.document),
+    statuses: [200, 304],
     refusals: [.notFound, .notPermitted, .unprocessable, .damagedDocument], answer: getDocument),
   Route(
     method: .put, template: documents + "/{id}", name: "putDocument",
     summary: "Replaces or creates a document; only what differs from the present version is recorded.",
-    body: .json(byteLimit: ServerLimit.documentBodyBytes), query: [keepAbsentParameter], headers: conditions,
-    statuses: [200, 201], refusals: [.preconditionFailed, .notPermitted, .tooLarge, .unprocessable],
+    body: .json(byteLimit: ServerLimit.documentBodyBytes, .document), query: [keepAbsentParameter],
+    headers: conditions, result: .json(writeReceipt), statuses: [200, 201],
+    refusals: [.preconditionFailed, .notPermitted, .tooLarge, .unprocessable],
     answer: putDocument),
   Route(
     method: .patch, template: documents + "/{id}", name: "patchDocument",
     summary: "Changes fields of a document: a merge patch (RFC 7396), or MongoDB update operators.", body: .patch,
     query: [.flag("upsert", "true: a document that is not there is made, from an empty one")], headers: conditions,
-    statuses: [200, 201],
+    result: .json(writeReceipt), statuses: [200, 201],
     refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable, .damagedDocument],
     answer: patchDocument),
   Route(
     method: .delete, template: documents + "/{id}", name: "deleteDocument", summary: "Deletes a document.",
-    headers: conditions, refusals: [.notFound, .preconditionFailed, .notPermitted], answer: deleteDocument),
+    headers: conditions, result: .json(writeReceipt),
+    refusals: [.notFound, .preconditionFailed, .notPermitted, .unprocessable], answer: deleteDocument),
   Route(
     method: .post, template: documents, name: "insertDocument",
     summary:
       "Inserts a document with the _id of the body, or a new ObjectId. Sent again with the same Idempotency-Key it "
       + "makes no second one: 200 and the document that the first request made, 412 where that was deleted since.",
-    body: .json(byteLimit: ServerLimit.documentBodyBytes), headers: ["Idempotency-Key"], statuses: [200, 201],
+    body: .json(byteLimit: ServerLimit.documentBodyBytes, .document), headers: [idempotencyKeyHeader],
+    result: .json(writeReceipt), statuses: [200, 201],
     refusals: [.preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: insertDocument),
 ]
 
 let keepAbsentParameter = Route.QueryParameter.flag(
   "keepAbsent", "true: fields that the body leaves out stay; otherwise they are taken away")
 
-private let conditions = ["If-Match", "If-None-Match"]
+private let tagsPattern = #"^(\*|(W/)?"[!#-~]*"( ?, ?(W/)?"[!#-~]*"){0,3})$"#
+private let ifMatch = Route.Header(
+  "If-Match", "*, or the ETags of which the document must have one", .string(pattern: tagsPattern))
+private let ifNoneMatch = Route.Header(
+  "If-None-Match", "*, or the ETags of which the document must have none", .string(pattern: tagsPattern))
+private let idempotencyKeyHeader = Route.Header(
+  "Idempotency-Key", "names this insert", .string(pattern: "^[!#-~][!-~]{0,\(idempotencyKeyBytes - 1)}$"))
+private let conditions = [ifMatch, ifNoneMatch]
+
+private let writeReceipt = Schema.object([
+  .required("id", .documentID), .required("dot", .nullable(Dot.schema)), .required("safety", .string),
+  .required("etag", .nullable(.entityTag)), .required("created", .boolean),
+])
 
 private func getDocument(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let (partition, id) = (try request.partition(), try request.documentID())

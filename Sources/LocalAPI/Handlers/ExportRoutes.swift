@@ -7,7 +7,9 @@ let exportRoutes: [Route] = [
     summary:
       "Every document of a partition, in key order, as lines {\"collection\":…,\"document\":{…}}. Those that are "
       + "damaged on this device are left out; /v1/damaged names them.",
-    answers: .lines, refusals: [.notPermitted]
+    result: .lines(
+      of: .object([.required("collection", .string(from: 1)), .required("document", .document)])),
+    refusals: [.notPermitted, .unprocessable]
   ) { request, surroundings in
     try export(request, surroundings, collection: nil)
   },
@@ -15,8 +17,8 @@ let exportRoutes: [Route] = [
     method: .get, template: "/v1/partitions/{partition}/collections/{collection}/documents", name: "exportCollection",
     summary:
       "Every document of a collection, in key order, as JSON lines. Those that are damaged on this device are left "
-      + "out; /v1/damaged names them.", answers: .lines,
-    refusals: [.notPermitted]
+      + "out; /v1/damaged names them.", result: .lines(of: .document),
+    refusals: [.notPermitted, .unprocessable]
   ) { request, surroundings in
     try export(request, surroundings, collection: request.collection)
   },

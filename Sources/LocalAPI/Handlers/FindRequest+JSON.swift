@@ -2,11 +2,14 @@ import Replication
 import Seamesh
 
 extension FindRequest {
-  /// Of the body of a `find`, all of them optional.
-  static let memberNames: [Text] = ["filter", "sort", "limit", "skip", "projection"]
+  /// Of the body of a `find`.
+  static let schema = Schema.object([
+    .nullable("filter", .filter), .nullable("sort", .sort), .nullable("limit", .count), .nullable("skip", .count),
+    .nullable("projection", .projection),
+  ])
 
   init(body: [UInt8]) throws(Problem) {
-    let members = try Members(JSON.envelope(body), of: "a find", allowed: FindRequest.memberNames)
+    let members = try Members(JSON.envelope(body), of: "a find", allowed: FindRequest.schema.memberNames)
     let sortText = KeyOrder(body[...]).members.first { $0.key == "sort" }?.value
     self.init(
       filter: try members.optionalObject("filter") ?? ValueMap(),
@@ -19,7 +22,13 @@ extension FindRequest {
   init(target: RequestTarget) throws(Problem) {
     var members = ValueMap()
     for name in ["filter", "limit", "skip", "projection"] as [Text] {
-      members[name] = try target[parameter: name].map { text throws(Problem) in try JSON.value(text) }
+      members[name] = try target[parameter: name].map { text throws(Problem) in
+        // Who names a parameter means something by it.
+        guard case let value = try JSON.value(text), value != .null else {
+          throw .unprocessable("the query parameter \(name.string) is null")
+        }
+        return value
+      }
     }
     let read = try Members(members, of: "a watch", allowed: ["filter", "limit", "skip", "projection"])
     self.init(
@@ -51,8 +60,8 @@ extension FindRequest {
 
   private static func field(_ path: Text, _ direction: Value) throws(Problem) -> SortField {
     switch direction {
-    case .int(1): SortField(path: path, ascending: true)
-    case .int(-1): SortField(path: path, ascending: false)
+    case .int(1), .double(1): SortField(path: path, ascending: true)
+    case .int(-1), .double(-1): SortField(path: path, ascending: false)
     default: throw .unprocessable("the direction of the sort field \(path.string) is 1 or -1")
     }
   }

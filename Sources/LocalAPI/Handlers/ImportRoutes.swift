@@ -5,15 +5,31 @@ let importRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/partitions/{partition}/collections/{collection}/import", name: "importDocuments",
     summary: "Documents as JSON lines, each in a change of its own and answered by itself: a bad one stops no other.",
-    body: .lines,
-    query: [keepAbsentParameter], refusals: [.tooLarge, .unprocessable], answer: importDocuments)
+    body: .lines(of: .document),
+    query: [keepAbsentParameter], result: .json(importResult), refusals: [.tooLarge, .unprocessable],
+    answer: importDocuments)
 ]
+
+private let importResult = Schema.object([
+  .required("imported", .count), .required("failed", .count),
+  .required(
+    "results",
+    .array(
+      of: .any([
+        .object([
+          .required("line", .integer(from: 1)), .required("id", .documentID), .required("created", .boolean),
+          .required("changed", .boolean), .required("etag", .nullable(.entityTag)),
+        ]),
+        .object([.required("line", .integer(from: 1)), .required("error", .problem)]),
+      ]))),
+])
 
 /// A line's document with its id, or what is wrong with it.
 private typealias Record = (line: Int, content: Result<DocumentRequest, Problem>)
 
 private func importDocuments(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let partition = try request.partition()
+  try DocumentLimits.check(collection: request.collection)
   let records = try records(request)
   let good = records.compactMap { try? $0.content.get() }
   var receipts = good.isEmpty ? [] : try surroundings.node.writeEach(partition, good)

@@ -5,10 +5,10 @@ let maintenanceRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/backup", name: "backUp",
     summary: "A consistent copy of the store while the node runs on, with its progress as JSON lines.",
-    body: .json(byteLimit: ServerLimit.smallBodyBytes, members: ["path"]), answers: .lines,
+    body: .json(byteLimit: ServerLimit.smallBodyBytes, backupSchema), result: .lines(of: backupLine),
     refusals: [.notPermitted, .unprocessable], unixSocketOnly: true
   ) { request, surroundings in
-    let members = try Members(JSON.envelope(request.body), of: "a backup", allowed: ["path"])
+    let members = try Members(JSON.envelope(request.body), of: "a backup", allowed: backupSchema.memberNames)
     let path = try members.string("path").string
     guard path.hasPrefix("/"), !path.utf8.contains(0) else {
       throw Problem.unprocessable("the path of a backup must be absolute, without zero bytes")
@@ -18,12 +18,18 @@ let maintenanceRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/forwarding/send", name: "sendForwarding",
     summary: "Forwards at once what waits for the backend, also where an earlier failure made a pause.",
-    refusals: [.unprocessable]
+    result: .json(.object([.required("asked", .boolean)])), refusals: [.unprocessable]
   ) { _, surroundings in
     try surroundings.node.sendForwardingNow()
     return .json(.object(["asked": .bool(true)]))
   },
 ]
+
+private let backupSchema = Schema.object([.required("path", .string(pattern: #"^/[^\u0000]*$"#))])
+private let backupLine = Schema.any([
+  .object([.required("done", .count), .required("total", .count)]), .object([.required("path", .string)]),
+  .object([.required("error", .problem)]),
+])
 
 /// Lines `{"done":pages,"total":pages}`, then `{"path":…}` once the copy is whole, or `{"error":…}` where it broke off.
 private func backUp(to path: String, _ request: Request, _ surroundings: Surroundings) throws(NodeError) -> Response {

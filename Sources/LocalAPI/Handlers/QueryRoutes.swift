@@ -8,14 +8,16 @@ let queryRoutes: [Route] = [
     method: .post, template: collection + "/find", name: "findDocuments",
     summary: "The documents that a MongoDB-style filter finds; 413 where they are more than an answer holds. Ids of "
       + "documents that may belong to them and are damaged on this device stand in damaged, where there are any.",
-    body: .json(byteLimit: ServerLimit.smallBodyBytes, members: FindRequest.memberNames.map(\.string)),
-    refusals: [.notPermitted, .unprocessable]
+    body: .json(byteLimit: ServerLimit.smallBodyBytes, FindRequest.schema),
+    result: .json(
+      .object([.required("documents", .array(of: .document)), .optional("damaged", .array(of: .documentID))])),
+    refusals: [.notPermitted, .tooLarge, .unprocessable], onlyReads: true
   ) { request, surroundings in
     let find = try FindRequest(body: request.body)
     let showsID = try find.projection.map { fields throws(NodeError) in try Projection(fields).showsID } ?? true
     let found = try surroundings.node.find(request.partition(), request.collection, find)
-    let list = documentList(found.documents, damaged: found.damaged, showsIDs: showsID)
-    return Response(type: .json, body: .bytes(list + [UInt8(ascii: "\n")]))
+    var list = DocumentList(found, showsIDs: showsID)
+    return list.response()
   },
   Route(
     method: .get, template: collection + "/watch", name: "watchDocuments",
@@ -23,9 +25,12 @@ let queryRoutes: [Route] = [
       "A live result as server-sent events: snapshot, then insert, update and delete with position; 413 where it "
       + "is larger than a node follows, and an event error where it comes to be.",
     query: [
-      .json("filter", "as in find"), .json("sort", "as in find"), .count("limit", "as in find"),
-      .count("skip", "as in find"), .json("projection", "as in find"),
-    ], headers: ["Last-Event-ID"], answers: .events, refusals: [.notPermitted, .unprocessable]
+      .json("filter", "as in find", .filter), .json("sort", "as in find", .sort), .count("limit", "as in find"),
+      .count("skip", "as in find"), .json("projection", "as in find", .projection),
+    ],
+    headers: [
+      Route.Header("Last-Event-ID", "id of the last event that was read", .string(pattern: "^[!-~]*$"))
+    ], result: .events(WatchStream.events), refusals: [.notPermitted, .tooLarge, .unprocessable]
   ) { request, surroundings in
     let subscription = try surroundings.node.watch(
       request.partition(), request.collection, FindRequest(target: request.target))
@@ -37,14 +42,50 @@ let queryRoutes: [Route] = [
   },
 ]
 
-/// `{"documents":[…]}`, each document written as the root that it is, so that its keys with `$` are marked as data.
-func documentList(_ documents: [StoredDocument], damaged: [Value] = [], showsIDs: Bool = true) -> [UInt8] {
-  var out = Array("{\"documents\":[".utf8)
-  for (index, document) in documents.enumerated() {
-    if index > 0 { out.append(UInt8(ascii: ",")) }
-    out += JSON.render(.map(showsIDs ? document.withID : document.body))
+/// `{"documents":[…]}` in pieces, each document written as the root that it is, so that its keys with `$` are marked as data.
+struct DocumentList {
+  private let found: FoundDocuments
+  private let showsIDs: Bool
+  private var next = 0
+  private var isOver = false
+
+  init(_ found: FoundDocuments, showsIDs: Bool = true) { (self.found, self.showsIDs) = (found, showsIDs) }
+
+  /// About `byteCount` bytes, all that is left where it is not said; nil at the end.
+  mutating func piece(of byteCount: Int = .max) -> [UInt8]? {
+    guard !isOver else { return nil }
+    var out = next == 0 ? Array("{\"documents\":[".utf8) : []
+    while next < found.count, out.count < byteCount {
+      if next > 0 { out.append(UInt8(ascii: ",")) }
+      out += JSON.render(.map(showsIDs ? found[next].withID : found[next].body))
+      next += 1
+    }
+    guard next == found.count else { return out }
+    isOver = true
+    out.append(UInt8(ascii: "]"))
+    if !found.damaged.isEmpty { out += Array(",\"damaged\":".utf8) + JSON.render(.array(found.damaged)) }
+    out.append(UInt8(ascii: "}"))
+    return out
   }
-  out.append(UInt8(ascii: "]"))
-  if !damaged.isEmpty { out += Array(",\"damaged\":".utf8) + JSON.render(.array(damaged)) }
-  return out + Array("}".utf8)
+
+  /// Small ones as they are, so that their length can be told; others as a stream, without a copy of the whole.
+  mutating func response() -> Response {
+    let first = piece(of: ServerLimit.pipeChunkBytes) ?? []
+    guard !isOver else { return Response(type: .json, body: .bytes(first + [UInt8(ascii: "\n")])) }
+    return .stream(DocumentListStream(first, self), type: .json)
+  }
+}
+
+private final class DocumentListStream: ResponseStream {
+  private var first: [UInt8]?
+  private var list: DocumentList
+
+  init(_ first: [UInt8], _ list: DocumentList) { (self.first, self.list) = (first, list) }
+
+  func next() -> StreamChunk {
+    defer { first = nil }
+    return (first ?? list.piece(of: ServerLimit.pipeChunkBytes)).map { .bytes($0) } ?? .end
+  }
+
+  func close() {}
 }

@@ -11,7 +11,7 @@ let receiptRoutes: [Route] = [
     summary:
       "How safe a document is, living or deleted: which devices hold the changes that it stands on, by their own "
       + "signed word, and how old that is.",
-    query: [askParameter], refusals: [.notFound, .notPermitted, .unprocessable]
+    query: [askParameter], result: .json(ReceiptReport.schema), refusals: [.notFound, .notPermitted, .unprocessable]
   ) { request, surroundings in
     let report = try surroundings.node.receipts(
       try request.partition(), request.collection, id: try request.documentID(),
@@ -21,33 +21,45 @@ let receiptRoutes: [Route] = [
   Route(
     method: .get, template: "/v1/partitions/{partition}/receipts", name: "getPartitionReceipts",
     summary: "How safe everything is that counts in a partition.", query: [askParameter],
-    refusals: [.notFound, .notPermitted, .unprocessable]
+    result: .json(ReceiptReport.schema), refusals: [.notFound, .notPermitted, .unprocessable]
   ) { request, surroundings in
     .json(
       try surroundings.node.receipts(try request.partition(), asking: try request.flag(askParameter.name)).value)
   },
 ]
 
-extension ReceiptReport {
-  var value: Value {
-    .object([
-      "partition": .text(partition), "collection": .optional(collection), "id": id ?? .null,
-      "changes": .list(changes) { change in
-        .object(["replica": .text(change.replica), "sequence": .int(Int64(clamping: change.sequence))])
-      },
-      "ofWholePartition": .bool(isOfWholePartition),
-      "rungs": .object([
-        "localDurable": .bool(true), "peers": .int(Int64(holders.count)), "relays": .int(Int64(relays.count)),
-        "backend": .bool(!forwarders.isEmpty), "photos": .text(ReceiptReport.photos),
-      ]),
-      "words": .list(words) { word in
-        .object([
-          "device": .text(word.device), "label": .text(word.label), "user": .text(word.user), "role": .text(word.role),
-          "isSelf": .bool(word.isSelf), "of": .text(word.isOfBackend ? "backend" : "device"),
-          "lacking": .int(Int64(clamping: word.lacking)), "standing": .text(word.standing),
-          "counts": .bool(word.counts), "ageMilliseconds": .int(word.ageMilliseconds),
-        ])
-      },
-    ])
-  }
+extension ReceiptReport: Tabled {
+  static let table: [Member<ReceiptReport>] = [
+    Member("partition", \.partition), Member("collection", \.collection),
+    Member("id", \.id, .nullable(.documentID)), Member("changes", \.changes),
+    Member("ofWholePartition", \.isOfWholePartition),
+    Member("rungs", rungs) { report in
+      .object([
+        "localDurable": .bool(true), "peers": report.holders.count.value, "relays": report.relays.count.value,
+        "backend": .bool(!report.forwarders.isEmpty), "photos": .text(ReceiptReport.photos),
+      ])
+    },
+    Member("words", \.words),
+  ]
+
+  private static let rungs = Schema.object([
+    .required("localDurable", .boolean), .required("peers", .count), .required("relays", .count),
+    .required("backend", .boolean), .required("photos", .string),
+  ])
+}
+
+extension ReceiptReport.Change: Tabled {
+  static let table: [Member<ReceiptReport.Change>] = [
+    Member("replica", \.replica, .hexadecimal), Member("sequence", \.sequence),
+  ]
+}
+
+extension ReceiptReport.Word: Tabled {
+  static let table: [Member<ReceiptReport.Word>] = [
+    Member("device", \.device), Member("label", \.label), Member("user", \.user), Member("role", \.role),
+    Member("isSelf", \.isSelf),
+    Member("of", .oneOf(["backend", "device"])) { .text($0.isOfBackend ? "backend" : "device") },
+    Member("lacking", \.lacking), Member("standing", \.standing, .oneOf(["member", "ended", "forked", "unentitled"])),
+    Member("counts", \.counts), Member("ageMilliseconds", \.ageMilliseconds),
+  ]
 }

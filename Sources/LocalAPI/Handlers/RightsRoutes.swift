@@ -7,24 +7,27 @@ let rightsRoutes: [Route] = [
     summary: "Who may do what, by which statements: in one partition what each device may, otherwise all grants. Times "
       + "are milliseconds since 1970: of the arrival here, or by the issuer's clock.",
     query: [
-      .text("partition", "name of a partition"),
-      .text("who", "device:LABEL or device:KEY, user:ID, role:ROLE, or everyone"),
-    ], refusals: [.notFound, .unprocessable]
+      .text("partition", "name of a partition", .partitionName),
+      .text("who", "device:LABEL or device:KEY, user:ID, role:ROLE, or everyone", whom),
+    ], result: .json(PermissionReport.schema), refusals: [.notFound, .unprocessable]
   ) { request, surroundings in
     let partition = try request.target[parameter: "partition"].map { name throws(Problem) in try partitionName(name) }
-    let report = try surroundings.node.permissions(partition, who: request.target[parameter: "who"]?.string)
-    return .json(.object(["members": .list(report.members, \.value), "rights": .list(report.rights, \.value)]))
+    return .json(try surroundings.node.permissions(partition, who: request.target[parameter: "who"]?.string).value)
   },
   Route(
     method: .get, template: "/v1/rules", name: "listRules",
-    summary: "The rules, by which keys of partition names give rights."
+    summary: "The rules, by which keys of partition names give rights.",
+    result: .json(.listing("rules", of: RightStatus.schema))
   ) { _, surroundings in
     .json(.object(["rules": .list(try surroundings.node.rules(), \.value)]))
   },
   change(
     "/v1/grants", "grant",
     "Gives everyone whom `who` names this level in the partitions of the pattern, no more and no less.",
-    ["who", "level", "pattern"]
+    [
+      .required("who", whom), .required("level", .oneOf(AccessLevel.allCases.map { "\($0)" })),
+      .required("pattern", .partitionName),
+    ]
   ) { members throws(Problem) in
     .grant(
       who: try members.string("who").string, level: try members.string("level").string,
@@ -33,76 +36,86 @@ let rightsRoutes: [Route] = [
   change(
     "/v1/revocations", "revoke",
     "Ends a device: what it wrote counts as far as it is here, or was at the time `at`. With `compromised` nothing of it "
-      + "counts in partitions that are not carried here.", ["device", "compromised", "at"]
+      + "counts in partitions that are not carried here.",
+    [
+      .required("device", .string(from: 1)), .nullable("compromised", .boolean),
+      .nullable("at", .string(format: "date-time")),
+    ]
   ) { members throws(Problem) in
     .revoke(
       device: try members.string("device").string, isCompromised: try members.flag("compromised"),
       at: try members.optionalString("at")?.string)
   },
   change(
-    "/v1/retirements", "retire", "Ends a device that has done its work: what it wrote goes on counting.", ["device"]
+    "/v1/retirements", "retire", "Ends a device that has done its work: what it wrote goes on counting.",
+    [.required("device", .string(from: 1))]
   ) { members throws(Problem) in .retire(device: try members.string("device").string) },
   change(
     "/v1/raises", "raise",
     "Lets count again what ends of a device hold back here, or what the one statement does whose id begins so.",
-    ["what"]
+    [.required("what", .string(from: 1))]
   ) { members throws(Problem) in .raise(try members.string("what").string) },
   change(
-    "/v1/promotions", "promote", "Makes a member an admin. Only where the fleet's root key lies.", ["device"]
+    "/v1/promotions", "promote", "Makes a member an admin. Only where the fleet's root key lies.",
+    [.required("device", .string(from: 1))]
   ) { members throws(Problem) in .promote(device: try members.string("device").string) },
 ]
 
+private let whom = Schema.any([
+  .constant(.text("everyone")), .string(pattern: #"^(device|user|role):[^\u0000-\u001f\u007f]+$"#),
+])
+
 /// A change of rights, with what all of them take: `dryRun` says what it would do, `yes` confirms what has to be.
 private func change(
-  _ template: String, _ name: String, _ summary: String, _ members: [String],
+  _ template: String, _ name: String, _ summary: String, _ members: [Schema.Property],
   action: @escaping @Sendable (Members) throws(Problem) -> RightsChange.Action
 ) -> Route {
-  let allowed = members + ["dryRun", "yes"]
+  let body = Schema.object(members + [.nullable("dryRun", .boolean), .nullable("yes", .boolean)])
   return Route(
     method: .post, template: template, name: name, summary: summary,
-    body: .json(byteLimit: ServerLimit.smallBodyBytes, members: allowed),
+    body: .json(byteLimit: ServerLimit.smallBodyBytes, body), result: .json(RightsOutcome.schema),
     refusals: [.notFound, .notPermitted, .unprocessable], unixSocketOnly: true
   ) { request, surroundings in
-    let members = try Members(JSON.envelope(request.body), of: "a change of rights", allowed: allowed.map { Text($0) })
+    let members = try Members(JSON.envelope(request.body), of: "a change of rights", allowed: body.memberNames)
     let change = RightsChange(
       try action(members), isDryRun: try members.flag("dryRun"), isConfirmed: try members.flag("yes"))
     return .json(try surroundings.node.change(change).value)
   }
 }
 
-extension RightsOutcome {
-  var value: Value {
-    .object([
-      "signed": .bool(isSigned), "narrowing": .bool(isNarrowing), "statements": .list(statements) { .text($0) },
-      "says": .list(says) { .text($0) }, "signer": .text(signer),
-      "falls": .list(falls) { fall in
-        .object([
-          "partition": .text(fall.partition), "lostChanges": .int(Int64(fall.lostChanges)),
-          "gainedChanges": .int(Int64(fall.gainedChanges)), "documents": .int(Int64(fall.documents)),
-        ])
-      },
-      "notCarried": .list(notCarried) { .text($0) }, "warnings": .list(warnings) { .text($0) },
-      "notes": .list(notes) { .text($0) },
-    ])
-  }
+extension RightsOutcome: Tabled {
+  static let table: [Member<RightsOutcome>] = [
+    Member("signed", \.isSigned), Member("narrowing", \.isNarrowing), Member("statements", \.statements),
+    Member("says", \.says), Member("signer", \.signer), Member("falls", \.falls),
+    Member("notCarried", \.notCarried), Member("warnings", \.warnings), Member("notes", \.notes),
+  ]
 }
 
-extension RightStatus {
-  var value: Value {
-    .object([
-      "id": .text(id), "kind": .text(kind), "words": .text(words), "level": .text(level), "inForce": .bool(isInForce),
-      "issuer": .text(issuer), "since": since.map { .int($0) } ?? .null, "sinceBy": .text(sinceBy),
-      "endedBy": .list(endedBy, \.value),
-    ])
-  }
+extension RightsOutcome.Fall: Tabled {
+  static let table: [Member<RightsOutcome.Fall>] = [
+    Member("partition", \.partition), Member("lostChanges", \.lostChanges, .count),
+    Member("gainedChanges", \.gainedChanges, .count), Member("documents", \.documents, .count),
+  ]
 }
 
-extension PermissionStatus {
-  var value: Value {
-    .object([
-      "device": .text(device), "label": .text(label), "user": .text(user), "role": .text(role),
-      "isSelf": .bool(isSelf), "level": .text(level), "rights": .list(rights, \.value),
-      "endedBy": .list(endedBy, \.value),
-    ])
-  }
+extension RightStatus: Tabled {
+  /// A right may have ends, which are such statements themselves.
+  static var schema: Schema { .named("Right") }
+
+  static let table: [Member<RightStatus>] = [
+    Member("id", \.id), Member("kind", \.kind), Member("words", \.words), Member("level", \.level),
+    Member("inForce", \.isInForce), Member("issuer", \.issuer), Member("since", \.since),
+    Member("sinceBy", \.sinceBy), Member("endedBy", \.endedBy),
+  ]
+}
+
+extension PermissionStatus: Tabled {
+  static let table: [Member<PermissionStatus>] = [
+    Member("device", \.device), Member("label", \.label), Member("user", \.user), Member("role", \.role),
+    Member("isSelf", \.isSelf), Member("level", \.level), Member("rights", \.rights), Member("endedBy", \.endedBy),
+  ]
+}
+
+extension PermissionReport: Tabled {
+  static let table: [Member<PermissionReport>] = [Member("members", \.members), Member("rights", \.rights)]
 }

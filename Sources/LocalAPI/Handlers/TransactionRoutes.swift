@@ -5,9 +5,44 @@ let transactionRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/partitions/{partition}/transaction", name: "transact",
     summary: "Several documents in one change: all of it, or nothing.",
-    body: .json(byteLimit: ServerLimit.transactionBodyBytes, members: ["operations"]),
+    body: .json(byteLimit: ServerLimit.transactionBodyBytes, transactionSchema), result: .json(transactionResult),
     refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: transact)
 ]
+
+private let transactionSchema = Schema.object([
+  .required("operations", .array(of: .any(operationSchemas), from: 1, to: BulkLimit.requests))
+])
+
+private let operationSchemas: [Schema] = {
+  func operation(_ name: String, id: Schema.Property, _ own: [Schema.Property], isConditional: Bool = true) -> Schema {
+    .object(
+      [.required("op", .constant(.text(name))), .required("collection", .collectionName), id] + own
+        + (isConditional ? [.nullable("ifMatch", .any([.entityTag, .constant(.text("*"))]))] : []))
+  }
+  let (id, upsert) = (Schema.Property.required("id", .documentID), Schema.Property.nullable("upsert", .boolean))
+  let identified = Schema.documentWithID
+  return [
+    operation("put", id: id, [.required("document", .document), .nullable("keepAbsent", .boolean)]),
+    operation(
+      "put", id: .nullable("id", .documentID), [.required("document", identified), .nullable("keepAbsent", .boolean)]),
+    operation(
+      "insert", id: .nullable("id", .documentID), [.required("document", .document)], isConditional: false),
+    operation("patch", id: id, [.required("patch", .mergePatch), upsert]),
+    operation("update", id: id, [.required("update", .updateOperators), upsert]),
+    operation("delete", id: id, []),
+  ]
+}()
+
+private let transactionResult = Schema.object([
+  .required("dot", .nullable(Dot.schema)), .required("safety", .string),
+  .required(
+    "results",
+    .array(
+      of: .object([
+        .required("collection", .collectionName), .required("id", .documentID),
+        .required("etag", .nullable(.entityTag)), .required("created", .boolean),
+      ]))),
+])
 
 private func transact(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let partition = try request.partition()

@@ -4,6 +4,20 @@ import Seamesh
 /// A live result as server-sent events (HTML Living Standard §9.2). The reader pulls: one event waits at most, and one
 /// that reads nothing for ``ServerLimit/idleSeconds`` is cut off.
 final class WatchStream: ResponseStream {
+  /// Names of events with the schema of their data.
+  static let events: [(name: String, data: Schema)] = [
+    ("snapshot", .listing("documents", of: .document)),
+    ("insert", .object([.required("document", .document), .required("position", .count)])),
+    (
+      "update",
+      .object([
+        .required("document", .document), .required("position", .count), .required("previousPosition", .count),
+      ])
+    ),
+    ("delete", .object([.required("id", .documentID), .required("position", .count)])),
+    ("error", .problem),
+  ]
+
   private let subscription: any WatchSubscription
   private let supervisor: StreamSupervisor
   private let socket: Int32
@@ -60,7 +74,8 @@ final class WatchStream: ResponseStream {
     switch event {
     case .snapshot(_, let cursor) where cursor == lastEventID: return Array(": nothing has changed\n\n".utf8)
     case .snapshot(let documents, let cursor):
-      return Self.event("snapshot", data: documentList(documents), cursor: cursor)
+      var list = DocumentList(FoundDocuments(documents))
+      return Self.event("snapshot", data: list.piece() ?? [], cursor: cursor)
     case .insert(let document, let position, let cursor):
       return Self.event("insert", Self.members(document, position), cursor: cursor)
     case .update(let document, let position, let previous, let cursor):

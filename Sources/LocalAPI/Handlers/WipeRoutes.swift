@@ -2,9 +2,10 @@ import Replication
 import Seamesh
 
 private let devicesParameter = Route.QueryParameter.count(
-  "devices", "so many other devices have to hold what the backend does not; 2 where it is not said, 1 at least")
+  "devices", from: 1, "so many other devices have to hold what the backend does not; 2 where it is not said, 1 at least"
+)
 private let ageParameter = Route.QueryParameter.count(
-  "milliseconds", "words that are older do not count; seven days where it is not said")
+  "milliseconds", from: 1, "words that are older do not count; seven days where it is not said")
 private let askParameter = Route.QueryParameter.flag(
   "ask", "true: peers in reach say first what they hold of what would be lost; takes up to two seconds")
 
@@ -14,7 +15,7 @@ let wipeRoutes: [Route] = [
     summary:
       "Whether every change that is here is known to be in the backend or on other devices, by whose word and how old that is; "
       + "else what would be lost, and who in reach could take it.",
-    query: [devicesParameter, ageParameter, askParameter]
+    query: [devicesParameter, ageParameter, askParameter], result: .json(WipeReport.schema)
   ) { request, surroundings in
     var rules = WipeRules()
     rules.devices = try request.positive(devicesParameter.name) ?? rules.devices
@@ -34,33 +35,41 @@ extension Request {
   }
 }
 
-extension WipeReport {
-  var value: Value {
-    .object([
-      "safe": .bool(isSafe), "devices": .int(Int64(rules.devices)), "milliseconds": .int(rules.milliseconds),
-      "changes": .int(Int64(clamping: changes)), "partitions": .int(Int64(partitions)),
-      "lostChanges": .int(Int64(clamping: lostChanges)), "lostPartitions": .int(Int64(lostPartitions)),
-      "losses": .list(losses) { loss in
-        .object([
-          "partition": .text(loss.partition), "changes": .int(Int64(clamping: loss.changes)),
-          "apart": .int(Int64(clamping: loss.apart)),
-          "documents": .list(loss.documents) { .object(["collection": .text($0.collection), "id": $0.id]) },
-          "reachable": .list(loss.reachable) { .text($0) },
-        ])
-      },
-      "evidence": .list(evidence, \.value), "uncounted": .list(uncounted, \.value),
-      "asideFiles": .list(asideFiles) { .object(["path": .text($0.path), "records": .int(Int64($0.records))]) },
-      "obstacles": .list(obstacles) { .text($0) }, "notes": .list(notes) { .text($0) },
-    ])
-  }
+extension WipeReport: Tabled {
+  static let table: [Member<WipeReport>] = [
+    Member("safe", \.isSafe), Member("devices", \.rules.devices, .count),
+    Member("milliseconds", \.rules.milliseconds, .count), Member("changes", \.changes),
+    Member("partitions", \.partitions, .count), Member("lostChanges", \.lostChanges),
+    Member("lostPartitions", \.lostPartitions, .count), Member("losses", \.losses), Member("evidence", \.evidence),
+    Member("uncounted", \.uncounted), Member("asideFiles", \.asideFiles), Member("obstacles", \.obstacles),
+    Member("notes", \.notes),
+  ]
 }
 
-extension WipeReport.Witness {
-  fileprivate var value: Value {
-    .object([
-      "device": .text(device), "label": .text(label), "role": .text(role), "isSelf": .bool(isSelf),
-      "of": .text(isOfBackend ? "backend" : "device"), "partitions": .int(Int64(partitions)),
-      "ageMilliseconds": ageMilliseconds.map { .int($0) } ?? .null, "flaw": .text(flaw),
-    ])
-  }
+extension WipeReport.Loss: Tabled {
+  static let table: [Member<WipeReport.Loss>] = [
+    Member("partition", \.partition), Member("changes", \.changes), Member("apart", \.apart),
+    Member("documents", \.documents), Member("reachable", \.reachable),
+  ]
+}
+
+extension WipeReport.Document: Tabled {
+  static let table: [Member<WipeReport.Document>] = [
+    Member("collection", \.collection), Member("id", \.id, .documentID),
+  ]
+}
+
+extension WipeReport.AsideFile: Tabled {
+  static let table: [Member<WipeReport.AsideFile>] = [
+    Member("path", \.path), Member("records", \.records, .count),
+  ]
+}
+
+extension WipeReport.Witness: Tabled {
+  static let table: [Member<WipeReport.Witness>] = [
+    Member("device", \.device), Member("label", \.label), Member("role", \.role), Member("isSelf", \.isSelf),
+    Member("of", .oneOf(["backend", "device"])) { .text($0.isOfBackend ? "backend" : "device") },
+    Member("partitions", \.partitions, .count), Member("ageMilliseconds", \.ageMilliseconds),
+    Member("flaw", \.flaw, .oneOf(["", "ended", "forked", "unentitled", "old", "clock", "unheard"])),
+  ]
 }

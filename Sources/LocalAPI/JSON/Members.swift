@@ -51,8 +51,14 @@ struct Members {
 
   func count(_ name: Text) throws(Problem) -> Int? {
     guard let value = self[name] else { return nil }
-    guard case .int(let number) = value, number >= 0 else { throw wrong(name, "an integer, 0 or more") }
-    return Int(number)
+    switch value {
+    case .int(let number) where number >= 0: return Int(number)
+    // 5.0 is an integer in JSON.
+    case .double(let number) where number >= 0:
+      guard let count = Int(exactly: number) else { throw wrong(name, "an integer, 0 or more") }
+      return count
+    default: throw wrong(name, "an integer, 0 or more")
+    }
   }
 
   private func wrong(_ name: Text, _ expected: String) -> Problem {

@@ -1,108 +1,97 @@
 import Replication
 import Seamesh
 
-// How the node's figures look as JSON: the names of the fields are those of the types.
+// How the node's figures look as JSON: the names of the members are those of the types.
 
 extension Value {
   static func optional(_ string: String?) -> Value { string.map { .text($0) } ?? .null }
-  static func counts(_ counts: [String: Int64]) -> Value {
-    var map = ValueMap()
-    for (name, count) in counts { map[Text(name)] = .int(count) }
-    return .map(map)
-  }
   static func list<Element>(_ elements: [Element], _ value: (Element) -> Value) -> Value {
     .array(elements.map(value))
   }
 }
 
-extension NodeStatus {
-  var value: Value {
-    .object([
-      "version": .text(version), "fleet": .text(fleet), "fleetName": .text(fleetName),
-      "device": .text(device), "user": .text(user), "label": .text(label), "replica": .optional(replica),
-      "directory": .text(directory), "listen": .list(listen) { .text($0) },
-      "uptimeMilliseconds": .int(uptimeMilliseconds), "documents": .int(documents), "changes": .int(changes),
-      "logBytes": .int(logBytes), "databaseBytes": .int(databaseBytes), "diskFreeBytes": .int(diskFreeBytes),
-      "readOnly": .bool(readOnly), "held": .counts(held),
-      "heldOfEnded": .counts(heldOfEnded),
-      "peersConnected": .int(Int64(peersConnected)), "discovery": .text(discovery),
-      "forwarding": forwarding.map(\.value) ?? .null, "links": .list(links, \.value),
-      "lostIfWiped": lostIfWiped.map { .int(Int64(clamping: $0)) } ?? .null,
-      "ageMilliseconds": .int(ageMilliseconds),
-    ])
-  }
+extension NodeStatus: Tabled {
+  static let table: [Member<NodeStatus>] = [
+    Member("version", \.version), Member("fleet", \.fleet), Member("fleetName", \.fleetName),
+    Member("device", \.device), Member("user", \.user), Member("label", \.label), Member("replica", \.replica),
+    Member("directory", \.directory), Member("listen", \.listen),
+    Member("uptimeMilliseconds", \.uptimeMilliseconds, .count), Member("documents", \.documents, .count),
+    Member("changes", \.changes, .count), Member("logBytes", \.logBytes, .count),
+    Member("databaseBytes", \.databaseBytes, .count), Member("diskFreeBytes", \.diskFreeBytes),
+    Member("readOnly", \.readOnly), Member("held", \.held), Member("heldOfEnded", \.heldOfEnded),
+    Member("peersConnected", \.peersConnected, .count), Member("discovery", \.discovery),
+    Member("forwarding", \.forwarding), Member("links", \.links), Member("lostIfWiped", \.lostIfWiped),
+    Member("ageMilliseconds", \.ageMilliseconds, .count),
+  ]
 }
 
-extension ForwardingStatus {
-  var value: Value {
-    .object([
-      "backend": .text(backend), "state": .text(state), "reason": .text(reason), "remedy": .text(remedy),
-      "lagChanges": .int(lagChanges), "lagBytes": .int(lagBytes), "lagMilliseconds": .int(lagMilliseconds),
-      "forwardedChanges": .int(forwardedChanges), "forwardedBytes": .int(forwardedBytes),
-      "logChanges": .int(logChanges), "backendChanges": .int(backendChanges), "putAside": .int(putAside),
-      "lostChanges": .int(lostChanges), "deadLetters": .int(deadLetters), "staleDocuments": .int(staleDocuments),
-      "remainingMilliseconds": remainingMilliseconds.map { .int($0) } ?? .null,
-      "edits": edits.map { edits in
-        .object([
-          "written": .int(Int64(edits.written)), "refused": .int(Int64(edits.refused)), "reason": .text(edits.reason),
-        ])
-      } ?? .null,
-    ])
-  }
+extension ForwardingStatus: Tabled {
+  static let table: [Member<ForwardingStatus>] = [
+    Member("backend", \.backend), Member("state", \.state, .oneOf(ForwardingStatus.states)),
+    Member("reason", \.reason), Member("remedy", \.remedy), Member("lagChanges", \.lagChanges),
+    Member("lagBytes", \.lagBytes), Member("lagMilliseconds", \.lagMilliseconds),
+    Member("forwardedChanges", \.forwardedChanges), Member("forwardedBytes", \.forwardedBytes),
+    Member("logChanges", \.logChanges), Member("backendChanges", \.backendChanges), Member("putAside", \.putAside),
+    Member("lostChanges", \.lostChanges), Member("deadLetters", \.deadLetters),
+    Member("staleDocuments", \.staleDocuments), Member("remainingMilliseconds", \.remainingMilliseconds),
+    Member("edits", \.edits),
+  ]
 }
 
-extension LinkReport {
-  var value: Value {
-    .object([
-      "class": .text(linkClass), "isChosen": .bool(isChosen), "interfaces": .list(interfaces) { .text($0) },
-      "sessions": .int(sessions), "metered": .bool(bytesPerDay != nil),
-      "bytesPerDay": bytesPerDay.map { .int($0) } ?? .null, "bytesToday": bytesToday.map { .int($0) } ?? .null,
-      "passes": .text(passes), "carries": .list(carries) { .text($0) },
-      "renewsMilliseconds": renewsMilliseconds.map { .int($0) } ?? .null,
-      "waitingChanges": .int(waitingChanges), "waitingBytes": .int(waitingBytes),
-      "waitingMilliseconds": .int(waitingMilliseconds), "waitingCost": .int(waitingCost),
-    ])
-  }
+extension ForwardingStatus.Edits: Tabled {
+  static let table: [Member<ForwardingStatus.Edits>] = [
+    Member("written", \.written, .count), Member("refused", \.refused, .count), Member("reason", \.reason),
+  ]
 }
 
-extension PeerStatus {
-  var value: Value {
-    .object([
-      "device": .text(device), "label": .text(label), "user": .text(user), "address": .text(address),
-      "state": .text(state), "detail": .text(detail),
-      "roundTripMilliseconds": roundTripMilliseconds.map { .double($0) } ?? .null,
-      "lastContactMilliseconds": lastContactMilliseconds.map { .int($0) } ?? .null,
-      "behind": behind.map { .int($0) } ?? .null, "ahead": ahead.map { .int($0) } ?? .null,
-      "sentBytes": .int(sentBytes), "receivedBytes": .int(receivedBytes),
-    ])
-  }
+extension LinkReport: Tabled {
+  static let table: [Member<LinkReport>] = [
+    Member("class", \.linkClass), Member("isChosen", \.isChosen), Member("interfaces", \.interfaces),
+    Member("sessions", \.sessions, .count), Member("metered", .boolean) { .bool($0.bytesPerDay != nil) },
+    Member("bytesPerDay", \.bytesPerDay), Member("bytesToday", \.bytesToday),
+    Member("passes", \.passes, .oneOf(["everything", "partitions", "authority", "nothing"])),
+    Member("carries", \.carries), Member("renewsMilliseconds", \.renewsMilliseconds),
+    Member("waitingChanges", \.waitingChanges), Member("waitingBytes", \.waitingBytes),
+    Member("waitingMilliseconds", \.waitingMilliseconds), Member("waitingCost", \.waitingCost),
+  ]
 }
 
-extension DeviceStatus {
-  var value: Value {
-    .object([
-      "device": .text(device), "user": .text(user), "label": .text(label), "role": .text(role),
-      "profile": .map(profile), "replicas": .list(replicas) { .text($0) }, "isSelf": .bool(isSelf),
-      "endedBy": .list(endedBy, \.value),
-    ])
-  }
+extension PeerStatus: Tabled {
+  static let table: [Member<PeerStatus>] = [
+    Member("device", \.device), Member("label", \.label), Member("user", \.user), Member("address", \.address),
+    Member("state", \.state), Member("detail", \.detail),
+    Member("roundTripMilliseconds", \.roundTripMilliseconds),
+    Member("lastContactMilliseconds", \.lastContactMilliseconds), Member("behind", \.behind),
+    Member("ahead", \.ahead), Member("sentBytes", \.sentBytes, .count),
+    Member("receivedBytes", \.receivedBytes, .count),
+  ]
 }
 
-extension PartitionStatus {
-  var value: Value {
-    .object([
-      "name": .text(name), "subscribed": .bool(subscribed), "documents": .int(documents),
-      "changes": .int(changes), "heldChanges": .int(heldChanges),
-      "vector": .list(vector) { entry in
-        .object([
-          "replica": .text(entry.replica), "sequence": .int(Int64(clamping: entry.sequence)),
-          "tip": .text(entry.tip),
-        ])
-      },
-      "digest": .optional(digest), "digestState": .text(digestState.name),
-      "digestReason": .optional(digestState.reason),
-    ])
-  }
+extension DeviceStatus: Tabled {
+  static let table: [Member<DeviceStatus>] = [
+    Member("device", \.device), Member("user", \.user), Member("label", \.label), Member("role", \.role),
+    Member("profile", \.profile), Member("replicas", \.replicas), Member("isSelf", \.isSelf),
+    Member("endedBy", \.endedBy),
+  ]
+}
+
+extension PartitionStatus: Tabled {
+  static let table: [Member<PartitionStatus>] = [
+    Member("name", \.name), Member("subscribed", \.subscribed), Member("documents", \.documents, .count),
+    Member("changes", \.changes, .count), Member("heldChanges", \.heldChanges, .count),
+    Member("vector", .array(of: vectorEntry)) { status in
+      .list(status.vector) { entry in
+        .object(["replica": entry.replica.value, "sequence": entry.sequence.value, "tip": entry.tip.value])
+      }
+    },
+    Member("digest", \.digest),
+    Member("digestState", .oneOf(["not asked", "computed", "not computed", "failed"])) { $0.digestState.name.value },
+    Member("digestReason", .nullable(.string)) { $0.digestState.reason.value },
+  ]
+
+  private static let vectorEntry = Schema.object([
+    .required("replica", .hexadecimal), .required("sequence", .count), .required("tip", .hexadecimal),
+  ])
 }
 
 extension PartitionStatus.DigestState {
@@ -123,23 +112,25 @@ extension PartitionStatus.DigestState {
   }
 }
 
-extension DoctorFinding {
-  var value: Value {
-    .object([
-      "level": .text(level.rawValue), "code": .text(code), "message": .text(message), "remedy": .text(remedy),
-    ])
-  }
+extension DoctorFinding: Tabled {
+  static let table: [Member<DoctorFinding>] = [
+    Member("level", .oneOf(["ok", "warning", "problem"])) { $0.level.rawValue.value }, Member("code", \.code),
+    Member("message", \.message), Member("remedy", \.remedy),
+  ]
 }
 
-extension DamagedStatus {
-  var value: Value {
-    .object([
-      "partition": .text(partition), "collection": .text(collection), "id": id, "reason": .text(reason),
-    ])
-  }
+extension DamagedStatus: Tabled {
+  static let table: [Member<DamagedStatus>] = [
+    Member("partition", \.partition), Member("collection", \.collection), Member("id", \.id, .documentID),
+    Member("reason", \.reason),
+  ]
 }
 
 extension Dot {
+  static let schema = Schema.object([
+    .required("partition", .partitionName), .required("replica", .hexadecimal), .required("sequence", .count),
+  ])
+
   func value(in partition: PartitionName) -> Value {
     .object([
       "partition": .string(partition.text), "replica": .text(hexadecimal(replica.bytes)),

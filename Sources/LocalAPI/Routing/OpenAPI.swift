@@ -1,5 +1,6 @@
 import Replication
 import Seamesh
+import Wire
 
 /// The description of the interface (OpenAPI 3.1), made from the table that answers.
 func openAPI(_ routes: [Route]) -> Value {
@@ -24,7 +25,7 @@ func openAPI(_ routes: [Route]) -> Value {
           "type": .text("http"), "scheme": .text("bearer"), "description": .text("On TCP: DATA/api.token."),
         ])
       ]),
-      "schemas": .object(["Problem": problemSchema]),
+      "schemas": .object(schemaComponents),
     ]),
   ])
 }
@@ -35,103 +36,127 @@ private func operation(_ route: Route) -> Value {
     "security": route.unixSocketOnly ? .array([]) : .array([.object([:]), .object(["bearer": .array([])])]),
   ])
   let parameters =
-    route.parameters.map { parameter($0, in: "path", required: true, meaning: meaning(of: $0)) }
-    + route.query.map { parameter($0.name, in: "query", meaning: $0.meaning, schema: schema($0.kind)) }
-    + route.headers.map { parameter($0, in: "header", meaning: "RFC 9110") }
+    route.parameters.map { pathParameter($0, of: route) } + route.query.map(queryParameter) + route.headers.map(header)
   if !parameters.isEmpty { members["parameters"] = .array(parameters) }
   if !route.body.mediaTypes.isEmpty { members["requestBody"] = requestBody(route.body) }
   if route.unixSocketOnly { members["description"] = .text("On the Unix socket only.") }
   return .map(members)
 }
 
-private func parameter(
-  _ name: String, in place: Text, required: Bool = false, meaning: String, schema: Value = schema("string")
-) -> Value {
+private func parameter(_ name: String, in place: String, _ meaning: String, _ content: (Text, Value)) -> Value {
   .object([
-    "name": .text(name), "in": .string(place), "required": .bool(required), "description": .text(meaning),
-    "schema": schema,
+    "name": .text(name), "in": .text(place), "required": .bool(place == "path"), "description": .text(meaning),
+    content.0: content.1,
   ])
 }
 
-private func schema(_ type: String) -> Value { .object(["type": .text(type)]) }
-
-private func schema(_ kind: Route.QueryParameter.Kind) -> Value {
-  switch kind {
-  case .flag: .object(["type": .text("string"), "enum": .array([.text("true"), .text("false")])])
-  case .count: .object(["type": .text("integer"), "minimum": .int(0)])
-  case .text: schema("string")
-  case .json: .object(["type": .text("string"), "contentMediaType": .text("application/json")])
-  }
+private func pathParameter(_ name: String, of route: Route) -> Value {
+  let reads = route.method == .get || route.onlyReads
+  let (meaning, schema): (String, Schema) =
+    switch name {
+    case "partition": ("Name of a partition, 1 to \(PartitionName.byteLimit) bytes.", .partitionName)
+    // Others may have written to collections that nobody can write to here.
+    case "collection":
+      (
+        "Name of a collection, 1 to \(Payload.collectionByteLimit) bytes.",
+        reads ? .string(from: 1, pattern: #"^[^\u0000]+$"#) : .collectionName
+      )
+    case "id": ("Id of a document, at most \(ServerLimit.idBytes) bytes; or of a conflict.", .idSegment)
+    case "pattern": ("Name of a partition, or a prefix with * at its end.", .partitionName)
+    case "serial": ("Number of an invitation.", .count)
+    default: (name, .string)
+    }
+  return parameter(name, in: "path", meaning, ("schema", schema.value))
 }
 
-private func meaning(of parameter: String) -> String {
-  switch parameter {
-  case "partition": "Name of a partition, 1 to \(PartitionName.byteLimit) bytes."
-  case "collection": "Name of a collection."
-  case "id": "Id of a document, at most \(ServerLimit.idBytes) bytes."
-  case "pattern": "Name of a partition, or a prefix with * at its end."
-  case "serial": "Number of an invitation."
-  default: parameter
-  }
+private func queryParameter(_ query: Route.QueryParameter) -> Value {
+  let schema = query.schema.value
+  return parameter(
+    query.name, in: "query", query.meaning,
+    query.isJSON ? ("content", .object(["application/json": .object(["schema": schema])])) : ("schema", schema))
+}
+
+private func header(_ header: Route.Header) -> Value {
+  parameter(header.name, in: "header", header.meaning, ("schema", header.schema.value))
 }
 
 private func requestBody(_ body: Route.Body) -> Value {
-  .object([
-    "required": .bool(true), "description": .text("At most \(body.byteLimit) bytes."),
-    "content": content(body.mediaTypes, schema: schema(body)),
+  let content =
+    switch body {
+    case .none: ValueMap()
+    case .json(_, let schema): content(.json, schema)
+    case .patch:
+      ValueMap(members: [
+        MediaType.mergePatch.key: described(.mergePatch), MediaType.json.key: described(.updateOperators),
+      ])
+    case .lines(let schema): lines(of: schema)
+    }
+  return .object([
+    "required": .bool(true), "description": .text("At most \(body.byteLimit) bytes."), "content": .map(content),
   ])
 }
 
-private func schema(_ body: Route.Body) -> Value {
-  switch body {
-  case .none, .lines: return schema("string")
-  case .patch: return schema("object")
-  case .json(_, let members):
-    guard !members.isEmpty else { return schema("object") }
-    var properties = ValueMap()
-    for member in members { properties[Text(member)] = .object([:]) }
-    return .object([
-      "type": .text("object"), "properties": .map(properties), "additionalProperties": .bool(false),
+private func described(_ schema: Schema) -> Value { .object(["schema": schema.value]) }
+
+private func content(_ type: MediaType, _ schema: Schema) -> ValueMap {
+  ValueMap(members: [type.key: described(schema)])
+}
+
+/// OpenAPI 3.1 has no word for the schema of one line, or of one event; 3.2 calls the first `itemSchema`.
+private func lines(of schema: Schema) -> ValueMap {
+  ValueMap(members: [
+    MediaType.lines.key: .object(["schema": Schema.string.value, "x-itemSchema": schema.value])
+  ])
+}
+
+private func content(_ result: Route.Result) -> ValueMap {
+  switch result {
+  case .json(let schema): return content(.json, schema)
+  case .lines(let schema): return lines(of: schema)
+  case .metrics: return content(.metrics, .string)
+  case .events(let events):
+    var schemas = ValueMap()
+    for event in events { schemas[Text(event.name)] = event.data.value }
+    return ValueMap(members: [
+      MediaType.events.key: .object(["schema": Schema.string.value, "x-eventSchemas": .map(schemas)])
     ])
   }
 }
 
-private func content(_ types: [MediaType], schema: Value) -> Value {
-  var members = ValueMap()
-  for type in types { members[Text(type.rawValue)] = .object(["schema": schema]) }
-  return .map(members)
+extension MediaType {
+  fileprivate var key: Text { Text(rawValue) }
+}
+
+/// Refusals that any request may meet: for what it is made of, for who asks, and for how the node is.
+private func generalRefusals(_ route: Route) -> [Problem.Kind] {
+  [
+    .badRequest, .unauthorized, .notPermitted, .tooLarge, .targetTooLong, .unsupportedMediaType, .misdirected,
+    .headersTooLarge, .failed, .busy, .unanswered,
+  ] + (route.body.mediaTypes.isEmpty ? [] : [.diskFull])
 }
 
 private func responses(_ route: Route) -> Value {
   var members = ValueMap(members: ["default": refusal("What went wrong, and the limit where one was passed.")])
-  for kind in route.refusals { members[Text("\(kind.status)")] = refusal("\(kind.title).") }
+  for kind in generalRefusals(route) + route.refusals {
+    let title = Problem.Kind.allCases.filter { $0.status == kind.status }.map(\.title).joined(separator: "; ")
+    members[Text("\(kind.status)")] = refusal("\(title).")
+  }
   for status in route.statuses {
     members[Text("\(status)")] =
       status == 304
       ? .object(["description": .text("Not modified.")])
-      : .object([
-        "description": .text("Done."),
-        "content": content([route.answers], schema: schema(route.answers == .json ? "object" : "string")),
-      ])
+      : .object(["description": .text("Done."), "content": .map(content(route.result))])
   }
   return .map(members)
 }
 
 private func refusal(_ meaning: String) -> Value {
-  .object([
-    "description": .text(meaning),
-    "content": content([.problem], schema: .object(["$ref": .text("#/components/schemas/Problem")])),
-  ])
+  .object(["description": .text(meaning), "content": .map(content(.problem, .problem))])
 }
 
-private let problemSchema = Value.object([
-  "type": .text("object"),
-  "required": .list(["type", "title", "status", "detail"]) { .text($0) },
-  "properties": .object([
-    "type": .object(["enum": .list(Problem.Kind.allCases) { .text("urn:seamesh:problem:\($0.rawValue)") }]),
-    "title": .object(["type": .text("string")]), "status": .object(["type": .text("integer")]),
-    "detail": .object(["type": .text("string")]), "limit": .object(["type": .text("integer")]),
-    "unit": .object(["type": .text("string")]), "line": .object(["type": .text("integer")]),
-    "column": .object(["type": .text("integer")]), "offset": .object(["type": .text("integer")]),
-  ]),
+let problemSchema = Schema.object([
+  .required("type", .oneOf(Problem.Kind.allCases.map { "urn:seamesh:problem:\($0.rawValue)" })),
+  .required("title", .string), .required("status", .integer(from: 400, to: 599)), .required("detail", .string),
+  .optional("limit", .count), .optional("unit", .string), .optional("line", .integer(from: 1)),
+  .optional("column", .integer(from: 1)), .optional("offset", .count),
 ])

@@ -8,10 +8,11 @@ struct Route: Sendable {
 
   enum Body: Sendable {
     case none
-    /// An object; `members` where they are fixed.
-    case json(byteLimit: Int, members: [String] = [])
+    case json(byteLimit: Int, Schema)
+    /// A merge patch or update operators.
     case patch
-    case lines
+    /// JSON on each line.
+    case lines(of: Schema)
 
     var byteLimit: Int {
       switch self {
@@ -33,23 +34,52 @@ struct Route: Sendable {
   }
 
   struct QueryParameter: Sendable {
-    enum Kind: Sendable { case flag, count, json, text }
-
     let name: String
     let meaning: String
-    let kind: Kind
+    let schema: Schema
+    /// Its text is JSON.
+    var isJSON = false
 
     static func flag(_ name: String, _ meaning: String) -> QueryParameter {
-      QueryParameter(name: name, meaning: meaning, kind: .flag)
+      QueryParameter(name: name, meaning: meaning, schema: .oneOf(["true", "false"]))
     }
-    static func count(_ name: String, _ meaning: String) -> QueryParameter {
-      QueryParameter(name: name, meaning: meaning, kind: .count)
+    static func count(
+      _ name: String, from least: Int64 = 0, to greatest: Int64? = nil, _ meaning: String
+    ) -> QueryParameter {
+      QueryParameter(name: name, meaning: meaning, schema: .integer(from: least, to: greatest))
     }
-    static func text(_ name: String, _ meaning: String) -> QueryParameter {
-      QueryParameter(name: name, meaning: meaning, kind: .text)
+    static func text(_ name: String, _ meaning: String, _ schema: Schema = .string) -> QueryParameter {
+      QueryParameter(name: name, meaning: meaning, schema: schema)
     }
-    static func json(_ name: String, _ meaning: String) -> QueryParameter {
-      QueryParameter(name: name, meaning: meaning, kind: .json)
+    static func json(_ name: String, _ meaning: String, _ schema: Schema) -> QueryParameter {
+      QueryParameter(name: name, meaning: meaning, schema: schema, isJSON: true)
+    }
+  }
+
+  struct Header: Sendable {
+    let name: String
+    let meaning: String
+    let schema: Schema
+
+    init(_ name: String, _ meaning: String, _ schema: Schema) {
+      (self.name, self.meaning, self.schema) = (name, meaning, schema)
+    }
+  }
+
+  enum Result: Sendable {
+    case json(Schema)
+    case lines(of: Schema)
+    /// Server-sent events by name, with JSON of that form as their data.
+    case events([(name: String, data: Schema)])
+    case metrics
+
+    var mediaType: MediaType {
+      switch self {
+      case .json: .json
+      case .lines: .lines
+      case .events: .events
+      case .metrics: .metrics
+      }
     }
   }
 
@@ -62,13 +92,16 @@ struct Route: Sendable {
   var body = Body.none
   var query: [QueryParameter] = []
   /// Headers of the request that mean something here.
-  var headers: [String] = []
-  var answers = MediaType.json
+  var headers: [Header] = []
+  /// What it answers where nothing is refused.
+  let result: Result
   /// Success statuses.
   var statuses = [200]
   /// Refusals that belong to what this request does; any may be refused for reasons of its own form or of the node.
   var refusals: [Problem.Kind] = []
   var unixSocketOnly = false
+  /// Of a POST: it asks.
+  var onlyReads = false
   let answer: @Sendable (Request, Surroundings) throws -> Response
 
   var segments: [Substring] { template.dropFirst().split(separator: "/") }

@@ -60,7 +60,11 @@ func listenOnUnixSocket(at path: String) throws(LocalServerError) -> Int32 {
   withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: bytes) }
   let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
   guard listener >= 0 else { throw .system("cannot open a socket", errno) }
-  unlink(path)
+  guard unlink(path) == 0 || errno == ENOENT else {
+    let code = errno
+    close(listener)
+    throw .system("\(path) is in the way of the socket and cannot be removed", code)
+  }
   // Nobody can connect before `listen`, so the mode is right before the first peer comes.
   guard withSocketAddress(&name, { bind(listener, $0, $1) }) == 0, chmod(path, 0o600) == 0,
     Glibc.listen(listener, Int32(ServerLimit.connections)) == 0

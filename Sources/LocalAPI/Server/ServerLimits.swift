@@ -4,8 +4,13 @@ import Wire
 package enum ServerLimit {
   /// Per listener: each connection costs a thread, and a watch keeps one for as long as it lives.
   package static let connections: UInt32 = 64
-  /// Request line and headers live in half of this; a longer filter belongs in the body of a `find`.
-  package static let connectionMemoryBytes = 64 * 1024
+  /// A longer filter belongs in the body of a `find`.
+  package static let targetBytes = 16 * 1024
+  /// Names and values of all headers.
+  package static let headerBytes = 32 * 1024
+  /// Request line and headers live in it, with room above the limits of both: what does not fit is answered by
+  /// libmicrohttpd itself, and not as a problem.
+  package static let connectionMemoryBytes = 128 * 1024
   /// A reader or writer that moves no byte for so long is cut off.
   package static let idleSeconds: UInt32 = 30
   /// A whole request must be in after this, however steadily it trickles.

@@ -33,7 +33,7 @@ struct ConflictCursor {
   init(_ text: String) throws(NodeError) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard parts.count == 2, let key = DocumentKey(hexadecimal: parts[...]) else {
-      throw NodeError(.badRequest, "the list does not go on there; take what it gave as next")
+      throw NodeError(.unprocessable, "the list does not go on there; take what it gave as next")
     }
     self.key = key
   }

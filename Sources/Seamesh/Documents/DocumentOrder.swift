@@ -12,11 +12,18 @@ package struct DocumentOrder: Sendable {
   package struct Key: Sendable {
     fileprivate let values: [Value?]
     fileprivate let id: [UInt8]
+
+    /// About the memory that it takes.
+    var heapBytes: Int {
+      values.reduce(2 * Value.boxBytes + id.count) { $0 + ($1?.heapBytes ?? 0) + MemoryLayout<Value?>.stride }
+    }
   }
 
   package init(_ sort: [FindRequest.SortField]) throws(NodeError) {
     guard sort.count <= DocumentOrder.fieldLimit else {
-      throw NodeError(.tooLarge, "A sort takes at most \(DocumentOrder.fieldLimit) fields.")
+      throw NodeError(
+        .tooLarge, "A sort takes at most \(DocumentOrder.fieldLimit) fields.",
+        limit: .init(DocumentOrder.fieldLimit, "fields"))
     }
     var fields: [(path: FieldPath, ascending: Bool)] = []
     for field in sort { fields.append((try FieldPath(field.path), field.ascending)) }

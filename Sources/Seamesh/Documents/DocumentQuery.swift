@@ -35,15 +35,23 @@ package struct DocumentQuery: Sendable {
   }
 }
 
-/// Takes documents one by one and keeps no more of them than about twice the result.
+/// Takes documents one by one and keeps little more of them than the result.
 package struct ResultCollector {
   /// Sorting less often than this costs more memory than it saves time.
   private static let slack = 1_000
 
+  private struct Row {
+    let key: DocumentOrder.Key
+    let document: StoredDocument
+    let byteCount: Int
+  }
+
   private let query: DocumentQuery
   /// Documents come in the query's order: nothing is sorted, and what is skipped is not kept.
   private let comesInOrder: Bool
-  private var kept: [(key: DocumentOrder.Key, document: StoredDocument)] = []
+  private var kept: [Row] = []
+  /// Once there are as many as are wanted: what does not precede it is no part of the result.
+  private var bound: DocumentOrder.Key?
   /// Only counted where documents come in order.
   private var skipped = 0
   private var keptBytes = 0
@@ -58,10 +66,14 @@ package struct ResultCollector {
       skipped += 1
       return
     }
+    let key = query.order.key(id: document.id, document.body)
+    if let bound, !query.order.precedes(key, bound) { return }
     let shown = query.project(document)
-    kept.append((query.order.key(id: document.id, document.body), shown))
-    keptBytes += shown.heapBytes
-    guard let wanted, kept.count / 2 >= wanted, kept.count - wanted > ResultCollector.slack else { return }
+    // A key may hold what the projection leaves out.
+    let row = Row(key: key, document: shown, byteCount: shown.heapBytes + (comesInOrder ? 0 : key.heapBytes))
+    kept.append(row)
+    keptBytes += row.byteCount
+    guard let wanted, kept.count - wanted > ResultCollector.slack else { return }
     sort()
   }
 
@@ -79,9 +91,9 @@ package struct ResultCollector {
   /// Refuses a result beyond its bounds, rather than to cut it short. The bound in documents is for those alone who named
   /// none themselves.
   package mutating func check(_ limits: ReadLimits) throws(NodeError) {
-    if wanted != nil, !comesInOrder {
-      // What a sort would drop does not count. Done at twice the bound, so that it is not done for each document.
-      guard keptBytes / 2 > limits.resultBytes else { return }
+    if let wanted, !comesInOrder, kept.count > wanted {
+      // What a sort would drop does not count. Done at a quarter above the bound, so that it is not done for each document.
+      guard keptBytes > limits.resultBytes + limits.resultBytes / 4 else { return }
       sort()
     }
     try limits.check(documents: query.limit == nil ? kept.count - offset : 0, bytes: keptBytes)
@@ -98,6 +110,9 @@ package struct ResultCollector {
     return documents
   }
 
+  /// Of all that is kept.
+  var heapBytes: Int { keptBytes }
+
   private var documents: [StoredDocument] { kept.dropFirst(offset).map(\.document) }
 
   /// Of the kept documents so many stand before the result.
@@ -113,7 +128,8 @@ package struct ResultCollector {
   private mutating func sort() {
     if !comesInOrder { kept.sort { query.order.precedes($0.key, $1.key) } }
     guard let wanted, kept.count > wanted else { return }
-    for row in kept[wanted...] { keptBytes -= row.document.heapBytes }
+    for row in kept[wanted...] { keptBytes -= row.byteCount }
     kept.removeSubrange(wanted...)
+    if !comesInOrder { bound = kept.last?.key }
   }
 }

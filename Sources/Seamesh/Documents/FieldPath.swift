@@ -11,7 +11,9 @@ package struct FieldPath: Sendable, Hashable {
     let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     let segments = parts.map { Text(String($0) ?? "") }
     guard segments.count <= Value.depthLimit else {
-      throw NodeError(.tooLarge, "The path \(text.string.prefix(60))… has more than \(Value.depthLimit) parts.")
+      throw NodeError(
+        .tooLarge, "The path \(text.string.prefix(60))… has more than \(Value.depthLimit) parts.",
+        limit: .init(Value.depthLimit, "levels"))
     }
     for segment in segments where segment.utf8.isEmpty || segment.utf8.count > Value.keyByteLimit {
       throw NodeError(.badRequest, "The path “\(text.string.prefix(60))” has an empty or overlong part.")

@@ -5,9 +5,15 @@ package struct FoundDocuments: Sendable, Equatable {
   package let documents: [StoredDocument]
   /// Ids of those that may belong to the result and do not read on this device. With a limit, those that were met.
   package let damaged: [Value]
+  /// Whoever still writes the documents out holds their memory with it.
+  package let share: ResultShare?
 
-  package init(_ documents: [StoredDocument], damaged: [Value] = []) {
-    (self.documents, self.damaged) = (documents, damaged)
+  package init(_ documents: [StoredDocument], damaged: [Value] = [], share: ResultShare? = nil) {
+    (self.documents, self.damaged, self.share) = (documents, damaged, share)
+  }
+
+  package static func == (a: FoundDocuments, b: FoundDocuments) -> Bool {
+    a.documents == b.documents && a.damaged == b.damaged
   }
 }
 

@@ -22,7 +22,7 @@ struct LiveRows {
   private var keys: [[UInt8]: DocumentOrder.Key] = [:]
   /// Over the documents of the rows.
   private(set) var sum = ResultSum()
-  private var heapBytes = 0
+  private(set) var heapBytes = 0
 
   /// Of `documents`, in any order, those that match.
   init(_ query: DocumentQuery, _ documents: some Sequence<StoredDocument>) {
@@ -32,21 +32,21 @@ struct LiveRows {
       .sorted { query.order.precedes($0.key, $1.key) }
     for row in rows {
       keys[row.document.id.canonicalBytes] = row.key
-      count(row.document)
+      count(row)
     }
   }
 
   /// Refuses to hold more than a live result may.
   func check(_ limits: ReadLimits) throws(NodeError) { try limits.check(documents: rows.count, bytes: heapBytes) }
 
-  private mutating func count(_ document: StoredDocument) {
-    sum.add(document)
-    heapBytes += document.heapBytes
+  private mutating func count(_ row: Row) {
+    sum.add(row.document)
+    heapBytes += row.document.heapBytes + row.key.heapBytes
   }
 
-  private mutating func discount(_ document: StoredDocument) {
-    sum.remove(document)
-    heapBytes -= document.heapBytes
+  private mutating func discount(_ row: Row) {
+    sum.remove(row.document)
+    heapBytes -= row.document.heapBytes + row.key.heapBytes
   }
 
   /// As the query shows them.
@@ -60,16 +60,16 @@ struct LiveRows {
     guard let document, query.filter.matches(id: document.id, document.body) else {
       guard let old else { return nil }
       keys[id] = nil
-      let gone = rows.remove(at: old).document
+      let gone = rows.remove(at: old)
       discount(gone)
-      return .deleted(gone.id, from: old)
+      return .deleted(gone.document.id, from: old)
     }
     if let old {
       guard rows[old].document.etag != document.etag else { return nil }
-      discount(rows.remove(at: old).document)
+      discount(rows.remove(at: old))
     }
-    count(document)
     let row = Row(key: query.order.key(id: document.id, document.body), document: document)
+    count(row)
     let new = index(of: row.key)
     rows.insert(row, at: new)
     keys[id] = row.key

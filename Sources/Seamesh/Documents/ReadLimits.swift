@@ -12,8 +12,14 @@ package struct ReadLimits: Sendable {
   /// Documents of a result for which no limit was asked, and of a live result: more is not for a screen, and `export`
   /// gives all of them one by one.
   package var resultDocuments = 10_000
-  /// Memory of a result, whatever was asked, and of a live one: a node with 64 MiB must outlive it (K5).
-  package var resultBytes = 16 * 1024 * 1024
+  /// Memory of a result, whatever was asked, and of a live one, by ``StoredDocument/heapBytes``: a node with 64 MiB must
+  /// outlive it (K5).
+  package var resultBytes = 8 * 1024 * 1024
+  /// Results above ``ResultTurns/smallBytes`` that are made or written out at once, and how long the next waits for its turn.
+  package var largeResults = 1
+  package var turnMilliseconds: UInt64 = 5_000
+  /// Memory of all live results together.
+  package var allLiveBytes = 16 * 1024 * 1024
 
   /// Documents that do not read, of one result.
   package var damagedDocuments = 1_000
@@ -58,13 +64,13 @@ package struct ReadLimits: Sendable {
       throw NodeError(
         .tooLarge,
         "the result has more than \(resultDocuments) documents: ask for less with limit and skip or a narrower filter, or "
-          + "export the collection")
+          + "export the collection", limit: .init(resultDocuments, "documents"))
     }
     guard bytes <= resultBytes else {
       throw NodeError(
         .tooLarge,
         "the result takes more than \(resultBytes) bytes of memory: ask for less with limit and skip or a narrower filter, "
-          + "or export the collection")
+          + "or export the collection", limit: .init(resultBytes, "bytes"))
     }
   }
 }
@@ -76,10 +82,10 @@ extension StoredDocument {
 
 extension Value {
   /// Of an allocation with its header: a value's box, an array, a long string.
-  fileprivate static let boxBytes = 48
+  static let boxBytes = 48
 
   /// About the memory that it takes.
-  fileprivate var heapBytes: Int {
+  var heapBytes: Int {
     switch self {
     case .null, .bool, .int, .double, .date, .objectID, .uuid: Value.boxBytes
     case .string(let text): Value.boxBytes + text.heapBytes

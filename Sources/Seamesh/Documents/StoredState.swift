@@ -3,17 +3,19 @@ import Replication
 import Wire
 
 /// Limits of what is written here; what comes from others is bound by the protocol's own.
-enum DocumentLimits {
+package enum DocumentLimits {
   /// Bytes of a document's body, encoded.
   static let bodyBytes = 1024 * 1024
   static let collectionBytes = Payload.collectionByteLimit
   static let idBytes = Payload.idByteLimit
 
-  static func check(collection: Text) throws(NodeError) {
+  package static func check(collection: Text) throws(NodeError) {
     let count = collection.utf8.count
     guard count > 0 else { throw NodeError(.unprocessable, "a collection needs a name") }
     guard count <= collectionBytes else {
-      throw NodeError(.unprocessable, "a collection's name has at most \(collectionBytes) bytes, this has \(count)")
+      throw NodeError(
+        .unprocessable, "a collection's name has at most \(collectionBytes) bytes, this has \(count)",
+        limit: .init(collectionBytes, "bytes"))
     }
     guard !collection.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
       throw NodeError(.unprocessable, "a collection's name has no control characters")
@@ -29,7 +31,9 @@ enum DocumentLimits {
     }
     let count = id.canonicalBytes.count
     guard count <= idBytes else {
-      throw NodeError(.unprocessable, "a document's id has at most \(idBytes) bytes, this has \(count)")
+      throw NodeError(
+        .unprocessable, "a document's id has at most \(idBytes) bytes, this has \(count)",
+        limit: .init(idBytes, "bytes"))
     }
   }
 
@@ -38,10 +42,12 @@ enum DocumentLimits {
     guard body["_id"] == nil else { throw NodeError(.unprocessable, "the id stands outside of the body") }
     let count = byteCount(of: body)
     guard count <= bodyBytes || old.map({ count < byteCount(of: $0) }) ?? false else {
-      throw NodeError(.tooLarge, "a document has at most \(bodyBytes) bytes, this has \(count)")
+      throw NodeError(
+        .tooLarge, "a document has at most \(bodyBytes) bytes, this has \(count)", limit: .init(bodyBytes, "bytes"))
     }
     guard Value.map(body).depth <= Value.depthLimit else {
-      throw NodeError(.unprocessable, "a document nests at most \(Value.depthLimit) levels")
+      throw NodeError(
+        .unprocessable, "a document nests at most \(Value.depthLimit) levels", limit: .init(Value.depthLimit, "levels"))
     }
   }
 

@@ -16,7 +16,9 @@ package enum UpdateOperators {
     var result = document
     for step in steps { try apply(step.action, to: &result, step.path.segments[...], step.path) }
     guard !nests(.map(result), deeperThan: Value.depthLimit) else {
-      throw NodeError(.tooLarge, "After this update the document would have more than \(Value.depthLimit) levels.")
+      throw NodeError(
+        .tooLarge, "After this update the document would have more than \(Value.depthLimit) levels.",
+        limit: .init(Value.depthLimit, "levels"))
     }
     return result
   }

@@ -165,7 +165,7 @@ extension NodeEngine {
     status.address = links.address(session.id)
     status.state = session.phase == .live ? "connected" : "connecting"
     if let difference = links.table[session.id]?.clockDifference {
-      status.detail = "its clock differs by \(difference / 1_000) s"
+      status.detail = ClockDifference.sentence(difference)
     }
     status.roundTripMilliseconds = session.pulse.roundTripMilliseconds.map(Double.init)
     status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(session.pulse.lastHeard))

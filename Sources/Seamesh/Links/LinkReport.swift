@@ -32,6 +32,8 @@ package struct LinkReport: Sendable, Equatable {
   package static let overheadPerThousand: Int64 = 120
   /// Stands for no class, but for each link's own.
   package static let automatic: Text = "auto"
+  /// What may be chosen for all links.
+  package static let choices = LinkClass.allCases.map(\.rawValue) + [automatic.string]
 
   /// Lines of Prometheus' text format.
   static func metrics(_ reports: [LinkReport]) -> [String] {

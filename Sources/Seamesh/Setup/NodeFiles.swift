@@ -81,7 +81,14 @@ extension NodeError {
     if case .notPermitted(let name, let level, _) = error {
       lack = LackOfRight(partition: name.text.string, has: PartitionAccess(level), needs: .write)
     }
-    self.init(code, "\(error)", lackOfRight: lack)
+    self.init(code, "\(error)", lackOfRight: lack, limit: NodeError.limit(error))
+  }
+
+  private static func limit(_ error: EngineError) -> Limit? {
+    switch error {
+    case .changeTooLarge(_, let limit), .payloadsTooLarge(_, let limit): Limit(limit, "bytes")
+    default: nil
+    }
   }
 
   init(_ error: InvitationError) {

@@ -84,7 +84,7 @@ package enum NodeSetup {
     }
   }
 
-  static let profileLimit = 16
+  package static let profileLimit = 16
 
   static func check(_ profile: ValueMap) throws(NodeError) {
     let isFit = profile.entries.allSatisfy { entry in

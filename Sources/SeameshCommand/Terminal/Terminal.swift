@@ -58,15 +58,18 @@ struct Terminal: Sendable {
 
   func print(_ line: String) { write((line + "\n").utf8) }
 
-  func warn(_ sentence: String) { complain("seamesh: \(sentence)\n") }
+  func warn(_ sentence: String) { complain(sentence, [("warning", .string(Text(sentence)))]) }
 
   /// Why the command ends without having done what was asked.
   func tell(_ failure: Failure) {
-    guard isJSON else { return warn(failure.message) }
-    let members: [(Text, Value)] = [
-      ("error", .string(Text(failure.message))), ("status", .int(Int64(failure.status.rawValue))),
-    ]
-    complain(ExtendedJSON.object(members) + "\n")
+    complain(
+      failure.message,
+      [("error", .string(Text(failure.message))), ("status", .int(Int64(failure.status.rawValue)))])
+  }
+
+  /// On standard error: a sentence, or an object for machines.
+  func complain(_ sentence: String, _ members: [(Text, Value)]) {
+    complain(isJSON ? ExtendedJSON.object(members) + "\n" : "seamesh: \(sentence)\n")
   }
 
   private func complain(_ line: String) {

@@ -38,7 +38,12 @@ final class AsideFile {
 
   func add(_ record: Record) throws(Failure) {
     count += 1
-    if count <= AsideFile.shownReasons { terminal.warn(shown(record.sentence) + "; put aside") }
+    if count <= AsideFile.shownReasons {
+      let place: [(Text, Value)] = [
+        ("file", .string(Text(record.file.name))), ("line", .int(Int64(record.lines.lowerBound))),
+      ]
+      terminal.complain(shown(record.sentence) + "; put aside", place + [("reason", .string(Text(record.reason.text)))])
+    }
     if count == Int64(AsideFile.shownReasons) + 1 {
       terminal.warn("more records are put aside without being named here")
     }

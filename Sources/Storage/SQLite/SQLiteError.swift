@@ -58,11 +58,11 @@ package struct SQLiteError: Error, Hashable, Sendable {
 }
 
 extension SQLiteError: CustomStringConvertible {
-  package var description: String {
-    var text = "\(operation): \(message) (SQLite \(extendedCode)"
-    if systemError != 0 { text += ", errno \(systemError)" }
-    text += ")"
-    if let sql { text += " in: \(sql)" }
-    return text
+  /// For whoever works on this program.
+  package var description: String { "\(operation): \(sentence)" + (sql.map { " in: \($0)" } ?? "") }
+
+  /// For people: with the number to look it up by, and nothing of the statement, which may be the whole layout.
+  package var sentence: String {
+    "\(message) (SQLite \(extendedCode)" + (systemError == 0 ? ")" : ", errno \(systemError))")
   }
 }

@@ -69,8 +69,13 @@ package enum ExtendedJSON {
   }
 }
 
+extension ExtendedJSON {
+  /// Keys that a map of a document has only within `$literal`.
+  package static let reservedKeys = JSONWrapper.allCases.map(\.rawValue) + JSONWrapper.unsupported.sorted()
+}
+
 /// Names of keys that give an object a meaning of its own.
-enum JSONWrapper: String {
+enum JSONWrapper: String, CaseIterable {
   case oid = "$oid"
   case date = "$date"
   case binary = "$binary"

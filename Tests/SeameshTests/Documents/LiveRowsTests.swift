@@ -72,6 +72,48 @@ import TestSupport
     #expect(throws: NodeError.self) { try rows.check(limits) }
   }
 
+  @Test("what a result is sorted by counts in its memory, also where a projection leaves it out")
+  func memoryOfKeys() throws {
+    var limits = ReadLimits()
+    limits.resultBytes = 100_000
+    let sort = [FindRequest.SortField(path: "t", ascending: true)]
+    let query = try DocumentQuery(FindRequest(sort: sort, projection: body(["n": .int(1)])))
+    var collector = ResultCollector(query)
+    var rows = LiveRows(query, [])
+    #expect(throws: NodeError.self) {
+      for number in 0..<50 as Range<Int64> {
+        let text = Text(String(repeating: "x", count: 10_000))
+        collector.offer(
+          StoredDocument(id: .int(number), body: body(["n": .int(number), "t": .string(text)]), etag: "e"))
+        try collector.check(limits)
+      }
+    }
+    let key = Text(String(repeating: "x", count: 30_000))
+    let document = StoredDocument(id: .int(1), body: body(["t": .string(key)]), etag: "e")
+    _ = rows.take(document.id.canonicalBytes, document)
+    #expect(rows.heapBytes > 60_000)
+    _ = rows.take(document.id.canonicalBytes, nil)
+    #expect(rows.heapBytes == 0)
+  }
+
+  @Test("a result with a limit is kept with a thousand documents beside it at most, in whatever order they come")
+  func memoryOfWindow() throws {
+    let sort = [FindRequest.SortField(path: "n", ascending: true)]
+    let all = (0..<9_000 as Range<Int64>).map { StoredDocument(id: .int($0), body: body(["n": .int($0)]), etag: "e") }
+    let one = all[0].heapBytes * 2
+    for order in [
+      all, all.reversed(),
+      Array(all.enumerated().sorted { ($0.offset * 7_919 % 9_000, 0) < ($1.offset * 7_919 % 9_000, 0) }.map(\.element)),
+    ] {
+      var collector = ResultCollector(try DocumentQuery(FindRequest(sort: sort, limit: 3_000, skip: 1_000)))
+      for document in order {
+        collector.offer(document)
+        #expect(collector.heapBytes <= 5_001 * one)
+      }
+      #expect(try collector.finish(ReadLimits()) == Array(all[1_000..<4_000]))
+    }
+  }
+
   @Test("what a sort holds while it reads is bounded, though the result itself is small")
   func memoryOfSort() throws {
     var limits = ReadLimits()
