@@ -6,7 +6,9 @@ package final class StoreReaders: Sendable {
   private let path: String
   private let options: StoreOptions
   private let idle = Mutex<Idle>(Idle())
+  private let door = Mutex(Door())
   private let free = DispatchSemaphore(value: StoreReaders.limit)
+  private let opened = DispatchSemaphore(value: 0)
   private let stop = StopFlag()
 
   /// Connections at the same time; who comes later waits. More would only share two or four cores.
@@ -16,11 +18,15 @@ package final class StoreReaders: Sendable {
 
   /// Lends a reader to `body`, which must not keep it. One question sees one state of the store; for several on the
   /// same state use ``StoreReader/snapshot(_:)`` inside. Past the time limit, reading throws
-  /// ``StoreError/interrupted``.
+  /// ``StoreError/interrupted``; so does one that waits longer for its turn.
   package func read<Result>(
     within milliseconds: Int64 = StoreReader.timeLimitMilliseconds, _ body: (StoreReader) throws -> Result
   ) throws -> Result {
-    free.wait()
+    try enter()
+    defer { door.withLock { $0.inside -= 1 } }
+    guard free.wait(timeout: .now() + .milliseconds(StoreReaders.turnMilliseconds)) == .success else {
+      throw StoreError.interrupted
+    }
     defer { free.signal() }
     guard !stop.isSet else { throw StoreError.interrupted }
     let reader = try idle.withLock { $0.readers.popLast() } ?? StoreReader(path: path, options: options, stop: stop)
@@ -29,11 +35,58 @@ package final class StoreReaders: Sendable {
     return try body(reader)
   }
 
+  /// So long somebody waits for a reader, of which each has a limit of its own.
+  static let turnMilliseconds = Int(StoreReader.timeLimitMilliseconds)
+
+  // MARK: The log begins anew
+
+  /// Those who have a reader or wait for one, and those who are not let in.
+  private struct Door {
+    var isClosed = false
+    var inside = 0
+    var outside = 0
+  }
+
+  private func enter() throws(StoreError) {
+    while true {
+      let isInside = door.withLock { door in
+        if door.isClosed { door.outside += 1 } else { door.inside += 1 }
+        return !door.isClosed
+      }
+      if isInside { return }
+      guard opened.wait(timeout: .now() + .milliseconds(StoreReaders.turnMilliseconds)) == .success else {
+        door.withLock { $0.outside = max(0, $0.outside - 1) }
+        throw .interrupted
+      }
+    }
+  }
+
+  /// Whoever asks from now on waits until ``letIn()``.
+  func holdOff() { door.withLock { $0.isClosed = true } }
+
+  func letIn() {
+    let waiting = door.withLock { door in
+      defer { (door.isClosed, door.outside) = (false, 0) }
+      return door.outside
+    }
+    for _ in 0..<waiting { opened.signal() }
+  }
+
+  /// Nobody reads.
+  var areAllBack: Bool { door.withLock { $0.inside == 0 } }
+
+  /// Whoever reads now fails with ``StoreError/interrupted``.
+  func endRunning() { stop.endRunning() }
+
   /// Of the database and its write-ahead log.
-  package var fileBytes: Int64 { (FileSystem.size(path) ?? 0) + (FileSystem.size(path + "-wal") ?? 0) }
+  package var fileBytes: Int64 { (FileSystem.size(path) ?? 0) + logFileBytes }
+  package var logFileBytes: Int64 { FileSystem.size(path + "-wal") ?? 0 }
 
   /// Makes running and later questions fail with ``StoreError/interrupted``. For stopping the node.
-  package func stopAll() { stop.set() }
+  package func stopAll() {
+    stop.set()
+    letIn()
+  }
   package var isStopped: Bool { stop.isSet }
 
   /// Stops them, and closes every connection that comes back in time: one that stays open holds the write-ahead log.

@@ -94,9 +94,9 @@ import Testing
       }
       return looks
     }
-    #expect(looks(pulls) == 1 + pulls.count + 2, "at first, after each event, and after each of two answers")
+    #expect(looks(pulls) == 1 + pulls.count + 2 + 1, "at first, after each event, after each of two answers, and last")
     #expect(node.engine.nextWake == bench.clock.now)
-    #expect(looks([]) == 1 + 2)
+    #expect(looks([]) == 1 + 2 + 1)
     for _ in 0..<3 { node.engine.turn([]) }
     #expect(node.engine.nextWake > bench.clock.now)
     bench.run()
