@@ -222,8 +222,8 @@ package final class NodeEngine {
       questions.put(.lacking(id, partition, have, byteLimit: byteLimit))
     case .loadChain(let partition, let replica, let first, let purpose):
       questions.put(.chain(partition, replica, from: first, purpose))
-    case .loadEvidence(let id, let partition, let replica, let above):
-      questions.put(.evidence(id, partition, replica, above: above))
+    case .loadEvidence(let id, let partition, let replica, let above, let isRest):
+      questions.put(.evidence(id, partition, replica, above: above, isRest: isRest))
     case .redeem(let id, let request, let exporter): redeem(id, request, exporter)
     case .renewReplica(let name): keeper.demandRenewal(.peer, in: state.identity.id(of: name))
     case .damaged(let partition, let replica):

@@ -5,7 +5,8 @@ enum LogQuestion {
   /// The runs that a peer lacks, in order of arrival.
   case lacking(SessionID, PartitionID, VersionVector, byteLimit: Int)
   case chain(PartitionID, ReplicaID, from: UInt64, ChainPurpose)
-  case evidence(SessionID, PartitionID, ReplicaID, above: UInt64)
+  /// `isRest`: some of it was shown, and what is behind has time.
+  case evidence(SessionID, PartitionID, ReplicaID, above: UInt64, isRest: Bool)
   /// Whether the device that asked to join is a member now, durably. Asks nothing of the log, but waits for
   /// the commit, too.
   case isAdmitted(SessionID, PublicKey, JoinAcceptance)

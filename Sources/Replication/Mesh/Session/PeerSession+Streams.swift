@@ -86,6 +86,7 @@ extension PeerSession {
 
   /// Room again: on with whatever this peer lacks.
   mutating func pumpAll(_ ledger: Ledger, _ step: inout Step) {
+    showRests(&step)
     for partition in inOrder { pump(partition, ledger, &step) }
   }
 
