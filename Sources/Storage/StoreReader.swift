@@ -29,6 +29,8 @@ package final class StoreReader: StoreReading {
       { context in
         context.map { Unmanaged<ReadWatch>.fromOpaque($0).takeUnretainedValue().isOver } == true ? 1 : 0
       }, Unmanaged.passUnretained(watch).toOpaque())
+    // Opens the log's files, too: where there are no descriptors, this shows now, and not in the midst of a question.
+    _ = try database.meta(.fleet)
   }
 
   deinit { sqlite3_progress_handler(database.handle, 0, nil, nil) }

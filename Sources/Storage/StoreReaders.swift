@@ -1,6 +1,12 @@
 import Dispatch
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 /// The readers of one store: any thread borrows one for a question at a time.
 package final class StoreReaders: Sendable {
   private let path: String
@@ -29,11 +35,30 @@ package final class StoreReaders: Sendable {
     }
     defer { free.signal() }
     guard !stop.isSet else { throw StoreError.interrupted }
-    let reader = try idle.withLock { $0.readers.popLast() } ?? StoreReader(path: path, options: options, stop: stop)
+    let reader = try idle.withLock { $0.readers.popLast() } ?? make()
     defer { idle.withLock { $0.readers.append(reader) } }
     reader.restartWatch(milliseconds)
     return try body(reader)
   }
+
+  /// Where the process may open no more files, one that somebody else brings back will do (K4).
+  private func make() throws(StoreError) -> StoreReader {
+    do throws(StoreError) {
+      let reader = try StoreReader(path: path, options: options, stop: stop)
+      idle.withLock { $0.made += 1 }
+      return reader
+    } catch {
+      guard error.isOfOpening, idle.withLock({ $0.made > 0 }) else { throw error }
+      let deadline = monotonicMilliseconds() + Int64(StoreReaders.turnMilliseconds)
+      while monotonicMilliseconds() < deadline, !stop.isSet {
+        if let reader = idle.withLock({ $0.readers.popLast() }) { return reader }
+        usleep(StoreReaders.lookMicroseconds)
+      }
+      throw error
+    }
+  }
+
+  private static let lookMicroseconds: UInt32 = 2_000
 
   /// So long somebody waits for a reader, of which each has a limit of its own.
   static let turnMilliseconds = Int(StoreReader.timeLimitMilliseconds)
@@ -94,7 +119,7 @@ package final class StoreReaders: Sendable {
     stopAll()
     let deadline = DispatchTime.now() + .milliseconds(patience)
     let returned = (0..<StoreReaders.limit).count { _ in free.wait(timeout: deadline) == .success }
-    idle.withLock { $0.readers.removeAll() }
+    idle.withLock { ($0.readers, $0.made) = ([], $0.made - $0.readers.count) }
     for _ in 0..<returned { free.signal() }
   }
 
@@ -104,5 +129,7 @@ package final class StoreReaders: Sendable {
   /// Readers at rest. A reader has one user at a time: the thread that took it out under the lock.
   private struct Idle: @unchecked Sendable {
     var readers: [StoreReader] = []
+    /// How many there are, with those that are lent.
+    var made = 0
   }
 }

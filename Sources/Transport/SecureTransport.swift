@@ -114,6 +114,9 @@ package final class SecureTransport: Sendable {
   package func queuedBytes(of connection: ConnectionID) -> Int? { mailbox.queued(for: connection.number)?.byteCount }
   package func queuedFrames(of connection: ConnectionID) -> Int? { mailbox.queued(for: connection.number)?.frameCount }
 
+  /// Of all connections together.
+  package var queuedByteCount: Int { mailbox.queuedByteCount }
+
   package var statistics: TransportStatistics { mailbox.statistics }
 
   /// Closes everything and waits for the IO thread's end. Not to be called by the handler.

@@ -210,8 +210,10 @@ import Testing
     #expect(residentBytes() < 1_000_000_000)
   }
 
+  /// Of disks in memory: others come and go with the stores of other tests.
   private func registeredLayers() -> Int {
-    sequence(first: sqlite3_vfs_find(nil)) { $0?.pointee.pNext }.prefix { $0 != nil }.count
+    sequence(first: sqlite3_vfs_find(nil)) { $0?.pointee.pNext }.prefix { $0 != nil }
+      .count { $0.flatMap { $0.pointee.zName }.map { String(cString: $0).hasPrefix("simulated-disk") } ?? false }
   }
 
   private func residentBytes() -> Int {

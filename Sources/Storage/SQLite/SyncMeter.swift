@@ -9,6 +9,7 @@ package final class SyncMeter: Sendable {
     package var medianMicroseconds: UInt64 = 0
     package var slowMicroseconds: UInt64 = 0
     package var longestMicroseconds: UInt64 = 0
+    package init() {}
   }
 
   private struct State {
@@ -43,8 +44,11 @@ package final class SyncMeter: Sendable {
     let (latest, count) = state.withLock { ($0.latest, $0.count) }
     let sorted = latest.sorted()
     guard let longest = sorted.last else { return Figures() }
-    return Figures(
-      count: count, medianMicroseconds: sorted[sorted.count / 2], slowMicroseconds: sorted[sorted.count * 99 / 100],
-      longestMicroseconds: longest)
+    var figures = Figures()
+    figures.count = count
+    figures.medianMicroseconds = sorted[sorted.count / 2]
+    figures.slowMicroseconds = sorted[sorted.count * 99 / 100]
+    figures.longestMicroseconds = longest
+    return figures
   }
 }

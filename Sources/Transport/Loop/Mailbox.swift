@@ -71,6 +71,8 @@ final class Mailbox: Sendable {
 
   func queued(for connection: UInt64) -> QueueCost? { state.withLock { $0.queued[connection] } }
 
+  var queuedByteCount: Int { state.withLock { $0.queued.values.reduce(0) { $0 + $1.byteCount } } }
+
   var statistics: TransportStatistics { state.withLock { $0.statistics } }
 
   // MARK: The IO thread's side
