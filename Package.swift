@@ -38,7 +38,9 @@ let package = Package(
 
     library("Replication"),
     library("Wire", ["Replication"]),
-    library("Identity", ["Replication", "Wire", "COpenSSL", "CSodium"]),
+    library(
+      "Identity",
+      ["Replication", "Wire", "COpenSSL", "CSodium", .target(name: "CLinux", condition: .when(platforms: [.linux]))]),
     library("Engine", ["Replication", "Wire"]),
     library("Storage", ["Replication", "Wire", "Engine", "CSQLite"]),
     library("SimulatedDisk", ["CSQLite"]),

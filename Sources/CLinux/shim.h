@@ -5,6 +5,8 @@
 #include <sys/timerfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
 #include <net/if.h>
 #include <ifaddrs.h>
 #include <malloc.h>
@@ -22,6 +24,46 @@ struct seamesh_peer_credentials {
 
 // Declared by glibc for _GNU_SOURCE alone.
 extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
+
+// The kind of file system that a file lies on, as statfs(2) numbers them; 0 where that is not known.
+static inline unsigned int seamesh_file_system(const char *path) {
+  struct statfs facts;
+  return statfs(path, &facts) == 0 ? (unsigned int)facts.f_type : 0;
+}
+
+// Datagrams with the address that they were sent to, which comes beside them and by macros that Swift cannot use. The family of
+// `destination` is 0 where the kernel did not say.
+static inline int seamesh_tell_destinations(int descriptor, int is_ipv6) {
+  int on = 1;
+  // IPV6_RECVPKTINFO, which glibc hides.
+  return is_ipv6 ? setsockopt(descriptor, IPPROTO_IPV6, 49, &on, sizeof on)
+                 : setsockopt(descriptor, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+}
+
+static inline long seamesh_receive_datagram(
+    int descriptor, void *bytes, unsigned long count, struct sockaddr_storage *source,
+    struct sockaddr_storage *destination) {
+  _Alignas(struct cmsghdr) char control[256];
+  struct iovec piece = {bytes, count};
+  struct msghdr message = {source, sizeof *source, &piece, 1, control, sizeof control, 0};
+  *destination = (struct sockaddr_storage){0};
+  long received = recvmsg(descriptor, &message, 0);
+  if (received < 0) return received;
+  for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level == IPPROTO_IP && header->cmsg_type == IP_PKTINFO) {
+      // An in_pktinfo: the interface, the local address, the one in the datagram.
+      struct sockaddr_in *form = (struct sockaddr_in *)destination;
+      form->sin_family = AF_INET;
+      __builtin_memcpy(&form->sin_addr, CMSG_DATA(header) + 8, sizeof form->sin_addr);
+    } else if (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == 50) {
+      // IPV6_PKTINFO, an in6_pktinfo: the address in the datagram, the interface.
+      struct sockaddr_in6 *form = (struct sockaddr_in6 *)destination;
+      form->sin6_family = AF_INET6;
+      __builtin_memcpy(&form->sin6_addr, CMSG_DATA(header), sizeof form->sin6_addr);
+    }
+  }
+  return received;
+}
 
 // The kernel's `struct tcp_info`: glibc's ends long before the numbers of bytes, and linux/tcp.h clashes with glibc's header.
 // The same layout up to `bytes_retransmitted` (Linux 4.19) under a name of our own.

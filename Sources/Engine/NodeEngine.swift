@@ -37,6 +37,9 @@ package final class NodeEngine {
   private var lastTick: MonotonicTime
   /// When a user of this node last wrote.
   private var lastWritten: MonotonicTime?
+  private var lastCommitted = MonotonicTime(milliseconds: 0)
+  /// When the store was last asked to carry over what lies beside its place.
+  private var lastCarried = MonotonicTime(milliseconds: 0)
 
   package init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
     state = try EngineState(identity, options, ports)
@@ -67,6 +70,8 @@ package final class NodeEngine {
     settle()
     reissueLost()
     answerLoads(asked)
+    attend(asked())
+    carryOver()
   }
 
   private func takeIn(_ event: EngineEvent) {
@@ -83,8 +88,10 @@ package final class NodeEngine {
   }
 
   /// Somebody writes on this node: transactions stay small, since he waits for them.
-  private var isAttended: Bool {
-    lastWritten.map { state.clock.now.millisecondsSince($0) < state.options.limits.attendedMilliseconds } ?? false
+  private var isAttended: Bool { isLess(state.options.limits.attendedMilliseconds, since: lastWritten) }
+
+  private func isLess(_ milliseconds: UInt64, since time: MonotonicTime?) -> Bool {
+    time.map { state.clock.now.millisecondsSince($0) < milliseconds } ?? false
   }
 
   /// The time at which the next turn is due even if nothing comes.
@@ -94,6 +101,9 @@ package final class NodeEngine {
     if let deadline = state.mesh.nextDeadline { wake = min(wake, deadline) }
     if let release = held.nextRelease { wake = min(wake, release) }
     if let dial = links.nextWake { wake = min(wake, dial) }
+    if failure == nil, let delay = state.store.carryDelay {
+      wake = min(wake, max(lastCommitted, lastCarried).advanced(byMilliseconds: delay))
+    }
     return wake
   }
 
@@ -215,8 +225,8 @@ package final class NodeEngine {
     case .tellWhenSaid(let id): questions.put(.isSaid(id))
     case .loadChain(let partition, let replica, let first, let purpose):
       questions.put(.chain(partition, replica, from: first, purpose))
-    case .loadEvidence(let id, let partition, let replica, let above):
-      questions.put(.evidence(id, partition, replica, above: above))
+    case .loadEvidence(let id, let partition, let replica, let above, let isRest):
+      questions.put(.evidence(id, partition, replica, above: above, isRest: isRest))
     case .redeem(let id, let request, let exporter): redeem(id, request, exporter)
     case .renewReplica(let name): keeper.demandRenewal(.peer, in: state.identity.id(of: name))
     case .damaged(let partition, let replica):
@@ -249,6 +259,7 @@ package final class NodeEngine {
       state.moved = []
       if done.hasNotedUnderstanding { state.hasNotedUnderstanding = true }
       if reissueIsOverdue { (forksToSettle, reissueIsOverdue) = (true, false) }
+      lastCommitted = state.clock.now
       flush()
       tell(done, batch)
     } catch {
@@ -306,10 +317,7 @@ package final class NodeEngine {
     for job in batch.writes { job.answer(.failure(error)) }
     for job in batch.subscriptions { job.answer(.failure(error)) }
     if !batch.reissues.isEmpty { reissueIsOverdue = true }
-    if state.store.hasFailed {
-      failure = error
-      keeper.demandRenewal(.inputOutputError)
-    }
+    if state.store.hasFailed { fail(error) }
     // Own writes alone are undone already; sessions need not suffer for a full disk.
     if failure != nil || batch.isAheadOfDisk { beginAgain() } else { flush() }
   }
@@ -347,6 +355,32 @@ package final class NodeEngine {
       settle()
       if reissueIsOverdue { return }
     }
+  }
+
+  /// Last in a turn, when everybody has been answered and what they may hear has been sent.
+  private func carryOver() {
+    guard failure == nil else { return }
+    lastCarried = state.clock.now
+    do {
+      try state.store.carryOver(carryOccasion)
+    } catch {
+      journal.note(.error, "carrying the store's log over failed", ["reason": .text("\(error)")])
+      if state.store.hasFailed { fail(error) }
+    }
+  }
+
+  private var carryOccasion: CarryOccasion {
+    let quiet = NodeEngine.quietMilliseconds
+    if questions.hasLoads || isLess(quiet, since: lastWritten) { return .attended }
+    return isLess(quiet, since: lastCommitted) ? .busy : .idle
+  }
+
+  /// Whoever wrote before may write no more.
+  private static let quietMilliseconds: UInt64 = 1_000
+
+  private func fail(_ error: any Error) {
+    failure = error
+    keeper.demandRenewal(.inputOutputError)
   }
 
   // MARK: Reading the log
@@ -461,10 +495,7 @@ package final class NodeEngine {
     do {
       try state.store.transact(isBacklog: false, body)
     } catch {
-      if state.store.hasFailed {
-        failure = error
-        keeper.demandRenewal(.inputOutputError)
-      }
+      if state.store.hasFailed { fail(error) }
       throw error
     }
   }

@@ -92,7 +92,7 @@ package final class CommitFollower: Sendable {
 extension Node {
   package func followCommits() throws(NodeError) -> CommitFollower {
     guard let follower = feed.follow() else {
-      throw NodeError(.busy, "there are \(CommitFeed.followerLimit) followers of this node already")
+      throw NodeError(.busy, "there are \(feed.limit) followers of this node already")
     }
     return CommitFollower(feed, follower)
   }

@@ -102,6 +102,7 @@ extension Node {
       peers.reduce(0) { $0 + ($1.state == "connected" ? $1.behind ?? 0 : 0) })
     gauge("changes_held", "Changes kept but not counted.", status.held.values.reduce(0, +))
     gauge("uptime_seconds", "Seconds since the start.", status.uptimeMilliseconds / 1_000)
+    lines += gauges.figures.metrics
     lines += status.forwarding?.metrics ?? []
     lines += LinkReport.metrics(status.links)
     return lines.joined(separator: "\n") + "\n"

@@ -10,7 +10,7 @@ extension Node {
     try checkMayShow(partition)
     let query = try DocumentQuery(request)
     guard let follower = feed.follow() else {
-      throw NodeError(.busy, "there are \(CommitFeed.followerLimit) live results already: close one first")
+      throw NodeError(.busy, "there are \(feed.limit) live results already: close one first")
     }
     return LiveResult(
       node: self, partition: partition, collection: collection, query: query,

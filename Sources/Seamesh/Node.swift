@@ -15,7 +15,7 @@ public final class Node: Sendable {
   let configuration: NodeConfiguration
   let inbox: Inbox
   let board: EngineBoard
-  let feed = CommitFeed()
+  let feed: CommitFeed
   let log: NodeLog
   let readers: StoreReaders
   let endpoints: Endpoints
@@ -26,6 +26,8 @@ public final class Node: Sendable {
   let resultTurns: ResultTurns
   let liveMemory: LiveMemory
   let condition: StoreCondition
+  package let descriptors: DescriptorBudget
+  let gauges: NodeGauges
   let discovery: NodeDiscovery
   package let keeper: LinkKeeper
   let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
@@ -58,11 +60,14 @@ public final class Node: Sendable {
     liveMemory = LiveMemory(limit: configuration.reads.allLiveBytes)
     log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
     (inbox, board, finished, condition) = (Inbox(), EngineBoard(), Reply(), StoreCondition())
+    descriptors = configuration.descriptors ?? .ofProcess
+    feed = CommitFeed(followers: descriptors.followers)
     let started = Reply<Result<Started, NodeError>>()
     let (inbox, board, log, feed, finished, condition) = (inbox, board, log, feed, finished, condition)
+    let descriptors = descriptors
     let thread = Thread {
       do {
-        let running = try RunningEngine(files, configuration, inbox, board, feed, log, condition)
+        let running = try RunningEngine(files, configuration, inbox, board, feed, log, condition, descriptors)
         started.fulfil(.success(running.started))
         running.run()
       } catch {
@@ -76,7 +81,7 @@ public final class Node: Sendable {
     switch started.wait() {
     case .success(let begun):
       (readers, endpoints, discovery) = (begun.readers, begun.endpoints, begun.discovery)
-      (authority, history, keeper) = (begun.authority, begun.history, begun.keeper)
+      (authority, history, keeper, gauges) = (begun.authority, begun.history, begun.keeper, begun.gauges)
       watchdog = Watchdog(begun.beats, configuration.testBuild?.hastened(configuration.watch) ?? configuration.watch)
     case .failure(let error): throw error
     }
@@ -90,6 +95,7 @@ public final class Node: Sendable {
     let authority: CurrentAuthority
     let history: StoreHistory
     let keeper: LinkKeeper
+    let gauges: NodeGauges
     /// Of the threads that the node cannot do without.
     let beats: [ThreadBeat]
   }

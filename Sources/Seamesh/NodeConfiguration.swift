@@ -26,6 +26,8 @@ package struct NodeConfiguration: Sendable {
   package var mesh = MeshConfiguration()
   package var reads = ReadLimits()
   package var watch = WatchRules()
+  /// Nil: what the process may have open.
+  package var descriptors: DescriptorBudget?
   /// Nil but in tests of several builds.
   package var testBuild: TestBuildSwitch?
 

@@ -12,7 +12,7 @@ extension Store: LogStore {
     isBacklog: Bool, _ body: (any LogTransaction) throws -> Result
   ) throws -> Result {
     pace = isBacklog ? .catchUp : .live
-    return try write(.full) { _ in try body(self) }
+    return try write(.full, carriesOver: false) { _ in try body(self) }
   }
 }
 

@@ -21,8 +21,11 @@ extension Store {
     guard !isNew || wasLogEmpty else { throw .logAlone(path: path + "-wal") }
     guard options.createsIfMissing || !isNew else { throw .missing(path: path) }
     if isNew { try files.makePrivateFile(path) }
+    let syncs = SyncMeter()
+    let metered = options.fileLayer == nil ? MeteredFiles(syncs) : nil
     let database = try Database(
-      path: path, access: options.createsIfMissing ? .create : .readWrite, vfs: options.fileLayer)
+      path: path, access: options.createsIfMissing ? .create : .readWrite, vfs: options.fileLayer ?? metered?.name,
+      keeping: metered)
     // Whatever ends this opening leaves the log as it is: what became of it since the last start is evidence (S4).
     _ = seamesh_sqlite_checkpoint_on_close(database.handle, 0)
     // SQLite falls back to reading where it may not write.
@@ -40,7 +43,8 @@ extension Store {
     }
     let store = try Store(
       opening: StoreOpening(
-        directory: directory, database: database, lock: held, id: id, options: options, wasLogEmpty: wasLogEmpty))
+        directory: directory, database: database, syncs: syncs, lock: held, id: id, options: options,
+        wasLogEmpty: wasLogEmpty))
     if !wasLogEmpty { try store.carryOverFoundLog() }
     return store
   }
@@ -100,6 +104,7 @@ extension Store {
 struct StoreOpening {
   let directory: String
   let database: Database
+  let syncs: SyncMeter
   /// Nil in a file layer.
   let lock: DirectoryLock?
   let id: UUIDValue

@@ -6,7 +6,7 @@ extension Store {
   package var writeAheadLogBytes: Int64 { files.size(database.path + "-wal") ?? 0 }
   package var databaseBytes: Int64 { files.size(database.path) ?? 0 }
 
-  /// Carries into the database what readers do not hold back. For quiet times; commits do it by themselves when due.
+  /// Carries into the database what readers do not hold back, due or not.
   package func checkpoint() throws(StoreError) { _ = try carryOver() }
 
   /// What an unclean stop left in the log goes into the database before anything is built on it. After a failed sync the
@@ -23,7 +23,7 @@ extension Store {
   }
 
   /// Frames in the log, and how many of them are in the database.
-  private func carryOver() throws(StoreError) -> (frames: Int32, carried: Int32) {
+  func carryOver() throws(StoreError) -> (frames: Int32, carried: Int32) {
     var (frames, carried): (Int32, Int32) = (0, 0)
     let code = sqlite3_wal_checkpoint_v2(database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &carried)
     guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else {
@@ -33,6 +33,7 @@ extension Store {
     }
     // Frames are synced before they are carried over; those that a reader holds back may not be.
     if code == SQLITE_OK, frames == carried { unsyncedCommits = 0 }
+    if code == SQLITE_OK { carrying.carriedFrames = max(0, carried) }
     return code == SQLITE_OK ? (frames, carried) : (1, 0)
   }
 

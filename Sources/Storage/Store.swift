@@ -16,6 +16,8 @@ package struct StoreOptions: Sendable {
   package var pageByteCount = 16_384
   /// How far the write-ahead log may grow before it is carried into the database, at each pace.
   package var logByteLimits: [WritePace: Int] = [.live: 16 * 1024 * 1024, .catchUp: 256 * 1024 * 1024]
+  /// So long are readers waited for who hold the write-ahead log, and once more for those that were told to end.
+  package var readerPatienceMilliseconds: Int64 = 2_000
   /// Draws the id of a new store.
   package var makeStoreID: @Sendable () -> UUIDValue = {
     UUIDValue(high: .random(in: .min ... .max), low: .random(in: .min ... .max))
@@ -53,7 +55,9 @@ package final class Store: StoreReading {
   /// Set when the store must not be written any more (K3); every write throws it again.
   package private(set) var failure: StoreError?
   package var pace = WritePace.live
-  private let pageLimits: [WritePace: Int32]
+  var carrying: LogCarrying
+  /// Of the writing connection; nothing where the disk is in memory.
+  package let syncs: SyncMeter
   /// Over all partitions.
   package internal(set) var counters: Counters
   /// Of the log, as the last transaction left it or the present one has it.
@@ -70,21 +74,24 @@ package final class Store: StoreReading {
   /// Never the number of a partition that was taken away: readers remember chains by it.
   var nextPartition: Int64
   var changedCounters: [PartitionNumber: Counters] = [:]
-  private let gauge: WriteAheadGauge
+  let gauge: WriteAheadGauge
   /// The write-ahead log that the first commit was written into.
   private var logFile: FileIdentity?
   private var isSynchronousFull = true
-  private var checkpointDue: Int32 = 0
   var unsyncedCommits = 0
 
   package static let fileName = "seamesh.db"
 
   init(opening: StoreOpening) throws(StoreError) {
     (directory, database, lock, id) = (opening.directory, opening.database, opening.lock, opening.id)
+    syncs = opening.syncs
     files = StoreFiles(layer: opening.options.fileLayer)
     // In pages of the store: the write-ahead log counts those.
     let pageByteCount = Int(try opening.database.integer("PRAGMA page_size") ?? 0)
-    pageLimits = opening.options.logByteLimits.mapValues { Int32(clamping: $0 / max(pageByteCount, 1)) }
+    let limits = opening.options.logByteLimits.mapValues { Int32(clamping: $0 / max(pageByteCount, 1)) }
+    carrying = LogCarrying(
+      CarryPlan(limits: limits, isTimed: opening.options.fileLayer == nil),
+      patience: opening.options.readerPatienceMilliseconds)
     readers = StoreReaders(path: opening.database.path, options: opening.options)
     wasLogEmpty = opening.wasLogEmpty
     numbers = NumberCache(remembersPartitions: true)
@@ -100,8 +107,11 @@ package final class Store: StoreReading {
   ///
   /// Throws what `body` throws, or ``StoreError``. After a fatal one (``failure``) it is unknown whether the commit
   /// reached the disk; the next opening shows it.
+  ///
+  /// - Parameter carriesOver: the log is carried into the database behind the commit, where that is due. Not where somebody
+  ///   waits for the commit alone, who then calls ``carryOver(_:)``.
   package func write<Result>(
-    _ durability: Durability, _ body: (borrowing Transaction) throws -> Result
+    _ durability: Durability, carriesOver: Bool = true, _ body: (borrowing Transaction) throws -> Result
   ) throws -> Result {
     let before = end
     // A constant of its own: passing the new value straight on makes the 6.3.1 optimiser abort.
@@ -110,6 +120,7 @@ package final class Store: StoreReading {
       try begin(durability)
       let result = try body(transaction)
       try commit(durability)
+      if carriesOver { carryOverBehindCommit() }
       return result
     } catch {
       rollBack(to: before)
@@ -134,7 +145,7 @@ package final class Store: StoreReading {
     guard gauge.commits != before else { return }
     try requireFiles()
     unsyncedCommits = durability == .full ? 0 : unsyncedCommits + 1
-    checkpointIfDue()
+    carrying.noteCommit(inLog: gauge.pages)
   }
 
   /// Files without a name take writes as ever, and are gone with the process.
@@ -190,29 +201,18 @@ package final class Store: StoreReading {
     contexts.removeAll()
   }
 
-  // MARK: Write-ahead log
-
-  /// The commit before it stands, so a failure here is not thrown: a fatal one is kept for the next write.
-  private func checkpointIfDue() {
-    let limit = pageLimits[pace] ?? 0
-    if gauge.pages < limit { checkpointDue = limit }
-    guard gauge.pages >= max(limit, checkpointDue) else { return }
-    // While a reader holds the log back, or the disk is full, trying at each commit would only cost time.
-    checkpointDue = gauge.pages + limit / 4
-    try? checkpoint()
-  }
-
   /// After a failed sync the cache may hold pages that are not on disk: nothing builds on them any more.
   func giveUp(after error: StoreError) {
     guard error.isFatal, failure == nil else { return }
     failure = error
+    if carrying.heldOffSince != nil { letReadersIn() }
     _ = seamesh_sqlite_checkpoint_on_close(database.handle, 0)
   }
 }
 
 /// What SQLite tells after each commit that wrote something. Listening replaces SQLite's own automatic checkpoint, which
 /// would swallow the errors of its syncs.
-private final class WriteAheadGauge {
+final class WriteAheadGauge {
   private struct Reading {
     /// In the write-ahead log after the last commit.
     var pages: Int32 = 0

@@ -84,6 +84,11 @@ package enum StoreError: Error, Hashable, Sendable {
     }
   }
 
+  /// A file could not be opened: mostly for want of descriptors.
+  var isOfOpening: Bool {
+    if case .sqlite(let error) = self { error.code == .cannotOpen } else { false }
+  }
+
   package var isOfOneRow: Bool {
     switch self {
     case .damagedDocument, .damagedLog: true

@@ -29,6 +29,8 @@ package final class StoreReader: StoreReading {
       { context in
         context.map { Unmanaged<ReadWatch>.fromOpaque($0).takeUnretainedValue().isOver } == true ? 1 : 0
       }, Unmanaged.passUnretained(watch).toOpaque())
+    // Opens the log's files, too: where there are no descriptors, this shows now, and not in the midst of a question.
+    _ = try database.meta(.fleet)
   }
 
   deinit { sqlite3_progress_handler(database.handle, 0, nil, nil) }
@@ -67,23 +69,28 @@ package final class StoreReader: StoreReading {
   }
 }
 
-/// Set once, when the node stops: readers then give up.
+/// Set once, when the node stops: readers then give up. Or those alone that are at it.
 final class StopFlag: Sendable {
   private let flag = Atomic(false)
+  private let endings = Atomic<UInt64>(0)
   var isSet: Bool { flag.load(ordering: .relaxed) }
   func set() { flag.store(true, ordering: .relaxed) }
+  /// Questions that were begun under an earlier number are to end.
+  var ending: UInt64 { endings.load(ordering: .relaxed) }
+  func endRunning() { endings.add(1, ordering: .relaxed) }
 }
 
 /// Says when a reader must stop. Belongs to the thread that uses the reader, but for the stop flag.
 private final class ReadWatch {
   private let stop: StopFlag
   private var deadline: Int64 = .max
+  private var ending: UInt64 = 0
   var limitMilliseconds = StoreReader.timeLimitMilliseconds
 
   init(stop: StopFlag) { self.stop = stop }
 
-  var isOver: Bool { stop.isSet || monotonicMilliseconds() > deadline }
-  func restart() { deadline = monotonicMilliseconds() + limitMilliseconds }
+  var isOver: Bool { stop.isSet || stop.ending != ending || monotonicMilliseconds() > deadline }
+  func restart() { (deadline, ending) = (monotonicMilliseconds() + limitMilliseconds, stop.ending) }
 }
 
 func monotonicMilliseconds() -> Int64 {

@@ -1,12 +1,20 @@
 import Dispatch
 import Synchronization
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 /// The readers of one store: any thread borrows one for a question at a time.
 package final class StoreReaders: Sendable {
   private let path: String
   private let options: StoreOptions
   private let idle = Mutex<Idle>(Idle())
+  private let door = Mutex(Door())
   private let free = DispatchSemaphore(value: StoreReaders.limit)
+  private let opened = DispatchSemaphore(value: 0)
   private let stop = StopFlag()
 
   /// Connections at the same time; who comes later waits. More would only share two or four cores.
@@ -16,24 +24,94 @@ package final class StoreReaders: Sendable {
 
   /// Lends a reader to `body`, which must not keep it. One question sees one state of the store; for several on the
   /// same state use ``StoreReader/snapshot(_:)`` inside. Past the time limit, reading throws
-  /// ``StoreError/interrupted``.
+  /// ``StoreError/interrupted``; so does one that waits longer for its turn.
   package func read<Result>(
     within milliseconds: Int64 = StoreReader.timeLimitMilliseconds, _ body: (StoreReader) throws -> Result
   ) throws -> Result {
-    free.wait()
+    try enter()
+    defer { door.withLock { $0.inside -= 1 } }
+    guard free.wait(timeout: .now() + .milliseconds(StoreReaders.turnMilliseconds)) == .success else {
+      throw StoreError.interrupted
+    }
     defer { free.signal() }
     guard !stop.isSet else { throw StoreError.interrupted }
-    let reader = try idle.withLock { $0.readers.popLast() } ?? StoreReader(path: path, options: options, stop: stop)
+    let reader = try idle.withLock { $0.readers.popLast() } ?? make()
     defer { idle.withLock { $0.readers.append(reader) } }
     reader.restartWatch(milliseconds)
     return try body(reader)
   }
 
+  /// Where the process may open no more files, one that somebody else brings back will do (K4).
+  private func make() throws(StoreError) -> StoreReader {
+    do throws(StoreError) {
+      let reader = try StoreReader(path: path, options: options, stop: stop)
+      idle.withLock { $0.made += 1 }
+      return reader
+    } catch {
+      guard error.isOfOpening, idle.withLock({ $0.made > 0 }) else { throw error }
+      let deadline = monotonicMilliseconds() + Int64(StoreReaders.turnMilliseconds)
+      while monotonicMilliseconds() < deadline, !stop.isSet {
+        if let reader = idle.withLock({ $0.readers.popLast() }) { return reader }
+        usleep(StoreReaders.lookMicroseconds)
+      }
+      throw error
+    }
+  }
+
+  private static let lookMicroseconds: UInt32 = 2_000
+
+  /// So long somebody waits for a reader, of which each has a limit of its own.
+  static let turnMilliseconds = Int(StoreReader.timeLimitMilliseconds)
+
+  // MARK: The log begins anew
+
+  /// Those who have a reader or wait for one, and those who are not let in.
+  private struct Door {
+    var isClosed = false
+    var inside = 0
+    var outside = 0
+  }
+
+  private func enter() throws(StoreError) {
+    while true {
+      let isInside = door.withLock { door in
+        if door.isClosed { door.outside += 1 } else { door.inside += 1 }
+        return !door.isClosed
+      }
+      if isInside { return }
+      guard opened.wait(timeout: .now() + .milliseconds(StoreReaders.turnMilliseconds)) == .success else {
+        door.withLock { $0.outside = max(0, $0.outside - 1) }
+        throw .interrupted
+      }
+    }
+  }
+
+  /// Whoever asks from now on waits until ``letIn()``.
+  func holdOff() { door.withLock { $0.isClosed = true } }
+
+  func letIn() {
+    let waiting = door.withLock { door in
+      defer { (door.isClosed, door.outside) = (false, 0) }
+      return door.outside
+    }
+    for _ in 0..<waiting { opened.signal() }
+  }
+
+  /// Nobody reads.
+  var areAllBack: Bool { door.withLock { $0.inside == 0 } }
+
+  /// Whoever reads now fails with ``StoreError/interrupted``.
+  func endRunning() { stop.endRunning() }
+
   /// Of the database and its write-ahead log.
-  package var fileBytes: Int64 { (FileSystem.size(path) ?? 0) + (FileSystem.size(path + "-wal") ?? 0) }
+  package var fileBytes: Int64 { (FileSystem.size(path) ?? 0) + logFileBytes }
+  package var logFileBytes: Int64 { FileSystem.size(path + "-wal") ?? 0 }
 
   /// Makes running and later questions fail with ``StoreError/interrupted``. For stopping the node.
-  package func stopAll() { stop.set() }
+  package func stopAll() {
+    stop.set()
+    letIn()
+  }
   package var isStopped: Bool { stop.isSet }
 
   /// Stops them, and closes every connection that comes back in time: one that stays open holds the write-ahead log.
@@ -41,7 +119,7 @@ package final class StoreReaders: Sendable {
     stopAll()
     let deadline = DispatchTime.now() + .milliseconds(patience)
     let returned = (0..<StoreReaders.limit).count { _ in free.wait(timeout: deadline) == .success }
-    idle.withLock { $0.readers.removeAll() }
+    idle.withLock { ($0.readers, $0.made) = ([], $0.made - $0.readers.count) }
     for _ in 0..<returned { free.signal() }
   }
 
@@ -51,5 +129,7 @@ package final class StoreReaders: Sendable {
   /// Readers at rest. A reader has one user at a time: the thread that took it out under the lock.
   private struct Idle: @unchecked Sendable {
     var readers: [StoreReader] = []
+    /// How many there are, with those that are lent.
+    var made = 0
   }
 }

@@ -124,6 +124,9 @@ package final class SecureTransport: Sendable {
   /// What should wait at the most, by how fast it is taken away.
   package func queueByteMark(of connection: ConnectionID) -> Int? { mailbox.queued(for: connection.number)?.byteMark }
 
+  /// Of all connections together.
+  package var queuedByteCount: Int { mailbox.queuedByteCount }
+
   package var statistics: TransportStatistics { mailbox.statistics }
 
   /// Closes everything and waits for the IO thread's end. Not to be called by the handler.

@@ -94,9 +94,9 @@ import Testing
       }
       return looks
     }
-    #expect(looks(pulls) == 1 + pulls.count + 2, "at first, after each event, and after each of two answers")
+    #expect(looks(pulls) == 1 + pulls.count + 2 + 1, "at first, after each event, after each of two answers, and last")
     #expect(node.engine.nextWake == bench.clock.now)
-    #expect(looks([]) == 1 + 2)
+    #expect(looks([]) == 1 + 2 + 1)
     // Each is read and sent, and the next one asked for when that is handed over.
     for _ in 0..<5 { node.engine.turn([]) }
     #expect(node.engine.nextWake > bench.clock.now)

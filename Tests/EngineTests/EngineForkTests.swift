@@ -48,6 +48,38 @@ import Testing
     #expect(try Set(bench.nodes.map { try state($0, "doc") }).count == 1)
   }
 
+  @Test("a long branch is shown in parts, the next when there is room for it, and all of it in the end")
+  func longBranch() throws {
+    let bench = try EngineBench(1)
+    try bench.nodes[0].subscribe("room=*")
+    try bench.nodes[0].write(room, Put("doc", 0))
+    let copy = try bench.clone(0)
+    for number in 0..<240 { try bench.nodes[0].write(room, Put(Text("\(number)"), byteCount: 15_000)) }
+    try bench.nodes[copy].write(room, Put("doc", 20))
+    let links = bench.nodes[0].links
+    func shown() -> Int {
+      links.sent.reduce(0) { bytes, message in
+        guard case .runs(let batch) = message, batch.isForkEvidence else { return bytes }
+        return bytes + batch.entries.reduce(0) { $0 + $1.encoded.count }
+      }
+    }
+    let deliver = links.deliver
+    links.deliver = { frame, session in
+      // From the first piece of evidence on the peer reads slowly.
+      if shown() > 0 { links.queuedByteCount = 4 << 20 }
+      deliver?(frame, session)
+    }
+    let session = bench.meet(0, copy)
+    #expect(shown() > 0 && shown() < 2 << 20, "\(shown()) bytes for a peer that reads slowly")
+    links.deliver = deliver
+    links.queuedByteCount = 0
+    bench.nodes[0].engine.turn([.drained(session)])
+    bench.run()
+    #expect(shown() > 3 << 20)
+    #expect(bench.nodes[0].accepted(room) == bench.nodes[copy].accepted(room))
+    #expect(try bench.nodes[copy].shown(room, "239") == bench.nodes[0].shown(room, "239"))
+  }
+
   @Test(
     "a write in sight of one branch alone has seen no more of the other than what came before the fork",
     arguments: [0, 1])

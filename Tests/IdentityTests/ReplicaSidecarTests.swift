@@ -105,6 +105,26 @@ import TestSupport
     }
   }
 
+  @Test(
+    "where files get other numbers at each mount, as on FAT, the number is no evidence",
+    arguments: [0x4d44, 0x2011_bab0, 0x6573_5546])
+  func passingNumbers(kind: UInt64) throws {
+    try withTemporaryDirectory { directory in
+      let database = directory.file("db")
+      try PrivateFile.create(database, [1, 2, 3])
+      let mounted = try HostFacts.current(database: database, fileSystem: { _ in kind })
+      try FileManager.default.removeItem(atPath: database)
+      try PrivateFile.create(directory.file("other"), [4])
+      try PrivateFile.create(database, [1, 2, 3])
+      #expect(try HostFacts.current(database: database, fileSystem: { _ in kind }) == mounted)
+      // ext4 and overlay, and where nobody knows.
+      for kind in [0xef53, 0x794c_7630, nil] as [UInt64?] {
+        #expect(try HostFacts.current(database: database, fileSystem: { _ in kind }).databaseInode != 0)
+      }
+      #expect(HostFacts.fileSystem(of: database) != nil && HostFacts.fileSystem(of: directory.file("none")) == nil)
+    }
+  }
+
   @Test("the machine id is hashed; the first of its places that has one counts; none is no error")
   func machine() throws {
     try withTemporaryDirectory { directory in

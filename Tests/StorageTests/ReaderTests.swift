@@ -1,4 +1,5 @@
 import Dispatch
+import Engine
 import Foundation
 import Replication
 import Synchronization
@@ -96,6 +97,78 @@ import Testing
     let size = store.writeAheadLogBytes
     try put(5_000..<5_010)
     #expect(store.writeAheadLogBytes == size)
+  }
+
+  // MARK: The log begins anew
+
+  /// A small limit, so that readers soon hold a log that is twice as long.
+  private func smallLog(_ change: (inout StoreOptions) -> Void = { _ in }) throws -> (TemporaryDirectory, Store) {
+    let directory = try TemporaryDirectory()
+    let store = try directory.open {
+      $0.logByteLimits = [.live: 1024 * 1024, .catchUp: 2 * 1024 * 1024]
+      change(&$0)
+    }
+    return (directory, store)
+  }
+
+  /// Commits as an engine does it: the log is carried over behind it.
+  private func write(_ store: Store, _ number: Int) throws {
+    try store.transact(isBacklog: false) { transaction in
+      for part in 0..<20 {
+        try transaction.subscribe(Text("\(number)-\(part)-" + String(repeating: "x", count: 10_000)))
+      }
+    }
+    try store.carryOver(.busy)
+  }
+
+  @Test("readers who relieve one another do not hold the log for ever: new ones wait until it begins anew")
+  func relievedReaders() throws {
+    let (directory, store) = try smallLog()
+    defer { withExtendedLifetime(directory) {} }
+    let (next, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let readers = store.readers
+    let relieved = Mutex(false)
+    try readers.read { reader in
+      try reader.snapshot { reader in
+        _ = try count(reader)
+        for number in 0..<60 { try write(store, number) }
+        #expect(store.carryDelay == 10, "the engine looks whether the reader has come back")
+        DispatchQueue.global().async {
+          next.signal()
+          try? readers.read { _ in relieved.withLock { $0 = true } }
+          done.signal()
+        }
+        next.wait()
+        try write(store, 100)
+        #expect(!relieved.withLock { $0 }, "the next reader has to wait")
+      }
+    }
+    try store.carryOver(.busy)
+    done.wait()
+    #expect(relieved.withLock { $0 })
+    #expect(store.waitingFrames == 0 && store.carryDelay == nil)
+    let size = store.writeAheadLogBytes
+    for number in 200..<204 { try write(store, number) }
+    #expect(store.writeAheadLogBytes == size, "the log has begun anew")
+  }
+
+  @Test("a reader that stays while others wait is ended, and asks again")
+  func endedReader() throws {
+    let (directory, store) = try smallLog { $0.readerPatienceMilliseconds = 0 }
+    defer { withExtendedLifetime(directory) {} }
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT max(i) FROM n"
+    #expect(throws: StoreError.interrupted) {
+      try store.readers.read { reader in
+        try reader.snapshot { reader in
+          _ = try count(reader)
+          for number in 0..<60 { try write(store, number) }
+          _ = try reader.database.integer(endless)
+        }
+      }
+    }
+    // Nobody is kept out for ever, either, where somebody does not come back.
+    try write(store, 100)
+    #expect(try store.readers.read { try $0.database.integer("SELECT count(*) FROM subscriptions") } == 61 * 20)
   }
 
   @Test("a question that was stopped says so, and so do later ones")

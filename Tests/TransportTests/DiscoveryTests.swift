@@ -61,10 +61,44 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
     a.stop()
   }
 
+  /// Sends to groups over loopback.
+  private func loopbackSender() -> Int32 {
+    let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+    var request = ip_mreqn()
+    request.imr_ifindex = Int32(if_nametoindex("lo"))
+    setsockopt(descriptor, Int32(IPPROTO_IP), IP_MULTICAST_IF, &request, socklen_t(MemoryLayout<ip_mreqn>.size))
+    return descriptor
+  }
+
+  private func send(_ packet: [UInt8], to address: UInt32, port: UInt16, from descriptor: Int32) {
+    _ = SocketAddress(.ipv4(address), port: port).withKernelForm {
+      sendto(descriptor, packet, packet.count, 0, $0, $1)
+    }
+  }
+
+  @Test("what was sent to this host alone, from wherever it says, has nobody dialled; what was sent to all is found")
+  func sentToOne() throws {
+    let (a, seenByA) = try discovery("a", 7_001, beaconPort: beaconPort(3))
+    let descriptor = loopbackSender()
+    defer { close(descriptor) }
+    for _ in 0..<3 {
+      let lure = BeaconPacket(try advertisement("lured")).bytes
+      send(lure, to: 0x7f00_0001, port: beaconPort(3), from: descriptor)
+    }
+    #expect(
+      waitUntil {
+        guard let packet = try? BeaconPacket(advertisement("honest")).bytes else { return true }
+        send(packet, to: BeaconSockets.ipv4Group, port: beaconPort(3), from: descriptor)
+        return seenByA.now.known["honest"] != nil
+      })
+    #expect(seenByA.now.known["lured"] == nil)
+    a.stop()
+  }
+
   @Test("datagrams of anyone, whole, cut or random, at any rate, harm nothing")
   func hostileDatagrams() throws {
     let (a, seenByA) = try discovery("a", 7_001, beaconPort: beaconPort(2))
-    let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+    let descriptor = loopbackSender()
     defer { close(descriptor) }
     var random = SplitMix64(seed: 1)
     let valid = BeaconPacket(try advertisement("x")).bytes
@@ -74,9 +108,7 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
         packet[Int.random(in: packet.indices, using: &random)] = UInt8(truncatingIfNeeded: random.next())
       }
       if index % 3 == 2 { packet = BeaconPacket(try advertisement("flood-\(index)")).bytes }
-      _ = SocketAddress(.ipv4(0x7f00_0001), port: beaconPort(2)).withKernelForm {
-        sendto(descriptor, packet, packet.count, 0, $0, $1)
-      }
+      send(packet, to: BeaconSockets.ipv4Group, port: beaconPort(2), from: descriptor)
     }
     let (b, seenByB) = try discovery("b", 7_002, beaconPort: beaconPort(2))
     #expect(seenByB.wait { $0.known["a"] != nil })

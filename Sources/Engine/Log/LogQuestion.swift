@@ -7,7 +7,8 @@ enum LogQuestion {
   /// Whether what the session has said is handed over. Asks nothing of the log, but has its turn as what is read for peers.
   case isSaid(SessionID)
   case chain(PartitionID, ReplicaID, from: UInt64, ChainPurpose)
-  case evidence(SessionID, PartitionID, ReplicaID, above: UInt64)
+  /// `isRest`: some of it was shown, and what is behind has time.
+  case evidence(SessionID, PartitionID, ReplicaID, above: UInt64, isRest: Bool)
   /// Whether the device that asked to join is a member now, durably. Asks nothing of the log, but waits for
   /// the commit, too.
   case isAdmitted(SessionID, PublicKey, JoinAcceptance)

@@ -22,7 +22,7 @@ final class LogQuestions {
 
   func put(_ question: LogQuestion) {
     switch question {
-    case .lacking, .isSaid: loads.put(question)
+    case .lacking, .isSaid, .evidence(_, _, _, above: _, isRest: true): loads.put(question)
     case .chain, .evidence, .isAdmitted: urgent.put(question)
     }
   }
@@ -50,9 +50,9 @@ final class LogQuestions {
       }
       if runs == nil { unread.insert(replica) } else { unread.remove(replica) }
       return .chainLoaded(partition, replica, runs ?? [], purpose)
-    case .evidence(let id, let partition, let replica, let above):
-      let runs = attempt([]) { try log.evidence(partition, replica, above: above) }
-      return .evidenceLoaded(id, partition, runs)
+    case .evidence(let id, let partition, let replica, let above, _):
+      let (runs, hasMore) = attempt(([], false)) { try log.evidence(partition, replica, above: above) }
+      return .evidenceLoaded(id, partition, runs, hasMore: hasMore)
     case .isAdmitted(let id, let device, let acceptance):
       let isMember = !hasFailed && state.mesh.authority.member(of: device) != nil
       return .joinJudged(id, isMember ? .accepted(acceptance) : .refused(.busy))

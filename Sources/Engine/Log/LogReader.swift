@@ -142,9 +142,18 @@ struct LogReader {
 
   private static let stepByteCount = 4 * 1024 * 1024
 
-  func evidence(_ partition: PartitionID, _ replica: ReplicaID, above: UInt64) throws -> [LoggedRun] {
-    guard let state = mesh.partitions[partition] else { return [] }
-    return try store.runs(of: chain(partition, replica), after: above, byteLimit: .max)
-      .map { try logged($0, replica, partition, state) }
+  /// What of a chain lies above a sequence, of all branches, as much as is shown at once.
+  func evidence(
+    _ partition: PartitionID, _ replica: ReplicaID, above: UInt64
+  ) throws -> (runs: [LoggedRun], hasMore: Bool) {
+    guard let state = mesh.partitions[partition] else { return ([], false) }
+    let chain = chain(partition, replica)
+    let runs = try store.runs(of: chain, after: above, byteLimit: LogReader.evidenceByteCount)
+    guard let end = runs.last?.last else { return ([], false) }
+    let hasMore = try !store.places(of: chain, after: end, limit: 1).isEmpty
+    return (try runs.map { try logged($0, replica, partition, state) }, hasMore)
   }
+
+  /// Of an eighth of what may wait for a peer at once.
+  static let evidenceByteCount = 1024 * 1024
 }

@@ -73,6 +73,22 @@ package protocol LogStore: LogReading {
   /// Runs `body` as one transaction, durable when this returns: all of it, or nothing when it throws. `isBacklog`: much
   /// comes at once, and more will follow.
   func transact<Result>(isBacklog: Bool, _ body: (any LogTransaction) throws -> Result) throws -> Result
+  /// Brings what transactions left beside its place to where it belongs, if that is due; never within a transaction. Asked
+  /// once everybody has been answered. Throws where the store may have failed; what was committed stands.
+  func carryOver(_ occasion: CarryOccasion) throws
+  /// Milliseconds after the last commit or the last asking at which it is to be asked again though nothing is written; nil
+  /// where nothing waits for that.
+  var carryDelay: UInt64? { get }
+}
+
+/// Who would wait for ``LogStore/carryOver(_:)``.
+package enum CarryOccasion: Sendable {
+  /// A user of the node who wrote a moment ago, or peers to whom something is being read.
+  case attended
+  /// Nobody, as far as is known.
+  case busy
+  /// Nobody, and nothing has been written for a while.
+  case idle
 }
 
 /// One transaction: all of what is written through it, or nothing. Not to be kept beyond the closure it was handed to.

@@ -9,11 +9,11 @@ final class HTTPDaemon: @unchecked Sendable {
   private let service: Unmanaged<RequestService>
 
   /// Takes `listener`, also when it throws.
-  init(listener: Int32, service: RequestService) throws(LocalServerError) {
+  init(listener: Int32, connections: UInt32, service: RequestService) throws(LocalServerError) {
     let retained = Unmanaged.passRetained(service)
     guard
       let daemon = seamesh_http_start(
-        listener, ServerLimit.connections, service.patience.idleSeconds, ServerLimit.connectionMemoryBytes,
+        listener, connections, service.patience.idleSeconds, ServerLimit.connectionMemoryBytes,
         answerRequest, keepRawTarget, requestCompleted, connectionChanged, retained.toOpaque())
     else {
       retained.release()

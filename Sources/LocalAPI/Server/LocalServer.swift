@@ -10,6 +10,8 @@ package struct LocalServerConfiguration: Sendable {
   /// Where a socket goes whose path would be too long; nil for the session's.
   package var runtimeDirectory: String?
   package var patience = Patience()
+  /// Over all listeners; each has ``ServerLimit/connections`` at the most.
+  package var connections = Int(ServerLimit.connections) * 2
 
   /// How long a client may take.
   package struct Patience: Sendable {
@@ -51,9 +53,11 @@ package final class LocalServer: Sendable {
     let (streams, budget, router) = (
       StreamSupervisor(), BodyBudget(limit: ServerLimit.allBodiesBytes), Router(routes: allRoutes)
     )
+    let listeners = configuration.loopback == nil ? 1 : 2
+    let connections = min(ServerLimit.connections, UInt32(clamping: max(1, configuration.connections / listeners)))
     let serve = { (listener: Int32, admission: Admission) throws(LocalServerError) -> HTTPDaemon in
       try HTTPDaemon(
-        listener: listener,
+        listener: listener, connections: connections,
         service: RequestService(
           node: node, admission: admission, router: router, budget: budget, streams: streams,
           patience: configuration.patience))

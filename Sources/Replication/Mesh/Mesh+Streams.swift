@@ -77,6 +77,7 @@ extension Mesh {
     guard sessions[id]?.isWritable == false else { return }
     sessions[id]?.isWritable = true
     pumpStatements(id, &step)
+    sessions[id]?.showRests(&step)
     sessions[id]?.goOn(ledger, &step)
   }
 

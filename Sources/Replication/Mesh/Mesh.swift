@@ -46,7 +46,7 @@ package struct Mesh: Sendable {
     /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches; some
     /// of those below the trunk where ``ChainPurpose/needsFewBelowTrunk`` says so.
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
-    case evidenceLoaded(SessionID, PartitionID, [LoggedRun])
+    case evidenceLoaded(SessionID, PartitionID, [LoggedRun], hasMore: Bool)
     case tick
   }
 
@@ -89,7 +89,7 @@ package struct Mesh: Sendable {
     /// To be answered before any later event of this partition, after everything applied so far is stored.
     case loadChain(PartitionID, ReplicaID, from: UInt64, ChainPurpose)
     /// The chain's runs above, on whatever branch: to be shown to a peer.
-    case loadEvidence(SessionID, PartitionID, ReplicaID, above: UInt64)
+    case loadEvidence(SessionID, PartitionID, ReplicaID, above: UInt64, isRest: Bool)
     /// Accepted positions moved without a run: documents that these changes touch are to be built anew.
     case rebuild(PartitionID, LogChange)
     /// What is stored of a chain does not fit together.
@@ -164,7 +164,8 @@ package struct Mesh: Sendable {
     case .ledgerRun(let name, let run): receiveFromLedger(name, run, &step)
     case .chainLoaded(let partition, let replica, let runs, let purpose):
       chainLoaded(partition, replica, runs, purpose, &step)
-    case .evidenceLoaded(let id, let partition, let runs): sessions[id]?.show(runs, partition, ledger, &step)
+    case .evidenceLoaded(let id, let partition, let runs, let hasMore):
+      sessions[id]?.show(runs, hasMore: hasMore, partition, ledger, &step)
     case .tick: tick(&step, &random)
     }
     if Invariant.isLookedAt { lookAtInvariants() }

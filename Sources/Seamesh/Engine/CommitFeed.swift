@@ -22,6 +22,9 @@ final class CommitFeed: Sendable {
   }
 
   private let state = Mutex(State())
+  let limit: Int
+
+  init(followers limit: Int = CommitFeed.followerLimit) { self.limit = limit }
 
   /// A reader that is more commits behind reads the log.
   static let recordLimit = 256
@@ -66,7 +69,7 @@ final class CommitFeed: Sendable {
   /// too many.
   func follow(from position: LogPosition? = nil) -> FeedFollower? {
     state.withLock { state in
-      guard state.followers.count < CommitFeed.followerLimit else { return nil }
+      guard state.followers.count < limit else { return nil }
       // No record is of that number: what came since is asked of the log.
       let cursor = position.map { Cursor(number: 0, position: $0) } ?? state.next
       let follower = FeedFollower(self, number: state.nextFollower, from: cursor)

@@ -20,6 +20,9 @@ final class FrameIntake: TransportHandler {
     self.keeper = keeper
   }
 
+  /// Bytes of frames that the engine has not taken up.
+  var waitingByteCount: Int { waiting.withLock { $0.byteCount } }
+
   /// A newer set of statements; runs that came before it are checked by the engine.
   func adopt(_ authority: Authority) { self.authority.adopt(authority) }
 

@@ -54,6 +54,9 @@ final class Inbox: Sendable {
     }
   }
 
+  /// How much waits in either lane.
+  var counts: (users: Int, peers: Int) { state.withLock { ($0.users.count, $0.peers.count) } }
+
   /// The last that users asked; nothing is taken any more.
   func close() -> [NodeJob] {
     state.withLock { $0.isClosed = true }

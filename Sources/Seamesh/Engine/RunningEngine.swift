@@ -20,12 +20,14 @@ final class RunningEngine {
   private let mark: SidecarMark
   private let keeper: LinkKeeper
   private let beat = ThreadBeat("of the engine")
+  private let gauges: NodeGauges
+  private var hasToldOfDescriptors = false
   private var isStopping = false
   let started: Node.Started
 
   init(
     _ files: NodeFiles, _ configuration: NodeConfiguration, _ inbox: Inbox, _ board: EngineBoard, _ feed: CommitFeed,
-    _ log: NodeLog, _ condition: StoreCondition
+    _ log: NodeLog, _ condition: StoreCondition, _ descriptors: DescriptorBudget
   ) throws {
     (self.files, self.configuration, self.inbox, self.board, self.log) = (files, configuration, inbox, board, log)
     self.condition = condition
@@ -43,9 +45,17 @@ final class RunningEngine {
     ) { box.transport?.pauseReading($0) }
     let connections = ThreadBeat("of connections")
     let certificate = try TLSIdentity(files.deviceKey)
+    if descriptors.isScarce {
+      log.notice(
+        "few files may be open at once",
+        ["limit": "\(descriptors.limit)", "peers": "\(descriptors.peers)", "users": "\(descriptors.users)"])
+    }
+    let hangs = configuration.testBuild?.hangsConnections == true
     transport = try SecureTransport(
+      descriptors.transport,
       credentials: TLSCredentials(certificate: certificate.certificateDER, privateKey: certificate.privateKeyDER),
-      handler: intake, meter: keeper, beat: connections)
+      handler: hangs ? HangingHandler() : intake, meter: keeper, beat: connections)
+    if hangs { transport.dial(HangingHandler.trigger, tag: 0) }
     box.set(transport)
     let listen = try RunningEngine.listen(transport, configuration)
     var options = EngineOptions(instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero)
@@ -57,6 +67,8 @@ final class RunningEngine {
       store: store, mark: mark, clock: SystemClock(), links: links, journal: log, feed: FeedTeller(feed, board, store),
       random: SystemRandomNumberGenerator())
     engine = try NodeEngine(identity, options, ports)
+    gauges = NodeGauges(
+      transport: transport, intake: intake, inbox: inbox, readers: store.readers, syncs: store.syncs)
     authority.adopt(engine.state.mesh.authority)
     if !history.wasFetched { history.causes = engine.state.own.causes }
     started = Node.Started(
@@ -65,7 +77,7 @@ final class RunningEngine {
         directory: files.directory.path, fleet: files.fleet, device: files.device, listen: listen),
       discovery: NodeDiscovery(
         fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log),
-      authority: authority, history: history, keeper: keeper, beats: [beat, connections])
+      authority: authority, history: history, keeper: keeper, gauges: gauges, beats: [beat, connections])
     keeper.begin { [readers = store.readers] in
       (try? readers.read { try $0.totals() }).map { ($0.changes, $0.logBytes) }
     }
@@ -111,6 +123,7 @@ final class RunningEngine {
       engine.turn(inbox.take(.peers).compactMap(\.event)) { takeAsked() }
       noteCondition()
       if board.isDue { board.publish(EngineView(engine, judgesWipe: true)) }
+      noteDescriptors()
       started.discovery.refresh()
       keeper.look()
       log.flush()
@@ -124,6 +137,13 @@ final class RunningEngine {
     let jobs = inbox.take(.users)
     isStopping = isStopping || jobs.contains { if case .stop = $0 { true } else { false } }
     return jobs.compactMap(\.event)
+  }
+
+  /// Once: who looks finds the number with `doctor` and among the metrics.
+  private func noteDescriptors() {
+    guard !hasToldOfDescriptors, transport.statistics.acceptFailures > 0 else { return }
+    hasToldOfDescriptors = true
+    log.error("no descriptor was free for a connection: others wait until one is closed")
   }
 
   private func noteCondition() {

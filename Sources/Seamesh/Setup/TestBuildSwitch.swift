@@ -15,19 +15,21 @@ package struct TestBuildSwitch: Sendable {
   let hangMilliseconds: UInt64?
   /// The engine's thread stops for ever.
   let hangs: Bool
+  /// The thread of connections does.
+  let hangsConnections: Bool
   private let fleet: FleetID
 
   private static let shortHangMilliseconds: UInt64 = 2_000
 
-  /// Nil where it is not set. `BUILD:FLEET`, the fleet's id in full; `hangs` and `watched` stand for this build with an
-  /// impatient watchdog, in the first of which the engine hangs.
+  /// Nil where it is not set. `BUILD:FLEET`, the fleet's id in full; `hangs`, `hangs-connections` and `watched` stand for this
+  /// build with an impatient watchdog, in the first two of which the engine hangs, or the thread of connections.
   package init?(_ environment: [String: String]) throws(NodeError) {
     guard let text = environment[TestBuildSwitch.variable] else { return nil }
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2, let fleet = FleetID(text: parts[1]) else { throw TestBuildSwitch.senseless }
     self.fleet = fleet
-    hangs = parts[0] == "hangs"
-    guard !hangs, parts[0] != "watched" else {
+    (hangs, hangsConnections) = (parts[0] == "hangs", parts[0] == "hangs-connections")
+    guard !hangs, !hangsConnections, parts[0] != "watched" else {
       (build, hangMilliseconds) = (nil, TestBuildSwitch.shortHangMilliseconds)
       return
     }

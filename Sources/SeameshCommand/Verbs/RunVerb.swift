@@ -47,6 +47,7 @@ let runVerb = Verb(
   let backend = try forwardingAddress(invocation, directory: context.directory)
   if invocation.has("home-bound"), backend == nil { throw .usage("--home-bound goes with --forward=URL") }
   let signals = StopSignals()
+  DescriptorBudget.raise()
   configuration.recoveryMilliseconds = .max
   configuration.isRecoveryGivenUp = { StopSignals.isPending }
   configuration.watch.end = endHung
@@ -88,8 +89,9 @@ private struct NodeRun {
     defer { forwarding?.stop() }
     let server: LocalServer
     do throws(LocalServerError) {
-      server = try LocalServer.start(
-        node: node, configuration: LocalServerConfiguration(directory: context.directory, loopback: loopback))
+      var local = LocalServerConfiguration(directory: context.directory, loopback: loopback)
+      local.connections = node.descriptors.users
+      server = try LocalServer.start(node: node, configuration: local)
     } catch {
       throw Failure(.failed, "\(error)")
     }

@@ -16,6 +16,9 @@ class StoreDecorator: LogStore, LogTransaction {
     try base.transact(isBacklog: isBacklog) { _ in try body(self) }
   }
 
+  func carryOver(_ occasion: CarryOccasion) throws { try base.carryOver(occasion) }
+  var carryDelay: UInt64? { base.carryDelay }
+
   func statementBytes() throws -> [[UInt8]] { try base.statementBytes() }
   func subscriptions() throws -> [Text] { try base.subscriptions() }
   func invitations() throws -> [Invitation] { try base.invitations() }

@@ -31,6 +31,9 @@ package final class MemoryStore: LogStore {
 
   package var storeID: UUIDValue { image.storeID }
   package var hasFailed: Bool { failure != nil }
+  /// Everything is in its place.
+  package func carryOver(_ occasion: CarryOccasion) {}
+  package var carryDelay: UInt64? { nil }
   /// Of what is committed.
   package var totals: LogTotals { (scalars?.totals ?? image.totals).record }
 

@@ -9,8 +9,13 @@ package final class Database {
   let handle: OpaquePointer
   private var statements: [UnsafeRawPointer: PreparedStatement] = [:]
 
-  /// Opens or creates the file. `vfs` names a registered file layer; nil takes the system's.
-  package init(path: String, access: Access, vfs: String? = nil) throws(StoreError) {
+  /// Needed by the open connection.
+  private let kept: AnyObject?
+
+  /// Opens or creates the file. `vfs` names a registered file layer, which `keeping` may keep there; nil takes the system's.
+  package init(
+    path: String, access: Access, vfs: String? = nil, keeping kept: AnyObject? = nil
+  ) throws(StoreError) {
     _ = Database.libraryConfigured
     let flags =
       switch access {
@@ -25,7 +30,7 @@ package final class Database {
       sqlite3_close_v2(opened)
       throw error
     }
-    (self.path, self.handle) = (path, opened)
+    (self.path, self.handle, self.kept) = (path, opened, kept)
   }
 
   deinit {

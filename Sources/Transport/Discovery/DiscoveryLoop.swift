@@ -129,9 +129,11 @@ final class DiscoveryLoop {
     guard let sockets else { return }
     for descriptor in sockets.descriptors {
       for _ in 0..<DiscoveryLoop.datagramsPerTurn {
-        guard let (bytes, source) = BeaconSockets.receive(descriptor) else { break }
-        guard admission.admit(source.host, now: now), let packet = BeaconPacket(bytes) else { continue }
-        noteBeacon(packet.advertisement, from: source)
+        guard let datagram = BeaconSockets.receive(descriptor) else { break }
+        guard datagram.isForAll(on: interfaces), admission.admit(datagram.source.host, now: now),
+          let packet = BeaconPacket(datagram.bytes)
+        else { continue }
+        noteBeacon(packet.advertisement, from: datagram.source)
       }
     }
   }

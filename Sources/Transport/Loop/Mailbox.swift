@@ -84,6 +84,8 @@ final class Mailbox: Sendable {
 
   func queued(for connection: UInt64) -> Waiting? { state.withLock { $0.queued[connection] } }
 
+  var queuedByteCount: Int { state.withLock { $0.queued.values.reduce(0) { $0 + $1.cost.byteCount } } }
+
   var statistics: TransportStatistics { state.withLock { $0.statistics } }
 
   // MARK: The IO thread's side

@@ -30,6 +30,9 @@ final class TracedStore: LogStore {
     }
   }
 
+  func carryOver(_ occasion: CarryOccasion) throws { try store.carryOver(occasion) }
+  var carryDelay: UInt64? { store.carryDelay }
+
   func statementBytes() throws -> [[UInt8]] { try store.statementBytes() }
   func subscriptions() throws -> [Text] { try store.subscriptions() }
   func invitations() throws -> [Invitation] { try store.invitations() }

@@ -15,6 +15,8 @@ struct LiveSession: Sendable {
   var awaited: AwaitedChains
   /// What evidence that waits takes in memory.
   var postponedByteCount = 0
+  /// One of a chain whose search has not ended.
+  var evidenceRests: [EvidenceRest] = []
   /// Where among the forked chains of a partition the next searches begin.
   private var nextSearch = 0
   var handOvers = HandOvers()

@@ -99,15 +99,21 @@ extension PeerSession {
     guard !keepsBranches(of: probe.replica, ledger), let first else {
       return settleFork(partition, probe.replica, ledger, &step)
     }
+    // Both sides may have asked: once is enough, and what the peer said since is looked at when all is shown.
+    guard live?.streams[partition]?.forks.isShownInParts(probe.replica) != true else {
+      return live?.streams[partition]?.forks.noteNews(of: probe.replica) ?? ()
+    }
     live?.streams[partition]?.forks.note(probe)
-    step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1))
+    step.emit(.loadEvidence(id, partition, probe.replica, above: first - 1, isRest: false))
   }
 
-  mutating func show(_ evidence: [LoggedRun], _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+  mutating func show(
+    _ evidence: [LoggedRun], hasMore: Bool, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
+  ) {
     guard let state = ledger.partitions[partition], let replica = evidence.first?.replica,
       isInScope(state, ledger) || offers(replica, state.name, ledger)
     else { return }
-    let named = live?.streams[partition]?.forks.takeNamed(of: replica) ?? []
+    let named = live?.streams[partition]?.forks.named(of: replica) ?? []
     let holding = state.log.holding(of: replica, by: named)
     for run in evidence {
       if let holding, let hash = run.hashAtLast, state.log.isHeld(hash, at: run.last, of: replica, by: holding) {
@@ -120,7 +126,28 @@ extension PeerSession {
       let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
       step.emit(.send(id, .runs(RunBatch(name: state.name, stream: 0, entries: [entry], isForkEvidence: true))))
     }
+    if hasMore, let last = evidence.last?.last {
+      return showRest(EvidenceRest(partition: partition, replica: replica, above: last), &step)
+    }
+    if live?.streams[partition]?.forks.endShowing(of: replica) == true {
+      live?.streams[partition]?.forks.forget(replica)
+      return searchFork(partition, replica, ledger, &step)
+    }
     settleFork(partition, replica, ledger, &step)
+  }
+
+  /// What a fork put aside may be longer than what may wait for a peer: the rest follows when there is room.
+  private mutating func showRest(_ rest: EvidenceRest, _ step: inout Step) {
+    live?.streams[rest.partition]?.forks.noteRest(of: rest.replica)
+    guard isWritable else { return live?.evidenceRests.append(rest) ?? () }
+    step.emit(.loadEvidence(id, rest.partition, rest.replica, above: rest.above, isRest: true))
+  }
+
+  /// There is room again.
+  mutating func showRests(_ step: inout Step) {
+    guard let rests = live?.evidenceRests, !rests.isEmpty else { return }
+    live?.evidenceRests = []
+    for rest in rests { showRest(rest, &step) }
   }
 
   /// The peer has, or gets with what is on its way, all that is known of the chain here.
@@ -134,6 +161,13 @@ extension PeerSession {
     }
     pump(partition, ledger, &step)
   }
+}
+
+/// Evidence that waits for room: what of a chain lies above a sequence.
+struct EvidenceRest: Sendable {
+  let partition: PartitionID
+  let replica: ReplicaID
+  let above: UInt64
 }
 
 extension ChainProbe {

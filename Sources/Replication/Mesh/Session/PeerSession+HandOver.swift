@@ -106,7 +106,7 @@ extension PeerSession {
       return step.emit(.send(id, .chainProbe(own)))
     }
     guard offers(replica, name, ledger), let first = probe.firstLacking(of: runs) else { return }
-    step.emit(.loadEvidence(id, partition, replica, above: first - 1))
+    step.emit(.loadEvidence(id, partition, replica, above: first - 1, isRest: false))
   }
 }
 

@@ -18,7 +18,19 @@ struct ForkSearch: Sendable {
   private var named: [ReplicaID: [ChainPosition]] = [:]
 
   mutating func note(_ probe: ChainProbe) { named[probe.replica] = probe.positions }
-  mutating func takeNamed(of replica: ReplicaID) -> [ChainPosition] { named.removeValue(forKey: replica) ?? [] }
+  func named(of replica: ReplicaID) -> [ChainPosition] { named[replica] ?? [] }
+
+  /// Chains that are shown in parts, since they are long, and whether something new came to be known of them meanwhile.
+  private var shownInParts: [ReplicaID: Bool] = [:]
+
+  func isShownInParts(_ replica: ReplicaID) -> Bool { shownInParts[replica] != nil }
+  mutating func noteRest(of replica: ReplicaID) { shownInParts[replica] = shownInParts[replica] ?? false }
+
+  /// All of it was shown. True where a part that was passed may have grown since.
+  mutating func endShowing(of replica: ReplicaID) -> Bool {
+    named[replica] = nil
+    return shownInParts.removeValue(forKey: replica) ?? false
+  }
 
   func holdsBack(_ replica: ReplicaID) -> Bool { heldBack.contains(replica) }
 
@@ -46,10 +58,14 @@ struct ForkSearch: Sendable {
   }
 
   /// Something new is known of it here. A search that is under way brings that, too.
-  mutating func noteNews(of replica: ReplicaID) { settled.remove(replica) }
+  mutating func noteNews(of replica: ReplicaID) {
+    settled.remove(replica)
+    if shownInParts[replica] != nil { shownInParts[replica] = true }
+  }
 
   /// What was shown of it is shown once more.
   mutating func forget(_ replica: ReplicaID) {
+    shownInParts[replica] = nil
     heldBack.remove(replica)
     settled.remove(replica)
   }

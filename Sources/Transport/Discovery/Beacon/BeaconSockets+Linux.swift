@@ -39,6 +39,8 @@ final class BeaconSockets {
       set(number, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1)
       set(number, Int32(IPPROTO_IPV6), IPV6_MULTICAST_HOPS, 1)
     }
+    let isIPv6 = address.family == AF_INET6
+    guard seamesh_tell_destinations(number, isIPv6 ? 1 : 0) == 0 else { return nil }
     return address.withKernelForm { bind(number, $0, $1) } == 0 ? descriptor : nil
   }
 
@@ -100,16 +102,34 @@ final class BeaconSockets {
     }
   }
 
-  /// The next datagram of this socket, cut to one byte more than a packet may have. Nil when there is none.
-  static func receive(_ descriptor: Int32) -> (bytes: [UInt8], source: SocketAddress)? {
-    var bytes = [UInt8](repeating: 0, count: BeaconPacket.byteLimit + 1)
-    var count = -1
-    let source = SocketAddress.read { form, length in
-      count = bytes.withUnsafeMutableBytes { recvfrom(descriptor, $0.baseAddress, $0.count, 0, form, &length.pointee) }
-      return count >= 0 ? 0 : -1
+  struct Datagram {
+    let bytes: [UInt8]
+    let source: SocketAddress
+    let destination: SocketAddress.Host?
+
+    /// Sent to whoever listens on a link. What is sent to this host alone may come from anywhere, with any source: it would
+    /// have this node dial whom the sender names.
+    func isForAll(on interfaces: [NetworkInterface]) -> Bool {
+      switch destination {
+      case .ipv4(let address)?:
+        address == BeaconSockets.ipv4Group || address == .max
+          || interfaces.contains { $0.ipv4.values.contains(.some(address)) }
+      case .ipv6(let high, let low, _)?: .ipv6(high: high, low: low, scope: 0) == BeaconSockets.ipv6Group
+      case nil: false
+      }
     }
-    guard count >= 0, let source else { return nil }
-    return (Array(bytes.prefix(count)), source)
+  }
+
+  /// The next datagram of this socket, cut to one byte more than a packet may have. Nil when there is none.
+  static func receive(_ descriptor: Int32) -> Datagram? {
+    var bytes = [UInt8](repeating: 0, count: BeaconPacket.byteLimit + 1)
+    var (source, destination) = (sockaddr_storage(), sockaddr_storage())
+    let count = bytes.withUnsafeMutableBytes {
+      seamesh_receive_datagram(descriptor, $0.baseAddress, UInt($0.count), &source, &destination)
+    }
+    guard count >= 0, let from = SocketAddress(source) else { return nil }
+    return Datagram(
+      bytes: Array(bytes.prefix(count)), source: from, destination: SocketAddress(destination)?.host)
   }
 
   private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
