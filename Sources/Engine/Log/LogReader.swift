@@ -154,6 +154,6 @@ struct LogReader {
     return (try runs.map { try logged($0, replica, partition, state) }, hasMore)
   }
 
-  /// Of an eighth of what may wait for a peer at once.
-  static let evidenceByteCount = 1024 * 1024
+  /// Two such parts may stand before what comes up next: the second is asked for before the first is handed over.
+  static let evidenceByteCount = 256 * 1024
 }

@@ -67,6 +67,12 @@ final class BenchNode {
   var state: PartitionLog? { mesh.partitions[bench.partition]?.log }
   func holds(_ other: BenchNode) -> UInt64 { state?.accepted.sequence(of: other.replica) ?? 0 }
 
+  /// Puts into what the node knows what no run has brought; counted as at a start.
+  func plant(_ change: (inout Ledger) throws -> Void) rethrows {
+    try change(&mesh.ledger)
+    mesh.ledger.takes.count(mesh.ledger.partitions, mesh.authority)
+  }
+
   // MARK: Writing
 
   /// An own run that does not follow: a mistake of the test.

@@ -24,15 +24,16 @@ import Wire
     let bench = try MeshBench([0, 19])
     try bench.nodes[0].write(0)
     bench.cut(bench.connected(0, 1))
-    for number in 0..<count {
-      let name = try PartitionName(Text("agency=\(number)"))
-      let id = bench.fleet.partition(name)
-      var state = try #require(bench.nodes[0].mesh.partitions[bench.partition])
-      state = PartitionState(id: id, name: name, log: state.log)
-      for slot in 0...1 { bench.nodes[slot].mesh.ledger.partitions[id] = state }
-    }
+    let log = try #require(bench.nodes[0].state)
     for slot in 0...1 {
-      bench.nodes[slot].mesh.ledger.partitions[bench.partition]?.log.lengthen(bench.otherReplicas, bench)
+      try bench.nodes[slot].plant { ledger in
+        for number in 0..<count {
+          let name = try PartitionName(Text("agency=\(number)"))
+          let id = bench.fleet.partition(name)
+          ledger.partitions[id] = PartitionState(id: id, name: name, log: log)
+        }
+        ledger.partitions[bench.partition]?.log.lengthen(bench.otherReplicas, bench)
+      }
     }
     return bench
   }
@@ -73,8 +74,8 @@ import Wire
         Summary.bucket(of: bench.fleet.partition($0)) == Summary.bucket(of: level)
       })
     let log = try #require(bench.nodes[0].state)
-    bench.nodes[0].mesh.ledger.partitions[bench.fleet.partition(other)] = PartitionState(
-      id: bench.fleet.partition(other), name: other, log: log)
+    let id = bench.fleet.partition(other)
+    bench.nodes[0].plant { $0.partitions[id] = PartitionState(id: id, name: other, log: log) }
     bench.nodes[0].holdsLoads = true
     let start = bench.transcript.count
     _ = bench.connected(0, 1)
@@ -205,7 +206,8 @@ import Wire
     func told() -> Int {
       let start = bench.transcript.count
       bench.nodes[0].ask(id)
-      bench.run()
+      // The other session below is none.
+      Invariant.unheard { bench.run() }
       let vectors = bench.messages(from: 0, to: 1, since: start).compactMap { message -> Int? in
         if case .vectors(let list) = message { list.first?.vector.count } else { nil }
       }

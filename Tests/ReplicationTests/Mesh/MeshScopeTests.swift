@@ -260,16 +260,17 @@ import Testing
   func manyVectors() throws {
     let bench = try MeshBench([0, 1])
     let count = PartitionVector.entryLimit + 10
-    for number in 0..<count {
-      let name = try PartitionName(Text("agency=\(number)"))
-      let partition = bench.nodes[0].mesh.ledger.begin(name)
-      let chain = ChainIdentity(fleet: bench.fleet.id, partition: partition, replica: bench.nodes[0].replica)
-      let genesis = chain.genesis(FakeCryptography.hash)
-      let run = RunSummary(
-        partition: name, replica: bench.nodes[0].replica, first: 1, hashBefore: genesis,
-        hashes: [Digest(words: (1, 2, 3, UInt64(number)))], context: VersionVector(),
-        signer: bench.nodes[0].key.publicKey)
-      _ = bench.nodes[0].mesh.ledger.partitions[partition]?.log.learn(run)
+    let (replica, signer) = (bench.nodes[0].replica, bench.nodes[0].key.publicKey)
+    try bench.nodes[0].plant { ledger in
+      for number in 0..<count {
+        let name = try PartitionName(Text("agency=\(number)"))
+        let partition = ledger.begin(name)
+        let chain = ChainIdentity(fleet: bench.fleet.id, partition: partition, replica: replica)
+        let run = RunSummary(
+          partition: name, replica: replica, first: 1, hashBefore: chain.genesis(FakeCryptography.hash),
+          hashes: [Digest(words: (1, 2, 3, UInt64(number)))], context: VersionVector(), signer: signer)
+        _ = ledger.partitions[partition]?.log.learn(run)
+      }
     }
     bench.nodes[0].holdsLoads = true
     _ = bench.connected(0, 1)
