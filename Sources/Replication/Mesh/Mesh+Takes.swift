@@ -21,6 +21,11 @@ extension Mesh {
   mutating func reopen(_ id: SessionID, _ partition: PartitionID, takesAll: Bool, _ step: inout Step) {
     guard sessions[id]?.live?.streams[partition] != nil else { return }
     sessions[id]?.live?.streams[partition]?.incoming.leftOut.reopen(takesAll: takesAll)
+    askAnew(id, partition, &step)
+  }
+
+  /// A catch-up of a stream that is closed would keep everybody from being asked, until it is found to be silent.
+  private mutating func askAnew(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
     sessions[id]?.live?.streams[partition]?.incoming.close()
     catchUps.end(partition, on: id)
     considerPull(id, partition, &step)
@@ -92,8 +97,7 @@ extension Mesh {
       let incomplete = sessions[id]?.live?.streams.filter { !$0.value.incoming.leftOut.isEmpty }.keys.sorted() ?? []
       for partition in incomplete {
         sessions[id]?.live?.streams[partition]?.incoming.leftOut.forgive()
-        sessions[id]?.live?.streams[partition]?.incoming.close()
-        considerPull(id, partition, &step)
+        askAnew(id, partition, &step)
       }
     }
   }
