@@ -33,6 +33,8 @@ package enum StoreError: Error, Hashable, Sendable {
   case removed(path: String)
   /// The file's content breaks a rule of the format. Opening again does not help.
   case damaged(String)
+  /// The write-ahead log is gone, and what it had left in the database does not fit together.
+  case tornByLostLog(String)
   /// The row of one document does not read. Its changes are in the log beside it, and nothing else is concerned.
   case damagedDocument(String)
   /// A row of the log does not read. What needs none of its changes goes on.
@@ -123,6 +125,8 @@ extension StoreError: CustomStringConvertible {
     case .inputOutput(let detail): "the disk failed: \(detail)"
     case .removed(let path): "\(path) was deleted or replaced under the running node"
     case .damaged(let detail): "the store is damaged: \(detail)"
+    case .tornByLostLog(let detail):
+      "seamesh.db-wal is gone, and seamesh.db, into which a part of it had been written, is damaged without it: \(detail)"
     case .damagedDocument(let detail): "the document is damaged here: \(detail)"
     case .damagedLog(let detail): "the store's log is damaged: \(detail)"
     case .interrupted: "reading took too long or was stopped"

@@ -117,7 +117,10 @@ final class SidecarMark: ReplicaMark {
     isAtStart = false
     let host = try HostFacts.current(database: store.database.path)
     let found = try ReplicaSidecar.load(from: directory).renewalCauses(store: evidence, host: host)
-    if found.contains(.log) { try keepLogEvidence() }
+    if found.contains(.log) {
+      try keepLogEvidence()
+      if evidence.wasLogEmpty { try store.verifyWithoutLog() }
+    }
     return found
   }
 

@@ -81,3 +81,12 @@ package enum StoreBackup {
     try target.setNumber(named: Text(MetaKey.copy.rawValue), .random(in: 1 ... .max))
   }
 }
+
+extension Store {
+  /// Throws where the log that is gone was carried into the database in part alone: SQLite then leaves pages of different times
+  /// behind, and writes to them would damage more. Reads all of it, and holds every index against its table.
+  package func verifyWithoutLog() throws(StoreError) {
+    let finding = try database.string("PRAGMA integrity_check(1)") ?? "no answer"
+    guard finding == "ok" else { throw .tornByLostLog("\(database.path): \(finding)") }
+  }
+}
