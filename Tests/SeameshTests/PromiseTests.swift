@@ -145,7 +145,10 @@ import Wire
     try eventually("the member is told") { [member] in
       try member.onEngine { $0.state.mesh.authority[closed.id] != nil }
     }
-    try member.onEngine { $0.state.mesh.ledger.authority = before }
+    try member.onEngine { engine in
+      engine.state.mesh.ledger.authority = before
+      for statement in granted + [closed] { engine.state.mesh.ledger.statements[statement.id.tip] = nil }
+    }
     try honest.put(secret, "c", "hidden", body(["n": .int(1)]))
     for question in [
       Message.vectors([PartitionVector(name: secret, vector: VersionVector())]),
