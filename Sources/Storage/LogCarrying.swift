@@ -12,6 +12,8 @@ struct LogCarrying {
   /// The log is not to be freed of its readers before it is so long.
   private var nextHoldingOff: Int32 = 0
   private var wasTried = false
+  /// A commit has gone on with the log behind a try: something held it.
+  private var isStuck = false
 
   /// ``StoreOptions/readerPatienceMilliseconds``.
   let patience: Int64
@@ -19,8 +21,12 @@ struct LogCarrying {
   init(_ plan: CarryPlan, patience: Int64) { (self.plan, self.patience) = (plan, patience) }
 
   mutating func noteCommit(inLog frames: Int32) {
-    // The log has begun anew.
-    if frames < framesInLog { (carriedFrames, nextHoldingOff, wasTried) = (0, 0, false) }
+    if frames <= framesInLog {
+      // The log has begun anew: any other commit makes it longer.
+      (carriedFrames, nextHoldingOff, wasTried, isStuck) = (0, 0, false, false)
+    } else if wasTried {
+      isStuck = true
+    }
     framesInLog = frames
   }
 
@@ -30,15 +36,16 @@ struct LogCarrying {
 
   /// What was carried over did not let the log begin anew, and it has become long: there was a reader at every moment.
   func isHeld(_ pace: WritePace, inLog frames: Int32) -> Bool {
-    wasTried && heldOffSince == nil && Int64(frames) >= 2 * Int64(plan.limit(pace)) && frames >= nextHoldingOff
+    isStuck && heldOffSince == nil && Int64(frames) >= 2 * Int64(plan.limit(pace)) && frames >= nextHoldingOff
   }
 
   mutating func holdOff(at now: Int64) { (heldOffSince, hasEndedReaders) = (now, false) }
   mutating func noteEnding() { hasEndedReaders = true }
 
-  mutating func letIn(_ pace: WritePace, inLog frames: Int32) {
+  /// Where the log goes on all the same, something else than a reader of this process holds it: a backup, as a rule.
+  mutating func letIn(inLog frames: Int32) {
     heldOffSince = nil
-    nextHoldingOff = Int32(clamping: Int64(frames) + Int64(plan.limit(pace)))
+    nextHoldingOff = Int32(clamping: 2 * Int64(frames))
   }
 }
 
@@ -70,7 +77,7 @@ extension Store {
     if carrying.plan.isDue(occasion, pace, waiting: carrying.waiting(inLog: inLog), inLog: inLog) { try carryPiece() }
     guard carrying.isHeld(pace, inLog: inLog) else { return }
     let now = monotonicMilliseconds()
-    readers.holdOff()
+    readers.holdOff(until: now + 2 * carrying.patience)
     carrying.holdOff(at: now)
     try carryOverBehindReaders(now)
   }
@@ -106,6 +113,6 @@ extension Store {
 
   func letReadersIn() {
     readers.letIn()
-    carrying.letIn(pace, inLog: gauge.pages)
+    carrying.letIn(inLog: gauge.pages)
   }
 }

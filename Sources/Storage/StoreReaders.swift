@@ -28,7 +28,7 @@ package final class StoreReaders: Sendable {
   package func read<Result>(
     within milliseconds: Int64 = StoreReader.timeLimitMilliseconds, _ body: (StoreReader) throws -> Result
   ) throws -> Result {
-    try enter()
+    enter()
     defer { door.withLock { $0.inside -= 1 } }
     guard free.wait(timeout: .now() + .milliseconds(StoreReaders.turnMilliseconds)) == .success else {
       throw StoreError.interrupted
@@ -67,31 +67,36 @@ package final class StoreReaders: Sendable {
 
   /// Those who have a reader or wait for one, and those who are not let in.
   private struct Door {
-    var isClosed = false
+    /// Nil: open. Past this time nobody waits, whatever became of who closed it.
+    var closedUntil: Int64?
     var inside = 0
     var outside = 0
+
+    var remainingMilliseconds: Int64 { max(0, (closedUntil ?? 0) - monotonicMilliseconds()) }
   }
 
-  private func enter() throws(StoreError) {
+  private func enter() {
     while true {
-      let isInside = door.withLock { door in
-        if door.isClosed { door.outside += 1 } else { door.inside += 1 }
-        return !door.isClosed
+      let remaining = door.withLock { door in
+        let remaining = door.remainingMilliseconds
+        if remaining > 0 { door.outside += 1 } else { door.inside += 1 }
+        return remaining
       }
-      if isInside { return }
-      guard opened.wait(timeout: .now() + .milliseconds(StoreReaders.turnMilliseconds)) == .success else {
+      guard remaining > 0 else { return }
+      if opened.wait(timeout: .now() + .milliseconds(Int(remaining))) == .timedOut {
         door.withLock { $0.outside = max(0, $0.outside - 1) }
-        throw .interrupted
       }
     }
   }
 
-  /// Whoever asks from now on waits until ``letIn()``.
-  func holdOff() { door.withLock { $0.isClosed = true } }
+  /// Whoever asks from now on waits until ``letIn()``, or until that time.
+  func holdOff(until time: Int64) {
+    door.withLock { if !stop.isSet { $0.closedUntil = time } }
+  }
 
   func letIn() {
     let waiting = door.withLock { door in
-      defer { (door.isClosed, door.outside) = (false, 0) }
+      defer { (door.closedUntil, door.outside) = (nil, 0) }
       return door.outside
     }
     for _ in 0..<waiting { opened.signal() }
@@ -102,6 +107,9 @@ package final class StoreReaders: Sendable {
 
   /// Whoever reads now fails with ``StoreError/interrupted``.
   func endRunning() { stop.endRunning() }
+
+  /// How often those who read were ended: what was ended may be asked once more.
+  package var endings: UInt64 { stop.ending }
 
   /// Of the database and its write-ahead log.
   package var fileBytes: Int64 { (FileSystem.size(path) ?? 0) + logFileBytes }

@@ -152,6 +152,36 @@ import Testing
     #expect(store.writeAheadLogBytes == size, "the log has begun anew")
   }
 
+  @Test("a reader that holds nothing keeps nobody out, however long the log has become at once")
+  func readerBesideCarriedLog() throws {
+    let (directory, store) = try smallLog()
+    defer { withExtendedLifetime(directory) {} }
+    try store.transact(isBacklog: true) { transaction in
+      for number in 0..<400 {
+        try transaction.subscribe(Text("\(number)-" + String(repeating: "x", count: 10_000)))
+      }
+    }
+    try store.readers.read { reader in
+      try reader.snapshot { reader in
+        _ = try count(reader)
+        try store.transact(isBacklog: false) { try $0.subscribe("last") }
+        try store.carryOver(.idle)
+        #expect(store.carrying.heldOffSince == nil)
+      }
+    }
+  }
+
+  @Test("nobody is kept out for longer than the log may take, whatever becomes of who writes it")
+  func forgottenDoor() throws {
+    let (directory, store) = try smallLog()
+    defer { withExtendedLifetime(directory) {} }
+    store.readers.holdOff(until: monotonicMilliseconds() + 30)
+    #expect(try store.readers.read { try $0.database.integer("SELECT 1") } == 1)
+  }
+
+  @Test("SQLite keeps no statistics of memory, which would cost every thread a lock at each allocation")
+  func withoutStatistics() throws { #expect(Database.libraryConfigured == 0) }
+
   @Test("a reader that stays while others wait is ended, and asks again")
   func endedReader() throws {
     let (directory, store) = try smallLog { $0.readerPatienceMilliseconds = 0 }

@@ -38,7 +38,8 @@ package final class Database {
     sqlite3_close_v2(handle)
   }
 
-  private static let libraryConfigured = seamesh_sqlite_memory_status_off()
+  /// SQLite's result code.
+  static let libraryConfigured = seamesh_sqlite_memory_status_off()
 
   /// The prepared statement of a literal, kept for the next time. Literals are told apart by address, which is as good
   /// as by text (a second copy would only be prepared twice) and needs no hashing of SQL on the hot path.

@@ -51,8 +51,11 @@ private struct MeteredFile {
   let calls: UnsafePointer<sqlite3_io_methods>
   let meter: UnsafeMutableRawPointer
 
-  /// Set once, before any connection is there, and never changed.
-  nonisolated(unsafe) static let system = sqlite3_vfs_find(nil)
+  /// Set once, before any connection is there, and never changed. SQLite takes no configuration once it was asked for this.
+  nonisolated(unsafe) static let system = {
+    _ = Database.libraryConfigured
+    return sqlite3_vfs_find(nil)
+  }()
 
   static let offset = (Int(system?.pointee.szOsFile ?? 0) + 15) / 16 * 16
 
