@@ -119,7 +119,7 @@ final class SidecarMark: ReplicaMark {
     let found = try ReplicaSidecar.load(from: directory).renewalCauses(store: evidence, host: host)
     if found.contains(.log) {
       try keepLogEvidence()
-      if evidence.wasLogEmpty { try store.verifyWithoutLog() }
+      try store.verifyWithoutLog()
     }
     return found
   }
