@@ -20,7 +20,7 @@ extension Node {
     }
     if let ids = query.filter.possibleIDs {
       var collector = ResultCollector(query)
-      try eachOf(ids, partition, collection, damaged: note) { document throws(NodeError) in
+      try eachOf(ids, partition, collection, share, damaged: note) { document throws(NodeError) in
         try take(document, &collector, share)
       }
       return FoundDocuments(try collector.finish(limits), damaged: damaged, share: share)
@@ -29,7 +29,7 @@ extension Node {
     var collector = ResultCollector(query, comesInOrder: ranges != nil)
     let needed = ranges == nil || !query.filter.matchesAll ? nil : query.limit
     for range in ranges ?? [.all] {
-      let goesOn = try eachPage(partition, collection, range, firstPage: needed) { rows throws(NodeError) in
+      let goesOn = try eachPage(partition, collection, range, firstPage: needed, share) { rows throws(NodeError) in
         for index in rows.indices.dropFirst(collector.passOver(atMost: rows.count)) {
           guard !collector.isComplete else { return false }
           let beside = rows[(index + 1)...]
@@ -55,20 +55,23 @@ extension Node {
 
   /// Living documents in key order, until `visit` answers false; answers whether it never did.
   ///
-  /// - Parameter firstPage: how many will do, if what they hold does.
+  /// - Parameters:
+  ///   - firstPage: how many will do, if what they hold does.
+  ///   - share: of the result that they are for.
   @discardableResult
   func eachPage(
     _ partition: PartitionName, _ collection: Text, _ range: KeyRange = .all, firstPage: Int? = nil,
+    _ share: ResultShare? = nil,
     _ visit: ([DocumentRow]) throws(NodeError) -> Bool
   ) throws(NodeError) -> Bool {
     var count = max(1, min(firstPage ?? limits.pageDocuments, limits.pageDocuments))
     var last = range.after
     while true {
-      let (from, limit) = (last, count)
+      let (from, limit, byteLimit) = (last, count, pageBytes(share))
       let rows = try reading { reader -> [DocumentRow] in
         guard let place = try self.place(partition, collection, reader) else { return [] }
         return try reader.documents(
-          place.partition, place.collection, after: from, limit: limit, byteLimit: self.limits.pageBytes)
+          place.partition, place.collection, after: from, limit: limit, byteLimit: byteLimit)
       }
       guard let end = rows.last?.key else { return true }
       let isOver = range.below.map { !end.lexicographicallyPrecedes($0) } ?? false
@@ -79,30 +82,35 @@ extension Node {
     }
   }
 
+  /// A result that has no turn yet holds little, its page included, for it may have to wait for one.
+  private func pageBytes(_ share: ResultShare?) -> Int {
+    share?.isLarge == false ? min(limits.pageBytes, ResultTurns.smallBytes) : limits.pageBytes
+  }
+
   /// Those of some documents that live.
   func eachOf(
-    _ ids: [Value], _ partition: PartitionName, _ collection: Text, damaged: (Value) throws(NodeError) -> Void,
-    _ visit: (StoredDocument) throws(NodeError) -> Void
+    _ ids: [Value], _ partition: PartitionName, _ collection: Text, _ share: ResultShare? = nil,
+    damaged: (Value) throws(NodeError) -> Void, _ visit: (StoredDocument) throws(NodeError) -> Void
   ) throws(NodeError) {
-    try eachRow(of: ids.map(\.canonicalBytes), partition, collection) { _, row throws(NodeError) in
+    try eachRow(of: ids.map(\.canonicalBytes), partition, collection, share) { _, row throws(NodeError) in
       if let row, let document = try shown(row, partition, collection, met: damaged) { try visit(document) }
     }
   }
 
   /// What is there now under each of some keys; nil where nothing lives.
   func eachRow(
-    of keys: [[UInt8]], _ partition: PartitionName, _ collection: Text,
+    of keys: [[UInt8]], _ partition: PartitionName, _ collection: Text, _ share: ResultShare? = nil,
     _ visit: ([UInt8], DocumentRow?) throws(NodeError) -> Void
   ) throws(NodeError) {
     var rest = keys[...]
     while !rest.isEmpty {
-      let asked = rest.prefix(limits.pageDocuments)
+      let (asked, byteLimit) = (rest.prefix(limits.pageDocuments), pageBytes(share))
       // Fewer answers than were asked for where their states fill the page.
       let rows = try reading { reader -> [DocumentRow?] in
         guard let place = try self.place(partition, collection, reader) else { return asked.map { _ in nil } }
         var rows: [DocumentRow?] = []
         var bytes = 0
-        for key in asked where bytes <= self.limits.pageBytes {
+        for key in asked where bytes <= byteLimit {
           let row = try reader.document(place.partition, place.collection, key: key)
           bytes += row?.state.count ?? 0
           rows.append(row.flatMap { $0.isAlive ? $0 : nil })
@@ -116,9 +124,13 @@ extension Node {
 
   // MARK: One question
 
-  func reading<Answer>(_ body: (StoreReader) throws -> Answer) throws(NodeError) -> Answer {
+  func reading<Answer>(isRepeated: Bool = false, _ body: (StoreReader) throws -> Answer) throws(NodeError) -> Answer {
+    let endings = readers.endings
     do {
       return try readers.read(within: limits.pageMilliseconds, body)
+    } catch StoreError.interrupted where !readers.isStopped && readers.endings != endings && !isRepeated {
+      // The log was to begin anew, and this question stood in its way.
+      return try reading(isRepeated: true, body)
     } catch StoreError.interrupted where readers.isStopped {
       throw NodeError(.stopping, "the node is stopping")
     } catch {

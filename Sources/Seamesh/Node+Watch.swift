@@ -31,6 +31,8 @@ private final class LiveResult: WatchSubscription {
   private struct State {
     var shown = Shown.nothing
     var waiting: [WatchEvent] = []
+    /// What is shown is to be read anew: others had the turn when it was to be.
+    var isBehind = false
   }
 
   private let node: Node
@@ -65,6 +67,12 @@ private final class LiveResult: WatchSubscription {
     if let event = nextWaiting() { return event }
     if case .nothing = state.withLock({ $0.shown }) { return try begin() }
     do throws(NodeError) {
+      let isBehind = state.withLock { state in
+        defer { state.isBehind = false }
+        return state.isBehind
+      }
+      if isBehind { try follow(nil) }
+      if let event = nextWaiting() { return event }
       switch follower.wait(for: place, timeoutMilliseconds: timeoutMilliseconds) {
       case .nothing: return nil
       case .stopped: throw NodeError(.stopping, "the node is stopping")
@@ -92,8 +100,9 @@ private final class LiveResult: WatchSubscription {
       documents = try window()
       shown = .window(documents)
     } else {
-      let rows = LiveRows(query, try all().documents.values)
-      try part.hold(rows.heapBytes)
+      let found = try all()
+      let rows = LiveRows(query, found.documents.values)
+      try withExtendedLifetime(found.share) { () throws(NodeError) in try part.hold(rows.heapBytes) }
       (shown, documents) = (.all(rows), rows.documents)
     }
     state.withLock { $0.shown = shown }
@@ -102,8 +111,23 @@ private final class LiveResult: WatchSubscription {
 
   private func window() throws(NodeError) -> [StoredDocument] {
     let documents = try node.result(of: query, partition, collection).documents
-    try part.hold(documents.reduce(0) { $0 + $1.heapBytes })
+    try hold(documents)
     return documents
+  }
+
+  private func hold(_ documents: [StoredDocument]) throws(NodeError) {
+    try part.hold(documents.reduce(0) { $0 + $1.heapBytes })
+  }
+
+  /// Nil where others have the turn for longer than one waits: what is shown stays meanwhile, and is read anew at the next look.
+  private func unlessBusy<Answer>(_ read: () throws(NodeError) -> Answer) throws(NodeError) -> Answer? {
+    do throws(NodeError) {
+      return try read()
+    } catch {
+      guard error.code == .busy else { throw error }
+      state.withLock { $0.isBehind = true }
+      return nil
+    }
   }
 
   // MARK: Following
@@ -112,16 +136,20 @@ private final class LiveResult: WatchSubscription {
   private func follow(_ keys: Set<[UInt8]>?) throws(NodeError) {
     if let keys, keys.isEmpty { return }
     if query.isWindow {
-      let new = try window()
+      let found = try unlessBusy { () throws(NodeError) in try node.result(of: query, partition, collection) }
+      guard let new = found?.documents else { return }
+      try hold(new)
       state.withLock { move(&$0, to: new) }
     } else if let keys {
       let documents = try read(keys)
       try state.withLock { state throws(NodeError) in try take(documents, gone: { _ in [] }, &state) }
     } else {
-      let found = try all()
+      guard let found = try unlessBusy({ () throws(NodeError) in try all() }) else { return }
       let documents = found.documents.mapValues { StoredDocument?.some($0) }
-      try state.withLock { state throws(NodeError) in
-        try take(documents, gone: { $0.subtracting(documents.keys).subtracting(found.damaged) }, &state)
+      try withExtendedLifetime(found.share) { () throws(NodeError) in
+        try state.withLock { state throws(NodeError) in
+          try take(documents, gone: { $0.subtracting(documents.keys).subtracting(found.damaged) }, &state)
+        }
       }
     }
   }
@@ -169,8 +197,12 @@ private final class LiveResult: WatchSubscription {
 
   // MARK: Reading
 
-  /// Every document that matches, by key, and the keys of those that do not read: what is shown of these stays.
-  private func all() throws(NodeError) -> (documents: [[UInt8]: StoredDocument], damaged: Set<[UInt8]>) {
+  /// Every document that matches, by key, and the keys of those that do not read: what is shown of these stays. Its share
+  /// lasts until they are counted as held.
+  private func all() throws(NodeError) -> (
+    documents: [[UInt8]: StoredDocument], damaged: Set<[UInt8]>, share: ResultShare
+  ) {
+    let share = node.resultTurns.share()
     var found: [[UInt8]: StoredDocument] = [:]
     var damaged: Set<[UInt8]> = []
     var bytes = 0
@@ -183,11 +215,12 @@ private final class LiveResult: WatchSubscription {
       found[document.id.canonicalBytes] = document
       bytes += document.heapBytes
       try node.limits.check(documents: found.count, bytes: bytes)
+      try share.grow(to: bytes)
     }
     if let ids = query.filter.possibleIDs {
-      try node.eachOf(ids, partition, collection, damaged: note, take)
+      try node.eachOf(ids, partition, collection, share, damaged: note, take)
     } else {
-      try node.eachPage(partition, collection) { rows throws(NodeError) in
+      try node.eachPage(partition, collection, .all, share) { rows throws(NodeError) in
         for (index, row) in rows.enumerated() {
           let beside = rows[(index + 1)...]
           let document = try node.shown(row, partition, collection, beside: beside, met: note)
@@ -196,7 +229,7 @@ private final class LiveResult: WatchSubscription {
         return true
       }
     }
-    return (found, damaged)
+    return (found, damaged, share)
   }
 
   /// What the documents of `keys` are now, nil where they are gone. Those that do not read are left out.

@@ -112,4 +112,15 @@ struct StreamTests {
     #expect(text.contains("urn:seamesh:problem:stopping"))
     while try connection.readMore() {}
   }
+
+  @Test("who takes a result too slowly is cut off, and sees that it is not whole")
+  func slowReader() {
+    let documents = (0..<3).map { StoredDocument(id: .int($0), body: ValueMap(), etag: "e") }
+    let inTime = DocumentListStream([1], DocumentList(FoundDocuments(documents)))
+    let late = DocumentListStream([1], DocumentList(FoundDocuments(documents)), within: -1)
+    guard case .bytes([1]) = inTime.next(), case .broken = late.next() else {
+      Issue.record("a stream in time is told, and one beyond it is not")
+      return
+    }
+  }
 }

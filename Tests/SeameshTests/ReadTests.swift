@@ -174,6 +174,23 @@ import Testing
     #expect(code(FindRequest()) == nil && code(FindRequest()) == nil)
   }
 
+  @Test("a live result that finds no turn keeps what it shows, and follows at a later look", arguments: [true, false])
+  func liveWithoutTurn(isWindow: Bool) throws {
+    let fleet = try fleet { ($0.largeResults, $0.turnMilliseconds, $0.missedDocuments) = (1, 20, 0) }
+    let node = node(fleet)
+    try fill(node, (0..<120).map { .int($0) }, text: Text(String(repeating: "x", count: 3_000)))
+    let mirror = try LiveMirror(try node.watch(partition, "reports", FindRequest(limit: isWindow ? 110 : nil)))
+    var held: FoundDocuments? = try node.find(partition, "reports", FindRequest())
+    // More commits than the feed remembers, so that all of it is to be read anew.
+    for number in 0..<(isWindow ? 1 : CommitFeed.recordLimit + 1) {
+      try fill(node, [.int(1)], text: Text("\(number)"))
+    }
+    #expect(try !mirror.take() && mirror.events.isEmpty && held?.count == 120)
+    held = nil
+    try mirror.drain()
+    #expect(mirror.events == ["~int(1)"])
+  }
+
   @Test("live results share one bound: what one holds is lacking to others, until it ends")
   func sharedLiveMemory() throws {
     let fleet = try fleet { $0.allLiveBytes = 200_000 }

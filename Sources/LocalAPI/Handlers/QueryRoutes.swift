@@ -76,14 +76,19 @@ struct DocumentList {
   }
 }
 
-private final class DocumentListStream: ResponseStream {
+/// A large result has its turn until it is written out, so that a client that takes it a byte at a time is cut in the end.
+final class DocumentListStream: ResponseStream {
   private var first: [UInt8]?
   private var list: DocumentList
+  private let deadline: Int64
 
-  init(_ first: [UInt8], _ list: DocumentList) { (self.first, self.list) = (first, list) }
+  init(_ first: [UInt8], _ list: DocumentList, within milliseconds: Int64 = ServerLimit.resultMilliseconds) {
+    (self.first, self.list, deadline) = (first, list, monotonicMilliseconds() + milliseconds)
+  }
 
   func next() -> StreamChunk {
     defer { first = nil }
+    guard monotonicMilliseconds() <= deadline else { return .broken }
     return (first ?? list.piece(of: ServerLimit.pipeChunkBytes)).map { .bytes($0) } ?? .end
   }
 

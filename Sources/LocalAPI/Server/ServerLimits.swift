@@ -36,6 +36,8 @@ package enum ServerLimit {
   package static let keepAliveMilliseconds: Int64 = 15_000
   /// How often a waiting stream looks whether its client is gone or the server is stopping.
   package static let streamPollMilliseconds = 250
+  /// Whoever takes longer to read a result is cut off.
+  package static let resultMilliseconds: Int64 = 60_000
   /// Chunks that an export may be ahead of its reader, and the size of one.
   package static let pipeChunks = 8
   package static let pipeChunkBytes = 64 * 1024

@@ -33,6 +33,9 @@ package final class ResultShare: Sendable {
 
   fileprivate init(of turns: ResultTurns) { self.turns = turns }
 
+  /// It has a turn.
+  var isLarge: Bool { hasTurn.withLock(\.self) }
+
   /// The result has come to so many bytes. Waits for its turn where that is much, and is refused with `busy` where none comes.
   func grow(to byteCount: Int) throws(NodeError) {
     guard byteCount > ResultTurns.smallBytes else { return }
