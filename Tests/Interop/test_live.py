@@ -308,7 +308,9 @@ class Live(LiveCase):
         self.pull(session, name)
         self.assertEqual(self.documents(store, name)["large"], {"text": text})
         pieces = [size for is_ours, number, size in session.trace if number == messages.PAYLOAD_PIECE]
-        self.assertEqual(len(pieces), 3)
+        # How large, below their limit, is up to who sends, by how fast the link is.
+        self.assertGreaterEqual(len(pieces), 3)
+        self.assertLess(max(pieces), 66_000)
 
     def test_a_partition_that_the_device_does_not_want_is_not_named(self):
         self.node.put("agency=secret", "Vessel", "v", {"name": "Ana"})
