@@ -392,6 +392,8 @@ package final class NodeEngine {
   private func answerLoads(_ asked: () -> [EngineEvent]) {
     for _ in 0..<state.options.limits.loadsOfOneTurn {
       guard let load = questions.takeLoad() else { return }
+      // A link that is never full has nothing to tell of how fast it is.
+      if let id = load.session { state.mesh.limitPortions(of: id, to: links.portionByteCount(of: id)) }
       answer(load)
       settle()
       attend(asked())

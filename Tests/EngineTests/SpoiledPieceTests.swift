@@ -95,10 +95,19 @@ import Wire
     #expect(isOpen(session))
   }
 
-  @Test("pieces that do not follow on one another break the protocol", arguments: [0, 2, 5])
+  @Test("pieces that do not follow on one another break the protocol", arguments: [2, 5])
   func outOfOrder(next: Int) throws {
     send([forged[0], forged[next]])
     #expect(!isOpen(session))
+  }
+
+  @Test("a payload that was left in the midst may begin again, whatever came between")
+  func begunAgain() throws {
+    let all = pieces(of: payload)
+    let other = pieces(of: noise(2, byteCount: 200_000, as: Digest(words: (1, 2, 3, 4))))
+    send([all[0], other[0]] + all + [other[1]])
+    #expect(isOpen(session))
+    #expect(try shares.contains { $0.isWhole && $0.key.hash == payload.hash })
   }
 
   @Test(

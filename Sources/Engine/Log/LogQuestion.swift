@@ -13,6 +13,14 @@ enum LogQuestion {
   /// the commit, too.
   case isAdmitted(SessionID, PublicKey, JoinAcceptance)
 
+  /// For whom something is read.
+  var session: SessionID? {
+    switch self {
+    case .lacking(let id, _, _, _), .isSaid(let id), .evidence(let id, _, _, _, _), .isAdmitted(let id, _, _): id
+    case .chain: nil
+    }
+  }
+
   var needsEverythingStored: Bool {
     switch self {
     case .evidence, .isAdmitted: true

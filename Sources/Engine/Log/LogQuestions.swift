@@ -50,9 +50,9 @@ final class LogQuestions {
       }
       if runs == nil { unread.insert(replica) } else { unread.remove(replica) }
       return .chainLoaded(partition, replica, runs ?? [], purpose)
-    case .evidence(let id, let partition, let replica, let above, _):
+    case .evidence(let id, let partition, let replica, let above, let isRest):
       let (runs, hasMore) = attempt(([], false)) { try log.evidence(partition, replica, above: above) }
-      return .evidenceLoaded(id, partition, runs, hasMore: hasMore)
+      return .evidenceLoaded(id, partition, replica, runs, hasMore: hasMore, isRest: isRest)
     case .isAdmitted(let id, let device, let acceptance):
       let isMember = !hasFailed && state.mesh.authority.member(of: device) != nil
       return .joinJudged(id, isMember ? .accepted(acceptance) : .refused(.busy))

@@ -148,10 +148,16 @@ struct LogReader {
   ) throws -> (runs: [LoggedRun], hasMore: Bool) {
     guard let state = mesh.partitions[partition] else { return ([], false) }
     let chain = chain(partition, replica)
-    let runs = try store.runs(of: chain, after: above, byteLimit: LogReader.evidenceByteCount)
-    guard let end = runs.last?.last else { return ([], false) }
-    let hasMore = try !store.places(of: chain, after: end, limit: 1).isEmpty
-    return (try runs.map { try logged($0, replica, partition, state) }, hasMore)
+    var (found, byteCount): ([LoggedRun], Int) = ([], 0)
+    for run in try store.runs(of: chain, after: above, byteLimit: LogReader.evidenceByteCount) {
+      // Payloads that travel apart count as well. Those that end alike stay together.
+      if byteCount > LogReader.evidenceByteCount, found.last?.last != run.last { return (found, true) }
+      let logged = try logged(run, replica, partition, state)
+      byteCount += logged.byteCount
+      found.append(logged)
+    }
+    guard let end = found.last?.last else { return ([], false) }
+    return (found, try !store.places(of: chain, after: end, limit: 1).isEmpty)
   }
 
   /// Two such parts may stand before what comes up next: the second is asked for before the first is handed over.

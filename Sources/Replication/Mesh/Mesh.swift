@@ -46,7 +46,7 @@ package struct Mesh: Sendable {
     /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches; some
     /// of those below the trunk where ``ChainPurpose/needsFewBelowTrunk`` says so.
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
-    case evidenceLoaded(SessionID, PartitionID, [LoggedRun], hasMore: Bool)
+    case evidenceLoaded(SessionID, PartitionID, ReplicaID, [LoggedRun], hasMore: Bool, isRest: Bool)
     case tick
   }
 
@@ -164,8 +164,9 @@ package struct Mesh: Sendable {
     case .ledgerRun(let name, let run): receiveFromLedger(name, run, &step)
     case .chainLoaded(let partition, let replica, let runs, let purpose):
       chainLoaded(partition, replica, runs, purpose, &step)
-    case .evidenceLoaded(let id, let partition, let runs, let hasMore):
-      sessions[id]?.show(runs, hasMore: hasMore, partition, ledger, &step)
+    case .evidenceLoaded(let id, let partition, let replica, let runs, let hasMore, let isRest):
+      if isRest { sessions[id]?.live?.isRestAsked = false }
+      sessions[id]?.show(runs, hasMore: hasMore, of: replica, partition, ledger, &step)
     case .tick: tick(&step, &random)
     }
     if Invariant.isLookedAt { lookAtInvariants() }

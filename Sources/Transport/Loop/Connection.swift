@@ -37,6 +37,8 @@ final class Connection {
 
   var outgoing = SendQueue()
   var pace: SendPace
+  /// Bytes, when the kernel was asked last.
+  var acknowledged: UInt64 = 0
   var isWriteBlocked = false
   var lastWriteProgress: UInt64
 

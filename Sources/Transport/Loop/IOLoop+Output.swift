@@ -56,6 +56,9 @@ extension IOLoop {
     guard connection.account == nil, let descriptor = connection.descriptor,
       let kernel = TCPNumbers.underWay(descriptor.number)
     else { return true }
+    // The peer reads, however long nothing more is to be written.
+    if kernel.acknowledged > connection.acknowledged { connection.lastWriteProgress = now }
+    connection.acknowledged = kernel.acknowledged
     let before = connection.pace.byteMark
     let may = connection.pace.mayTake(kernel, now)
     if connection.pace.byteMark != before { mailbox.setMark(connection.number, connection.pace.byteMark) }

@@ -47,22 +47,26 @@ struct SendPace {
   }
 
   private mutating func look(_ kernel: Kernel, _ now: UInt64) {
-    guard let begun = measure, now >= begun.since, now - begun.since < SendPace.staleMilliseconds else {
+    guard let begun = measure, now >= begun.since, now - begun.since < SendPace.staleMilliseconds,
+      kernel.acknowledged >= begun.acknowledged
+    else {
       (measure, isLinkBusy) = ((now, kernel.acknowledged), true)
       return
     }
     let elapsed = now - begun.since
     guard elapsed >= SendPace.measureMilliseconds else { return }
-    adapt(Int(clamping: kernel.acknowledged &- begun.acknowledged), Int(elapsed), kernel.leastRoundTripMilliseconds)
+    let byteCount = Int(Int32(clamping: kernel.acknowledged - begun.acknowledged))
+    adapt(byteCount, Int(elapsed), kernel.leastRoundTripMilliseconds)
     (measure, isLinkBusy) = ((now, kernel.acknowledged), true)
   }
 
   /// By a factor of two at the most, since one measure may be of a moment.
   private mutating func adapt(_ byteCount: Int, _ elapsed: Int, _ roundTrip: Int) {
-    guard !isFixed else { return }
-    let taken = byteCount * milliseconds / elapsed
-    let near = min(max(taken, isLinkBusy ? byteMark / 2 : byteMark), byteMark * 2)
-    byteMark = min(max(near, bounds.lowerBound), bounds.upperBound)
+    if !isFixed {
+      let taken = byteCount * milliseconds / elapsed
+      let near = min(max(taken, isLinkBusy ? byteMark / 2 : byteMark), byteMark * 2)
+      byteMark = min(max(near, bounds.lowerBound), bounds.upperBound)
+    }
     kernelByteLimit = max(leastKernelByteLimit, byteMark / 2) + 2 * byteCount * roundTrip / elapsed
   }
 }

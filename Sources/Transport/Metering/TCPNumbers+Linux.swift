@@ -29,12 +29,14 @@ struct TCPNumbers: Equatable {
 
   /// What was taken from the writer and is not acknowledged. Nil where the kernel does not tell.
   static func underWay(_ descriptor: Int32) -> SendPace.Kernel? {
-    guard let raw = raw(descriptor), raw.segments_in > 0 else { return nil }
-    let sent = raw.bytes_sent &- raw.bytes_retransmitted
-    let isBehind = sent < raw.bytes_acknowledged
+    var waiting: Int32 = 0
+    // What was sent counts segments twice that the host itself dropped, so it does not tell.
+    guard let raw = raw(descriptor), raw.segments_in > 0, ioctl(descriptor, UInt(TIOCOUTQ), &waiting) == 0 else {
+      return nil
+    }
     return SendPace.Kernel(
-      underWay: Int(raw.bytes_not_sent) + (isBehind ? 0 : Int(clamping: sent - raw.bytes_acknowledged)),
-      acknowledged: raw.bytes_acknowledged, leastRoundTripMilliseconds: Int(raw.least_round_trip / 1_000))
+      underWay: Int(max(0, waiting)), acknowledged: raw.bytes_acknowledged,
+      leastRoundTripMilliseconds: Int(raw.least_round_trip / 1_000))
   }
 
   /// Nil where the kernel does not tell.

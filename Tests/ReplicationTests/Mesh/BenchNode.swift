@@ -196,8 +196,9 @@ final class BenchNode {
     case .tellWhenSaid(let id): deliver(.said(id))
     case .loadChain(let partition, let replica, let first, let purpose):
       deliver(.chainLoaded(partition, replica, summaries(of: replica, from: first), purpose))
-    case .loadEvidence(let id, let partition, let replica, let above, _):
-      deliver(.evidenceLoaded(id, partition, logged(of: replica).filter { $0.last > above }, hasMore: false))
+    case .loadEvidence(let id, let partition, let replica, let above, let isRest):
+      let runs = logged(of: replica).filter { $0.last > above }
+      deliver(.evidenceLoaded(id, partition, replica, runs, hasMore: false, isRest: isRest))
     case .stage(_, _, let piece): pieces.append(piece)
     case .renewReplica: hasToRenew = true
     case .damaged(_, let replica): damaged.append(replica)

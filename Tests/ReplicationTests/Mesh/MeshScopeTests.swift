@@ -127,7 +127,9 @@ import Testing
       }
       switch answer {
       case .load: bench.tick(0, after: 1)
-      case .evidence: bench.nodes[0].deliver(.evidenceLoaded(session, bench.partition, [run], hasMore: false))
+      case .evidence:
+        bench.nodes[0].deliver(
+          .evidenceLoaded(session, bench.partition, run.replica, [run], hasMore: false, isRest: false))
       case .probe: loaded(.probe(session, wantsReply: true))
       case .reply: loaded(.answer(session, probe))
       }

@@ -17,6 +17,8 @@ struct LiveSession: Sendable {
   var postponedByteCount = 0
   /// One of a chain whose search has not ended.
   var evidenceRests: [EvidenceRest] = []
+  /// The log is asked for one of them.
+  var isRestAsked = false
   /// Where among the forked chains of a partition the next searches begin.
   private var nextSearch = 0
   var handOvers = HandOvers()

@@ -108,11 +108,20 @@ extension PeerSession {
   }
 
   mutating func show(
-    _ evidence: [LoggedRun], hasMore: Bool, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
+    _ evidence: [LoggedRun], hasMore: Bool, of replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger,
+    _ step: inout Step
   ) {
-    guard let state = ledger.partitions[partition], let replica = evidence.first?.replica,
+    defer { showRests(&step) }
+    guard let state = ledger.partitions[partition], !evidence.isEmpty,
       isInScope(state, ledger) || offers(replica, state.name, ledger)
-    else { return }
+    else {
+      // Nothing could be read, or may be told any more: the next comparison searches anew.
+      if live?.streams[partition]?.forks.isShownInParts(replica) == true {
+        _ = live?.streams[partition]?.forks.endShowing(of: replica)
+        live?.streams[partition]?.forks.forget(replica)
+      }
+      return
+    }
     let named = live?.streams[partition]?.forks.named(of: replica) ?? []
     let holding = state.log.holding(of: replica, by: named)
     for run in evidence {
@@ -127,7 +136,7 @@ extension PeerSession {
       step.emit(.send(id, .runs(RunBatch(name: state.name, stream: 0, entries: [entry], isForkEvidence: true))))
     }
     if hasMore, let last = evidence.last?.last {
-      return showRest(EvidenceRest(partition: partition, replica: replica, above: last), &step)
+      return showRest(EvidenceRest(partition: partition, replica: replica, above: last))
     }
     if live?.streams[partition]?.forks.endShowing(of: replica) == true {
       live?.streams[partition]?.forks.forget(replica)
@@ -137,17 +146,18 @@ extension PeerSession {
   }
 
   /// What a fork put aside may be longer than what may wait for a peer: the rest follows when there is room.
-  private mutating func showRest(_ rest: EvidenceRest, _ step: inout Step) {
+  private mutating func showRest(_ rest: EvidenceRest) {
     live?.streams[rest.partition]?.forks.noteRest(of: rest.replica)
-    guard isWritable else { return live?.evidenceRests.append(rest) ?? () }
-    step.emit(.loadEvidence(id, rest.partition, rest.replica, above: rest.above, isRest: true))
+    live?.evidenceRests.append(rest)
   }
 
-  /// There is room again.
+  /// One at a time, each when there is room for it.
   mutating func showRests(_ step: inout Step) {
-    guard let rests = live?.evidenceRests, !rests.isEmpty else { return }
-    live?.evidenceRests = []
-    for rest in rests { showRest(rest, &step) }
+    guard isWritable, live?.isRestAsked == false, live?.evidenceRests.isEmpty == false,
+      let rest = live?.evidenceRests.removeFirst()
+    else { return }
+    live?.isRestAsked = true
+    step.emit(.loadEvidence(id, rest.partition, rest.replica, above: rest.above, isRest: true))
   }
 
   /// The peer has, or gets with what is on its way, all that is known of the chain here.

@@ -23,7 +23,7 @@ struct SendTurns: Sendable {
   /// Whose turn was last.
   private var current: PartitionID?
 
-  var isEmpty: Bool { reads.isEmpty && payloads.isEmpty }
+  var isEmpty: Bool { reads.isEmpty && payloads.isEmpty && crowded.isEmpty }
   var takesPayload: Bool { payloads.count < SendTurns.payloadLimit }
 
   /// Of these somebody has said nothing yet, or not all that he said is handed over.
@@ -43,6 +43,8 @@ struct SendTurns: Sendable {
   /// - Parameter rank: where there is an order, the least goes first.
   mutating func take(inOrder isOrdered: Bool = false, _ rank: (PartitionID) -> Int = { _ in 0 }) -> Turn? {
     guard !isUnderWay else { return nil }
+    // Who took the place of a payload that is through may have needed none after all.
+    if reads.isEmpty, takesPayload { endPayload() }
     let before = readsBeforePiece ?? reads.count
     let read = isOrdered ? reads.first(by: rank) : reads.first
     let payload = isOrdered ? payloads.min { rank($0) < rank($1) } : payloads.first

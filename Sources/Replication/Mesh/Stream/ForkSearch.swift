@@ -64,8 +64,10 @@ struct ForkSearch: Sendable {
   }
 
   /// What was shown of it is shown once more.
+  ///
+  /// Where it is being shown, when that is through: else the same parts would go out beside one another.
   mutating func forget(_ replica: ReplicaID) {
-    shownInParts[replica] = nil
+    guard shownInParts[replica] == nil else { return shownInParts[replica] = true }
     heldBack.remove(replica)
     settled.remove(replica)
   }
