@@ -59,6 +59,13 @@ import Testing
     #expect(link.pace.byteMark == configuration.mostQueueByteMark)
   }
 
+  @Test("a fast link is known to be one within 100 ms, or a short transfer would be over before")
+  func fast() {
+    var link = Link(configuration)
+    link.run(bytesPerMillisecond: 100_000, milliseconds: 100)
+    #expect(link.pace.byteMark == configuration.mostQueueByteMark)
+  }
+
   @Test("what a long way holds may be under way beside what may wait")
   func longWay() {
     var link = Link(configuration)

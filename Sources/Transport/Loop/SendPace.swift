@@ -22,6 +22,8 @@ struct SendPace {
   private var isLinkBusy = false
 
   private static let measureMilliseconds: UInt64 = 50
+  /// Enough where twice the mark went through meanwhile: a fast link is to be known before a short transfer is over.
+  private static let shortMeasureMilliseconds: UInt64 = 4
   /// Much of so long a time nothing was sent.
   private static let staleMilliseconds: UInt64 = 1_000
 
@@ -54,8 +56,9 @@ struct SendPace {
       return
     }
     let elapsed = now - begun.since
-    guard elapsed >= SendPace.measureMilliseconds else { return }
     let byteCount = Int(Int32(clamping: kernel.acknowledged - begun.acknowledged))
+    let isFast = elapsed >= SendPace.shortMeasureMilliseconds && byteCount >= 2 * byteMark
+    guard isFast || elapsed >= SendPace.measureMilliseconds else { return }
     adapt(byteCount, Int(elapsed), kernel.leastRoundTripMilliseconds)
     (measure, isLinkBusy) = ((now, kernel.acknowledged), true)
   }
