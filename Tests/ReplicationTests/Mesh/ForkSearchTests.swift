@@ -60,4 +60,18 @@ import Testing
     let later = taken(limit + 5, wantsReply: true)
     #expect((questions, answers, later) == (limit, 1, limit))
   }
+
+  @Test("a chain that is being shown in parts is not searched beside that, but once more when all of it is shown")
+  func shownInParts() {
+    var search = ForkSearch()
+    let isBegun = search.begin(replica)
+    search.noteRest(of: replica)
+    // A comparison finds the partition different meanwhile.
+    search.forget(replica)
+    let isBegunBeside = search.begin(replica)
+    #expect(isBegun && !isBegunBeside && search.isShownInParts(replica) && search.holdsBack(replica))
+    let mustBeginAnew = search.endShowing(of: replica)
+    search.forget(replica)
+    #expect(mustBeginAnew && !search.holdsBack(replica))
+  }
 }
