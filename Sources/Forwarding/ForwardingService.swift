@@ -119,10 +119,12 @@ package final class ForwardingService: Sendable {
       defer { shared.isToSendNow = false }
       return shared.isToSendNow
     }
-    if isToSendNow { return [.sendNow] }
+    // News is told once, also where somebody asks at the same moment.
+    let asked: [Forwarder.Event] = isToSendNow ? [.sendNow] : []
     switch news {
-    case .moved(let vectors, let position): return [.news(vectors, at: position)]
-    case .missed: return [newsOfEverything]
+    case .moved(let vectors, let position): return [.news(vectors, at: position)] + asked
+    case .missed: return [newsOfEverything] + asked
+    case .nothing where isToSendNow: return asked
     case .nothing: return isForEdits ? bringHome(carrier, forwarder) : [.timer]
     case .stopped: return []
     }
