@@ -102,7 +102,8 @@ extension Node {
       return try reader.collections(of: number).map(\.name).filter { collection == nil || $0 == collection }
     }
     for name in collections {
-      let goesOn = try eachPage(partition, name) { rows throws(NodeError) in
+      var pass = DocumentPass(self, partition, name)
+      let goesOn = try pass.eachPage { rows throws(NodeError) in
         try checkMayShow(partition)
         for (index, row) in rows.enumerated() {
           let document = try shown(row, partition, name, beside: rows[(index + 1)...]) { _ in }

@@ -203,9 +203,19 @@ private final class LiveResult: WatchSubscription {
     documents: [[UInt8]: StoredDocument], damaged: Set<[UInt8]>, share: ResultShare
   ) {
     let share = node.resultTurns.share()
+    let (found, _) = try node.inOneState(partition, collection, share) { pass throws(NodeError) in
+      try self.collect(&pass)
+    }
+    return (found.documents, found.damaged, share)
+  }
+
+  private func collect(
+    _ pass: inout DocumentPass
+  ) throws(NodeError) -> (documents: [[UInt8]: StoredDocument], damaged: Set<[UInt8]>) {
     var found: [[UInt8]: StoredDocument] = [:]
     var damaged: Set<[UInt8]> = []
     var bytes = 0
+    let share = pass.share
     func note(_ id: Value) throws(NodeError) {
       damaged.insert(id.canonicalBytes)
       try node.limits.check(damaged: damaged.count)
@@ -215,12 +225,12 @@ private final class LiveResult: WatchSubscription {
       found[document.id.canonicalBytes] = document
       bytes += document.heapBytes
       try node.limits.check(documents: found.count, bytes: bytes)
-      try share.grow(to: bytes)
+      try share?.grow(to: bytes)
     }
     if let ids = query.filter.possibleIDs {
-      try node.eachOf(ids, partition, collection, share, damaged: note, take)
+      try pass.eachOf(ids, damaged: note, take)
     } else {
-      try node.eachPage(partition, collection, .all, share) { rows throws(NodeError) in
+      try pass.eachPage { rows throws(NodeError) in
         for (index, row) in rows.enumerated() {
           let beside = rows[(index + 1)...]
           let document = try node.shown(row, partition, collection, beside: beside, met: note)
@@ -229,13 +239,14 @@ private final class LiveResult: WatchSubscription {
         return true
       }
     }
-    return (found, damaged, share)
+    return (found, damaged)
   }
 
   /// What the documents of `keys` are now, nil where they are gone. Those that do not read are left out.
   private func read(_ keys: Set<[UInt8]>) throws(NodeError) -> [[UInt8]: StoredDocument?] {
     var found: [[UInt8]: StoredDocument?] = [:]
-    try node.eachRow(of: Array(keys), partition, collection) { key, row throws(NodeError) in
+    var pass = DocumentPass(node, partition, collection)
+    try pass.eachRow(of: Array(keys)) { key, row throws(NodeError) in
       guard let row else {
         found.updateValue(nil, forKey: key)
         return

@@ -51,6 +51,10 @@ package final class StoreReader: StoreReading {
     return try body(self)
   }
 
+  /// Between questions on one snapshot that are too small to be interrupted: throws ``StoreError/interrupted`` where the time of
+  /// all of them is over.
+  package func checkTime() throws(StoreError) { if watch.isOver { throw .interrupted } }
+
   /// Begins a snapshot of the state at this very moment, not at the first question as ``snapshot(_:)`` does. For whoever
   /// can say, at this moment alone, what that state is. It lasts until ``unpin()``.
   package func pin() throws(StoreError) {

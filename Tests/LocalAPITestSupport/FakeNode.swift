@@ -33,6 +33,7 @@ package final class FakeNode: NodeInterface {
     /// Exports break with this after their first document.
     var exportFailure: NodeError?
     var damaged: [DamagedStatus] = []
+    var isOneState = true
     var status: NodeStatus?
     var sendsAsked = 0
     var peers: [PeerStatus]?
@@ -79,6 +80,8 @@ package final class FakeNode: NodeInterface {
   package func refuse(_ id: Value, _ error: NodeError) { state.withLock { $0.refusals[id] = error } }
   package func beBusy(times: Int) { state.withLock { $0.busyWrites = times } }
   package func damage(_ documents: [DamagedStatus]) { state.withLock { $0.damaged = documents } }
+  /// What is found from now on is not of one moment.
+  package func mixResults() { state.withLock { $0.isOneState = false } }
   package func breakExports(_ error: NodeError) { state.withLock { $0.exportFailure = error } }
   package func show(status: NodeStatus) { state.withLock { $0.status = status } }
   package func show(peers: [PeerStatus]) { state.withLock { $0.peers = peers } }
@@ -298,7 +301,8 @@ package final class FakeNode: NodeInterface {
     try check()
     return state.withLock { state in
       state.lastFind = query
-      return FoundDocuments(state.sorted(partition, collection).map(\.1), damaged: state.damaged.map(\.id))
+      return FoundDocuments(
+        state.sorted(partition, collection).map(\.1), damaged: state.damaged.map(\.id), isOneState: state.isOneState)
     }
   }
 

@@ -42,6 +42,14 @@ struct QueryTests {
     #expect(refusal.status == 503 && refusal.json["type"] == .string("urn:seamesh:problem:damaged-document"))
   }
 
+  @Test("a find says where what it found is not of one moment")
+  func mixed() throws {
+    _ = try server.ask("PUT", collection + "/documents/a", #"{"n":1}"#)
+    server.node.mixResults()
+    let found = try server.ask("POST", collection + "/find", "{}")
+    #expect(found.text == "{\"documents\":[{\"_id\":\"a\",\"n\":1}],\"oneState\":false}\n")
+  }
+
   @Test("sort fields may come as a list, in which order is plain")
   func sortList() throws {
     _ = try server.ask("POST", collection + "/find", #"{"sort":[{"z":1},{"a":-1}]}"#)

@@ -108,7 +108,8 @@ import Testing
     try fill(node(fleet), (0..<1_000).map { .int($0) })
     let start = ContinuousClock.now
     var pages = 0
-    try node(fleet).eachPage(partition, "reports") { _ throws(NodeError) in
+    var pass = DocumentPass(node(fleet), partition, "reports")
+    try pass.eachPage { _ throws(NodeError) in
       pages += 1
       #expect(waitUntil { ContinuousClock.now - start > .milliseconds(1_100 * pages) })
       let others = DispatchGroup()

@@ -7,10 +7,14 @@ let queryRoutes: [Route] = [
   Route(
     method: .post, template: collection + "/find", name: "findDocuments",
     summary: "The documents that a MongoDB-style filter finds; 413 where they are more than an answer holds. Ids of "
-      + "documents that may belong to them and are damaged on this device stand in damaged, where there are any.",
+      + "documents that may belong to them and are damaged on this device stand in damaged, where there are any. All are as "
+      + "they were at one moment, but where oneState is false: then some were written while the others were read.",
     body: .json(byteLimit: ServerLimit.smallBodyBytes, FindRequest.schema),
     result: .json(
-      .object([.required("documents", .array(of: .document)), .optional("damaged", .array(of: .documentID))])),
+      .object([
+        .required("documents", .array(of: .document)), .optional("damaged", .array(of: .documentID)),
+        .optional("oneState", .boolean),
+      ])),
     refusals: [.notPermitted, .tooLarge, .unprocessable], onlyReads: true
   ) { request, surroundings in
     let find = try FindRequest(body: request.body)
@@ -64,6 +68,7 @@ struct DocumentList {
     isOver = true
     out.append(UInt8(ascii: "]"))
     if !found.damaged.isEmpty { out += Array(",\"damaged\":".utf8) + JSON.render(.array(found.damaged)) }
+    if !found.isOneState { out += Array(",\"oneState\":false".utf8) }
     out.append(UInt8(ascii: "}"))
     return out
   }

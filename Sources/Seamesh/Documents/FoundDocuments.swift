@@ -5,15 +5,19 @@ package struct FoundDocuments: Sendable, Equatable {
   package let documents: [StoredDocument]
   /// Ids of those that may belong to the result and do not read on this device. With a limit, those that were met.
   package let damaged: [Value]
+  /// All of them are as they were at one moment.
+  package let isOneState: Bool
   /// Whoever still writes the documents out holds their memory with it.
   package let share: ResultShare?
 
-  package init(_ documents: [StoredDocument], damaged: [Value] = [], share: ResultShare? = nil) {
-    (self.documents, self.damaged, self.share) = (documents, damaged, share)
+  package init(
+    _ documents: [StoredDocument], damaged: [Value] = [], isOneState: Bool = true, share: ResultShare? = nil
+  ) {
+    (self.documents, self.damaged, self.isOneState, self.share) = (documents, damaged, isOneState, share)
   }
 
   package static func == (a: FoundDocuments, b: FoundDocuments) -> Bool {
-    a.documents == b.documents && a.damaged == b.damaged
+    a.documents == b.documents && a.damaged == b.damaged && a.isOneState == b.isOneState
   }
 }
 

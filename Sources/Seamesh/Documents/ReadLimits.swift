@@ -8,6 +8,8 @@ package struct ReadLimits: Sendable {
   package var pageBytes = 4 * 1024 * 1024
   /// For one page, however long the whole pass takes.
   package var pageMilliseconds = StoreReader.timeLimitMilliseconds
+  /// A result is read from one snapshot, where its partition is written to meanwhile, if it takes no longer.
+  package var oneStateMilliseconds: Int64 = 2_000
 
   /// Documents of a result for which no limit was asked, and of a live result: more is not for a screen, and `export`
   /// gives all of them one by one.

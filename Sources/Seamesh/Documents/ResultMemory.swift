@@ -38,7 +38,10 @@ package final class ResultShare: Sendable {
 
   /// The result has come to so many bytes. Waits for its turn where that is much, and is refused with `busy` where none comes.
   func grow(to byteCount: Int) throws(NodeError) {
-    guard byteCount > ResultTurns.smallBytes else { return }
+    if byteCount > ResultTurns.smallBytes { try takeTurn() }
+  }
+
+  func takeTurn() throws(NodeError) {
     try hasTurn.withLock { hasTurn throws(NodeError) in
       guard !hasTurn else { return }
       try turns.take()

@@ -32,10 +32,13 @@ public struct Documents: Sendable, Equatable, RandomAccessCollection {
   private let documents: [Document]
   /// Those that may belong to the result and do not read on this device: each can be written whole, or read on another.
   public let damaged: [Document.ID]
+  /// All of them are as they were at one moment; false only for large results of collections that are written to meanwhile.
+  public let isOneState: Bool
 
   init(_ found: FoundDocuments) {
     documents = found.documents.map(Document.init)
     damaged = found.damaged.map(Document.ID.init)
+    isOneState = found.isOneState
   }
 
   public var startIndex: Int { documents.startIndex }

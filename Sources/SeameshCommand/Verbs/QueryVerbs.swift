@@ -35,6 +35,10 @@ let findVerb = Verb(
   let found = try answer.json()
   let documents = found["documents"]?.items ?? []
   for document in documents { context.terminal.print(ExtendedJSON.text(document)) }
+  if found["oneState"] == .bool(false) {
+    context.terminal.warn(
+      "some of these documents were written while the others were read: ask again for all at one moment")
+  }
   if let damaged = found["damaged"]?.items, !damaged.isEmpty {
     throw damageFailure(damaged, "may belong to the result and")
   }
@@ -44,8 +48,8 @@ let findVerb = Verb(
 let watchVerb = Verb(
   "watch", "show a search's result, and each change of it as it comes",
   details: [
-    "Shows an event on each line: snapshot with the documents there are, then insert, update and delete with the "
-      + "position in the result. Ends when it is interrupted."
+    "Shows the documents there are, one on each line behind the word snapshot, then each insert, update and delete with the "
+      + "position in the result. With --json each event is one line. Ends when it is interrupted."
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
   examples: [
@@ -80,9 +84,19 @@ private func print(_ event: EventStream.Event, _ context: Context) {
   if context.isJSON {
     let id = event.id.map { ",\"cursor\":\(ExtendedJSON.text(.string(Text($0))))" } ?? ""
     context.terminal.print("{\"event\":\"\(event.name)\"\(id),\"data\":\(event.data)}")
+  } else if let documents = snapshot(event) {
+    let count = "\(documents.count) \(documents.count == 1 ? "document" : "documents")"
+    context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(count)")
+    for document in documents { context.terminal.print("  " + ExtendedJSON.text(document)) }
   } else {
     context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(event.data)")
   }
+}
+
+/// Nil where it is another event.
+private func snapshot(_ event: EventStream.Event) -> [Value]? {
+  guard event.name == "snapshot" else { return nil }
+  return (try? ExtendedJSON.parseMap(Array(event.data.utf8)))?["documents"]?.items
 }
 
 /// What was shown is not all there is.
