@@ -36,19 +36,27 @@ def hunt_all(seamesh, mistakes: list[Mistake], limits, jobs: int, each) -> list[
 
 def hunt(seamesh, mistake: Mistake, start_seed: int, seeds: int, seconds: float) -> Finding:
     start = time.monotonic()
-    (first, end) = (start_seed, start_seed + seeds)
     # Elsewhere few worlds forward.
     options = ("--relays",) if mistake.room == "Forwarding" else ()
-    while first < end and time.monotonic() - start < seconds:
-        count = min(_CHUNK, end - first)
-        for seed, what in _failures(seamesh, mistake.number, first, count, options):
+    tried = 0
+    for chunk in _chunks(mistake.seeds, start_seed, seeds):
+        if tried >= len(mistake.seeds) and time.monotonic() - start >= seconds:
+            break
+        for seed, what in _failures(seamesh, mistake.number, chunk[0], len(chunk), options):
             # What breaks without the mistake, too, says nothing of it.
             if _failures(seamesh, 0, seed, 1, options):
                 continue
             rule = what.split(" at ")[0].split(": ")[0]
-            return Finding(mistake, seed, rule, what, seed + 1 - start_seed, time.monotonic() - start)
-        first += count
-    return Finding(mistake, None, "", "", first - start_seed, time.monotonic() - start)
+            return Finding(mistake, seed, rule, what, tried + 1 + chunk.index(seed), time.monotonic() - start)
+        tried += len(chunk)
+    return Finding(mistake, None, "", "", tried, time.monotonic() - start)
+
+
+def _chunks(known: list[int], start_seed: int, seeds: int):
+    """Ranges of seeds: those that are known to show it alone, then all in their order."""
+    yield from (range(seed, seed + 1) for seed in known)
+    end = start_seed + seeds
+    yield from (range(first, min(first + _CHUNK, end)) for first in range(start_seed, end, _CHUNK))
 
 
 def _failures(seamesh, mistake: int, first: int, count: int, options: tuple) -> list:

@@ -32,6 +32,8 @@ class Mistake:
     is_open: bool
     #: Why no world can show it: then it is neither hunted nor counted. Empty where one can.
     harmless: str
+    #: Worlds that showed it and are rare: they are tried first.
+    seeds: list
     sites: list
 
 
@@ -45,7 +47,8 @@ def mistakes() -> list[Mistake]:
     return [
         Mistake(
             number, entry["name"], entry["room"], entry["sentence"], entry["proposer"],
-            entry.get("history", False), entry.get("open", False), entry.get("harmless", ""), entry["site"],
+            entry.get("history", False), entry.get("open", False), entry.get("harmless", ""),
+            entry.get("seeds", []), entry["site"],
         )
         for number, entry in enumerate(entries, start=1)
     ]

@@ -231,7 +231,11 @@ struct LocalWriter {
   /// Signs and appends the open run.
   private mutating func close(_ partition: PartitionID, _ done: inout Committed) throws {
     guard let builder = open.removeValue(forKey: partition), !builder.isEmpty else { return }
-    _ = try OwnRuns(state, transaction).append(builder, to: partition, &done)
+    let change = try OwnRuns(state, transaction).append(builder, to: partition, &done)
+    // So that its own documents are all that is to be written with it.
+    Invariant.check(
+      change.effects.isEmpty && change.regrouped.isEmpty && change.forkedReplica == nil,
+      "a local write moves what else was written")
   }
 }
 
