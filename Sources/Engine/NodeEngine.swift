@@ -111,7 +111,7 @@ package final class NodeEngine {
   package func finish() {
     pending.writes += held.takeAll()
     settle()
-    for id in state.mesh.sessions.keys.sorted() {
+    for id in state.mesh.sessions.ids {
       _ = links.send(.goodbye(.stopping), to: id)
       links.close(id)
     }

@@ -66,7 +66,9 @@ extension NodeEngine {
     guard let log = state.mesh.partitions[partition]?.log else { return nil }
     let asked = asked ?? log.accepted.entries.mapValues(\.sequence)
     let tips = StoredTips(self, partition)
-    let receipts = state.mesh.receipts(of: partition, for: asked) { tips.tip($0, $1) }
+    let receipts = state.mesh.ledger.receipts(of: partition, for: asked, in: state.mesh.holdings.book) {
+      tips.tip($0, $1)
+    }
     var report = ReceiptReport()
     report.partition = name.text.string
     report.changes = asked.sorted { $0.key < $1.key }.map {

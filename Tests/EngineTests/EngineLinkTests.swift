@@ -129,10 +129,10 @@ import Wire
       }
     }
     #expect(node.state.mesh.sessions.count == outgoing)
-    let before = Set(node.state.mesh.sessions.keys)
+    let before = Set(node.state.mesh.sessions.ids)
     node.trace.clear()
-    for _ in 0..<400 where Set(node.state.mesh.sessions.keys) == before { bench.advance(500) }
-    let gone = before.subtracting(node.state.mesh.sessions.keys)
+    for _ in 0..<400 where Set(node.state.mesh.sessions.ids) == before { bench.advance(500) }
+    let gone = before.subtracting(node.state.mesh.sessions.ids)
     #expect(gone.count == 1)
     for id in gone {
       #expect(node.trace.entries.contains(.sent(id, "goodbye")))

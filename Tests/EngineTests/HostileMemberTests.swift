@@ -32,7 +32,7 @@ import Wire
   private var node: BenchNode { bench.nodes[0] }
 
   /// What an entry of each kind takes at most in memory, with what a dictionary adds.
-  private func memory(_ footprint: Mesh.Footprint) -> Int {
+  private func memory(_ footprint: Footprint) -> Int {
     // Decoded beside their bytes.
     footprint.statementBytes * 3 + footprint.statementsToSay * 16 + footprint.announcedChains * 96
       + footprint.interestItems * 72 + footprint.postponedBytes + footprint.heldChanges * 400
@@ -175,7 +175,7 @@ import Wire
     #expect(try node.shown(room, "c") != nil)
     // What a peer wanted and announced goes with its sessions.
     // Not all ends know of one another any more, since words were lost.
-    node.engine.turn(node.state.mesh.sessions.keys.sorted().map { .closed($0, reason: "lost") })
+    node.engine.turn(node.state.mesh.sessions.ids.map { .closed($0, reason: "lost") })
     #expect(node.state.mesh.footprint.announcedChains == 0)
   }
 

@@ -79,10 +79,10 @@ import Wire
     try node.refuse("INSERT", on: "statements")
     #expect(ask(invitation) == [.busy] && !isMember)
     #expect(ask(invitation, Asking(secret: [UInt8](repeating: 9, count: 32))) == [.wrongCode])
-    #expect(node.state.mesh.sessions.keys.contains(open) && !node.journal.says("begins again"))
+    #expect(node.state.mesh.sessions.ids.contains(open) && !node.journal.says("begins again"))
     try node.allow("statements")
     ask(invitation)
-    #expect(isAccepted && isMember && node.state.mesh.sessions.keys.contains(open))
+    #expect(isAccepted && isMember && node.state.mesh.sessions.ids.contains(open))
   }
 
   @Test("who shows the secret is a member, durably, before it hears so, as the inviter's record says")

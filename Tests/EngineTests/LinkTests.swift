@@ -64,7 +64,7 @@ import Wire
     let second = bench.connect(2, 0)
     #expect(bench.nodes[0].trace.entries.contains(.closed(second)))
     bench.run()
-    #expect(Array(bench.nodes[0].state.mesh.sessions.keys) == [session])
+    #expect(Array(bench.nodes[0].state.mesh.sessions.ids) == [session])
     #expect(bench.nodes[2].state.mesh.sessions.isEmpty)
   }
 

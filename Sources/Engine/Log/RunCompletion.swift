@@ -49,7 +49,8 @@ struct RunCompletion {
     if let key = state.staged.whole(hash, in: state.identity.id(of: batch.name)) {
       return try state.store.stagedBytes(key)
     }
-    guard state.mesh.wasSent(hash, byteCount: UInt64(byteCount), aheadOf: batch, on: session) else {
+    let (mesh, count) = (state.mesh, UInt64(byteCount))
+    guard mesh.sessions[session]?.wasSent(hash, byteCount: count, aheadOf: batch, mesh.ledger) ?? true else {
       throw EngineError.payloadNotThere
     }
     throw LostPayload()

@@ -23,17 +23,15 @@ package struct BrokenRule: Sendable, Equatable {
   }
 }
 
-extension Mesh {
-  /// The same as any other end of a session, but for the note: it says who did what.
-  mutating func fail(_ id: SessionID, breaking reason: String, _ place: BrokenRule.Place?, _ step: inout Step) {
-    guard let session = sessions[id] else { return }
-    let user = session.hello == nil ? nil : ledger.authority.member(of: session.peer)?.user
-    let rule = BrokenRule(device: session.device, user: user, reason: reason, place: place)
-    step.emit(.note(id, .ruleBroken(rule)))
-    end(id, .protocolError, &step)
-  }
+/// Why this side ends a session. A breach of the protocol is the peer's, and noted as such.
+struct SessionEnd: Error, Sendable {
+  let goodbye: Goodbye
+  /// What the peer did, as a sentence goes on.
+  let why: String
 
-  func place(_ run: DeliveredRun, in name: PartitionName) -> BrokenRule.Place {
-    BrokenRule.Place(partition: name, replica: run.incoming.replica, sequence: run.incoming.first)
-  }
+  init(_ goodbye: Goodbye, _ why: String) { (self.goodbye, self.why) = (goodbye, why) }
+
+  static func breach(_ why: String) -> SessionEnd { SessionEnd(.protocolError, why) }
+  static let outOfTurn = breach("a message out of turn")
+  static let notAMember = SessionEnd(.notAMember, "not a member of this fleet")
 }

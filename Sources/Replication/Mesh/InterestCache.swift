@@ -27,3 +27,7 @@ struct InterestCache: Sendable {
     }
   }
 }
+
+extension Interest {
+  var itemCount: Int { partitions.count + prefixes.count }
+}

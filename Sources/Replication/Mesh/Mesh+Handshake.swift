@@ -1,4 +1,7 @@
+// How a session begins, and how it ends.
 extension Mesh {
+  var admission: Admission { Admission(local: local, cryptography: cryptography) }
+
   mutating func open(
     _ id: SessionID, isDialer: Bool, peer: PublicKey, exporter: Digest, _ passage: Passage, _ step: inout Step
   ) {
@@ -6,7 +9,9 @@ extension Mesh {
     sessions[id] = PeerSession(
       id: id, isDialer: isDialer, peer: peer, device: device, exporter: exporter, now: step.now)
     sessions[id]?.pass(passage, interest, ledger)
-    closeSurplus(besides: id, &step)
+    for other in sessions.surplus(besides: id) {
+      fail(other, SessionEnd(.duplicate, "more than \(SessionTable.perDevice) sessions of one device"), &step)
+    }
     // The listener stays silent until the dialer has shown that it is a member: a stranger learns nothing by asking.
     guard isDialer, !closeDuplicates(of: id, &step) else { return }
     sendHello(id, &step)
@@ -14,112 +19,162 @@ extension Mesh {
 
   private mutating func sendHello(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    let (proof, isDialer) = (fleetProof(of: session), session.isDialer)
     let (authority, interest) = (ledger.authority.digest(cryptography.hash), session.interest.digest(cryptography.hash))
-    var hello = Hello(
-      fleetProof: proof.proof(ofDialer: isDialer), instance: local.instance,
-      wallMilliseconds: step.surroundings.wallMilliseconds,
-      listenPort: local.listenPort, authority: proof.mark(authority, .authority, ofDialer: isDialer),
-      interest: proof.mark(interest, .interest, ofDialer: isDialer))
-    hello.features = cryptography.formats.features
-    hello.signature = cryptography.sign(
-      hello.signedBytes(device: local.device, exporter: session.exporter, isDialer: isDialer))
+    let hello = admission.hello(
+      to: session, authority: authority, interest: interest, wallMilliseconds: step.surroundings.wallMilliseconds)
     sessions[id]?.greeting?.sayHello(authority)
     sessions[id]?.wishes.state(interest)
     step.emit(.send(id, .hello(hello)))
   }
 
-  mutating func receiveHello(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
+  mutating func receiveHello(_ id: SessionID, _ hello: Hello, _ step: inout Step) throws(SessionEnd) {
     guard let session = sessions[id] else { return }
-    guard hello.version >= 1 else { return fail(id, .versionUnknown, "protocol version \(hello.version)", &step) }
-    guard knowsFleet(session, hello.fleetProof) else { return fail(id, .otherFleet, "another fleet", &step) }
-    let signed = hello.signedBytes(device: session.peer, exporter: session.exporter, isDialer: !session.isDialer)
-    guard cryptography.verify(hello.signature, signed, session.peer) else {
-      return fail(id, .protocolError, "a hello that its device did not sign", &step)
-    }
-    guard hello.instance != local.instance else { return fail(id, .ownConnection, "this node itself", &step) }
+    try admission.check(hello, session)
     sessions[id]?.hello = hello
-    let sparing = sparing(with: hello)
-    sessions[id]?.sparing = sparing
-    guard ledger.authority.member(of: session.peer) != nil else { return askForCredentials(id, &step) }
-    greet(id, hello, &step)
+    sessions[id]?.sparing = CopySparing(cryptography.formats.features & hello.features)
+    guard ledger.authority.member(of: session.peer) != nil else { return try askForCredentials(session, hello, &step) }
+    try greet(id, hello, &step)
   }
 
   /// The peer is a member, or has brought what shows that it is one elsewhere.
-  mutating func greet(_ id: SessionID, _ hello: Hello, isToBeShown: Bool = false, _ step: inout Step) {
+  private mutating func greet(
+    _ id: SessionID, _ hello: Hello, isToBeShown: Bool = false, _ step: inout Step
+  ) throws(SessionEnd) {
     guard let session = sessions[id], session.isDialer || !closeDuplicates(of: id, &step) else { return }
     step.emit(.authenticated(id, session.device, hello))
     if !session.isDialer { sendHello(id, &step) }
-    noteClock(id, hello, &step)
-    if !isToBeShown { restateInterest(id, &step) }
-    beginStatements(id, hello, isToBeShown: isToBeShown, &step)
-  }
-
-  func fleetProof(of session: PeerSession) -> FleetProof {
-    FleetProof(
-      local.fleet, exporter: session.exporter, hash: cryptography.hash,
-      authenticationCode: cryptography.authenticationCode)
-  }
-
-  func knowsFleet(_ session: PeerSession, _ proof: Digest) -> Bool {
-    fleetProof(of: session).proof(ofDialer: !session.isDialer).equalsInConstantTime(proof)
-  }
-
-  /// The peer's hello named this digest.
-  func names(_ digest: Digest, _ subject: FleetProof.Subject, _ mark: DigestMark, _ session: PeerSession) -> Bool {
-    fleetProof(of: session).mark(digest, subject, ofDialer: !session.isDialer) == mark
-  }
-
-  /// Two connections to one process: both ends keep the same one (``KeepRule``). Answers whether `id` went.
-  private mutating func closeDuplicates(of id: SessionID, _ step: inout Step) -> Bool {
-    guard let session = sessions[id] else { return false }
-    for other in sessions.values.sorted(by: { $0.id < $1.id })
-    where other.id != id && other.device == session.device && other.isSameProcess(as: session) {
-      let choice = KeepRule.choose(
-        existing: other.link, new: session.link, thisDevice: DeviceID.derived(from: local.device, cryptography.hash),
-        peer: session.device, now: step.now.milliseconds)
-      fail(choice == .keepNew ? other.id : id, .duplicate, "a second connection", &step)
-      if choice == .keepExisting { return true }
+    if let difference = admission.clockDifference(hello, step.surroundings.wallMilliseconds) {
+      step.emit(.note(id, .clockDiffers(milliseconds: difference)))
     }
-    return false
+    if !isToBeShown { restateInterest(id, &step) }
+    try beginStatements(id, hello, isToBeShown: isToBeShown, &step)
   }
 
-  private func noteClock(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
-    let own = step.surroundings.wallMilliseconds
-    let (difference, overflow) = hello.wallMilliseconds.subtractingReportingOverflow(own)
-    let limit = Int64(HybridTimestamp.adoptionLimitMilliseconds)
-    guard overflow || difference > limit || difference < -limit else { return }
-    step.emit(.note(id, .clockDiffers(milliseconds: overflow ? .max : difference)))
+  /// Two connections to one process: answers whether `id` went.
+  private mutating func closeDuplicates(of id: SessionID, _ step: inout Step) -> Bool {
+    let closed = sessions.duplicates(of: id, on: DeviceID.derived(from: local.device, cryptography.hash), step.now)
+    for other in closed { fail(other, SessionEnd(.duplicate, "a second connection"), &step) }
+    return closed.last == id
   }
 
-  /// Says why, closes, forgets. A reason that concerns the peer alone is noted for people.
-  mutating func fail(_ id: SessionID, _ goodbye: Goodbye, _ why: String, _ step: inout Step) {
-    guard goodbye != .protocolError else { return fail(id, breaking: why, nil, &step) }
-    guard sessions[id] != nil else { return }
-    step.emit(.note(id, .peerRefused(why)))
-    end(id, goodbye, &step)
+  // MARK: Credentials
+
+  // Who was admitted elsewhere shows it, to who has shown to know the fleet.
+
+  /// Equal sets, and not a member in this one: nothing that the exchange brings could show it.
+  private mutating func askForCredentials(
+    _ session: PeerSession, _ hello: Hello, _ step: inout Step
+  ) throws(SessionEnd) {
+    let own = session.greeting?.statedAuthority ?? ledger.authority.digest(cryptography.hash)
+    guard !admission.names(own, .authority, hello.authority, session) else { throw .notAMember }
+    sessions[session.id]?.state = .handshake(.unknown(session.greeting ?? Greeting(), early: nil))
+    step.emit(.send(session.id, .credentialRequest(fleetProof: admission.proof(to: session))))
   }
 
-  mutating func end(_ id: SessionID, _ goodbye: Goodbye, _ step: inout Step) {
-    step.emit(.send(id, .goodbye(goodbye)))
-    step.emit(.close(id, goodbye))
-    closed(id, &step)
+  mutating func tellCredentials(_ id: SessionID, _ proof: Digest, _ step: inout Step) throws(SessionEnd) {
+    guard let session = sessions[id] else { return }
+    try admission.checkFleet(session, proof)
+    guard sessions[id]?.greeting?.credentials.take() ?? sessions[id]?.exchange?.credentials.take() == true else {
+      throw .breach("credentials asked for a second time")
+    }
+    step.emit(.send(id, .credentials(local.credentials)))
   }
 
-  mutating func peerClosed(_ id: SessionID, _ reason: Goodbye, _ step: inout Step) {
+  mutating func receiveCredentials(
+    _ id: SessionID, _ credentials: [[UInt8]], _ step: inout Step
+  ) throws(SessionEnd) {
+    guard let session = sessions[id], let hello = session.hello else { return }
+    // Statements may have come from elsewhere meanwhile.
+    let isMember = ledger.authority.member(of: session.peer) != nil
+    guard isMember || admission.showMembership(of: session.peer, credentials, ledger.authority) else {
+      throw .notAMember
+    }
+    try greet(id, hello, isToBeShown: !isMember, &step)
+  }
+
+  // MARK: Joining
+
+  mutating func receiveJoinRequest(
+    _ id: SessionID, _ request: JoinRequest, _ step: inout Step
+  ) throws(SessionEnd) {
+    guard let session = sessions[id] else { return }
+    sessions[id]?.state = .handshake(.joining)
+    guard admission.knowsFleet(session, request.fleetProof) else {
+      // Nothing is said: a stranger who guesses learns not even that this is another fleet.
+      return step.emit(.note(id, .peerRefused("asked to join another fleet")))
+    }
+    guard request.device == session.peer, !request.label.hasControlCharacters else {
+      throw .breach("a request to join that is not its device's")
+    }
+    guard request.invitation.inviter == local.device else { return refuseJoin(id, hint(to: request), &step) }
+    step.emit(.redeem(id, request, exporter: session.exporter))
+  }
+
+  /// What a member knows that did not make the invitation.
+  private func hint(to request: JoinRequest) -> JoinRefusal {
+    guard ledger.authority.devices(enteredBy: request.invitation).isEmpty else { return .used }
+    return .askInviter(label: ledger.authority.member(of: request.invitation.inviter)?.membership.label ?? "")
+  }
+
+  private mutating func refuseJoin(_ id: SessionID, _ refusal: JoinRefusal, _ step: inout Step) {
+    step.emit(.note(id, .joinRefused(refusal)))
+    step.emit(.send(id, .joinRefused(refusal)))
+    close(id, .notAMember, &step)
+  }
+
+  mutating func joinJudged(_ id: SessionID, _ verdict: JoinVerdict, _ step: inout Step) {
+    guard let session = sessions[id], session.phase == .joining, session.outbox.isEmpty else { return }
+    switch verdict {
+    case .refused(let refusal): refuseJoin(id, refusal, &step)
+    case .accepted(let acceptance):
+      // A member by now: what it is to be told may take longer than a stranger is given.
+      step.emit(.admitted(id))
+      sessions[id]?.outbox.put(ledger.authority.fleetStatements.map(\.encoded), then: .joined(acceptance))
+      sayStatements(id, &step)
+    }
+  }
+
+  // MARK: The end
+
+  /// Says why, closes, forgets. A reason that concerns the peer alone is noted for people; of a breach the note says who did
+  /// what.
+  mutating func fail(
+    _ id: SessionID, _ end: SessionEnd, at place: BrokenRule.Place? = nil, _ step: inout Step
+  ) {
+    guard let session = sessions[id] else { return }
+    if end.goodbye == .protocolError {
+      let user = session.hello == nil ? nil : ledger.authority.member(of: session.peer)?.user
+      let rule = BrokenRule(device: session.device, user: user, reason: end.why, place: place)
+      step.emit(.note(id, .ruleBroken(rule)))
+    } else {
+      step.emit(.note(id, .peerRefused(end.why)))
+    }
+    step.emit(.send(id, .goodbye(end.goodbye)))
+    close(id, end.goodbye, &step)
+  }
+
+  mutating func close(_ id: SessionID, _ reason: Goodbye, _ step: inout Step) {
     step.emit(.close(id, reason))
     closed(id, &step)
   }
 
   mutating func closed(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions.removeValue(forKey: id) else { return }
+    guard let session = sessions.remove(id) else { return }
     if session.phase == .live { silent.note(SilentPeers.Peer(session, ledger)) }
-    dropPostponed(of: id)
+    ledger.dropPostponed(of: id)
     holdings.closed(id)
-    noteLostNeighbour(session, step.now)
-    for partition in catchUps.partitions(of: id) {
-      catchUps.end(partition)
-      pullWherePossible(partition, &step)
-    }
+    neighbours.lose(session, step)
+    pulls.closed(id, &sessions, ledger, &step)
   }
+}
+
+/// What the inviting device says to a request to join.
+package enum JoinVerdict: Sendable, Equatable {
+  case accepted(JoinAcceptance)
+  case refused(JoinRefusal)
+}
+
+extension Text {
+  /// What could drive a terminal that shows it.
+  package var hasControlCharacters: Bool { utf8.contains { $0 < 0x20 || $0 == 0x7f } }
 }

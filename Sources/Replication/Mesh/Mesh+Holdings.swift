@@ -28,13 +28,25 @@ extension Mesh {
     withHoldings(&step) { $0.kept(records, $1) }
   }
 
-  mutating func noteGrowth(_ state: PartitionState, _ runs: [LoggedRun]) {
-    holdings.grew(state.id, state.name, byteCount: runs.reduce(0) { $0 + $1.byteCount })
-  }
-
   mutating func tickHoldings(_ step: inout Step) {
     guard holdings.hasPeers else { return }
     withHoldings(&step) { $0.tick($1) }
+  }
+
+  /// Devices with a session on which both sides speak of holdings of the partition.
+  package func hearers(of partition: PartitionID) -> [PublicKey] {
+    sessions.values.filter { holdings.knows($0.id) && $0.isInScope(partition, ledger) }.map(\.peer).sorted()
+  }
+
+  /// A partition as it is to be judged now, by both clocks; nil where it is not here. `stored`: as for receipts.
+  package func wipeHolding(
+    of partition: PartitionID, _ surroundings: Surroundings, stored: PartitionLog.StoredTip
+  ) -> WipeHolding? {
+    let isHeard = ledger.partitions[partition].map { interest.wants(partition, name: $0.name) } ?? false
+    let reading = holdings.youngReading(partition, MeshSight(mesh: self, surroundings: surroundings))
+    return ledger.wipeHolding(
+      of: partition, holdings.book, isHeard: isHeard, reading: reading,
+      wallMilliseconds: surroundings.wallMilliseconds, stored: stored)
   }
 
   mutating func withHoldings(

@@ -1,98 +1,5 @@
-// The receiving side: whom to ask, and what to do with the runs that come.
+// Runs as they come: put together, judged, taken or left.
 extension Mesh {
-  /// A stream is asked for once: at once from a peer that has nothing new, else from one peer at a time.
-  mutating func considerPull(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let session = sessions[id], let stream = session.live?.streams[partition],
-      stream.incoming.number == nil
-    else { return }
-    if stream.isAhead(of: ledger.partitions[partition]?.log) {
-      guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name) else { return }
-      catchUps.begin(partition, on: id, for: stream.known, step.now)
-    }
-    sessions[id]?.pull(partition, ledger, &step)
-  }
-
-  /// What comes does not fit the stream that equal summaries opened: now it is asked for, under a number of its own.
-  mutating func pullInsteadOfLevel(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    sessions[id]?.live?.streams[partition]?.incoming.close()
-    considerPull(id, partition, &step)
-  }
-
-  private func isOnLevelStream(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
-    sessions[batch.session]?.live?.streams[partition]?.incoming.isLevel == true
-  }
-
-  /// Whether what such runs stand on may come from somebody else.
-  private func isLeftToOthers(_ batch: ParkedRuns) -> Bool {
-    !batch.isForkEvidence && sessions[batch.session]?.sparing != nil && hasOthers(than: batch.session)
-  }
-
-  /// Equal summaries open streams only where both ends held the same scope against them, and an interest that changed
-  /// during the handshake may have reached one of them alone. A peer that names more than it sent is therefore asked. What
-  /// others than the two wrote it may leave to others: that is asked for where nobody brings it.
-  mutating func doubtLevelStream(_ id: SessionID, _ partition: PartitionID) {
-    guard let session = sessions[id], let stream = session.live?.streams[partition], stream.incoming.isLevel,
-      catchUps.session(of: partition) == nil
-    else { return }
-    let ahead = stream.chainsAhead(of: ledger.partitions[partition]?.log)
-    let both = [session.peer, ledger.device]
-    guard
-      ahead.contains(where: { replica in
-        session.sparing == nil || !hasOthers(than: id)
-          || ledger.authority.author(of: replica).map(both.contains) ?? true
-      })
-    else { return }
-    sessions[id]?.live?.streams[partition]?.incoming.close()
-  }
-
-  /// Nothing that goes before it on a link with an order is coming from the peer.
-  func isItsTurnToCome(_ session: PeerSession, _ partition: PartitionID, _ name: PartitionName) -> Bool {
-    guard session.passage.isOrdered, let rank = session.passage.rank(partition, name) else { return true }
-    return !catchUps.partitions(of: session.id).contains { other in
-      session.live?.streams[other].flatMap { session.passage.rank(other, $0.name) }.map { $0 < rank } ?? false
-    }
-  }
-
-  mutating func pullInOrder(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id], session.passage.isOrdered else { return }
-    for partition in session.inOrder { considerPull(id, partition, &step) }
-  }
-
-  /// An open stream that brings nothing although the peer is ahead is asked for anew: pairwise exchange is the truth.
-  mutating func repullIfSilent(_ id: SessionID, _ partition: PartitionID, _ step: inout Step) {
-    guard let stream = sessions[id]?.live?.streams[partition], stream.incoming.number != nil,
-      stream.isAhead(of: ledger.partitions[partition]?.log),
-      stream.incoming.isSilent(for: configuration.catchUpSilenceMilliseconds, step.now),
-      catchUps.session(of: partition) ?? id == id
-    else { return }
-    catchUps.begin(partition, on: id, for: stream.known, step.now)
-    sessions[id]?.pull(partition, ledger, &step)
-  }
-
-  mutating func pullWherePossible(_ partition: PartitionID, _ step: inout Step) {
-    for id in sessions.keys.sorted() { considerPull(id, partition, &step) }
-  }
-
-  /// Level with the peer that did the catch-up: the others may open their streams now.
-  mutating func noteProgress(
-    _ partition: PartitionID, _ source: SessionID?, byteCount: Int = 0, _ step: inout Step
-  ) {
-    guard let session = catchUps.session(of: partition) else { return }
-    if session == source { catchUps.noteProgress(partition, byteCount, step.now) }
-    guard let stream = sessions[session]?.live?.streams[partition],
-      stream.isAhead(of: ledger.partitions[partition]?.log)
-    else {
-      catchUps.end(partition)
-      // Who has brought it all hears at once that it is here.
-      sessions[session]?.announceGathered(ledger, &step)
-      if let name = ledger.partitions[partition]?.name { step.emit(.note(session, .levelWith(name))) }
-      pullWherePossible(partition, &step)
-      return pullInOrder(session, &step)
-    }
-  }
-
-  // MARK: Runs
-
   mutating func receiveRuns(_ id: SessionID, _ batch: RunBatch, _ runs: [IncomingRun], _ step: inout Step) {
     guard let session = sessions[id], session.phase == .live else { return }
     sessions[id]?.pulse.hear(step.now)
@@ -106,7 +13,9 @@ extension Mesh {
     if !batch.isForkEvidence {
       // Batches of a stream that was since asked for anew are void: their contexts stand on another base. One that only
       // the peer took for open is asked for now.
-      guard opened.incoming.number == batch.stream else { return considerPull(id, partition, &step) }
+      guard opened.incoming.number == batch.stream else {
+        return pulls.consider(id, partition, &sessions, ledger, &step)
+      }
       sessions[id]?.live?.streams[partition]?.incoming.noteProgress(step.now)
     }
     take(batch, runs, id, partition, &step)
@@ -140,45 +49,26 @@ extension Mesh {
     take(parked, ledger.id(of: name), name, &step)
   }
 
-  /// The run with its context put together. Nil where the session has ended, or asked for its stream anew since, and after it
-  /// was failed: the context must be what the author hashed.
+  /// Nil where the run is void, or its session has ended, and after it was failed.
   private mutating func resolved(
-    _ waiting: ParkedRuns.Waiting, _ batch: ParkedRuns, _ partition: PartitionID, entries: inout Int,
-    _ step: inout Step
+    _ waiting: ParkedRuns.Waiting, _ batch: ParkedRuns, _ partition: PartitionID, _ name: PartitionName,
+    entries: inout Int, _ step: inout Step
   ) -> DeliveredRun? {
-    guard case .arrived(let run) = waiting else {
+    guard case .arrived(let arrived) = waiting else {
       if case .resolved(let run) = waiting { return run }
       return nil
     }
-    let id = batch.session
-    guard let session = sessions[id],
-      batch.isForkEvidence || session.live?.streams[partition]?.incoming.number == batch.stream
-    else {
-      return nil
+    guard let session = sessions[batch.session] else { return nil }
+    let stream = session.live?.streams[partition]?.incoming
+    switch batch.resolve(arrived, on: stream, name, entries: &entries, cryptography.hash) {
+    case .run(let run):
+      if !batch.isForkEvidence { sessions[batch.session]?.live?.streams[partition]?.incoming.base = run.context }
+      return run
+    case .isVoid: break
+    case .lacksBase: pulls.considerAnew(batch.session, partition, &sessions, ledger, &step)
+    case .breach(let why, let place): fail(batch.session, .breach(why), at: place, &step)
     }
-    let place = ledger.partitions[partition].map {
-      BrokenRule.Place(partition: $0.name, replica: run.replica, sequence: run.first)
-    }
-    let context = run.context.resolved(on: batch.isForkEvidence ? nil : session.live?.streams[partition]?.incoming.base)
-    entries += context.count
-    guard context.count <= RunSummary.contextEntryLimit, entries <= RunBatch.contextEntryLimit else {
-      fail(id, breaking: "contexts of one message with too many entries", place, &step)
-      return nil
-    }
-    guard RunRecord.digest(of: context, cryptography.hash) == run.contextDigest else {
-      if !batch.isForkEvidence, session.live?.streams[partition]?.incoming.lacksBase(of: run) == true {
-        pullInsteadOfLevel(id, partition, &step)
-      } else {
-        fail(id, breaking: "a context that does not match its digest", place, &step)
-      }
-      return nil
-    }
-    guard run.elementDots.allSatisfy({ $0.value <= context.sequence(of: $0.key) }) else {
-      fail(id, breaking: "a change that names list elements it had not seen", place, &step)
-      return nil
-    }
-    if !batch.isForkEvidence { sessions[id]?.live?.streams[partition]?.incoming.base = context }
-    return DeliveredRun(incoming: run, context: context)
+    return nil
   }
 
   mutating func process(_ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step) {
@@ -188,13 +78,13 @@ extension Mesh {
     var isLeftOutAnew = false
     var branches: Set<ReplicaID> = []
     defer {
-      spreadHeld(heldAbove, partition, &step)
-      for replica in branches.sorted() { spreadFork(replica, partition, &step) }
+      sessions.showHeld(heldAbove, partition, ledger, &step)
+      for replica in branches.sorted() { sessions.showNews(of: replica, partition, ledger, &step) }
     }
     var rest = batch.runs
     var entries = 0
     walk: while let waiting = rest.first {
-      guard let run = resolved(waiting, batch, partition, entries: &entries, &step) else { break }
+      guard let run = resolved(waiting, batch, partition, name, entries: &entries, &step) else { break }
       // Its base has gone on: whatever makes it wait, it is not put together again.
       rest[rest.startIndex] = .resolved(run)
       guard let summary = RunSummary(run, in: name) else {
@@ -202,7 +92,7 @@ extension Mesh {
           rest.removeFirst()
           continue walk
         }
-        fail(batch.session, breaking: "a run by a replica that nobody declared", place(run, in: name), &step)
+        fail(batch.session, .breach("a run by a replica that nobody declared"), at: run.place(in: name), &step)
         break
       }
       sessions[batch.session]?.live?.streams[partition]?.noteHolding(of: run)
@@ -220,11 +110,11 @@ extension Mesh {
         continue walk
       case .aside(let reason):
         if reason == .fork {
-          foundOwnRun(run, name, &step)
+          ownChainClaims.found(run, name, &step)
           sessions[batch.session]?.searchFork(partition, run.incoming.replica, ledger, &step)
         }
         // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
-        guard reason.isKept || batch.isForkEvidence, isCausal(run, batch, partition) else {
+        guard reason.isKept || batch.isForkEvidence, keepsCausal(run, batch, partition) else {
           rest.removeFirst()
           continue walk
         }
@@ -232,16 +122,16 @@ extension Mesh {
         // Also where a branch that has lost goes on: no vector tells of it.
         if reason == .fork { branches.insert(run.incoming.replica) }
       case .error(let reason) where mayComeAhead(batch, partition):
-        foundOwnRun(run, name, &step)
+        ownChainClaims.found(run, name, &step)
         postpone(run, batch, partition)
         // What was left out does not come ahead by itself.
         if reason == .context, ledger.vouches(summary, for: leftOut(batch.session, partition)) {
-          reopen(batch.session, partition, takesAll: true, &step)
+          pulls.reopen(batch.session, partition, takesAll: true, &sessions, ledger, &step)
         }
         rest.removeFirst()
         continue walk
       case .error(.context) where ledger.vouches(summary, for: leftOut(batch.session, partition)):
-        reopen(batch.session, partition, takesAll: true, &step)
+        pulls.reopen(batch.session, partition, takesAll: true, &sessions, ledger, &step)
         break walk
       case .error where leftOut(batch.session, partition)?.isStoodOn(by: run) == true:
         leaveOut(run.incoming.replica, batch.session, partition)
@@ -249,7 +139,7 @@ extension Mesh {
         continue walk
       case .error where isOnLevelStream(batch, partition) && !isLeftToOthers(batch):
         // Equal summaries opened the stream, and what they were equal about has changed.
-        pullInsteadOfLevel(batch.session, partition, &step)
+        pulls.considerAnew(batch.session, partition, &sessions, ledger, &step)
         break walk
       case .error where !batch.isForkEvidence && sessions[batch.session]?.sparing != nil:
         // What it stands on was left to others, and is on its way from them.
@@ -261,12 +151,12 @@ extension Mesh {
         emit(kept, partition, batch.session, &step)
         return park(batch.rest(rest), partition, until: [request], &step)
       case .refuse(let reason):
-        fail(batch.session, breaking: "a run that nobody may send: \(reason)", place(run, in: name), &step)
+        fail(batch.session, .breach("a run that nobody may send: \(reason)"), at: run.place(in: name), &step)
         break walk
       case .error(let reason):
         let why =
           reason == .gap ? "a run without those of its chain before it" : "a run without what its author had seen"
-        fail(batch.session, breaking: why, place(run, in: name), &step)
+        fail(batch.session, .breach(why), at: run.place(in: name), &step)
         break walk
       }
       if let beyond = ledger.beyondAllowance(summary, partition, leftOut(batch.session, partition)) {
@@ -276,10 +166,10 @@ extension Mesh {
       }
       switch learn(summary, in: partition) {
       case .done(let change):
-        foundReissue(summary, partition, &step)
-        foundOwnRun(run, name, &step)
+        ownChainClaims.foundReissue(summary, partition, ledger, &step)
+        ownChainClaims.found(run, name, &step)
         kept.append(ledger.settled(run, change, partition))
-        if let branched = change.branchedReplica { spreadFork(branched, partition, &step) }
+        if let branched = change.branchedReplica { sessions.showNews(of: branched, partition, ledger, &step) }
       case .needsHeaders(let requests):
         emit(kept, partition, batch.session, &step)
         return park(batch.rest(rest), partition, until: requests, &step)
@@ -288,7 +178,7 @@ extension Mesh {
       rest.removeFirst()
     }
     emit(kept, partition, batch.session, &step)
-    noteTaken(kept, batch.session, partition, &step)
+    pulls.noteTaken(kept, batch.session, partition, &sessions, ledger, &step)
     if !kept.isEmpty || isLeftOutAnew { takePostponed(partition, &step) }
   }
 
@@ -297,10 +187,71 @@ extension Mesh {
   ) {
     guard !kept.isEmpty else { return }
     ledger.partitions[partition]?.hasBegun = true
-    catchUps.noteTaken(partition)
+    pulls.catchUps.noteTaken(partition)
     step.emit(.apply(partition, source: source, kept))
   }
 
+  /// Takes a run into its log, and counts what that makes its device take.
+  private mutating func learn(_ run: RunSummary, in partition: PartitionID) -> PartitionLog.Outcome? {
+    let (outcome, begins) = ledger.learn(run, in: partition)
+    // Of whom all that write in a partition are decides whether it is compared.
+    if begins, sessions.values.contains(where: { !$0.spared.both.isEmpty }) { scopeChanged() }
+    return outcome
+  }
+
+  /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming
+  /// error that must not reach the disk.
+  package mutating func learnOwn(_ run: Run, in partition: PartitionID, signer: PublicKey) -> LogChange? {
+    guard let summary = ledger.summary(ofOwn: run, in: partition, signer: signer),
+      case .done(let change)? = learn(summary, in: partition)
+    else { return nil }
+    return change
+  }
+
+  // MARK: What is left out
+
+  private func leftOut(_ id: SessionID, _ partition: PartitionID) -> LeftOutChains? {
+    sessions[id]?.live?.streams[partition]?.incoming.leftOut
+  }
+
+  /// Runs that nothing here allows are not the connection's fault: their author, or who passed them on, may know what is not
+  /// known here (rule C7). They are not stored, and their chain is left out of the stream until statements come.
+  private mutating func leaveOut(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID) {
+    sessions[id]?.live?.streams[partition]?.incoming.leftOut.insert(replica)
+  }
+
+  /// Answers whether that is new of its chain: then nothing that waits for it is to wait on.
+  private mutating func leaveOut(
+    _ run: RunSummary, beyond: Ledger.Beyond, _ id: SessionID, _ partition: PartitionID
+  ) -> Bool {
+    ledger.leaveOut(run, partition)
+    let lacksPlace = beyond == .place
+    return sessions[id]?.live?.streams[partition]?.incoming.leftOut.insert(run.replica, lacksPlace: lacksPlace) ?? false
+  }
+
+  /// A run of a replica that nobody declares: left out where only a narrowing took the declaration away.
+  private mutating func leaveOutNarrowed(
+    _ run: DeliveredRun, _ name: PartitionName, _ id: SessionID, _ partition: PartitionID
+  ) -> Bool {
+    guard ledger.authority.floor(of: run.incoming.replica, in: name) < run.incoming.first else { return false }
+    leaveOut(run.incoming.replica, id, partition)
+    return true
+  }
+
+  private func isOnLevelStream(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
+    sessions[batch.session]?.live?.streams[partition]?.incoming.isLevel == true
+  }
+
+  /// Whether what such runs stand on may come from somebody else.
+  private func isLeftToOthers(_ batch: ParkedRuns) -> Bool {
+    !batch.isForkEvidence && sessions[batch.session]?.sparing != nil && sessions.hasOthers(than: batch.session)
+  }
+}
+
+extension DeliveredRun {
+  fileprivate func place(in name: PartitionName) -> BrokenRule.Place {
+    BrokenRule.Place(partition: name, replica: incoming.replica, sequence: incoming.first)
+  }
 }
 
 extension AsideReason {
@@ -310,16 +261,5 @@ extension AsideReason {
     case .fork, .aboveBound: true
     case .gap, .lacksRight: false
     }
-  }
-}
-
-extension RunSummary {
-  /// Nil where the signer could not be found out: the replica is not declared.
-  package init?(_ run: DeliveredRun, in partition: PartitionName) {
-    guard let signer = run.incoming.signer else { return nil }
-    self.init(
-      partition: partition, replica: run.incoming.replica, first: run.incoming.first,
-      hashBefore: run.incoming.hashBefore, hashes: run.incoming.hashes, context: run.context, signer: signer,
-      facts: run.incoming.facts)
   }
 }

@@ -1,12 +1,14 @@
-// Interest: which partitions two nodes have to speak about.
+// What two nodes have to speak about, and comparing it.
 extension Mesh {
   mutating func beginInterest(_ id: SessionID, _ hello: Hello, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     if session.peerInterest != nil || session.wishes.mustAsk {
       // Told already, or changed since the hello: what is remembered under the hello's digest no longer holds.
-    } else if names(interest.digest(cryptography.hash), .interest, hello.interest, session) {
+    } else if admission.names(interest.digest(cryptography.hash), .interest, hello.interest, session) {
       sessions[id]?.wishes.hear(interest)
-    } else if let cached = interestCache[session.device], names(cached.digest, .interest, hello.interest, session) {
+    } else if let cached = interestCache[session.device],
+      admission.names(cached.digest, .interest, hello.interest, session)
+    {
       sessions[id]?.wishes.hear(cached.interest)
     }
     sessions[id]?.state = .handshake(.interest(session.deferred ?? DeferredComparison()))
@@ -19,16 +21,10 @@ extension Mesh {
     step.emit(.send(id, .interest(session.toldInterest(ledger))))
   }
 
-  mutating func peerInterestReplaced(_ id: SessionID, _ wanted: Interest, _ step: inout Step) {
-    guard let before = sessions[id]?.peerInterest else { return }
-    peerInterestChanged(id, wanted.removing(before), before.removing(wanted), &step)
-  }
-
   mutating func receiveInterest(_ id: SessionID, _ wanted: Interest, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     sessions[id]?.wishes.hear(wanted)
-    interestCache.remember(wanted, wanted.digest(cryptography.hash), of: session.device)
-    trimInterests(besides: id, &step)
+    remember(wanted, of: session, &step)
     if session.phase == .awaitingInterest { goLive(id, &step) }
   }
 
@@ -39,15 +35,15 @@ extension Mesh {
       mustCompareAgain: deferred.mustCompareAgain)
     sessions[id]?.state = .live(live)
     step.emit(.note(id, .sessionReady(session.device)))
-    tellSpent(id, &step)
-    tellNeighbour(id, &step)
+    sessions[id]?.tellSpent(ledger, &step)
+    neighbours.tell(of: id, sessions, ledger, &step)
     beginComparing(id, deferred.question, &step)
   }
 
   /// Once: what changes later is told without being asked for.
-  mutating func tellInterest(_ id: SessionID, _ step: inout Step) {
+  mutating func tellInterest(_ id: SessionID, _ step: inout Step) throws(SessionEnd) {
     guard let session = sessions[id], sessions[id]?.wishes.telling.take() == true else {
-      return fail(id, .protocolError, "an interest asked for a second time", &step)
+      throw .breach("an interest asked for a second time")
     }
     step.emit(.send(id, .interest(session.toldInterest(ledger))))
   }
@@ -57,8 +53,8 @@ extension Mesh {
   mutating func interestChanged(_ added: Interest, _ removed: Interest, _ step: inout Step) {
     interest = interest.adding(added).removing(removed)
     scopeChanged()
-    for id in sessions.keys.sorted() { interestChanged(added, removed, on: id, &step) }
-    askForHandedOverEarly(&step)
+    for id in sessions.ids { interestChanged(added, removed, on: id, &step) }
+    sessions.askForHandedOverEarly(ledger, &step)
   }
 
   private mutating func interestChanged(
@@ -69,33 +65,36 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     let added = passage.narrowing(added, ledger.partitions.name(of:))
     let removed = passage.isEverything ? removed : before.removing(session.interest)
-    closeStreams(id, removed)
+    pulls.closeStreams(removed, id, &sessions, ledger)
     let hasNews = passage.isEverything || !added.isEmpty || !removed.isEmpty
     guard hasNews, session.hasStatements, !session.isToBeShown, !ledger.authority.isEnded(session.peer) else { return }
     step.emit(.send(id, .interestChange(added: added, removed: removed)))
     offerNewlyCommon(id, added, &step)
   }
 
-  mutating func peerInterestChanged(_ id: SessionID, _ added: Interest, _ removed: Interest, _ step: inout Step) {
+  mutating func peerInterestReplaced(_ id: SessionID, _ wanted: Interest, _ step: inout Step) throws(SessionEnd) {
+    guard let before = sessions[id]?.peerInterest else { return }
+    try peerInterestChanged(id, wanted.removing(before), before.removing(wanted), &step)
+  }
+
+  mutating func peerInterestChanged(
+    _ id: SessionID, _ added: Interest, _ removed: Interest, _ step: inout Step
+  ) throws(SessionEnd) {
     guard let session = sessions[id], let wanted = session.peerInterest else { return }
     let changed = wanted.adding(added).removing(removed)
-    guard changed.isWithinLimits else { return fail(id, .protocolError, "an interest beyond its limits", &step) }
+    guard changed.isWithinLimits else { throw .breach("an interest beyond its limits") }
     sessions[id]?.wishes.hear(changed)
     sessions[id]?.live?.comparison.sums = nil
     holdings.scopeMoved()
-    interestCache.remember(changed, changed.digest(cryptography.hash), of: session.device)
-    trimInterests(besides: id, &step)
-    closeStreams(id, removed)
+    remember(changed, of: session, &step)
+    pulls.closeStreams(removed, id, &sessions, ledger)
     offerNewlyCommon(id, added, &step)
   }
 
-  private mutating func closeStreams(_ id: SessionID, _ removed: Interest) {
-    for partition in sessions[id]?.closeStreams(removed, ledger) ?? [] { catchUps.end(partition, on: id) }
-  }
-
-  mutating func closeStreamsOutOfScope() {
-    for id in sessions.keys {
-      for partition in sessions[id]?.closeStreamsOutOfScope(ledger) ?? [] { catchUps.end(partition, on: id) }
+  private mutating func remember(_ wanted: Interest, of session: PeerSession, _ step: inout Step) {
+    interestCache.remember(wanted, wanted.digest(cryptography.hash), of: session.device)
+    for other in sessions.wantingTooMuch(besides: session.id) {
+      fail(other, SessionEnd(.duplicate, "sessions of one device that want more than one may"), &step)
     }
   }
 
@@ -109,5 +108,55 @@ extension Mesh {
     // No vector names it. Before the first comparison is through the peer may not be live, and will compare it.
     guard sessions[id]?.live?.handOvers.mayOffer == true else { return }
     for partition in meant.sorted() { sessions[id]?.showHeld(partition, ledger, &step) }
+  }
+
+  /// What is in common has to be looked at anew: with these devices, or with all.
+  mutating func scopeChanged(of devices: Set<PublicKey>? = nil) {
+    sessions.scopeMoved(of: devices)
+    holdings.scopeMoved()
+  }
+
+  // MARK: Comparing
+
+  /// The listener asks first; whoever was asked before it was live answers then.
+  private mutating func beginComparing(_ id: SessionID, _ question: Summary?, _ step: inout Step) {
+    let interval = configuration.antiEntropyMilliseconds
+    if let question {
+      receiveSummary(id, question, &step)
+    } else if sessions[id]?.isDialer == true {
+      sessions[id]?.live?.comparison.setDue(after: interval * 3 / 2, step.now)
+    } else {
+      compare(id, nextAfter: interval, &step)
+    }
+  }
+
+  mutating func compare(_ id: SessionID, nextAfter milliseconds: UInt64, _ step: inout Step) {
+    settleSums()
+    sessions[id]?.compare(nextAfter: milliseconds, ledger, &step)
+  }
+
+  mutating func receiveSummary(_ id: SessionID, _ summary: Summary, _ step: inout Step) {
+    guard sessions[id]?.phase == .live else {
+      if case .digest = summary.step { sessions[id]?.deferred?.question = summary }
+      return
+    }
+    guard sessions[id]?.takes(summary, step) == true else { return }
+    switch summary.step {
+    case .digest, .buckets, .partitions: settleSums()
+    case .equal, .differing: break
+    }
+    sessions[id]?.receive(summary, ledger, &step)
+    // A comparison that is through shows that the peer is live.
+    guard sessions[id]?.live?.handOvers.mayOffer == true else { return }
+    beginHoldings(id, &step)
+    tellEndedRooms(id, &step)
+  }
+
+  /// Brings the digests up to date, and tells the sessions of those that moved.
+  mutating func settleSums() {
+    let moved = ledger.partitions.settleDigests(cryptography.hash)
+    guard !moved.isEmpty else { return }
+    if moved.contains(where: { $0.value != nil && ledger.partitions.name(of: $0.key) == nil }) { scopeChanged() }
+    sessions.digestsMoved(moved)
   }
 }

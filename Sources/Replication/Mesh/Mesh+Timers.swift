@@ -3,7 +3,9 @@ extension Mesh {
   package static let tickMilliseconds: UInt64 = 500
 
   package var nextDeadline: MonotonicTime? {
-    if hasStatementsToSay { return MonotonicTime(milliseconds: 0) }
+    if sessions.values.contains(where: { $0.isWritable && !$0.outbox.isEmpty }) {
+      return MonotonicTime(milliseconds: 0)
+    }
     return [nextRelay, nextAnnouncement, ownChainClaims.nextExpiry].compactMap { $0 }.min()
   }
 
@@ -14,62 +16,35 @@ extension Mesh {
   private var nextAnnouncement: MonotonicTime? { sessions.values.lazy.compactMap { $0.sparing?.announcedAt }.min() }
 
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
-    for id in sessions.keys.sorted() {
-      pumpStatements(id, &step)
+    for id in sessions.ids {
+      sayStatements(id, &step)
       guard let session = sessions[id] else { continue }
-      if session.phase == .joining, isOverdue(session, step.now) {
+      if session.phase == .joining, session.isOverdue(step) {
         // Who asked to join another fleet hears no word.
         step.emit(.note(id, .peerRefused("a handshake without end")))
-        step.emit(.close(id, .notAMember))
-        closed(id, &step)
-      } else if session.phase != .live, isOverdue(session, step.now) {
-        fail(id, .protocolError, "a handshake without end", &step)
+        close(id, .notAMember, &step)
+      } else if session.phase != .live, session.isOverdue(step) {
+        fail(id, .breach("a handshake without end"), &step)
       } else if step.now.millisecondsSince(max(session.pulse.lastHeard, session.lastOfStatements))
         > configuration.deadMilliseconds
       {
-        fail(id, .stopping, "silence", &step)
+        fail(id, SessionEnd(.stopping, "silence"), &step)
       } else if session.phase == .live {
         keepAlive(id, &step, &random)
-        tellSpent(id, &step)
+        sessions[id]?.tellSpent(ledger, &step)
         sessions[id]?.relay(ledger, &step)
         if let due = session.sparing?.announcedAt, due <= step.now { sessions[id]?.announceGathered(ledger, &step) }
-        pullWhatNobodyBrings(id, &step)
+        pulls.askForWhatNobodyBrings(id, &sessions, ledger, &step)
         compare(id, &step, &random)
       }
     }
-    tellLostNeighbours(&step)
-    for partition in catchUps.partitions { passOnIfSilent(partition, &step) }
-    endLapsedClaims(&step)
+    neighbours.tellLost(&sessions, ledger, &step)
+    pulls.tick(&sessions, ledger, &step)
+    // Own writes go on; who made them wait is asked no more.
+    for claim in ownChainClaims.takeLapsed(step.now) {
+      fail(claim.session, .breach("it claimed to hold more of what this device wrote, and showed none of it"), &step)
+    }
     tickHoldings(&step)
-  }
-
-  /// A handshake has its time from the last statement on: there may be many, and the way may be thin.
-  private func isOverdue(_ session: PeerSession, _ now: MonotonicTime) -> Bool {
-    let patience = session.outbox.isEmpty ? configuration.handshakeMilliseconds : configuration.deadMilliseconds
-    return now.millisecondsSince(session.lastOfStatements) > patience
-  }
-
-  private mutating func passOnIfSilent(_ partition: PartitionID, _ step: inout Step) {
-    guard let session = catchUps.session(of: partition),
-      catchUps.isSilent(partition, for: configuration.leftToOthersMilliseconds, step.now),
-      catchUps.isSilent(partition, for: configuration.catchUpSilenceMilliseconds, step.now)
-        || mayBeLeftToOthers(partition, session)
-    else { return }
-    catchUps.end(partition)
-    pullWherePossible(partition, &step)
-    pullInOrder(session, &step)
-  }
-
-  /// The peer has sent all that it was asked for, and what it has named since others may bring, of whom none is asked while
-  /// the catch-up goes on.
-  private func mayBeLeftToOthers(_ partition: PartitionID, _ id: SessionID) -> Bool {
-    guard let session = sessions[id], session.sparing != nil, !session.passage.isThin, hasOthers(than: id),
-      let stream = session.live?.streams[partition]
-    else { return false }
-    let log = ledger.partitions[partition]?.log
-    let ahead = stream.chainsAhead(of: log)
-    return !catchUps.wasAsked(partition, for: ahead, log)
-      && ahead.contains { ledger.authority.author(of: $0) != session.peer }
   }
 
   private mutating func keepAlive(

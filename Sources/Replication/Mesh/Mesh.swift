@@ -16,7 +16,7 @@ package struct Mesh: Sendable {
     case received(SessionID, Message)
     /// A `runs` message, decoded and checked as far as that needs no state.
     case receivedRuns(SessionID, RunBatch, [IncomingRun])
-    /// A payload that was sent ahead of these runs, as ``Mesh/wasSent(_:byteCount:aheadOf:on:)`` says, is not here.
+    /// A payload that was sent ahead of these runs, as ``PeerSession/wasSent(_:byteCount:aheadOf:_:)`` says, is not here.
     case payloadLost(SessionID, RunBatch)
     /// What came on the session is no message of the protocol.
     case violated(SessionID, String)
@@ -113,11 +113,10 @@ package struct Mesh: Sendable {
   package var local: LocalIdentity
   package var ledger: Ledger
   package internal(set) var interest: Interest
-  var catchUps = CatchUps()
-  package internal(set) var sessions: [SessionID: PeerSession] = [:]
+  package internal(set) var sessions = SessionTable()
+  var pulls = PullPolicy()
   var interestCache = InterestCache()
-  /// Devices that were linked with, and when others are told that they are no more.
-  var lostNeighbours: [DeviceID: MonotonicTime] = [:]
+  var neighbours = Neighbours()
   package internal(set) var ownChainClaims = OwnChainClaims()
 
   package internal(set) var holdings: HoldingsExchange
@@ -136,6 +135,7 @@ package struct Mesh: Sendable {
   package var authority: Authority { ledger.authority }
   package var partitions: PartitionTable { ledger.partitions }
   package var takes: [PublicKey: DeviceTake] { ledger.takes.all }
+  package var footprint: Footprint { Footprint(sessions, ledger, interestCache) }
 
   package mutating func handle(
     _ event: Event, _ surroundings: Surroundings, random: inout some RandomNumberGenerator
@@ -145,10 +145,11 @@ package struct Mesh: Sendable {
     switch event {
     case .opened(let id, let isDialer, let peer, let exporter, let passage):
       open(id, isDialer: isDialer, peer: peer, exporter: exporter, passage, &step)
-    case .received(let id, let message): receive(id, message, &step, &random)
+    case .received(let id, let message):
+      do throws(SessionEnd) { try receive(id, message, &step) } catch { fail(id, error, &step) }
     case .receivedRuns(let id, let batch, let runs): receiveRuns(id, batch, runs, &step)
     case .payloadLost(let id, let batch): payloadLost(id, batch, &step)
-    case .violated(let id, let reason): fail(id, .protocolError, reason, &step)
+    case .violated(let id, let reason): fail(id, .breach(reason), &step)
     case .closed(let id): closed(id, &step)
     case .writable(let id): resume(id, &step)
     case .said(let id): sessions[id]?.said(ledger, &step)
@@ -172,50 +173,27 @@ package struct Mesh: Sendable {
     if Invariant.isLookedAt { lookAtInvariants() }
     return step.directives
   }
-}
 
-/// What stands around the core at one event, as the shell knows it.
-package struct Surroundings: Sendable {
-  package let now: MonotonicTime
-  /// For people and for words that are dated; nothing is decided by it.
-  package let wallMilliseconds: Int64
-  /// Own replica, of which no peer can show more than is here.
-  package let ownReplica: ReplicaID?
-  /// The next own change stands under a new replica id: what peers say of the present one asks for nothing.
-  package let isRenewalDue: Bool
-  /// Payloads of which pieces are here. A pull names them, so that a cut costs no more than a piece.
-  package let staged: StagedPayloads
-
-  package init(
-    now: MonotonicTime, wallMilliseconds: Int64 = 0, ownReplica: ReplicaID? = nil, isRenewalDue: Bool = false,
-    staged: StagedPayloads = StagedPayloads()
-  ) {
-    (self.now, self.wallMilliseconds) = (now, wallMilliseconds)
-    (self.ownReplica, self.isRenewalDue, self.staged) = (ownReplica, isRenewalDue, staged)
-  }
-}
-
-/// One event's working set.
-struct Step {
-  let surroundings: Surroundings
-  let configuration: MeshConfiguration
-  private var storing: [Mesh.Directive] = []
-  private var others: [Mesh.Directive] = []
-
-  init(_ surroundings: Surroundings, _ configuration: MeshConfiguration) {
-    (self.surroundings, self.configuration) = (surroundings, configuration)
+  private func lookAtInvariants() {
+    pulls.lookAtInvariants(sessions)
+    guard ledger.partitions.count <= Invariant.few else { return }
+    sessions.lookAtInvariants(ledger)
+    ledger.lookAtInvariants()
   }
 
-  var now: MonotonicTime { surroundings.now }
+  /// Nobody wants it any more, and nothing of it is here.
+  package mutating func forget(_ partition: PartitionID) {
+    guard let state = ledger.partitions[partition], state.log.received.isEmpty else { return }
+    ledger.partitions[partition] = nil
+    pulls.catchUps.end(partition)
+    sessions.forget(partition)
+  }
 
-  /// What is to be stored goes first: by then the core has taken in all of it, and any other directive may read the log
-  /// or tell of it.
-  var directives: [Mesh.Directive] { storing + others }
-
-  mutating func emit(_ directive: Mesh.Directive) {
-    switch directive {
-    case .store, .discard, .apply, .rebuild, .keep: storing.append(directive)
-    default: others.append(directive)
-    }
+  /// Goes on with whom the core before this one waited for in vain: a disk that refuses runs, which has the core built anew
+  /// under the same process, must not let each of them hold own writes up once more. What was still waited for is not:
+  /// its sessions were cut from this side, before they could show it.
+  package mutating func keepDistrust(of before: Mesh) {
+    ownChainClaims = before.ownChainClaims
+    ownChainClaims.settle()
   }
 }

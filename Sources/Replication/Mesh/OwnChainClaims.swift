@@ -62,8 +62,8 @@ package struct OwnChainClaims: Sendable {
   /// What they are about is here, or the chains are not gone on with: nothing is left to wait for.
   mutating func settle() { open = [:] }
 
-  /// The first claim of each device that nothing followed on in time, in order of their sessions. Whose they are is not waited for any more, neither
-  /// for what else it claimed, in other partitions or on other sessions.
+  /// The first claim of each device that nothing followed on in time, in order of their sessions. Whose they are is not waited
+  /// for any more, neither for what else it claimed, in other partitions or on other sessions.
   mutating func takeLapsed(_ now: MonotonicTime) -> [Claim] {
     let lapsed = open.filter { !holds($0.key, now) }
     for (partition, claim) in lapsed {
@@ -83,60 +83,37 @@ package struct OwnChainClaims: Sendable {
     }
     distrusted[device] = now
   }
-}
 
-extension Mesh {
-  /// Goes on with whom the core before this one waited for in vain: a disk that refuses runs, which has the core built anew
-  /// under the same process, must not let each of them hold own writes up once more. What was still waited for is not:
-  /// its sessions were cut from this side, before they could show it.
-  package mutating func keepDistrust(of before: Mesh) {
-    ownChainClaims = before.ownChainClaims
-    ownChainClaims.settle()
-  }
+  // MARK: What begins and ends them
 
-  /// A peer's word on a chain of this node's. Where it names more than was written here, or something else, the signed
-  /// runs are fetched from that peer at once.
-  mutating func judgeClaim(
-    _ id: SessionID, _ partition: PartitionID, _ position: ChainPosition, own: ChainPosition?, _ step: inout Step
-  ) {
-    guard !step.surroundings.isRenewalDue, let session = sessions[id],
+  /// A peer's word on a chain of this node's. Where it names more than was written here, or something else, the signed runs
+  /// are to be fetched from that peer at once. Answers whether own writes begin to wait for them.
+  mutating func judge(
+    _ position: ChainPosition, own: ChainPosition?, of partition: PartitionID, from session: PeerSession, _ step: Step
+  ) -> Bool {
+    guard !step.surroundings.isRenewalDue,
       RenewalEvidence.isClaim(
         position, beyond: own?.sequence ?? 0, tip: own?.sequence == position.sequence ? own?.tip : position.tip)
-    else { return }
-    let claim = OwnChainClaims.Claim(session: id, device: session.device, since: step.now)
-    guard ownChainClaims.add(claim, of: partition), let stream = session.live?.streams[partition],
-      stream.incoming.number ?? PeerStream.level == PeerStream.level
-    else { return }
-    // Before any other peer's catch-up: own writes wait for it.
-    sessions[id]?.live?.streams[partition]?.incoming.close()
-    catchUps.end(partition)
-    considerPull(id, partition, &step)
+    else { return false }
+    return add(Claim(session: session.id, device: session.device, since: step.now), of: partition)
   }
 
   /// A run under this node's own replica that it has not written: somebody else writes as it does, or it has lost what it
   /// wrote. Its signature is checked.
-  mutating func foundOwnRun(_ run: DeliveredRun, _ name: PartitionName, _ step: inout Step) {
+  mutating func found(_ run: DeliveredRun, _ name: PartitionName, _ step: inout Step) {
     guard run.incoming.replica == step.surroundings.ownReplica else { return }
-    ownChainClaims.settle()
+    settle()
     step.emit(.renewReplica(name))
   }
 
   /// A run of another replica of this device that issues again what this node has not written under its own: a copy of it
   /// did. To write on under that id would put other changes under the numbers by which the re-issues name their originals,
   /// and list elements would go by the names of those.
-  mutating func foundReissue(_ run: RunSummary, _ partition: PartitionID, _ step: inout Step) {
+  mutating func foundReissue(_ run: RunSummary, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     guard let own = step.surroundings.ownReplica, run.replica != own, run.signer == ledger.device,
       ledger.partitions[partition]?.log.isOfOtherHistory(run, of: own) == true
     else { return }
-    ownChainClaims.settle()
+    settle()
     step.emit(.renewReplica(run.partition))
-  }
-
-  /// Own writes go on; who made them wait is asked no more.
-  mutating func endLapsedClaims(_ step: inout Step) {
-    for claim in ownChainClaims.takeLapsed(step.now) {
-      let reason = "it claimed to hold more of what this device wrote, and showed none of it"
-      fail(claim.session, .protocolError, reason, &step)
-    }
   }
 }

@@ -13,22 +13,3 @@ package struct PartitionState: Sendable {
 
   var isNothing: Bool { !hasBegun && waiting.isEmpty }
 }
-
-extension Mesh {
-  /// Nobody wants it any more, and nothing of it is here.
-  package mutating func forget(_ partition: PartitionID) {
-    guard let state = ledger.partitions[partition], state.log.received.isEmpty else { return }
-    ledger.partitions[partition] = nil
-    catchUps.end(partition)
-    for id in sessions.keys { sessions[id]?.live?.forget(partition) }
-  }
-
-  /// Takes an own run into the log, within the transaction that commits it. Nil where it does not follow: a programming
-  /// error that must not reach the disk.
-  package mutating func learnOwn(_ run: Run, in partition: PartitionID, signer: PublicKey) -> LogChange? {
-    guard let summary = ledger.summary(ofOwn: run, in: partition, signer: signer),
-      case .done(let change)? = learn(summary, in: partition)
-    else { return nil }
-    return change
-  }
-}

@@ -13,6 +13,8 @@ struct StatementOutbox: Sendable {
   /// Those before this one are said.
   private var next = 0
   private var end: End?
+  /// What a peer that is a member no longer was not told.
+  private var withheld: Set<Digest> = []
 
   var count: Int { waiting.count - next }
   var isEmpty: Bool { next == waiting.count && end == nil }
@@ -47,7 +49,7 @@ struct StatementOutbox: Sendable {
     var messages: [Message] = []
     while let scope = window.first?.scope {
       let said = window.prefix { $0.scope == scope }
-      messages += Mesh.batches(said.map(\.encoded)).map { .statements($0, of: scope) }
+      messages += StatementOutbox.batches(said.map(\.encoded)).map { .statements($0, of: scope) }
       window = window.dropFirst(said.count)
     }
     return messages
@@ -59,25 +61,84 @@ struct StatementOutbox: Sendable {
     defer { end = nil }
     return end
   }
-}
 
-extension Mesh {
-  /// Says what waits for the session, as far as there is room: the rest goes with the next tick, or when there is room again.
-  mutating func pumpStatements(_ id: SessionID, _ step: inout Step) {
-    guard let session = sessions[id], session.isWritable, !session.outbox.isEmpty else { return }
-    sessions[id]?.lastOfStatements = step.now
-    let byteCount = configuration.statementWindowByteCount
-    for message in sessions[id]?.outbox.takeWindow(byteCount) ?? [] { step.emit(.send(id, message)) }
-    switch sessions[id]?.outbox.takeEnd() {
-    case .complete: statementsSaid(id, &step)
-    case .joined(let acceptance):
-      step.emit(.send(id, .joinAccepted(acceptance)))
-      step.emit(.close(id, .stopping))
-      closed(id, &step)
-    case nil: break
-    }
+  /// Who is a member no longer hears what is said of himself, with what that stands on, and nothing else.
+  mutating func passable(_ statements: [Statement], to peer: PublicKey, _ authority: Authority) -> [Statement] {
+    guard authority.isEnded(peer) else { return statements }
+    let about = authority.statements(about: peer)
+    let candidates = withheld.union(statements.map(\.id))
+    // What is said of it later may go on from one of these.
+    withheld = candidates.subtracting(about)
+    return authority.fleetStatements.filter { candidates.contains($0.id) && about.contains($0.id) }
   }
 
-  /// Sessions that have room, and are still to be told statements.
-  var hasStatementsToSay: Bool { sessions.values.contains { $0.isWritable && !$0.outbox.isEmpty } }
+  /// Batches well below the limit of a message.
+  static func batches(_ encoded: [[UInt8]]) -> [[[UInt8]]] {
+    var batches: [[[UInt8]]] = []
+    var bytes = RunBatch.byteTarget
+    for statement in encoded {
+      if bytes + statement.count > RunBatch.byteTarget {
+        batches.append([])
+        bytes = 0
+      }
+      bytes += statement.count
+      batches[batches.count - 1].append(statement)
+    }
+    return batches
+  }
+}
+
+extension PeerSession {
+  /// Statements of the fleet that were learnt elsewhere.
+  mutating func hear(_ fresh: [Statement], _ ledger: Ledger, _ step: inout Step) {
+    if greeting?.statedAuthority != nil {
+      let told = passable(fresh, ledger)
+      greeting?.note(told)
+    }
+    guard hasStatements else { return }
+    // What leads to them may not have been sent yet: they go with the rest.
+    guard exchange?.isAnswered != false else { return exchange?.learn(fresh) ?? () }
+    let told = passable(fresh, ledger)
+    // Behind those that they may go on from. Those of rooms lead to none of them, and may wait for long: who is not told
+    // of a replica before its runs takes them for a breach.
+    guard !outbox.holdsFleet else { return outbox.put(told) }
+    for batch in StatementOutbox.batches(told) { step.emit(.send(id, .statements(batch))) }
+  }
+
+  private mutating func passable(_ statements: [Statement], _ ledger: Ledger) -> [[UInt8]] {
+    outbox.passable(statements, to: peer, ledger.authority).map(\.encoded)
+  }
+
+  /// What the peer lacks by the tips that it told.
+  mutating func putMissing(by told: [IssuerTips], _ ledger: Ledger) {
+    guard let exchange else { return }
+    let lacking = Set(ledger.fleetStatements.missing(by: told).map(\.id)).union(exchange.learnt)
+    let missing = passable(ledger.authority.fleetStatements.filter { lacking.contains($0.id) }, ledger)
+    self.exchange?.noteAnswered()
+    outbox.put(missing, then: .complete)
+  }
+
+  /// Says what waits, as far as there is room: the rest goes with the next tick, or when there is room again. Answers with
+  /// what follows on the last of it.
+  mutating func sayStatements(_ step: inout Step) -> StatementOutbox.End? {
+    guard isWritable, !outbox.isEmpty else { return nil }
+    lastOfStatements = step.now
+    for message in outbox.takeWindow(step.configuration.statementWindowByteCount) { step.emit(.send(id, message)) }
+    return outbox.takeEnd()
+  }
+
+  /// - Parameter words: what is to be told, by the exchange of rooms, whom it is with and the number of the comparison.
+  mutating func speakOfRooms(
+    _ ledger: Ledger, _ words: (inout RoomExchange, RoomHearer, UInt64) -> [RoomExchange.Word]
+  ) -> [RoomExchange.Word] {
+    let (hearer, comparison) = (RoomHearer(self, ledger), live?.comparison.count ?? 0)
+    return words(&rooms, hearer, comparison)
+  }
+
+  /// Of rooms that the peer may carry no longer nothing more goes out that waits for it. Lines that were among it are told
+  /// when the peer, who does not know yet, next finds the room to differ.
+  mutating func dropUnhearable(_ ledger: Ledger) {
+    let hearer = RoomHearer(self, ledger)
+    outbox.drop(outbox.scopes.filter { PartitionName(roomOf: $0).map { !hearer.mayHear(of: $0) } ?? false })
+  }
 }

@@ -35,15 +35,15 @@ package enum BackendWitness {
   package static let roles: Set<Text> = ["admin", "office", "relay"]
 }
 
-extension Mesh {
+extension Ledger {
   /// What all who said anything of the partition say of these changes: of each replica up to a number. `stored`: the tip of a
   /// change that memory has not, as the log on disk has it.
   package func receipts(
-    of partition: PartitionID, for asked: [ReplicaID: UInt64], stored: PartitionLog.StoredTip
+    of partition: PartitionID, for asked: [ReplicaID: UInt64], in book: HoldingsBook, stored: PartitionLog.StoredTip
   ) -> [Receipt] {
     guard let log = partitions[partition]?.log else { return [] }
     let forked = forkedDevices
-    return holdings.book.records(of: partition).map { kept in
+    return book.records(of: partition).map { kept in
       let standing = standing(of: kept.holdings.subject, forked)
       let lacking = asked.reduce(UInt64(0)) { sum, entry in
         sum + (entry.value - min(entry.value, log.held(entry.key, by: kept.holdings.vector, stored)))
@@ -61,11 +61,6 @@ extension Mesh {
   /// Devices of which two histories of one replica are known here.
   private var forkedDevices: Set<PublicKey> {
     Set(partitions.values.lazy.flatMap(\.log.forkPoints.keys).compactMap(authority.author))
-  }
-
-  /// Devices with a session on which both sides speak of holdings of the partition.
-  package func hearers(of partition: PartitionID) -> [PublicKey] {
-    sessions.values.filter { holdings.knows($0.id) && $0.isInScope(partition, ledger) }.map(\.peer).sorted()
   }
 }
 

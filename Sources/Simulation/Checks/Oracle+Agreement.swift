@@ -133,7 +133,7 @@ extension Oracle {
 
   /// Has the process a session with every node that it can reach? Nodes, not devices: of copies of one device each counts.
   private func isConnected(_ process: NodeProcess) -> Bool {
-    let peers = Set(process.mesh.sessions.keys.compactMap { process.ports.links[$0]?.remoteSlot })
+    let peers = Set(process.mesh.sessions.ids.compactMap { process.ports.links[$0]?.remoteSlot })
     return world.nodes.compactMap(\.process).allSatisfy {
       $0 === process || !world.isLinked($0.node.slot, process.node.slot) || peers.contains($0.node.slot)
     }

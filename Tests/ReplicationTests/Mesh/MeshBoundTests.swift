@@ -12,7 +12,7 @@ import Wire
     let other = bench.connected(1, 0)
     let sessions = (2...6).map { bench.connected($0, 0) }
     let held = bench.nodes[0].mesh.sessions
-    #expect(Set(held.keys) == Set(sessions.suffix(Mesh.sessionsPerDevice) + [other]))
+    #expect(Set(held.ids) == Set(sessions.suffix(SessionTable.perDevice) + [other]))
     #expect(held.values.allSatisfy { $0.phase == .live })
   }
 
@@ -79,7 +79,7 @@ import Wire
     bench.nodes[1].deliver(.joinJudged(id, .accepted(JoinAcceptance(proof: .zero))))
     bench.nodes[1].mesh.pause(id)
     bench.tick(1, after: bench.nodes[1].mesh.configuration.deadMilliseconds + 1)
-    #expect(!bench.nodes[1].mesh.sessions.keys.contains(id))
+    #expect(!bench.nodes[1].mesh.sessions.ids.contains(id))
   }
 
   @Test("the exchange of statements stops and goes on with the queue, and what is new goes behind")
@@ -212,6 +212,6 @@ import Wire
 extension Mesh {
   fileprivate mutating func awaitChains(_ count: Int, on id: SessionID) { sessions[id]?.live?.awaited.count = count }
   fileprivate mutating func forbidsCounting(now: MonotonicTime) {
-    for id in sessions.keys { sessions[id]?.live?.awaited.countedAt = now }
+    for id in sessions.ids { sessions[id]?.live?.awaited.countedAt = now }
   }
 }

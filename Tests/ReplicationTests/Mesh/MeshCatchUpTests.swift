@@ -260,9 +260,9 @@ import Testing
   @Test("batches of statements stay below their bound of bytes")
   func batches() {
     let statement = [UInt8](repeating: 0, count: 10_000)
-    let batches = Mesh.batches([[UInt8]](repeating: statement, count: 60))
+    let batches = StatementOutbox.batches([[UInt8]](repeating: statement, count: 60))
     #expect(batches.map(\.count) == [Int](repeating: 6, count: 10))
-    #expect(Mesh.batches([]).isEmpty)
+    #expect(StatementOutbox.batches([]).isEmpty)
   }
 
   @Test("what new statements move is told to the shell, to be built anew")

@@ -214,7 +214,7 @@ import Wire
       return vectors.first ?? 0
     }
     let other = SessionID(rawValue: 99)
-    bench.nodes[1].mesh.catchUps.begin(bench.partition, on: other, for: VersionVector(), bench.now)
+    bench.nodes[1].mesh.pulls.catchUps.begin(bench.partition, on: other, for: VersionVector(), bench.now)
     #expect(told() == 1)
     #expect(told() == 2)
   }

@@ -221,14 +221,14 @@ import Testing
     let first = bench.connect(2, 4)
     _ = bench.connect(3, 4)
     bench.run()
-    try #require(bench.nodes[4].mesh.catchUps.session(of: bench.partition) == first)
+    try #require(bench.nodes[4].mesh.pulls.catchUps.session(of: bench.partition) == first)
     bench.nodes[2].holdsLoads = false
     bench.tick(2, after: 0)
     bench.run()
     #expect(bench.nodes[4].holds(bench.nodes[2]) == 1)
     #expect(bench.nodes[4].state?.forkPoints == bench.nodes[2].state?.forkPoints)
     #expect(bench.nodes[4].holds(bench.nodes[3]) == 1)
-    #expect(bench.nodes[4].mesh.catchUps.isEmpty)
+    #expect(bench.nodes[4].mesh.pulls.catchUps.isEmpty)
   }
 
   @Test("after the fork's search the stream goes on with what others wrote")

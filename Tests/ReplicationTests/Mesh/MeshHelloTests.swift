@@ -97,7 +97,7 @@ import Wire
     _ = crossing ? bench.connect(1, 0) : bench.connect(0, 1)
     bench.run()
     #expect(bench.nodes[0].mesh.sessions.count == 1)
-    #expect(bench.nodes[0].mesh.sessions.keys == bench.nodes[1].mesh.sessions.keys)
+    #expect(bench.nodes[0].mesh.sessions.ids == bench.nodes[1].mesh.sessions.ids)
   }
 
   @Test("a dialler that has a living connection drops its new one before it says hello")
@@ -119,14 +119,14 @@ import Wire
     // The dialler's end has gone without a word.
     bench.nodes[0].deliver(.closed(first))
     let second = bench.connected(0, 1)
-    #expect(bench.nodes[1].mesh.sessions.keys.sorted() == [second])
+    #expect(bench.nodes[1].mesh.sessions.ids == [second])
   }
 
   @Test("a clone of a device is another process: both keep their connections")
   func clones() throws {
     let bench = try MeshBench([0, 0, 1])
     let ids = [bench.connected(0, 2), bench.connected(1, 2)]
-    #expect(bench.nodes[2].mesh.sessions.keys.sorted() == ids)
+    #expect(bench.nodes[2].mesh.sessions.ids == ids)
   }
 
   @Test(

@@ -134,7 +134,26 @@ package struct Ledger: Sendable {
     }
   }
 
+  // MARK: Vectors
+
+  /// Of an entry a peer says that it holds more; what it holds is not here at all.
+  func isAwaited(_ replica: ReplicaID, _ partition: PartitionID) -> Bool {
+    partitions[partition]?.log.received[replica] == nil
+  }
+
+  /// What nobody declared may be anything, and without end.
+  func declared(_ vector: VersionVector, _ partition: PartitionID) -> VersionVector {
+    let log = partitions[partition]?.log
+    func isKnown(_ replica: ReplicaID) -> Bool {
+      authority.signer(of: replica) != nil || log?.received[replica] != nil
+    }
+    guard !vector.entries.keys.allSatisfy(isKnown) else { return vector }
+    return VersionVector(vector.entries.filter { isKnown($0.key) })
+  }
+
   // MARK: Statements
+
+  var fleetStatements: ScopeStatements { ScopeStatements(authority.fleetStatements) }
 
   package var fleetStatementCount: Int { statements.count - roomAllowance.count }
 
@@ -183,5 +202,12 @@ package struct Ledger: Sendable {
       let room = PartitionTable.Room(name: name, statements: Authority.digest(of: held, cryptography.hash))
       partitions.set(held.isEmpty ? nil : room, for: id(of: name))
     }
+  }
+
+  func lookAtInvariants() {
+    Invariant.check(statements.count == authority.count, "statements are kept that are not in the set, or the reverse")
+    Invariant.check(
+      roomAllowance.count == authority.allStatements.count { !$0.isOfFleet }, "the allowance of rooms is miscounted")
+    Invariant.check(takes.areCounted(partitions, authority), "what devices take is miscounted")
   }
 }

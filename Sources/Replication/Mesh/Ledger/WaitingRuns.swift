@@ -59,3 +59,21 @@ struct WaitingRuns: Sendable {
   /// What led to it is not to be expected any more; another session shows it again.
   mutating func dropPostponed(of session: SessionID) { postponed.removeAll { $0.session == session } }
 }
+
+extension Ledger {
+  /// Kept only when its context and what it follows are here: whatever counts was delivered causally.
+  func isCausal(_ run: DeliveredRun, _ partition: PartitionID) -> Bool {
+    guard let log = partitions[partition]?.log else { return false }
+    let incoming = run.incoming
+    return log.holds(run.context) && log.holds(before: incoming.first, incoming.hashBefore, of: incoming.replica)
+  }
+
+  func postpones(_ partition: PartitionID) -> Bool { partitions[partition]?.waiting.postponed.isEmpty == false }
+
+  mutating func dropPostponed(of id: SessionID) {
+    for partition in partitions.filter({ !$0.value.waiting.postponed.isEmpty }).map(\.key) {
+      partitions[partition]?.waiting.dropPostponed(of: id)
+      dropNothing(partition)
+    }
+  }
+}

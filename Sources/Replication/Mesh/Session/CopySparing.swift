@@ -53,3 +53,11 @@ struct CopySparing: Sendable {
     behindSince.filter { $0.value <= now && now.millisecondsSince($0.value) >= milliseconds }.keys.sorted()
   }
 }
+
+extension CopySparing {
+  /// Nil where one end does not know the rule. `features`: those that both know.
+  init?(_ features: UInt64) {
+    guard features & KnownFormats.Feature.neighbours != 0 else { return nil }
+    self.init()
+  }
+}

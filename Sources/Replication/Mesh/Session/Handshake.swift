@@ -43,36 +43,6 @@ struct DeferredComparison: Sendable {
   var mustCompareAgain = false
 }
 
-/// Where one session's exchange of statements stands.
-struct StatementExchange: Sendable {
-  /// Which step the peer has to say next.
-  enum Awaited: Sendable {
-    case nothing
-    case buckets
-    case tips
-    case wanted
-  }
-
-  var awaited: Awaited
-  /// By its credentials the peer is a member, but not yet by the statements that are here: nothing but statements is said to
-  /// it.
-  var isToBeShown: Bool
-  /// The peer's tips of those issuers of whom it holds something else: what it lacks waits for its own statements.
-  var owed: [IssuerTips]?
-  /// Learnt since the exchange began, and not among what the peer is being sent.
-  var learnt: Set<Digest> = []
-  /// What the peer lacks is on its way.
-  var isAnswered = false
-  /// All of it was sent.
-  var isComplete = false
-  var peerIsComplete = false
-  var deferred = DeferredComparison()
-  /// A listener may be asked for its credentials behind its hello.
-  var credentials = Once()
-
-  init(_ awaited: Awaited, isToBeShown: Bool) { (self.awaited, self.isToBeShown) = (awaited, isToBeShown) }
-}
-
 extension PeerSession {
   /// The parts of a handshake: written only in the phase that has them.
   var greeting: Greeting? {

@@ -62,6 +62,44 @@ struct LiveSession: Sendable {
     relays.end(partition)
   }
 
+  /// The peer is linked now with who brought what waits to be passed on to it.
+  mutating func leaveWaiting(to neighbours: Set<DeviceMark>, _ ledger: Ledger) {
+    for (partition, chains) in relays.waiting(from: neighbours) {
+      guard let log = ledger.partitions[partition]?.log else { continue }
+      for chain in chains {
+        streams[partition]?.leaveToOthers(chain.replica, chain.first, through: chain.last, log)
+      }
+      if streams[partition]?.lacks(log) == false { relays.end(partition) }
+    }
+  }
+
+  /// A neighbour of the peer is gone: nothing more is left to others, and what the peer does not announce meanwhile is sent.
+  mutating func bringWhatOthersDid(_ step: Step) {
+    let due = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
+    for partition in streams.filter({ !$0.value.outgoing.leftToOthers.isEmpty }).map(\.key) {
+      streams[partition]?.outgoing.leftToOthers = VersionVector()
+      relays.begin(partition, at: due)
+    }
+  }
+
+  /// The whole vector once its last part is here; nil until then. Nothing else that carries vectors comes between its parts.
+  mutating func join(_ part: PartitionVector, _ carrier: PartialVector.Carrier) throws(SessionEnd) -> PartitionVector? {
+    guard var joined = partial else {
+      guard part.hasMore else { return part }
+      partial = PartialVector(part, in: carrier)
+      guard partial != nil else { throw .breach("an empty part of a vector") }
+      return nil
+    }
+    // Taken out while it grows, so that it is not copied.
+    partial = nil
+    guard joined.append(part, in: carrier) else {
+      throw .breach("a part that does not go on from the one before")
+    }
+    guard part.hasMore else { return joined.whole }
+    partial = joined
+    return nil
+  }
+
   /// What was asked of the log for the stream as it is now is not sent on the next one. The log answers in order.
   mutating func voidLoad(of partition: PartitionID) {
     if streams[partition]?.outgoing.isLoading == true { voidLoads[partition, default: 0] += 1 }

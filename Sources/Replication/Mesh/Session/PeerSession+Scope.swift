@@ -33,6 +33,18 @@ extension PeerSession {
     return spared.peer.branches.contains(device)
   }
 
+  /// What two nodes left out of a device differs, and neither would take it: so each says who is spent here.
+  mutating func tellSpent(_ ledger: Ledger, _ step: inout Step) {
+    let spent = ledger.takes.spent
+    guard phase == .live, spared.told != spent, !ledger.authority.isEnded(peer) else { return }
+    if spared.tell(spent) { live?.comparison.sums = nil }
+    step.emit(.send(id, .spent(spent)))
+  }
+
+  mutating func hear(_ spent: SpentDevices) {
+    if spared.hear(spent) { live?.comparison.sums = nil }
+  }
+
   /// What this session may speak of follows from what is wanted here and what its link lets pass.
   mutating func pass(_ passage: Passage, _ wanted: Interest, _ ledger: Ledger) {
     self.passage = passage

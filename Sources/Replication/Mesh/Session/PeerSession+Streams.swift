@@ -116,4 +116,54 @@ extension PeerSession {
   func send(_ vector: PartitionVector, _ step: inout Step, _ message: (PartitionVector) -> Message) {
     for part in vector.parts { step.emit(.send(id, message(part))) }
   }
+
+  /// With whom the peer came to be linked, and with whom it is no more.
+  mutating func hear(_ news: NeighbourNews, _ ledger: Ledger, _ step: Step) {
+    sparing?.hear(news)
+    live?.leaveWaiting(to: news.added, ledger)
+    if !news.removed.isEmpty { live?.bringWhatOthersDid(step) }
+  }
+
+  mutating func announceGathered(_ ledger: Ledger, _ step: inout Step) {
+    for (partition, vector) in sparing?.takeGathered() ?? [] where isInScope(partition, vector.name, ledger) {
+      send(vector, &step) { .have($0) }
+    }
+  }
+
+  // MARK: Pieces
+
+  /// Of a payload that travels apart: taken on the stream that is open here, in order; what comes on another, or of what is not
+  /// in common, is passed over.
+  mutating func receive(_ piece: PayloadPiece, _ ledger: Ledger, _ step: inout Step) throws(SessionEnd) {
+    let partition = ledger.id(of: piece.name)
+    if takesHandedOver(piece, partition, ledger, &step) { return }
+    guard var stream = heardStream(partition, piece.name, ledger, step.now),
+      piece.stream == PayloadPiece.evidence || piece.stream == stream.incoming.number
+    else { return }
+    switch stream.incoming.payloads.take(piece, on: stream.incoming.number) {
+    case .taken: stream.incoming.noteProgress(step.now)
+    case .isPassedOver: return
+    case .isOutOfOrder: throw .breach("a piece of a payload out of order")
+    }
+    live?.streams[partition] = stream
+    step.emit(.stage(id, StagedKey(device: device, partition: partition, hash: piece.hash), piece))
+  }
+
+  /// The stream on which the peer may send; nil outside of the common scope.
+  func heardStream(
+    _ partition: PartitionID, _ name: PartitionName, _ ledger: Ledger, _ now: MonotonicTime
+  ) -> PeerStream? {
+    isInScope(partition, name, ledger) ? stream(partition, name, ledger, now) : nil
+  }
+
+  /// Whether the peer has done its part for a payload that a run of this batch names: all of it came ahead, or the pull
+  /// said that it was here. What is not here all the same was lost on this side, or passed over with its run.
+  package func wasSent(_ hash: Digest, byteCount: UInt64, aheadOf batch: RunBatch, _ ledger: Ledger) -> Bool {
+    let partition = ledger.id(of: batch.name)
+    // What shows a fork may come while its partition comes into the scope, with its first pieces passed over.
+    guard !batch.isForkEvidence, isInScope(partition, batch.name, ledger), let stream = live?.streams[partition],
+      stream.incoming.number == batch.stream
+    else { return true }
+    return stream.incoming.payloads.wasSent(hash, byteCount: byteCount, on: batch.stream)
+  }
 }

@@ -29,8 +29,6 @@ package struct PeerSession: Sendable {
   var wishes = Wishes()
   /// What is still to be said of statements.
   var outbox = StatementOutbox()
-  /// What a peer that is a member no longer was not told.
-  var withheldStatements: Set<Digest> = []
   /// When statements last went either way: as long as they do, a handshake takes its time.
   var lastOfStatements: MonotonicTime
   var rooms = RoomExchange()
@@ -83,6 +81,16 @@ package struct PeerSession: Sendable {
       defer { if let live { state = .live(live) } }
       yield &live
     }
+  }
+
+  /// The two ends of a session both know whom the other is linked with.
+  func isLinked(with device: DeviceMark) -> Bool { sparing?.neighbours.contains(device) == true }
+
+  /// A handshake has its time from the last statement on: there may be many, and the way may be thin.
+  func isOverdue(_ step: Step) -> Bool {
+    let patience =
+      outbox.isEmpty ? step.configuration.handshakeMilliseconds : step.configuration.deadMilliseconds
+    return step.now.millisecondsSince(lastOfStatements) > patience
   }
 
   var link: KeepRule.Link {

@@ -1,10 +1,15 @@
 // What is known elsewhere of what is here.
-extension Mesh {
-  /// A partition as it is to be judged now, by both clocks; nil where it is not here. `stored`: as for receipts.
-  package func wipeHolding(
-    of partition: PartitionID, _ surroundings: Surroundings, stored: PartitionLog.StoredTip
+extension Ledger {
+  /// A partition as it is to be judged now; nil where it is not here. `stored`: as for receipts.
+  ///
+  /// - Parameters:
+  ///   - isHeard: this device would hear what becomes of it elsewhere.
+  ///   - reading: what this device's forwarder has read in the backend, and how long ago.
+  func wipeHolding(
+    of partition: PartitionID, _ book: HoldingsBook, isHeard: Bool, reading: (vector: VersionVector, age: Int64)?,
+    wallMilliseconds: Int64, stored: PartitionLog.StoredTip
   ) -> WipeHolding? {
-    guard let state = ledger.partitions[partition] else { return nil }
+    guard let state = partitions[partition] else { return nil }
     let received = state.log.received.entries.mapValues(\.sequence)
     func reaches(_ vector: VersionVector) -> [ReplicaID: UInt64] {
       received.reduce(into: [:]) { reaches, chain in
@@ -12,15 +17,14 @@ extension Mesh {
         reaches[chain.key] = min(chain.value, state.log.known(of: position, of: chain.key, stored: stored))
       }
     }
-    let isHeard = interest.wants(partition, name: state.name)
-    var words = receipts(of: partition, for: [:], stored: stored).map { receipt in
+    var words = receipts(of: partition, for: [:], in: book, stored: stored).map { receipt in
       let device = receipt.holdings.device
       return WipeWord(
-        speaker: device == local.device ? .own : .other(device, receipt.standing), kind: receipt.holdings.kind,
-        age: receipt.certainAge(at: surroundings.wallMilliseconds), reaches: reaches(receipt.holdings.vector),
+        speaker: device == self.device ? .own : .other(device, receipt.standing), kind: receipt.holdings.kind,
+        age: receipt.certainAge(at: wallMilliseconds), reaches: reaches(receipt.holdings.vector),
         isHeard: isHeard)
     }
-    if let reading = holdings.youngReading(partition, MeshSight(mesh: self, surroundings: surroundings)) {
+    if let reading {
       words.append(
         WipeWord(speaker: .ownReading, kind: .backend, age: reading.age, reaches: reaches(reading.vector)))
     }

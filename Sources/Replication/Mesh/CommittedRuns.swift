@@ -1,0 +1,90 @@
+/// Runs of one partition that are durable now.
+struct CommittedRuns {
+  let partition: PartitionState
+  /// Who brought them; nil for own ones.
+  let source: SessionID?
+  /// Of the session that brought them; nil for own ones.
+  let bringer: Bringer?
+  let runs: [LoggedRun]
+  /// What was held before: nothing of what became durable with these, but comes behind them.
+  let before: VersionVector
+  /// What is announced of them.
+  let offered: VersionVector
+
+  struct Bringer {
+    let device: DeviceMark
+    /// Who wrote them; empty where that are too many to look at each.
+    let authors: Set<DeviceMark>
+    /// Peers that are linked with it, too, and want the partition.
+    let linked: [Linked]
+    /// When its session began, of a peer that was ahead by more than a few changes and catches this node up.
+    let aheadSince: MonotonicTime?
+
+    static let authorLimit = 8
+
+    struct Linked {
+      let device: DeviceMark
+      let neighbours: Set<DeviceMark>
+    }
+
+    /// Of all that are linked with who brought it and with the peer, one passes it on: the nearest to the peer.
+    func isPassedOnByOther(to peer: DeviceMark, than own: DeviceMark) -> Bool {
+      linked.contains { $0.device != peer && $0.neighbours.contains(peer) && $0.device.isNearer(to: peer, than: own) }
+    }
+  }
+
+  init(
+    _ partition: PartitionState, from source: SessionID?, by bringer: Bringer? = nil, _ runs: [LoggedRun],
+    before: VersionVector
+  ) {
+    (self.partition, self.source, self.bringer, self.runs) = (partition, source, bringer, runs)
+    self.before = before
+    let clipped = partition.log.clipped
+    var offered = VersionVector()
+    for run in runs where offered[run.replica] == nil { offered[run.replica] = clipped[run.replica] }
+    self.offered = offered
+  }
+}
+
+extension CommittedRuns.Bringer {
+  /// Nil for own runs, and where the session has ended.
+  ///
+  /// - Parameter bringsMuch: the session catches this node up, by more than a few changes.
+  init?(
+    _ source: SessionID?, of runs: [LoggedRun], in partition: PartitionID, bringsMuch: Bool, _ sessions: SessionTable,
+    _ ledger: Ledger
+  ) {
+    guard let source, let session = sessions[source] else { return nil }
+    device = DeviceMark(session.device)
+    authors = ledger.authors(of: runs)
+    let mark = device
+    linked = sessions.values.filter { $0.isLinked(with: mark) && $0.isInScope(partition, ledger) }.map {
+      Linked(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? [])
+    }
+    aheadSince = bringsMuch ? session.openedAt : nil
+  }
+}
+
+extension Ledger {
+  /// Empty where they are too many to look at each, or one is not known.
+  fileprivate func authors(of runs: [LoggedRun]) -> Set<DeviceMark> {
+    let keys = Set(Set(runs.lazy.map(\.replica)).map { authority.author(of: $0) })
+    guard keys.count <= CommittedRuns.Bringer.authorLimit, !keys.contains(nil) else { return [] }
+    return Set(keys.compactMap { $0.map { DeviceMark(DeviceID.derived(from: $0, cryptography.hash)) } })
+  }
+
+  /// What was held of its partition before each of them. The logs have all of them already.
+  func heldBefore(_ commits: [Mesh.Commit]) -> [VersionVector] {
+    var held: [PartitionID: VersionVector] = [:]
+    let before = commits.reversed().map { commit in
+      var vector = held[commit.partition] ?? partitions[commit.partition]?.log.clipped ?? VersionVector()
+      for run in commit.runs.reversed() {
+        vector[run.replica] =
+          run.first > 1 ? ChainPosition(sequence: run.first - 1, tip: run.hashBefore.tip) : nil
+      }
+      held[commit.partition] = vector
+      return vector
+    }
+    return before.reversed()
+  }
+}

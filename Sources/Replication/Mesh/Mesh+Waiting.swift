@@ -1,0 +1,93 @@
+// What waits to be judged: evidence that came ahead of what it had seen, and what needs headers that memory does not hold.
+extension Mesh {
+  mutating func chainLoaded(
+    _ partition: PartitionID, _ replica: ReplicaID, _ runs: [RunSummary], _ purpose: ChainPurpose, _ step: inout Step
+  ) {
+    switch purpose {
+    case .unfold(let request): unfold(partition, request, runs, &step)
+    case .probe(let id, let wantsReply):
+      sessions[id]?.sendProbe(partition, replica, runs, wantsReply: wantsReply, ledger, &step)
+    case .answer(let id, let probe): sessions[id]?.answer(probe, partition, runs, ledger, &step)
+    case .wholeAnswer(let id, let probe): sessions[id]?.answerWhole(probe, partition, runs, ledger, &step)
+    case .handOver(let id, let probe): sessions[id]?.continueHandOver(probe, partition, replica, runs, ledger, &step)
+    }
+  }
+
+  // MARK: Evidence that came ahead
+
+  /// Else it waits for what leads to it.
+  mutating func keepsCausal(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
+    if ledger.isCausal(run, partition) { return true }
+    postpone(run, batch, partition)
+    return false
+  }
+
+  /// Where a fork is being looked at, what leads to a run may be on its way as evidence, or wait here itself.
+  func mayComeAhead(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
+    batch.isForkEvidence || ledger.postpones(partition)
+      || sessions[batch.session]?.live?.streams[partition]?.forks.heldBack.isEmpty == false
+  }
+
+  mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {
+    let waiting = ParkedRuns(session: batch.session, runs: [.resolved(run)], stream: nil)
+    guard sessions.mayPostpone(waiting.byteCount, on: batch.session),
+      ledger.partitions[partition]?.waiting.postpone(waiting) == true
+    else { return }
+    sessions[batch.session]?.live?.postponedByteCount += waiting.byteCount
+  }
+
+  mutating func takePostponed(_ partition: PartitionID, _ step: inout Step) {
+    guard ledger.postpones(partition) else { return }
+    for run in ledger.partitions[partition]?.waiting.takePostponed() ?? [] {
+      sessions[run.session]?.live?.postponedByteCount -= run.byteCount
+      if ledger.partitions[partition]?.waiting.awaitsHeaders == false {
+        process(run, partition, &step)
+      } else {
+        ledger.partitions[partition]?.waiting.append(run)
+      }
+    }
+  }
+
+  // MARK: Headers that memory does not hold
+
+  /// Parks what cannot be judged until the chain's stored headers are here. Everything later of this partition waits.
+  mutating func park(
+    _ batch: ParkedRuns, _ partition: PartitionID, until requests: [HeaderRequest], _ step: inout Step
+  ) {
+    ledger.partitions[partition]?.waiting.putBack(batch, until: requests.count)
+    load(requests, partition, &step)
+  }
+
+  private func load(_ requests: [HeaderRequest], _ partition: PartitionID, _ step: inout Step) {
+    for request in requests {
+      step.emit(.loadChain(partition, request.replica, from: request.sequences.lowerBound, .unfold(request)))
+    }
+  }
+
+  private mutating func unfold(
+    _ partition: PartitionID, _ request: HeaderRequest, _ runs: [RunSummary], _ step: inout Step
+  ) {
+    guard ledger.partitions[partition] != nil else { return }
+    do {
+      try ledger.partitions[partition]?.log.unfold(request, runs: runs)
+    } catch {
+      ledger.partitions[partition]?.waiting.giveUp()
+      step.emit(.damaged(partition, request.replica))
+    }
+    ledger.partitions[partition]?.waiting.noteHeaders()
+    if ledger.partitions[partition]?.waiting.isAuthorityDue == true { adoptAuthority(partition, &step) }
+    while let batch = ledger.partitions[partition]?.waiting.next() { process(batch, partition, &step) }
+  }
+
+  mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {
+    switch ledger.adoptAuthority(in: partition) {
+    case .done(let change):
+      if change != LogChange() { step.emit(.rebuild(partition, change)) }
+      sessions.offerHeldWork(partition, ledger, &step)
+    case .needsHeaders(let requests):
+      ledger.partitions[partition]?.waiting.awaitAuthority(requests.count)
+      load(requests, partition, &step)
+    case .ignored, nil: break
+    }
+  }
+}

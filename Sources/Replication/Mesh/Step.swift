@@ -1,0 +1,45 @@
+/// What stands around the core at one event, as the shell knows it.
+package struct Surroundings: Sendable {
+  package let now: MonotonicTime
+  /// For people and for words that are dated; nothing is decided by it.
+  package let wallMilliseconds: Int64
+  /// Own replica, of which no peer can show more than is here.
+  package let ownReplica: ReplicaID?
+  /// The next own change stands under a new replica id: what peers say of the present one asks for nothing.
+  package let isRenewalDue: Bool
+  /// Payloads of which pieces are here. A pull names them, so that a cut costs no more than a piece.
+  package let staged: StagedPayloads
+
+  package init(
+    now: MonotonicTime, wallMilliseconds: Int64 = 0, ownReplica: ReplicaID? = nil, isRenewalDue: Bool = false,
+    staged: StagedPayloads = StagedPayloads()
+  ) {
+    (self.now, self.wallMilliseconds) = (now, wallMilliseconds)
+    (self.ownReplica, self.isRenewalDue, self.staged) = (ownReplica, isRenewalDue, staged)
+  }
+}
+
+/// One event's working set.
+struct Step {
+  let surroundings: Surroundings
+  let configuration: MeshConfiguration
+  private var storing: [Mesh.Directive] = []
+  private var others: [Mesh.Directive] = []
+
+  init(_ surroundings: Surroundings, _ configuration: MeshConfiguration) {
+    (self.surroundings, self.configuration) = (surroundings, configuration)
+  }
+
+  var now: MonotonicTime { surroundings.now }
+
+  /// What is to be stored goes first: by then the core has taken in all of it, and any other directive may read the log
+  /// or tell of it.
+  var directives: [Mesh.Directive] { storing + others }
+
+  mutating func emit(_ directive: Mesh.Directive) {
+    switch directive {
+    case .store, .discard, .apply, .rebuild, .keep: storing.append(directive)
+    default: others.append(directive)
+    }
+  }
+}
