@@ -73,122 +73,124 @@ extension Mesh {
 
   mutating func process(_ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step) {
     guard let name = ledger.partitions[partition]?.name else { return }
-    var kept: [DeliveredRun] = []
-    var heldAbove: Set<ReplicaID> = []
-    var isLeftOutAnew = false
-    var branches: Set<ReplicaID> = []
+    var taking = Taking(batch: batch, partition: partition, name: name)
     defer {
-      sessions.showHeld(heldAbove, partition, ledger, &step)
-      for replica in branches.sorted() { sessions.showNews(of: replica, partition, ledger, &step) }
+      sessions.showHeld(taking.heldAbove, partition, ledger, &step)
+      for replica in taking.branches.sorted() { sessions.showNews(of: replica, partition, ledger, &step) }
     }
-    var rest = batch.runs
-    var entries = 0
+    var (rest, entries) = (batch.runs, 0)
     walk: while let waiting = rest.first {
       guard let run = resolved(waiting, batch, partition, name, entries: &entries, &step) else { break }
       // Its base has gone on: whatever makes it wait, it is not put together again.
       rest[rest.startIndex] = .resolved(run)
-      guard let summary = RunSummary(run, in: name) else {
-        if leaveOutNarrowed(run, name, batch.session, partition) {
-          rest.removeFirst()
-          continue walk
-        }
-        fail(batch.session, .breach("a run by a replica that nobody declared"), at: run.place(in: name), &step)
-        break
-      }
-      sessions[batch.session]?.live?.streams[partition]?.noteHolding(of: run)
-      switch ledger.partitions[partition]?.log.deliver(summary) {
-      case .take: break
-      case .have, nil:
-        rest.removeFirst()
-        continue walk
-      case .aside(.lacksRight):
-        leaveOut(run.incoming.replica, batch.session, partition)
-        if batch.isForkEvidence {
-          sessions[batch.session]?.noteHandedOverEarly(run.incoming.replica, name, ledger)
-        }
-        rest.removeFirst()
-        continue walk
-      case .aside(let reason):
-        if reason == .fork {
-          ownChainClaims.found(run, name, &step)
-          sessions[batch.session]?.searchFork(partition, run.incoming.replica, ledger, &step)
-        }
-        // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
-        guard reason.isKept || batch.isForkEvidence, keepsCausal(run, batch, partition) else {
-          rest.removeFirst()
-          continue walk
-        }
-        if case .aboveBound = reason { heldAbove.insert(run.incoming.replica) }
-        // Also where a branch that has lost goes on: no vector tells of it.
-        if reason == .fork { branches.insert(run.incoming.replica) }
-      case .error(let reason) where mayComeAhead(batch, partition):
-        ownChainClaims.found(run, name, &step)
-        postpone(run, batch, partition)
-        // What was left out does not come ahead by itself.
-        if reason == .context, ledger.vouches(summary, for: leftOut(batch.session, partition)) {
-          pulls.reopen(batch.session, partition, takesAll: true, &sessions, ledger, &step)
-        }
-        rest.removeFirst()
-        continue walk
-      case .error(.context) where ledger.vouches(summary, for: leftOut(batch.session, partition)):
-        pulls.reopen(batch.session, partition, takesAll: true, &sessions, ledger, &step)
-        break walk
-      case .error where leftOut(batch.session, partition)?.isStoodOn(by: run) == true:
-        leaveOut(run.incoming.replica, batch.session, partition)
-        rest.removeFirst()
-        continue walk
-      case .error where isOnLevelStream(batch, partition) && !isLeftToOthers(batch):
-        // Equal summaries opened the stream, and what they were equal about has changed.
-        pulls.considerAnew(batch.session, partition, &sessions, ledger, &step)
-        break walk
-      case .error where !batch.isForkEvidence && sessions[batch.session]?.sparing != nil:
-        // What it stands on was left to others, and is on its way from them.
-        postpone(run, batch, partition)
-        sessions[batch.session]?.sparing?.noteBehind(partition, step.now)
-        rest.removeFirst()
-        continue walk
-      case .needsHeaders(let request):
-        emit(kept, partition, batch.session, &step)
-        return park(batch.rest(rest), partition, until: [request], &step)
-      case .refuse(let reason):
-        fail(batch.session, .breach("a run that nobody may send: \(reason)"), at: run.place(in: name), &step)
-        break walk
-      case .error(let reason):
-        let why =
-          reason == .gap ? "a run without those of its chain before it" : "a run without what its author had seen"
-        fail(batch.session, .breach(why), at: run.place(in: name), &step)
-        break walk
-      }
-      if let beyond = ledger.beyondAllowance(summary, partition, leftOut(batch.session, partition)) {
-        if leaveOut(summary, beyond: beyond, batch.session, partition) { isLeftOutAnew = true }
-        rest.removeFirst()
-        continue walk
-      }
-      switch learn(summary, in: partition) {
-      case .done(let change):
-        ownChainClaims.foundReissue(summary, partition, ledger, &step)
-        ownChainClaims.found(run, name, &step)
-        kept.append(ledger.settled(run, change, partition))
-        if let branched = change.branchedReplica { sessions.showNews(of: branched, partition, ledger, &step) }
-      case .needsHeaders(let requests):
-        emit(kept, partition, batch.session, &step)
+      switch judge(run, &taking, &step) {
+      case .next: rest.removeFirst()
+      case .end: break walk
+      case .awaitHeaders(let requests):
+        emit(taking, &step)
         return park(batch.rest(rest), partition, until: requests, &step)
-      case .ignored, nil: break
       }
-      rest.removeFirst()
     }
-    emit(kept, partition, batch.session, &step)
-    pulls.noteTaken(kept, batch.session, partition, &sessions, ledger, &step)
-    if !kept.isEmpty || isLeftOutAnew { takePostponed(partition, &step) }
+    emit(taking, &step)
+    pulls.noteTaken(taking.kept, batch.session, partition, &sessions, ledger, &step)
+    if !taking.kept.isEmpty || taking.isLeftOutAnew { takePostponed(partition, &step) }
   }
 
-  private mutating func emit(
-    _ kept: [DeliveredRun], _ partition: PartitionID, _ source: SessionID, _ step: inout Step
-  ) {
-    guard !kept.isEmpty else { return }
-    ledger.partitions[partition]?.hasBegun = true
-    pulls.catchUps.noteTaken(partition)
-    step.emit(.apply(partition, source: source, kept))
+  private mutating func emit(_ taking: Taking, _ step: inout Step) {
+    guard !taking.kept.isEmpty else { return }
+    ledger.partitions[taking.partition]?.hasBegun = true
+    pulls.catchUps.noteTaken(taking.partition)
+    step.emit(.apply(taking.partition, source: taking.session, taking.kept))
+  }
+
+  private mutating func judge(_ run: DeliveredRun, _ taking: inout Taking, _ step: inout Step) -> Course {
+    let (id, partition, replica) = (taking.session, taking.partition, run.incoming.replica)
+    guard let summary = RunSummary(run, in: taking.name) else {
+      // Only a narrowing took the declaration away.
+      if ledger.authority.floor(of: replica, in: taking.name) < run.incoming.first {
+        return leaveOut(replica, taking)
+      }
+      return end("a run by a replica that nobody declared", run, taking, &step)
+    }
+    sessions[id]?.live?.streams[partition]?.noteHolding(of: run)
+    switch ledger.partitions[partition]?.log.deliver(summary) {
+    case .take: break
+    case .have, nil: return .next
+    case .aside(.lacksRight):
+      if taking.batch.isForkEvidence { sessions[id]?.noteHandedOverEarly(replica, taking.name, ledger) }
+      return leaveOut(replica, taking)
+    case .aside(let reason):
+      if reason == .fork {
+        ownChainClaims.found(run, taking.name, &step)
+        sessions[id]?.searchFork(partition, replica, ledger, &step)
+      }
+      // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
+      guard reason.isKept || taking.batch.isForkEvidence, keepsCausal(run, taking.batch, partition) else {
+        return .next
+      }
+      if case .aboveBound = reason { taking.heldAbove.insert(replica) }
+      // Also where a branch that has lost goes on: no vector tells of it.
+      if reason == .fork { taking.branches.insert(replica) }
+    case .error(let reason): return misfit(run, summary, reason, taking, &step)
+    case .needsHeaders(let request): return .awaitHeaders([request])
+    case .refuse(let reason): return end("a run that nobody may send: \(reason)", run, taking, &step)
+    }
+    if let beyond = ledger.beyondAllowance(summary, partition, leftOut(taking)) {
+      if leaveOut(summary, beyond: beyond, id, partition) { taking.isLeftOutAnew = true }
+      return .next
+    }
+    switch learn(summary, in: partition) {
+    case .done(let change):
+      ownChainClaims.foundReissue(summary, partition, ledger, &step)
+      ownChainClaims.found(run, taking.name, &step)
+      taking.kept.append(ledger.settled(run, change, partition))
+      if let branched = change.branchedReplica { sessions.showNews(of: branched, partition, ledger, &step) }
+    case .needsHeaders(let requests): return .awaitHeaders(requests)
+    case .ignored, nil: break
+    }
+    return .next
+  }
+
+  /// A run that goes on from what is not here.
+  private mutating func misfit(
+    _ run: DeliveredRun, _ summary: RunSummary, _ reason: DeliveryError, _ taking: Taking, _ step: inout Step
+  ) -> Course {
+    let (batch, id, partition) = (taking.batch, taking.session, taking.partition)
+    let isVouchedFor = reason == .context && ledger.vouches(summary, for: leftOut(taking))
+    if mayComeAhead(batch, partition) {
+      ownChainClaims.found(run, taking.name, &step)
+      postpone(run, batch, partition)
+      // What was left out does not come ahead by itself.
+      if isVouchedFor { pulls.reopen(id, partition, takesAll: true, &sessions, ledger, &step) }
+      return .next
+    }
+    if isVouchedFor {
+      pulls.reopen(id, partition, takesAll: true, &sessions, ledger, &step)
+      return .end
+    }
+    if leftOut(taking)?.isStoodOn(by: run) == true { return leaveOut(run.incoming.replica, taking) }
+    let mayBeLeftToOthers = !batch.isForkEvidence && sessions[id]?.sparing != nil
+    let isOnLevelStream = sessions[id]?.live?.streams[partition]?.incoming.isLevel == true
+    if isOnLevelStream, !mayBeLeftToOthers || !sessions.hasOthers(than: id) {
+      // Equal summaries opened the stream, and what they were equal about has changed.
+      pulls.considerAnew(id, partition, &sessions, ledger, &step)
+      return .end
+    }
+    if mayBeLeftToOthers {
+      // What it stands on was left to others, and is on its way from them.
+      postpone(run, batch, partition)
+      sessions[id]?.sparing?.noteBehind(partition, step.now)
+      return .next
+    }
+    let why = reason == .gap ? "a run without those of its chain before it" : "a run without what its author had seen"
+    return end(why, run, taking, &step)
+  }
+
+  private mutating func end(_ why: String, _ run: DeliveredRun, _ taking: Taking, _ step: inout Step) -> Course {
+    let (replica, sequence) = (run.incoming.replica, run.incoming.first)
+    let place = BrokenRule.Place(partition: taking.name, replica: replica, sequence: sequence)
+    fail(taking.session, .breach(why), at: place, &step)
+    return .end
   }
 
   /// Takes a run into its log, and counts what that makes its device take.
@@ -210,14 +212,15 @@ extension Mesh {
 
   // MARK: What is left out
 
-  private func leftOut(_ id: SessionID, _ partition: PartitionID) -> LeftOutChains? {
-    sessions[id]?.live?.streams[partition]?.incoming.leftOut
+  private func leftOut(_ taking: Taking) -> LeftOutChains? {
+    sessions[taking.session]?.live?.streams[taking.partition]?.incoming.leftOut
   }
 
   /// Runs that nothing here allows are not the connection's fault: their author, or who passed them on, may know what is not
   /// known here (rule C7). They are not stored, and their chain is left out of the stream until statements come.
-  private mutating func leaveOut(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID) {
-    sessions[id]?.live?.streams[partition]?.incoming.leftOut.insert(replica)
+  private mutating func leaveOut(_ replica: ReplicaID, _ taking: Taking) -> Course {
+    sessions[taking.session]?.live?.streams[taking.partition]?.incoming.leftOut.insert(replica)
+    return .next
   }
 
   /// Answers whether that is new of its chain: then nothing that waits for it is to wait on.
@@ -228,30 +231,27 @@ extension Mesh {
     let lacksPlace = beyond == .place
     return sessions[id]?.live?.streams[partition]?.incoming.leftOut.insert(run.replica, lacksPlace: lacksPlace) ?? false
   }
-
-  /// A run of a replica that nobody declares: left out where only a narrowing took the declaration away.
-  private mutating func leaveOutNarrowed(
-    _ run: DeliveredRun, _ name: PartitionName, _ id: SessionID, _ partition: PartitionID
-  ) -> Bool {
-    guard ledger.authority.floor(of: run.incoming.replica, in: name) < run.incoming.first else { return false }
-    leaveOut(run.incoming.replica, id, partition)
-    return true
-  }
-
-  private func isOnLevelStream(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
-    sessions[batch.session]?.live?.streams[partition]?.incoming.isLevel == true
-  }
-
-  /// Whether what such runs stand on may come from somebody else.
-  private func isLeftToOthers(_ batch: ParkedRuns) -> Bool {
-    !batch.isForkEvidence && sessions[batch.session]?.sparing != nil && sessions.hasOthers(than: batch.session)
-  }
 }
 
-extension DeliveredRun {
-  fileprivate func place(in name: PartitionName) -> BrokenRule.Place {
-    BrokenRule.Place(partition: name, replica: incoming.replica, sequence: incoming.first)
-  }
+/// What comes of the runs of one message as they are judged, one after the other.
+private struct Taking {
+  let batch: ParkedRuns
+  let partition: PartitionID
+  let name: PartitionName
+  var kept: [DeliveredRun] = []
+  var heldAbove: Set<ReplicaID> = []
+  var branches: Set<ReplicaID> = []
+  /// A chain is left out of its stream that was not before.
+  var isLeftOutAnew = false
+
+  var session: SessionID { batch.session }
+}
+
+/// How a message is gone on with behind one of its runs.
+private enum Course {
+  case next
+  case end
+  case awaitHeaders([HeaderRequest])
 }
 
 extension AsideReason {
