@@ -53,13 +53,3 @@ final class JudgedRights {
     return author
   }
 }
-
-extension Oracle {
-  /// What the statements that a node stores say.
-  func rights(of node: SimulatedNode) -> JudgedRights {
-    if let known = node.directory.book.rights { return known }
-    let made = rights(of: node.directory.book.statements)
-    node.directory.book.rights = made
-    return made
-  }
-}

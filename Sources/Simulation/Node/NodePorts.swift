@@ -56,7 +56,7 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
   func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
     guard !isDead, let link = links[session] else { return .closed }
     let frames = node.liar?.spoil(frame, to: world.nodes[link.remoteSlot], in: world) ?? [frame]
-    world.oracle.checkGoodbye(frame, by: node, over: link)
+    world.oracle.conduct.checkGoodbye(frame, by: node, over: link)
     var result = LinkSending.queued(isLong: false)
     let news = node.process.map { world.newsOfLaterBuild(from: $0, on: session) } ?? []
     for frame in news + frames { result = world.send(frame, on: link.connection, from: link.side) }
@@ -144,7 +144,7 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
     guard !isDead else { return }
     world.note("\(node.slot) \(level) \(message) \(facts.map { "\($0.key)=\($0.value)" }.joined(separator: " "))")
     world.countOccurrence(in: message)
-    if message == "closed a connection" { world.oracle.checkSilence(facts, of: self) }
+    if message == "closed a connection" { world.oracle.conduct.checkSilence(facts, of: self) }
   }
 
   func committed(_ record: CommitRecord) {

@@ -104,7 +104,7 @@ final class NodeProcess {
     var asked = inbox.filter(\.isAsked)
     inbox = []
     for job in askedJobs { takenJobs[job] = world.clock }
-    (askedJobs, turnDue, rights) = ([], busyUntil, world.oracle.rights(of: node))
+    (askedJobs, turnDue, rights) = ([], busyUntil, world.oracle.known.rights(of: node))
     let count = events.count + asked.count
     countIdle(hasEvents: count > 0)
     world.report.events += count + 1

@@ -66,7 +66,7 @@ final class EditErrand {
       return
     }
     left.removeFirst()
-    process.ports.world.oracle.checkAsked(next, since: begunAt, at: process.node)
+    process.ports.world.oracle.shore.edits.checkAsked(next, since: begunAt, at: process.node)
     do {
       let wish = try EditWish(next)
       if let refusal = wish.refusal(at: process) { return note(next, .refused(refusal)) }

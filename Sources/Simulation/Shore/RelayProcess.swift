@@ -169,7 +169,7 @@ private final class RelayLog: ForwardingSource, @unchecked Sendable {
   func backendHas(_ vectors: [(PartitionName, VersionVector)]) {
     // In one order in every process.
     for (name, vector) in vectors.sorted(by: { $0.0.text < $1.0.text }) {
-      world.oracle.readBack(name, vector, by: process.node)
+      world.oracle.shore.readings.readBack(name, vector, by: process.node)
       process.put(.call { $0.noteBackend(name, has: vector) })
     }
   }

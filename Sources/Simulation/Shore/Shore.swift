@@ -69,7 +69,7 @@ final class Shore {
     if !batch.runs.isEmpty, ledger.changeCount == before { world.count(.forwardedAgain) }
     // Somebody on the way says it twice.
     if world.isTroubled, random.chance(plan.lossesOf100) { outcome = try ledger.append(batch, by: relay) }
-    world.oracle.checkWords(earlier, ledger, by: node)
+    world.oracle.shore.words.check(earlier, ledger, by: node)
     cutIfDue()
     if batch.documents.contains(where: { $0.refusal != nil }) { world.count(.deadLetter) }
     if !outcome.staleMarks.isEmpty || !outcome.staleDocuments.isEmpty || !outcome.staleRanges.isEmpty {

@@ -31,15 +31,3 @@ extension World {
     return numbers.map(LaterNews.frame)
   }
 }
-
-extension Oracle {
-  /// Between nodes of two builds nothing is a breach of the protocol. Who has lost his peer without a word says as much
-  /// to nobody when his patience ends.
-  func checkGoodbye(_ frame: [UInt8], by node: SimulatedNode, over link: NodePorts.Link) {
-    guard world.options.builds != nil, let message = try? MessageCodec.decode(frame[...]),
-      message == .goodbye(.protocolError), let connection = world.connections[link.connection],
-      !connection.ends[1 - link.side].isClosed, !connection.pipes.contains(where: \.isSilent)
-    else { return }
-    world.violate("builds", "node \(node.slot) ends a session with a protocol error")
-  }
-}

@@ -6,7 +6,7 @@ import Replication
 extension World {
   /// False where that is over.
   func beginDisturbance() -> Bool {
-    guard isPrompt, disturbances < plan.disturbances, oracle.areAllConnected() else { return false }
+    guard isPrompt, disturbances < plan.disturbances, oracle.agreement.areAllConnected() else { return false }
     disturbances += 1
     (agreedSince, quietSince) = (nil, clock)
     let slots = nodes.filter { $0.process != nil }.map(\.slot)
@@ -46,7 +46,7 @@ extension World {
 
   func writeInQuiet(_ slot: Int, _ name: PartitionName) {
     quietSince = clock
-    guard let process = nodes[slot].process, oracle.mayWrite(nodes[slot], name) else { return }
+    guard let process = nodes[slot].process, oracle.known.mayWrite(nodes[slot], name) else { return }
     nextJob += 1
     let id = random.pick(plan.documents) ?? .int(0)
     let edit = AuthoredEdit(id: id, seed: random.next(), largestByteCount: nil)

@@ -142,7 +142,7 @@ extension World {
     else { return }
     count(fault)
     note("\(fault) at \(node.slot)")
-    if fault == .rolledBack { oracle.expectForks(of: node) }
+    if fault == .rolledBack { oracle.known.expectForks(of: node) }
     crash(node)
     oracle.storeIsLost(of: node, to: old.book)
     node.lineage += 1
@@ -172,7 +172,7 @@ extension World {
     nodes.append(copy)
     // Two copies of one device take turns at a peer, so no way may lead over one of them alone: as on one LAN, all reach all.
     dialTargets = nodes.map { node in nodes.indices.filter { nodes[$0].key != node.key } }
-    oracle.expectForks(of: original)
+    oracle.known.expectForks(of: original)
     shore?.adopt(copy, of: original)
     copy.start(in: self)
     keepApart(copy.slot, from: original.slot)

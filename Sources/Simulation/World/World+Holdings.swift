@@ -22,7 +22,9 @@ extension World {
 
   /// What is answered seldom is asked again.
   func askAgain() {
-    guard let askedAt, clock >= askedAt + World.askInterval, oracle.differenceInHoldings() != nil else { return }
+    guard let askedAt, clock >= askedAt + World.askInterval, oracle.agreement.disagreementInAnswers() != nil else {
+      return
+    }
     askEveryone()
   }
 

@@ -204,7 +204,7 @@ extension World {
     if let join = nodes[end.slot].join, join.life == end.life, side == 0 { join.closed(number) }
     if connections[number]?.ends.allSatisfy(\.isTold) == true {
       connections[number] = nil
-      oracle.sent.ended(number)
+      oracle.disconnected(number)
     }
   }
 

@@ -59,10 +59,10 @@ extension World {
   }
 
   func checkAgreement() {
-    if !oracle.areAllConnected() { connectedSince = clock + World.checkInterval }
+    if !oracle.agreement.areAllConnected() { connectedSince = clock + World.checkInterval }
     askAgain()
-    let work = oracle.disagreementInWork()
-    if let difference = work ?? oracle.disagreementInAnswers() {
+    let work = oracle.agreement.disagreementInWork()
+    if let difference = work ?? oracle.agreement.disagreementInAnswers() {
       agreedSince = nil
       // Who was asked answers its own peers alone: all others hear of it in comparisons, and those wait.
       let isPrompt = isPrompt && work != nil
@@ -81,7 +81,7 @@ extension World {
 
   /// Is anything left to wait for, now that all agreed for a while?
   func goesOn() -> Bool {
-    guard oracle.disagreement() == nil else {
+    guard oracle.agreement.disagreement() == nil else {
       agreedSince = nil
       return true
     }
@@ -100,7 +100,7 @@ extension World {
   private func beginWish() -> Bool {
     guard !hasWished, let wisher = random.pick(nodes.compactMap(\.process)) else { return false }
     (hasWished, agreedSince, quietSince) = (true, nil, clock)
-    isPrompt = !nodes.contains { $0.liar != nil } && oracle.areAllConnected()
+    isPrompt = !nodes.contains { $0.liar != nil } && oracle.agreement.areAllConnected()
     // Nodes that had nothing in common may have it through this one from now on.
     wisher.subscribe("*", isWanted: true)
     return true
@@ -110,10 +110,10 @@ extension World {
   private func beginLastWords() -> Bool {
     guard lastWords.isEmpty else { return false }
     (agreedSince, quietSince) = (nil, clock)
-    isPrompt = !nodes.contains { $0.liar != nil } && oracle.areAllConnected()
-    lackedStatements = oracle.slotsThatLackStatements()
+    isPrompt = !nodes.contains { $0.liar != nil } && oracle.agreement.areAllConnected()
+    lackedStatements = oracle.agreement.ended.slotsThatLackStatements()
     for name in partitions {
-      for process in oracle.groups(wanting: name).joined() where oracle.mayWrite(process.node, name) {
+      for process in oracle.known.groups(wanting: name).joined() where oracle.known.mayWrite(process.node, name) {
         nextJob += 1
         lastWords.insert(nextJob)
         let id = random.pick(plan.documents) ?? .int(0)

@@ -75,7 +75,7 @@ extension World {
       for copy in nodes where copy.key == node.key { copy.isEndAsked = true }
       return .end(node.key.publicKey, random.pick([.retire, .revoke, .revoke, .compromised]) ?? .revoke, nil)
     default:
-      let narrowings = process.node.directory.book.statements.values.filter(Oracle.isNarrowing).map(\.id).sorted()
+      let narrowings = process.node.directory.book.statements.values.filter(Knowledge.isNarrowing).map(\.id).sorted()
       return random.pick(narrowings).map { .raise([$0]) }
     }
   }

@@ -131,7 +131,7 @@ final class World {
 
   func run() -> SimulationReport {
     // Who signs what it likes has two histories as soon as it likes.
-    for node in nodes where node.liar != nil { oracle.expectForks(of: node) }
+    for node in nodes where node.liar != nil { oracle.known.expectForks(of: node) }
     found()
     queue.put(.act, at: 50)
     if roomLife != nil { queue.put(.actInRoom, at: 100) }

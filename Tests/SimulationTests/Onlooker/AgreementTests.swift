@@ -12,7 +12,7 @@ import Testing
     (options.nodes, options.faults, options.troubledMilliseconds, options.usesDisk) = (2...2, [], 1_000, false)
     world = World(seed: 1, options)
     try #require(world.run().violations.isEmpty)
-    try #require(world.oracle.disagreement() == nil && world.oracle.areAllConnected())
+    try #require(world.oracle.agreement.disagreement() == nil && world.oracle.agreement.areAllConnected())
   }
 
   @Test("while one has heard a statement that the other has not, they do not agree")
@@ -23,7 +23,7 @@ import Testing
     let said = try #require(stated)
     process.put(.call { $0.add(said) })
     process.turn()
-    #expect(world.oracle.disagreement() == "nodes 0 and 1 hold different statements")
+    #expect(world.oracle.agreement.disagreement() == "nodes 0 and 1 hold different statements")
   }
 
   @Test("a copy of a device that nobody has a session with is not connected, though its peers know the device")
@@ -34,6 +34,6 @@ import Testing
     world.nodes.append(copy)
     world.dialTargets = [[1, 2], [0], [0]]
     copy.start(in: world)
-    #expect(!world.oracle.areAllConnected())
+    #expect(!world.oracle.agreement.areAllConnected())
   }
 }

@@ -1,28 +1,37 @@
 import Engine
 import Replication
+import Wire
 
-// What nodes hold against one another, and what they owe those who write.
-extension Oracle {
+/// What nodes hold against one another, and what they owe those who write.
+struct ConductCheck: Check {
+  let known: Knowledge
+
+  func check(_ process: NodeProcess) {
+    checkCharges(of: process)
+    checkPatience(of: process)
+    checkClaims(of: process)
+  }
+
   /// Whatever an honest node sends, every other honest node takes, whatever it knows by then: between two of them nothing is
   /// a breach of the protocol, but for time, which networks, disks and readers waste on purpose here.
-  func checkConduct(of process: NodeProcess) {
+  private func checkCharges(of process: NodeProcess) {
     guard process.node.liar == nil, world.options.builds == nil else { return }
-    for entry in process.engine.conduct where !Oracle.mattersOfTime.contains(entry.reason) {
+    for entry in process.engine.conduct where !ConductCheck.mattersOfTime.contains(entry.reason) {
       guard let other = honestNode(entry.source) else { continue }
       world.violate("conduct", "node \(process.node.slot) charges node \(other.slot) with \(entry.reason)")
     }
   }
 
   /// A device that claimed what nothing followed on is not waited for again, so that no peer holds up writes for long.
-  func checkClaims(of process: NodeProcess) {
-    let claims = process.engine.conduct.filter { $0.reason == Oracle.emptyClaim && $0.count > 1 }
+  private func checkClaims(of process: NodeProcess) {
+    let claims = process.engine.conduct.filter { $0.reason == ConductCheck.emptyClaim && $0.count > 1 }
     guard process.node.liar == nil, let claim = claims.first else { return }
     world.violate("claims", "node \(process.node.slot) waits for \(claim.source) \(claim.count) times")
   }
 
   /// Where nothing comes an engine rests: it wakes for its ticks, and for what is due.
   func checkRest(of process: NodeProcess) {
-    guard process.idleTurns > Oracle.idleLimit, world.clock < process.idleSince + 1_000 else { return }
+    guard process.idleTurns > ConductCheck.idleLimit, world.clock < process.idleSince + 1_000 else { return }
     world.violate("idle", "node \(process.node.slot) wakes \(process.idleTurns) times in a second for nothing")
   }
 
@@ -48,7 +57,7 @@ extension Oracle {
 
   /// Who says something, if it is only that it lives, is not given up for silence.
   func checkSilence(_ facts: KeyValuePairs<String, JournalFact>, of ports: NodePorts) {
-    let patience = world.plan.mesh.deadMilliseconds + Oracle.stallMilliseconds
+    let patience = world.plan.mesh.deadMilliseconds + ConductCheck.stallMilliseconds
     guard !world.isTroubled, world.clock > world.calmSince + patience, ports.node.liar == nil else { return }
     func text(_ key: String) -> String? {
       facts.lazy.compactMap { if $0.key == key, case .text(let text) = $0.value { text } else { nil } }.first
@@ -66,13 +75,23 @@ extension Oracle {
   /// What was sent late still comes.
   private static let stallMilliseconds: UInt64 = 3_000
 
+  /// Between nodes of two builds nothing is a breach of the protocol. Who has lost his peer without a word says as much
+  /// to nobody when his patience ends.
+  func checkGoodbye(_ frame: [UInt8], by node: SimulatedNode, over link: NodePorts.Link) {
+    guard world.options.builds != nil, let message = try? MessageCodec.decode(frame[...]),
+      message == .goodbye(.protocolError), let connection = world.connections[link.connection],
+      !connection.ends[1 - link.side].isClosed, !connection.pipes.contains(where: \.isSilent)
+    else { return }
+    world.violate("builds", "node \(node.slot) ends a session with a protocol error")
+  }
+
   // MARK: Writes
 
   /// Whoever writes is answered as soon as the disk allows, and when it is certain under which replica id: a claim of a
   /// peer's holds a write for two seconds at most.
-  func checkPatience(of process: NodeProcess) {
+  private func checkPatience(of process: NodeProcess) {
     guard let oldest = process.takenJobs.min(by: { $0.key < $1.key }), process.engine.failure == nil else { return }
-    let due = max(oldest.value + OwnChainClaims.holdMilliseconds, process.turnDue) + Oracle.answerMilliseconds
+    let due = max(oldest.value + OwnChainClaims.holdMilliseconds, process.turnDue) + ConductCheck.answerMilliseconds
     guard world.clock > due else { return }
     world.violate("answer", "write \(oldest.key) of node \(process.node.slot) waits since \(oldest.value)")
   }
@@ -93,7 +112,7 @@ extension Oracle {
   func checkRefusal(_ job: WriteJob, _ refused: RefusedWrite, by process: NodeProcess) {
     let node = process.node
     switch refused.error as? EngineError {
-    case .notPermitted where node.isJudged && mayWrite(node, job.partition) && process.mightWrite(job.partition):
+    case .notPermitted where node.isJudged && known.mayWrite(node, job.partition) && process.mightWrite(job.partition):
       world.violate("refusal", "node \(node.slot) may write to \(job.partition.text.string): \(refused.reason)")
     case .ownRunNotTaken, .malformedChange, .payloadNotThere, .payloadSpoiled, .noFleet:
       world.violate("refusal", "node \(node.slot): \(refused.reason)")

@@ -3,10 +3,16 @@ import Forwarding
 import Replication
 import Wire
 
-// What the ledger of the backend has (I9).
-extension Oracle {
+/// What the backend has (I9): its ledger here, and what it says beside that.
+struct ShoreCheck: Check {
+  let known: Knowledge
+
+  var words: WordCheck { WordCheck(known: known) }
+  var readings: ReadingCheck { ReadingCheck(known: known) }
+  var edits: EditCheck { EditCheck(known: known) }
+
   /// Why the backend is not what its relays hold; nil where it is, or where nobody forwards.
-  func differenceAshore() -> String? {
+  func difference() -> String? {
     guard let shore = world.shore else { return nil }
     for slot in shore.relays {
       guard let relay = world.nodes[slot].process?.relay else { return "relay \(slot) is not there" }
@@ -16,7 +22,8 @@ extension Oracle {
     }
     let relays = shore.relays.map { world.nodes[$0] }
     return relays.lazy.compactMap { self.lack(of: $0, shore.ledger) }.first ?? differenceInRuns(shore)
-      ?? differenceInDocuments(shore, relays) ?? differenceInReadings(shore, relays) ?? differenceInEdits(shore)
+      ?? BackendCheck(known: known).difference(shore, relays) ?? readings.difference(shore, relays)
+      ?? edits.difference(shore)
   }
 
   /// What readings alone bring about where a ledger was put back: it has what relays hold of chains without branches.
@@ -51,7 +58,7 @@ extension Oracle {
           return "the ledger lacks change \(run.first + UInt64(index)) of \(run.replica) at relay \(node.slot)"
         }
         guard let hash = (try? RunCodec.apartPayload(of: run.body[...])) ?? nil else { continue }
-        if ledger.payloads[ModelLedger.PayloadKey(partition: id, hash: hash)] != payloads[hash] {
+        if ledger.payloads[ModelLedger.PayloadKey(partition: id, hash: hash)] != known.payloads[hash] {
           return "the ledger lacks the payload of change \(run.first) of \(run.replica)"
         }
       }
@@ -64,7 +71,8 @@ extension Oracle {
     let ledger = shore.ledger
     var claimed: Set<ModelLedger.RunKey> = []
     for row in ledger.runs.values {
-      guard let run = library.known(row.body[...], in: row.chain.partition), shore.relayed.contains(run.number) else {
+      guard let run = known.library.known(row.body[...], in: row.chain.partition), shore.relayed.contains(run.number)
+      else {
         return "the ledger has a run that no relay held"
       }
       let hashes = run.observed.changes.map(\.hash)

@@ -2,8 +2,10 @@ import Engine
 import Replication
 import Wire
 
-// What nodes say that they hold.
-extension Oracle {
+/// What nodes say that they hold.
+struct HoldingsCheck: Check {
+  let known: Knowledge
+
   /// A word is signed, and where it is the node's own, it names nothing that the store did not have when it took it: not even
   /// words of this device that others brought.
   func check(_ kept: KeptHoldings, in partition: PartitionID, by node: SimulatedNode) {
@@ -16,7 +18,7 @@ extension Oracle {
       world.violate("holdings", "node \(node.slot) keeps a word about \(holdings.partition.text.string) \(why)")
     }
     guard kept.signed.isSigned(FakeCryptography.verify) else { return violate("that its device did not sign") }
-    if holdings.kind == .backend { checkBackendWord(holdings, at: node) }
+    if holdings.kind == .backend { ReadingCheck(known: known).checkWord(holdings, at: node) }
     guard holdings.device == node.key.publicKey, holdings.kind == .received else { return }
     world.count(.saidHoldings)
     let held = node.directory.book.partitions[partition]
@@ -29,7 +31,7 @@ extension Oracle {
   }
 
   /// What a store has at its start: all that was committed, and perhaps a last commit of which nobody knew.
-  func readHoldings(_ store: any LogStore, _ node: SimulatedNode) throws {
+  func read(_ store: any LogStore, _ node: SimulatedNode) throws {
     var missing = node.directory.book.holdings
     for kept in try store.holdings() {
       let partition = world.fleet.partition(kept.holdings.partition)
@@ -41,28 +43,12 @@ extension Oracle {
     }
   }
 
-  /// Told is what is on disk, to those who may carry the partition.
-  func check(_ message: HoldingsMessage, _ node: SimulatedNode, _ peer: SimulatedNode) {
-    switch message {
-    case .records(let items):
-      for item in items {
-        checkRight(item.partition, node, peer)
-        let place = HoldingsPlace(partition: world.fleet.partition(item.partition), subject: item.subject)
-        guard (node.directory.book.holdings[place]?.number ?? 0) < item.number else { continue }
-        world.violate("durable before sent", "node \(node.slot) tells a word that it has not stored")
-      }
-    case .question(.known(let list, _)): for known in list { checkRight(known.partition, node, peer) }
-    case .question(.fresh(let names)): for name in names { checkRight(name, node, peer) }
-    case .question: break
-    }
-  }
-
   /// Once asked, all who want a partition know of one another what each holds. Of a device with copies nobody can know more
   /// than what one of them said.
-  func differenceInHoldings() -> String? {
+  func difference() -> String? {
     for name in world.partitions {
       let partition = world.fleet.partition(name)
-      for group in groups(wanting: name) where group.count > 1 {
+      for group in known.groups(wanting: name) where group.count > 1 {
         for speaker in group where !hasCopy(speaker.node) {
           guard let held = speaker.mesh.partitions[partition]?.log.received, !held.isEmpty else { continue }
           let subject = Holdings.Subject(device: speaker.node.key.publicKey, kind: .received)
@@ -76,9 +62,7 @@ extension Oracle {
     }
     return nil
   }
-}
 
-extension Oracle {
   private func hasCopy(_ node: SimulatedNode) -> Bool { world.nodes.contains { $0 !== node && $0.key == node.key } }
 }
 

@@ -2,8 +2,12 @@ import Engine
 import Replication
 import Wire
 
-// What must hold when the faults are over.
-extension Oracle {
+/// What must hold when the faults are over: all who reach one another hold the same.
+struct AgreementCheck: Check {
+  let known: Knowledge
+
+  var ended: EndedCheck { EndedCheck(known: known) }
+
   /// Why it is not over yet.
   func disagreement() -> String? { disagreementInWork() ?? disagreementInAnswers() }
 
@@ -14,9 +18,9 @@ extension Oracle {
       return "node \(absent.slot) is not there"
     }
     if let difference = differenceInStatements() { return difference }
-    if let work = workThatIsNotHandedOver() { return work }
+    if let work = ended.workThatIsNotHandedOver() { return work }
     for name in owed {
-      for group in groups(wanting: name) {
+      for group in known.groups(wanting: name) {
         if let difference = difference(in: group, world.fleet.partition(name)) {
           return "\(name.text.string): \(difference)"
         }
@@ -26,56 +30,22 @@ extension Oracle {
   }
 
   /// What everybody says that it holds, once all were asked.
-  func disagreementInAnswers() -> String? { world.askedAt == nil ? nil : differenceInHoldings() }
+  func disagreementInAnswers() -> String? { world.askedAt == nil ? nil : HoldingsCheck(known: known).difference() }
 
   /// What is owed to all who want it and may carry it: everything, but where nobody of them has more than what a flooder
   /// wrote. Who does not want it any more tells nobody of what it keeps.
-  private var owed: [PartitionName] { (world.partitions + world.plan.visited).filter(isOwed) }
-
-  func isOwed(_ name: PartitionName) -> Bool {
-    guard !world.plan.flooded.isEmpty else { return true }
-    let id = world.fleet.partition(name)
-    let flooders = Set(world.nodes.filter(\.isFlooder).map(\.key.publicKey))
-    return world.nodes.compactMap(\.process).contains { process in
-      process.mesh.interest.wants(id, name: name)
-        && process.mesh.partitions[id]?.log.accepted.entries.keys.contains { replica in
-          owners[replica].map { !flooders.contains($0) } ?? true
-        } ?? false
-    }
-  }
+  private var owed: [PartitionName] { (world.partitions + world.plan.visited).filter(known.isOwed) }
 
   /// Until all have heard what was stated, one may still write what the others know to count no more.
   private func differenceInStatements() -> String? {
-    let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process).filter { !isEnded($0) }
+    let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process).filter { !known.isEnded($0) }
     let digests = honest.map { $0.mesh.authority.digest(FakeCryptography.hash) }
     for a in honest.indices {
       for b in 0..<a where digests[a] != digests[b] && world.isLinked(honest[a].node.slot, honest[b].node.slot) {
         return "nodes \(honest[b].node.slot) and \(honest[a].node.slot) hold different statements"
       }
     }
-    return wordOfEndedThatIsNotHeard(honest)
-  }
-
-  /// Honest nodes that want the partition and may carry it, in groups that reach one another.
-  func groups(wanting name: PartitionName) -> [[NodeProcess]] {
-    let id = world.fleet.partition(name)
-    var left = world.nodes.compactMap(\.process).filter { process in
-      process.node.liar == nil && process.mesh.interest.wants(id, name: name)
-        && rights(of: process.node).level(of: process.node.key.publicKey, in: name.text) >= .carry
-    }
-    var groups: [[NodeProcess]] = []
-    while let first = left.popLast() {
-      var group = [first]
-      var index = 0
-      while index < group.count {
-        let slot = group[index].node.slot
-        group += left.filter { world.isLinked($0.node.slot, slot) }
-        left.removeAll { world.isLinked($0.node.slot, slot) }
-        index += 1
-      }
-      groups.append(group)
-    }
-    return groups
+    return ended.wordOfEndedThatIsNotHeard(honest)
   }
 
   private func difference(in group: [NodeProcess], _ partition: PartitionID) -> String? {
@@ -137,14 +107,5 @@ extension Oracle {
     return world.nodes.compactMap(\.process).allSatisfy {
       $0 === process || !world.isLinked($0.node.slot, process.node.slot) || peers.contains($0.node.slot)
     }
-  }
-
-  func mayWrite(_ node: SimulatedNode, _ name: PartitionName) -> Bool {
-    rights(of: node).level(of: node.key.publicKey, in: name.text) >= .write
-  }
-
-  static func text(_ vector: VersionVector?) -> String {
-    (vector?.sorted ?? []).map { "\(String($0.replica.high, radix: 36)):\($0.position.sequence)" }.joined(
-      separator: " ")
   }
 }

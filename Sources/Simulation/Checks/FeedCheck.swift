@@ -1,10 +1,12 @@
 import Engine
 import Replication
 
-// What commits are told of to whoever follows them.
-extension Oracle {
+/// What commits are told of to whoever follows them.
+struct FeedCheck: Check {
+  let known: Knowledge
+
   /// Each record goes on from the one before, and after the last of a turn there is nothing that nobody was told of.
-  func checkFeed(_ records: [CommitRecord], of process: NodeProcess) {
+  func check(_ records: [CommitRecord], of process: NodeProcess) {
     for moved in records.flatMap(\.partitions) {
       let told = process.told[moved.partition] ?? VersionVector()
       if moved.before != told {

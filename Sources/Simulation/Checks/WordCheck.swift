@@ -1,10 +1,12 @@
 import Forwarding
 import Replication
 
-// Whose word stands at the backend, and what is done twice.
-extension Oracle {
+/// Whose word stands at the backend.
+struct WordCheck: Check {
+  let known: Knowledge
+
   /// Whoever does not hold all that the ledger has of a partition leaves what other relays said of it (decision 33).
-  func checkWords(_ before: ModelLedger, _ after: ModelLedger, by node: SimulatedNode) {
+  func check(_ before: ModelLedger, _ after: ModelLedger, by node: SimulatedNode) {
     let device = node.key.device
     var replaced: Set<PartitionID> = []
     for (chain, mark) in before.marks where mark.judge != device && after.marks[chain]?.judge == device {
@@ -37,11 +39,6 @@ extension Oracle {
     return nil
   }
 
-  /// A relay writes, or refuses, no edit of which its store had a change when it asked for edits.
-  func checkAsked(_ edit: OfficeEdit, since asked: UInt64, at node: SimulatedNode) {
-    guard let shore = world.shore, shore.edits.had(edit.id, at: node, before: asked) else { return }
-    world.violate("I9", "relay \(node.slot) is to do edit \(edit.id.short) again, of which it had a change")
-  }
 }
 
 extension NodeBook {

@@ -2,11 +2,13 @@ import Engine
 import Forwarding
 import Replication
 
-// What may go with a store.
-extension Oracle {
+/// What may go with a store.
+struct WipeCheck: Check {
+  let known: Knowledge
+
   /// In the end, when all have said what they hold: of a partition that a node calls safe to wipe, every change that its store
   /// has lies in the backend, or with as many other devices as it says.
-  func checkWipe(of process: NodeProcess) {
+  func check(_ process: NodeProcess) {
     var rules = WipeRules()
     rules.devices = 1 + process.node.slot % 2
     for judgement in process.engine.wipeSurvey(rules).judgements where judgement.isSafe {

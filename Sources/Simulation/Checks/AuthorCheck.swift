@@ -2,11 +2,13 @@ import Engine
 import Replication
 import Wire
 
-// What an author makes of what it had seen and written before.
-extension Oracle {
+/// What an author makes of what it had seen and written before.
+struct AuthorCheck: Check {
+  let known: Knowledge
+
   /// C3: the entries of a chain's contexts rise, but where the chain that they name has changed its branch.
   func checkContext(of run: KnownRun, _ node: SimulatedNode) {
-    guard isHonest(run.replica), run.first > 1, let before = previous(of: run, node) else { return }
+    guard known.isHonest(run.replica), run.first > 1, let before = previous(of: run, node) else { return }
     for (other, position) in before.context.entries where other != run.replica && !mayFork(other) {
       guard run.context.sequence(of: other) < position.sequence else { continue }
       world.violate(
@@ -18,7 +20,7 @@ extension Oracle {
   func checkElements(of run: KnownRun, _ node: SimulatedNode) {
     for (index, change) in run.observed.changes.enumerated() {
       let own = run.first + UInt64(index)
-      for element in Oracle.elements(of: change.writes).map(\.dot) {
+      for element in AuthorCheck.elements(of: change.writes).map(\.dot) {
         let seen = element.replica == run.replica ? own : run.context.sequence(of: element.replica)
         guard element.sequence > seen else { continue }
         world.violate("M4", "node \(node.slot) stores run \(run.replica) \(own), which names what it had not seen")
@@ -30,11 +32,6 @@ extension Oracle {
     writes.flatMap(\.operations).flatMap(\.path).compactMap { segment in
       if case .element(let element) = segment { element } else { nil }
     }
-  }
-
-  func isHonest(_ replica: ReplicaID) -> Bool {
-    guard let owner = owners[replica] else { return false }
-    return !world.nodes.contains { $0.liar != nil && $0.key.publicKey == owner }
   }
 
   private func previous(of run: KnownRun, _ node: SimulatedNode) -> KnownRun? {
@@ -89,7 +86,7 @@ extension Oracle {
     in change: ObservedChange, of run: KnownRun, issuing origin: ChangeOrigin, by node: SimulatedNode
   ) {
     guard let original = self.change(origin, run.partition, node) else { return }
-    let (before, after) = (Oracle.elements(of: original.writes), Oracle.elements(of: change.writes))
+    let (before, after) = (AuthorCheck.elements(of: original.writes), AuthorCheck.elements(of: change.writes))
     guard before.count == after.count else {
       return world.violate("C22", "node \(node.slot) issues \(origin.dot) again as another write")
     }

@@ -1,8 +1,10 @@
 import Engine
 import Replication
 
-// What a write asked for is what its node shows.
-extension Oracle {
+/// What a write asked for is what its node shows.
+struct IntentCheck: Check {
+  let known: Knowledge
+
   /// A write is made upon all that its node accepts, so right behind its commit the document is what was asked for: the
   /// last word of those jobs of a transaction that were `written` (rules M14 and M16).
   func check(_ transaction: [KeptIntent], of written: Set<Int>, by process: NodeProcess) {
@@ -19,7 +21,7 @@ extension Oracle {
     world.report.intents += last.count
     for kept in last.values {
       let partition = state.identity.id(of: kept.intent.partition)
-      if let log = state.mesh.partitions[partition]?.log, Oracle.isBlind(state.own.context(in: partition), log) {
+      if let log = state.mesh.partitions[partition]?.log, IntentCheck.isBlind(state.own.context(in: partition), log) {
         continue
       }
       guard let mistake = mistake(in: kept.state, kept.intent.wanted) else { continue }
@@ -40,7 +42,7 @@ extension Oracle {
     let shown = state?.shown()
     switch wanted {
     case .body(let body, let hints):
-      let (asked, found) = (Oracle.asShown(.map(body), hints), shown.map { Value.map($0) })
+      let (asked, found) = (IntentCheck.asShown(.map(body), hints), shown.map { Value.map($0) })
       return found.map(OracleBytes.of) == OracleBytes.of(asked)
         ? nil : "\(asked) was asked for, and \(String(describing: found)) is shown"
     case .merged: return nil

@@ -1,10 +1,19 @@
 import Replication
 import Wire
 
-// What leaves a node.
-extension Oracle {
+/// What leaves a node.
+struct FrameCheck: Check {
+  let known: Knowledge
+  private var sent = SentBook()
+  /// The frame that is looked at may have waited for room.
+  private var mayBeLate = false
+
+  init(_ known: Knowledge) { self.known = known }
+
+  mutating func ended(_ connection: UInt64) { sent.ended(connection) }
+
   /// What is said to be held is on the disk (durable before sent), and goes to nobody who may not carry it (I11).
-  func sending(_ frame: [UInt8], by node: SimulatedNode, over link: NodePorts.Link) {
+  mutating func check(_ frame: [UInt8], by node: SimulatedNode, over link: NodePorts.Link) {
     let peer = world.nodes[link.remoteSlot]
     // What was said before the peer lost a right, and waited for room since, goes out in its order.
     mayBeLate = link.fullSince != nil
@@ -27,7 +36,8 @@ extension Oracle {
       countCopies(batch, peer)
       checkSentOnce(batch, node, link)
     // Who may not carry a partition any more is told how far its own work has come.
-    case .chainProbe(let probe) where owners[probe.replica] != peer.key.publicKey: checkRight(probe.name, node, peer)
+    case .chainProbe(let probe) where known.owners[probe.replica] != peer.key.publicKey:
+      checkRight(probe.name, node, peer)
     case .holdings(let message): check(message, node, peer)
     case .statementSet(let set): check(set, node, peer)
     case .statements(let list, let scope):
@@ -47,6 +57,22 @@ extension Oracle {
         guard partition?.reaches(position.sequence, of: replica) != true else { continue }
         world.violate("durable before sent", "node \(node.slot) tells of change \(position.sequence) of \(replica)")
       }
+    }
+  }
+
+  /// Told is what is on disk, to those who may carry the partition.
+  private func check(_ message: HoldingsMessage, _ node: SimulatedNode, _ peer: SimulatedNode) {
+    switch message {
+    case .records(let items):
+      for item in items {
+        checkRight(item.partition, node, peer)
+        let place = HoldingsPlace(partition: world.fleet.partition(item.partition), subject: item.subject)
+        guard (node.directory.book.holdings[place]?.number ?? 0) < item.number else { continue }
+        world.violate("durable before sent", "node \(node.slot) tells a word that it has not stored")
+      }
+    case .question(.known(let list, _)): for known in list { checkRight(known.partition, node, peer) }
+    case .question(.fresh(let names)): for name in names { checkRight(name, node, peer) }
+    case .question: break
     }
   }
 
@@ -118,7 +144,7 @@ extension Oracle {
     let partition = world.fleet.partition(batch.name)
     let held = node.directory.book.partitions[partition]?.held ?? []
     for entry in batch.entries {
-      if let run = library.known(entry.encoded, in: partition), held.contains(run.number) { continue }
+      if let run = known.library.known(entry.encoded, in: partition), held.contains(run.number) { continue }
       world.violate("durable before sent", "node \(node.slot) sends a run that it has not stored")
     }
   }
@@ -131,13 +157,13 @@ extension Oracle {
   }
 
   /// How much of what travels is needed: each run goes to each node once, at best.
-  private func countCopies(_ batch: RunBatch, _ peer: SimulatedNode) {
+  private mutating func countCopies(_ batch: RunBatch, _ peer: SimulatedNode) {
     guard !batch.isForkEvidence, peer.process != nil else { return }
     let partition = world.fleet.partition(batch.name)
     let held = peer.directory.book.partitions[partition]?.held ?? []
     let reader = SentBook.Reader(slot: peer.slot, life: peer.life)
     for entry in batch.entries {
-      guard let run = library.known(entry.encoded, in: partition) else { continue }
+      guard let run = known.library.known(entry.encoded, in: partition) else { continue }
       let isFirst = sent.send(run.number, to: reader)
       world.count(.runSent)
       if !isFirst || held.contains(run.number) { world.count(.runSentAgain) }
@@ -146,11 +172,11 @@ extension Oracle {
 
   /// Until its reader asks anew no stream brings a run twice, but where a chain has changed its branch or what counts of
   /// it fell.
-  private func checkSentOnce(_ batch: RunBatch, _ node: SimulatedNode, _ link: NodePorts.Link) {
-    guard !batch.isForkEvidence, !wasNarrowed, world.nodes[link.remoteSlot].liar == nil else { return }
+  private mutating func checkSentOnce(_ batch: RunBatch, _ node: SimulatedNode, _ link: NodePorts.Link) {
+    guard !batch.isForkEvidence, !known.wasNarrowed, world.nodes[link.remoteSlot].liar == nil else { return }
     let stream = SentBook.Stream(connection: link.connection, side: link.side, partition: batch.name)
     for entry in batch.entries {
-      guard let run = library.known(entry.encoded, in: world.fleet.partition(batch.name)), !mayFork(run.replica),
+      guard let run = known.library.known(entry.encoded, in: world.fleet.partition(batch.name)), !mayFork(run.replica),
         !sent.send(run.number, on: stream, number: batch.stream)
       else { continue }
       world.violate("twice", "node \(node.slot) sends run \(run.replica) \(run.first) twice on one stream")
@@ -158,7 +184,7 @@ extension Oracle {
   }
 
   /// What a pull says to hold of a payload does not go again.
-  private func check(_ piece: PayloadPiece, _ node: SimulatedNode, _ link: NodePorts.Link) {
+  private mutating func check(_ piece: PayloadPiece, _ node: SimulatedNode, _ link: NodePorts.Link) {
     guard world.nodes[link.remoteSlot].liar == nil else { return }
     let stream = SentBook.Stream(connection: link.connection, side: link.side, partition: piece.name)
     if !sent.send(piece, on: stream) {
@@ -166,9 +192,26 @@ extension Oracle {
     }
   }
 
-  func checkRight(_ name: PartitionName, _ node: SimulatedNode, _ peer: SimulatedNode) {
+  private func checkRight(_ name: PartitionName, _ node: SimulatedNode, _ peer: SimulatedNode) {
     let level = rights(of: node).level(of: peer.key.publicKey, in: name.text)
     guard level < .carry, !mayBeLate else { return }
     world.violate("I11", "node \(node.slot) tells node \(peer.slot) of \(name.text.string), which it may not carry")
+  }
+
+  /// No partition is named that the link did not let pass when the session began.
+  private func checkLink(_ message: Message, _ node: SimulatedNode, _ link: NodePorts.Link) {
+    let names: [PartitionName] =
+      switch message {
+      case .have(let vector), .pull(_, let vector): [vector.name]
+      case .vectors(let vectors): vectors.map(\.name)
+      case .runs(let batch): [batch.name]
+      case .payloadPiece(let piece): [piece.name]
+      case .chainProbe(let probe): [probe.name]
+      case .statementSet(let set): PartitionName(roomOf: set.scope).map { [$0] } ?? []
+      case .statements(_, let scope): PartitionName(roomOf: scope).map { [$0] } ?? []
+      default: []
+      }
+    guard let stray = names.first(where: { !link.state.lets($0) }) else { return }
+    world.violate("link", "node \(node.slot) speaks of \(stray.text.string) over a link that does not carry it")
   }
 }

@@ -1,21 +1,12 @@
 import Replication
 
-// Devices that somebody ended, and work above limits.
-extension Oracle {
-  /// Who is ended hears of that alone, whatever becomes of it later.
-  func noteEnd(_ statement: Statement, at node: SimulatedNode) {
-    guard case .end(let end) = statement.body, case .membership(let id) = end.target,
-      case .membership(let membership)? = node.directory.book.statements[id]?.body
-    else { return }
-    ended.insert(membership.device)
-    if end.reason == .compromised { compromised.insert(membership.device) }
-  }
-
-  func isEnded(_ process: NodeProcess) -> Bool { ended.contains(process.node.key.publicKey) }
+/// What is owed to devices that somebody ended, and to their work above limits.
+struct EndedCheck: Check {
+  let known: Knowledge
 
   /// Who is ended hears little, and goes on to tell what it knows, to whoever is a member for all it knows.
   func wordOfEndedThatIsNotHeard(_ honest: [NodeProcess]) -> String? {
-    for teller in world.nodes.compactMap(\.process) where teller.node.liar == nil && isEnded(teller) {
+    for teller in world.nodes.compactMap(\.process) where teller.node.liar == nil && known.isEnded(teller) {
       let told = Set(teller.mesh.authority.fleetStatements.map(\.id))
       for other in honest
       where world.isLinked(teller.node.slot, other.node.slot)
@@ -41,14 +32,15 @@ extension Oracle {
   /// there an admin can let it count.
   func workThatIsNotHandedOver() -> String? {
     let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process)
-    for author in honest where !compromised.contains(author.node.key.publicKey) {
+    for author in honest where !known.compromised.contains(author.node.key.publicKey) {
       for partition in author.mesh.partitions.values.sorted(by: { $0.id < $1.id }) {
-        let own = partition.log.heldAbove.sorted.filter { owners[$0.replica] == author.node.key.publicKey }
+        let own = partition.log.heldAbove.sorted.filter { known.owners[$0.replica] == author.node.key.publicKey }
         // Of a flooder that is spent nobody takes what it alone wrote in.
-        guard !own.isEmpty, !mayCarry(author, partition.name), !author.node.isFlooder || isOwed(partition.name) else {
+        guard !own.isEmpty, !mayCarry(author, partition.name), !author.node.isFlooder || known.isOwed(partition.name)
+        else {
           continue
         }
-        for other in groups(wanting: partition.name).joined()
+        for other in known.groups(wanting: partition.name).joined()
         where isNamed(other, partition.name, author) {
           let book = other.node.directory.book.partitions[partition.id]
           for (replica, position) in own where !isShown(author, position, of: replica, partition.id, to: book) {

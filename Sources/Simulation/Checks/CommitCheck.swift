@@ -2,11 +2,28 @@ import Engine
 import Replication
 import Wire
 
-// What stores take.
-extension Oracle {
+/// What stores take: of it the onlooker learns all that it knows.
+struct CommitCheck: Check {
+  private struct Place: Hashable {
+    let partition: PartitionID
+    let dot: Dot
+  }
+
+  let known: Knowledge
+  private let (authors, holdings): (AuthorCheck, HoldingsCheck)
+  private var hashes: [Place: Digest] = [:]
+  /// How many replica ids each slot drew.
+  private var drawn: [Int: Int] = [:]
+
+  init(_ known: Knowledge) {
+    self.known = known
+    (authors, holdings) = (AuthorCheck(known: known), HoldingsCheck(known: known))
+  }
+
+  var changeCount: Int { hashes.count }
+
   /// After a transaction is durable, before anyone is told.
-  func committed(_ commit: ObservedCommit, by process: NodeProcess) {
-    let node = process.node
+  mutating func check(_ commit: ObservedCommit, by node: SimulatedNode) {
     world.trace(4, UInt64(node.slot) << 32 | UInt64(commit.appended.count))
     checkDeclarations(commit, by: node)
     for id in commit.removedStatements { node.directory.book.statements[id] = nil }
@@ -20,12 +37,12 @@ extension Oracle {
       checkCausality(of: appended, node)
       if let run = learn(appended, node), run.isSigned(by: node.key.publicKey) { written.append(run) }
     }
-    checkReissues(among: written, by: node)
-    for (kept, partition) in commit.holdings { check(kept, in: partition, by: node) }
+    authors.checkReissues(among: written, by: node)
+    for (kept, partition) in commit.holdings { holdings.check(kept, in: partition, by: node) }
   }
 
   func learn(_ payload: Digest, _ bytes: [UInt8], _ node: SimulatedNode) {
-    payloads[payload] = bytes
+    known.payloads[payload] = bytes
     node.directory.book.payloads.insert(payload)
   }
 
@@ -35,33 +52,23 @@ extension Oracle {
       return world.violate("I12", "node \(node.slot) stores a statement that its issuer did not sign")
     }
     node.directory.book.statements[statement.id] = statement
-    noteEnd(statement, at: node)
-    if case .replica(let declaration) = statement.body { owners[declaration.replica] = statement.issuer }
-    if Oracle.isNarrowing(statement), !world.fleet.isOfFounding(statement) { wasNarrowed = true }
-  }
-
-  static func isNarrowing(_ statement: Statement) -> Bool {
-    switch statement.body {
-    case .grant(let grant): grant.level < .write
-    case .end, .removal: true
-    default: false
-    }
+    known.note(statement, at: node)
   }
 
   /// Answers with the run where no store had it before.
   @discardableResult
-  func learn(_ appended: ObservedCommit.Appended, _ node: SimulatedNode) -> KnownRun? {
+  mutating func learn(_ appended: ObservedCommit.Appended, _ node: SimulatedNode) -> KnownRun? {
     let (run, isNew): (KnownRun, Bool)
     do throws(RunLibrary.Mistake) {
-      (run, isNew) = try library.take(appended, observe: observed)
+      (run, isNew) = try known.library.take(appended, observe: known.observe)
     } catch {
       world.violate("store", "node \(node.slot) stores what is no run: \(error)")
       return nil
     }
     if node.isJudged { checkAuthor(of: run, node) }
     if isNew {
-      checkContext(of: run, node)
-      if node.isJudged { checkElements(of: run, node) }
+      authors.checkContext(of: run, node)
+      if node.isJudged { authors.checkElements(of: run, node) }
       checkHashes(of: run)
       if node.isJudged { checkRight(toWrite: run, node) }
     }
@@ -102,11 +109,11 @@ extension Oracle {
   }
 
   /// I6: a dot names one change, but where the world itself made two of a device.
-  private func checkHashes(of run: KnownRun) {
+  private mutating func checkHashes(of run: KnownRun) {
     for (index, change) in run.observed.changes.enumerated() {
       let dot = Dot(replica: run.replica, sequence: run.first + UInt64(index))
       let place = Place(partition: run.partition, dot: dot)
-      if let known = hashes[place], known != change.hash, !mayFork(run.replica) {
+      if let other = hashes[place], other != change.hash, !mayFork(run.replica) {
         world.violate("I6", "change \(dot.sequence) of \(run.replica) has two hashes")
       }
       hashes[place] = change.hash
@@ -115,23 +122,37 @@ extension Oracle {
 
   func checkCausality(of appended: ObservedCommit.Appended, _ node: SimulatedNode) {
     let (partition, replica) = (appended.chain.partition, appended.chain.replica)
-    for (other, position) in appended.run.context.entries where !mayFork(other) && !wasNarrowed {
+    for (other, position) in appended.run.context.entries where !mayFork(other) && !known.wasNarrowed {
       guard !node.directory.book.reaches(position.sequence, of: other, in: partition) else { continue }
       world.violate("I3", "run \(replica) \(appended.run.first) is at node \(node.slot) before what it had seen")
     }
   }
 
-  private func observed(_ run: DecodedRun, _ context: VersionVector) -> ObservedRun {
-    let changes = zip(run.changes, run.hashes).map { change, hash in
-      let dot = Dot(replica: run.chain.replica, sequence: change.header.sequence)
-      let payload = payloads[change.header.payloadHash].map { $0[...] } ?? change.payload
-      let writes = (try? PayloadDecoder.decodeWrites(payload, dot: dot)) ?? []
-      return ObservedChange(
-        hash: hash, timestamp: change.header.timestamp.rawValue, own: ObservedChange.own(of: writes),
-        origin: change.header.origin, writes: writes)
+  // MARK: Under which replica ids a device writes
+
+  /// A replica id is declared with the first change under it, never for a write that changes nothing (rule C20).
+  private mutating func checkDeclarations(_ commit: ObservedCommit, by node: SimulatedNode) {
+    for statement in commit.statements {
+      guard case .replica(let declaration) = statement.body, statement.issuer == node.key.publicKey,
+        known.owners[declaration.replica] == nil
+      else { continue }
+      let isUsed = commit.appended.contains { $0.chain.replica == declaration.replica }
+      if !isUsed { world.violate("C20", "node \(node.slot) draws \(declaration.replica) and writes nothing under it") }
+      declared(declaration.replica, by: node)
     }
-    return ObservedRun(
-      replica: run.chain.replica, first: run.first, hashBefore: run.hashBefore,
-      context: NaivePosition.entries(of: context), changes: changes)
+  }
+
+  /// Only these give a cause for a new replica id: copies that come back, disks that fail, and peers that show signed
+  /// runs that this node never wrote. What a liar claims is none; what it signs with its own key is one for itself.
+  private static let causes: Set<Fault> = [
+    .restoredCopy, .rolledBack, .clonedDirectory, .diskFailed, .crashInCommit,
+  ]
+
+  private mutating func declared(_ replica: ReplicaID, by node: SimulatedNode) {
+    drawn[node.slot, default: 0] += 1
+    let count = drawn[node.slot, default: 0]
+    let hasCause = world.report.faults.contains { CommitCheck.causes.contains($0.key) && $0.value > 0 }
+    guard count > 1, !hasCause, node.liar == nil else { return }
+    world.violate("C20", "node \(node.slot) draws replica id number \(count), \(replica), without a cause")
   }
 }

@@ -1,0 +1,164 @@
+import Engine
+import Replication
+import Wire
+
+/// What the onlooker knows, and judges from: what every store took, and what follows from that by rules of its own
+/// (``PartitionVerdict``). Nothing of it rests on how the nodes merge, accept or permit.
+///
+/// What was worked out once is kept: runs by their bytes, rights by the set of statements, verdicts by both. Each is a
+/// function of what it is kept by.
+final class Knowledge {
+  unowned let world: World
+  var library: RunLibrary
+  var payloads: [Digest: [UInt8]] = [:]
+  private(set) var owners: [ReplicaID: PublicKey] = [:]
+  /// Devices of which the run made two, and the replicas that they write under.
+  private var forkable: Set<PublicKey> = []
+  /// A right was narrowed: what counted may fall.
+  private(set) var wasNarrowed = false
+  /// Devices that were ended, and those of them that are in other hands.
+  private(set) var (ended, compromised): (Set<PublicKey>, Set<PublicKey>) = ([], [])
+  private var rights: [Set<Digest>: JudgedRights] = [:]
+  private var verdicts = VerdictShelf()
+
+  /// Of sets of statements; one costs some ten kilobytes.
+  private static let rightsLimit = 256
+
+  init(_ world: World) {
+    self.world = world
+    library = RunLibrary(formats: world.options.builds?.later ?? .all)
+  }
+
+  // MARK: Who writes
+
+  func expectForks(of node: SimulatedNode) { forkable.insert(node.key.publicKey) }
+  func mayFork(_ replica: ReplicaID) -> Bool { owners[replica].map(forkable.contains) ?? false }
+
+  func isHonest(_ replica: ReplicaID) -> Bool {
+    guard let owner = owners[replica] else { return false }
+    return !world.nodes.contains { $0.liar != nil && $0.key.publicKey == owner }
+  }
+
+  /// A store took it.
+  func note(_ statement: Statement, at node: SimulatedNode) {
+    noteEnd(statement, at: node)
+    if case .replica(let declaration) = statement.body { owners[declaration.replica] = statement.issuer }
+    if Knowledge.isNarrowing(statement), !world.fleet.isOfFounding(statement) { wasNarrowed = true }
+  }
+
+  /// Who is ended hears of that alone, whatever becomes of it later.
+  private func noteEnd(_ statement: Statement, at node: SimulatedNode) {
+    guard case .end(let end) = statement.body, case .membership(let id) = end.target,
+      case .membership(let membership)? = node.directory.book.statements[id]?.body
+    else { return }
+    ended.insert(membership.device)
+    if end.reason == .compromised { compromised.insert(membership.device) }
+  }
+
+  func isEnded(_ process: NodeProcess) -> Bool { ended.contains(process.node.key.publicKey) }
+
+  static func isNarrowing(_ statement: Statement) -> Bool {
+    switch statement.body {
+    case .grant(let grant): grant.level < .write
+    case .end, .removal: true
+    default: false
+    }
+  }
+
+  func observe(_ run: DecodedRun, _ context: VersionVector) -> ObservedRun {
+    let changes = zip(run.changes, run.hashes).map { change, hash in
+      let dot = Dot(replica: run.chain.replica, sequence: change.header.sequence)
+      let payload = payloads[change.header.payloadHash].map { $0[...] } ?? change.payload
+      let writes = (try? PayloadDecoder.decodeWrites(payload, dot: dot)) ?? []
+      return ObservedChange(
+        hash: hash, timestamp: change.header.timestamp.rawValue, own: ObservedChange.own(of: writes),
+        origin: change.header.origin, writes: writes)
+    }
+    return ObservedRun(
+      replica: run.chain.replica, first: run.first, hashBefore: run.hashBefore,
+      context: NaivePosition.entries(of: context), changes: changes)
+  }
+
+  // MARK: What follows
+
+  func rights(of statements: [Digest: Statement]) -> JudgedRights {
+    let ids = Set(statements.keys)
+    if let known = rights[ids] { return known }
+    if rights.count > Knowledge.rightsLimit { rights = [:] }
+    let made = JudgedRights(statements.values, root: world.fleet.root.publicKey)
+    rights[ids] = made
+    return made
+  }
+
+  /// What the statements that a node stores say.
+  func rights(of node: SimulatedNode) -> JudgedRights {
+    if let known = node.directory.book.rights { return known }
+    let made = rights(of: node.directory.book.statements)
+    node.directory.book.rights = made
+    return made
+  }
+
+  func mayWrite(_ node: SimulatedNode, _ name: PartitionName) -> Bool {
+    rights(of: node).level(of: node.key.publicKey, in: name.text) >= .write
+  }
+
+  func verdict(_ node: SimulatedNode, _ id: PartitionID, _ name: PartitionName) -> PartitionVerdict {
+    let (rights, partition) = (rights(of: node), node.directory.book.partitions[id])
+    return verdicts.verdict(id, rights, partition?.held ?? []) {
+      PartitionVerdict(of: name.text, rights: rights.rights, runs: partition?.observed ?? []) { replica in
+        ChainIdentity(fleet: world.fleet.id, partition: id, replica: replica).genesis(FakeCryptography.hash)
+      }
+    }
+  }
+
+  // MARK: Who holds what together
+
+  func isOwed(_ name: PartitionName) -> Bool {
+    guard !world.plan.flooded.isEmpty else { return true }
+    let id = world.fleet.partition(name)
+    let flooders = Set(world.nodes.filter(\.isFlooder).map(\.key.publicKey))
+    return world.nodes.compactMap(\.process).contains { process in
+      process.mesh.interest.wants(id, name: name)
+        && process.mesh.partitions[id]?.log.accepted.entries.keys.contains { replica in
+          owners[replica].map { !flooders.contains($0) } ?? true
+        } ?? false
+    }
+  }
+
+  /// Honest nodes that want the partition and may carry it, in groups that reach one another.
+  func groups(wanting name: PartitionName) -> [[NodeProcess]] {
+    let id = world.fleet.partition(name)
+    var left = world.nodes.compactMap(\.process).filter { process in
+      process.node.liar == nil && process.mesh.interest.wants(id, name: name)
+        && rights(of: process.node).level(of: process.node.key.publicKey, in: name.text) >= .carry
+    }
+    var groups: [[NodeProcess]] = []
+    while let first = left.popLast() {
+      var group = [first]
+      var index = 0
+      while index < group.count {
+        let slot = group[index].node.slot
+        group += left.filter { world.isLinked($0.node.slot, slot) }
+        left.removeAll { world.isLinked($0.node.slot, slot) }
+        index += 1
+      }
+      groups.append(group)
+    }
+    return groups
+  }
+}
+
+/// One concern of the onlooker, with a book of its own where what it sees has to be remembered.
+protocol Check {
+  var known: Knowledge { get }
+}
+
+extension Check {
+  var world: World { known.world }
+
+  func rights(of node: SimulatedNode) -> JudgedRights { known.rights(of: node) }
+  func mayFork(_ replica: ReplicaID) -> Bool { known.mayFork(replica) }
+  func verdict(_ node: SimulatedNode, _ id: PartitionID, _ name: PartitionName) -> PartitionVerdict {
+    known.verdict(node, id, name)
+  }
+}
