@@ -1,7 +1,7 @@
 // What may be said in which phase, and who takes it.
 extension Mesh {
   mutating func receive(_ id: SessionID, _ message: Message, _ step: inout Step) throws(SessionEnd) {
-    guard let session = sessions[id] else { return }
+    guard let session = sessions[id].map(SessionStage.init) else { return }
     sessions[id]?.pulse.hear(step.now)
     switch message {
     case .ping(let nonce): return step.emit(.send(id, .pong(nonce: nonce)))
@@ -22,7 +22,7 @@ extension Mesh {
     }
   }
 
-  private mutating func receiveGreeting(_ session: PeerSession, _ message: Message, _ step: inout Step)
+  private mutating func receiveGreeting(_ session: SessionStage, _ message: Message, _ step: inout Step)
     throws(SessionEnd)
   {
     switch message {
@@ -34,7 +34,7 @@ extension Mesh {
   }
 
   /// A listener has gone on behind its hello, and hears of the dialer's question only later.
-  private mutating func receiveUnknown(_ session: PeerSession, _ message: Message, _ step: inout Step)
+  private mutating func receiveUnknown(_ session: SessionStage, _ message: Message, _ step: inout Step)
     throws(SessionEnd)
   {
     switch message {
@@ -47,7 +47,7 @@ extension Mesh {
   }
 
   /// Once both have said hello. What only a live session takes is out of turn before.
-  private mutating func receiveAmongMembers(_ session: PeerSession, _ message: Message, _ step: inout Step)
+  private mutating func receiveAmongMembers(_ session: SessionStage, _ message: Message, _ step: inout Step)
     throws(SessionEnd)
   {
     let id = session.id
@@ -85,5 +85,20 @@ extension Mesh {
     case .chainProbe(let probe): sessions[id]?.receive(probe, ledger.id(of: probe.name), ledger, &step)
     default: throw .outOfTurn
     }
+  }
+}
+
+/// What decides who takes a message of a session. Not the session itself: as long as somebody has a copy of that, the first change
+/// copies all of its streams.
+private struct SessionStage {
+  let id: SessionID
+  let phase: PeerSession.Phase
+  let isDialer: Bool
+  let hasStatements: Bool
+  let isToBeShown: Bool
+
+  init(_ session: PeerSession) {
+    (id, phase, isDialer) = (session.id, session.phase, session.isDialer)
+    (hasStatements, isToBeShown) = (session.hasStatements, session.isToBeShown)
   }
 }

@@ -175,8 +175,8 @@ package struct Mesh: Sendable {
   }
 
   private func lookAtInvariants() {
-    pulls.lookAtInvariants(sessions)
     guard ledger.partitions.count <= Invariant.few else { return }
+    pulls.lookAtInvariants(sessions)
     sessions.lookAtInvariants(ledger)
     ledger.lookAtInvariants()
   }
