@@ -120,6 +120,59 @@ import Testing
     #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 3)
   }
 
+  @Test("a store whose log was lost is verified before anything is written to it, a migration included")
+  func verifiedBeforeMigration() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/" + Store.fileName
+    try tear(directory)
+    let torn = try Data(contentsOf: URL(fileURLWithPath: path))
+    for _ in 0..<2 {
+      var found: FoundLog?
+      #expect {
+        try directory.open { log throws(StoreError) in
+          found = log
+          return true
+        }
+      } throws: { error in
+        if case .tornByLostLog? = error as? StoreError { true } else { false }
+      }
+      #expect(found == FoundLog(wasEmpty: true, starts: 1))
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == torn)
+    #expect(!FileManager.default.fileExists(atPath: path + ".format2"))
+  }
+
+  /// Leaves a store of format 2 of which a part was carried over, behind a reader's snapshot, and whose log has gone.
+  private func tear(_ directory: TemporaryDirectory) throws {
+    let path = directory.path + "/" + Store.fileName
+    let reader: Database
+    do {
+      let store = try directory.open { $0.migrations = [.first] }
+      try store.noteStart()
+      try fill(store, 0..<200)
+      try store.checkpoint()
+      reader = try Database(path: path, access: .readOnly)
+      try reader.execute("BEGIN; SELECT count(*) FROM documents")
+      try fill(store, 200..<400)
+      try store.checkpoint()
+      try reader.execute("ROLLBACK; BEGIN; SELECT count(*) FROM documents")
+      try fill(store, 400..<600)
+      try store.checkpoint()
+    }
+    try FileManager.default.removeItem(atPath: path + "-wal")
+    withExtendedLifetime(reader) {}
+  }
+
+  private func fill(_ store: Store, _ numbers: Range<UInt16>) throws {
+    try store.write(.full) { transaction in
+      let place = try Place(transaction)
+      for number in numbers {
+        let key = [UInt8(number >> 8), UInt8(number & 255), 1]
+        _ = try transaction.insertNew(place.partition, place.collection, key: key, state: Array(repeating: 1, count: 300))
+      }
+    }
+  }
+
   @Test("a store from before holdings were kept goes on with none")
   func withoutHoldings() throws {
     let directory = try TemporaryDirectory()

@@ -82,11 +82,18 @@ package enum StoreBackup {
   }
 }
 
-extension Store {
+extension Database {
   /// Throws where the log that is gone was carried into the database in part alone: SQLite then leaves pages of different times
   /// behind, and writes to them would damage more. Reads all of it, and holds every index against its table.
-  package func verifyWithoutLog() throws(StoreError) {
-    let finding = try database.string("PRAGMA integrity_check(1)") ?? "no answer"
-    guard finding == "ok" else { throw .tornByLostLog("\(database.path): \(finding)") }
+  func verifyWithoutLog(cacheBytes: Int) throws(StoreError) {
+    do throws(StoreError) {
+      try execute("PRAGMA cache_size=-\(cacheBytes / 1024)")
+      let finding = try string("PRAGMA integrity_check(1)") ?? "no answer"
+      guard finding == "ok" else { throw .tornByLostLog("\(path): \(finding)") }
+    } catch {
+      // Some tears it meets instead of telling them.
+      if case .damaged(let detail) = error { throw .tornByLostLog(detail) }
+      throw error
+    }
   }
 }

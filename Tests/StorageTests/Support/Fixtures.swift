@@ -34,6 +34,10 @@ final class TemporaryDirectory {
     change(&options)
     return try Store.open(directory: path, fleet: testFleet, device: testDevice, options: options)
   }
+
+  func open(hasLostLog: (FoundLog) throws(StoreError) -> Bool) throws -> Store {
+    try Store.open(directory: path, fleet: testFleet, device: testDevice, hasLostLog: hasLostLog)
+  }
 }
 
 /// A store with one partition, one collection and one chain, for tests that need a place to write.
