@@ -35,8 +35,13 @@ final class TemporaryDirectory {
     return try Store.open(directory: path, fleet: testFleet, device: testDevice, options: options)
   }
 
-  func open(hasLostLog: (FoundLog) throws(StoreError) -> Bool) throws -> Store {
-    try Store.open(directory: path, fleet: testFleet, device: testDevice, hasLostLog: hasLostLog)
+  func open(
+    _ change: (inout StoreOptions) -> Void, hasLostLog: (FoundLog) throws(StoreError) -> Bool
+  ) throws -> Store {
+    var options = StoreOptions()
+    change(&options)
+    return try Store.open(
+      directory: path, fleet: testFleet, device: testDevice, options: options, hasLostLog: hasLostLog)
   }
 }
 
