@@ -22,6 +22,10 @@ extension Store {
     guard !isNew || wasLogEmpty else { throw .logAlone(path: path + "-wal") }
     guard options.createsIfMissing || !isNew else { throw .missing(path: path) }
     if isNew { try files.makePrivateFile(path) }
+    // What a copy that was cut off had left.
+    if files.layer == nil {
+      for suffix in ["", "-journal"] { try? files.remove(path + BackupStage.suffix + suffix) }
+    }
     let syncs = SyncMeter()
     let metered = options.fileLayer == nil ? MeteredFiles(syncs) : nil
     let database = try Database(
