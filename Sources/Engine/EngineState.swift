@@ -22,6 +22,8 @@ package final class EngineState {
   package internal(set) var moved: [(PartitionID, LogChange)]
   /// Documents that do not read.
   package internal(set) var quarantine = Quarantine()
+  /// Runs that the log does not give as they were written.
+  package internal(set) var damagedRuns = DamagedRuns()
   /// Whether the store says what this build understands.
   var hasNotedUnderstanding: Bool
   /// For each partition what counted of it when followers of commits were last told of it.

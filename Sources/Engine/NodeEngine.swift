@@ -164,6 +164,7 @@ package final class NodeEngine {
     if isDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
       lastTick = now
       handle(.tick)
+      askForDamagedRuns()
       links.renewAnswers()
       if keeper.saveMarkIfDue() { forksToSettle = true }
     }
@@ -173,6 +174,7 @@ package final class NodeEngine {
   // MARK: Carrying out
 
   private func handle(_ event: Mesh.Event) { directives.put(state.handle(event)) }
+  func carryOut(_ directive: Mesh.Directive) { directives.put([directive]) }
 
   /// Carries out every directive and answers every question, which comes to an end, since each answer of the log brings the
   /// core further. Commits before a question whose answer depends on it and, where `everything` is to be durable, until
@@ -442,7 +444,12 @@ package final class NodeEngine {
       // Payloads that travelled ahead are looked for on disk.
       if try RunCompletion.awaitsPayloads(runs) { settle() }
       let completion = RunCompletion(state, batch, id)
-      handle(.receivedRuns(id, batch, try runs.map(completion.completed)))
+      let (rest, hasMended) = mendLog(with: try runs.map(completion.completed), of: batch)
+      if hasMended {
+        settle()
+        mendQuarantined(in: state.identity.id(of: batch.name))
+      }
+      if !rest.isEmpty || runs.isEmpty { handle(.receivedRuns(id, batch, rest)) }
     } catch is RunCompletion.LostPayload {
       handle(.payloadLost(id, batch))
     } catch {

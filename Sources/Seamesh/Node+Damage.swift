@@ -86,6 +86,26 @@ extension Node {
     return findings
   }
 
+  static func findings(damagedRuns: Int, mended: Int) -> [DoctorFinding] {
+    var findings: [DoctorFinding] = []
+    if damagedRuns > 0 {
+      findings.append(
+        DoctorFinding(
+          .problem, "log-damaged",
+          "\(damagedRuns) runs of this device's log are not as they were written: they are not passed on, and asked of other "
+            + "devices anew. Everything else goes on.",
+          remedy: "Let it meet a device that has them. Check the disk."))
+    }
+    if mended > 0 {
+      findings.append(
+        DoctorFinding(
+          .warning, "log-mended",
+          "\(mended) runs of the log were not as they were written and came anew from other devices, with nothing lost.",
+          remedy: "Check the disk: what was damaged once may be damaged again."))
+    }
+    return findings
+  }
+
   private static let listedLimit = 16
 
   private static func listed(_ names: [String], _ count: Int) -> String {

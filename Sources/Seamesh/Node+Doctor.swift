@@ -38,6 +38,7 @@ extension Node {
     findings += Node.findings(view.spenders) + view.conduct.compactMap(Node.finding)
     findings += Node.findings(undeletable: view.undeletable)
     findings += Node.findings(view.damaged, mended: view.mended.documents, view.mended.count)
+    findings += Node.findings(damagedRuns: view.runs.damaged, mended: view.runs.mended)
     if let forwarding = forwardingStatus { findings += Node.findings(forwarding) }
     findings += links(view).compactMap(Node.finding)
     findings += historyFindings()

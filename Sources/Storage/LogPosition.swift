@@ -79,7 +79,7 @@ extension StoreReading where Self: ~Copyable {
     // The sign keeps SQLite from reading whole chains by their index.
     let rows = try database.statement(
       """
-      SELECT arrival, chain, first, last, context_base, context, body FROM runs
+      SELECT arrival, chain, first, last, context_base, context, body, sum FROM runs
       WHERE arrival>?1 AND +chain IN (SELECT id FROM chains WHERE partition=?2) ORDER BY arrival
       """)
     defer { rows.reset() }

@@ -106,6 +106,8 @@ package struct DocumentRow: Hashable, Sendable {
   package let key: [UInt8]
   package let isAlive: Bool
   package let state: [UInt8]
+  /// It is as it was written, as far as its sum tells.
+  package var isIntact = true
 }
 
 /// What belongs to the store as a whole. Beside these the last rebuild of each partition (``LogPosition``).

@@ -82,7 +82,7 @@ extension Store: LogReading {
       return nil
     }
     return try document(number, collection, key: key.id).map {
-      LogDocument(row: $0.row, isAlive: $0.isAlive, state: $0.state)
+      LogDocument(row: $0.row, isAlive: $0.isAlive, state: $0.state, isIntact: $0.isIntact)
     }
   }
 
@@ -141,6 +141,12 @@ extension Store: LogTransaction {
       number, first: run.first, last: run.last, context: run.context, body: run.body, arrived: run.arrived)
   }
 
+  package func replaceRun(at arrival: Int64, with run: AppendedRun, of chain: ChainIdentity) throws {
+    guard let number = try number(of: chain) else { throw StoreError.damagedLog("a chain is not where it was") }
+    try transaction.replaceRun(
+      at: arrival, of: number, first: run.first, last: run.last, context: run.context, body: run.body)
+  }
+
   package func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws {
     guard let number = try number(of: chain) else { return }
     try transaction.setMarks(
@@ -170,11 +176,11 @@ extension Store: LogTransaction {
     _ new: LogDocument, over old: LogDocument?, as key: DocumentKey, in partition: PartitionID
   ) throws {
     let number = try transaction.number(of: partition)
+    let collection = try transaction.number(ofCollection: key.collection)
     if let old, let row = old.row {
       let present = DocumentRow(row: row, key: key.id, isAlive: old.isAlive, state: old.state)
-      return try transaction.replace(present, in: number, isAlive: new.isAlive, state: new.state)
+      return try transaction.replace(present, in: number, collection, isAlive: new.isAlive, state: new.state)
     }
-    let collection = try transaction.number(ofCollection: key.collection)
     guard try transaction.insertNew(number, collection, key: key.id, isAlive: new.isAlive, state: new.state) else {
       throw StoreError.damaged("a document is there that was not found")
     }

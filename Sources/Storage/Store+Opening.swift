@@ -5,10 +5,11 @@ extension Store {
   /// Opens the store of `directory`, making both where they are missing, and locks it for this process.
   ///
   /// `fleet` and `device` are what the key file says: a store of another one is refused (S15), a new store gets them.
-  /// `lock` is the directory's, if the caller holds it already; a file layer needs none.
+  /// `lock` is the directory's, if the caller holds it already; a file layer needs none. `hasLostLog` is asked of a store that
+  /// is there: one that has is verified before anything is written to it.
   package static func open(
     directory: String, fleet: FleetID, device: DeviceID, lock: DirectoryLock? = nil,
-    options: StoreOptions = StoreOptions()
+    options: StoreOptions = StoreOptions(), hasLostLog: (FoundLog) throws(StoreError) -> Bool = { _ in false }
   ) throws(StoreError) -> Store {
     let files = StoreFiles(layer: options.fileLayer)
     if options.createsIfMissing { try files.makeDirectory(directory) }
@@ -21,6 +22,10 @@ extension Store {
     guard !isNew || wasLogEmpty else { throw .logAlone(path: path + "-wal") }
     guard options.createsIfMissing || !isNew else { throw .missing(path: path) }
     if isNew { try files.makePrivateFile(path) }
+    // What a copy that was cut off had left.
+    if files.layer == nil {
+      for suffix in ["", "-journal"] { try? files.remove(path + BackupStage.suffix + suffix) }
+    }
     let syncs = SyncMeter()
     let metered = options.fileLayer == nil ? MeteredFiles(syncs) : nil
     let database = try Database(
@@ -31,6 +36,10 @@ extension Store {
     // SQLite falls back to reading where it may not write.
     guard !database.isReadOnly else { throw .readOnly(path) }
     let version = try FileFormat.check(database, options.migrations)
+    if version > 0, try database.store(of: fleet, device) != nil {
+      let found = FoundLog(wasEmpty: wasLogEmpty, starts: try database.number(.starts) ?? 0)
+      if try hasLostLog(found) { try database.verifyWithoutLog(cacheBytes: options.cacheBytes) }
+    }
     try configure(database, options)
     if let last = options.migrations.last?.version, version > 0, version < last {
       try copyBeforeMigration(database, version: version, files)
@@ -100,7 +109,15 @@ extension Store {
   }
 }
 
-/// What ``Store/open(directory:fleet:device:lock:options:)`` has found and made.
+/// What tells whether the write-ahead log that a store was left with is still there.
+package struct FoundLog: Hashable, Sendable {
+  /// Missing, or without content.
+  package let wasEmpty: Bool
+  /// Counted in the database with what there is of the log.
+  package let starts: UInt64
+}
+
+/// What ``Store/open(directory:fleet:device:lock:options:hasLostLog:)`` has found and made.
 struct StoreOpening {
   let directory: String
   let database: Database

@@ -1,3 +1,4 @@
+import Engine
 import Replication
 
 #if canImport(Glibc)
@@ -39,6 +40,8 @@ package enum StoreError: Error, Hashable, Sendable {
   case damagedDocument(String)
   /// A row of the log does not read. What needs none of its changes goes on.
   case damagedLog(String)
+  /// A run of the log is not as it was written.
+  case damagedRun(DamagedRun)
   /// A reader was stopped, or ran into its time limit.
   case interrupted
   case busy
@@ -81,7 +84,7 @@ package enum StoreError: Error, Hashable, Sendable {
   /// After these the open store must not be written again.
   package var isFatal: Bool {
     switch self {
-    case .inputOutput, .removed, .damaged, .damagedLog: true
+    case .inputOutput, .removed, .damaged, .damagedLog, .damagedRun: true
     default: false
     }
   }
@@ -91,9 +94,13 @@ package enum StoreError: Error, Hashable, Sendable {
     if case .sqlite(let error) = self { error.code == .cannotOpen } else { false }
   }
 
+  package var runAtFault: DamagedRun? {
+    if case .damagedRun(let run) = self { run } else { nil }
+  }
+
   package var isOfOneRow: Bool {
     switch self {
-    case .damagedDocument, .damagedLog: true
+    case .damagedDocument, .damagedLog, .damagedRun: true
     default: false
     }
   }
@@ -129,6 +136,7 @@ extension StoreError: CustomStringConvertible {
       "seamesh.db-wal is gone, and seamesh.db, into which a part of it had been written, is damaged without it: \(detail)"
     case .damagedDocument(let detail): "the document is damaged here: \(detail)"
     case .damagedLog(let detail): "the store's log is damaged: \(detail)"
+    case .damagedRun(let run): "the store's log is damaged: \(run)"
     case .interrupted: "reading took too long or was stopped"
     case .busy: "the store is busy"
     case .limitReached(let what, let limit): "there is no room for more \(what): the limit is \(limit)"

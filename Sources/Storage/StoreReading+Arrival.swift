@@ -43,7 +43,7 @@ extension StoreReading where Self: ~Copyable {
     let rows = try database.statement(
       """
       SELECT runs.arrival, runs.chain, first, last, context_base, context, body, arrived, chains.partition, replica, hash,
-        hold_reason IS NOT NULL
+        hold_reason IS NOT NULL, sum
       FROM runs JOIN chains ON chains.id=runs.chain JOIN partitions ON partitions.id=chains.partition
       WHERE runs.arrival>?1 ORDER BY runs.arrival
       """)
@@ -74,9 +74,10 @@ extension StoreReading where Self: ~Copyable {
   }
 
   private func storedRun(_ rows: PreparedStatement) throws(StoreError) -> StoredRun {
+    try requireIntact(rows, sum: 12)
     let base = try rows.optionalInteger(4).map { arrival throws(StoreError) in try fullContext(at: arrival) }
     guard let context = StoredContext.decode(rows.bytes(5), onto: base ?? VersionVector()) else {
-      throw .damaged("the context of run \(rows.integer(0))")
+      throw .damagedLog("the context of run \(rows.integer(0))")
     }
     return StoredRun(
       arrival: rows.integer(0),

@@ -11,7 +11,7 @@ extension StoreReading where Self: ~Copyable {
   ) throws(StoreError) -> [StoredRun] {
     let rows = try database.statement(
       """
-      SELECT arrival, chain, first, last, context_base, context, body FROM runs
+      SELECT arrival, chain, first, last, context_base, context, body, sum FROM runs
       WHERE chain=?1 AND last>?2 ORDER BY last, arrival
       """)
     defer { rows.reset() }
@@ -24,7 +24,7 @@ extension StoreReading where Self: ~Copyable {
   package func lastRun(of chain: ChainNumber) throws(StoreError) -> StoredRun? {
     let rows = try database.statement(
       """
-      SELECT arrival, chain, first, last, context_base, context, body FROM runs
+      SELECT arrival, chain, first, last, context_base, context, body, sum FROM runs
       WHERE chain=?1 ORDER BY last DESC, arrival DESC LIMIT 1
       """)
     defer { rows.reset() }
@@ -53,7 +53,7 @@ extension StoreReading where Self: ~Copyable {
 
   package func run(at arrival: Int64, in partition: PartitionNumber) throws(StoreError) -> StoredRun? {
     let rows = try database.statement(
-      "SELECT arrival, chain, first, last, context_base, context, body FROM runs WHERE arrival=?1")
+      "SELECT arrival, chain, first, last, context_base, context, body, sum FROM runs WHERE arrival=?1")
     defer { rows.reset() }
     try rows.bind(1, arrival)
     return try collect(rows, byteLimit: .max, partition: partition).first
@@ -71,6 +71,7 @@ extension StoreReading where Self: ~Copyable {
         break
       }
       bytes += size
+      try requireIntact(rows, sum: 7)
       if let needed = rows.optionalInteger(4), base?.arrival != needed {
         base = (needed, try fullContext(at: needed))
       }
@@ -88,12 +89,39 @@ extension StoreReading where Self: ~Copyable {
     return found
   }
 
+  /// Throws where the row of a run is not as it was written. Its columns begin with those of ``collect(_:byteLimit:partition:)``.
+  func requireIntact(_ rows: PreparedStatement, sum column: Int32) throws(StoreError) {
+    guard let sum = rows.optionalInteger(column) else { return }
+    let found = RowSum(
+      ofRun: rows.integer(0), of: rows.integer(1), rows.integer(2), rows.integer(3), base: rows.optionalInteger(4),
+      context: rows.borrowedBytes(5), body: rows.borrowedBytes(6))
+    guard found.value != sum else { return }
+    throw .damagedRun(
+      DamagedRun(
+        replica: try replica(of: rows.integer(1)), first: UInt64(clamping: rows.integer(2)),
+        last: UInt64(clamping: rows.integer(3)), arrival: rows.integer(0)))
+  }
+
+  private func replica(of chain: Int64) throws(StoreError) -> ReplicaID {
+    let rows = try database.statement("SELECT replica FROM chains WHERE id=?1")
+    defer { rows.reset() }
+    try rows.bind(1, chain)
+    guard try rows.step(), let replica = ReplicaID(rows.bytes(0)) else { throw .damaged("chain \(chain)") }
+    return replica
+  }
+
   func fullContext(at arrival: Int64) throws(StoreError) -> VersionVector {
     if let known = numbers.context(at: arrival) { return known }
-    let rows = try database.statement("SELECT context FROM runs WHERE arrival=?1 AND context_base IS NULL")
+    let rows = try database.statement(
+      """
+      SELECT arrival, chain, first, last, context_base, context, body, sum FROM runs
+      WHERE arrival=?1 AND context_base IS NULL
+      """)
     defer { rows.reset() }
     try rows.bind(1, arrival)
-    guard try rows.step(), let context = StoredContext.decode(rows.bytes(0)) else {
+    guard try rows.step() else { throw .damagedLog("the context of run \(arrival), to which others refer") }
+    try requireIntact(rows, sum: 7)
+    guard let context = StoredContext.decode(rows.bytes(5)) else {
       throw .damagedLog("the context of run \(arrival), to which others refer")
     }
     numbers.remember(context, at: arrival)

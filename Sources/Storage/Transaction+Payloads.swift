@@ -53,10 +53,11 @@ extension Transaction {
   /// Keeps a whole payload that is not in its run's body. The caller has checked its hash. Once each.
   package func addLargePayload(_ hash: Digest, bytes: ArraySlice<UInt8>) throws(StoreError) {
     let insert = try database.statement(
-      "INSERT INTO large_payloads (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")
+      "INSERT INTO large_payloads (hash, bytes, sum) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
     try insert.bind(1, copied: hash.bytes)
     try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
       try insert.bind(2, borrowed: bytes)
+      try insert.bind(3, RowSum(ofPayload: bytes).value)
       try insert.run()
     }
   }
@@ -104,9 +105,13 @@ extension StoreReading where Self: ~Copyable {
 
   /// A payload kept whole; nil where it has not arrived.
   package func largePayload(_ hash: Digest) throws(StoreError) -> [UInt8]? {
-    let rows = try database.statement("SELECT bytes FROM large_payloads WHERE hash=?1")
+    let rows = try database.statement("SELECT bytes, sum FROM large_payloads WHERE hash=?1")
     defer { rows.reset() }
     try rows.bind(1, copied: hash.bytes)
-    return try rows.step() ? rows.bytes(0) : nil
+    guard try rows.step() else { return nil }
+    if let sum = rows.optionalInteger(1), RowSum(ofPayload: rows.borrowedBytes(0)).value != sum {
+      throw .damagedLog("a payload of \(rows.byteCount(0)) bytes is not as it was written")
+    }
+    return rows.bytes(0)
   }
 }

@@ -14,8 +14,8 @@ extension Transaction {
     precondition(first > 0 && first <= last, "a run from \(first) to \(last)")
     let insert = try database.statement(
       """
-      INSERT INTO runs (arrival, chain, first, last, context_base, context, body, arrived)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+      INSERT INTO runs (arrival, chain, first, last, context_base, context, body, arrived, sum)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
       """)
     let arrival = store.end.arrival + 1
     let stored = encode(context, of: chain)
@@ -27,6 +27,12 @@ extension Transaction {
     try insert.bind(6, copied: stored.bytes)
     try insert.bind(8, arrived)
     try body.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+      let sum = stored.bytes.span.bytes.withUnsafeBytes {
+        RowSum(
+          ofRun: arrival, of: chain.rawValue, Int64(clamping: first), Int64(clamping: last), base: stored.base,
+          context: $0, body: bytes)
+      }
+      try insert.bind(9, sum.value)
       try insert.bind(7, borrowed: bytes)
       try insert.run()
     }
@@ -38,6 +44,35 @@ extension Transaction {
     }
     count(Counters(changes: Int64(clamping: last - first + 1), logBytes: Int64(body.count)), in: chain.partition)
     return arrival
+  }
+
+  /// Puts a run in the place of one that is not as it was written: of the same chain and numbers, with its whole context beside
+  /// it. The caller knows that it is the same.
+  package func replaceRun(
+    at arrival: Int64, of chain: ChainNumber, first: UInt64, last: UInt64, context: VersionVector,
+    body: ArraySlice<UInt8>
+  ) throws(StoreError) {
+    let update = try database.statement(
+      """
+      UPDATE runs SET context_base=NULL, context=?5, body=?6, sum=?7
+      WHERE arrival=?1 AND chain=?2 AND first=?3 AND last=?4
+      """)
+    let context = StoredContext.encode(context)
+    let (first, last) = (try Transaction.integer(first, "sequence"), try Transaction.integer(last, "sequence"))
+    try update.bind(1, arrival)
+    try update.bind(2, chain.rawValue)
+    try update.bind(3, first)
+    try update.bind(4, last)
+    try update.bind(5, copied: context)
+    try body.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
+      let sum = context.span.bytes.withUnsafeBytes {
+        RowSum(ofRun: arrival, of: chain.rawValue, first, last, base: nil, context: $0, body: bytes)
+      }
+      try update.bind(6, borrowed: bytes)
+      try update.bind(7, sum.value)
+      try update.run()
+    }
+    guard database.changedRows == 1 else { throw .damagedLog("run \(arrival) is not where it was") }
   }
 
   private func encode(_ context: VersionVector, of chain: ChainNumber) -> (base: Int64?, bytes: [UInt8]) {

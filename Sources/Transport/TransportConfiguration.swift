@@ -7,6 +7,10 @@ package struct TransportConfiguration: Sendable {
   /// Body of a frame afterwards: the largest change (4 MiB − 64 KiB) with its run record and framing fits.
   package var frameByteLimit = 4 * 1024 * 1024 + 64 * 1024
 
+  /// Of frames that have not come to their end, over all connections: beyond it who has most of one here is cut off. Half of
+  /// what may wait for the engine, of which it counts as a part.
+  package var unfinishedByteLimit = 32 * 1024 * 1024
+
   /// TCP connect, for each address of a name.
   package var connectTimeoutMilliseconds: UInt64 = 5_000
   /// TLS handshake (W4), from the accepted or made connection on.

@@ -41,6 +41,8 @@ package enum CloseReason: Hashable, Sendable {
   case crowdedOut
   case frameTooLarge(byteCount: Int, limit: Int)
   case emptyFrame
+  /// It had most of a frame here without its end, when unfinished frames of all peers took too much memory.
+  case unfinishedFrames
   /// The peer read nothing for too long while data waited for it (N12).
   case peerStalled
   /// Too many TLS messages that are no data (W11).
@@ -89,11 +91,17 @@ package protocol TransportHandler: AnyObject, Sendable {
   /// Frames of one connection come in order. After ``SecureTransport/pauseReading(_:)`` those that were read already
   /// still come, at most 16 KiB of them.
   func received(_ connection: ConnectionID, frame: [UInt8])
+  /// So many bytes of frames are here that have not come to their end, over all connections.
+  func unfinished(byteCount: Int)
   /// Exactly once after `opened`, unless `dialFailed` came instead.
   func closed(_ connection: ConnectionID, reason: CloseReason)
   /// The send queue fell below the mark after it had been above.
   func drained(_ connection: ConnectionID, queuedBytes: Int)
   func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure)
+}
+
+extension TransportHandler {
+  package func unfinished(byteCount: Int) {}
 }
 
 package enum SendResult: Sendable, Equatable {
@@ -118,6 +126,8 @@ package struct TransportStatistics: Sendable, Equatable {
   package var handshakeFailures = 0
   package var authenticationTimeouts = 0
   package var framingViolations = 0
+  /// Connections that ended for what they had here of a frame without its end.
+  package var unfinishedFrames = 0
   package var stalledPeers = 0
   package var receivedBytes: UInt64 = 0
   package var sentBytes: UInt64 = 0

@@ -3,6 +3,7 @@ import Replication
 import Storage
 import Testing
 
+@testable import Engine
 @testable import Seamesh
 
 /// What a node does with documents that do not read on its disk.
@@ -82,6 +83,18 @@ import Testing
     #expect(watch.ids == ["a", "b", "c", "d"].map { .string($0) }, "what was shown before stays")
     #expect(
       try LiveMirror(try node.watch(partition, "reports", FindRequest())).ids == ["a", "c", "d"].map { .string($0) })
+  }
+
+  @Test("runs that are not as they were written are named by doctor")
+  func damagedRuns() throws {
+    #expect(try findings()["log-damaged"] == nil)
+    _ = try node.onEngine { [partition] engine in
+      let run = DamagedRun(replica: ReplicaID(high: 1, low: 2), first: 1, last: 1, arrival: 9)
+      engine.state.damagedRuns.note(run, in: engine.state.identity.id(of: partition))
+      return true
+    }
+    let finding = try #require(try findings()["log-damaged"])
+    #expect(finding.level == .problem && finding.message.contains("1 runs"))
   }
 
   @Test("written whole it is there again, without a restart")

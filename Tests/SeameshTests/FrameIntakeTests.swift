@@ -47,6 +47,20 @@ import Wire
     #expect(resumed == 1)
   }
 
+  @Test("frames that have not come to their end leave less to those that wait for the engine")
+  func unfinishedFrames() {
+    let frame = 1 << 20
+    func taken(_ unfinished: Int) -> Int {
+      var waiting = WaitingFrames()
+      waiting.unfinishedByteCount = unfinished
+      for number in 0..<64 as Range<UInt64> {
+        while !waiting.add(frame, of: ConnectionID(number: number)) {}
+      }
+      return waiting.byteCount
+    }
+    #expect(taken(0) > taken(32 << 20) + (16 << 20))
+  }
+
   @Test(
     "a peer that is held up is read from again only when it is let go and the engine has caught up, in either order")
   func twoReasons() {

@@ -47,6 +47,43 @@ import Testing
     #expect(store.counters.documents == next)
   }
 
+  @Test(
+    "a copy whose place is slow holds the log while the store is read, not while it is written there",
+    arguments: [StoreBackup.Way.staged, .direct])
+  func slowPlace(way: StoreBackup.Way) throws {
+    let target = try TemporaryDirectory()
+    var isHeld: [Bool] = []
+    var next: Int64 = 2_000
+    var reports: [Int] = []
+    try StoreBackup.write(store: store.database.path, to: target.path + "/copy", way) { done, all in
+      reports.append(done)
+      guard done > all / 2, let carried = try? goOn(&next) else { return }
+      isHeld.append(carried.frames != carried.carried)
+    }
+    #expect(isHeld.count > 1 && reports == reports.sorted())
+    #expect(Set(isHeld.dropLast()) == [way == .direct], "\(isHeld)")
+    let copy = try Database(path: target.path + "/copy", access: .readOnly)
+    #expect(try copy.integer("SELECT count(*) FROM documents") == 2_000)
+    try StoreBackup.verify(target.path + "/copy")
+    #expect(!FileManager.default.fileExists(atPath: store.database.path + BackupStage.suffix))
+  }
+
+  private func goOn(_ next: inout Int64) throws -> (frames: Int32, carried: Int32) {
+    try put(next..<next + 10)
+    next += 10
+    return try store.carryOver()
+  }
+
+  @Test("what a copy that was cut off had left beside the store goes with the next start")
+  func leftover() throws {
+    let directory = try TemporaryDirectory()
+    _ = try directory.open()
+    let left = directory.path + "/" + Store.fileName + BackupStage.suffix
+    try Data([1]).write(to: URL(fileURLWithPath: left))
+    _ = try directory.open()
+    #expect(!FileManager.default.fileExists(atPath: left))
+  }
+
   @Test("a copy that fails leaves no half file behind")
   func failedCopy() throws {
     #expect(throws: StoreError.self) {

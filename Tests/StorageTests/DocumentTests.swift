@@ -26,7 +26,7 @@ import TestSupport
       try store.write(.full) { transaction in
         let place = try Place(transaction)
         let row = try #require(try transaction.document(place.partition, place.collection, key: key))
-        try transaction.replace(row, in: place.partition, isAlive: isAlive, state: [])
+        try transaction.replace(row, in: place.partition, place.collection, isAlive: isAlive, state: [])
       }
       #expect(store.counters.documents == count)
     }

@@ -85,9 +85,9 @@ import Testing
     try { _ = try directory.open() }()
     let path = directory.path + "/" + Store.fileName
     try { try Database(path: path, access: .readWrite).execute("PRAGMA user_version=7") }()
-    let expected = StoreError.newerVersion(found: 7, known: 3, path: path)
+    let expected = StoreError.newerVersion(found: 7, known: 4, path: path)
     #expect(throws: expected) { try directory.open() }
-    #expect("\(expected)".contains("format 7") && "\(expected)".contains("up to 3"))
+    #expect("\(expected)".contains("format 7") && "\(expected)".contains("up to 4"))
   }
 
   @Test("a store of before the formats were final is refused with a sentence, and left as it is")
@@ -108,16 +108,71 @@ import Testing
   func migrates() throws {
     let directory = try TemporaryDirectory()
     try { try directory.open().write(.full) { try $0.subscribe("agency=*") } }()
-    let second = Migration(version: 4, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    let second = Migration(version: 5, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
     try {
       let store = try directory.open { $0.migrations = Migration.all + [second] }
       #expect(try store.subscriptions() == ["agency=*"])
       #expect(try store.database.integer("SELECT count(*) FROM later") == 0)
     }()
     #expect(throws: StoreError.self) { try directory.open() }
-    let copy = directory.path + "/" + Store.fileName + ".format3"
+    let copy = directory.path + "/" + Store.fileName + ".format4"
     try StoreBackup.verify(copy)
-    #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 3)
+    #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 4)
+  }
+
+  @Test("a store whose log was lost is verified before anything is written to it, a migration included")
+  func verifiedBeforeMigration() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/" + Store.fileName
+    try tear(directory)
+    let torn = try Data(contentsOf: URL(fileURLWithPath: path))
+    let next = Migration(version: 5, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    for _ in 0..<2 {
+      var found: FoundLog?
+      #expect {
+        try directory.open({ $0.migrations = Migration.all + [next] }) { log throws(StoreError) in
+          found = log
+          return true
+        }
+      } throws: { error in
+        if case .tornByLostLog? = error as? StoreError { true } else { false }
+      }
+      #expect(found == FoundLog(wasEmpty: true, starts: 1))
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == torn)
+    #expect(!FileManager.default.fileExists(atPath: path + ".format4"))
+  }
+
+  /// Leaves a store of which a part was carried over, behind a reader's snapshot, and whose log has gone.
+  private func tear(_ directory: TemporaryDirectory) throws {
+    let path = directory.path + "/" + Store.fileName
+    let reader: Database
+    do {
+      let store = try directory.open()
+      try store.noteStart()
+      try fill(store, 0..<200)
+      try store.checkpoint()
+      reader = try Database(path: path, access: .readOnly)
+      try reader.execute("BEGIN; SELECT count(*) FROM documents")
+      try fill(store, 200..<400)
+      try store.checkpoint()
+      try reader.execute("ROLLBACK; BEGIN; SELECT count(*) FROM documents")
+      try fill(store, 400..<600)
+      try store.checkpoint()
+    }
+    try FileManager.default.removeItem(atPath: path + "-wal")
+    withExtendedLifetime(reader) {}
+  }
+
+  private func fill(_ store: Store, _ numbers: Range<UInt16>) throws {
+    try store.write(.full) { transaction in
+      let place = try Place(transaction)
+      for number in numbers {
+        let key = [UInt8(number >> 8), UInt8(number & 255), 1]
+        _ = try transaction.insertNew(
+          place.partition, place.collection, key: key, state: Array(repeating: 1, count: 300))
+      }
+    }
   }
 
   @Test("a store from before holdings were kept goes on with none")
@@ -132,7 +187,7 @@ import Testing
   func failedMigration() throws {
     let directory = try TemporaryDirectory()
     try { _ = try directory.open() }()
-    let broken = Migration(version: 4, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT; DROP TABLE absent")
+    let broken = Migration(version: 5, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT; DROP TABLE absent")
     #expect(throws: StoreError.self) { try directory.open { $0.migrations = Migration.all + [broken] } }
     let store = try directory.open()
     #expect(try store.database.integer("SELECT count(*) FROM sqlite_schema WHERE name='later'") == 0)

@@ -182,7 +182,7 @@ import Wire
       try store.write(.full) { transaction in
         let place = try Place(transaction)
         let row = try #require(try transaction.document(place.partition, place.collection, key: key))
-        try transaction.replace(row, in: place.partition, isAlive: isAlive, state: [2])
+        try transaction.replace(row, in: place.partition, place.collection, isAlive: isAlive, state: [2])
       }
       #expect(try documents() == (isAlive ? 1 : 0))
     }

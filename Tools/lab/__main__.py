@@ -12,6 +12,7 @@ import build_cases  # noqa: F401
 import clone_cases  # noqa: F401
 import copy_cases  # noqa: F401
 import discovery_cases  # noqa: F401
+import disk_cases  # noqa: F401
 import doctor_cases  # noqa: F401
 import ending_cases  # noqa: F401
 import forward_cases  # noqa: F401

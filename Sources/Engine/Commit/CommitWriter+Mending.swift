@@ -28,6 +28,7 @@ extension CommitWriter {
       return Set(damaged.keys).subtracting(due)
     } catch let failure as any StoreFailure {
       guard failure.isOfOneRow else { throw failure }
+      if let run = failure.runAtFault { state.damagedRuns.note(run, in: id) }
       for key in due { state.quarantine.put(key, in: id, "\(damaged[key] ?? ""); \(failure)", now) }
       return Set(damaged.keys)
     }

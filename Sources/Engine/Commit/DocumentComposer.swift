@@ -186,6 +186,7 @@ extension DocumentState {
 
   /// Of the document that is stored under `key`.
   package init(_ stored: LogDocument, of key: DocumentKey) throws(DamagedDocument) {
+    guard stored.isIntact else { throw DamagedDocument(key, "its state is not as it was written") }
     do throws(CBORError) { try self.init(encoded: stored.state) } catch {
       throw DamagedDocument(key, "its state does not read, from byte \(error.offset) on")
     }

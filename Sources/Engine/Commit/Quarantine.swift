@@ -6,7 +6,7 @@ package struct Quarantine: Sendable {
   package struct Entry: Sendable {
     package let reason: String
     /// When the log was last asked for it.
-    fileprivate let tried: MonotonicTime
+    fileprivate var tried: MonotonicTime?
   }
 
   package private(set) var entries: [PartitionID: [DocumentKey: Entry]] = [:]
@@ -26,8 +26,15 @@ package struct Quarantine: Sendable {
   /// Those that the log was not asked for just now.
   func due(_ keys: Set<DocumentKey>, in partition: PartitionID, _ now: MonotonicTime) -> Set<DocumentKey> {
     keys.filter { key in
-      entries[partition]?[key].map { now.millisecondsSince($0.tried) >= Quarantine.retryMilliseconds } ?? true
+      entries[partition]?[key]?.tried.map { now.millisecondsSince($0) >= Quarantine.retryMilliseconds } ?? true
     }
+  }
+
+  /// The log has what it had not: those of the partition are asked of it anew. Answers them.
+  mutating func makeDue(in partition: PartitionID) -> Set<DocumentKey> {
+    let keys = Set(entries[partition]?.keys.map { $0 } ?? [])
+    for key in keys { entries[partition]?[key]?.tried = nil }
+    return keys
   }
 
   mutating func put(_ key: DocumentKey, in partition: PartitionID, _ reason: String, _ now: MonotonicTime) {

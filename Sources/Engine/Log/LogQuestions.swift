@@ -34,24 +34,26 @@ final class LogQuestions {
 
   /// What the core is to be told. `hasFailed`: nothing is stored any more.
   func answer(_ question: LogQuestion, hasFailed: Bool) -> Mesh.Event {
-    let log = LogReader(state)
+    let log = LogReader(state) { [self] in note($0, $1) }
     switch question {
     case .lacking(let id, let partition, let have, let byteLimit):
-      let (runs, hasMore) = attempt(([], false)) {
+      let (runs, hasMore) = attempt(([], false), of: partition) {
         try log.runs(partition, lackedBy: have, byteLimit: byteLimit)
       }
       return .loaded(id, partition, runs, hasMore: hasMore)
     case .isSaid(let id): return .said(id)
     case .chain(let partition, let replica, let first, let purpose):
       let isUnfolded = state.mesh.partitions[partition]?.log.isUnfolded(replica) == true
-      let runs = attempt(nil) {
+      let runs = attempt(nil, of: partition) {
         purpose.needsFewBelowTrunk && isUnfolded
           ? try log.milestones(partition, replica) : try log.summaries(partition, replica, from: first)
       }
       if runs == nil { unread.insert(replica) } else { unread.remove(replica) }
       return .chainLoaded(partition, replica, runs ?? [], purpose)
     case .evidence(let id, let partition, let replica, let above, let isRest):
-      let (runs, hasMore) = attempt(([], false)) { try log.evidence(partition, replica, above: above) }
+      let (runs, hasMore) = attempt(([], false), of: partition) {
+        try log.evidence(partition, replica, above: above)
+      }
       return .evidenceLoaded(id, partition, replica, runs, hasMore: hasMore, isRest: isRest)
     case .isAdmitted(let id, let device, let acceptance):
       let isMember = !hasFailed && state.mesh.authority.member(of: device) != nil
@@ -61,13 +63,22 @@ final class LogQuestions {
 
   /// Reading failed: say so and go on with nothing. It is no reason for a new replica id: nothing was written, and the same
   /// would be read again after each renewal.
-  func attempt<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
+  func attempt<Result>(_ otherwise: Result, of partition: PartitionID? = nil, _ body: () throws -> Result) -> Result {
     do {
       return try body()
+    } catch let error as any StoreFailure where error.isOfOneRow {
+      note(error, partition)
+      return otherwise
     } catch {
       journal.note(.error, "reading the store failed", ["reason": .text("\(error)")])
-      if let error = error as? any StoreFailure, error.isFatal, !error.isOfOneRow { failure = failure ?? error }
+      if let error = error as? any StoreFailure, error.isFatal { failure = failure ?? error }
       return otherwise
     }
+  }
+
+  /// A row does not read. Of a run that is said once, however often a peer asks for it.
+  private func note(_ failure: any StoreFailure, _ partition: PartitionID?) {
+    if let run = failure.runAtFault, let partition, !state.damagedRuns.note(run, in: partition) { return }
+    journal.note(.error, "reading the store failed", ["reason": .text("\(failure)")])
   }
 }

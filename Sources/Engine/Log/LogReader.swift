@@ -7,9 +7,12 @@ struct LogReader {
   private let reader: RunReader
   private let mesh: Mesh
   private let leastStepByteCount: Int
+  /// Is told of rows that do not read, and of which partition they are.
+  private let note: (any StoreFailure, PartitionID) -> Void
 
-  init(_ state: EngineState) {
+  init(_ state: EngineState, note: @escaping (any StoreFailure, PartitionID) -> Void = { _, _ in }) {
     (store, reader, mesh) = (state.store, RunReader(state.identity), state.mesh)
+    self.note = note
     leastStepByteCount = state.options.leastReadByteCount
   }
 
@@ -18,29 +21,34 @@ struct LogReader {
   }
 
   /// Runs that lie above `have`, over all chains in order of arrival: one seek per lagging chain, then a merge by
-  /// arrival.
+  /// arrival. A chain ends before a run that is not as it was written, and others before what has seen that.
   func runs(
     _ partition: PartitionID, lackedBy have: VersionVector, byteLimit: Int
   ) throws -> (runs: [LoggedRun], hasMore: Bool) {
     guard let state = mesh.partitions[partition] else { return ([], false) }
     let behind = state.log.clipped.exceeding(have).map(\.replica)
+    var cuts = LogCuts()
     guard behind.count <= LogReader.fewChains else {
-      return try runs(of: behind, partition, state, have, byteLimit: byteLimit)
+      return try runs(of: behind, partition, state, have, &cuts, byteLimit: byteLimit)
     }
-    var lagging = try laggingChains(behind, partition, state, have, byteLimit)
+    var lagging = try laggingChains(behind, partition, state, have, byteLimit, &cuts)
     var found: [LoggedRun] = []
     var bytes = 0
     while let next = lagging.indices.min(by: { lagging[$0].arrival < lagging[$1].arrival }),
       let run = lagging[next].runs.first
     {
       guard bytes < byteLimit else { return (found, true) }
+      guard cuts.admits(run, of: lagging[next].chain.replica) else {
+        lagging[next].runs = []
+        continue
+      }
       lagging[next].runs.removeFirst()
       found.append(try logged(run, lagging[next].chain.replica, partition, state))
       bytes += found[found.count - 1].byteCount
       // What this chain has beyond what was read must not be overtaken by later arrivals of others.
       if lagging[next].runs.isEmpty, run.last < lagging[next].end {
-        lagging[next].runs = try store.runs(of: lagging[next].chain, after: run.last, byteLimit: lagging[next].step)[
-          ...]
+        lagging[next].runs = try readable(
+          lagging[next].chain, after: run.last, byteLimit: lagging[next].step, &cuts)[...]
       }
     }
     return (found, false)
@@ -52,7 +60,8 @@ struct LogReader {
 
   /// The same of many chains.
   private func runs(
-    of behind: [ReplicaID], _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector, byteLimit: Int
+    of behind: [ReplicaID], _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector,
+    _ cuts: inout LogCuts, byteLimit: Int
   ) throws -> (runs: [LoggedRun], hasMore: Bool) {
     var merge = ArrivalMerge { try store.places(of: chain(partition, $0), after: $1, limit: $2) }
     for replica in behind { try merge.add(replica, after: have.sequence(of: replica)) }
@@ -60,13 +69,52 @@ struct LogReader {
     var bytes = 0
     while let next = try merge.next() {
       guard bytes < byteLimit else { return (found, true) }
-      guard let run = try store.run(at: next.place, of: chain(partition, next.replica)) else {
-        throw DamagedLog("a run that the index names is not there")
+      guard !cuts.isCut(next.replica) else { continue }
+      let place = chain(partition, next.replica)
+      guard let read = try intact(partition, { try store.run(at: next.place, of: place) }) else {
+        cuts.cut(
+          next.replica,
+          above: found.last { $0.replica == next.replica }?.last ?? have.sequence(of: next.replica))
+        continue
       }
+      guard let run = read else { throw DamagedLog("a run that the index names is not there") }
+      guard cuts.admits(run, of: next.replica) else { continue }
       found.append(try logged(run, next.replica, partition, state))
       bytes += found[found.count - 1].byteCount
     }
     return (found, false)
+  }
+
+  /// What of a chain reads: up to a run that does not, where it is cut.
+  private func readable(
+    _ chain: ChainIdentity, after sequence: UInt64, byteLimit: Int, _ cuts: inout LogCuts
+  ) throws -> [LogRun] {
+    let all = try intact(chain.partition) { try store.runs(of: chain, after: sequence, byteLimit: byteLimit) }
+    if let all { return all }
+    var found: [LogRun] = []
+    var bytes = 0
+    for place in try store.places(of: chain, after: sequence, limit: LogReader.placeLimit) where bytes < byteLimit {
+      guard let run = try intact(chain.partition, { try store.run(at: place, of: chain) }) ?? nil else {
+        cuts.cut(chain.replica, above: found.last?.last ?? sequence)
+        break
+      }
+      found.append(run)
+      bytes += run.body.count
+    }
+    return found
+  }
+
+  /// Looked for before a run that does not read.
+  private static let placeLimit = 1_024
+
+  /// Nil where one row does not read, which is noted.
+  private func intact<Answer>(_ partition: PartitionID, _ read: () throws -> Answer) throws -> Answer? {
+    do {
+      return try read()
+    } catch let failure as any StoreFailure where failure.isOfOneRow {
+      note(failure, partition)
+      return nil
+    }
   }
 
   private struct LaggingChain {
@@ -81,15 +129,18 @@ struct LogReader {
   }
 
   private func laggingChains(
-    _ behind: [ReplicaID], _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector, _ byteLimit: Int
+    _ behind: [ReplicaID], _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector, _ byteLimit: Int,
+    _ cuts: inout LogCuts
   ) throws -> [LaggingChain] {
     let step = max(leastStepByteCount, byteLimit / max(behind.count, 1))
-    return try behind.map { replica in
+    var chains: [LaggingChain] = []
+    for replica in behind {
       let chain = chain(partition, replica)
-      return LaggingChain(
-        chain: chain, end: state.log.received.sequence(of: replica), step: step,
-        runs: try store.runs(of: chain, after: have.sequence(of: replica), byteLimit: step)[...])
+      let runs = try readable(chain, after: have.sequence(of: replica), byteLimit: step, &cuts)
+      chains.append(
+        LaggingChain(chain: chain, end: state.log.received.sequence(of: replica), step: step, runs: runs[...]))
     }
+    return chains
   }
 
   private func logged(
@@ -162,4 +213,12 @@ struct LogReader {
 
   /// Two such parts may stand before what comes up next: the second is asked for before the first is handed over.
   static let evidenceByteCount = 256 * 1024
+
+  /// Where a chain ends before a change: what is there of it below. Nil where nothing is, or where it does not read.
+  func end(of replica: ReplicaID, before first: UInt64, _ partition: PartitionID) throws -> ChainPosition? {
+    guard first > 1 else { return nil }
+    let runs = try store.runs(of: chain(partition, replica), after: first - 2, byteLimit: 0)
+    guard let run = runs.first(where: { $0.last == first - 1 }) else { return nil }
+    return ChainPosition(sequence: run.last, tip: try reader.decode(run, in: partition).hashAtLast.tip)
+  }
 }

@@ -67,12 +67,15 @@ struct EngineOpening {
     let written = partitions.values.filter { $0.log.received[replica] != nil }.map(\.id)
     for partition in written.sorted() {
       let chain = ChainIdentity(fleet: identity.fleet, partition: partition, replica: replica)
-      guard let last = try store.lastRun(of: chain) else { continue }
       // The marks know the hash of what counts; where that is less than what is here, the log knows the other.
-      do throws(RunError) {
+      do {
+        guard let last = try store.lastRun(of: chain) else { continue }
         let run = try reader.decode(last, in: partition)
         own.ends[partition] = OwnReplica.End(sequence: run.last, hash: run.hashAtLast, context: last.context)
-      } catch {
+      } catch let failure as any StoreFailure {
+        guard failure.isOfOneRow else { throw failure }
+        own.causes.insert(.corruption)
+      } catch is RunError {
         own.causes.insert(.corruption)
       }
     }

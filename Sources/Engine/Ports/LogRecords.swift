@@ -86,6 +86,22 @@ package struct LogRun: Hashable, Sendable {
   }
 }
 
+/// A run of the log that is not as it was written.
+package struct DamagedRun: Hashable, Sendable, CustomStringConvertible {
+  package let replica: ReplicaID
+  package let first: UInt64
+  package let last: UInt64
+  package let arrival: Int64
+
+  package init(replica: ReplicaID, first: UInt64, last: UInt64, arrival: Int64) {
+    (self.replica, self.first, self.last, self.arrival) = (replica, first, last, arrival)
+  }
+
+  package var description: String {
+    "run \(arrival), with changes \(first) to \(last) of its chain, is not as it was written"
+  }
+}
+
 /// A run to be put at the end of the log.
 package struct AppendedRun: Sendable {
   package let first: UInt64
@@ -108,8 +124,10 @@ package struct LogDocument: Hashable, Sendable {
   package let row: Int64?
   package let isAlive: Bool
   package let state: [UInt8]
-  package init(row: Int64? = nil, isAlive: Bool, state: [UInt8]) {
-    (self.row, self.isAlive, self.state) = (row, isAlive, state)
+  /// False: the store knows that it is not as it was written.
+  package let isIntact: Bool
+  package init(row: Int64? = nil, isAlive: Bool, state: [UInt8], isIntact: Bool = true) {
+    (self.row, self.isAlive, self.state, self.isIntact) = (row, isAlive, state, isIntact)
   }
 }
 

@@ -115,6 +115,8 @@ package protocol LogTransaction: LogReading {
   func removePartition(_ id: PartitionID) throws
   /// Answers the run's place in the order of arrival, over all partitions.
   func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64
+  /// Puts a run in the place of one that is not as it was written, which is the same but for that.
+  func replaceRun(at arrival: Int64, with run: AppendedRun, of chain: ChainIdentity) throws
   func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws
   func add(_ reissue: Reissue, in partition: PartitionID) throws
   /// Adds bytes behind those that are there, where the share then comes to what it says.
@@ -142,8 +144,11 @@ package protocol StoreFailure: Error {
   var isFatal: Bool { get }
   /// Of one row that does not read: whoever can do without it may go on, also within the transaction.
   var isOfOneRow: Bool { get }
+  /// The run that is not as it was written; nil where it is something else.
+  var runAtFault: DamagedRun? { get }
 }
 
 extension StoreFailure {
+  package var runAtFault: DamagedRun? { nil }
   package var isOfOneRow: Bool { false }
 }

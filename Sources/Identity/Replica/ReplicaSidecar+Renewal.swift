@@ -20,6 +20,12 @@ extension ReplicaSidecar.Loaded {
 }
 
 extension ReplicaSidecar {
+  /// Whether the write-ahead log that the store was left with is gone, or has lost what it held: from what is found of it when
+  /// the store is opened, and the starts that are counted in the database.
+  package func hasLostLog(_ wasEmpty: Bool, starts: UInt64) -> Bool {
+    RenewalEvidence.hasLostLog(wasEmpty, starts: starts, evidence)
+  }
+
   fileprivate var evidence: RenewalEvidence.Sidecar {
     var evidence = RenewalEvidence.Sidecar(
       storeID: store, reached: reached, machine: host.machineText, inode: host.databaseInode)

@@ -62,7 +62,7 @@ package struct RenewalEvidence: Sendable {
     let found: [(RenewalCause, Bool)] = [
       (.storeID, store.id != sidecar.storeID),
       (.reached, sidecar.reached > store.ownCommits),
-      (.log, hasLostLog(store, sidecar)),
+      (.log, hasLostLog(store.wasLogEmpty, starts: store.starts, sidecar)),
       (.machineID, machine != sidecar.machine),
       (.inode, inode != sidecar.inode),
       (.restored, store.isRestored),
@@ -72,10 +72,11 @@ package struct RenewalEvidence: Sendable {
     return found.filter(\.1).map(\.0)
   }
 
-  private static func hasLostLog(_ store: Store, _ sidecar: Sidecar) -> Bool {
+  /// What the sidecar says of the log, against what is found.
+  package static func hasLostLog(_ wasEmpty: Bool, starts: UInt64, _ sidecar: Sidecar) -> Bool {
     switch sidecar.log {
     case .closed: false
-    case .open: store.wasLogEmpty || store.starts < sidecar.starts
+    case .open: wasEmpty || starts < sidecar.starts
     case .lost: true
     }
   }

@@ -21,6 +21,8 @@ struct EngineView: Sendable {
   /// Documents that do not read, and those that did not and do again.
   let damaged: [DamagedStatus]
   let mended: (documents: [String], count: Int)
+  /// Runs of the log that are not as they were written, and those that came anew.
+  let runs: (damaged: Int, mended: Int)
 
   /// On the engine's thread. `judgesWipe`: what would be lost is looked up, too, for which the store is read.
   init(_ engine: NodeEngine, judgesWipe: Bool) {
@@ -34,6 +36,7 @@ struct EngineView: Sendable {
     (spenders, undeletable) = (engine.spenders(), engine.undeletable)
     damaged = engine.damagedDocuments()
     mended = (engine.state.quarantine.mended, engine.state.quarantine.mendedCount)
+    runs = (engine.state.damagedRuns.count, engine.state.damagedRuns.mendedCount)
   }
 
   /// With what commits have brought since.

@@ -67,6 +67,8 @@ final class FrameIntake: TransportHandler {
     }
   }
 
+  func unfinished(byteCount: Int) { waiting.withLock { $0.unfinishedByteCount = byteCount } }
+
   /// Pauses under the lock: a pause that came after the engine's going on again would be the last word.
   private func note(_ connection: ConnectionID, _ byteCount: Int) {
     waiting.withLock { waiting in

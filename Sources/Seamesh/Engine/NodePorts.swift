@@ -116,20 +116,7 @@ final class SidecarMark: ReplicaMark {
     evidence.wasLogEmpty = isAtStart && store.wasLogEmpty
     isAtStart = false
     let host = try HostFacts.current(database: store.database.path)
-    let found = try ReplicaSidecar.load(from: directory).renewalCauses(store: evidence, host: host)
-    if found.contains(.log) {
-      try keepLogEvidence()
-      try store.verifyWithoutLog()
-    }
-    return found
-  }
-
-  /// That the log was lost can be seen at this start alone: the next one finds a log again. So it is written down until a
-  /// new replica is drawn.
-  private func keepLogEvidence() throws {
-    guard case .present(var sidecar) = try ReplicaSidecar.load(from: directory) else { return }
-    sidecar.log = .lost
-    try sidecar.save(to: directory)
+    return try ReplicaSidecar.load(from: directory).renewalCauses(store: evidence, host: host)
   }
 
   /// Before the log is noted as open there is something in it.

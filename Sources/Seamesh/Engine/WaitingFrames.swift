@@ -15,6 +15,9 @@ struct WaitingFrames {
 
   private var backlogs: [ConnectionID: Backlog] = [:]
   private(set) var byteCount = 0
+  /// Of frames that have not come to their end: they are no one's backlog, since no pause of reading makes them fewer, and
+  /// leave less to all.
+  var unfinishedByteCount = 0
 
   /// Bytes of one connection's frames that may wait for the engine: two of the largest, and seconds of catch-up. One
   /// device has up to three connections.
@@ -31,9 +34,9 @@ struct WaitingFrames {
 
   /// Bytes of each connection's frames that may wait now.
   private var share: Int {
-    byteCount > WaitingFrames.byteLimit
-      ? min(WaitingFrames.connectionByteLimit, WaitingFrames.byteLimit / max(1, backlogs.count))
-      : WaitingFrames.connectionByteLimit
+    let limit = max(0, WaitingFrames.byteLimit - unfinishedByteCount)
+    return byteCount > limit
+      ? min(WaitingFrames.connectionByteLimit, limit / max(1, backlogs.count)) : WaitingFrames.connectionByteLimit
   }
 
   /// True where reading is to pause.

@@ -65,14 +65,8 @@ package final class LedgerFilling {
     case .logAlone, .halfRestored: if let refusal = contents.storeRefusal { throw refusal }
     case .present, .lost, .halfFilled: break
     }
-    func opened(creating: Bool) throws -> Store {
-      var options = StoreOptions()
-      options.createsIfMissing = creating
-      return try Store.open(
-        directory: files.directory.path, fleet: files.fleet, device: files.device, lock: lock, options: options)
-    }
     var present: Store?
-    if contents.present.contains(.database) { present = try opened(creating: false) }
+    if contents.present.contains(.database) { present = try files.existingStore(lock) }
     if let changes = present?.counters.changes, changes > 0, contents.store != .halfFilled {
       throw NodeError(
         .unprocessable,
@@ -90,7 +84,9 @@ package final class LedgerFilling {
           + "\(files.directory.path): let it enter with seamesh invite and seamesh join first")
     }
     try begin(files.directory)
-    let store = try present ?? opened(creating: true)
+    let store =
+      try present
+      ?? Store.open(directory: files.directory.path, fleet: files.fleet, device: files.device, lock: lock)
     try store.write(.full) { transaction in
       for statement in ledger where authority.holds(statement.id) && isForDevice(statement, files, authority) {
         try transaction.addStatement(id: statement.id, encoded: statement.encoded, arrived: WallClock.milliseconds)

@@ -30,11 +30,26 @@ extension NodeFiles {
 
   /// Nil where it holds nothing at all: one that was made when this one was lost, and not filled.
   private func presentStore(_ lock: DirectoryLock) throws -> Store? {
+    let store = try existingStore(lock)
+    return try store.statements().isEmpty && store.counters.changes == 0 ? nil : store
+  }
+
+  /// The store that is there. That its log was lost can be seen at this start alone: the next one finds a log again. So it is
+  /// written down, before anything is written to the store, until a new replica is drawn.
+  func existingStore(_ lock: DirectoryLock) throws -> Store {
     var options = StoreOptions()
     options.createsIfMissing = false
-    let store = try Store.open(
-      directory: directory.path, fleet: fleet, device: device, lock: lock, options: options)
-    return try store.statements().isEmpty && store.counters.changes == 0 ? nil : store
+    let sidecar = try ReplicaSidecar.load(from: directory)
+    return try Store.open(
+      directory: directory.path, fleet: fleet, device: device, lock: lock, options: options
+    ) { found throws(StoreError) in
+      guard case .present(var sidecar) = sidecar, sidecar.hasLostLog(found.wasEmpty, starts: found.starts) else {
+        return false
+      }
+      sidecar.log = .lost
+      do throws(FileError) { try sidecar.save(to: directory) } catch { throw StoreError(error) }
+      return true
+    }
   }
 
   private func fetchStatements(_ configuration: NodeConfiguration, _ log: NodeLog) throws -> [Statement] {
@@ -100,6 +115,16 @@ private struct StatementRequest: InquiryTopic {
     case .goodbye(.notAMember): .askElsewhere("the node that was asked does not know this device yet")
     case .statementsComplete: .complete
     default: .wait
+    }
+  }
+}
+
+extension StoreError {
+  /// Of a file beside the store, without which the store is not to be written.
+  fileprivate init(_ error: FileError) {
+    switch error {
+    case .failed(let operation, let path, let code): self = .system(operation: operation, path: path, code: code)
+    default: self = .readOnly("\(error)")
     }
   }
 }

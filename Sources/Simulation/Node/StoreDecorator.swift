@@ -63,6 +63,9 @@ class StoreDecorator: LogStore, LogTransaction {
   func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64 {
     try base.append(run, to: chain, genesis: genesis)
   }
+  func replaceRun(at arrival: Int64, with run: AppendedRun, of chain: ChainIdentity) throws {
+    try base.replaceRun(at: arrival, with: run, of: chain)
+  }
   func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws { try base.setMarks(marks, of: chain) }
   func add(_ reissue: Reissue, in partition: PartitionID) throws { try base.add(reissue, in: partition) }
   func addPiece(_ bytes: ArraySlice<UInt8>, to share: StagedShare) throws { try base.addPiece(bytes, to: share) }

@@ -169,6 +169,18 @@ extension MemoryStore: LogTransaction {
     return arrival
   }
 
+  package func replaceRun(at arrival: Int64, with run: AppendedRun, of chain: ChainIdentity) throws {
+    requireTransaction()
+    guard let number = image.chain(chain),
+      let place = image.chains[number].runs.firstIndex(where: { $0.record.arrival == arrival })
+    else { throw StoreError.damagedLog("run \(arrival) is not where it was") }
+    let old = image.chains[number].runs[place]
+    image.chains[number].runs[place] = MemoryRun(
+      LogRun(
+        arrival: arrival, first: run.first, last: run.last, context: run.context.withoutZeros, body: Array(run.body)))
+    onFailure { $0.chains[number].runs[place] = old }
+  }
+
   /// The sums over all partitions come back by themselves.
   func count(_ change: MemoryTotals, in partition: Int) {
     guard let old = image.partitions[partition]?.totals else { return }

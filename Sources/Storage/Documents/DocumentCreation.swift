@@ -15,7 +15,7 @@ struct DocumentCreation {
     database = transaction.database
     insert = try database.statement(
       """
-      INSERT INTO documents (partition, collection, key, alive, state) VALUES (?1, ?2, ?3, 1, ?4)
+      INSERT INTO documents (partition, collection, key, alive, state, sum) VALUES (?1, ?2, ?3, 1, ?4, ?5)
       ON CONFLICT DO NOTHING
       """)
   }
@@ -32,8 +32,11 @@ struct DocumentCreation {
       generation: write.view.generation, operations: operations)
     try keys.span.bytes.withUnsafeBytes { (keys) throws(StoreError) in
       try writer.bytes.span.bytes.withUnsafeBytes { (state) throws(StoreError) in
-        try insert.bind(3, borrowed: UnsafeRawBufferPointer(rebasing: keys[key]))
+        let key = UnsafeRawBufferPointer(rebasing: keys[key])
+        try insert.bind(3, borrowed: key)
         try insert.bind(4, borrowed: state)
+        let sum = RowSum(ofDocument: key, in: scope.partition, scope.collection, isAlive: true, state: state)
+        try insert.bind(5, sum.value)
         try insert.run()
       }
     }

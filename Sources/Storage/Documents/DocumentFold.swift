@@ -152,6 +152,9 @@ extension AcceptedChange {
 
 extension DocumentState {
   package init(stored row: DocumentRow) throws(StoreError) {
+    guard row.isIntact else {
+      throw .damagedDocument("its state is not as it was written (row \(row.row))")
+    }
     do throws(CBORError) {
       let stored = try DocumentStateCodec.decode(row.state[...])
       self.init(generation: stored.generation, groups: stored.groups)
@@ -173,7 +176,7 @@ extension Transaction {
     key: [UInt8]
   ) throws(StoreError) {
     if let row {
-      try replace(row, in: partition, isAlive: state.isAlive, state: state.storedBytes)
+      try replace(row, in: partition, collection, isAlive: state.isAlive, state: state.storedBytes)
     } else {
       _ = try insertNew(partition, collection, key: key, isAlive: state.isAlive, state: state.storedBytes)
     }

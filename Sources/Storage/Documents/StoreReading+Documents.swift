@@ -48,13 +48,20 @@ extension StoreReading where Self: ~Copyable {
     _ partition: PartitionNumber, _ collection: CollectionNumber, key: [UInt8]
   ) throws(StoreError) -> DocumentRow? {
     let rows = try database.statement(
-      "SELECT id, alive, state FROM documents WHERE partition=?1 AND collection=?2 AND key=?3")
+      "SELECT id, alive, state, sum FROM documents WHERE partition=?1 AND collection=?2 AND key=?3")
     defer { rows.reset() }
     try rows.bind(1, partition.rawValue)
     try rows.bind(2, collection.rawValue)
     try rows.bind(3, copied: key)
     guard try rows.step() else { return nil }
-    return DocumentRow(row: rows.integer(0), key: key, isAlive: rows.integer(1) != 0, state: rows.bytes(2))
+    let isAlive = rows.integer(1) != 0
+    let isIntact = key.span.bytes.withUnsafeBytes { key in
+      rows.optionalInteger(3).map { sum in
+        let found = RowSum(ofDocument: key, in: partition, collection, isAlive: isAlive, state: rows.borrowedBytes(2))
+        return found.value == sum
+      } ?? true
+    }
+    return DocumentRow(row: rows.integer(0), key: key, isAlive: isAlive, state: rows.bytes(2), isIntact: isIntact)
   }
 
   /// Living documents in key order above `key` (nil: from the first), with `withDeleted` the others too: at least one where
@@ -66,7 +73,7 @@ extension StoreReading where Self: ~Copyable {
   ) throws(StoreError) -> [DocumentRow] {
     let rows = try database.statement(
       """
-      SELECT id, key, state, alive FROM documents
+      SELECT id, key, state, alive, sum FROM documents
       WHERE partition=?1 AND collection=?2 AND key>?3 AND alive>=?5 ORDER BY key LIMIT ?4
       """)
     defer { rows.reset() }
@@ -83,7 +90,12 @@ extension StoreReading where Self: ~Copyable {
       if !found.isEmpty && bytes + size > byteLimit { break }
       bytes += size
       let isAlive = rows.integer(3) != 0
-      found.append(DocumentRow(row: rows.integer(0), key: rows.bytes(1), isAlive: isAlive, state: rows.bytes(2)))
+      let sum = RowSum(
+        ofDocument: rows.borrowedBytes(1), in: partition, collection, isAlive: isAlive, state: rows.borrowedBytes(2))
+      found.append(
+        DocumentRow(
+          row: rows.integer(0), key: rows.bytes(1), isAlive: isAlive, state: rows.bytes(2),
+          isIntact: rows.optionalInteger(4).map { $0 == sum.value } ?? true))
     }
     return found
   }

@@ -9,7 +9,7 @@ extension Transaction {
   ) throws(StoreError) -> Bool {
     let insert = try database.statement(
       """
-      INSERT INTO documents (partition, collection, key, alive, state) VALUES (?1, ?2, ?3, ?4, ?5)
+      INSERT INTO documents (partition, collection, key, alive, state, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
       ON CONFLICT DO NOTHING
       """)
     try insert.bind(1, partition.rawValue)
@@ -17,6 +17,8 @@ extension Transaction {
     try insert.bind(3, borrowed: key)
     try insert.bind(4, isAlive ? 1 : 0)
     try insert.bind(5, borrowed: state)
+    try insert.bind(
+      6, RowSum(ofDocument: key, in: partition, collection, isAlive: isAlive, state: state).value)
     try insert.run()
     guard database.changedRows == 1 else { return false }
     if isAlive { count(Counters(documents: 1), in: partition) }
@@ -35,11 +37,18 @@ extension Transaction {
 
   /// Gives a document that was read in this transaction another state.
   package func replace(
-    _ document: DocumentRow, in partition: PartitionNumber, isAlive: Bool, state: [UInt8]
+    _ document: DocumentRow, in partition: PartitionNumber, _ collection: CollectionNumber, isAlive: Bool,
+    state: [UInt8]
   ) throws(StoreError) {
-    let update = try database.statement("UPDATE documents SET alive=?2, state=?3 WHERE id=?1")
+    let update = try database.statement("UPDATE documents SET alive=?2, state=?3, sum=?4 WHERE id=?1")
     try update.bind(1, document.row)
     try update.bind(2, isAlive ? 1 : 0)
+    let sum = document.key.span.bytes.withUnsafeBytes { key in
+      state.span.bytes.withUnsafeBytes {
+        RowSum(ofDocument: key, in: partition, collection, isAlive: isAlive, state: $0)
+      }
+    }
+    try update.bind(4, sum.value)
     try state.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
       try update.bind(3, borrowed: bytes)
       try update.run()

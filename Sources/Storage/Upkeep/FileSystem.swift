@@ -95,6 +95,29 @@ enum FileSystem {
     guard fsync(descriptor) == 0 else { throw .inputOutput("sync \(path): errno \(errno)") }
   }
 
+  /// Writes the bytes of a file into a new one that its owner alone may read. `progress` gets how many there are.
+  static func copy(
+    _ old: String, to new: String, stepByteCount: Int, progress: (Int64) -> Void
+  ) throws(StoreError) {
+    let from = open(old, O_RDONLY | O_CLOEXEC)
+    guard from >= 0 else { throw .system("open", old) }
+    defer { close(from) }
+    let to = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard to >= 0 else { throw .system("make", new) }
+    defer { close(to) }
+    var piece = [UInt8](repeating: 0, count: stepByteCount)
+    var offset = 0
+    while true {
+      let count = pread(from, &piece, piece.count, off_t(offset))
+      guard count >= 0 else { throw .system("read", old) }
+      guard count > 0 else { return }
+      let written = pwrite(to, piece, count, off_t(offset))
+      guard written > 0 else { throw .system("write", new) }
+      offset += written
+      progress(Int64(offset))
+    }
+  }
+
   static let rewrittenAtOnce = 256 * 1024
 
   /// Nil where the file is not there.

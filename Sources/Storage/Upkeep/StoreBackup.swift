@@ -6,20 +6,38 @@ package enum StoreBackup {
   /// Between two reports of progress.
   private static let stepByteCount = 4 * 1024 * 1024
 
+  /// How a copy comes to its place.
+  package enum Way: Sendable {
+    /// Read into a file beside the store first where the place is on another file system, and there is room.
+    case whicheverFits
+    case staged
+    case direct
+  }
+
   /// Writes a consistent copy of `store` (its database file) to `path`, which must be free, while the writer goes on.
-  /// `progress` gets pages done and pages in all. The copy is on disk when this returns.
+  /// `progress` gets what is done and how much there is. The copy is on disk when this returns.
   ///
   /// From a connection of its own, on one snapshot: the copy never has to start over, however much is written
-  /// meanwhile, at the price of a write-ahead log that grows until it is done. Whoever opens the copy finds
+  /// meanwhile, at the price of a write-ahead log that grows until all is read. A place on another file system may be slow,
+  /// so nothing is read for it directly. Whoever opens the copy finds
   /// ``MetaKey/restored`` and takes a new replica id (S6). May run on any thread.
   package static func write(
-    store: String, to path: String, fileLayer: String? = nil, progress: (Int, Int) -> Void = { _, _ in }
+    store: String, to path: String, fileLayer: String? = nil, _ way: Way = .whicheverFits,
+    progress: (Int, Int) -> Void = { _, _ in }
   ) throws(StoreError) {
     let files = StoreFiles(layer: fileLayer)
     guard files.exists(store) else { throw .missing(path: store) }
-    let source = try Database(path: store, access: .readOnly, vfs: fileLayer)
+    guard !files.exists(path) else { throw .alreadyExists(path: path) }
+    if let stage = BackupStage(beside: store, for: path, files, way) {
+      return try stage.write(store, to: path, progress)
+    }
+    try copy(try source(store, files), to: path, in: files, progress: progress)
+  }
+
+  static func source(_ store: String, _ files: StoreFiles) throws(StoreError) -> Database {
+    let source = try Database(path: store, access: .readOnly, vfs: files.layer)
     try source.execute("PRAGMA busy_timeout=10000")
-    try copy(source, to: path, in: files, progress: progress)
+    return source
   }
 
   /// Checks a copy: that it is a store of a version known here, and whole. Reads all of it.
@@ -39,11 +57,19 @@ package enum StoreBackup {
   static func copy(
     _ source: Database, to path: String, in files: StoreFiles, progress: (Int, Int) -> Void
   ) throws(StoreError) {
+    try place(at: path, in: files) { partial throws(StoreError) in
+      try fill(partial, from: source, in: files, progress: progress)
+    }
+  }
+
+  static func place(
+    at path: String, in files: StoreFiles, _ fill: (String) throws(StoreError) -> Void
+  ) throws(StoreError) {
     guard !files.exists(path) else { throw .alreadyExists(path: path) }
     let partial = path + ".partial"
     for suffix in ["", "-journal", "-wal", "-shm"] { try files.remove(partial + suffix) }
     do {
-      try fill(partial, from: source, in: files, progress: progress)
+      try fill(partial)
       try files.sync(partial)
       try files.move(partial, to: path)
       try files.syncNames(beside: path)
@@ -53,7 +79,7 @@ package enum StoreBackup {
     }
   }
 
-  private static func fill(
+  static func fill(
     _ path: String, from source: Database, in files: StoreFiles, progress: (Int, Int) -> Void
   ) throws(StoreError) {
     try files.makePrivateFile(path)
@@ -82,11 +108,18 @@ package enum StoreBackup {
   }
 }
 
-extension Store {
+extension Database {
   /// Throws where the log that is gone was carried into the database in part alone: SQLite then leaves pages of different times
   /// behind, and writes to them would damage more. Reads all of it, and holds every index against its table.
-  package func verifyWithoutLog() throws(StoreError) {
-    let finding = try database.string("PRAGMA integrity_check(1)") ?? "no answer"
-    guard finding == "ok" else { throw .tornByLostLog("\(database.path): \(finding)") }
+  func verifyWithoutLog(cacheBytes: Int) throws(StoreError) {
+    do throws(StoreError) {
+      try execute("PRAGMA cache_size=-\(cacheBytes / 1024)")
+      let finding = try string("PRAGMA integrity_check(1)") ?? "no answer"
+      guard finding == "ok" else { throw .tornByLostLog("\(path): \(finding)") }
+    } catch {
+      // Some tears it meets instead of telling them.
+      if case .damaged(let detail) = error { throw .tornByLostLog(detail) }
+      throw error
+    }
   }
 }

@@ -15,6 +15,9 @@ struct FrameAssembler {
   private var body: [UInt8] = []
   private var bodyByteCount = 0
 
+  /// Of a frame that has not come to its end.
+  var unfinishedByteCount: Int { body.count }
+
   /// True between frames: where the stream may end.
   var isBetweenFrames: Bool { lengthBytesSeen == 0 }
 

@@ -31,6 +31,10 @@ final class Connection {
   var assembler = FrameAssembler()
   /// Input of an unauthenticated peer that must wait for its authentication; at most one TLS record.
   var heldInput: [UInt8] = []
+  /// Of its unfinished frame, as the loop counts them.
+  var unfinishedByteCount = 0
+  /// When something of a frame came last.
+  var lastInput: UInt64
   var framesDelivered = 0
   var unauthenticatedInput = 0
   var isPaused = false
@@ -51,7 +55,8 @@ final class Connection {
   ) {
     pace = SendPace(configuration)
     (self.number, self.origin, self.phase, self.remote) = (number, origin, phase, remote)
-    (self.remainingAddresses, self.startedAt, self.lastWriteProgress) = (remainingAddresses, now, now)
+    (self.remainingAddresses, self.startedAt) = (remainingAddresses, now)
+    (lastWriteProgress, lastInput) = (now, now)
   }
 
   var id: ConnectionID { ConnectionID(number: number) }

@@ -61,10 +61,40 @@ extension IOLoop {
       end(connection, CloseReason(error))
       return false
     }
+    connection.lastInput = now
+    noteUnfinished(connection.assembler.unfinishedByteCount, connection)
+    guard makeRoom(for: connection) else { return false }
     guard taken < bytes.count else { return true }
     connection.heldInput = Array(bytes[taken...])
     updateInterest(connection)
     return false
+  }
+}
+
+// MARK: Unfinished frames
+
+extension IOLoop {
+  func noteUnfinished(_ byteCount: Int, _ connection: Connection) {
+    guard byteCount != connection.unfinishedByteCount else { return }
+    unfinishedByteCount += byteCount - connection.unfinishedByteCount
+    connection.unfinishedByteCount = byteCount
+    handler.unfinished(byteCount: unfinishedByteCount)
+  }
+
+  /// Beyond the bound the connection ends that has most of a frame here without its end; of several, the one from which
+  /// nothing came for longest. Nobody's reading could pause instead: what would have to come is the rest of a frame. False
+  /// where that was this one.
+  private func makeRoom(for connection: Connection) -> Bool {
+    while unfinishedByteCount > configuration.unfinishedByteLimit {
+      let most = connections.values.max {
+        ($0.unfinishedByteCount, $1.lastInput, $1.number) < ($1.unfinishedByteCount, $0.lastInput, $0.number)
+      }
+      guard let most, most.unfinishedByteCount > 0 else { return true }
+      mailbox.count { $0.unfinishedFrames += 1 }
+      end(most, .unfinishedFrames)
+      if most === connection { return false }
+    }
+    return true
   }
 }
 

@@ -26,6 +26,8 @@ final class IOLoop {
   /// Connections with enough under way in the kernel, to look at again when the timer fires.
   var held: Set<UInt64> = []
   var admission: Admission
+  /// Bytes of frames that have not come to their end, over all connections.
+  var unfinishedByteCount = 0
   var listeners: [UInt64: Descriptor] = [:]
   var areListenersMuted = false
   var paths = LinkPaths()
@@ -201,6 +203,7 @@ final class IOLoop {
     guard connections.removeValue(forKey: connection.number) != nil else { return }
     noteNoLongerUnauthenticated(connection)
     settleAccount(connection)
+    noteUnfinished(0, connection)
     if let descriptor = connection.descriptor { poller.remove(descriptor.number) }
     connection.tls = nil
     connection.descriptor = nil

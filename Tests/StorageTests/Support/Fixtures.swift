@@ -34,6 +34,15 @@ final class TemporaryDirectory {
     change(&options)
     return try Store.open(directory: path, fleet: testFleet, device: testDevice, options: options)
   }
+
+  func open(
+    _ change: (inout StoreOptions) -> Void, hasLostLog: (FoundLog) throws(StoreError) -> Bool
+  ) throws -> Store {
+    var options = StoreOptions()
+    change(&options)
+    return try Store.open(
+      directory: path, fleet: testFleet, device: testDevice, options: options, hasLostLog: hasLostLog)
+  }
 }
 
 /// A store with one partition, one collection and one chain, for tests that need a place to write.

@@ -12,6 +12,8 @@ final class Recorder: TransportHandler {
     var closed: [ConnectionID: CloseReason] = [:]
     var drained: [ConnectionID] = []
     var failed: [UInt64: DialFailure] = [:]
+    /// Of frames without their end, over all connections: now and at the most.
+    var unfinished = (now: 0, most: 0)
   }
 
   private let state = Mutex(State())
@@ -36,6 +38,9 @@ final class Recorder: TransportHandler {
   }
 
   func closed(_ connection: ConnectionID, reason: CloseReason) { change { $0.closed[connection] = reason } }
+  func unfinished(byteCount: Int) {
+    change { $0.unfinished = (byteCount, max(byteCount, $0.unfinished.most)) }
+  }
   func drained(_ connection: ConnectionID, queuedBytes: Int) { change { $0.drained.append(connection) } }
   func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) { change { $0.failed[tag] = reason } }
 

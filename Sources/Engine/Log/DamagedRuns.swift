@@ -1,0 +1,95 @@
+import Replication
+
+/// Runs that the log does not give as they were written. Nobody is sent them; who has them is asked for them anew.
+package struct DamagedRuns: Sendable {
+  struct Chain: Hashable, Comparable {
+    let partition: PartitionID
+    let replica: ReplicaID
+
+    static func < (a: Chain, b: Chain) -> Bool { (a.partition, a.replica) < (b.partition, b.replica) }
+  }
+
+  private struct Ask {
+    let session: SessionID
+    let at: MonotonicTime
+  }
+
+  private var runs: [Chain: Set<DamagedRun>] = [:]
+  private var asks: [Chain: Ask] = [:]
+  /// Runs that came for those that are damaged, by the places of these, and wait until it is known that they are the same:
+  /// what follows them is damaged, too.
+  private var arrived: [Int64: IncomingRun] = [:]
+  private var arrivedByteCount = 0
+  package private(set) var count = 0
+  /// Put right since the start.
+  package private(set) var mendedCount = 0
+
+  /// What is beyond is found again whenever it is met.
+  package static let limit = 1_024
+  package static let arrivedByteLimit = 4 * 1024 * 1024
+  /// A peer reads its whole chain to answer.
+  package static let askAgainMilliseconds: UInt64 = 60_000
+
+  package var isEmpty: Bool { count == 0 }
+
+  /// Answers whether that is new.
+  @discardableResult
+  mutating func note(_ run: DamagedRun, in partition: PartitionID) -> Bool {
+    let chain = Chain(partition: partition, replica: run.replica)
+    guard count < DamagedRuns.limit, runs[chain, default: []].insert(run).inserted else { return false }
+    count += 1
+    return true
+  }
+
+  // MARK: Asking
+
+  /// The lowest of each chain of which nobody was asked lately, and who was asked last.
+  func due(_ now: MonotonicTime) -> [(chain: Chain, run: DamagedRun, last: SessionID?)] {
+    runs.keys.sorted().compactMap { chain in
+      let ask = asks[chain]
+      guard ask.map({ now.millisecondsSince($0.at) >= DamagedRuns.askAgainMilliseconds }) ?? true,
+        let run = runs[chain]?.min(by: { $0.first < $1.first })
+      else { return nil }
+      return (chain, run, ask?.session)
+    }
+  }
+
+  mutating func noteAsked(_ session: SessionID, _ chain: Chain, _ now: MonotonicTime) {
+    asks[chain] = Ask(session: session, at: now)
+  }
+
+  func isAsked(_ chain: Chain) -> Bool { asks[chain] != nil }
+
+  // MARK: What comes
+
+  mutating func take(_ run: IncomingRun, in partition: PartitionID) {
+    let last = run.first + UInt64(clamping: run.hashes.count) - 1
+    let chain = Chain(partition: partition, replica: run.replica)
+    guard let place = runs[chain]?.first(where: { $0.first == run.first && $0.last == last }),
+      arrived[place.arrival] == nil, arrivedByteCount + run.encoded.count <= DamagedRuns.arrivedByteLimit
+    else { return }
+    arrived[place.arrival] = run
+    arrivedByteCount += run.encoded.count
+  }
+
+  /// Of a chain, the highest first: what follows a run tells whether it is the one that was there.
+  func candidates(_ chain: Chain) -> [(run: DamagedRun, arrived: IncomingRun)] {
+    (runs[chain] ?? []).sorted { $0.last > $1.last }.compactMap { run in
+      arrived[run.arrival].map { (run, $0) }
+    }
+  }
+
+  mutating func noteMended(_ run: DamagedRun, _ chain: Chain) {
+    mendedCount += 1
+    drop(run)
+    guard runs[chain]?.remove(run) != nil else { return }
+    count -= 1
+    if runs[chain]?.isEmpty == true { (runs[chain], asks[chain]) = (nil, nil) }
+  }
+
+  /// It is not what was there.
+  mutating func drop(_ run: DamagedRun) {
+    guard let gone = arrived.removeValue(forKey: run.arrival) else { return }
+    arrivedByteCount -= gone.encoded.count
+  }
+}

@@ -1,0 +1,136 @@
+import Replication
+import Testing
+import Wire
+
+@testable import Engine
+@testable import Storage
+
+/// A run of which the disk gives other bytes than were written: nobody is sent it, everything else goes on, and who has it
+/// gives it anew.
+@Suite struct DamagedRunTests {
+  private let room: PartitionName
+  private let other: PartitionName
+  init() throws { (room, other) = (try PartitionName("room=1"), try PartitionName("room=2")) }
+
+  /// Its bytes in a payload, so that one of them can be flipped and the run still decodes.
+  private static let number: Int64 = 70_000
+  private static let numberBytes = "00011170"
+
+  /// Node 0 has written three runs, node 1 has them and its own word on top, and the two have parted.
+  private func parted() throws -> (bench: EngineBench, chain: ReplicaID) {
+    let bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    for id in ["a", "b", "c"] as [Text] { try bench.nodes[0].write(room, Put(id, DamagedRunTests.number)) }
+    let session = bench.meet(1, 0)
+    try #require(try bench.nodes[1].shown(room, "c") != nil)
+    bench.cut(session)
+    try bench.nodes[1].write(room, Put("own"))
+    try bench.nodes[1].write(other, Put("elsewhere"))
+    return (bench, try #require(bench.nodes[0].state.own.replica).id)
+  }
+
+  /// Another number in the text of a run that is stored: it decodes, and its hash does not fit.
+  private func flip(_ node: BenchNode, _ chain: ReplicaID, _ sequences: ClosedRange<UInt64>) throws {
+    let identity = ChainIdentity(fleet: node.state.identity.fleet, partition: node.id(of: room), replica: chain)
+    let runs = try node.store.store.runs(of: identity, after: 0, byteLimit: .max)
+    for run in runs where sequences.contains(run.first) {
+      let hex = run.body.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+      let spoiled = hex.replacing(DamagedRunTests.numberBytes, with: "00011171", maxReplacements: 1)
+      #expect(spoiled != hex)
+      try node.store.store.database.execute("UPDATE runs SET body=x'\(spoiled)' WHERE arrival=\(run.arrival)")
+    }
+  }
+
+  private func catchUp(_ bench: EngineBench, _ seconds: Int = 40) {
+    for _ in 0..<seconds * 2 { bench.advance(500) }
+  }
+
+  @Test("what is before it and beside it is sent, not the run nor what has seen it, and the session goes on")
+  func notSent() throws {
+    let (bench, chain) = try parted()
+    try flip(bench.nodes[1], chain, 2...2)
+    let session = bench.meet(1, 2)
+    catchUp(bench)
+    let (node, newcomer) = (bench.nodes[1], bench.nodes[2])
+    #expect(newcomer.state.mesh.sessions[session] != nil && node.state.mesh.sessions[session] != nil)
+    #expect(newcomer.received(room).sequence(of: chain) == 1)
+    #expect(try newcomer.shown(room, "a") != nil && newcomer.shown(room, "own") == nil)
+    #expect(try newcomer.shown(other, "elsewhere") != nil)
+    #expect(node.engine.failure == nil && node.engine.storeFailure == nil && node.state.damagedRuns.count == 1)
+    #expect(node.journal.lines.filter { $0.message.contains("reading the store failed") }.count == 1, "said once")
+    try node.write(other, Put("goes on"))
+    catchUp(bench, 2)
+    #expect(try newcomer.shown(other, "goes on") != nil)
+  }
+
+  @Test(
+    "who has it gives it anew without a restart, then all get all, also where others refer to its context",
+    arguments: [1...1, 2...2, 3...3, 1...2, 1...3] as [ClosedRange<UInt64>])
+  func comesAnew(sequences: ClosedRange<UInt64>) throws {
+    let (bench, chain) = try parted()
+    let node = bench.nodes[1]
+    let rows = try node.store.store.runs(
+      of: ChainIdentity(fleet: node.state.identity.fleet, partition: node.id(of: room), replica: chain), after: 0,
+      byteLimit: .max)
+    try flip(node, chain, sequences)
+    bench.meet(1, 2)
+    #expect(!node.state.damagedRuns.isEmpty)
+    bench.meet(1, 0)
+    catchUp(bench, 200)
+    #expect(node.state.damagedRuns.isEmpty && node.state.damagedRuns.mendedCount == sequences.count)
+    let again = try node.store.store.runs(
+      of: ChainIdentity(fleet: node.state.identity.fleet, partition: node.id(of: room), replica: chain), after: 0,
+      byteLimit: .max)
+    #expect(again == rows)
+    for place in [room, other] {
+      #expect(bench.nodes[2].accepted(place) == node.accepted(place))
+      #expect(bench.nodes[0].accepted(place) == node.accepted(place))
+    }
+    for id in ["a", "b", "c", "own"] as [Text] { #expect(try bench.nodes[2].shown(room, id) != nil, "\(id)") }
+    #expect(node.state.own.causes.isEmpty)
+  }
+
+  @Test("a document whose row does not read is made anew as soon as the run has come that its log lacked")
+  func documentWithIt() throws {
+    let (bench, chain) = try parted()
+    let node = bench.nodes[1]
+    let key = DocumentKey(collection: Put.collection, id: .string("b"))
+    let whole = try #require(try node.stored(room, "b"))
+    try flip(node, chain, 2...2)
+    try node.overwrite("b", with: [0xff])
+    #expect(!node.engine.mend([key], in: node.id(of: room)))
+    #expect(node.state.quarantine.holds(key, in: node.id(of: room)) && node.state.damagedRuns.count == 1)
+    bench.meet(1, 0)
+    catchUp(bench, 2)
+    #expect(try node.stored(room, "b") == whole && node.state.quarantine.count == 0)
+  }
+
+  @Test("of another history of the chain nothing is put in its place")
+  func anotherHistory() throws {
+    let (bench, chain) = try parted()
+    let node = bench.nodes[1]
+    try flip(node, chain, 2...2)
+    bench.meet(1, 2)
+    let place = try #require(node.state.damagedRuns.due(MonotonicTime(milliseconds: .max)).first)
+    node.state.damagedRuns.noteAsked(SessionID(rawValue: 99), place.chain, bench.clock.now)
+    // As node 0 would have written it, had it written something else.
+    let liar = try EngineBench(1)
+    try liar.nodes[0].subscribe("room=*")
+    for id in ["x", "y"] as [Text] { try liar.nodes[0].write(room, Put(id)) }
+    let replica = try #require(liar.nodes[0].state.own.replica).id
+    let (runs, _) = try LogReader(liar.nodes[0].state).runs(
+      liar.nodes[0].id(of: room), lackedBy: VersionVector(), byteLimit: .max)
+    let decoded = try RunReader(liar.nodes[0].state.identity).decode(
+      LogRun(arrival: 1, first: 2, last: 2, context: runs[1].context, body: Array(runs[1].encoded)),
+      in: liar.nodes[0].id(of: room))
+    let run = IncomingRun(
+      replica: chain, first: 2, hashBefore: decoded.hashBefore, contextDigest: decoded.contextDigest,
+      context: .full(runs[1].context), hashes: decoded.hashes, facts: [], elementDots: [:],
+      signer: node.state.identity.device, encoded: runs[1].encoded,
+      documents: RunContent(decoded, hash: node.state.identity.cryptography.hash).documents)
+    #expect(replica == runs[1].replica)
+    let batch = RunBatch(name: room, stream: 0, entries: [], isForkEvidence: true)
+    let (rest, hasMended) = node.engine.mendLog(with: [run], of: batch)
+    #expect(rest.isEmpty && !hasMended && node.state.damagedRuns.count == 1)
+  }
+}
