@@ -21,6 +21,7 @@ extension Oracle {
       if let run = learn(appended, node), run.isSigned(by: node.key.publicKey) { written.append(run) }
     }
     checkReissues(among: written, by: node)
+    leaveToOthers(commit.appended.compactMap { library.known($0.run.body, in: $0.chain.partition) }, by: process)
     for (kept, partition) in commit.holdings { check(kept, in: partition, by: node) }
   }
 

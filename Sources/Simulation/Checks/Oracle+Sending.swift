@@ -19,12 +19,14 @@ extension Oracle {
     case .pull(let stream, let vector):
       check([vector], node, peer)
       sent.pulled(other(link, vector.name), number: stream, vector.staged)
-    case .interestChange: sent.forget(link.connection)
+    case .interestChange:
+      sent.forget(link.connection)
+      copies.forget(link.connection)
     case .payloadPiece(let piece) where piece.stream != PayloadPiece.evidence: check(piece, node, link)
     case .vectors(let vectors): check(vectors, node, peer)
     case .runs(let batch):
       check(batch, node, peer)
-      countCopies(batch, peer)
+      checkCopies(batch, node, link)
       checkSentOnce(batch, node, link)
     // Who may not carry a partition any more is told how far its own work has come.
     case .chainProbe(let probe) where owners[probe.replica] != peer.key.publicKey: checkRight(probe.name, node, peer)
@@ -128,20 +130,6 @@ extension Oracle {
   /// The stream on which the peer at the other end sends.
   private func other(_ link: NodePorts.Link, _ name: PartitionName) -> SentBook.Stream {
     SentBook.Stream(connection: link.connection, side: 1 - link.side, partition: name)
-  }
-
-  /// How much of what travels is needed: each run goes to each node once, at best.
-  private func countCopies(_ batch: RunBatch, _ peer: SimulatedNode) {
-    guard !batch.isForkEvidence, peer.process != nil else { return }
-    let partition = world.fleet.partition(batch.name)
-    let held = peer.directory.book.partitions[partition]?.held ?? []
-    let reader = SentBook.Reader(slot: peer.slot, life: peer.life)
-    for entry in batch.entries {
-      guard let run = library.known(entry.encoded, in: partition) else { continue }
-      let isFirst = sent.send(run.number, to: reader)
-      world.count(.runSent)
-      if !isFirst || held.contains(run.number) { world.count(.runSentAgain) }
-    }
   }
 
   /// Until its reader asks anew no stream brings a run twice, but where a chain has changed its branch or what counts of

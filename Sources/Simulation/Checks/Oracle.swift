@@ -45,6 +45,7 @@ final class Oracle {
   private var rights: [Set<Digest>: JudgedRights] = [:]
   var verdicts = VerdictShelf()
   var sent = SentBook()
+  var copies = CopyBook()
   /// Devices that were ended, and those of them that are in other hands.
   var (ended, compromised): (Set<PublicKey>, Set<PublicKey>) = ([], [])
 
@@ -138,6 +139,7 @@ final class Oracle {
   // MARK: While the run goes on
 
   func turnEnded(_ process: NodeProcess) {
+    knowsWhatItHeard(process.node)
     let moved = process.ports.takeRecords()
     let footprint = process.mesh.footprint
     if footprint.parkedBatches > 0 || footprint.awaitedHeaders > 0 {
