@@ -14,6 +14,7 @@ import copy_cases  # noqa: F401
 import discovery_cases  # noqa: F401
 import doctor_cases  # noqa: F401
 import ending_cases  # noqa: F401
+import fleet_cases  # noqa: F401
 import forward_cases  # noqa: F401
 import hang_cases  # noqa: F401
 import joining_cases  # noqa: F401
@@ -24,6 +25,7 @@ import path_cases  # noqa: F401
 import query_cases  # noqa: F401
 import queue_cases  # noqa: F401
 import replay_cases  # noqa: F401
+import rest_cases  # noqa: F401
 import rights_cases  # noqa: F401
 import shore_cases  # noqa: F401
 import stolen_cases  # noqa: F401
