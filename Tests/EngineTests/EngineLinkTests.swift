@@ -109,9 +109,10 @@ import Wire
   @Test("a link that is given up for others in a large fleet is closed with a goodbye")
   func givenUp() throws {
     let outgoing = DialPolicy.Limits.outgoingLinks
-    let bench = try EngineBench(outgoing + 2)
+    let others = DialPolicy.Limits.linksOfAll + 1
+    let bench = try EngineBench(others + 1)
     let node = bench.nodes[0]
-    let known = (1...outgoing + 1).map { slot in
+    let known = (1...others).map { slot in
       EngineEvent.sighting(
         .remembered(
           DeviceID(bench.nodes[slot].key.publicKey), [SocketAddress(.ipv4(0x7f00_0001), port: UInt16(4_000 + slot))]))

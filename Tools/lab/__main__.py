@@ -15,6 +15,7 @@ import discovery_cases  # noqa: F401
 import disk_cases  # noqa: F401
 import doctor_cases  # noqa: F401
 import ending_cases  # noqa: F401
+import fleet_cases  # noqa: F401
 import forward_cases  # noqa: F401
 import hang_cases  # noqa: F401
 import joining_cases  # noqa: F401
@@ -25,6 +26,7 @@ import path_cases  # noqa: F401
 import query_cases  # noqa: F401
 import queue_cases  # noqa: F401
 import replay_cases  # noqa: F401
+import rest_cases  # noqa: F401
 import rights_cases  # noqa: F401
 import shore_cases  # noqa: F401
 import stolen_cases  # noqa: F401

@@ -47,25 +47,41 @@ extension Mesh {
     tickHoldings(&step)
   }
 
+  /// After silence the peer is asked for a word: by the comparison that is due next, or else for nothing but the word. The
+  /// listener, who compares, asks sooner by a tick: otherwise both would ask, or the one whose question serves for nothing else.
   private mutating func keepAlive(
     _ id: SessionID, _ step: inout Step, _ random: inout some RandomNumberGenerator
   ) {
-    guard sessions[id]?.pulse.ping(after: configuration.pingMilliseconds, step.now) == true else { return }
-    step.emit(.send(id, .ping(nonce: random.next())))
+    let silence = configuration.pingMilliseconds
+    let patience = sessions[id]?.isDialer == true ? silence : silence - min(Mesh.tickMilliseconds, silence / 4)
+    guard sessions[id]?.pulse.ping(after: patience, step.now) == true else { return }
+    let soon = step.now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds / 4)
+    guard !beginComparison(id, dueBefore: soon, &step, &random) else { return }
+    // A number of one byte.
+    step.emit(.send(id, .ping(nonce: random.next() >> 60)))
   }
 
   /// Push is best effort; comparing summaries again and again is the truth.
   private mutating func compare(
     _ id: SessionID, _ step: inout Step, _ random: inout some RandomNumberGenerator
   ) {
-    guard let session = sessions[id], let comparison = session.live?.comparison else { return }
-    guard !comparison.isUnderWay else {
+    guard sessions[id]?.live?.comparison.isUnderWay == false else {
       sessions[id]?.lapse(ledger, &step)
       return
     }
-    guard comparison.isDue(step.now), session.isWritable else { return }
+    _ = beginComparison(id, dueBefore: step.now, &step, &random)
+  }
+
+  /// Answers whether it has begun.
+  private mutating func beginComparison(
+    _ id: SessionID, dueBefore time: MonotonicTime, _ step: inout Step, _ random: inout some RandomNumberGenerator
+  ) -> Bool {
+    guard let session = sessions[id], let comparison = session.live?.comparison, !comparison.isUnderWay,
+      comparison.isDue(time), session.isWritable
+    else { return false }
     let interval = configuration.antiEntropyMilliseconds
     let jitter = UInt64.random(in: 0...max(interval / 2, 1), using: &random)
     compare(id, nextAfter: interval * 3 / 4 + jitter, &step)
+    return true
   }
 }

@@ -1,12 +1,30 @@
-// Fleets above six nodes: so many outgoing links, and a swap now and then (design §6).
+// Fleets above eleven nodes: so many outgoing links, and a swap now and then (design §6).
 extension DialPolicy {
   /// A link that the caller is to close in order; it then says `disconnected` as usual.
   package mutating func takeDrop() -> DeviceID? { drops.popLast() }
 
   /// For one more outgoing link, counting those that are being made. What the operator named is dialled all the same.
+  /// Where few devices are known all are linked: swaps would cost more than the links that they spare.
   var hasRoom: Bool {
     let outgoing = links.values.count { $0.isOutgoing }
-    return outgoing + candidates.values.count { $0.attemptEndsAt != nil } < Limits.outgoingLinks
+    let dialled = candidates.values.count { $0.attemptEndsAt != nil }
+    return outgoing + dialled < Limits.outgoingLinks || links.count + dialled + waitingCount <= Limits.linksOfAll
+  }
+
+  /// How many devices could be dialled now. One of which several addresses are known under no common name counts for each.
+  private var waitingCount: Int {
+    let busy = busyGroups()
+    var (instances, devices, others): (Set<Text>, Set<DeviceID>, Int) = ([], [], 0)
+    for candidate in candidates.values where candidate.mayAskForRoom && isDiallable(candidate, busy) {
+      if let instance = candidate.instance {
+        instances.insert(instance)
+      } else if let device = candidate.device {
+        devices.insert(device)
+      } else {
+        others += 1
+      }
+    }
+    return instances.count + devices.count + others
   }
 
   /// Gives up the oldest outgoing link that the operator did not ask for, once another device has waited long enough. The

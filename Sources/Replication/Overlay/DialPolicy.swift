@@ -68,9 +68,10 @@ package struct DialPolicy: Sendable {
 
 extension DialPolicy {
   package enum Limits {
-    /// Up to six nodes everyone dials everyone; in larger fleets links of other nodes' dialling come on top of these, so
-    /// that the fleet hangs together however many it has.
+    /// Links of other nodes' dialling come on top of these, so that the fleet hangs together however many it has.
     package static let outgoingLinks = 5
+    /// Who knows no more devices than these is linked with all of them: about as many links as each has in a larger fleet.
+    package static let linksOfAll = 10
     /// Where others wait for room, the oldest outgoing link is given up so often, so that no group stays an island and any
     /// two nodes meet in time. A contact costs about 3 KiB.
     package static let swapIntervalMilliseconds: UInt64 = 60_000

@@ -13,17 +13,14 @@ struct FrameCheck: Check {
   mutating func ended(_ connection: UInt64) { sent.ended(connection) }
 
   /// What is said to be held is on the disk (durable before sent), and goes to nobody who may not carry it (I11).
-  mutating func check(_ frame: [UInt8], by node: SimulatedNode, over link: NodePorts.Link) {
+  mutating func check(_ message: Message, of byteCount: Int, by node: SimulatedNode, over link: NodePorts.Link) {
     let peer = world.nodes[link.remoteSlot]
     // What was said before the peer lost a right, and waited for room since, goes out in its order.
     mayBeLate = link.fullSince != nil
-    guard let message = try? MessageCodec.decode(frame[...]) else {
-      return world.violate("wire", "node \(node.slot) sends what nobody can read")
-    }
     checkLink(message, node, link)
     switch message {
     case .have(let vector):
-      world.count(.haveBytes, times: frame.count)
+      world.count(.haveBytes, times: byteCount)
       check([vector], node, peer)
     case .pull(let stream, let vector):
       check([vector], node, peer)
@@ -33,7 +30,6 @@ struct FrameCheck: Check {
     case .vectors(let vectors): check(vectors, node, peer)
     case .runs(let batch):
       check(batch, node, peer)
-      countCopies(batch, peer)
       checkSentOnce(batch, node, link)
     // Who may not carry a partition any more is told how far its own work has come.
     case .chainProbe(let probe) where known.owners[probe.replica] != peer.key.publicKey:
@@ -154,20 +150,6 @@ struct FrameCheck: Check {
   /// The stream on which the peer at the other end sends.
   private func other(_ link: NodePorts.Link, _ name: PartitionName) -> SentBook.Stream {
     SentBook.Stream(connection: link.connection, side: 1 - link.side, partition: name)
-  }
-
-  /// How much of what travels is needed: each run goes to each node once, at best.
-  private mutating func countCopies(_ batch: RunBatch, _ peer: SimulatedNode) {
-    guard !batch.isForkEvidence, peer.process != nil else { return }
-    let partition = world.fleet.partition(batch.name)
-    let held = peer.directory.book.partitions[partition]?.held ?? []
-    let reader = SentBook.Reader(slot: peer.slot, life: peer.life)
-    for entry in batch.entries {
-      guard let run = known.library.known(entry.encoded, in: partition) else { continue }
-      let isFirst = sent.send(run.number, to: reader)
-      world.count(.runSent)
-      if !isFirst || held.contains(run.number) { world.count(.runSentAgain) }
-    }
   }
 
   /// Until its reader asks anew no stream brings a run twice, but where a chain has changed its branch or what counts of

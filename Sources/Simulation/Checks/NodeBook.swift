@@ -9,7 +9,7 @@ struct NodeBook {
     /// Numbers of the runs.
     private(set) var held: Set<Int> = []
     /// The highest change of each replica.
-    private var reached: [ReplicaID: UInt64] = [:]
+    private(set) var reached: [ReplicaID: UInt64] = [:]
 
     init(name: PartitionName) { self.name = name }
 

@@ -1,5 +1,6 @@
 import Engine
 import Replication
+import Wire
 
 /// An onlooker who sees everything and is seen by no node. What it is shown it hands to its checks: each is a value of its own,
 /// and judges by what all of them know.
@@ -9,6 +10,7 @@ final class Oracle {
   private var vectors: VectorCheck
   private var promises: PromiseCheck
   private var frames: FrameCheck
+  private var copies: CopyCheck
   let conduct: ConductCheck
   let agreement: AgreementCheck
   let shore: ShoreCheck
@@ -17,7 +19,7 @@ final class Oracle {
   init(_ world: World) {
     known = Knowledge(world)
     (commits, vectors, promises) = (CommitCheck(known), VectorCheck(known), PromiseCheck(known))
-    (frames, conduct) = (FrameCheck(known), ConductCheck(known: known))
+    (frames, copies, conduct) = (FrameCheck(known), CopyCheck(known), ConductCheck(known: known))
     (agreement, shore, states) = (AgreementCheck(known: known), ShoreCheck(known: known), StateCheck(known: known))
   }
 
@@ -34,7 +36,10 @@ final class Oracle {
   }
 
   /// After a transaction is durable, before anyone is told.
-  func committed(_ commit: ObservedCommit, by process: NodeProcess) { commits.check(commit, by: process.node) }
+  func committed(_ commit: ObservedCommit, by process: NodeProcess) {
+    commits.check(commit, by: process.node)
+    copies.committed(commit, by: process)
+  }
 
   /// An older copy takes the place of a store: what it alone held is gone, and nobody's fault.
   func storeIsLost(of node: SimulatedNode, to older: NodeBook) {
@@ -56,12 +61,24 @@ final class Oracle {
   }
 
   func sending(_ frame: [UInt8], by node: SimulatedNode, over link: NodePorts.Link) {
-    frames.check(frame, by: node, over: link)
+    guard let message = try? MessageCodec.decode(frame[...]) else {
+      return world.violate("wire", "node \(node.slot) sends what nobody can read")
+    }
+    frames.check(message, of: frame.count, by: node, over: link)
+    copies.check(message, by: node, over: link)
   }
 
-  func disconnected(_ connection: UInt64) { frames.ended(connection) }
+  func delivered(_ frame: [UInt8], to node: SimulatedNode, on connection: UInt64, side: Int) {
+    copies.delivered(frame, to: node, on: connection, side: side)
+  }
+
+  func disconnected(_ connection: UInt64) {
+    frames.ended(connection)
+    copies.ended(connection)
+  }
 
   func turnEnded(_ process: NodeProcess) {
+    copies.takenIn(by: process.node)
     let moved = process.ports.takeRecords()
     BoundCheck(known: known).check(process)
     conduct.check(process)

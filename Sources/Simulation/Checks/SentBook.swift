@@ -19,18 +19,7 @@ struct SentBook {
     var begun: Set<Digest> = []
   }
 
-  /// One life of one node.
-  struct Reader: Hashable {
-    let slot: Int
-    let life: Int
-  }
-
   private var streams: [Stream: Kept] = [:]
-  /// Runs that went to each, on whatever connection.
-  private var gone: [Reader: Set<Int>] = [:]
-
-  /// False where it went there before.
-  mutating func send(_ run: Int, to reader: Reader) -> Bool { gone[reader, default: []].insert(run).inserted }
 
   /// The peer asked for the stream: all may go once more.
   mutating func pulled(_ stream: Stream, number: UInt64, _ staged: [StagedPayload]) {

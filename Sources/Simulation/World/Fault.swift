@@ -77,6 +77,13 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   /// A run went to a peer, and to one who had it or to whom it had gone before.
   case runSent
   case runSentAgain
+  /// Why it went again (``CopyBook/Excuse``).
+  case copyInDisorder
+  case copyAsked
+  case copyLost
+  case copyOfAuthor
+  case copyOfStranger
+  case copyBehindGap
   /// Bytes of `have`.
   case haveBytes
   /// Somebody asked what others hold, and a word about it was kept at its author's.

@@ -137,6 +137,7 @@ extension World {
     if isRelieved, let sender = process(connection.ends[side].slot, connection.ends[side].life) {
       sender.put(.drained(connection.ends[side].session))
     }
+    oracle.delivered(frame, to: nodes[receiver.slot], on: number, side: 1 - side)
     trace(2, Digest.of(frame, FakeCryptography.hash).words.0)
     if let join = nodes[receiver.slot].join, join.life == receiver.life, side == 1 {
       return join.received(frame, number)

@@ -24,6 +24,22 @@ import Testing
     #expect(bench.nodes[0].mesh.sessions[id] == nil && bench.messages(from: 0, to: 1).last == .goodbye(.stopping))
   }
 
+  @Test("two who have nothing to say ask one another once in fifteen seconds, comparisons among it, whoever dialled")
+  func rest() throws {
+    for seed in 0..<8 {
+      let bench = try MeshBench([0, 1])
+      _ = bench.connected(0, 1)
+      // Their ticks fall apart by chance.
+      bench.pass(UInt64(60_000 + seed * 61))
+      let start = bench.transcript.count
+      bench.pass(900_000)
+      let said = [(0, 1), (1, 0)].flatMap { bench.said(from: $0.0, to: $0.1, since: start) }
+      // A question and its answer each.
+      #expect((2 * 58...2 * 66).contains(said.count), "\(said.count) messages")
+      #expect(said.count { $0 == "summary" } >= 2 * 24)
+    }
+  }
+
   @Test("whoever is heard is not pinged and not given up, and runs are heard, too", arguments: [true, false])
   func heard(byRuns: Bool) throws {
     let bench = try MeshBench([0, 1])
@@ -53,9 +69,9 @@ import Testing
     let id = bench.connected(0, 1)
     let start = bench.transcript.count
     func summaries() -> Int { said(bench, start).count { $0 == "summary" } }
-    bench.pass(29_000)
+    bench.pass(28_000)
     #expect(summaries() == 0)
-    bench.pass(2_000)
+    bench.pass(3_000)
     #expect(summaries() == 1)
     bench.pass(90_000)
     #expect((3...5).contains(summaries()))
