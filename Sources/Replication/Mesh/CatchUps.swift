@@ -67,6 +67,7 @@ struct CatchUps: Sendable {
 
   /// Ascending.
   var partitions: [PartitionID] { running.keys.sorted() }
+  var count: Int { running.count }
 
   /// It has brought nothing for so long.
   func isSilent(_ partition: PartitionID, for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
