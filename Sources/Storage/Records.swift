@@ -59,8 +59,9 @@ package struct StoredChain: Hashable, Sendable {
   package let number: ChainNumber
   package let replica: ReplicaID
   package let received: ChainMark
+  /// So far the chain counts for certain. More may count that is judged anew at each start.
   package let accepted: ChainMark
-  /// Why the change after `accepted` does not count; nil while everything received counts.
+  /// Set where the chain is forked.
   package let holdReason: String?
 }
 

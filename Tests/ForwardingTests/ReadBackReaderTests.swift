@@ -24,30 +24,33 @@ struct ReadBackReaderTests {
   }
 
   @Test("marks and what a relay knows beside them are of one state of its store", arguments: 0...3)
-  func marksOfOneState(counting: Int) throws {
-    let log = try HeldLog(changes: 3, counting: counting)
-    // As it was two commits ago.
-    let older = VersionVector([ReplicaID(high: 1, low: 2): ChainPosition(sequence: 1, tip: .zero)])
-    let request = Forwarder.LoadRequest(
-      view: LedgerView(), statementsAfter: 0, runsAfter: 0, unmarked: [log.partition: older], bytes: 1_000_000,
-      changes: 100, marks: 100)
-    let reader = PageReader(fleet: log.fleet, hash: log.hash)
-    let page = try log.read { store in try store.snapshot { try reader.page(request, from: $0) } }
-    #expect(page.batch.marks.map(\.position.sequence) == [UInt64(counting)])
-    #expect(page.batch.heads.map(\.highest) == [3])
+  func marksOfOneState(settled: Int) throws {
+    let log = try HeldLog(changes: 3, counting: settled)
+    // Where that was some commits ago, what is settled by now is known for certain, and no more.
+    for position in ["", "0.2.0"] {
+      let page = try log.page(counting: 1, at: position)
+      #expect(page.batch.marks.map(\.position.sequence) == (settled == 3 ? [3] : []))
+      #expect(page.marked.keys.map { $0 } == (settled == 3 ? [log.partition] : []))
+      #expect(page.batch.heads.map(\.highest) == [3])
+    }
+  }
+
+  @Test("a chain of which more counts than is settled is marked with what counts", arguments: 0...2)
+  func marksAboveWhatIsSettled(settled: Int) throws {
+    let log = try HeldLog(changes: 3, counting: settled)
+    for counting in UInt64(settled)...3 {
+      let page = try log.page(counting: counting, at: log.end())
+      #expect(page.batch.marks.map(\.position.sequence) == [counting])
+      #expect(page.marked.keys.map { $0 } == [log.partition])
+    }
   }
 
   @Test("a forked chain is marked where what counts is of the state that is read, and otherwise later")
   func marksOfForkedChains() throws {
     let log = try HeldLog(changes: 3, counting: 1, isForked: true)
-    let chosen = VersionVector([ReplicaID(high: 1, low: 2): ChainPosition(sequence: 2, tip: .zero)])
-    let reader = PageReader(fleet: log.fleet, hash: log.hash)
-    let end = try log.read { try $0.logEnd().text }
+    let end = try log.end()
     for position in [end, "", "0.2.0"] {
-      let request = Forwarder.LoadRequest(
-        view: LedgerView(), statementsAfter: 0, runsAfter: 0, unmarked: [log.partition: chosen], unmarkedAt: position,
-        bytes: 1_000_000, changes: 100, marks: 100)
-      let page = try log.read { store in try store.snapshot { try reader.page(request, from: $0) } }
+      let page = try log.page(counting: 2, at: position)
       #expect(page.batch.marks.map(\.position.sequence) == (position == end ? [2] : []))
       #expect(page.marked.keys.map { $0 } == (position == end ? [log.partition] : []))
     }
@@ -66,5 +69,20 @@ struct ReadBackReaderTests {
     #expect(throws: BackendProblem(.gap, "the ledger lacks changes that it had")) {
       try check.holds(known, of: [chain.partition])
     }
+  }
+}
+
+extension HeldLog {
+  fileprivate func end() throws -> String { try read { try $0.logEnd().text } }
+
+  /// Of all runs, and of marks: so many changes counted when the log was at that position.
+  fileprivate func page(counting: UInt64, at position: String) throws -> Forwarder.Page {
+    var accepted = VersionVector()
+    if counting > 0 { accepted[ReplicaID(high: 1, low: 2)] = ChainPosition(sequence: counting, tip: .zero) }
+    let request = Forwarder.LoadRequest(
+      view: LedgerView(), statementsAfter: 0, runsAfter: 0, unmarked: [partition: accepted], unmarkedAt: position,
+      bytes: 1_000_000, changes: 100, marks: 100)
+    let reader = PageReader(fleet: fleet, hash: hash)
+    return try read { store in try store.snapshot { try reader.page(request, from: $0) } }
   }
 }

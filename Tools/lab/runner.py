@@ -86,6 +86,14 @@ def _tails(network: Network | None) -> str:
         for node in host.nodes:
             if os.path.exists(node.log):
                 with open(node.log, errors="replace") as file:
-                    lines = file.readlines()[-_LOG_LINES:]
-                text += f"\n  -- {node.name}: {node.log}\n" + "".join(f"  {line}" for line in lines).rstrip()
+                    lines = file.readlines()
+                text += f"\n  -- {node.name}: {node.log}\n" + "".join(f"  {line}" for line in _shown(lines)).rstrip()
     return text
+
+
+def _shown(lines: list[str]) -> list[str]:
+    """The end, or what a process that ended in a trap said of it, ahead of its long list of frames."""
+    for index, line in enumerate(lines):
+        if "Fatal error" in line or "Program crashed" in line:
+            return lines[max(0, index - 2) : index + _LOG_LINES]
+    return lines[-_LOG_LINES:]

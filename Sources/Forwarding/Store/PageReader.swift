@@ -139,18 +139,17 @@ final class PageReader {
     }
   }
 
-  /// What counts already when it comes is marked with it, so that a long backlog can be read from its beginning on. On which
-  /// branch of a fork the end lies is known at the end of the log alone.
+  /// What is settled to count when it comes is marked with it, so that a long backlog can be read from its beginning on. What
+  /// counts above that, and on which branch of a fork, is known at the end of the log alone.
   private func mark(
     _ arrived: ArrivedRun, _ run: LedgerBatch.Run, _ request: Forwarder.LoadRequest, _ store: StoreReader,
     _ marks: inout Marks
   ) throws {
     guard !arrived.isForked, request.unmarked[arrived.partition] != nil,
       let number = try store.partitionNumber(arrived.partition),
-      let accepted = try store.chain(number, arrived.replica)?.accepted, accepted.sequence >= run.first
+      let settled = try store.chain(number, arrived.replica)?.accepted, settled.sequence >= run.last
     else { return }
-    let whole = ChainPosition(sequence: run.last, tip: run.hash.tip)
-    marks.positions[run.chain] = accepted.sequence < run.last ? accepted.position : whole
+    marks.positions[run.chain] = ChainPosition(sequence: run.last, tip: run.hash.tip)
   }
 
   private func addMarks(
@@ -167,11 +166,14 @@ final class PageReader {
       var isComplete = true
       for stored in try store.chains(of: number) where stored.received.sequence > 0 {
         let chain = ChainKey(partition: partition, replica: stored.replica)
+        // A store says how far a chain is settled; more of it may count.
+        let isSettled = stored.holdReason == nil && stored.accepted.sequence == stored.received.sequence
         let counted =
-          stored.holdReason == nil ? stored.accepted.position : isOneState ? accepted[stored.replica] ?? .nothing : nil
+          isSettled ? stored.accepted.position : isOneState ? accepted[stored.replica] ?? .nothing : nil
         // Where that cannot be said now, or names what the ledger does not take, it is looked at again.
         guard let position = counted, position.sequence <= stored.received.sequence, request.view.aside[chain] == nil
         else {
+          marks.positions[chain] = nil
           isComplete = false
           continue
         }

@@ -269,6 +269,28 @@ struct NeighbourTests {
     #expect(bench.nodes[2].holds(bench.nodes[0]) == 2)
   }
 
+  @Test("what was read while others were to bring the rest waits for the rest, where they are gone meanwhile")
+  func brokenDuringLoad() throws {
+    let (bench, links) = try clique(3)
+    let (gone, slow) = (try #require(links[0][2]), try #require(links[1][2]))
+    bench.nodes[0].mesh.pause(gone)
+    try bench.nodes[0].write(1)
+    bench.pass(500)
+    bench.nodes[1].mesh.pause(slow)
+    // It has seen what node 0 wrote.
+    try bench.nodes[1].write(2)
+    bench.nodes[1].holdsLoads = true
+    bench.nodes[1].deliver(.writable(slow))
+    bench.cut(gone)
+    bench.pass(1_000)
+    try #require(bench.nodes[1].mesh.sessions[slow]?.sparing?.neighbours == [])
+    let start = bench.transcript.count
+    bench.nodes[1].holdsLoads = false
+    bench.pass(100)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 2 && bench.nodes[2].holds(bench.nodes[1]) == 1)
+    #expect(copies(to: 2, bench, start) == 2)
+  }
+
   @Test("what was taken is announced before a broken link is told of, and not sent once more")
   func announcedFirst() throws {
     let (bench, links) = try clique(3)

@@ -74,11 +74,14 @@ struct LiveSession: Sendable {
   }
 
   /// A neighbour of the peer is gone: nothing more is left to others, and what the peer does not announce meanwhile is sent.
+  /// What is being read now was asked for without it, and is read anew with it.
   mutating func bringWhatOthersDid(_ step: Step) {
     let due = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
-    for partition in streams.filter({ !$0.value.outgoing.leftToOthers.isEmpty }).map(\.key) {
-      streams[partition]?.outgoing.leftToOthers = VersionVector()
-      relays.begin(partition, at: due)
+    for partition in streams.filter({ !$0.value.outgoing.leftToOthers.isEmpty }).keys.sorted() {
+      let isLoading = streams[partition]?.outgoing.isLoading == true
+      voidLoad(of: partition)
+      streams[partition]?.outgoing.takeBackLeft()
+      if isLoading { turns.putRead(partition) } else { relays.begin(partition, at: due) }
     }
   }
 

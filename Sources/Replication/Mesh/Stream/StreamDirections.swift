@@ -6,6 +6,8 @@ struct OutgoingStream: Sendable {
   var sent = VersionVector()
   /// Not sent, since somebody with whom the peer is linked brought it here and brings it there.
   var leftToOthers = VersionVector()
+  /// They do not bring it any more, but what goes out behind the payload was read without it.
+  private var takesBackBehindPayload = false
   /// Answers of the log are on their way.
   private(set) var isLoading = false
   /// Asked of the log at once; nil: as much as usual. More where all that was read is left out.
@@ -24,10 +26,20 @@ struct OutgoingStream: Sendable {
   mutating func begin(_ number: UInt64, naming staged: [StagedPayload]) {
     self.number = number
     sent = VersionVector()
-    leftToOthers = VersionVector()
+    (leftToOthers, takesBackBehindPayload) = (VersionVector(), false)
     (isLoading, base, payload, wholePayload) = (false, nil, nil, nil)
     self.staged = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
   }
+
+  /// Nobody else brings what was left to others. What is being read follows on it, and is void: that is to be read anew.
+  mutating func takeBackLeft() {
+    takesBackBehindPayload = payload != nil
+    guard payload == nil else { return }
+    (leftToOthers, isLoading) = (VersionVector(), false)
+  }
+
+  /// Before the log is read for the peer.
+  mutating func takeBackBehindPayload() { if takesBackBehindPayload { takeBackLeft() } }
 
   /// Answers how much is to be asked of the log.
   mutating func beginLoad(_ usual: Int) -> Int {
