@@ -13,8 +13,7 @@ _REST_SECONDS = 75
 _QUIET_SECONDS = 10
 
 
-@case("E4: a node at rest that is linked with ten receives at most 100 bytes a second for its sessions",
-      open="about 110: a question and its answer are mostly acknowledged apart")  # fmt: skip
+@case("E4: a node at rest that is linked with ten receives at most 100 bytes a second for its sessions")
 def rest(bench: Bench):
     nodes = make_fleet(bench.network, "abcdefghijk")
     await_meeting(nodes)

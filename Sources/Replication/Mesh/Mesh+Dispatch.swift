@@ -4,7 +4,9 @@ extension Mesh {
     guard let session = sessions[id].map(SessionStage.init) else { return }
     sessions[id]?.pulse.hear(step.now)
     switch message {
-    case .ping(let nonce): return step.emit(.send(id, .pong(nonce: nonce)))
+    case .ping(let nonce):
+      sessions[id]?.pulse.hearQuestion()
+      return step.emit(.send(id, .pong(nonce: nonce)))
     case .pong:
       sessions[id]?.pulse.hearPong(step.now)
       return

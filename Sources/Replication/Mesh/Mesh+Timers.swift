@@ -47,15 +47,17 @@ extension Mesh {
     tickHoldings(&step)
   }
 
-  /// After silence the peer is asked for a word: by the comparison that is due next, or else for nothing but the word. The
-  /// listener, who compares, asks sooner by a tick: otherwise both would ask, or the one whose question serves for nothing else.
+  /// After silence the peer is asked for a word: by the comparison that is due next, or else for nothing but the word. Whose turn
+  /// it is asks sooner by a tick: otherwise both would ask. Who is asked has more to hear, so that it should not always be the
+  /// same.
   private mutating func keepAlive(
     _ id: SessionID, _ step: inout Step, _ random: inout some RandomNumberGenerator
   ) {
     let silence = configuration.pingMilliseconds
-    let patience = sessions[id]?.isDialer == true ? silence : silence - min(Mesh.tickMilliseconds, silence / 4)
+    let isItsTurn = sessions[id]?.pulse.asksNext == true
+    let patience = isItsTurn ? silence - min(Mesh.tickMilliseconds, silence / 4) : silence
     guard sessions[id]?.pulse.ping(after: patience, step.now) == true else { return }
-    let soon = step.now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds / 4)
+    let soon = step.now.advanced(byMilliseconds: configuration.antiEntropyMilliseconds / 3)
     guard !beginComparison(id, dueBefore: soon, &step, &random) else { return }
     // A number of one byte.
     step.emit(.send(id, .ping(nonce: random.next() >> 60)))

@@ -41,6 +41,17 @@ enum TCP {
     set(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, keepAliveIntervalSeconds)
   }
 
+  /// What comes next is acknowledged with the answer to it; a connection that had nothing to say would do that at once, in a
+  /// packet of its own.
+  static func acknowledgeWithAnswers(_ descriptor: Int32) {
+    set(descriptor, Int32(IPPROTO_TCP), TCP_QUICKACK, 0)
+  }
+
+  /// What came is acknowledged now. To be waited for in vain would end ``acknowledgeWithAnswers(_:)``.
+  static func acknowledge(_ descriptor: Int32) {
+    set(descriptor, Int32(IPPROTO_TCP), TCP_QUICKACK, 1)
+  }
+
   /// Two seconds of a link with 64 kbit/s: what the kernel has taken goes out, whatever is decided about it then.
   private static let unsentByteLimit: Int32 = 16 * 1024
 

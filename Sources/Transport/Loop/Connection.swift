@@ -45,6 +45,8 @@ final class Connection {
   var acknowledged: UInt64 = 0
   var isWriteBlocked = false
   var lastWriteProgress: UInt64
+  /// It was at rest before what was said last, and nothing has come since.
+  var breaksRest = false
 
   var interest: Poller.Interest = []
   var phaseDeadline: UInt64?

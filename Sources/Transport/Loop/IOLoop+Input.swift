@@ -17,6 +17,7 @@ extension IOLoop {
       case .bytes(let count):
         mailbox.count { $0.receivedBytes += UInt64(count) }
         noteBytes(count, connection)
+        noteAnswer(connection)
         guard take(UnsafeRawBufferPointer(rebasing: inBuffer[..<count]), connection) else { return }
       case .wantsInput: return updateInterest(connection)
       case .wantsOutput:

@@ -4,6 +4,7 @@ extension IOLoop {
   func queue(_ frames: [[UInt8]], on connection: Connection) {
     guard !connection.isClosing else { return }
     if connection.outgoing.isEmpty {
+      noteWord(connection)
       connection.lastWriteProgress = now
       poller.wakeAt(now + configuration.stallTimeoutMilliseconds)
     }
@@ -84,6 +85,29 @@ extension IOLoop {
   func keepShort(_ connection: Connection) {
     connection.pace.keepShort()
     mailbox.setMark(connection.number, connection.pace.byteMark)
+  }
+
+  // MARK: Rest
+
+  /// Where nothing was said for so long, what comes up is one question or one answer.
+  private static let restMilliseconds: UInt64 = 1_000
+
+  /// At rest a question and its answer take three packets, and not four: the answer acknowledges the question.
+  private func noteWord(_ connection: Connection) {
+    guard let descriptor = connection.descriptor else { return }
+    connection.breaksRest = now - min(now, connection.lastWriteProgress) >= IOLoop.restMilliseconds
+    if connection.breaksRest { TCP.acknowledgeWithAnswers(descriptor.number) }
+  }
+
+  /// The answer to a question that was asked at rest has come; whoever asks next finds this side as it was.
+  func noteAnswer(_ connection: Connection) {
+    guard connection.breaksRest, let descriptor = connection.descriptor else { return }
+    connection.breaksRest = false
+    guard connection.outgoing.isEmpty, now - min(now, connection.lastWriteProgress) < IOLoop.restMilliseconds else {
+      return
+    }
+    TCP.acknowledge(descriptor.number)
+    TCP.acknowledgeWithAnswers(descriptor.number)
   }
 
   // MARK: Closing

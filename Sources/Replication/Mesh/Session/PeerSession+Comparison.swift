@@ -38,6 +38,7 @@ extension PeerSession {
     for partition in live.map({ Array($0.streams.keys) }) ?? [] { live?.streams[partition]?.forks.beginComparison() }
     let total = sums(ledger).total
     guard let number = live?.comparison.ask(step.now) else { return }
+    pulse.noteQuestion()
     step.emit(.send(id, .summary(Summary(number, .digest(total)))))
   }
 
@@ -60,7 +61,9 @@ extension PeerSession {
   mutating func receive(_ summary: Summary, _ ledger: Ledger, _ step: inout Step) {
     let number = summary.number
     switch summary.step {
-    case .digest(let digest): answer(number, digest, ledger, &step)
+    case .digest(let digest):
+      pulse.hearQuestion()
+      answer(number, digest, ledger, &step)
     case .equal: conclude(level: .max, ledger, &step)
     case .buckets(let buckets): list(number, buckets, ledger, &step)
     case .partitions(let equal, let listings): tellDiffering(number, equal, listings, ledger, &step)

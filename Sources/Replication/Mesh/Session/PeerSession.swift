@@ -43,7 +43,7 @@ package struct PeerSession: Sendable {
   init(id: SessionID, isDialer: Bool, peer: PublicKey, device: DeviceID, exporter: Digest, now: MonotonicTime) {
     (self.id, self.isDialer, self.peer, self.device) = (id, isDialer, peer, device)
     (self.exporter, self.openedAt) = (exporter, now)
-    (lastOfStatements, pulse) = (now, Pulse(now))
+    (lastOfStatements, pulse) = (now, Pulse(now, asksNext: !isDialer))
   }
 
   package var phase: Phase {
@@ -133,11 +133,15 @@ struct Wishes: Sendable {
 package struct Pulse: Sendable {
   package private(set) var lastHeard: MonotonicTime
   private var lastPing: MonotonicTime
+  /// It is this side's turn to ask after silence: each in turn, who was asked last next.
+  private(set) var asksNext: Bool
   package private(set) var roundTripMilliseconds: UInt64?
 
-  init(_ now: MonotonicTime) { (lastHeard, lastPing) = (now, now) }
+  init(_ now: MonotonicTime, asksNext: Bool) { (lastHeard, lastPing, self.asksNext) = (now, now, asksNext) }
 
   mutating func hear(_ now: MonotonicTime) { lastHeard = now }
+  mutating func hearQuestion() { asksNext = true }
+  mutating func noteQuestion() { asksNext = false }
   mutating func hearPong(_ now: MonotonicTime) { roundTripMilliseconds = now.millisecondsSince(lastPing) }
 
   /// After so much silence the peer is asked for a word; answers whether now.
@@ -145,7 +149,7 @@ package struct Pulse: Sendable {
     guard now.millisecondsSince(lastHeard) >= milliseconds, now.millisecondsSince(lastPing) >= milliseconds else {
       return false
     }
-    lastPing = now
+    (lastPing, asksNext) = (now, false)
     return true
   }
 }
