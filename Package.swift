@@ -55,7 +55,7 @@ let package = Package(
       name: "SeameshCommand",
       dependencies: [
         "Seamesh", "LocalAPI", "Forwarding", "Simulation", "SampleData", "Replication", "Wire", "Engine", "Identity",
-        "Storage", "Links", "Transport", "CCurl", "CQREncode", "CLinux",
+        "Storage", "Links", "Transport", "CSQLite", "CCurl", "CQREncode", "CLinux",
       ],
       swiftSettings: strict),
 

@@ -1,5 +1,4 @@
 import Glibc
-import Storage
 
 /// What the parts of one `seamesh bench` share.
 struct BenchRun {
@@ -24,10 +23,6 @@ struct BenchRun {
   /// The same, measured anew: what else the machine does changes from one half minute to the next.
   func rawInsertNow() throws(Failure) -> Double {
     sync()
-    do throws(StoreError) {
-      return try StorageBenchmark.rawLimit(directory: scratch.path, rows: sizes.documents)
-    } catch {
-      throw Failure(.failed, "\(error)")
-    }
+    return try RawInsert.rate(scratch, rows: sizes.documents)
   }
 }

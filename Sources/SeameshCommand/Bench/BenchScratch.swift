@@ -17,6 +17,9 @@ final class BenchScratch {
 
   func remove() { try? FileManager.default.removeItem(atPath: path) }
 
+  /// A directory that was made in it, with what it holds.
+  func remove(_ name: String) { try? FileManager.default.removeItem(atPath: path + "/" + name) }
+
   /// An empty directory that only its owner may enter.
   func directory(_ name: String) throws(Failure) -> String {
     let made = path + "/" + name

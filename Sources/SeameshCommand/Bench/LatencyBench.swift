@@ -1,6 +1,5 @@
 import Replication
 import Seamesh
-import Storage
 
 /// How long a single write takes until another node's readers see it.
 struct LatencyBench {
@@ -54,11 +53,7 @@ struct LatencyBench {
 
   /// Milliseconds each.
   private func probe(_ count: Int) throws(Failure) -> [Double] {
-    do throws(StoreError) {
-      return try SyncProbe.microseconds(directory: run.scratch.path, count: count).map { $0 / 1_000 }
-    } catch {
-      throw Failure(.failed, "\(error)")
-    }
+    try SyncProbe.microseconds(directory: run.scratch.path, count: count).map { $0 / 1_000 }
   }
 
   /// Milliseconds until it was durable here, and until it was read there.

@@ -1,7 +1,6 @@
 import Foundation
 import Replication
 import SampleData
-import Storage
 import Synchronization
 
 /// How long somebody who uses a node waits for it while two peers hand over all that they hold.

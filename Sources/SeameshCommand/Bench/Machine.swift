@@ -1,7 +1,7 @@
+import CSQLite
 import Glibc
 import Identity
 import Seamesh
-import Storage
 
 /// What figures were measured on.
 struct Machine: Sendable, Equatable {
@@ -22,7 +22,7 @@ struct Machine: Sendable, Equatable {
       ("system", "\(Machine.text(kernel.sysname)) \(Machine.text(kernel.release)) \(Machine.text(kernel.machine))"),
       ("load before", SystemFile.text("/proc/loadavg").split(separator: " ").prefix(3).joined(separator: " ")),
       ("seamesh", "\(Node.version), \(Machine.build)"),
-      ("libraries", "SQLite \(Store.libraryVersion), \(SHA256.libraryVersion)"),
+      ("libraries", "SQLite \(String(cString: sqlite3_libversion())), \(SHA256.libraryVersion)"),
     ]
   }
 

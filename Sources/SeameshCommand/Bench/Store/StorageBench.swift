@@ -10,7 +10,7 @@ struct StorageBench {
       let rate: Double
       do {
         rate = try StorageBenchmark.ownInserts(
-          directory: run.scratch.path, order: order, rows: run.sizes.documents)
+          run.scratch, order: order, rows: run.sizes.documents)
       } catch {
         throw Failure(.failed, "\(error)")
       }

@@ -1,4 +1,5 @@
 import Replication
+import Storage
 import Wire
 
 /// Changes for measuring: each makes one document of eight fields with 200 bytes of values, as a first sync brings them.
