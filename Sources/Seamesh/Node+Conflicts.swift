@@ -19,7 +19,7 @@ extension Node {
       while true {
         guard !search.isOver else { return search.page }
         let (from, limit) = (last, search.documentsLeft)
-        let rows = try reading { reader -> [DocumentRow] in
+        let rows = try readingPage { reader -> [DocumentRow] in
           guard let place = try self.place(partition, collection, reader) else { return [] }
           return try reader.documents(
             place.partition, place.collection, after: from, limit: limit, byteLimit: self.limits.pageBytes,

@@ -44,7 +44,7 @@ extension Node {
     findings += historyFindings()
     findings += diskFindings(view.failure)
     let figures = gauges.figures
-    findings += figures.findings + [descriptors.finding(failures: figures.acceptFailures)].compactMap { $0 }
+    findings += figures.findings + [descriptors.finding(figures)].compactMap { $0 }
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }
     return findings + [
       DoctorFinding(.ok, "healthy", "Nothing is wrong that this node can see.\(Node.wipeSentence(view))", remedy: "")

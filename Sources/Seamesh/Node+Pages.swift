@@ -90,14 +90,16 @@ extension Node {
     _ collect: (inout DocumentPass) throws(NodeError) -> Result
   ) throws(NodeError) -> Result? {
     do {
-      return try readers.read(within: limits.oneStateMilliseconds) { reader in
-        try reader.snapshot { reader in
-          var pass = DocumentPass(self, partition, collection, share, of: reader)
-          do throws(NodeError) {
-            return try collect(&pass)
-          } catch {
-            if pass.wasInterrupted { throw StoreError.interrupted }
-            throw error
+      return try inPageTurn {
+        try readers.read(within: limits.oneStateMilliseconds) { reader in
+          try reader.snapshot { reader in
+            var pass = DocumentPass(self, partition, collection, share, of: reader)
+            do throws(NodeError) {
+              return try collect(&pass)
+            } catch {
+              if pass.wasInterrupted { throw StoreError.interrupted }
+              throw error
+            }
           }
         }
       }
@@ -111,7 +113,20 @@ extension Node {
     }
   }
 
-  // MARK: One question
+  // MARK: Readers
+
+  /// As ``reading(isRepeated:_:)``, for a page of a pass: those who ask for one thing find a reader all the same.
+  func readingPage<Answer>(_ body: (StoreReader) throws -> Answer) throws(NodeError) -> Answer {
+    do { return try inPageTurn { try reading(body) } } catch { throw NodeError(any: error) }
+  }
+
+  private func inPageTurn<Answer>(_ body: () throws -> Answer) throws -> Answer {
+    guard pageTurns.wait(milliseconds: UInt64(clamping: limits.pageMilliseconds)) else {
+      throw NodeError(.busy, "others read as much as may be read at a time: ask again in a moment")
+    }
+    defer { pageTurns.signal() }
+    return try body()
+  }
 
   func reading<Answer>(isRepeated: Bool = false, _ body: (StoreReader) throws -> Answer) throws(NodeError) -> Answer {
     let endings = readers.endings

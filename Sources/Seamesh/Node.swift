@@ -24,6 +24,8 @@ public final class Node: Sendable {
   let authority: CurrentAuthority
   let digests = StateDigests()
   let resultTurns: ResultTurns
+  /// For a page of a pass.
+  let pageTurns = TimedSemaphore()
   let liveMemory: LiveMemory
   let condition: StoreCondition
   package let descriptors: DescriptorBudget
@@ -57,6 +59,7 @@ public final class Node: Sendable {
   private init(_ files: NodeFiles, _ configuration: NodeConfiguration) throws(NodeError) {
     (self.files, self.configuration) = (files, configuration)
     resultTurns = ResultTurns(configuration.reads)
+    for _ in configuration.reads.keptReaders..<StoreReaders.limit { pageTurns.signal() }
     liveMemory = LiveMemory(limit: configuration.reads.allLiveBytes)
     log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
     (inbox, board, finished, condition) = (Inbox(), EngineBoard(), Reply(), StoreCondition())

@@ -123,6 +123,8 @@ package struct TransportStatistics: Sendable, Equatable {
   /// Unauthenticated connections that gave way to newcomers.
   package var evicted = 0
   package var acceptFailures = 0
+  /// When the latest of those was: ``ElapsedClock`` milliseconds.
+  package var lastAcceptFailure: UInt64?
   package var handshakeFailures = 0
   package var authenticationTimeouts = 0
   package var framingViolations = 0

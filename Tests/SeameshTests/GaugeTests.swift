@@ -54,8 +54,13 @@ import Transport
     let plenty = DescriptorBudget(limit: 1_024)
     #expect(!plenty.isScarce && plenty.peers == 256 && plenty.users == 128 && plenty.followers == 48)
     #expect(plenty.transport.connectionLimit == TransportConfiguration().connectionLimit)
-    #expect(plenty.finding(failures: 0) == nil)
-    #expect(plenty.finding(failures: 2)?.level == .problem && few.finding(failures: 0)?.level == .warning)
+    var figures = NodeGauges.Figures()
+    #expect(plenty.finding(figures) == nil && few.finding(figures)?.level == .warning)
+    (figures.acceptFailures, figures.failedToAccept) = (2, DescriptorBudget.memoryMilliseconds)
+    #expect(plenty.finding(figures)?.level == .problem && few.finding(figures)?.level == .problem)
+    figures.failedToAccept = DescriptorBudget.memoryMilliseconds + 1
+    #expect(plenty.finding(figures) == nil, "it was long ago")
+    #expect(few.finding(figures)?.level == .warning && few.finding(figures)?.message.contains("2 times") == true)
     #expect(DescriptorBudget(limit: 0).peers == 4, "a node that cannot be helped tries")
   }
 }

@@ -30,6 +30,32 @@ import Testing
     for result in try node.writeEach(partition, requests) { _ = try result.get() }
   }
 
+  @Test("however many passes read, who asks for one document finds a reader")
+  func keptReaders() throws {
+    let fleet = try fleet { $0.pageMilliseconds = 200 }
+    let node = node(fleet)
+    try fill(node, [.int(1)])
+    let (inside, go) = (TimedSemaphore(), TimedSemaphore())
+    let passes = StoreReaders.limit - node.limits.keptReaders
+    let group = DispatchGroup()
+    for _ in 0..<passes {
+      DispatchQueue(label: "pass").async(group: group) {
+        try? node.readingPage { _ in
+          inside.signal()
+          _ = go.wait(milliseconds: 20_000)
+        }
+      }
+    }
+    defer {
+      for _ in 0..<passes { go.signal() }
+      group.wait()
+    }
+    for _ in 0..<passes { try #require(inside.wait(milliseconds: 10_000)) }
+    let refused = #expect(throws: NodeError.self) { try node.readingPage { _ in } }
+    #expect(refused?.code == .busy)
+    #expect(try node.read(partition, "reports", id: .int(1)) != nil)
+  }
+
   @Test("a question whose answer is known reads no further: what is damaged behind it does not matter")
   func stopsEarly() throws {
     let fleet = try fleet { _ in }

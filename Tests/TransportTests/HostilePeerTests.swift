@@ -264,6 +264,7 @@ import Testing
       let result = SocketAddress(Node.loopback, port: b.port).withKernelForm { connect(late, $0, $1) }
       try #require(result == 0)
       try #require(waitUntil { b.transport.statistics.acceptFailures >= 1 })
+      #expect(b.transport.statistics.lastAcceptFailure.map { $0 <= ElapsedClock.now() } == true)
       try #require(a.transport.send(pair.here.id, [5]) == .queued)
       try #require(b.recorder.wait { $0.frames[pair.there.id] == [[5]] })
       for number in hoarded { close(number) }

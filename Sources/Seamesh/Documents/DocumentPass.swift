@@ -86,7 +86,7 @@ struct DocumentPass {
 
   /// A result that has no turn yet holds little, its page included, for it may have to wait for one.
   private var pageBytes: Int {
-    share?.isLarge == false ? min(limits.pageBytes, ResultTurns.smallBytes) : limits.pageBytes
+    share?.isLarge == false ? min(limits.pageBytes, limits.smallResultBytes) : limits.pageBytes
   }
 
   /// Nil where there is no such collection.
@@ -97,7 +97,7 @@ struct DocumentPass {
     let (node, partition, collection) = (node, partition, collection)
     var (beginning, isOneState) = (beginning, isOneState)
     defer { (self.beginning, self.isOneState) = (beginning, isOneState) }
-    return try node.reading { reader in
+    return try node.readingPage { reader in
       try reader.snapshot { reader in
         let log = try reader.logEnd()
         if beginning?.log != log {

@@ -17,11 +17,16 @@ package struct ReadLimits: Sendable {
   /// Memory of a result, whatever was asked, and of a live one, by ``StoredDocument/heapBytes``: a node with 64 MiB must
   /// outlive it (K5).
   package var resultBytes = 8 * 1024 * 1024
-  /// Results above ``ResultTurns/smallBytes`` that are made or written out at once, and how long the next waits for its turn.
+  /// A result above it takes a turn. Everybody who waits for one may hold so much.
+  package var smallResultBytes = MemoryBudget.ofProcess.smallResultBytes
+  /// Results above it that are made or written out at once, and how long the next waits for its turn.
   package var largeResults = 1
   package var turnMilliseconds: UInt64 = 5_000
   /// Memory of all live results together.
   package var allLiveBytes = 16 * 1024 * 1024
+
+  /// Readers of the store that pages of passes leave to those who ask for one thing, however many pass at once.
+  package var keptReaders = 2
 
   /// Documents that do not read, of one result.
   package var damagedDocuments = 1_000

@@ -3,13 +3,12 @@ import Synchronization
 /// Turns of large results of queries: so many at once are made or still written to somebody who reads slowly. Whoever waits
 /// for one holds little, so that those who have one need nothing of what others hold.
 final class ResultTurns: Sendable {
-  /// A result above it takes a turn.
-  static let smallBytes = 256 * 1024
-
   private let free = TimedSemaphore()
   private let patienceMilliseconds: UInt64
+  fileprivate let smallBytes: Int
 
   init(_ limits: ReadLimits) {
+    smallBytes = limits.smallResultBytes
     patienceMilliseconds = limits.turnMilliseconds
     for _ in 0..<max(1, limits.largeResults) { free.signal() }
   }
@@ -38,7 +37,7 @@ package final class ResultShare: Sendable {
 
   /// The result has come to so many bytes. Waits for its turn where that is much, and is refused with `busy` where none comes.
   func grow(to byteCount: Int) throws(NodeError) {
-    if byteCount > ResultTurns.smallBytes { try takeTurn() }
+    if byteCount > turns.smallBytes { try takeTurn() }
   }
 
   func takeTurn() throws(NodeError) {

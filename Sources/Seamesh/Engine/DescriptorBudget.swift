@@ -63,12 +63,16 @@ package struct DescriptorBudget: Sendable, Equatable {
     return configuration
   }
 
-  /// - Parameter failures: how often a connection found no descriptor since the start.
-  func finding(failures: Int) -> DoctorFinding? {
-    guard isScarce || failures > 0 else { return nil }
-    let missed = failures == 0 ? "" : " \(failures) times a connection found none."
+  /// So long a want of files is a problem after a connection found none.
+  static let memoryMilliseconds: UInt64 = 10 * 60 * 1_000
+
+  func finding(_ figures: NodeGauges.Figures) -> DoctorFinding? {
+    let isWanting = figures.failedToAccept.map { $0 <= DescriptorBudget.memoryMilliseconds } ?? false
+    guard isScarce || isWanting else { return nil }
+    let missed =
+      figures.acceptFailures == 0 ? "" : " Since the start a connection found none \(figures.acceptFailures) times."
     return DoctorFinding(
-      failures > 0 ? .problem : .warning, "few-files",
+      isWanting ? .problem : .warning, "few-files",
       "This process may have only \(limit) files open: \(peers) connections of peers and \(users) of users.\(missed)",
       remedy: "Allow it more before it starts: LimitNOFILE= in its systemd unit, or ulimit -n 1024.")
   }

@@ -10,12 +10,13 @@ struct NodeGauges: Sendable {
   let syncs: SyncMeter
 
   var figures: Figures {
-    let waiting = inbox.counts
+    let (waiting, statistics) = (inbox.counts, transport.statistics)
     return Figures(
       logBytes: readers.logFileBytes, syncs: syncs.figures, waitingRequests: waiting.users,
       waitingEvents: waiting.peers,
       waitingFrameBytes: intake.waitingByteCount, unsentBytes: transport.queuedByteCount,
-      acceptFailures: transport.statistics.acceptFailures)
+      acceptFailures: statistics.acceptFailures,
+      failedToAccept: statistics.lastAcceptFailure.map { ElapsedClock.now() - min($0, ElapsedClock.now()) })
   }
 
   struct Figures: Sendable {
@@ -31,6 +32,8 @@ struct NodeGauges: Sendable {
     var unsentBytes = 0
     /// Connections that found no free descriptor.
     var acceptFailures = 0
+    /// So many milliseconds ago the latest of those did.
+    var failedToAccept: UInt64?
   }
 }
 

@@ -37,7 +37,7 @@ extension NodeFiles {
   /// The store that is there. That its log was lost can be seen at this start alone: the next one finds a log again. So it is
   /// written down, before anything is written to the store, until a new replica is drawn.
   func existingStore(_ lock: DirectoryLock) throws -> Store {
-    var options = StoreOptions()
+    var options = StoreOptions.ofProcess
     options.createsIfMissing = false
     let sidecar = try ReplicaSidecar.load(from: directory)
     return try Store.open(
@@ -69,7 +69,8 @@ extension NodeFiles {
   /// What this device wanted went with its store, so it wants all that it may hold: only then is nothing missing that was
   /// here before.
   private func newStore(_ statements: [Statement], _ lock: DirectoryLock) throws -> Store {
-    let store = try Store.open(directory: directory.path, fleet: fleet, device: device, lock: lock)
+    let store = try Store.open(
+      directory: directory.path, fleet: fleet, device: device, lock: lock, options: .ofProcess)
     try store.write(.full) { transaction in
       for statement in statements {
         try transaction.addStatement(

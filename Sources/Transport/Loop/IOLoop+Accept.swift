@@ -14,7 +14,7 @@ extension IOLoop {
       try poller.add(descriptor.number, token: token, areListenersMuted ? [] : .input)
       listeners[token] = descriptor
     } catch {
-      mailbox.count { $0.acceptFailures += 1 }
+      noteAcceptFailure()
     }
   }
 
@@ -46,9 +46,16 @@ extension IOLoop {
     case EINTR, ECONNABORTED, EPROTO: return true
     default:
       // Without descriptors or memory (K4) the socket stays readable: looking again at once would only spin.
-      mailbox.count { $0.acceptFailures += 1 }
+      noteAcceptFailure()
       muteListeners()
       return false
+    }
+  }
+
+  private func noteAcceptFailure() {
+    mailbox.count { [now] in
+      $0.acceptFailures += 1
+      $0.lastAcceptFailure = now
     }
   }
 
