@@ -9,6 +9,7 @@ import admin_cases  # noqa: F401
 import admission_cases  # noqa: F401
 import budget_cases  # noqa: F401
 import build_cases  # noqa: F401
+import clock_cases  # noqa: F401
 import clone_cases  # noqa: F401
 import copy_cases  # noqa: F401
 import discovery_cases  # noqa: F401
@@ -22,6 +23,7 @@ import joining_cases  # noqa: F401
 import kill_cases  # noqa: F401
 import link_cases  # noqa: F401
 import office_cases  # noqa: F401
+import page_cases  # noqa: F401
 import path_cases  # noqa: F401
 import query_cases  # noqa: F401
 import queue_cases  # noqa: F401

@@ -43,14 +43,14 @@ class Killer:
             victim.launch()
 
 
-@case("fifty kills of writer, relay and receiver during 20,000 changes lose nothing")
+@case("a hundred kills of writer, relay and receiver during 20,000 changes lose nothing")
 def kills(bench: Bench):
-    _kill_during_writes(bench, writes=20_000, kills=60)
+    _kill_during_writes(bench, writes=20_000, kills=100)
 
 
-@case("five hundred kills of writer, relay and receiver during 60,000 changes lose nothing", is_long=True)
+@case("a thousand kills of writer, relay and receiver during 200,000 changes lose nothing", is_long=True)
 def many_kills(bench: Bench):
-    _kill_during_writes(bench, writes=60_000, kills=500)
+    _kill_during_writes(bench, writes=200_000, kills=1_000)
 
 
 def _kill_during_writes(bench: Bench, writes: int, kills: int):

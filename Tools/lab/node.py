@@ -73,6 +73,8 @@ class Node:
         self.process: Process | None = None
         self.options: list[str] = []
         self.environment: dict[str, str] = {}
+        # Words before the command that runs it.
+        self.prefix: list[str] = []
         self.begun: list[subprocess.Popen] = []
         host.nodes.append(self)
 
@@ -120,7 +122,7 @@ class Node:
         open(self.output, "w").close()
         self.process = Process(
             self.host.command(
-                self.seamesh, "run", "--data", self.directory, "--json", "--log-level", self.log_level, *self.options),
+                *self.prefix, self.seamesh, "run", "--data", self.directory, "--json", "--log-level", self.log_level, *self.options),
             {**self.host.environment, **self.environment}, self.output, self.log)  # fmt: skip
 
     def await_ready(self, seconds: float = 30):

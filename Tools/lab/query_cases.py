@@ -6,6 +6,7 @@ import threading
 from urllib.parse import quote
 
 from fleets import PARTITION, add_node
+from memory import little_memory
 from node import Node
 from runner import Bench, case
 from waiting import expect
@@ -17,6 +18,9 @@ _ONE = 24 * _MEGABYTE
 #: Of many at once beside that: each has a thread, and each of the heap's arenas keeps some of what was freed.
 _MANY = 160 * _MEGABYTE
 _AT_ONCE = 32
+_LITTLE = 64 * _MEGABYTE * 1_024
+#: As many as can be connected, but for a few.
+_ALL = 60
 #: Refused for the size of the result, or for those of others.
 _ANSWERS = {200, 413, 503}
 
@@ -37,12 +41,30 @@ def large_results(bench: Bench):
         expect(status in _ANSWERS, f"{question} was answered with {status}")
     grown = _memory(node) - before
     expect(grown <= _ONE, f"one question after the other took {grown} kB beside the {before} kB of before")
-    answers = _at_once(node, {"sort": {"n": 1}, "limit": 6_000})
+    answers = _at_once(node, {"sort": {"n": 1}, "limit": 6_000}, _AT_ONCE)
     expect(set(answers) <= _ANSWERS and 200 in answers, f"{_AT_ONCE} at once were answered with {sorted(set(answers))}")
     grown = _memory(node) - before
     expect(grown <= _MANY, f"{_AT_ONCE} questions at once took {grown} kB beside the {before} kB of before")
     node.expect_alive()
     expect(_find(node, "small", {"limit": 1}) == 200, "a small question after many large ones is refused")
+
+
+@case("A14: a process of 64 MB outlives sixty who ask for sorted results at once")
+def lives_on_little(bench: Bench):
+    with little_memory(bench.network.name, _LITTLE) as prefix:
+        node = add_node(bench.network, "a", None)
+        node.prefix = prefix
+        try:
+            node.start()
+            _import(node, "small", (_small(number) for number in range(_DOCUMENTS)))
+            for _ in range(3):
+                answers = _at_once(node, {"sort": {"n": 1}, "limit": 6_000}, _ALL)
+                expect(set(answers) <= _ANSWERS and 200 in answers, f"{_ALL} at once were answered with {sorted(set(answers))}")
+                node.expect_alive()
+            bench.note(f"at the most {_memory(node) // _MEGABYTE} MB resident, files that it maps among them")
+            node.stop()
+        finally:
+            node.end()
 
 
 def _small(number: int) -> dict:
@@ -67,9 +89,9 @@ def _find(node: Node, collection: str, question: dict) -> int:
     return status
 
 
-def _at_once(node: Node, question: dict) -> list[int]:
+def _at_once(node: Node, question: dict, count: int) -> list[int]:
     answers = []
-    asking = [threading.Thread(target=lambda: answers.append(_find(node, "small", question))) for _ in range(_AT_ONCE)]
+    asking = [threading.Thread(target=lambda: answers.append(_find(node, "small", question))) for _ in range(count)]
     for thread in asking:
         thread.start()
     for thread in asking:
