@@ -114,8 +114,15 @@ extension StoreReading where Self: ~Copyable {
     return try rows.step() ? UInt64(clamping: rows.optionalInteger(0) ?? 0) : 0
   }
 
-  package func statementCount() throws(StoreError) -> Int64 {
-    try database.integer("SELECT count(*) FROM statements") ?? 0
+  package func statementIDs() throws(StoreError) -> [Digest] {
+    let rows = try database.statement("SELECT id FROM statements")
+    defer { rows.reset() }
+    var found: [Digest] = []
+    while try rows.step() {
+      guard let id = Digest(rows.bytes(0)) else { throw .damaged("a statement's id") }
+      found.append(id)
+    }
+    return found
   }
 
   /// Statements that came after `arrival`, in that order: at least one where there is one, then within the limit of bytes.

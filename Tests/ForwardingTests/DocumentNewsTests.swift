@@ -1,3 +1,4 @@
+import Identity
 import Replication
 import TestSupport
 import Testing
@@ -12,11 +13,13 @@ import Wire
 struct DocumentNewsTests {
   private let partition = PartitionID(Digest(words: (1, 2, 3, 4)))
 
+  private let statement = Digest(words: (5, 5, 5, 5))
+
   private func place(_ id: UInt8) -> DocumentPlace {
     DocumentPlace(partition: partition, key: DocumentKey(collection: "c", id: [id]))
   }
 
-  private func batch(_ ids: [UInt8], knowing statements: Int64 = 0, step: LedgerBatch.DocumentStep? = nil) throws
+  private func batch(_ ids: [UInt8], knowing statements: [Digest] = [], step: LedgerBatch.Step? = nil) throws
     -> LedgerBatch
   {
     var batch = LedgerBatch()
@@ -27,7 +30,7 @@ struct DocumentNewsTests {
       (document.id, document.body) = ("\"\(id)\"", "{}")
       return document
     }
-    (batch.knownStatements, batch.documentStep) = (statements, step)
+    (batch.knownStatements, batch.step) = (StatementSum.of(statements, SHA256.hash), step)
     return batch
   }
 
@@ -39,8 +42,8 @@ struct DocumentNewsTests {
     return backend
   }
 
-  private func step(_ writer: String, _ number: UInt64, after before: UInt64) -> LedgerBatch.DocumentStep {
-    LedgerBatch.DocumentStep(writer: writer, number: number, before: before)
+  private func step(_ writer: String, _ number: UInt64, after before: UInt64) -> LedgerBatch.Step {
+    LedgerBatch.Step(writer: writer, number: number, before: before)
   }
 
   @Test("a batch goes on from the one before it of its process, or is refused as one that leaves a gap")
@@ -70,14 +73,14 @@ struct DocumentNewsTests {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
     try relay.setUp(server)
     let (knowing, lacking) = try (backend(server, relay.node.fleet, 1), backend(server, relay.node.fleet, 2))
-    var first = try batch([1], knowing: 1)
-    first.statements = [LedgerBatch.Statement(id: Digest(words: (5, 5, 5, 5)), encoded: [1])]
+    var first = try batch([1], knowing: [statement])
+    first.statements = [LedgerBatch.Statement(id: statement, encoded: [1])]
     _ = try knowing.append(first)
     _ = try lacking.append(batch([1, 2, 3]))
     #expect(try knowing.documentNews(of: "p").unsure == [place(2), place(3)])
     #expect(try lacking.documentNews(of: "p").unsure == [])
     // What is gone is so for certain then.
-    var gone = try batch([2], knowing: 1)
+    var gone = try batch([2], knowing: [statement])
     gone.ranges = [
       LedgerBatch.DocumentRange(partition: partition, after: place(1).key, through: nil)
     ]
@@ -85,6 +88,37 @@ struct DocumentNewsTests {
     #expect(try knowing.documentNews(of: "p").unsure == [])
     #expect(try server.owner().number("SELECT count(*) FROM seamesh.documents WHERE alive AND NOT unsure") == 2)
     #expect(try lacking.documentNews(of: "p").unsure == [])
+  }
+
+  @Test("who knows other statements than the ledger has, though as many, leaves another relay's document alone")
+  func otherStatements() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let (knowing, lacking) = try (backend(server, relay.node.fleet, 1), backend(server, relay.node.fleet, 2))
+    var first = try batch([1], knowing: [statement])
+    first.statements = [LedgerBatch.Statement(id: statement, encoded: [1])]
+    _ = try knowing.append(first)
+    var older = try batch([1], knowing: [Digest(words: (6, 6, 6, 6))])
+    older.documents[0].state = [8]
+    #expect(try lacking.append(older).staleDocuments == [0])
+    older.knownStatements = StatementSum.of([statement], SHA256.hash)
+    #expect(try lacking.append(older).staleDocuments.isEmpty)
+  }
+
+  @Test("a ledger says which statements it has, by their ids in any order, and how many batches of all relays")
+  func ledgerState() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let (a, b) = try (backend(server, relay.node.fleet, 1), backend(server, relay.node.fleet, 2))
+    #expect(try a.documentStart(of: "p").ledger.statements == StatementSum.of([], SHA256.hash))
+    let ids = [3, 1, .max, 1 << 63, 2].map { Digest(words: ($0, 7, 7, 7)) }
+    var batch = try batch([], step: step("p", 3, after: 0))
+    batch.statements = ids.map { LedgerBatch.Statement(id: $0, encoded: [1]) }
+    _ = try a.append(batch)
+    batch.step = step("q", 2, after: 0)
+    _ = try b.append(batch)
+    let state = try a.documentNews(of: "p").ledger
+    #expect(state.statements == StatementSum.of(ids.reversed(), SHA256.hash) && state.batches == 5)
   }
 
   @Test("of many that are unsure each answer has some, by turns")

@@ -252,6 +252,54 @@ struct ForwarderTests {
     #expect(model.ledger.count == 30 && model.forwarder.state == .caughtUp)
   }
 
+  @Test("every batch goes on from the one before it, whatever is in it, and by its number it is known again")
+  func steps() {
+    var model = model { $0.batchChanges = 4 }
+    for number in 0..<20 { model.write(chain: UInt64(number % 3)) }
+    model.tell(.start)
+    let steps = model.batches.map(\.step)
+    #expect(steps.count > 3 && steps.map { $0?.number } == (1...UInt64(steps.count)).map { $0 })
+    #expect(steps.map { $0?.before } == (0..<UInt64(steps.count)).map { $0 })
+  }
+
+  @Test("a ledger with fewer batches, or without statements, than it had is read anew, whoever had brought them")
+  func batchesLost() {
+    var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))
+    var now = MonotonicTime(milliseconds: 1)
+    func tell(_ event: Forwarder.Event) -> [Forwarder.Directive] { forwarder.handle(event, now: now, random: &random) }
+    func told(_ batches: UInt64, _ statements: Set<Digest>? = nil) -> Forwarder.Event {
+      var (outcome, news) = (ReadBackOutcome(), DocumentNews())
+      news.ledger.batches = batches
+      (outcome.documents, outcome.statements) = (news, statements)
+      return .readBack(outcome)
+    }
+    var view = LedgerView()
+    view.statements = [Digest(words: (1, 0, 0, 0))]
+    var reading = Forwarder.LedgerReading(view: view, runsAfter: 0, accepted: [:], held: LogAmount())
+    reading.batches = 7
+    for event in [Forwarder.Event.start, .connected] { _ = tell(event) }
+    #expect(tell(.ledgerRead(reading)) == [.readBack(.everything)])
+    _ = tell(told(9, [Digest(words: (1, 0, 0, 0)), Digest(words: (2, 0, 0, 0))]))
+    var page = Forwarder.Page()
+    page.isEnd = true
+    _ = tell(.loaded(page))
+    for (outcome, isWhole) in [(told(9), true), (told(8), false), (told(9, []), false)] {
+      guard case .idle = forwarder.phase else { return #expect(Bool(false), "\(forwarder.phase)") }
+      now = now.advanced(byMilliseconds: forwarder.limits.readEverythingMilliseconds)
+      var directives = tell(.timer)
+      if case .load? = directives.first { directives = tell(.loaded(page)) }
+      #expect(directives == [.readBack(.everything)])
+      directives = tell(outcome)
+      #expect((directives == [.readLedger]) == !isWhole)
+      guard !isWhole else { continue }
+      reading.batches = 9
+      _ = tell(.ledgerRead(reading))
+      _ = tell(told(9))
+      _ = tell(.loaded(page))
+      #expect(forwarder.lost == 0 && forwarder.state == .caughtUp)
+    }
+  }
+
   @Test(
     "a mark that was set to something else unnoticed is set right when everything is read back",
     arguments: [false, true])

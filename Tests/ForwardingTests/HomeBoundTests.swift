@@ -347,6 +347,14 @@ struct HomeBoundTests {
       }
       try asClerk(#"UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"r1"'"#)
       try expectSoon { try shown(vessel, .string("r1")) == #"{"a":5}"# }
+      // They wait for a day, and then whoever asked is told.
+      let waiting = "SELECT count(*) FROM seamesh_office.edits WHERE state IN ('waiting', 'claimed')"
+      try connection.script("UPDATE seamesh.edits SET left_since = left_since - interval '23 hours' WHERE number <= 3")
+      try connection.script("UPDATE seamesh.edits SET left_since = left_since - interval '25 hours' WHERE number <= 2")
+      let refused =
+        "SELECT count(*) FROM seamesh_office.edits WHERE state = 'refused' AND reason LIKE '%do not count here, for a day by now'"
+      try expectSoon { try connection.number(refused) == 2 }
+      #expect(try connection.number(waiting) == Int64(HomeBound.claimLimit) - 2)
     }
   }
 

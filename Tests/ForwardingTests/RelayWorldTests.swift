@@ -59,6 +59,25 @@ struct RelayWorldTests {
     #expect(world.relays[0].forwarder.state == .caughtUp)
   }
 
+  @Test("statements that a ledger lost are sent again by whoever holds them, though nothing is written any more")
+  func lostStatements() throws {
+    var world = RelayWorld(seed: 1, limits: ForwarderLimits())
+    world.write(at: 0, chain: 1)
+    world.meet()
+    world.settle()
+    world.cut(at: 0)
+    world.settle()
+    world.meet()
+    world.settle()
+    try #require(world.ledger.store.cuts.count == 1)
+    world.relays[0].isStopped = true
+    // Of what the one that is left brought nothing is lost.
+    world.ledger.store.cuts.removeAll()
+    for _ in 0..<3 { world.look() }
+    #expect(world.ledger.store.cuts == world.relays[1].store.cuts)
+    #expect(world.relays[1].forwarder.state == .caughtUp)
+  }
+
   @Test("a document that a relay brings which lacks something, where there is none, is set right by one that knows")
   func firstWordOfWhoLacks() throws {
     var world = RelayWorld(seed: 1, limits: ForwarderLimits())

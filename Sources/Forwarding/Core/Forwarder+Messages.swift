@@ -45,8 +45,10 @@ extension Forwarder {
     package var position = ""
     package var held: LogAmount
     package var documents = DocumentProgress()
-    /// The last batch with documents that it has of this process.
-    package var documentStep: UInt64 = 0
+    /// The last batch that it has of this process.
+    package var step: UInt64 = 0
+    /// ``LedgerSums/batches``.
+    package var batches: UInt64 = 0
     /// Changes that it had, by what was remembered, and lacks.
     package var lost: UInt64 = 0
 

@@ -50,7 +50,9 @@ package struct Forwarder: Sendable {
   private var isConnected = false
   private var asideSince: MonotonicTime?
   private var readBacks = ReadBackSchedule()
-  private var documentSteps = DocumentSteps()
+  private var steps = BatchSteps()
+  /// ``LedgerSums/batches`` without those of this process, when the ledger told it last.
+  private var batchesOfOthers: UInt64 = 0
 
   package init(limits: ForwarderLimits = ForwarderLimits()) { self.limits = limits }
 
@@ -105,7 +107,8 @@ package struct Forwarder: Sendable {
     view = reading.view
     statementsAfter = 0
     lanes.begin(runsAfter: reading.runsAfter, reading.documents)
-    documentSteps.begin(at: reading.documentStep)
+    steps.begin(at: reading.step)
+    batchesOfOthers = reading.batches - min(reading.batches, reading.step)
     (unmarked, unmarkedAt) = (reading.accepted, reading.position)
     staleMarks = [:]
     (held, problem, asideSince) = (reading.held, nil, nil)
@@ -235,7 +238,7 @@ package struct Forwarder: Sendable {
     oldestWaiting = page.oldestArrived
     if page.batch.isEmpty { return settle(page, now) }
     var page = page
-    page.batch.documentStep = documentSteps.next(for: page.batch, by: page.documents.writer)
+    page.batch.step = steps.next(by: page.documents.writer)
     phase = .committing(page)
     return [.commit(page.batch)]
   }
@@ -243,7 +246,7 @@ package struct Forwarder: Sendable {
   private mutating func committed(_ outcome: AppendOutcome, _ now: MonotonicTime) -> [Directive] {
     guard case .committing(let page) = phase else { return [] }
     view.take(page.batch, outcome)
-    documentSteps.take(page.batch.documentStep)
+    steps.take(page.batch.step)
     // In a backlog they are looked at again at its end.
     if page.isEnd { view.leave(outcome, of: page.batch) }
     backOff.reset()
@@ -300,10 +303,11 @@ package struct Forwarder: Sendable {
 
   private mutating func readBack(_ outcome: ReadBackOutcome, _ now: MonotonicTime) -> [Directive] {
     guard case .readingBack(let since) = phase else { return [] }
-    if outcome.wentBack || outcome.documents.map(isOfElsewhere) ?? false {
+    if outcome.wentBack || outcome.documents.map(isOfElsewhere) ?? false || lacksStatements(outcome) {
       phase = .reading
       return [.readLedger]
     }
+    batchesOfOthers = outcome.documents?.batchesOfOthers ?? batchesOfOthers
     let corrected = view.correct(outcome)
     unmarked.merge(corrected) { _, newer in newer }
     let isToSendUnsure = lanes.takeUp(unsure: outcome.documents?.unsure ?? [])
@@ -311,9 +315,15 @@ package struct Forwarder: Sendable {
     return hasNews || isToSendUnsure || !corrected.isEmpty ? loadAnew() : rest(since: since, now)
   }
 
-  /// The backend's documents are not as this process left them: it was put back, or a copy of this directory has sent its own.
+  /// The backend is not as this process left it: it was put back, or a copy of this directory has sent its own documents.
   private func isOfElsewhere(_ news: DocumentNews) -> Bool {
-    news.step != documentSteps.kept || news.position != lanes.current.documents.kept
+    news.step != steps.kept || news.position != lanes.current.documents.kept
+      || news.batchesOfOthers < batchesOfOthers
+  }
+
+  /// It lost some that it had, whoever brought them.
+  private func lacksStatements(_ outcome: ReadBackOutcome) -> Bool {
+    outcome.statements.map { !view.statements.isSubset(of: $0) } ?? false
   }
 
   // MARK: What a backend rejects

@@ -75,15 +75,14 @@ package struct LedgerBatch: Equatable, Sendable {
   package var ranges: [DocumentRange] = []
   /// Of the partitions whose documents are in it, or whose marks at the end of the log.
   package var heads: [Head] = []
-  /// Statements that this relay holds, all of which the ledger has with this batch.
+  /// ``StatementSum`` of those that this relay holds and the ledger has with this batch.
   package var knownStatements: Int64 = 0
   /// Documents are sent up to there; empty where some are still to come.
   package var documentPosition = ""
   /// What the backend keeps of that, as far as this relay knows: where it keeps another one it was put back from a copy, and
   /// refuses the batch as one that leaves a gap.
   package var documentPositionBefore = ""
-  /// Nil where it has no documents.
-  package var documentStep: DocumentStep?
+  package var step: Step?
 
   package init() {}
 

@@ -76,8 +76,9 @@ package struct AppendOutcome: Equatable, Sendable {
 package struct DocumentStart: Equatable, Sendable {
   /// As this relay noted it last; empty: never.
   package var position = ""
-  /// The last batch with documents that it took of the process that asks.
+  /// The last batch that it took of the process that asks.
   package var step: UInt64 = 0
+  package var ledger = LedgerSums()
   package var deadLetters: [DeadLetter] = []
   /// Those of them that are to be tried again now; nil: all.
   package var dueDeadLetters: [DeadLetter]?

@@ -18,6 +18,8 @@ package struct ReadBackOutcome: Equatable, Sendable {
   package var accepted: [PartitionID: VersionVector] = [:]
   /// What the backend says of its documents; nil where not everything was asked about.
   package var documents: DocumentNews?
+  /// Those that the ledger has, where they are not those that are here and everything was asked about.
+  package var statements: Set<Digest>?
   package init(wentBack: Bool = false) { self.wentBack = wentBack }
 }
 

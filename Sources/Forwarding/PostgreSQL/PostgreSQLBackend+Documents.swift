@@ -3,7 +3,7 @@ import Replication
 extension PostgreSQLBackend {
   package func documentStart(of process: String) throws(BackendProblem) -> DocumentStart {
     var start = DocumentStart()
-    (start.position, start.step) = try documentsKept(of: process)
+    (start.position, start.step, start.ledger) = try documentsKept(of: process)
     let letters = try deadLetters(most: deadLetterTurn.asked)
     let turn = deadLetterTurn.take(letters)
     start.hasAllDeadLetters = turn.isAll
@@ -14,7 +14,7 @@ extension PostgreSQLBackend {
 
   package func documentNews(of process: String) throws(BackendProblem) -> DocumentNews {
     var news = DocumentNews()
-    (news.position, news.step) = try documentsKept(of: process)
+    (news.position, news.step, news.ledger) = try documentsKept(of: process)
     let rows = try connected().query(
       "SELECT partition, collection, id FROM seamesh.unsure_documents($1, $2, $3, $4, $5)",
       [
@@ -33,13 +33,21 @@ extension PostgreSQLBackend {
     return news
   }
 
-  private func documentsKept(of process: String) throws(BackendProblem) -> (position: String, step: UInt64) {
+  private func documentsKept(
+    of process: String
+  ) throws(BackendProblem) -> (position: String, step: UInt64, ledger: LedgerSums) {
+    var ledger = LedgerSums()
     let row = try connected().query(
-      "SELECT seamesh.document_position($1), seamesh.document_step($1, $2)",
+      """
+      SELECT seamesh.document_position($1), seamesh.document_step($1, $2), s.statements, s.batches
+      FROM seamesh.ledger_state() s
+      """,
       [.bytes(relay.digest.bytes), .text(process)]
     ).rows.first
-    guard let row, row.count == 2 else { return ("", 0) }
-    return (PostgreSQLRows.text(row[0]), UInt64(clamping: PostgreSQLRows.integer(row[1]) ?? 0))
+    guard let row, row.count == 4 else { return ("", 0, ledger) }
+    ledger.statements = PostgreSQLRows.integer(row[2]) ?? 0
+    ledger.batches = UInt64(clamping: PostgreSQLRows.integer(row[3]) ?? 0)
+    return (PostgreSQLRows.text(row[0]), UInt64(clamping: PostgreSQLRows.integer(row[1]) ?? 0), ledger)
   }
 
   /// Of a collection that cannot be named there the name is not known any more; its documents stay dead letters.
@@ -78,7 +86,7 @@ extension PostgreSQLBackend {
   private static func position(of batch: LedgerBatch) -> String {
     let hasPosition = !batch.documentPosition.isEmpty
     let position = hasPosition ? "\(batch.documentPosition)<\(batch.documentPositionBefore)" : "<"
-    guard let step = batch.documentStep else { return hasPosition ? position : "" }
+    guard let step = batch.step else { return hasPosition ? position : "" }
     return "\(position)<\(step.writer)<\(step.number)<\(step.before)"
   }
 

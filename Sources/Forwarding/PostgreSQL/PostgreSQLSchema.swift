@@ -7,7 +7,10 @@ package enum PostgreSQLSchema {
     let sql: String
   }
 
-  static let steps: [Step] = [ledgerStep, documentsStep, marksStep, officeStep, documentPlansStep, documentNewsStep]
+  static let steps: [Step] = [
+    ledgerStep, documentsStep, marksStep, officeStep, documentPlansStep, documentNewsStep,
+    ledgerStateStep,
+  ]
 
   /// What this program writes.
   package static var format: Int { steps.last?.number ?? 0 }

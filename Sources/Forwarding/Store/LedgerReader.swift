@@ -51,7 +51,7 @@ struct LedgerReader {
       held: LogAmount(changes: totals.changes, bytes: totals.logBytes))
     (reading.lost, reading.position) = (lost, accepted.position)
     let start = try backend.documentStart(of: process)
-    (reading.documents, reading.documentStep) = (DocumentProgress(start), start.step)
+    (reading.documents, reading.step, reading.batches) = (DocumentProgress(start), start.step, start.ledger.batches)
     reading.documents.resume(as: process, memory?.ledger == backend.ledgerID ? memory : nil)
     return reading
   }

@@ -39,13 +39,13 @@ final class PageReader {
     page.batch.marks = marks.rows
     if page.isEnd {
       try DocumentPages(fleet: fleet, hash: hash, lane: lane).add(request, room, store, &page)
-      try addKnowledge(store, &page.batch)
+      try addKnowledge(request.view.statements, store, &page.batch)
     }
     return page
   }
 
   /// How far this relay knows what it has a word on. In a backlog nothing is said of that: there the words of others stay.
-  private func addKnowledge(_ store: StoreReader, _ batch: inout LedgerBatch) throws {
+  private func addKnowledge(_ there: Set<Digest>, _ store: StoreReader, _ batch: inout LedgerBatch) throws {
     for partition in batch.judgedPartitions {
       guard let number = try store.partitionNumber(partition) else { continue }
       for stored in try store.chains(of: number) {
@@ -55,7 +55,10 @@ final class PageReader {
             highest: try store.highest(of: stored.number), isForked: stored.holdReason != nil))
       }
     }
-    batch.knownStatements = try store.statementCount()
+    let brought = Set(batch.statements.lazy.map(\.id))
+    // One that the ledger refuses says nothing of what this relay knows of it.
+    let known = try store.statementIDs().filter { there.contains($0) || brought.contains($0) }
+    batch.knownStatements = StatementSum.of(known, hash)
   }
 
   /// Answers how many bytes are left.

@@ -45,10 +45,18 @@ final class ReadBackReader {
         vectors[partition] = vector
       }
     }
-    if request == .everything { outcome.documents = try backend.documentNews(of: process) }
+    if request == .everything { try readDocuments(&outcome) }
     known.merge(vectors) { $1 }
     source.backendHas(vectors.compactMap { partition, vector in names[partition].map { ($0, vector) } })
     return outcome
+  }
+
+  private func readDocuments(_ outcome: inout ReadBackOutcome) throws {
+    let news = try backend.documentNews(of: process)
+    outcome.documents = news
+    let held = try source.read { try $0.statementIDs() }
+    guard news.ledger.statements != StatementSum.of(held, source.hash) else { return }
+    outcome.statements = try backend.statementIDs()
   }
 
   private func asked(

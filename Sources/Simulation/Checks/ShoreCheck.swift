@@ -26,23 +26,24 @@ struct ShoreCheck: Check {
       ?? edits.difference(shore)
   }
 
-  /// What readings alone bring about where a ledger was put back: it has what relays hold of chains without branches.
-  func differenceInReadChains() -> String? {
+  /// What readings alone bring about where a ledger was put back: it has what relays hold, but for other branches of chains,
+  /// of which no reading speaks.
+  func lackBehindReadings() -> String? {
     guard let shore = world.shore else { return nil }
     for slot in shore.relays {
       guard world.nodes[slot].process?.relay?.forwarder.problem == nil else { return "relay \(slot) is not there" }
-      if let lack = lackingRun(of: world.nodes[slot], shore.ledger, isForkedToo: false) { return lack }
+      if let lack = lack(of: world.nodes[slot], shore.ledger, isForkedToo: false) { return lack }
     }
     return nil
   }
 
   /// The ledger has all that the relay's store has.
-  private func lack(of node: SimulatedNode, _ ledger: ModelLedger) -> String? {
+  private func lack(of node: SimulatedNode, _ ledger: ModelLedger, isForkedToo: Bool = true) -> String? {
     let book = node.directory.book
     for statement in book.statements.values where ledger.statements[statement.id] != statement.encoded {
       return "the ledger lacks a statement of relay \(node.slot)"
     }
-    return lackingRun(of: node, ledger, isForkedToo: true)
+    return lackingRun(of: node, ledger, isForkedToo: isForkedToo)
   }
 
   private func lackingRun(of node: SimulatedNode, _ ledger: ModelLedger, isForkedToo: Bool) -> String? {

@@ -24,10 +24,7 @@ struct WordCheck: Check {
   /// Of what the ledger has.
   private func lack(of partition: PartitionID, in ledger: ModelLedger, _ node: SimulatedNode) -> String? {
     let book = node.directory.book
-    // They are counted, which tells as long as the ledger has all that this relay brought: not between a time when it was put
-    // back and the next reading.
-    let isCounted = node.process?.relay.map { $0.ledgerReadAt > world.shore?.putBackAt ?? 0 } ?? false
-    if isCounted, !ledger.statements.keys.allSatisfy({ book.statements[$0] != nil }) { return "a statement" }
+    if !ledger.statements.keys.allSatisfy({ book.statements[$0] != nil }) { return "a statement" }
     for chain in ledger.chains where chain.partition == partition {
       guard book.reaches(ledger.highest(of: chain), of: chain.replica, in: partition) else {
         return "change \(ledger.highest(of: chain)) of \(chain.replica)"

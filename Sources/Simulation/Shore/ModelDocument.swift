@@ -37,7 +37,7 @@ extension ModelLedger {
     guard batch.documentPosition.isEmpty || batch.documentPositionBefore == positions[relay] ?? "" else {
       throw BackendProblem(.gap, "a position that does not go on from the one that is kept")
     }
-    if let step = batch.documentStep {
+    if let step = batch.step {
       let last = steps[relay]?[step.writer] ?? 0
       // One that comes twice is there.
       guard last == step.before || last == step.number else {
@@ -78,14 +78,14 @@ extension ModelLedger {
 
   func documentNews(of relay: DeviceID, _ process: String) -> DocumentNews {
     var news = DocumentNews()
-    (news.position, news.step) = (positions[relay] ?? "", steps[relay]?[process] ?? 0)
+    (news.position, news.step, news.ledger) = (positions[relay] ?? "", steps[relay]?[process] ?? 0, state)
     news.unsure = documents.filter { $0.value.isUnsure && $0.value.judge != relay }.map(\.key).sorted()
     return news
   }
 
   func documentStart(of relay: DeviceID, _ process: String) -> DocumentStart {
     var start = DocumentStart()
-    (start.position, start.step) = (positions[relay] ?? "", steps[relay]?[process] ?? 0)
+    (start.position, start.step, start.ledger) = (positions[relay] ?? "", steps[relay]?[process] ?? 0, state)
     start.deadLetters = documents.filter { $0.value.refusal != nil }.sorted { $0.key < $1.key }.map { place, row in
       DeadLetter(place: place, partition: partitions[place.partition]?.text.string, reason: row.refusal ?? "")
     }

@@ -32,7 +32,7 @@ struct ModelLedger {
   var documents: [DocumentPlace: ModelDocument] = [:]
   /// Of each relay's log, up to where it brought documents.
   var positions: [DeviceID: String] = [:]
-  /// Of each process of a relay, the last batch with documents.
+  /// Of each process of a relay, the last batch.
   var steps: [DeviceID: [String: UInt64]] = [:]
   var office = ModelOffice()
   /// Of some documents it does not take the body.
@@ -61,6 +61,13 @@ struct ModelLedger {
   func isForked(_ chain: ChainKey) -> Bool { changes[chain]?.values.contains { $0.count > 1 } ?? false }
 
   var chains: [ChainKey] { changes.keys.sorted() }
+
+  var state: LedgerSums {
+    var state = LedgerSums()
+    state.statements = StatementSum.of(statements.keys, FakeCryptography.hash)
+    state.batches = steps.values.reduce(0) { $0 + $1.values.reduce(0, +) }
+    return state
+  }
 
   /// How many changes it has, on whatever branch.
   var changeCount: Int { changes.values.reduce(0) { $0 + $1.values.reduce(0) { $0 + $1.count } } }
@@ -116,7 +123,7 @@ struct ModelLedger {
   /// The ledger has something of the partition that the batch's relay does not say to know.
   func isAhead(of batch: LedgerBatch, in partition: PartitionID) -> Bool {
     guard bug != .olderWordWins else { return false }
-    guard batch.knownStatements >= Int64(statements.count) else { return true }
+    guard batch.knownStatements == state.statements else { return true }
     return changes.keys.contains { chain in
       guard chain.partition == partition else { return false }
       let head = batch.heads.first { $0.chain == chain }

@@ -141,7 +141,7 @@ final class Shore {
     world.nodes[slot].process?.relay = nil
   }
 
-  /// What no reading shows comes with the next connection.
+  /// Connections begin anew: what no reading showed comes with the next one.
   func reconnect() {
     (isPutBackUnseen, closedSince) = (false, world.clock)
     connections += 1

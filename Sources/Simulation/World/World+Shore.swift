@@ -13,7 +13,7 @@ extension World {
       shore.close()
       return true
     }
-    let seen = shore.isPutBackUnseen ? oracle.shore.differenceInReadChains() : oracle.shore.difference()
+    let seen = shore.isPutBackUnseen ? oracle.shore.lackBehindReadings() : oracle.shore.difference()
     guard let difference = seen else {
       guard shore.isPutBackUnseen else { return false }
       agreedSince = nil

@@ -117,13 +117,17 @@ final class HashLedger: Backend, @unchecked Sendable {
   func connect() {}
   func disconnect() {}
   func statementIDs() -> Set<Digest> { [] }
-  func documentStart(of process: String) -> DocumentStart { DocumentStart() }
+  func documentStart(of process: String) -> DocumentStart {
+    var start = DocumentStart()
+    start.step = news.withLock { $0.step }
+    return start
+  }
   func documentNews(of process: String) -> DocumentNews { news.withLock { $0 } }
 
   func append(_ batch: LedgerBatch) -> AppendOutcome {
     if let written = batch.marks.last { mark.withLock { $0 = written.position } }
     news.withLock { news in
-      news.step = batch.documentStep?.number ?? news.step
+      news.step = batch.step?.number ?? news.step
       if !batch.documentPosition.isEmpty { news.position = batch.documentPosition }
     }
     return AppendOutcome()

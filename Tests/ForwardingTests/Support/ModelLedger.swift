@@ -1,3 +1,4 @@
+import Identity
 import Replication
 
 @testable import Forwarding
@@ -54,6 +55,8 @@ struct ModelStore {
   }
 
   var position: String { "\(log.count).\(cuts.count)" }
+
+  static func sum(_ ids: [Digest]) -> Int64 { StatementSum.of(ids, SHA256.hash) }
 }
 
 /// A ledger that keeps the backend's promises: all of a batch or nothing, nothing on a gap, an older word never over a newer.
@@ -70,7 +73,7 @@ struct ModelLedger {
   var marks: [ChainKey: (position: ChainPosition, judge: Int)] = [:]
   var documents: [DocumentPlace: Row] = [:]
   var positions: [Int: String] = [:]
-  /// Of each relay's process, the last batch with documents.
+  /// Of each relay's process, the last batch.
   var steps: [Int: [String: UInt64]] = [:]
   /// Bodies that it does not take.
   var rejects: (DocumentPlace, [UInt8]) -> Bool = { _, _ in false }
@@ -86,13 +89,13 @@ struct ModelLedger {
     for cut in cuts where !next.store.cuts.contains(cut) { next.store.cuts.append(cut) }
     let heads = Dictionary(batch.heads.map { ($0.chain, $0.highest) }) { first, _ in first }
     func isBehind(_ partition: PartitionID) -> Bool {
-      batch.knownStatements < Int64(next.store.cuts.count)
+      batch.knownStatements != next.state.statements
         || next.store.chains.contains { $0.partition == partition && heads[$0] ?? 0 < next.store.received($0) }
     }
     guard batch.documentPosition.isEmpty || batch.documentPositionBefore == next.positions[relay] ?? "" else {
       return .failure(BackendProblem(.gap, "a position that does not go on from the one that is kept"))
     }
-    if let step = batch.documentStep {
+    if let step = batch.step {
       guard step.before == next.steps[relay]?[step.writer] ?? 0 else {
         return .failure(BackendProblem(.gap, "documents that do not go on from those that are there"))
       }
@@ -147,9 +150,16 @@ struct ModelLedger {
     }
   }
 
+  private var state: LedgerSums {
+    var state = LedgerSums()
+    state.statements = ModelStore.sum(store.cuts.map(\.id))
+    state.batches = steps.values.reduce(0) { $0 + $1.values.reduce(0, +) }
+    return state
+  }
+
   func start(of relay: Int, _ process: String) -> DocumentStart {
     var start = DocumentStart()
-    (start.position, start.step) = (positions[relay] ?? "", steps[relay]?[process] ?? 0)
+    (start.position, start.step, start.ledger) = (positions[relay] ?? "", steps[relay]?[process] ?? 0, state)
     start.deadLetters = documents.filter { $0.value.refusal != nil }.map {
       DeadLetter(place: $0.key, partition: nil, reason: $0.value.refusal ?? "")
     }
@@ -158,7 +168,7 @@ struct ModelLedger {
 
   func news(of relay: Int, _ process: String) -> DocumentNews {
     var news = DocumentNews()
-    (news.position, news.step) = (positions[relay] ?? "", steps[relay]?[process] ?? 0)
+    (news.position, news.step, news.ledger) = (positions[relay] ?? "", steps[relay]?[process] ?? 0, state)
     news.unsure = documents.filter { $0.value.isUnsure && $0.value.judge != relay }.map(\.key).sorted()
     return news
   }

@@ -37,7 +37,9 @@ struct ModelPages {
     page.batch.heads = store.chains.map {
       LedgerBatch.Head(chain: $0, highest: store.received($0), isForked: false)
     }
-    page.batch.knownStatements = Int64(store.cuts.count)
+    let brought = page.batch.statements.map(\.id)
+    page.batch.knownStatements = ModelStore.sum(
+      store.cuts.map(\.id).filter { request.view.statements.contains($0) || brought.contains($0) })
     return page
   }
 

@@ -140,7 +140,7 @@ struct RelayWorld {
     view.readAt = Int64(store.log.count)
     var reading = Forwarder.LedgerReading(view: view, runsAfter: 0, accepted: store.vectors, held: LogAmount())
     let start = ledger.start(of: relays[index].device, process(of: index))
-    (reading.documents, reading.documentStep) = (DocumentProgress(start), start.step)
+    (reading.documents, reading.step, reading.batches) = (DocumentProgress(start), start.step, start.ledger.batches)
     reading.documents.resume(as: process(of: index), nil)
     return reading
   }
@@ -148,7 +148,12 @@ struct RelayWorld {
   /// Of chains a ledger that went back is found by its gaps alone.
   private func readBack(_ request: ReadBackRequest, _ index: Int) -> Forwarder.Event {
     var outcome = ReadBackOutcome()
-    if request == .everything { outcome.documents = ledger.news(of: relays[index].device, process(of: index)) }
+    if request == .everything {
+      let news = ledger.news(of: relays[index].device, process(of: index))
+      outcome.documents = news
+      let held = ModelStore.sum(relays[index].store.cuts.map(\.id))
+      if news.ledger.statements != held { outcome.statements = Set(ledger.store.cuts.map(\.id)) }
+    }
     return .readBack(outcome)
   }
 
