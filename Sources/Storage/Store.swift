@@ -69,6 +69,7 @@ package final class Store: StoreReading {
 
   let lock: DirectoryLock?
   let files: StoreFiles
+  private let metered: MeteredFiles?
   package let numbers: NumberCache
   let contexts = ContextCache()
   /// Never the number of a partition that was taken away: readers remember chains by it.
@@ -84,7 +85,9 @@ package final class Store: StoreReading {
 
   init(opening: StoreOpening) throws(StoreError) {
     (directory, database, lock, id) = (opening.directory, opening.database, opening.lock, opening.id)
-    syncs = opening.syncs
+    metered = opening.metered
+    metered?.gathersWrites = true
+    syncs = metered?.meter ?? SyncMeter()
     files = StoreFiles(layer: opening.options.fileLayer)
     // In pages of the store: the write-ahead log counts those.
     let pageByteCount = Int(try opening.database.integer("PRAGMA page_size") ?? 0)
@@ -170,6 +173,7 @@ package final class Store: StoreReading {
     let full = durability == .full
     guard full != isSynchronousFull else { return }
     try database.execute(full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL")
+    metered?.gathersWrites = full
     isSynchronousFull = full
   }
 
