@@ -19,8 +19,8 @@ struct CarryPlan {
   static let calmNanoseconds: UInt64 = 200_000_000
   /// Two syncs for fewer frames than this are not worth it.
   static let leastFrames: Int32 = 64
-  /// Before anything was measured: a page of 16 KiB to the system's cache.
-  private static let assumedNanosecondsPerFrame: UInt64 = 20_000
+  /// Before anything was measured: a page of 4 KiB to the system's cache.
+  private static let assumedNanosecondsPerFrame: UInt64 = 8_000
 
   init(limits: [WritePace: Int32], isTimed: Bool) {
     self.limits = limits

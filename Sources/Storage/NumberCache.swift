@@ -18,6 +18,8 @@ package final class NumberCache {
   private var contexts: [(arrival: Int64, context: VersionVector)] = []
   static let contextLimit = 8
 
+  let bodies = RunBodies()
+
   private let remembersPartitions: Bool
 
   struct ChainKey: Hashable {
@@ -57,6 +59,7 @@ package final class NumberCache {
   }
 
   func removeAll() {
+    bodies.forget()
     contexts.removeAll()
     partitions.removeAll()
     chains.removeAll()

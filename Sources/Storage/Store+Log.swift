@@ -194,7 +194,7 @@ extension Store: LogTransaction {
       partitions[number] = run.partition
       batch.append(
         run.documents.writes, of: run.replica, in: number, context: run.context, sight: run.sight,
-        buffer: run.documents.buffer)
+        buffer: run.documents.buffer, arrival: run.documents.apart == nil ? run.arrival : nil)
     }
     return try changed(try DocumentFold.fold(batch, in: transaction), partitions)
   }

@@ -26,8 +26,7 @@ extension Store {
     if files.layer == nil {
       for suffix in ["", "-journal"] { try? files.remove(path + BackupStage.suffix + suffix) }
     }
-    let syncs = SyncMeter()
-    let metered = options.fileLayer == nil ? MeteredFiles(syncs) : nil
+    let metered = options.fileLayer == nil ? MeteredFiles(SyncMeter()) : nil
     let database = try Database(
       path: path, access: options.createsIfMissing ? .create : .readWrite, vfs: options.fileLayer ?? metered?.name,
       keeping: metered)
@@ -52,7 +51,7 @@ extension Store {
     }
     let store = try Store(
       opening: StoreOpening(
-        directory: directory, database: database, syncs: syncs, lock: held, id: id, options: options,
+        directory: directory, database: database, metered: metered, lock: held, id: id, options: options,
         wasLogEmpty: wasLogEmpty))
     if !wasLogEmpty { try store.carryOverFoundLog() }
     return store
@@ -121,8 +120,8 @@ package struct FoundLog: Hashable, Sendable {
 struct StoreOpening {
   let directory: String
   let database: Database
-  let syncs: SyncMeter
-  /// Nil in a file layer.
+  /// Nil in a file layer, as the lock is.
+  let metered: MeteredFiles?
   let lock: DirectoryLock?
   let id: UUIDValue
   let options: StoreOptions

@@ -73,6 +73,7 @@ extension Transaction {
       try update.run()
     }
     guard database.changedRows == 1 else { throw .damagedLog("run \(arrival) is not where it was") }
+    numbers.bodies.forget()
   }
 
   private func encode(_ context: VersionVector, of chain: ChainNumber) -> (base: Int64?, bytes: [UInt8]) {

@@ -85,7 +85,7 @@ import Testing
     try { _ = try directory.open() }()
     let path = directory.path + "/" + Store.fileName
     try { try Database(path: path, access: .readWrite).execute("PRAGMA user_version=7") }()
-    let expected = StoreError.newerVersion(found: 7, known: 4, path: path)
+    let expected = StoreError.newerVersion(found: 7, known: 5, path: path)
     #expect(throws: expected) { try directory.open() }
     #expect("\(expected)".contains("format 7") && "\(expected)".contains("up to 4"))
   }
@@ -108,16 +108,16 @@ import Testing
   func migrates() throws {
     let directory = try TemporaryDirectory()
     try { try directory.open().write(.full) { try $0.subscribe("agency=*") } }()
-    let second = Migration(version: 5, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    let second = Migration(version: 6, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
     try {
       let store = try directory.open { $0.migrations = Migration.all + [second] }
       #expect(try store.subscriptions() == ["agency=*"])
       #expect(try store.database.integer("SELECT count(*) FROM later") == 0)
     }()
     #expect(throws: StoreError.self) { try directory.open() }
-    let copy = directory.path + "/" + Store.fileName + ".format4"
+    let copy = directory.path + "/" + Store.fileName + ".format5"
     try StoreBackup.verify(copy)
-    #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 4)
+    #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 5)
   }
 
   @Test("a store whose log was lost is verified before anything is written to it, a migration included")
@@ -126,7 +126,7 @@ import Testing
     let path = directory.path + "/" + Store.fileName
     try tear(directory)
     let torn = try Data(contentsOf: URL(fileURLWithPath: path))
-    let next = Migration(version: 5, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    let next = Migration(version: 6, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
     for _ in 0..<2 {
       var found: FoundLog?
       #expect {
@@ -140,7 +140,7 @@ import Testing
       #expect(found == FoundLog(wasEmpty: true, starts: 1))
     }
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == torn)
-    #expect(!FileManager.default.fileExists(atPath: path + ".format4"))
+    #expect(!FileManager.default.fileExists(atPath: path + ".format5"))
   }
 
   /// Leaves a store of which a part was carried over, behind a reader's snapshot, and whose log has gone.
@@ -187,7 +187,7 @@ import Testing
   func failedMigration() throws {
     let directory = try TemporaryDirectory()
     try { _ = try directory.open() }()
-    let broken = Migration(version: 5, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT; DROP TABLE absent")
+    let broken = Migration(version: 6, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT; DROP TABLE absent")
     #expect(throws: StoreError.self) { try directory.open { $0.migrations = Migration.all + [broken] } }
     let store = try directory.open()
     #expect(try store.database.integer("SELECT count(*) FROM sqlite_schema WHERE name='later'") == 0)

@@ -187,10 +187,10 @@ import Testing
     try StoreBackup.write(store: store.database.path, to: "/elsewhere/copy", fileLayer: disk.name)
     let other = SimulatedDisk()
     other.setContents(of: Store.fileName, to: disk.contents(of: "copy"))
-    let second = Migration(version: 5, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    let second = Migration(version: 6, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
     let migrated = try open(other) { $0.migrations = Migration.all + [second] }
     #expect(try count(migrated) == 1 && migrated.meta(.restored) != nil)
-    #expect(other.fileNames.contains(Store.fileName + ".format4"))
+    #expect(other.fileNames.contains(Store.fileName + ".format5"))
   }
 
   @Test("thousands of disks come and go, and nothing of them stays")

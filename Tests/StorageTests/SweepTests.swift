@@ -114,7 +114,7 @@ import Testing
       #expect(throws: Never.self, "\(label)") { try verifyCopy(disk, "copy") }
     }
     if each.operation.name == "migrate", acknowledged {
-      #expect(throws: Never.self, "\(label)") { try verifyCopy(disk, Store.fileName + ".format4") }
+      #expect(throws: Never.self, "\(label)") { try verifyCopy(disk, Store.fileName + ".format5") }
     }
   }
 

@@ -66,8 +66,10 @@ _KINDS = [
     ("changes", _stored_changes,
      _ledger("SELECT encode(partition, 'hex'), encode(replica, 'hex'), sequence FROM seamesh.changes")),
     ("documents",
-     _stored("SELECT p.hash, c.name, d.key, d.state FROM documents d JOIN collections c ON c.id = d.collection "
-             "JOIN partitions p ON p.id = d.partition WHERE d.alive"),
+     # What one change has written lies in its run.
+     _stored("SELECT p.hash, c.name, d.key, CAST(d.state || ifnull(substr(r.body, d.start + 1, d.length), x'') AS BLOB) "
+             "FROM documents d JOIN collections c ON c.id = d.collection JOIN partitions p ON p.id = d.partition "
+             "LEFT JOIN runs r ON r.arrival = d.run WHERE d.alive"),
      _ledger(f"SELECT encode(partition, 'hex'), collection, {_hashed('id')}, {_hashed('state')} FROM seamesh.documents "
              "WHERE alive")),
 ]  # fmt: skip

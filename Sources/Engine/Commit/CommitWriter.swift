@@ -77,14 +77,15 @@ struct CommitWriter {
       guard let partition = state.mesh.partitions[applied.partition] else { continue }
       try transaction.addPartition(partition.id, partition.name)
       for run in applied.runs {
-        try append(run, partition.id)
+        let arrival = try append(run, partition.id)
         moved[partition.id, default: []].insert(run.incoming.replica)
         guard run.change == nil else { continue }
         let author = Dot(replica: run.incoming.replica, sequence: run.incoming.first)
         accepted.append(
           AcceptedRun(
             partition: partition.id, replica: author.replica, context: run.context,
-            sight: partition.log.sight(of: run.context, author: author), documents: run.incoming.documents))
+            sight: partition.log.sight(of: run.context, author: author), documents: run.incoming.documents,
+            arrival: arrival))
       }
     }
     // Once per chain, however many of its runs came.
@@ -94,16 +95,19 @@ struct CommitWriter {
     for (partition, keys) in folded.damaged.sorted(by: { $0.key < $1.key }) { try mend(keys, in: partition) }
   }
 
-  private mutating func append(_ run: DeliveredRun, _ partition: PartitionID) throws {
+  /// The run's place in the log.
+  private mutating func append(_ run: DeliveredRun, _ partition: PartitionID) throws -> Int64 {
     let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: run.incoming.replica)
     let appended = AppendedRun(
       first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded,
       arrived: state.clock.wallMilliseconds)
     let genesis = chain.genesis(state.identity.cryptography.hash)
-    done.noteArrival(try transaction.append(appended, to: chain, genesis: genesis))
-    guard let payload = run.incoming.documents.apart else { return }
+    let arrival = try transaction.append(appended, to: chain, genesis: genesis)
+    done.noteArrival(arrival)
+    guard let payload = run.incoming.documents.apart else { return arrival }
     try transaction.addLargePayload(payload)
     for key in done.staged.keys(of: payload.hash) { try removePieces(key) }
+    return arrival
   }
 
   /// In the order of the replicas: one seed has to leave one sequence of writes.

@@ -138,12 +138,15 @@ package struct AcceptedRun: Sendable {
   package let context: VersionVector
   package let sight: Sight
   package let documents: RunDocuments
+  /// Its place in the log, where it has come there in this transaction.
+  package let arrival: Int64?
 
   package init(
-    partition: PartitionID, replica: ReplicaID, context: VersionVector, sight: Sight = .plain, documents: RunDocuments
+    partition: PartitionID, replica: ReplicaID, context: VersionVector, sight: Sight = .plain,
+    documents: RunDocuments, arrival: Int64? = nil
   ) {
     (self.partition, self.replica, self.context) = (partition, replica, context)
-    (self.sight, self.documents) = (sight, documents)
+    (self.sight, self.documents, self.arrival) = (sight, documents, arrival)
   }
 }
 

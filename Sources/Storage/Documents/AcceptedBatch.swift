@@ -13,6 +13,8 @@ package struct AcceptedBatch: Sendable {
     let sight: Sight
     /// The buffer in which the views' ranges lie.
     let buffer: ArraySlice<UInt8>
+    /// Of the run whose body ``buffer`` is, as it lies in the log; nil where it lies elsewhere.
+    let arrival: Int64?
     /// Index behind its last write.
     let end: Int
   }
@@ -27,12 +29,13 @@ package struct AcceptedBatch: Sendable {
   /// The writes of one run, in payload order.
   package mutating func append(
     _ writes: [PlacedWrite], of replica: ReplicaID, in partition: PartitionNumber, context: VersionVector,
-    sight: Sight, buffer: ArraySlice<UInt8>
+    sight: Sight, buffer: ArraySlice<UInt8>, arrival: Int64? = nil
   ) {
     self.writes += writes
     sources.append(
       Source(
-        partition: partition, replica: replica, context: context, sight: sight, buffer: buffer, end: self.writes.count))
+        partition: partition, replica: replica, context: context, sight: sight, buffer: buffer, arrival: arrival,
+        end: self.writes.count))
   }
 
   package mutating func append(_ change: AcceptedChange) {
@@ -43,7 +46,7 @@ package struct AcceptedBatch: Sendable {
     sources.append(
       Source(
         partition: change.partition, replica: context.dot.replica, context: context.context,
-        sight: context.sight, buffer: change.payload, end: writes.count))
+        sight: context.sight, buffer: change.payload, arrival: nil, end: writes.count))
   }
 
   /// One of the writes, decoded for a merge.

@@ -15,15 +15,16 @@ struct DocumentCreation {
     database = transaction.database
     insert = try database.statement(
       """
-      INSERT INTO documents (partition, collection, key, alive, state, sum) VALUES (?1, ?2, ?3, 1, ?4, ?5)
-      ON CONFLICT DO NOTHING
+      INSERT INTO documents (partition, collection, key, alive, state, sum, run, start, length)
+      VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING
       """)
   }
 
-  /// False, and nothing is changed, where the document is there already, alive or deleted.
+  /// False, and nothing is changed, where the document is there already, alive or deleted. The sum beside it is of its whole
+  /// state, wherever that lies.
   mutating func create(
     in scope: FoldBatch.Scope, key keys: [UInt8], _ key: Range<Int>, _ write: PlacedWrite, by replica: ReplicaID,
-    operations: ArraySlice<UInt8>
+    operations: ArraySlice<UInt8>, lyingAt reference: RunReference?
   ) throws(StoreError) -> Bool {
     if scope != self.scope { try enter(scope) }
     writer.clear()
@@ -34,9 +35,13 @@ struct DocumentCreation {
       try writer.bytes.span.bytes.withUnsafeBytes { (state) throws(StoreError) in
         let key = UnsafeRawBufferPointer(rebasing: keys[key])
         try insert.bind(3, borrowed: key)
-        try insert.bind(4, borrowed: state)
+        let kept = state.count - (reference == nil ? 0 : operations.count)
+        try insert.bind(4, borrowed: UnsafeRawBufferPointer(rebasing: state[..<kept]))
         let sum = RowSum(ofDocument: key, in: scope.partition, scope.collection, isAlive: true, state: state)
         try insert.bind(5, sum.value)
+        try insert.bind(6, reference?.run)
+        try insert.bind(7, reference?.start)
+        try insert.bind(8, reference?.length)
         try insert.run()
       }
     }

@@ -77,9 +77,18 @@ package enum DocumentFold {
     // Field by field: a copy of the source would count its references up and down, for each document.
     let source = Int(item.source)
     guard write.view.kind == .create, accepted.sources[source].sight.kin.isEmpty else { return false }
+    let operations = write.view.operations
+    let reference = accepted.sources[source].arrival.flatMap { run in
+      operations.count < RunReference.leastLength
+        ? nil
+        : RunReference(
+          run: run, start: Int64(operations.lowerBound - accepted.sources[source].buffer.startIndex),
+          length: Int64(operations.count))
+    }
     return try creation.create(
       in: batch.scopes[Int(item.scope)], key: batch.keys, item.keyRange, write,
-      by: accepted.sources[source].replica, operations: accepted.sources[source].buffer[write.view.operations])
+      by: accepted.sources[source].replica, operations: accepted.sources[source].buffer[operations],
+      lyingAt: reference)
   }
 }
 

@@ -48,20 +48,35 @@ extension StoreReading where Self: ~Copyable {
     _ partition: PartitionNumber, _ collection: CollectionNumber, key: [UInt8]
   ) throws(StoreError) -> DocumentRow? {
     let rows = try database.statement(
-      "SELECT id, alive, state, sum FROM documents WHERE partition=?1 AND collection=?2 AND key=?3")
+      """
+      SELECT id, key, state, alive, sum, run, start, length FROM documents
+      WHERE partition=?1 AND collection=?2 AND key=?3
+      """)
     defer { rows.reset() }
     try rows.bind(1, partition.rawValue)
     try rows.bind(2, collection.rawValue)
     try rows.bind(3, copied: key)
-    guard try rows.step() else { return nil }
-    let isAlive = rows.integer(1) != 0
-    let isIntact = key.span.bytes.withUnsafeBytes { key in
-      rows.optionalInteger(3).map { sum in
-        let found = RowSum(ofDocument: key, in: partition, collection, isAlive: isAlive, state: rows.borrowedBytes(2))
-        return found.value == sum
-      } ?? true
+    return try rows.step() ? try document(rows, partition, collection) : nil
+  }
+
+  /// Of a row with the columns `id, key, state, alive, sum, run, start, length`.
+  private func document(
+    _ rows: PreparedStatement, _ partition: PartitionNumber, _ collection: CollectionNumber
+  ) throws(StoreError) -> DocumentRow {
+    let isAlive = rows.integer(3) != 0
+    var state = rows.bytes(2)
+    let reference = RunReference(rows, from: 5)
+    if let reference {
+      try numbers.bodies.withOperations(reference, in: database) { state.append(contentsOf: $0) }
     }
-    return DocumentRow(row: rows.integer(0), key: key, isAlive: isAlive, state: rows.bytes(2), isIntact: isIntact)
+    let sum = state.span.bytes.withUnsafeBytes {
+      RowSum(ofDocument: rows.borrowedBytes(1), in: partition, collection, isAlive: isAlive, state: $0)
+    }
+    let isIntact = rows.optionalInteger(4).map { $0 == sum.value } ?? true
+    // The run may have come anew since.
+    if reference != nil, !isIntact { numbers.bodies.forget() }
+    return DocumentRow(
+      row: rows.integer(0), key: rows.bytes(1), isAlive: isAlive, state: state, isIntact: isIntact)
   }
 
   /// Living documents in key order above `key` (nil: from the first), with `withDeleted` the others too: at least one where
@@ -73,7 +88,7 @@ extension StoreReading where Self: ~Copyable {
   ) throws(StoreError) -> [DocumentRow] {
     let rows = try database.statement(
       """
-      SELECT id, key, state, alive, sum FROM documents
+      SELECT id, key, state, alive, sum, run, start, length FROM documents
       WHERE partition=?1 AND collection=?2 AND key>?3 AND alive>=?5 ORDER BY key LIMIT ?4
       """)
     defer { rows.reset() }
@@ -86,16 +101,10 @@ extension StoreReading where Self: ~Copyable {
     var found: [DocumentRow] = []
     var bytes = 0
     while try rows.step() {
-      let size = rows.byteCount(2)
-      if !found.isEmpty && bytes + size > byteLimit { break }
-      bytes += size
-      let isAlive = rows.integer(3) != 0
-      let sum = RowSum(
-        ofDocument: rows.borrowedBytes(1), in: partition, collection, isAlive: isAlive, state: rows.borrowedBytes(2))
-      found.append(
-        DocumentRow(
-          row: rows.integer(0), key: rows.bytes(1), isAlive: isAlive, state: rows.bytes(2),
-          isIntact: rows.optionalInteger(4).map { $0 == sum.value } ?? true))
+      let row = try document(rows, partition, collection)
+      if !found.isEmpty && bytes + row.state.count > byteLimit { break }
+      bytes += row.state.count
+      found.append(row)
     }
     return found
   }

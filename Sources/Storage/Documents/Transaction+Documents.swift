@@ -40,7 +40,8 @@ extension Transaction {
     _ document: DocumentRow, in partition: PartitionNumber, _ collection: CollectionNumber, isAlive: Bool,
     state: [UInt8]
   ) throws(StoreError) {
-    let update = try database.statement("UPDATE documents SET alive=?2, state=?3, sum=?4 WHERE id=?1")
+    let update = try database.statement(
+      "UPDATE documents SET alive=?2, state=?3, sum=?4, run=NULL, start=NULL, length=NULL WHERE id=?1")
     try update.bind(1, document.row)
     try update.bind(2, isAlive ? 1 : 0)
     let sum = document.key.span.bytes.withUnsafeBytes { key in

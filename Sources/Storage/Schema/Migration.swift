@@ -6,7 +6,7 @@ package struct Migration: Sendable {
   package init(version: Int, sql: String) { (self.version, self.sql) = (version, sql) }
 
   /// All steps, ascending. The last one is the format this program writes; what is older than the first is refused.
-  package static let all: [Migration] = [.first, .holdings, .sums]
+  package static let all: [Migration] = [.first, .holdings, .sums, .references]
 }
 
 enum FileFormat {

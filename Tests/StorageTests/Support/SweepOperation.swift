@@ -15,7 +15,7 @@ final class SweepSession {
 
   static let directory = "/simulated"
   static let copyPath = directory + "/copy"
-  static let second = Migration(version: 5, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+  static let second = Migration(version: 6, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
 
   @discardableResult
   func open(migrations: [Migration] = Migration.all) throws -> Store {

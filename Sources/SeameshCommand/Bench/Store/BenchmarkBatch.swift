@@ -4,11 +4,11 @@ import Wire
 
 /// Changes for measuring: each makes one document of eight fields with 200 bytes of values, as a first sync brings them.
 struct BenchmarkBatch {
-  /// The body and the changes of one run.
+  /// The body of one run, and what its changes write.
   struct BenchmarkRun {
     let first: UInt64
     let body: [UInt8]
-    let changes: [AcceptedChange]
+    let writes: [PlacedWrite]
   }
 
   let runs: [BenchmarkRun]
@@ -16,21 +16,23 @@ struct BenchmarkBatch {
   static let replica = ReplicaID(high: 0x5eab_0000, low: 1)
 
   /// Changes `first …` of one chain, `count` of them, in runs of the usual size.
-  init(first: Int, count: Int, isAscending: Bool, partition: PartitionNumber) throws(StoreError) {
+  init(first: Int, count: Int, isAscending: Bool) throws(StoreError) {
     var runs: [BenchmarkRun] = []
     var scanner = PayloadScanner()
     var random = Mixer(state: UInt64(first))
     for start in stride(from: first, to: first + count, by: Run.changeLimit) {
       var body: [UInt8] = []
-      var changes: [AcceptedChange] = []
+      var payloads: [(dot: Dot, range: Range<Int>)] = []
       for number in start..<min(start + Run.changeLimit, first + count) {
         let dot = Dot(replica: BenchmarkBatch.replica, sequence: UInt64(number + 1))
         let id = UUIDValue(high: isAscending ? UInt64(number) : random.next(), low: random.next())
-        let payload = BenchmarkBatch.payload(id, dot: dot, &random)
-        body += payload
-        changes.append(try BenchmarkBatch.change(payload, dot: dot, partition, &scanner))
+        let begin = body.count
+        body += BenchmarkBatch.payload(id, dot: dot, &random)
+        payloads.append((dot, begin..<body.count))
       }
-      runs.append(BenchmarkRun(first: UInt64(start + 1), body: body, changes: changes))
+      var writes: [PlacedWrite] = []
+      for payload in payloads { writes += try BenchmarkBatch.writes(body[payload.range], dot: payload.dot, &scanner) }
+      runs.append(BenchmarkRun(first: UInt64(start + 1), body: body, writes: writes))
     }
     self.runs = runs
   }
@@ -45,15 +47,14 @@ struct BenchmarkBatch {
     return PayloadEncoder.encode([write], dot: dot)
   }
 
-  private static func change(
-    _ payload: [UInt8], dot: Dot, _ partition: PartitionNumber, _ scanner: inout PayloadScanner
-  ) throws(StoreError) -> AcceptedChange {
+  private static func writes(
+    _ payload: ArraySlice<UInt8>, dot: Dot, _ scanner: inout PayloadScanner
+  ) throws(StoreError) -> [PlacedWrite] {
     do throws(PayloadError) {
-      let scan = try scanner.scan(payload[...], dot: dot)
       let timestamp = HybridTimestamp(milliseconds: 1_700_000_000_000 &+ dot.sequence, counter: 0)
-      return AcceptedChange(
-        partition: partition, context: WriteContext(dot: dot, timestamp: timestamp, context: VersionVector()),
-        payload: payload[...], documents: scan.documents)
+      return try scanner.scan(payload, dot: dot).documents.map {
+        PlacedWrite(sequence: dot.sequence, timestamp: timestamp, view: $0)
+      }
     } catch {
       throw .damaged("a payload made for measuring: \(error)")
     }

@@ -43,8 +43,7 @@ enum StorageBenchmark {
     var elapsed = Duration.zero
     for first in stride(from: 0, to: rows, by: order.batch) {
       let batch = try BenchmarkBatch(
-        first: first, count: min(order.batch, rows - first), isAscending: order == .ascending,
-        partition: chain.partition)
+        first: first, count: min(order.batch, rows - first), isAscending: order == .ascending)
       let start = ContinuousClock.now
       try store.write(.full) { try take(batch, chain, $0) }
       elapsed += ContinuousClock.now - start
@@ -55,13 +54,17 @@ enum StorageBenchmark {
   private static func take(
     _ batch: BenchmarkBatch, _ chain: ChainNumber, _ transaction: borrowing Transaction
   ) throws(StoreError) {
+    var accepted = AcceptedBatch()
     for run in batch.runs {
-      let last = run.first + UInt64(run.changes.count) - 1
-      try transaction.appendRun(
+      let last = run.first + UInt64(run.writes.count) - 1
+      let arrival = try transaction.appendRun(
         chain, first: run.first, last: last, context: VersionVector(), body: run.body[...])
       let mark = ChainMark(sequence: last, hash: .zero)
       try transaction.setMarks(of: chain, received: mark, accepted: mark)
+      accepted.append(
+        run.writes, of: BenchmarkBatch.replica, in: chain.partition, context: VersionVector(), sight: .plain,
+        buffer: run.body[...], arrival: arrival)
     }
-    _ = try DocumentFold.fold(AcceptedBatch(batch.runs.flatMap(\.changes)), in: transaction)
+    _ = try DocumentFold.fold(accepted, in: transaction)
   }
 }
