@@ -35,11 +35,7 @@ package final class NodeEngine {
   /// A re-issue could not be written; it is tried again once another commit has gone well.
   private var reissueIsOverdue = false
   private var lastTick: MonotonicTime
-  /// When a user of this node last wrote.
-  private var lastWritten: MonotonicTime?
-  private var lastCommitted = MonotonicTime(milliseconds: 0)
-  /// When the store was last asked to carry over what lies beside its place.
-  private var lastCarried = MonotonicTime(milliseconds: 0)
+  private var rhythm = WriteRhythm()
 
   package init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
     state = try EngineState(identity, options, ports)
@@ -88,10 +84,8 @@ package final class NodeEngine {
   }
 
   /// Somebody writes on this node: transactions stay small, since he waits for them.
-  private var isAttended: Bool { isLess(state.options.limits.attendedMilliseconds, since: lastWritten) }
-
-  private func isLess(_ milliseconds: UInt64, since time: MonotonicTime?) -> Bool {
-    time.map { state.clock.now.millisecondsSince($0) < milliseconds } ?? false
+  private var isAttended: Bool {
+    rhythm.isAttended(state.clock.now, within: state.options.limits.attendedMilliseconds)
   }
 
   /// The time at which the next turn is due even if nothing comes.
@@ -102,7 +96,7 @@ package final class NodeEngine {
     if let release = held.nextRelease { wake = min(wake, release) }
     if let dial = links.nextWake { wake = min(wake, dial) }
     if failure == nil, let delay = state.store.carryDelay {
-      wake = min(wake, max(lastCommitted, lastCarried).advanced(byMilliseconds: delay))
+      wake = min(wake, rhythm.nextCarrying(after: delay))
     }
     return wake
   }
@@ -142,7 +136,7 @@ package final class NodeEngine {
     case .networkChanged: links.networkChanged()
     case .passagesMoved: links.passagesMoved()
     case .write(let job):
-      lastWritten = state.clock.now
+      rhythm.noteWrite(state.clock.now)
       // Behind those of the partition that wait already.
       if held.holds(job.partition) || state.mustHold(job.partition) {
         held.put(job, state.clock.now)
@@ -261,7 +255,7 @@ package final class NodeEngine {
       state.moved = []
       if done.hasNotedUnderstanding { state.hasNotedUnderstanding = true }
       if reissueIsOverdue { (forksToSettle, reissueIsOverdue) = (true, false) }
-      lastCommitted = state.clock.now
+      rhythm.noteCommit(state.clock.now)
       flush()
       tell(done, batch)
     } catch {
@@ -362,23 +356,15 @@ package final class NodeEngine {
   /// Last in a turn, when everybody has been answered and what they may hear has been sent.
   private func carryOver() {
     guard failure == nil else { return }
-    lastCarried = state.clock.now
+    let now = state.clock.now
+    rhythm.noteCarrying(now)
     do {
-      try state.store.carryOver(carryOccasion)
+      try state.store.carryOver(rhythm.occasion(now, hasLoads: questions.hasLoads))
     } catch {
       journal.note(.error, "carrying the store's log over failed", ["reason": .text("\(error)")])
       if state.store.hasFailed { fail(error) }
     }
   }
-
-  private var carryOccasion: CarryOccasion {
-    let quiet = NodeEngine.quietMilliseconds
-    if questions.hasLoads || isLess(quiet, since: lastWritten) { return .attended }
-    return isLess(quiet, since: lastCommitted) ? .busy : .idle
-  }
-
-  /// Whoever wrote before may write no more.
-  private static let quietMilliseconds: UInt64 = 1_000
 
   private func fail(_ error: any Error) {
     failure = error

@@ -87,7 +87,7 @@ extension Node {
             "Start it: on Debian systemctl restart avahi-daemon, or as root dbus-daemon --system and avahi-daemon -D.")
       ]
     case .available:
-      let isQuiet = !state.hasHeardMulticast && !peers.contains { $0.state == "connected" }
+      let isQuiet = !state.hasHeardMulticast && !peers.contains { $0.state == .connected }
       guard isQuiet, uptimeMilliseconds > Node.quietMilliseconds else { return [] }
       return [
         DoctorFinding(

@@ -5,23 +5,23 @@ extension Node {
 
   /// One for each thing that is wrong, whomever it concerns.
   static func findings(_ peers: [PeerStatus]) -> [DoctorFinding] {
-    func those(_ state: String) -> [PeerStatus] { peers.filter { $0.state == state } }
-    let skewed = those("connected").filter { $0.detail.hasPrefix("its clock") }
+    func those(_ state: PeerStatus.State) -> [PeerStatus] { peers.filter { $0.state == state } }
+    let skewed = those(.connected).filter { $0.clockDifference != nil }
     return [
       finding(
-        those("other fleet"), .warning, "other-fleet",
+        those(.otherFleet), .warning, "other-fleet",
         remedy: "Nothing to do, unless it should be one of yours: then it must join with a code of this fleet.",
         one: { "The node at \($0.address) belongs to another fleet." },
         several: { names, _ in "The nodes at \(names) belong to another fleet, or to several." }),
       finding(
-        those("unreachable"), .problem, "peer-unreachable",
+        those(.unreachable), .problem, "peer-unreachable",
         remedy: "Look for a firewall on it, client isolation in the access point, or an address that has changed.",
         one: { "A node is seen at \($0.address) but cannot be reached: \($0.detail)." },
         several: { names, first in
           "Nodes are seen at \(names) but cannot be reached; at the first: \(first.detail)."
         }),
       finding(
-        those("refused"), .warning, "not-a-member",
+        those(.refused), .warning, "not-a-member",
         remedy: "If it is of this fleet it has not heard of this device yet: connect through a node that has.",
         one: { "The node at \($0.address) does not take this device for a member." },
         several: { names, _ in "The nodes at \(names) do not take this device for a member." }),

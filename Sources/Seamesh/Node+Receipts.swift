@@ -89,7 +89,7 @@ extension NodeEngine {
     word.isSelf = device == state.identity.device
     word.isOfBackend = receipt.holdings.kind == .backend
     word.lacking = receipt.lacking
-    word.standing = receipt.standing.rawValue
+    word.standing = receipt.standing
     word.ageMilliseconds = receipt.age(at: state.clock.wallMilliseconds)
     return word
   }

@@ -99,7 +99,7 @@ extension Node {
     gauge("peers_connected", "Peers with a session.", Int64(status.peersConnected))
     gauge(
       "changes_behind", "Changes that connected peers are known to lack.",
-      peers.reduce(0) { $0 + ($1.state == "connected" ? $1.behind ?? 0 : 0) })
+      peers.reduce(0) { $0 + ($1.state == .connected ? $1.behind ?? 0 : 0) })
     gauge("changes_held", "Changes kept but not counted.", status.held.values.reduce(0, +))
     gauge("uptime_seconds", "Seconds since the start.", status.uptimeMilliseconds / 1_000)
     lines += gauges.figures.metrics

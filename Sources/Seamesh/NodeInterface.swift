@@ -346,9 +346,11 @@ package struct PeerStatus: Sendable, Equatable {
   package var label = ""
   package var user = ""
   package var address = ""
-  /// `connected`, `connecting`, `silent` (it was connected), `seen`, `unreachable`, `other fleet`, `refused`.
-  package var state = ""
+  package var state = State.seen
+  /// Why it is in that state, or what else a person should know; often empty.
   package var detail = ""
+  /// Milliseconds by which its clock is ahead of this device's; nil where they are about the same.
+  package var clockDifference: Int64?
   package var roundTripMilliseconds: Double?
   package var lastContactMilliseconds: Int64?
   /// Changes that this node knows the peer to lack, and the other way round; nil where nothing is known of that.
@@ -358,6 +360,17 @@ package struct PeerStatus: Sendable, Equatable {
   package var sentBytes: Int64 = 0
   package var receivedBytes: Int64 = 0
   package init() {}
+
+  package enum State: String, Sendable, CaseIterable {
+    case connected, connecting
+    /// It was connected.
+    case silent
+    /// Its address is known, and nobody has tried it yet.
+    case seen
+    case unreachable
+    case otherFleet = "other fleet"
+    case refused
+  }
 }
 
 package struct DeviceStatus: Sendable, Equatable {

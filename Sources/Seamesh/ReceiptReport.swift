@@ -29,12 +29,12 @@ package struct ReceiptReport: Sendable, Equatable {
     package var isOfBackend = false
     /// Changes of those asked about that it does not have, as it last said.
     package var lacking: UInt64 = 0
-    /// `member`, `ended`, `forked` or `unentitled`; only a member's word counts.
-    package var standing = ""
+    /// Only a member's word counts.
+    package var standing = Receipt.Standing.member
     package var ageMilliseconds: Int64 = 0
     package init() {}
 
-    package var counts: Bool { lacking == 0 && standing == "member" }
+    package var counts: Bool { lacking == 0 && standing == .member }
   }
 
   package init() {}

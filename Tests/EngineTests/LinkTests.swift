@@ -25,14 +25,14 @@ import Wire
     #expect(node.links.dials.map(\.address) == [address])
     let tag = try #require(node.links.dials.first?.tag)
     node.engine.turn([.dialFailed(tag: tag, reason: "nobody there")])
-    #expect(node.engine.links.table.outcomes[address] == "nobody there")
+    #expect(node.engine.links.table.outcomes[address] == .failed("nobody there"))
     #expect(node.links.dials.count == 1)
     for _ in 0..<120 where node.links.dials.count == 1 { bench.advance(1_000) }
     #expect(node.links.dials.count == 2)
     #expect(node.links.dials[1].tag != tag)
     // An end of a dial that nobody knows of says nothing.
     node.engine.turn([.dialFailed(tag: 999, reason: "what?")])
-    #expect(node.engine.links.table.outcomes[address] == "nobody there")
+    #expect(node.engine.links.table.outcomes[address] == .failed("nobody there"))
   }
 
   @Test("a session that stands takes the failure of its address away, and is found again where it was dialled")
@@ -286,7 +286,7 @@ import Wire
   func outcomes() {
     var table = LinkTable()
     for port in 0..<UInt16(LinkTable.outcomeLimit + 50) {
-      table.note("no", at: .socket(SocketAddress(.ipv4(1), port: port)))
+      table.note(.failed("no"), at: .socket(SocketAddress(.ipv4(1), port: port)))
     }
     #expect(table.outcomes.count == LinkTable.outcomeLimit)
     #expect(table.outcomes[.socket(SocketAddress(.ipv4(1), port: UInt16(LinkTable.outcomeLimit + 49)))] != nil)

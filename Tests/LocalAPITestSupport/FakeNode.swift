@@ -164,7 +164,7 @@ package final class FakeNode: NodeInterface {
   package func peers() throws(NodeError) -> [PeerStatus] {
     if let peers = state.withLock({ $0.peers }) { return peers }
     var peer = PeerStatus()
-    (peer.label, peer.state, peer.behind) = ("bridge", "connected", 3)
+    (peer.label, peer.state, peer.behind) = ("bridge", .connected, 3)
     return [peer]
   }
 

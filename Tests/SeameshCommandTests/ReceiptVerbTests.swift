@@ -10,7 +10,7 @@ struct ReceiptVerbTests {
   private func word(_ label: String, lacking: UInt64 = 0, role: String = "officer") -> ReceiptReport.Word {
     var word = ReceiptReport.Word()
     (word.device, word.label, word.user, word.role) = ("00ff", label, "u", role)
-    (word.lacking, word.standing, word.ageMilliseconds) = (lacking, "member", 61_000)
+    (word.lacking, word.standing, word.ageMilliseconds) = (lacking, .member, 61_000)
     return word
   }
 
@@ -25,7 +25,7 @@ struct ReceiptVerbTests {
       empty.output.contains("0 other devices\n") && empty.output.contains("--ask asks those in reach"), "\(empty)")
     var report = ReceiptReport()
     var (ended, backend) = (word("old"), word("office"))
-    (ended.standing, backend.isOfBackend) = ("ended", true)
+    (ended.standing, backend.isOfBackend) = (.ended, true)
     report.words = [word("bridge"), word("harbour", role: "relay"), word("tablet", lacking: 1), ended, backend]
     node.show(receipts: report)
     for arguments in [["p", "c", "a"], ["p"]] {

@@ -84,6 +84,18 @@ struct TerminalTests {
     #expect(try server.runOnTerminal("get p c x --json").output.contains(#"{"_id":"x","n":{"m":1}}"#))
   }
 
+  @Test("documents that are found have a line each, but where one is wider than the terminal")
+  func foundDocuments() throws {
+    let long = #"{"_id":"y","text":""# + String(repeating: "x", count: 100) + #""}"#
+    #expect(try server.run(["put", "p", "c", "y"], input: long).status == 0)
+    #expect(try seamesh("find", "p", "c").output == long + "\n")
+    guard TestedServer.hasTerminal else { return }
+    #expect(try server.runOnTerminal("find p c").lines.count > 2)
+    #expect(try server.runOnTerminal("find p c --json").output.contains(long))
+    #expect(try server.run(["put", "p", "c", "y"], input: #"{"n":1}"#).status == 0)
+    #expect(try server.runOnTerminal("find p c").output.contains(#"{"_id":"y","n":1}"#))
+  }
+
   @Test("a put from a terminal says that it waits for the document", .enabled(if: TestedServer.hasTerminal))
   func typing() throws {
     let result = try server.runOnTerminal("put p c x", input: "{}\n")
@@ -95,8 +107,8 @@ struct TerminalTests {
   func tables() throws {
     var (first, second) = (PeerStatus(), PeerStatus())
     (first.device, first.label, first.user, first.address) = ("0123456789abcdef", "bridge", "ann", "10.0.0.2:7000")
-    (first.state, first.roundTripMilliseconds, first.behind, first.ahead) = ("connected", 1.6, 12_345, 0)
-    (second.label, second.state, second.detail) = ("船 of Zoë", "refused", "full")
+    (first.state, first.roundTripMilliseconds, first.behind, first.ahead) = (.connected, 1.6, 12_345, 0)
+    (second.label, second.state, second.detail) = ("船 of Zoë", .refused, "full")
     node.show(peers: [first, second])
     #expect(
       try seamesh("peers").output == """

@@ -46,7 +46,7 @@ import Transport
   @Test("a peer that cannot be reached is shown with the system's own words")
   func unreachable() throws {
     let fleet = try TestFleet(1) { $0.peers = [.socket(SocketAddress(.ipv4(0x7f00_0001), port: 1))] }
-    try eventually { try fleet.nodes[0].peers().first?.state == "unreachable" }
+    try eventually { try fleet.nodes[0].peers().first?.state == .unreachable }
     #expect(try fleet.nodes[0].peers().first?.detail == "connect: Connection refused")
   }
 }

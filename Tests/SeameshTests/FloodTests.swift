@@ -19,7 +19,7 @@ import Wire
     fleet = try TestFleet(2)
     let (name, nodes) = (partition.text, fleet.nodes)
     for node in nodes { try node.subscribe(name) }
-    try eventually { try nodes.allSatisfy { try $0.peers().contains { $0.state == "connected" } } }
+    try eventually { try nodes.allSatisfy { try $0.peers().contains { $0.state == .connected } } }
   }
 
   /// How node 0 sees its one link.

@@ -34,7 +34,7 @@ struct ReceiptTests {
     #expect(try report(node).holders.isEmpty, "nobody was asked yet")
     let first = try report(node, asking: true)
     #expect(Set(first.holders.map(\.label)) == ["node 1", "node 2"] && first.changes.map(\.sequence) == [1])
-    #expect(first.holders.allSatisfy { $0.ageMilliseconds < 60_000 && $0.standing == "member" })
+    #expect(first.holders.allSatisfy { $0.ageMilliseconds < 60_000 && $0.standing == .member })
     #expect(first.relays.isEmpty && first.forwarders.isEmpty)
     for other in fleet.nodes.dropFirst() { other.stop() }
     _ = try node.put(partition, "reports", "r1", body(["n": .int(2)]))
@@ -58,7 +58,7 @@ struct ReceiptTests {
     try noteBackend(fleet.nodes[1])
     try eventually { try report(fleet.nodes[0]).words.contains { $0.isOfBackend } }
     let word = try #require(try report(fleet.nodes[0]).words.first { $0.isOfBackend })
-    #expect(word.standing == "unentitled" && word.lacking == 0 && !word.counts)
+    #expect(word.standing == .unentitled && word.lacking == 0 && !word.counts)
     #expect(try report(fleet.nodes[0]).forwarders.isEmpty && report(fleet.nodes[1]).forwarders.isEmpty)
     try noteBackend(fleet.nodes[0])
     try eventually { try report(fleet.nodes[1]).forwarders.map(\.label) == ["node 0"] }
@@ -83,7 +83,7 @@ struct ReceiptTests {
     _ = try fleet.nodes[0].change(
       RightsChange(.revoke(device: device, isCompromised: false, at: nil), isConfirmed: true))
     let ended = try report(fleet.nodes[0])
-    #expect(ended.holders.isEmpty && ended.words.filter { !$0.isSelf }.map(\.standing) == ["ended"])
+    #expect(ended.holders.isEmpty && ended.words.filter { !$0.isSelf }.map(\.standing) == [.ended])
     #expect(ended.words.filter { !$0.isSelf }.map(\.lacking) == [0])
   }
 

@@ -24,7 +24,7 @@ import Transport
   private func silence(_ fleet: TestFleet) throws -> [Int64] {
     var sent: [Int64] = []
     try eventually {
-      let peers = try fleet.nodes.map { try $0.peers().filter { $0.state == "connected" } }
+      let peers = try fleet.nodes.map { try $0.peers().filter { $0.state == .connected } }
       guard peers.allSatisfy({ $0.count == 1 }), peers[0][0].sentBytes > 0 else { return false }
       sent = peers.map { $0[0].sentBytes }
       return sent == [peers[1][0].receivedBytes, peers[0][0].receivedBytes]
@@ -36,7 +36,7 @@ import Transport
     _ = try silence(fleet)
     let sessions = try fleet.nodes[0].onEngine { Array($0.links.table.links.keys) }
     for session in sessions { try fleet.nodes[0].onEngine { $0.links.close(session) } }
-    try eventually { try fleet.nodes.allSatisfy { try !$0.peers().contains { $0.state == "connected" } } }
+    try eventually { try fleet.nodes.allSatisfy { try !$0.peers().contains { $0.state == .connected } } }
     return try silence(fleet)
   }
 

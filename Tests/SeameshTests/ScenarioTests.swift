@@ -19,7 +19,7 @@ struct ScenarioTests {
     try eventually(within: 40, "both hold the same after they met") {
       let digests = [try first.digest(partition), try second.digest(partition)]
       let connected = try first.status().peersConnected == 1
-      let peers = try first.peers().filter { $0.state == "connected" }
+      let peers = try first.peers().filter { $0.state == .connected }
       return connected && digests[0] == digests[1] && peers.allSatisfy { $0.behind == 0 && $0.ahead == 0 }
     }
   }

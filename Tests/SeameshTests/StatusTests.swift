@@ -51,36 +51,36 @@ import Testing
   @Test("a peer is shown by its label, with what passed between the two")
   func peers() throws {
     let fleet = try TestFleet(2)
-    try eventually { try fleet.nodes.allSatisfy { try $0.peers().map(\.state) == ["connected"] } }
+    try eventually { try fleet.nodes.allSatisfy { try $0.peers().map(\.state) == [.connected] } }
     let peer = try #require(try fleet.nodes[0].peers().first)
     #expect(peer.label == "node 1" && peer.user == "user1@test.example")
     #expect(peer.sentBytes > 0 && peer.receivedBytes > 0)
     #expect(try peer.device == fleet.nodes[1].status().device)
     fleet.nodes[1].stop()
-    try eventually { try fleet.nodes[0].peers().allSatisfy { $0.state != "connected" } }
+    try eventually { try fleet.nodes[0].peers().allSatisfy { $0.state != .connected } }
   }
 
   @Test("a peer that falls silent stays in the list, with how far it is behind, also after a restart")
   func silentPeers() throws {
     let fleet = try TestFleet(2)
-    try eventually { try fleet.nodes.allSatisfy { try $0.peers().map(\.state) == ["connected"] } }
+    try eventually { try fleet.nodes.allSatisfy { try $0.peers().map(\.state) == [.connected] } }
     let partition = try PartitionName("agency=A")
     try fleet.nodes[1].subscribe("agency=A")
     try fleet.nodes[0].put(partition, "reports", "r0", body(["n": .int(0)]))
     try eventually { try fleet.nodes[0].peers().map(\.behind) == [0] && fleet.nodes[1].status().changes == 1 }
     fleet.nodes[1].stop()
-    try eventually { try fleet.nodes[0].peers().contains { $0.state == "silent" } }
+    try eventually { try fleet.nodes[0].peers().contains { $0.state == .silent } }
     for number in 1...3 { try fleet.nodes[0].put(partition, "reports", Text("r\(number)"), body(["n": .int(1)])) }
-    let silent = try #require(try fleet.nodes[0].peers().first { $0.state == "silent" })
+    let silent = try #require(try fleet.nodes[0].peers().first { $0.state == .silent })
     #expect(silent.label == "node 1")
     #expect(silent.behind == 3)
     #expect(silent.ahead == 0)
     #expect((silent.lastContactMilliseconds ?? -1) >= 0)
     try fleet.restart(0)
     let earlier = try #require(try fleet.nodes[0].peers().first { $0.label == "node 1" })
-    #expect(earlier.state == "silent" && earlier.behind == nil && earlier.device == silent.device)
+    #expect(earlier.state == .silent && earlier.behind == nil && earlier.device == silent.device)
     try fleet.restart(1)
-    try eventually { try fleet.nodes[0].peers().map(\.state) == ["connected"] }
+    try eventually { try fleet.nodes[0].peers().map(\.state) == [.connected] }
   }
 
   @Test("the doctor finds a healthy node healthy, and names what is wrong with others")
@@ -93,16 +93,18 @@ import Testing
     let address = try strangers.peerAddress(of: strangers.nodes[0])
     let visitor = try TestFleet(1) { $0.peers = [address] }
     try eventually { try visitor.nodes[0].doctor().contains { $0.code == "other-fleet" } }
+    let stranger = try #require(try visitor.nodes[0].peers().first)
+    #expect(stranger.state == .otherFleet && stranger.detail.isEmpty, "said once: \(stranger)")
   }
 
   @Test(
     "the doctor names a few of many nodes that are seen, and counts the others: whoever announces names buries nothing")
   func manyNames() {
     let peers = (1...40).flatMap { number in
-      ["unreachable", "other fleet", "refused", "seen", "connected"].map { state in
+      [PeerStatus.State.unreachable, .otherFleet, .refused, .seen, .connected].map { state in
         var peer = PeerStatus()
         (peer.address, peer.state, peer.detail) = ("10.0.0.\(number):1", state, "no reason given")
-        if state == "connected" { peer.detail = ClockDifference.sentence(1_200_000) }
+        if state == .connected { peer.clockDifference = 1_200_000 }
         return peer
       }
     }
@@ -112,7 +114,7 @@ import Testing
       #expect(finding.message.contains("10.0.0.1:1, 10.0.0.2:1, 10.0.0.3:1 and 37 more"), "\(finding.message)")
     }
     #expect(Node.findings(Array(peers.prefix(5))).first?.message == "The node at 10.0.0.1:1 belongs to another fleet.")
-    #expect(Node.findings(Array(peers.filter { $0.state == "seen" })).isEmpty)
+    #expect(Node.findings(Array(peers.filter { $0.state == .seen })).isEmpty)
   }
 
   @Test("a clock that is off is told with its side, in a unit that people count in")

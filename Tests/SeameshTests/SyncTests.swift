@@ -36,7 +36,7 @@ import Testing
   func wantedLater() throws {
     let fleet = try TestFleet(2)
     try fleet.nodes[0].put(partition, "reports", "r1", body(["n": .int(1)]))
-    try eventually { try fleet.nodes[0].peers().contains { $0.state == "connected" } }
+    try eventually { try fleet.nodes[0].peers().contains { $0.state == .connected } }
     // Well below the interval at which summaries are compared, which would repair it.
     try fleet.nodes[1].subscribe("agency=Galapagos")
     try eventually(within: 10) { try fleet.nodes[1].read(partition, "reports", id: .string("r1")) != nil }

@@ -36,7 +36,7 @@ package final class LinkDirector {
 
   func dialFailed(_ tag: UInt64, _ reason: String) {
     guard let address = table.endDial(tag) else { return }
-    table.note(reason, at: address)
+    table.note(.failed(reason), at: address)
     journal.note(.debug, "could not connect", ["address": .text("\(address)"), "reason": .text(reason)])
     follow(.dialFailed(address))
   }
@@ -96,11 +96,11 @@ package final class LinkDirector {
   func refused(_ id: SessionID, _ goodbye: Goodbye) {
     guard let dialled = table[id]?.dialled else { return }
     switch goodbye {
-    case .otherFleet, .notAMember:
-      table.note("\(goodbye)", at: dialled)
-      follow(.dialRefused(dialled))
-    case .stopping, .duplicate, .protocolError, .versionUnknown, .ownConnection: break
+    case .otherFleet: table.note(.otherFleet, at: dialled)
+    case .notAMember: table.note(.notAMember, at: dialled)
+    case .stopping, .duplicate, .protocolError, .versionUnknown, .ownConnection: return
     }
+    follow(.dialRefused(dialled))
   }
 
   func close(_ id: SessionID) {

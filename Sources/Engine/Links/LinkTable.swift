@@ -29,7 +29,7 @@ package struct LinkTable {
   private var dials: [UInt64: PeerAddress] = [:]
   private var nextTag: UInt64 = 1
   /// The last outcome per address, for people. Bounded by ``outcomeLimit``.
-  package private(set) var outcomes: [PeerAddress: String] = [:]
+  package private(set) var outcomes: [PeerAddress: DialOutcome] = [:]
 
   static let outcomeLimit = 256
 
@@ -63,7 +63,7 @@ package struct LinkTable {
 
   mutating func endDial(_ tag: UInt64) -> PeerAddress? { dials.removeValue(forKey: tag) }
 
-  mutating func note(_ outcome: String, at address: PeerAddress) {
+  mutating func note(_ outcome: DialOutcome, at address: PeerAddress) {
     if outcomes[address] == nil, outcomes.count >= LinkTable.outcomeLimit, let first = outcomes.keys.min() {
       outcomes[first] = nil
     }
@@ -108,4 +108,13 @@ package struct LinkTable {
 
   mutating func renewAnswers(of id: SessionID) -> Bool { links[id]?.unread.renew() ?? false }
   mutating func takePing(of id: SessionID) -> UInt64? { links[id]?.unread.takePing() }
+}
+
+/// What came of the last attempt to reach an address.
+package enum DialOutcome: Sendable, Equatable {
+  /// In the transport's words.
+  case failed(String)
+  case otherFleet
+  /// Who answers there does not know this device.
+  case notAMember
 }

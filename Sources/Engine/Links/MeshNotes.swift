@@ -20,6 +20,8 @@ final class MeshNotes {
       if refusal == .wrongCode { refusedJoins += 1 }
       tell("refused to admit a device", "\(refusal)", id)
     case .peerRefused(let why): tell("closed a connection", why, id)
+    case .secondConnection:
+      journal.note(.info, "closed a second connection to a peer", ["address": .text(links.address(id))])
     case .ruleBroken(let rule): tell(rule, id)
     case .forkSeen(let replica):
       journal.note(

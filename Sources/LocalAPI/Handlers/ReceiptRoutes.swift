@@ -59,7 +59,8 @@ extension ReceiptReport.Word: Tabled {
     Member("device", \.device), Member("label", \.label), Member("user", \.user), Member("role", \.role),
     Member("isSelf", \.isSelf),
     Member("of", .oneOf(["backend", "device"])) { .text($0.isOfBackend ? "backend" : "device") },
-    Member("lacking", \.lacking), Member("standing", \.standing, .oneOf(["member", "ended", "forked", "unentitled"])),
+    Member("lacking", \.lacking),
+    Member("standing", .oneOf(Receipt.Standing.allCases.map(\.rawValue))) { $0.standing.rawValue.value },
     Member("counts", \.counts), Member("ageMilliseconds", \.ageMilliseconds),
   ]
 }

@@ -1,5 +1,6 @@
 import Replication
 import Seamesh
+import Wire
 
 // How the node's figures look as JSON: the names of the members are those of the types.
 
@@ -59,7 +60,8 @@ extension LinkReport: Tabled {
 extension PeerStatus: Tabled {
   static let table: [Member<PeerStatus>] = [
     Member("device", \.device), Member("label", \.label), Member("user", \.user), Member("address", \.address),
-    Member("state", \.state), Member("detail", \.detail),
+    Member("state", .oneOf(PeerStatus.State.allCases.map(\.rawValue))) { $0.state.rawValue.value },
+    Member("detail", \.detail),
     Member("roundTripMilliseconds", \.roundTripMilliseconds),
     Member("lastContactMilliseconds", \.lastContactMilliseconds), Member("behind", \.behind),
     Member("ahead", \.ahead), Member("sentBytes", \.sentBytes, .count),
@@ -137,9 +139,4 @@ extension Dot {
       "sequence": .int(Int64(clamping: sequence)),
     ])
   }
-}
-
-func hexadecimal(_ bytes: [UInt8]) -> String {
-  let digits = Array("0123456789abcdef".utf8)
-  return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
 }

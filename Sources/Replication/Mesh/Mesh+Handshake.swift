@@ -53,7 +53,11 @@ extension Mesh {
   /// Two connections to one process: answers whether `id` went.
   private mutating func closeDuplicates(of id: SessionID, _ step: inout Step) -> Bool {
     let closed = sessions.duplicates(of: id, on: DeviceID.derived(from: local.device, cryptography.hash), step.now)
-    for other in closed { fail(other, SessionEnd(.duplicate, "a second connection"), &step) }
+    for other in closed {
+      step.emit(.note(other, .secondConnection))
+      step.emit(.send(other, .goodbye(.duplicate)))
+      close(other, .duplicate, &step)
+    }
     return closed.last == id
   }
 

@@ -101,6 +101,8 @@ package struct Mesh: Sendable {
   package enum Note: Sendable, Equatable {
     case sessionReady(DeviceID)
     case peerRefused(String)
+    /// Two nodes that dialled one another: one of the two connections is enough, and nothing is wrong.
+    case secondConnection
     case ruleBroken(BrokenRule)
     case joinRefused(JoinRefusal)
     case forkSeen(ReplicaID)

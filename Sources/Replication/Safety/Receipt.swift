@@ -1,7 +1,7 @@
 /// What one device's word says of certain changes.
 package struct Receipt: Sendable, Equatable {
   /// Whether the word counts.
-  package enum Standing: String, Sendable, Equatable {
+  package enum Standing: String, Sendable, Equatable, CaseIterable {
     case member
     /// No membership of the device stands any more.
     case ended

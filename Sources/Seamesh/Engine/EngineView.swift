@@ -125,7 +125,7 @@ struct PeerView: Sendable {
   private static func status(_ stored: StoredPeer, _ member: Statement.Membership) -> PeerStatus {
     var status = PeerStatus()
     (status.device, status.label, status.user) = (stored.device.text, member.label.string, member.user.string)
-    (status.address, status.state) = (stored.addresses.first?.text ?? "", "silent")
+    (status.address, status.state) = (stored.addresses.first?.text ?? "", .silent)
     status.lastContactMilliseconds = max(0, WallClock.milliseconds - stored.lastContact)
     (status.behind, status.ahead) = (nil, nil)
     return status
@@ -137,13 +137,14 @@ extension NodeEngine {
     var status = PeerStatus()
     status.device = entry.device?.text ?? ""
     status.address = entry.address.description
-    status.detail = links.table.outcomes[entry.address] ?? ""
+    let outcome = links.table.outcomes[entry.address]
+    status.detail = outcome?.words ?? ""
     status.state =
       switch entry.state {
-      case .dialling: "connecting"
-      case .refused: status.detail == "\(Goodbye.otherFleet)" ? "other fleet" : "refused"
-      case .unreachable: "unreachable"
-      case .idle, .connected, .thisNode: "seen"
+      case .dialling: .connecting
+      case .refused: outcome == .otherFleet ? .otherFleet : .refused
+      case .unreachable: .unreachable
+      case .idle, .connected, .thisNode: .seen
       }
     return status
   }
@@ -151,7 +152,7 @@ extension NodeEngine {
   fileprivate func status(_ peer: SilentPeers.Peer, _ held: Int64) -> PeerStatus {
     var status = PeerStatus()
     let member = state.mesh.authority.member(of: peer.key)
-    (status.device, status.state) = (peer.device.text, "silent")
+    (status.device, status.state) = (peer.device.text, .silent)
     status.label = member?.membership.label.string ?? ""
     status.user = member?.membership.user.string ?? ""
     status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(peer.lastHeard))
@@ -166,15 +167,26 @@ extension NodeEngine {
     status.label = member?.membership.label.string ?? ""
     status.user = member?.membership.user.string ?? ""
     status.address = links.address(session.id)
-    status.state = session.phase == .live ? "connected" : "connecting"
-    if let difference = links.table[session.id]?.clockDifference {
-      status.detail = ClockDifference.sentence(difference)
-    }
+    status.state = session.phase == .live ? .connected : .connecting
+    status.clockDifference = links.table[session.id]?.clockDifference
+    status.detail = status.clockDifference.map(ClockDifference.sentence) ?? ""
     status.roundTripMilliseconds = session.pulse.roundTripMilliseconds.map(Double.init)
     status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(session.pulse.lastHeard))
     (status.behind, status.ahead) = session.lag(state.mesh.ledger)
     status.sentBytes = links.table[session.id]?.sentByteCount ?? 0
     status.receivedBytes = links.table[session.id]?.receivedByteCount ?? 0
     return status
+  }
+}
+
+extension DialOutcome {
+  /// What a row of ``PeerStatus`` says beside its state.
+  fileprivate var words: String {
+    switch self {
+    case .failed(let reason): reason
+    case .notAMember: "it does not know this device as a member"
+    // The state says it.
+    case .otherFleet: ""
+    }
   }
 }

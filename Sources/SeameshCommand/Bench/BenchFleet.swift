@@ -55,14 +55,14 @@ final class BenchFleet {
     }
     let child = try ChildNode(directory: directory, peers: [relay?.address ?? address] + (other.map { [$0] } ?? []))
     try waitUntil("the receiver is connected", through: relay) { () throws(Failure) in
-      try self.peer(child)?.state == "connected"
+      try self.peer(child)?.state == .connected
     }
     return child
   }
 
   /// How this node sees the other one.
   func peer(_ child: ChildNode) throws(Failure) -> PeerStatus? {
-    try local { () throws(NodeError) in try node.peers().first { $0.device == child.device && !$0.state.isEmpty } }
+    try local { () throws(NodeError) in try node.peers().first { $0.device == child.device } }
   }
 
   /// Looks again every few milliseconds; the relay works meanwhile.

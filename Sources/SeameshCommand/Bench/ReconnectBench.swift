@@ -57,7 +57,7 @@ struct ReconnectBench {
     relay.cut()
     try fleet.waitUntil("the receiver dials again", through: relay) { () throws(Failure) in relay.isConnected }
     try settle(fleet, relay)
-    guard let count = relay.count, let peer = try fleet.peer(receiver), peer.state == "connected" else {
+    guard let count = relay.count, let peer = try fleet.peer(receiver), peer.state == .connected else {
       throw Failure(.failed, "the nodes did not meet again")
     }
     let (dialler, listener) = (Double(count.flightsAtDialer) / 2, Double(count.flightsAtListener) / 2)

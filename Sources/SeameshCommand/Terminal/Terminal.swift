@@ -46,6 +46,13 @@ struct Terminal: Sendable {
     }
   }
 
+  /// Nil where the output is no terminal; 80 where it does not say.
+  var columns: Int? {
+    guard isOutputTerminal else { return nil }
+    var size = winsize()
+    return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+  }
+
   /// Whether somebody is there to answer a question.
   var canAsk: Bool { isOutputTerminal && isatty(STDIN_FILENO) == 1 }
 

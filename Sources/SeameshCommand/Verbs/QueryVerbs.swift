@@ -12,7 +12,7 @@ private let queryOptions = [
 let findVerb = Verb(
   "find", "search for documents",
   details: [
-    "Shows one document on each line, as Extended JSON. Ends with status 1 where documents are damaged on this device, which it names; "
+    "Shows one document on each line, as Extended JSON; on a terminal those that do not fit have several. Ends with status 1 where documents are damaged on this device, which it names; "
       + "all others are shown."
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
@@ -34,7 +34,7 @@ let findVerb = Verb(
       body: Array("{\(members.joined(separator: ","))}".utf8)))
   let found = try answer.json()
   let documents = found["documents"]?.items ?? []
-  for document in documents { context.terminal.print(ExtendedJSON.text(document)) }
+  for document in documents { context.terminal.print(text(of: document, context)) }
   if found["oneState"] == .bool(false) {
     context.terminal.warn(
       "some of these documents were written while the others were read: ask again for all at one moment")
@@ -43,6 +43,13 @@ let findVerb = Verb(
     throw damageFailure(damaged, "may belong to the result and")
   }
   if documents.isEmpty { try context.warnIfLacking(invocation.required(0)) }
+}
+
+/// On one line, but for a person at a terminal where it does not fit on one.
+private func text(of document: Value, _ context: Context) -> String {
+  let line = ExtendedJSON.text(document)
+  guard !context.isJSON, let columns = context.terminal.columns, line.utf8.count > columns else { return line }
+  return ExtendedJSON.text(document, pretty: true)
 }
 
 let watchVerb = Verb(

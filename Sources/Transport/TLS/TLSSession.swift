@@ -86,9 +86,6 @@ final class TLSSession {
     return (key, exporter)
   }
 
-  /// Bytes that libssl took from the socket already: no event of the socket will tell of them.
-  var holdsInput: Bool { SSL_has_pending(ssl) == 1 }
-
   /// At most one record (16 KiB).
   func read(into buffer: UnsafeMutableRawBufferPointer) -> Input {
     ERR_clear_error()

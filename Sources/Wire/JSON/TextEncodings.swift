@@ -12,7 +12,11 @@ func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
 package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
   let digits = Array("0123456789abcdef".utf8)
   var out: [UInt8] = []
-  for byte in bytes { out += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+  out.reserveCapacity(bytes.underestimatedCount * 2)
+  for byte in bytes {
+    out.append(digits[Int(byte >> 4)])
+    out.append(digits[Int(byte & 15)])
+  }
   return String(decoding: out, as: UTF8.self)
 }
 

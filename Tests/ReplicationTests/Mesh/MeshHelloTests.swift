@@ -98,6 +98,9 @@ import Wire
     bench.run()
     #expect(bench.nodes[0].mesh.sessions.count == 1)
     #expect(bench.nodes[0].mesh.sessions.ids == bench.nodes[1].mesh.sessions.ids)
+    let notes = bench.nodes.flatMap(\.notes)
+    #expect(!notes.contains { if case .peerRefused = $0 { true } else { false } }, "nothing is wrong with either")
+    #expect(notes.contains(.secondConnection))
   }
 
   @Test("a dialler that has a living connection drops its new one before it says hello")
