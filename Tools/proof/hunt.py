@@ -37,7 +37,7 @@ def hunt_all(seamesh, mistakes: list[Mistake], limits, jobs: int, each) -> list[
 def hunt(seamesh, mistake: Mistake, start_seed: int, seeds: int, seconds: float) -> Finding:
     start = time.monotonic()
     # Elsewhere few worlds forward.
-    options = ("--relays",) if mistake.room == "Forwarding" else ()
+    options = ("--relays",) if mistake.relays else ()
     tried = 0
     for chunk in _chunks(mistake.seeds, start_seed, seeds):
         if tried >= len(mistake.seeds) and time.monotonic() - start >= seconds:

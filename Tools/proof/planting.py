@@ -34,6 +34,8 @@ class Mistake:
     harmless: str
     #: Worlds that showed it and are rare: they are tried first.
     seeds: list
+    #: Every world of its hunt has relays.
+    relays: bool
     sites: list
 
 
@@ -48,7 +50,7 @@ def mistakes() -> list[Mistake]:
         Mistake(
             number, entry["name"], entry["room"], entry["sentence"], entry["proposer"],
             entry.get("history", False), entry.get("open", False), entry.get("harmless", ""),
-            entry.get("seeds", []), entry["site"],
+            entry.get("seeds", []), entry.get("relays", entry["room"] == "Forwarding"), entry["site"],
         )
         for number, entry in enumerate(entries, start=1)
     ]

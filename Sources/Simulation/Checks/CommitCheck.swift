@@ -25,6 +25,7 @@ struct CommitCheck: Check {
   /// After a transaction is durable, before anyone is told.
   mutating func check(_ commit: ObservedCommit, by node: SimulatedNode) {
     world.trace(4, UInt64(node.slot) << 32 | UInt64(commit.appended.count))
+    node.directory.book.commits += 1
     checkDeclarations(commit, by: node)
     for id in commit.removedStatements { node.directory.book.statements[id] = nil }
     for statement in commit.statements { learn(statement.encoded, node) }
@@ -42,6 +43,9 @@ struct CommitCheck: Check {
   }
 
   func learn(_ payload: Digest, _ bytes: [UInt8], _ node: SimulatedNode) {
+    guard bytes.withUnsafeBytes(FakeCryptography.hash) == payload else {
+      return world.violate("store", "node \(node.slot) stores another payload under the hash \(payload)")
+    }
     known.payloads[payload] = bytes
     node.directory.book.payloads.insert(payload)
   }
@@ -52,6 +56,7 @@ struct CommitCheck: Check {
       return world.violate("I12", "node \(node.slot) stores a statement that its issuer did not sign")
     }
     node.directory.book.statements[statement.id] = statement
+    node.directory.book.learntAt[statement.id] = node.directory.book.commits
     known.note(statement, at: node)
   }
 
@@ -144,7 +149,7 @@ struct CommitCheck: Check {
 
   /// Only these give a cause for a new replica id: copies that come back, disks that fail, and peers that show signed
   /// runs that this node never wrote. What a liar claims is none; what it signs with its own key is one for itself.
-  private static let causes: Set<Fault> = [
+  static let causes: Set<Fault> = [
     .restoredCopy, .rolledBack, .clonedDirectory, .diskFailed, .crashInCommit,
   ]
 

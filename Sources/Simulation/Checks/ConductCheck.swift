@@ -10,6 +10,7 @@ struct ConductCheck: Check {
     checkCharges(of: process)
     checkPatience(of: process)
     checkClaims(of: process)
+    checkRest(of: process)
   }
 
   /// Whatever an honest node sends, every other honest node takes, whatever it knows by then: between two of them nothing is
@@ -90,10 +91,32 @@ struct ConductCheck: Check {
   /// Whoever writes is answered as soon as the disk allows, and when it is certain under which replica id: a claim of a
   /// peer's holds a write for two seconds at most.
   private func checkPatience(of process: NodeProcess) {
-    guard let oldest = process.takenJobs.min(by: { $0.key < $1.key }), process.engine.failure == nil else { return }
-    let due = max(oldest.value + OwnChainClaims.holdMilliseconds, process.turnDue) + ConductCheck.answerMilliseconds
+    guard let oldest = process.takenJobs.min(by: { $0.key < $1.key }) else { return }
+    checkPatience(with: oldest.key, takenAt: oldest.value, by: process)
+  }
+
+  /// Also where the turn that answers it is the first one since it was due.
+  func checkPatience(with job: Int, takenAt: UInt64, by process: NodeProcess) {
+    guard process.engine.failure == nil else { return }
+    let due = max(takenAt + OwnChainClaims.holdMilliseconds, process.turnDue) + ConductCheck.answerMilliseconds
     guard world.clock > due else { return }
-    world.violate("answer", "write \(oldest.key) of node \(process.node.slot) waits since \(oldest.value)")
+    world.violate("answer", "write \(job) of node \(process.node.slot) waits since \(takenAt)")
+  }
+
+  /// Nobody but the one liar claims what is not so, and once that was waited for in vain nothing of his is waited for again,
+  /// in whatever partition, until the process ends.
+  func checkTrust(in job: Int, takenAt: UInt64, by process: NodeProcess) {
+    let begunAt = max(takenAt, process.turnDue)
+    guard world.clock > begunAt + ConductCheck.answerMilliseconds, !mayHoldWrites(for: process) else { return }
+    if let before = process.heldUntil, begunAt > before {
+      world.violate("claims", "write \(job) of node \(process.node.slot) waits, as others did until \(before)")
+    }
+    process.heldUntil = process.heldUntil ?? world.clock
+  }
+
+  /// Honest devices claim what they have where something gave a cause for a new replica id.
+  private func mayHoldWrites(for process: NodeProcess) -> Bool {
+    !process.node.isJudged || world.report.faults.contains { CommitCheck.causes.contains($0.key) && $0.value > 0 }
   }
 
   /// Two turns of an idle engine.

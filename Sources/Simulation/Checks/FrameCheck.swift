@@ -30,6 +30,7 @@ struct FrameCheck: Check {
     case .vectors(let vectors): check(vectors, node, peer)
     case .runs(let batch):
       check(batch, node, peer)
+      checkHeld(batch, node, peer)
       checkSentOnce(batch, node, link)
     // Who may not carry a partition any more is told how far its own work has come.
     case .chainProbe(let probe) where known.owners[probe.replica] != peer.key.publicKey:
@@ -157,6 +158,7 @@ struct FrameCheck: Check {
   private mutating func checkSentOnce(_ batch: RunBatch, _ node: SimulatedNode, _ link: NodePorts.Link) {
     guard !batch.isForkEvidence, !known.wasNarrowed, world.nodes[link.remoteSlot].liar == nil else { return }
     let stream = SentBook.Stream(connection: link.connection, side: link.side, partition: batch.name)
+    if sent.isBusy(stream, number: batch.stream) { violateTurns(node) }
     for entry in batch.entries {
       guard let run = known.library.known(entry.encoded, in: world.fleet.partition(batch.name)), !mayFork(run.replica),
         !sent.send(run.number, on: stream, number: batch.stream)
@@ -169,8 +171,31 @@ struct FrameCheck: Check {
   private mutating func check(_ piece: PayloadPiece, _ node: SimulatedNode, _ link: NodePorts.Link) {
     guard world.nodes[link.remoteSlot].liar == nil else { return }
     let stream = SentBook.Stream(connection: link.connection, side: link.side, partition: piece.name)
+    if sent.isBusy(stream, number: piece.stream, but: piece.hash) { violateTurns(node) }
+    sent.go(piece, on: stream)
     if !sent.send(piece, on: stream) {
       world.violate("twice", "node \(node.slot) sends what its peer holds of payload \(piece.hash)")
+    }
+  }
+
+  /// Nothing overtakes on a stream what is left of a payload.
+  private func violateTurns(_ node: SimulatedNode) {
+    world.violate("twice", "node \(node.slot) sends something else before a payload under way has gone out")
+  }
+
+  /// C15: what a device wrote above its limits is shown to nobody where its key is said to be in other hands.
+  private func checkHeld(_ batch: RunBatch, _ node: SimulatedNode, _ peer: SimulatedNode) {
+    let rights = rights(of: node).rights
+    guard !mayBeLate, rights.ends.contains(where: { $0.content.reason == .compromised }) else { return }
+    let partition = world.fleet.partition(batch.name)
+    for entry in batch.entries {
+      guard let run = known.library.known(entry.encoded, in: partition), !mayFork(run.replica),
+        rights.isInOtherHands(run.replica),
+        verdict(node, partition, batch.name).acceptance.isAboveLimit(run.observed)
+      else { continue }
+      world.violate(
+        "I11",
+        "node \(node.slot) shows node \(peer.slot) run \(run.replica) \(run.first), whose author is no more itself")
     }
   }
 

@@ -38,6 +38,9 @@ struct NodeBook {
   }
 
   var statements: [Digest: Statement] = [:] { didSet { rights = nil } }
+  /// How many commits there were, and with which of them each statement came.
+  var commits = 0
+  var learntAt: [Digest: Int] = [:]
   var partitions: [PartitionID: Partition] = [:]
   /// Payloads that travel apart from their runs.
   var payloads: Set<Digest> = []

@@ -11,6 +11,8 @@ final class Oracle {
   private var promises: PromiseCheck
   private var frames: FrameCheck
   private var copies: CopyCheck
+  private var statements: StatementCheck
+  private var comparisons: ComparisonCheck
   let conduct: ConductCheck
   let agreement: AgreementCheck
   let shore: ShoreCheck
@@ -20,6 +22,7 @@ final class Oracle {
     known = Knowledge(world)
     (commits, vectors, promises) = (CommitCheck(known), VectorCheck(known), PromiseCheck(known))
     (frames, copies, conduct) = (FrameCheck(known), CopyCheck(known), ConductCheck(known: known))
+    (statements, comparisons) = (StatementCheck(known), ComparisonCheck(known))
     (agreement, shore, states) = (AgreementCheck(known: known), ShoreCheck(known: known), StateCheck(known: known))
   }
 
@@ -66,15 +69,20 @@ final class Oracle {
     }
     frames.check(message, of: frame.count, by: node, over: link)
     copies.check(message, by: node, over: link)
+    statements.check(message, by: node, over: link)
+    comparisons.check(message, by: node, over: link)
   }
 
   func delivered(_ frame: [UInt8], to node: SimulatedNode, on connection: UInt64, side: Int) {
     copies.delivered(frame, to: node, on: connection, side: side)
+    statements.delivered(frame, to: node, on: connection, side: side)
   }
 
   func disconnected(_ connection: UInt64) {
     frames.ended(connection)
     copies.ended(connection)
+    statements.ended(connection)
+    comparisons.ended(connection)
   }
 
   func turnEnded(_ process: NodeProcess) {

@@ -17,6 +17,8 @@ struct SentBook {
     var staged: [Digest: UInt64] = [:]
     /// Payloads of which a piece went.
     var begun: Set<Digest> = []
+    /// The one of which the rest is still to go.
+    var underWay: Digest?
   }
 
   private var streams: [Stream: Kept] = [:]
@@ -38,6 +40,18 @@ struct SentBook {
   mutating func send(_ run: Int, on stream: Stream, number: UInt64) -> Bool {
     guard streams[stream, default: Kept()].number == number else { return true }
     return streams[stream, default: Kept()].runs.insert(run).inserted
+  }
+
+  /// Is a payload under way on this stream of which the rest has to go first?
+  func isBusy(_ stream: Stream, number: UInt64, but hash: Digest? = nil) -> Bool {
+    guard let kept = streams[stream], kept.number == number, let underWay = kept.underWay else { return false }
+    return underWay != hash
+  }
+
+  /// What goes on a stream that nobody has pulled may be left where it is when somebody does.
+  mutating func go(_ piece: PayloadPiece, on stream: Stream) {
+    guard streams[stream]?.number == piece.stream else { return }
+    streams[stream]?.underWay = piece.end < piece.total ? piece.hash : nil
   }
 
   /// False where the first piece begins below what the pull said to hold.

@@ -25,6 +25,8 @@ final class NodeProcess {
   /// Jobs that the engine was not handed yet, and those that it has not answered, with the time when it was handed them.
   private var askedJobs: [Int] = []
   private(set) var takenJobs: [Int: UInt64] = [:]
+  /// When the first write went on that had to wait for something.
+  var heldUntil: UInt64?
   /// Before this moment the running turn could not begin: the disk was busy.
   private(set) var turnDue: UInt64 = 0
   /// Turns on end for which nothing had come, and when the first was.
@@ -117,7 +119,11 @@ final class NodeProcess {
       return asked
     }
     let answered = answers.take()
-    for (job, _) in answered { takenJobs[job.number] = nil }
+    for (job, _) in answered {
+      guard let takenAt = takenJobs.removeValue(forKey: job.number) else { continue }
+      world.oracle.conduct.checkPatience(with: job.number, takenAt: takenAt, by: self)
+      world.oracle.conduct.checkTrust(in: job.number, takenAt: takenAt, by: self)
+    }
     for (job, receipt) in answered { world.oracle.answered(job, receipt, by: self) }
     let written = answered.filter { if case .success = $0.result { true } else { false } }.map(\.job.number)
     for transaction in keptIntents { world.oracle.check(transaction, of: Set(written), by: self) }

@@ -31,6 +31,13 @@ package struct NaiveAcceptance: Sendable {
   /// The effective changes as merging takes them.
   package let changes: [NaiveChange]
 
+  /// Is the run held from its beginning on for what bounds its chain?
+  func isAboveLimit(_ run: ObservedRun) -> Bool {
+    held.contains { [first = run.changes.first?.hash] held in
+      held.hash == first && (held.reason == .aboveEnd || held.reason == .aboveLimit)
+    }
+  }
+
   /// - Parameter genesis: the hash before the first change of a replica in this partition.
   package init(
     _ partition: Text, rights: NaiveRights, runs: [ObservedRun], genesis: (ReplicaID) -> Digest

@@ -148,6 +148,15 @@ package struct NaiveRights: Sendable {
   /// The key that signs what this replica writes.
   package func signer(of replica: ReplicaID) -> PublicKey? { rank.replicas[replica]?.device }
 
+  /// C15: an end that counts says that somebody else may have the key of the device whose replica this is.
+  func isInOtherHands(_ replica: ReplicaID) -> Bool {
+    let memberships = Set(rank.members.filter { $0.device == author(of: replica) }.map(\.id))
+    return ends.contains { end in
+      guard end.content.reason == .compromised, case .membership(let id) = end.content.target else { return false }
+      return memberships.contains(id)
+    }
+  }
+
   /// The device whose id is in the replica's, whether or not a declaration counts.
   func author(of replica: ReplicaID) -> PublicKey? { facts.declarations(of: replica).first?.issuer }
 

@@ -19,14 +19,21 @@ struct Liar {
   /// Of the peers' own chains it claims more far oftener: each claim is one entry that nobody signs.
   private static let boastLimit = 400
   private var boastCount = 0
-  private static let signatureByteCount = 64
+  /// It draws apart, so that all else is what it was.
+  private var slyness: Slyness
 
-  init(_ key: FakeKey, _ random: SimulationRandom) { (self.key, self.random) = (key, random) }
+  init(_ key: FakeKey, _ random: SimulationRandom) {
+    (self.key, self.random) = (key, random)
+    slyness = Slyness(key)
+  }
 
   /// What goes on the wire instead, to this peer.
   mutating func spoil(_ frame: [UInt8], to peer: SimulatedNode, in world: World) -> [[UInt8]] {
     guard let message = try? MessageCodec.decode(frame[...]) else { return [frame] }
     let boast = boast(beside: message, to: peer, world).map { [MessageCodec.encode($0)] } ?? []
+    if case .runs(let batch) = message, let unseeing = slyness.unseeing(batch, world) {
+      return [MessageCodec.encode(.runs(unseeing))] + boast
+    }
     return spoiled(message, frame, world) + boast
   }
 
@@ -41,6 +48,7 @@ struct Liar {
     else { return nil }
     boastCount += 1
     world.count(.boast)
+    slyness.bother(peer, world)
     let end = peer.process?.mesh.partitions[world.fleet.partition(name)]?.log.received.sequence(of: replica) ?? 0
     let claimed = ChainPosition(
       sequence: max(1, end + random.next() % 3), tip: TipHash(high: random.next(), low: random.next()))
@@ -215,16 +223,7 @@ struct Liar {
         entry.encoded, fleet: world.fleet.id, partition: world.fleet.partition(name), hash: FakeCryptography.hash)
     else { return entry }
     let claimed = random.chance(20) ? VersionVector() : spoiled(entry.context.resolved(on: nil))
-    let contextDigest = RunRecord.digest(of: claimed, FakeCryptography.hash)
-    let message = RunRecord.signedBytes(
-      chain: run.chain, first: run.first, last: run.last, hashBefore: run.hashBefore, contextDigest: contextDigest,
-      hashAtLast: run.hashAtLast)
-    var bytes = Array(entry.encoded)
-    if let place = bytes.firstRange(of: run.contextDigest.bytes) {
-      bytes.replaceSubrange(place, with: contextDigest.bytes)
-    }
-    bytes.replaceSubrange((bytes.count - Liar.signatureByteCount)..., with: key.sign(message).bytes)
-    return RunBatch.Entry(context: .full(claimed), encoded: bytes[...])
+    return key.sign(entry, of: run, under: claimed)
   }
 
   // MARK: Statements

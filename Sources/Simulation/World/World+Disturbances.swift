@@ -11,7 +11,7 @@ extension World {
     (agreedSince, quietSince) = (nil, clock)
     let slots = nodes.filter { $0.process != nil }.map(\.slot)
     guard let slot = random.pick(slots), let process = nodes[slot].process else { return false }
-    switch random.below(6) {
+    switch random.below(7) {
     case 0, 1:
       if let number = random.pick(connections.keys.sorted()) { abort(number, from: random.below(2)) }
       for node in nodes { node.process?.put(.networkChanged) }
@@ -26,6 +26,7 @@ extension World {
     case 3:
       stateInQuiet(slot)
       guard random.chance(50) else { return true }
+    case 4 where endInQuiet(): return true
     default: break
     }
     for name in plan.partitions {
@@ -42,6 +43,51 @@ extension World {
     let everything = Fleet.Register(subject: .everyone, pattern: "*")
     guard let said = fleet.grant(.write, everything, ends: []) else { return }
     nodes[slot].process?.put(.call { $0.add(said) })
+  }
+
+  /// A device is ended while something that it wrote is on its way, or while nobody hears it: its work goes to the others all
+  /// the same, as soon as it hears of its end. False where there is nobody to end.
+  private func endInQuiet() -> Bool {
+    let candidates = nodes.dropFirst().filter { $0.process != nil && $0.isJudged && $0.key != nodes[0].key }
+    guard plan.nodeCount > 2, roomLife == nil, !nodes.contains(where: \.isEndAsked),
+      nodes[World.inviter].process != nil, let node = random.pick(candidates)
+    else { return false }
+    for copy in nodes where copy.key == node.key { copy.isEndAsked = true }
+    let isAlone = random.chance(50)
+    if isAlone { cutOff(node.slot) }
+    let said = isAlone ? clock + 700 : clock
+    for name in plan.partitions where random.chance(70) {
+      queue.put(.disturb(slot: node.slot, name), at: said + random.between(0...100))
+    }
+    queue.put(.endInQuiet(slot: node.slot), at: said + random.between(0...200))
+    if isAlone { queue.put(.reuniteInQuiet, at: said + 300) }
+    return true
+  }
+
+  /// Nobody reaches it, and both ends of its connections know.
+  private func cutOff(_ slot: Int) {
+    for other in nodes.indices where other != slot { severed.insert(SlotPair(slot, other)) }
+    for number in connections.keys.sorted() where connections[number]?.ends.contains(where: { $0.slot == slot }) == true
+    {
+      abort(number, from: random.below(2))
+    }
+  }
+
+  func reuniteInQuiet() {
+    (severed, quietSince) = ([], clock)
+    for node in nodes { node.process?.put(.networkChanged) }
+  }
+
+  func endByAdmin(_ slot: Int) {
+    quietSince = clock
+    let (admin, device) = (nodes[World.inviter], nodes[slot].key.publicKey)
+    let author = StatementAuthor(key: admin.key.publicKey, sign: admin.key.sign)
+    note("admin ends \(slot) in quiet")
+    admin.process?.put(
+      .call { engine in
+        guard let plan = try? engine.plan(.end(device, .retire, nil), authors: [author]) else { return }
+        try? engine.carryOut(plan, authors: [author])
+      })
   }
 
   func writeInQuiet(_ slot: Int, _ name: PartitionName) {

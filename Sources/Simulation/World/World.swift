@@ -31,6 +31,9 @@ final class World {
     case disturb(slot: Int, PartitionName)
     /// The root says something there when all was quiet.
     case stateInQuiet(slot: Int)
+    /// An admin ends the device there when all was quiet, and all reach it again.
+    case endInQuiet(slot: Int)
+    case reuniteInQuiet
     /// A forwarder does the next thing.
     case relay(slot: Int, life: Int)
     case shore
@@ -179,6 +182,8 @@ final class World {
     case .check: checkAgreement()
     case .disturb(let slot, let name): writeInQuiet(slot, name)
     case .stateInQuiet(let slot): stateInQuiet(slot)
+    case .endInQuiet(let slot): endByAdmin(slot)
+    case .reuniteInQuiet: reuniteInQuiet()
     case .relay(let slot, let life): process(slot, life)?.relay?.step()
     case .shore: shore?.act()
     }
