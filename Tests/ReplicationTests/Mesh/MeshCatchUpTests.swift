@@ -1,4 +1,5 @@
 import Testing
+import Wire
 
 @testable import Replication
 @testable import Simulation
@@ -14,6 +15,20 @@ import Testing
       bench.run()
       #expect(bench.nodes[1].holds(bench.nodes[0]) == 1, "after \(step) messages")
     }
+  }
+
+  @Test("one statement of ten thousand that differs costs the tips of its bucket and itself", arguments: [0, 1])
+  func oneStatementOfMany(slot: Int) throws {
+    // Of five thousand devices, each with a membership and a replica.
+    let bench = try MeshBench([0, 4_980])
+    try #require(bench.nodes.allSatisfy { $0.mesh.authority.count > 9_900 })
+    let more = try #require(bench.state(.rule(Statement.Rule(key: "vessel"))))
+    bench.nodes[slot].deliver(.statementsStored([more]))
+    let start = bench.transcript.count
+    _ = bench.connected(0, 1)
+    #expect(bench.nodes.allSatisfy { $0.mesh.authority.holds(more.id) })
+    let spoken = bench.transcript.dropFirst(start).reduce(0) { $0 + MessageCodec.encode($1.message).count + 4 }
+    #expect(spoken <= 8_192, "\(spoken) bytes")
   }
 
   /// Nodes 0 and 1 hold the same three runs; node 2 lacks them, and commits only when told so.
