@@ -397,6 +397,8 @@ package struct PartitionStatus: Sendable, Equatable {
   /// Names the documents (`Docs/PROTOCOL.md`, "State digest"), those of ``vector`` and of no other state; nil where
   /// ``digestState`` tells why.
   package var digest: String?
+  /// The same of what is in the conflict inboxes of these documents, and of deleted ones.
+  package var inboxDigest: String?
   package var digestState = DigestState.notAsked
   package init() {}
 
@@ -411,7 +413,7 @@ package struct PartitionStatus: Sendable, Equatable {
 
   package static func == (a: PartitionStatus, b: PartitionStatus) -> Bool {
     a.name == b.name && a.subscribed == b.subscribed && a.documents == b.documents && a.changes == b.changes
-      && a.heldChanges == b.heldChanges && a.digest == b.digest
+      && a.heldChanges == b.heldChanges && a.digest == b.digest && a.inboxDigest == b.inboxDigest
       && a.digestState == b.digestState && a.vector.elementsEqual(b.vector, by: ==)
   }
 }

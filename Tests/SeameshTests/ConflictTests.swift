@@ -42,6 +42,31 @@ struct ConflictTests {
     try node.conflicts(partition, ConflictQuery()).conflicts
   }
 
+  private func inboxDigest(_ node: Node) throws -> String? {
+    var row: PartitionStatus?
+    try eventually("the digest is computed") {
+      row = try node.partitions(withDigests: true).first { $0.name == partition.text.string }
+      return row?.inboxDigest != nil
+    }
+    return row?.inboxDigest
+  }
+
+  @Test("inboxes have a digest, alike on both sides: of deleted documents, too, and zero where nothing is left")
+  func digest() throws {
+    let zero = String(repeating: "0", count: 64)
+    #expect(try nodes.map(inboxDigest) == [zero, zero])
+    try part("r1", n(1), theirs: n(2), ours: n(3))
+    try eventually { try conflicts(nodes[1]) == conflicts(nodes[0]) }
+    let one = try #require(try inboxDigest(nodes[0]))
+    #expect(try one != zero && inboxDigest(nodes[1]) == one)
+    try part("r2", n(1), theirs: nil, ours: n(3))
+    try eventually { try conflicts(nodes[1]).count >= 2 && conflicts(nodes[0]).count >= 2 }
+    let two = try #require(try inboxDigest(nodes[0]))
+    #expect(try two != one && inboxDigest(nodes[1]) == two)
+    for conflict in try conflicts(nodes[0]) { _ = try nodes[0].resolve(partition, conflict: conflict.id, .keep) }
+    try eventually { try nodes.allSatisfy { try inboxDigest($0) == zero } }
+  }
+
   private func n(_ number: Int64) -> ValueMap { body(["n": .int(number), "m": .int(1)]) }
 
   private func code(_ work: () throws -> Void) -> NodeError.Code? {

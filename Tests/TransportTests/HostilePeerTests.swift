@@ -156,6 +156,24 @@ import Testing
     #expect(node.transport.statistics.refusedBySource == 1 && node.transport.statistics.evicted == 1)
   }
 
+  @Test("of many addresses with one connection each whoever came first gives way, and not whose address is lowest")
+  func firstComeGoes() throws {
+    let node = try Node(seed: 1) { $0.handshakeTimeoutMilliseconds = 60_000 }
+    func stranger(_ number: UInt32) throws -> RawSocket {
+      let before = node.transport.statistics.accepted
+      let socket = try #require(RawSocket(to: node.port, from: 0x7f00_0200 + number))
+      #expect(waitUntil { node.transport.statistics.accepted == before + 1 })
+      return socket
+    }
+    let crowd = try (1...31).map(stranger)
+    let lowest = try stranger(0)
+    let newcomers = try (32...50).map(stranger)
+    // That are all that went.
+    #expect(node.transport.statistics.evicted == 19)
+    for socket in crowd[..<19] { #expect(socket.isClosed(withinMilliseconds: 10_000)) }
+    withExtendedLifetime((crowd, lowest, newcomers)) {}
+  }
+
   @Test("one address gets eight unauthenticated connections, while others are served")
   func perSourceLimit() throws {
     let node = try Node(seed: 1) { $0.handshakeTimeoutMilliseconds = 60_000 }

@@ -19,7 +19,8 @@ let statusRoutes: [Route] = [
   Route(
     method: .get, template: "/v1/partitions", name: "listPartitions",
     summary: "What this node holds: documents, changes, version vector and state digest. The digest is the sum modulo "
-      + "2^256 of SHA-256 over [partition, collection, id, body] of each living document in canonical CBOR, in hex; null "
+      + "2^256 of SHA-256 over [partition, collection, id, body] of each living document in canonical CBOR, in hex, and "
+      + "inboxDigest the same of what is in conflict inboxes; null "
       + "where digestState is not \"computed\" but \"not computed\" (ask again), \"failed\" or \"not asked\", and "
       + "digestReason says why.",
     query: [.flag("digests", "false: leaves the state digests out, which cost a pass over the documents")],

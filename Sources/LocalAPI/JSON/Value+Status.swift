@@ -87,6 +87,7 @@ extension PartitionStatus: Tabled {
       }
     },
     Member("digest", \.digest),
+    Member("inboxDigest", \.inboxDigest),
     Member("digestState", .oneOf(["not asked", "computed", "not computed", "failed"])) { $0.digestState.name.value },
     Member("digestReason", .nullable(.string)) { $0.digestState.reason.value },
   ]

@@ -10,6 +10,7 @@ final class StateDigests: Sendable {
   struct Known: Sendable {
     let vector: VersionVector
     let digest: String
+    let inboxDigest: String
     let documents: Int64
     /// When the state was read.
     let time: ContinuousClock.Instant
@@ -80,7 +81,7 @@ final class StateDigests: Sendable {
     switch state.withLock({ $0.outcomes[row.id] }) {
     case .known(let known) where known.vector == row.accepted || known.time >= asked:
       // Of the state of the digest, which may be a later one than that of the row.
-      (status.digest, status.digestState) = (known.digest, .computed)
+      (status.digest, status.inboxDigest, status.digestState) = (known.digest, known.inboxDigest, .computed)
       (status.vector, status.documents) = (PartitionStatus.shown(known.vector), known.documents)
     case .failed(let error, _, _): status.digestState = .failed(error.message)
     case .unsettled(let error): status.digestState = .notComputed(error.message)
@@ -102,7 +103,7 @@ private struct StatePass {
     /// Of the state that all of it is read from.
     var vector: VersionVector?
     var time = ContinuousClock.now
-    var sum = StateSum()
+    var (sum, inbox) = (StateSum(), StateSum())
     var documents: Int64 = 0
     /// The collection that is being read, by its place among all of them, and the last key read of it.
     var collection = 0
@@ -127,7 +128,9 @@ private struct StatePass {
           continue
         }
         return .known(
-          .init(vector: vector, digest: progress.sum.text, documents: progress.documents, time: progress.time))
+          .init(
+            vector: vector, digest: progress.sum.text, inboxDigest: progress.inbox.text, documents: progress.documents,
+            time: progress.time))
       }
       return .unsettled(NodeError(.busy, "the partition changes while it is read: ask again when it is quiet"))
     } catch {
@@ -148,7 +151,7 @@ private struct StatePass {
         let (name, collection) = collections[progress.collection]
         let rows = try reader.documents(
           number, collection, after: progress.last, limit: node.limits.pageDocuments,
-          byteLimit: node.limits.pageBytes)
+          byteLimit: node.limits.pageBytes, withDeleted: true)
         try add(rows, of: name, &progress)
         if rows.isEmpty { progress.collection += 1 }
         if ContinuousClock.now >= end { break }
@@ -161,14 +164,21 @@ private struct StatePass {
     progress.last = rows.last?.key
     for row in rows {
       guard !node.isStopping else { throw NodeError(.stopping, "the node is stopping") }
-      guard let state = try? DocumentState(stored: row), let id = Value(canonicalID: row.key), let body = state.shown()
+      guard let state = try? DocumentState(stored: row), state.isAlive == row.isAlive,
+        let id = Value(canonicalID: row.key)
       else {
         progress.damaged.insert(DocumentKey(collection: collection, id: row.key))
         try node.limits.check(damaged: progress.damaged.count)
         continue
       }
-      progress.sum.add(StateSum.term(self.row.name, collection, id: id, body))
-      progress.documents += 1
+      let shown = state.rendered()
+      if case .map(let body) = shown.value {
+        progress.sum.add(StateSum.term(self.row.name, collection, id: id, body))
+        progress.documents += 1
+      }
+      // Deleted ones have conflicts, too.
+      let inbox = state.inbox(shown: shown)
+      if !inbox.isEmpty { progress.inbox.add(StateSum.term(self.row.name, collection, id: id, inbox: inbox)) }
     }
   }
 }

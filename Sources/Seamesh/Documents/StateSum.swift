@@ -31,4 +31,44 @@ struct StateSum: Sendable {
     writer.value(.map(body))
     return SHA256.hash(writer.bytes)
   }
+
+  /// The same of what a document has in its conflict inbox: `[partition, collection, id, [item…]]`.
+  static func term(_ partition: PartitionName, _ collection: Text, id: Value, inbox: [Conflict]) -> Digest {
+    var writer = CBORWriter(reserving: 512)
+    writer.arrayHeader(4)
+    writer.text(partition.text)
+    writer.text(collection)
+    writer.value(id)
+    writer.arrayHeader(inbox.count)
+    for conflict in inbox { writer.conflict(conflict) }
+    return SHA256.hash(writer.bytes)
+  }
+}
+
+extension CBORWriter {
+  /// `[generation, kind, [segment…], value or null, replica, sequence]`
+  fileprivate mutating func conflict(_ conflict: Conflict) {
+    arrayHeader(6)
+    unsigned(conflict.generation)
+    text(Text("\(conflict.kind)"))
+    arrayHeader(conflict.path.count)
+    for segment in conflict.path { self.segment(segment) }
+    value(conflict.value ?? .null)
+    replica(conflict.dot.replica)
+    unsigned(conflict.dot.sequence)
+  }
+
+  private mutating func segment(_ segment: PathSegment) {
+    switch segment {
+    case .key(let key): text(key)
+    case .element(let element):
+      arrayHeader(2)
+      unsigned(0)
+      byteString(element.key)
+    case .member(let canonical):
+      arrayHeader(2)
+      unsigned(1)
+      byteString(canonical)
+    }
+  }
 }

@@ -8,7 +8,11 @@ struct AskedNodes {
     let connection: OpenedConnection
     let round: UInt64
     var statements: [Statement] = []
+    var byteCount = 0
   }
+
+  /// More than ten thousand of 16 KiB. Whoever is asked may be a stranger, who signs what he likes.
+  static let byteLimit = 256 * 1_024 * 1_024
 
   /// Of the node that is asked now, from 1 on. Its number is the tag of its dial.
   private var round: UInt64 = 0
@@ -19,7 +23,10 @@ struct AskedNodes {
   mutating func begin() -> UInt64 {
     round += 1
     isAnswered = false
-    for (id, asked) in byConnection where asked.round + 1 < round { byConnection[id]?.statements = [] }
+    for (id, asked) in byConnection where asked.round + 1 < round {
+      byConnection[id]?.statements = []
+      byConnection[id]?.byteCount = 0
+    }
     return round
   }
 
@@ -52,9 +59,13 @@ struct AskedNodes {
 
   /// False where they are more than a fleet has.
   mutating func collect(_ statements: [Statement], from id: ConnectionID) -> Bool {
-    guard let known = byConnection[id]?.statements.count else { return true }
-    guard known + statements.count <= Statement.countLimit else { return false }
+    guard let known = byConnection[id] else { return true }
+    let byteCount = statements.reduce(known.byteCount) { $0 + $1.encoded.count }
+    guard known.statements.count + statements.count <= Statement.countLimit, byteCount <= AskedNodes.byteLimit else {
+      return false
+    }
     byConnection[id]?.statements += statements
+    byConnection[id]?.byteCount = byteCount
     return true
   }
 

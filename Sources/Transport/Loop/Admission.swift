@@ -19,13 +19,13 @@ struct Admission {
   /// Whether another connection may be taken from the kernel's queue now.
   mutating func mayAccept(_ now: UInt64) -> Bool { budget.take(now) }
 
-  /// Whose connection is to give way to one of `newcomer`: the source that holds the most, where it holds more than the
-  /// newcomer would. Nil where there is room, or the newcomer has its share.
-  func crowding(_ newcomer: SocketAddress.Host) -> SocketAddress.Host? {
-    guard count >= limit, perSource[newcomer, default: 0] < perSourceLimit else { return nil }
+  /// Of which sources a connection is to give way to one of `newcomer`: those that hold the most, where that is more than
+  /// the newcomer would. None where there is room, or the newcomer has its share.
+  func crowding(_ newcomer: SocketAddress.Host) -> Set<SocketAddress.Host> {
+    guard count >= limit, perSource[newcomer, default: 0] < perSourceLimit else { return [] }
     let most = perSource.values.max() ?? 0
-    guard most > perSource[newcomer, default: 0] else { return nil }
-    return perSource.filter { $0.value == most }.keys.min()
+    guard most > perSource[newcomer, default: 0] else { return [] }
+    return Set(perSource.filter { $0.value == most }.keys)
   }
 
   /// An admitted source must be given back by ``leave(_:)``.

@@ -83,11 +83,13 @@ extension IOLoop {
     }
   }
 
-  /// Strangers who say nothing hold their places no longer than until somebody else wants one: the oldest of whoever has
-  /// the most goes. With one address alone nobody gets more than ``TransportConfiguration/unauthenticatedPerSourceLimit``.
+  /// Strangers who say nothing hold their places no longer than until somebody else wants one: the oldest of those who have
+  /// the most goes, whoever that is, so that a host with one connection has the time that the others have as well. With one
+  /// address alone nobody gets more than ``TransportConfiguration/unauthenticatedPerSourceLimit``.
   private func makeRoom(for newcomer: SocketAddress.Host) {
-    guard let crowd = admission.crowding(newcomer),
-      let oldest = connections.values.filter({ $0.countsAsUnauthenticated && $0.remote.host == crowd })
+    let crowd = admission.crowding(newcomer)
+    guard !crowd.isEmpty,
+      let oldest = connections.values.filter({ $0.countsAsUnauthenticated && crowd.contains($0.remote.host) })
         .min(by: { ($0.startedAt, $0.number) < ($1.startedAt, $1.number) })
     else { return }
     mailbox.count { $0.evicted += 1 }

@@ -117,6 +117,24 @@ final class MeshBench {
     }
   }
 
+  /// Carries messages, each as soon as it is said, and tells how many ways one after the other it took until this holds.
+  func flights(since start: Int, until isDone: () -> Bool) -> Int? {
+    var depths = [Int](repeating: 1, count: transcript.count - start)
+    var heard = [Int](repeating: 0, count: nodes.count)
+    var (next, done) = (0, Int?.none)
+    while !wire.isEmpty {
+      let line = transcript[start + next]
+      heard[line.to] = max(heard[line.to], depths[next])
+      next += 1
+      run(1)
+      while depths.count < transcript.count - start {
+        depths.append(heard[transcript[start + depths.count].from] + 1)
+      }
+      if done == nil, isDone() { done = heard[line.to] }
+    }
+    return done
+  }
+
   /// Lets time pass in steps, as a shell that ticks.
   func pass(_ milliseconds: UInt64) {
     for _ in 0..<milliseconds / 50 {

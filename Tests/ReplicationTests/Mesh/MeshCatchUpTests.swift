@@ -1,4 +1,5 @@
 import Testing
+import Wire
 
 @testable import Replication
 @testable import Simulation
@@ -14,6 +15,20 @@ import Testing
       bench.run()
       #expect(bench.nodes[1].holds(bench.nodes[0]) == 1, "after \(step) messages")
     }
+  }
+
+  @Test("one statement of ten thousand that differs costs the tips of its bucket and itself", arguments: [0, 1])
+  func oneStatementOfMany(slot: Int) throws {
+    // Of five thousand devices, each with a membership and a replica.
+    let bench = try MeshBench([0, 4_980])
+    try #require(bench.nodes.allSatisfy { $0.mesh.authority.count > 9_900 })
+    let more = try #require(bench.state(.rule(Statement.Rule(key: "vessel"))))
+    bench.nodes[slot].deliver(.statementsStored([more]))
+    let start = bench.transcript.count
+    _ = bench.connected(0, 1)
+    #expect(bench.nodes.allSatisfy { $0.mesh.authority.holds(more.id) })
+    let spoken = bench.transcript.dropFirst(start).reduce(0) { $0 + MessageCodec.encode($1.message).count + 4 }
+    #expect(spoken <= 8_192, "\(spoken) bytes")
   }
 
   /// Nodes 0 and 1 hold the same three runs; node 2 lacks them, and commits only when told so.
@@ -255,6 +270,32 @@ import Testing
       Invariant.unheard { bench.nodes[1].receive(.statements([one]), on: id) }
       #expect(bench.nodes[1].stored.count == room)
     }
+  }
+
+  @Test("members leave the last room for statements to root, to admins and to those who have said little")
+  func reserve() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    let talker = FakeKey(&bench.random)
+    let membership = Statement.Membership(
+      device: talker.publicKey, user: "zoe", label: "", role: "officer", profile: ValueMap())
+    bench.nodes[1].deliver(.statementsStored([try #require(bench.state(.membership(membership)))]))
+    var said: [Statement] = []
+    for number in 0..<30 {
+      let rule = Statement.Body.rule(Statement.Rule(key: Text("key\(number)")))
+      said.append(try #require(talker.statement(bench.fleet.id, rule, after: said.last)))
+    }
+    bench.nodes[1].deliver(.statementsStored(Array(said[..<10])))
+    let held = bench.nodes[1].mesh.ledger.statements.count
+    for number in 0..<UInt64(Statement.countLimit - FleetRoom.reserve - held) {
+      bench.nodes[1].mesh.ledger.statements[TipHash(high: 1, low: number)] = []
+    }
+    // What fills the room are no statements, and the core would say so.
+    Invariant.unheard { bench.nodes[1].receive(.statements(said[10...].map(\.encoded)), on: id) }
+    #expect(bench.nodes[1].stored == Array(said[10..<FleetRoom.littleSaid]))
+    let byRoot = try rule(bench, "later").encoded
+    Invariant.unheard { bench.nodes[1].receive(.statements([byRoot]), on: id) }
+    #expect(bench.nodes[1].stored.last?.encoded == byRoot)
   }
 
   @Test("batches of statements stay below their bound of bytes")

@@ -55,8 +55,11 @@ import Wire
     let bench = try large(10_000)
     try bench.nodes[writer].write(1)
     let start = bench.transcript.count
-    _ = bench.connected(0, 1)
+    _ = bench.connect(0, 1)
+    let flights = bench.flights(since: start) { bench.nodes[1 - writer].holds(bench.nodes[writer]) > 0 }
     #expect(bench.nodes[1 - writer].state?.received == bench.nodes[writer].state?.received)
+    // Of the two hellos, and five or six until the change is there: three round trips at most.
+    #expect(flights.map { $0 - 2 <= 6 } == true, "\(flights ?? 0) flights")
     let cost = bytes(bench, since: start)
     #expect(cost <= 8_192, "\(cost) B")
     let pulls = bench.transcript.dropFirst(start).count { if case .pull = $0.message { true } else { false } }
@@ -222,7 +225,7 @@ import Wire
 
 extension PartitionLog {
   /// Gives each of these replicas a chain of one change.
-  fileprivate mutating func lengthen(_ replicas: [(ReplicaID, PublicKey)], _ bench: MeshBench) {
+  mutating func lengthen(_ replicas: [(ReplicaID, PublicKey)], _ bench: MeshBench) {
     for (replica, key) in replicas where received[replica] == nil {
       let run = RunSummary(
         partition: partition, replica: replica, first: 1, hashBefore: genesis(replica),

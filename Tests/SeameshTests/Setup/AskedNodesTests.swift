@@ -57,4 +57,18 @@ struct AskedNodesTests {
     _ = asked.begin()
     #expect(asked.statements(from: first).isEmpty && asked.statements(from: second).count == 1)
   }
+
+  @Test("who sends more bytes of statements than a fleet has is asked no further")
+  func byteLimit() throws {
+    let founding = try FleetFounding.make(fleetName: "f", user: "u", label: "l") { [UInt8](repeating: 7, count: $0) }
+    let small = try #require(founding.statements.first)
+    let large = Statement(
+      fleet: small.fleet, issuer: small.issuer, sequence: small.sequence, previous: small.previous, scope: small.scope,
+      body: small.body, signature: small.signature, id: small.id, encoded: [UInt8](repeating: 0, count: 1 << 20))
+    var asked = AskedNodes()
+    let id = ConnectionID(number: 1)
+    asked.opened(connection(1, round: asked.begin()))
+    let takes = (0...256).map { _ in asked.collect([large], from: id) }
+    #expect(takes == [Bool](repeating: true, count: 256) + [false] && asked.statementCount == 256)
+  }
 }

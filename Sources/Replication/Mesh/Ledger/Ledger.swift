@@ -160,12 +160,11 @@ package struct Ledger: Sendable {
   /// The scope's statements that are new here and within an allowance, with the set that they make. What nothing that is here
   /// leads to, or whose issuer has used up his allowance, does not come into it. Nil where nothing does.
   func admissible(_ list: [Statement]) -> (fresh: [Statement], grown: Authority)? {
-    var (allowance, left) = (roomAllowance, Statement.countLimit - fleetStatementCount)
+    var allowance = roomAllowance
+    var room = FleetRoom(authority, held: fleetStatementCount)
     let new = list.filter { statement in
       guard statements[statement.id.tip] == nil else { return false }
-      guard statement.isOfFleet else { return allowance.take(statement) }
-      left -= 1
-      return left >= 0
+      return statement.isOfFleet ? room.take(statement) : allowance.take(statement)
     }
     guard !new.isEmpty else { return nil }
     let grown = authority.adding(new)
