@@ -28,7 +28,9 @@ import Testing
 
     @Test("a commit of hundreds of pages is written in few calls")
     func fewCalls() throws {
-      let store = try TemporaryDirectory().open { $0.logByteLimits = [.live: .max, .catchUp: .max] }
+      let directory = try TemporaryDirectory()
+      defer { withExtendedLifetime(directory) {} }
+      let store = try directory.open { $0.logByteLimits = [.live: .max, .catchUp: .max] }
       let before = try writes()
       try store.write(.full) { try put(1_000, from: 1, $0) }
       let pages = Int(store.gauge.pages)
