@@ -10,7 +10,7 @@ from network import Host, inside, run
 from node import Node
 from postgres import Server
 from processes import Process
-from rights import await_level, sign
+from rights import await_end, await_level, sign
 from runner import Bench, case
 from waiting import Skip, expect, wait_for
 
@@ -205,6 +205,8 @@ def _expect_limit(bench: Bench, far: SatelliteLink):
     bytes_per_day = 1_500_000
     a, b = _pair(bench, _rule("satellite", routes=["10.77.0.0/24"], bytesPerDay=bytes_per_day), far, "--closed", meets=False)
     sign(a, "grant", "device:b", "write", PARTITION)
+    # A device that is to be ended at the limit.
+    Node(bench.network.host("c")).join(a)
     a.put_many(PARTITION, "backlog", 200, size=20_000)
     b.start()
     wait_for(30, lambda: f"the limit is reached: {_link(a)}", lambda: _link(a)["passes"] == "authority", 0.05)
@@ -223,6 +225,8 @@ def _expect_limit(bench: Bench, far: SatelliteLink):
     await_meeting([a, b], 30)
     sign(a, "grant", "device:b", "read", "room=*")
     await_level([b], "b", "read", seconds=20)
+    sign(a, "revoke", "c")
+    await_end([b], "c", seconds=20)
     waiting = _link(a)
     expect(waiting["waitingChanges"] >= 2 * rounds - 10 and waiting["waitingMilliseconds"] > 0, f"links tells {waiting}")
     _kill_and_restart(a)

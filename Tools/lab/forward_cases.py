@@ -6,11 +6,13 @@ import time
 
 from fleets import PARTITION, add_node, await_equal, await_meeting
 from ledgers import differences, reached
+from link_cases import shape
 from node import Node
 from postgres import Server, SmallDisk
 from rights import next_moment, sign
 from runner import Bench, case
-from waiting import Failed, expect, wait_for
+from terminal import Terminal
+from waiting import Failed, Skip, expect, wait_for
 from workload import Workload
 
 
@@ -69,12 +71,65 @@ def full_disk(bench: Bench):
     relay.put_many(PARTITION, "meanwhile", 20)
     bench.note(f"full after {written} documents of 12 KB")
     disk.grow(400)
+    _await_forwarded(server, [relay])
+
+
+@case("a server fails over to a copy that lagged: what it lacks is sent again, by whoever holds it, and that is told")
+def failover(bench: Bench):
+    server = Server(bench.network.host("db"))
+    vessels = _vessels(bench)[:2]
+    relays = [_relay(bench, name, vessels[0], server) for name in ("relay-1", "relay-2")]
+    await_meeting(vessels + relays)
+    _write_and_forward(server, vessels, relays, "before", 50)
+    server.keep_copy()
+    _write_and_forward(server, vessels, relays, "lost", 70)
+    expect(all(forwarding(relay)["lostChanges"] == 0 for relay in relays), "something is said to be lost before anything is")
+    server.fail_over()
+    _await_forwarded(server, relays)
+    for relay in relays:
+        status = forwarding(relay)
+        expect(0 < status["lostChanges"] <= 140, f"{relay.name} says {status}")
+        expect("forward-restored" in relay.findings(), f"doctor says {relay.findings()}")
+    bench.note(" and ".join(str(forwarding(relay)["lostChanges"]) for relay in relays) + " changes were told to be lost")
+
+
+@case("a backlog to a server is shown on a terminal: how far it is, and how long it takes still")
+def backlog_shown(bench: Bench):
+    server = Server(bench.network.host("db"))
+    relay = add_node(bench.network, "relay", None)
+    server.set_up(relay)
+    relay.start("--relay")
+    relay.put_many(PARTITION, "backlog", 1_500, size=2_000)
+    relay.stop()
+    if not shape(relay, "5mbit"):
+        raise Skip("this kernel limits no rates")
+    relay.start("--relay", server.option(relay))
+    terminal = Terminal(relay, "forward", "--wait")
+    found = terminal.await_text(r"forwarding \[[#.]+\] \d+ %, about .* left")
+    bench.note(found.group().split("] ")[1])
+    expect(terminal.await_end(120) == 0, "forward --wait failed")
+    expect("caught-up: " in terminal.shown, f"it ends with {terminal.shown!r}")
+    expect(not differences(server, relay), f"the ledger is not the log: {differences(server, relay)}")
+
+
+def _write_and_forward(server: Server, vessels: list[Node], relays: list[Node], title: str, count: int):
+    before = vessels[0].changes(PARTITION)
+    for vessel in vessels:
+        vessel.put_many(PARTITION, f"{title}-{vessel.name}", count)
+    await_equal(vessels + relays, before + count * len(vessels))
+    _await_forwarded(server, relays)
+
+
+def _await_forwarded(server: Server, relays: list[Node]):
+    found: list[str] = []
 
     def has_all() -> bool:
-        relay.verb("forward", "--now", check=False)
-        return forwarding(relay)["state"] == "caught-up" and not differences(server, relay)
+        for relay in relays:
+            relay.verb("forward", "--now", check=False)
+        found[:] = [line for relay in relays for line in differences(server, relay)]
+        return not found and all(forwarding(relay)["state"] == "caught-up" for relay in relays)
 
-    wait_for(60, lambda: f"all is in the ledger: {forwarding(relay)}; {differences(server, relay)}", has_all, 0.5)
+    wait_for(90, lambda: f"all is in the ledger: {found}; {[forwarding(relay) for relay in relays]}", has_all, 0.5)
 
 
 def _forward_under_kills(bench: Bench, seconds: int):

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import time
@@ -123,6 +124,19 @@ class Server:
             for child in self._children():
                 _kill(child)
             self._process.kill()
+
+    def keep_copy(self):
+        """Of all that it has now, as of a machine beside it."""
+        self.stop_at_once()
+        shutil.copytree(self.data, f"{self.directory}/copy")
+        self.start()
+
+    def fail_over(self):
+        """It is lost, and its copy takes its place."""
+        self.kill()
+        shutil.rmtree(self.data)
+        os.rename(f"{self.directory}/copy", self.data)
+        self.start()
 
     def _children(self) -> list[int]:
         with open(f"/proc/{self._process.pid}/task/{self._process.pid}/children") as file:
