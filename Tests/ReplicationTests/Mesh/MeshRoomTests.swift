@@ -302,4 +302,17 @@ import Testing
     #expect(roomMessages(1, 0, since: start).isEmpty)
     #expect(roomMessages(0, 1, since: start).map(statementCount).reduce(0, +) == 1)
   }
+
+  @Test("what a peer says several times in a message is counted once")
+  func saidSeveralTimes() throws {
+    try room.create()
+    let id = bench.connected(0, 1)
+    let before = bench.nodes[1].mesh.ledger.roomAllowance.count
+    try room.invite("ben", by: 0)
+    let said = bench.nodes[0].mesh.authority.statements(of: room.name.text).map(\.encoded)
+    bench.loseMessages()
+    bench.nodes[1].receive(.statements(said + said + said, of: room.name.text), on: id)
+    #expect(held(1) == held(0))
+    #expect(bench.nodes[1].mesh.ledger.roomAllowance.count == before + said.count)
+  }
 }

@@ -27,11 +27,15 @@ import Wire
 
   private var rules: [String] { world.report.violations.map(\.rule) }
 
-  /// What the root says next, and the speaker has stored.
-  private func stated() throws -> Statement {
+  /// What the root says next, and nobody has heard.
+  private func said() throws -> Statement {
     let everything = Fleet.Register(subject: .everyone, pattern: "*")
-    let said = world.fleet.grant(.write, everything, ends: [])
-    let statement = try #require(said?.last)
+    return try #require(world.fleet.grant(.write, everything, ends: [])?.last)
+  }
+
+  /// The same, which the speaker has stored and told.
+  private func stated() throws -> Statement {
+    let statement = try said()
     speaker.put(.call { $0.add([statement]) })
     speaker.turn()
     try #require(rules.isEmpty)
@@ -40,10 +44,10 @@ import Wire
 
   @Test("a statement goes ahead of what it goes on from")
   func order() throws {
-    let (first, second) = (try stated(), try stated())
+    let (first, second) = (try said(), try said())
     say(.statements([first.encoded, second.encoded]))
     #expect(rules.isEmpty)
-    let (third, fourth) = (try stated(), try stated())
+    let (third, fourth) = (try said(), try said())
     say(.statements([fourth.encoded, third.encoded]))
     #expect(rules == ["order"])
   }

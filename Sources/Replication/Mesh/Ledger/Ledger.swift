@@ -162,8 +162,10 @@ package struct Ledger: Sendable {
   func admissible(_ list: [Statement]) -> (fresh: [Statement], grown: Authority)? {
     var allowance = roomAllowance
     var room = FleetRoom(authority, held: fleetStatementCount)
+    // A peer may say one twice in a message; counted twice it would use up the room of whoever signed it.
+    var said: Set<TipHash> = []
     let new = list.filter { statement in
-      guard statements[statement.id.tip] == nil else { return false }
+      guard statements[statement.id.tip] == nil, said.insert(statement.id.tip).inserted else { return false }
       return statement.isOfFleet ? room.take(statement) : allowance.take(statement)
     }
     guard !new.isEmpty else { return nil }
