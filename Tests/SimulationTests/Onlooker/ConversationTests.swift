@@ -46,10 +46,11 @@ import Wire
   func order() throws {
     let (first, second) = (try said(), try said())
     say(.statements([first.encoded, second.encoded]))
-    #expect(rules.isEmpty)
+    // That the speaker has not stored them is another fault.
+    #expect(!rules.contains("order"))
     let (third, fourth) = (try said(), try said())
     say(.statements([fourth.encoded, third.encoded]))
-    #expect(rules == ["order"])
+    #expect(rules.contains("order"))
   }
 
   @Test("an ended device is told what is not said of it")
