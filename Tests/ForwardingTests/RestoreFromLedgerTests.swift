@@ -100,6 +100,8 @@ struct RestoreFromLedgerTests {
       try fleet.relay.node.read(PartitionName("agency=G"), "reports", id: .string("fromVessel")) != nil
     }
     #expect(level)
+    // Other partitions may come behind that one.
+    #expect(try waitUntil { try holdings(fleet.relay.node) == holdings(vessel.node) })
     try expectSame(fleet.relay.node, vessel.node)
   }
 

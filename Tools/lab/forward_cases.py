@@ -86,9 +86,12 @@ def failover(bench: Bench):
     expect(all(forwarding(relay)["lostChanges"] == 0 for relay in relays), "something is said to be lost before anything is")
     server.fail_over()
     _await_forwarded(server, relays)
-    for relay in relays:
+    # Who reads the copy behind the other may find all there again.
+    told = [relay for relay in relays if forwarding(relay)["lostChanges"] > 0]
+    expect(told, "nobody says that something was lost")
+    for relay in told:
         status = forwarding(relay)
-        expect(0 < status["lostChanges"] <= 140, f"{relay.name} says {status}")
+        expect(status["lostChanges"] <= 140, f"{relay.name} says {status}")
         expect("forward-restored" in relay.findings(), f"doctor says {relay.findings()}")
     bench.note(" and ".join(str(forwarding(relay)["lostChanges"]) for relay in relays) + " changes were told to be lost")
 
