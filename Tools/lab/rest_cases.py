@@ -8,8 +8,9 @@ from runner import Bench, case
 from traffic import Traffic
 from waiting import expect, wait_for
 
-# Comparisons are 30 s apart: each session has two and more in it.
-_REST_SECONDS = 75
+# At rest there is one question in 14.5 s at each link, from its two ends in turn, and who is asked receives more than who
+# asks: six questions, three from each end, are a node's lasting rate. Five to six of them would be a rate of chance.
+_REST_SECONDS = 6 * 14.5
 _QUIET_SECONDS = 10
 
 
