@@ -53,10 +53,19 @@ extension PartitionLog {
   }
 
   /// Is every entry of a context here, as far as it can be asked for?
-  func holds(_ context: VersionVector) -> Bool {
-    context.exceeding(received).allSatisfy { replica, position in
-      received.sequence(of: replica) >= required(position.sequence, of: replica)
+  func holds(_ context: VersionVector) -> Bool { firstLacked(of: context) == nil }
+
+  /// In replica byte order.
+  func firstLacked(of context: VersionVector) -> Dot? {
+    for (replica, position) in context.exceeding(received) {
+      let dot = Dot(replica: replica, sequence: position.sequence)
+      if !holds(dot) { return dot }
     }
+    return nil
+  }
+
+  func holds(_ dot: Dot) -> Bool {
+    received.sequence(of: dot.replica) >= required(dot.sequence, of: dot.replica)
   }
 
   /// Is the change here that a run follows? Inside the trunk, where only storage knows, it is taken to be.
@@ -72,6 +81,14 @@ extension PartitionLog {
 
   /// By statements alone; nil: taken, also where it will only be held (rules C7, C27).
   private func standing(of run: RunSummary, hasFallen: Bool) -> Verdict? {
+    // Its grants and rules were looked at when its limits were made.
+    if chains[run.replica]?.limits == .open, authority.signer(of: run.replica) == run.signer,
+      run.isWellFormed(genesis: genesis(run.replica))
+    {
+      Invariant.check(
+        authority.refusal(of: run, genesis: genesis(run.replica)) == nil, "an open chain's run is refused")
+      return nil
+    }
     guard let refusal = authority.refusal(of: run, genesis: genesis(run.replica)) else { return nil }
     if refusal.isLackOfRight { return authority.isInDoubt ? nil : .aside(.lacksRight(refusal)) }
     let isNarrowed = hasFallen && (refusal == .void || refusal == .undeclared)

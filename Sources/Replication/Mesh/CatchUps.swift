@@ -29,10 +29,10 @@ struct CatchUps: Sendable {
     running[partition] = CatchUp(session: session, asked: asked, progress: now)
   }
 
-  /// Whether the peer was known to have more of these chains than is here when it was asked.
-  func wasAsked(_ partition: PartitionID, for chains: [ReplicaID], _ log: PartitionLog?) -> Bool {
+  /// Something that the peer was known to have when it was asked has not come.
+  func isOutstanding(_ partition: PartitionID, _ stream: PeerStream, _ log: PartitionLog?) -> Bool {
     guard let asked = running[partition]?.asked else { return false }
-    return chains.contains { asked.sequence(of: $0) > log?.received.sequence(of: $0) ?? 0 }
+    return stream.isAhead(of: log) { asked.sequence(of: $0) > log?.received.sequence(of: $0) ?? 0 }
   }
 
   mutating func noteProgress(_ partition: PartitionID, _ byteCount: Int, _ now: MonotonicTime) {

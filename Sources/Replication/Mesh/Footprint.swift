@@ -26,7 +26,7 @@ package struct Footprint: Sendable, Equatable {
     statementBytes = ledger.statements.values.reduce(0) { $0 + $1.count }
     interestItems = interests.itemCount
     for session in table.values {
-      announcedChains += (session.live?.streams ?? [:]).values.reduce(0) {
+      announcedChains += (session.live?.streams ?? InPlaceTable()).values.reduce(0) {
         $0 + $1.known.count + $1.outgoing.sent.count
       }
       interestItems += session.peerInterest?.itemCount ?? 0

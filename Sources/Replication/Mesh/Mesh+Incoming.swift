@@ -71,7 +71,16 @@ extension Mesh {
     return nil
   }
 
+  /// Judges runs, and then, one after the other, what had come ahead of them and of what they bring.
   mutating func process(_ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step) {
+    var next: ParkedRuns? = batch
+    while let batch = next {
+      judge(batch, partition, &step)
+      next = takeReleased(partition)
+    }
+  }
+
+  private mutating func judge(_ batch: ParkedRuns, _ partition: PartitionID, _ step: inout Step) {
     guard let name = ledger.partitions[partition]?.name else { return }
     var taking = Taking(batch: batch, partition: partition, name: name)
     defer {
@@ -93,12 +102,13 @@ extension Mesh {
     }
     emit(taking, &step)
     pulls.noteTaken(taking.kept, batch.session, partition, &sessions, ledger, &step)
-    if !taking.kept.isEmpty || taking.isLeftOutAnew { takePostponed(partition, &step) }
+    if taking.isLeftOutAnew { ledger.partitions[partition]?.waiting.ahead.releaseAll() }
   }
 
   private mutating func emit(_ taking: Taking, _ step: inout Step) {
     guard !taking.kept.isEmpty else { return }
     ledger.partitions[taking.partition]?.hasBegun = true
+    ledger.partitions[taking.partition]?.releaseAhead(behind: Set(taking.kept.map(\.incoming.replica)))
     pulls.catchUps.noteTaken(taking.partition)
     step.emit(.apply(taking.partition, source: taking.session, taking.kept))
   }
@@ -179,7 +189,9 @@ extension Mesh {
     if mayBeLeftToOthers {
       // What it stands on was left to others, and is on its way from them.
       postpone(run, batch, partition)
-      sessions[id]?.sparing?.noteBehind(partition, step.now)
+      if let stream = sessions[id]?.live?.streams[partition] {
+        sessions[id]?.sparing?.noteBehind(partition, stream, ledger.partitions[partition]?.log, step.now)
+      }
       return .next
     }
     let why = reason == .gap ? "a run without those of its chain before it" : "a run without what its author had seen"

@@ -92,7 +92,9 @@ extension Mesh {
     let told = sessions.bounded(ledger.declared(item.vector, partition), id, partition, ledger, step)
     stream.note(told, ledger.partitions[partition]?.log)
     sessions[id]?.live?.streams[partition] = stream
-    if stream.isAhead(of: ledger.partitions[partition]?.log) { sessions[id]?.sparing?.noteBehind(partition, step.now) }
+    if stream.isAhead(of: ledger.partitions[partition]?.log) {
+      sessions[id]?.sparing?.noteBehind(partition, stream, ledger.partitions[partition]?.log, step.now)
+    }
     lookForForks(id, partition, item, &step)
     pulls.doubtLevel(id, partition, &sessions, ledger)
     pulls.repeatIfSilent(id, partition, &sessions, ledger, &step)

@@ -29,23 +29,23 @@ extension Mesh {
   }
 
   mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {
-    let waiting = ParkedRuns(session: batch.session, runs: [.resolved(run)], stream: nil)
-    guard sessions.mayPostpone(waiting.byteCount, on: batch.session),
-      ledger.partitions[partition]?.waiting.postpone(waiting) == true
+    guard let state = ledger.partitions[partition] else { return }
+    let byteCount = ParkedRuns(session: batch.session, runs: [.resolved(run)], stream: nil).byteCount
+    let lacked = state.log.lacked(by: run) ?? .change(of: run.incoming.replica)
+    guard sessions.mayPostpone(byteCount, on: batch.session),
+      ledger.partitions[partition]?.waiting.ahead.add(run, of: batch.session, lacking: lacked) == true
     else { return }
-    sessions[batch.session]?.live?.postponedByteCount += waiting.byteCount
+    sessions[batch.session]?.live?.postponedByteCount += byteCount
   }
 
-  mutating func takePostponed(_ partition: PartitionID, _ step: inout Step) {
-    guard ledger.postpones(partition) else { return }
-    for run in ledger.partitions[partition]?.waiting.takePostponed() ?? [] {
+  /// What came ahead and now waits for nothing; it may have to wait for headers, as whatever comes of its partition.
+  mutating func takeReleased(_ partition: PartitionID) -> ParkedRuns? {
+    while let run = ledger.partitions[partition]?.waiting.ahead.takeReleased() {
       sessions[run.session]?.live?.postponedByteCount -= run.byteCount
-      if ledger.partitions[partition]?.waiting.awaitsHeaders == false {
-        process(run, partition, &step)
-      } else {
-        ledger.partitions[partition]?.waiting.append(run)
-      }
+      guard ledger.partitions[partition]?.waiting.awaitsHeaders == true else { return run }
+      ledger.partitions[partition]?.waiting.append(run)
     }
+    return nil
   }
 
   // MARK: Headers that memory does not hold
@@ -82,6 +82,8 @@ extension Mesh {
   mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {
     switch ledger.adoptAuthority(in: partition) {
     case .done(let change):
+      // Less may be asked of a chain now, and more be wanting.
+      ledger.partitions[partition]?.waiting.ahead.releaseAll()
       if change != LogChange() { step.emit(.rebuild(partition, change)) }
       sessions.offerHeldWork(partition, ledger, &step)
     case .needsHeaders(let requests):

@@ -11,5 +11,11 @@ package struct PartitionState: Sendable {
     (self.id, self.name, self.log, self.hasBegun) = (id, name, log, hasBegun)
   }
 
+  /// Something of these chains was taken.
+  mutating func releaseAhead(behind chains: Set<ReplicaID>) {
+    guard !waiting.ahead.isEmpty else { return }
+    waiting.ahead.release(behind: chains, log)
+  }
+
   var isNothing: Bool { !hasBegun && waiting.isEmpty }
 }

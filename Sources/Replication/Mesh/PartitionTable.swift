@@ -1,6 +1,6 @@
 /// All partitions of a mesh. Notes each that may have changed, so that summaries cost what changed and not what is here.
 package struct PartitionTable: Sendable {
-  private var states: [PartitionID: PartitionState] = [:]
+  private var states = InPlaceTable<PartitionID, PartitionState>()
   private var buckets = [Set<PartitionID>](repeating: [], count: Summary.bucketCount)
   /// Changed, or not, since the digests were made.
   private var touched: Set<PartitionID> = []
@@ -27,7 +27,7 @@ package struct PartitionTable: Sendable {
 
   /// Changed in place: a copy would copy the log.
   package subscript(id: PartitionID) -> PartitionState? {
-    get { states[id] }
+    _read { yield states[id] }
     _modify {
       touched.insert(id)
       defer { place(id) }
@@ -36,7 +36,7 @@ package struct PartitionTable: Sendable {
   }
 
   private mutating func place(_ id: PartitionID) {
-    if states.index(forKey: id) == nil, rooms[id] == nil {
+    if !states.holds(id), rooms[id] == nil {
       buckets[Summary.bucket(of: id)].remove(id)
     } else {
       buckets[Summary.bucket(of: id)].insert(id)
@@ -45,11 +45,11 @@ package struct PartitionTable: Sendable {
 
   package var count: Int { states.count }
   package var isEmpty: Bool { states.isEmpty }
-  package var keys: some Collection<PartitionID> { states.keys }
+  package var keys: [PartitionID] { states.keys }
   package var values: some Collection<PartitionState> { states.values }
 
   package func mapValues<Value>(_ transform: (PartitionState) -> Value) -> [PartitionID: Value] {
-    states.mapValues(transform)
+    Dictionary(uniqueKeysWithValues: states.map { ($0.key, transform($0.value)) })
   }
 
   // MARK: Rooms

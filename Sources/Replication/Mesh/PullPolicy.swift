@@ -110,13 +110,15 @@ struct PullPolicy: Sendable {
   ) {
     guard let session = catchUps.session(of: partition) else { return }
     if session == source { catchUps.noteProgress(partition, byteCount, step.now) }
-    guard let stream = sessions[session]?.live?.streams[partition],
-      stream.isAhead(of: ledger.partitions[partition]?.log)
-    else {
+    // What the peer has named since it was asked it may have left to others, who are to be asked meanwhile.
+    let (stream, log) = (sessions[session]?.live?.streams[partition], ledger.partitions[partition]?.log)
+    guard let stream, catchUps.isOutstanding(partition, stream, log) else {
       catchUps.end(partition)
       // Who has brought it all hears at once that it is here.
       sessions[session]?.announceGathered(ledger, &step)
-      if let name = ledger.partitions[partition]?.name { step.emit(.note(session, .levelWith(name))) }
+      if stream?.isAhead(of: log) != true, let name = ledger.partitions[partition]?.name {
+        step.emit(.note(session, .levelWith(name)))
+      }
       considerAll(partition, &sessions, ledger, &step)
       return considerInOrder(session, &sessions, ledger, &step)
     }
@@ -167,7 +169,7 @@ struct PullPolicy: Sendable {
     else { return false }
     let log = ledger.partitions[partition]?.log
     let ahead = stream.chainsAhead(of: log)
-    return !catchUps.wasAsked(partition, for: ahead, log)
+    return !catchUps.isOutstanding(partition, stream, log)
       && ahead.contains { ledger.authority.author(of: $0) != session.peer }
   }
 
@@ -179,17 +181,18 @@ struct PullPolicy: Sendable {
     guard sessions[id]?.passage.isThin == false, sessions.hasOthers(than: id) else { return }
     let patience = step.configuration.broughtMilliseconds
     for partition in sessions[id]?.sparing?.behind(for: patience, step.now) ?? [] {
-      guard let session = sessions[id], let stream = session.live?.streams[partition],
-        stream.isAhead(of: ledger.partitions[partition]?.log)
-      else {
+      let log = ledger.partitions[partition]?.log
+      guard let session = sessions[id], let stream = session.live?.streams[partition], stream.isAhead(of: log) else {
         sessions[id]?.sparing?.noteLevel(partition)
         continue
       }
-      guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name),
-        sessions.areSilent(partition, for: patience, step.now)
-      else { continue }
-      sessions[id]?.sparing?.notePulled(
-        partition, patientUntil: step.now.advanced(byMilliseconds: step.configuration.antiEntropyMilliseconds))
+      guard session.sparing?.standsStill(partition, stream, log) == true else {
+        sessions[id]?.sparing?.watch(partition, stream, log, since: step.now)
+        continue
+      }
+      guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name) else { continue }
+      let next = step.now.advanced(byMilliseconds: step.configuration.antiEntropyMilliseconds)
+      sessions[id]?.sparing?.watch(partition, stream, log, since: next)
       catchUps.begin(partition, on: id, for: stream.known, step.now)
       sessions[id]?.pull(partition, ledger, &step)
     }
@@ -210,7 +213,8 @@ struct PullPolicy: Sendable {
   /// Statements may allow what was left out.
   mutating func reopenAll(_ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step) {
     for id in sessions.ids {
-      let incomplete = sessions[id]?.live?.streams.filter { !$0.value.incoming.leftOut.isEmpty }.keys.sorted() ?? []
+      let incomplete =
+        sessions[id]?.live?.streams.filter { !$0.value.incoming.leftOut.isEmpty }.map(\.key).sorted() ?? []
       for partition in incomplete {
         sessions[id]?.live?.streams[partition]?.incoming.leftOut.forgive()
         askAnew(id, partition, &sessions, ledger, &step)

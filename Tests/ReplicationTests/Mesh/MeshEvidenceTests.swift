@@ -12,7 +12,7 @@ import Wire
   }
 
   private func postponed(_ bench: MeshBench, _ slot: Int) -> Int? {
-    bench.nodes[slot].mesh.partitions[bench.partition]?.waiting.postponed.count
+    bench.nodes[slot].mesh.partitions[bench.partition]?.waiting.ahead.count
   }
 
   /// Node 0 has written in sight of node 1's run; node 2 holds neither of the two, and is connected with node 0.
@@ -47,8 +47,8 @@ import Wire
   @Test("so much waits and no more")
   func bounded() throws {
     let (bench, id, _, later) = try ahead()
-    show(Array(repeating: later, count: WaitingRuns.postponedLimit + 3), to: 2, of: bench, on: id)
-    #expect(postponed(bench, 2) == WaitingRuns.postponedLimit)
+    show(Array(repeating: later, count: RunsAhead.limit + 3), to: 2, of: bench, on: id)
+    #expect(postponed(bench, 2) == RunsAhead.limit)
   }
 
   @Test("another branch is kept only once what its author had seen is here")

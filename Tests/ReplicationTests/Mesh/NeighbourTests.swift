@@ -367,7 +367,7 @@ struct NeighbourTests {
   }
 
   @Test("of a peer no more neighbours are kept than there is room for, and of partitions no more than are looked after")
-  func bounds() {
+  func bounds() throws {
     var sparing = CopySparing()
     for first in stride(from: UInt64(0), to: 3_000, by: 1_000) {
       sparing.hear(NeighbourNews(added: Set((first..<first + 1_000).map { DeviceMark(word: $0) })))
@@ -375,7 +375,12 @@ struct NeighbourTests {
     #expect(sparing.neighbours.count == NeighbourNews.limit)
     let now = MonotonicTime(milliseconds: 5)
     func id(_ number: UInt64) -> PartitionID { PartitionID(Digest(words: (number, 0, 0, 0))) }
-    for number in 0...UInt64(CopySparing.partitionLimit) { sparing.noteBehind(id(number), now) }
+    var known = VersionVector()
+    for number in 0...UInt64(CopySparing.chainLimit) {
+      known[ReplicaID(high: 0, low: number)] = ChainPosition(sequence: 1, tip: .zero)
+    }
+    let stream = PeerStream(try PartitionName("agency=x"), known: known, number: 1, now: now)
+    for number in 0...UInt64(CopySparing.partitionLimit) { sparing.noteBehind(id(number), stream, nil, now) }
     #expect(sparing.behind(for: 0, now).count == CopySparing.partitionLimit)
   }
 }

@@ -20,7 +20,7 @@ struct PushPolicyTests {
     let key = PublicKey(.zero)
     var session = PeerSession(
       id: id, isDialer: true, peer: key, device: DeviceID(.zero), exporter: .zero, now: now)
-    session.state = .live(LiveSession(openedAt: now, Interest(), Interest(), mustCompareAgain: false))
+    session.live = LiveSession(openedAt: now, Interest(), Interest(), mustCompareAgain: false)
     var vector = VersionVector()
     if known > 0 { vector[replica] = ChainPosition(sequence: known, tip: .zero) }
     let name = try PartitionName("agency=x")

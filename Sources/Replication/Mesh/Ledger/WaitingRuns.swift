@@ -3,15 +3,11 @@ struct WaitingRuns: Sendable {
   /// They wait for headers from the disk; the shell answers at once, so at most a message or two.
   private var parked: [ParkedRuns] = []
   private(set) var awaitedHeaders = 0
-  /// Runs that show a fork and came ahead of what they had seen.
-  private(set) var postponed: [ParkedRuns] = []
+  var ahead = RunsAhead()
   /// Statements that were learnt are adopted once the headers are here.
   private(set) var awaitsAuthority = false
 
-  /// Of those that came ahead: what is beyond is shown again.
-  static let postponedLimit = 1_024
-
-  var isEmpty: Bool { postponed.isEmpty && parked.isEmpty }
+  var isEmpty: Bool { ahead.isEmpty && parked.isEmpty }
   var parkedCount: Int { parked.count }
   var awaitsHeaders: Bool { awaitedHeaders > 0 }
 
@@ -41,23 +37,6 @@ struct WaitingRuns: Sendable {
 
   /// What is judged next. It may ask for headers again: then the rest waits behind it.
   mutating func next() -> ParkedRuns? { awaitsHeaders || parked.isEmpty ? nil : parked.removeFirst() }
-
-  // MARK: What came ahead
-
-  /// Answers whether there is room for it.
-  mutating func postpone(_ run: ParkedRuns) -> Bool {
-    guard postponed.count < WaitingRuns.postponedLimit else { return false }
-    postponed.append(run)
-    return true
-  }
-
-  mutating func takePostponed() -> [ParkedRuns] {
-    defer { postponed = [] }
-    return postponed
-  }
-
-  /// What led to it is not to be expected any more; another session shows it again.
-  mutating func dropPostponed(of session: SessionID) { postponed.removeAll { $0.session == session } }
 }
 
 extension Ledger {
@@ -68,11 +47,11 @@ extension Ledger {
     return log.holds(run.context) && log.holds(before: incoming.first, incoming.hashBefore, of: incoming.replica)
   }
 
-  func postpones(_ partition: PartitionID) -> Bool { partitions[partition]?.waiting.postponed.isEmpty == false }
+  func postpones(_ partition: PartitionID) -> Bool { partitions[partition]?.waiting.ahead.isEmpty == false }
 
   mutating func dropPostponed(of id: SessionID) {
-    for partition in partitions.filter({ !$0.value.waiting.postponed.isEmpty }).map(\.key) {
-      partitions[partition]?.waiting.dropPostponed(of: id)
+    for partition in partitions.filter({ !$0.value.waiting.ahead.isEmpty }).map(\.key) {
+      partitions[partition]?.waiting.ahead.drop(of: id)
       dropNothing(partition)
     }
   }

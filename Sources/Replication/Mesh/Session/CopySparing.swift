@@ -6,13 +6,21 @@ struct CopySparing: Sendable {
   /// What is to be announced of each partition, all at once.
   private var gathered: [PartitionID: PartitionVector] = [:]
   private(set) var announcedAt: MonotonicTime?
-  /// Partitions of which the peer has named more than is here: others bring it, or this peer has to. Since then, or where it
-  /// was asked already, not before then.
-  private var behindSince: [PartitionID: MonotonicTime] = [:]
+  /// Partitions of which the peer has named more than is here: others bring it, or this peer has to.
+  private var behind: [PartitionID: Behind] = [:]
+
+  private struct Behind: Sendable {
+    /// Since then, or where the peer was asked already, not before then.
+    var since: MonotonicTime
+    /// How far chains were here then of which the peer had more.
+    var standing: [ReplicaID: UInt64]
+  }
 
   /// Partitions of which announcements are gathered, and of which is looked whether what others bring came. What is beyond is
   /// announced at once, and found by the next comparison.
   static let partitionLimit = 1_024
+  /// Chains of one partition of which is looked whether they go on.
+  static let chainLimit = 64
 
   // MARK: Neighbours
 
@@ -39,18 +47,32 @@ struct CopySparing: Sendable {
 
   // MARK: What others bring
 
-  mutating func noteBehind(_ partition: PartitionID, _ now: MonotonicTime) {
-    guard behindSince[partition] == nil, behindSince.count < CopySparing.partitionLimit else { return }
-    behindSince[partition] = now
+  /// - Parameter stream: tells of which chains the peer has more.
+  mutating func noteBehind(_ partition: PartitionID, _ stream: PeerStream, _ log: PartitionLog?, _ now: MonotonicTime) {
+    guard behind[partition] == nil, behind.count < CopySparing.partitionLimit else { return }
+    watch(partition, stream, log, since: now)
   }
 
-  mutating func notePulled(_ partition: PartitionID, patientUntil time: MonotonicTime) { behindSince[partition] = time }
+  /// From now on, or from later.
+  mutating func watch(
+    _ partition: PartitionID, _ stream: PeerStream, _ log: PartitionLog?, since time: MonotonicTime
+  ) {
+    let ahead = stream.chainsAhead(of: log).prefix(CopySparing.chainLimit)
+    let standing = ahead.map { ($0, log?.received.sequence(of: $0) ?? 0) }
+    behind[partition] = Behind(since: time, standing: Dictionary(uniqueKeysWithValues: standing))
+  }
 
-  mutating func noteLevel(_ partition: PartitionID) { behindSince[partition] = nil }
+  mutating func noteLevel(_ partition: PartitionID) { behind[partition] = nil }
+
+  /// One of the chains of which the peer has more is here as far as it was, whatever else came.
+  func standsStill(_ partition: PartitionID, _ stream: PeerStream, _ log: PartitionLog?) -> Bool {
+    guard let standing = behind[partition]?.standing else { return false }
+    return stream.chainsAhead(of: log).contains { standing[$0] == log?.received.sequence(of: $0) ?? 0 }
+  }
 
   /// Ascending.
   func behind(for milliseconds: UInt64, _ now: MonotonicTime) -> [PartitionID] {
-    behindSince.filter { $0.value <= now && now.millisecondsSince($0.value) >= milliseconds }.keys.sorted()
+    behind.filter { $0.value.since <= now && now.millisecondsSince($0.value.since) >= milliseconds }.keys.sorted()
   }
 }
 

@@ -5,7 +5,7 @@ struct LiveSession: Sendable {
   var level = LevelMarks()
   /// What came so far of a vector that travels in parts.
   var partial: PartialVector?
-  var streams: [PartitionID: PeerStream] = [:]
+  var streams = InPlaceTable<PartitionID, PeerStream>()
   var turns = SendTurns()
   var relays = RelaysDue()
   private var nextStream: UInt64 = 1
@@ -77,7 +77,7 @@ struct LiveSession: Sendable {
   /// What is being read now was asked for without it, and is read anew with it.
   mutating func bringWhatOthersDid(_ step: Step) {
     let due = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
-    for partition in streams.filter({ !$0.value.outgoing.leftToOthers.isEmpty }).keys.sorted() {
+    for partition in streams.filter({ !$0.value.outgoing.leftToOthers.isEmpty }).map(\.key).sorted() {
       let isLoading = streams[partition]?.outgoing.isLoading == true
       voidLoad(of: partition)
       streams[partition]?.outgoing.takeBackLeft()

@@ -35,7 +35,7 @@ extension PeerSession {
   /// The next is due after so long.
   mutating func compare(nextAfter milliseconds: UInt64, _ ledger: Ledger, _ step: inout Step) {
     live?.comparison.setDue(after: milliseconds, step.now)
-    for partition in live.map({ Array($0.streams.keys) }) ?? [] { live?.streams[partition]?.forks.beginComparison() }
+    for partition in live?.streams.keys ?? [] { live?.streams[partition]?.forks.beginComparison() }
     let total = sums(ledger).total
     guard let number = live?.comparison.ask(step.now) else { return }
     pulse.noteQuestion()

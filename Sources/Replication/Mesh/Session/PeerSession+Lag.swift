@@ -2,7 +2,7 @@ extension PeerSession {
   /// Changes that the peer is known to lack, and that this node is known to lack, over the common scope.
   package func lag(_ ledger: Ledger) -> (behind: Int64, ahead: Int64) {
     var (behind, ahead) = (UInt64(0), UInt64(0))
-    for (id, stream) in live?.streams ?? [:] {
+    for (id, stream) in live?.streams ?? InPlaceTable() {
       let lag = lag(on: stream, ledger.partitions[id]?.log)
       // Rights are looked up last: nearly all streams are level.
       guard lag != (0, 0), isInScope(id, stream.name, ledger) else { continue }

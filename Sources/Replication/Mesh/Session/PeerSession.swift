@@ -13,7 +13,7 @@ package struct PeerSession: Sendable {
 
   enum State: Sendable {
     case handshake(Handshake)
-    case live(LiveSession)
+    case live(InPlace<LiveSession>)
   }
 
   package let id: SessionID
@@ -70,16 +70,20 @@ package struct PeerSession: Sendable {
 
   /// Nil while the handshake lasts.
   var live: LiveSession? {
-    get { if case .live(let live) = state { live } else { nil } }
+    _read {
+      if case .live(let live) = state { yield live.value } else { yield nil }
+    }
     _modify {
-      var live: LiveSession?
-      if case .live(let held) = state {
-        live = held
-        // Held twice, it would be copied by the first change.
-        state = .handshake(.joining)
+      guard case .live(var live) = state else {
+        var live: LiveSession?
+        defer { if let live { state = .live(InPlace(live)) } }
+        yield &live
+        return
       }
-      defer { if let live { state = .live(live) } }
-      yield &live
+      // Held twice, it would be copied by the first change.
+      state = .handshake(.joining)
+      defer { if live.value != nil { state = .live(live) } }
+      yield &live.value
     }
   }
 

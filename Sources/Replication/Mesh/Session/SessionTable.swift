@@ -6,19 +6,19 @@ package struct SessionTable: Sendable {
   /// What runs that came ahead may take in memory, on all sessions of one device: bytes, and their contexts' entries.
   static let postponedByteLimit = 4 * 1024 * 1024
 
-  private var all: [SessionID: PeerSession] = [:]
+  private var all = InPlaceTable<SessionID, PeerSession>()
 
   package init() {}
 
   /// Changed in place: a copy would copy the streams.
   package subscript(id: SessionID) -> PeerSession? {
-    get { all[id] }
+    _read { yield all[id] }
     _modify { yield &all[id] }
   }
 
   package var count: Int { all.count }
   package var isEmpty: Bool { all.isEmpty }
-  package var values: Dictionary<SessionID, PeerSession>.Values { all.values }
+  package var values: some Collection<PeerSession> { all.values }
   /// Ascending.
   package var ids: [SessionID] { all.keys.sorted() }
 
@@ -155,7 +155,7 @@ package struct SessionTable: Sendable {
 
   private mutating func recountAwaitedChains(of device: DeviceID, _ ledger: Ledger, _ now: MonotonicTime) {
     for id in all.keys where all[id]?.device == device {
-      let count = (all[id]?.live?.streams ?? [:]).reduce(0) { count, stream in
+      let count = (all[id]?.live?.streams ?? InPlaceTable()).reduce(0) { count, stream in
         count + stream.value.known.entries.keys.count { ledger.isAwaited($0, stream.key) }
       }
       all[id]?.live?.awaited = AwaitedChains(count: count, countedAt: now)
@@ -173,7 +173,7 @@ package struct SessionTable: Sendable {
 
   func lookAtInvariants(_ ledger: Ledger) {
     var postponed: [SessionID: Int] = [:]
-    for run in ledger.partitions.values.lazy.flatMap(\.waiting.postponed) {
+    for run in ledger.partitions.values.lazy.flatMap(\.waiting.ahead.all) {
       postponed[run.session, default: 0] += run.byteCount
     }
     for (id, session) in all {

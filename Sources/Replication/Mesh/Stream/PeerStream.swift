@@ -55,7 +55,9 @@ struct PeerStream: Sendable {
 
   /// The peer has something that this node lacks. Of a forked chain it may hold more than the branch chosen here has: that
   /// is searched and shown apart, and no stream brings it.
-  func isAhead(of log: PartitionLog?) -> Bool { known.entries.contains { isAhead($0.value, of: $0.key, log) } }
+  func isAhead(of log: PartitionLog?, in isMeant: (ReplicaID) -> Bool = { _ in true }) -> Bool {
+    known.entries.contains { isMeant($0.key) && isAhead($0.value, of: $0.key, log) }
+  }
 
   func chainsAhead(of log: PartitionLog?) -> [ReplicaID] {
     known.entries.filter { isAhead($0.value, of: $0.key, log) }.map(\.key)

@@ -1,0 +1,62 @@
+/// A large value that is read and changed where it lies; what holds it moves and copies a reference alone.
+///
+/// A value itself: copies share what neither has changed.
+struct InPlace<Value: Sendable>: Sendable {
+  /// Shared by copies only as long as none of them changes it, which is what makes it sendable.
+  private final class Storage: @unchecked Sendable {
+    var value: Value?
+
+    init(_ value: Value?) { self.value = value }
+  }
+
+  private var storage: Storage
+
+  init(_ value: Value) { storage = Storage(value) }
+
+  /// Nil only where that was set, which ends it.
+  var value: Value? {
+    _read { yield storage.value }
+    _modify {
+      if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.value) }
+      yield &storage.value
+    }
+  }
+}
+
+/// A dictionary of large values: `Dictionary` moves a value out and in again for each change of a part of it, and copies it
+/// for each look at one.
+struct InPlaceTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  private var places: [Key: InPlace<Value>] = [:]
+
+  subscript(key: Key) -> Value? {
+    _read {
+      if let place = places[key] { yield place.value } else { yield nil }
+    }
+    _modify {
+      guard let index = places.index(forKey: key) else {
+        var value: Value?
+        defer { if let value { places[key] = InPlace(value) } }
+        yield &value
+        return
+      }
+      defer { if places.values[index].value == nil { places.remove(at: index) } }
+      yield &places.values[index].value
+    }
+  }
+
+  var count: Int { places.count }
+  var isEmpty: Bool { places.isEmpty }
+  /// Apart from the table, which may be changed while they are gone through.
+  var keys: [Key] { Array(places.keys) }
+  var values: some Collection<Value> { places.values.lazy.compactMap(\.value) }
+
+  func holds(_ key: Key) -> Bool { places.index(forKey: key) != nil }
+
+  mutating func removeValue(forKey key: Key) -> Value? { places.removeValue(forKey: key)?.value }
+}
+
+extension InPlaceTable: Sequence {
+  func makeIterator() -> some IteratorProtocol<(key: Key, value: Value)> {
+    places.lazy.compactMap { key, place in place.value.map { (key: key, value: $0) } }.makeIterator()
+  }
+}

@@ -1,0 +1,116 @@
+/// What keeps a run from being judged for good.
+enum Lacked: Hashable, Sendable {
+  /// So much of a chain is not here.
+  case dot(Dot)
+  /// The change that the run follows, on a branch of its own chain that is not here.
+  case change(of: ReplicaID)
+
+  var replica: ReplicaID {
+    switch self {
+    case .dot(let dot): dot.replica
+    case .change(let replica): replica
+    }
+  }
+}
+
+/// Runs of one partition that came ahead of what they stand on.
+///
+/// Each is found by the chain of which it lacks something: what comes in costs nothing for what waits for another chain, and
+/// a run is judged again once nothing that memory tells of keeps it from being taken.
+struct RunsAhead: Sendable {
+  private struct Entry: Sendable {
+    /// Arrivals are numbered: what is released together is judged in the order in which it came.
+    let number: UInt64
+    let lacked: Lacked
+    let run: DeliveredRun
+    let parked: ParkedRuns
+  }
+
+  private var waiting: [ReplicaID: [Entry]] = [:]
+  /// Those that wait for nothing any more, to be judged in this order.
+  private var released: ArraySlice<ParkedRuns> = []
+  private var next: UInt64 = 0
+  private(set) var count = 0
+
+  /// What is beyond is shown again.
+  static let limit = 1_024
+
+  var isEmpty: Bool { count == 0 }
+  var all: [ParkedRuns] { waiting.values.flatMap { $0.map(\.parked) } + released }
+
+  /// Answers whether there is room for it.
+  mutating func add(_ run: DeliveredRun, of session: SessionID, lacking lacked: Lacked) -> Bool {
+    guard count < RunsAhead.limit else { return false }
+    let parked = ParkedRuns(session: session, runs: [.resolved(run)], stream: nil)
+    put(Entry(number: next, lacked: lacked, run: run, parked: parked))
+    (next, count) = (next + 1, count + 1)
+    return true
+  }
+
+  private mutating func put(_ entry: Entry) { waiting[entry.lacked.replica, default: []].append(entry) }
+
+  /// Something of these chains came: what waited for it alone is judged next.
+  mutating func release(behind chains: Set<ReplicaID>, _ log: PartitionLog) {
+    var ready: [Entry] = []
+    for chain in chains {
+      for entry in waiting.removeValue(forKey: chain) ?? [] {
+        guard entry.lacked.isStill(so: log) else {
+          switch log.lacked(by: entry.run) {
+          case .dot(let dot): put(Entry(number: entry.number, lacked: .dot(dot), run: entry.run, parked: entry.parked))
+          case .change(let replica) where entry.lacked == .change(of: replica): put(entry)
+          // What goes on from another branch than the one that is here shows a fork, and is judged as that.
+          case .change, nil: ready.append(entry)
+          }
+          continue
+        }
+        put(entry)
+      }
+    }
+    free(ready)
+  }
+
+  /// What they wait for may have changed altogether.
+  mutating func releaseAll() {
+    defer { waiting = [:] }
+    free(waiting.values.flatMap { $0 })
+  }
+
+  private mutating func free(_ entries: [Entry]) {
+    released += entries.sorted { $0.number < $1.number }.map(\.parked)
+  }
+
+  mutating func takeReleased() -> ParkedRuns? {
+    guard let run = released.popFirst() else { return nil }
+    count -= 1
+    return run
+  }
+
+  /// What led to it is not to be expected any more; another session shows it again.
+  mutating func drop(of session: SessionID) {
+    for (chain, entries) in waiting {
+      let kept = entries.filter { $0.parked.session != session }
+      waiting[chain] = kept.isEmpty ? nil : kept
+    }
+    released.removeAll { $0.session == session }
+    count = waiting.values.reduce(released.count) { $0 + $1.count }
+  }
+}
+
+extension Lacked {
+  /// What can be told without looking at the run.
+  fileprivate func isStill(so log: PartitionLog) -> Bool {
+    if case .dot(let dot) = self { !log.holds(dot) } else { false }
+  }
+}
+
+extension PartitionLog {
+  /// Nil where all is here.
+  func lacked(by run: DeliveredRun) -> Lacked? {
+    let incoming = run.incoming
+    let followsHere = holds(before: incoming.first, incoming.hashBefore, of: incoming.replica)
+    if !followsHere, received.sequence(of: incoming.replica) < incoming.first - 1 {
+      return .dot(Dot(replica: incoming.replica, sequence: incoming.first - 1))
+    }
+    return firstLacked(of: run.context).map { .dot($0) } ?? (followsHere ? nil : .change(of: incoming.replica))
+  }
+}
