@@ -81,10 +81,6 @@ import Wire
 
   // MARK: Partitions, replicas and pieces
 
-  /// Replica ids under which it writes where others do. Each is an entry in every vector of that partition: a reconnect
-  /// after a write there costs some 145 bytes for each, so that all that it may declare would cost more than is asserted.
-  private static let sharedReplicas = 300
-
   /// One change in each of more partitions than a device may have; one under every replica id where others write; and
   /// more under each in what it has to itself.
   private func writesEverywhere(_ session: SessionID) throws {
@@ -95,7 +91,7 @@ import Wire
       author.offer(name, [try author.run(name, replicas[0])], to: 0, on: session)
     }
     let seen = node.accepted(room)
-    for replica in replicas.prefix(Self.sharedReplicas) {
+    for replica in replicas {
       author.offer(room, [try author.run(room, replica, seen: seen)], to: 0, on: session)
     }
     for number in 0..<4 {
@@ -162,14 +158,8 @@ import Wire
 
     bench.dropWire()
     // Honest devices go on, and what they say when they meet again is little.
-    bench.cut(bench.meet(0, 1))
-    try node.write(room, Put("b"))
-    node.links.clearSent()
-    bench.nodes[1].links.clearSent()
-    bench.meet(1, 0)
-    let spoken = (node.links.sent + bench.nodes[1].links.sent).reduce(0) { $0 + MessageCodec.encode($1).count }
+    let spoken = try reconnectAfterAWrite("b")
     #expect(spoken < 64 * 1_024, "\(spoken) bytes")
-    #expect(try bench.nodes[1].shown(room, "b") != nil)
     try bench.nodes[1].write(room, Put("c"))
     bench.run()
     #expect(try node.shown(room, "c") != nil)
@@ -177,6 +167,38 @@ import Wire
     // Not all ends know of one another any more, since words were lost.
     node.engine.turn(node.state.mesh.sessions.ids.map { .closed($0, reason: "lost") })
     #expect(node.state.mesh.footprint.announcedChains == 0)
+  }
+
+  /// The two honest ones are level and part, one writes, and they meet again: bytes of what they then say.
+  private func reconnectAfterAWrite(_ id: Text) throws -> Int {
+    bench.cut(bench.meet(0, 1))
+    try node.write(room, Put(id))
+    node.links.clearSent()
+    bench.nodes[1].links.clearSent()
+    bench.meet(1, 0)
+    #expect(try bench.nodes[1].shown(room, id) != nil)
+    return (node.links.sent + bench.nodes[1].links.sent).reduce(0) { $0 + MessageCodec.encode($1).count }
+  }
+
+  @Test("beside a member who writes where others do under each replica id that it may declare a reconnect costs little")
+  func replicas() throws {
+    let session = bench.meet(hostile, 0)
+    let declared = try author.declare(1_010)
+    for start in stride(from: 0, to: declared.count, by: 100) {
+      say(.statements(declared.dropFirst(start).prefix(100).map(\.encoded)), session)
+    }
+    let seen = node.accepted(room)
+    for replica in author.replicas {
+      author.offer(room, [try author.run(room, replica, seen: seen)], to: 0, on: session)
+    }
+    #expect(node.accepted(room).count == author.replicas.count + 1)
+    bench.dropWire()
+    let spoken = try reconnectAfterAWrite("b")
+    #expect(spoken < 64 * 1_024, "\(spoken) bytes")
+    // A run of the peer's, which stands on all of it, comes back.
+    try bench.nodes[1].write(room, Put("c"))
+    bench.run()
+    #expect(try node.shown(room, "c") != nil)
   }
 
   @Test("sessions of one device that together want more than one may give way, the oldest first")

@@ -1,12 +1,17 @@
 """The outside peer against a real node: it enters the fleet, pulls, pushes, and is refused where it must be."""
 
+import itertools
 import os
+import socket
+import sys
+import threading
 import time
 import unittest
 
 from live_node import PARTITION, LiveCase, creation, key
+from OpenSSL import SSL
 from seamesh_peer import exchange, hashing, messages, statements
-from seamesh_peer.channel import COMPRESSED, Closed, dial
+from seamesh_peer.channel import COMPRESSED, Channel, Closed, dial
 from seamesh_peer.messages import NOT_A_MEMBER, OTHER_FLEET, PROTOCOL_ERROR
 from seamesh_peer.payloads import Write
 from seamesh_peer.session import Refused, Session, Store
@@ -14,7 +19,11 @@ from seamesh_peer.session import Refused, Session, Store
 #: Well below the interval after which summaries are compared again, which would repair what was missed.
 SOON = 10
 REFUSED_WRONG_CODE, REFUSED_EXPIRED, REFUSED_CANCELLED, REFUSED_USED, REFUSED_ASK_INVITER = range(1, 6)
+REFUSED_BUSY = 8
 NOTE_INVITATION = 2
+#: Wrong guesses; so many that most come from addresses that have guessed before.
+TRIES = int(os.environ.get("SEAMESH_TRIES", "400"))
+SESSIONS_OF_A_DEVICE = 3
 
 
 class Live(LiveCase):
@@ -59,6 +68,56 @@ class Live(LiveCase):
         with self.assertRaises(Closed):
             self.join(store, self.invite() | {"fleet": bytes(32)})
         self.assertEqual(store.statements, {})
+
+    def test_tries_from_a_hundred_addresses_get_nothing_and_do_not_hold_up_a_join(self):
+        alone = self.seconds_of_a_join("alone")
+        ended, answers, wrong = threading.Event(), [], self.invite() | {"secret": bytes(32)}
+
+        def guess(first: int):
+            store = Store(self.node.fleet, key(f"guesser {first}"), [])
+            request = messages.JoinRequest(wrong["fleet"], wrong["inviter"], wrong["serial"], store.device, "guesser")
+            for number in itertools.count(first):
+                if ended.is_set():
+                    return
+                try:
+                    source = (f"127.0.2.{number % 100 + 1}", 0)
+                    link = socket.create_connection(self.node.address, timeout=5, source_address=source)
+                    session = Session(store, Channel(link, store.key, dialling=True))
+                except (OSError, SSL.Error):
+                    answers.append(None)
+                    continue
+                try:
+                    session.join(request, wrong["secret"])
+                    answers.append("in")
+                except Refused as refused:
+                    answers.append(refused.reason)
+                except (Closed, OSError, SSL.Error):
+                    answers.append(None)
+                finally:
+                    session.close()
+
+        threads = [threading.Thread(target=guess, args=(first,)) for first in range(0, 100, 25)]
+        for thread in threads:
+            thread.start()
+        try:
+            while len(answers) < TRIES // 2:
+                time.sleep(0.01)
+            beside = [self.seconds_of_a_join(f"beside {number}") for number in range(3)]
+            while len(answers) < TRIES:
+                time.sleep(0.01)
+        finally:
+            ended.set()
+            for thread in threads:
+                thread.join()
+        print(f"{len(answers)} tries; joins {alone:.2f} s alone, {max(beside):.2f} s beside them", file=sys.stderr)
+        self.assertEqual(set(answers) - {None, REFUSED_WRONG_CODE, REFUSED_BUSY}, set())
+        self.assertLessEqual(max(beside), alone + 2)
+
+    def seconds_of_a_join(self, name: str) -> float:
+        code, store = self.invite(), Store(self.node.fleet, key(f"{self.id()} {name}"), [PARTITION])
+        began = time.monotonic()
+        self.join(store, code)
+        return time.monotonic() - began
 
     def assert_is_refused(self, store: Store, code: dict, reason: int):
         with self.assertRaises(Refused) as refused:
@@ -466,6 +525,59 @@ class Live(LiveCase):
         session.want("agency=late")
         self.pull(session, "agency=late")
         self.assertEqual(self.documents(store, "agency=late"), {"v": {"name": "Ana"}})
+
+    def test_a_partition_of_many_replicas_is_named_once_where_both_say_differences(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter()
+        for number in range(messages.LEAST_TOLD):
+            store.declare_replica(os.urandom(16))
+            store.write(PARTITION, creation(f"of replica {number}", name="Ana"))
+        first = self.connect(store)
+        self.pull(first)
+        first.close()
+        for features, are_short in ((0, False), (messages.DIFFERENCES, True)):
+            for is_ahead in (True, False):
+                with self.subTest(are_short=are_short, is_ahead=is_ahead):
+                    if is_ahead:
+                        self.node.put(PARTITION, "Vessel", f"of the node {features}", {"name": "Eva"})
+                    else:
+                        store.write(PARTITION, creation(f"own {features}", name="Ida"))
+                    session = self.dial(store)
+                    session.greet(features=features)
+                    session.settle()
+                    self.pull(session)
+                    wanted = {messages.PULL} | ({messages.RUNS} if is_ahead else set())
+                    # One entry has 37 bytes.
+                    sizes = [(number, size > messages.LEAST_TOLD * 30) for _, number, size in session.trace if number in wanted]
+                    self.assertEqual({number for number, _ in sizes}, wanted)
+                    self.assertEqual({is_long for _, is_long in sizes}, {not are_short}, sizes)
+                    session.close()
+
+    def test_a_pull_that_refers_to_what_nobody_told_is_served_from_what_it_says(self):
+        self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})
+        store = self.enter()
+        session = self.dial(store)
+        session.greet(features=messages.DIFFERENCES)
+        session.settle()
+        self.pull(session)
+        count = len(session.trace)
+        session.streams[PARTITION].incoming, session.streams[PARTITION].base = 70, []
+        session.send(messages.PULL, 70, messages.differing(PARTITION, [], []), 5)
+        session.until(lambda: (False, messages.RUNS) in {item[:2] for item in session.trace[count:]}, SOON)
+
+    def test_a_connection_for_blobs_is_no_second_one_beside_a_session(self):
+        store = self.enter()
+        session = self.connect(store)
+        self.pull(session)
+        # One more than a device may have sessions: were they any, the first would give way.
+        for _ in range(SESSIONS_OF_A_DEVICE):
+            link = socket.create_connection(self.node.address, timeout=5)
+            with self.assertRaises((SSL.Error, Closed, OSError, ValueError)):
+                blobs = Session(store, Channel(link, store.key, dialling=True, protocol=b"seamesh-blob/1"))
+                blobs.start()
+            link.close()
+        self.node.put(PARTITION, "Vessel", "beside", {"name": "Ana"})
+        session.until(lambda: "beside" in self.documents(store), SOON)
 
     def test_a_partition_that_the_node_comes_to_want_is_pushed_at_once(self):
         self.node.put(PARTITION, "Vessel", "first", {"name": "Ana"})

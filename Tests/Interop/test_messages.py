@@ -21,6 +21,8 @@ def tip(high: int, low: int) -> bytes:
 
 TIP = tip(1, 2)
 VECTOR = [(OTHER, 9, TIP)]
+GONE = bytes(range(0xB0, 0xC0))
+TOLD = [(OTHER, 8, TIP), (GONE, 3, bytes(7) + b"\x03" + bytes(7) + b"\x04")]
 FORKS = [(OTHER, 7, b"\x21" * 32, b"\x32" * 32)]
 ABOVE = [(bytes(range(1, 17)), 9, bytes(7) + b"\x03" + bytes(7) + b"\x04")]
 
@@ -70,6 +72,8 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-vectors-part": message(messages.VECTORS, [messages.partition_vector(NAME, VECTOR, has_more=True)]),
         "message-pull": message(messages.PULL, 2, vector),
         "message-pull-staged": message(messages.PULL, 3, messages.partition_vector(NAME, VECTOR, [(LARGE, 65_536)])),
+        "message-pull-differing": message(
+            messages.PULL, 4, messages.differing(NAME, VECTOR, TOLD), messages.vector_mark(TOLD)),
         "message-runs": message(messages.RUNS, NAME, 2, False, runs),
         "message-payload-piece": message(messages.PAYLOAD_PIECE, NAME, 2, LARGE, 65_539, 65_536, bytes([7, 8, 9])),
         "message-have": message(messages.HAVE, vector),

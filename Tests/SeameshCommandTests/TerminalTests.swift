@@ -34,6 +34,25 @@ struct TerminalTests {
     #expect(waiting(progress) == "waiting for device a: \(min(milliseconds / 1_000, 30)) of 30 s; b is busy")
   }
 
+  @Test("on a terminal an invitation is a picture, too, which a reader reads as its code; elsewhere it is text alone")
+  func pictureOfCode() throws {
+    #expect(try !seamesh("invite", "--user=ann").output.contains("\u{2588}"))
+    guard TestedServer.hasTerminal else { return }
+    let result = try server.runOnTerminal("invite --user=ann", environment: ["NO_COLOR": "1"])
+    #expect(result.status == 0, "\(result.error)")
+    let picture = try #require(QRReader(halfBlocks: result.output.split(separator: "\n").map(String.init)))
+    #expect(picture.text == "CODE-1" && result.output.contains("seamesh join CODE-1\n"))
+  }
+
+  @Test("a picture of a code of any length reads as it", arguments: [1, 20, 47, 77, 114, 154, 195, 208, 260, 330])
+  func pictures(letters: Int) throws {
+    // Letters and digits as join codes have them, in no order.
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
+    let code = String((0..<letters).map { alphabet[($0 * $0 * 7 + $0 * 11 + letters) % alphabet.count] })
+    let picture = try #require(QRCode(code))
+    #expect(try #require(QRReader(halfBlocks: picture.lines(colours: false))).text == code)
+  }
+
   @Test("labels, users, ids and findings of other devices never reach the terminal raw", arguments: [false, true])
   func hostileNames(isOnTerminal: Bool) throws {
     var (peer, device, status) = (PeerStatus(), DeviceStatus(), NodeStatus())

@@ -8,8 +8,23 @@ import Testing
 /// What `doctor` says of members who take too much or break rules.
 @Suite struct ConductTests {
   private final class Clock: EngineClock {
-    var now: MonotonicTime { MonotonicTime(milliseconds: 5) }
+    var now = MonotonicTime(milliseconds: 5)
     var wallMilliseconds: Int64 { 7 }
+  }
+
+  @Test("the same again from the same device is told once a minute, with how often it was; anything else is told apart")
+  func onceAMinute() {
+    let (clock, device) = (Clock(), DeviceID(SigningKey().publicKey))
+    var (book, told) = (ConductBook(), [Int]())
+    // Ten times a second for five minutes.
+    for _ in 0..<3_000 {
+      if let times = book.note(.device(device, user: "ann"), "a run that nobody may send", clock) { told.append(times) }
+      clock.now = clock.now.advanced(byMilliseconds: 100)
+    }
+    #expect(told == [1, 600, 600, 600, 600])
+    #expect(book.entries.map(\.count) == [3_000])
+    #expect(book.note(.device(device, user: "ann"), "no message", clock) == 1)
+    #expect(book.note(.address("10.0.0.9"), "a run that nobody may send", clock) == 1)
   }
 
   @Test("a device that broke a rule is named with its user, the place and how often; a stranger is not")

@@ -197,6 +197,64 @@ struct RevocationTests {
     }
   }
 
+  @Test("an end that lists a partition of which a node knows nothing bounds what comes of it there later")
+  func unknownPartition() throws {
+    let fleet = try TestFleet(3)
+    let other = try PartitionName("room=2")
+    func shown(_ node: Node) throws -> [Bool] {
+      try ["early", "late"].map { try node.stored(other, "c", id: .string($0)) != nil }
+    }
+    try fleet.nodes[0].subscribe("room=*")
+    try fleet.nodes[2].subscribe("room=1")
+    try fleet.nodes[1].put(other, "c", "early", body(["n": .int(1)]))
+    try eventually { try shown(fleet.nodes[0]) == [true, false] }
+    try fleet.restart(1, peers: [])
+    try fleet.nodes[1].put(other, "c", "late", body(["n": .int(2)]))
+    #expect(try revoke(fleet.nodes[0]).isSigned)
+    try eventually { try fleet.nodes[2].devices().first { $0.label == "node 1" }?.endedBy.isEmpty == false }
+    #expect(try fleet.nodes[2].partitions(withDigests: false).allSatisfy { $0.name != other.text.string })
+    try fleet.restart(2)
+    try fleet.nodes[2].subscribe("room=2")
+    try eventually { try shown(fleet.nodes[2]) == [true, false] }
+    try fleet.restart(1)
+    for node in fleet.nodes { try eventually { try held(node) == 1 && shown(node) == [true, false] } }
+  }
+
+  @Test("who manages a partition gives back what a lowered grant held there, and not what the end of a device did")
+  func raisedByManager() throws {
+    let fleet = try TestFleet(3, isClosed: true)
+    func grant(_ device: Int, _ level: String) throws -> RightsOutcome {
+      try fleet.nodes[0].change(RightsChange(.grant(who: "device:node \(device)", level: level, pattern: "room=*")))
+    }
+    for node in fleet.nodes { try node.subscribe("room=*") }
+    _ = try grant(1, "write")
+    let manager = fleet.nodes[2]
+    _ = try grant(2, "manage")
+    try eventually { try manager.permissions(partition, who: "device:node 2").members.first?.level == "manage" }
+    try eventually { try fleet.nodes[1].permissions(partition, who: "device:node 1").members.first?.level == "write" }
+    try fleet.nodes[1].put(partition, "c", "good", body(["n": .int(1)]))
+    for node in fleet.nodes { try eventually { try shows(node, "good") } }
+
+    try fleet.restart(1, peers: [])
+    try fleet.nodes[1].put(partition, "c", "late", body(["n": .int(2)]))
+    let lowered = try grant(1, "read").statements
+    try fleet.restart(1)
+    for node in fleet.nodes { try eventually { try held(node) == 1 && !shows(node, "late") } }
+    let raises = try lowered.map { try manager.change(RightsChange(.raise($0))) }
+    #expect(raises.map(\.signer) == ["this device"] && raises.allSatisfy { $0.isSigned && !$0.isNarrowing })
+    #expect(raises.flatMap(\.falls).map(\.gainedChanges).reduce(0, +) == 1)
+    for node in fleet.nodes { try eventually { try shows(node, "late") && held(node) == 0 } }
+    // Up to where it was raised: the level is the lowered one.
+    #expect(throws: NodeError.self) { try fleet.nodes[1].put(partition, "c", "more", body(["n": .int(3)])) }
+
+    // About members admins decide.
+    let moment = "2020-01-01T00:00:00Z"
+    #expect(try revoke(fleet.nodes[0], at: moment).isSigned)
+    try eventually { try held(manager) == 2 }
+    let refused = #expect(throws: NodeError.self) { try manager.change(RightsChange(.raise("node 1"))) }
+    #expect(refused?.code == .notPermitted, "\(String(describing: refused))")
+  }
+
   @Test("an admin is made and ended by the root's key; ending oneself, or the last admin, has to be confirmed")
   func admins() throws {
     let fleet = try fleet(2)

@@ -119,11 +119,20 @@ extension GoldenTests {
     let vector = PartitionVector(name: name, vector: context)
     let part = PartitionVector(name: name, vector: context, hasMore: true)
     let staged = StagedPayload(hash: repeating(0x77), byteCount: 65_536)
+    let gone = ReplicaID(high: 0xb0b1_b2b3_b4b5_b6b7, low: 0xb8b9_babb_bcbd_bebf)
+    let told = VersionVector([
+      other: ChainPosition(sequence: 8, tip: TipHash(high: 1, low: 2)),
+      gone: ChainPosition(sequence: 3, tip: TipHash(high: 3, low: 4)),
+    ])
+    var differences = context
+    differences[gone] = ChainPosition(sequence: 0, tip: .zero)
+    let differing = PartitionVector(name: name, vector: differences, base: told.digest(.vector, sha256).words.0)
     let increment = ContextForm.Increment(replica: other, position: ChainPosition(sequence: 0, tip: .zero))
     return [
       example("vectors", .vectors([vector])), example("vectors-part", .vectors([part])),
       example("pull", .pull(stream: 2, vector)),
       example("pull-staged", .pull(stream: 3, PartitionVector(name: name, vector: context, staged: [staged]))),
+      example("pull-differing", .pull(stream: 4, differing)),
       example(
         "runs",
         .runs(

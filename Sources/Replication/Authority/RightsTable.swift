@@ -10,6 +10,8 @@ struct RightsTable: Sendable {
   private(set) var baselines: [Text: [Statement.Baseline]] = [:]
   private var ends: [Statement.End.Target: [Narrowing]] = [:]
   private var raises: [Digest: [ListedWord]] = [:]
+  /// Of those that count.
+  private(set) var raiseIDs: Set<Digest> = []
   private let words: StatementIndex
 
   init(_ index: StatementIndex, _ members: MemberTable) {
@@ -37,6 +39,7 @@ struct RightsTable: Sendable {
       raisesByID[raise.content.end, default: []].append(raise)
     }
     raises = raisesByID.mapValues { $0.map { index.word(of: $0.id) } }
+    raiseIDs = Set(raisesByID.values.joined().map(\.id))
     ends = [:]
     collect(adminEnds + own + managers, boundToPartitions: Set(managers.filter(\.content.isOfReplica).map(\.id)))
     baselines = Dictionary(

@@ -31,7 +31,9 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     try admission.check(hello, session)
     sessions[id]?.hello = hello
-    sessions[id]?.sparing = CopySparing(cryptography.formats.features & hello.features)
+    let features = cryptography.formats.features & hello.features
+    sessions[id]?.features = features
+    sessions[id]?.sparing = CopySparing(features)
     guard ledger.authority.member(of: session.peer) != nil else { return try askForCredentials(session, hello, &step) }
     try greet(id, hello, &step)
   }

@@ -4,8 +4,14 @@ extension Mesh {
   mutating func receivePull(_ id: SessionID, _ number: UInt64, _ wanted: PartitionVector, _ step: inout Step) {
     let partition = ledger.id(of: wanted.name)
     guard number > 0, sessions[id]?.heardStream(partition, wanted.name, ledger, step.now) != nil else { return }
+    let told = sessions[id]?.live?.told.take(wanted.base, of: partition, cryptography.hash)
+    // Where it refers to what is not known here any more, what it left out is sent once more.
+    let isWhole = wanted.base == nil || told != nil
+    let wanted = wanted.whole(on: told)
     let known = sessions.bounded(ledger.declared(wanted.vector, partition), id, partition, ledger, step)
-    sessions[id]?.begin(number, partition, wanted, known: known, ledger, step.now)
+    // What is not kept of a vector is not kept as a base.
+    let base = isWhole && known == wanted.vector ? sessions[id]?.base(from: known) : nil
+    sessions[id]?.begin(number, partition, wanted, known: known, base: base, ledger, step.now)
     lookForForks(id, partition, wanted, &step)
     sessions[id]?.showForks(partition, anew: false, ledger, &step)
     pulls.consider(id, partition, &sessions, ledger, &step)
@@ -78,19 +84,23 @@ extension Mesh {
     for (index, item) in list.enumerated() {
       guard !item.hasMore || index == list.count - 1 else { throw .breach("a vector that ends in the middle") }
       guard let whole = try sessions[id]?.live?.join(item, .vectors) else { continue }
-      receiveVector(id, whole, pulls: !isOrdered, &step)
+      receiveVector(id, whole, isToldWhole: true, pulls: !isOrdered, &step)
       sessions[id]?.showForks(ledger.id(of: whole.name), anew: true, ledger, &step)
     }
     pulls.considerInOrder(id, &sessions, ledger, &step)
   }
 
-  /// - Parameter pulls: false where whoever calls looks afterwards what is to be asked for first.
-  mutating func receiveVector(_ id: SessionID, _ item: PartitionVector, pulls isAsked: Bool = true, _ step: inout Step)
-  {
+  /// - Parameters:
+  ///   - isToldWhole: in `vectors`, to which a pull may refer.
+  ///   - pulls: false where whoever calls looks afterwards what is to be asked for first.
+  mutating func receiveVector(
+    _ id: SessionID, _ item: PartitionVector, isToldWhole: Bool = false, pulls isAsked: Bool = true, _ step: inout Step
+  ) {
     let partition = ledger.id(of: item.name)
     guard var stream = sessions[id]?.heardStream(partition, item.name, ledger, step.now) else { return }
     let told = sessions.bounded(ledger.declared(item.vector, partition), id, partition, ledger, step)
     stream.note(told, ledger.partitions[partition]?.log)
+    if isToldWhole { stream.noteTold(item.vector) }
     sessions[id]?.live?.streams[partition] = stream
     if stream.isAhead(of: ledger.partitions[partition]?.log) {
       sessions[id]?.sparing?.noteBehind(partition, stream, ledger.partitions[partition]?.log, step.now)

@@ -13,7 +13,8 @@ package struct KnownFormats: Hashable, Sendable {
   /// Numbers below 64 of messages that are read, and looked at no further.
   package var messages: Set<UInt64> = []
   /// What hellos announce.
-  package var features: UInt64 = Feature.holdings | Feature.holdingsQuestions | Feature.neighbours
+  package var features: UInt64 =
+    Feature.holdings | Feature.holdingsQuestions | Feature.neighbours | Feature.differences
   /// Numbers of messages that are said beside what there is to say (`LaterNews`); none of them means anything.
   package var news: [UInt64] = []
   /// How own changes are written, one after the other; as ever where it is empty.
@@ -27,6 +28,9 @@ package struct KnownFormats: Hashable, Sendable {
     package static let holdingsQuestions: UInt64 = 1 << 3
     /// ``Message/neighbours(_:)``, and runs ahead of what they stand on where somebody else brings that.
     package static let neighbours: UInt64 = 1 << 44
+    /// A pull that says how its vector differs from what its receiver told, and streams whose first context says how it
+    /// differs from the pull's vector.
+    package static let differences: UInt64 = 1 << 45
   }
 
   package enum Subject: UInt8, Sendable, CaseIterable { case device, user, role, everyone }

@@ -6,6 +6,9 @@ package struct PartitionVector: Sendable, Equatable {
   package var hasMore: Bool
   /// With `pull`, in its last part: large payloads of which the first bytes are here already.
   package var staged: [StagedPayload]
+  /// With `pull`: the mark of what its receiver told. The vector then says how it differs from that, as increments of a
+  /// context do: an entry of sequence 0 goes.
+  package var base: UInt64?
 
   /// Entries of one message.
   package static let entryLimit = 4_096
@@ -13,13 +16,16 @@ package struct PartitionVector: Sendable, Equatable {
   package static let wholeEntryLimit = RunSummary.contextEntryLimit
   package static let stagedLimit = 64
 
-  package init(name: PartitionName, vector: VersionVector, hasMore: Bool = false, staged: [StagedPayload] = []) {
-    (self.name, self.vector, self.hasMore, self.staged) = (name, vector, hasMore, staged)
+  package init(
+    name: PartitionName, vector: VersionVector, hasMore: Bool = false, staged: [StagedPayload] = [],
+    base: UInt64? = nil
+  ) {
+    (self.name, self.vector, self.hasMore, self.staged, self.base) = (name, vector, hasMore, staged, base)
   }
 
   /// In messages that a receiver takes: what is beyond ``wholeEntryLimit`` is not told.
   package var parts: [PartitionVector] {
-    guard vector.count > Self.entryLimit else { return [self] }
+    guard vector.count > Self.entryLimit, base == nil else { return [self] }
     let entries = vector.sorted.prefix(Self.wholeEntryLimit)
     return stride(from: 0, to: entries.count, by: Self.entryLimit).map { start in
       let part = entries[start..<min(start + Self.entryLimit, entries.count)]
@@ -70,8 +76,9 @@ struct PartialVector: Sendable {
 
   /// False where it does not go on from what is here.
   mutating func append(_ part: PartitionVector, in carrier: Carrier) -> Bool {
-    guard carrier == self.carrier, part.name == whole.name, let lowest = part.vector.entries.keys.min(),
-      let last, lowest > last, whole.vector.count + part.vector.count <= PartitionVector.wholeEntryLimit
+    guard carrier == self.carrier, part.name == whole.name, part.base == nil,
+      let lowest = part.vector.entries.keys.min(), let last, lowest > last,
+      whole.vector.count + part.vector.count <= PartitionVector.wholeEntryLimit
     else { return false }
     for (replica, position) in part.vector.entries { whole.vector[replica] = position }
     self.last = part.vector.entries.keys.max()

@@ -112,7 +112,8 @@ struct Liar {
   private mutating func spoiled(_ item: PartitionVector, _ world: World) -> PartitionVector {
     let name = random.chance(10) ? random.pick(world.plan.partitions) ?? item.name : item.name
     return PartitionVector(
-      name: name, vector: spoiled(item.vector), hasMore: random.chance(5) != item.hasMore, staged: item.staged)
+      name: name, vector: spoiled(item.vector), hasMore: random.chance(5) != item.hasMore, staged: item.staged,
+      base: item.base)
   }
 
   /// Any step of a comparison, in answer to whatever was asked.

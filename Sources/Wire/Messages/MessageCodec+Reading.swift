@@ -37,8 +37,7 @@ extension CBORReader {
       try expect(items, 1)
       return .vectors(try partitionVectors())
     case .pull:
-      try expect(items, 2)
-      return .pull(stream: try readUnsigned(), try partitionVector())
+      return try pull(items)
     case .runs:
       try expect(items, 4)
       return .runs(try runs())
@@ -145,11 +144,25 @@ extension CBORReader {
     }
   }
 
-  private mutating func partitionVector() throws(CBORError) -> PartitionVector {
+  private mutating func pull(_ items: Int) throws(CBORError) -> Message {
+    guard items == 3 else {
+      try expect(items, 2)
+      return .pull(stream: try readUnsigned(), try partitionVector())
+    }
+    let number = try readUnsigned()
+    let start = offset
+    var vector = try partitionVector(removing: true)
+    guard !vector.hasMore else { throw CBORError(.outOfRange, at: start) }
+    vector.base = try readUnsigned()
+    return .pull(stream: number, vector)
+  }
+
+  /// - Parameter removing: whether it says how it differs from another one.
+  private mutating func partitionVector(removing: Bool = false) throws(CBORError) -> PartitionVector {
     let start = offset
     let items = try readArrayHeader()
     guard items == 3 || items == 4 else { throw CBORError(.unexpectedType, at: start) }
-    let (name, vector) = (try partitionName(), try readVector(limit: PartitionVector.entryLimit))
+    let (name, vector) = (try partitionName(), try readVector(removing: removing, limit: PartitionVector.entryLimit))
     let hasMore = try readBool()
     guard items == 4 else { return PartitionVector(name: name, vector: vector, hasMore: hasMore) }
     let staged = try list(limit: PartitionVector.stagedLimit) { reader throws(CBORError) in

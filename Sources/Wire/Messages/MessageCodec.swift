@@ -69,9 +69,10 @@ package enum MessageCodec {
       out.arrayHeader(vectors.count)
       for vector in vectors { out.partitionVector(vector) }
     case .pull(let stream, let vector):
-      out.message(.pull, items: 2)
+      out.message(.pull, items: vector.base == nil ? 2 : 3)
       out.unsigned(stream)
       out.partitionVector(vector)
+      if let base = vector.base { out.unsigned(base) }
     case .runs(let batch): out.runs(batch)
     case .payloadPiece(let piece): out.payloadPiece(piece)
     case .have(let vector):

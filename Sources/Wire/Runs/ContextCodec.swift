@@ -69,9 +69,11 @@ extension CBORReader {
     }
   }
 
-  /// A vector by itself.
-  package mutating func readVector(limit: Int = ContextCodec.entryLimit) throws(CBORError) -> VersionVector {
-    let entries = try readIncrements(removing: false, limit: limit)
+  /// A vector by itself; with `removing` one of increments, whose entries of sequence 0 go.
+  package mutating func readVector(
+    removing: Bool = false, limit: Int = ContextCodec.entryLimit
+  ) throws(CBORError) -> VersionVector {
+    let entries = try readIncrements(removing: removing, limit: limit)
     return VersionVector(entries.map { (replica: $0.replica, position: $0.position) })
   }
 

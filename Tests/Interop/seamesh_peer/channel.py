@@ -36,11 +36,11 @@ def certificate(key: SigningKey) -> bytes:
     )  # fmt: skip
 
 
-def _context(key: SigningKey) -> SSL.Context:
+def _context(key: SigningKey, protocol: bytes) -> SSL.Context:
     context = SSL.Context(SSL.TLS_METHOD)
     context.set_min_proto_version(SSL.TLS1_3_VERSION)
-    context.set_alpn_protos([PROTOCOL])
-    context.set_alpn_select_callback(lambda _, offered: PROTOCOL if PROTOCOL in offered else SSL.NO_OVERLAPPING_PROTOCOLS)
+    context.set_alpn_protos([protocol])
+    context.set_alpn_select_callback(lambda _, offered: protocol if protocol in offered else SSL.NO_OVERLAPPING_PROTOCOLS)
     context.use_certificate(crypto.load_certificate(crypto.FILETYPE_ASN1, certificate(key)))
     context.use_privatekey(crypto.PKey.from_cryptography_key(_private_key(key)))
     # The key is judged after the handshake; dates, names and chains never.
@@ -55,16 +55,16 @@ class Closed(Exception):
 class Channel:
     """One connection. ``peer`` is the other side's device key, ``exporter`` the value that both share."""
 
-    def __init__(self, sock: socket.socket, key: SigningKey, dialling: bool):
+    def __init__(self, sock: socket.socket, key: SigningKey, dialling: bool, protocol: bytes = PROTOCOL):
         # pyOpenSSL reports a socket with a timeout as "want read"; a deadline in the kernel keeps calls blocking.
         sock.settimeout(None)
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", 20, 0))
         self._socket = sock
-        self._tls = SSL.Connection(_context(key), sock)
+        self._tls = SSL.Connection(_context(key, protocol), sock)
         self._tls.set_connect_state() if dialling else self._tls.set_accept_state()
         self._tls.do_handshake()
-        if self._tls.get_alpn_proto_negotiated() != PROTOCOL:
+        if self._tls.get_alpn_proto_negotiated() != protocol:
             raise ValueError("another protocol")
         public = self._tls.get_peer_certificate().to_cryptography().public_key()
         self.peer = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)

@@ -25,6 +25,10 @@ SUMMARY_BUCKETS = 64
 DIGEST, EQUAL, BUCKETS, PARTITIONS, DIFFERING = range(5)
 #: Entries of all vectors in one message.
 VECTOR_LIMIT = 4_096
+#: Feature bit 45: pulls and first contexts that say how they differ from what was told.
+DIFFERENCES = 1 << 45
+#: Entries of a vector that a first pull may refer to, and how many of those are remembered.
+LEAST_TOLD, TOLD_LIMIT = 64, 3
 #: A sender closes a message of statements here.
 STATEMENTS_BYTES = 256 * 1024
 #: Keys of extensions from here on make the message an error where they are not known; none is.
@@ -252,6 +256,23 @@ def words(numbers: list[int]) -> bytes:
 def partition_vector(name: str, vector: list, staged: list | None = None, has_more: bool = False) -> list:
     entries = [list(entry) for entry in sorted(vector)]
     return [name, entries, has_more] + ([[list(item) for item in staged]] if staged else [])
+
+
+def vector_mark(vector: list) -> int:
+    """By which a pull names a vector that its receiver told."""
+    return int.from_bytes(vector_digest(vector)[:8], "big")
+
+
+def differing(name: str, vector: list, told: list) -> list:
+    """How a vector differs from one that was told, as increments do."""
+    gone = {replica for replica, *_ in told} - {replica for replica, *_ in vector}
+    fresh = set(map(tuple, vector)) - set(map(tuple, told))
+    return [name, sorted([*map(list, fresh), *([replica, 0] for replica in gone)]), False]
+
+
+def put_together(told: list, entries: list) -> list:
+    changed = {entry[0]: tuple(entry) for entry in [*told, *entries]}
+    return sorted(entry for entry in changed.values() if entry[1])
 
 
 def parts(name: str, vector: list) -> list[list]:

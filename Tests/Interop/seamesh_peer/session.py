@@ -309,6 +309,10 @@ class Stream:
     covered: dict = field(default_factory=dict)
     #: Replicas of whose chains a run was passed over; what follows of them on this stream is, too.
     passed_over: set = field(default_factory=set)
+    #: What the other side told last, to which the first pull may refer; and whether there was one, by either side.
+    heard: list = field(default_factory=list)
+    has_pulled: bool = False
+    was_pulled: bool = False
     #: How many bytes the other side has of payloads that travel apart.
     staged: dict = field(default_factory=dict)
 
@@ -354,6 +358,8 @@ class Session:
         #: Partitions of which something came that this device may not carry as far as it knows: pulled once it may.
         self.missed: set[str] = set()
         self.pieces: dict[bytes, bytes] = {}
+        #: By partition: vectors to which the peer's first pull may refer.
+        self.told: dict[str, list] = {}
         self.rooms = Rooms(store, connection.peer, self.peer_wants)
 
     @classmethod
@@ -667,9 +673,20 @@ class Session:
                 self.streams[partition.name] = Stream(0, 0)
                 self.streams[partition.name].note(partition.vector)
 
+    @property
+    def says_differences(self) -> bool:
+        """Both sides take pulls and first contexts that say how they differ from what was told."""
+        own, peer = self.handshake.fields.get("features", 0), self.handshake.peer
+        return bool(peer and own & peer.features & messages.DIFFERENCES)
+
+    def note_told(self, name: str, vector: list):
+        if self.says_differences and len(vector) >= messages.LEAST_TOLD and not self.streams.get(name, Stream()).was_pulled:
+            self.told[name] = [*self.told.get(name, []), vector][-messages.TOLD_LIMIT :]
+
     def send_vectors(self, is_meant):
         meant = [item for item in self.store.partitions.values() if item.log and self.is_common(item) and is_meant(item)]
         for item in meant:
+            self.note_told(item.name, item.vector)
             for part in messages.parts(item.name, item.vector):
                 self.send(messages.VECTORS, [part])
 
@@ -690,9 +707,9 @@ class Session:
 
     def _vectors(self, items):
         for item in items:
-            self._have(item)
+            self._have(item, is_whole=True)
 
-    def _have(self, item):
+    def _have(self, item, is_whole=False):
         whole = self.joined(item)
         if whole is None:
             return
@@ -702,6 +719,8 @@ class Session:
             return
         stream = self.streams.setdefault(name, Stream())
         stream.note(vector)
+        if is_whole:
+            stream.heard = vector
         # A stream that an equal summary opened may be open here alone: who is told of more than came on it asks.
         if stream.incoming is None or stream.incoming == 0 and self.is_behind(partition, vector):
             self.pull(partition, stream)
@@ -713,11 +732,19 @@ class Session:
 
     def pull(self, partition: Partition, stream: Stream):
         self.next_stream += 1
-        stream.incoming, stream.base, stream.passed_over = self.next_stream, [], set()
+        stream.incoming, stream.passed_over = self.next_stream, set()
+        stream.base = partition.vector if self.says_differences else []
+        refers = self.says_differences and not stream.has_pulled and len(stream.heard) >= messages.LEAST_TOLD
+        self.note_told(partition.name, partition.vector)
+        stream.has_pulled = True
+        if refers:
+            differing = messages.differing(partition.name, partition.vector, stream.heard)
+            self.send(messages.PULL, stream.incoming, differing, messages.vector_mark(stream.heard))
+            return
         for part in messages.parts(partition.name, partition.vector):
             self.send(messages.PULL, stream.incoming, part)
 
-    def _pull(self, number, wanted):
+    def _pull(self, number, wanted, mark=None):
         whole = self.joined(wanted)
         if whole is None:
             return
@@ -725,10 +752,14 @@ class Session:
         partition = self.spoken_of(name)
         if partition is None:
             return
+        told = [item for item in self.told.pop(name, []) if messages.vector_mark(item) == mark]
+        if mark is not None:
+            vector = messages.put_together(told[-1] if told else [], vector)
         stream = self.streams.setdefault(name, Stream())
-        stream.outgoing, stream.held, stream.covered = number, {}, {}
+        stream.outgoing, stream.held, stream.covered, stream.was_pulled = number, {}, {}, True
         stream.staged = dict(staged[0] if staged else [])
         stream.note(vector)
+        stream.heard = vector
         self.pump(name)
         if stream.incoming is None:
             # What it tells may be more than is here; it sends no vector beside.
@@ -779,8 +810,7 @@ class Session:
             if form == 0:
                 context = [tuple(entry) for entry in content]
             else:
-                changed = {entry[0]: tuple(entry) for entry in stream.base} | {entry[0]: tuple(entry) for entry in content}
-                context = sorted(entry for entry in changed.values() if entry[1])
+                context = messages.put_together(stream.base, content)
             stream.base = context
             replica, *_, changes, _ = values.decode(encoded)
             payload = changes[0][2]

@@ -6,8 +6,8 @@ import Wire
 
 @Suite("Mesh: contexts on a stream") struct MeshContextTests {
   /// Node 0 has seen three others; node 1's stream from it is open, and has brought two runs that tell so.
-  private func pair() throws -> (MeshBench, SessionID) {
-    let bench = try MeshBench([0, 1, 2, 3, 4])
+  private func pair(_ formats: KnownFormats = KnownFormats()) throws -> (MeshBench, SessionID) {
+    let bench = try MeshBench([0, 1, 2, 3, 4], formats: [1: formats])
     for slot in 2..<5 {
       _ = bench.connected(0, slot)
       try bench.nodes[slot].write(Int64(slot))
@@ -39,9 +39,25 @@ import Wire
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 5 && bench.nodes[1].mesh.sessions[id] != nil)
   }
 
-  @Test("a stream that is asked for anew begins with a whole context, whatever was sent before")
+  @Test("the first context of a stream that is asked for anew stands on what it was asked for with")
   func sentAnew() throws {
     let (bench, id) = try pair()
+    let held = try #require(bench.nodes[1].state?.clipped)
+    let run = try bench.nodes[0].write(2)
+    bench.loseMessages()
+    let start = bench.transcript.count
+    bench.nodes[0].receive(.pull(stream: 70, PartitionVector(name: bench.name, vector: held)), on: id)
+    // On the context before it nothing would differ: who wrote it is no part of that.
+    let context = ContextForm.shorter(run.context, base: held)
+    #expect(entries(bench, since: start).map(\.context) == [context])
+    #expect(!isFull(entries(bench, since: start).first) && context.entryCount == 1)
+  }
+
+  @Test("where one end does not know of such bases a stream that is asked for anew begins with a whole context")
+  func sentWholeAnew() throws {
+    var formats = KnownFormats()
+    formats.features &= ~KnownFormats.Feature.differences
+    let (bench, id) = try pair(formats)
     let held = try #require(bench.nodes[1].state?.clipped)
     try bench.nodes[0].write(2)
     bench.loseMessages()

@@ -41,7 +41,7 @@ extension Authority {
     case .end(let end): return rights.narrowings(of: end.target).contains { $0.id == id }
     case .rule(let rule): return rights.rules[rule.key, default: []].contains { $0.id == id }
     case .membership: return members.members[id] != nil
-    case .raise: return members.isAdmin(statement.issuer, id)
+    case .raise: return rights.raiseIDs.contains(id)
     default: return true
     }
   }

@@ -5,6 +5,7 @@ struct LiveSession: Sendable {
   var level = LevelMarks()
   /// What came so far of a vector that travels in parts.
   var partial: PartialVector?
+  var told = ToldVectors()
   var streams = InPlaceTable<PartitionID, PeerStream>()
   var turns = SendTurns()
   var relays = RelaysDue()
@@ -53,12 +54,14 @@ struct LiveSession: Sendable {
   mutating func close(_ partition: PartitionID) {
     voidLoad(of: partition)
     streams[partition] = nil
+    told.forget(partition)
     relays.end(partition)
   }
 
   /// Nobody wants it any more here.
   mutating func forget(_ partition: PartitionID) {
     (streams[partition], comparison.changed[partition]) = (nil, nil)
+    told.forget(partition)
     relays.end(partition)
   }
 

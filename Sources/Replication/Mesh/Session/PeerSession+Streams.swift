@@ -14,17 +14,19 @@ extension PeerSession {
     return PeerStream(name, known: state?.log.clipped ?? VersionVector(), number: PeerStream.level, now: now)
   }
 
-  /// The peer has asked for its stream of the partition. `known`: what it says that it holds.
+  /// The peer has asked for its stream of the partition. `known`: what it says that it holds, `base`: what both take for
+  /// the base of the first context.
   mutating func begin(
-    _ number: UInt64, _ partition: PartitionID, _ wanted: PartitionVector, known: VersionVector, _ ledger: Ledger,
-    _ now: MonotonicTime
+    _ number: UInt64, _ partition: PartitionID, _ wanted: PartitionVector, known: VersionVector, base: VersionVector?,
+    _ ledger: Ledger, _ now: MonotonicTime
   ) {
     guard var stream = stream(partition, wanted.name, ledger, now) else { return }
     // Who pulls did not find it level.
     if live?.streams[partition] == nil { stream.incoming.close() }
     stream.known = known
+    stream.noteTold(wanted.vector)
     live?.voidLoad(of: partition)
-    stream.outgoing.begin(number, naming: wanted.staged)
+    stream.outgoing.begin(number, naming: wanted.staged, base: base)
     live?.relays.end(partition)
     live?.streams[partition] = stream
   }
@@ -35,9 +37,27 @@ extension PeerSession {
       let comparison = live?.comparison.count, let number = live?.takeStreamNumber()
     else { return }
     let staged = step.surroundings.staged.named(in: partition, to: device, ownAlone: payloads.namesOwnAlone)
-    live?.streams[partition]?.pull(number, naming: staged, in: comparison, step.now)
     let vector = ledger.partitions[partition]?.log.clipped ?? VersionVector()
-    send(PartitionVector(name: name, vector: vector, staged: staged), &step) { .pull(stream: number, $0) }
+    var pulled = PartitionVector(name: name, vector: vector, staged: staged)
+    if tellsDifferences, let told = live?.streams[partition]?.referable {
+      pulled = pulled.differing(from: told, ledger.cryptography.hash) ?? pulled
+    }
+    let base = base(from: vector)
+    live?.streams[partition]?.pull(number, naming: staged, base: base, in: comparison, step.now)
+    note(vector, toldOf: partition)
+    send(pulled, &step) { .pull(stream: number, $0) }
+  }
+
+  /// What the first context of a stream stands on that was pulled with this vector. Of one that is cut off both would not
+  /// have the same.
+  func base(from vector: VersionVector) -> VersionVector? {
+    tellsDifferences && vector.count < PartitionVector.wholeEntryLimit ? vector : nil
+  }
+
+  /// The peer's first pull may refer to it.
+  private mutating func note(_ vector: VersionVector, toldOf partition: PartitionID) {
+    guard tellsDifferences, live?.streams[partition]?.isAwaitingPull != false else { return }
+    live?.told.note(vector, of: partition)
   }
 
   /// Sends what the peer still lacks of these runs, in their order. False where a payload that travels apart comes first, or
@@ -108,7 +128,9 @@ extension PeerSession {
         live?.streams[partition]?.noteDifference(in: count)
         showHeld(partition, ledger, &step)
       }
-      if !vector.isEmpty { vectors.append(PartitionVector(name: state.name, vector: vector)) }
+      guard !vector.isEmpty else { continue }
+      note(vector, toldOf: partition)
+      vectors.append(PartitionVector(name: state.name, vector: vector))
     }
     for batch in PartitionVector.batches(vectors) { step.emit(.send(id, .vectors(batch))) }
   }

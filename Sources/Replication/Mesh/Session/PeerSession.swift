@@ -25,6 +25,8 @@ package struct PeerSession: Sendable {
   /// What the link lets pass, and what of this node's wishes is left with it.
   package internal(set) var passage = Passage.everything
   package internal(set) var hello: Hello?
+  /// Bits of the hellos that both ends have.
+  var features: UInt64 = 0
   var state = State.handshake(.greeting(Greeting()))
   var wishes = Wishes()
   /// What is still to be said of statements.
@@ -86,6 +88,9 @@ package struct PeerSession: Sendable {
       yield &live.value
     }
   }
+
+  /// A pull and the contexts behind it may say how they differ from what was told.
+  var tellsDifferences: Bool { features & KnownFormats.Feature.differences != 0 }
 
   /// The two ends of a session both know whom the other is linked with.
   func isLinked(with device: DeviceMark) -> Bool { sparing?.neighbours.contains(device) == true }

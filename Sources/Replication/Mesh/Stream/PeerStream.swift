@@ -6,6 +6,8 @@ struct PeerStream: Sendable {
   var outgoing: OutgoingStream
   var incoming: IncomingStream
   var forks = ForkSearch()
+  /// What is known is what the peer told last, as it told it.
+  private var isKnownAsTold = false
   /// The comparisons in which its vector was told last, and differed last.
   private var toldIn: UInt64?
   private var differedIn: UInt64?
@@ -81,6 +83,7 @@ struct PeerStream: Sendable {
 
   /// What the peer says that it holds. Of a forked chain only what lies on the branch chosen here is what it has of it.
   mutating func note(_ vector: VersionVector, _ log: PartitionLog?) {
+    isKnownAsTold = false
     known.join(vector)
     for (replica, left) in outgoing.leftToOthers.entries where known.sequence(of: replica) >= left.sequence {
       outgoing.leftToOthers[replica] = nil
@@ -99,6 +102,7 @@ struct PeerStream: Sendable {
     var one = VersionVector()
     one[run.incoming.replica] = ChainPosition(sequence: run.last, tip: tip)
     known.join(one)
+    isKnownAsTold = false
   }
 
   /// What is still to be named of it: on an open stream what the peer neither announced nor is being sent; all of it, where
@@ -119,9 +123,22 @@ struct PeerStream: Sendable {
 
   mutating func noteDifference(in comparison: UInt64) { differedIn = comparison }
 
-  /// The peer's stream is asked for under this number; the pull tells what is held.
-  mutating func pull(_ number: UInt64, naming staged: [StagedPayload], in comparison: UInt64, _ now: MonotonicTime) {
-    incoming.begin(number, naming: staged, now)
+  /// Behind what was noted of it: what the peer told in `vectors` or a pull.
+  mutating func noteTold(_ vector: VersionVector) {
+    isKnownAsTold = vector.count >= ToldVectors.leastEntries && known == vector
+  }
+
+  /// What the first pull may refer to.
+  var referable: VersionVector? { isKnownAsTold && toldIn == nil ? known : nil }
+
+  /// The peer's first pull is still to come.
+  var isAwaitingPull: Bool { outgoing.number.map { $0 == PeerStream.level } ?? true }
+
+  /// The peer's stream is asked for under this number; the pull tells what is held. `base`: of the first context.
+  mutating func pull(
+    _ number: UInt64, naming staged: [StagedPayload], base: VersionVector?, in comparison: UInt64, _ now: MonotonicTime
+  ) {
+    incoming.begin(number, naming: staged, base: base, now)
     toldIn = comparison
   }
 

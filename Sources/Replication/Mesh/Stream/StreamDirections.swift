@@ -23,11 +23,13 @@ struct OutgoingStream: Sendable {
   init(number: UInt64?) { self.number = number }
 
   /// The peer has pulled: what went out on the stream before is void.
-  mutating func begin(_ number: UInt64, naming staged: [StagedPayload]) {
+  /// - Parameter base: of the first context; nil: that is whole.
+  mutating func begin(_ number: UInt64, naming staged: [StagedPayload], base: VersionVector?) {
     self.number = number
     sent = VersionVector()
     (leftToOthers, takesBackBehindPayload) = (VersionVector(), false)
-    (isLoading, base, payload, wholePayload) = (false, nil, nil, nil)
+    (isLoading, payload, wholePayload) = (false, nil, nil)
+    self.base = base
     self.staged = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
   }
 
@@ -125,9 +127,9 @@ struct IncomingStream: Sendable {
   /// end may hold such a stream that the other does not have any more, or has begun anew.
   var isLevel: Bool { number == PeerStream.level }
 
-  mutating func begin(_ number: UInt64, naming staged: [StagedPayload], _ now: MonotonicTime) {
+  mutating func begin(_ number: UInt64, naming staged: [StagedPayload], base: VersionVector?, _ now: MonotonicTime) {
     self.number = number
-    base = nil
+    self.base = base
     payloads.begin(naming: staged)
     lastProgress = now
   }
