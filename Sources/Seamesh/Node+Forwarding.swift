@@ -7,6 +7,8 @@ import Synchronization
 /// Whoever forwards what this node holds. The node knows nothing else of it: a program that embeds a node need not have one.
 package protocol NodeForwarder: AnyObject, Sendable {
   var status: ForwardingStatus { get }
+  /// What the backend refuses now, so many at the most.
+  func refused(most count: Int) -> [RefusedChain]
   /// Tries at once, where it would wait.
   func sendNow()
 }
@@ -56,6 +58,39 @@ package struct ForwardingStatus: Sendable, Equatable {
   }
 
   package static let states = ["no-route", "refused", "auth", "tls", "schema", "lagging", "caught-up"]
+}
+
+/// A chain that is left out, since the backend refuses something of it.
+package struct RefusedChain: Equatable, Sendable {
+  package let partition: PartitionID
+  package let replica: ReplicaID
+  /// Of the run that it refuses; nil: how far the chain counts.
+  package let changes: ClosedRange<UInt64>?
+  /// The backend's words.
+  package let reason: String
+
+  package init(partition: PartitionID, replica: ReplicaID, changes: ClosedRange<UInt64>?, reason: String) {
+    (self.partition, self.replica, self.changes, self.reason) = (partition, replica, changes, reason)
+  }
+
+  /// In one answer; ``ForwardingStatus/putAside`` counts all.
+  static let limit = 1_024
+}
+
+/// The same for people.
+package struct RefusedRunStatus: Equatable, Sendable {
+  /// Empty where its name has not been learnt.
+  package let partition: String
+  package let replica: String
+  /// Numbers of its changes; nil: the backend refuses how far the chain counts.
+  package let first: UInt64?
+  package let last: UInt64?
+  package let reason: String
+
+  package init(partition: String, replica: String, first: UInt64?, last: UInt64?, reason: String) {
+    (self.partition, self.replica, self.first, self.last) = (partition, replica, first, last)
+    self.reason = reason
+  }
 }
 
 /// Follows a node's commits, with what counts after each.
@@ -135,11 +170,24 @@ extension Node {
 
   var forwardingStatus: ForwardingStatus? { forwarding.withLock { $0 }?.status }
 
-  package func sendForwardingNow() throws(NodeError) {
+  package func sendForwardingNow() throws(NodeError) { try forwarder().sendNow() }
+
+  package func refusedRuns() throws(NodeError) -> [RefusedRunStatus] {
+    let refused = try forwarder().refused(most: RefusedChain.limit)
+    guard !refused.isEmpty else { return [] }
+    let names = try onEngine { $0.state.mesh.partitions.mapValues(\.name) }
+    return refused.map { chain in
+      RefusedRunStatus(
+        partition: names[chain.partition]?.text.string ?? "", replica: chain.replica.text,
+        first: chain.changes?.lowerBound, last: chain.changes?.upperBound, reason: chain.reason)
+    }
+  }
+
+  private func forwarder() throws(NodeError) -> any NodeForwarder {
     guard let forwarder = forwarding.withLock({ $0 }) else {
       throw NodeError(.unprocessable, "this node does not forward: start it with --forward=URL")
     }
-    forwarder.sendNow()
+    return forwarder
   }
 
   // MARK: For people
@@ -173,7 +221,7 @@ extension Node {
       guard !status.reason.isEmpty else { return nil }
       return DoctorFinding(
         .warning, "forward-put-aside", "The backend \(status.backend) refuses changes: \(status.reason).",
-        remedy: status.remedy)
+        remedy: "See which: seamesh forward --dead-letters. Once they may stand there: seamesh forward --now.")
     default:
       return DoctorFinding(
         .problem, "forward-\(status.state)", "Nothing reaches the backend: \(status.reason).", remedy: status.remedy)

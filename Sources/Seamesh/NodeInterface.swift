@@ -83,6 +83,9 @@ package protocol NodeInterface: Sendable {
   func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError)
   /// Forwards at once what waits for a backend, also where an earlier failure made a pause.
   func sendForwardingNow() throws(NodeError)
+  /// What the backend refuses now of what this node forwards, the first ``RefusedChain/limit``. Documents that it refuses are
+  /// listed there.
+  func refusedRuns() throws(NodeError) -> [RefusedRunStatus]
   /// Prometheus text format.
   func metrics() throws(NodeError) -> String
 }

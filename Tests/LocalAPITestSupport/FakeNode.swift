@@ -36,6 +36,7 @@ package final class FakeNode: NodeInterface {
     var isOneState = true
     var status: NodeStatus?
     var sendsAsked = 0
+    var refused: [RefusedRunStatus] = []
     var peers: [PeerStatus]?
     var devices: [DeviceStatus]?
     var findings: [DoctorFinding]?
@@ -369,6 +370,13 @@ package final class FakeNode: NodeInterface {
   package func sendForwardingNow() throws(NodeError) {
     try check()
     state.withLock { $0.sendsAsked += 1 }
+  }
+
+  package func show(refused: [RefusedRunStatus]) { state.withLock { $0.refused = refused } }
+
+  package func refusedRuns() throws(NodeError) -> [RefusedRunStatus] {
+    try check()
+    return state.withLock(\.refused)
   }
 
   package func metrics() throws(NodeError) -> String { "seamesh_documents 1\n" }

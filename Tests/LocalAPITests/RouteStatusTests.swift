@@ -174,6 +174,10 @@ struct RouteStatusTests {
     Call(route: "useLinks", target: "/v1/links", body: "{}", status: 422),
     Call(route: "safeToWipe", target: "/v1/safe-to-wipe", status: 200),
     Call(route: "safeToWipe", target: "/v1/safe-to-wipe?ask=true&devices=3&milliseconds=1000", status: 200),
+    Call(route: "listRefused", target: "/v1/forwarding/refused", status: 200),
+    Call(
+      route: "listRefused", target: "/v1/forwarding/refused",
+      failure: NodeError(.unprocessable, "this node does not forward"), status: 422),
     Call(route: "sendForwarding", target: "/v1/forwarding/send", status: 200),
     Call(
       route: "sendForwarding", target: "/v1/forwarding/send",

@@ -45,6 +45,13 @@ extension ForwardingStatus.Edits: Tabled {
   ]
 }
 
+extension RefusedRunStatus: Tabled {
+  static let table: [Member<RefusedRunStatus>] = [
+    Member("partition", \.partition), Member("replica", \.replica, .hexadecimal), Member("first", \.first),
+    Member("last", \.last), Member("reason", \.reason),
+  ]
+}
+
 extension LinkReport: Tabled {
   static let table: [Member<LinkReport>] = [
     Member("class", \.linkClass), Member("isChosen", \.isChosen), Member("interfaces", \.interfaces),

@@ -44,6 +44,13 @@ final class NodeForwarding: NodeForwarder {
 
   var status: ForwardingStatus { ForwardingStatus(service.report) }
 
+  func refused(most count: Int) -> [RefusedChain] {
+    service.report.aside.sorted { $0.key < $1.key }.prefix(count).map { chain, row in
+      RefusedChain(
+        partition: chain.partition, replica: chain.replica, changes: row.changes, reason: row.sentence)
+    }
+  }
+
   func sendNow() { service.sendNow() }
 }
 
@@ -108,7 +115,7 @@ extension ForwardingStatus {
     (logChanges, backendChanges) = (report.inLog, report.inBackend)
     remainingMilliseconds = report.remainingMilliseconds
     (deadLetters, staleDocuments) = (Int64(report.deadLetters), Int64(report.staleDocuments))
-    (putAside, lostChanges) = (Int64(report.putAside), Int64(clamping: report.lost))
+    (putAside, lostChanges) = (Int64(report.aside.count), Int64(clamping: report.lost))
     edits = report.edits.map { Edits(written: $0.written, refused: $0.refused, reason: report.editsSentence) }
   }
 }

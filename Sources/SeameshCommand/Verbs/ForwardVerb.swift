@@ -24,7 +24,9 @@ let forwardVerb = Verb(
     OptionSpecification(
       "now", .none, "have the node try at once, where it would wait, and send dead letters and what was put aside again"
     ),
-    OptionSpecification("dead-letters", .none, "list documents that the backend cannot hold, with the reasons"),
+    OptionSpecification(
+      "dead-letters", .none, "list changes that the backend refuses and documents that it cannot hold, with the reasons"
+    ),
     OptionSpecification("views", .none, "make a view for each collection at the backend, or bring them up to date"),
     OptionSpecification("wait", .none, "wait until the backend has everything"),
   ],
@@ -39,7 +41,9 @@ let forwardVerb = Verb(
   for option in ["grant-to", "home-bound-to", "office-to", "audit-to"] where invocation[option] != nil {
     throw .usage("--\(option) goes with --set-up")
   }
-  if invocation.has("dead-letters") { return try listDeadLetters(try backend(invocation, context), context) }
+  if invocation.has("dead-letters") {
+    return try listDeadLetters(context) { () throws(Failure) in try backend(invocation, context) }
+  }
   if invocation.has("views") { return try makeViews(try backend(invocation, context), context) }
   if invocation.has("now") { _ = try context.client.ask(.init(method: "POST", target: "/v1/forwarding/send")) }
   let found = invocation.has("check") ? try checked(invocation, context) : try told(invocation, context)
@@ -170,7 +174,7 @@ func forwardingLine(_ map: ValueMap) -> String {
     if waited > 0 { line += ", the oldest for \(duration(milliseconds: waited))" }
     line += timeLeft(map)
   }
-  if map.number("putAside") > 0 { line += "; \(map.number("putAside")) chains put aside" }
+  if map.number("putAside") > 0 { line += "; \(map.number("putAside")) chains put aside: see --dead-letters" }
   if map.number("deadLetters") > 0 { line += "; \(map.number("deadLetters")) dead letters" }
   if map.number("staleDocuments") > 0 {
     line += "; \(map.number("staleDocuments")) documents left as another relay wrote them"
