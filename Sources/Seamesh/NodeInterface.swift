@@ -69,6 +69,8 @@ package protocol NodeInterface: Sendable {
   ) throws(NodeError) -> ReceiptReport
   /// Of everything that counts in the partition.
   func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport
+  /// The same as long as somebody wants to know. `asking`: peers in reach are asked as long as one of them lacks something.
+  func watchReceipts(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription
 
   /// Whether everything that is here is known to be elsewhere, so that this device may be wiped.
   func safeToWipe(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport

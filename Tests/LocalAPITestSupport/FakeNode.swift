@@ -53,6 +53,7 @@ package final class FakeNode: NodeInterface {
     var linksUsed: [Text] = []
     var lastWipe: (rules: WipeRules, asking: Bool)?
     var hasAskedForReceipts = false
+    var receiptWatches: [FakeReceiptWatch] = []
   }
 
   let state = Mutex(State())
@@ -148,6 +149,19 @@ package final class FakeNode: NodeInterface {
       state.receipts.partition = partition.text.string
       return state.receipts
     }
+  }
+
+  package var receiptWatches: [FakeReceiptWatch] { state.withLock { $0.receiptWatches } }
+
+  package func watchReceipts(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription {
+    let watch = FakeReceiptWatch()
+    if let document = place.document {
+      watch.push(try receipts(place.partition, document.collection, id: document.id, asking: asking))
+    } else {
+      watch.push(try receipts(place.partition, asking: asking))
+    }
+    state.withLock { $0.receiptWatches.append(watch) }
+    return watch
   }
 
   private func check() throws(NodeError) {
