@@ -75,7 +75,7 @@ struct LedgerTests {
       try server.start()
       relay.forwarding?.sendNow()
     }
-    _ = waitUntil(within: 5) { relay.forwarding?.status.state == "caught-up" }
+    _ = waitUntil(within: 5) { relay.forwarding?.status.state == .caughtUp }
     relay.forwarding?.sendNow()
     try relay.waitForLedger(server)
     #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == Int64(written))
@@ -246,7 +246,7 @@ struct LedgerTests {
     #expect(came)
     let told = waitUntil { relay.forwarding?.status.putAside == 1 && relay.forwarding?.status.lagChanges == 1 }
     #expect(told)
-    #expect(relay.forwarding?.status.state == "lagging")
+    #expect(relay.forwarding?.status.state == .lagging)
     #expect(try relay.node.doctor().contains { $0.code == "forward-put-aside" && $0.message.contains("small") })
     let refused = try relay.node.refusedRuns()
     #expect(refused.map(\.partition) == ["agency=A"] && refused.map(\.first) == [2] && refused.map(\.last) == [2])

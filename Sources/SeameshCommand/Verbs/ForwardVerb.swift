@@ -48,17 +48,15 @@ let forwardVerb = Verb(
   if invocation.has("now") { _ = try context.client.ask(.init(method: "POST", target: "/v1/forwarding/send")) }
   let found = invocation.has("check") ? try checked(invocation, context) : try told(invocation, context)
   show(found, context)
-  let status = found.exit ?? ExitStatus(forwardingState: found.state)
   // What was found has been shown already.
-  if status != .done { throw Failure(status, "the backend is not up to date: \(found.state)") }
+  if found.exit != .done { throw Failure(found.exit, "the backend is not up to date: \(found.map.text("state"))") }
 }
 
 /// How forwarding does, as this command found out.
 private struct FoundState {
-  var state: String
-  var map: ValueMap
-  /// Where the state does not say it all.
-  var exit: ExitStatus?
+  /// As it is shown: the state is a node's, or "ready".
+  let map: ValueMap
+  let exit: ExitStatus
 }
 
 private func setUp(_ invocation: Invocation, _ context: Context) throws(Failure) {
@@ -120,17 +118,16 @@ private func checked(_ invocation: Invocation, _ context: Context) throws(Failur
     try backend.connect()
     backend.disconnect()
   } catch {
-    let state = error.kind == .gap || error.kind == .rejected ? "refused" : error.kind.rawValue
-    map["state"] = .string(Text(state))
+    map["state"] = .string(Text(ForwardingStatus.State(trying: error).rawValue))
     map["reason"] = .string(Text(error.sentence))
     map["remedy"] = .string(Text(error.remedy))
-    return FoundState(state: state, map: map, exit: ExitStatus(error))
+    return FoundState(map: map, exit: ExitStatus(error))
   }
   if let running = try? status(context) { return running }
   map["state"] = .string("ready")
   map["reason"] = .string("the backend takes changes; no node runs here that would forward to it")
   map["remedy"] = .string(Text("Start it: \(context.command("run"))"))
-  return FoundState(state: "ready", map: map)
+  return FoundState(map: map, exit: .done)
 }
 
 // MARK: Asking the node
@@ -141,7 +138,7 @@ private func told(_ invocation: Invocation, _ context: Context) throws(Failure) 
   defer { progress.finish() }
   while true {
     let found = try status(context)
-    if found.state == "caught-up" { return found }
+    if found.exit == .done { return found }
     progress.update(
       done: found.map.number("backendChanges"), total: found.map.number("logChanges"), unit: "changes",
       more: timeLeft(found.map))
@@ -154,7 +151,9 @@ private func status(_ context: Context) throws(Failure) -> FoundState {
   guard let map = status["forwarding"]?.map else {
     throw Failure(.failed, "this node does not forward; start it with --forward=URL")
   }
-  return FoundState(state: map.text("state"), map: map)
+  // A node of another version may have others.
+  let state = ForwardingStatus.State(rawValue: map.text("state"))
+  return FoundState(map: map, exit: state.map { ExitStatus($0) } ?? .failed)
 }
 
 private func show(_ found: FoundState, _ context: Context) {
