@@ -9,7 +9,7 @@ package enum PostgreSQLSchema {
 
   static let steps: [Step] = [
     ledgerStep, documentsStep, marksStep, officeStep, documentPlansStep, documentNewsStep,
-    ledgerStateStep,
+    ledgerStateStep, step8,
   ]
 
   /// What this program writes.
