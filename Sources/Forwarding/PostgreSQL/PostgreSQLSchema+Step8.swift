@@ -1,9 +1,10 @@
 extension PostgreSQLSchema {
   /// What people at the backend are told that was silent before.
   static let step8 = Step(
-    number: 8, functions: [],
+    number: 8, functions: ["hold_relay"],
     sql: """
       \(change8)
+      \(holdRelay8)
 
       -- As it was, but for the functions that it looks at.
       CREATE OR REPLACE FUNCTION seamesh.describe(OUT format integer, OUT fleet bytea, OUT ledger bytea, OUT lacking text)
@@ -21,5 +22,6 @@ extension PostgreSQLSchema {
   private static let functionNames = [
     "describe", "statement_ids", "positions", "append", "write_documents", "document_position", "dead_letters",
     "make_views", "write_marks", "note_edits", "note_conflicts", "document_step", "unsure_documents", "ledger_state",
+    "hold_relay",
   ].map { "'\($0)'" }.joined(separator: ", ")
 }
