@@ -5,6 +5,7 @@ extension PostgreSQLSchema {
     sql: """
       \(change8)
       \(holdRelay8)
+      \(documentSums8)
 
       -- As it was, but for the functions that it looks at.
       CREATE OR REPLACE FUNCTION seamesh.describe(OUT format integer, OUT fleet bytea, OUT ledger bytea, OUT lacking text)

@@ -52,6 +52,9 @@ package enum PostgreSQLSetUp {
     for role in try roles(connection, calling: "seamesh_office.edit") {
       try connection.script(PostgreSQLGrants(office: role).script(through: last))
     }
+    for role in try auditors(connection) {
+      try connection.script(PostgreSQLGrants(auditor: role).script(through: last))
+    }
     try connection.script(grants.script(through: last))
     try connection.script("COMMIT")
     return Outcome(formatBefore: before, format: last)
@@ -66,6 +69,17 @@ package enum PostgreSQLSetUp {
       SELECT DISTINCT r.rolname::text FROM pg_catalog.pg_proc p, pg_catalog.aclexplode(p.proacl) a, pg_catalog.pg_roles r
       WHERE p.oid = to_regproc($1) AND a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner AND r.oid = a.grantee
       """, [.text(function)]
+    ).rows.compactMap { row in row.first.flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
+  }
+
+  /// Roles that may read the ledger, but for its owner.
+  private static func auditors(_ connection: PostgreSQLConnection) throws(BackendProblem) -> [String] {
+    try connection.query(
+      """
+      SELECT DISTINCT r.rolname::text FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) a, pg_catalog.pg_roles r
+      WHERE c.oid = to_regclass('seamesh.runs') AND a.privilege_type = 'SELECT' AND a.grantee <> c.relowner
+        AND r.oid = a.grantee
+      """
     ).rows.compactMap { row in row.first.flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
   }
 
