@@ -16,8 +16,8 @@ package struct ForwardingReport: Equatable, Sendable {
   /// Changes of the log that are in the backend, of all.
   package var inBackend: Int64 = 0
   package var inLog: Int64 = 0
-  /// Chains left out, since the backend refuses something of them.
-  package var putAside = 0
+  /// Chains left out, with what the backend refuses of them.
+  package var aside: [ChainKey: RefusedRow] = [:]
   /// Documents that the backend holds without their body, as far as they are known here.
   package var deadLetters = 0
   /// Documents that the backend left as another relay wrote them.

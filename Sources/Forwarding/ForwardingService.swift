@@ -163,12 +163,13 @@ package final class ForwardingService: Sendable {
     let news = shared.withLock { shared -> ForwardingReport? in
       shared.report.state = forwarder.state
       shared.report.sentence =
-        forwarder.problem?.sentence ?? forwarder.view.aside.values.first ?? forwarder.linkSentence
+        forwarder.problem?.sentence ?? forwarder.view.aside.min { $0.key < $1.key }?.value.sentence
+        ?? forwarder.linkSentence
       shared.report.remedy = forwarder.problem?.remedy ?? ""
       shared.report.lag = forwarder.lag
       shared.report.inLog = forwarder.held.changes
       shared.report.inBackend = max(0, forwarder.held.changes - forwarder.lag.changes)
-      shared.report.putAside = forwarder.view.aside.count
+      shared.report.aside = forwarder.view.aside
       shared.report.lost = forwarder.lost
       shared.report.deadLetters = forwarder.deadLetterCount
       shared.report.staleDocuments = forwarder.staleCount

@@ -7,6 +7,8 @@ import Synchronization
 /// Whoever forwards what this node holds. The node knows nothing else of it: a program that embeds a node need not have one.
 package protocol NodeForwarder: AnyObject, Sendable {
   var status: ForwardingStatus { get }
+  /// What the backend refuses now, so many at the most.
+  func refused(most count: Int) -> [RefusedChain]
   /// Tries at once, where it would wait.
   func sendNow()
 }
@@ -14,8 +16,7 @@ package protocol NodeForwarder: AnyObject, Sendable {
 package struct ForwardingStatus: Sendable, Equatable {
   /// Without a secret.
   package var backend = ""
-  /// `no-route`, `refused`, `auth`, `tls`, `schema`, `lagging`, `caught-up`.
-  package var state = ""
+  package var state = State.lagging
   /// Why it does not go on, and what to do about it; empty where it does.
   package var reason = ""
   package var remedy = ""
@@ -55,7 +56,45 @@ package struct ForwardingStatus: Sendable, Equatable {
     }
   }
 
-  package static let states = ["no-route", "refused", "auth", "tls", "schema", "lagging", "caught-up"]
+  package enum State: String, Sendable, CaseIterable {
+    case noRoute = "no-route"
+    case refused, auth, tls, schema
+    case lagging
+    case caughtUp = "caught-up"
+  }
+}
+
+/// A chain that is left out, since the backend refuses something of it.
+package struct RefusedChain: Equatable, Sendable {
+  package let partition: PartitionID
+  package let replica: ReplicaID
+  /// Of the run that it refuses; nil: how far the chain counts.
+  package let changes: ClosedRange<UInt64>?
+  /// The backend's words.
+  package let reason: String
+
+  package init(partition: PartitionID, replica: ReplicaID, changes: ClosedRange<UInt64>?, reason: String) {
+    (self.partition, self.replica, self.changes, self.reason) = (partition, replica, changes, reason)
+  }
+
+  /// In one answer; ``ForwardingStatus/putAside`` counts all.
+  static let limit = 1_024
+}
+
+/// The same for people.
+package struct RefusedRunStatus: Equatable, Sendable {
+  /// Empty where its name has not been learnt.
+  package let partition: String
+  package let replica: String
+  /// Numbers of its changes; nil: the backend refuses how far the chain counts.
+  package let first: UInt64?
+  package let last: UInt64?
+  package let reason: String
+
+  package init(partition: String, replica: String, first: UInt64?, last: UInt64?, reason: String) {
+    (self.partition, self.replica, self.first, self.last) = (partition, replica, first, last)
+    self.reason = reason
+  }
 }
 
 /// Follows a node's commits, with what counts after each.
@@ -128,56 +167,84 @@ extension Node {
   /// A line of the log, when the state changes.
   package func noteForwarding(_ status: ForwardingStatus) {
     guard status.reason.isEmpty else {
-      return log.error("forwarding", ["state": status.state, "backend": status.backend, "reason": status.reason])
+      return log.error(
+        "forwarding", ["state": status.state.rawValue, "backend": status.backend, "reason": status.reason])
     }
-    log.notice("forwarding", ["state": status.state, "backend": status.backend])
+    log.notice("forwarding", ["state": status.state.rawValue, "backend": status.backend])
   }
 
   var forwardingStatus: ForwardingStatus? { forwarding.withLock { $0 }?.status }
 
-  package func sendForwardingNow() throws(NodeError) {
+  package func sendForwardingNow() throws(NodeError) { try forwarder().sendNow() }
+
+  package func refusedRuns() throws(NodeError) -> [RefusedRunStatus] {
+    let refused = try forwarder().refused(most: RefusedChain.limit)
+    guard !refused.isEmpty else { return [] }
+    let names = try onEngine { $0.state.mesh.partitions.mapValues(\.name) }
+    return refused.map { chain in
+      RefusedRunStatus(
+        partition: names[chain.partition]?.text.string ?? "", replica: chain.replica.text,
+        first: chain.changes?.lowerBound, last: chain.changes?.upperBound, reason: chain.reason)
+    }
+  }
+
+  private func forwarder() throws(NodeError) -> any NodeForwarder {
     guard let forwarder = forwarding.withLock({ $0 }) else {
       throw NodeError(.unprocessable, "this node does not forward: start it with --forward=URL")
     }
-    forwarder.sendNow()
+    return forwarder
   }
 
   // MARK: For people
 
   static func findings(_ status: ForwardingStatus) -> [DoctorFinding] {
-    var findings = [finding(status)].compactMap { $0 }
-    if status.deadLetters > 0 {
-      findings.append(
-        DoctorFinding(
-          .warning, "forward-dead-letters",
-          "The backend \(status.backend) holds \(status.deadLetters) documents without their content.",
-          remedy: "Look at the reasons: seamesh forward --dead-letters."))
-    }
-    return findings
+    [state(status), restored(status), putAside(status), deadLetters(status), homeBound(status)].compactMap { $0 }
   }
 
-  private static func finding(_ status: ForwardingStatus) -> DoctorFinding? {
-    if status.lostChanges > 0, status.state == "caught-up" || status.state == "lagging" {
-      return DoctorFinding(
-        .warning, "forward-restored",
-        "The backend \(status.backend) lacked \(status.lostChanges) changes that it had had: it was put back from a copy.",
-        remedy: "What this node holds of them is forwarded again. Look whether other relays held more.")
-    }
+  /// Whatever it is.
+  private static func state(_ status: ForwardingStatus) -> DoctorFinding {
+    let code = "forward-\(status.state.rawValue)"
     switch status.state {
-    case "caught-up":
-      guard let reason = status.edits?.reason, !reason.isEmpty else { return nil }
+    case .caughtUp:
+      return DoctorFinding(.ok, code, "The backend \(status.backend) has all that this node holds.", remedy: "")
+    case .lagging:
+      let reason = status.reason.isEmpty ? "" : ": \(status.reason)"
       return DoctorFinding(
-        .warning, "home-bound", "Edits of the office do not come home: \(reason).",
-        remedy: "As the owner of the tables: seamesh forward --set-up --home-bound-to=ROLE.")
-    case "lagging":
-      guard !status.reason.isEmpty else { return nil }
+        .ok, code, "The backend \(status.backend) lacks \(status.lagChanges) changes\(reason).", remedy: "")
+    case .noRoute, .refused, .auth, .tls, .schema:
       return DoctorFinding(
-        .warning, "forward-put-aside", "The backend \(status.backend) refuses changes: \(status.reason).",
-        remedy: status.remedy)
-    default:
-      return DoctorFinding(
-        .problem, "forward-\(status.state)", "Nothing reaches the backend: \(status.reason).", remedy: status.remedy)
+        .problem, code, "Nothing reaches the backend: \(status.reason).", remedy: status.remedy)
     }
+  }
+
+  private static func restored(_ status: ForwardingStatus) -> DoctorFinding? {
+    guard status.lostChanges > 0, status.state == .caughtUp || status.state == .lagging else { return nil }
+    return DoctorFinding(
+      .warning, "forward-restored",
+      "The backend \(status.backend) lacked \(status.lostChanges) changes that it had had: it was put back from a copy.",
+      remedy: "What this node holds of them is forwarded again. Look whether other relays held more.")
+  }
+
+  private static func putAside(_ status: ForwardingStatus) -> DoctorFinding? {
+    guard status.putAside > 0, status.state == .lagging else { return nil }
+    return DoctorFinding(
+      .warning, "forward-put-aside", "The backend \(status.backend) refuses changes: \(status.reason).",
+      remedy: "See which: seamesh forward --dead-letters. Once they may stand there: seamesh forward --now.")
+  }
+
+  private static func deadLetters(_ status: ForwardingStatus) -> DoctorFinding? {
+    guard status.deadLetters > 0 else { return nil }
+    return DoctorFinding(
+      .warning, "forward-dead-letters",
+      "The backend \(status.backend) holds \(status.deadLetters) documents without their content.",
+      remedy: "Look at the reasons: seamesh forward --dead-letters.")
+  }
+
+  private static func homeBound(_ status: ForwardingStatus) -> DoctorFinding? {
+    guard status.state == .caughtUp, let reason = status.edits?.reason, !reason.isEmpty else { return nil }
+    return DoctorFinding(
+      .warning, "home-bound", "Edits of the office do not come home: \(reason).",
+      remedy: "As the owner of the tables: seamesh forward --set-up --home-bound-to=ROLE.")
   }
 }
 
@@ -188,7 +255,7 @@ extension ForwardingStatus {
       "# HELP seamesh_forward_state How forwarding does: 1 for the state it is in.",
       "# TYPE seamesh_forward_state gauge",
     ]
-    lines += ForwardingStatus.states.map { "seamesh_forward_state{state=\"\($0)\"} \($0 == state ? 1 : 0)" }
+    lines += State.allCases.map { "seamesh_forward_state{state=\"\($0.rawValue)\"} \($0 == state ? 1 : 0)" }
     let gauges: [(String, String, Int64)] = [
       ("lag_changes", "Changes that the backend lacks.", lagChanges),
       ("lag_bytes", "Bytes of changes that the backend lacks.", lagBytes),

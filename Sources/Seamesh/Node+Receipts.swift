@@ -3,6 +3,7 @@ import Glibc
 import Identity
 import Replication
 import Storage
+import Synchronization
 import Transport
 
 extension Node {
@@ -35,18 +36,33 @@ extension Node {
     _ partition: PartitionName, for asked: [ReplicaID: UInt64]?, asking: Bool
   ) throws(NodeError) -> ReceiptReport {
     guard asking else { return try report(partition, asked) }
-    let hearers = try onEngine { engine in
-      engine.askForHoldings(of: [partition])
-      return engine.state.mesh.hearers(of: engine.state.identity.id(of: partition)).map { DeviceID($0).text }
-    }
+    let hearers = try hearers(of: partition)
+    try ask(partition)
     let deadline = ElapsedClock.now() + ReadLimits.receiptMilliseconds
     while true {
       let report = try report(partition, asked)
-      let told = Set(report.words.filter { !$0.isOfBackend && $0.lacking == 0 }.map(\.device))
-      let isDone = hearers.allSatisfy(told.contains) || ElapsedClock.now() >= deadline
+      let isDone = hearers.allSatisfy(report.isHeld) || ElapsedClock.now() >= deadline
       guard !isDone else { return report }
       usleep(ReadLimits.receiptPauseMicroseconds)
     }
+  }
+
+  fileprivate func ask(_ partition: PartitionName) throws(NodeError) {
+    try onEngine { $0.askForHoldings(of: [partition]) }
+  }
+
+  /// Who would hear a question of it now.
+  fileprivate func hearers(of partition: PartitionName) throws(NodeError) -> [String] {
+    try onEngine { engine in
+      engine.state.mesh.hearers(of: engine.state.identity.id(of: partition)).map { DeviceID($0).text }
+    }
+  }
+
+  package func watchReceipts(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription {
+    guard let follower = feed.follow() else {
+      throw NodeError(.busy, "there are \(feed.limit) live results already: close one first")
+    }
+    return LiveReceipt(node: self, place, isAsking: asking, follower)
   }
 
   private func report(
@@ -56,6 +72,61 @@ extension Node {
       throw NodeError(.notFound, "nothing of \(partition.text.string) is here; seamesh partitions shows what is")
     }
     return report
+  }
+}
+
+/// A receipt that follows the commits. Used by one thread at a time.
+private final class LiveReceipt: ReceiptSubscription {
+  private struct State {
+    var shown: ReceiptReport?
+    /// On the elapsed clock; nil: never.
+    var askedAt: UInt64?
+  }
+
+  private let node: Node
+  private let place: ReceiptPlace
+  private let partition: PartitionID
+  private let isAsking: Bool
+  private let follower: FeedFollower
+  private let state = Mutex(State())
+
+  init(node: Node, _ place: ReceiptPlace, isAsking: Bool, _ follower: FeedFollower) {
+    (self.node, self.place, self.isAsking, self.follower) = (node, place, isAsking, follower)
+    partition = place.partition.id(fleet: node.files.fleet, hash: SHA256.hash)
+  }
+
+  func cancel() { node.feed.remove(follower) }
+
+  deinit { node.feed.remove(follower) }
+
+  func next(timeoutMilliseconds: Int) throws(NodeError) -> ReceiptReport? {
+    if let shown = state.withLock(\.shown) {
+      try askIfDue(shown)
+      switch follower.waitForSafety(of: partition, timeoutMilliseconds: timeoutMilliseconds) {
+      case .nothing: return nil
+      case .stopped: throw NodeError(.stopping, "the node is stopping")
+      case .moved: break
+      }
+    }
+    let report = try report()
+    let isNews = state.withLock { state in
+      defer { state.shown = report.ageless }
+      return state.shown != report.ageless
+    }
+    return isNews ? report : nil
+  }
+
+  private func report() throws(NodeError) -> ReceiptReport {
+    guard let document = place.document else { return try node.receipts(place.partition, asking: false) }
+    return try node.receipts(place.partition, document.collection, id: document.id, asking: false)
+  }
+
+  private func askIfDue(_ shown: ReceiptReport) throws(NodeError) {
+    let now = ElapsedClock.now()
+    let isDue = state.withLock { $0.askedAt.map { now >= $0 + ReadLimits.receiptAskMilliseconds } ?? true }
+    guard isAsking, isDue, try !node.hearers(of: place.partition).allSatisfy(shown.isHeld) else { return }
+    state.withLock { $0.askedAt = now }
+    try node.ask(place.partition)
   }
 }
 

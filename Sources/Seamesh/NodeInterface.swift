@@ -69,6 +69,8 @@ package protocol NodeInterface: Sendable {
   ) throws(NodeError) -> ReceiptReport
   /// Of everything that counts in the partition.
   func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport
+  /// The same as long as somebody wants to know. `asking`: peers in reach are asked as long as one of them lacks something.
+  func watchReceipts(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription
 
   /// Whether everything that is here is known to be elsewhere, so that this device may be wiped.
   func safeToWipe(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport
@@ -83,6 +85,9 @@ package protocol NodeInterface: Sendable {
   func backup(to path: String, progress: (Int, Int) -> Void) throws(NodeError)
   /// Forwards at once what waits for a backend, also where an earlier failure made a pause.
   func sendForwardingNow() throws(NodeError)
+  /// What the backend refuses now of what this node forwards, the first ``RefusedChain/limit``. Documents that it refuses are
+  /// listed there.
+  func refusedRuns() throws(NodeError) -> [RefusedRunStatus]
   /// Prometheus text format.
   func metrics() throws(NodeError) -> String
 }

@@ -1,5 +1,29 @@
 import Replication
 
+/// What a receipt is asked for: a document, or all that counts in a partition.
+package struct ReceiptPlace: Sendable, Equatable {
+  package let partition: PartitionName
+  /// Nil for the whole partition.
+  package let document: Document?
+
+  package struct Document: Sendable, Equatable {
+    package let collection: Text
+    package let id: Value
+    package init(_ collection: Text, id: Value) { (self.collection, self.id) = (collection, id) }
+  }
+
+  package init(_ partition: PartitionName, _ document: Document? = nil) {
+    (self.partition, self.document) = (partition, document)
+  }
+}
+
+/// A receipt that is told again whenever it changes, but for ages. `next` blocks for at most `timeoutMilliseconds`, answering nil
+/// when nothing happened until then; the first is there at once.
+package protocol ReceiptSubscription: Sendable {
+  func next(timeoutMilliseconds: Int) throws(NodeError) -> ReceiptReport?
+  func cancel()
+}
+
 /// How safe certain changes are: those that a document stands on, or all that counts in a partition.
 package struct ReceiptReport: Sendable, Equatable {
   package var partition = ""
@@ -38,6 +62,18 @@ package struct ReceiptReport: Sendable, Equatable {
   }
 
   package init() {}
+
+  /// What of it is news to who has seen another: an age is none.
+  package var ageless: ReceiptReport {
+    var report = self
+    for index in report.words.indices { report.words[index].ageMilliseconds = 0 }
+    return report
+  }
+
+  /// The device has said that it holds all of it.
+  func isHeld(by device: String) -> Bool {
+    words.contains { $0.device == device && !$0.isOfBackend && $0.lacking == 0 }
+  }
 
   private func counted(_ isMeant: (Word) -> Bool) -> [Word] { words.filter { $0.counts && isMeant($0) } }
 

@@ -107,7 +107,7 @@ struct ForwarderTests {
     let bad = ForwarderModel.chain(5)
     model.rejects = { $0.chain == bad && $0.first == 21 }
     model.tell(.start)
-    #expect(model.forwarder.view.aside == [bad: "not this one"])
+    #expect(model.forwarder.view.aside == [bad: RefusedRow(21...22, "not this one")])
     #expect(model.forwarder.state == .lagging && model.forwarder.lag.changes == 80)
     #expect(model.ledger.filter { $0.chain != bad } == model.log.filter { $0.chain != bad })
     #expect(model.ledger.filter { $0.chain == bad }.count == 10)

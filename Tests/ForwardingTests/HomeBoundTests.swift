@@ -261,6 +261,54 @@ struct HomeBoundTests {
     }
   }
 
+  @Test(
+    "a change of a document that is not there is refused at once, where an UPDATE touches no row; one that is there changes"
+  )
+  func absent() throws {
+    try withRelay { relay in
+      try put("r1", #"{"a":1,"b":2}"#)
+      try put("gone", #"{"a":1}"#)
+      try waitForDocument("gone", #"{"a":1}"#)
+      try waitForDocument("r1", #"{"a":1,"b":2}"#)
+      _ = try vessel.node.write(
+        partition, [DocumentRequest(collection: "reports", id: .string("gone"), action: .delete)])
+      try put("bad", #"{"a":"x\u0000y"}"#)
+      let connection = try server.owner()
+      try expectSoon {
+        try connection.number("SELECT count(*) FROM seamesh.documents WHERE NOT alive OR refusal IS NOT NULL") == 2
+      }
+      for (id, words) in [
+        ("none", "there is no document reports \"none\" in agency=G"), ("gone", "was deleted"),
+        ("bad", "has no body here"),
+      ] {
+        try asClerk(#"UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"\#(id)"'"#)
+        let problem = #expect(throws: BackendProblem.self) {
+          try asClerk(#"SELECT seamesh_office.change('agency=G', 'reports', '"\#(id)"', '{"a": 5}')"#)
+        }
+        #expect(problem?.sentence.contains(words) == true, "\(id): \(problem?.sentence ?? "")")
+      }
+      #expect(try edits().isEmpty)
+      try asClerk(#"SELECT seamesh_office.change('agency=G', 'reports', '"r1"', '{"a": 5}', 'checked')"#)
+      try waitForEdits(["applied"])
+      try expectSoon { try shown(vessel, .string("r1")) == #"{"a":5,"b":2}"# }
+      #expect(try connection.number("SELECT count(*) FROM seamesh_office.edits WHERE why = 'checked'") == 1)
+    }
+  }
+
+  @Test("whoever might edit before an update of the tables may call what it brought")
+  func laterGrants() throws {
+    let (server, node) = try (TestPostgreSQL(), ForwardingNode())
+    try server.owner("postgres").script("CREATE ROLE clerk LOGIN")
+    for format in [PostgreSQLSchema.step8.number - 1, PostgreSQLSchema.format] {
+      let grants = format < PostgreSQLSchema.format ? PostgreSQLGrants(office: "clerk") : PostgreSQLGrants()
+      _ = try PostgreSQLSetUp.perform(
+        server.ownerAddress(), fleet: node.node.fleet, granting: grants, environment: [:], through: format)
+    }
+    let may =
+      "SELECT has_function_privilege('clerk', 'seamesh_office.change(text, text, jsonb, jsonb, text, text)', 'EXECUTE')::int"
+    #expect(try server.owner().number(may) == 1)
+  }
+
   @Test("where the office has no right the edit is refused with the reason")
   func withoutRight() throws {
     try withRelay { relay in

@@ -75,7 +75,7 @@ struct LedgerTests {
       try server.start()
       relay.forwarding?.sendNow()
     }
-    _ = waitUntil(within: 5) { relay.forwarding?.status.state == "caught-up" }
+    _ = waitUntil(within: 5) { relay.forwarding?.status.state == .caughtUp }
     relay.forwarding?.sendNow()
     try relay.waitForLedger(server)
     #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == Int64(written))
@@ -246,12 +246,26 @@ struct LedgerTests {
     #expect(came)
     let told = waitUntil { relay.forwarding?.status.putAside == 1 && relay.forwarding?.status.lagChanges == 1 }
     #expect(told)
-    #expect(relay.forwarding?.status.state == "lagging")
+    #expect(relay.forwarding?.status.state == .lagging)
     #expect(try relay.node.doctor().contains { $0.code == "forward-put-aside" && $0.message.contains("small") })
+    let refused = try relay.node.refusedRuns()
+    #expect(refused.map(\.partition) == ["agency=A"] && refused.map(\.first) == [2] && refused.map(\.last) == [2])
+    #expect(
+      refused.first?.replica == (try relay.node.status().replica) && refused.first?.reason.contains("small") == true)
+    let interface = try LocalAPIServer(relay)
+    defer { interface.stop() }
+    func listed() throws -> CommandResult {
+      try runCommand(["forward", "--dead-letters", "--forward=\(server.relayURL())"], in: relay.directory)
+    }
+    let list = try listed()
+    #expect(list.status == 0 && list.output.hasPrefix("agency=A ") && list.output.contains(" change 2: "), "\(list)")
+    #expect(
+      list.output.contains("small") && list.output.split(separator: "\n").count == 1 && list.error.isEmpty, "\(list)")
     try connection.script("ALTER TABLE seamesh.changes DROP CONSTRAINT small")
-    try relay.node.sendForwardingNow()
+    _ = try runCommand(["forward", "--now"], in: relay.directory)
     try relay.waitForLedger(server)
     try expectLedger(server, equals: relay.node)
+    #expect(try relay.node.refusedRuns().isEmpty && listed().output.contains("refuses no changes"))
   }
 
   @Test("the role that forwards may call its functions, and neither read, change nor delete any table")

@@ -253,6 +253,7 @@ private final class CutLedger: LedgerTables {
   init(_ whole: LedgerPicture, after pages: Int) { (self.whole, left) = (whole, pages) }
 
   var name: String { whole.name }
+  var hasDocumentSums: Bool { false }
 
   func page(of table: LedgerTable, after key: [RowValue]?, rows: Int) throws -> [LedgerRow] {
     if table == .runs {

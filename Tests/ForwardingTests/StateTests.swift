@@ -101,6 +101,57 @@ struct StateTests {
     #expect(throws: BackendProblem.self) { try stranger.setUp(server) }
   }
 
+  /// In a state that no backend is needed for.
+  private final class FixedForwarder: NodeForwarder {
+    let status: ForwardingStatus
+    init(_ status: ForwardingStatus) { self.status = status }
+    func refused(most count: Int) -> [RefusedChain] { [] }
+    func sendNow() {}
+  }
+
+  @Test("each state is shown by status, metrics, doctor and the exit of --check")
+  func everyState() throws {
+    #expect(ForwardingState.allCases.map(\.rawValue) == ForwardingStatus.State.allCases.map(\.rawValue))
+    #expect(ForwardingState.allCases.map { ForwardingStatus.State($0) } == ForwardingStatus.State.allCases)
+    let exits: [ForwardingStatus.State: CommandStatus] = [
+      .noRoute: .unreachable, .refused: .unreachable, .auth: .notPermitted, .tls: .notPermitted, .schema: .failed,
+      .lagging: .behind, .caughtUp: .done,
+    ]
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let interface = try LocalAPIServer(relay)
+    defer { interface.stop() }
+    for state in ForwardingStatus.State.allCases {
+      let name = state.rawValue
+      var status = ForwardingStatus()
+      (status.backend, status.state, status.lagChanges) = ("postgresql://there", state, state == .caughtUp ? 0 : 7)
+      let forwarder = FixedForwarder(status)
+      relay.node.attach(forwarder)
+      #expect(try run(["status"], relay).output.contains("\(name): postgresql://there"), "\(name)")
+      let metrics = try relay.node.metrics().split(separator: "\n").filter { $0.hasPrefix("seamesh_forward_state{") }
+      let expected = ForwardingStatus.State.allCases.map {
+        "seamesh_forward_state{state=\"\($0.rawValue)\"} \($0 == state ? 1 : 0)"
+      }
+      #expect(metrics.map(String.init) == expected, "\(name)")
+      let doctor = try run(["doctor", "--json"], relay)
+      #expect(doctor.output.contains("\"forward-\(name)\""), "\(doctor)")
+      #expect((doctor.status == 0) == (state == .caughtUp || state == .lagging), "\(doctor)")
+      let check = try check(relay, server.relayURL())
+      #expect(check.status == exits[state]?.rawValue, "\(check)")
+      #expect(try ExtendedJSON.parseMap(Array(check.output.utf8))["state"] == .string(Text(name)), "\(check)")
+      relay.node.attach(nil)
+    }
+  }
+
+  @Test("what a link keeps back is no refusal: doctor says that the backend lags, and why")
+  func heldBackByLink() throws {
+    var status = ForwardingStatus()
+    (status.state, status.lagChanges, status.reason) = (.lagging, 3, "the link does not carry all partitions")
+    let findings = Node.findings(status)
+    #expect(findings.map(\.code) == ["forward-lagging"] && findings.map(\.level) == [.ok])
+    #expect(findings.first?.message.contains("lacks 3 changes: the link does not carry") == true)
+  }
+
   @Test("lagging tells by how much and how long, until it has caught up; the mesh does not wait")
   func lag() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
@@ -112,7 +163,7 @@ struct StateTests {
     for index in 0..<10 { try relay.put("agency=G", "r\(index)") }
     let lags = waitUntil {
       let status = relay.forwarding?.status
-      return status?.state == "lagging" && status?.lagChanges ?? 0 > 0 && status?.lagMilliseconds ?? 0 > 1_000
+      return status?.state == .lagging && status?.lagChanges ?? 0 > 0 && status?.lagMilliseconds ?? 0 > 1_000
     }
     #expect(lags)
     #expect(relay.forwarding?.status.lagBytes ?? 0 > 0)

@@ -29,6 +29,7 @@ struct VerifyLedgerTests {
     var verifier = LedgerVerifier(whole, ledgerCryptography)
     let tally = try verifier.verify(expecting: fleet.relay.node.fleet)
     #expect(tally.forkedChains == 1 && tally.payloads == 1 && tally.incompleteChains == 0 && tally.marks >= 3)
+    #expect(tally.documents == whole.rows[.documents]?.count && tally.documents ?? 0 > 10)
     #expect(tally.changes == whole.rows[.changes]?.count && tally.runs == whole.rows[.runs]?.count)
     let hasDifferences = try whole.rows[.runs]?.contains { row in
       if case .increments = try LedgerRun(row).contextForm() { true } else { false }
@@ -156,7 +157,7 @@ struct VerifyLedgerTests {
     #expect(other.status == 1 && other.error.contains("not of the one that was asked for"), "\(other)")
     for (table, column) in [
       ("runs", "body"), ("runs", "hash"), ("statements", "encoded"), ("payloads", "bytes"), ("changes", "hash_before"),
-      ("accepted", "tip"),
+      ("accepted", "tip"), ("documents", "state"),
     ] {
       let pick = "(SELECT ctid FROM seamesh.\(table) ORDER BY ctid LIMIT 1)"
       let byte = "set_byte(\(column), 5, 255 - get_byte(\(column), 5))"
@@ -167,12 +168,65 @@ struct VerifyLedgerTests {
       try owner.script(
         "BEGIN; DELETE FROM seamesh.\(table); INSERT INTO seamesh.\(table) SELECT * FROM kept; DROP TABLE kept; COMMIT")
     }
-    #expect(try verify().status == 0)
-    #expect(throws: BackendProblem.self) {
-      _ = try PostgreSQLConnection(
-        PostgreSQLAddress(url: fleet.auditorURL), environment: [:], stop: StopPipe()
-      ).query("SELECT * FROM seamesh.documents")
+    // What somebody did to a document by hand.
+    let by = "WHERE collection = 'reports' AND id_json = '\"r1\"'"
+    for spoil in [
+      "body = body || '{\"text\": \"y\"}'", "alive = false", "refusal = 'none'", "sum = NULL", "generation = 9",
+    ] {
+      try owner.script("BEGIN; CREATE TEMP TABLE kept AS SELECT * FROM seamesh.documents; COMMIT")
+      try owner.script("UPDATE seamesh.documents SET \(spoil) \(by)")
+      let found = try verify()
+      #expect(found.status == 1 && found.error.contains("seamesh.documents (partition "), "\(spoil): \(found)")
+      #expect(found.error.contains("is not as a relay wrote it"), "\(spoil): \(found)")
+      try owner.script(
+        "BEGIN; DELETE FROM seamesh.documents; INSERT INTO seamesh.documents SELECT * FROM kept; DROP TABLE kept; COMMIT"
+      )
     }
+    #expect(try verify().status == 0)
+    // Who may read the ledger alone verifies that.
+    try owner.script("REVOKE SELECT ON seamesh.documents FROM auditor")
+    let without = try verify()
+    #expect(without.status == 0 && without.output.contains("documents were not looked at"), "\(without)")
+  }
+
+  @Test(
+    "documents of an earlier format have their sums once the tables are brought up to date, and so has what comes after"
+  )
+  func broughtUpToDate() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    let before = PostgreSQLGrants(relay: "relay", auditor: "auditor")
+    _ = try PostgreSQLSetUp.perform(
+      server.ownerAddress(), fleet: relay.node.fleet, granting: before, environment: [:],
+      through: PostgreSQLSchema.step8.number - 1)
+    let owner = try server.owner()
+    try owner.script(
+      """
+      REVOKE SELECT ON seamesh.documents FROM auditor;
+      INSERT INTO seamesh.documents (partition, collection, id, id_json, alive, generation, body, state, judge)
+      SELECT decode(repeat('07', 32), 'hex'), 'c', decode(lpad(to_hex(n), 8, '0'), 'hex'), to_jsonb(n), true, 1,
+        '{"a": [1.50, "\\\\ \\u0001 é"]}', '\\x0102', '' FROM generate_series(1, 3) n
+      """)
+    _ = try PostgreSQLSetUp.perform(server.ownerAddress(), fleet: relay.node.fleet, environment: [:])
+    #expect(try owner.number("SELECT has_table_privilege('auditor', 'seamesh.documents', 'SELECT')::int") == 1)
+    try relay.forward(to: server.relayURL())
+    try relay.put("agency=G", "r", "it's \u{1} \\ \n \t \" é")
+    try relay.put("agency=G", "bad", "a\0b")
+    try relay.put("agency=G", "gone")
+    try relay.waitForLedger(server)
+    _ = try relay.node.write(
+      PartitionName("agency=G"), [DocumentRequest(collection: "reports", id: .string("gone"), action: .delete)])
+    let came = try waitUntil { try owner.number("SELECT count(*) FROM seamesh.documents WHERE NOT alive") == 1 }
+    #expect(came)
+    var verifier = LedgerVerifier(
+      try PostgreSQLLedgerTables(server.ownerAddress(), environment: [:]), ledgerCryptography)
+    #expect(try verifier.verify().documents == 6)
+    var dumped = try server.dump("--schema=seamesh")[...]
+    let dump = try LedgerDump("dump.sql") { most in
+      defer { dumped = dumped.dropFirst(most) }
+      return Array(dumped.prefix(most))
+    }
+    var ofDump = LedgerVerifier(dump, ledgerCryptography)
+    #expect(try ofDump.verify().documents == 6)
   }
 }
 

@@ -36,6 +36,7 @@ package final class FakeNode: NodeInterface {
     var isOneState = true
     var status: NodeStatus?
     var sendsAsked = 0
+    var refused: [RefusedRunStatus] = []
     var peers: [PeerStatus]?
     var devices: [DeviceStatus]?
     var findings: [DoctorFinding]?
@@ -52,6 +53,7 @@ package final class FakeNode: NodeInterface {
     var linksUsed: [Text] = []
     var lastWipe: (rules: WipeRules, asking: Bool)?
     var hasAskedForReceipts = false
+    var receiptWatches: [FakeReceiptWatch] = []
   }
 
   let state = Mutex(State())
@@ -147,6 +149,19 @@ package final class FakeNode: NodeInterface {
       state.receipts.partition = partition.text.string
       return state.receipts
     }
+  }
+
+  package var receiptWatches: [FakeReceiptWatch] { state.withLock { $0.receiptWatches } }
+
+  package func watchReceipts(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription {
+    let watch = FakeReceiptWatch()
+    if let document = place.document {
+      watch.push(try receipts(place.partition, document.collection, id: document.id, asking: asking))
+    } else {
+      watch.push(try receipts(place.partition, asking: asking))
+    }
+    state.withLock { $0.receiptWatches.append(watch) }
+    return watch
   }
 
   private func check() throws(NodeError) {
@@ -369,6 +384,13 @@ package final class FakeNode: NodeInterface {
   package func sendForwardingNow() throws(NodeError) {
     try check()
     state.withLock { $0.sendsAsked += 1 }
+  }
+
+  package func show(refused: [RefusedRunStatus]) { state.withLock { $0.refused = refused } }
+
+  package func refusedRuns() throws(NodeError) -> [RefusedRunStatus] {
+    try check()
+    return state.withLock(\.refused)
   }
 
   package func metrics() throws(NodeError) -> String { "seamesh_documents 1\n" }

@@ -49,6 +49,17 @@ struct RouteStatusTests {
     Call(route: "getDocumentReceipts", target: documents + "/b/receipts", status: 404),
     Call(route: "getDocumentReceipts", target: documents + "/a/receipts", failure: unreadable, status: 403),
     Call(route: "getDocumentReceipts", target: "/v1/partitions/a%0Ab/collections/c/documents/a/receipts", status: 422),
+    Call(route: "watchDocumentReceipts", target: documents + "/b/receipts/watch", status: 404),
+    Call(route: "watchDocumentReceipts", target: documents + "/a/receipts/watch", failure: unreadable, status: 403),
+    Call(
+      route: "watchDocumentReceipts", target: "/v1/partitions/a%0Ab/collections/c/documents/a/receipts/watch",
+      status: 422),
+    Call(
+      route: "watchPartitionReceipts", target: "/v1/partitions/p/receipts/watch",
+      failure: NodeError(.notFound, "nothing of it is here"), status: 404),
+    Call(
+      route: "watchPartitionReceipts", target: "/v1/partitions/p/receipts/watch", failure: unreadable, status: 403),
+    Call(route: "watchPartitionReceipts", target: "/v1/partitions/a%0Ab/receipts/watch", status: 422),
     Call(route: "getPartitionReceipts", target: "/v1/partitions/p/receipts?ask=true", status: 200),
     Call(
       route: "getPartitionReceipts", target: "/v1/partitions/p/receipts",
@@ -174,6 +185,10 @@ struct RouteStatusTests {
     Call(route: "useLinks", target: "/v1/links", body: "{}", status: 422),
     Call(route: "safeToWipe", target: "/v1/safe-to-wipe", status: 200),
     Call(route: "safeToWipe", target: "/v1/safe-to-wipe?ask=true&devices=3&milliseconds=1000", status: 200),
+    Call(route: "listRefused", target: "/v1/forwarding/refused", status: 200),
+    Call(
+      route: "listRefused", target: "/v1/forwarding/refused",
+      failure: NodeError(.unprocessable, "this node does not forward"), status: 422),
     Call(route: "sendForwarding", target: "/v1/forwarding/send", status: 200),
     Call(
       route: "sendForwarding", target: "/v1/forwarding/send",
@@ -209,7 +224,8 @@ struct RouteStatusTests {
   @Test("every status that the description has for a request is one that it answers, and none other of its kind")
   func statuses() throws {
     let server = try TestServer(loopback: LoopbackAddress(port: 0))
-    var seen: Set<String> = ["watchDocuments 200"]  // WatchTests: its answer has no end
+    // WatchTests: their answers have no end.
+    var seen: Set<String> = ["watchDocuments 200", "watchDocumentReceipts 200", "watchPartitionReceipts 200"]
     for call in Self.documentCalls + Self.conflictCalls + Self.bulkCalls + Self.nodeCalls + Self.rightsCalls {
       let route = try #require(allRoutes.first { $0.name == call.route })
       server.node.fail(call.failure)

@@ -39,6 +39,26 @@ struct WatchTests {
     _ = try connection.wait(for: "id: c4\nevent: delete\ndata: {\"id\":\"b\",\"position\":0}\n\n")
   }
 
+  @Test("receipts that are watched come at once and whenever they change, and end where nobody reads them any more")
+  func receipts() throws {
+    try server.put(PartitionName("p"), "c", id: .string("a"), ValueMap())
+    for target in [
+      "/v1/partitions/p/receipts/watch", "/v1/partitions/p/collections/c/documents/a/receipts/watch?ask=true",
+    ] {
+      var connection: Connection? = try open(target)
+      let head = try connection?.wait(for: "event: receipts\ndata: {")
+      #expect(head?.contains("Content-Type: text/event-stream") == true)
+      let watch = try #require(server.node.receiptWatches.last)
+      var report = ReceiptReport()
+      report.changes = [ReceiptReport.Change(replica: "00ff", sequence: 7)]
+      watch.push(report)
+      _ = try connection?.wait(for: "\"changes\":[{\"replica\":\"00ff\",\"sequence\":7}]")
+      connection = nil
+      eventually("the subscription was not cancelled") { watch.isCancelled }
+    }
+    #expect(server.node.receiptWatches.count == 2 && server.node.hasAskedForReceipts)
+  }
+
   @Test("a client that comes back with the present cursor is not sent the result again, any other is")
   func resuming() throws {
     try server.put(PartitionName("p"), "c", id: .string("a"), ValueMap())

@@ -1,6 +1,9 @@
+import Foundation
+import LocalAPI
 import LocalAPITestSupport
 import Replication
 import Seamesh
+import TestSupport
 import Testing
 
 @testable import SeameshCommand
@@ -39,6 +42,38 @@ struct ReceiptVerbTests {
     }
     _ = try server.run(["receipts", "p", "--ask", "--json"])
     #expect(node.hasAskedForReceipts)
+  }
+
+  @Test("--watch shows each receipt as the node tells it, with --json each on a line, until the node stops")
+  func watching() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    for isJSON in [false, true] {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: commandPath)
+      process.arguments = ["receipts", "p", "--watch", "--data=\(server.directory)"] + (isJSON ? ["--json"] : [])
+      let output = server.directory + "/receipts.out"
+      #expect(FileManager.default.createFile(atPath: output, contents: nil))
+      process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      func shows(_ text: String, times: Int) -> Bool {
+        let shown = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+        return shown.components(separatedBy: text).count == times + 1
+      }
+      #expect(waitUntil { shows(isJSON ? "\"peers\":0" : "0 other devices", times: 1) })
+      var report = ReceiptReport()
+      report.words = [word("bridge")]
+      node.receiptWatches.last?.push(report)
+      #expect(waitUntil { shows(isJSON ? "\"peers\":1" : "1 other device, newest word", times: 1) })
+      if isJSON {
+        server.server.stop()
+      } else {
+        node.receiptWatches.last?.fail(NodeError(.notPermitted, "not any more"))
+      }
+      process.waitUntilExit()
+      #expect(process.terminationStatus == (isJSON ? 5 : 1))
+    }
   }
 
   @Test("a collection without an id is a mistake of usage, a document that is not there is not found")

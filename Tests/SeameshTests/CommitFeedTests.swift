@@ -1,4 +1,5 @@
 import Foundation
+import Identity
 import Replication
 import Storage
 import Synchronization
@@ -51,6 +52,30 @@ import Testing
     commit([[2], [3]])
     #expect(changed(follower) == [[1], [2], [3]])
     #expect(isQuiet(follower))
+  }
+
+  @Test("who follows how safe a partition is hears of its log, words of it and statements; words are no move of a log")
+  func safety() throws {
+    let (safety, log) = (try #require(feed.follow()), try #require(feed.follow()))
+    let (here, elsewhere) = (PartitionID(.zero), PartitionID(Digest.of([1], SHA256.hash)))
+    func isMoved() -> Bool { safety.waitForSafety(of: here, timeoutMilliseconds: 0) == .moved }
+    func isLogMoved() -> Bool { if case .moved = log.waitForMoves(timeoutMilliseconds: 0) { true } else { false } }
+    func moved(_ partition: PartitionID) throws -> CommitRecord {
+      CommitRecord(partitions: [
+        CommitRecord.Moved(
+          partition: partition, name: try PartitionName("p"), before: VersionVector(), accepted: VersionVector())
+      ])
+    }
+    for (record, isAbout, isOfLog) in [
+      (try moved(here), true, true), (try moved(elsewhere), false, true),
+      (CommitRecord(words: [here]), true, false), (CommitRecord(words: [elsewhere]), false, false),
+      (CommitRecord(hasStatements: true), true, true),
+    ] {
+      feed.committed(record, at: feed.next.position)
+      #expect(isMoved() == isAbout && isLogMoved() == isOfLog, "\(record)")
+    }
+    feed.stop()
+    #expect(safety.waitForSafety(of: here, timeoutMilliseconds: 0) == .stopped)
   }
 
   @Test("what changed elsewhere is nothing to it")

@@ -44,6 +44,35 @@ struct ReceiptTests {
     #expect(try report(node, "r2").holders.isEmpty && node.receipts(partition, asking: false).holders.isEmpty)
   }
 
+  @Test(
+    "a receipt that is watched is told again when a word comes, when the document changes, and when a device is ended")
+  func watching() throws {
+    let fleet = try fleet(2)
+    let node = fleet.nodes[0]
+    let document = ReceiptPlace.Document("reports", id: .string("r1"))
+    let quiet = try node.watchReceipts(ReceiptPlace(partition, document), asking: false)
+    let asking = try node.watchReceipts(ReceiptPlace(partition, document), asking: true)
+    func next(_ watch: any ReceiptSubscription) throws -> ReceiptReport? { try watch.next(timeoutMilliseconds: 30_000) }
+    #expect(try next(quiet)?.holders.isEmpty == true && next(asking)?.changes.map(\.sequence) == [1])
+    // The peer is asked by one of them, and both hear what it says.
+    try eventually { try asking.next(timeoutMilliseconds: 1_000)?.holders.map(\.label) == ["node 1"] }
+    try eventually { try quiet.next(timeoutMilliseconds: 1_000)?.holders.map(\.label) == ["node 1"] }
+    _ = try node.put(partition, "reports", "r1", body(["n": .int(2)]))
+    let changed = try next(quiet)
+    #expect(changed?.changes.map(\.sequence) == [2] && changed?.holders.isEmpty == true)
+    try eventually { try asking.next(timeoutMilliseconds: 1_000)?.holders.map(\.label) == ["node 1"] }
+    let device = fleet.nodes[1].files.device.text
+    _ = try node.change(RightsChange(.revoke(device: device, isCompromised: false, at: nil), isConfirmed: true))
+    try eventually {
+      try quiet.next(timeoutMilliseconds: 1_000)?.words.contains { !$0.isSelf && $0.standing == .ended } == true
+    }
+    for watch in [quiet, asking] { watch.cancel() }
+    node.stop()
+    #expect(throws: NodeError.self) {
+      _ = try node.watchReceipts(ReceiptPlace(partition), asking: false).next(timeoutMilliseconds: 0)
+    }
+  }
+
   private func noteBackend(_ node: Node) throws {
     let partition = partition
     try node.onEngine { engine in

@@ -81,7 +81,7 @@ class Requests:
         if operation.bodies:
             self._add_body(request, *self._chance.choice(sorted(operation.bodies.items())))
         request.over_tcp = not operation.needs_socket and self._chance.random() < 0.3
-        if operation.method == "GET" and operation.name != "watchDocuments" and self._chance.random() < 0.05:
+        if operation.method == "GET" and not operation.name.startswith("watch") and self._chance.random() < 0.05:
             request.method = "HEAD"
         return request
 

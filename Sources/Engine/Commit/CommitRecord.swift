@@ -18,16 +18,20 @@ package struct CommitRecord: Sendable {
   package let arrivals: ClosedRange<Int64>?
   /// It put in signed facts about the fleet or a room.
   package let hasStatements: Bool
+  /// Partitions of which it put in what a device says that it holds.
+  package let words: Set<PartitionID>
 
   package init(
     partitions: [Moved] = [], documents: [ChangedDocuments] = [], arrivals: ClosedRange<Int64>? = nil,
-    hasStatements: Bool = false
+    hasStatements: Bool = false, words: Set<PartitionID> = []
   ) {
     (self.partitions, self.documents, self.arrivals) = (partitions, documents, arrivals)
-    self.hasStatements = hasStatements
+    (self.hasStatements, self.words) = (hasStatements, words)
   }
 
-  var isEmpty: Bool { partitions.isEmpty && !hasStatements && documents.allSatisfy { $0.count == 0 } }
+  /// Nothing of logs, documents or statements: words at the most.
+  package var isOfWordsAlone: Bool { partitions.isEmpty && !hasStatements && documents.allSatisfy { $0.count == 0 } }
+  var isEmpty: Bool { isOfWordsAlone && words.isEmpty }
 }
 
 /// Hears of each commit on the engine's thread: once it is durable, before the core is told and before anyone is

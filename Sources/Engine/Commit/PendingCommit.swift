@@ -192,6 +192,7 @@ extension EngineState {
     }
     return CommitRecord(
       partitions: partitions, documents: done.documents.filter { $0.count > 0 }, arrivals: done.arrivals,
-      hasStatements: !batch.statements.isEmpty)
+      hasStatements: !batch.statements.isEmpty,
+      words: Set(batch.holdings.map { identity.id(of: $0.record.holdings.partition) }))
   }
 }

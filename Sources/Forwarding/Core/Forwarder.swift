@@ -335,7 +335,7 @@ package struct Forwarder: Sendable {
       return load()
     }
     if let run = page.batch.runs.first {
-      view.aside[run.chain] = problem.sentence
+      view.aside[run.chain] = RefusedRow(run.first...max(run.first, run.last), problem.sentence)
     } else if let document = page.batch.documents.first, document.isAlive, document.refusal == nil {
       // Its row goes without the body: a dead letter. A look behind finds it again.
       lanes.current.documents.refuse(document, problem.sentence)
@@ -343,7 +343,7 @@ package struct Forwarder: Sendable {
     } else if !page.batch.documents.isEmpty || !page.batch.ranges.isEmpty {
       move(to: page)
     } else if let mark = page.batch.marks.first {
-      view.aside[mark.chain] = problem.sentence
+      view.aside[mark.chain] = RefusedRow(nil, problem.sentence)
     }
     // A statement is not sent again until the ledger is read anew; it is not known to be there either.
     if !page.batch.statements.isEmpty { move(to: page) }

@@ -14,8 +14,8 @@ package struct LedgerView: Equatable, Sendable {
   package var marks: [ChainKey: ChainPosition] = [:]
   /// Marks that it left alone, since another relay may know more: not sent again before something has moved.
   package var left: [ChainKey: ChainPosition] = [:]
-  /// Chains of which it refused a run, with its words: left out until the ledger is read anew.
-  package var aside: [ChainKey: String] = [:]
+  /// Chains of which it refused something: left out until the ledger is read anew.
+  package var aside: [ChainKey: RefusedRow] = [:]
   /// Of this store's log.
   package var amount = LogAmount()
 
@@ -63,5 +63,17 @@ package struct LedgerView: Equatable, Sendable {
       let now = highest[entry.key] ?? 0
       return entry.value > now ? sum + (entry.value - now) : sum
     }
+  }
+}
+
+/// What a ledger refused of a chain.
+package struct RefusedRow: Equatable, Sendable {
+  /// Numbers of the changes of its run; nil: how far the chain counts was refused.
+  package let changes: ClosedRange<UInt64>?
+  /// The backend's words.
+  package let sentence: String
+
+  package init(_ changes: ClosedRange<UInt64>?, _ sentence: String) {
+    (self.changes, self.sentence) = (changes, sentence)
   }
 }

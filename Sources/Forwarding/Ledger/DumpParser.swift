@@ -1,8 +1,8 @@
 import Storage
 import Wire
 
-/// Finds the rows of a ledger's tables in the text of a dump, line by line. What else is in it, documents and functions
-/// above all, is passed over.
+/// Finds the rows of a ledger's tables in the text of a dump, line by line. What else is in it, functions above all, is passed
+/// over.
 struct DumpParser {
   private let name: String
   /// The beginning of a line that has not come to its end.
@@ -11,6 +11,7 @@ struct DumpParser {
   private var isPassingOver = false
   private var section: Section?
   private var found: Set<LedgerTable> = []
+  private let wanted: [LedgerTable]
   private var format = 0
   private var (lineNumber, isDump, isComplete) = (0, false, false)
 
@@ -25,7 +26,10 @@ struct DumpParser {
   /// The longest payload as hexadecimal digits, with room for the rest of its row.
   static let lineByteLimit = 16 * 1024 * 1024
 
-  init(_ name: String) { self.name = name }
+  init(_ name: String, _ wanted: [LedgerTable]) { (self.name, self.wanted) = (name, wanted) }
+
+  /// A dump without its documents, or of the time before they had sums, is one of a ledger nevertheless.
+  var hasDocumentSums: Bool { found.contains(.documents) }
 
   mutating func take(_ chunk: [UInt8], _ row: (LedgerRow) throws -> Void) throws {
     if lineNumber == 0, rest.isEmpty, chunk.starts(with: Array("PGDMP".utf8)) {
@@ -59,7 +63,7 @@ struct DumpParser {
       throw refused(
         "has no ledger in it: it is of another schema, or has no rows", "Make one: pg_dump --schema=seamesh DATABASE")
     }
-    let missing = LedgerTable.allCases.filter { !found.contains($0) }
+    let missing = LedgerTable.ofLedger.filter { !found.contains($0) }
     guard missing.isEmpty else {
       let names = missing.map(\.rawValue).joined(separator: ", ")
       throw refused("lacks the tables \(names)", "Dump the whole schema seamesh.")
@@ -88,7 +92,7 @@ struct DumpParser {
     let fields = line.split(separator: 0x09, omittingEmptySubsequences: false)
     var values: [RowValue] = []
     for (column, place) in zip(table.columns, section.places) {
-      guard fields.indices.contains(place), let value = DumpParser.value(fields[place], column.kind) else {
+      guard fields.indices.contains(place), let value = DumpParser.value(fields[place], of: column) else {
         throw LedgerFinding(table, [], "line \(lineNumber + 1) of the dump does not read as a row: \(column.name)")
       }
       values.append(value)
@@ -115,11 +119,13 @@ struct DumpParser {
       return Section(table: nil, places: [], isMigrations: false)
     }
     let name = String(target.dropFirst("seamesh.".count))
-    guard let table = LedgerTable(rawValue: name) else {
-      return Section(table: nil, places: [], isMigrations: name == "migrations")
-    }
+    let passedOver = Section(table: nil, places: [], isMigrations: name == "migrations")
+    guard let table = LedgerTable(rawValue: name), wanted.contains(table) else { return passedOver }
     let places = table.columns.compactMap { columns.firstIndex(of: $0.name) }
-    guard places.count == table.columns.count else { throw refused("has a table \(table.rawValue) with other columns") }
+    guard places.count == table.columns.count else {
+      guard table == .documents else { throw refused("has a table \(table.rawValue) with other columns") }
+      return passedOver
+    }
     found.insert(table)
     return Section(table: table, places: places, isMigrations: false)
   }
@@ -132,10 +138,10 @@ struct DumpParser {
 
   // MARK: Values
 
-  /// Nil where it is null, or does not read.
-  private static func value(_ field: ArraySlice<UInt8>, _ kind: LedgerTable.Kind) -> RowValue? {
-    guard !field.elementsEqual("\\N".utf8) else { return nil }
-    switch kind {
+  /// Nil where it does not read, or is null and may not be.
+  private static func value(_ field: ArraySlice<UInt8>, of column: LedgerTable.Column) -> RowValue? {
+    guard !field.elementsEqual("\\N".utf8) else { return column.isNullable ? .null : nil }
+    switch column.kind {
     case .number: return Int64(String(decoding: field, as: UTF8.self)).map { .integer($0) }
     case .text: return .bytes(unescaped(field))
     case .bytes:

@@ -6,20 +6,24 @@ import Wire
 package final class LedgerDump: LedgerTables {
   package let name: String
   private let scratch: ScratchTables
+  package let hasDocumentSums: Bool
 
   /// - Parameters:
   ///   - name: of the dump, for people.
+  ///   - wanted: tables that are to be read; the others are passed over.
   ///   - read: the next bytes of it, so many at the most; empty at its end.
   ///   - progress: bytes that were read.
   package init(
-    _ name: String, read: (Int) throws -> [UInt8], progress: (Int64) -> Void = { _ in }
+    _ name: String, tables wanted: [LedgerTable] = LedgerTable.allCases, read: (Int) throws -> [UInt8],
+    progress: (Int64) -> Void = { _ in }
   ) throws {
     self.name = name
-    scratch = try ScratchTables()
+    let scratch = try ScratchTables()
+    self.scratch = scratch
     for table in LedgerTable.allCases {
       try scratch.create(table.rawValue, columns: table.columns.count, key: Array(0..<table.keyCount))
     }
-    var parser = DumpParser(name)
+    var parser = DumpParser(name, wanted)
     var bytes: Int64 = 0
     while case let chunk = try read(LedgerPages.byteLimit), !chunk.isEmpty {
       bytes += Int64(chunk.count)
@@ -27,6 +31,7 @@ package final class LedgerDump: LedgerTables {
       progress(bytes)
     }
     try parser.finish()
+    hasDocumentSums = parser.hasDocumentSums
     try scratch.index()
     for table in LedgerTable.allCases {
       if let key = try scratch.doubledKey(in: table.rawValue) {

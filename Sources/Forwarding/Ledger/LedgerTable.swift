@@ -2,17 +2,26 @@ import Replication
 import Storage
 import Wire
 
-/// The tables of a ledger that are read to verify it, or to fill a log from it. What is derived, documents above all, is
-/// not among them.
+/// The tables of a ledger that are read to verify it, or to fill a log from it.
 package enum LedgerTable: String, CaseIterable, Sendable {
   case ledger, partitions, statements, runs, changes, payloads, forks, accepted
+  /// Derived from the others, and no part of the ledger: held against the sums that were written with them.
+  case documents
+
+  package static let ofLedger = allCases.filter { $0 != .documents }
 
   enum Kind { case bytes, number, text }
 
   struct Column {
     let name: String
     let kind: Kind
-    init(_ name: String, _ kind: Kind = .bytes) { (self.name, self.kind) = (name, kind) }
+    let isNullable: Bool
+    /// How a server is asked for it; nil: by its name.
+    let expression: String?
+
+    init(_ name: String, _ kind: Kind = .bytes, isNullable: Bool = false, as expression: String? = nil) {
+      (self.name, self.kind, self.isNullable, self.expression) = (name, kind, isNullable, expression)
+    }
   }
 
   private static let chainColumns = [Column("partition"), Column("replica")]
@@ -36,6 +45,15 @@ package enum LedgerTable: String, CaseIterable, Sendable {
     case .payloads: [Column("partition"), Column("hash"), Column("bytes")]
     case .forks: LedgerTable.chainColumns + [Column("after", .number)]
     case .accepted: LedgerTable.chainColumns + [Column("sequence", .number), Column("tip"), Column("judge")]
+    case .documents:
+      [
+        Column("partition"), Column("collection", .text), Column("id"),
+        Column("id_json", .text, isNullable: true, as: "id_json::text"),
+        // As a dump has it.
+        Column("alive", .text, as: "CASE WHEN alive THEN 't' ELSE 'f' END"), Column("generation", .number),
+        Column("body", .text, isNullable: true, as: "body::text"), Column("state"),
+        Column("refusal", .text, isNullable: true), Column("sum", isNullable: true),
+      ]
     }
   }
 
@@ -44,6 +62,7 @@ package enum LedgerTable: String, CaseIterable, Sendable {
     switch self {
     case .ledger, .partitions, .statements: 1
     case .payloads, .forks, .accepted: 2
+    case .documents: 3
     case .runs, .changes: 4
     }
   }
@@ -54,6 +73,8 @@ package enum LedgerTable: String, CaseIterable, Sendable {
     case .statements: "encoded"
     case .runs: "body"
     case .payloads: "bytes"
+    // About as long as the body.
+    case .documents: "state"
     case .ledger, .partitions, .changes, .forks, .accepted: nil
     }
   }
@@ -79,6 +100,11 @@ package struct LedgerRow: Equatable, Sendable {
   func bytes(_ name: String) throws(LedgerFinding) -> [UInt8] {
     guard case .bytes(let bytes) = try value(name) else { throw finding("\(name) is no bytes") }
     return bytes
+  }
+
+  /// Nil where it is null.
+  func optionalBytes(_ name: String) throws(LedgerFinding) -> [UInt8]? {
+    try value(name) == .null ? nil : try bytes(name)
   }
 
   func signed(_ name: String) throws(LedgerFinding) -> Int64 {

@@ -10,6 +10,8 @@ package protocol LedgerTables: AnyObject {
   func page(of table: LedgerTable, after key: [RowValue]?, rows: Int) throws -> [LedgerRow]
   func row(of table: LedgerTable, _ key: [RowValue]) throws -> LedgerRow?
   func count(of table: LedgerTable) throws -> Int64
+  /// Rows of documents are there, with sums, and may be read.
+  var hasDocumentSums: Bool { get }
 }
 
 package enum LedgerPages {

@@ -23,6 +23,8 @@ package struct LedgerTally: Equatable, Sendable {
   /// Chains that do not begin with their first change, and the first ones of them.
   package var incompleteChains = 0
   package var incomplete: [IncompleteChain] = []
+  /// Documents that are as they were written; nil where they could not be looked at.
+  package var documents: Int?
 
   package struct IncompleteChain: Equatable, Sendable {
     package let partition: PartitionName
@@ -68,6 +70,7 @@ package struct LedgerVerifier {
     try verifyNames(fleet)
     try verifyChains(statements)
     try verifyPayloads()
+    if tables.hasDocumentSums { tally.documents = try verifyDocuments() }
     return tally
   }
 
@@ -128,6 +131,20 @@ package struct LedgerVerifier {
     _ hash: Digest, of partition: PartitionID, in tables: any LedgerTables
   ) throws -> [UInt8]? {
     try tables.row(of: .payloads, [.bytes(partition.digest.bytes), .bytes(hash.bytes)])?.bytes("bytes")
+  }
+
+  /// How many there are.
+  private func verifyDocuments() throws -> Int {
+    let documents = LedgerCursor(tables, .documents)
+    let hash = cryptography(tally.fleet).hash
+    var count = 0
+    while let row = try documents.next() {
+      guard try row.optionalBytes("sum") == DocumentSum.of(row, hash).bytes else {
+        throw row.finding("the document is not as a relay wrote it: it does not have its sum")
+      }
+      count += 1
+    }
+    return count
   }
 
   private mutating func verifyPayloads() throws {

@@ -6,6 +6,7 @@ import Storage
 package final class PostgreSQLLedgerTables: LedgerTables {
   private let address: PostgreSQLAddress
   private let connection: PostgreSQLConnection
+  package let hasDocumentSums: Bool
 
   package init(_ address: PostgreSQLAddress, environment: [String: String]) throws(BackendProblem) {
     self.address = address
@@ -26,6 +27,10 @@ package final class PostgreSQLLedgerTables: LedgerTables {
     }
     let format = Int(clamping: PostgreSQLRows.integer(rows.rows.first?.first.flatMap { $0 }) ?? 0)
     try LedgerFormat.check(format, address.shown)
+    let mayRead = try connection.query(
+      "SELECT coalesce(has_table_privilege(to_regclass('seamesh.documents'), 'SELECT'), false)::integer"
+    ).rows.first?.first.flatMap { PostgreSQLRows.integer($0) }
+    hasDocumentSums = format >= PostgreSQLSchema.step8.number && mayRead == 1
   }
 
   package var name: String { address.shown }
@@ -61,22 +66,23 @@ package final class PostgreSQLLedgerTables: LedgerTables {
 
   package func page(of table: LedgerTable, after key: [RowValue]?, rows: Int) throws -> [LedgerRow] {
     let (columns, keys) = (PostgreSQLLedgerTables.columns(of: table), PostgreSQLLedgerTables.keys(of: table))
+    let asked = PostgreSQLLedgerTables.askedColumns(of: table)
     let behind = key.map { " WHERE (\(keys)) > (\(PostgreSQLLedgerTables.marks($0)))" } ?? ""
-    let read = "SELECT \(columns) FROM seamesh.\(table.rawValue)\(behind) ORDER BY \(keys) LIMIT \(rows)"
-    guard let long = table.longColumn else { return try query(read, parameters(key ?? []), table) }
+    let read = "SELECT \(asked) FROM seamesh.\(table.rawValue)\(behind) ORDER BY \(keys) LIMIT \(rows)"
+    guard let long = table.longColumn else { return try query(read, parameters(key ?? [], table), table) }
     // The server stops where a page is full: lengths are known to it without reading what is long.
     let sized =
       "SELECT \(columns), sum(octet_length(\(long))) OVER (ORDER BY \(keys)) - octet_length(\(long)) AS before FROM (\(read)) r"
     return try query(
       "SELECT \(columns) FROM (\(sized)) s WHERE before < \(LedgerPages.byteLimit) ORDER BY \(keys)",
-      parameters(key ?? []), table)
+      parameters(key ?? [], table), table)
   }
 
   package func row(of table: LedgerTable, _ key: [RowValue]) throws -> LedgerRow? {
-    let (columns, keys) = (PostgreSQLLedgerTables.columns(of: table), PostgreSQLLedgerTables.keys(of: table))
+    let (columns, keys) = (PostgreSQLLedgerTables.askedColumns(of: table), PostgreSQLLedgerTables.keys(of: table))
     return try query(
       "SELECT \(columns) FROM seamesh.\(table.rawValue) WHERE (\(keys)) = (\(PostgreSQLLedgerTables.marks(key)))",
-      parameters(key), table
+      parameters(key, table), table
     ).first
   }
 
@@ -87,6 +93,11 @@ package final class PostgreSQLLedgerTables: LedgerTables {
 
   private static func columns(of table: LedgerTable) -> String { table.columns.map(\.name).joined(separator: ", ") }
 
+  private static func askedColumns(of table: LedgerTable) -> String {
+    table.columns.map { column in column.expression.map { "\($0) AS \(column.name)" } ?? column.name }
+      .joined(separator: ", ")
+  }
+
   private static func keys(of table: LedgerTable) -> String {
     table.columns.prefix(table.keyCount).map(\.name).joined(separator: ", ")
   }
@@ -95,10 +106,11 @@ package final class PostgreSQLLedgerTables: LedgerTables {
     key.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
   }
 
-  private func parameters(_ key: [RowValue]) -> [PostgreSQLParameter] {
-    key.map { value in
+  private func parameters(_ key: [RowValue], _ table: LedgerTable) -> [PostgreSQLParameter] {
+    zip(key, table.columns).map { value, column in
       switch value {
       case .integer(let number): .long(number)
+      case .bytes(let bytes) where column.kind == .text: .text(String(decoding: bytes, as: UTF8.self))
       case .bytes(let bytes): .bytes(bytes)
       case .null: .bytes([])
       }

@@ -40,7 +40,7 @@ extension PostgreSQLBackend {
     let row = try connected().query(
       """
       SELECT seamesh.document_position($1), seamesh.document_step($1, $2), s.statements, s.batches
-      FROM seamesh.ledger_state() s
+      FROM (SELECT seamesh.hold_relay($1, $2) AS held OFFSET 0) h, seamesh.ledger_state() s WHERE h.held
       """,
       [.bytes(relay.digest.bytes), .text(process)]
     ).rows.first

@@ -28,8 +28,9 @@ package struct PostgreSQLGrants: Sendable {
         "GRANT USAGE ON SCHEMA seamesh_office TO \(quoted(office));",
         "GRANT SELECT, INSERT, UPDATE, DELETE ON seamesh_office.documents TO \(quoted(office));",
         "GRANT SELECT ON seamesh_office.edits, seamesh_office.conflicts TO \(quoted(office));",
-        "GRANT EXECUTE ON FUNCTION seamesh_office.edit TO \(quoted(office));",
       ]
+      let functions = format < PostgreSQLSchema.step8.number ? ["edit"] : ["edit", "change"]
+      lines += functions.map { "GRANT EXECUTE ON FUNCTION seamesh_office.\($0) TO \(quoted(office));" }
     }
     if let auditor {
       let tables = (["migrations"] + LedgerTable.allCases.map(\.rawValue)).map { "seamesh.\($0)" }

@@ -81,6 +81,11 @@ enum PostgreSQLProblems {
     case LedgerState.gap:
       return BackendProblem(
         .gap, "the ledger in \(address.shown) lacks what it had: it may have been put back from a copy")
+    case LedgerState.copy:
+      return BackendProblem(
+        .refused, "a copy of this device forwards to \(address.shown), and was there \(words) seconds ago",
+        remedy: "Two machines have one device's key: end one of them, or let it join anew with a code of its own. "
+          + "This one goes on once the other has been silent for 20 minutes.")
     case "53100":
       return BackendProblem(.refused, "the disk of the server at \(address.shown) is full", remedy: "Make room there.")
     default: break
@@ -123,4 +128,6 @@ enum LedgerState {
   static let otherFleet = "SM001"
   static let otherLedger = "SM002"
   static let gap = "SM003"
+  /// The words are how many seconds ago the other one was there.
+  static let copy = "SM004"
 }

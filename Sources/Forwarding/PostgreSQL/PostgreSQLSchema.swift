@@ -9,7 +9,7 @@ package enum PostgreSQLSchema {
 
   static let steps: [Step] = [
     ledgerStep, documentsStep, marksStep, officeStep, documentPlansStep, documentNewsStep,
-    ledgerStateStep,
+    ledgerStateStep, step8,
   ]
 
   /// What this program writes.
@@ -19,11 +19,13 @@ package enum PostgreSQLSchema {
     steps.filter { $0.number <= format }.flatMap(\.functions)
   }
 
-  /// A batch in one statement: the ledger's rows, then the marks, then the documents. Each waits for the one before it. The
-  /// parameters are in the order in which ``PostgreSQLBackend`` gives them.
+  /// A batch in one statement: whether this process speaks for its relay, the ledger's rows, then the marks, then the documents.
+  /// Each waits for the one before it. The parameters are in the order in which ``PostgreSQLBackend`` gives them; behind the third
+  /// < of the position stands the process.
   static let appendCall =
-    "SELECT m.stale_marks, w.stale_documents, w.stale_ranges FROM (SELECT seamesh.append(" + numbers(1...25)
-    + ", '{}', '{}', '{}', '{}') AS appended OFFSET 0) a, LATERAL seamesh.write_marks(a.appended, $3, $30, $4, "
+    "SELECT m.stale_marks, w.stale_documents, w.stale_ranges FROM (SELECT seamesh.append(CASE WHEN h.held THEN $1::bytea END, "
+    + numbers(2...25) + ", '{}', '{}', '{}', '{}') AS appended "
+    + "FROM (SELECT seamesh.hold_relay($3, split_part($31::text, '<', 3)) AS held OFFSET 0) h OFFSET 0) a, LATERAL seamesh.write_marks(a.appended, $3, $30, $4, "
     + numbers(26...29) + ", $32, " + numbers(48...51) + ") m, LATERAL seamesh.write_documents(m.appended_before, $3, "
     + numbers(30...51) + ") w, LATERAL seamesh.note_edits(a.appended, " + numbers(52...56)
     + ") n, LATERAL seamesh.note_conflicts(w.stale_documents, " + numbers(57...61) + ") c"

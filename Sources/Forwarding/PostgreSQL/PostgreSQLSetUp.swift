@@ -46,19 +46,39 @@ package enum PostgreSQLSetUp {
       throw PostgreSQLProblems.answered(LedgerState.otherFleet, "", address)
     }
     // A step may have brought functions that nobody was given yet.
-    for role in try relays(connection) { try connection.script(PostgreSQLGrants(relay: role).script(through: last)) }
+    for role in try roles(connection, calling: "seamesh.append") {
+      try connection.script(PostgreSQLGrants(relay: role).script(through: last))
+    }
+    for role in try roles(connection, calling: "seamesh_office.edit") {
+      try connection.script(PostgreSQLGrants(office: role).script(through: last))
+    }
+    for role in try auditors(connection) {
+      try connection.script(PostgreSQLGrants(auditor: role).script(through: last))
+    }
     try connection.script(grants.script(through: last))
     try connection.script("COMMIT")
     return Outcome(formatBefore: before, format: last)
   }
 
-  /// Roles that may append to the ledger, but for its owner.
-  private static func relays(_ connection: PostgreSQLConnection) throws(BackendProblem) -> [String] {
+  /// Roles that may call a function, but for its owner; none where it is not there yet.
+  private static func roles(
+    _ connection: PostgreSQLConnection, calling function: String
+  ) throws(BackendProblem) -> [String] {
     try connection.query(
       """
       SELECT DISTINCT r.rolname::text FROM pg_catalog.pg_proc p, pg_catalog.aclexplode(p.proacl) a, pg_catalog.pg_roles r
-      WHERE p.pronamespace = 'seamesh'::regnamespace AND p.proname = 'append' AND a.privilege_type = 'EXECUTE'
-        AND a.grantee <> p.proowner AND r.oid = a.grantee
+      WHERE p.oid = to_regproc($1) AND a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner AND r.oid = a.grantee
+      """, [.text(function)]
+    ).rows.compactMap { row in row.first.flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
+  }
+
+  /// Roles that may read the ledger, but for its owner.
+  private static func auditors(_ connection: PostgreSQLConnection) throws(BackendProblem) -> [String] {
+    try connection.query(
+      """
+      SELECT DISTINCT r.rolname::text FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) a, pg_catalog.pg_roles r
+      WHERE c.oid = to_regclass('seamesh.runs') AND a.privilege_type = 'SELECT' AND a.grantee <> c.relowner
+        AND r.oid = a.grantee
       """
     ).rows.compactMap { row in row.first.flatMap { $0 }.map { String(decoding: $0, as: UTF8.self) } }
   }

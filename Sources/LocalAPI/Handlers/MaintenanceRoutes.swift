@@ -23,6 +23,15 @@ let maintenanceRoutes: [Route] = [
     try surroundings.node.sendForwardingNow()
     return .json(.object(["asked": .bool(true)]))
   },
+  Route(
+    method: .get, template: "/v1/forwarding/refused", name: "listRefused",
+    summary:
+      "Runs that the backend refuses, at most 1,024, each with the backend's words; first and last are the numbers of its "
+      + "changes, or null where the backend refuses how far the chain counts. The rest of its chain waits with it.",
+    result: .json(.listing("refused", of: RefusedRunStatus.schema)), refusals: [.unprocessable]
+  ) { _, surroundings in
+    .json(.object(["refused": .list(try surroundings.node.refusedRuns(), \.value)]))
+  },
 ]
 
 private let backupSchema = Schema.object([.required("path", .string(pattern: #"^/[^\u0000]*$"#))])

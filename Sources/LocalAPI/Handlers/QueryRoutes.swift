@@ -34,15 +34,12 @@ let queryRoutes: [Route] = [
     ],
     headers: [
       Route.Header("Last-Event-ID", "id of the last event that was read", .string(pattern: "^[!-~]*$"))
-    ], result: .events(WatchStream.events), refusals: [.notPermitted, .tooLarge, .unprocessable]
+    ], result: .events(DocumentEvents.described), refusals: [.notPermitted, .tooLarge, .unprocessable]
   ) { request, surroundings in
     let subscription = try surroundings.node.watch(
       request.partition(), request.collection, FindRequest(target: request.target))
-    let stream = WatchStream(
-      subscription, lastEventID: request.headers["last-event-id"], socket: request.socket,
-      supervisor: surroundings.streams)
-    try stream.begin()
-    return .stream(stream, type: .events)
+    return try .events(
+      DocumentEvents(subscription, lastEventID: request.headers["last-event-id"]), request, surroundings)
   },
 ]
 

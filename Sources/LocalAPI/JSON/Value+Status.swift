@@ -28,7 +28,8 @@ extension NodeStatus: Tabled {
 
 extension ForwardingStatus: Tabled {
   static let table: [Member<ForwardingStatus>] = [
-    Member("backend", \.backend), Member("state", \.state, .oneOf(ForwardingStatus.states)),
+    Member("backend", \.backend),
+    Member("state", .oneOf(ForwardingStatus.State.allCases.map(\.rawValue))) { $0.state.rawValue.value },
     Member("reason", \.reason), Member("remedy", \.remedy), Member("lagChanges", \.lagChanges),
     Member("lagBytes", \.lagBytes), Member("lagMilliseconds", \.lagMilliseconds),
     Member("forwardedChanges", \.forwardedChanges), Member("forwardedBytes", \.forwardedBytes),
@@ -42,6 +43,13 @@ extension ForwardingStatus: Tabled {
 extension ForwardingStatus.Edits: Tabled {
   static let table: [Member<ForwardingStatus.Edits>] = [
     Member("written", \.written, .count), Member("refused", \.refused, .count), Member("reason", \.reason),
+  ]
+}
+
+extension RefusedRunStatus: Tabled {
+  static let table: [Member<RefusedRunStatus>] = [
+    Member("partition", \.partition), Member("replica", \.replica, .hexadecimal), Member("first", \.first),
+    Member("last", \.last), Member("reason", \.reason),
   ]
 }
 

@@ -55,6 +55,9 @@ package struct ReadLimits: Sendable {
   /// Who asks how safe something is waits so long for what peers say, looking again after each pause.
   static let receiptMilliseconds: UInt64 = 1_500
   static let receiptPauseMicroseconds: UInt32 = 20_000
+  /// Between two questions to peers of who follows how safe something is, as long as one in reach lacks some of it. A peer that
+  /// was asked before a change came to it says nothing of its own accord once it has.
+  static let receiptAskMilliseconds: UInt64 = 2_000
 
   package init() {}
 

@@ -118,12 +118,38 @@ final class FeedFollower: Sendable {
 
   /// Waits until a document of this place has changed since the last call, for so long at the most.
   func wait(for place: ChangedDocuments.Place, timeoutMilliseconds: Int) -> Wake {
+    wait(timeoutMilliseconds) { take(place) } ?? .nothing
+  }
+
+  private func wait<Found>(_ timeoutMilliseconds: Int, take: () -> Found?) -> Found? {
     let deadline = ContinuousClock.now + .milliseconds(max(0, timeoutMilliseconds))
     while true {
-      if let wake = take(place) { return wake }
-      // Signals come for every commit, also for those of other places.
+      if let found = take() { return found }
+      // Signals come for every commit, also for those that nobody here asks about.
       let left = (deadline - .now) / .milliseconds(1)
-      guard left > 0, signal.wait(milliseconds: UInt64(left.rounded(.up))) else { return take(place) ?? .nothing }
+      guard left > 0, signal.wait(milliseconds: UInt64(left.rounded(.up))) else { return take() }
+    }
+  }
+
+  enum SafetyWake: Sendable {
+    case moved
+    case nothing
+    case stopped
+  }
+
+  /// Waits until something has changed that the safety of this partition stands on: its log, what a device says of it, or who
+  /// is a member.
+  func waitForSafety(of partition: PartitionID, timeoutMilliseconds: Int) -> SafetyWake {
+    wait(timeoutMilliseconds) { takeSafety(partition) } ?? .nothing
+  }
+
+  private func takeSafety(_ partition: PartitionID) -> SafetyWake? {
+    if isStopped.withLock({ $0 }) { return .stopped }
+    return cursor.withLock { cursor in
+      let (records, next) = feed.read(from: cursor)
+      defer { cursor = next }
+      let isMoved = records.map { $0.contains { $0.isAboutSafety(of: partition) } } ?? true
+      return isMoved ? .moved : nil
     }
   }
 
@@ -151,7 +177,7 @@ final class FeedFollower: Sendable {
       let (records, next) = feed.read(from: cursor)
       defer { cursor = next }
       guard let records else { return .missed }
-      guard !records.isEmpty else { return nil }
+      guard records.contains(where: { !$0.isOfWordsAlone }) else { return nil }
       var moved: [PartitionID: VersionVector] = [:]
       for record in records { for partition in record.partitions { moved[partition.partition] = partition.accepted } }
       return .moved(moved, at: next.position)
@@ -174,7 +200,11 @@ final class FeedFollower: Sendable {
 extension CommitRecord {
   /// What it takes in the ring, roughly.
   fileprivate var byteCount: Int {
-    documents.reduce(256 * (partitions.count + 1)) { $0 + $1.keyByteCount + 32 * $1.count }
+    documents.reduce(256 * (partitions.count + 1) + 64 * words.count) { $0 + $1.keyByteCount + 32 * $1.count }
+  }
+
+  fileprivate func isAboutSafety(of partition: PartitionID) -> Bool {
+    hasStatements || words.contains(partition) || partitions.contains { $0.partition == partition }
   }
 
   fileprivate func collectKeys(of place: ChangedDocuments.Place, into keys: inout Set<[UInt8]>) {

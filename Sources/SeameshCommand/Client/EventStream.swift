@@ -1,3 +1,35 @@
+import Replication
+import Wire
+
+/// Hands over each event of a live answer as it comes. Ends with a failure alone: the node's own words for why it goes on no
+/// further, or that it stopped.
+func followEvents(
+  _ target: String, _ context: Context, _ take: @escaping (EventStream.Event) throws(Failure) -> Void
+) throws(Failure) {
+  var events = EventStream()
+  var failure: Failure?
+  try context.client.stream(.init(target: target, headers: ["Accept: text/event-stream"])) { bytes in
+    do throws(Failure) {
+      for event in events.append(bytes) {
+        if event.name == "error" { failure = refusal(event.data) } else { try take(event) }
+      }
+      return true
+    } catch {
+      failure = error
+      return false
+    }
+  }
+  if let failure { throw failure }
+  throw Failure(.unreachable, "the node on \(context.directory) stopped; watch again once it runs")
+}
+
+/// Nil where the node stops, which the end of the answer says.
+private func refusal(_ problem: String) -> Failure? {
+  let map = (try? ExtendedJSON.parseMap(Array(problem.utf8))) ?? ValueMap()
+  guard map["type"] != .string("urn:seamesh:problem:stopping") else { return nil }
+  return Failure(.failed, shown(map.text("detail")))
+}
+
 /// Reads server-sent events (HTML Living Standard §9.2) from bytes as they come.
 struct EventStream {
   struct Event: Equatable {

@@ -1,9 +1,47 @@
 import Forwarding
 import Replication
+import Seamesh
 import Wire
 
-/// One line for each, or with `--json` one object.
-func listDeadLetters(_ backend: PostgreSQLBackend, _ context: Context) throws(Failure) {
+/// Runs that the backend refuses, as the running node knows them, and documents that it has without their content: one line
+/// for each, or with `--json` one object. The runs first: they are told also where the backend cannot be asked.
+func listDeadLetters(
+  _ context: Context, connect: () throws(Failure) -> PostgreSQLBackend
+) throws(Failure) {
+  let runs = try listRefusedRuns(context)
+  let letters = try listDocuments(try connect(), context)
+  guard runs == 0, letters == 0, !context.isJSON else { return }
+  context.terminal.print(
+    "the backend holds all documents that it was sent\(runs == nil ? "" : ", and refuses no changes")")
+}
+
+/// How many; nil where no node runs here that would forward.
+private func listRefusedRuns(_ context: Context) throws(Failure) -> Int? {
+  let answer: ValueMap
+  do throws(Failure) {
+    answer = try context.client.ask(.init(target: "/v1/forwarding/refused")).json()
+  } catch {
+    context.terminal.warn(
+      "no node that forwards runs here: changes that a backend refuses are known to such a one alone")
+    return nil
+  }
+  let runs = answer.list("refused")
+  for run in runs {
+    if context.isJSON {
+      var line = run
+      line["kind"] = .string("run")
+      context.terminal.print(ExtendedJSON.text(.map(line)))
+    } else {
+      let partition = run.text("partition").isEmpty ? "a partition without a name" : run.text("partition")
+      let (first, last) = (run.number("first"), run.number("last"))
+      let what = first == 0 ? "how far it counts" : first == last ? "change \(first)" : "changes \(first) to \(last)"
+      context.terminal.print(shown("\(partition) \(run.text("replica")) \(what): \(run.text("reason"))"))
+    }
+  }
+  return runs.count
+}
+
+private func listDocuments(_ backend: PostgreSQLBackend, _ context: Context) throws(Failure) -> Int {
   let letters: [DeadLetter]
   do throws(BackendProblem) { letters = try backend.deadLetters() } catch { throw Failure(error) }
   for letter in letters {
@@ -12,8 +50,9 @@ func listDeadLetters(_ backend: PostgreSQLBackend, _ context: Context) throws(Fa
     if context.isJSON {
       context.terminal.print(
         ExtendedJSON.object([
-          ("partition", .string(Text(partition))), ("collection", .string(letter.place.key.collection)),
-          ("id", .string(Text(id))), ("reason", .string(Text(letter.reason))),
+          ("kind", .string("document")), ("partition", .string(Text(partition))),
+          ("collection", .string(letter.place.key.collection)), ("id", .string(Text(id))),
+          ("reason", .string(Text(letter.reason))),
         ]))
     } else {
       context.terminal.print(shown("\(partition) \(letter.place.key.collection.string) \(id): \(letter.reason)"))
@@ -22,7 +61,7 @@ func listDeadLetters(_ backend: PostgreSQLBackend, _ context: Context) throws(Fa
   if letters.count == DeadLetterTurn.limit {
     context.terminal.warn("there may be more than these \(letters.count); seamesh.documents at the backend has all")
   }
-  if letters.isEmpty, !context.isJSON { context.terminal.print("the backend holds all documents that it was sent") }
+  return letters.count
 }
 
 func makeViews(_ backend: PostgreSQLBackend, _ context: Context) throws(Failure) {

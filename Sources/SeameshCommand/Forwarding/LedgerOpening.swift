@@ -17,12 +17,14 @@ func ledgerCryptography(_ fleet: FleetID) -> Cryptography {
     holdingsBytes: HoldingsCodec.signedBytes)
 }
 
-func ledgerInDump(_ path: String, _ context: Context) throws(Failure) -> any LedgerTables {
+func ledgerInDump(
+  _ path: String, tables: [LedgerTable] = LedgerTable.allCases, _ context: Context
+) throws(Failure) -> any LedgerTables {
   let file = try InputFile(path)
   let bar = ProgressBar("reading", on: context.terminal)
   defer { bar.finish() }
   return try judging { () throws -> any LedgerTables in
-    try LedgerDump(file.name) { _ in
+    try LedgerDump(file.name, tables: tables) { _ in
       try file.next()
     } progress: {
       bar.update(done: $0, total: file.byteCount, unit: "bytes")

@@ -44,6 +44,13 @@ final class NodeForwarding: NodeForwarder {
 
   var status: ForwardingStatus { ForwardingStatus(service.report) }
 
+  func refused(most count: Int) -> [RefusedChain] {
+    service.report.aside.sorted { $0.key < $1.key }.prefix(count).map { chain, row in
+      RefusedChain(
+        partition: chain.partition, replica: chain.replica, changes: row.changes, reason: row.sentence)
+    }
+  }
+
   func sendNow() { service.sendNow() }
 }
 
@@ -102,14 +109,42 @@ private final class NodeLogSource: ForwardingSource {
 extension ForwardingStatus {
   init(_ report: ForwardingReport) {
     self.init()
-    (backend, state, reason, remedy) = (report.backend, report.state.rawValue, report.sentence, report.remedy)
+    (backend, state, reason, remedy) = (report.backend, State(report.state), report.sentence, report.remedy)
     (lagChanges, lagBytes, lagMilliseconds) = (report.lag.changes, report.lag.bytes, report.lagMilliseconds)
     (forwardedChanges, forwardedBytes) = (report.forwarded.changes, report.forwarded.bytes)
     (logChanges, backendChanges) = (report.inLog, report.inBackend)
     remainingMilliseconds = report.remainingMilliseconds
     (deadLetters, staleDocuments) = (Int64(report.deadLetters), Int64(report.staleDocuments))
-    (putAside, lostChanges) = (Int64(report.putAside), Int64(clamping: report.lost))
+    (putAside, lostChanges) = (Int64(report.aside.count), Int64(clamping: report.lost))
     edits = report.edits.map { Edits(written: $0.written, refused: $0.refused, reason: report.editsSentence) }
+  }
+}
+
+extension ForwardingStatus.State {
+  /// The node and its forwarder do not know each other.
+  init(_ state: ForwardingState) {
+    self =
+      switch state {
+      case .noRoute: .noRoute
+      case .refused: .refused
+      case .auth: .auth
+      case .tls: .tls
+      case .schema: .schema
+      case .lagging: .lagging
+      case .caughtUp: .caughtUp
+      }
+  }
+
+  /// Of trying: what is refused once is refused.
+  init(trying problem: BackendProblem) {
+    self =
+      switch problem.kind {
+      case .noRoute: .noRoute
+      case .refused, .rejected, .gap, .interrupted: .refused
+      case .auth: .auth
+      case .tls: .tls
+      case .schema: .schema
+      }
   }
 }
 
@@ -131,14 +166,14 @@ extension ExitStatus {
   }
 
   /// Of a state that a node told.
-  init(forwardingState state: String) {
+  init(_ state: ForwardingStatus.State) {
     self =
       switch state {
-      case "caught-up", "ready": .done
-      case "lagging": .behind
-      case "no-route", "refused": .unreachable
-      case "auth", "tls": .notPermitted
-      default: .failed
+      case .caughtUp: .done
+      case .lagging: .behind
+      case .noRoute, .refused: .unreachable
+      case .auth, .tls: .notPermitted
+      case .schema: .failed
       }
   }
 }

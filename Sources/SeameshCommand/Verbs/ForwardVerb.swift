@@ -24,7 +24,9 @@ let forwardVerb = Verb(
     OptionSpecification(
       "now", .none, "have the node try at once, where it would wait, and send dead letters and what was put aside again"
     ),
-    OptionSpecification("dead-letters", .none, "list documents that the backend cannot hold, with the reasons"),
+    OptionSpecification(
+      "dead-letters", .none, "list changes that the backend refuses and documents that it cannot hold, with the reasons"
+    ),
     OptionSpecification("views", .none, "make a view for each collection at the backend, or bring them up to date"),
     OptionSpecification("wait", .none, "wait until the backend has everything"),
   ],
@@ -39,22 +41,22 @@ let forwardVerb = Verb(
   for option in ["grant-to", "home-bound-to", "office-to", "audit-to"] where invocation[option] != nil {
     throw .usage("--\(option) goes with --set-up")
   }
-  if invocation.has("dead-letters") { return try listDeadLetters(try backend(invocation, context), context) }
+  if invocation.has("dead-letters") {
+    return try listDeadLetters(context) { () throws(Failure) in try backend(invocation, context) }
+  }
   if invocation.has("views") { return try makeViews(try backend(invocation, context), context) }
   if invocation.has("now") { _ = try context.client.ask(.init(method: "POST", target: "/v1/forwarding/send")) }
   let found = invocation.has("check") ? try checked(invocation, context) : try told(invocation, context)
   show(found, context)
-  let status = found.exit ?? ExitStatus(forwardingState: found.state)
   // What was found has been shown already.
-  if status != .done { throw Failure(status, "the backend is not up to date: \(found.state)") }
+  if found.exit != .done { throw Failure(found.exit, "the backend is not up to date: \(found.map.text("state"))") }
 }
 
 /// How forwarding does, as this command found out.
 private struct FoundState {
-  var state: String
-  var map: ValueMap
-  /// Where the state does not say it all.
-  var exit: ExitStatus?
+  /// As it is shown: the state is a node's, or "ready".
+  let map: ValueMap
+  let exit: ExitStatus
 }
 
 private func setUp(_ invocation: Invocation, _ context: Context) throws(Failure) {
@@ -116,17 +118,16 @@ private func checked(_ invocation: Invocation, _ context: Context) throws(Failur
     try backend.connect()
     backend.disconnect()
   } catch {
-    let state = error.kind == .gap || error.kind == .rejected ? "refused" : error.kind.rawValue
-    map["state"] = .string(Text(state))
+    map["state"] = .string(Text(ForwardingStatus.State(trying: error).rawValue))
     map["reason"] = .string(Text(error.sentence))
     map["remedy"] = .string(Text(error.remedy))
-    return FoundState(state: state, map: map, exit: ExitStatus(error))
+    return FoundState(map: map, exit: ExitStatus(error))
   }
   if let running = try? status(context) { return running }
   map["state"] = .string("ready")
   map["reason"] = .string("the backend takes changes; no node runs here that would forward to it")
   map["remedy"] = .string(Text("Start it: \(context.command("run"))"))
-  return FoundState(state: "ready", map: map)
+  return FoundState(map: map, exit: .done)
 }
 
 // MARK: Asking the node
@@ -137,7 +138,7 @@ private func told(_ invocation: Invocation, _ context: Context) throws(Failure) 
   defer { progress.finish() }
   while true {
     let found = try status(context)
-    if found.state == "caught-up" { return found }
+    if found.exit == .done { return found }
     progress.update(
       done: found.map.number("backendChanges"), total: found.map.number("logChanges"), unit: "changes",
       more: timeLeft(found.map))
@@ -150,7 +151,9 @@ private func status(_ context: Context) throws(Failure) -> FoundState {
   guard let map = status["forwarding"]?.map else {
     throw Failure(.failed, "this node does not forward; start it with --forward=URL")
   }
-  return FoundState(state: map.text("state"), map: map)
+  // A node of another version may have others.
+  let state = ForwardingStatus.State(rawValue: map.text("state"))
+  return FoundState(map: map, exit: state.map { ExitStatus($0) } ?? .failed)
 }
 
 private func show(_ found: FoundState, _ context: Context) {
@@ -170,7 +173,7 @@ func forwardingLine(_ map: ValueMap) -> String {
     if waited > 0 { line += ", the oldest for \(duration(milliseconds: waited))" }
     line += timeLeft(map)
   }
-  if map.number("putAside") > 0 { line += "; \(map.number("putAside")) chains put aside" }
+  if map.number("putAside") > 0 { line += "; \(map.number("putAside")) chains put aside: see --dead-letters" }
   if map.number("deadLetters") > 0 { line += "; \(map.number("deadLetters")) dead letters" }
   if map.number("staleDocuments") > 0 {
     line += "; \(map.number("staleDocuments")) documents left as another relay wrote them"

@@ -68,23 +68,7 @@ let watchVerb = Verb(
   for name in ["limit", "skip"] { parameters.append((name, try invocation.count(name).map { "\($0)" })) }
   let target =
     NodePath.collection(invocation.required(0), invocation.required(1)) + "/watch" + NodePath.query(parameters)
-  var events = EventStream()
-  var failure: Failure?
-  try context.client.stream(.init(target: target, headers: ["Accept: text/event-stream"])) { bytes in
-    for event in events.append(bytes) {
-      if event.name == "error" { failure = refusal(event.data) } else { print(event, context) }
-    }
-    return true
-  }
-  if let failure { throw failure }
-  throw Failure(.unreachable, "the node on \(context.directory) stopped; watch again once it runs")
-}
-
-/// The node's own words for why it follows the result no further; nil where it stops, which the end of the answer says.
-private func refusal(_ problem: String) -> Failure? {
-  let map = (try? ExtendedJSON.parseMap(Array(problem.utf8))) ?? ValueMap()
-  guard map["type"] != .string("urn:seamesh:problem:stopping") else { return nil }
-  return Failure(.failed, shown(map.text("detail")))
+  try followEvents(target, context) { event in print(event, context) }
 }
 
 private func print(_ event: EventStream.Event, _ context: Context) {

@@ -1,6 +1,4 @@
-import Glibc
 import Replication
-import Wire
 
 let receiptsVerb = Verb(
   "receipts", "show how safe a document is, or a whole partition",
@@ -24,20 +22,15 @@ let receiptsVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   let target = try receiptTarget(invocation)
-  let query = { (asks: Bool) in NodePath.query([("ask", asks ? "true" : nil)]) }
-  var last = try context.client.ask(.init(target: target + query(invocation.has("ask"))))
-  try show(last, context)
-  while invocation.has("watch") {
-    sleep(receiptWatchSeconds)
-    let next = try context.client.ask(.init(target: target + query(invocation.has("ask"))))
-    guard try ranks(next) != ranks(last) else { continue }
-    last = next
-    if !context.isJSON { context.terminal.print("") }
-    try show(last, context)
+  let query = NodePath.query([("ask", invocation.has("ask") ? "true" : nil)])
+  guard invocation.has("watch") else { return try show(try context.client.ask(.init(target: target + query)), context) }
+  var isFirst = true
+  try followEvents(target + "/watch" + query, context) { event throws(Failure) in
+    if !isFirst, !context.isJSON { context.terminal.print("") }
+    isFirst = false
+    try show(Answer(body: Array(event.data.utf8) + [UInt8(ascii: "\n")], etag: nil), context)
   }
 }
-
-private let receiptWatchSeconds: UInt32 = 2
 
 private func receiptTarget(_ invocation: Invocation) throws(Failure) -> String {
   let partition = invocation.required(0)
@@ -48,15 +41,6 @@ private func receiptTarget(_ invocation: Invocation) throws(Failure) -> String {
     throw .usage("name a document by COLLECTION and ID, or the partition alone")
   }
   return NodePath.document(partition, collection, id: try NodePath.id(id, type: invocation["id-type"])) + "/receipts"
-}
-
-/// What of an answer is news: not the ages.
-private func ranks(_ answer: Answer) throws(Failure) -> [String] {
-  let report = try answer.json()
-  return [ExtendedJSON.text(.array(report["changes"]?.items ?? [])), ExtendedJSON.text(report["rungs"] ?? .null)]
-    + report.list("words").map {
-      "\($0.text("device")) \($0.text("of")) \($0.number("lacking")) \($0.text("standing"))"
-    }
 }
 
 private func show(_ answer: Answer, _ context: Context) throws(Failure) {

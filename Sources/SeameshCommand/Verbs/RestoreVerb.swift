@@ -31,7 +31,9 @@ let restoreVerb = Verb(
   if let backup = invocation.operand(0) { return try restore(fromBackup: backup, context) }
   // Before anything is asked of a server: whether there is a device to fill.
   _ = try local { () throws(NodeError) in try NodeSetup.identity(of: context.directory) }
-  if let path = invocation["dump"] { return try restore(from: try ledgerInDump(path, context), context) }
+  if let path = invocation["dump"] {
+    return try restore(from: try ledgerInDump(path, tables: LedgerTable.ofLedger, context), context)
+  }
   let address = try forwardingAddress(invocation, "from-ledger", directory: context.directory)
   if let address { try restore(from: try ledgerAtServer(address), context) }
 }

@@ -9,7 +9,8 @@ let verifyLedgerVerb = Verb(
     "Needs no node and no data directory: the server, or a dump of it, and the fleet's id if a ledger that somebody made up from its "
       + "beginning is to show. The role needs nothing but to read: seamesh forward --set-up --audit-to=ROLE.",
     "The first thing that does not agree is named, with the table and the row's key. Documents are derived from the ledger and bear "
-      + "no signature; they are not looked at. A ledger that lacks the beginnings of chains ends with status 6. What lacks at the "
+      + "no signature: each row is held against the sum that was written with it, which shows what was altered since by accident or "
+      + "by hand, and not what somebody wrote who knows how; a row that is missing is not seen. A ledger that lacks the beginnings of chains ends with status 6. What lacks at the "
       + "end of a chain cannot be told from what was never brought.",
   ],
   options: [
@@ -59,6 +60,11 @@ private func ledgerText(_ tally: LedgerTally, _ name: String) -> String {
       + "\(tally.runs) runs, \(tally.changes) changes, \(tally.payloads) payloads, \(tally.marks) marks; "
       + "\(byteCount(tally.bytes)) signed",
   ]
+  if let documents = tally.documents {
+    lines.append("\(documents) documents are as they were written; they are derived, and bear no signature")
+  } else {
+    lines.append("documents were not looked at: they may not be read, are not there, or have no sums (before format 8)")
+  }
   if tally.statementsLeftOut > 0 {
     lines.append("\(tally.statementsLeftOut) statements are beyond what their devices may say, and count nowhere")
   }
@@ -84,5 +90,6 @@ private func ledgerJSON(_ tally: LedgerTally, _ name: String) -> String {
     ("marks", .int(Int64(tally.marks))), ("signedBytes", .int(tally.bytes)),
     ("runsWithoutRight", .int(Int64(tally.runsWithoutRight))),
     ("incompleteChains", .int(Int64(tally.incompleteChains))),
+    ("documents", tally.documents.map { .int(Int64($0)) } ?? .null),
   ])
 }

@@ -131,6 +131,7 @@ final class RelayProcess {
 
   /// What counts has moved, or at least the log has grown.
   func committed(_ record: CommitRecord) {
+    guard !record.isOfWordsAlone else { return }
     for part in record.partitions { moved[part.partition] = part.accepted }
     movedAt = log.position
     hasNews = true

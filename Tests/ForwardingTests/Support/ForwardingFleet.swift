@@ -114,7 +114,7 @@ final class ForwardingNode {
   func waitForState(
     _ state: ForwardingState, within seconds: Double = 30, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let came = waitUntil(within: seconds) { forwarding?.status.state == state.rawValue }
+    let came = waitUntil(within: seconds) { forwarding?.status.state.rawValue == state.rawValue }
     let told = forwarding?.status
     #expect(came, "\(state.rawValue) did not come, but \(String(describing: told))", sourceLocation: sourceLocation)
   }
@@ -125,7 +125,7 @@ final class ForwardingNode {
     let connection = try server.owner()
     let came = try waitUntil(within: 60) {
       try connection.number("SELECT count(*) FROM seamesh.changes") >= changes
-        && forwarding?.status.state == "caught-up"
+        && forwarding?.status.state == .caughtUp
     }
     let told = forwarding?.status
     #expect(came, "the ledger did not get all: \(String(describing: told))", sourceLocation: sourceLocation)

@@ -126,6 +126,8 @@ final class LedgerPicture: LedgerTables {
     }
   }
 
+  var hasDocumentSums: Bool { rows[.documents] != nil }
+
   /// With other rows in one table.
   func with(_ table: LedgerTable, _ change: (inout [LedgerRow]) -> Void) -> LedgerPicture {
     let copy = LedgerPicture(rows)
