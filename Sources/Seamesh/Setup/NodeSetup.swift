@@ -37,7 +37,9 @@ package enum NodeSetup {
   package static func start(of path: String) throws(NodeError) -> Start {
     let contents = DirectoryContents(path)
     switch contents.standing {
-    case .empty: return .newFleet
+    case .empty:
+      do throws(FileError) { try DataDirectory.check(preparing: path) } catch { throw NodeError(error) }
+      return .newFleet
     case .unfinished(let marker?) where marker.purpose == .found: return .newFleet
     case .node, .unfinished, .incomplete:
       if let refusal = contents.nodeRefusal ?? contents.storeRefusal { throw refusal }
