@@ -7,6 +7,12 @@ extension Node {
   package func watch(
     _ partition: PartitionName, _ collection: Text, _ request: FindRequest
   ) throws(NodeError) -> any WatchSubscription {
+    try live(partition, collection, request)
+  }
+
+  func live(
+    _ partition: PartitionName, _ collection: Text, _ request: FindRequest
+  ) throws(NodeError) -> any LiveSubscription {
     try checkMayShow(partition)
     let query = try DocumentQuery(request)
     guard let follower = feed.follow() else {
@@ -19,7 +25,7 @@ extension Node {
 }
 
 /// A query's result that follows the documents. Used by one thread at a time.
-private final class LiveResult: WatchSubscription {
+private final class LiveResult: LiveSubscription {
   private enum Shown {
     case nothing
     /// Every document that matches: follows each change by itself.
@@ -87,6 +93,10 @@ private final class LiveResult: WatchSubscription {
       throw error
     }
     return nextWaiting()
+  }
+
+  func atNews(_ body: @escaping @Sendable () -> Void) {
+    if state.withLock({ $0.isBehind || !$0.waiting.isEmpty }) { body() } else { follower.atNews(body) }
   }
 
   private func nextWaiting() -> WatchEvent? {

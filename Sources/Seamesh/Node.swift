@@ -62,7 +62,7 @@ public final class Node: Sendable {
     for _ in configuration.reads.keptReaders..<StoreReaders.limit { pageTurns.signal() }
     liveMemory = LiveMemory(limit: configuration.reads.allLiveBytes)
     log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
-    (inbox, board, finished, condition) = (Inbox(), EngineBoard(), Reply(), StoreCondition())
+    (inbox, board, finished, condition) = (Inbox(), EngineBoard(), Reply(), StoreCondition(log))
     descriptors = configuration.descriptors ?? .ofProcess
     feed = CommitFeed(followers: descriptors.followers)
     let started = Reply<Result<Started, NodeError>>()
@@ -74,6 +74,10 @@ public final class Node: Sendable {
         started.fulfil(.success(running.started))
         running.run()
       } catch {
+        // Only the log is told what the disk or SQLite said of it.
+        if let error = error as? StoreError, error.sentence != error.description {
+          log.error("the store could not be opened", ["reason": "\(error)"])
+        }
         started.fulfil(.failure(NodeError(any: error)))
       }
       finished.fulfil(true)

@@ -7,7 +7,8 @@ import Replication
   import Darwin
 #endif
 
-/// Why the store could not be opened, read or written. `description` is one sentence for a person.
+/// Why the store could not be opened, read or written. `sentence` is for people; `description`, for the log, has what SQLite and
+/// the rows say besides.
 package enum StoreError: Error, Hashable, Sendable {
   /// Another process holds the directory (K8). The process number is unknown where it could not be written down.
   case alreadyRunning(process: Int32?, directory: String)
@@ -55,13 +56,13 @@ package enum StoreError: Error, Hashable, Sendable {
 
   init(_ error: SQLiteError) {
     if error.isDiskFull {
-      self = .diskFull(error.sentence)
+      self = .diskFull(error.detail)
     } else if error.isReadOnly {
-      self = .readOnly(error.sentence)
+      self = .readOnly(error.message)
     } else if error.isIOError {
-      self = .inputOutput(error.sentence)
+      self = .inputOutput(error.detail)
     } else if error.isCorrupt {
-      self = .damaged(error.sentence)
+      self = .damaged(error.detail)
     } else if error.code == .interrupted {
       self = .interrupted
     } else if error.code == .busy {
@@ -107,6 +108,23 @@ package enum StoreError: Error, Hashable, Sendable {
 }
 
 extension StoreError: CustomStringConvertible {
+  /// One sentence for a person.
+  package var sentence: String {
+    switch self {
+    case .diskFull: "the disk is full"
+    case .inputOutput: "the disk failed"
+    case .damaged: "the store is damaged"
+    case .tornByLostLog: StoreError.torn
+    case .damagedDocument: "the document is damaged here"
+    case .damagedLog, .damagedRun: "the store's log is damaged"
+    case .sqlite(let error): "the store failed: \(error.message)"
+    default: description
+    }
+  }
+
+  private static let torn =
+    "seamesh.db-wal is gone, and seamesh.db, into which a part of it had been written, is damaged without it"
+
   package var description: String {
     switch self {
     case .alreadyRunning(let process?, let directory):
@@ -132,8 +150,7 @@ extension StoreError: CustomStringConvertible {
     case .inputOutput(let detail): "the disk failed: \(detail)"
     case .removed(let path): "\(path) was deleted or replaced under the running node"
     case .damaged(let detail): "the store is damaged: \(detail)"
-    case .tornByLostLog(let detail):
-      "seamesh.db-wal is gone, and seamesh.db, into which a part of it had been written, is damaged without it: \(detail)"
+    case .tornByLostLog(let detail): "\(StoreError.torn): \(detail)"
     case .damagedDocument(let detail): "the document is damaged here: \(detail)"
     case .damagedLog(let detail): "the store's log is damaged: \(detail)"
     case .damagedRun(let run): "the store's log is damaged: \(run)"
@@ -142,7 +159,7 @@ extension StoreError: CustomStringConvertible {
     case .limitReached(let what, let limit): "there is no room for more \(what): the limit is \(limit)"
     case .outOfRange(let what, let value): "\(what) \(value) is out of range"
     case .system(let operation, let path, let code): "\(operation) \(path) failed: \(String(cString: strerror(code)))"
-    case .sqlite(let error): "the store failed: \(error.sentence)"
+    case .sqlite(let error): "the store failed: \(error.detail)"
     }
   }
 

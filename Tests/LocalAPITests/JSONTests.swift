@@ -6,19 +6,6 @@ import Testing
 
 @Suite("Reading what is sent")
 struct JSONTests {
-  private func keys(_ text: String) -> [String] { KeyOrder(Array(text.utf8)[...]).members.map(\.key.string) }
-
-  @Test(
-    "keys keep the order of their text, whatever stands in the values",
-    arguments: [
-      (#"{"z":1,"a":2}"#, ["z", "a"]), (#" { "b" : {"x":1,"a":[1,{"c":2}]} , "a" : "}\"," } "#, ["b", "a"]),
-      (#"{"é\u0301":1,"":2,"\"q\\":3}"#, ["é\u{301}", "", "\"q\\"]), ("{}", []), ("[]", []), ("{\"a\"", []),
-      ("{\"a\":", ["a"]), ("{\"a\":1 \"b\":2}", ["a"]), ("", []), ("{\"a\\", []),
-    ])
-  func keyOrder(text: String, expected: [String]) {
-    #expect(keys(text).map { Array($0.utf8) } == expected.map { Array($0.utf8) })
-  }
-
   private func problem(_ body: () throws(Problem) -> Void) -> Problem? {
     do throws(Problem) {
       try body()

@@ -133,6 +133,25 @@ struct LimitTests {
     #expect(try impatient.ask("GET", "/v1/status").status == 200)
   }
 
+  enum Idle: CaseIterable { case silent, trickling, answered }
+
+  @Test("however many connections ask for nothing, who asks is answered", arguments: Idle.allCases)
+  func idleHouse(of kind: Idle) throws {
+    let idle = try (0..<Int(ServerLimit.connections)).map { _ in
+      let connection = try Connection(unixSocket: server.server.endpoints.socket)
+      if kind == .trickling { connection.send(Array("GET /v1/status HTTP/1.1\r\nX-Slow: ".utf8)) }
+      if kind == .answered {
+        connection.send(Array("GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+        _ = try connection.wait(for: "200 OK")
+      }
+      return connection
+    }
+    // Where no room is made, they keep it for three times as long as this waits.
+    for _ in 0..<20 { eventually("nobody is answered") { (try? server.ask("GET", "/v1/status").status) == 200 } }
+    // Who has waited for longest made room: what it was sent comes to its end.
+    while try idle[0].readMore() {}
+  }
+
   @Test("a request whose headers disagree on its end is refused, and its connection ended")
   func framing() throws {
     for lines in [

@@ -116,11 +116,16 @@ struct WatchTests {
     server.server.stop()
   }
 
-  @Test("connections beyond the limit are turned away, and served again once one has left")
-  func connectionLimit() throws {
-    var watching = try (0..<Int(ServerLimit.connections)).map { _ in try open(watch) }
-    for connection in watching { _ = try connection.wait(for: "snapshot") }
-    #expect(throws: ConnectionError.self) { try server.ask("GET", "/v1/status") }
+  @Test("a request beyond the limit is answered as a problem, and served once one has left")
+  func requestLimit() throws {
+    var watching = try (0..<ServerLimit.requests(of: Int(ServerLimit.connections))).map { _ in
+      let connection = try open(watch)
+      _ = try connection.wait(for: "snapshot")
+      return connection
+    }
+    let refused = try server.ask("GET", "/v1/status")
+    #expect(refused.status == 503 && refused.json["type"] == .string("urn:seamesh:problem:busy"), "\(refused.text)")
+    #expect(refused.headers["retry-after"] == "1" && refused.headers["connection"] == "close")
     watching.removeAll()
     eventually("no place became free") { (try? server.ask("GET", "/v1/status").status) == 200 }
   }

@@ -45,6 +45,11 @@ struct SetupVerbTests {
     try "x".write(toFile: base + "/file", atomically: false, encoding: .utf8)
     #expect(try seamesh("file", "init").isRefusal)
     #expect(try seamesh("file/inner", "init").isRefusal)
+    // Nor does run say that it makes a fleet there.
+    for name in ["file", "file/inner"] {
+      let run = try seamesh(name, "run", "--no-discovery")
+      #expect(run.error == "seamesh: \(base)/\(name) is not a directory, or lies in none.\n" && run.status == 1)
+    }
     try FileManager.default.createDirectory(
       atPath: base + "/open", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
     // Nothing is in it yet: it is closed before the first key is made.

@@ -168,6 +168,27 @@ import Testing
     }
   }
 
+  @Test("who awaits news is told once: of the next commit, of one that came before he asked, of a stop")
+  func news() throws {
+    let follower = try #require(feed.follow())
+    let told = Mutex(0)
+    func ask() { follower.atNews { told.withLock { $0 += 1 } } }
+    ask()
+    #expect(told.withLock { $0 } == 0)
+    commit([[1]])
+    commit([[2]])
+    #expect(told.withLock { $0 } == 1)
+    ask()
+    #expect(told.withLock { $0 } == 2)
+    #expect(changed(follower) == [[1], [2]])
+    ask()
+    #expect(told.withLock { $0 } == 2)
+    feed.stop()
+    #expect(told.withLock { $0 } == 3)
+    ask()
+    #expect(told.withLock { $0 } == 4)
+  }
+
   @Test("a commit wakes a follower that waits")
   func wakes() throws {
     let follower = try #require(feed.follow())

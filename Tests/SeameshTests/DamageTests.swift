@@ -18,6 +18,18 @@ import Testing
     for id in ["a", "b", "c"] as [Text] { try node.put(partition, "reports", id, body(["n": .int(1)])) }
   }
 
+  @Test("what users are told of a store that fails has no number of SQLite's, and nothing of its rows")
+  func words() {
+    for error in [
+      StoreError.diskFull("full (SQLite 13)"), .inputOutput("I/O (SQLite 266, errno 5)"),
+      .damaged("row 645: CBORError"), .tornByLostLog("row 7 missing from index documents_by_key"),
+      .damagedDocument("row 645"), .damagedLog("run 12"),
+    ] {
+      let message = NodeError(any: error).message
+      #expect(!message.contains { $0.isNumber || $0 == "_" } && !message.contains("SQLite"), "\(message)")
+    }
+  }
+
   private func ids(_ request: FindRequest = FindRequest()) throws -> [Value] {
     try node.find(partition, "reports", request).map(\.id)
   }

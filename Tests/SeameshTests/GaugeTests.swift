@@ -52,7 +52,7 @@ import Transport
     #expect(few.transport.connectionLimit == few.peers && few.transport.unauthenticatedLimit < few.peers)
     #expect(few.transport.unauthenticatedPerSourceLimit < few.transport.unauthenticatedLimit)
     let plenty = DescriptorBudget(limit: 1_024)
-    #expect(!plenty.isScarce && plenty.peers == 256 && plenty.users == 128 && plenty.followers == 48)
+    #expect(!plenty.isScarce && plenty.peers == 256 && plenty.users == 160 && plenty.followers == 48)
     #expect(plenty.transport.connectionLimit == TransportConfiguration().connectionLimit)
     var figures = NodeGauges.Figures()
     #expect(plenty.finding(figures) == nil && few.finding(figures)?.level == .warning)

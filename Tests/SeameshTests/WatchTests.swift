@@ -1,4 +1,6 @@
 import Replication
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -63,6 +65,22 @@ import Testing
     for watch in watches { watch.cancel() }
   }
 
+  @Test("while nothing comes, a result that an app awaits is not looked at, and takes no thread")
+  func awaited() async throws {
+    let result = QuietResult()
+    let events = DocumentEvents(result)
+    let task = Task {
+      var iterator = events.makeAsyncIterator()
+      return try await iterator.next()
+    }
+    try eventually(within: 5) { result.isAwaited }
+    // In turns of a quarter of a second it would be looked at four times.
+    #expect(!waitUntil(within: 1) { result.looks > 1 })
+    result.push(.delete(id: .int(1), position: 0, cursor: ""))
+    #expect(try await task.value == .delete(Document.ID(.int(1))))
+    #expect(result.looks == 2 && result.longestWait == 0)
+  }
+
   @Test("a stop ends a watch by saying so")
   func stop() throws {
     let fleet = try TestFleet(1)
@@ -72,4 +90,41 @@ import Testing
     let error = #expect(throws: NodeError.self) { try watch.next(timeoutMilliseconds: 60_000) }
     #expect(error?.code == .stopping)
   }
+}
+
+/// A live result in which nothing happens until it is pushed.
+private final class QuietResult: LiveSubscription {
+  private struct State {
+    var event: WatchEvent?
+    var looks = 0
+    var longestWait = 0
+    var awaiter: (@Sendable () -> Void)?
+  }
+
+  private let state = Mutex(State())
+
+  var isAwaited: Bool { state.withLock { $0.awaiter != nil } }
+  var looks: Int { state.withLock { $0.looks } }
+  var longestWait: Int { state.withLock { $0.longestWait } }
+
+  func next(timeoutMilliseconds: Int) -> WatchEvent? {
+    state.withLock { state in
+      state.looks += 1
+      state.longestWait = max(state.longestWait, timeoutMilliseconds)
+      defer { state.event = nil }
+      return state.event
+    }
+  }
+
+  func atNews(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.awaiter = body } }
+
+  func push(_ event: WatchEvent) {
+    let awaiter = state.withLock { state in
+      state.event = event
+      return state.awaiter
+    }
+    awaiter?()
+  }
+
+  func cancel() {}
 }

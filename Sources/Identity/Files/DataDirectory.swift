@@ -24,15 +24,40 @@ package struct DataDirectory: Sendable, Equatable {
   /// any other that is open to them is refused.
   package init(preparing path: String) throws(FileError) {
     try DataDirectory.make(path)
-    let mode = try DataDirectory.ownMode(of: path)
-    if mode & 0o077 != 0 {
-      guard mode & 0o1000 == 0, try DataDirectory.holdsFewPlainFiles(path) else { throw .sharedDirectory(path: path) }
+    if try DataDirectory.mustClose(path) {
       guard chmod(path, 0o700) == 0 else { throw .last("chmod", path) }
     }
     self.path = path
   }
 
+  /// Throws where ``init(preparing:)`` surely would, and changes nothing.
+  package static func check(preparing path: String) throws(FileError) {
+    var information = stat()
+    if stat(path, &information) == 0 || errno != ENOENT {
+      _ = try mustClose(path)
+    } else {
+      try checkAbove(path)
+    }
+  }
+
+  /// The nearest directory that is there must let this process make others in it.
+  private static func checkAbove(_ path: String) throws(FileError) {
+    guard let slash = path.lastIndex(of: "/") else { return }
+    let above = slash == path.startIndex ? "/" : String(path[..<slash])
+    guard access(above, W_OK | X_OK) != 0 else { return }
+    guard errno == ENOENT, above != "/" else { throw .last("mkdir", path) }
+    try checkAbove(above)
+  }
+
   package func file(_ name: String) -> String { path + "/" + name }
+
+  /// Others may look into it, and what is in it is nothing that they would miss.
+  private static func mustClose(_ path: String) throws(FileError) -> Bool {
+    let mode = try ownMode(of: path)
+    guard mode & 0o077 != 0 else { return false }
+    guard mode & 0o1000 == 0, try holdsFewPlainFiles(path) else { throw .sharedDirectory(path: path) }
+    return true
+  }
 
   private static func make(_ path: String) throws(FileError) {
     if mkdir(path, 0o700) == 0 || errno == EEXIST { return }

@@ -31,8 +31,12 @@ final class Exchange {
 
   /// Headers are in.
   func begin(method: String, headers: HeaderList, socket: Int32) -> Step {
-    service.deadlines.begun(socket)
+    let verdict = service.connections.begun(socket)
     do throws(Problem) {
+      if verdict == .refuse {
+        throw Problem(.busy, "so many requests are under way at once; send this one again")
+          .with("Retry-After", "1").with("Connection", "close")
+      }
       try checkFraming(headers)
       try checkSize(headers)
       try service.admission.check(headers, socket: socket)

@@ -48,7 +48,7 @@ private func requestCompleted(
   Unmanaged<Exchange>.fromOpaque(exchange).release()
   context?.pointee = nil
   guard let service, let connection else { return }
-  Unmanaged<RequestService>.fromOpaque(service).takeUnretainedValue().deadlines
+  Unmanaged<RequestService>.fromOpaque(service).takeUnretainedValue().connections
     .answered(seamesh_http_socket(connection))
 }
 
@@ -57,9 +57,9 @@ private func connectionChanged(
   context: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, change: MHD_ConnectionNotificationCode
 ) {
   guard let service, let connection else { return }
-  let deadlines = Unmanaged<RequestService>.fromOpaque(service).takeUnretainedValue().deadlines
+  let connections = Unmanaged<RequestService>.fromOpaque(service).takeUnretainedValue().connections
   let socket = seamesh_http_socket(connection)
-  if seamesh_http_begins(change) { deadlines.opened(socket) } else { deadlines.closed(socket) }
+  if seamesh_http_begins(change) { connections.opened(socket) } else { connections.closed(socket) }
 }
 
 /// Called once with the headers, then with each piece of the body, then once more when the body is whole.

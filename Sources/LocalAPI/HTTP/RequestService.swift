@@ -10,15 +10,14 @@ final class RequestService: Sendable {
   let budget: BodyBudget
   let streams: StreamSupervisor
   let patience: LocalServerConfiguration.Patience
-  let deadlines: HeaderDeadlines
+  let connections: ConnectionTable
 
   init(
     node: any NodeInterface, admission: Admission, router: Router, budget: BodyBudget, streams: StreamSupervisor,
-    patience: LocalServerConfiguration.Patience
+    connections: ConnectionTable, patience: LocalServerConfiguration.Patience
   ) {
     (self.node, self.admission, self.router) = (node, admission, router)
-    (self.budget, self.streams, self.patience) = (budget, streams, patience)
-    deadlines = HeaderDeadlines(patience)
+    (self.budget, self.streams, self.connections, self.patience) = (budget, streams, connections, patience)
   }
 
   func answer(_ route: Route, _ request: Request) -> Response {

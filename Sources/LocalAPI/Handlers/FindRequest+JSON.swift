@@ -9,11 +9,11 @@ extension FindRequest {
   ])
 
   init(body: [UInt8]) throws(Problem) {
-    let members = try Members(JSON.envelope(body), of: "a find", allowed: FindRequest.schema.memberNames)
-    let sortText = KeyOrder(body[...]).members.first { $0.key == "sort" }?.value
+    let (map, keys) = try JSON.envelope(body, keysOf: "sort")
+    let members = try Members(map, of: "a find", allowed: FindRequest.schema.memberNames)
     self.init(
       filter: try members.optionalObject("filter") ?? ValueMap(),
-      sort: try members["sort"] == nil ? [] : FindRequest.sortFields(sortText ?? []),
+      sort: try members["sort"].map { value throws(Problem) in try FindRequest.sortFields(value, keys) } ?? [],
       limit: try members.count("limit"), skip: try members.count("skip") ?? 0,
       projection: try members.optionalObject("projection"))
   }
@@ -33,20 +33,19 @@ extension FindRequest {
     let read = try Members(members, of: "a watch", allowed: ["filter", "limit", "skip", "projection"])
     self.init(
       filter: try read.optionalObject("filter") ?? ValueMap(),
-      sort: try target[parameter: "sort"].map { text throws(Problem) in try FindRequest.sortFields(text.bytes[...]) }
-        ?? [],
+      sort: try target[parameter: "sort"].map { text throws(Problem) in
+        let (value, keys) = try JSON.ordered(text)
+        return try FindRequest.sortFields(value, keys)
+      } ?? [],
       limit: try read.count("limit"), skip: try read.count("skip") ?? 0,
       projection: try read.optionalObject("projection"))
   }
 
-  /// `{"date":-1,"name":1}` in the order of the text, or a list of such objects.
-  static func sortFields(_ text: ArraySlice<UInt8>) throws(Problem) -> [SortField] {
-    guard let string = String(validating: text, as: UTF8.self) else { throw .badRequest("sort is not UTF-8") }
-    switch try JSON.value(Text(string)) {
-    case .map:
-      return try KeyOrder(text).members.map { member throws(Problem) in
-        try field(member.key, JSON.value(Text(String(decoding: member.value, as: UTF8.self))))
-      }
+  /// `{"date":-1,"name":1}`, whose keys come in the order of the text, or a list of such objects.
+  private static func sortFields(_ value: Value, _ keys: [Text]) throws(Problem) -> [SortField] {
+    switch value {
+    case .map(let map):
+      return try keys.map { key throws(Problem) in try field(key, map[key] ?? .null) }
     case .array(let items):
       return try items.map { item throws(Problem) in
         guard case .map(let map) = item, let entry = map.entries.first, map.count == 1 else {

@@ -22,8 +22,33 @@ enum JSON {
 
   /// A filter, an update or an envelope around documents: keys with `$` are allowed at its top.
   static func envelope(_ bytes: [UInt8]) throws(Problem) -> ValueMap {
-    let limits = ExtendedJSON.Limits(byteCount: bytes.count, depth: Value.depthLimit + envelopeDepth)
-    return try map(bytes[...], limits, operators: .allowed)
+    try map(bytes[...], envelopeLimits(bytes), operators: .allowed)
+  }
+
+  /// With the keys of the object under `member` in the order of the text.
+  static func envelope(_ bytes: [UInt8], keysOf member: Text) throws(Problem) -> (map: ValueMap, keys: [Text]) {
+    let (value, keys) = try ordered(bytes[...], keysOf: member, envelopeLimits(bytes))
+    return (try map(value), keys)
+  }
+
+  /// With its keys in the order of the text, where it is an object.
+  static func ordered(_ text: Text) throws(Problem) -> (value: Value, keys: [Text]) {
+    let bytes = text.bytes
+    return try ordered(bytes[...], keysOf: nil, ExtendedJSON.Limits(byteCount: bytes.count))
+  }
+
+  private static func ordered(
+    _ bytes: ArraySlice<UInt8>, keysOf member: Text?, _ limits: ExtendedJSON.Limits
+  ) throws(Problem) -> (value: Value, keys: [Text]) {
+    do throws(JSONError) {
+      return try ExtendedJSON.parse(bytes, keysOf: member, limits: limits, operators: .allowed)
+    } catch {
+      throw Problem(error)
+    }
+  }
+
+  private static func envelopeLimits(_ bytes: [UInt8]) -> ExtendedJSON.Limits {
+    ExtendedJSON.Limits(byteCount: bytes.count, depth: Value.depthLimit + envelopeDepth)
   }
 
   static func value(_ text: Text) throws(Problem) -> Value {
@@ -44,6 +69,10 @@ enum JSON {
     } catch {
       throw Problem(error)
     }
+    return try map(value)
+  }
+
+  private static func map(_ value: Value) throws(Problem) -> ValueMap {
     guard case .map(let map) = value else { throw .badRequest("the body must be a JSON object") }
     return map
   }

@@ -60,6 +60,7 @@ package final class LocalServer: Sendable {
         listener: listener, connections: connections,
         service: RequestService(
           node: node, admission: admission, router: router, budget: budget, streams: streams,
+          connections: ConnectionTable(limit: Int(connections), configuration.patience),
           patience: configuration.patience))
     }
     let unix = try serve(

@@ -3,7 +3,10 @@ import Wire
 /// What the local interface takes from one client, and from all of them together.
 package enum ServerLimit {
   /// Per listener: each connection costs a thread, and a watch keeps one for as long as it lives.
-  package static let connections: UInt32 = 64
+  package static let connections: UInt32 = 80
+  /// Requests under way at once, of so many connections: a tenth of these is for those that are told so, another for those that
+  /// are about to end (``ConnectionTable``).
+  package static func requests(of connections: Int) -> Int { max(1, connections * 4 / 5) }
   /// A longer filter belongs in the body of a `find`.
   package static let targetBytes = 16 * 1024
   /// Names and values of all headers.

@@ -100,6 +100,7 @@ final class FeedFollower: Sendable {
   private let cursor: Mutex<CommitFeed.Cursor>
   private let isStopped = Mutex(false)
   private let signal = TimedSemaphore()
+  private let awaiter = Mutex<(@Sendable () -> Void)?>(nil)
 
   init(_ feed: CommitFeed, number: UInt64, from cursor: CommitFeed.Cursor) {
     (self.feed, self.number) = (feed, number)
@@ -109,11 +110,29 @@ final class FeedFollower: Sendable {
   /// Up to here it has been told everything. To be kept with what was made of it, by whoever goes on from there later.
   var position: LogPosition { cursor.withLock { $0.position } }
 
-  func wake() { signal.signal() }
+  func wake() {
+    signal.signal()
+    tellAwaiter()
+  }
 
   func stop() {
     isStopped.withLock { $0 = true }
-    signal.signal()
+    wake()
+  }
+
+  /// Calls `body` once, at the next commit, whatever it changed, or at a stop: at once where either has been since the last
+  /// look. For one at a time, who then looks.
+  func atNews(_ body: @escaping @Sendable () -> Void) {
+    awaiter.withLock { $0 = body }
+    if isStopped.withLock({ $0 }) || cursor.withLock({ feed.next.number != $0.number }) { tellAwaiter() }
+  }
+
+  private func tellAwaiter() {
+    let body = awaiter.withLock { awaiter in
+      defer { awaiter = nil }
+      return awaiter
+    }
+    body?()
   }
 
   /// Waits until a document of this place has changed since the last call, for so long at the most.

@@ -20,7 +20,7 @@ package struct DescriptorBudget: Sendable, Equatable {
   /// - Parameters:
   ///   - peers: connections of peers where there is no want of files.
   ///   - users: the same of users.
-  package init(limit: Int, peers: Int = TransportConfiguration().connectionLimit, users: Int = 128) {
+  package init(limit: Int, peers: Int = TransportConfiguration().connectionLimit, users: Int = 160) {
     let spare = max(0, limit - DescriptorBudget.ownFiles)
     self.limit = limit
     self.peers = min(peers, max(DescriptorBudget.leastConnections, spare / 2))

@@ -5,6 +5,9 @@ import Synchronization
 /// Whether the store can be relied on. Told by whoever reads or writes it, asked by whoever keeps the process.
 final class StoreCondition: Sendable {
   private let first = Mutex<NodeError?>(nil)
+  private let log: NodeLog
+
+  init(_ log: NodeLog) { self.log = log }
 
   /// Why it is to be closed, looked at and opened again; nil while nothing is wrong with it.
   var failure: NodeError? { first.withLock { $0 } }
@@ -17,7 +20,9 @@ final class StoreCondition: Sendable {
   /// Of what a reader met: its own limits and the rows of single documents are no matter of the store.
   func noteRead(_ error: StoreError) {
     switch error {
-    case .damaged, .inputOutput: note(error)
+    case .damaged, .inputOutput:
+      log.error("reading the store failed", ["reason": "\(error)"])
+      note(error)
     default: break
     }
   }

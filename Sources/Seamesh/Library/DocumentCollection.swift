@@ -80,7 +80,7 @@ public struct DocumentCollection: Sendable {
   /// The documents that match, and then what becomes of them: the first event is the whole result, each later one a
   /// difference, whoever made it. Ends when its task is cancelled.
   public func watch(_ filter: String = "{}") throws(NodeError) -> DocumentEvents {
-    DocumentEvents(try node.watch(partition, name, FindRequest(filter: try criteria(filter))))
+    DocumentEvents(try node.live(partition, name, FindRequest(filter: try criteria(filter))))
   }
 
   private func write(

@@ -64,7 +64,7 @@ extension NodeError {
       case .alreadyExists, .notAStore, .otherFleet, .otherDevice: .unprocessable
       default: .failed
       }
-    self.init(code, "\(error)")
+    self.init(code, error.sentence)
   }
 
   init(_ error: EngineError) {

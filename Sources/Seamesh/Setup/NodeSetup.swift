@@ -1,6 +1,7 @@
 import Identity
 import Replication
 import Storage
+import Transport
 import Wire
 
 /// Turning an empty directory into a node's.
@@ -37,7 +38,9 @@ package enum NodeSetup {
   package static func start(of path: String) throws(NodeError) -> Start {
     let contents = DirectoryContents(path)
     switch contents.standing {
-    case .empty: return .newFleet
+    case .empty:
+      do throws(FileError) { try DataDirectory.check(preparing: path) } catch { throw NodeError(error) }
+      return .newFleet
     case .unfinished(let marker?) where marker.purpose == .found: return .newFleet
     case .node, .unfinished, .incomplete:
       if let refusal = contents.nodeRefusal ?? contents.storeRefusal { throw refusal }
@@ -101,22 +104,31 @@ package enum NodeSetup {
 
   /// What a join brought home.
   static func enter(
-    _ directory: DataDirectory, _ lock: DirectoryLock, fleet: FleetID, deviceKey: SigningKey, statements: [Statement]
+    _ directory: DataDirectory, _ lock: DirectoryLock, fleet: FleetID, deviceKey: SigningKey, _ answer: FleetAnswer
   ) throws {
     let files = NodeFiles(directory: directory, fleet: fleet, deviceKey: deviceKey)
-    try store(statements, files, lock)
+    try store(answer.statements, from: answer, files, lock)
     try files.finish()
   }
 
-  private static func store(_ statements: [Statement], _ files: NodeFiles, _ lock: DirectoryLock) throws {
+  private static func store(
+    _ statements: [Statement], from answer: FleetAnswer? = nil, _ files: NodeFiles, _ lock: DirectoryLock
+  ) throws {
     let store = try Store.open(
       directory: files.directory.path, fleet: files.fleet, device: files.device, lock: lock)
-    try store.write(.full) { transaction in
-      for statement in statements {
-        try transaction.addStatement(
-          id: statement.id, encoded: statement.encoded, arrived: WallClock.milliseconds)
-      }
-    }
+    try store.write(.full) { try $0.add(statements, from: answer) }
     if try store.carryOverAll() { try store.closeLog() }
+  }
+}
+
+extension Transaction {
+  /// The statements of a fleet in a new store, with where whoever told them can be found again.
+  func add(_ statements: [Statement], from answer: FleetAnswer?) throws(StoreError) {
+    for statement in statements {
+      try addStatement(id: statement.id, encoded: statement.encoded, arrived: WallClock.milliseconds)
+    }
+    if let answer {
+      try noteContact(answer.device, address: answer.address.description, time: WallClock.milliseconds)
+    }
   }
 }

@@ -49,7 +49,8 @@ final class NodeEdits: EditWriter {
 
     init(_ edit: OfficeEdit) throws {
       do { partition = try PartitionName(Text(edit.partition)) } catch {
-        throw Refusal(sentence: "\(edit.partition) cannot be a partition: \(error)")
+        let limit = PartitionName.byteLimit
+        throw Refusal(sentence: "a partition's name has 1 to \(limit) bytes and no control characters")
       }
       collection = Text(edit.collection)
       do {

@@ -59,10 +59,10 @@ package struct SQLiteError: Error, Hashable, Sendable {
 
 extension SQLiteError: CustomStringConvertible {
   /// For whoever works on this program.
-  package var description: String { "\(operation): \(sentence)" + (sql.map { " in: \($0)" } ?? "") }
+  package var description: String { "\(operation): \(detail)" + (sql.map { " in: \($0)" } ?? "") }
 
-  /// For people: with the number to look it up by, and nothing of the statement, which may be the whole layout.
-  package var sentence: String {
+  /// For the log: with the number to look it up by, and nothing of the statement, which may be the whole layout.
+  package var detail: String {
     "\(message) (SQLite \(extendedCode)" + (systemError == 0 ? ")" : ", errno \(systemError))")
   }
 }

@@ -51,11 +51,19 @@ package enum ExtendedJSON {
   package static func parse(
     _ input: Span<UInt8>, limits: Limits = .document, operators: OperatorKeys = .refused
   ) throws(JSONError) -> Value {
-    guard input.count <= limits.byteCount else {
-      throw JSONError(.tooLarge(byteCount: input.count, limit: limits.byteCount), offset: 0, line: 1, column: 1)
-    }
     var parser = JSONParser(limits: limits, operators: operators)
     return try parser.parseWhole(input)
+  }
+
+  /// Besides the value the keys of the outermost object, or of the one that is its member under a name, in the order in which
+  /// the text has them: a sort order means something by it, while a ``ValueMap`` keeps its keys in byte order.
+  package static func parse(
+    _ bytes: ArraySlice<UInt8>, keysOf member: Text?, limits: Limits = .document, operators: OperatorKeys = .refused
+  ) throws(JSONError) -> (value: Value, keys: [Text]) {
+    var parser = JSONParser(limits: limits, operators: operators)
+    parser.order = KeyOrder(member: member)
+    let value = try parser.parseWhole(bytes.span)
+    return (value, parser.order?.keys ?? [])
   }
 
   /// As ``parse(_:limits:operators:)-([UInt8],_,_)``, for what must be an object.

@@ -11,12 +11,19 @@ struct JSONParser {
   var wrapperNesting = 0
   /// Entries of all maps that are being read, the innermost last: one growing array instead of one for each map.
   private var pending: [PendingEntry] = []
+  /// The keys of one object as its text has them, where somebody asked for them.
+  var order: KeyOrder?
+  /// Of the outermost object, whose value is being read.
+  private var member: Text?
 
   init(limits: ExtendedJSON.Limits, operators: ExtendedJSON.OperatorKeys) {
     (self.limits, self.operators) = (limits, operators)
   }
 
   mutating func parseWhole(_ input: Span<UInt8>) throws(JSONError) -> Value {
+    guard input.count <= limits.byteCount else {
+      throw JSONError(.tooLarge(byteCount: input.count, limit: limits.byteCount), offset: 0, line: 1, column: 1)
+    }
     skipWhitespace(input)
     let value = try parseValue(input, depth: 0)
     skipWhitespace(input)
@@ -100,6 +107,7 @@ struct JSONParser {
     while true {
       let offset = position
       let key = try parseKey(input)
+      if depth == 0 { member = key }
       if !literal, mayStartWithDollar(offset, input) { try checkOperator(key, at: offset, input, depth: depth) }
       try skipColon(input)
       do throws(JSONError) {
@@ -109,7 +117,7 @@ struct JSONParser {
         throw error.inside(key: key)
       }
       skipWhitespace(input)
-      if consume(UInt8(ascii: "}"), input) { return try finishMap(from: base, input) }
+      if consume(UInt8(ascii: "}"), input) { return try finishMap(from: base, depth: depth, input) }
       try expect(UInt8(ascii: ","), "',' or '}'", input)
       skipWhitespace(input)
     }
@@ -122,7 +130,8 @@ struct JSONParser {
     if depth == 0, operators == .refused { throw fail(.operatorKey(key), at: offset, input) }
   }
 
-  private mutating func finishMap(from base: Int, _ input: Span<UInt8>) throws(JSONError) -> ValueMap {
+  private mutating func finishMap(from base: Int, depth: Int, _ input: Span<UInt8>) throws(JSONError) -> ValueMap {
+    if let order, order.isAbout(member, depth: depth) { self.order?.keys = pending[base...].map(\.key) }
     if !pending[base...].isAscending { pending[base...].sort { $0 < $1 } }
     var entries: [ValueMap.Entry] = []
     entries.reserveCapacity(pending.count - base)
@@ -141,6 +150,16 @@ struct JSONParser {
 
   func fail(_ kind: JSONError.Kind, at offset: Int, _ input: Span<UInt8>) -> JSONError {
     JSONError(kind, at: offset, in: input)
+  }
+}
+
+/// The keys of the outermost object in the order of their text, or of the one that is its member under a name.
+struct KeyOrder {
+  let member: Text?
+  var keys: [Text] = []
+
+  func isAbout(_ member: Text?, depth: Int) -> Bool {
+    self.member == nil ? depth == 0 : depth == 1 && member == self.member
   }
 }
 

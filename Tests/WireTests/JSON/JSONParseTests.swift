@@ -87,6 +87,22 @@ struct JSONParseTests {
     Accepted(#"{"a":{"$literal":{"$literal":1}}}"#, map(["a": map(["$literal": .int(1)])])),
   ]
 
+  @Test(
+    "the keys of an object, or of one in it, come in the order of the text beside the value",
+    arguments: [
+      (#"{"z":1,"a":2}"#, nil, ["z", "a"]), (#" { "b" : {"x":1,"a":[1,{"c":2}]} , "a" : "}\"," } "#, nil, ["b", "a"]),
+      (#"{"é\u0301":1,"":2,"\"q\\":3}"#, nil, ["é\u{301}", "", "\"q\\"]), ("{}", nil, []), ("[{\"a\":1}]", nil, []),
+      (#"{"b":{"q":1,"p":2},"s":{"y":{"w":1,"v":2},"x":1},"a":{"n":1,"m":2}}"#, "s", ["y", "x"]),
+      (#"{"s":{"$literal":{"y":1,"x":2}}}"#, "s", ["y", "x"]), (#"{"s":[{"y":1,"x":2}]}"#, "s", []),
+      (#"{"a":{"s":{"b":1}}}"#, "s", []),
+    ] as [(String, Text?, [Text])])
+  func keyOrder(text: String, member: Text?, expected: [Text]) throws {
+    let bytes = Array(text.utf8)
+    let (value, keys) = try ExtendedJSON.parse(bytes[...], keysOf: member, operators: .allowed)
+    #expect(keys == expected)
+    #expect(try value == ExtendedJSON.parse(bytes, operators: .allowed))
+  }
+
   @Test("accepted text gives its value", arguments: accepted)
   func acceptedText(_ sample: Accepted) throws {
     #expect(try ExtendedJSON.parse(Array(sample.text.utf8)) == sample.value)
