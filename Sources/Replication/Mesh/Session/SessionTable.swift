@@ -26,11 +26,6 @@ package struct SessionTable: Sendable {
 
   func hasOthers(than id: SessionID) -> Bool { all.values.contains { $0.id != id && $0.phase == .live } }
 
-  /// None of them has brought anything of the partition for so long.
-  func areSilent(_ partition: PartitionID, for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
-    all.values.allSatisfy { $0.live?.streams[partition]?.incoming.isSilent(for: milliseconds, now) ?? true }
-  }
-
   // MARK: To each of them
 
   /// News of a chain with two histories, or with work above its limit, for everyone who follows the partition.
