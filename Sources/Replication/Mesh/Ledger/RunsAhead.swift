@@ -21,7 +21,7 @@ struct RunsAhead: Sendable {
   private struct Entry: Sendable {
     /// Arrivals are numbered: what is released together is judged in the order in which it came.
     let number: UInt64
-    let lacked: Lacked
+    var lacked: Lacked
     let run: DeliveredRun
     let parked: ParkedRuns
   }
@@ -52,19 +52,13 @@ struct RunsAhead: Sendable {
   /// Something of these chains came: what waited for it alone is judged next.
   mutating func release(behind chains: Set<ReplicaID>, _ log: PartitionLog) {
     var ready: [Entry] = []
-    for chain in chains {
-      for entry in waiting.removeValue(forKey: chain) ?? [] {
-        guard entry.lacked.isStill(so: log) else {
-          switch log.lacked(by: entry.run) {
-          case .dot(let dot): put(Entry(number: entry.number, lacked: .dot(dot), run: entry.run, parked: entry.parked))
-          case .change(let replica) where entry.lacked == .change(of: replica): put(entry)
-          // What goes on from another branch than the one that is here shows a fork, and is judged as that.
-          case .change, nil: ready.append(entry)
-          }
-          continue
-        }
-        put(entry)
+    for var entry in chains.flatMap({ waiting.removeValue(forKey: $0) ?? [] }) {
+      guard let lacked = entry.lacked.rest(of: entry.run, log) else {
+        ready.append(entry)
+        continue
       }
+      entry.lacked = lacked
+      put(entry)
     }
     free(ready)
   }
@@ -97,9 +91,13 @@ struct RunsAhead: Sendable {
 }
 
 extension Lacked {
-  /// What can be told without looking at the run.
-  fileprivate func isStill(so log: PartitionLog) -> Bool {
-    if case .dot(let dot) = self { !log.holds(dot) } else { false }
+  /// What the run lacks now; nil where it is to be judged. So is what goes on from another branch than the one that came: it
+  /// shows a fork.
+  fileprivate func rest(of run: DeliveredRun, _ log: PartitionLog) -> Lacked? {
+    if case .dot(let dot) = self, !log.holds(dot) { return self }
+    let lacked = log.lacked(by: run)
+    if case .change = lacked, lacked != self { return nil }
+    return lacked
   }
 }
 
