@@ -39,14 +39,6 @@ enum InquiryStep: Sendable {
   case giveUp(NodeError)
 }
 
-/// The fleet's statements, and who told them.
-struct FleetAnswer: Sendable {
-  let statements: [Statement]
-  let device: DeviceID
-  /// Where it was dialled, so that it can be again.
-  let address: SocketAddress
-}
-
 /// Asks one node after another until one tells the fleet's statements. The handler's calls come on the transport's thread.
 final class FleetInquiry: TransportHandler {
   private struct State {
@@ -61,7 +53,7 @@ final class FleetInquiry: TransportHandler {
   private let topic: any InquiryTopic
   private let verifier: StatementVerifier
   private let state = Mutex(State())
-  private let outcome = Mutex<Result<FleetAnswer, NodeError>?>(nil)
+  private let outcome = Mutex<Result<[Statement], NodeError>?>(nil)
   private let signal = TimedSemaphore()
   /// The transport whose handler this is.
   private let held = Mutex<SecureTransport?>(nil)
@@ -75,7 +67,7 @@ final class FleetInquiry: TransportHandler {
   func run(
     _ addresses: [PeerAddress], usesDiscovery: Bool, timeoutMilliseconds: UInt64,
     isGivenUp: (InquiryProgress) -> Bool = { _ in false }
-  ) throws -> FleetAnswer {
+  ) throws -> [Statement] {
     guard usesDiscovery || !addresses.isEmpty else {
       throw NodeError(
         .failed, "nobody to ask: no address of a node of this fleet is known; give one with --peer HOST:PORT")
@@ -168,7 +160,7 @@ final class FleetInquiry: TransportHandler {
     }
   }
 
-  private func finish(_ result: Result<FleetAnswer, NodeError>) {
+  private func finish(_ result: Result<[Statement], NodeError>) {
     outcome.withLock { $0 = $0 ?? result }
     signal.signal()
   }
@@ -233,13 +225,11 @@ final class FleetInquiry: TransportHandler {
 
   /// Believed only if the statements show it: a genesis by this fleet's root, and a membership of this very device.
   private func complete(_ connection: ConnectionID) {
-    let (opened, statements) = state.withLock { ($0.asked[connection], $0.asked.statements(from: connection)) }
-    guard let opened else { return }
+    let statements = state.withLock { $0.asked.statements(from: connection) }
     guard let authority = Authority(ofFleet: topic.fleet, statements, SHA256.hash),
       authority.member(of: topic.key.publicKey) != nil
     else { return oneFailed(connection, "it took this device for a member without showing the statement") }
-    finish(
-      .success(FleetAnswer(statements: statements, device: DeviceID(opened.peerKey), address: opened.remote)))
+    finish(.success(statements))
   }
 
   func closed(_ connection: ConnectionID, reason: CloseReason) {

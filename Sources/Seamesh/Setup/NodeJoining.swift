@@ -49,7 +49,7 @@ extension NodeSetup {
       let directory = try claim.begin(.join, fleet: code.fleet, key: key)
       let admission = Admission(code: code, key: key, label: label)
       let addresses = peers + code.addresses.compactMap { PeerAddress($0.string) }
-      let answer = try FleetInquiry(admission)
+      let statements = try FleetInquiry(admission)
         .run(addresses, usesDiscovery: usesDiscovery, timeoutMilliseconds: timeoutMilliseconds) { inquiry in
           progress(
             JoinProgress(
@@ -57,9 +57,9 @@ extension NodeSetup {
               timeoutMilliseconds: timeoutMilliseconds, lastFailure: inquiry.lastFailure))
           return false
         }
-      try enter(directory, claim.lock, fleet: code.fleet, deviceKey: key, answer)
+      try enter(directory, claim.lock, fleet: code.fleet, deviceKey: key, statements: statements)
       return Joined(
-        fleet: code.fleet, device: DeviceID(key.publicKey), statementCount: answer.statements.count, aside: claim.aside)
+        fleet: code.fleet, device: DeviceID(key.publicKey), statementCount: statements.count, aside: claim.aside)
     } catch {
       throw NodeError(any: error)
     }

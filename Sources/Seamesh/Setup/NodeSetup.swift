@@ -1,7 +1,6 @@
 import Identity
 import Replication
 import Storage
-import Transport
 import Wire
 
 /// Turning an empty directory into a node's.
@@ -104,31 +103,22 @@ package enum NodeSetup {
 
   /// What a join brought home.
   static func enter(
-    _ directory: DataDirectory, _ lock: DirectoryLock, fleet: FleetID, deviceKey: SigningKey, _ answer: FleetAnswer
+    _ directory: DataDirectory, _ lock: DirectoryLock, fleet: FleetID, deviceKey: SigningKey, statements: [Statement]
   ) throws {
     let files = NodeFiles(directory: directory, fleet: fleet, deviceKey: deviceKey)
-    try store(answer.statements, from: answer, files, lock)
+    try store(statements, files, lock)
     try files.finish()
   }
 
-  private static func store(
-    _ statements: [Statement], from answer: FleetAnswer? = nil, _ files: NodeFiles, _ lock: DirectoryLock
-  ) throws {
+  private static func store(_ statements: [Statement], _ files: NodeFiles, _ lock: DirectoryLock) throws {
     let store = try Store.open(
       directory: files.directory.path, fleet: files.fleet, device: files.device, lock: lock)
-    try store.write(.full) { try $0.add(statements, from: answer) }
+    try store.write(.full) { transaction in
+      for statement in statements {
+        try transaction.addStatement(
+          id: statement.id, encoded: statement.encoded, arrived: WallClock.milliseconds)
+      }
+    }
     if try store.carryOverAll() { try store.closeLog() }
-  }
-}
-
-extension Transaction {
-  /// The statements of a fleet in a new store, with where whoever told them can be found again.
-  func add(_ statements: [Statement], from answer: FleetAnswer?) throws(StoreError) {
-    for statement in statements {
-      try addStatement(id: statement.id, encoded: statement.encoded, arrived: WallClock.milliseconds)
-    }
-    if let answer {
-      try noteContact(answer.device, address: answer.address.description, time: WallClock.milliseconds)
-    }
   }
 }

@@ -24,7 +24,8 @@ extension NodeFiles {
     // The set-up came to its end, but for this.
     try PrivateFile.remove(directory.file(SetupMarker.fileName))
     if contents.store == .present, let store = try presentStore(lock) { return (store, StoreHistory()) }
-    return (try newStore(fetchStatements(configuration, log), lock), StoreHistory(wasFetched: true))
+    let statements = try fetchStatements(configuration, log)
+    return (try newStore(statements, lock), StoreHistory(wasFetched: true))
   }
 
   /// Nil where it holds nothing at all: one that was made when this one was lost, and not filled.
@@ -51,7 +52,7 @@ extension NodeFiles {
     }
   }
 
-  private func fetchStatements(_ configuration: NodeConfiguration, _ log: NodeLog) throws -> FleetAnswer {
+  private func fetchStatements(_ configuration: NodeConfiguration, _ log: NodeLog) throws -> [Statement] {
     log.notice("the store has gone: asking the fleet for everything anew", ["directory": directory.path])
     log.flush()
     do {
@@ -67,11 +68,14 @@ extension NodeFiles {
 
   /// What this device wanted went with its store, so it wants all that it may hold: only then is nothing missing that was
   /// here before.
-  private func newStore(_ answer: FleetAnswer, _ lock: DirectoryLock) throws -> Store {
+  private func newStore(_ statements: [Statement], _ lock: DirectoryLock) throws -> Store {
     let store = try Store.open(
       directory: directory.path, fleet: fleet, device: device, lock: lock, options: .ofProcess)
     try store.write(.full) { transaction in
-      try transaction.add(answer.statements, from: answer)
+      for statement in statements {
+        try transaction.addStatement(
+          id: statement.id, encoded: statement.encoded, arrived: WallClock.milliseconds)
+      }
       try transaction.subscribe(NodeFiles.everything)
     }
     return store

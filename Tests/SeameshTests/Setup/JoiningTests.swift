@@ -161,15 +161,6 @@ import Wire
     #expect(refused?.message.contains("says that this code was used already") == true, "\(refused?.message ?? "")")
   }
 
-  @Test("whoever let a device in is dialled again at its next start, though nobody names or announces its address")
-  func dialledAgain() throws {
-    let path = try fleet.directory()
-    #expect(try join(invite().code, in: path) == nil)
-    let joined = try Node.start(directory: path, configuration: fleet.configuration([]) { _ in })
-    defer { joined.stop() }
-    try eventually { try joined.peers().contains { $0.state == .connected } }
-  }
-
   @Test("an admin is invited where the root's key lies, and may then invite")
   func admins() throws {
     let issued = try invite(role: "admin")
