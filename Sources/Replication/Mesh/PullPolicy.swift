@@ -149,12 +149,14 @@ struct PullPolicy: Sendable {
   private mutating func passOnIfSilent(
     _ partition: PartitionID, _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
   ) {
+    let isStuck = catchUps.isSilent(partition, for: step.configuration.catchUpSilenceMilliseconds, step.now)
     guard let session = catchUps.session(of: partition),
       catchUps.isSilent(partition, for: step.configuration.leftToOthersMilliseconds, step.now),
-      catchUps.isSilent(partition, for: step.configuration.catchUpSilenceMilliseconds, step.now)
-        || mayBeLeftToOthers(partition, session, sessions, ledger)
+      isStuck || mayBeLeftToOthers(partition, session, sessions, ledger)
     else { return }
     catchUps.end(partition)
+    // Who was asked and brought nothing is not asked once more before the others are.
+    if isStuck { watch(partition, session, &sessions, ledger, after: step.configuration.antiEntropyMilliseconds, step) }
     considerAll(partition, &sessions, ledger, &step)
     considerInOrder(session, &sessions, ledger, &step)
   }
@@ -191,11 +193,19 @@ struct PullPolicy: Sendable {
         continue
       }
       guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name) else { continue }
-      let next = step.now.advanced(byMilliseconds: step.configuration.antiEntropyMilliseconds)
-      sessions[id]?.sparing?.watch(partition, stream, log, since: next)
+      watch(partition, id, &sessions, ledger, after: step.configuration.antiEntropyMilliseconds, step)
       catchUps.begin(partition, on: id, for: stream.known, step.now)
       sessions[id]?.pull(partition, ledger, &step)
     }
+  }
+
+  private func watch(
+    _ partition: PartitionID, _ id: SessionID, _ sessions: inout SessionTable, _ ledger: Ledger,
+    after milliseconds: UInt64, _ step: Step
+  ) {
+    guard let stream = sessions[id]?.live?.streams[partition] else { return }
+    let time = step.now.advanced(byMilliseconds: milliseconds)
+    sessions[id]?.sparing?.watch(partition, stream, ledger.partitions[partition]?.log, since: time)
   }
 
   // MARK: What was left out

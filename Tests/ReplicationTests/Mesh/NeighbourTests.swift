@@ -319,6 +319,25 @@ struct NeighbourTests {
     #expect(bench.nodes[2].holds(bench.nodes[0]) == 2)
   }
 
+  @Test("so is what was to be brought while others go on writing: chains are looked at every three seconds")
+  func stuckAmongWriters() throws {
+    let (bench, links) = try clique(4)
+    for other in 2...3 { bench.nodes[0].mesh.pause(try #require(links[0][other])) }
+    try bench.nodes[0].write(1)
+    bench.run()
+    func write(_ values: Range<Int64>) throws {
+      for value in values {
+        try bench.nodes[3].write(10 + value)
+        bench.run()
+        bench.pass(500)
+      }
+    }
+    try write(0..<6)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 1 && bench.nodes[2].holds(bench.nodes[3]) == 6)
+    try write(6..<20)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 2 && bench.nodes[2].holds(bench.nodes[3]) == 20)
+  }
+
   @Test("a change that comes ahead of what it stands on waits for it, and ends no session")
   func ahead() throws {
     let (bench, links) = try clique(3)
