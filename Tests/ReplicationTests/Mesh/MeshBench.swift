@@ -135,6 +135,12 @@ final class MeshBench {
     return done
   }
 
+  /// A node is shown runs as evidence of a fork, which stands outside of every stream.
+  func show(_ runs: [LoggedRun], to slot: Int, on id: SessionID) {
+    let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
+    nodes[slot].receive(.runs(RunBatch(name: name, stream: 0, entries: entries, isForkEvidence: true)), on: id)
+  }
+
   /// Lets time pass in steps, as a shell that ticks.
   func pass(_ milliseconds: UInt64) {
     for _ in 0..<milliseconds / 50 {

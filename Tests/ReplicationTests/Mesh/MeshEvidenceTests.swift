@@ -5,12 +5,6 @@ import Wire
 @testable import Simulation
 
 @Suite("Mesh: evidence that comes ahead, histories that differ, gaps in the log") struct MeshEvidenceTests {
-  private func show(_ runs: [LoggedRun], to slot: Int, of bench: MeshBench, on id: SessionID) {
-    let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
-    let batch = RunBatch(name: bench.name, stream: 0, entries: entries, isForkEvidence: true)
-    bench.nodes[slot].receive(.runs(batch), on: id)
-  }
-
   private func postponed(_ bench: MeshBench, _ slot: Int) -> Int? {
     bench.nodes[slot].mesh.partitions[bench.partition]?.waiting.ahead.count
   }
@@ -29,25 +23,25 @@ import Wire
   @Test("evidence that comes ahead of what its author had seen waits for it, and is taken behind it")
   func waits() throws {
     let (bench, id, seen, later) = try ahead()
-    show([later], to: 2, of: bench, on: id)
+    bench.show([later], to: 2, on: id)
     #expect(bench.nodes[2].log.isEmpty && bench.nodes[2].mesh.sessions[id] != nil)
-    show([seen], to: 2, of: bench, on: id)
+    bench.show([seen], to: 2, on: id)
     #expect(bench.nodes[2].log.map(\.replica) == [seen.replica, later.replica])
   }
 
   @Test("what waits goes with the session that brought it")
   func goesWithSession() throws {
     let (bench, id, seen, later) = try ahead()
-    show([later], to: 2, of: bench, on: id)
+    bench.show([later], to: 2, on: id)
     bench.cut(id)
-    show([seen], to: 2, of: bench, on: bench.connected(0, 2))
+    bench.show([seen], to: 2, on: bench.connected(0, 2))
     #expect(bench.nodes[2].log.map(\.replica) == [seen.replica])
   }
 
   @Test("so much waits and no more")
   func bounded() throws {
     let (bench, id, _, later) = try ahead()
-    show(Array(repeating: later, count: RunsAhead.limit + 3), to: 2, of: bench, on: id)
+    bench.show(Array(repeating: later, count: RunsAhead.limit + 3), to: 2, on: id)
     #expect(postponed(bench, 2) == RunsAhead.limit)
   }
 
@@ -60,9 +54,9 @@ import Wire
     let branch = try bench.nodes[1].write(3)
     let id = bench.connected(0, 2)
     bench.pass(100)
-    show([branch], to: 2, of: bench, on: id)
+    bench.show([branch], to: 2, on: id)
     #expect(bench.nodes[2].log.count == 1 && postponed(bench, 2) == 1)
-    show([seen], to: 2, of: bench, on: id)
+    bench.show([seen], to: 2, on: id)
     #expect(bench.nodes[2].log.count == 3 && postponed(bench, 2) == 0)
   }
 
@@ -79,7 +73,7 @@ import Wire
       let run = try bench.nodes[1].write(3)
       let id = bench.connected(0, 2)
       try #require(!bench.nodes[0].hasToRenew)
-      show([run], to: 0, of: bench, on: id)
+      bench.show([run], to: 0, on: id)
       #expect(bench.nodes[0].hasToRenew && bench.nodes[0].log.count == 1)
     }
   }

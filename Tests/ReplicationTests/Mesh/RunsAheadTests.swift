@@ -4,12 +4,6 @@ import Testing
 @testable import Simulation
 
 @Suite("Runs that came ahead wait for what they lack, and for nothing else") struct RunsAheadTests {
-  private func show(_ runs: [LoggedRun], to slot: Int, of bench: MeshBench, on id: SessionID) {
-    let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
-    let batch = RunBatch(name: bench.name, stream: 0, entries: entries, isForkEvidence: true)
-    bench.nodes[slot].receive(.runs(batch), on: id)
-  }
-
   private func state(_ bench: MeshBench, _ slot: Int) throws -> PartitionState {
     try #require(bench.nodes[slot].mesh.partitions[bench.partition])
   }
@@ -23,16 +17,16 @@ import Testing
     let other = try bench.nodes[3].write(4)
     bench.nodes[0].holdsLoads = true
     let id = bench.connected(0, 2)
-    show([later, other], to: 2, of: bench, on: id)
+    bench.show([later, other], to: 2, on: id)
     var waiting = try state(bench, 2).waiting.ahead
     let before = try state(bench, 2).log
     try #require(waiting.count == 1)
     #expect(try before.lacked(by: later, in: bench) == .dot(Dot(replica: seen[0].replica, sequence: 2)))
-    show([seen[0]], to: 2, of: bench, on: id)
+    bench.show([seen[0]], to: 2, on: id)
     let between = try state(bench, 2).log
     waiting.release(behind: [seen[0].replica], between)
     #expect(waiting.takeReleased() == nil, "half of what it lacks is here")
-    show([seen[1]], to: 2, of: bench, on: id)
+    bench.show([seen[1]], to: 2, on: id)
     let behind = try state(bench, 2)
     #expect(behind.waiting.ahead.isEmpty && bench.nodes[2].log.last?.replica == later.replica)
     let after = behind.log
@@ -49,10 +43,10 @@ import Testing
     let runs = try (0...count).map { try bench.nodes[0].write(Int64($0)) }
     bench.nodes[0].holdsLoads = true
     let id = bench.connected(0, 1)
-    for run in runs.dropFirst().reversed() { show([run], to: 1, of: bench, on: id) }
+    for run in runs.dropFirst().reversed() { bench.show([run], to: 1, on: id) }
     let waiting = try state(bench, 1).waiting.ahead
     try #require(bench.nodes[1].log.isEmpty && waiting.count == count)
-    show([runs[0]], to: 1, of: bench, on: id)
+    bench.show([runs[0]], to: 1, on: id)
     #expect(bench.nodes[1].log.map(\.first) == runs.map(\.first) && bench.nodes[1].mesh.footprint.postponedBytes == 0)
   }
 
@@ -64,7 +58,7 @@ import Testing
     let later = try bench.nodes[0].write(2)
     bench.nodes[0].holdsLoads = true
     let id = bench.connected(0, 2)
-    show([later], to: 2, of: bench, on: id)
+    bench.show([later], to: 2, on: id)
     var waiting = try state(bench, 2).waiting.ahead
     waiting.drop(of: SessionID(rawValue: id.rawValue + 1))
     #expect(waiting.count == 1)
