@@ -44,7 +44,7 @@ final class ModelBackend: Backend, EditStore, @unchecked Sendable {
   }
 
   func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome {
-    if shore.ledger.bug == .lossTakenForDone, shore.random.chance(20) { return AppendOutcome() }
+    if shore.ledger.bug == .lossTakenForDone, shore.random.chance(60) { return AppendOutcome() }
     return try call { [node] shore throws(BackendProblem) in try shore.append(batch, by: node) }
   }
 
