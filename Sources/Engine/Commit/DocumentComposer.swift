@@ -66,6 +66,19 @@ struct DocumentComposer {
     return payload
   }
 
+  /// All that the change does is to make documents of which there is no row, so that they can lie in its run alone.
+  var onlyMakesDocuments: Bool {
+    changesSomething && differences.allSatisfy { $1.kind == .create && drafts[$0]?.isUnknown == true }
+  }
+
+  /// Takes the documents for made by the change, whose run will be folded into the store. Only where
+  /// ``onlyMakesDocuments``.
+  mutating func note(_ change: ComposedChange) {
+    for (write, view) in zip(writes, change.documents) {
+      drafts[DocumentKey(collection: write.collection, id: write.id)]?.noteMade(by: change, at: view)
+    }
+  }
+
   /// Puts the documents' new states beside the log.
   mutating func store(_ context: WriteContext, _ transaction: any LogTransaction) throws -> ChangedDocuments {
     var (keys, places): ([UInt8], [ChangedDocuments.Place]) = ([], [])
@@ -90,6 +103,8 @@ struct ComposedChange {
   let context: WriteContext
   let wall: WallTime
   let payload: [UInt8]
+  /// Where its documents lie in ``payload``, in that order.
+  let documents: [DocumentWriteView]
   let keyHashes: [KeyHash]
 
   init(
@@ -99,7 +114,8 @@ struct ComposedChange {
       sequence: context.dot.sequence, timestamp: context.timestamp, wall: wall, payloadByteCount: 0,
       payloadHash: .zero, keyHashes: [])
     do throws(PayloadError) {
-      keyHashes = try Change.plain(header, payload: payload, chain: chain, hash).change.header.keyHashes
+      let (change, scan) = try Change.plain(header, payload: payload, chain: chain, hash)
+      (documents, keyHashes) = (scan.documents, change.header.keyHashes)
     } catch {
       throw .malformedChange("\(error)")
     }
@@ -130,6 +146,8 @@ private struct DocumentDraft {
   }
 
   var isToBeAlive: Bool { body != nil }
+  /// The store has no row of it, alive or deleted.
+  var isUnknown: Bool { stored == nil && !isReplaced }
 
   func etag(_ hash: HashFunction) -> String? {
     stored.flatMap { $0.isAlive ? DocumentETag.of($0.state, hash) : nil }
@@ -164,6 +182,15 @@ private struct DocumentDraft {
       if case .generationsExhausted = error { throw .undeletable(UndeletableDocument(collection: key.collection, id)) }
       throw .malformedChange("\(error)")
     }
+  }
+
+  /// The state that the fold of a run which makes the document comes to.
+  mutating func noteMade(by change: ComposedChange, at view: DocumentWriteView) {
+    var writer = CBORWriter(reserving: view.operations.count + 64)
+    writer.createdState(
+      dot: change.context.dot, timestamp: change.context.timestamp, generation: view.generation,
+      operations: change.payload[view.operations])
+    stored = LogDocument(isAlive: true, state: writer.bytes)
   }
 
   mutating func store(

@@ -9,7 +9,7 @@ struct LocalWriter {
   private let state: EngineState
   private let transaction: any LogTransaction
   private let renewal: ReplicaRenewal
-  private var open: [PartitionID: RunBuilder] = [:]
+  private var open: [PartitionID: OpenRun] = [:]
   private var contexts: [PartitionID: VersionVector] = [:]
   /// Partitions that this device may write to; statements do not change within a transaction.
   private var permitted: Set<PartitionID> = []
@@ -37,6 +37,8 @@ struct LocalWriter {
   private mutating func write(_ job: LocalWriteJob, _ done: inout Committed) throws -> ChangeReceipt {
     let partition = state.identity.id(of: job.partition)
     try permit(partition, job.partition)
+    // A document that the open run makes is read from the store.
+    if open[partition]?.makesDocument(of: job.edits) == true { try close(partition, &done) }
     if !isReady(partition, job.partition) {
       // Judged under a name that nothing has: only what changes something may draw a replica id or make a partition.
       let trial = try compose(job, partition, LocalWriter.trialDot, &done)
@@ -51,7 +53,11 @@ struct LocalWriter {
     guard composer.changesSomething else { return composer.receipt(dot: nil) }
     let change = try change(composer, place)
     try append(change, partition, &done)
-    done.documents.append(try composer.store(change.context, transaction))
+    if composer.onlyMakesDocuments, open[partition]?.make(change, composer.writes) == true {
+      composer.note(change)
+    } else {
+      done.documents.append(try composer.store(change.context, transaction))
+    }
     for write in composer.writes {
       state.quarantine.release(DocumentKey(collection: write.collection, id: write.id), in: partition)
     }
@@ -148,7 +154,7 @@ struct LocalWriter {
     return ChangeReceipt(dot: dot, etags: job.edits.map { _ in nil }, created: composer.receipt(dot: dot).created)
   }
 
-  private func change(_ composer: DocumentComposer, _ place: Place) throws -> ComposedChange {
+  private func change(_ composer: DocumentComposer, _ place: OpenRun.Place) throws -> ComposedChange {
     let wall = state.clock.wallMilliseconds
     let payload = try composer.payload()
     let timestamp = state.own.nextTimestamp(wallMilliseconds: wall)
@@ -185,26 +191,20 @@ struct LocalWriter {
     done.subscribed.append(name)
   }
 
-  private struct Place {
-    let chain: ChainIdentity
-    let dot: Dot
-    let context: VersionVector
-  }
-
   /// The place of the next change in this partition. Begins a run where none is open; its context is what is accepted
   /// now.
-  private mutating func openRun(for partition: PartitionID) throws -> Place {
+  private mutating func openRun(for partition: PartitionID) throws -> OpenRun.Place {
     // Not the builder itself: a copy of it would make the next append copy all its changes.
-    if let builder = open[partition] {
-      return Place(chain: builder.chain, dot: builder.nextDot, context: builder.context)
-    }
+    if let place = open[partition]?.place { return place }
     guard let replica = state.own.replica?.id else { throw EngineError.notAMember }
     let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
-    let builder = RunBuilder(
-      chain: chain, after: state.own.sequence(in: partition),
-      hashBefore: state.own.tip(in: partition) ?? chain.genesis(hash), context: context(partition, replica), hash: hash)
-    open[partition] = builder
-    return Place(chain: chain, dot: builder.nextDot, context: builder.context)
+    let run = OpenRun(
+      RunBuilder(
+        chain: chain, after: state.own.sequence(in: partition),
+        hashBefore: state.own.tip(in: partition) ?? chain.genesis(hash), context: context(partition, replica),
+        hash: hash))
+    open[partition] = run
+    return run.place
   }
 
   private mutating func context(_ partition: PartitionID, _ replica: ReplicaID) -> VersionVector {
@@ -218,86 +218,23 @@ struct LocalWriter {
   private mutating func append(
     _ change: ComposedChange, _ partition: PartitionID, _ done: inout Committed
   ) throws {
-    if open[partition]?.hasRoom(for: change.payload.count) == false {
+    if open[partition]?.builder.hasRoom(for: change.payload.count) == false {
       try close(partition, &done)
       _ = try openRun(for: partition)
     }
     let form = state.identity.cryptography.formats.form(of: change.context.dot.sequence)
-    open[partition]?.append(
+    open[partition]?.builder.append(
       payload: change.payload, keyHashes: change.keyHashes, timestamp: change.context.timestamp, wall: change.wall,
       codec: form.codec, extensions: form.extensions)
   }
 
   /// Signs and appends the open run.
   private mutating func close(_ partition: PartitionID, _ done: inout Committed) throws {
-    guard let builder = open.removeValue(forKey: partition), !builder.isEmpty else { return }
-    let change = try OwnRuns(state, transaction).append(builder, to: partition, &done)
+    guard let run = open.removeValue(forKey: partition), !run.builder.isEmpty else { return }
+    let change = try OwnRuns(state, transaction).append(run.builder, making: run.made, to: partition, &done)
     // So that its own documents are all that is to be written with it.
     Invariant.check(
       change.effects.isEmpty && change.regrouped.isEmpty && change.forkedReplica == nil,
       "a local write moves what else was written")
-  }
-}
-
-/// Own runs on their way into the log, in memory and on disk.
-struct OwnRuns {
-  private let state: EngineState
-  private let transaction: any LogTransaction
-
-  init(_ state: EngineState, _ transaction: any LogTransaction) {
-    (self.state, self.transaction) = (state, transaction)
-  }
-
-  /// Signs what was collected and puts it at the end of its chain.
-  func append(_ builder: RunBuilder, to partition: PartitionID, _ done: inout Committed) throws -> LogChange {
-    let run = builder.close(sign: state.identity.cryptography.sign)
-    // Two own runs at one place are a fork that nobody can take back.
-    precondition(
-      state.own.isFollowed(by: run, in: partition), "an own run that does not go on from the last of its chain")
-    Invariant.check(
-      state.hasSeen(run.record.context, after: state.own.context(in: partition), in: partition),
-      "an own run forgets what the one before it had seen")
-    state.own.advance(partition, run)
-    guard let change = state.mesh.learnOwn(run, in: partition, signer: state.identity.device) else {
-      throw EngineError.ownRunNotTaken
-    }
-    let (chain, encoded) = (run.record.chain, RunCodec.encode(run))
-    let appended = AppendedRun(
-      first: run.record.first, last: run.record.last, context: run.record.context, body: encoded[...],
-      arrived: state.clock.wallMilliseconds)
-    let genesis = chain.genesis(state.identity.cryptography.hash)
-    done.noteArrival(try transaction.append(appended, to: chain, genesis: genesis))
-    if let apart = run.apart { try transaction.addLargePayload(apart) }
-    if let log = state.mesh.partitions[partition]?.log {
-      try transaction.setMarks(log.marks(of: chain.replica), of: chain)
-    }
-    done.own.append(Committed.Own(partition: partition, run: run, encoded: encoded))
-    return change
-  }
-
-  /// As ``append(_:to:_:)``, and merges what the run says with what it has not seen, as if it had come from elsewhere.
-  func appendFolding(
-    _ builder: RunBuilder, to partition: PartitionID, _ sight: Sight, _ done: inout Committed
-  ) throws -> ChangedDocuments {
-    _ = try append(builder, to: partition, &done)
-    guard let own = done.own.last else { throw EngineError.ownRunNotTaken }
-    let reader = RunReader(state.identity)
-    let record = own.run.record
-    let stored = LogRun(
-      arrival: 0, first: record.first, last: record.last, context: record.context, body: own.encoded)
-    let content = try reader.content(stored, in: partition, transaction)
-    return try transaction.fold([
-      AcceptedRun(
-        partition: partition, replica: record.chain.replica, context: record.context, sight: sight,
-        documents: content.documents)
-    ])
-  }
-}
-
-extension Run {
-  /// The payload that travels apart; it stands alone in its run.
-  var apart: ApartPayload? {
-    guard changes.count == 1, changes[0].payload.count > Run.inlinePayloadByteLimit else { return nil }
-    return ApartPayload(hash: changes[0].header.payloadHash, bytes: changes[0].payload)
   }
 }

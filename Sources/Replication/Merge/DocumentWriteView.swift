@@ -18,6 +18,14 @@ package struct DocumentWriteView: Hashable, Sendable {
     (self.collection, self.id, self.kind, self.generation) = (collection, id, kind, generation)
     (self.operations, self.operationCount) = (operations, operationCount)
   }
+
+  /// The same in a buffer in which the payload begins at `start`, where it began at 0.
+  package func moved(to start: Int) -> DocumentWriteView {
+    func moved(_ range: Range<Int>) -> Range<Int> { range.lowerBound + start..<range.upperBound + start }
+    return DocumentWriteView(
+      collection: moved(collection), id: moved(id), kind: kind, generation: generation, operations: moved(operations),
+      operationCount: operationCount)
+  }
 }
 
 /// Where one document's write of a change lies.

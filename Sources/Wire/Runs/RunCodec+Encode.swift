@@ -6,10 +6,17 @@ import Replication
 /// run keeps and passes on the bytes as they came.
 package enum RunCodec {
   /// The one form of an own run. The extensions of its changes ascend by type.
-  package static func encode(_ run: Run) -> [UInt8] { encode(run, headersOnly: []) }
+  package static func encode(_ run: Run) -> [UInt8] { encoded(run).bytes }
 
   /// The run with the changes at these indices as their headers alone.
   package static func encode(_ run: Run, headersOnly: Set<Int>) -> [UInt8] {
+    encoded(run, headersOnly: headersOnly).bytes
+  }
+
+  /// As ``encode(_:)``, with the index at which the payload of each change begins; nil for one that is not in the bytes.
+  package static func encoded(
+    _ run: Run, headersOnly: Set<Int> = []
+  ) -> (bytes: [UInt8], payloadStarts: [Int?]) {
     let record = run.record
     var writer = CBORWriter(reserving: 256 + run.changes.reduce(0) { $0 + $1.payload.count + 24 })
     writer.arrayHeader(fieldCount)
@@ -19,18 +26,20 @@ package enum RunCodec {
     writer.digest(record.contextDigest)
     writer.arrayHeader(run.changes.count)
     var previous: ChangeHeader?
+    var payloadStarts: [Int?] = []
     for (index, change) in run.changes.enumerated() {
-      writer.change(change, after: previous, isHeaderOnly: headersOnly.contains(index))
+      payloadStarts.append(writer.change(change, after: previous, isHeaderOnly: headersOnly.contains(index)))
       previous = change.header
     }
     writer.signature(record.signature)
-    return writer.bytes
+    return (writer.bytes, payloadStarts)
   }
 }
 
 extension CBORWriter {
   /// Clock readings are differences to the change before, modulo 2^64, which keeps them short and every pair possible.
-  fileprivate mutating func change(_ change: Change, after previous: ChangeHeader?, isHeaderOnly: Bool) {
+  /// Answers where the payload begins, if it is among the bytes.
+  fileprivate mutating func change(_ change: Change, after previous: ChangeHeader?, isHeaderOnly: Bool) -> Int? {
     let header = change.header
     let keyHashes = isHeaderOnly || header.isApart || header.isOpaque ? header.keyHashes : []
     let optionCount = [header.codec != .plain, !header.extensions.isEmpty, !keyHashes.isEmpty].count { $0 }
@@ -42,12 +51,14 @@ extension CBORWriter {
       unsigned(header.timestamp.rawValue)
       int(header.wall.milliseconds)
     }
+    var payloadStart: Int?
     if isHeaderOnly || header.isApart {
       payloadName(header, isAbsent: isHeaderOnly)
     } else {
       byteString(change.payload)
+      payloadStart = bytes.count - change.payload.count
     }
-    guard optionCount > 0 else { return }
+    guard optionCount > 0 else { return payloadStart }
     mapHeader(optionCount)
     if header.codec != .plain {
       unsigned(ChangeOption.codec)
@@ -55,6 +66,7 @@ extension CBORWriter {
     }
     extensions(header.extensions)
     self.keyHashes(keyHashes)
+    return payloadStart
   }
 
   private mutating func payloadName(_ header: ChangeHeader, isAbsent: Bool) {
