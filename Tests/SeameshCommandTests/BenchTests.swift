@@ -21,8 +21,9 @@ struct BenchTests {
     for partitions in ["1 partition", "100 partitions"] {
       let own = lines.filter { $0.hasPrefix("reconnect, \(partitions) ") || $0.hasPrefix("reconnect, \(partitions),") }
       #expect(own.count == 3)
-      #expect(own.count { $0.contains(" B  [<= 4,096: holds]") } == 2)
-      #expect(own.count { $0.contains(" round trips  [<= 2: holds]") } == 1)
+      #expect(own.count { $0.contains(" B  [<= 4,096: holds]") } == 1)
+      #expect(own.count { $0.contains(" B  [<= 1,100: holds]") } == 1)
+      #expect(own.count { $0.contains(" round trips  [<= 1.5: holds]") } == 1)
     }
     #expect(lines.last?.hasPrefix("6 figures in ") == true && lines.last?.contains("all 6 bars hold") == true)
     let report = try ExtendedJSON.parseMap(Array(try Data(contentsOf: URL(fileURLWithPath: results))))

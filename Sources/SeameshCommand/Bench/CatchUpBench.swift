@@ -30,13 +30,17 @@ struct CatchUpBench {
     for _ in 0..<sizes.catchUpRounds { rounds.append(try fleet.catchUp(name, count: sizes.documents)) }
     let rate = Samples(rounds.map(\.rate)).median
     let raw = max(raw, try run.rawInsertNow())
-    let floor = order == .ascending ? 0.30 : 0.20
+    let floor = order == .ascending ? 0.45 : 0.33
+    let filled = Double(sizes.documents) / filling
     let documents = Figure.text(Double(sizes.documents))
     let each = rounds.map { Figure.text($0.rate) }.joined(separator: "; ")
     run.report.add(
       Figure(
-        "own-writes-\(order)", "own writes, \(order) ids", Double(sizes.documents) / filling, "changes/s",
+        "own-writes-\(order)", "own writes, \(order) ids", filled, "changes/s",
         basis: "in bulks of 1,000, each bulk durable"),
+      Figure(
+        "own-writes-share-\(order)", "own writes, \(order) ids, share", filled / raw, "of plain insert",
+        basis: "divided as the catch-up is", floor: .atLeast(0.08)),
       Figure(
         "catch-up-\(order)", "catch-up, \(order) ids", rate, "changes/s",
         basis: "\(documents) changes by one replica to as many documents, durable; median of \(each)"),

@@ -43,7 +43,9 @@ struct LatencyBench {
     run.report.add(
       Figure("fsync-p50", "disk's fsync, p50", syncs.median, "ms", basis: disk),
       Figure("fsync-p99", "disk's fsync, p99", syncs.percentile(99), "ms", basis: disk),
-      Figure("commit-p50", "write durable here, p50", commits.median, "ms", basis: basis),
+      Figure(
+        "commit-p50", "write durable here, p50", commits.median, "ms",
+        basis: basis + "; bar: twice the fsync p50 of this run", floor: .atMost(2 * syncs.median)),
       Figure("commit-p99", "write durable here, p99", commits.percentile(99), "ms", basis: basis),
       Figure("readable-p50", "write readable there, p50", reads.median, "ms", basis: there),
       Figure(

@@ -71,12 +71,12 @@ struct ReconnectBench {
         "reconnect-message-bytes-\(partitions)", name + ", messages", Double(peer.sentBytes + peer.receivedBytes), "B",
         basis:
           "after the TLS handshake, before TLS seals them; dialler \(peer.receivedBytes), listener \(peer.sentBytes)",
-        floor: .atMost(4_096)),
+        floor: .atMost(1_100)),
       Figure(
         "reconnect-trips-\(partitions)", name, max(dialler, listener) - ReconnectBench.roundTripsOfTLS, "round trips",
         basis:
           "after the TLS handshake, until both know; with it \(dialler) until the dialler knows, \(listener) until "
-          + "the listener does", floor: .atMost(2)))
+          + "the listener does", floor: .atMost(1.5)))
   }
 
   private func settle(_ fleet: BenchFleet, _ relay: CountingRelay) throws(Failure) {
