@@ -22,28 +22,25 @@ package final class NodeEngine {
   private var outbox = Outbox()
   private let questions: LogQuestions
   private let notes: MeshNotes
-  private var isWriting = false
-  private var gate = JoinGate()
-  private var walls = Walls()
-
-  /// Set when the store failed for good (K3): nothing is acknowledged any more.
-  package private(set) var failure: (any Error)?
-  /// Also where a read alone has failed, so that nothing is known of what is written: the store is to be opened again.
-  package var storeFailure: (any Error)? { failure ?? questions.failure }
-  /// A fork, or statements that may allow writing, came since the last look at what forks put aside.
-  private var forksToSettle = true
-  /// A re-issue could not be written; it is tried again once another commit has gone well.
-  private var reissueIsOverdue = false
+  private let writer: StoreWriter
+  private var reissues = ReissueSchedule()
+  private var admissions = Admissions()
   private var lastTick: MonotonicTime
   private var rhythm = WriteRhythm()
+
+  /// Set when the store failed for good (K3): nothing is acknowledged any more.
+  package var failure: (any Error)? { writer.failure }
+  /// Also where a read alone has failed, so that nothing is known of what is written: the store is to be opened again.
+  package var storeFailure: (any Error)? { failure ?? questions.failure }
 
   package init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
     state = try EngineState(identity, options, ports)
     links = LinkDirector(ports, device: identity.deviceID)
     (journal, listener) = (ports.journal, ports.feed)
     keeper = ReplicaKeeper(state, ports.journal)
+    writer = StoreWriter(state, keeper, ports.journal)
     questions = LogQuestions(state, ports.journal)
-    notes = MeshNotes(ports.journal, links, ports.clock)
+    notes = MeshNotes(ports.journal, links, state)
     lastTick = MonotonicTime(milliseconds: 0)
     keeper.saveMark()
   }
@@ -160,7 +157,7 @@ package final class NodeEngine {
       handle(.tick)
       askForDamagedRuns()
       links.renewAnswers()
-      if keeper.saveMarkIfDue() { forksToSettle = true }
+      if keeper.saveMarkIfDue() { reissues.noteCause() }
     }
     links.follow(.tick)
   }
@@ -231,15 +228,13 @@ package final class NodeEngine {
       journal.note(
         .error, "the log of a chain does not fit together",
         ["replica": .replica(replica), "partition": .text(state.name(partition))])
-    case .note(let id, let note):
-      notes.take(note, id)
-      if case .sessionReady = note { noteWall(id) }
+    case .note(let id, let note): notes.take(note, id)
     }
   }
 
   /// Durable before sent: asserted, since a message too early shows only after a crash.
   private func flush() {
-    precondition(pending.isEmpty && !isWriting, "a message before the commit of what it may speak of")
+    precondition(pending.isEmpty && !writer.isWriting, "a message before the commit of what it may speak of")
     for id in outbox.flush(over: links) { state.mesh.pause(id) }
   }
 
@@ -251,35 +246,16 @@ package final class NodeEngine {
     pending = PendingCommit()
     batch.rebuilds += state.moved
     do {
-      let done = try write(batch)
+      let written = try writer.write(batch)
       state.moved = []
-      if done.hasNotedUnderstanding { state.hasNotedUnderstanding = true }
-      if reissueIsOverdue { (forksToSettle, reissueIsOverdue) = (true, false) }
+      if written.done.hasNotedUnderstanding { state.hasNotedUnderstanding = true }
+      reissues.noteCommit()
+      if written.sawFork || !batch.statements.isEmpty { reissues.noteCause() }
       rhythm.noteCommit(state.clock.now)
       flush()
-      tell(done, batch)
+      tell(written.done, batch)
     } catch {
       abandon(batch, error)
-    }
-  }
-
-  private func write(_ batch: PendingCommit) throws -> Committed {
-    isWriting = true
-    defer { isWriting = false }
-    let checkpoint = state.checkpoint(batch.writingPartitions)
-    do {
-      let isBacklog = batch.changeCount > state.options.limits.backlogChanges
-      let writer = try state.store.transact(isBacklog: isBacklog) { transaction in
-        var writer = CommitWriter(state, transaction)
-        try writer.write(batch)
-        if Invariant.isLookedAt { try state.lookAtMarks(of: writer.partitions(of: batch), transaction) }
-        return writer
-      }
-      if writer.sawFork || !batch.statements.isEmpty { forksToSettle = true }
-      return writer.done
-    } catch {
-      state.restore(checkpoint)
-      throw error
     }
   }
 
@@ -301,7 +277,7 @@ package final class NodeEngine {
     if !batch.holdings.isEmpty { handle(.holdingsKept(batch.holdings)) }
     for id in done.spoiled { violated(id, "\(EngineError.payloadSpoiled)") }
     for (job, result) in done.receipts {
-      if case .failure(let error) = result { noteUndeletable(error, in: job.partition) }
+      if case .failure(let error) = result { notes.noteUndeletable(error, in: job.partition) }
       job.answer(result)
     }
     for job in batch.subscriptions { job.answer(.success(())) }
@@ -312,8 +288,7 @@ package final class NodeEngine {
     journal.note(.error, "writing the store failed", ["reason": .text("\(error)")])
     for job in batch.writes { job.answer(.failure(error)) }
     for job in batch.subscriptions { job.answer(.failure(error)) }
-    if !batch.reissues.isEmpty { reissueIsOverdue = true }
-    if state.store.hasFailed { fail(error) }
+    if !batch.reissues.isEmpty { reissues.noteFailure() }
     // Own writes alone are undone already; sessions need not suffer for a full disk.
     if failure != nil || batch.isAheadOfDisk { beginAgain() } else { flush() }
   }
@@ -329,19 +304,18 @@ package final class NodeEngine {
       try state.readAgain()
       links.adopt(state.mesh.authority)
     } catch {
-      failure = error
+      writer.giveUp(error)
     }
   }
 
   /// Own writes on a branch that lost are issued again, where this device may write: they were acknowledged, so they must
   /// come to count.
   private func reissueLost() {
-    guard failure == nil, forksToSettle else { return }
-    forksToSettle = false
+    guard failure == nil, reissues.take() else { return }
     for owed in Reissue.owed(in: state) {
       // Written as anything else is: once it is sure under which replica id.
       guard !state.mustHold(owed.name), !state.own.isBarred(owed.partition, state.clock.now) else {
-        forksToSettle = true
+        reissues.noteCause()
         continue
       }
       journal.note(
@@ -349,7 +323,7 @@ package final class NodeEngine {
         ["changes": .text("\(owed.lost.count)"), "partition": .text(state.name(owed.partition))])
       pending.reissues = [owed]
       settle()
-      if reissueIsOverdue { return }
+      if reissues.hasFailed { return }
     }
   }
 
@@ -358,17 +332,7 @@ package final class NodeEngine {
     guard failure == nil else { return }
     let now = state.clock.now
     rhythm.noteCarrying(now)
-    do {
-      try state.store.carryOver(rhythm.occasion(now, hasLoads: questions.hasLoads))
-    } catch {
-      journal.note(.error, "carrying the store's log over failed", ["reason": .text("\(error)")])
-      if state.store.hasFailed { fail(error) }
-    }
-  }
-
-  private func fail(_ error: any Error) {
-    failure = error
-    keeper.demandRenewal(.inputOutputError)
+    writer.carryOver(rhythm.occasion(now, hasLoads: questions.hasLoads))
   }
 
   // MARK: Reading the log
@@ -410,17 +374,6 @@ package final class NodeEngine {
     }
   }
 
-  private func noteWall(_ id: SessionID?) {
-    guard let session = id.flatMap({ state.mesh.sessions[$0] }), let wall = walls.raised(towards: session, in: state)
-    else { return }
-    journal.note(
-      .notice, "keeps from a peer what it may not have",
-      [
-        "device": .device(session.device), "partitions": .text("\(wall.count)"),
-        "first": .text(wall.first.text.string),
-      ])
-  }
-
   private func violated(_ id: SessionID, _ reason: String) {
     handle(.violated(id, reason))
   }
@@ -446,13 +399,8 @@ package final class NodeEngine {
   // MARK: Joining
 
   private func redeem(_ id: SessionID, _ request: JoinRequest, _ exporter: Digest) {
-    guard let host = links.host(of: id), gate.isOpen(to: host, state.clock.now) else {
-      return handle(.joinJudged(id, .refused(.busy)))
-    }
-    switch JoinDesk(state: state).judge(request, exporter: exporter) {
-    case .refused(let refusal):
-      if refusal == .wrongCode { gate.charge(host, state.clock.now) }
-      handle(.joinJudged(id, .refused(refusal)))
+    switch admissions.judge(request, exporter: exporter, from: links.host(of: id), state) {
+    case .refused(let refusal): handle(.joinJudged(id, .refused(refusal)))
     case .isMember(let acceptance): questions.put(.isAdmitted(id, request.device, acceptance))
     case .admits(let statement, let invitation, let acceptance):
       journal.note(
@@ -486,13 +434,7 @@ package final class NodeEngine {
   /// A transaction of its own, behind all that waits.
   func store(_ body: (any LogTransaction) throws -> Void) throws {
     settle()
-    if let failure { throw failure }
-    do {
-      try state.store.transact(isBacklog: false, body)
-    } catch {
-      if state.store.hasFailed { fail(error) }
-      throw error
-    }
+    try writer.transact(body)
   }
 
   /// Statements made here: stored with the next commit, before anything that stands on them. False: none came into the
@@ -522,16 +464,7 @@ package final class NodeEngine {
   // MARK: For people
 
   /// Documents that somebody wanted to end since the start, and that nobody can; a few of them.
-  package private(set) var undeletable: Set<String> = []
-  private static let undeletableLimit = 16
-
-  private func noteUndeletable(_ error: any Error, in partition: PartitionName) {
-    guard case .undeletable(let document)? = error as? EngineError,
-      undeletable.count < NodeEngine.undeletableLimit
-    else { return }
-    undeletable.insert("\(document.collection.string) \(document.id) in \(partition.text.string)")
-  }
-
+  package var undeletable: Set<String> { notes.undeletable }
   /// Requests to join with a code that this device did not make, since the start.
   package var refusedJoins: Int { notes.refusedJoins }
   /// Who broke which rule since the start, the latest first.
