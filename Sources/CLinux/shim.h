@@ -42,11 +42,12 @@ static inline int seamesh_tell_destinations(int descriptor, int is_ipv6) {
 
 static inline long seamesh_receive_datagram(
     int descriptor, void *bytes, unsigned long count, struct sockaddr_storage *source,
-    struct sockaddr_storage *destination) {
+    struct sockaddr_storage *destination, unsigned int *interface) {
   _Alignas(struct cmsghdr) char control[256];
   struct iovec piece = {bytes, count};
   struct msghdr message = {source, sizeof *source, &piece, 1, control, sizeof control, 0};
   *destination = (struct sockaddr_storage){0};
+  *interface = 0;
   long received = recvmsg(descriptor, &message, 0);
   if (received < 0) return received;
   for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
@@ -54,12 +55,14 @@ static inline long seamesh_receive_datagram(
       // An in_pktinfo: the interface, the local address, the one in the datagram.
       struct sockaddr_in *form = (struct sockaddr_in *)destination;
       form->sin_family = AF_INET;
+      __builtin_memcpy(interface, CMSG_DATA(header), sizeof *interface);
       __builtin_memcpy(&form->sin_addr, CMSG_DATA(header) + 8, sizeof form->sin_addr);
     } else if (header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == 50) {
       // IPV6_PKTINFO, an in6_pktinfo: the address in the datagram, the interface.
       struct sockaddr_in6 *form = (struct sockaddr_in6 *)destination;
       form->sin6_family = AF_INET6;
       __builtin_memcpy(&form->sin6_addr, CMSG_DATA(header), sizeof form->sin6_addr);
+      __builtin_memcpy(interface, CMSG_DATA(header) + sizeof form->sin6_addr, sizeof *interface);
     }
   }
   return received;

@@ -18,6 +18,7 @@ import Wire
     bench = try EngineBench(3) {
       $0.mesh.takes.partitions /= Self.scale
       $0.mesh.takes.chains /= Self.scale
+      $0.mesh.takes.heldChanges /= Self.scale
     }
     room = try PartitionName("room=1")
     hostile = 2
@@ -35,9 +36,9 @@ import Wire
   private func memory(_ footprint: Footprint) -> Int {
     // Decoded beside their bytes.
     footprint.statementBytes * 3 + footprint.statementsToSay * 16 + footprint.announcedChains * 96
-      + footprint.interestItems * 72 + footprint.postponedBytes + footprint.heldChanges * 400
-      + footprint.awaitedStreams * 768
-      + (footprint.partitions * 1_536 + footprint.chains * 640 + footprint.streams * 768) * Self.scale
+      + footprint.interestItems * 84 + footprint.postponedBytes + footprint.awaitedStreams * 768
+      + (footprint.heldChanges * 140 + footprint.partitions * 1_536 + footprint.chains * 640 + footprint.streams * 768)
+      * Self.scale
   }
 
   private static let mebibyte = 1_024 * 1_024
@@ -103,6 +104,21 @@ import Wire
     #expect(take.leftOutRuns > 100)
   }
 
+  /// Changes that nobody can read, at the end of a chain: as many as may be held one by one, and more.
+  private func writesWhatIsHeld(_ session: SessionID) throws {
+    let (limit, name) = (node.state.options.mesh.takes.heldChanges, try PartitionName("begun=0"))
+    let replica = node.state.mesh.authority.replicas(of: author.identity.device)[1]
+    var held = 0
+    while held < limit + 1_000 {
+      let run = try author.run(name, replica, count: 64, codec: PayloadCodec(rawValue: 7))
+      author.say([author.batch(name, [run], asEvidence: true)], to: 0, on: session)
+      held += 64
+    }
+    let take = try #require(node.state.mesh.takes[author.identity.device])
+    #expect((limit..<limit + 64).contains(take.heldChanges))
+    #expect(node.state.mesh.footprint.heldChanges == take.heldChanges)
+  }
+
   /// Payloads of the largest size but for their last piece, each in another partition and on another of its sessions.
   private func beginsPayloads(_ session: SessionID) throws {
     let sessions = [session, bench.connect(hostile, 0), bench.connect(hostile, 0)]
@@ -150,6 +166,7 @@ import Wire
     say(.interestChange(added: Interest(partitions: Set(items)), removed: Interest()), session)
 
     try writesEverywhere(session)
+    try writesWhatIsHeld(session)
     try beginsPayloads(session)
     let cost = memory(node.state.mesh.footprint) - memoryBefore
     #expect(cost < 64 * Self.mebibyte, "\(cost) bytes: \(node.state.mesh.footprint)")

@@ -63,10 +63,32 @@ struct ChainGrowthTests {
     {
       try keeper.learn(run(sequence, after: before, hash))
       let chain = try #require(keeper.log.chains[mine])
-      let expected = Set(chain.tree.nodes.keys).subtracting(chain.branch)
-      #expect(Set(chain.beside.keys) == expected)
+      let expected = [1, 2, 3, 50, 51, 52, 53, 60].map(digest).filter(chain.tree.contains)
+      #expect(Set(chain.beside.map(\.hash)) == Set(expected).subtracting(chain.branch))
+      #expect(chain.beside.count == Set(expected).subtracting(chain.branch).count)
     }
     #expect(keeper.log.chains[mine]?.beside.count == 5)
+  }
+
+  @Test("what a held change says beside its hash counts as so many changes more, and of what counts nothing does")
+  func weight() throws {
+    let named = OwnDocument(user: "u", otherFields: Set((0..<100).map { Text("field number \($0)") }))
+    var keeper = try keeper()
+    func said(_ sequence: UInt64, _ document: OwnDocument?, isKnown: Bool) throws -> RunSummary {
+      let run = try run(sequence, after: sequence > 1 ? sequence - 1 : nil, sequence)
+      return RunSummary(
+        partition: run.partition, replica: run.replica, first: run.first, hashBefore: run.hashBefore,
+        hashes: run.hashes,
+        context: run.context, signer: run.signer,
+        facts: [ChangeFacts(recognition: isKnown ? .known : .unknownCodec, ownDocument: document)])
+    }
+    try keeper.learn(said(1, named, isKnown: true))
+    #expect(keeper.log.heldCounts[mine] == nil)
+    try keeper.learn(said(2, nil, isKnown: false))
+    #expect(keeper.log.heldCounts[mine] == 1)
+    try keeper.learn(said(3, named, isKnown: true))
+    // 100 names of some 14 bytes, and 48 bytes beside each.
+    #expect((30...60).contains(keeper.log.heldCounts[mine] ?? 0))
   }
 
   @Test("vectors are compared, joined and told apart as if each entry were looked up")

@@ -15,9 +15,9 @@ struct OracleIndependenceTests {
       "compared",
       "Authority", "StatementSet", "Signed", "MemberTable", "GrantTable", "FloorTable", "NamePattern", "keyValue",
       "Refusal", "DocumentRule", "ReplicaCertificate", "derived", "ReferenceStore", "ReferenceChange",
-      "AdmittedStatements", "StatementIndex", "StatedMembership", "ListedWord", "MembershipEnds", "Member",
-      "RightsTable",
-      "EntitledDevices", "RoomRights", "RoomSpeakers", "RoomStatements", "OwnDocument\\w*",
+      "AdmittedStatements", "StatementIndex", "StatedMembership", "ListedWord", "ListedWords", "ListedPart",
+      "StatementLines", "CoveredStatements", "MembershipEnds", "Member", "RightsTable", "EntitledDevices", "RoomRights",
+      "RoomSpeakers", "RoomStatements", "OwnDocument\\w*",
     ].joined(separator: "|")
 
   private static let naming = SourceRule { text in

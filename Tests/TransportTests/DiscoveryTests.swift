@@ -61,11 +61,12 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
     a.stop()
   }
 
-  /// Sends to groups over loopback.
+  /// Sends to groups over loopback, from its address unless another is bound.
   private func loopbackSender() -> Int32 {
     let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
     var request = ip_mreqn()
     request.imr_ifindex = Int32(if_nametoindex("lo"))
+    request.imr_address.s_addr = UInt32(0x7f00_0001).bigEndian
     setsockopt(descriptor, Int32(IPPROTO_IP), IP_MULTICAST_IF, &request, socklen_t(MemoryLayout<ip_mreqn>.size))
     return descriptor
   }
@@ -89,6 +90,32 @@ private let anyRandom: @Sendable () -> UInt64 = { UInt64.random(in: 0...UInt64.m
       waitUntil {
         guard let packet = try? BeaconPacket(advertisement("honest")).bytes else { return true }
         send(packet, to: BeaconSockets.ipv4Group, port: beaconPort(3), from: descriptor)
+        return seenByA.now.known["honest"] != nil
+      })
+    #expect(seenByA.now.known["lured"] == nil)
+    a.stop()
+  }
+
+  /// Of this host, on another interface than loopback.
+  private static let elsewhere = NetworkInterfaces.addresses().compactMap { host -> UInt32? in
+    if case .ipv4(let address) = host, address >> 24 != 127 { address } else { nil }
+  }.first
+
+  @Test(
+    "a beacon whose source is no neighbour on the link that it came by has nobody dialled",
+    .enabled(if: elsewhere != nil, "needs another interface than loopback"))
+  func forgedSource() throws {
+    let (a, seenByA) = try discovery("a", 7_001, beaconPort: beaconPort(4))
+    let (forger, honest) = (loopbackSender(), loopbackSender())
+    defer { [forger, honest].forEach { close($0) } }
+    let source = SocketAddress(.ipv4(try #require(Self.elsewhere)), port: 0)
+    #expect(source.withKernelForm { bind(forger, $0, $1) } == 0)
+    let lure = BeaconPacket(try advertisement("lured")).bytes
+    for _ in 0..<3 { send(lure, to: BeaconSockets.ipv4Group, port: beaconPort(4), from: forger) }
+    #expect(
+      waitUntil {
+        guard let packet = try? BeaconPacket(advertisement("honest")).bytes else { return true }
+        send(packet, to: BeaconSockets.ipv4Group, port: beaconPort(4), from: honest)
         return seenByA.now.known["honest"] != nil
       })
     #expect(seenByA.now.known["lured"] == nil)

@@ -42,6 +42,32 @@ import TestSupport
     }
   }
 
+  @Test("a neighbour is who differs from an interface's address where its mask has zeros, in its family, on its link")
+  func neighbours() {
+    func ipv4(_ a: UInt32, _ b: UInt32, _ c: UInt32, _ d: UInt32) -> SocketAddress.Host {
+      .ipv4(a << 24 | b << 16 | c << 8 | d)
+    }
+    func linkLocal(_ low: UInt64) -> SocketAddress.Host { .ipv6(high: 0xfe80 << 48, low: low, scope: 2) }
+    var ship = NetworkInterface(index: 2, name: "ship")
+    ship.networks = [
+      Network(ipv4(10, 1, 2, 3), mask: ipv4(255, 255, 255, 0)),
+      Network(linkLocal(7), mask: .ipv6(high: .max, low: 0, scope: 0)),
+    ]
+    var tunnel = NetworkInterface(index: 3, name: "tunnel")
+    tunnel.networks = [Network(ipv4(192, 0, 2, 1), mask: nil)]
+    func isTaken(_ source: SocketAddress.Host, by interface: UInt32) -> Bool {
+      BeaconSockets.Datagram(
+        bytes: [], source: SocketAddress(source, port: 1), destination: nil, interface: interface
+      ).isFromNeighbour(on: [ship, tunnel])
+    }
+    #expect(isTaken(ipv4(10, 1, 2, 250), by: 2) && isTaken(linkLocal(9), by: 2) && isTaken(ipv4(192, 0, 2, 1), by: 3))
+    #expect(!isTaken(ipv4(10, 1, 3, 3), by: 2) && !isTaken(ipv4(8, 8, 8, 8), by: 2))
+    #expect(!isTaken(.ipv6(high: 0x2001_0db8 << 32, low: 9, scope: 0), by: 2))
+    // Neighbours of another link, and the other family's zeros.
+    #expect(!isTaken(ipv4(10, 1, 2, 250), by: 3) && !isTaken(ipv4(192, 0, 2, 2), by: 3))
+    #expect(!isTaken(.ipv6(high: 0, low: 0x0a01_0203, scope: 0), by: 2))
+  }
+
   @Test("one source gets 20 datagrams a second, all together 200, and a new second starts afresh")
   func admission() {
     var admission = BeaconAdmission()

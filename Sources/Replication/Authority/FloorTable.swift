@@ -102,7 +102,7 @@ private struct Lowerings {
 /// Statements that could have fallen: an end on their issuer, raises ignored, does not list them.
 private struct ShakenStatements {
   /// By device: what each end on one of its memberships lists of its statements.
-  private var listed: [PublicKey: [Set<Digest>]] = [:]
+  private var listed: [PublicKey: [CoveredStatements]] = [:]
   /// Devices that a manage grant reaches which was ever lowered: every grant of theirs could have fallen.
   let managers: Set<PublicKey>
 

@@ -1,80 +1,162 @@
-/// What each statement goes on from, as far as the set holds it.
-struct Ancestry {
-  private let admitted: AdmittedStatements
-  private var lines: [Digest: Set<Digest>] = [:]
+/// Where each statement of the set stands among what its issuer signed: on which path, and how far along it.
+///
+/// A path is as much as goes on without a branch, or the first of the branches. Whether one statement lies at or below another
+/// is then told without a list of all that do, of which anybody could have thousands made by naming statements.
+final class StatementLines: Sendable {
+  struct Place: Sendable {
+    let path: Int
+    let depth: Int
+  }
 
-  init(_ set: AdmittedStatements) { self.admitted = set }
+  private let places: [Digest: Place]
+  /// Of each path what it goes on from.
+  private let stems: [Place?]
 
-  subscript(id: Digest) -> Statement? { admitted.all[id] }
-
-  /// A statement with everything that its issuer signed before it on its branch; empty where it is not in the set.
-  mutating func line(to id: Digest) -> Set<Digest> {
-    if let line = lines[id] { return line }
-    var line: Set<Digest> = []
-    var next: Digest? = id
-    while let id = next, let statement = admitted.all[id] {
-      line.insert(id)
-      next = statement.previous
+  init(_ ordered: [Statement]) {
+    var (places, stems, lengths): ([Digest: Place], [Place?], [Int]) = ([:], [], [])
+    for statement in ordered {
+      let before = statement.previous.flatMap { places[$0] }
+      if let before, lengths[before.path] == before.depth + 1 {
+        lengths[before.path] += 1
+        places[statement.id] = Place(path: before.path, depth: before.depth + 1)
+      } else {
+        places[statement.id] = Place(path: stems.count, depth: 0)
+        stems.append(before)
+        lengths.append(1)
+      }
     }
-    lines[id] = line
-    return line
+    (self.places, self.stems) = (places, stems)
+  }
+
+  /// The tip itself, or something that it goes on from.
+  func isCovered(_ id: Digest, by tip: Digest) -> Bool {
+    guard let place = places[id], var reached = places[tip] else { return false }
+    while reached.path != place.path {
+      // A path begins behind those that it goes on from.
+      guard reached.path > place.path, let stem = stems[reached.path] else { return false }
+      reached = stem
+    }
+    return place.depth <= reached.depth
+  }
+}
+
+/// Statements of one device with all that they go on from.
+struct CoveredStatements: Sendable {
+  private var tips: Set<Digest>
+  private let lines: StatementLines
+
+  fileprivate init(_ tips: some Sequence<Digest>, _ lines: StatementLines) {
+    (self.tips, self.lines) = (Set(tips), lines)
+  }
+
+  func contains(_ id: Digest) -> Bool { tips.contains(id) || tips.contains { lines.isCovered(id, by: $0) } }
+  mutating func formUnion(_ others: CoveredStatements) { tips.formUnion(others.tips) }
+}
+
+/// What one statement lists, ready to be looked up in. Several that go on from one share it.
+final class ListedPart: Sendable {
+  /// In the order of their partitions; one may be there more than once.
+  let ends: [Statement.PartitionEnds]
+  let tips: [Statement.ScopeTips]
+  let keep: [Text]
+
+  init(_ listing: Statement.Listing) {
+    (tips, keep) = (listing.tips, listing.keep)
+    let ends = listing.ends.map { group in
+      ListedPart.isAscending(group.chains) { $0.replica <= $1.replica }
+        ? group
+        : Statement.PartitionEnds(partition: group.partition, chains: group.chains.sorted { $0.replica < $1.replica })
+    }
+    self.ends =
+      ListedPart.isAscending(ends) { $0.partition <= $1.partition } ? ends : ends.sorted { $0.partition < $1.partition }
+  }
+
+  private static func isAscending<Item>(_ items: [Item], _ inOrder: (Item, Item) -> Bool) -> Bool {
+    zip(items, items.dropFirst()).allSatisfy(inOrder)
+  }
+
+  func groups(of partition: Text) -> ArraySlice<Statement.PartitionEnds> {
+    let first = ends.partitioningIndex { !($0.partition < partition) }
+    let rest = ends[first...]
+    return rest.prefix { $0.partition == partition }
+  }
+}
+
+extension RandomAccessCollection where Index == Int {
+  /// The first place from which on all belong, where those come behind all others.
+  fileprivate func partitioningIndex(where belongs: (Element) -> Bool) -> Int {
+    var (low, high) = (startIndex, endIndex)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if belongs(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}
+
+/// Makes the words of a set's statements. What parts of them list is looked at once, however many go on from it.
+struct ListedWords {
+  private let admitted: AdmittedStatements
+  private let lines: StatementLines
+  private(set) var parts: [Digest: ListedPart] = [:]
+
+  /// `ordered`: each behind what it goes on from.
+  init(_ admitted: AdmittedStatements, _ ordered: [Statement]) {
+    (self.admitted, lines) = (admitted, StatementLines(ordered))
+  }
+
+  mutating func word(of statement: Statement) -> ListedWord {
+    var (found, next): ([ListedPart], Statement?) = ([], statement)
+    while let current = next, let listing = current.listing {
+      let part = parts[current.id] ?? ListedPart(listing)
+      parts[current.id] = part
+      if !listing.isEmpty { found.append(part) }
+      next = current.previous.flatMap { admitted.all[$0] }.flatMap { $0.isPart(of: statement) ? $0 : nil }
+    }
+    return ListedWord(found, lines, sparesUnlisted: statement.sparesUnlisted)
   }
 }
 
 /// What one narrowing or raise lists, it and the parts before it read as one (rules C11, C12).
 struct ListedWord: Sendable {
-  private var positions: [Text: [ReplicaID: ChainPosition]] = [:]
-  private var statements: [Text: [PublicKey: Set<Digest>]] = [:]
-  private var keep: [NamePattern] = []
+  private let parts: [ListedPart]
+  private let lines: StatementLines
   /// By its kind it leaves what it does not list without a bound.
-  private var sparesUnlisted = false
+  private let sparesUnlisted: Bool
 
-  static let empty = ListedWord()
+  static let empty = ListedWord([], StatementLines([]), sparesUnlisted: false)
 
-  private init() {}
-
-  init(of statement: Statement, _ ancestry: inout Ancestry) {
-    if case .end(let end) = statement.body, end.reason != .compromised {
-      if case .grant = end.target {} else { sparesUnlisted = true }
-    }
-    var part: Statement? = statement
-    while let current = part, let listing = current.listing {
-      add(listing, &ancestry)
-      part = current.previous.flatMap { ancestry[$0] }.flatMap { $0.isPart(of: statement) ? $0 : nil }
-    }
-  }
-
-  private mutating func add(_ listing: Statement.Listing, _ ancestry: inout Ancestry) {
-    for group in listing.ends {
-      var chains = positions[group.partition] ?? [:]
-      for end in group.chains {
-        chains[end.replica] = .highest(of: [end.position] + (chains[end.replica].map { [$0] } ?? []))
-      }
-      positions[group.partition] = chains
-    }
-    for group in listing.tips {
-      var devices = statements[group.scope] ?? [:]
-      for tip in group.tips { devices[tip.issuer, default: []].formUnion(ancestry.line(to: tip.id)) }
-      statements[group.scope] = devices
-    }
-    keep += listing.keep.map(NamePattern.init)
+  fileprivate init(_ parts: [ListedPart], _ lines: StatementLines, sparesUnlisted: Bool) {
+    (self.parts, self.lines, self.sparesUnlisted) = (parts, lines, sparesUnlisted)
   }
 
   /// Partitions of which it lists anything, or that it names without a chain.
-  var partitions: [Text] { Array(positions.keys) }
+  var partitions: [Text] { Array(Set(parts.lazy.flatMap(\.ends).map(\.partition))) }
 
-  func speaks(of partition: Text) -> Bool { positions[partition] != nil }
+  func speaks(of partition: Text) -> Bool { parts.contains { !$0.groups(of: partition).isEmpty } }
 
   /// Nil where the chain is not listed.
-  func position(of replica: ReplicaID, in partition: Text) -> ChainPosition? { positions[partition]?[replica] }
+  func position(of replica: ReplicaID, in partition: Text) -> ChainPosition? {
+    var found: [ChainPosition] = []
+    for chains in parts.lazy.flatMap({ $0.groups(of: partition) }).map(\.chains) {
+      let first = chains.partitioningIndex { !($0.replica < replica) }
+      found += chains[first...].prefix { $0.replica == replica }.map(\.position)
+    }
+    return found.isEmpty ? nil : .highest(of: found)
+  }
 
   /// The statements of a device that it lists in a scope; nil where it lists nothing of the device.
-  func statements(of device: PublicKey, in scope: Text = "") -> Set<Digest>? { statements[scope]?[device] }
+  func statements(of device: PublicKey, in scope: Text = "") -> CoveredStatements? {
+    let groups = parts.lazy.flatMap(\.tips).filter { $0.scope == scope }
+    let tips = groups.flatMap(\.tips).filter { $0.issuer == device }.map(\.id)
+    return tips.isEmpty ? nil : CoveredStatements(tips, lines)
+  }
 
   /// Does it leave what it does not list of a partition or room without a bound?
   func spares(_ name: Text) -> Bool {
     if sparesUnlisted { return true }
-    return positions[name] == nil && statements[name] == nil && keep.contains { $0.begins(name) }
+    let isListed = speaks(of: name) || parts.contains { part in part.tips.contains { $0.scope == name } }
+    return !isListed && parts.contains { part in part.keep.contains { NamePattern($0).begins(name) } }
   }
 
   /// How much of a chain counts by this word alone.
@@ -83,10 +165,17 @@ struct ListedWord: Sendable {
   }
 
   /// Every chain that it lists, over all partitions.
-  var replicas: Set<ReplicaID> { Set(positions.values.flatMap(\.keys)) }
+  var replicas: Set<ReplicaID> { Set(parts.lazy.flatMap(\.ends).flatMap(\.chains).map(\.replica)) }
 }
 
 extension Statement {
+  /// An end leaves what it does not list without a bound, unless somebody else may have the key, or a grant ends.
+  fileprivate var sparesUnlisted: Bool {
+    guard case .end(let end) = body, end.reason != .compromised else { return false }
+    if case .grant = end.target { return false }
+    return true
+  }
+
   /// Is this a part that its issuer's next statement `whole` is to be read with?
   fileprivate func isPart(of whole: Statement) -> Bool {
     guard let listing, listing.more, scope == whole.scope else { return false }

@@ -1,17 +1,18 @@
 /// Which of its device's statements a membership carries (rule C13).
 enum Carried: Sendable {
   case all
-  case only(Set<Digest>)
+  /// What each of these lets stand.
+  case only([CoveredStatements])
 
   func contains(_ id: Digest) -> Bool {
     switch self {
     case .all: true
-    case .only(let ids): ids.contains(id)
+    case .only(let listed): listed.allSatisfy { $0.contains(id) }
     }
   }
 
-  fileprivate mutating func formIntersection(_ ids: Set<Digest>) {
-    self = if case .only(let carried) = self { .only(carried.intersection(ids)) } else { .only(ids) }
+  fileprivate mutating func formIntersection(_ listed: CoveredStatements) {
+    self = if case .only(let others) = self { .only(others + [listed]) } else { .only([listed]) }
   }
 }
 
@@ -183,7 +184,7 @@ private struct MembershipEnds {
     for end in self.ends(on: membership) where ends(end) {
       guard var listed = index.word(of: end.id).statements(of: device) else { continue }
       for raise in raises[end.id, default: []] where counts(raise) {
-        listed.formUnion(index.word(of: raise.id).statements(of: device) ?? [])
+        if let more = index.word(of: raise.id).statements(of: device) { listed.formUnion(more) }
       }
       carried.formIntersection(listed)
     }

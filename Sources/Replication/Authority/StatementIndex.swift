@@ -36,12 +36,12 @@ struct StatementIndex: Sendable {
   private(set) var words: [Digest: ListedWord] = [:]
 
   init(_ set: AdmittedStatements, certificate: ReplicaCertificate) {
-    var ancestry = Ancestry(set)
     let ordered = set.all.values.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
+    var listed = ListedWords(set, ordered)
     for statement in ordered {
       if let listing = statement.listing {
         guard !listing.more else { continue }
-        words[statement.id] = ListedWord(of: statement, &ancestry)
+        words[statement.id] = listed.word(of: statement)
       }
       if statement.isOfFleet {
         add(statement)

@@ -46,9 +46,9 @@ struct Chain: Sendable {
     (received < before.received || accepted < before.accepted) && !isForked && limits == .open
   }
 
-  func contains(_ hash: Digest) -> Bool { hash == trunk.hash || tree.nodes[hash] != nil }
+  func contains(_ hash: Digest) -> Bool { hash == trunk.hash || tree.contains(hash) }
 
-  func hasContent(_ hash: Digest) -> Bool { hash == trunk.hash || tree.nodes[hash]?.hasContent == true }
+  func hasContent(_ hash: Digest) -> Bool { hash == trunk.hash || tree.hasContent(hash) }
 }
 
 // MARK: - Above the trunk
@@ -60,6 +60,8 @@ extension Chain {
     var branch: [Digest] = []
     var received: UInt64
     var accepted: UInt64
+    /// ``ChainTree/weight`` of what counts.
+    var acceptedWeight = 0
     var holdReason: HoldReason?
   }
 
@@ -218,7 +220,7 @@ extension Chain {
     guard !upper.isEmpty else { return nil }
     let before = branch.prefix(Int(accepted - trunk.sequence))
     branch = tree.branch(above: (trunk.sequence, trunk.hash), through: limits.branch)
-    received = trunk.sequence + UInt64(branch.prefix { tree.nodes[$0]?.hasContent == true }.count)
+    received = trunk.sequence + UInt64(branch.prefix(while: tree.hasContent).count)
     accept(from: trunk.sequence)
     let after = branch.prefix(Int(accepted - trunk.sequence))
     guard before != after else { return nil }
@@ -228,21 +230,30 @@ extension Chain {
       gained: Array(after.dropFirst(shared)))
   }
 
+  /// Changes that memory holds although they do not count, and what their details take.
+  var heldCount: Int {
+    guard let upper = upper.first else { return 0 }
+    return upper.tree.count - Int(upper.accepted - trunk.sequence) + upper.tree.weight - upper.acceptedWeight
+  }
+
   /// Counts what is received above `start`, as far as nothing holds it.
   private mutating func accept(from start: UInt64) {
+    guard !upper.isEmpty else { return }
     (accepted, holdReason) = (received, nil)
+    if start == trunk.sequence { upper[0].acceptedWeight = 0 }
     for sequence in (start..<received).lazy.map({ $0 + 1 }) {
       holdReason = reason(against: sequence)
       if holdReason != nil {
         accepted = sequence - 1
         break
       }
+      upper[0].acceptedWeight += hash(at: sequence).map(tree.weight) ?? 0
     }
   }
 
   private func reason(against sequence: UInt64) -> HoldReason? {
     guard sequence <= limits.bound.sequence else { return limits.reason }
-    guard let facts = hash(at: sequence).flatMap({ tree.nodes[$0]?.facts }) else { return nil }
+    guard let facts = hash(at: sequence).flatMap({ tree[$0]?.facts }) else { return nil }
     if facts.recognition != .known { return .unknownKind }
     if sequence > limits.known { return limits.lack }
     return limits.fitsDocumentRule(facts.ownDocument, at: sequence) ? nil : .documentRule
@@ -256,25 +267,26 @@ extension Chain {
         dot: Dot(replica: replica, sequence: accepted + 1 + UInt64(index)), hash: hash,
         reason: index == 0 ? holdReason ?? .afterHeld : .afterHeld)
     }
-    for (hash, node) in beside where node.hasContent {
-      held.append(HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: hash, reason: .otherBranch))
+    for node in beside where node.hasContent {
+      let dot = Dot(replica: replica, sequence: node.sequence)
+      held.append(HeldChange(dot: dot, hash: node.hash, reason: .otherBranch))
     }
     for hash in behindGap {
-      guard let node = tree.nodes[hash], node.hasContent else { continue }
+      guard let node = tree[hash], node.hasContent else { continue }
       held.append(HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: hash, reason: .gap))
     }
     return held
   }
 
   /// Known changes off the chosen branch.
-  var beside: [Digest: ChainTree.Node] { tree.nodes(beside: branch, above: trunk.sequence) }
+  var beside: [ChainTree.Beside] { tree.nodes(beside: branch, above: trunk.sequence) }
 
   /// The chosen branch's changes above the first whose content is not here.
   private var behindGap: ArraySlice<Digest> { branch.dropFirst(Int(received - trunk.sequence)) }
 
   /// Changes with content beside the chosen branch, or behind a gap on it.
   var apartCount: Int {
-    beside.values.count(where: \.hasContent) + behindGap.count { tree.nodes[$0]?.hasContent == true }
+    beside.count(where: \.hasContent) + behindGap.count { tree.hasContent($0) }
   }
 }
 
@@ -290,6 +302,7 @@ extension Chain {
     guard end > trunk.sequence else { return }
     let count = Int(end - trunk.sequence)
     for hash in branch.prefix(count) {
+      upper[0].acceptedWeight -= tree.weight(of: hash)
       guard let node = tree.remove(hash) else { continue }
       trunk = ChainTrunk(
         sequence: node.sequence, hash: hash, documents: trunk.documents.adding(node.facts.ownDocument))
@@ -298,7 +311,7 @@ extension Chain {
     settleDown()
   }
 
-  private var lowestOffBranch: UInt64 { beside.values.lazy.map(\.sequence).min() ?? .max }
+  private var lowestOffBranch: UInt64 { beside.lazy.map(\.sequence).min() ?? .max }
 
   /// Takes the trunk's upper part apart again, down to `lowest` at least. `runs`: the stored runs of that part; those of
   /// other branches may be among them. Nothing counts otherwise for it: the next ``settle(_:)`` looks again.
@@ -314,12 +327,15 @@ extension Chain {
       (sequence, hash) = (run.first - 1, run.hashBefore)
     }
     guard sequence < lowest else { throw .storedRunsDoNotReachTrunk }
+    let weightBefore = tree.weight
     for change in descending {
       let slot = ChainTree.Slot(sequence: change.sequence, previous: change.previous)
       _ = tree.insert(change.hash, at: slot, facts: change.facts)
     }
     trunk = ChainTrunk(sequence: sequence, hash: hash, documents: sequence == 0 ? .none : trunk.documents)
     branch = descending.reversed().map(\.hash) + branch
+    // All that was in the trunk counts.
+    if !upper.isEmpty { upper[0].acceptedWeight += tree.weight - weightBefore }
     recent.removeAll()
   }
 }

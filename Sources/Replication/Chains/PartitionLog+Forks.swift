@@ -4,7 +4,8 @@ extension PartitionLog {
     forkPoints.keys.flatMap { replica -> [ForkProof] in
       guard let tree = chains[replica]?.tree else { return [] }
       return tree.forks.compactMap { slot in
-        guard let hashes = tree.slots[slot], hashes.count > 1 else { return nil }
+        let hashes = tree.following(slot.previous, at: slot.sequence)
+        guard hashes.count > 1 else { return nil }
         return ForkProof(
           replica: replica, sequence: slot.sequence, hashBefore: slot.previous, first: hashes[0], second: hashes[1])
       }
@@ -70,7 +71,7 @@ extension Chain {
   /// Where a change's ancestry meets the chosen branch; nil where its headers do not join.
   func joint(of hash: Digest) -> UInt64? {
     var current = hash
-    while let node = tree.nodes[current] {
+    while let node = tree[current] {
       if self.hash(at: node.sequence) == current { return node.sequence }
       current = node.previous
     }

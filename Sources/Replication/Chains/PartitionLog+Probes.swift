@@ -27,7 +27,7 @@ extension PartitionLog {
   func isNamed(_ replica: ReplicaID, by positions: [ChainPosition]) -> Bool {
     guard let tree = chains[replica]?.tree, !tree.isEmpty else { return false }
     let tips = Set(positions.map(\.tip))
-    return tree.ends.allSatisfy { tree.nodes[$0]?.hasContent == true && tips.contains($0.tip) }
+    return tree.ends.allSatisfy { tree.hasContent($0) && tips.contains($0.tip) }
   }
 
   /// What a peer holds of the chain who named these positions. Nil where memory cannot tell: none of them is known above the
@@ -39,7 +39,7 @@ extension PartitionLog {
       if chain.position(at: chain.trunk.sequence) == position { through = max(through ?? 0, position.sequence) }
       guard let hash = chain.tree.find(position) else { continue }
       var (current, joint): (Digest, UInt64?) = (hash, nil)
-      while joint == nil, let node = chain.tree.nodes[current] {
+      while joint == nil, let node = chain.tree[current] {
         if chain.hash(at: node.sequence) == current {
           joint = node.sequence
         } else {
@@ -56,7 +56,7 @@ extension PartitionLog {
   /// The lowest change whose content is here and that the peer does not hold.
   func firstLacking(of replica: ReplicaID, to peer: PeerHolding) -> UInt64? {
     guard let chain = chains[replica] else { return nil }
-    let beside = chain.beside.lazy.filter { $1.hasContent && !peer.beside.contains($0) }.map(\.value.sequence).min()
+    let beside = chain.beside.lazy.filter { $0.hasContent && !peer.beside.contains($0.hash) }.map(\.sequence).min()
     let chosen = peer.through < chain.received ? peer.through + 1 : nil
     return [beside, chosen].compactMap { $0 }.min()
   }
@@ -78,12 +78,12 @@ struct PeerHolding: Sendable {
 extension Chain {
   /// Where other branches end, as far as their content is here.
   fileprivate var endsBeside: [ChainPosition] {
-    let ends = tree.ends.filter { $0 != branch.last }.compactMap { hash in tree.nodes[hash].map { (hash, $0) } }
+    let ends = tree.ends.filter { $0 != branch.last }.compactMap { hash in tree[hash].map { (hash, $0) } }
     if ends.allSatisfy(\.1.hasContent) { return ends.map { ChainPosition(sequence: $1.sequence, tip: $0.tip) } }
-    let beside = beside
-    return beside.compactMap { hash, node in
-      let goesOn = tree.following(hash, at: node.sequence + 1).contains { beside[$0]?.hasContent == true }
-      return node.hasContent && !goesOn ? ChainPosition(sequence: node.sequence, tip: hash.tip) : nil
+    // What follows on a change beside the branch lies beside it, too.
+    return beside.compactMap { node in
+      let goesOn = tree.following(node.hash, at: node.sequence + 1).contains(where: tree.hasContent)
+      return node.hasContent && !goesOn ? ChainPosition(sequence: node.sequence, tip: node.hash.tip) : nil
     }
   }
 }

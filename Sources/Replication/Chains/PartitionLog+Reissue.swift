@@ -28,8 +28,8 @@ extension PartitionLog {
   /// With content and off the branch that counts, in order of dot and hash.
   private func lost(where isOwn: (ReplicaID) -> Bool) -> [HeldChange] {
     let changes = forkPoints.keys.lazy.filter(isOwn).flatMap { replica in
-      (self.chains[replica]?.beside ?? [:]).lazy.filter(\.value.hasContent).map { hash, node in
-        HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: hash, reason: .otherBranch)
+      (self.chains[replica]?.beside ?? []).lazy.filter(\.hasContent).map { node in
+        HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: node.hash, reason: .otherBranch)
       }
     }
     return changes.sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }

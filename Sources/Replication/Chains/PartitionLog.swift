@@ -263,7 +263,7 @@ extension PartitionLog {
       !chain.hasFallen(below: (received.sequence(of: replica), accepted.sequence(of: replica))),
       "a chain falls that neither forked nor was limited")
     chains[replica] = chain
-    let heldCount = chain.tree.count - Int(chain.accepted - chain.trunk.sequence)
+    let heldCount = chain.heldCount
     if heldCounts[replica] ?? 0 != heldCount { heldCounts[replica] = heldCount > 0 ? heldCount : nil }
     received[replica] = chain.position(at: chain.received)
     accepted[replica] = chain.position(at: chain.accepted)

@@ -37,7 +37,8 @@ package struct DeviceTakeLimits: Sendable {
   package var partitions = 4_096
   /// Each costs some six hundred bytes.
   package var chains = 16_384
-  /// Each costs some three hundred bytes. A thousand runs of an honest copy stay below.
+  /// Each costs some 130 bytes, and as much again for every 128 bytes that it says beside its hash (``ChainTree/weight``).
+  /// A thousand runs of an honest copy stay below.
   package var heldChanges = 65_536
 
   package init() {}

@@ -92,11 +92,16 @@ package struct Interest: Sendable, Equatable {
   }
 
   package func adding(_ other: Interest) -> Interest {
-    Interest(partitions: partitions.union(other.partitions), prefixes: prefixes.union(other.prefixes))
+    // A hundred thousand names take eight megabytes, and as much again where they are put together for nothing.
+    Interest(
+      partitions: partitions.isEmpty ? other.partitions : partitions.union(other.partitions),
+      prefixes: prefixes.union(other.prefixes))
   }
 
   package func removing(_ other: Interest) -> Interest {
-    Interest(partitions: partitions.subtracting(other.partitions), prefixes: prefixes.subtracting(other.prefixes))
+    guard !other.isEmpty else { return self }
+    return Interest(
+      partitions: partitions.subtracting(other.partitions), prefixes: prefixes.subtracting(other.prefixes))
   }
 }
 

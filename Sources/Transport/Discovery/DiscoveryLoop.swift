@@ -130,8 +130,8 @@ final class DiscoveryLoop {
     for descriptor in sockets.descriptors {
       for _ in 0..<DiscoveryLoop.datagramsPerTurn {
         guard let datagram = BeaconSockets.receive(descriptor) else { break }
-        guard datagram.isForAll(on: interfaces), admission.admit(datagram.source.host, now: now),
-          let packet = BeaconPacket(datagram.bytes)
+        guard datagram.isForAll(on: interfaces), datagram.isFromNeighbour(on: interfaces),
+          admission.admit(datagram.source.host, now: now), let packet = BeaconPacket(datagram.bytes)
         else { continue }
         noteBeacon(packet.advertisement, from: datagram.source)
       }

@@ -9,6 +9,8 @@ struct NetworkInterface: Hashable {
   var hasIPv6 = false
   /// IPv4 addresses, each with the address of all its neighbours where there is one.
   var ipv4: [UInt32: UInt32?] = [:]
+  /// Where its neighbours are.
+  var networks: Set<Network> = []
 
   /// More than this no host of a fleet has; containers and tunnels may make hundreds.
   static let limit = 32
@@ -34,9 +36,29 @@ struct NetworkInterface: Hashable {
         if interface.ipv4.count < addressLimit { interface.ipv4[number] = .some(broadcast(of: current.pointee)) }
       case .ipv6: interface.hasIPv6 = true
       }
+      if interface.networks.count < 2 * addressLimit {
+        interface.networks.formUnion(networks(of: current.pointee, address))
+      }
       found[index] = interface
     }
     return found.values.sorted { $0.index < $1.index }
+  }
+
+  /// Whether who has this address is a neighbour, who is reached by no router.
+  func reaches(_ host: SocketAddress.Host) -> Bool { networks.contains { $0.contains(host) } }
+
+  /// Of an address the network around it, and where there are only two ends the other one.
+  private static func networks(of entry: ifaddrs, _ address: SocketAddress) -> [Network] {
+    var found: [Network] = []
+    if let form = entry.ifa_netmask, let mask = SocketAddress(form) {
+      found.append(Network(address.host, mask: mask.host))
+    }
+    if entry.ifa_flags & UInt32(IFF_POINTOPOINT) != 0, let form = entry.ifa_ifu.ifu_dstaddr,
+      let other = SocketAddress(form)
+    {
+      found.append(Network(other.host, mask: nil))
+    }
+    return found
   }
 
   private static func broadcast(of entry: ifaddrs) -> UInt32? {
@@ -44,6 +66,41 @@ struct NetworkInterface: Hashable {
       case .ipv4(let address)? = SocketAddress(form)?.host, address != 0
     else { return nil }
     return address
+  }
+}
+
+/// The addresses that differ from one only where a mask has zeros.
+struct Network: Hashable {
+  private let isIPv6: Bool
+  private let bits: Words
+  private let mask: Words
+
+  private struct Words: Hashable {
+    let high: UInt64
+    let low: UInt64
+
+    init(_ host: SocketAddress.Host) {
+      (high, low) =
+        switch host {
+        case .ipv4(let address): (0, UInt64(address))
+        case .ipv6(let high, let low, _): (high, low)
+        }
+    }
+
+    init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+    func masked(_ mask: Words) -> Words { Words(high: high & mask.high, low: low & mask.low) }
+  }
+
+  /// `mask` nil: this address alone.
+  init(_ host: SocketAddress.Host, mask: SocketAddress.Host?) {
+    if case .ipv6 = host { isIPv6 = true } else { isIPv6 = false }
+    self.mask = mask.map(Words.init) ?? Words(high: .max, low: .max)
+    bits = Words(host).masked(self.mask)
+  }
+
+  func contains(_ host: SocketAddress.Host) -> Bool {
+    if case .ipv6 = host { guard isIPv6 else { return false } } else { guard !isIPv6 else { return false } }
+    return Words(host).masked(mask) == bits
   }
 }
 

@@ -25,7 +25,10 @@ extension CBORReader {
       try readArrayHeader(count: 2)
       let partition = try readName()
       var chains: [Statement.ChainEnd] = []
-      for _ in 0..<(try readArrayHeader()) {
+      let count = try readArrayHeader()
+      // They are kept: no room beside them. Each takes no less than this, so that a count alone takes nothing.
+      chains.reserveCapacity(min(count, remaining / (ReplicaID.byteCount + TipHash.byteCount)))
+      for _ in 0..<count {
         try readArrayHeader(count: 3)
         chains.append(Statement.ChainEnd(replica: try readReplica(), position: try readEndPosition()))
       }

@@ -106,6 +106,14 @@ final class BeaconSockets {
     let bytes: [UInt8]
     let source: SocketAddress
     let destination: SocketAddress.Host?
+    /// The index of the interface that it came by.
+    let interface: UInt32
+
+    /// From somebody on the link that it came by, as far as its source says: the source is dialled, and whoever is on a link
+    /// can write any. So a beacon names neighbours alone, whom its sender could disturb without help.
+    func isFromNeighbour(on interfaces: [NetworkInterface]) -> Bool {
+      interfaces.contains { $0.index == interface && $0.reaches(source.host) }
+    }
 
     /// Sent to whoever listens on a link. What is sent to this host alone may come from anywhere, with any source: it would
     /// have this node dial whom the sender names.
@@ -123,13 +131,14 @@ final class BeaconSockets {
   /// The next datagram of this socket, cut to one byte more than a packet may have. Nil when there is none.
   static func receive(_ descriptor: Int32) -> Datagram? {
     var bytes = [UInt8](repeating: 0, count: BeaconPacket.byteLimit + 1)
-    var (source, destination) = (sockaddr_storage(), sockaddr_storage())
+    var (source, destination, interface) = (sockaddr_storage(), sockaddr_storage(), UInt32(0))
     let count = bytes.withUnsafeMutableBytes {
-      seamesh_receive_datagram(descriptor, $0.baseAddress, UInt($0.count), &source, &destination)
+      seamesh_receive_datagram(descriptor, $0.baseAddress, UInt($0.count), &source, &destination, &interface)
     }
     guard count >= 0, let from = SocketAddress(source) else { return nil }
     return Datagram(
-      bytes: Array(bytes.prefix(count)), source: from, destination: SocketAddress(destination)?.host)
+      bytes: Array(bytes.prefix(count)), source: from, destination: SocketAddress(destination)?.host,
+      interface: interface)
   }
 
   private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
