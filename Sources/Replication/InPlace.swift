@@ -48,7 +48,7 @@ struct InPlaceTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   var isEmpty: Bool { places.isEmpty }
   /// Apart from the table, which may be changed while they are gone through.
   var keys: [Key] { Array(places.keys) }
-  var values: some Collection<Value> { places.values.lazy.compactMap(\.value) }
+  var values: some Collection<Value> { places.values.lazy.compactMap { $0.value } }
 
   func holds(_ key: Key) -> Bool { places.index(forKey: key) != nil }
 

@@ -7,7 +7,9 @@ extension Authority {
 
   /// The highest level of the device's memberships.
   package func level(of device: PublicKey, in partition: PartitionName) -> AccessLevel {
-    members(of: device).lazy.map { level(of: $0.id, in: partition) }.max() ?? .none
+    levels.level(of: device, in: partition) {
+      members(of: device).lazy.map { level(of: $0.id, in: partition) }.max() ?? .none
+    }
   }
 
   private func grantedLevel(of member: Member, in partition: PartitionName) -> AccessLevel {

@@ -18,6 +18,7 @@ package struct Authority: Sendable {
     let admitted: AdmittedStatements
     let certificate: ReplicaCertificate
     let limit: Int
+    let levels = LevelMemo()
 
     init(
       _ admitted: AdmittedStatements, root: PublicKey, limit: Int, certificate: @escaping ReplicaCertificate
@@ -48,6 +49,7 @@ package struct Authority: Sendable {
   var entered: [InvitationID: [PublicKey]] { tables.entered }
   /// Devices of which an end that counts says that somebody else may have their key.
   var compromised: Set<PublicKey> { tables.compromised }
+  var levels: LevelMemo { tables.levels }
   private var admitted: AdmittedStatements { tables.admitted }
   private var certificate: ReplicaCertificate { tables.certificate }
   private var limit: Int { tables.limit }

@@ -2,18 +2,32 @@ extension Mesh {
   /// Deadlines are data: the shell ticks at least every ``tickMilliseconds``, sooner where ``nextDeadline`` is.
   package static let tickMilliseconds: UInt64 = 500
 
+  /// Asked for twice in each turn.
   package var nextDeadline: MonotonicTime? {
-    if sessions.values.contains(where: { $0.isWritable && !$0.outbox.isEmpty }) {
-      return MonotonicTime(milliseconds: 0)
+    [sessions.nextDeadline, ownChainClaims.nextExpiry].compactMap { $0 }.min()
+  }
+
+  /// What waits for a time of its own. All else can wait for the next tick.
+  mutating func carryOutDue(_ step: inout Step) {
+    for id in sessions.ids where sessions[id]?.nextDeadline.map({ $0 <= step.now }) == true {
+      sayStatements(id, &step)
+      passOnAndAnnounce(id, &step)
     }
-    return [nextRelay, nextAnnouncement, ownChainClaims.nextExpiry].compactMap { $0 }.min()
+    endLapsedClaims(&step)
   }
 
-  var nextRelay: MonotonicTime? {
-    sessions.values.lazy.compactMap { $0.live?.relays.earliest }.min()
+  private mutating func passOnAndAnnounce(_ id: SessionID, _ step: inout Step) {
+    guard sessions[id]?.phase == .live else { return }
+    sessions[id]?.relay(ledger, &step)
+    if let due = sessions[id]?.sparing?.announcedAt, due <= step.now { sessions[id]?.announceGathered(ledger, &step) }
   }
 
-  private var nextAnnouncement: MonotonicTime? { sessions.values.lazy.compactMap { $0.sparing?.announcedAt }.min() }
+  /// Own writes go on; who made them wait is asked no more.
+  private mutating func endLapsedClaims(_ step: inout Step) {
+    for claim in ownChainClaims.takeLapsed(step.now) {
+      fail(claim.session, .breach("it claimed to hold more of what this device wrote, and showed none of it"), &step)
+    }
+  }
 
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
     for id in sessions.ids {
@@ -32,18 +46,14 @@ extension Mesh {
       } else if session.phase == .live {
         keepAlive(id, &step, &random)
         sessions[id]?.tellSpent(ledger, &step)
-        sessions[id]?.relay(ledger, &step)
-        if let due = session.sparing?.announcedAt, due <= step.now { sessions[id]?.announceGathered(ledger, &step) }
+        passOnAndAnnounce(id, &step)
         pulls.askForWhatNobodyBrings(id, &sessions, ledger, &step)
         compare(id, &step, &random)
       }
     }
     neighbours.tellLost(&sessions, ledger, &step)
     pulls.tick(&sessions, ledger, &step)
-    // Own writes go on; who made them wait is asked no more.
-    for claim in ownChainClaims.takeLapsed(step.now) {
-      fail(claim.session, .breach("it claimed to hold more of what this device wrote, and showed none of it"), &step)
-    }
+    endLapsedClaims(&step)
     tickHoldings(&step)
   }
 

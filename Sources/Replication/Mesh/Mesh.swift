@@ -48,6 +48,8 @@ package struct Mesh: Sendable {
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
     case evidenceLoaded(SessionID, PartitionID, ReplicaID, [LoggedRun], hasMore: Bool, isRest: Bool)
     case tick
+    /// What ``Mesh/nextDeadline`` waits for is due, between two ticks.
+    case due
   }
 
   /// Runs of one partition that became durable together.
@@ -171,6 +173,7 @@ package struct Mesh: Sendable {
       if isRest { sessions[id]?.live?.isRestAsked = false }
       sessions[id]?.show(runs, hasMore: hasMore, of: replica, partition, ledger, &step)
     case .tick: tick(&step, &random)
+    case .due: carryOutDue(&step)
     }
     if Invariant.isLookedAt { lookAtInvariants() }
     return step.directives

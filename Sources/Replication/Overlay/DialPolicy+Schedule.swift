@@ -1,6 +1,11 @@
 extension DialPolicy {
   /// When ``handle(_:now:using:)`` should be called with a tick, if nothing else happens before. Nil: nothing to wait for.
   package func nextWake() -> UInt64? {
+    guard let quietUntil else { return earliestWake() }
+    return quietUntil == .max ? nil : quietUntil
+  }
+
+  func earliestWake() -> UInt64? {
     var wake: UInt64?
     func consider(_ time: UInt64) { wake = min(wake ?? time, time) }
     var (inFlight, strangersInFlight) = (0, 0)
@@ -26,8 +31,7 @@ extension DialPolicy {
     return wake
   }
 
-  mutating func takeDue(_ now: UInt64, _ random: inout some RandomNumberGenerator) -> [PeerAddress] {
-    expireAttempts(now, &random)
+  mutating func takeDue(_ now: UInt64) -> [PeerAddress] {
     var dials: [PeerAddress] = []
     while let address = nextDue(now) {
       budget.take()
@@ -94,8 +98,10 @@ extension DialPolicy {
     return true
   }
 
-  private mutating func expireAttempts(_ now: UInt64, _ random: inout some RandomNumberGenerator) {
+  /// Answers whether there were any.
+  mutating func expireAttempts(_ now: UInt64, _ random: inout some RandomNumberGenerator) -> Bool {
     let expired = candidates.filter { $0.value.attemptEndsAt.map { $0 <= now } ?? false }
     for address in expired.keys.sorted() { noteFailure(address, now, &random) }
+    return !expired.isEmpty
   }
 }

@@ -40,6 +40,9 @@ package struct DialPolicy: Sendable {
   var budget = TokenBucket(capacity: Limits.dialBurst, perMinute: Limits.dialsPerMinute)
   var strangerBudget = TokenBucket(capacity: Limits.strangerDialBurst, perMinute: Limits.strangerDialsPerMinute)
 
+  /// Before this a tick would change nothing, unless something else happens first. Nil: that is not known.
+  var quietUntil: UInt64?
+
   package init(thisDevice: DeviceID) { self.thisDevice = thisDevice }
 
   /// Takes the event in and answers with the addresses to dial now. Each attempt ends with `dialFailed`, `dialRefused`, or
@@ -47,6 +50,10 @@ package struct DialPolicy: Sendable {
   package mutating func handle(
     _ event: Event, now: UInt64, using random: inout some RandomNumberGenerator
   ) -> [PeerAddress] {
+    let isTick = if case .tick = event { true } else { false }
+    // The caller ticks at every turn, and each look walks over all that is known.
+    if isTick, let quietUntil, now < quietUntil { return [] }
+    quietUntil = nil
     switch event {
     case .configured(let addresses): configure(addresses, now, &random)
     case .remembered(let device, let addresses): remember(device, addresses, now, &random)
@@ -61,8 +68,13 @@ package struct DialPolicy: Sendable {
     case .networkChanged: hastenAll(now, &random)
     case .tick: break
     }
+    let swap = nextSwap
     swapIfDue(now, &random)
-    return takeDue(now, &random)
+    let hasExpired = expireAttempts(now, &random)
+    let dials = takeDue(now)
+    // What one look changes may make more due for the next.
+    if isTick, dials.isEmpty, drops.isEmpty, nextSwap == swap, !hasExpired { quietUntil = earliestWake() ?? .max }
+    return dials
   }
 }
 

@@ -11,12 +11,20 @@ package struct Text: Hashable, Comparable, Sendable, ExpressibleByStringLiteral 
   package var utf8: String.UTF8View { string.utf8 }
   package var bytes: [UInt8] { Array(string.utf8) }
 
-  package static func == (a: Text, b: Text) -> Bool { a.string.utf8.elementsEqual(b.string.utf8) }
+  package static func == (a: Text, b: Text) -> Bool {
+    a.withBytes { a in b.withBytes { b in a.elementsEqual(b) } }
+  }
 
   package static func < (a: Text, b: Text) -> Bool { a.string.utf8.lexicographicallyPrecedes(b.string.utf8) }
 
   package func hash(into hasher: inout Hasher) {
-    for byte in string.utf8 { hasher.combine(byte) }
+    withBytes { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     hasher.combine(0xff as UInt8)
+  }
+
+  /// All at once, which is much faster than one after the other.
+  private func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+    var string = string
+    return string.withUTF8(body)
   }
 }

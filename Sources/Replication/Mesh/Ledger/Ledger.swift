@@ -5,6 +5,8 @@
 package struct Ledger: Sendable {
   package let fleet: FleetID
   let device: PublicKey
+  /// This device, as neighbours are named.
+  let mark: DeviceMark
   let cryptography: Cryptography
   package internal(set) var authority: Authority
   /// As they were signed.
@@ -18,15 +20,13 @@ package struct Ledger: Sendable {
     _ partitions: [PartitionState], _ limits: DeviceTakeLimits
   ) {
     (fleet, device, self.cryptography, self.authority) = (local.fleet, local.device, cryptography, authority)
+    mark = DeviceMark(DeviceID.derived(from: local.device, cryptography.hash))
     takes = DeviceTakes(limits)
     for statement in statements where authority.holds(statement.id) { keep(statement) }
     for partition in partitions { self.partitions[partition.id] = partition }
     settleRooms(Set(authority.allStatements.lazy.filter { !$0.isOfFleet }.map(\.scope)))
     countTakes()
   }
-
-  /// This device, as neighbours are named.
-  var mark: DeviceMark { DeviceMark(DeviceID.derived(from: device, cryptography.hash)) }
 
   func id(of name: PartitionName) -> PartitionID { name.id(fleet: fleet, hash: cryptography.hash) }
 
