@@ -163,13 +163,13 @@ package final class ForwardingService: Sendable {
     let news = shared.withLock { shared -> ForwardingReport? in
       shared.report.state = forwarder.state
       shared.report.sentence =
-        forwarder.problem?.sentence ?? forwarder.view.aside.min { $0.key < $1.key }?.value.sentence
-        ?? forwarder.linkSentence
+        forwarder.problem?.sentence ?? forwarder.view.refusal ?? forwarder.linkSentence
       shared.report.remedy = forwarder.problem?.remedy ?? ""
       shared.report.lag = forwarder.lag
       shared.report.inLog = forwarder.held.changes
       shared.report.inBackend = max(0, forwarder.held.changes - forwarder.lag.changes)
       shared.report.aside = forwarder.view.aside
+      shared.report.refusedStatements = forwarder.view.refusedStatements
       shared.report.lost = forwarder.lost
       shared.report.deadLetters = forwarder.deadLetterCount
       shared.report.staleDocuments = forwarder.staleCount
