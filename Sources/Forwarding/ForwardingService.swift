@@ -98,7 +98,8 @@ package final class ForwardingService: Sendable {
       tell(forwarder, now)
       memory.note(forwarder, of: backend, at: now)
       for directive in directives {
-        guard let event = runner.run(directive, memory.last) else { continue }
+        let next = forwarder.nextLoad(now: now, random: &random)
+        guard let event = runner.run(directive, memory.last, next: next) else { continue }
         if case .commit(let batch) = directive, case .committed = event { noteForwarded(batch) }
         events.append(event)
       }
