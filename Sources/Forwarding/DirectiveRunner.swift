@@ -1,5 +1,6 @@
 import Replication
 import Storage
+import Wire
 
 /// Carries out what a ``Forwarder`` asks for, with a node's log and a backend. Belongs to one thread.
 package final class DirectiveRunner {
@@ -9,6 +10,8 @@ package final class DirectiveRunner {
   private let process: String
   private let pages: PageReader
   private let readBacks: ReadBackReader
+  /// Read while the batch before it was on its way.
+  private var ahead: (request: Forwarder.LoadRequest, page: Forwarder.Page)?
 
   /// - Parameter process: tells this process from earlier ones, and from those of copies of this directory.
   package init(source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits, process: String) {
@@ -20,8 +23,14 @@ package final class DirectiveRunner {
 
   /// How it ended; nil where the forwarder waits for no answer.
   ///
-  /// - Parameter memory: of the ledger, as far as something is remembered.
-  package func run(_ directive: Forwarder.Directive, _ memory: LedgerMemory?) -> Forwarder.Event? {
+  /// - Parameters:
+  ///   - memory: of the ledger, as far as something is remembered.
+  ///   - next: what will be read once a batch is in, to be read meanwhile.
+  package func run(
+    _ directive: Forwarder.Directive, _ memory: LedgerMemory?, next: Forwarder.LoadRequest? = nil
+  ) -> Forwarder.Event? {
+    let read = ahead
+    ahead = nil
     do {
       switch directive {
       case .connect:
@@ -36,8 +45,9 @@ package final class DirectiveRunner {
         let reader = LedgerReader(source: source, backend: backend, limits: limits, memory: memory, process: process)
         return .ledgerRead(try reader.read())
       case .load(let request):
-        return .loaded(try source.read { store in try store.snapshot { try pages.page(request, from: $0) } })
-      case .commit(let batch): return .committed(try backend.append(batch))
+        if let read, read.request == request { return .loaded(read.page) }
+        return .loaded(try page(request))
+      case .commit(let batch): return .committed(try commit(batch, next))
       case .readBack(let request): return .readBack(try readBacks.read(request))
       }
     } catch let problem as BackendProblem {
@@ -48,9 +58,23 @@ package final class DirectiveRunner {
   }
 }
 
+extension DirectiveRunner {
+  private func page(_ request: Forwarder.LoadRequest) throws -> Forwarder.Page {
+    try source.read { store in try store.snapshot { try pages.page(request, from: $0) } }
+  }
+
+  private func commit(_ batch: LedgerBatch, _ next: Forwarder.LoadRequest?) throws(BackendProblem) -> AppendOutcome {
+    guard let next else { return try backend.append(batch) }
+    let reading = ReadingAhead(next, page)
+    // Waited for whatever becomes of the batch: a reader belongs to one thread at a time.
+    defer { ahead = reading.page().map { (next, $0) } }
+    return try backend.append(batch)
+  }
+}
+
 extension BackendProblem {
   /// Of this node's own.
   init(unreadableLog error: any Error) {
-    self.init(.rejected, "the log cannot be read: \(error)", remedy: "seamesh doctor says more.")
+    self.init(.rejected, "the log cannot be read: \(words(of: error))", remedy: "seamesh doctor says more.")
   }
 }

@@ -1,3 +1,5 @@
+import Replication
+
 /// How forwarding does, for people and figures. Nothing in it is secret.
 package struct ForwardingReport: Equatable, Sendable {
   package var backend = ""
@@ -18,6 +20,8 @@ package struct ForwardingReport: Equatable, Sendable {
   package var inLog: Int64 = 0
   /// Chains left out, with what the backend refuses of them.
   package var aside: [ChainKey: RefusedRow] = [:]
+  /// Statements that it refuses, by their ids.
+  package var refusedStatements: [Digest: RefusedStatement] = [:]
   /// Documents that the backend holds without their body, as far as they are known here.
   package var deadLetters = 0
   /// Documents that the backend left as another relay wrote them.

@@ -98,7 +98,8 @@ package final class ForwardingService: Sendable {
       tell(forwarder, now)
       memory.note(forwarder, of: backend, at: now)
       for directive in directives {
-        guard let event = runner.run(directive, memory.last) else { continue }
+        let next = forwarder.nextLoad(now: now, random: &random)
+        guard let event = runner.run(directive, memory.last, next: next) else { continue }
         if case .commit(let batch) = directive, case .committed = event { noteForwarded(batch) }
         events.append(event)
       }
@@ -163,13 +164,13 @@ package final class ForwardingService: Sendable {
     let news = shared.withLock { shared -> ForwardingReport? in
       shared.report.state = forwarder.state
       shared.report.sentence =
-        forwarder.problem?.sentence ?? forwarder.view.aside.min { $0.key < $1.key }?.value.sentence
-        ?? forwarder.linkSentence
+        forwarder.problem?.sentence ?? forwarder.view.refusal ?? forwarder.linkSentence
       shared.report.remedy = forwarder.problem?.remedy ?? ""
       shared.report.lag = forwarder.lag
       shared.report.inLog = forwarder.held.changes
       shared.report.inBackend = max(0, forwarder.held.changes - forwarder.lag.changes)
       shared.report.aside = forwarder.view.aside
+      shared.report.refusedStatements = forwarder.view.refusedStatements
       shared.report.lost = forwarder.lost
       shared.report.deadLetters = forwarder.deadLetterCount
       shared.report.staleDocuments = forwarder.staleCount

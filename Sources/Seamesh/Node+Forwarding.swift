@@ -9,6 +9,8 @@ package protocol NodeForwarder: AnyObject, Sendable {
   var status: ForwardingStatus { get }
   /// What the backend refuses now, so many at the most.
   func refused(most count: Int) -> [RefusedChain]
+  /// Statements that it refuses, so many at the most.
+  func refusedStatements(most count: Int) -> [RefusedStatementStatus]
   /// Tries at once, where it would wait.
   func sendNow()
 }
@@ -95,6 +97,27 @@ package struct RefusedRunStatus: Equatable, Sendable {
     (self.partition, self.replica, self.first, self.last) = (partition, replica, first, last)
     self.reason = reason
   }
+}
+
+/// A statement that the backend refuses, for people.
+package struct RefusedStatementStatus: Equatable, Sendable {
+  /// Hash of its signed bytes.
+  package let id: String
+  /// The device that signed it.
+  package let issuer: String
+  /// Its place among those of its issuer in the same scope.
+  package let number: UInt64
+  /// Empty: a statement of the fleet.
+  package let room: String
+  /// The backend's words.
+  package let reason: String
+
+  package init(id: String, issuer: String, number: UInt64, room: String, reason: String) {
+    (self.id, self.issuer, self.number, self.room, self.reason) = (id, issuer, number, room, reason)
+  }
+
+  /// In one answer; ``ForwardingStatus/putAside`` counts all.
+  static let limit = 1_024
 }
 
 /// Follows a node's commits, with what counts after each.
@@ -188,6 +211,10 @@ extension Node {
     }
   }
 
+  package func refusedStatements() throws(NodeError) -> [RefusedStatementStatus] {
+    try forwarder().refusedStatements(most: RefusedStatementStatus.limit)
+  }
+
   private func forwarder() throws(NodeError) -> any NodeForwarder {
     guard let forwarder = forwarding.withLock({ $0 }) else {
       throw NodeError(.unprocessable, "this node does not forward: start it with --forward=URL")
@@ -228,7 +255,7 @@ extension Node {
   private static func putAside(_ status: ForwardingStatus) -> DoctorFinding? {
     guard status.putAside > 0, status.state == .lagging else { return nil }
     return DoctorFinding(
-      .warning, "forward-put-aside", "The backend \(status.backend) refuses changes: \(status.reason).",
+      .warning, "forward-put-aside", "The backend \(status.backend) refuses changes or statements: \(status.reason).",
       remedy: "See which: seamesh forward --dead-letters. Once they may stand there: seamesh forward --now.")
   }
 

@@ -88,6 +88,8 @@ package protocol NodeInterface: Sendable {
   /// What the backend refuses now of what this node forwards, the first ``RefusedChain/limit``. Documents that it refuses are
   /// listed there.
   func refusedRuns() throws(NodeError) -> [RefusedRunStatus]
+  /// Statements that it refuses, the first ``RefusedStatementStatus/limit``.
+  func refusedStatements() throws(NodeError) -> [RefusedStatementStatus]
   /// Prometheus text format.
   func metrics() throws(NodeError) -> String
 }

@@ -268,6 +268,58 @@ struct LedgerTests {
     #expect(try relay.node.refusedRuns().isEmpty && listed().output.contains("refuses no changes"))
   }
 
+  @Test("a statement that the tables refuse is listed by the node and by the command, and goes in once it may")
+  func refusedStatement() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let connection = try server.owner()
+    try relay.put("agency=A", "first")
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    let held = try connection.number("SELECT count(*) FROM seamesh.statements")
+    try connection.script("ALTER TABLE seamesh.statements ADD CONSTRAINT few CHECK (id IS NULL) NOT VALID")
+    let outcome = try relay.node.change(RightsChange(.grant(who: "everyone", level: "read", pattern: "agency=*")))
+    #expect(outcome.isSigned)
+    try relay.put("agency=A", "second")
+    let told = waitUntil { relay.forwarding?.status.putAside ?? 0 > 0 && relay.forwarding?.status.state == .lagging }
+    #expect(told, "\(String(describing: relay.forwarding?.status))")
+    // What does not need it goes on.
+    let came = try waitUntil { try connection.number("SELECT count(*) FROM seamesh.changes") == 2 }
+    #expect(came)
+    let refused = try relay.node.refusedStatements()
+    #expect(refused.count == Int(relay.forwarding?.status.putAside ?? 0))
+    let first = try #require(refused.first)
+    #expect(first.reason.contains("few") && first.number > 1 && first.room.isEmpty && first.id.count == 64)
+    #expect(first.issuer == hexadecimal(relay.node.device.digest.bytes))
+    #expect(try relay.node.refusedRuns().isEmpty)
+    #expect(try relay.node.doctor().contains { $0.code == "forward-put-aside" && $0.message.contains("few") })
+    let interface = try LocalAPIServer(relay)
+    defer { interface.stop() }
+    func listed(_ options: String...) throws -> CommandResult {
+      try runCommand(["forward", "--dead-letters", "--forward=\(server.relayURL())"] + options, in: relay.directory)
+    }
+    let list = try listed()
+    #expect(
+      list.status == 0 && list.output.contains("fleet statement \(first.number) of device \(first.issuer)"), "\(list)")
+    #expect(list.output.contains(first.id) && list.output.contains("few") && list.error.isEmpty, "\(list)")
+    let json = try listed("--json")
+    #expect(json.output.contains(#""kind":"statement""#) && json.output.contains(first.id), "\(json)")
+    // By the verb, not before.
+    try connection.script("ALTER TABLE seamesh.statements DROP CONSTRAINT few")
+    #expect(try connection.number("SELECT count(*) FROM seamesh.statements") == held)
+    _ = try runCommand(["forward", "--now"], in: relay.directory)
+    try relay.waitForState(.caughtUp)
+    #expect(try connection.number("SELECT count(*) FROM seamesh.statements") == held + Int64(refused.count))
+    #expect(try relay.node.refusedStatements().isEmpty && listed().output.contains("and no statements"))
+  }
+
+  @Test("an error without words of its own reaches nobody as Swift prints it")
+  func unforeseen() {
+    struct Unforeseen: Error { let secret = 7 }
+    let problem = BackendProblem(unreadableLog: Unforeseen())
+    #expect(problem.sentence == "the log cannot be read: something failed that should not")
+  }
+
   @Test("the role that forwards may call its functions, and neither read, change nor delete any table")
   func leastRights() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())

@@ -254,6 +254,7 @@ private final class CutLedger: LedgerTables {
 
   var name: String { whole.name }
   var hasDocumentSums: Bool { false }
+  var hasDocumentNotes: Bool { false }
 
   func page(of table: LedgerTable, after key: [RowValue]?, rows: Int) throws -> [LedgerRow] {
     if table == .runs {

@@ -106,6 +106,7 @@ struct StateTests {
     let status: ForwardingStatus
     init(_ status: ForwardingStatus) { self.status = status }
     func refused(most count: Int) -> [RefusedChain] { [] }
+    func refusedStatements(most count: Int) -> [RefusedStatementStatus] { [] }
     func sendNow() {}
   }
 

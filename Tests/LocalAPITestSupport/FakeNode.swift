@@ -37,6 +37,7 @@ package final class FakeNode: NodeInterface {
     var status: NodeStatus?
     var sendsAsked = 0
     var refused: [RefusedRunStatus] = []
+    var refusedStatements: [RefusedStatementStatus] = []
     var peers: [PeerStatus]?
     var devices: [DeviceStatus]?
     var findings: [DoctorFinding]?
@@ -386,11 +387,18 @@ package final class FakeNode: NodeInterface {
     state.withLock { $0.sendsAsked += 1 }
   }
 
-  package func show(refused: [RefusedRunStatus]) { state.withLock { $0.refused = refused } }
+  package func show(refused: [RefusedRunStatus], _ statements: [RefusedStatementStatus] = []) {
+    state.withLock { ($0.refused, $0.refusedStatements) = (refused, statements) }
+  }
 
   package func refusedRuns() throws(NodeError) -> [RefusedRunStatus] {
     try check()
     return state.withLock(\.refused)
+  }
+
+  package func refusedStatements() throws(NodeError) -> [RefusedStatementStatus] {
+    try check()
+    return state.withLock(\.refusedStatements)
   }
 
   package func metrics() throws(NodeError) -> String { "seamesh_documents 1\n" }

@@ -156,6 +156,8 @@ import Testing
       #expect(NodeError(any: error).message == "\(error)")
     }
     #expect(NodeError(any: DamagedLog("x")).code == .storeFailed)
+    struct Unforeseen: Error { let secret = 7 }
+    #expect(NodeError(any: Unforeseen()).message == "something failed that should not")
     #expect(NodeError(any: NodeError(.busy, "b")) == NodeError(.busy, "b"))
   }
 }

@@ -21,7 +21,7 @@ import Testing
     }
     let wanted: [Occurrence] = [
       .forwarded, .callLost, .answerLost, .forwardedAgain, .backendAway, .ledgerRestored, .ledgerLacked, .leftToOther,
-      .deadLetter, .officeWritten, .officeRefused, .saidBackend,
+      .deadLetter, .officeWritten, .officeRefused, .saidBackend, .relayCloned, .copyRefused,
     ]
     for occurrence in wanted { #expect(occurrences[occurrence, default: 0] > 0, "\(occurrence) hardly happened") }
   }

@@ -179,8 +179,10 @@ private struct DocumentDraft {
       return try LocalWrite.write(
         key.collection, id, state: state, body: body, hints: hints, erase: true, dot: dot, random: &random)
     } catch {
-      if case .generationsExhausted = error { throw .undeletable(UndeletableDocument(collection: key.collection, id)) }
-      throw .malformedChange("\(error)")
+      switch error {
+      case .generationsExhausted: throw .undeletable(UndeletableDocument(collection: key.collection, id))
+      case .otherGeneration: throw .malformedChange("the document was deleted and made anew since it was read")
+      }
     }
   }
 

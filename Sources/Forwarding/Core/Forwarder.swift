@@ -5,7 +5,7 @@ import Replication
 /// is to be done; time and chance are handed in.
 ///
 /// Whoever drives it carries out one directive after the other and tells how each ended. At any moment it waits for one
-/// outcome at the most, so that nothing is held but one page of the log.
+/// outcome at the most, so that it holds nothing but one page of the log.
 package struct Forwarder: Sendable {
   package enum Phase: Equatable, Sendable {
     /// Until the moment, or until somebody does not want to wait.
@@ -134,7 +134,7 @@ package struct Forwarder: Sendable {
     case .pausing:
       backOff.reset()
       return connect()
-    case .idle where !view.aside.isEmpty || lanes.hasDeadLetters:
+    case .idle where view.hasRefusals || lanes.hasDeadLetters:
       phase = .reading
       return [.readLedger]
     case .idle: return loadAnew()
@@ -279,7 +279,7 @@ package struct Forwarder: Sendable {
       // Bytes of a backlog were an estimate; here the ledger has all.
       view.amount = held
       problem = nil
-      reached = lanes.current.documents.position
+      if !view.hasRefusals { reached = lanes.current.documents.position }
     }
     staleCount = lanes.staleDocumentCount
     return rest(since: now, now)
@@ -345,8 +345,11 @@ package struct Forwarder: Sendable {
     } else if let mark = page.batch.marks.first {
       view.aside[mark.chain] = RefusedRow(nil, problem.sentence)
     }
-    // A statement is not sent again until the ledger is read anew; it is not known to be there either.
-    if !page.batch.statements.isEmpty { move(to: page) }
+    // It is not sent again until the ledger is read anew, and is not known to be there either.
+    if let statement = page.batch.statements.first {
+      view.refuse(statement, problem.sentence)
+      move(to: page)
+    }
     asideSince = asideSince ?? now
     return load()
   }
@@ -361,7 +364,7 @@ extension Forwarder {
 
   package var state: ForwardingState {
     if let problem { return ForwardingState(problem) }
-    if isAtRest, view.aside.isEmpty, !lanes.isHeldBack || lag.changes == 0 { return .caughtUp }
+    if isAtRest, !view.hasRefusals, !lanes.isHeldBack || lag.changes == 0 { return .caughtUp }
     return .lagging
   }
 

@@ -16,10 +16,27 @@ package struct LedgerView: Equatable, Sendable {
   package var left: [ChainKey: ChainPosition] = [:]
   /// Chains of which it refused something: left out until the ledger is read anew.
   package var aside: [ChainKey: RefusedRow] = [:]
+  /// Statements that it refused, by their ids: left out until the ledger is read anew.
+  package private(set) var refusedStatements: [Digest: RefusedStatement] = [:]
   /// Of this store's log.
   package var amount = LogAmount()
 
   package init() {}
+
+  /// So many are remembered; the others are left out as well.
+  package static let refusedStatementLimit = 1_024
+
+  package var hasRefusals: Bool { !aside.isEmpty || !refusedStatements.isEmpty }
+
+  /// The backend's words of the first of them.
+  package var refusal: String? {
+    aside.min { $0.key < $1.key }?.value.sentence ?? refusedStatements.min { $0.key < $1.key }?.value.sentence
+  }
+
+  mutating func refuse(_ statement: LedgerBatch.Statement, _ sentence: String) {
+    guard refusedStatements.count < LedgerView.refusedStatementLimit else { return }
+    refusedStatements[statement.id] = RefusedStatement(encoded: statement.encoded, sentence: sentence)
+  }
 
   /// - Parameter outcome: marks that it names stay as they are.
   package mutating func take(_ batch: LedgerBatch, _ outcome: AppendOutcome) {
@@ -64,6 +81,16 @@ package struct LedgerView: Equatable, Sendable {
       return entry.value > now ? sum + (entry.value - now) : sum
     }
   }
+}
+
+/// A statement that a ledger refused.
+package struct RefusedStatement: Equatable, Sendable {
+  /// As it was signed.
+  package let encoded: [UInt8]
+  /// The backend's words.
+  package let sentence: String
+
+  package init(encoded: [UInt8], sentence: String) { (self.encoded, self.sentence) = (encoded, sentence) }
 }
 
 /// What a ledger refused of a chain.

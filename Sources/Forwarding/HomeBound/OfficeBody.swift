@@ -35,7 +35,7 @@ package enum OfficeBody {
   static func looksEqual(_ a: Value, _ b: Value) -> Bool {
     switch (a, b) {
     case (.int(let a), .double(let b)), (.double(let b), .int(let a)): Double(exactly: a) == b
-    case (.double(let a), .double(let b)): a == b
+    case (.double(let a), .double(let b)): a == b || a.isNaN && b.isNaN
     case (.array(let a), .array(let b)): a.count == b.count && zip(a, b).allSatisfy(looksEqual)
     case (.map(let a), .map(let b)):
       a.entries.count == b.entries.count

@@ -30,6 +30,7 @@ struct DumpParser {
 
   /// A dump without its documents, or of the time before they had sums, is one of a ledger nevertheless.
   var hasDocumentSums: Bool { found.contains(.documents) }
+  var hasDocumentNotes: Bool { found.contains(.documentPositions) && found.contains(.documentSteps) }
 
   mutating func take(_ chunk: [UInt8], _ row: (LedgerRow) throws -> Void) throws {
     if lineNumber == 0, rest.isEmpty, chunk.starts(with: Array("PGDMP".utf8)) {
@@ -123,7 +124,9 @@ struct DumpParser {
     guard let table = LedgerTable(rawValue: name), wanted.contains(table) else { return passedOver }
     let places = table.columns.compactMap { columns.firstIndex(of: $0.name) }
     guard places.count == table.columns.count else {
-      guard table == .documents else { throw refused("has a table \(table.rawValue) with other columns") }
+      guard !LedgerTable.ofLedger.contains(table) else {
+        throw refused("has a table \(table.rawValue) with other columns")
+      }
       return passedOver
     }
     found.insert(table)
@@ -144,6 +147,7 @@ struct DumpParser {
     switch column.kind {
     case .number: return Int64(String(decoding: field, as: UTF8.self)).map { .integer($0) }
     case .text: return .bytes(unescaped(field))
+    case .time: return DumpTime.microseconds(field).map { .integer($0) }
     case .bytes:
       // COPY doubles the backslash of bytea's `\x`.
       guard field.starts(with: "\\\\x".utf8) else { return nil }

@@ -7,6 +7,7 @@ package final class LedgerDump: LedgerTables {
   package let name: String
   private let scratch: ScratchTables
   package let hasDocumentSums: Bool
+  package let hasDocumentNotes: Bool
 
   /// - Parameters:
   ///   - name: of the dump, for people.
@@ -31,7 +32,7 @@ package final class LedgerDump: LedgerTables {
       progress(bytes)
     }
     try parser.finish()
-    hasDocumentSums = parser.hasDocumentSums
+    (hasDocumentSums, hasDocumentNotes) = (parser.hasDocumentSums, parser.hasDocumentNotes)
     try scratch.index()
     for table in LedgerTable.allCases {
       if let key = try scratch.doubledKey(in: table.rawValue) {

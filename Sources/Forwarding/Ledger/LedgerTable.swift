@@ -5,12 +5,19 @@ import Wire
 /// The tables of a ledger that are read to verify it, or to fill a log from it.
 package enum LedgerTable: String, CaseIterable, Sendable {
   case ledger, partitions, statements, runs, changes, payloads, forks, accepted
-  /// Derived from the others, and no part of the ledger: held against the sums that were written with them.
+  /// Derived from the others, and no part of the ledger: held against the sums that were written with them, and against what the
+  /// runs make of them.
   case documents
+  /// How far relays have come with them: only when is read of it.
+  case documentPositions = "document_positions"
+  case documentSteps = "document_steps"
 
-  package static let ofLedger = allCases.filter { $0 != .documents }
+  package static let ofLedger = allCases.filter { ![.documents, .documentPositions, .documentSteps].contains($0) }
+  /// What a verified ledger vouches for.
+  package static let verified = ofLedger + [.documents]
 
-  enum Kind { case bytes, number, text }
+  /// `time`: in microseconds since 1970.
+  enum Kind { case bytes, number, text, time }
 
   struct Column {
     let name: String
@@ -18,11 +25,19 @@ package enum LedgerTable: String, CaseIterable, Sendable {
     let isNullable: Bool
     /// How a server is asked for it; nil: by its name.
     let expression: String?
+    /// The server's own note, which nothing that was signed or summed says.
+    let isNote: Bool
 
-    init(_ name: String, _ kind: Kind = .bytes, isNullable: Bool = false, as expression: String? = nil) {
-      (self.name, self.kind, self.isNullable, self.expression) = (name, kind, isNullable, expression)
+    init(
+      _ name: String, _ kind: Kind = .bytes, isNullable: Bool = false, isNote: Bool = false,
+      as expression: String? = nil
+    ) {
+      (self.name, self.kind, self.isNullable, self.isNote) = (name, kind, isNullable, isNote)
+      self.expression = expression ?? (kind == .time ? "(extract(epoch FROM \(name)) * 1000000)::bigint" : nil)
     }
   }
+
+  private static let arrived = Column("arrived", .time, isNote: true)
 
   private static let chainColumns = [Column("partition"), Column("replica")]
 
@@ -30,11 +45,11 @@ package enum LedgerTable: String, CaseIterable, Sendable {
     switch self {
     case .ledger: [Column("fleet")]
     case .partitions: [Column("partition"), Column("name", .text)]
-    case .statements: [Column("id"), Column("encoded")]
+    case .statements: [Column("id"), Column("encoded"), LedgerTable.arrived]
     case .runs:
       LedgerTable.chainColumns + [
         Column("last", .number), Column("hash"), Column("first", .number), Column("hash_before"), Column("context"),
-        Column("body"),
+        Column("body"), LedgerTable.arrived,
       ]
     case .changes:
       LedgerTable.chainColumns + [
@@ -53,15 +68,18 @@ package enum LedgerTable: String, CaseIterable, Sendable {
         Column("alive", .text, as: "CASE WHEN alive THEN 't' ELSE 'f' END"), Column("generation", .number),
         Column("body", .text, isNullable: true, as: "body::text"), Column("state"),
         Column("refusal", .text, isNullable: true), Column("sum", isNullable: true),
+        Column("unsure", .text, isNote: true, as: "CASE WHEN unsure THEN 't' ELSE 'f' END"),
       ]
+    case .documentPositions: [Column("relay"), Column("noted", .time, isNote: true)]
+    case .documentSteps: [Column("relay"), Column("process", .text), Column("noted", .time, isNote: true)]
     }
   }
 
   /// How many of the first columns are the key.
   var keyCount: Int {
     switch self {
-    case .ledger, .partitions, .statements: 1
-    case .payloads, .forks, .accepted: 2
+    case .ledger, .partitions, .statements, .documentPositions: 1
+    case .payloads, .forks, .accepted, .documentSteps: 2
     case .documents: 3
     case .runs, .changes: 4
     }
@@ -75,7 +93,7 @@ package enum LedgerTable: String, CaseIterable, Sendable {
     case .payloads: "bytes"
     // About as long as the body.
     case .documents: "state"
-    case .ledger, .partitions, .changes, .forks, .accepted: nil
+    case .ledger, .partitions, .changes, .forks, .accepted, .documentPositions, .documentSteps: nil
     }
   }
 }

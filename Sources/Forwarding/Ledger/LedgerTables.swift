@@ -12,6 +12,8 @@ package protocol LedgerTables: AnyObject {
   func count(of table: LedgerTable) throws -> Int64
   /// Rows of documents are there, with sums, and may be read.
   var hasDocumentSums: Bool { get }
+  /// So is what tells documents that a relay has not sent yet from others.
+  var hasDocumentNotes: Bool { get }
 }
 
 package enum LedgerPages {

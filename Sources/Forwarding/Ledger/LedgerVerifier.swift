@@ -25,6 +25,17 @@ package struct LedgerTally: Equatable, Sendable {
   package var incomplete: [IncompleteChain] = []
   /// Documents that are as they were written; nil where they could not be looked at.
   package var documents: Int?
+  /// What runs make of documents; nil where documents were not made anew.
+  package var folding: Folding?
+
+  package struct Folding: Equatable, Sendable {
+    /// Runs that were folded.
+    package var runs = 0
+    /// Documents that relays have not sent yet, or not as they are now.
+    package var documentsBehind = 0
+    /// Partitions whose runs are not all there, or not to be judged here: their documents were held against their sums alone.
+    package var partitionsLeftOut = 0
+  }
 
   package struct IncompleteChain: Equatable, Sendable {
     package let partition: PartitionName
@@ -43,14 +54,17 @@ package struct LedgerVerifier {
   let tables: any LedgerTables
   private let cryptography: (FleetID) -> Cryptography
   private let progress: (LedgerTally, _ runs: Int64) -> Void
+  private let isFolding: Bool
   var tally = LedgerTally()
 
-  /// - Parameter progress: what was found so far, and how many runs there are.
+  /// - Parameters:
+  ///   - folding: documents are made anew from the runs as well, in a store in a temporary directory.
+  ///   - progress: what was found so far, and how many runs there are.
   package init(
-    _ tables: any LedgerTables, _ cryptography: @escaping (FleetID) -> Cryptography,
+    _ tables: any LedgerTables, folding: Bool = true, _ cryptography: @escaping (FleetID) -> Cryptography,
     progress: @escaping (LedgerTally, Int64) -> Void = { _, _ in }
   ) {
-    (self.tables, self.cryptography, self.progress) = (tables, cryptography, progress)
+    (self.tables, self.cryptography, self.progress, isFolding) = (tables, cryptography, progress, folding)
   }
 
   /// - Parameter expected: the fleet that it should be; else the ledger is held against the one that it names itself.
@@ -70,7 +84,7 @@ package struct LedgerVerifier {
     try verifyNames(fleet)
     try verifyChains(statements)
     try verifyPayloads()
-    if tables.hasDocumentSums { tally.documents = try verifyDocuments() }
+    if tables.hasDocumentSums { try verifyDocuments(fleet) }
     return tally
   }
 
@@ -133,18 +147,16 @@ package struct LedgerVerifier {
     try tables.row(of: .payloads, [.bytes(partition.digest.bytes), .bytes(hash.bytes)])?.bytes("bytes")
   }
 
-  /// How many there are.
-  private func verifyDocuments() throws -> Int {
-    let documents = LedgerCursor(tables, .documents)
-    let hash = cryptography(tally.fleet).hash
-    var count = 0
-    while let row = try documents.next() {
-      guard try row.optionalBytes("sum") == DocumentSum.of(row, hash).bytes else {
-        throw row.finding("the document is not as a relay wrote it: it does not have its sum")
-      }
-      count += 1
+  private mutating func verifyDocuments(_ fleet: FleetID) throws {
+    let total = try tables.count(of: .runs)
+    var documents = DocumentVerification(tables, fleet, cryptography(fleet))
+    if isFolding, tables.hasDocumentNotes { try documents.fold() }
+    try documents.verify { [tally, progress] folding in
+      var told = tally
+      told.folding = folding
+      progress(told, total)
     }
-    return count
+    (tally.documents, tally.folding) = (documents.count, documents.folding)
   }
 
   private mutating func verifyPayloads() throws {

@@ -7,6 +7,7 @@ package final class PostgreSQLLedgerTables: LedgerTables {
   private let address: PostgreSQLAddress
   private let connection: PostgreSQLConnection
   package let hasDocumentSums: Bool
+  package let hasDocumentNotes: Bool
 
   package init(_ address: PostgreSQLAddress, environment: [String: String]) throws(BackendProblem) {
     self.address = address
@@ -27,10 +28,20 @@ package final class PostgreSQLLedgerTables: LedgerTables {
     }
     let format = Int(clamping: PostgreSQLRows.integer(rows.rows.first?.first.flatMap { $0 }) ?? 0)
     try LedgerFormat.check(format, address.shown)
-    let mayRead = try connection.query(
-      "SELECT coalesce(has_table_privilege(to_regclass('seamesh.documents'), 'SELECT'), false)::integer"
-    ).rows.first?.first.flatMap { PostgreSQLRows.integer($0) }
-    hasDocumentSums = format >= PostgreSQLSchema.step8.number && mayRead == 1
+    let hasSums = format >= PostgreSQLSchema.step8.number
+    let mayReadDocuments = try PostgreSQLLedgerTables.mayRead([.documents], connection)
+    let mayReadNotes = try PostgreSQLLedgerTables.mayRead([.documentPositions, .documentSteps], connection)
+    (hasDocumentSums, hasDocumentNotes) = (hasSums && mayReadDocuments, hasSums && mayReadNotes)
+  }
+
+  private static func mayRead(
+    _ tables: [LedgerTable], _ connection: PostgreSQLConnection
+  ) throws(BackendProblem) -> Bool {
+    let names = tables.map { "seamesh.\($0.rawValue)" }
+    let answer = try connection.query(
+      "SELECT coalesce(bool_and(has_table_privilege(to_regclass(n), 'SELECT')), false)::integer FROM unnest($1::text[]) n",
+      [.texts(names)])
+    return answer.rows.first?.first.flatMap { PostgreSQLRows.integer($0) } == 1
   }
 
   package var name: String { address.shown }
@@ -58,7 +69,7 @@ package final class PostgreSQLLedgerTables: LedgerTables {
         table,
         zip(table.columns, values).map { column, value in
           guard let value else { return .null }
-          guard column.kind == .number else { return .bytes(value) }
+          guard column.kind == .number || column.kind == .time else { return .bytes(value) }
           return PostgreSQLRows.integer(value).map { .integer($0) } ?? .null
         })
     }
@@ -99,7 +110,9 @@ package final class PostgreSQLLedgerTables: LedgerTables {
   }
 
   private static func keys(of table: LedgerTable) -> String {
-    table.columns.prefix(table.keyCount).map(\.name).joined(separator: ", ")
+    // In the order of bytes, whatever the database's is.
+    table.columns.prefix(table.keyCount).map { $0.kind == .text ? "\($0.name) COLLATE \"C\"" : $0.name }
+      .joined(separator: ", ")
   }
 
   private static func marks(_ key: [RowValue]) -> String {

@@ -33,7 +33,8 @@ package struct PostgreSQLGrants: Sendable {
       lines += functions.map { "GRANT EXECUTE ON FUNCTION seamesh_office.\($0) TO \(quoted(office));" }
     }
     if let auditor {
-      let tables = (["migrations"] + LedgerTable.allCases.map(\.rawValue)).map { "seamesh.\($0)" }
+      let names = LedgerTable.allCases.filter { $0.since <= format }.map(\.rawValue)
+      let tables = (["migrations"] + names).map { "seamesh.\($0)" }
       lines += [
         "GRANT USAGE ON SCHEMA seamesh TO \(quoted(auditor));",
         "GRANT SELECT ON \(tables.joined(separator: ", ")) TO \(quoted(auditor));",
@@ -47,4 +48,15 @@ package struct PostgreSQLGrants: Sendable {
   }
 
   private func quoted(_ role: String) -> String { "\"" + role.replacing("\"", with: "\"\"") + "\"" }
+}
+
+extension LedgerTable {
+  /// The format that brought it.
+  fileprivate var since: Int {
+    switch self {
+    case .ledger, .partitions, .statements, .runs, .changes, .payloads, .forks, .accepted: 1
+    case .documents, .documentPositions: 2
+    case .documentSteps: PostgreSQLSchema.documentNewsStep.number
+    }
+  }
 }

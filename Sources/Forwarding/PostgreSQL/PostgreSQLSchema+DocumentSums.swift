@@ -17,6 +17,10 @@ extension PostgreSQLSchema {
     UPDATE seamesh.documents d SET sum = seamesh.document_sum(
       d.partition, d.collection, d.id, d.id_json, d.alive, d.generation, d.body, d.state, d.refusal);
 
+    \(writeDocuments8)
+    """
+
+  static let writeDocuments8 = """
     -- As it was, but that each row has its sum.
     CREATE OR REPLACE FUNCTION seamesh.write_documents(
       appended integer, by_relay bytea, known_statements bigint, reached text,

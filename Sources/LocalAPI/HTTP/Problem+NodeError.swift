@@ -1,4 +1,5 @@
 import Seamesh
+import Wire
 
 extension Problem {
   /// The one place where a node's refusals become HTTP.
@@ -13,7 +14,7 @@ extension Problem {
     switch error {
     case let problem as Problem: self = problem
     case let error as NodeError: self.init(error)
-    default: self.init(.failed, "\(error)")
+    default: self.init(.failed, words(of: error))
     }
   }
 }

@@ -26,11 +26,20 @@ let maintenanceRoutes: [Route] = [
   Route(
     method: .get, template: "/v1/forwarding/refused", name: "listRefused",
     summary:
-      "Runs that the backend refuses, at most 1,024, each with the backend's words; first and last are the numbers of its "
-      + "changes, or null where the backend refuses how far the chain counts. The rest of its chain waits with it.",
-    result: .json(.listing("refused", of: RefusedRunStatus.schema)), refusals: [.unprocessable]
+      "Runs and statements that the backend refuses, at most 1,024 of each, with the backend's words. Of a run, first and last "
+      + "are the numbers of its changes, or null where the backend refuses how far the chain counts; the rest of its chain waits "
+      + "with it. Of a statement, issuer is the device that signed it and number its place among those of its issuer.",
+    result: .json(
+      .object([
+        .required("refused", .array(of: RefusedRunStatus.schema)),
+        .required("statements", .array(of: RefusedStatementStatus.schema)),
+      ])), refusals: [.unprocessable]
   ) { _, surroundings in
-    .json(.object(["refused": .list(try surroundings.node.refusedRuns(), \.value)]))
+    .json(
+      .object([
+        "refused": .list(try surroundings.node.refusedRuns(), \.value),
+        "statements": .list(try surroundings.node.refusedStatements(), \.value),
+      ]))
   },
 ]
 

@@ -53,6 +53,13 @@ extension RefusedRunStatus: Tabled {
   ]
 }
 
+extension RefusedStatementStatus: Tabled {
+  static let table: [Member<RefusedStatementStatus>] = [
+    Member("id", \.id, .hexadecimal), Member("issuer", \.issuer, .hexadecimal), Member("number", \.number),
+    Member("room", \.room), Member("reason", \.reason),
+  ]
+}
+
 extension LinkReport: Tabled {
   static let table: [Member<LinkReport>] = [
     Member("class", \.linkClass), Member("isChosen", \.isChosen), Member("interfaces", \.interfaces),

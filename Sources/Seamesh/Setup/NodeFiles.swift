@@ -2,6 +2,7 @@ import Engine
 import Identity
 import Replication
 import Storage
+import Wire
 
 /// What a data directory says of its node before the store is opened.
 struct NodeFiles: Sendable {
@@ -113,7 +114,7 @@ extension NodeError {
     case let error as RightsError: self.init(error)
     case let error as InvitationError: self.init(error)
     case let error as any StoreFailure: self.init(error.isFatal ? .storeFailed : .failed, "\(error)")
-    default: self.init(.failed, "\(error)")
+    default: self.init(.failed, words(of: error))
     }
   }
 }

@@ -49,6 +49,6 @@ func judging<Answer>(_ work: () throws -> Answer) throws(Failure) -> Answer {
   } catch let error as NodeError {
     throw Failure(error)
   } catch {
-    throw Failure(.failed, "\(error)")
+    throw Failure(.failed, words(of: error))
   }
 }

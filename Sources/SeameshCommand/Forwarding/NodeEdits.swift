@@ -33,7 +33,7 @@ final class NodeEdits: EditWriter {
     } catch let error as NodeError {
       return NodeEdits.outcome(of: error)
     } catch {
-      return .refused("\(error)")
+      return .refused(words(of: error))
     }
   }
 

@@ -6,6 +6,7 @@ import Replication
 import Seamesh
 import Storage
 import Transport
+import Wire
 
 /// Puts a node and its forwarder together: neither knows the other.
 final class NodeForwarding: NodeForwarder {
@@ -48,6 +49,17 @@ final class NodeForwarding: NodeForwarder {
     service.report.aside.sorted { $0.key < $1.key }.prefix(count).map { chain, row in
       RefusedChain(
         partition: chain.partition, replica: chain.replica, changes: row.changes, reason: row.sentence)
+    }
+  }
+
+  func refusedStatements(most count: Int) -> [RefusedStatementStatus] {
+    service.report.refusedStatements.sorted { $0.key < $1.key }.prefix(count).map { id, refused in
+      // It is from this node's own store, and reads.
+      let statement = try? StatementCodec.decode(refused.encoded[...], SHA256.hash)
+      return RefusedStatementStatus(
+        id: hexadecimal(id.bytes),
+        issuer: statement.map { hexadecimal(DeviceID.derived(from: $0.issuer, SHA256.hash).digest.bytes) } ?? "",
+        number: statement?.sequence ?? 0, room: statement?.scope.string ?? "", reason: refused.sentence)
     }
   }
 
@@ -115,7 +127,9 @@ extension ForwardingStatus {
     (logChanges, backendChanges) = (report.inLog, report.inBackend)
     remainingMilliseconds = report.remainingMilliseconds
     (deadLetters, staleDocuments) = (Int64(report.deadLetters), Int64(report.staleDocuments))
-    (putAside, lostChanges) = (Int64(report.aside.count), Int64(clamping: report.lost))
+    (putAside, lostChanges) = (
+      Int64(report.aside.count + report.refusedStatements.count), Int64(clamping: report.lost)
+    )
     edits = report.edits.map { Edits(written: $0.written, refused: $0.refused, reason: report.editsSentence) }
   }
 }

@@ -9,13 +9,15 @@ let verifyLedgerVerb = Verb(
     "Needs no node and no data directory: the server, or a dump of it, and the fleet's id if a ledger that somebody made up from its "
       + "beginning is to show. The role needs nothing but to read: seamesh forward --set-up --audit-to=ROLE.",
     "The first thing that does not agree is named, with the table and the row's key. Documents are derived from the ledger and bear "
-      + "no signature: each row is held against the sum that was written with it, which shows what was altered since by accident or "
-      + "by hand, and not what somebody wrote who knows how; a row that is missing is not seen. A ledger that lacks the beginnings of chains ends with status 6. What lacks at the "
-      + "end of a chain cannot be told from what was never brought.",
+      + "no signature: each row is held against the sum that was written with it, and against what the runs make of the document, "
+      + "so that one that was altered, is missing or is too much is found. That takes a temporary store where TMPDIR says, as large as a node's; "
+      + "--sums-only goes without. A document that a relay has not sent yet is counted, and nothing wrong. A ledger that lacks the beginnings of chains ends with status 6. "
+      + "What lacks at the end of a chain cannot be told from what was never brought.",
   ],
   options: [
     OptionSpecification("forward", .text("URL"), "the PostgreSQL server that has the ledger", configurable: true),
     ledgerDumpOption,
+    OptionSpecification("sums-only", .none, "holds documents against their sums alone, and does not make them anew"),
     OptionSpecification("fleet", .text("FLEET"), "id of the fleet that it must be of, as init or fleet.id tells it"),
   ],
   examples: [
@@ -26,8 +28,11 @@ let verifyLedgerVerb = Verb(
   let expected = try expectedFleet(invocation)
   let tables = try namedLedger(invocation, context)
   let bar = ProgressBar("verifying", on: context.terminal)
-  var verifier = LedgerVerifier(tables, ledgerCryptography) { tally, runs in
-    bar.update(done: Int64(tally.runs), total: runs, unit: "runs")
+  let isFolding = !invocation.has("sums-only")
+  var verifier = LedgerVerifier(tables, folding: isFolding, ledgerCryptography) { tally, runs in
+    // Each is looked at twice where documents are made anew.
+    let done = Int64(tally.runs + (tally.folding?.runs ?? 0))
+    bar.update(done: done, total: isFolding && tables.hasDocumentSums ? 2 * runs : runs, unit: "runs")
   }
   let tally = try judging {
     defer { bar.finish() }
@@ -60,11 +65,7 @@ private func ledgerText(_ tally: LedgerTally, _ name: String) -> String {
       + "\(tally.runs) runs, \(tally.changes) changes, \(tally.payloads) payloads, \(tally.marks) marks; "
       + "\(byteCount(tally.bytes)) signed",
   ]
-  if let documents = tally.documents {
-    lines.append("\(documents) documents are as they were written; they are derived, and bear no signature")
-  } else {
-    lines.append("documents were not looked at: they may not be read, are not there, or have no sums (before format 8)")
-  }
+  lines += documentLines(tally)
   if tally.statementsLeftOut > 0 {
     lines.append("\(tally.statementsLeftOut) statements are beyond what their devices may say, and count nowhere")
   }
@@ -80,6 +81,28 @@ private func ledgerText(_ tally: LedgerTally, _ name: String) -> String {
   return lines.map(shown).joined(separator: "\n")
 }
 
+private func documentLines(_ tally: LedgerTally) -> [String] {
+  guard let documents = tally.documents else {
+    return ["documents were not looked at: they may not be read, are not there, or have no sums (before format 8)"]
+  }
+  guard let folding = tally.folding else {
+    return [
+      "\(documents) documents are as they were written; they were not made anew from the runs, by --sums-only or since the role may not "
+        + "read how far relays have come (seamesh forward --set-up --audit-to=ROLE)"
+    ]
+  }
+  var lines = ["\(documents) documents are as they were written, and what the runs make of them"]
+  if folding.documentsBehind > 0 {
+    lines.append("but for \(folding.documentsBehind), which relays have not sent yet as they are now")
+  }
+  if folding.partitionsLeftOut > 0 {
+    lines.append(
+      "but for those of \(folding.partitionsLeftOut) partitions, whose runs are not all there or not to be judged by this version"
+    )
+  }
+  return lines
+}
+
 private func ledgerJSON(_ tally: LedgerTally, _ name: String) -> String {
   ExtendedJSON.object([
     ("ledger", .string(Text(name))), ("fleet", .string(Text(tally.fleet.text))),
@@ -91,5 +114,7 @@ private func ledgerJSON(_ tally: LedgerTally, _ name: String) -> String {
     ("runsWithoutRight", .int(Int64(tally.runsWithoutRight))),
     ("incompleteChains", .int(Int64(tally.incompleteChains))),
     ("documents", tally.documents.map { .int(Int64($0)) } ?? .null),
+    ("documentsBehind", tally.folding.map { .int(Int64($0.documentsBehind)) } ?? .null),
+    ("partitionsLeftOut", tally.folding.map { .int(Int64($0.partitionsLeftOut)) } ?? .null),
   ])
 }

@@ -14,13 +14,13 @@ struct ShoreCheck: Check {
   /// Why the backend is not what its relays hold; nil where it is, or where nobody forwards.
   func difference() -> String? {
     guard let shore = world.shore else { return nil }
-    for slot in shore.relays {
+    for slot in shore.speaking {
       guard let relay = world.nodes[slot].process?.relay else { return "relay \(slot) is not there" }
       guard relay.forwarder.problem == nil, relay.caughtUpAt ?? 0 > shore.closedSince ?? 0 else {
         return "relay \(slot) is \(relay.forwarder.state.rawValue): \(relay.forwarder.problem?.sentence ?? "")"
       }
     }
-    let relays = shore.relays.map { world.nodes[$0] }
+    let relays = shore.speaking.map { world.nodes[$0] }
     return relays.lazy.compactMap { self.lack(of: $0, shore.ledger) }.first ?? differenceInRuns(shore)
       ?? BackendCheck(known: known).difference(shore, relays) ?? readings.difference(shore, relays)
       ?? edits.difference(shore)
@@ -30,7 +30,7 @@ struct ShoreCheck: Check {
   /// of which no reading speaks.
   func lackBehindReadings() -> String? {
     guard let shore = world.shore else { return nil }
-    for slot in shore.relays {
+    for slot in shore.speaking {
       guard world.nodes[slot].process?.relay?.forwarder.problem == nil else { return "relay \(slot) is not there" }
       if let lack = lack(of: world.nodes[slot], shore.ledger, isForkedToo: false) { return lack }
     }

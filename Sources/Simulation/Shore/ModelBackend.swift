@@ -36,11 +36,17 @@ final class ModelBackend: Backend, EditStore, @unchecked Sendable {
   }
 
   func documentStart(of process: String) throws(BackendProblem) -> DocumentStart {
-    try call { [relay] shore throws(BackendProblem) in shore.ledger.documentStart(of: relay, process) }
+    try call { [relay] shore throws(BackendProblem) in
+      try shore.hold(relay, process)
+      return shore.ledger.documentStart(of: relay, process)
+    }
   }
 
   func documentNews(of process: String) throws(BackendProblem) -> DocumentNews {
-    try call { [relay] shore throws(BackendProblem) in shore.ledger.documentNews(of: relay, process) }
+    try call { [relay] shore throws(BackendProblem) in
+      try shore.hold(relay, process)
+      return shore.ledger.documentNews(of: relay, process)
+    }
   }
 
   func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome {

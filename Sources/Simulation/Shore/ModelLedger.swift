@@ -34,6 +34,8 @@ struct ModelLedger {
   var positions: [DeviceID: String] = [:]
   /// Of each process of a relay, the last batch.
   var steps: [DeviceID: [String: UInt64]] = [:]
+  /// Of each relay, the process that speaks for it.
+  var holds: [DeviceID: RelayHold] = [:]
   var office = ModelOffice()
   /// Of some documents it does not take the body.
   private let rejectsSome: Bool

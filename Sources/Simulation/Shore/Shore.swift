@@ -64,11 +64,11 @@ final class Shore {
 
   func append(_ batch: LedgerBatch, by node: SimulatedNode) throws(BackendProblem) -> AppendOutcome {
     let (relay, earlier, before) = (node.key.device, ledger, ledger.changeCount)
-    var outcome = try ledger.append(batch, by: relay)
+    var outcome = try append(batch, of: relay)
     world.count(.forwarded)
     if !batch.runs.isEmpty, ledger.changeCount == before { world.count(.forwardedAgain) }
     // Somebody on the way says it twice.
-    if world.isTroubled, random.chance(plan.lossesOf100) { outcome = try ledger.append(batch, by: relay) }
+    if world.isTroubled, random.chance(plan.lossesOf100) { outcome = try append(batch, of: relay) }
     world.oracle.shore.words.check(earlier, ledger, by: node)
     cutIfDue()
     if batch.documents.contains(where: { $0.refusal != nil }) { world.count(.deadLetter) }
@@ -76,6 +76,39 @@ final class Shore {
       world.count(.leftToOther)
     }
     return outcome
+  }
+
+  /// Of a batch that is refused nothing stays, nor that its process was there.
+  private func append(_ batch: LedgerBatch, of relay: DeviceID) throws(BackendProblem) -> AppendOutcome {
+    let before = ledger.holds
+    try hold(relay, batch.step?.writer ?? "")
+    do throws(BackendProblem) { return try ledger.append(batch, by: relay) } catch {
+      ledger.holds = before
+      throw error
+    }
+  }
+
+  /// One process speaks for a relay; another of the same device is told so.
+  func hold(_ relay: DeviceID, _ process: String) throws(BackendProblem) {
+    do throws(BackendProblem) {
+      try ledger.hold(relay, process, at: world.clock, silence: 2 * plan.limits.readEverythingMilliseconds)
+    } catch {
+      world.count(.copyRefused)
+      throw error
+    }
+  }
+
+  /// Slots of the nodes whose word the backend takes: of copies of one device one.
+  var speaking: [Int] {
+    relays.filter { slot in
+      guard isRefusedAsCopy(slot) else { return true }
+      let key = world.nodes[slot].key
+      return !relays.contains { $0 != slot && world.nodes[$0].key == key && !isRefusedAsCopy($0) }
+    }
+  }
+
+  private func isRefusedAsCopy(_ slot: Int) -> Bool {
+    world.nodes[slot].process?.relay?.forwarder.problem?.sentence == ModelLedger.copySentence
   }
 
   func answers(to questions: [ChainQuestion]) -> [ChainAnswer] {

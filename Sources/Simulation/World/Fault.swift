@@ -112,6 +112,8 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case relayRetired
   /// A copy of a relay's machine forwards, too.
   case relayCloned
+  /// Of a relay and its copy one was told that the other forwards.
+  case copyRefused
   /// What a relay had read back was said under its signature.
   case saidBackend
   /// A node may lose a partition with its store, it says.

@@ -127,6 +127,7 @@ final class LedgerPicture: LedgerTables {
   }
 
   var hasDocumentSums: Bool { rows[.documents] != nil }
+  var hasDocumentNotes: Bool { rows[.documentPositions] != nil && rows[.documentSteps] != nil }
 
   /// With other rows in one table.
   func with(_ table: LedgerTable, _ change: (inout [LedgerRow]) -> Void) -> LedgerPicture {
