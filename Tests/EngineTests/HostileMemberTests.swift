@@ -107,7 +107,7 @@ import Wire
   /// Changes that nobody can read, at the end of a chain: as many as may be held one by one, and more.
   private func writesWhatIsHeld(_ session: SessionID) throws {
     let (limit, name) = (node.state.options.mesh.takes.heldChanges, try PartitionName("begun=0"))
-    let replica = node.state.mesh.authority.replicas(of: author.identity.device)[1]
+    let replica = node.state.mesh.authority.replicas(of: author.identity.device)[0]
     var held = 0
     while held < limit + 1_000 {
       let run = try author.run(name, replica, count: 64, codec: PayloadCodec(rawValue: 7))

@@ -56,7 +56,8 @@ struct ListedWordTests {
     for _ in 0..<50 {
       var (said, sequences): ([Statement], [UInt64: UInt64]) = ([], [:])
       for number in 1...40 as ClosedRange<UInt64> {
-        let before = number == 1 ? nil : UInt64.random(in: max(1, number - 6)..<number, using: &random)
+        let lowest = number > 6 ? number - 6 : 1
+        let before = number == 1 ? nil : UInt64.random(in: lowest..<number, using: &random)
         let previous = before.map { (sequence: sequences[$0] ?? 0, number: $0) }
         said.append(statement(number, after: previous, Statement.Listing()))
         sequences[number] = said.last?.sequence

@@ -61,7 +61,7 @@ package enum Goodbye: UInt64, Sendable, Equatable, CaseIterable {
 
 /// What a node wants: exact partitions by id, so that no name is told to who may not know it, and prefixes.
 package struct Interest: Sendable, Equatable {
-  package var partitions: Set<PartitionID>
+  package var partitions: PartitionIDs
   /// Prefixes of names, without the closing `*`; the empty prefix wants everything.
   package var prefixes: Set<Text>
 
@@ -70,8 +70,8 @@ package struct Interest: Sendable, Equatable {
   package static let prefixLimit = 1_000
   static let itemLimit = partitionLimit + prefixLimit
 
-  package init(partitions: Set<PartitionID> = [], prefixes: Set<Text> = []) {
-    (self.partitions, self.prefixes) = (partitions, prefixes)
+  package init(partitions: some Sequence<PartitionID> = [PartitionID](), prefixes: Set<Text> = []) {
+    (self.partitions, self.prefixes) = ((partitions as? PartitionIDs) ?? PartitionIDs(partitions), prefixes)
   }
 
   package var isEmpty: Bool { partitions.isEmpty && prefixes.isEmpty }
@@ -86,16 +86,13 @@ package struct Interest: Sendable, Equatable {
 
   package func digest(_ hash: HashFunction) -> Digest {
     var input = DomainTag.interest.bytes
-    for id in partitions.sorted() { id.digest.append(to: &input) }
+    for id in partitions { id.digest.append(to: &input) }
     for prefix in prefixes.sorted() { appendCounted(prefix.bytes, to: &input) }
     return Digest.of(input, hash)
   }
 
   package func adding(_ other: Interest) -> Interest {
-    // A hundred thousand names take eight megabytes, and as much again where they are put together for nothing.
-    Interest(
-      partitions: partitions.isEmpty ? other.partitions : partitions.union(other.partitions),
-      prefixes: prefixes.union(other.prefixes))
+    Interest(partitions: partitions.union(other.partitions), prefixes: prefixes.union(other.prefixes))
   }
 
   package func removing(_ other: Interest) -> Interest {

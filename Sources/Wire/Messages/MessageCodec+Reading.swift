@@ -123,7 +123,7 @@ extension CBORReader {
       PartitionID(try reader.readDigest())
     }
     let prefixes = try list(limit: Interest.prefixLimit) { reader throws(CBORError) in try reader.shortText() }
-    return Interest(partitions: Set(partitions), prefixes: Set(prefixes))
+    return Interest(partitions: partitions, prefixes: Set(prefixes))
   }
 
   mutating func partitionName() throws(CBORError) -> PartitionName {

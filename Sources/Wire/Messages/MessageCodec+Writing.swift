@@ -27,7 +27,7 @@ extension CBORWriter {
 
   mutating func interest(_ interest: Interest) {
     arrayHeader(interest.partitions.count)
-    for id in interest.partitions.sorted() { digest(id.digest) }
+    for id in interest.partitions { digest(id.digest) }
     arrayHeader(interest.prefixes.count)
     for prefix in interest.prefixes.sorted() { text(prefix) }
   }

@@ -125,14 +125,17 @@ import Wire
 
   @Test("of a vector with replicas that nobody declared no base is kept: the first context is whole")
   func undeclared() throws {
-    let bench = try MeshBench([0, 1])
+    let bench = try crowded()
     let id = bench.connected(0, 1)
-    try bench.nodes[0].write(0)
-    bench.run()
-    let start = bench.transcript.count
-    let strange = VersionVector([ReplicaID(high: 7, low: 7): ChainPosition(sequence: 1, tip: .zero)])
-    bench.nodes[0].receive(.pull(stream: 70, PartitionVector(name: bench.name, vector: strange)), on: id)
-    #expect(contexts(bench, since: start).first.map { if case .full = $0 { true } else { false } } == true)
+    var held = try #require(bench.nodes[1].state?.clipped)
+    held[bench.nodes[1].replica] = nil
+    for (stream, isStrange) in [(70, true), (71, false)] as [(UInt64, Bool)] {
+      let start = bench.transcript.count
+      held[ReplicaID(high: 7, low: 7)] = isStrange ? ChainPosition(sequence: 1, tip: .zero) : nil
+      bench.nodes[1].receive(.pull(stream: stream, PartitionVector(name: bench.name, vector: held)), on: id)
+      let first = contexts(bench, since: start).first
+      #expect(first.map { if case .full = $0 { true } else { false } } == isStrange)
+    }
   }
 
   @Test("between the parts of a vector none comes that says how it differs")
