@@ -151,14 +151,13 @@ package final class NodeEngine {
 
   private func tickIfDue() {
     let now = state.clock.now
-    if now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
+    let isDue = state.mesh.nextDeadline.map { $0 <= now } ?? false
+    if isDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
       lastTick = now
       handle(.tick)
       askForDamagedRuns()
       links.renewAnswers()
       if keeper.saveMarkIfDue() { reissues.noteCause() }
-    } else if let due = state.mesh.nextDeadline, due <= now {
-      handle(.due)
     }
     links.follow(.tick)
   }

@@ -1,4 +1,5 @@
 import CSQLite
+import Identity
 import Replication
 import Testing
 
@@ -81,5 +82,29 @@ import Testing
       node.id(of: partition), lackedBy: VersionVector(), byteLimit: .max)
     #expect(runs.map { $0.apart != nil } == [true, false])
     #expect(runs[0].byteCount > 40_000 && runs[0].encoded.count < 1_000)
+  }
+
+  @Test(
+    "who lacks what counts of an ended device is not read what it wrote above its limit, where its key is in other hands",
+    arguments: [RightsRequest.EndManner.compromised, .revoke])
+  func aboveLimit(manner: RightsRequest.EndManner) throws {
+    let partition = try PartitionName("room=1")
+    let bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    let (admin, author, witness) = (bench.nodes[0], bench.nodes[1], bench.nodes[2])
+    for id in ["a", "b"] as [Text] { try author.write(partition, Put(id)) }
+    bench.cut(bench.meet(0, 1))
+    try author.write(partition, Put("c"))
+    bench.cut(bench.meet(1, 2))
+    let signer = StatementAuthor(key: admin.key.publicKey, sign: admin.key.sign)
+    let plan = try admin.engine.plan(.end(author.key.publicKey, manner, nil), authors: [signer])
+    try admin.engine.carryOut(plan, authors: [signer])
+    admin.engine.turn([])
+    bench.cut(bench.meet(0, 2))
+    let log = try #require(witness.state.mesh.partitions[witness.id(of: partition)]?.log)
+    #expect(log.received.entries.values.map(\.sequence) == [3] && log.accepted.entries.values.map(\.sequence) == [2])
+    let read = try LogReader(witness.state).runs(
+      witness.id(of: partition), lackedBy: VersionVector(), byteLimit: .max)
+    #expect(read.runs.map(\.last) == (manner == .compromised ? [1, 2] : [1, 2, 3]) && !read.hasMore)
   }
 }

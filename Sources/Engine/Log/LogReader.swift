@@ -21,7 +21,8 @@ struct LogReader {
   }
 
   /// Runs that lie above `have`, over all chains in order of arrival: one seek per lagging chain, then a merge by
-  /// arrival. A chain ends before a run that is not as it was written, and others before what has seen that.
+  /// arrival. A chain ends before a run that is not as it was written, and others before what has seen that; and where it
+  /// ends for others, ``PartitionLog/shownEnd(of:)``.
   func runs(
     _ partition: PartitionID, lackedBy have: VersionVector, byteLimit: Int
   ) throws -> (runs: [LoggedRun], hasMore: Bool) {
@@ -48,7 +49,8 @@ struct LogReader {
       // What this chain has beyond what was read must not be overtaken by later arrivals of others.
       if lagging[next].runs.isEmpty, run.last < lagging[next].end {
         lagging[next].runs = try readable(
-          lagging[next].chain, after: run.last, byteLimit: lagging[next].step, &cuts)[...]
+          lagging[next].chain, after: run.last, byteLimit: lagging[next].step, &cuts
+        ).prefix { $0.first <= lagging[next].end }
       }
     }
     return (found, false)
@@ -78,6 +80,7 @@ struct LogReader {
         continue
       }
       guard let run = read else { throw DamagedLog("a run that the index names is not there") }
+      guard run.first <= state.log.shownEnd(of: next.replica) else { continue }
       guard cuts.admits(run, of: next.replica) else { continue }
       found.append(try logged(run, next.replica, partition, state))
       bytes += found[found.count - 1].byteCount
@@ -137,8 +140,8 @@ struct LogReader {
     for replica in behind {
       let chain = chain(partition, replica)
       let runs = try readable(chain, after: have.sequence(of: replica), byteLimit: step, &cuts)
-      chains.append(
-        LaggingChain(chain: chain, end: state.log.received.sequence(of: replica), step: step, runs: runs[...]))
+      let end = state.log.shownEnd(of: replica)
+      chains.append(LaggingChain(chain: chain, end: end, step: step, runs: runs.prefix { $0.first <= end }))
     }
     return chains
   }

@@ -281,6 +281,12 @@ extension PartitionLog {
     return chain.position(at: chain.received)
   }
 
+  /// Runs that begin above are shown to nobody: what its author wrote above a limit, where somebody else may have the key
+  /// (rule C15).
+  package func shownEnd(of replica: ReplicaID) -> UInt64 {
+    heldAbove[replica] == nil ? clipped.sequence(of: replica) : received.sequence(of: replica)
+  }
+
   private func inDoubt(_ chain: Chain, _ replica: ReplicaID, _ limits: ChainLimits) -> HeaderRequest? {
     chain.trunk.firstInDoubt(under: limits).map {
       HeaderRequest(replica: replica, sequences: $0...chain.trunk.sequence)

@@ -58,11 +58,8 @@ extension CommittedRuns.Bringer {
     device = DeviceMark(session.device)
     authors = ledger.authors(of: runs)
     let mark = device
-    linked = sessions.keys.compactMap { id in
-      guard sessions[id]?.isLinked(with: mark) == true, sessions[id]?.isInScope(partition, ledger) == true else {
-        return nil
-      }
-      return sessions[id].map { Linked(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) }
+    linked = sessions.values.filter { $0.isLinked(with: mark) && $0.isInScope(partition, ledger) }.map {
+      Linked(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? [])
     }
     aheadSince = bringsMuch ? session.openedAt : nil
   }

@@ -2,32 +2,18 @@ extension Mesh {
   /// Deadlines are data: the shell ticks at least every ``tickMilliseconds``, sooner where ``nextDeadline`` is.
   package static let tickMilliseconds: UInt64 = 500
 
-  /// Asked for twice in each turn.
   package var nextDeadline: MonotonicTime? {
-    [sessions.nextDeadline, ownChainClaims.nextExpiry].compactMap { $0 }.min()
-  }
-
-  /// What waits for a time of its own. All else can wait for the next tick.
-  mutating func carryOutDue(_ step: inout Step) {
-    for id in sessions.ids where sessions[id]?.nextDeadline.map({ $0 <= step.now }) == true {
-      sayStatements(id, &step)
-      passOnAndAnnounce(id, &step)
+    if sessions.values.contains(where: { $0.isWritable && !$0.outbox.isEmpty }) {
+      return MonotonicTime(milliseconds: 0)
     }
-    endLapsedClaims(&step)
+    return [nextRelay, nextAnnouncement, ownChainClaims.nextExpiry].compactMap { $0 }.min()
   }
 
-  private mutating func passOnAndAnnounce(_ id: SessionID, _ step: inout Step) {
-    guard sessions[id]?.phase == .live else { return }
-    sessions[id]?.relay(ledger, &step)
-    if let due = sessions[id]?.sparing?.announcedAt, due <= step.now { sessions[id]?.announceGathered(ledger, &step) }
+  var nextRelay: MonotonicTime? {
+    sessions.values.lazy.compactMap { $0.live?.relays.earliest }.min()
   }
 
-  /// Own writes go on; who made them wait is asked no more.
-  private mutating func endLapsedClaims(_ step: inout Step) {
-    for claim in ownChainClaims.takeLapsed(step.now) {
-      fail(claim.session, .breach("it claimed to hold more of what this device wrote, and showed none of it"), &step)
-    }
-  }
+  private var nextAnnouncement: MonotonicTime? { sessions.values.lazy.compactMap { $0.sparing?.announcedAt }.min() }
 
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
     for id in sessions.ids {
@@ -46,14 +32,18 @@ extension Mesh {
       } else if session.phase == .live {
         keepAlive(id, &step, &random)
         sessions[id]?.tellSpent(ledger, &step)
-        passOnAndAnnounce(id, &step)
+        sessions[id]?.relay(ledger, &step)
+        if let due = session.sparing?.announcedAt, due <= step.now { sessions[id]?.announceGathered(ledger, &step) }
         pulls.askForWhatNobodyBrings(id, &sessions, ledger, &step)
         compare(id, &step, &random)
       }
     }
     neighbours.tellLost(&sessions, ledger, &step)
     pulls.tick(&sessions, ledger, &step)
-    endLapsedClaims(&step)
+    // Own writes go on; who made them wait is asked no more.
+    for claim in ownChainClaims.takeLapsed(step.now) {
+      fail(claim.session, .breach("it claimed to hold more of what this device wrote, and showed none of it"), &step)
+    }
     tickHoldings(&step)
   }
 

@@ -48,8 +48,6 @@ package struct Mesh: Sendable {
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
     case evidenceLoaded(SessionID, PartitionID, ReplicaID, [LoggedRun], hasMore: Bool, isRest: Bool)
     case tick
-    /// What ``Mesh/nextDeadline`` waits for is due, between two ticks.
-    case due
   }
 
   /// Runs of one partition that became durable together.
@@ -173,7 +171,6 @@ package struct Mesh: Sendable {
       if isRest { sessions[id]?.live?.isRestAsked = false }
       sessions[id]?.show(runs, hasMore: hasMore, of: replica, partition, ledger, &step)
     case .tick: tick(&step, &random)
-    case .due: carryOutDue(&step)
     }
     if Invariant.isLookedAt { lookAtInvariants() }
     return step.directives
@@ -189,6 +186,8 @@ package struct Mesh: Sendable {
   /// Nobody wants it any more, and nothing of it is here.
   package mutating func forget(_ partition: PartitionID) {
     guard let state = ledger.partitions[partition], state.log.received.isEmpty else { return }
+    // Evidence may wait here for what leads to it.
+    for run in state.waiting.ahead.all { sessions[run.session]?.live?.postponedByteCount -= run.byteCount }
     ledger.partitions[partition] = nil
     pulls.catchUps.end(partition)
     sessions.forget(partition)

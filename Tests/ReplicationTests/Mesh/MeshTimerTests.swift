@@ -277,8 +277,3 @@ import Testing
     }
   }
 }
-
-extension Mesh {
-  /// When something that came from elsewhere is passed on.
-  fileprivate var nextRelay: MonotonicTime? { sessions.values.lazy.compactMap { $0.live?.relays.earliest }.min() }
-}

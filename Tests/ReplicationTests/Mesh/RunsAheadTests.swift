@@ -50,6 +50,22 @@ import Testing
     #expect(bench.nodes[1].log.map(\.first) == runs.map(\.first) && bench.nodes[1].mesh.footprint.postponedBytes == 0)
   }
 
+  @Test("what waits in a partition that is forgotten counts as waiting no longer")
+  func forgotten() throws {
+    let bench = try MeshBench([0, 1, 2])
+    try bench.nodes[1].write(1)
+    bench.cut(bench.connected(0, 1))
+    let later = try bench.nodes[0].write(2)
+    bench.nodes[0].holdsLoads = true
+    let id = bench.connected(0, 2)
+    bench.show([later], to: 2, on: id)
+    let node = bench.nodes[2]
+    try #require(node.mesh.footprint.postponedBytes > 0)
+    node.mesh.forget(bench.partition)
+    #expect(node.mesh.partitions[bench.partition] == nil)
+    #expect(node.mesh.footprint.postponedBytes == 0)
+  }
+
   @Test("what waits for different chains goes with its session alone")
   func dropped() throws {
     let bench = try MeshBench([0, 1, 2])

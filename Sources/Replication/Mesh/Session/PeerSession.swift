@@ -102,13 +102,6 @@ package struct PeerSession: Sendable {
     return step.now.millisecondsSince(lastOfStatements) > patience
   }
 
-  /// When something is to be said on it that waits for a time of its own.
-  var nextDeadline: MonotonicTime? {
-    if isWritable, !outbox.isEmpty { return MonotonicTime(milliseconds: 0) }
-    let (relay, announcement) = (live?.relays.earliest, sparing?.announcedAt)
-    return [relay, announcement].compactMap { $0 }.min()
-  }
-
   var link: KeepRule.Link {
     KeepRule.Link(
       dialledByThisEnd: isDialer, isLive: phase == .live, exporter: exporter, openedAt: openedAt.milliseconds,

@@ -19,22 +19,10 @@ package struct SessionTable: Sendable {
   package var count: Int { all.count }
   package var isEmpty: Bool { all.isEmpty }
   package var values: some Collection<PeerSession> { all.values }
-  /// In no order.
-  var keys: [SessionID] { all.keys }
   /// Ascending.
   package var ids: [SessionID] { all.keys.sorted() }
 
   mutating func remove(_ id: SessionID) -> PeerSession? { all.removeValue(forKey: id) }
-
-  var nextDeadline: MonotonicTime? {
-    var earliest: MonotonicTime?
-    // Each looked at where it lies.
-    for id in all.keys {
-      guard let deadline = all[id]?.nextDeadline else { continue }
-      earliest = min(earliest ?? deadline, deadline)
-    }
-    return earliest
-  }
 
   func hasOthers(than id: SessionID) -> Bool { all.values.contains { $0.id != id && $0.phase == .live } }
 
