@@ -50,7 +50,7 @@ struct LogReader {
       if lagging[next].runs.isEmpty, run.last < lagging[next].end {
         lagging[next].runs = try readable(
           lagging[next].chain, after: run.last, byteLimit: lagging[next].step, &cuts
-        ).prefix { $0.first <= lagging[next].end }
+        ).prefix { $0.first <= lagging[next].shownEnd }
       }
     }
     return (found, false)
@@ -123,6 +123,7 @@ struct LogReader {
   private struct LaggingChain {
     let chain: ChainIdentity
     let end: UInt64
+    let shownEnd: UInt64
     /// Bytes that are read of it at once.
     let step: Int
     /// Read and not yet taken.
@@ -140,8 +141,11 @@ struct LogReader {
     for replica in behind {
       let chain = chain(partition, replica)
       let runs = try readable(chain, after: have.sequence(of: replica), byteLimit: step, &cuts)
-      let end = state.log.shownEnd(of: replica)
-      chains.append(LaggingChain(chain: chain, end: end, step: step, runs: runs.prefix { $0.first <= end }))
+      let shownEnd = state.log.shownEnd(of: replica)
+      chains.append(
+        LaggingChain(
+          chain: chain, end: state.log.received.sequence(of: replica), shownEnd: shownEnd, step: step,
+          runs: runs.prefix { $0.first <= shownEnd }))
     }
     return chains
   }

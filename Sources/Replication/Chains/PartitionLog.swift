@@ -282,9 +282,9 @@ extension PartitionLog {
   }
 
   /// Runs that begin above are shown to nobody: what its author wrote above a limit, where somebody else may have the key
-  /// (rule C15).
+  /// (rule C15). Branches of a forked chain may be longer than the one that is chosen.
   package func shownEnd(of replica: ReplicaID) -> UInt64 {
-    heldAbove[replica] == nil ? clipped.sequence(of: replica) : received.sequence(of: replica)
+    heldAbove[replica] == nil && forkPoints[replica] == nil ? clipped.sequence(of: replica) : .max
   }
 
   private func inDoubt(_ chain: Chain, _ replica: ReplicaID, _ limits: ChainLimits) -> HeaderRequest? {

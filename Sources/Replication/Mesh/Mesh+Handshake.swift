@@ -9,7 +9,9 @@ extension Mesh {
     sessions[id] = PeerSession(
       id: id, isDialer: isDialer, peer: peer, device: device, exporter: exporter, now: step.now)
     sessions[id]?.pass(passage, interest, ledger)
-    end(sessions.surplusUnheard(besides: id), &step)
+    for other in sessions.surplus(besides: id) {
+      fail(other, SessionEnd(.duplicate, "more than \(SessionTable.perDevice) sessions of one device"), &step)
+    }
     // The listener stays silent until the dialer has shown that it is a member: a stranger learns nothing by asking.
     guard isDialer, !closeDuplicates(of: id, &step) else { return }
     sendHello(id, &step)
@@ -41,7 +43,6 @@ extension Mesh {
     _ id: SessionID, _ hello: Hello, isToBeShown: Bool = false, _ step: inout Step
   ) throws(SessionEnd) {
     guard let session = sessions[id], session.isDialer || !closeDuplicates(of: id, &step) else { return }
-    end(sessions.surplus(besides: id), &step)
     step.emit(.authenticated(id, session.device, hello))
     if !session.isDialer { sendHello(id, &step) }
     if let difference = admission.clockDifference(hello, step.surroundings.wallMilliseconds) {
@@ -49,12 +50,6 @@ extension Mesh {
     }
     if !isToBeShown { restateInterest(id, &step) }
     try beginStatements(id, hello, isToBeShown: isToBeShown, &step)
-  }
-
-  private mutating func end(_ surplus: [SessionID], _ step: inout Step) {
-    for id in surplus {
-      fail(id, SessionEnd(.duplicate, "more than \(SessionTable.perDevice) sessions of one device"), &step)
-    }
   }
 
   /// Two connections to one process: answers whether `id` went.

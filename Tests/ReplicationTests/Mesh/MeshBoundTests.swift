@@ -16,19 +16,6 @@ import Wire
     #expect(held.values.allSatisfy { $0.phase == .live })
   }
 
-  @Test("a connection that never says hello costs a live one nothing, and of one device three such stay")
-  func unheardSessions() throws {
-    let bench = try MeshBench([0, 1, 1, 1, 1, 1, 1, 1])
-    let live = (1...3).map { bench.connected($0, 0) }
-    let silent = (4...7).map { slot in
-      let id = bench.connect(slot, 0)
-      bench.loseMessages()
-      return id
-    }
-    #expect(Set(bench.nodes[0].mesh.sessions.ids) == Set(live + silent.suffix(SessionTable.perDevice)))
-    #expect(live.allSatisfy { bench.nodes[0].mesh.sessions[$0]?.phase == .live })
-  }
-
   // MARK: Statements
 
   /// Grants that list so much that a few of them fill a window; each of some 15 KB.

@@ -1,7 +1,7 @@
 /// All sessions of a node: what goes to each of them, and what those of one device may make the node hold together.
 package struct SessionTable: Sendable {
   /// Sessions of one device: a process has one, and a restart or a copy of its directory may bring another before the first
-  /// is found dead. As many more may not have said hello yet.
+  /// is found dead.
   package static let perDevice = 3
   /// What runs that came ahead may take in memory, on all sessions of one device: bytes, and their contexts' entries.
   static let postponedByteLimit = 4 * 1024 * 1024
@@ -88,15 +88,9 @@ package struct SessionTable: Sendable {
       .sorted { ($0.openedAt, $0.id) < ($1.openedAt, $1.id) }
   }
 
-  /// Of those that a hello came on. The newest stays: the oldest of a device may be what is left of a connection that nobody
-  /// has anymore.
-  func surplus(besides id: SessionID) -> [SessionID] { surplus(besides: id) { $0.hasStatements } }
-
-  /// Of those on which nobody has shown yet that it is there and knows the fleet: none of the others goes for such a one.
-  func surplusUnheard(besides id: SessionID) -> [SessionID] { surplus(besides: id) { !$0.hasStatements } }
-
-  private func surplus(besides id: SessionID, where isMeant: (PeerSession) -> Bool) -> [SessionID] {
-    all[id].map { others(than: $0).filter(isMeant).dropLast(SessionTable.perDevice - 1).map(\.id) } ?? []
+  /// The newest stays: the oldest of a device may be what is left of a connection that nobody has anymore.
+  func surplus(besides id: SessionID) -> [SessionID] {
+    all[id].map { others(than: $0).dropLast(SessionTable.perDevice - 1).map(\.id) } ?? []
   }
 
   /// What all sessions of one device want counts together, as much as one may: the oldest give way. A copy of a device, or a
