@@ -85,9 +85,12 @@ package final class NodeEngine {
     rhythm.isAttended(state.clock.now, within: state.options.limits.attendedMilliseconds)
   }
 
+  /// Peers wait for what the log has for them: a few of its parts are read in each turn.
+  package var hasLoads: Bool { questions.hasLoads }
+
   /// The time at which the next turn is due even if nothing comes.
   package var nextWake: MonotonicTime {
-    guard !questions.hasLoads else { return state.clock.now }
+    guard !hasLoads else { return state.clock.now }
     var wake = lastTick.advanced(byMilliseconds: Mesh.tickMilliseconds)
     if let deadline = state.mesh.nextDeadline { wake = min(wake, deadline) }
     if let release = held.nextRelease { wake = min(wake, release) }

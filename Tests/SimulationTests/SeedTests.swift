@@ -24,7 +24,7 @@ import Testing
     var options = options(usesDisk: false)
     (options.nodes, options.faults) = (3...4, [.liar])
     var boasts = 0
-    for seed in UInt64(1)...6 {
+    for seed in UInt64(1)...10 {
       let report = SimulationRun(seed: seed, options).run()
       #expect(report.violations.isEmpty, "seed \(seed): \(report.violations)")
       boasts += report.occurrences[.boast, default: 0]

@@ -108,7 +108,7 @@ final class NodeProcess {
     for job in askedJobs { takenJobs[job] = world.clock }
     (askedJobs, turnDue, rights) = ([], busyUntil, world.oracle.known.rights(of: node))
     let count = events.count + asked.count
-    countIdle(hasEvents: count > 0)
+    countIdle(hasWork: count > 0 || engine.hasLoads)
     world.report.events += count + 1
     // What users ask comes in the midst of it.
     var before = asked.isEmpty ? 0 : world.random.between(0...events.count)
@@ -135,10 +135,10 @@ final class NodeProcess {
   }
 
   /// Counted anew each second.
-  private func countIdle(hasEvents: Bool) {
+  private func countIdle(hasWork: Bool) {
     let now = ports.world.clock
-    if hasEvents || now >= idleSince + 1_000 { (idleTurns, idleSince) = (0, now) }
-    if !hasEvents { idleTurns += 1 }
+    if hasWork || now >= idleSince + 1_000 { (idleTurns, idleSince) = (0, now) }
+    if !hasWork { idleTurns += 1 }
   }
 
   /// Before the turn that is over.
