@@ -6,7 +6,7 @@ struct CommittedRuns {
   /// Of the session that brought them; nil for own ones.
   let bringer: Bringer?
   let runs: [LoggedRun]
-  /// What was held before: nothing of what became durable with these, but comes behind them.
+  /// What was held before them, and before all that became durable at once with them.
   let before: VersionVector
   /// What is announced of them.
   let offered: VersionVector
@@ -71,20 +71,5 @@ extension Ledger {
     let keys = Set(Set(runs.lazy.map(\.replica)).map { authority.author(of: $0) })
     guard keys.count <= CommittedRuns.Bringer.authorLimit, !keys.contains(nil) else { return [] }
     return Set(keys.compactMap { $0.map { DeviceMark(DeviceID.derived(from: $0, cryptography.hash)) } })
-  }
-
-  /// What was held of its partition before each of them. The logs have all of them already.
-  func heldBefore(_ commits: [Mesh.Commit]) -> [VersionVector] {
-    var held: [PartitionID: VersionVector] = [:]
-    let before = commits.reversed().map { commit in
-      var vector = held[commit.partition] ?? partitions[commit.partition]?.log.clipped ?? VersionVector()
-      for run in commit.runs.reversed() {
-        vector[run.replica] =
-          run.first > 1 ? ChainPosition(sequence: run.first - 1, tip: run.hashBefore.tip) : nil
-      }
-      held[commit.partition] = vector
-      return vector
-    }
-    return before.reversed()
   }
 }

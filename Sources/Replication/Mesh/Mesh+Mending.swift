@@ -10,7 +10,7 @@ extension Mesh {
     let able = sessions.values.filter { session in
       guard session.phase == .live, session.isInScope(state, ledger), let live = session.live else { return false }
       let isLevel = live.streams[partition] == nil && live.level.contains(partition, state.name)
-      let known = isLevel ? state.log.clipped : live.streams[partition]?.known ?? VersionVector()
+      let known = isLevel ? state.committed : live.streams[partition]?.known ?? VersionVector()
       return known.sequence(of: replica) >= sequence
     }.map(\.id).sorted()
     guard let id = able.first(where: { id in last.map { id > $0 } ?? true }) ?? able.first else { return nil }

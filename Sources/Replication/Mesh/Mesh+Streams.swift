@@ -20,7 +20,12 @@ extension Mesh {
 
   /// Durable now: tell everyone who cares, and send it to those who lack it.
   mutating func committed(_ commits: [Commit], _ step: inout Step) {
-    for (commit, before) in zip(commits, ledger.heldBefore(commits)) {
+    var before: [PartitionID: VersionVector] = [:]
+    for commit in commits where before[commit.partition] == nil {
+      before[commit.partition] = ledger.partitions.noteCommitted(commit.partition)
+    }
+    for commit in commits {
+      guard let before = before[commit.partition] else { continue }
       committed(commit.partition, commit.source, commit.runs, before: before, &step)
     }
   }

@@ -6,6 +6,8 @@ package struct PartitionState: Sendable {
   /// False while nothing of it is here but fork evidence that waits for what leads to it.
   package internal(set) var hasBegun: Bool
   var waiting = WaitingRuns()
+  /// Of chains that the log knows more of than was committed: where they ended at the last commit; nil where they begin.
+  private var endsAtCommit: [ReplicaID: ChainPosition?] = [:]
 
   package init(id: PartitionID, name: PartitionName, log: PartitionLog, hasBegun: Bool = true) {
     (self.id, self.name, self.log, self.hasBegun) = (id, name, log, hasBegun)
@@ -16,6 +18,25 @@ package struct PartitionState: Sendable {
     guard !waiting.ahead.isEmpty else { return }
     waiting.ahead.release(behind: chains, log)
   }
+
+  // MARK: Commits
+
+  /// What the log announces, without what no commit has brought to the disk yet. A peer whose summary was equal knows this
+  /// much: what is here and not committed goes to it afterwards.
+  var committed: VersionVector {
+    var vector = log.clipped
+    for (replica, end) in endsAtCommit where vector.sequence(of: replica) > end?.sequence ?? 0 { vector[replica] = end }
+    return vector
+  }
+
+  mutating func learn(_ run: RunSummary) -> PartitionLog.Outcome {
+    let end = log.clipped[run.replica]
+    let outcome = log.learn(run)
+    if endsAtCommit[run.replica] == nil, log.clipped[run.replica] != end { endsAtCommit[run.replica] = .some(end) }
+    return outcome
+  }
+
+  mutating func noteCommitted() { endsAtCommit = [:] }
 
   var isNothing: Bool { !hasBegun && waiting.isEmpty }
 }

@@ -43,6 +43,13 @@ package struct PartitionTable: Sendable {
     }
   }
 
+  /// All that is known of it is on the disk now. Answers what was committed before.
+  mutating func noteCommitted(_ id: PartitionID) -> VersionVector? {
+    let before = states[id]?.committed
+    states[id]?.noteCommitted()
+    return before
+  }
+
   package var count: Int { states.count }
   package var isEmpty: Bool { states.isEmpty }
   package var keys: [PartitionID] { states.keys }

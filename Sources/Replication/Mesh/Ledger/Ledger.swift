@@ -77,7 +77,7 @@ package struct Ledger: Sendable {
   mutating func learn(_ run: RunSummary, in partition: PartitionID) -> (outcome: PartitionLog.Outcome?, begins: Bool) {
     let isNew = partitions[partition]?.log.received[run.replica] == nil
     let heldBefore = partitions[partition]?.log.heldCounts[run.replica] ?? 0
-    let outcome = partitions[partition]?.log.learn(run)
+    let outcome = partitions[partition]?.learn(run)
     let held = (partitions[partition]?.log.heldCounts[run.replica] ?? 0) - heldBefore
     let begins = isNew && partitions[partition]?.log.received[run.replica] != nil
     guard begins || held != 0 else { return (outcome, false) }
