@@ -78,7 +78,8 @@ enum PushPolicy {
   }
 
   /// Own runs are announced by sending them, where a stream is open. What another brought is announced later: to him, and
-  /// to those who get it from him, from this node or from somebody whom it knows. Who can get it by asking alone hears at once.
+  /// to those who get it from him, from this node or from somebody whom it knows. Who can get it by asking alone hears at
+  /// once; but of what somebody brings who has just come, only when the peer has had time to link with him as well.
   private static func announcement(
     _ committed: CommittedRuns, _ session: PeerSession, _ stream: PeerStream?, _ step: Step
   ) -> Announcement {
@@ -86,7 +87,9 @@ enum PushPolicy {
     guard committed.source != nil else { return isOpen ? .none : .now }
     guard session.sparing != nil, let bringer = committed.bringer else { return .now }
     let isSource = session.id == committed.source
-    guard isSource || isOpen || session.isLinked(with: bringer.device) else { return .now }
+    guard isSource || isOpen || session.isLinked(with: bringer.device) else {
+      return bringer.aheadSince == nil ? .now : .gathered(until: relayDue(committed, session, step))
+    }
     let wait = step.configuration.gatherMilliseconds * (isSource ? 1 : 2)
     return .gathered(until: step.now.advanced(byMilliseconds: wait))
   }

@@ -85,5 +85,9 @@ struct PushPolicyTests {
     #expect(waiting.live?.relays[partition] == end)
     waiting.live?.relays.postpone(partition, until: now)
     #expect(waiting.live?.relays[partition] == end)
+    var closed = try session(known: 1, isOpen: false)
+    closed.sparing = CopySparing()
+    let told = try push([run(2)], from: SessionID(rawValue: 2), by: bringer, to: closed).announcement
+    #expect(told == .gathered(until: end), "who hears of it at once asks, and has it twice")
   }
 }
