@@ -26,6 +26,7 @@ import Testing
     }
     let isDone = finished.wait(timeout: .now() + 10) == .success
     #expect(isDone)
+    #expect(!log.flush(withinMilliseconds: 10))
     var read: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
     func drain() {
@@ -35,11 +36,18 @@ import Testing
     while !isDone, finished.wait(timeout: .now() + 0.001) != .success { drain() }
     for _ in 0..<8 {
       drain()
-      log.flush()
+      log.flush(withinMilliseconds: 100)
     }
     let lines = String(decoding: read, as: UTF8.self).split(separator: "\n")
     #expect(lines.count > 1_000)
     for (number, line) in lines.enumerated() { #expect(line.hasSuffix("number=\(number)")) }
+  }
+
+  @Test("lines that a full disk does not take wait, up to a limit, and hold nobody up")
+  func fullDisk() throws {
+    let log = try NodeLog(level: .info, path: "/dev/full")
+    for number in 0..<10_000 { log.notice("a line of some length", ["number": "\(number)"]) }
+    #expect(!log.flush(withinMilliseconds: 10))
   }
 
   @Test("a log file is set aside when it has grown to its limit, whole lines alone, and the oldest go")
@@ -50,9 +58,13 @@ import Testing
     var log: NodeLog? = try NodeLog(level: .info, path: path, fileByteLimit: 1_000)
     for number in 0..<100 {
       // A start finds what is in the file.
-      if number == 50 { log = try NodeLog(level: .info, path: path, fileByteLimit: 1_000) }
+      if number == 50 {
+        log = nil
+        log = try NodeLog(level: .info, path: path, fileByteLimit: 1_000)
+      }
       log?.notice("a line", ["number": "\(number)"])
     }
+    log?.flush()
     #expect(names.map(isThere) == [true, true, true, true, false, false])
     var numbers: [Int] = []
     for name in names.prefix(NodeLog.keptFiles + 1).reversed() {

@@ -126,7 +126,6 @@ final class RunningEngine {
       noteDescriptors()
       started.discovery.refresh()
       keeper.look()
-      log.flush()
     }
     finish()
   }

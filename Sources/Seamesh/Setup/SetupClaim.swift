@@ -68,15 +68,3 @@ struct SetupClaim {
     .failed(operation: operation, path: path, code: errno)
   }
 }
-
-extension WallClock {
-  /// The UTC time for a file's name, such as `20260131T235959Z`.
-  static var stamp: String {
-    var seconds = time_t(milliseconds / 1_000)
-    var parts = tm()
-    gmtime_r(&seconds, &parts)
-    var buffer = [CChar](repeating: 0, count: 32)
-    let count = strftime(&buffer, buffer.count, "%Y%m%dT%H%M%SZ", &parts)
-    return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-}
