@@ -34,7 +34,8 @@ struct LogFile: Sendable {
     var rest = lines[...]
     while !rest.isEmpty {
       let end = byteCount == nil ? nil : rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 }
-      let written = rest[..<(end ?? rest.endIndex)].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      let part = rest[..<(end ?? rest.endIndex)]
+      let written = part.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       guard written > 0 else {
         if written < 0, errno == EINTR { continue }
         return rest
