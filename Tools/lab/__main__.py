@@ -22,6 +22,7 @@ import hang_cases  # noqa: F401
 import joining_cases  # noqa: F401
 import kill_cases  # noqa: F401
 import link_cases  # noqa: F401
+import load_cases  # noqa: F401
 import office_cases  # noqa: F401
 import page_cases  # noqa: F401
 import path_cases  # noqa: F401
