@@ -16,8 +16,13 @@ package struct FrameDecoder: Sendable {
     case nothing
   }
 
-  package init(fleet: FleetID, _ cryptography: Cryptography) {
-    (self.fleet, hash, verify, formats) = (fleet, cryptography.hash, cryptography.verify, cryptography.formats)
+  /// - Parameter verify: in place of the check of signatures that the cryptography brings.
+  package init(
+    fleet: FleetID, _ cryptography: Cryptography,
+    verify: (@Sendable (Signature, [UInt8], PublicKey) -> Bool)? = nil
+  ) {
+    (self.fleet, hash, formats) = (fleet, cryptography.hash, cryptography.formats)
+    self.verify = verify ?? cryptography.verify
   }
 
   /// - Parameter authority: statements as they are known to who decodes; the engine may know more, and looks again.

@@ -40,9 +40,10 @@ final class RunningEngine {
     let box = TransportBox()
     // Nobody is a member before the engine has said which statements hold.
     let authority = CurrentAuthority(Authority(root: files.deviceKey.publicKey, hash: SHA256.hash))
-    let intake = FrameIntake(
-      FrameDecoder(fleet: files.fleet, identity.cryptography), authority: authority, inbox: inbox, keeper: keeper
-    ) { box.transport?.pauseReading($0) }
+    let decoder = FrameDecoder(fleet: files.fleet, identity.cryptography, verify: RememberedSignatures().verify)
+    let intake = FrameIntake(decoder, authority: authority, inbox: inbox, keeper: keeper) {
+      box.transport?.pauseReading($0)
+    }
     let connections = ThreadBeat("of connections")
     let certificate = try TLSIdentity(files.deviceKey)
     if descriptors.isScarce {
