@@ -24,8 +24,8 @@ package final class RememberedSignatures: Sendable {
     }
   }
 
-  /// Copies of a run come within seconds of one another: some hundred kilobytes hold those of a busy hour.
-  package static let limit = 4_096
+  /// Copies of a run come within seconds of one another: a hundred kilobytes hold those of ten seconds in a busy fleet.
+  package static let limit = 1_024
 
   private let limit: Int
   private let check: Check
