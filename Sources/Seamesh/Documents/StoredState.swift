@@ -40,14 +40,19 @@ package enum DocumentLimits {
   /// A document that came from others may be larger: then it may be made smaller, in as many steps as that takes.
   static func check(body: ValueMap, inPlaceOf old: ValueMap? = nil) throws(NodeError) {
     guard body["_id"] == nil else { throw NodeError(.unprocessable, "the id stands outside of the body") }
+    let extent = Value.map(body).extent
+    if extent.bytesAtMost > bodyBytes { try checkByteCount(of: body, inPlaceOf: old) }
+    guard extent.levels <= Value.depthLimit else {
+      throw NodeError(
+        .unprocessable, "a document nests at most \(Value.depthLimit) levels", limit: .init(Value.depthLimit, "levels"))
+    }
+  }
+
+  private static func checkByteCount(of body: ValueMap, inPlaceOf old: ValueMap?) throws(NodeError) {
     let count = byteCount(of: body)
     guard count <= bodyBytes || old.map({ count < byteCount(of: $0) }) ?? false else {
       throw NodeError(
         .tooLarge, "a document has at most \(bodyBytes) bytes, this has \(count)", limit: .init(bodyBytes, "bytes"))
-    }
-    guard Value.map(body).depth <= Value.depthLimit else {
-      throw NodeError(
-        .unprocessable, "a document nests at most \(Value.depthLimit) levels", limit: .init(Value.depthLimit, "levels"))
     }
   }
 
@@ -58,14 +63,43 @@ package enum DocumentLimits {
   }
 }
 
+/// How large a value is, as one walk tells without encoding it.
+private struct ValueExtent {
+  /// Bytes of its encoding; a little more than there will be.
+  var bytesAtMost: Int
+  /// Of maps and arrays, the value's own included.
+  var levels = 0
+
+  /// What stands before a value that has a length, and all of a number.
+  static let headBytes = 9
+  /// Tag, head and bytes of an object id, a UUID or a date.
+  static let taggedBytes = 32
+  /// The same of a blob's reference, with two hashes, but for its media type.
+  static let blobBytes = 2 * (Digest.byteCount + headBytes) + 4 * headBytes
+}
+
 extension Value {
-  /// Levels of maps and arrays, this one included.
-  fileprivate var depth: Int {
+  fileprivate var extent: ValueExtent {
     switch self {
-    case .map(let map): 1 + (map.entries.lazy.map(\.value.depth).max() ?? 0)
-    case .array(let items): 1 + (items.lazy.map(\.depth).max() ?? 0)
-    default: 0
+    case .null, .bool, .int, .double: ValueExtent(bytesAtMost: ValueExtent.headBytes)
+    case .date, .objectID, .uuid: ValueExtent(bytesAtMost: ValueExtent.taggedBytes)
+    case .string(let text): ValueExtent(bytesAtMost: ValueExtent.headBytes + text.utf8.count)
+    case .bytes(let bytes): ValueExtent(bytesAtMost: ValueExtent.headBytes + bytes.count)
+    case .array(let items): Value.extent(of: items.lazy.map { (0, $0.extent) })
+    case .map(let map):
+      Value.extent(of: map.entries.lazy.map { ($0.key.utf8.count + ValueExtent.headBytes, $0.value.extent) })
+    case .blob(let blob): ValueExtent(bytesAtMost: ValueExtent.blobBytes + blob.type.utf8.count)
     }
+  }
+
+  private static func extent(of items: some Sequence<(beside: Int, item: ValueExtent)>) -> ValueExtent {
+    var whole = ValueExtent(bytesAtMost: ValueExtent.headBytes)
+    for (beside, item) in items {
+      whole.bytesAtMost += beside + item.bytesAtMost
+      whole.levels = max(whole.levels, item.levels)
+    }
+    whole.levels += 1
+    return whole
   }
 }
 

@@ -14,6 +14,8 @@ package struct PayloadScanner {
   private var id: [UInt8] = []
   private var previousPath: [UInt8] = []
   private var path: [UInt8] = []
+  /// Start of the operation whose path ``path`` is: the next one is compared with it.
+  private var pathOwner: Int?
 
   package init() {}
 
@@ -131,6 +133,7 @@ extension PayloadScanner {
     guard operationCount <= Run.operationLimit else {
       throw PayloadError(.operationCount(limit: Run.operationLimit), at: start)
     }
+    pathOwner = nil
     var previous: OperationShape?
     for _ in 0..<count {
       let operation = try scanOperation()
@@ -269,8 +272,13 @@ extension PayloadScanner {
       case .after: throw PayloadError(.operationOrder, at: operation.start)
       }
     }
-    try appendEntryPath(of: previous, to: &previousPath)
+    if pathOwner == previous.start {
+      swap(&previousPath, &path)
+    } else {
+      try appendEntryPath(of: previous, to: &previousPath)
+    }
     try appendEntryPath(of: operation, to: &path)
+    pathOwner = operation.start
     guard previousPath.lexicographicallyPrecedes(path) else {
       throw PayloadError(previousPath == path ? .pathTwice : .operationOrder, at: operation.start)
     }
