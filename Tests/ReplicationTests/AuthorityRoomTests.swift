@@ -46,6 +46,46 @@ import Testing
     #expect(taken.apart > 50 && taken.anew > 20, "\(taken)")
   }
 
+  /// Signs in one room, each statement behind the one before.
+  private func line(_ bodies: [Statement.Body], by issuer: String) -> [Statement] {
+    var said: [Statement] = []
+    let scope = PartitionName.room(createdBy: Digest(words: (8, 0, 0, 1)))
+    for body in bodies {
+      let number = UInt64(said.count + 1)
+      said.append(
+        Statement(
+          body, by: Named.key(issuer), sequence: number, previous: said.last?.id, id: Digest(words: (8, 0, 0, number)),
+          scope: scope))
+    }
+    return said
+  }
+
+  @Test("what an end lists of a room stands with all that it goes on from, also where that comes after the end")
+  func listedBefore() throws {
+    var book = AuthorityTests.Book()
+    book.say(.genesis(Statement.Genesis(fleetName: "fleet")))
+    book.say(.rule(Statement.Rule(key: "conversation")))
+    let membership = book.member("d0")
+    let guest = book.member("d1")
+    book.declare("d0.1", under: membership, by: "d0")
+    let declared = try #require(book.statements.last)
+    let invitations = ["u-d1", "u-d2"].map {
+      Statement.Body.invitation(Statement.Invitation(by: membership, user: Text($0), seen: []))
+    }
+    let said = line([.room(Statement.Room(by: membership))] + invitations, by: "d0")
+    let last = try #require(said.last)
+    func tip(_ statement: Statement) -> Statement.Tip {
+      Statement.Tip(issuer: statement.issuer, sequence: statement.sequence, id: statement.id)
+    }
+    let listing = Statement.Listing(tips: [
+      Statement.ScopeTips(scope: "", tips: [tip(declared)]), Statement.ScopeTips(scope: last.scope, tips: [tip(last)]),
+    ])
+    book.say(.end(Statement.End(reason: .compromised, target: .membership(membership), listing: listing)))
+    var authority = book.authority
+    for statement in said { authority = authority.adding([statement]) }
+    #expect(authority.level(of: guest, in: try PartitionName(last.scope)) == .write)
+  }
+
   @Test("of a thousand rooms each costs what is in it: nothing of the fleet is read anew")
   func cost() {
     let looks = Looks()
