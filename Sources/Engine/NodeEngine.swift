@@ -51,10 +51,15 @@ package final class NodeEngine {
   ///
   /// - Parameter asked: takes what users of this node asked meanwhile. It is looked for before each event, and answered
   ///   at once.
-  package func turn(_ events: [EngineEvent], asked: () -> [EngineEvent] = { [] }) {
+  ///
+  /// `isEnding`: nothing more of what peers sent is taken. They were promised nothing of it.
+  package func turn(
+    _ events: [EngineEvent], asked: () -> [EngineEvent] = { [] }, isEnding: () -> Bool = { false }
+  ) {
     if !state.moved.isEmpty, failure == nil { commit() }
     attend(asked())
     for event in events {
+      guard !isEnding() else { break }
       takeIn(event)
       attend(asked())
     }

@@ -32,6 +32,27 @@ import Wire
     #expect(bench.nodes[1].accepted(room) == bench.nodes[0].accepted(room))
   }
 
+  @Test("a node that is to end takes nothing more of what peers sent before, and goes on to its end")
+  func endsAmongEvents() throws {
+    let (bench, session) = try EngineBench.pair(in: room)
+    let events = try events(bench, session) {
+      for index in 0..<6 { try bench.nodes[0].write(room, Put(Text("\(index)"))) }
+    }
+    let node = bench.nodes[1]
+    let before = try node.count("runs")
+    var looks = 0
+    node.engine.turn(events) {
+      looks += 1
+      return []
+    } isEnding: {
+      looks > 3
+    }
+    // Before the first event users are looked for as well.
+    #expect(try node.count("runs") == before + 3)
+    node.engine.finish()
+    #expect(node.accepted(room).sequence(of: try #require(bench.nodes[0].state.own.replica?.id)) == UInt64(before + 3))
+  }
+
   @Test("a payload and the run that names it may come in one turn")
   func payloadInOneTurn() throws {
     let (bench, session) = try EngineBench.pair(in: room)

@@ -29,16 +29,30 @@ struct AdmittedStatements: Sendable {
 
   init(_ pool: some Collection<Statement>, root: PublicKey, limit: Int = AdmittedStatements.limit) {
     (everAdmins, everMembers) = ([root], [root])
+    admitAll(pool, root: root)
+    bound(to: limit, root: root)
+  }
+
+  /// With more statements that move nothing but their rooms. Nil where they might make others fall out: then the set has to be
+  /// made anew, which takes as long as there are statements here.
+  func adding(ofRooms more: [Statement], root: PublicKey, limit: Int) -> AdmittedStatements? {
+    let scopes = Set(more.map(\.scope))
+    guard scopes.isDisjoint(with: fullScopes) else { return nil }
+    var grown = self
+    grown.admitAll(more, root: root)
+    return scopes.contains { grown.isFull($0, limit) } ? nil : grown
+  }
+
+  func holds(_ id: Digest) -> Bool { all[id] != nil }
+
+  private mutating func admitAll(_ pool: some Collection<Statement>, root: PublicKey) {
     var waiting = pool.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
     var count = waiting.count + 1
     while waiting.count < count {
       count = waiting.count
       waiting = waiting.filter { !admit($0, root: root) }
     }
-    bound(to: limit, root: root)
   }
-
-  func holds(_ id: Digest) -> Bool { all[id] != nil }
 
   private mutating func admit(_ statement: Statement, root: PublicKey) -> Bool {
     guard everMembers.contains(statement.issuer), isLinked(statement), hasTips(of: statement) else { return false }
@@ -106,6 +120,17 @@ struct AdmittedStatements: Sendable {
     }
   }
 
+  /// Somebody has used up what he may say in the scope, if only just.
+  private func isFull(_ scope: Text, _ limit: Int) -> Bool {
+    var said: [PublicKey: (count: Int, bytes: Int)] = [:]
+    for statement in orderInScopes[scope, default: []].lazy.compactMap({ all[$0] })
+    where !everAdmins.contains(statement.issuer) {
+      said[statement.issuer, default: (0, 0)].count += 1
+      said[statement.issuer, default: (0, 0)].bytes += statement.encoded.count
+    }
+    return said.values.contains { $0.count >= limit || $0.bytes > AdmittedStatements.byteLimit }
+  }
+
   /// What root's and admins' tips of any scope name, with all that it goes on from.
   private func namedByAdmins() -> Set<Digest> {
     var kept: Set<Digest> = []
@@ -127,6 +152,14 @@ extension Statement {
       Unknown.Member(device: membership.device, role: membership.role, user: membership.user)
     case .unknown(let unknown): unknown.member
     default: nil
+    }
+  }
+
+  /// It moves nothing outside of the room that it is of.
+  var movesItsRoomAlone: Bool {
+    switch body {
+    case .room, .invitation, .removal, .leave: !isOfFleet
+    default: false
     }
   }
 

@@ -10,6 +10,7 @@ package struct Authority: Sendable {
     let root: PublicKey
     let members: MemberTable
     let rights: RightsTable
+    let speakers: RoomSpeakers
     let rooms: [Text: RoomRights]
     let floors: FloorTable
     let isInDoubt: Bool
@@ -28,6 +29,7 @@ package struct Authority: Sendable {
       let rights = RightsTable(index, members)
       let entitled = EntitledDevices(index, members)
       let speakers = RoomSpeakers(index, members, rights, entitled)
+      self.speakers = speakers
       rooms = Dictionary(uniqueKeysWithValues: index.rooms.map { ($0.key, RoomRights($0.key, $0.value, speakers)) })
       floors = FloorTable(index, entitled, full: admitted.fullScopes)
       isInDoubt = index.unread.contains { entitled.contains($0.issuer) }
@@ -35,6 +37,22 @@ package struct Authority: Sendable {
       compromised = Authority.compromised(index, members, rights)
       (self.root, self.members, self.rights, self.admitted) = (root, members, rights, admitted)
       (self.certificate, self.limit) = (certificate, limit)
+    }
+
+    /// With more statements, where these move nothing but their rooms: all else is taken over, since anybody may make rooms by
+    /// the thousand. Nil where that cannot be said of them.
+    init?(_ before: Tables, adding more: [Statement]) {
+      let scopes = Set(more.map(\.scope))
+      guard more.allSatisfy(\.movesItsRoomAlone),
+        let admitted = before.admitted.adding(ofRooms: more, root: before.root, limit: before.limit),
+        let speakers = before.speakers.renewing(rooms: scopes, admitted)
+      else { return nil }
+      var rooms = before.rooms
+      for scope in scopes { rooms[scope] = speakers.index.rooms[scope].map { RoomRights(scope, $0, speakers) } }
+      (self.rooms, self.speakers, self.admitted) = (rooms, speakers, admitted)
+      (root, members, rights, floors) = (before.root, before.members, before.rights, before.floors)
+      (isInDoubt, entered, compromised) = (before.isInDoubt, before.entered, before.compromised)
+      (certificate, limit) = (before.certificate, before.limit)
     }
   }
 
@@ -63,6 +81,8 @@ package struct Authority: Sendable {
     tables = Tables(admitted, root: root, limit: limit, certificate: certificate)
   }
 
+  private init(_ tables: Tables) { self.tables = tables }
+
   /// With the protocol's own replica ids: ``ReplicaID/derived(device:nonce:_:)``.
   package init(root: PublicKey, statements: [Statement] = [], hash: @escaping HashFunction) {
     self.init(root: root, statements: statements) { declaration, issuer in
@@ -75,6 +95,7 @@ package struct Authority: Sendable {
   package func adding(_ more: some Sequence<Statement>) -> Authority {
     let new = more.filter { !admitted.holds($0.id) }
     guard !new.isEmpty else { return self }
+    if let grown = Tables(tables, adding: new) { return Authority(grown) }
     return Authority(root: root, statements: Array(admitted.all.values) + new, limit: limit, certificate: certificate)
   }
 

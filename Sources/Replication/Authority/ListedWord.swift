@@ -152,10 +152,13 @@ struct ListedWord: Sendable {
     return tips.isEmpty ? nil : CoveredStatements(tips, lines)
   }
 
+  /// It lists statements that were made in the scope.
+  func listsStatements(in scope: Text) -> Bool { parts.contains { part in part.tips.contains { $0.scope == scope } } }
+
   /// Does it leave what it does not list of a partition or room without a bound?
   func spares(_ name: Text) -> Bool {
     if sparesUnlisted { return true }
-    let isListed = speaks(of: name) || parts.contains { part in part.tips.contains { $0.scope == name } }
+    let isListed = speaks(of: name) || listsStatements(in: name)
     return !isListed && parts.contains { part in part.keep.contains { NamePattern($0).begins(name) } }
   }
 

@@ -136,7 +136,7 @@ extension RoomRights {
 struct RoomSpeakers: Sendable {
   private let members: MemberTable
   private let rights: RightsTable
-  private let index: StatementIndex
+  private(set) var index: StatementIndex
   private let entitled: EntitledDevices
   /// Users of memberships that anyone entitled ever ended.
   let everEnded: Set<Text>
@@ -145,6 +145,14 @@ struct RoomSpeakers: Sendable {
     (self.index, self.members, self.rights, self.entitled) = (index, members, rights, entitled)
     everEnded = Set(
       index.memberships.lazy.filter { !entitled.narrowings(of: .membership($0.id)).isEmpty }.map(\.content.user))
+  }
+
+  /// Under the same statements of the fleet.
+  func renewing(rooms scopes: Set<Text>, _ set: AdmittedStatements) -> RoomSpeakers? {
+    guard let index = index.renewing(rooms: scopes, set) else { return nil }
+    var renewed = self
+    renewed.index = index
+    return renewed
   }
 
   func word(of id: Digest) -> ListedWord { index.word(of: id) }

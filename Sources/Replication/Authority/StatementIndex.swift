@@ -38,20 +38,37 @@ struct StatementIndex: Sendable {
   init(_ set: AdmittedStatements, certificate: ReplicaCertificate) {
     let ordered = set.all.values.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
     var listed = ListedWords(set, ordered)
-    for statement in ordered {
-      if let listing = statement.listing {
-        guard !listing.more else { continue }
-        words[statement.id] = listed.word(of: statement)
-      }
-      if statement.isOfFleet {
-        add(statement)
-      } else {
-        rooms[statement.scope, default: RoomStatements()].add(statement)
-        seen[statement.id] = statement.seen
-      }
-    }
+    for statement in ordered { take(statement, &listed) }
     declared = Set(replicas.map(\.content.replica))
     replicas.removeAll { !certificate($0.content, $0.issuer) }
+  }
+
+  /// With what the set has of these rooms now. Nil where the fleet's statements list some of what is said in them: whether a
+  /// statement lies below what they list is told by all that was there when they were read.
+  func renewing(rooms scopes: Set<Text>, _ set: AdmittedStatements) -> StatementIndex? {
+    let isListed = words.contains { id, word in
+      set.all[id]?.isOfFleet == true && scopes.contains(where: word.listsStatements)
+    }
+    guard !isListed else { return nil }
+    var renewed = self
+    for scope in scopes {
+      let ordered = set.orderInScopes[scope, default: []].compactMap { set.all[$0] }
+        .sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
+      var listed = ListedWords(set, ordered)
+      renewed.rooms[scope] = nil
+      for statement in ordered { renewed.take(statement, &listed) }
+    }
+    return renewed
+  }
+
+  private mutating func take(_ statement: Statement, _ listed: inout ListedWords) {
+    if let listing = statement.listing {
+      guard !listing.more else { return }
+      words[statement.id] = listed.word(of: statement)
+    }
+    guard !statement.isOfFleet else { return add(statement) }
+    rooms[statement.scope, default: RoomStatements()].add(statement)
+    seen[statement.id] = statement.seen
   }
 
   private mutating func add(_ statement: Statement) {

@@ -107,9 +107,9 @@ extension Mesh {
     let before = ledger.authority
     let displaced = ledger.admit(fresh, grown)
     let reach = displaced.isEmpty && before.isInDoubt == grown.isInDoubt ? StatementReach(fresh, before) : nil
-    scopeChanged(of: reach?.devices)
+    scopeChanged(of: reach?.concerned)
     if !displaced.isEmpty { step.emit(.discard(displaced.map(\.id).sorted())) }
-    pulls.closeStreamsOutOfScope(&sessions, ledger)
+    pulls.closeStreamsOutOfScope(of: reach.map { Set($0.rooms.map(ledger.id)) }, &sessions, ledger)
     sessions.dropUnhearable(ledger)
     sessions.hear(fresh.filter(\.isOfFleet), exceptTo: source, ledger, &step)
     spreadRooms(fresh.filter { !$0.isOfFleet }, before, exceptTo: source, &step)
@@ -121,13 +121,9 @@ extension Mesh {
 
   /// New statements may move what counts of every chain, unless their reach is known.
   private mutating func reconsiderAcceptance(_ reach: StatementReach?, _ step: inout Step) {
-    var isMoved = false
-    for partition in ledger.partitions.keys.sorted() {
-      if let reach, ledger.takeOver(reach, in: partition) { continue }
-      adoptAuthority(partition, &step)
-      isMoved = true
-    }
-    if isMoved { ledger.countTakes() }
+    let moved = reach.map { ledger.takeOver($0) } ?? ledger.partitions.keys.sorted()
+    for partition in moved { adoptAuthority(partition, &step) }
+    if !moved.isEmpty { ledger.countTakes() }
   }
 
   // MARK: Rooms
@@ -173,29 +169,6 @@ extension Mesh {
         guard !list.isEmpty else { continue }
         sessions[id]?.outbox.put(list.map(\.encoded), of: name.text)
         sayStatements(id, &step)
-      }
-    }
-  }
-}
-
-/// How far statements reach that let nobody do or hold anything else than before, but for new devices: with many partitions
-/// it takes long to look at every chain for each of those.
-struct StatementReach {
-  private(set) var replicas: Set<ReplicaID> = []
-  private(set) var devices: Set<PublicKey> = []
-
-  /// Nil where more may be moved than what is named in them.
-  init?(_ fresh: [Statement], _ before: Authority) {
-    for statement in fresh {
-      switch statement.body {
-      case .replica(let declaration): replicas.insert(declaration.replica)
-      case .membership(let membership):
-        // What it said already may count from now on, and another membership of a device moves its chains.
-        guard membership.role != Authority.adminRole, before.members(of: membership.device).isEmpty,
-          !before.allStatements.contains(where: { $0.issuer == membership.device })
-        else { return nil }
-        devices.insert(membership.device)
-      default: return nil
       }
     }
   }

@@ -19,6 +19,12 @@ package struct PartitionState: Sendable {
     waiting.ahead.release(behind: chains, log)
   }
 
+  /// Statements of this reach move nothing of it.
+  func isUntouched(by reach: StatementReach) -> Bool {
+    guard !waiting.awaitsAuthority, !reach.rooms.contains(name) else { return false }
+    return reach.isOfRoomsAlone || log.isUntouched(by: reach.replicas)
+  }
+
   // MARK: Commits
 
   /// What the log announces, without what no commit has brought to the disk yet. A peer whose summary was equal knows this

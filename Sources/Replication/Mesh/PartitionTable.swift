@@ -50,6 +50,16 @@ package struct PartitionTable: Sendable {
     return before
   }
 
+  /// Those that are untouched by new statements are judged under them from now on, and nothing else of them changes. Answers
+  /// the others.
+  mutating func takeOver(_ authority: Authority, where isUntouched: (PartitionState) -> Bool) -> [PartitionID] {
+    states.keys.filter { id in
+      guard states[id].map(isUntouched) == true else { return true }
+      states[id]?.log.takeOver(authority)
+      return false
+    }
+  }
+
   package var count: Int { states.count }
   package var isEmpty: Bool { states.isEmpty }
   package var keys: [PartitionID] { states.keys }

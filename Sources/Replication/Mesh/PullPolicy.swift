@@ -136,9 +136,15 @@ struct PullPolicy: Sendable {
     for partition in sessions[id]?.closeStreams(removed, ledger) ?? [] { catchUps.end(partition, on: id) }
   }
 
-  mutating func closeStreamsOutOfScope(_ sessions: inout SessionTable, _ ledger: Ledger) {
+  /// `partitions`: in which somebody may carry less than before; nil: in any.
+  mutating func closeStreamsOutOfScope(
+    of partitions: Set<PartitionID>?, _ sessions: inout SessionTable, _ ledger: Ledger
+  ) {
+    guard partitions?.isEmpty != true else { return }
     for id in sessions.ids {
-      for partition in sessions[id]?.closeStreamsOutOfScope(ledger) ?? [] { catchUps.end(partition, on: id) }
+      for partition in sessions[id]?.closeStreamsOutOfScope(of: partitions, ledger) ?? [] {
+        catchUps.end(partition, on: id)
+      }
     }
   }
 

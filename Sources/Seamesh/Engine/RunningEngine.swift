@@ -121,7 +121,7 @@ final class RunningEngine {
       beat.rests()
       inbox.wait(milliseconds: engine.nextWake.millisecondsSince(MonotonicTime(milliseconds: ElapsedClock.now())))
       beat.works()
-      engine.turn(inbox.take(.peers).compactMap(\.event)) { takeAsked() }
+      engine.turn(inbox.take(.peers).compactMap(\.event), asked: { takeAsked() }, isEnding: { isStopping })
       noteCondition()
       if board.isDue { board.publish(EngineView(engine, judgesWipe: true)) }
       noteDescriptors()

@@ -121,6 +121,10 @@ import Wire
     let pulls = pulls(bench, since: start)
     #expect(pulls.count == 1 && pulls.allSatisfy { $0.base == nil && $0.vector.count > Self.otherReplicas })
     #expect(bench.nodes[1].holds(bench.nodes[0]) == 2)
+    let pulled = try #require(pulls.first?.vector)
+    var told = try #require(bench.nodes[1].mesh.sessions[id]?.live?.told)
+    let mark = ToldVectors.mark(of: pulled, FakeCryptography.hash)
+    #expect(told.take(mark, of: bench.partition, FakeCryptography.hash) == nil)
   }
 
   @Test("of a vector with replicas that nobody declared no base is kept: the first context is whole")

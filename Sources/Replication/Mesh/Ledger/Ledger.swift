@@ -108,12 +108,10 @@ package struct Ledger: Sendable {
     return run
   }
 
-  /// Answers whether new statements of this reach move nothing of the partition: it is judged under them from now on.
-  mutating func takeOver(_ reach: StatementReach, in partition: PartitionID) -> Bool {
-    guard let state = partitions[partition], !state.waiting.awaitsAuthority, state.log.isUntouched(by: reach.replicas)
-    else { return false }
-    partitions[partition]?.log.takeOver(authority)
-    return true
+  /// Partitions of which new statements of this reach move nothing are judged under them from now on. Answers the others,
+  /// ascending.
+  mutating func takeOver(_ reach: StatementReach) -> [PartitionID] {
+    partitions.takeOver(authority) { $0.isUntouched(by: reach) }.sorted()
   }
 
   /// New statements may move what counts of every chain.

@@ -70,8 +70,13 @@ extension PeerSession {
 
   /// Under new statements a side may carry less. What is open to a session ends there at once: what was asked of the log
   /// before is not answered any more (I11). Allowed again, it begins anew.
-  mutating func closeStreamsOutOfScope(_ ledger: Ledger) -> [PartitionID] {
-    let closed = live?.streams.filter { !isInScope($0.key, $0.value.name, ledger) }.map(\.key) ?? []
+  ///
+  /// `partitions`: those that are looked at; nil: all.
+  mutating func closeStreamsOutOfScope(of partitions: Set<PartitionID>?, _ ledger: Ledger) -> [PartitionID] {
+    let open = partitions.map(Array.init) ?? live?.streams.keys ?? []
+    let closed = open.filter { id in
+      live?.streams[id].map { !isInScope(id, $0.name, ledger) } ?? false
+    }
     for partition in closed {
       live?.level.unmark(partition)
       live?.close(partition)
