@@ -61,12 +61,15 @@ struct FoldedDocumentTests {
       living += 1
       let missing = try finding(picture.with(.documents) { $0.remove(at: index) })
       #expect(missing?.key == row.key && missing?.sentence.contains("is missing") == true)
-      for (name, value) in [
-        ("body", RowValue.bytes(Array(#"{"text": "another"}"#.utf8))), ("generation", .integer(7)),
-        ("id_json", .bytes(Array(#""another""#.utf8))), ("alive", .bytes(Array("f".utf8))),
+      for (name, value, words) in [
+        ("body", RowValue.bytes(Array(#"{"text": "another"}"#.utf8)), "body is not what the runs make"),
+        ("generation", .integer(7), "generation is not what the runs make"),
+        ("id_json", .bytes(Array(#""another""#.utf8)), "id_json is not the document's id"),
+        ("alive", .bytes(Array("f".utf8)), "the document is not deleted"),
       ] {
         let found = try finding(altered(picture, index, name, value, fleet))
         #expect(found?.key == row.key, "\(name) of \(row.finding("")): \(String(describing: found))")
+        #expect(found?.sentence.contains(words) == true, "\(name): \(String(describing: found))")
       }
     }
     #expect(living > 10)
@@ -84,6 +87,43 @@ struct FoldedDocumentTests {
     let (a, b) = (rows[rows.count - 2], rows[rows.count - 1])
     let swapped = try finding(altered(picture, rows.count - 1, "state", a.values[column("state")], fleet))
     #expect(swapped?.key == b.key)
+
+    // Of several the first is named.
+    var several = picture
+    for index in [rows.count - 1, 3, 7] { several = try altered(several, index, "generation", .integer(7), fleet) }
+    #expect(try finding(several)?.key == rows[3].key)
+  }
+
+  @Test("a deleted document that is said to live, or that has a body, is named")
+  func deleted() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.forward(to: server.relayURL())
+    for id in ["a", "b", "c"] { try relay.put("agency=G", id, "text") }
+    try relay.waitForLedger(server)
+    let owner = try server.owner()
+    #expect(try waitUntil { try owner.number("SELECT count(*) FROM seamesh.documents WHERE alive") == 3 })
+    _ = try relay.node.write(
+      PartitionName("agency=G"), [DocumentRequest(collection: "reports", id: .string("b"), action: .delete)])
+    #expect(try waitUntil { try owner.number("SELECT count(*) FROM seamesh.documents WHERE NOT alive") == 1 })
+    try relay.waitForState(.caughtUp)
+
+    let picture = try LedgerPicture(PostgreSQLLedgerTables(server.ownerAddress(), environment: [:]))
+    #expect(try verified(picture).folding?.documentsBehind == 0)
+    let rows = try #require(picture.rows[.documents])
+    let index = try #require(rows.firstIndex { try $0.bytes("alive") == Array("f".utf8) })
+    let hash = ledgerCryptography(relay.node.fleet).hash
+    for (name, value, words) in [
+      ("alive", "t", "no run of the ledger makes this document, or one deletes it"),
+      ("body", #"{"text": "text"}"#, "a deleted document has a body"),
+    ] {
+      var row = rows[index]
+      row.values[try column(name)] = .bytes(Array(value.utf8))
+      row.values[try column("sum")] = .bytes(try DocumentSum.of(row, hash).bytes)
+      let spoilt = row
+      let found = try finding(picture.with(.documents) { $0[index] = spoilt })
+      #expect(found?.key == row.key && found?.sentence.contains(words) == true, "\(name): \(String(describing: found))")
+    }
   }
 
   @Test("a document as it was before its last change is found, by the command as well, in a server and in its dump")

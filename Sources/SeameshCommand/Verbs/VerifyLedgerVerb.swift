@@ -26,6 +26,7 @@ let verifyLedgerVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   let expected = try expectedFleet(invocation)
+  ScratchGuard.begin()
   let tables = try namedLedger(invocation, context)
   let bar = ProgressBar("verifying", on: context.terminal)
   let isFolding = !invocation.has("sums-only")
@@ -34,9 +35,11 @@ let verifyLedgerVerb = Verb(
     let done = Int64(tally.runs + (tally.folding?.runs ?? 0))
     bar.update(done: done, total: isFolding && tables.hasDocumentSums ? 2 * runs : runs, unit: "runs")
   }
-  let tally = try judging {
-    defer { bar.finish() }
-    return try verifier.verify(expecting: expected)
+  let tally = try ScratchGuard.whileNotEnding { () throws(Failure) in
+    try judging {
+      defer { bar.finish() }
+      return try verifier.verify(expecting: expected)
+    }
   }
   context.terminal.print(context.isJSON ? ledgerJSON(tally, tables.name) : ledgerText(tally, tables.name))
   guard tally.incompleteChains == 0 else {

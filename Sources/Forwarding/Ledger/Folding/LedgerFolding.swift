@@ -39,7 +39,8 @@ final class LedgerFolding {
     // A device that nobody let in: it reads, and never writes.
     let device = PublicKey(Digest.zero)
     store = try Store.open(
-      directory: scratch.path, fleet: fleet, device: DeviceID.derived(from: device, cryptography.hash))
+      directory: scratch.path, fleet: fleet, device: DeviceID.derived(from: device, cryptography.hash),
+      lock: scratch.lock)
     let statements = try LedgerStatements.holding(tables, fleet, cryptography)
     let authority = Authority(ofFleet: fleet, statements, cryptography.hash)
     try store.write(.full) { transaction in
