@@ -184,7 +184,10 @@ struct FoldedDocumentTests {
     let lagging = picture.with(.documentPositions) { $0.removeAll() }.with(.documents) { $0.removeAll() }
     let living = try rows.count { try $0.bytes("alive") == Array("t".utf8) }
     let tally = try verified(lagging)
-    #expect(tally.folding?.documentsBehind == living)
+    #expect(tally.folding?.documentsBehind == living && tally.folding?.runsInDoubt == tally.runs)
+    let relay = LedgerTally.RelayBehind(relay: fleet.relay.node.device.digest.bytes, since: nil)
+    #expect(tally.folding?.relaysBehind == [relay] && tally.folding?.areAllInDoubt == true)
+    #expect(try verified(picture).folding?.relaysBehind.isEmpty == true)
 
     // One run is on its way: its documents alone may differ.
     let late = try #require(rows.firstIndex { try $0.bytes("id_json").contains(Array("late5".utf8)) })
@@ -193,7 +196,8 @@ struct FoldedDocumentTests {
     let underWay = picture.with(.runs) { runs in
       for index in runs.indices where runs[index].key == fresh { runs[index].values[8] = .integer(moment) }
     }.with(.documentSteps) { $0[0].values[2] = .integer(moment) }
-    #expect(try verified(underWay).folding?.documentsBehind == 0)
+    let doubt = try verified(underWay).folding
+    #expect(doubt?.documentsBehind == 0 && doubt?.runsInDoubt == 1 && doubt?.areAllInDoubt == false)
     #expect(try verified(underWay.with(.documents) { $0.remove(at: late) }).folding?.documentsBehind == 1)
     let other = late == 0 ? 1 : 0
     #expect(try finding(underWay.with(.documents) { $0.remove(at: other) })?.key == rows[other].key)

@@ -35,6 +35,19 @@ package struct LedgerTally: Equatable, Sendable {
     package var documentsBehind = 0
     /// Partitions whose runs are not all there, or not to be judged here: their documents were held against their sums alone.
     package var partitionsLeftOut = 0
+    /// Runs that came while a relay had more to send: documents that they wrote may differ unseen.
+    package var runsInDoubt = 0
+    /// A statement came so: any document may.
+    package var areAllInDoubt = false
+    package var relaysBehind: [RelayBehind] = []
+  }
+
+  /// A relay that has brought something since it said last that its documents are all there.
+  package struct RelayBehind: Equatable, Sendable {
+    /// Its device's id.
+    package let relay: [UInt8]
+    /// Microseconds since 1970; nil: it never said so.
+    package let since: Int64?
   }
 
   package struct IncompleteChain: Equatable, Sendable {

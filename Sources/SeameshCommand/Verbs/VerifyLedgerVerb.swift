@@ -103,7 +103,26 @@ private func documentLines(_ tally: LedgerTally) -> [String] {
       "but for those of \(folding.partitionsLeftOut) partitions, whose runs are not all there or not to be judged by this version"
     )
   }
-  return lines
+  return lines + relayLines(folding)
+}
+
+/// Relays that are named; a fleet has few.
+private let namedRelays = 16
+
+private func relayLines(_ folding: LedgerTally.Folding) -> [String] {
+  guard folding.runsInDoubt > 0 || folding.areAllInDoubt else { return [] }
+  let which = folding.areAllInDoubt ? "documents" : "documents that \(folding.runsInDoubt) runs wrote"
+  let what = folding.areAllInDoubt ? "statements" : "these"
+  var lines = [
+    "one that differs is no finding among \(which): \(what) came while relays had more to send, and they do not say yet that "
+      + "all is there"
+  ]
+  lines += folding.relaysBehind.prefix(namedRelays).map { behind in
+    let since = behind.since.flatMap { CalendarTime.text($0 / 1_000) }.map { String(decoding: $0, as: UTF8.self) }
+    return "relay \(hexadecimal(behind.relay)) " + (since.map { "said so last at \($0)" } ?? "has never said so")
+  }
+  let left = folding.relaysBehind.count - namedRelays
+  return left > 0 ? lines + ["and \(left) more relays"] : lines
 }
 
 private func ledgerJSON(_ tally: LedgerTally, _ name: String) -> String {
@@ -119,5 +138,12 @@ private func ledgerJSON(_ tally: LedgerTally, _ name: String) -> String {
     ("documents", tally.documents.map { .int(Int64($0)) } ?? .null),
     ("documentsBehind", tally.folding.map { .int(Int64($0.documentsBehind)) } ?? .null),
     ("partitionsLeftOut", tally.folding.map { .int(Int64($0.partitionsLeftOut)) } ?? .null),
+    ("runsInDoubt", tally.folding.map { .int(Int64($0.runsInDoubt)) } ?? .null),
+    (
+      "relaysBehind",
+      tally.folding.map { folding in
+        .array(folding.relaysBehind.prefix(namedRelays).map { .string(Text(hexadecimal($0.relay))) })
+      } ?? .null
+    ),
   ])
 }

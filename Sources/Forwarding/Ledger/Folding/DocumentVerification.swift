@@ -26,6 +26,8 @@ struct DocumentVerification {
     areStatementsBehind = try lag.coversStatements(tables)
     folder = try LedgerFolding(tables, fleet, cryptography)
     folding = LedgerTally.Folding()
+    folding?.relaysBehind = lag.relays
+    folding?.areAllInDoubt = areStatementsBehind
   }
 
   mutating func verify(_ progress: (LedgerTally.Folding) -> Void) throws {
@@ -48,6 +50,7 @@ struct DocumentVerification {
       told.runs += 1
       progress(told)
     }
+    told.runsInDoubt += outcome.runsInDoubt
     folding = told
     guard outcome.isWhole else {
       folding?.partitionsLeftOut += 1

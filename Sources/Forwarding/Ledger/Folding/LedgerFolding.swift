@@ -24,6 +24,8 @@ final class LedgerFolding {
     var isWhole = true
     /// Written by runs that relays may not have folded yet.
     var doubtful = DoubtfulDocuments()
+    /// The runs that did.
+    var runsInDoubt = 0
     /// What counts.
     var accepted = VersionVector()
   }
@@ -66,6 +68,7 @@ final class LedgerFolding {
       progress()
       outcome.highest[run.chain.replica] = max(run.last, outcome.highest[run.chain.replica] ?? 0)
       if lag.covers(try run.row.signed("arrived")) {
+        outcome.runsInDoubt += 1
         let isForked = try tables.row(of: .forks, Array(run.row.key.prefix(2))) != nil
         let keys = try reader.documents(writtenBy: run.body, in: partition) { try payload($0, of: partition) }
         // Which branch counts may move with it, and so documents of others.
