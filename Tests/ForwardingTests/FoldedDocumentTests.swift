@@ -126,6 +126,22 @@ struct FoldedDocumentTests {
     }
   }
 
+  @Test("a page of documents ends where it is full, whatever of a row is long")
+  func fullPages() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try server.owner().script(
+      """
+      INSERT INTO seamesh.partitions VALUES (decode(repeat('00', 32), 'hex'), 'agency=H');
+      INSERT INTO seamesh.documents (partition, collection, id, id_json, alive, generation, body, state, refusal, judge)
+      SELECT decode(repeat('00', 32), 'hex'), 'c', decode(lpad(to_hex(n), 8, '0'), 'hex'), to_jsonb(n), true, 1,
+        CASE WHEN n % 2 = 0 THEN to_jsonb(repeat('x', 600000)) END, '\\x01', CASE WHEN n % 2 = 1 THEN repeat('x', 600000) END, ''
+      FROM generate_series(1, 6) n
+      """)
+    let tables = try PostgreSQLLedgerTables(server.ownerAddress(), environment: [:])
+    #expect(try tables.page(of: .documents, after: nil, rows: 1_024).count == 2)
+  }
+
   @Test("a document as it was before its last change is found, by the command as well, in a server and in its dump")
   func stale() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
