@@ -25,6 +25,8 @@ package struct LedgerTally: Equatable, Sendable {
   package var incomplete: [IncompleteChain] = []
   /// Documents that are as they were written; nil where they could not be looked at.
   package var documents: Int?
+  /// Of these, living ones without a body, with a reason in its place: what should be there was refused, or so it says.
+  package var deadLetters = 0
   /// What runs make of documents; nil where documents were not made anew.
   package var folding: Folding?
 
@@ -170,6 +172,7 @@ package struct LedgerVerifier {
       progress(told, total)
     }
     (tally.documents, tally.folding) = (documents.count, documents.folding)
+    tally.deadLetters = documents.deadLetters
   }
 
   private mutating func verifyPayloads() throws {

@@ -69,6 +69,9 @@ private func ledgerText(_ tally: LedgerTally, _ name: String) -> String {
       + "\(byteCount(tally.bytes)) signed",
   ]
   lines += documentLines(tally)
+  if tally.deadLetters > 0 {
+    lines.append("\(tally.deadLetters) of them are dead letters, without a body: their rows have the reason as refusal")
+  }
   if tally.statementsLeftOut > 0 {
     lines.append("\(tally.statementsLeftOut) statements are beyond what their devices may say, and count nowhere")
   }
@@ -136,6 +139,7 @@ private func ledgerJSON(_ tally: LedgerTally, _ name: String) -> String {
     ("runsWithoutRight", .int(Int64(tally.runsWithoutRight))),
     ("incompleteChains", .int(Int64(tally.incompleteChains))),
     ("documents", tally.documents.map { .int(Int64($0)) } ?? .null),
+    ("deadLetters", .int(Int64(tally.deadLetters))),
     ("documentsBehind", tally.folding.map { .int(Int64($0.documentsBehind)) } ?? .null),
     ("partitionsLeftOut", tally.folding.map { .int(Int64($0.partitionsLeftOut)) } ?? .null),
     ("runsInDoubt", tally.folding.map { .int(Int64($0.runsInDoubt)) } ?? .null),

@@ -13,6 +13,7 @@ struct DocumentVerification {
   private var lag = LedgerLag()
   private var areStatementsBehind = false
   private(set) var count = 0
+  private(set) var deadLetters = 0
   private(set) var folding: LedgerTally.Folding?
 
   init(_ tables: any LedgerTables, _ fleet: FleetID, _ cryptography: Cryptography) {
@@ -74,6 +75,7 @@ struct DocumentVerification {
       throw row.finding("the document is not as a relay wrote it: it does not have its sum")
     }
     count += 1
+    if try row.bytes("alive") == Array("t".utf8), try row.optionalBytes("refusal") != nil { deadLetters += 1 }
     return row
   }
 
