@@ -53,12 +53,15 @@ struct ScratchDirectoryTests {
   @Test(
     "an interrupt, an end that was asked for and a terminal that goes away end it as a signal does, and leave nothing",
     arguments: [SIGINT, SIGTERM, SIGHUP])
-  func ended(_ signal: Int32) throws {
+  func ended(_ number: Int32) throws {
     let verifying = try Verifying()
+    // Of tests that run under nohup themselves it would be overlooked.
+    let before = signal(number, SIG_DFL)
+    defer { signal(number, before) }
     let (process, _) = try verifying.start()
-    kill(process.processIdentifier, signal)
+    kill(process.processIdentifier, number)
     process.waitUntilExit()
-    #expect(process.terminationReason == .uncaughtSignal && process.terminationStatus == signal)
+    #expect(process.terminationReason == .uncaughtSignal && process.terminationStatus == number)
     #expect(verifying.directories.isEmpty)
   }
 
