@@ -52,6 +52,22 @@ struct AddressTests {
     #expect(bare.withPassword(nil) == bare)
   }
 
+  @Test("of what a server says no more than a sentence is kept, however much that is")
+  func manyWords() throws {
+    let address = try PostgreSQLAddress(url: "postgresql://relay@db/fleet")
+    let said = PostgreSQLProblems.sentence("ERROR:  23514: " + String(repeating: "row ", count: 100_000), address)
+    #expect(said.hasPrefix("row row ") && said.hasSuffix("…") && said.count == PostgreSQLProblems.wordLimit + 1)
+  }
+
+  @Test(
+    "what a server did not come to the end of is refused with a remedy, and sent again",
+    arguments: ["57014", "55P03"])
+  func endedByServer(_ state: String) throws {
+    let address = try PostgreSQLAddress(url: "postgresql://relay@db/fleet")
+    let problem = PostgreSQLProblems.answered(state, "canceling statement due to statement timeout", address)
+    #expect(problem.kind == .refused && problem.remedy.contains("statement_timeout"))
+  }
+
   @Test(
     "why a connection failed is told by a state",
     arguments: [

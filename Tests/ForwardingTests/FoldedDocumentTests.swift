@@ -61,12 +61,15 @@ struct FoldedDocumentTests {
       living += 1
       let missing = try finding(picture.with(.documents) { $0.remove(at: index) })
       #expect(missing?.key == row.key && missing?.sentence.contains("is missing") == true)
-      for (name, value) in [
-        ("body", RowValue.bytes(Array(#"{"text": "another"}"#.utf8))), ("generation", .integer(7)),
-        ("id_json", .bytes(Array(#""another""#.utf8))), ("alive", .bytes(Array("f".utf8))),
+      for (name, value, words) in [
+        ("body", RowValue.bytes(Array(#"{"text": "another"}"#.utf8)), "body is not what the runs make"),
+        ("generation", .integer(7), "generation is not what the runs make"),
+        ("id_json", .bytes(Array(#""another""#.utf8)), "id_json is not the document's id"),
+        ("alive", .bytes(Array("f".utf8)), "the document is not deleted"),
       ] {
         let found = try finding(altered(picture, index, name, value, fleet))
         #expect(found?.key == row.key, "\(name) of \(row.finding("")): \(String(describing: found))")
+        #expect(found?.sentence.contains(words) == true, "\(name): \(String(describing: found))")
       }
     }
     #expect(living > 10)
@@ -84,6 +87,59 @@ struct FoldedDocumentTests {
     let (a, b) = (rows[rows.count - 2], rows[rows.count - 1])
     let swapped = try finding(altered(picture, rows.count - 1, "state", a.values[column("state")], fleet))
     #expect(swapped?.key == b.key)
+
+    // Of several the first is named.
+    var several = picture
+    for index in [rows.count - 1, 3, 7] { several = try altered(several, index, "generation", .integer(7), fleet) }
+    #expect(try finding(several)?.key == rows[3].key)
+  }
+
+  @Test("a deleted document that is said to live, or that has a body, is named")
+  func deleted() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.forward(to: server.relayURL())
+    for id in ["a", "b", "c"] { try relay.put("agency=G", id, "text") }
+    try relay.waitForLedger(server)
+    let owner = try server.owner()
+    #expect(try waitUntil { try owner.number("SELECT count(*) FROM seamesh.documents WHERE alive") == 3 })
+    _ = try relay.node.write(
+      PartitionName("agency=G"), [DocumentRequest(collection: "reports", id: .string("b"), action: .delete)])
+    #expect(try waitUntil { try owner.number("SELECT count(*) FROM seamesh.documents WHERE NOT alive") == 1 })
+    try relay.waitForState(.caughtUp)
+
+    let picture = try LedgerPicture(PostgreSQLLedgerTables(server.ownerAddress(), environment: [:]))
+    #expect(try verified(picture).folding?.documentsBehind == 0)
+    let rows = try #require(picture.rows[.documents])
+    let index = try #require(rows.firstIndex { try $0.bytes("alive") == Array("f".utf8) })
+    let hash = ledgerCryptography(relay.node.fleet).hash
+    for (name, value, words) in [
+      ("alive", "t", "no run of the ledger makes this document, or one deletes it"),
+      ("body", #"{"text": "text"}"#, "a deleted document has a body"),
+    ] {
+      var row = rows[index]
+      row.values[try column(name)] = .bytes(Array(value.utf8))
+      row.values[try column("sum")] = .bytes(try DocumentSum.of(row, hash).bytes)
+      let spoilt = row
+      let found = try finding(picture.with(.documents) { $0[index] = spoilt })
+      #expect(found?.key == row.key && found?.sentence.contains(words) == true, "\(name): \(String(describing: found))")
+    }
+  }
+
+  @Test("a page of documents ends where it is full, whatever of a row is long")
+  func fullPages() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try server.owner().script(
+      """
+      INSERT INTO seamesh.partitions VALUES (decode(repeat('00', 32), 'hex'), 'agency=H');
+      INSERT INTO seamesh.documents (partition, collection, id, id_json, alive, generation, body, state, refusal, judge)
+      SELECT decode(repeat('00', 32), 'hex'), 'c', decode(lpad(to_hex(n), 8, '0'), 'hex'), to_jsonb(n), true, 1,
+        CASE WHEN n % 2 = 0 THEN to_jsonb(repeat('x', 600000)) END, '\\x01', CASE WHEN n % 2 = 1 THEN repeat('x', 600000) END, ''
+      FROM generate_series(1, 6) n
+      """)
+    let tables = try PostgreSQLLedgerTables(server.ownerAddress(), environment: [:])
+    #expect(try tables.page(of: .documents, after: nil, rows: 1_024).count == 2)
   }
 
   @Test("a document as it was before its last change is found, by the command as well, in a server and in its dump")
@@ -144,7 +200,10 @@ struct FoldedDocumentTests {
     let lagging = picture.with(.documentPositions) { $0.removeAll() }.with(.documents) { $0.removeAll() }
     let living = try rows.count { try $0.bytes("alive") == Array("t".utf8) }
     let tally = try verified(lagging)
-    #expect(tally.folding?.documentsBehind == living)
+    #expect(tally.folding?.documentsBehind == living && tally.folding?.runsInDoubt == tally.runs)
+    let relay = LedgerTally.RelayBehind(relay: fleet.relay.node.device.digest.bytes, since: nil)
+    #expect(tally.folding?.relaysBehind == [relay] && tally.folding?.areAllInDoubt == true)
+    #expect(try verified(picture).folding?.relaysBehind.isEmpty == true)
 
     // One run is on its way: its documents alone may differ.
     let late = try #require(rows.firstIndex { try $0.bytes("id_json").contains(Array("late5".utf8)) })
@@ -153,7 +212,8 @@ struct FoldedDocumentTests {
     let underWay = picture.with(.runs) { runs in
       for index in runs.indices where runs[index].key == fresh { runs[index].values[8] = .integer(moment) }
     }.with(.documentSteps) { $0[0].values[2] = .integer(moment) }
-    #expect(try verified(underWay).folding?.documentsBehind == 0)
+    let doubt = try verified(underWay).folding
+    #expect(doubt?.documentsBehind == 0 && doubt?.runsInDoubt == 1 && doubt?.areAllInDoubt == false)
     #expect(try verified(underWay.with(.documents) { $0.remove(at: late) }).folding?.documentsBehind == 1)
     let other = late == 0 ? 1 : 0
     #expect(try finding(underWay.with(.documents) { $0.remove(at: other) })?.key == rows[other].key)

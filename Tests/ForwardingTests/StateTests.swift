@@ -49,6 +49,23 @@ struct StateTests {
     try runCommand(arguments, in: relay.directory, environment)
   }
 
+  @Test("a server that follows another one, and one that is set to be read only")
+  func readOnly() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.put("agency=G", "r")
+    try server.owner("postgres").script("ALTER DATABASE fleet SET default_transaction_read_only = on")
+    try expect(.refused, .unreachable, "takes no changes", relay, server.relayURL())
+    try server.owner("postgres").script("ALTER DATABASE fleet RESET default_transaction_read_only")
+    server.stop(SIGINT)
+    try server.write("", server.directory + "/data/standby.signal")
+    try server.start()
+    try expect(.refused, .unreachable, "takes no changes", relay, server.relayURL())
+    // What is only read is told there as well.
+    let letters = try run(["forward", "--dead-letters", "--forward=\(server.relayURL())"], relay)
+    #expect(letters.status == 0, "\(letters)")
+  }
+
   @Test("no way to the server, and nobody there")
   func unreachable() throws {
     let relay = try ForwardingNode()

@@ -53,11 +53,22 @@ struct ContextResolver {
 
   init(_ tables: any LedgerTables) { self.tables = tables }
 
+  /// What is kept of a run on the way back, which may be that of a whole chain: no body.
+  private struct Step {
+    let hash: Digest
+    let form: ContextForm
+    let key: [RowValue]
+
+    init(_ run: LedgerRun) throws(LedgerFinding) {
+      (hash, form, key) = (run.hash, try run.contextForm(), run.row.key)
+    }
+  }
+
   mutating func context(of run: LedgerRun) throws -> VersionVector {
-    var forms = [(run.hash, try run.contextForm(), run)]
+    var (next, step) = (run, try Step(run))
+    var steps = [step]
     var base: VersionVector?
-    while case .increments = forms[forms.count - 1].1 {
-      let next = forms[forms.count - 1].2
+    while case .increments = step.form {
       if let remembered = known[next.hashBefore] {
         base = remembered
         break
@@ -65,20 +76,21 @@ struct ContextResolver {
       guard next.first > 1, let row = try tables.row(of: .runs, next.keyBefore) else {
         throw LedgerFinding(.runs, next.keyBefore, "it is not there, and the context of the run behind it stands on it")
       }
-      let before = try LedgerRun(row)
-      forms.append((before.hash, try before.contextForm(), before))
+      next = try LedgerRun(row)
+      step = try Step(next)
+      steps.append(step)
     }
     var context = base
-    for (hash, form, step) in forms.reversed() {
-      let resolved = form.resolved(on: context)
+    for step in steps.reversed() {
+      let resolved = step.form.resolved(on: context)
       // As a relay writes it, and in no other form that means the same.
-      if case .increments = form, form != ContextForm.shorter(resolved, base: context) {
-        throw step.row.finding("its context is not in its one form")
+      if case .increments = step.form, step.form != ContextForm.shorter(resolved, base: context) {
+        throw LedgerFinding(.runs, step.key, "its context is not in its one form")
       }
       guard resolved.count <= ContextCodec.entryLimit else {
-        throw step.row.finding("its context has too many entries")
+        throw LedgerFinding(.runs, step.key, "its context has too many entries")
       }
-      remember(resolved, hash)
+      remember(resolved, step.hash)
       context = resolved
     }
     return context ?? VersionVector()

@@ -85,15 +85,15 @@ package enum LedgerTable: String, CaseIterable, Sendable {
     }
   }
 
-  /// The one that may be long.
-  var longColumn: String? {
+  /// Those that may be long.
+  var longColumns: [String] {
     switch self {
-    case .statements: "encoded"
-    case .runs: "body"
-    case .payloads: "bytes"
-    // About as long as the body.
-    case .documents: "state"
-    case .ledger, .partitions, .changes, .forks, .accepted, .documentPositions, .documentSteps: nil
+    case .statements: ["encoded"]
+    case .runs: ["context", "body"]
+    case .payloads: ["bytes"]
+    // One that somebody altered may have the one and not the other.
+    case .documents: ["state", "body", "refusal"]
+    case .ledger, .partitions, .changes, .forks, .accepted, .documentPositions, .documentSteps: []
     }
   }
 }

@@ -25,6 +25,8 @@ package struct LedgerTally: Equatable, Sendable {
   package var incomplete: [IncompleteChain] = []
   /// Documents that are as they were written; nil where they could not be looked at.
   package var documents: Int?
+  /// Of these, living ones without a body, with a reason in its place: what should be there was refused, or so it says.
+  package var deadLetters = 0
   /// What runs make of documents; nil where documents were not made anew.
   package var folding: Folding?
 
@@ -35,6 +37,19 @@ package struct LedgerTally: Equatable, Sendable {
     package var documentsBehind = 0
     /// Partitions whose runs are not all there, or not to be judged here: their documents were held against their sums alone.
     package var partitionsLeftOut = 0
+    /// Runs that came while a relay had more to send: documents that they wrote may differ unseen.
+    package var runsInDoubt = 0
+    /// A statement came so: any document may.
+    package var areAllInDoubt = false
+    package var relaysBehind: [RelayBehind] = []
+  }
+
+  /// A relay that has brought something since it said last that its documents are all there.
+  package struct RelayBehind: Equatable, Sendable {
+    /// Its device's id.
+    package let relay: [UInt8]
+    /// Microseconds since 1970; nil: it never said so.
+    package let since: Int64?
   }
 
   package struct IncompleteChain: Equatable, Sendable {
@@ -157,6 +172,7 @@ package struct LedgerVerifier {
       progress(told, total)
     }
     (tally.documents, tally.folding) = (documents.count, documents.folding)
+    tally.deadLetters = documents.deadLetters
   }
 
   private mutating func verifyPayloads() throws {

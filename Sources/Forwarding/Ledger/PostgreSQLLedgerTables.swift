@@ -80,10 +80,10 @@ package final class PostgreSQLLedgerTables: LedgerTables {
     let asked = PostgreSQLLedgerTables.askedColumns(of: table)
     let behind = key.map { " WHERE (\(keys)) > (\(PostgreSQLLedgerTables.marks($0)))" } ?? ""
     let read = "SELECT \(asked) FROM seamesh.\(table.rawValue)\(behind) ORDER BY \(keys) LIMIT \(rows)"
-    guard let long = table.longColumn else { return try query(read, parameters(key ?? [], table), table) }
-    // The server stops where a page is full: lengths are known to it without reading what is long.
-    let sized =
-      "SELECT \(columns), sum(octet_length(\(long))) OVER (ORDER BY \(keys)) - octet_length(\(long)) AS before FROM (\(read)) r"
+    guard !table.longColumns.isEmpty else { return try query(read, parameters(key ?? [], table), table) }
+    // The server stops where a page is full: lengths of bytes are known to it without reading them.
+    let long = table.longColumns.map { "coalesce(octet_length(\($0)), 0)" }.joined(separator: " + ")
+    let sized = "SELECT \(columns), sum(\(long)) OVER (ORDER BY \(keys)) - (\(long)) AS before FROM (\(read)) r"
     return try query(
       "SELECT \(columns) FROM (\(sized)) s WHERE before < \(LedgerPages.byteLimit) ORDER BY \(keys)",
       parameters(key ?? [], table), table)

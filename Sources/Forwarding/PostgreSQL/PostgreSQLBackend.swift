@@ -39,7 +39,10 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   /// The way that its packets take; nil where that is not known, or nothing leaves this machine. On the thread that uses it.
   package var linkPath: LinkPath? { meter?.path }
 
-  package func connect() throws(BackendProblem) {
+  package func connect() throws(BackendProblem) { try connect(toRead: false) }
+
+  /// - Parameter toRead: a server that takes no changes will do.
+  package func connect(toRead: Bool) throws(BackendProblem) {
     disconnect()
     let connection = try PostgreSQLConnection(address, environment: environment, stop: stop, meter: meter)
     let description = try describe(connection)
@@ -47,6 +50,7 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
     guard description.lackingRights.isEmpty else {
       throw problem("42501", "it may not execute \(description.lackingRights)")
     }
+    guard toRead || !description.isReadOnly else { throw problem(LedgerState.readOnly) }
     (self.connection, ledger) = (connection, description.ledger)
   }
 
@@ -58,19 +62,23 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
     let fleet: [UInt8]
     let ledger: [UInt8]
     let lackingRights: String
+    /// It follows another server, or somebody set it so.
+    let isReadOnly: Bool
   }
 
   private func describe(_ connection: PostgreSQLConnection) throws(BackendProblem) -> Description {
     let row: [[UInt8]?]?
     do throws(BackendProblem) {
-      row = try connection.query("SELECT format, fleet, ledger, lacking FROM seamesh.describe()").rows.first
+      row = try connection.query(
+        "SELECT format, fleet, ledger, lacking, current_setting('transaction_read_only') FROM seamesh.describe()"
+      ).rows.first
     } catch {
       guard error.kind == .schema, !error.isLackOfRight else { throw error }
       throw BackendProblem(
         .schema, "there is no ledger in \(address.shown) yet",
         remedy: "As who may make tables there: seamesh forward --set-up.")
     }
-    guard let row, row.count == 4, let format = PostgreSQLRows.integer(row[0]), let fleet = row[1], let ledger = row[2]
+    guard let row, row.count == 5, let format = PostgreSQLRows.integer(row[0]), let fleet = row[1], let ledger = row[2]
     else {
       throw BackendProblem(.schema, "the ledger in \(address.shown) is not whole", remedy: "seamesh forward --set-up")
     }
@@ -86,7 +94,9 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
         .schema, "the tables in \(address.shown) have format \(format), and this seamesh needs format \(known)",
         remedy: "As their owner: seamesh forward --set-up.")
     }
-    return Description(fleet: fleet, ledger: ledger, lackingRights: String(decoding: row[3] ?? [], as: UTF8.self))
+    return Description(
+      fleet: fleet, ledger: ledger, lackingRights: String(decoding: row[3] ?? [], as: UTF8.self),
+      isReadOnly: row[4].map { $0 == Array("on".utf8) } ?? false)
   }
 
   private func problem(_ state: String, _ words: String = "") -> BackendProblem {

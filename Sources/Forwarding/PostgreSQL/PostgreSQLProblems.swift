@@ -86,6 +86,14 @@ enum PostgreSQLProblems {
         .refused, "a copy of this device forwards to \(address.shown), and was there \(words) seconds ago",
         remedy: "Two machines have one device's key: end one of them, or let it join anew with a code of its own. "
           + "This one goes on once the other has been silent for 20 minutes.")
+    case LedgerState.readOnly:
+      return BackendProblem(
+        .refused, "the server at \(address.shown) takes no changes: it follows another one, or is set to be read only",
+        remedy: "Name the server that takes them, or look at default_transaction_read_only there.")
+    case "57014", "55P03":
+      return BackendProblem(
+        .refused, "the server at \(address.shown) ended what it was asked to do: \(words)",
+        remedy: "Where statement_timeout or lock_timeout is set for this role, make it longer: two minutes will do.")
     case "53100":
       return BackendProblem(.refused, "the disk of the server at \(address.shown) is full", remedy: "Make room there.")
     default: break
@@ -96,6 +104,9 @@ enum PostgreSQLProblems {
     }
     return BackendProblem(.refused, "the server at \(address.shown) refuses: \(words)")
   }
+
+  /// Characters of what a server says.
+  static let wordLimit = 512
 
   /// The first sentence, without the parts that are for programmers.
   static func sentence(_ message: String, _ address: PostgreSQLAddress) -> String {
@@ -108,7 +119,8 @@ enum PostgreSQLProblems {
     }
     for mark in ["FATAL: ", "ERROR: "] where words.hasPrefix(mark) { words.removeFirst(mark.count) }
     while words.hasPrefix(" ") { words.removeFirst() }
-    return words
+    // A trigger of somebody's may say whole rows, for each of thousands of them.
+    return words.count > wordLimit ? words.prefix(wordLimit) + "…" : words
   }
 
   /// Five capitals or digits after the severity, as verbose messages have them.
@@ -128,6 +140,8 @@ enum LedgerState {
   static let otherFleet = "SM001"
   static let otherLedger = "SM002"
   static let gap = "SM003"
+  /// PostgreSQL's own.
+  static let readOnly = "25006"
   /// The words are how many seconds ago the other one was there.
   static let copy = "SM004"
 }

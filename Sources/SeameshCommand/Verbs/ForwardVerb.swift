@@ -42,7 +42,7 @@ let forwardVerb = Verb(
     throw .usage("--\(option) goes with --set-up")
   }
   if invocation.has("dead-letters") {
-    return try listDeadLetters(context) { () throws(Failure) in try backend(invocation, context) }
+    return try listDeadLetters(context) { () throws(Failure) in try backend(invocation, context, toRead: true) }
   }
   if invocation.has("views") { return try makeViews(try backend(invocation, context), context) }
   if invocation.has("now") { _ = try context.client.ask(.init(method: "POST", target: "/v1/forwarding/send")) }
@@ -94,13 +94,15 @@ private func named(_ invocation: Invocation, _ context: Context) throws(Failure)
 
 // MARK: Trying
 
-private func backend(_ invocation: Invocation, _ context: Context) throws(Failure) -> PostgreSQLBackend {
+private func backend(
+  _ invocation: Invocation, _ context: Context, toRead: Bool = false
+) throws(Failure) -> PostgreSQLBackend {
   let address = try named(invocation, context)
   let identity = try local { () throws(NodeError) in try NodeSetup.identity(of: context.directory) }
   do throws(BackendProblem) {
     let backend = try PostgreSQLBackend(
       address, fleet: identity.fleet, relay: identity.device, environment: environment())
-    try backend.connect()
+    try backend.connect(toRead: toRead)
     return backend
   } catch {
     throw Failure(error)

@@ -26,6 +26,7 @@ let verifyLedgerVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   let expected = try expectedFleet(invocation)
+  ScratchGuard.begin()
   let tables = try namedLedger(invocation, context)
   let bar = ProgressBar("verifying", on: context.terminal)
   let isFolding = !invocation.has("sums-only")
@@ -34,9 +35,11 @@ let verifyLedgerVerb = Verb(
     let done = Int64(tally.runs + (tally.folding?.runs ?? 0))
     bar.update(done: done, total: isFolding && tables.hasDocumentSums ? 2 * runs : runs, unit: "runs")
   }
-  let tally = try judging {
-    defer { bar.finish() }
-    return try verifier.verify(expecting: expected)
+  let tally = try ScratchGuard.whileNotEnding { () throws(Failure) in
+    try judging {
+      defer { bar.finish() }
+      return try verifier.verify(expecting: expected)
+    }
   }
   context.terminal.print(context.isJSON ? ledgerJSON(tally, tables.name) : ledgerText(tally, tables.name))
   guard tally.incompleteChains == 0 else {
@@ -66,6 +69,9 @@ private func ledgerText(_ tally: LedgerTally, _ name: String) -> String {
       + "\(byteCount(tally.bytes)) signed",
   ]
   lines += documentLines(tally)
+  if tally.deadLetters > 0 {
+    lines.append("\(tally.deadLetters) of them are dead letters, without a body: their rows have the reason as refusal")
+  }
   if tally.statementsLeftOut > 0 {
     lines.append("\(tally.statementsLeftOut) statements are beyond what their devices may say, and count nowhere")
   }
@@ -100,7 +106,26 @@ private func documentLines(_ tally: LedgerTally) -> [String] {
       "but for those of \(folding.partitionsLeftOut) partitions, whose runs are not all there or not to be judged by this version"
     )
   }
-  return lines
+  return lines + relayLines(folding)
+}
+
+/// Relays that are named; a fleet has few.
+private let namedRelays = 16
+
+private func relayLines(_ folding: LedgerTally.Folding) -> [String] {
+  guard folding.runsInDoubt > 0 || folding.areAllInDoubt else { return [] }
+  let which = folding.areAllInDoubt ? "documents" : "documents that \(folding.runsInDoubt) runs wrote"
+  let what = folding.areAllInDoubt ? "statements" : "these"
+  var lines = [
+    "one that differs is no finding among \(which): \(what) came while relays had more to send, and they do not say yet that "
+      + "all is there"
+  ]
+  lines += folding.relaysBehind.prefix(namedRelays).map { behind in
+    let since = behind.since.flatMap { CalendarTime.text($0 / 1_000) }.map { String(decoding: $0, as: UTF8.self) }
+    return "relay \(hexadecimal(behind.relay)) " + (since.map { "said so last at \($0)" } ?? "has never said so")
+  }
+  let left = folding.relaysBehind.count - namedRelays
+  return left > 0 ? lines + ["and \(left) more relays"] : lines
 }
 
 private func ledgerJSON(_ tally: LedgerTally, _ name: String) -> String {
@@ -114,7 +139,15 @@ private func ledgerJSON(_ tally: LedgerTally, _ name: String) -> String {
     ("runsWithoutRight", .int(Int64(tally.runsWithoutRight))),
     ("incompleteChains", .int(Int64(tally.incompleteChains))),
     ("documents", tally.documents.map { .int(Int64($0)) } ?? .null),
+    ("deadLetters", .int(Int64(tally.deadLetters))),
     ("documentsBehind", tally.folding.map { .int(Int64($0.documentsBehind)) } ?? .null),
     ("partitionsLeftOut", tally.folding.map { .int(Int64($0.partitionsLeftOut)) } ?? .null),
+    ("runsInDoubt", tally.folding.map { .int(Int64($0.runsInDoubt)) } ?? .null),
+    (
+      "relaysBehind",
+      tally.folding.map { folding in
+        .array(folding.relaysBehind.prefix(namedRelays).map { .string(Text(hexadecimal($0.relay))) })
+      } ?? .null
+    ),
   ])
 }

@@ -23,8 +23,10 @@ func runCommand(
 }
 
 /// The same, left to run with nothing heard of it.
-func startCommand(_ arguments: [String], in directory: String) throws -> Process {
-  let process = command(arguments, in: directory, [:])
+func startCommand(
+  _ arguments: [String], in directory: String, _ environment: [String: String] = [:]
+) throws -> Process {
+  let process = command(arguments, in: directory, environment)
   (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
   try process.run()
   return process

@@ -13,6 +13,7 @@ struct DocumentVerification {
   private var lag = LedgerLag()
   private var areStatementsBehind = false
   private(set) var count = 0
+  private(set) var deadLetters = 0
   private(set) var folding: LedgerTally.Folding?
 
   init(_ tables: any LedgerTables, _ fleet: FleetID, _ cryptography: Cryptography) {
@@ -26,6 +27,8 @@ struct DocumentVerification {
     areStatementsBehind = try lag.coversStatements(tables)
     folder = try LedgerFolding(tables, fleet, cryptography)
     folding = LedgerTally.Folding()
+    folding?.relaysBehind = lag.relays
+    folding?.areAllInDoubt = areStatementsBehind
   }
 
   mutating func verify(_ progress: (LedgerTally.Folding) -> Void) throws {
@@ -48,6 +51,7 @@ struct DocumentVerification {
       told.runs += 1
       progress(told)
     }
+    told.runsInDoubt += outcome.runsInDoubt
     folding = told
     guard outcome.isWhole else {
       folding?.partitionsLeftOut += 1
@@ -71,6 +75,7 @@ struct DocumentVerification {
       throw row.finding("the document is not as a relay wrote it: it does not have its sum")
     }
     count += 1
+    if try row.bytes("alive") == Array("t".utf8), try row.optionalBytes("refusal") != nil { deadLetters += 1 }
     return row
   }
 

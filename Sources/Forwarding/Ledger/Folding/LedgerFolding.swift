@@ -24,6 +24,8 @@ final class LedgerFolding {
     var isWhole = true
     /// Written by runs that relays may not have folded yet.
     var doubtful = DoubtfulDocuments()
+    /// The runs that did.
+    var runsInDoubt = 0
     /// What counts.
     var accepted = VersionVector()
   }
@@ -39,7 +41,8 @@ final class LedgerFolding {
     // A device that nobody let in: it reads, and never writes.
     let device = PublicKey(Digest.zero)
     store = try Store.open(
-      directory: scratch.path, fleet: fleet, device: DeviceID.derived(from: device, cryptography.hash))
+      directory: scratch.path, fleet: fleet, device: DeviceID.derived(from: device, cryptography.hash),
+      lock: scratch.lock)
     let statements = try LedgerStatements.holding(tables, fleet, cryptography)
     let authority = Authority(ofFleet: fleet, statements, cryptography.hash)
     try store.write(.full) { transaction in
@@ -65,6 +68,7 @@ final class LedgerFolding {
       progress()
       outcome.highest[run.chain.replica] = max(run.last, outcome.highest[run.chain.replica] ?? 0)
       if lag.covers(try run.row.signed("arrived")) {
+        outcome.runsInDoubt += 1
         let isForked = try tables.row(of: .forks, Array(run.row.key.prefix(2))) != nil
         let keys = try reader.documents(writtenBy: run.body, in: partition) { try payload($0, of: partition) }
         // Which branch counts may move with it, and so documents of others.

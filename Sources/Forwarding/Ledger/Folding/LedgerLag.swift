@@ -9,6 +9,8 @@ struct LedgerLag: Equatable {
   }
 
   private var spans: [Span] = []
+  /// Whose they are.
+  private(set) var relays: [LedgerTally.RelayBehind] = []
 
   init() {}
 
@@ -21,9 +23,11 @@ struct LedgerLag: Equatable {
     var settled: [RowValue: Int64] = [:]
     let positions = LedgerCursor(tables, .documentPositions)
     while let row = try positions.next() { settled[row.values[0]] = try row.signed("noted") }
-    for (relay, through) in latest {
-      let after = settled[relay] ?? .min
-      if through > after { spans.append(Span(after: after, through: through)) }
+    for (relay, through) in latest.sorted(by: { $0.key < $1.key }) {
+      let after = settled[relay]
+      guard through > after ?? .min else { continue }
+      spans.append(Span(after: after ?? .min, through: through))
+      if case .bytes(let id) = relay { relays.append(LedgerTally.RelayBehind(relay: id, since: after)) }
     }
   }
 

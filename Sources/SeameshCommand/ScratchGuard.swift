@@ -1,0 +1,48 @@
+import Foundation
+import Storage
+import Synchronization
+
+/// For a verb that has a store of its own for the time of its work: a signal that ends the process takes that away first.
+enum ScratchGuard {
+  private static let isEnding = Atomic(false)
+
+  /// From now on until the process ends; to be called on the main thread before there are others.
+  static func begin() {
+    var set = sigset_t()
+    sigemptyset(&set)
+    // What the process was told to overlook stays so, as under nohup.
+    for number in [SIGINT, SIGTERM, SIGHUP] where !isIgnored(number) { sigaddset(&set, number) }
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+    let signals = set
+    let thread = Thread { endWithFirst(of: signals) }
+    thread.name = "seamesh signals"
+    thread.start()
+  }
+
+  /// Work that uses the store: what it throws once that is taken away tells nobody anything.
+  static func whileNotEnding<Answer>(_ work: () throws(Failure) -> Answer) throws(Failure) -> Answer {
+    do throws(Failure) {
+      return try work()
+    } catch {
+      while isEnding.load(ordering: .sequentiallyConsistent) { pause() }
+      throw error
+    }
+  }
+
+  private static func endWithFirst(of signals: sigset_t) {
+    var (signals, number) = (signals, Int32(0))
+    while sigwait(&signals, &number) != 0 {}
+    isEnding.store(true, ordering: .sequentiallyConsistent)
+    ScratchDirectory.removeAll()
+    // So that whoever started the process hears what it ended of.
+    signal(number, SIG_DFL)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    kill(getpid(), number)
+  }
+
+  private static func isIgnored(_ number: Int32) -> Bool {
+    var action = sigaction()
+    guard sigaction(number, nil, &action) == 0 else { return false }
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+  }
+}
