@@ -22,4 +22,38 @@ enum HeapReserve {
     _ = mallopt(M_TRIM_THRESHOLD, kept)
     _ = mallopt(M_MMAP_THRESHOLD, kept)
   }
+  /// Gives back what was freed in the midst of heaps, too. That takes milliseconds, and the next sync takes pages anew.
+  static func giveBack() { malloc_trim(0) }
+}
+
+/// When a process rests, so that what is kept of the heap is better given back to others: what a busy hour needed may be
+/// tens of megabytes.
+struct HeapRest {
+  /// Between two looks.
+  static let intervalMilliseconds: UInt64 = 30_000
+  /// Of the processor in such an interval, by who rests: some three hundredths.
+  static let restingMilliseconds: UInt64 = 1_000
+
+  private var lookedAt: UInt64
+  private var used: UInt64
+
+  /// - Parameters:
+  ///   - now: milliseconds of a clock that never goes back.
+  ///   - used: milliseconds of processor that the process has used.
+  init(now: UInt64, used: UInt64) { (lookedAt, self.used) = (now, used) }
+
+  /// Answers whether to give back now: nothing much was done since the last look.
+  mutating func rests(now: UInt64, used: UInt64) -> Bool {
+    guard now >= lookedAt + HeapRest.intervalMilliseconds else { return false }
+    let isResting = used < self.used + HeapRest.restingMilliseconds
+    (lookedAt, self.used) = (now, used)
+    return isResting
+  }
+
+  /// Of this process, on all of its threads.
+  static var processorMilliseconds: UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
+  }
 }

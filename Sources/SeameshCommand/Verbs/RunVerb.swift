@@ -102,7 +102,9 @@ private struct NodeRun {
       device: status.device, fleet: status.fleet, listen: status.listen, api: server.endpoints,
       isNewFleet: start == .newFleet, isStoreFetched: node.hasFetchedStore)
     context.terminal.print(context.isJSON ? ready.json : ready.text)
+    var rest = HeapRest(now: ElapsedClock.now(), used: HeapRest.processorMilliseconds)
     while !signals.wait(milliseconds: NodeRun.lookMilliseconds) {
+      if rest.rests(now: ElapsedClock.now(), used: HeapRest.processorMilliseconds) { HeapReserve.giveBack() }
       guard let failure = node.storeFailure else { continue }
       configuration.listenPort = node.listenPort ?? configuration.listenPort
       return failure
