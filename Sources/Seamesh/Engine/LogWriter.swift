@@ -18,7 +18,7 @@ final class LogWriter: Sendable {
   static let waitingByteLimit = 256 * 1024
   /// How long an end waits for lines that are still to be written.
   static let patienceMilliseconds: UInt64 = 1_000
-  /// What the disk did not take is tried again after this, or with the next line.
+  /// What the disk did not take is tried again after this.
   private static let retryMilliseconds: UInt64 = 1_000
 
   private let lines = Mutex(Lines())
