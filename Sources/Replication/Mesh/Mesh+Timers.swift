@@ -33,7 +33,9 @@ extension Mesh {
         keepAlive(id, &step, &random)
         sessions[id]?.tellSpent(ledger, &step)
         sessions[id]?.relay(ledger, &step)
-        if let due = session.sparing?.announcedAt, due <= step.now { sessions[id]?.announceGathered(ledger, &step) }
+        if let due = session.sparing?.announcedAt, due <= step.now {
+          sessions[id]?.announceGathered(dueAt: step.now, ledger, &step)
+        }
         pulls.askForWhatNobodyBrings(id, &sessions, ledger, &step)
         compare(id, &step, &random)
       }

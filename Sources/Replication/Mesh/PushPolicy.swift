@@ -18,6 +18,8 @@ enum PushPolicy {
     case now
     /// With what else comes until then: nobody waits for it to pass something on.
     case gathered(until: MonotonicTime)
+    /// The same, and with what was to be announced sooner: the peer may get it elsewhere.
+    case heldBack(until: MonotonicTime)
   }
 
   enum Runs: Equatable {
@@ -88,7 +90,7 @@ enum PushPolicy {
     guard session.sparing != nil, let bringer = committed.bringer else { return .now }
     let isSource = session.id == committed.source
     guard isSource || isOpen || session.isLinked(with: bringer.device) else {
-      return bringer.aheadSince == nil ? .now : .gathered(until: relayDue(committed, session, step))
+      return bringer.aheadSince == nil ? .now : .heldBack(until: relayDue(committed, session, step))
     }
     let wait = step.configuration.gatherMilliseconds * (isSource ? 1 : 2)
     return .gathered(until: step.now.advanced(byMilliseconds: wait))
@@ -144,7 +146,8 @@ extension PeerSession {
     switch announcement {
     case .none: return
     case .gathered(let due) where sparing?.gather(partition.id, vector, until: due) == true: return
-    case .gathered, .now: send(vector, &step) { .have($0) }
+    case .heldBack(let due) where sparing?.gather(partition.id, vector, until: due, isHeldBack: true) == true: return
+    case .gathered, .heldBack, .now: send(vector, &step) { .have($0) }
     }
   }
 

@@ -88,6 +88,26 @@ struct PushPolicyTests {
     var closed = try session(known: 1, isOpen: false)
     closed.sparing = CopySparing()
     let told = try push([run(2)], from: SessionID(rawValue: 2), by: bringer, to: closed).announcement
-    #expect(told == .gathered(until: end), "who hears of it at once asks, and has it twice")
+    #expect(told == .heldBack(until: end), "who hears of it at once asks, and has it twice")
+  }
+
+  @Test("what is held back is not told with what was to be announced of its partition before, and that waits with it")
+  func heldBack() throws {
+    var sparing = CopySparing()
+    func vector(_ sequence: UInt64) throws -> PartitionVector {
+      PartitionVector(
+        name: try PartitionName("agency=x"),
+        vector: VersionVector([replica: ChainPosition(sequence: sequence, tip: .zero)]))
+    }
+    let (soon, late) = (now.advanced(byMilliseconds: 10), now.advanced(byMilliseconds: 2_000))
+    let other = PartitionID(Digest(words: (2, 0, 0, 0)))
+    #expect(sparing.gather(partition, try vector(1), until: soon))
+    #expect(sparing.gather(other, try vector(1), until: soon))
+    #expect(sparing.gather(partition, try vector(2), until: late, isHeldBack: true))
+    #expect(sparing.takeGathered(soon).map(\.partition) == [other])
+    #expect(sparing.announcedAt == late && sparing.takeGathered(soon).isEmpty)
+    let told = sparing.takeGathered(late)
+    #expect(told.map(\.partition) == [partition] && told.first?.vector.vector.sequence(of: replica) == 2)
+    #expect(sparing.announcedAt == nil)
   }
 }

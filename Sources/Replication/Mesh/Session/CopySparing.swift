@@ -3,11 +3,17 @@
 struct CopySparing: Sendable {
   /// Devices with which the peer says to have a live session.
   private(set) var neighbours: Set<DeviceMark> = []
-  /// What is to be announced of each partition, all at once.
-  private var gathered: [PartitionID: PartitionVector] = [:]
+  /// What is to be announced of each partition, all of it at once.
+  private var gathered: [PartitionID: Gathered] = [:]
+  /// When to look for what is to be announced.
   private(set) var announcedAt: MonotonicTime?
   /// Partitions of which the peer has named more than is here: others bring it, or this peer has to.
   private var behind: [PartitionID: Behind] = [:]
+
+  private struct Gathered: Sendable {
+    var vector: PartitionVector
+    var due: MonotonicTime
+  }
 
   private struct Behind: Sendable {
     /// Since then, or where the peer was asked already, not before then.
@@ -32,17 +38,26 @@ struct CopySparing: Sendable {
   // MARK: Announcements
 
   /// Answers whether there is room.
-  mutating func gather(_ partition: PartitionID, _ vector: PartitionVector, until due: MonotonicTime) -> Bool {
+  ///
+  /// - Parameter isHeldBack: not before `due`, whatever of the partition was to be announced earlier: that waits as well.
+  mutating func gather(
+    _ partition: PartitionID, _ vector: PartitionVector, until due: MonotonicTime, isHeldBack: Bool = false
+  ) -> Bool {
     guard gathered[partition] != nil || gathered.count < CopySparing.partitionLimit else { return false }
-    gathered[partition, default: PartitionVector(name: vector.name, vector: VersionVector())].vector.join(vector.vector)
-    announcedAt = min(announcedAt ?? due, due)
+    var item = gathered[partition] ?? Gathered(vector: vector, due: due)
+    item.vector.vector.join(vector.vector)
+    item.due = isHeldBack ? max(item.due, due) : min(item.due, due)
+    gathered[partition] = item
+    announcedAt = min(announcedAt ?? due, item.due)
     return true
   }
 
-  /// By partition.
-  mutating func takeGathered() -> [(partition: PartitionID, vector: PartitionVector)] {
-    defer { (gathered, announcedAt) = ([:], nil) }
-    return gathered.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  /// By partition; those that are due, or all.
+  mutating func takeGathered(_ now: MonotonicTime? = nil) -> [(partition: PartitionID, vector: PartitionVector)] {
+    let taken = now.map { now in gathered.filter { $0.value.due <= now } } ?? gathered
+    for partition in taken.keys { gathered[partition] = nil }
+    announcedAt = gathered.values.lazy.map(\.due).min()
+    return taken.sorted { $0.key < $1.key }.map { ($0.key, $0.value.vector) }
   }
 
   // MARK: What others bring

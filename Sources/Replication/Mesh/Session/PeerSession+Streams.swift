@@ -146,8 +146,9 @@ extension PeerSession {
     if !news.removed.isEmpty { live?.bringWhatOthersDid(step) }
   }
 
-  mutating func announceGathered(_ ledger: Ledger, _ step: inout Step) {
-    for (partition, vector) in sparing?.takeGathered() ?? [] where isInScope(partition, vector.name, ledger) {
+  /// What is due of what is gathered; all of it, where no time is named.
+  mutating func announceGathered(dueAt now: MonotonicTime? = nil, _ ledger: Ledger, _ step: inout Step) {
+    for (partition, vector) in sparing?.takeGathered(now) ?? [] where isInScope(partition, vector.name, ledger) {
       send(vector, &step) { .have($0) }
     }
   }
