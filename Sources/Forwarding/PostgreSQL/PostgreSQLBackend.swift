@@ -6,7 +6,8 @@ import Synchronization
 /// nothing is locked while the network is waited for, a pooler may give each call another server process, and a role needs no
 /// right on any table.
 ///
-/// `@unchecked Sendable`: `connection`, `deadLetterTurn` and `unsureThrough` belong to the one thread that uses the port; ``interrupt()`` touches the pipe alone.
+/// `@unchecked Sendable`: all that changes (`connection`, `ledger`, `deadLetterTurn`, `unsureThrough`) belongs to the one
+/// thread that uses the port; ``interrupt()`` touches the pipe alone.
 package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   private let address: PostgreSQLAddress
   private let environment: [String: String]
