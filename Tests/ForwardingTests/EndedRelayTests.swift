@@ -48,6 +48,9 @@ struct EndedRelayTests {
     // The last page of a backlog has its documents with it.
     #expect(try waitUntil { try count("changes") >= 15 })
     first.forwarding?.stop()
+    // A commit that was under way when the relay stopped is the server's to end.
+    let serving = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'relay'"
+    #expect(try waitUntil { try owner.number(serving) == 0 })
     try owner.script("DROP TRIGGER away ON seamesh.documents")
     let brought = try count("changes")
     #expect(try count("documents") == 1)
