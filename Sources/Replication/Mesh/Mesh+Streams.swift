@@ -11,10 +11,13 @@ extension Mesh {
     let known = sessions.bounded(ledger.declared(wanted.vector, partition), id, partition, ledger, step)
     // What is not kept of a vector is not kept as a base.
     let base = isWhole && known == wanted.vector ? sessions[id]?.base(from: known) : nil
+    let isOpen = sessions[id]?.live?.streams[partition]?.outgoing.number != nil
+    let unannounced = isOpen ? nil : sessions[id]?.sparing?.unannounced(partition)
     sessions[id]?.begin(number, partition, wanted, known: known, base: base, ledger, step.now)
     lookForForks(id, partition, wanted, &step)
     sessions[id]?.showForks(partition, anew: false, ledger, &step)
     pulls.consider(id, partition, &sessions, ledger, &step)
+    if let unannounced, sessions[id]?.leaveUnannounced(unannounced, of: partition, ledger) == false { return }
     sessions[id]?.pump(partition, ledger, &step)
   }
 

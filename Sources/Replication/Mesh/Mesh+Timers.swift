@@ -34,13 +34,13 @@ extension Mesh {
         sessions[id]?.tellSpent(ledger, &step)
         sessions[id]?.relay(ledger, &step)
         if let due = session.sparing?.announcedAt, due <= step.now {
-          sessions[id]?.announceGathered(dueAt: step.now, ledger, &step)
+          pulls.announceGathered(id, dueAt: step.now, &sessions, ledger, &step)
         }
         pulls.askForWhatNobodyBrings(id, &sessions, ledger, &step)
         compare(id, &step, &random)
       }
     }
-    neighbours.tellLost(&sessions, ledger, &step)
+    neighbours.tellLost(&sessions, &pulls, ledger, &step)
     pulls.tick(&sessions, ledger, &step)
     // Own writes go on; who made them wait is asked no more.
     for claim in ownChainClaims.takeLapsed(step.now) {

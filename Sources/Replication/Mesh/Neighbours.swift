@@ -23,7 +23,9 @@ struct Neighbours: Sendable {
   }
 
   /// Who has not come back is told of. What was taken from him is announced first, so that nobody sends it once more.
-  mutating func tellLost(_ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step) {
+  mutating func tellLost(
+    _ sessions: inout SessionTable, _ pulls: inout PullPolicy, _ ledger: Ledger, _ step: inout Step
+  ) {
     let due = lost.filter { $0.value <= step.now }.keys
     guard !due.isEmpty else { return }
     for device in due { lost[device] = nil }
@@ -31,7 +33,7 @@ struct Neighbours: Sendable {
     let gone = Set(due.filter { !back.contains($0) }.map { DeviceMark($0) })
     guard !gone.isEmpty else { return }
     for id in sessions.ids where sessions[id]?.phase == .live {
-      sessions[id]?.announceGathered(ledger, &step)
+      pulls.announceGathered(id, &sessions, ledger, &step)
       if let session = sessions[id] { tell(NeighbourNews(removed: gone), to: session, ledger, &step) }
     }
   }

@@ -14,6 +14,9 @@ struct PullPolicy: Sendable {
     if stream.isAhead(of: ledger.partitions[partition]?.log) {
       guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name) else { return }
       catchUps.begin(partition, on: id, for: stream.known, step.now)
+    } else if session.sparing?.holdsBack(partition, step.now) == true {
+      // The pull would name what is not to be announced yet. It follows the announcement.
+      return
     }
     sessions[id]?.pull(partition, ledger, &step)
   }
@@ -22,6 +25,16 @@ struct PullPolicy: Sendable {
     _ partition: PartitionID, _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
   ) {
     for id in sessions.ids { consider(id, partition, &sessions, ledger, &step) }
+  }
+
+  /// What is gathered is announced, and streams that were not asked for until then are asked for.
+  mutating func announceGathered(
+    _ id: SessionID, dueAt now: MonotonicTime? = nil, _ sessions: inout SessionTable, _ ledger: Ledger,
+    _ step: inout Step
+  ) {
+    for partition in sessions[id]?.announceGathered(dueAt: now, ledger, &step) ?? [] {
+      consider(id, partition, &sessions, ledger, &step)
+    }
   }
 
   /// Nothing that goes before it on a link with an order is coming from the peer.
@@ -115,7 +128,7 @@ struct PullPolicy: Sendable {
     guard let stream, catchUps.isOutstanding(partition, stream, log) else {
       catchUps.end(partition)
       // Who has brought it all hears at once that it is here.
-      sessions[session]?.announceGathered(ledger, &step)
+      sessions[session]?.announceGathered(of: partition, ledger, &step)
       if stream?.isAhead(of: log) != true, let name = ledger.partitions[partition]?.name {
         step.emit(.note(session, .levelWith(name)))
       }

@@ -145,10 +145,18 @@ extension PeerSession {
     let vector = PartitionVector(name: partition.name, vector: committed.offered)
     switch announcement {
     case .none: return
-    case .gathered(let due) where sparing?.gather(partition.id, vector, until: due) == true: return
-    case .heldBack(let due) where sparing?.gather(partition.id, vector, until: due, isHeldBack: true) == true: return
+    case .gathered(let due) where gather(vector, of: committed, until: due, isHeldBack: false): return
+    case .heldBack(let due) where gather(vector, of: committed, until: due, isHeldBack: true): return
     case .gathered, .heldBack, .now: send(vector, &step) { .have($0) }
     }
+  }
+
+  private mutating func gather(
+    _ vector: PartitionVector, of committed: CommittedRuns, until due: MonotonicTime, isHeldBack: Bool
+  ) -> Bool {
+    sparing?.gather(
+      committed.partition.id, vector, until: due, isHeldBack: isHeldBack, runs: committed.runs,
+      from: committed.bringer?.device) == true
   }
 
   /// No comparison is under way, or still to come, that does not know of what was just committed.

@@ -40,23 +40,28 @@ struct EditCheck: Check {
       || shore.carrying.contains { world.nodes[$0].lineage > 0 || shore.cloned.contains(world.nodes[$0].key.device) }
   }
 
-  /// Of each edit, how many changes name it as their cause, and how many of those have effect at any one node.
+  /// Of each edit, how many changes name it as their cause, and how many of those have effect at one and the same node, where
+  /// they are most. Who may not have a partition any more, or wants it no more, has a history of his own of it: what a fork put
+  /// aside elsewhere may count there.
   private func effects() -> [UUIDValue: (made: Int, effective: Int)] {
-    var found: [UUIDValue: (made: Int, effective: Int)] = [:]
+    var made: [UUIDValue: Int] = [:]
+    var effective: [UUIDValue: [Int: Int]] = [:]
+    let nodes = world.nodes.filter { $0.liar == nil && $0.process != nil }
     for run in known.library.all {
       for (index, edit) in run.edits.enumerated() {
         guard let edit else { continue }
-        let dot = Dot(replica: run.replica, sequence: run.first + UInt64(index))
-        let counts = world.nodes.contains { node in
-          guard node.liar == nil, node.process != nil, let part = node.directory.book.partitions[run.partition] else {
-            return false
-          }
-          return verdict(node, run.partition, part.name).counts(run.observed.changes[index].hash, at: dot)
+        made[edit, default: 0] += 1
+        for node in nodes where counts(run, index, at: node) {
+          effective[edit, default: [:]][node.slot, default: 0] += 1
         }
-        found[edit, default: (0, 0)].made += 1
-        if counts { found[edit, default: (0, 0)].effective += 1 }
       }
     }
-    return found
+    return made.reduce(into: [:]) { $0[$1.key] = ($1.value, effective[$1.key]?.values.max() ?? 0) }
+  }
+
+  private func counts(_ run: KnownRun, _ index: Int, at node: SimulatedNode) -> Bool {
+    guard let part = node.directory.book.partitions[run.partition] else { return false }
+    let dot = Dot(replica: run.replica, sequence: run.first + UInt64(index))
+    return verdict(node, run.partition, part.name).counts(run.observed.changes[index].hash, at: dot)
   }
 }

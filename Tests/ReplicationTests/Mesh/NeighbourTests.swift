@@ -209,6 +209,39 @@ struct NeighbourTests {
     }
   }
 
+  @Test(
+    "of what a newcomer brings nothing goes to who links with him as well, on whichever stream opens meanwhile",
+    arguments: [true, false], [true, false])
+  func opensMeanwhile(links: Bool, asks: Bool) throws {
+    let bench = try MeshBench([0, 1, 2, 3])
+    let ids = [(2, 1), (3, 1), (3, 2)].map { bench.connected($0.0, $0.1) }
+    // What is wanted only now was not compared: of it no stream is open.
+    let all = bench.fleet.interest("*")
+    for node in bench.nodes[1...] { node.deliver(.interestChanged(added: Interest(), removed: all)) }
+    for node in bench.nodes[1...] { node.deliver(.interestChanged(added: all, removed: Interest())) }
+    bench.run()
+    try bench.nodes[1].write(0)
+    // After two seconds node 3 names it to node 2.
+    bench.pass(1_500)
+    let first = try #require(bench.nodes[2].state).clipped
+    for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value, payloadByteCount: 400) }
+    let start = bench.transcript.count
+    _ = bench.connect(0, 2)
+    bench.pass(50)
+    // The same word of node 2, which comes behind what the newcomer brings: node 3 asks for the stream.
+    if asks { bench.post(.have(PartitionVector(name: bench.name, vector: first)), from: 2, on: ids[2]) }
+    bench.pass(950)
+    #expect(bench.said(from: 3, to: 2, since: start).contains("pull") == asks)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 30 && copies(to: 3, bench, start) == 0)
+    if links { for slot in [1, 3] { _ = bench.connect(0, slot) } }
+    bench.pass(1_500)
+    for slot in [1, 3] {
+      #expect(bench.nodes[slot].holds(bench.nodes[0]) == 30)
+      if links { #expect(copies(to: slot, bench, start) == 30) }
+    }
+    for (a, b) in [(2, 3), (3, 2)] { #expect(bench.said(from: a, to: b, since: start).contains("pull")) }
+  }
+
   @Test("who is not linked with who brought it gets it after the usual wait")
   func unlinked() throws {
     let (bench, links) = try clique(3)

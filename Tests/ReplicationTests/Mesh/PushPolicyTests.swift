@@ -106,8 +106,39 @@ struct PushPolicyTests {
     #expect(sparing.gather(partition, try vector(2), until: late, isHeldBack: true))
     #expect(sparing.takeGathered(soon).map(\.partition) == [other])
     #expect(sparing.announcedAt == late && sparing.takeGathered(soon).isEmpty)
+    let isKept = sparing.gather(partition, try vector(2), until: soon)
+    #expect(isKept, "what is announced sooner waits with it")
+    let early = sparing.takeGathered(of: partition, soon)
+    #expect(sparing.announcedAt == late && early == nil)
     let told = sparing.takeGathered(late)
     #expect(told.map(\.partition) == [partition] && told.first?.vector.vector.sequence(of: replica) == 2)
     #expect(sparing.announcedAt == nil)
+  }
+
+  @Test("what a comparison or a pull has named meanwhile is held back no more, and its announcement stays due")
+  func named() throws {
+    var sparing = CopySparing()
+    let vector = PartitionVector(
+      name: try PartitionName("agency=x"), vector: VersionVector([replica: ChainPosition(sequence: 2, tip: .zero)]))
+    let late = now.advanced(byMilliseconds: 2_000)
+    let bringer = DeviceMark(word: 7)
+    let isKept = sparing.gather(
+      partition, vector, until: late, isHeldBack: true, runs: [run(1), run(2)], from: bringer)
+    #expect(isKept)
+    let chains = try #require(sparing.unannounced(partition)).chains
+    #expect(chains.map(\.first) == [1] && chains.map(\.last) == [2] && chains.map(\.bringer) == [bringer])
+    #expect(sparing.holdsBack(partition, now) && !sparing.holdsBack(partition, late))
+    sparing.noteTold(partition)
+    #expect(sparing.unannounced(partition) == nil && !sparing.holdsBack(partition, now))
+    let isJoined = sparing.gather(partition, vector, until: late, runs: [run(3)], from: bringer)
+    #expect(isJoined && sparing.unannounced(partition)?.chains.map(\.first) == [3], "of what came since alone")
+    #expect(sparing.takeGathered(late).map(\.partition) == [partition])
+  }
+
+  @Test("of pieces of chains that wait no more are noted than there is room for, and the rest is not left to anybody")
+  func manyBrought() {
+    var brought = BroughtChains(limit: 2)
+    for sequence in [1, 3, 5] as [UInt64] { brought.note(run(sequence), from: DeviceMark(word: 7)) }
+    #expect(brought.chains.map(\.first) == [1, 3])
   }
 }

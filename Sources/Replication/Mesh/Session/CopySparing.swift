@@ -13,6 +13,20 @@ struct CopySparing: Sendable {
   private struct Gathered: Sendable {
     var vector: PartitionVector
     var due: MonotonicTime
+    /// Nothing of the partition is announced before.
+    var heldUntil: MonotonicTime?
+    /// Of what is to be announced, what no comparison and no pull has named meanwhile.
+    var brought = BroughtChains(limit: CopySparing.broughtLimit)
+    /// That is nothing.
+    var isTold = false
+
+    mutating func join(_ vector: VersionVector, until time: MonotonicTime, isHeldBack: Bool) {
+      self.vector.vector.join(vector)
+      isTold = false
+      if isHeldBack { heldUntil = max(heldUntil ?? time, time) }
+      due = min(due, time)
+      if let heldUntil { due = max(due, heldUntil) }
+    }
   }
 
   private struct Behind: Sendable {
@@ -25,6 +39,8 @@ struct CopySparing: Sendable {
   /// Partitions of which announcements are gathered, and of which is looked whether what others bring came. What is beyond is
   /// announced at once, and found by the next comparison.
   static let partitionLimit = 1_024
+  /// Pieces of chains of one partition that are to be announced, and of which is known who brought them.
+  static let broughtLimit = 16
   /// Chains of one partition of which is looked whether they go on.
   static let chainLimit = 64
 
@@ -41,20 +57,49 @@ struct CopySparing: Sendable {
   ///
   /// - Parameter isHeldBack: not before `due`, whatever of the partition was to be announced earlier: that waits as well.
   mutating func gather(
-    _ partition: PartitionID, _ vector: PartitionVector, until due: MonotonicTime, isHeldBack: Bool = false
+    _ partition: PartitionID, _ vector: PartitionVector, until due: MonotonicTime, isHeldBack: Bool = false,
+    runs: [LoggedRun] = [], from bringer: DeviceMark? = nil
   ) -> Bool {
     guard gathered[partition] != nil || gathered.count < CopySparing.partitionLimit else { return false }
     var item = gathered[partition] ?? Gathered(vector: vector, due: due)
-    item.vector.vector.join(vector.vector)
-    item.due = isHeldBack ? max(item.due, due) : min(item.due, due)
+    item.join(vector.vector, until: due, isHeldBack: isHeldBack)
+    if let bringer { for run in runs { item.brought.note(run, from: bringer) } }
     gathered[partition] = item
     announcedAt = min(announcedAt ?? due, item.due)
     return true
   }
 
+  /// The peer is told all that is here of the partition, in a vector of another kind.
+  mutating func noteTold(_ partition: PartitionID) {
+    guard gathered[partition] != nil else { return }
+    gathered[partition]?.brought = BroughtChains(limit: CopySparing.broughtLimit)
+    gathered[partition]?.isTold = true
+  }
+
+  /// What the peer does not know yet to be here, since its announcement waits: it cannot have asked for it.
+  func unannounced(_ partition: PartitionID) -> (chains: [BroughtChains.Chain], until: MonotonicTime)? {
+    guard let item = gathered[partition], !item.isTold else { return nil }
+    return (item.brought.chains, item.due)
+  }
+
+  /// A word of the partition would have the peer ask for what it is likely to get elsewhere.
+  func holdsBack(_ partition: PartitionID, _ now: MonotonicTime) -> Bool {
+    guard let item = gathered[partition], !item.isTold, let until = item.heldUntil else { return false }
+    return until > now
+  }
+
   /// By partition; those that are due, or all.
   mutating func takeGathered(_ now: MonotonicTime? = nil) -> [(partition: PartitionID, vector: PartitionVector)] {
-    let taken = now.map { now in gathered.filter { $0.value.due <= now } } ?? gathered
+    take(now.map { now in gathered.filter { $0.value.due <= now } } ?? gathered)
+  }
+
+  /// What is gathered of one partition, unless it is held back.
+  mutating func takeGathered(of partition: PartitionID, _ now: MonotonicTime) -> PartitionVector? {
+    guard let item = gathered[partition], item.heldUntil ?? now <= now else { return nil }
+    return take([partition: item]).first?.vector
+  }
+
+  private mutating func take(_ taken: [PartitionID: Gathered]) -> [(partition: PartitionID, vector: PartitionVector)] {
     for partition in taken.keys { gathered[partition] = nil }
     announcedAt = gathered.values.lazy.map(\.due).min()
     return taken.sorted { $0.key < $1.key }.map { ($0.key, $0.value.vector) }

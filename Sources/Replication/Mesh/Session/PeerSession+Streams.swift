@@ -31,6 +31,23 @@ extension PeerSession {
     live?.streams[partition] = stream
   }
 
+  /// The peer has asked for its stream, which was not open. What was to be announced later it cannot have asked for: that is
+  /// left to others, or goes out when it is announced. Answers whether the peer lacks anything else.
+  mutating func leaveUnannounced(
+    _ unannounced: (chains: [BroughtChains.Chain], until: MonotonicTime), of partition: PartitionID, _ ledger: Ledger
+  ) -> Bool {
+    guard let log = ledger.partitions[partition]?.log else { return true }
+    for chain in unannounced.chains {
+      let isLeft =
+        isLinked(with: chain.bringer)
+        && live?.streams[partition]?.leaveToOthers(chain.replica, chain.first, through: chain.last, log) == true
+      guard !isLeft else { continue }
+      live?.relays.begin(partition, at: unannounced.until)
+      live?.relays.note(chain, of: partition)
+    }
+    return live?.streams[partition]?.lacks(log, beside: unannounced.chains) ?? true
+  }
+
   /// Asks the peer for its stream of the partition, under a new number.
   mutating func pull(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     guard let payloads = live?.streams[partition]?.incoming.payloads, let name = live?.streams[partition]?.name,
@@ -45,6 +62,7 @@ extension PeerSession {
     let base = base(from: vector)
     live?.streams[partition]?.pull(number, naming: staged, base: base, in: comparison, step.now)
     note(vector, toldOf: partition)
+    sparing?.noteTold(partition)
     send(pulled, &step) { .pull(stream: number, $0) }
   }
 
@@ -130,6 +148,7 @@ extension PeerSession {
       }
       guard !vector.isEmpty else { continue }
       note(vector, toldOf: partition)
+      sparing?.noteTold(partition)
       vectors.append(PartitionVector(name: state.name, vector: vector))
     }
     for batch in PartitionVector.batches(vectors) { step.emit(.send(id, .vectors(batch))) }
@@ -146,11 +165,25 @@ extension PeerSession {
     if !news.removed.isEmpty { live?.bringWhatOthersDid(step) }
   }
 
-  /// What is due of what is gathered; all of it, where no time is named.
-  mutating func announceGathered(dueAt now: MonotonicTime? = nil, _ ledger: Ledger, _ step: inout Step) {
-    for (partition, vector) in sparing?.takeGathered(now) ?? [] where isInScope(partition, vector.name, ledger) {
-      send(vector, &step) { .have($0) }
-    }
+  /// What is due of what is gathered; all of it, where no time is named. Answers which partitions that is of.
+  mutating func announceGathered(
+    dueAt now: MonotonicTime? = nil, _ ledger: Ledger, _ step: inout Step
+  ) -> [PartitionID] {
+    let taken = sparing?.takeGathered(now) ?? []
+    for (partition, vector) in taken { announce(vector, of: partition, ledger, &step) }
+    return taken.map(\.partition)
+  }
+
+  /// What is gathered of the partition is announced now, unless it is held back.
+  mutating func announceGathered(of partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+    guard let vector = sparing?.takeGathered(of: partition, step.now) else { return }
+    announce(vector, of: partition, ledger, &step)
+  }
+
+  private mutating func announce(
+    _ vector: PartitionVector, of partition: PartitionID, _ ledger: Ledger, _ step: inout Step
+  ) {
+    if isInScope(partition, vector.name, ledger) { send(vector, &step) { .have($0) } }
   }
 
   // MARK: Pieces

@@ -1,16 +1,8 @@
 /// When runs that came from elsewhere are passed on to a peer, and which they are. Beside the streams, of which there may be
 /// thousands: the shell asks for the earliest at every turn.
 struct RelaysDue: Sendable {
-  /// Changes of a chain that follow on one another.
-  struct Waiting: Sendable {
-    let bringer: DeviceMark
-    let replica: ReplicaID
-    let first: UInt64
-    fileprivate(set) var last: UInt64
-  }
-
   private var due: [PartitionID: MonotonicTime] = [:]
-  private var waiting: [PartitionID: [Waiting]] = [:]
+  private var waiting: [PartitionID: BroughtChains] = [:]
 
   /// Of a partition. What is beyond is passed on when its time has come, whoever brings it meanwhile.
   static let waitingLimit = 256
@@ -35,19 +27,17 @@ struct RelaysDue: Sendable {
 
   mutating func note(_ run: LoggedRun, of partition: PartitionID, from bringer: DeviceMark) {
     guard due[partition] != nil else { return }
-    if let index = waiting[partition]?.firstIndex(where: { $0.bringer == bringer && $0.replica == run.replica }),
-      waiting[partition]?[index].last == run.first - 1
-    {
-      waiting[partition]?[index].last = run.last
-    } else if waiting[partition, default: []].count < RelaysDue.waitingLimit {
-      waiting[partition, default: []].append(
-        Waiting(bringer: bringer, replica: run.replica, first: run.first, last: run.last))
-    }
+    waiting[partition, default: BroughtChains(limit: RelaysDue.waitingLimit)].note(run, from: bringer)
+  }
+
+  mutating func note(_ chain: BroughtChains.Chain, of partition: PartitionID) {
+    guard due[partition] != nil else { return }
+    waiting[partition, default: BroughtChains(limit: RelaysDue.waitingLimit)].note(chain)
   }
 
   /// What came from these, by partition.
-  func waiting(from bringers: Set<DeviceMark>) -> [(partition: PartitionID, chains: [Waiting])] {
-    waiting.mapValues { $0.filter { bringers.contains($0.bringer) } }.filter { !$0.value.isEmpty }
+  func waiting(from bringers: Set<DeviceMark>) -> [(partition: PartitionID, chains: [BroughtChains.Chain])] {
+    waiting.mapValues { $0.chains.filter { bringers.contains($0.bringer) } }.filter { !$0.value.isEmpty }
       .sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 }

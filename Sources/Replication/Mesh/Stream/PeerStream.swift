@@ -28,6 +28,11 @@ struct PeerStream: Sendable {
     hasOrIsSent(replica, sequence) || outgoing.leftToOthers.sequence(of: replica) >= sequence
   }
 
+  private func have(of replica: ReplicaID) -> UInt64 {
+    max(
+      known.sequence(of: replica), outgoing.sent.sequence(of: replica), outgoing.leftToOthers.sequence(of: replica))
+  }
+
   private func hasOrIsSent(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
     max(known.sequence(of: replica), outgoing.sent.sequence(of: replica)) >= sequence
   }
@@ -53,6 +58,16 @@ struct PeerStream: Sendable {
   /// The peer lacks something that can go out on this stream now.
   func lacks(_ log: PartitionLog) -> Bool {
     log.clipped.entries.contains { !covers($0.key, $0.value.sequence) && !forks.holdsBack($0.key) }
+  }
+
+  /// The peer lacks something beside these chains.
+  func lacks(_ log: PartitionLog, beside chains: [BroughtChains.Chain]) -> Bool {
+    log.clipped.entries.contains { replica, position in
+      guard !forks.holdsBack(replica), !covers(replica, position.sequence) else { return false }
+      var end = have(of: replica)
+      for chain in chains where chain.replica == replica && chain.first <= end + 1 { end = max(end, chain.last) }
+      return end < position.sequence || log.forkPoints[replica] != nil
+    }
   }
 
   /// The peer has something that this node lacks. Of a forked chain it may hold more than the branch chosen here has: that
