@@ -43,6 +43,15 @@ import Wire
     }
   }
 
+  @Test("a session at rest, of which the answer to its ping is still under way, is not one that fell silent")
+  func atRest() throws {
+    let bench = try MeshBench([0, 1, 1, 1, 1])
+    let live = bench.connected(1, 0)
+    bench.now = bench.now.advanced(byMilliseconds: KeepRule.silenceLimitMilliseconds + 2_000)
+    let mute = (2...4).map { silent($0, of: bench) }
+    #expect(bench.nodes[0].mesh.sessions.ids == [live] + mute.suffix(SessionTable.perDevice - 1))
+  }
+
   @Test("the hello of a fourth session has the oldest go: a device that crashed again and again is let in at once")
   func fourthHello() throws {
     let bench = try MeshBench([0, 1, 1, 1, 1])
@@ -62,7 +71,7 @@ import Wire
     let bench = try MeshBench([0, 1, 1, 1, 1, 2])
     let (heard, halfOpen) = (bench.connected(1, 0), [bench.connected(2, 0), bench.connected(3, 0)])
     for (slot, id) in zip([2, 3], halfOpen) { bench.nodes[slot].deliver(.closed(id)) }
-    bench.pass(KeepRule.silenceLimitMilliseconds + 5_000)
+    bench.pass(PeerSession.silenceMilliseconds + 2_000)
     #expect(phases(bench, [heard] + halfOpen) == [.live, .live, .live])
     let newest = saysHello ? bench.connected(4, 0) : silent(4, of: bench)
     #expect(bench.nodes[0].mesh.sessions.ids == [heard, halfOpen[1], newest])

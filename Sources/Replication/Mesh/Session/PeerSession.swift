@@ -120,10 +120,13 @@ package struct PeerSession: Sendable {
     static func < (a: Presence, b: Presence) -> Bool { a.rawValue < b.rawValue }
   }
 
+  /// A connection at rest is asked for a word after 15 s, and has answered by then over a satellite link, too.
+  static let silenceMilliseconds = KeepRule.silenceLimitMilliseconds + 5_000
+
   func presence(_ now: MonotonicTime) -> Presence {
     guard hello != nil else { return .unheard }
     let silence = now.millisecondsSince(max(pulse.lastHeard, lastOfStatements))
-    if silence > KeepRule.silenceLimitMilliseconds { return .fallenSilent }
+    if silence > PeerSession.silenceMilliseconds { return .fallenSilent }
     return phase == .live ? .live : .handshaking
   }
 
