@@ -19,12 +19,16 @@ enum ScratchGuard {
     thread.start()
   }
 
-  /// Work that uses the store: what it throws once that is taken away tells nobody anything.
-  static func whileNotEnding<Answer>(_ work: () throws(Failure) -> Answer) throws(Failure) -> Answer {
+  /// Work that uses the store: what it throws once that is taken away tells nobody anything. `waits`: for a signal.
+  static func whileNotEnding<Answer>(
+    _ work: () throws(Failure) -> Answer,
+    isEnding: () -> Bool = { ScratchGuard.isEnding.load(ordering: .sequentiallyConsistent) },
+    waits: () -> Void = { pause() }
+  ) throws(Failure) -> Answer {
     do throws(Failure) {
       return try work()
     } catch {
-      while isEnding.load(ordering: .sequentiallyConsistent) { pause() }
+      while isEnding() { waits() }
       throw error
     }
   }

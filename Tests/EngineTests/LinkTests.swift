@@ -57,6 +57,24 @@ import Wire
     #expect(node.state.mesh.sessions.isEmpty)
   }
 
+  @Test("connections of a device's key that say nothing do not cost the session on which the device is heard")
+  func silentConnections() throws {
+    let room = try PartitionName("room=1")
+    let (bench, session) = try EngineBench.pair(in: room)
+    let node = bench.nodes[0]
+    for number in 0..<5 as Range<UInt64> {
+      node.engine.turn([link(node, 900 + number, from: bench.nodes[1].key.publicKey)])
+    }
+    bench.run()
+    #expect(node.state.mesh.sessions[session]?.phase == .live)
+    #expect(node.state.mesh.sessions.count == SessionTable.perDevice)
+    try bench.nodes[1].write(room, Put("second"))
+    bench.run()
+    #expect(try node.shown(room, "second") != nil)
+    for _ in 0..<15 { bench.advance(1_000) }
+    #expect(node.state.mesh.sessions.ids == [session])
+  }
+
   @Test("beyond its limit of sessions a node closes what comes, and goes on with those it has")
   func noRoom() throws {
     let bench = try EngineBench(3) { $0.mesh.sessionLimit = 1 }

@@ -66,6 +66,8 @@ struct AddressTests {
     let address = try PostgreSQLAddress(url: "postgresql://relay@db/fleet")
     let problem = PostgreSQLProblems.answered(state, "canceling statement due to statement timeout", address)
     #expect(problem.kind == .refused && problem.remedy.contains("statement_timeout"))
+    // Less at once helps against the first alone.
+    #expect(problem.isLackOfTime == (state == "57014"))
   }
 
   @Test(

@@ -18,6 +18,26 @@ struct ContextResolverTests {
     #expect(context.sequence(of: chain.other) == 256)
     #expect(chain.asked == 255 && chain.most - before < 64 * 1024 * 1024, "\((chain.most - before) / 1024 / 1024) MiB")
   }
+
+  @Test("contexts are remembered up to so many entries, of them the older half is forgotten at once")
+  func bound() throws {
+    let others = 4_000
+    // Each counts one more than its entries, of which one is of the chain that grows.
+    let most = ContextResolver.entryLimit / (others + 2)
+    let chain = try LongChain(runs: most + 1, bodyBytes: 1, others: others)
+    var resolver = ContextResolver(chain)
+    func asked(_ number: Int) throws -> Int {
+      let before = chain.asked
+      _ = try resolver.context(of: LedgerRun(chain.row(number)))
+      return chain.asked - before
+    }
+    for number in 1...most { #expect(try asked(number) == 0) }
+    #expect(try asked(2) == 0, "what it goes on from is remembered yet")
+    #expect(try asked(most + 1) == 0)
+    let forgotten = (most + 1) / 2
+    #expect(try asked(forgotten + 2) == 0)
+    #expect(try asked(4) == 3, "back to the whole one")
+  }
 }
 
 /// Runs of one change with large bodies, each with a context that stands on that of the run before it.
@@ -26,12 +46,13 @@ private final class LongChain: LedgerTables {
   let other: ReplicaID
   private let count: Int
   private let body: Int
+  private let others: Int
   private(set) var asked = 0
   /// Memory of the process at its highest while rows were asked for.
   private(set) var most = 0
 
-  init(runs: Int, bodyBytes: Int) throws {
-    (count, body) = (runs, bodyBytes)
+  init(runs: Int, bodyBytes: Int, others: Int = 6) throws {
+    (count, body, self.others) = (runs, bodyBytes, others)
     other = try #require(ReplicaID([UInt8](repeating: 2, count: 16)))
   }
 
@@ -63,9 +84,8 @@ private final class LongChain: LedgerTables {
   private func context(_ number: Int) -> VersionVector {
     var context = VersionVector()
     context[other] = ChainPosition(sequence: UInt64(number), tip: .zero)
-    for index in 3..<9 {
-      guard let replica = ReplicaID([UInt8](repeating: UInt8(index), count: 16)) else { continue }
-      context[replica] = ChainPosition(sequence: 1, tip: .zero)
+    for index in 0..<UInt64(others) {
+      context[ReplicaID(high: 3, low: index)] = ChainPosition(sequence: 1, tip: .zero)
     }
     return context
   }

@@ -123,6 +123,41 @@ struct ForwarderTests {
     #expect(model.forwarder.state == .caughtUp && model.ledger.count == model.log.count)
   }
 
+  @Test("where a batch takes a backend too long the next is half of it, down to one change, and whole again in the end")
+  func tooSlow() {
+    for most in [1, 3, 50] {
+      var model = model { $0.batchChanges = 64 }
+      for number in 0..<300 { model.write(chain: UInt64(number % 4)) }
+      model.takesAtOnce = most
+      model.tell(.start)
+      #expect(model.ledger == model.log && model.marks.count == 4 && model.forwarder.state == .caughtUp)
+      // At once, on one connection; larger ones are tried seldom.
+      #expect(model.asked.count { $0 == "connect" } == 1)
+      let failed = model.asked.count { $0 == "commit" } - model.batches.count
+      #expect(failed > 0 && failed < 12 + model.batches.count / 8, "\(failed) of \(model.batches.count)")
+      model.takesAtOnce = .max
+      for number in 0..<800 { model.write(chain: UInt64(number % 4)) }
+      model.tell(.news(model.accepted))
+      #expect(model.ledger.count == model.log.count)
+      #expect(model.batches.contains { $0.runs.count == 64 })
+    }
+  }
+
+  @Test("where one change alone takes a backend too long it is tried again after pauses that grow")
+  func everythingTooSlow() {
+    var model = model()
+    for number in 0..<300 { model.write(chain: UInt64(number % 4)) }
+    model.takesAtOnce = 0
+    model.tell(.start)
+    #expect(model.forwarder.state == .refused && model.forwarder.nextWake != nil)
+    #expect(model.asked.count { $0 == "commit" } < 15)
+    model.wait()
+    #expect(model.asked.suffix(3) == ["connect", "read", "commit"] && model.ledger.isEmpty)
+    model.takesAtOnce = .max
+    model.wait()
+    #expect(model.ledger.count == model.log.count && model.forwarder.state == .caughtUp)
+  }
+
   @Test("a mark that another relay keeps is sent again at the next look, and not before")
   func staleMark() {
     var model = model()

@@ -23,9 +23,14 @@ package struct BackendProblem: Error, Equatable, Sendable {
   package let remedy: String
   /// The role lacks a right.
   package let isLackOfRight: Bool
+  /// It took longer than the server grants, and nothing of it is there.
+  package let isLackOfTime: Bool
 
-  package init(_ kind: Kind, _ sentence: String, remedy: String = "", isLackOfRight: Bool = false) {
-    (self.kind, self.sentence, self.remedy, self.isLackOfRight) = (kind, sentence, remedy, isLackOfRight)
+  package init(
+    _ kind: Kind, _ sentence: String, remedy: String = "", isLackOfRight: Bool = false, isLackOfTime: Bool = false
+  ) {
+    (self.kind, self.sentence, self.remedy) = (kind, sentence, remedy)
+    (self.isLackOfRight, self.isLackOfTime) = (isLackOfRight, isLackOfTime)
   }
 }
 

@@ -70,7 +70,7 @@ extension Forwarder {
     package var changes: Int
     package var marks: Int
     package var documents = DocumentProgress()
-    /// A row that the backend refuses is looked for: documents go alone.
+    /// A row that the backend refuses is looked for, or it takes too long for more: documents go alone.
     package var isNarrowed = false
     /// Partitions that the rows are of; nil: all.
     package var filter: LaneFilter?

@@ -45,8 +45,7 @@ package struct Forwarder: Sendable {
   /// Somebody asked while something was under way.
   private var isToReadAgain = false
   private var backOff = BackOff()
-  /// Share of the limits of a batch that is used, as a shift: grows where a backend rejects one, to find the row.
-  private var narrowing = 0
+  private var share = BatchShare()
   private var isConnected = false
   private var asideSince: MonotonicTime?
   private var readBacks = ReadBackSchedule()
@@ -121,6 +120,12 @@ package struct Forwarder: Sendable {
   ) -> [Directive] {
     self.problem = problem
     if case .committing(let page) = phase, problem.kind == .rejected { return narrow(to: page, problem, now) }
+    // It ended the whole of it: less at once may take it no longer than it grants.
+    if case .committing(let page) = phase, problem.isLackOfTime,
+      share.slow(below: page.batch, bytes: batchBytes, limits)
+    {
+      return load()
+    }
     // A lost connection leaves open whether a batch is in: the ledger is asked before anything is sent again.
     phase = .pausing(until: now.advanced(byMilliseconds: backOff.next(limits, &random)))
     guard isConnected else { return [] }
@@ -220,17 +225,20 @@ package struct Forwarder: Sendable {
     if hasNews { takeUpStale() }
     hasNews = false
     phase = .loading
-    let (lane, isThin) = (lanes.current, lanes.allowance.isThin)
-    let bytes = isThin ? min(limits.batchBytes, limits.thinBatchBytes) : limits.batchBytes
+    let lane = lanes.current
     return [
       .load(
         LoadRequest(
           view: view, statementsAfter: statementsAfter, runsAfter: lane.runsAfter, unmarked: unmarked,
           unmarkedAt: unmarkedAt,
-          bytes: max(1, bytes >> narrowing), changes: max(1, limits.batchChanges >> narrowing),
-          marks: max(1, limits.batchMarks >> narrowing), documents: lane.documents, isNarrowed: narrowing > 0,
+          bytes: share.of(batchBytes), changes: share.of(limits.batchChanges), marks: share.of(limits.batchMarks),
+          documents: lane.documents, isNarrowed: share.shift > 0,
           filter: lane.filter, isForAuthority: lanes.isForAuthority))
     ]
+  }
+
+  private var batchBytes: Int {
+    lanes.allowance.isThin ? min(limits.batchBytes, limits.thinBatchBytes) : limits.batchBytes
   }
 
   private mutating func take(_ page: Page, _ now: MonotonicTime) -> [Directive] {
@@ -251,8 +259,7 @@ package struct Forwarder: Sendable {
     if page.isEnd { view.leave(outcome, of: page.batch) }
     backOff.reset()
     problem = nil
-    // Slowly back to whole batches: rejected rows often come together.
-    narrowing = max(0, narrowing - 2)
+    share.take()
     move(to: page)
     lanes.current.documents.note(outcome, of: page.batch)
     readBacks.note(page.batch)
@@ -331,7 +338,7 @@ package struct Forwarder: Sendable {
   /// Halves the batch until one row is left, and puts the chain of that aside: others go on.
   private mutating func narrow(to page: Page, _ problem: BackendProblem, _ now: MonotonicTime) -> [Directive] {
     guard page.batch.itemCount == 1 else {
-      narrowing = min(narrowing + 4, 40)
+      share.narrow()
       return load()
     }
     if let run = page.batch.runs.first {

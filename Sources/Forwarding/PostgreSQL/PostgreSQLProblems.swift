@@ -93,7 +93,8 @@ enum PostgreSQLProblems {
     case "57014", "55P03":
       return BackendProblem(
         .refused, "the server at \(address.shown) ended what it was asked to do: \(words)",
-        remedy: "Where statement_timeout or lock_timeout is set for this role, make it longer: two minutes will do.")
+        remedy: "Where statement_timeout or lock_timeout is set for this role, make it longer: two minutes will do.",
+        isLackOfTime: state == "57014")
     case "53100":
       return BackendProblem(.refused, "the disk of the server at \(address.shown) is full", remedy: "Make room there.")
     default: break

@@ -9,12 +9,11 @@ extension Mesh {
     sessions[id] = PeerSession(
       id: id, isDialer: isDialer, peer: peer, device: device, exporter: exporter, now: step.now)
     sessions[id]?.pass(passage, interest, ledger)
-    for other in sessions.surplus(besides: id) {
-      fail(other, SessionEnd(.duplicate, "more than \(SessionTable.perDevice) sessions of one device"), &step)
-    }
+    // First, so that a connection which goes at once has nobody else go.
+    if isDialer, closeDuplicates(of: id, &step) { return }
+    closeSurplus(besides: id, &step)
     // The listener stays silent until the dialer has shown that it is a member: a stranger learns nothing by asking.
-    guard isDialer, !closeDuplicates(of: id, &step) else { return }
-    sendHello(id, &step)
+    if isDialer { sendHello(id, &step) }
   }
 
   private mutating func sendHello(_ id: SessionID, _ step: inout Step) {
@@ -31,6 +30,7 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     try admission.check(hello, session)
     sessions[id]?.hello = hello
+    closeSurplus(besides: id, &step)
     let features = cryptography.formats.features & hello.features
     sessions[id]?.features = features
     sessions[id]?.sparing = CopySparing(features)
@@ -50,6 +50,12 @@ extension Mesh {
     }
     if !isToBeShown { restateInterest(id, &step) }
     try beginStatements(id, hello, isToBeShown: isToBeShown, &step)
+  }
+
+  private mutating func closeSurplus(besides id: SessionID, _ step: inout Step) {
+    for other in sessions.surplus(besides: id, step.now) {
+      fail(other, SessionEnd(.duplicate, "more than \(SessionTable.perDevice) sessions of one device"), &step)
+    }
   }
 
   /// Two connections to one process: answers whether `id` went.

@@ -17,6 +17,8 @@ struct ForwarderModel {
   var failuresOf100 = 0
   /// What the backend never takes.
   var rejects: (LedgerBatch.Run) -> Bool = { _ in false }
+  /// Of changes as of marks, those of one batch for which the backend has the time.
+  var takesAtOnce = Int.max
   /// Marks that another relay set, who knows more.
   var keeps: (LedgerBatch.Mark) -> Bool = { _ in false }
   private(set) var asked: [String] = []
@@ -114,6 +116,9 @@ struct ForwarderModel {
 
   private mutating func commit(_ batch: LedgerBatch) -> Forwarder.Event {
     if fails() { return .failed(BackendProblem(.refused, "lost before")) }
+    if max(Int(batch.amount.changes), batch.marks.count) > takesAtOnce {
+      return .failed(BackendProblem(.refused, "that takes too long", isLackOfTime: true))
+    }
     if batch.runs.contains(where: rejects) { return .failed(BackendProblem(.rejected, "not this one")) }
     for run in batch.runs where !ledger.contains(run) {
       guard run.first == 1 || ledger.contains(where: { $0.chain == run.chain && $0.last == run.first - 1 }) else {

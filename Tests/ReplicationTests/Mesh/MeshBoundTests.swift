@@ -16,6 +16,113 @@ import Wire
     #expect(held.values.allSatisfy { $0.phase == .live })
   }
 
+  /// A connection of the node's device on which nothing ever comes.
+  private func silent(_ slot: Int, of bench: MeshBench) -> SessionID {
+    let id = bench.connect(slot, 0)
+    bench.loseMessages()
+    return id
+  }
+
+  private func phases(_ bench: MeshBench, _ ids: [SessionID]) -> [PeerSession.Phase?] {
+    ids.map { bench.nodes[0].mesh.sessions[$0]?.phase }
+  }
+
+  @Test("connections that say nothing cost a session that is heard nothing, however many come, and do not pile up")
+  func silentConnections() throws {
+    for count in 1...SessionTable.perDevice {
+      let bench = try MeshBench([0] + [Int](repeating: 1, count: 10))
+      let live = (1...count).map { bench.connected($0, 0) }
+      let mute = (4...8).map { silent($0, of: bench) }
+      #expect(phases(bench, live).allSatisfy { $0 == .live })
+      // One has room in any case: who comes anew has to be able to say hello.
+      let room = max(1, SessionTable.perDevice - count)
+      #expect(bench.nodes[0].mesh.sessions.ids == live + mute.suffix(room))
+      try bench.nodes[1].write(1)
+      bench.run()
+      #expect(bench.nodes[0].holds(bench.nodes[1]) == 1)
+    }
+  }
+
+  @Test("a session at rest, of which the answer to its ping is still under way, is not one that fell silent")
+  func atRest() throws {
+    let bench = try MeshBench([0, 1, 1, 1, 1])
+    let live = bench.connected(1, 0)
+    bench.now = bench.now.advanced(byMilliseconds: KeepRule.silenceLimitMilliseconds + 2_000)
+    let mute = (2...4).map { silent($0, of: bench) }
+    #expect(bench.nodes[0].mesh.sessions.ids == [live] + mute.suffix(SessionTable.perDevice - 1))
+  }
+
+  @Test("the hello of a fourth session has the oldest go: a device that crashed again and again is let in at once")
+  func fourthHello() throws {
+    let bench = try MeshBench([0, 1, 1, 1, 1])
+    let dead = (1...3).map { bench.connected($0, 0) }
+    for (slot, id) in zip(1...3, dead) { bench.nodes[slot].deliver(.closed(id)) }
+    let newest = bench.connected(4, 0)
+    #expect(bench.nodes[0].mesh.sessions.ids == dead.dropFirst() + [newest])
+    try bench.nodes[4].write(1)
+    bench.run()
+    #expect(bench.nodes[0].holds(bench.nodes[4]) == 1)
+  }
+
+  @Test(
+    "of a device's sessions those that fell silent go first, and not the oldest where it is heard",
+    arguments: [true, false])
+  func fallenSilent(saysHello: Bool) throws {
+    let bench = try MeshBench([0, 1, 1, 1, 1, 2])
+    let (heard, halfOpen) = (bench.connected(1, 0), [bench.connected(2, 0), bench.connected(3, 0)])
+    for (slot, id) in zip([2, 3], halfOpen) { bench.nodes[slot].deliver(.closed(id)) }
+    bench.pass(PeerSession.silenceMilliseconds + 2_000)
+    #expect(phases(bench, [heard] + halfOpen) == [.live, .live, .live])
+    let newest = saysHello ? bench.connected(4, 0) : silent(4, of: bench)
+    #expect(bench.nodes[0].mesh.sessions.ids == [heard, halfOpen[1], newest])
+  }
+
+  @Test("who says hello again and again and never goes on costs a live session nothing")
+  func halfwayConnections() throws {
+    let bench = try MeshBench([0, 1, 1, 1, 1, 1])
+    let live = bench.connected(1, 0)
+    // Where both know the same a hello is all that it takes.
+    try say(1, at: [0], of: bench)
+    bench.run()
+    let halfway = (2...5).map { slot in
+      let id = bench.connect(slot, 0)
+      for _ in 0..<4 where phases(bench, [id]) == [.awaitingHello] { bench.run(1) }
+      bench.loseMessages()
+      return id
+    }
+    #expect(phases(bench, [halfway[3]]) == [.exchangingStatements])
+    #expect(bench.nodes[0].mesh.sessions.ids == [live] + halfway.suffix(SessionTable.perDevice - 1))
+  }
+
+  @Test("a connection that is given up as a second one takes nobody's place")
+  func secondOne() throws {
+    let bench = try MeshBench([0, 1, 1, 1])
+    let live = (1...3).map { bench.connected($0, 0) }
+    _ = bench.connected(0, 1)
+    #expect(bench.nodes[0].mesh.sessions.ids == live)
+    #expect(phases(bench, live) == [.live, .live, .live])
+  }
+
+  @Test("who says hello is not taken for the second connection of one that came at the same time and says nothing")
+  func silentSecondOne() throws {
+    for isFirst in [true, false] {
+      for attempt in 0..<8 {
+        let bench = try MeshBench([0, 1, 1])
+        // Of two at once the exporter value decides, which is another with every connection.
+        for _ in 0..<attempt { bench.cut(bench.connect(1, 0)) }
+        if isFirst { _ = silent(2, of: bench) }
+        let id = bench.connect(1, 0)
+        if !isFirst { bench.nodes[0].deliver(opened(by: 2, as: SessionID(rawValue: 99), of: bench)) }
+        bench.run()
+        #expect(phases(bench, [id]) == [.live], "\(isFirst) \(attempt)")
+      }
+    }
+  }
+
+  private func opened(by slot: Int, as id: SessionID, of bench: MeshBench) -> Mesh.Event {
+    .opened(id, isDialer: false, peer: bench.nodes[slot].key.publicKey, exporter: bench.exporter(of: id))
+  }
+
   // MARK: Statements
 
   /// Grants that list so much that a few of them fill a window; each of some 15 KB.

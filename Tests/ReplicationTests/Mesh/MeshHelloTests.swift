@@ -92,15 +92,19 @@ import Wire
 
   @Test("of two connections between two processes one stays, the same at both ends", arguments: [true, false])
   func duplicates(crossing: Bool) throws {
-    let bench = try MeshBench([0, 1])
-    _ = bench.connect(0, 1)
-    _ = crossing ? bench.connect(1, 0) : bench.connect(0, 1)
-    bench.run()
-    #expect(bench.nodes[0].mesh.sessions.count == 1)
-    #expect(bench.nodes[0].mesh.sessions.ids == bench.nodes[1].mesh.sessions.ids)
-    let notes = bench.nodes.flatMap(\.notes)
-    #expect(!notes.contains { if case .peerRefused = $0 { true } else { false } }, "nothing is wrong with either")
-    #expect(notes.contains(.secondConnection))
+    for attempt in 0..<8 {
+      let bench = try MeshBench([0, 1])
+      // Of two from one side the exporter value decides, which is another with every connection.
+      for _ in 0..<attempt { bench.cut(bench.connect(0, 1)) }
+      _ = bench.connect(0, 1)
+      _ = crossing ? bench.connect(1, 0) : bench.connect(0, 1)
+      bench.run()
+      #expect(bench.nodes[0].mesh.sessions.count == 1)
+      #expect(bench.nodes[0].mesh.sessions.ids == bench.nodes[1].mesh.sessions.ids)
+      let notes = bench.nodes.flatMap(\.notes)
+      #expect(!notes.contains { if case .peerRefused = $0 { true } else { false } }, "nothing is wrong with either")
+      #expect(notes.contains(.secondConnection))
+    }
   }
 
   @Test("a dialler that has a living connection drops its new one before it says hello")

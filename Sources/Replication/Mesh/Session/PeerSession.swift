@@ -108,6 +108,33 @@ package struct PeerSession: Sendable {
       lastHeardAt: pulse.lastHeard.milliseconds)
   }
 
+  /// How much speaks for somebody at the other end, ascending.
+  enum Presence: Int, Comparable {
+    /// It said hello and fell silent, as a connection that its other end has lost.
+    case fallenSilent
+    /// It has not said hello yet, or asks to join.
+    case unheard
+    case handshaking
+    case live
+
+    static func < (a: Presence, b: Presence) -> Bool { a.rawValue < b.rawValue }
+  }
+
+  /// A connection at rest is asked for a word after 15 s, and has answered by then over a satellite link, too.
+  static let silenceMilliseconds = KeepRule.silenceLimitMilliseconds + 5_000
+
+  func presence(_ now: MonotonicTime) -> Presence {
+    guard hello != nil else { return .unheard }
+    let silence = now.millisecondsSince(max(pulse.lastHeard, lastOfStatements))
+    if silence > PeerSession.silenceMilliseconds { return .fallenSilent }
+    return phase == .live ? .live : .handshaking
+  }
+
+  /// Both were dialled by the peer, which has asked for the other one alone: its hello on this one decides, if it ever comes.
+  func isUndecided(against other: PeerSession) -> Bool {
+    !isDialer && !other.isDialer && hello == nil && other.hello != nil
+  }
+
   /// Another process of the same device is a clone, or a restart whose old connection will fall silent: no duplicate.
   func isSameProcess(as other: PeerSession) -> Bool {
     guard let mine = hello?.instance, let others = other.hello?.instance else { return true }

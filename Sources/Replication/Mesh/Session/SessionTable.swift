@@ -1,7 +1,7 @@
 /// All sessions of a node: what goes to each of them, and what those of one device may make the node hold together.
 package struct SessionTable: Sendable {
   /// Sessions of one device: a process has one, and a restart or a copy of its directory may bring another before the first
-  /// is found dead.
+  /// is found dead. One more may be there that has not said hello yet.
   package static let perDevice = 3
   /// What runs that came ahead may take in memory, on all sessions of one device: bytes, and their contexts' entries.
   static let postponedByteLimit = 4 * 1024 * 1024
@@ -88,9 +88,17 @@ package struct SessionTable: Sendable {
       .sorted { ($0.openedAt, $0.id) < ($1.openedAt, $1.id) }
   }
 
-  /// The newest stays: the oldest of a device may be what is left of a connection that nobody has anymore.
-  func surplus(besides id: SessionID) -> [SessionID] {
-    all[id].map { others(than: $0).dropLast(SessionTable.perDevice - 1).map(\.id) } ?? []
+  /// Those of a device that go for the newest: whoever seems to be there least, and of several the oldest, which may be what is
+  /// left of a connection that nobody has anymore. The newest stays; but before its hello nobody goes for it who is there, or
+  /// connections that say nothing would cost a device the session on which it is heard.
+  func surplus(besides id: SessionID, _ now: MonotonicTime) -> [SessionID] {
+    guard let newest = all[id] else { return [] }
+    let others = others(than: newest)
+    let count = max(0, others.count + 1 - SessionTable.perDevice)
+    // Those of one presence stay in the order of their age.
+    return others.enumerated().map { (presence: $1.presence(now), place: $0, id: $1.id) }
+      .sorted { ($0.presence, $0.place) < ($1.presence, $1.place) }.prefix(count)
+      .filter { newest.hello != nil || $0.presence <= .unheard }.map(\.id)
   }
 
   /// What all sessions of one device want counts together, as much as one may: the oldest give way. A copy of a device, or a
@@ -110,7 +118,9 @@ package struct SessionTable: Sendable {
     guard let session = all[id] else { return [] }
     var closed: [SessionID] = []
     for other in all.values.sorted(by: { $0.id < $1.id })
-    where other.id != id && other.device == session.device && other.isSameProcess(as: session) {
+    where other.id != id && other.device == session.device && other.isSameProcess(as: session)
+      && !other.isUndecided(against: session)
+    {
       let choice = KeepRule.choose(
         existing: other.link, new: session.link, thisDevice: thisDevice, peer: session.device, now: now.milliseconds)
       closed.append(choice == .keepNew ? other.id : id)
