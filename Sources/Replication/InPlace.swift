@@ -49,6 +49,8 @@ struct InPlaceTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   /// Apart from the table, which may be changed while they are gone through.
   var keys: [Key] { Array(places.keys) }
   var values: some Collection<Value> { places.values.lazy.compactMap { $0.value } }
+  /// For whoever looks at a part of each, often: what ``values`` hands out is a copy of the whole.
+  var eachInPlace: some Collection<InPlace<Value>> { places.values }
 
   func holds(_ key: Key) -> Bool { places.index(forKey: key) != nil }
 

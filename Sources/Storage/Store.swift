@@ -4,6 +4,9 @@ import Replication
 package struct StoreOptions: Sendable {
   /// Memory for pages of the writing connection; a reader takes a quarter.
   package var cacheBytes = 32 * 1024 * 1024
+  /// The same until something is written: a start reads each page of all chains, mostly once, and the pages would lie
+  /// between what is made of them and be kept.
+  package var startCacheBytes = 2 * 1024 * 1024
   /// A store is made where there is none.
   package var createsIfMissing = true
   /// Name of a registered SQLite file layer; nil for the system's. A layer belongs to one process: no lock is taken,
@@ -78,6 +81,8 @@ package final class Store: StoreReading {
   /// The write-ahead log that the first commit was written into.
   private var logFile: FileIdentity?
   private var isSynchronousFull = true
+  /// Of the page cache from the first transaction on; nil once it has that.
+  private var cacheBytes: Int?
   var unsyncedCommits = 0
 
   package static let fileName = "seamesh.db"
@@ -101,6 +106,11 @@ package final class Store: StoreReading {
     end = try database.logEnd()
     nextPartition = (try database.integer("SELECT max(id) FROM partitions") ?? 0) + 1
     counters = try opening.database.partitionTotals()
+    let options = opening.options
+    if options.startCacheBytes < options.cacheBytes {
+      try setCache(options.startCacheBytes)
+      cacheBytes = options.cacheBytes
+    }
   }
 
   // MARK: Writing
@@ -135,6 +145,7 @@ package final class Store: StoreReading {
     if let failure { throw failure }
     precondition(!database.isInTransaction, "a transaction inside a transaction")
     try setSynchronous(durability)
+    try widenCache()
     try database.statement("BEGIN IMMEDIATE").run()
   }
 
@@ -174,6 +185,16 @@ package final class Store: StoreReading {
     try database.execute(full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL")
     metered?.gathersWrites = full
     isSynchronousFull = full
+  }
+
+  private func widenCache() throws(StoreError) {
+    guard let bytes = cacheBytes else { return }
+    try setCache(bytes)
+    cacheBytes = nil
+  }
+
+  private func setCache(_ bytes: Int) throws(StoreError) {
+    try database.execute("PRAGMA cache_size=-\(bytes / 1024)")
   }
 
   private func flushCounters() throws(StoreError) -> Counters {

@@ -1,3 +1,4 @@
+import CSQLite
 import Foundation
 import Replication
 import Testing
@@ -289,5 +290,34 @@ import Testing
         }
       }
     }
+  }
+
+  // MARK: Memory
+
+  private func cachedBytes(_ store: Store) -> Int {
+    var (current, highest): (Int32, Int32) = (0, 0)
+    sqlite3_db_status(store.database.handle, SQLITE_DBSTATUS_CACHE_USED, &current, &highest, 0)
+    return Int(current)
+  }
+
+  @Test("what a start reads of all chains is not kept, and what is read once something was written is")
+  func startCache() throws {
+    let directory = try TemporaryDirectory()
+    do {
+      let store = try directory.open()
+      try store.write(.full) { transaction in
+        let partition = try transaction.number(of: partitionID(1), name: PartitionName("agency=Test"))
+        for number in 1...6_000 as ClosedRange<UInt64> {
+          _ = try transaction.number(of: replica(number), in: partition, genesis: digest(number))
+        }
+      }
+      _ = try store.carryOverAll()
+    }
+    let store = try directory.open { ($0.startCacheBytes, $0.cacheBytes) = (128 * 1_024, 4 * 1_024 * 1_024) }
+    #expect(try store.chains().count == 6_000)
+    #expect(cachedBytes(store) < 256 * 1_024, "\(cachedBytes(store))")
+    try store.noteStart()
+    #expect(try store.chains().count == 6_000)
+    #expect(cachedBytes(store) > 512 * 1_024, "\(cachedBytes(store))")
   }
 }

@@ -13,11 +13,14 @@ extension Reissue {
   /// its limit and count nowhere, so that it would be owed still: such writes wait in the log until the right is back.
   static func owed(in state: EngineState) -> [Owed] {
     let (authority, device) = (state.mesh.authority, state.identity.device)
-    return state.mesh.partitions.values.sorted { $0.id < $1.id }.compactMap { partition in
-      guard authority.level(of: device, in: partition.name) >= .write else { return nil }
+    // Put in order when found: few have any, and all of them would be copied.
+    return state.mesh.partitions.values.compactMap { partition in
+      guard !partition.log.forkPoints.isEmpty, authority.level(of: device, in: partition.name) >= .write else {
+        return nil
+      }
       let lost = partition.log.lostChanges { authority.signer(of: $0) == device }
       return lost.isEmpty ? nil : Owed(partition: partition.id, name: partition.name, lost: lost)
-    }
+    }.sorted { $0.partition < $1.partition }
   }
 }
 

@@ -27,7 +27,7 @@ package struct PartitionLog: Sendable {
 
   /// ``summaryDigest(_:)``, until what it is made of changes.
   private var knownDigest: Digest?
-  var chains: [ReplicaID: Chain] = [:]
+  var chains = ChainTable()
   /// What contexts name above what counted when they came. Nil for a log whose stored contexts were not looked at.
   private var seenAhead: [ReplicaID: UInt64]?
   /// Changes of each chain that memory holds although they do not count: held, or on other branches. Only chains that have
@@ -113,8 +113,7 @@ extension PartitionLog {
     guard run.partition == partition, run.isWellFormed(genesis: genesis(run.replica)) else { return .ignored }
     let requests = content ? originsInTrunk(of: run) : []
     guard requests.isEmpty else { return .needsHeaders(requests) }
-    // Taken out of the dictionary while it changes, so that its arrays are not copied.
-    var chain = chains.removeValue(forKey: run.replica) ?? newChain(run.replica)
+    var chain = chains.take(run.replica) ?? newChain(run.replica)
     let outcome = learn(run, content: content, into: &chain)
     store(chain, run.replica)
     guard case .done(var change) = outcome else { return outcome }
@@ -195,8 +194,9 @@ extension PartitionLog {
     reissues.regroup(authority)
     var change = LogChange()
     for (replica, limits) in limits {
-      guard var chain = chains[replica], chain.limits != limits || heldAbove[replica] != nil else { continue }
-      chains[replica] = nil
+      guard chains[replica]?.limits != limits || heldAbove[replica] != nil, var chain = chains.take(replica) else {
+        continue
+      }
       chain.limits = limits
       if let moved = chain.settle(replica) { change.acceptance.append(moved) }
       if folds { chain.fold(below: reissues.pins[replica]) }
@@ -257,7 +257,10 @@ extension PartitionLog {
   }
 
   private mutating func store(_ chain: Chain, _ replica: ReplicaID) {
-    guard chain.trunk.sequence > 0 || !chain.tree.isEmpty else { return }
+    guard chain.trunk.sequence > 0 || !chain.tree.isEmpty else {
+      chains[replica] = nil
+      return
+    }
     Invariant.check(chain.isInOrder, "of a chain more counts than is received, or is received than is known")
     Invariant.check(
       !chain.hasFallen(below: (received.sequence(of: replica), accepted.sequence(of: replica))),

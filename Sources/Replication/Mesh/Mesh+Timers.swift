@@ -3,17 +3,11 @@ extension Mesh {
   package static let tickMilliseconds: UInt64 = 500
 
   package var nextDeadline: MonotonicTime? {
-    if sessions.values.contains(where: { $0.isWritable && !$0.outbox.isEmpty }) {
-      return MonotonicTime(milliseconds: 0)
-    }
-    return [nextRelay, nextAnnouncement, ownChainClaims.nextExpiry].compactMap { $0 }.min()
+    if sessions.haveStatementsToSay { return MonotonicTime(milliseconds: 0) }
+    return [nextRelay, sessions.nextAnnouncement, ownChainClaims.nextExpiry].compactMap { $0 }.min()
   }
 
-  var nextRelay: MonotonicTime? {
-    sessions.values.lazy.compactMap { $0.live?.relays.earliest }.min()
-  }
-
-  private var nextAnnouncement: MonotonicTime? { sessions.values.lazy.compactMap { $0.sparing?.announcedAt }.min() }
+  var nextRelay: MonotonicTime? { sessions.nextRelay }
 
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
     for id in sessions.ids {

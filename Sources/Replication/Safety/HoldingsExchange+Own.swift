@@ -6,58 +6,84 @@ extension HoldingsExchange {
   ) -> [Directive] {
     let partition = sight.id(of: name)
     words[partition, default: [:]][.backend, default: OwnWord()].read(vector, sight.now)
-    unspoken[partition] = name
     var out: [Directive] = []
-    speakOfBackendIfDue(partition, name, sight, &out)
+    let next = speakOfBackendIfDue(partition, name, sight, &out)
+    // What is received has a time of its own.
+    if next.time != nil { looks.add(partition, name) }
     return out
   }
 
+  /// Answers when to look again if nothing happens meanwhile.
   mutating func speakIfDue(
     _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
-  ) {
-    speakOfBackendIfDue(partition, name, sight, &out)
-    let (word, backend) = (words[partition]?[.received] ?? OwnWord(), words[partition]?[.backend]?.backend?.vector)
-    if word.mustCorrect {
-      if isPast(word, rules.askedMilliseconds, sight) { issue(.received, partition, name, sight, &out) }
-    } else if word.unspokenBytes == 0 {
-      if backend == nil { unspoken[partition] = nil }
-    } else if isPast(word, rules.wordMilliseconds, sight), let cost = cost(partition, name, sight),
-      word.unspokenBytes / rules.share >= cost
-    {
-      issue(.received, partition, name, sight, &out)
+  ) -> LooksDue.Next {
+    speakOfBackendIfDue(partition, name, sight, &out).sooner(speakOfReceivedIfDue(partition, name, sight, &out))
+  }
+
+  private mutating func speakOfReceivedIfDue(
+    _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
+  ) -> LooksDue.Next {
+    let word = words[partition]?[.received] ?? OwnWord()
+    let worth = word.unspokenBytes / rules.share
+    // What is worth less than any word can cost waits for more.
+    guard word.mustCorrect || worth >= HoldingsItem.leastByteCount + HoldingsRules.messageBytes else { return .nothing }
+    let pause = word.mustCorrect ? rules.askedMilliseconds : rules.wordMilliseconds
+    guard isPast(word, pause, sight) else { return .at(time(after: word, pause, sight)) }
+    if !word.mustCorrect {
+      guard let isAffordable = isAffordable(worth, partition, name, sight) else { return .whenHeard }
+      guard isAffordable else { return .at(sight.now.advanced(byMilliseconds: rules.wordMilliseconds)) }
     }
+    issue(.received, partition, name, sight, &out)
+    // It may have found no room, or not come to the disk.
+    return .at(sight.now.advanced(byMilliseconds: pause))
   }
 
   private func isPast(_ word: OwnWord, _ milliseconds: UInt64, _ sight: some HoldingsSight) -> Bool {
     word.issuedAt.map { sight.now.millisecondsSince($0) >= milliseconds } ?? true
   }
 
-  /// Bytes that a record of now would take to all who would be told; nil where nobody would.
-  private func cost(_ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight) -> Int? {
-    let heard = peers.keys.filter { sight.isInScope($0, partition, name) }
-    guard !heard.isEmpty, let held = sight.held(partition, name) else { return nil }
+  private func time(after word: OwnWord, _ milliseconds: UInt64, _ sight: some HoldingsSight) -> MonotonicTime {
+    (word.issuedAt ?? sight.now).advanced(byMilliseconds: milliseconds)
+  }
+
+  /// Whether a record of now would take no more than so many bytes to all who would be told; nil where nobody would.
+  private func isAffordable(
+    _ bytes: Int, _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight
+  ) -> Bool? {
+    let heard = peers.keys.lazy.filter { sight.isInScope($0, partition, name) }
+    guard let held = sight.held(partition, name), heard.first != nil else { return nil }
     let subject = ownSubject(.received, sight)
     let last = book[partition, subject]?.holdings
-    return heard.reduce(0) { sum, id in
-      let base = last.flatMap { peers[id]?.told[partition]?[.received] == $0.number ? $0.vector : nil }
+    func cost(after base: Holdings?) -> Int {
       let item = HoldingsItem(
-        partition: name, subject: subject, number: 1, base: 0, entries: .shorter(held.vector, base: base),
+        partition: name, subject: subject, number: 1, base: 0, entries: .shorter(held.vector, base: base?.vector),
         ownLast: held.ownLast, signature: Signature(first: .zero, second: .zero))
-      return sum + item.byteCount + HoldingsRules.messageBytes
+      return item.byteCount + HoldingsRules.messageBytes
     }
+    let (whole, step) = (cost(after: nil), last.map { cost(after: $0) })
+    var left = bytes
+    for id in heard {
+      let knowsLast = last.map { peers[id]?.told[partition]?[.received] == $0.number } ?? false
+      left -= knowsLast ? step ?? whole : whole
+      if left < 0 { return false }
+    }
+    return true
   }
 
   private mutating func speakOfBackendIfDue(
     _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
-  ) {
+  ) -> LooksDue.Next {
     guard let word = words[partition]?[.backend], let vector = youngReading(partition, sight)?.vector else {
-      return
+      return .nothing
     }
     let said = book[partition, ownSubject(.backend, sight)]?.holdings.vector ?? VersionVector()
     // What is there no more is taken back soon.
     let isLess = said.entries.contains { $0.value.sequence > vector.sequence(of: $0.key) }
-    guard said != vector, isPast(word, isLess ? rules.askedMilliseconds : rules.wordMilliseconds, sight) else { return }
+    guard said != vector else { return .nothing }
+    let pause = isLess ? rules.askedMilliseconds : rules.wordMilliseconds
+    guard isPast(word, pause, sight) else { return .at(time(after: word, pause, sight)) }
     issue(.backend, partition, name, sight, &out)
+    return .at(sight.now.advanced(byMilliseconds: rules.askedMilliseconds))
   }
 
   /// What was read in the backend not long ago: a word must not be younger than what it says.
@@ -90,6 +116,7 @@ extension HoldingsExchange {
   /// A record of this very device came that was not made by this store as it is. Answers whether it may stand.
   mutating func recognise(_ holdings: Holdings, _ partition: PartitionID, _ sight: some HoldingsSight) -> Bool {
     words[partition, default: [:]][holdings.kind, default: OwnWord()].note(holdings)
+    if holdings.kind == .backend { looks.add(partition, holdings.partition) }
     guard holdings.kind == .received else { return true }
     let held = sight.held(partition, holdings.partition)?.vector ?? VersionVector()
     let isTrue = holdings.vector.entries.allSatisfy { replica, position in
@@ -97,7 +124,7 @@ extension HoldingsExchange {
     }
     guard !isTrue else { return true }
     words[partition]?[.received]?.mustCorrect = true
-    unspoken[partition] = holdings.partition
+    looks.add(partition, holdings.partition)
     return false
   }
 

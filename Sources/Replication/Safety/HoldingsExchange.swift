@@ -11,8 +11,8 @@ package struct HoldingsExchange: Sendable {
 
   package private(set) var book = HoldingsBook()
   var words: [PartitionID: [Holdings.Kind: OwnWord]] = [:]
-  /// Partitions in which something is, or may be, unspoken; looked at with each tick.
-  var unspoken: [PartitionID: PartitionName] = [:]
+  /// Partitions in which something is, or may be, unspoken.
+  var looks = LooksDue()
   var peers: [SessionID: HoldingsPeer] = [:]
   /// The book's revision at which it was last level with a process of a peer.
   private(set) var levels: [UUIDValue: UInt64] = [:]
@@ -53,6 +53,7 @@ package struct HoldingsExchange: Sendable {
     peers[id] = HoldingsPeer(
       instance: instance, levelRevision: levels[instance] ?? 0,
       firstComparison: isDialer ? now : now.advanced(byMilliseconds: HoldingsRules.listenerMilliseconds), now: now)
+    looks.addUnheard()
   }
 
   package mutating func closed(_ id: SessionID) { peers[id] = nil }
@@ -60,7 +61,10 @@ package struct HoldingsExchange: Sendable {
   package func knows(_ id: SessionID) -> Bool { peers[id] != nil }
 
   /// What is common with peers may have changed.
-  package mutating func scopeMoved() { for id in peers.keys { peers[id]?.isDue = true } }
+  package mutating func scopeMoved() {
+    for id in peers.keys { peers[id]?.isDue = true }
+    looks.addUnheard()
+  }
 
   mutating func setLevel(_ id: SessionID) {
     guard let peer = peers[id] else { return }
@@ -89,12 +93,14 @@ package struct HoldingsExchange: Sendable {
     let bytes = words[partition]?[.received]?.unspokenBytes ?? 0
     words[partition, default: [:]][.received, default: OwnWord()].unspokenBytes =
       bytes.addingReportingOverflow(byteCount).overflow ? .max : bytes + byteCount
-    unspoken[partition] = name
+    looks.add(partition, name)
   }
 
   package mutating func tick(_ sight: some HoldingsSight) -> [Directive] {
     var out: [Directive] = []
-    for (partition, name) in unspoken.sorted(by: { $0.key < $1.key }) { speakIfDue(partition, name, sight, &out) }
+    for (partition, name) in looks.takeDue(sight.now) {
+      looks.put(partition, name, speakIfDue(partition, name, sight, &out))
+    }
     for id in peers.keys.sorted() { compareIfDue(id, sight, &out) }
     return out
   }

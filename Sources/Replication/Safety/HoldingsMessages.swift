@@ -31,7 +31,10 @@ package struct HoldingsItem: Sendable, Equatable {
   }
 
   /// What it takes on the wire, never less.
-  var byteCount: Int { 150 + partition.text.utf8.count + HoldingsItem.entryBytes * entryCount }
+  var byteCount: Int {
+    HoldingsItem.leastByteCount + partition.text.utf8.count + HoldingsItem.entryBytes * entryCount
+  }
+  static let leastByteCount = 150
   private static let entryBytes = 45
 }
 

@@ -121,6 +121,10 @@ struct HoldingsNode {
   var stored: [KeptHoldings] = []
   var wall: Int64 = 1_700_000_000_000
   let rules: HoldingsRules
+  /// How often the exchange has asked what is held.
+  let asked = Asked()
+
+  final class Asked: @unchecked Sendable { var count = 0 }
 
   init(number: UInt64, _ rules: HoldingsRules) {
     device = PublicKey(Digest(words: (number, 0, 0, 0)))
@@ -175,7 +179,8 @@ struct HoldingsNode {
       scope[session]?.contains(name) ?? false
     }
     func held(_ partition: PartitionID, _ name: PartitionName) -> HeldVector? {
-      node.vector.isEmpty ? nil : HeldVector(vector: node.vector, ownLast: nil)
+      node.asked.count += 1
+      return node.vector.isEmpty ? nil : HeldVector(vector: node.vector, ownLast: nil)
     }
     func signedBytes(of holdings: Holdings) -> [UInt8] { HoldingsNode.signedBytes(holdings) }
     func sign(_ message: [UInt8]) -> Signature { HoldingsNode.signature(message, node.device) }

@@ -26,6 +26,17 @@ package struct SessionTable: Sendable {
 
   func hasOthers(than id: SessionID) -> Bool { all.values.contains { $0.id != id && $0.phase == .live } }
 
+  // MARK: When
+
+  // Asked at every turn: nothing of a session is copied but what is looked at.
+
+  var haveStatementsToSay: Bool {
+    all.eachInPlace.contains { $0.value?.isWritable == true && $0.value?.outbox.isEmpty == false }
+  }
+
+  var nextRelay: MonotonicTime? { all.eachInPlace.lazy.compactMap { $0.value?.live?.relays.earliest }.min() }
+  var nextAnnouncement: MonotonicTime? { all.eachInPlace.lazy.compactMap { $0.value?.sparing?.announcedAt }.min() }
+
   // MARK: To each of them
 
   /// News of a chain with two histories, or with work above its limit, for everyone who follows the partition.

@@ -13,6 +13,7 @@ struct ScaleSizes: Sendable {
   var partitions = 10_000
   var chains = 20
   var sessions = 50
+  var restSeconds = 60
   var idleMinutes = 10
   var replicas = 1_000
   var replicaChanges = 128_000
@@ -24,7 +25,7 @@ struct ScaleSizes: Sendable {
 
   static let full = ScaleSizes()
   static let quick = ScaleSizes(
-    partitions: 100, chains: 4, sessions: 4, idleMinutes: 2, replicas: 20, replicaChanges: 5_120,
+    partitions: 100, chains: 4, sessions: 4, restSeconds: 5, idleMinutes: 2, replicas: 20, replicaChanges: 5_120,
     replicaSingles: 1_000, documents: 5_000, chain: 2_000, runs: 20)
 }
 
@@ -42,21 +43,25 @@ struct ManyPartitionsBench {
     let base = try writeMilliseconds(alone, partitions: 1)
     alone.stop()
     let fleet = try filled("scale-partitions", partitions: sizes.partitions)
-    var starts: [Double] = []
+    var (starts, processor): ([Double], [Double]) = ([], [])
     var resident: Int64 = 0
     for _ in 0..<3 {
       let node = try ChildNode(directory: fleet.directory, peers: [])
       starts.append(node.startUp.asMilliseconds)
+      processor.append(node.processorSeconds * 1_000)
       resident = max(resident, node.memory().resident)
       node.stop()
     }
     run.report.add(
       Figure(
-        "scale-start", "start, many partitions", Samples(starts).median, "ms", basis: "\(size); median of 3",
+        "scale-start", "start, many partitions", Samples(starts).median, "ms",
+        basis: "\(size); median of 3; \(Figure.text(Samples(processor).median)) ms of processor time",
         floor: .atMost(1_000)),
       Figure(
         "scale-ready", "memory when ready, many partitions", Double(resident) / 1_048_576, "MiB", basis: size,
         floor: .atMost(96)))
+    // Before anything is written: the peers have the same.
+    try IdleSessionsBench(run: run, fleet: fleet, size: size).measure()
     let node = try ChildNode(directory: fleet.directory, peers: [])
     let many = try writeMilliseconds(node, partitions: sizes.partitions)
     node.stop()

@@ -80,9 +80,11 @@ final class ScaleClock: EngineClock {
   }
 }
 
-/// Connections that end in this process.
+/// Connections that end in this process, or wherever what is set here leads.
 final class ScaleLinks: EngineLinks {
   var deliver: (([UInt8], SessionID) -> Void)?
+  var authenticated: ((SessionID) -> Void)?
+  var ended: ((SessionID) -> Void)?
   private(set) var byteCount = 0
 
   func send(_ frame: [UInt8], on session: SessionID) -> LinkSending {
@@ -91,8 +93,8 @@ final class ScaleLinks: EngineLinks {
     return deliver == nil ? .closed : .queued(isLong: false)
   }
 
-  func close(_ session: SessionID, afterFlush: Bool) {}
-  func authenticate(_ session: SessionID) {}
+  func close(_ session: SessionID, afterFlush: Bool) { ended?(session) }
+  func authenticate(_ session: SessionID) { authenticated?(session) }
   func dial(_ address: PeerAddress, tag: UInt64) {}
   func release(_ session: SessionID, byteCount: Int) {}
   func queuedByteCount(of session: SessionID) -> Int { 0 }
