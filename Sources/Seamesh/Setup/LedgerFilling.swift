@@ -181,26 +181,3 @@ package final class LedgerFilling {
     }
   }
 }
-
-/// No connection is made while a store is filled.
-private final class NoLinks: EngineLinks {
-  func send(_ frame: [UInt8], on session: SessionID) -> LinkSending { .closed }
-  func close(_ session: SessionID, afterFlush: Bool) {}
-  func authenticate(_ session: SessionID) {}
-  func dial(_ address: PeerAddress, tag: UInt64) {}
-  func release(_ session: SessionID, byteCount: Int) {}
-  func queuedByteCount(of session: SessionID) -> Int { 0 }
-  func queueByteMark(of session: SessionID) -> Int { .max }
-  func holdUp(_ session: SessionID) {}
-  func letGo(_ session: SessionID) {}
-  func adopt(_ authority: Authority) {}
-  func passage(of session: SessionID) -> Passage? { nil }
-  func keepShort(_ session: SessionID) {}
-  func closeStranded() {}
-  func text(of address: SocketAddress) -> String { address.description }
-  var frameOverheadByteCount: Int { 0 }
-}
-
-private final class NoListener: CommitListener {
-  func committed(_ record: CommitRecord) {}
-}

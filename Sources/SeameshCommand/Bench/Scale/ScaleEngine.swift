@@ -26,7 +26,7 @@ final class ScaleEngine {
     identity = EngineIdentity(fleet: fleet, device: key.publicKey, cryptography: cryptography)
     decoder = FrameDecoder(fleet: fleet, cryptography)
     let ports = EnginePorts(
-      store: store, mark: NoMark(), clock: clock, links: links, journal: NoJournal(), feed: NoFeed(),
+      store: store, mark: NoMark(), clock: clock, links: links, journal: NoJournal(), feed: NoListener(),
       random: SystemRandomNumberGenerator())
     engine = try NodeEngine(identity, EngineOptions(instance: UUIDValue(SecureRandom.bytes(16)) ?? .zero), ports)
   }
@@ -107,20 +107,6 @@ final class ScaleLinks: EngineLinks {
   func closeStranded() {}
   func text(of address: SocketAddress) -> String { address.description }
   var frameOverheadByteCount: Int { 4 }
-}
-
-private final class NoMark: ReplicaMark {
-  func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause] { [] }
-  func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws {}
-  func discard() throws {}
-}
-
-private final class NoJournal: EngineJournal {
-  func note(_ level: LogLevel, _ message: String, _ facts: KeyValuePairs<String, JournalFact>) {}
-}
-
-private final class NoFeed: CommitListener {
-  func committed(_ record: CommitRecord) {}
 }
 
 /// Engines of one fleet, each as another device, and connections between the first and all others. Those that write nothing but
