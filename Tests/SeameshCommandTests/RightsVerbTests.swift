@@ -21,7 +21,7 @@ struct RightsVerbTests {
     return outcome
   }
 
-  @Test("a narrowing is shown and asked for on a terminal; only a yes signs it", .enabled(if: TestedServer.hasTerminal))
+  @Test("a narrowing is shown and asked for on a terminal; only a yes signs it", TestedServer.onTerminal)
   func asking() throws {
     let node = FakeNode()
     let server = try TestedServer(node)

@@ -34,10 +34,11 @@ struct TerminalTests {
     #expect(waiting(progress) == "waiting for device a: \(min(milliseconds / 1_000, 30)) of 30 s; b is busy")
   }
 
-  @Test("on a terminal an invitation is a picture, too, which a reader reads as its code; elsewhere it is text alone")
+  @Test("an invitation is text alone where nobody sees a picture")
+  func invitation() throws { #expect(try !seamesh("invite", "--user=ann").output.contains("\u{2588}")) }
+
+  @Test("on a terminal an invitation is a picture, too, which a reader reads as its code", TestedServer.onTerminal)
   func pictureOfCode() throws {
-    #expect(try !seamesh("invite", "--user=ann").output.contains("\u{2588}"))
-    guard TestedServer.hasTerminal else { return }
     let result = try server.runOnTerminal("invite --user=ann", environment: ["NO_COLOR": "1"])
     #expect(result.status == 0, "\(result.error)")
     let picture = try #require(QRReader(halfBlocks: result.output.split(separator: "\n").map(String.init)))
@@ -53,8 +54,13 @@ struct TerminalTests {
     #expect(try #require(QRReader(halfBlocks: picture.lines(colours: false))).text == code)
   }
 
-  @Test("labels, users, ids and findings of other devices never reach the terminal raw", arguments: [false, true])
-  func hostileNames(isOnTerminal: Bool) throws {
+  @Test("labels, users, ids and findings of other devices are never told raw")
+  func hostileNames() throws { try tellHostileNames { try seamesh($0, environment: $1) } }
+
+  @Test("labels, users, ids and findings of other devices never reach the terminal raw", TestedServer.onTerminal)
+  func hostileNamesOnTerminal() throws { try tellHostileNames { try server.runOnTerminal($0, environment: $1) } }
+
+  private func tellHostileNames(_ run: (String, [String: String]) throws -> CommandResult) throws {
     var (peer, device, status) = (PeerStatus(), DeviceStatus(), NodeStatus())
     (peer.label, peer.user, peer.detail, peer.address) = (Self.hostile, Self.hostile, Self.hostile, Self.hostile)
     (device.label, device.user, device.role) = (Self.hostile, Self.hostile, Self.hostile)
@@ -64,11 +70,7 @@ struct TerminalTests {
     node.show(status: status)
     node.show(findings: [DoctorFinding(.problem, "x", Self.hostile, remedy: Self.hostile)])
     for verb in ["peers", "devices", "status", "doctor"] {
-      guard !isOnTerminal || TestedServer.hasTerminal else { return }
-      let environment = ["NO_COLOR": "1"]
-      let result =
-        isOnTerminal
-        ? try server.runOnTerminal(verb, environment: environment) : try seamesh(verb, environment: environment)
+      let result = try run(verb, ["NO_COLOR": "1"])
       #expect(result.status == (verb == "doctor" ? 1 : 0), "\(verb): \(result.error)")
       #expect(result.output.contains("a?]0;x?b?c?d?e"), "\(verb): \(result.output)")
       let odd = result.output.unicodeScalars.filter {
@@ -83,7 +85,7 @@ struct TerminalTests {
 
   @Test(
     "colour is for a terminal alone, and neither with NO_COLOR, TERM=dumb nor --json",
-    .enabled(if: TestedServer.hasTerminal),
+    TestedServer.onTerminal,
     arguments: [
       ([:], "", true), (["NO_COLOR": ""], "", true), (["NO_COLOR": "1"], "", false), (["TERM": "dumb"], "", false),
       ([:], " --json", false),
@@ -94,28 +96,32 @@ struct TerminalTests {
     #expect(result.output.contains("\u{1b}") == isColoured)
   }
 
-  @Test("a document is shown over several lines on a terminal, and on one to a program")
-  func prettiness() throws {
+  @Test("a document is shown on one line to a program")
+  func oneLine() throws {
     #expect(try server.run(["put", "p", "c", "x"], input: #"{"n":{"m":1}}"#).status == 0)
     #expect(try seamesh("get", "p", "c", "x").output == #"{"_id":"x","n":{"m":1}}"# + "\n")
-    guard TestedServer.hasTerminal else { return }
+  }
+
+  @Test("a document is shown over several lines on a terminal", TestedServer.onTerminal)
+  func prettiness() throws {
+    #expect(try server.run(["put", "p", "c", "x"], input: #"{"n":{"m":1}}"#).status == 0)
     #expect(try server.runOnTerminal("get p c x").lines.count > 3)
     #expect(try server.runOnTerminal("get p c x --json").output.contains(#"{"_id":"x","n":{"m":1}}"#))
   }
 
-  @Test("documents that are found have a line each, but where one is wider than the terminal")
+  @Test(
+    "documents that are found have a line each, but where one is wider than the terminal", TestedServer.onTerminal)
   func foundDocuments() throws {
     let long = #"{"_id":"y","text":""# + String(repeating: "x", count: 100) + #""}"#
     #expect(try server.run(["put", "p", "c", "y"], input: long).status == 0)
     #expect(try seamesh("find", "p", "c").output == long + "\n")
-    guard TestedServer.hasTerminal else { return }
     #expect(try server.runOnTerminal("find p c").lines.count > 2)
     #expect(try server.runOnTerminal("find p c --json").output.contains(long))
     #expect(try server.run(["put", "p", "c", "y"], input: #"{"n":1}"#).status == 0)
     #expect(try server.runOnTerminal("find p c").output.contains(#"{"_id":"y","n":1}"#))
   }
 
-  @Test("a put from a terminal says that it waits for the document", .enabled(if: TestedServer.hasTerminal))
+  @Test("a put from a terminal says that it waits for the document", TestedServer.onTerminal)
   func typing() throws {
     let result = try server.runOnTerminal("put p c x", input: "{}\n")
     #expect(result.output.contains("reading the document from the terminal; end it with Ctrl-D"), "\(result.output)")
@@ -203,7 +209,7 @@ struct TerminalTests {
 
   @Test(
     "progress is drawn once a second has gone by, over itself, and taken away at the end",
-    .enabled(if: TestedServer.hasTerminal))
+    TestedServer.onTerminal)
   func drawing() throws {
     let quick = try server.runOnTerminal("import p c " + server.file("a.json", #"{"_id":1}"#))
     #expect(!quick.output.contains("\u{1b}[K") && quick.output.contains("imported 1"))

@@ -56,7 +56,9 @@ extension TestedServer {
       status: result.status, output: result.output.replacing("\r\n", with: "\n"), error: result.error)
   }
 
-  static var hasTerminal: Bool { FileManager.default.isExecutableFile(atPath: "/usr/bin/script") }
+  static var onTerminal: ConditionTrait {
+    .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/script"), "not run: no command script here")
+  }
 }
 
 struct CommandResult {
