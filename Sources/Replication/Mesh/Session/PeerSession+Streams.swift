@@ -62,7 +62,7 @@ extension PeerSession {
     let base = base(from: vector)
     live?.streams[partition]?.pull(number, naming: staged, base: base, in: comparison, step.now)
     note(vector, toldOf: partition)
-    sparing?.noteTold(partition)
+    sparing?.notePulled(partition)
     send(pulled, &step) { .pull(stream: number, $0) }
   }
 
