@@ -16,6 +16,7 @@ struct PullPolicy: Sendable {
       catchUps.begin(partition, on: id, for: stream.known, step.now)
     } else if session.sparing?.holdsBack(partition, step.now) == true {
       // The pull would name what is not to be announced yet. It follows the announcement.
+      sessions[id]?.sparing?.noteHeldPull(partition)
       return
     }
     sessions[id]?.pull(partition, ledger, &step)
@@ -211,9 +212,13 @@ struct PullPolicy: Sendable {
         sessions[id]?.sparing?.watch(partition, stream, log, since: step.now)
         continue
       }
-      guard catchUps.session(of: partition) == nil, isItsTurnToCome(session, partition, stream.name) else { continue }
+      // Who was level when his stream would have opened, and has written since, waits for no catch-up of another.
+      let isFree = catchUps.session(of: partition) == nil
+      guard isFree || session.sparing?.isPullHeld(partition) == true,
+        isItsTurnToCome(session, partition, stream.name)
+      else { continue }
       watch(partition, id, &sessions, ledger, after: step.configuration.antiEntropyMilliseconds, step)
-      catchUps.begin(partition, on: id, for: stream.known, step.now)
+      if isFree { catchUps.begin(partition, on: id, for: stream.known, step.now) }
       sessions[id]?.pull(partition, ledger, &step)
     }
   }

@@ -53,7 +53,7 @@ enum PushPolicy {
       }
       guard isRelayed else { return Push(announcement: announcement, runs: .relayed(at: due)) }
       // What waits already keeps its time, but for more that comes with a meeting.
-      let isMeeting = committed.bringer?.aheadSince != nil
+      let isMeeting = meetingEnd(committed, step) != nil
       return Push(announcement: announcement, runs: isMeeting ? .postponed(until: due) : .none)
     }
     let isNext =
@@ -75,8 +75,16 @@ enum PushPolicy {
 
   private static func relayDue(_ committed: CommittedRuns, _ session: PeerSession, _ step: Step) -> MonotonicTime {
     let soon = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
-    guard session.sparing != nil, let since = committed.bringer?.aheadSince else { return soon }
-    return max(soon, since.advanced(byMilliseconds: step.configuration.meetingMilliseconds))
+    guard session.sparing != nil, let end = meetingEnd(committed, step) else { return soon }
+    return max(soon, end)
+  }
+
+  /// Until then the peer is likely to link with who has come and brings much. Nil where that is over: what goes on to come
+  /// from him would be put off each time anything came, as long as he brings something.
+  private static func meetingEnd(_ committed: CommittedRuns, _ step: Step) -> MonotonicTime? {
+    guard let since = committed.bringer?.aheadSince else { return nil }
+    let end = since.advanced(byMilliseconds: step.configuration.meetingMilliseconds)
+    return end > step.now ? end : nil
   }
 
   /// Own runs are announced by sending them, where a stream is open. What another brought is announced later: to him, and
@@ -90,7 +98,10 @@ enum PushPolicy {
     guard session.sparing != nil, let bringer = committed.bringer else { return .now }
     let isSource = session.id == committed.source
     guard isSource || isOpen || session.isLinked(with: bringer.device) else {
-      return bringer.aheadSince == nil ? .now : .heldBack(until: relayDue(committed, session, step))
+      guard bringer.aheadSince != nil else { return .now }
+      let due = relayDue(committed, session, step)
+      // Of what he brings beyond the meeting as much at once as would be passed on at once.
+      return meetingEnd(committed, step) == nil ? .gathered(until: due) : .heldBack(until: due)
     }
     let wait = step.configuration.gatherMilliseconds * (isSource ? 1 : 2)
     return .gathered(until: step.now.advanced(byMilliseconds: wait))

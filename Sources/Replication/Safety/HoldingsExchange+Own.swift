@@ -116,7 +116,6 @@ extension HoldingsExchange {
   /// A record of this very device came that was not made by this store as it is. Answers whether it may stand.
   mutating func recognise(_ holdings: Holdings, _ partition: PartitionID, _ sight: some HoldingsSight) -> Bool {
     words[partition, default: [:]][holdings.kind, default: OwnWord()].note(holdings)
-    if holdings.kind == .backend { looks.add(partition, holdings.partition) }
     guard holdings.kind == .received else { return true }
     let held = sight.held(partition, holdings.partition)?.vector ?? VersionVector()
     let isTrue = holdings.vector.entries.allSatisfy { replica, position in

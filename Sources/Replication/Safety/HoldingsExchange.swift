@@ -115,6 +115,8 @@ package struct HoldingsExchange: Sendable {
       guard put(kept, in: partition, sight) else { continue }
       let isOwn = kept.holdings.device == sight.device && source == nil
       if isOwn { words[partition]?[kept.holdings.kind]?.spoke(kept.holdings) }
+      // A copy of this device may have said another thing of the backend: only now it stands, to be compared with the reading.
+      if kept.holdings.device == sight.device, source != nil { looks.add(partition, kept.holdings.partition) }
       for id in peers.keys.sorted()
       where id != source && sight.isInScope(id, partition, kept.holdings.partition) {
         if isOwn { tell(id, partition, kept.holdings.subject, &out) } else { peers[id]?.isDue = true }

@@ -242,6 +242,84 @@ struct NeighbourTests {
     for (a, b) in [(2, 3), (3, 2)] { #expect(bench.said(from: a, to: b, since: start).contains("pull")) }
   }
 
+  /// Nodes 1 and 2 are linked, and a stream of the partition is open between them or none. Node 0 has much, and links with
+  /// node 1 alone, to which it brings so much at once and no more yet.
+  private func bringingMuch(_ count: Int64, first: Int, isOpen: Bool) throws -> (MeshBench, SessionID, SessionID) {
+    let bench = try MeshBench([0, 1, 2])
+    let other = bench.connected(2, 1)
+    if isOpen {
+      try bench.nodes[1].write(0)
+      bench.pass(3_000)
+      try #require(bench.nodes[2].holds(bench.nodes[1]) == 1)
+    } else {
+      // What is wanted only now was not compared: of it no stream is open.
+      let all = bench.fleet.interest("*")
+      for node in bench.nodes[1...] { node.deliver(.interestChanged(added: Interest(), removed: all)) }
+      for node in bench.nodes[1...] { node.deliver(.interestChanged(added: all, removed: Interest())) }
+      bench.run()
+    }
+    for value in 0..<count { try bench.nodes[0].write(value, payloadByteCount: 2_000) }
+    bench.nodes[0].holdsLoads = true
+    let id = bench.connected(0, 1)
+    bring(0..<first, bench, id)
+    return (bench, id, other)
+  }
+
+  private func bring(_ places: Range<Int>, _ bench: MeshBench, _ id: SessionID) {
+    let runs = Array(bench.nodes[0].log[places])
+    bench.nodes[0].deliver(.loaded(id, bench.partition, runs, hasMore: true))
+    bench.run()
+  }
+
+  @Test(
+    "what a newcomer goes on to bring reaches who is not linked with him, however closely one change follows another",
+    arguments: [true, false])
+  func bringsOnAndOn(isOpen: Bool) throws {
+    let (bench, id, _) = try bringingMuch(220, first: 6, isOpen: isOpen)
+    for place in 6..<216 {
+      bench.now = bench.now.advanced(byMilliseconds: 20)
+      for node in bench.nodes { node.deliver(.tick) }
+      bench.run()
+      bring(place..<place + 1, bench, id)
+    }
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 216)
+    #expect(bench.nodes[2].holds(bench.nodes[0]) > 200, "four seconds have passed")
+  }
+
+  @Test("what a peer writes while it is not asked for its stream waits for no end of what a newcomer brings")
+  func writesMeanwhile() throws {
+    let (bench, id, other) = try bringingMuch(100, first: 6, isOpen: false)
+    bench.pass(100)
+    let held = try #require(bench.nodes[1].state).clipped
+    // A word of node 1: node 2 asks for the stream, and is not asked for its own.
+    bench.nodes[2].receive(.have(PartitionVector(name: bench.name, vector: held)), on: other)
+    bench.run()
+    try #require(bench.nodes[1].mesh.sessions[other]?.live?.streams[bench.partition]?.incoming.number == nil)
+    try bench.nodes[2].write(1)
+    for place in 6..<66 {
+      bring(place..<place + 1, bench, id)
+      bench.pass(100)
+    }
+    #expect(bench.nodes[1].mesh.pulls.catchUps.session(of: bench.partition) == id, "it goes on")
+    #expect(bench.nodes[1].holds(bench.nodes[2]) == 1)
+  }
+
+  @Test("who asks for a stream and has all of what waits to be announced is owed nothing of it")
+  func opensLevel() throws {
+    let bench = try MeshBench([0, 1, 2])
+    let id = bench.connected(2, 1)
+    let all = bench.fleet.interest("*")
+    bench.nodes[1].deliver(.interestChanged(added: Interest(), removed: all))
+    bench.nodes[1].deliver(.interestChanged(added: all, removed: Interest()))
+    bench.run()
+    for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value, payloadByteCount: 400) }
+    _ = bench.connected(0, 1)
+    let held = try #require(bench.nodes[1].state?.clipped)
+    try #require(bench.nodes[1].mesh.sessions[id]?.sparing?.unannounced(bench.partition) != nil)
+    bench.nodes[1].receive(.pull(stream: 9, PartitionVector(name: bench.name, vector: held)), on: id)
+    #expect(bench.nodes[1].mesh.sessions[id]?.live?.relays[bench.partition] == nil)
+  }
+
   @Test("who is not linked with who brought it gets it after the usual wait")
   func unlinked() throws {
     let (bench, links) = try clique(3)

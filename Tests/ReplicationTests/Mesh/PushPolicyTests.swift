@@ -115,6 +115,22 @@ struct PushPolicyTests {
     #expect(sparing.announcedAt == nil)
   }
 
+  @Test("newcomers that come one after the other do not put off for ever what is to be announced")
+  func manyNewcomers() throws {
+    var sparing = CopySparing()
+    let vector = PartitionVector(
+      name: try PartitionName("agency=x"), vector: VersionVector([replica: ChainPosition(sequence: 2, tip: .zero)]))
+    let first = now.advanced(byMilliseconds: 2_000)
+    for milliseconds in stride(from: UInt64(0), to: 20_000, by: 1_500) {
+      let isKept = sparing.gather(
+        partition, vector, until: first.advanced(byMilliseconds: milliseconds), isHeldBack: true)
+      #expect(isKept)
+    }
+    let last = first.advanced(byMilliseconds: CopySparing.holdMilliseconds)
+    #expect(!sparing.holdsBack(partition, last) && sparing.holdsBack(partition, first))
+    #expect(sparing.takeGathered(first).isEmpty && sparing.takeGathered(last).map(\.partition) == [partition])
+  }
+
   @Test("what a comparison or a pull has named meanwhile is held back no more, and its announcement stays due")
   func named() throws {
     var sparing = CopySparing()

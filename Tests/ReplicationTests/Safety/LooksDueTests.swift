@@ -79,4 +79,33 @@ struct LooksDueTests {
     bench.pass(600_000)
     #expect(bench.nodes[0].exchange.looks.count == 0)
   }
+
+  @Test("a word of this device that a copy of it said is looked at once it stands, however long the disk takes")
+  func keptLate() throws {
+    var bench = HoldingsBench(2)
+    bench.link(0, 1)
+    bench.hold(0, 3, byteCount: 0)
+    let (name, here) = (HoldingsBench.partition, bench.nodes[0].vector)
+    bench.with(0) { $0.readBack(name, here, $1) }
+    bench.pass(1_000)
+    let said = try #require(bench.word(of: 0, at: 0, .backend))
+    #expect(said.vector == here)
+    var more = here
+    more[ReplicaID(high: 0, low: 2)] = ChainPosition(sequence: 4, tip: TipHash(high: 2, low: 4))
+    let sight = bench.sight(0)
+    let copied = Holdings(
+      fleet: said.fleet, device: said.device, partition: name, number: said.number + 1, vector: more, kind: .backend,
+      ownLast: nil)
+    let signed = SignedHoldings(copied, signature: sight.sign(sight.signedBytes(of: copied)))
+    let id = try #require(bench.links.keys.first)
+    bench.nodes[0].stores = false
+    bench.with(0) { $0.received(id, .records([signed.item(after: nil, known: nil)]), $1) }
+    bench.pass(1_000)
+    bench.nodes[0].stores = true
+    let kept = KeptHoldings(signed, heard: bench.nodes[0].wall)
+    bench.with(0) { $0.kept([(kept, id)], $1) }
+    #expect(bench.word(of: 0, at: 0, .backend)?.vector == more)
+    bench.pass(10_000)
+    #expect(bench.word(of: 0, at: 0, .backend)?.vector == here)
+  }
 }

@@ -9,12 +9,16 @@ struct CopySparing: Sendable {
   private(set) var announcedAt: MonotonicTime?
   /// Partitions of which the peer has named more than is here: others bring it, or this peer has to.
   private var behind: [PartitionID: Behind] = [:]
+  /// Partitions of which the peer was not asked for its stream, since the pull would have told what is held back.
+  private var heldPulls: Set<PartitionID> = []
 
   private struct Gathered: Sendable {
     var vector: PartitionVector
     var due: MonotonicTime
     /// Nothing of the partition is announced before.
     var heldUntil: MonotonicTime?
+    /// However many newcomers there are, one after the other.
+    var heldAtMost: MonotonicTime?
     /// Of what is to be announced, what no comparison and no pull has named meanwhile.
     var brought = BroughtChains(limit: CopySparing.broughtLimit)
     /// That is nothing.
@@ -23,7 +27,10 @@ struct CopySparing: Sendable {
     mutating func join(_ vector: VersionVector, until time: MonotonicTime, isHeldBack: Bool) {
       self.vector.vector.join(vector)
       isTold = false
-      if isHeldBack { heldUntil = max(heldUntil ?? time, time) }
+      if isHeldBack {
+        let limit = heldAtMost ?? time.advanced(byMilliseconds: CopySparing.holdMilliseconds)
+        (heldAtMost, heldUntil) = (limit, min(max(heldUntil ?? time, time), limit))
+      }
       due = min(due, time)
       if let heldUntil { due = max(due, heldUntil) }
     }
@@ -39,6 +46,8 @@ struct CopySparing: Sendable {
   /// Partitions of which announcements are gathered, and of which is looked whether what others bring came. What is beyond is
   /// announced at once, and found by the next comparison.
   static let partitionLimit = 1_024
+  /// So much longer than for the first newcomer something is held back for those that come after it.
+  static let holdMilliseconds: UInt64 = 4_000
   /// Pieces of chains of one partition that are to be announced, and of which is known who brought them.
   static let broughtLimit = 16
   /// Chains of one partition of which is looked whether they go on.
@@ -86,6 +95,18 @@ struct CopySparing: Sendable {
   func holdsBack(_ partition: PartitionID, _ now: MonotonicTime) -> Bool {
     guard let item = gathered[partition], !item.isTold, let until = item.heldUntil else { return false }
     return until > now
+  }
+
+  mutating func noteHeldPull(_ partition: PartitionID) {
+    if heldPulls.count < CopySparing.partitionLimit { heldPulls.insert(partition) }
+  }
+
+  func isPullHeld(_ partition: PartitionID) -> Bool { heldPulls.contains(partition) }
+
+  /// The peer is asked for its stream, which tells it all that is here.
+  mutating func notePulled(_ partition: PartitionID) {
+    heldPulls.remove(partition)
+    noteTold(partition)
   }
 
   /// By partition; those that are due, or all.

@@ -37,7 +37,7 @@ extension PeerSession {
     _ unannounced: (chains: [BroughtChains.Chain], until: MonotonicTime), of partition: PartitionID, _ ledger: Ledger
   ) -> Bool {
     guard let log = ledger.partitions[partition]?.log else { return true }
-    for chain in unannounced.chains {
+    for chain in unannounced.chains where live?.streams[partition]?.covers(chain.replica, chain.last) == false {
       let isLeft =
         isLinked(with: chain.bringer)
         && live?.streams[partition]?.leaveToOthers(chain.replica, chain.first, through: chain.last, log) == true
@@ -62,7 +62,7 @@ extension PeerSession {
     let base = base(from: vector)
     live?.streams[partition]?.pull(number, naming: staged, base: base, in: comparison, step.now)
     note(vector, toldOf: partition)
-    sparing?.noteTold(partition)
+    sparing?.notePulled(partition)
     send(pulled, &step) { .pull(stream: number, $0) }
   }
 
