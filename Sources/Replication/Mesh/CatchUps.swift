@@ -29,10 +29,14 @@ struct CatchUps: Sendable {
     running[partition] = CatchUp(session: session, asked: asked, progress: now)
   }
 
-  /// Something that the peer was known to have when it was asked has not come.
-  func isOutstanding(_ partition: PartitionID, _ stream: PeerStream, _ log: PartitionLog?) -> Bool {
+  /// Something that the peer was known to have when it was asked has not come. What came ahead of what others bring has: they
+  /// may have to be asked for that.
+  func isOutstanding(_ partition: PartitionID, _ stream: PeerStream, _ state: PartitionState?) -> Bool {
     guard let asked = running[partition]?.asked else { return false }
-    return stream.isAhead(of: log) { asked.sequence(of: $0) > log?.received.sequence(of: $0) ?? 0 }
+    let reached = state?.waiting.ahead.reached ?? [:]
+    return stream.isAhead(of: state?.log) { replica in
+      asked.sequence(of: replica) > max(state?.log.received.sequence(of: replica) ?? 0, reached[replica] ?? 0)
+    }
   }
 
   mutating func noteProgress(_ partition: PartitionID, _ byteCount: Int, _ now: MonotonicTime) {

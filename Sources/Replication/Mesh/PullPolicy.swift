@@ -125,12 +125,12 @@ struct PullPolicy: Sendable {
     guard let session = catchUps.session(of: partition) else { return }
     if session == source { catchUps.noteProgress(partition, byteCount, step.now) }
     // What the peer has named since it was asked it may have left to others, who are to be asked meanwhile.
-    let (stream, log) = (sessions[session]?.live?.streams[partition], ledger.partitions[partition]?.log)
-    guard let stream, catchUps.isOutstanding(partition, stream, log) else {
+    let (stream, state) = (sessions[session]?.live?.streams[partition], ledger.partitions[partition])
+    guard let stream, catchUps.isOutstanding(partition, stream, state) else {
       catchUps.end(partition)
       // Who has brought it all hears at once that it is here.
       sessions[session]?.announceGathered(of: partition, ledger, &step)
-      if stream?.isAhead(of: log) != true, let name = ledger.partitions[partition]?.name {
+      if stream?.isAhead(of: state?.log) != true, let name = state?.name {
         step.emit(.note(session, .levelWith(name)))
       }
       considerAll(partition, &sessions, ledger, &step)
@@ -189,9 +189,9 @@ struct PullPolicy: Sendable {
     guard let session = sessions[id], session.sparing != nil, !session.passage.isThin, sessions.hasOthers(than: id),
       let stream = session.live?.streams[partition]
     else { return false }
-    let log = ledger.partitions[partition]?.log
-    let ahead = stream.chainsAhead(of: log)
-    return !catchUps.isOutstanding(partition, stream, log)
+    let state = ledger.partitions[partition]
+    let ahead = stream.chainsAhead(of: state?.log)
+    return !catchUps.isOutstanding(partition, stream, state)
       && ahead.contains { ledger.authority.author(of: $0) != session.peer }
   }
 

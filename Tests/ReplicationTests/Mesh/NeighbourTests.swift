@@ -304,6 +304,28 @@ struct NeighbourTests {
     #expect(bench.nodes[1].holds(bench.nodes[2]) == 1)
   }
 
+  @Test("a catch-up whose changes wait for what a neighbour was to bring is over, and the neighbour is asked")
+  func caughtUpAhead() throws {
+    let bench = try MeshBench([0, 1, 2])
+    let links = [(0, 1), (0, 2), (1, 2)].map { bench.connected($0.0, $0.1) }
+    let all = bench.fleet.interest("*")
+    for node in bench.nodes { node.deliver(.interestChanged(added: Interest(), removed: all)) }
+    for node in bench.nodes { node.deliver(.interestChanged(added: all, removed: Interest())) }
+    bench.run()
+    bench.cut(links[1])
+    try bench.nodes[2].write(1)
+    bench.run()
+    // Node 0 hears of this one alone, and gets it from node 1; what it stands on is left to node 2.
+    try bench.nodes[1].write(2)
+    bench.run()
+    try #require(bench.nodes[0].mesh.footprint.postponedBytes > 0)
+    bench.pass(500)
+    // Node 1 was told of no break.
+    _ = bench.connected(0, 2)
+    bench.pass(2_000)
+    #expect(bench.nodes[0].holds(bench.nodes[1]) == 1 && bench.nodes[0].holds(bench.nodes[2]) == 1)
+  }
+
   @Test("who asks for a stream and has all of what waits to be announced is owed nothing of it")
   func opensLevel() throws {
     let bench = try MeshBench([0, 1, 2])

@@ -38,6 +38,13 @@ struct RunsAhead: Sendable {
   var isEmpty: Bool { count == 0 }
   var all: [ParkedRuns] { waiting.values.flatMap { $0.map(\.parked) } + released }
 
+  /// How far chains came ahead.
+  var reached: [ReplicaID: UInt64] {
+    waiting.values.joined().reduce(into: [:]) { reached, entry in
+      reached[entry.run.incoming.replica] = max(reached[entry.run.incoming.replica] ?? 0, entry.run.last)
+    }
+  }
+
   /// Answers whether there is room for it.
   mutating func add(_ run: DeliveredRun, of session: SessionID, lacking lacked: Lacked) -> Bool {
     guard count < RunsAhead.limit else { return false }
