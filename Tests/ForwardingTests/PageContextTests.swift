@@ -56,7 +56,8 @@ private final class ContextLog {
     var ends = identities.map { $0.genesis(SHA256.hash) }
     for sequence in 1...2 as ClosedRange<UInt64> {
       for (index, chain) in identities.enumerated() {
-        let run = try ContextLog.run(chain, after: sequence - 1, ends[index], context, key)
+        let run = try oneChangeRun(
+          chain, after: sequence - 1, ends[index], context, id: Int64(sequence), key)
         try store.transact(isBacklog: false) { transaction in
           let appended = AppendedRun(
             first: sequence, last: sequence, context: run.record.context, body: RunCodec.encode(run)[...])
@@ -68,22 +69,6 @@ private final class ContextLog {
   }
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
-
-  private static func run(
-    _ chain: ChainIdentity, after sequence: UInt64, _ hashBefore: Digest, _ context: VersionVector, _ key: SigningKey
-  ) throws -> Run {
-    var builder = RunBuilder(
-      chain: chain, after: sequence, hashBefore: hashBefore, context: context, hash: SHA256.hash)
-    let write = DocumentWrite(
-      collection: "c", id: .int(Int64(sequence)), kind: .create, generation: 1,
-      operations: [Operation(.set, [.key("n")], value: .int(1))])
-    let payload = PayloadEncoder.encode([write], dot: builder.nextDot)
-    let change = try ComposedChange(
-      WriteContext(dot: builder.nextDot, timestamp: .zero, context: builder.context),
-      wall: WallTime(milliseconds: 0), payload: payload, in: chain, SHA256.hash)
-    builder.append(payload: payload, keyHashes: change.keyHashes, timestamp: .zero, wall: change.wall)
-    return builder.close(sign: key.sign)
-  }
 
   /// Of the contexts as one relay sends them, a page after the other.
   func forms() throws -> [ContextForm] {

@@ -39,17 +39,7 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
     var hashes = [genesis]
     var runs: [Run] = []
     for index in 0..<changes {
-      var builder = RunBuilder(
-        chain: chain, after: UInt64(index), hashBefore: hashes[index], context: VersionVector(), hash: SHA256.hash)
-      let write = DocumentWrite(
-        collection: "c", id: .int(Int64(index)), kind: .create, generation: 1,
-        operations: [Operation(.set, [.key("n")], value: .int(1))])
-      let payload = PayloadEncoder.encode([write], dot: builder.nextDot)
-      let change = try ComposedChange(
-        WriteContext(dot: builder.nextDot, timestamp: .zero, context: builder.context),
-        wall: WallTime(milliseconds: 0), payload: payload, in: chain, SHA256.hash)
-      builder.append(payload: payload, keyHashes: change.keyHashes, timestamp: .zero, wall: change.wall)
-      let run = builder.close(sign: key.sign)
+      let run = try oneChangeRun(chain, after: UInt64(index), hashes[index], id: Int64(index), key)
       let encoded = RunCodec.encode(run)
       hashes.append(
         try RunCodec.decode(encoded[...], fleet: fleet, partition: partition, hash: SHA256.hash).hashAtLast)

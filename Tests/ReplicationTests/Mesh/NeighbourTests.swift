@@ -326,6 +326,24 @@ struct NeighbourTests {
     #expect(bench.nodes[0].holds(bench.nodes[1]) == 1 && bench.nodes[0].holds(bench.nodes[2]) == 1)
   }
 
+  @Test(
+    "who was told of what a newcomer brings, by a comparison or by a pull, and asks for it has it at once",
+    arguments: [true, false])
+  func toldOtherwise(byComparison: Bool) throws {
+    let bench = try MeshBench([0, 1, 2])
+    let id = bench.connected(2, 1)
+    let all = bench.fleet.interest("*")
+    bench.nodes[1].deliver(.interestChanged(added: Interest(), removed: all))
+    bench.nodes[1].deliver(.interestChanged(added: all, removed: Interest()))
+    bench.run()
+    for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value, payloadByteCount: 400) }
+    _ = bench.connected(0, 1)
+    try #require(bench.nodes[1].mesh.sessions[id]?.sparing?.unannounced(bench.partition) != nil)
+    if byComparison { bench.nodes[1].ask(id) } else { try bench.nodes[2].write(1) }
+    bench.run()
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 30)
+  }
+
   @Test("who asks for a stream and has all of what waits to be announced is owed nothing of it")
   func opensLevel() throws {
     let bench = try MeshBench([0, 1, 2])
