@@ -106,6 +106,9 @@ package struct Authority: Sendable {
   package func statements(of scope: Text) -> [Statement] {
     admitted.orderInScopes[scope, default: []].compactMap { admitted.all[$0] }
   }
+  /// Statements of a room that statements of the fleet list. Whether one of these is here decides what counts of all that
+  /// it goes on from.
+  func listed(in room: Text) -> Set<Digest> { tables.speakers.index.listedInRooms[room, default: []] }
   package func holds(_ id: Digest) -> Bool { admitted.holds(id) }
   /// Root, or a device that root ever made an admin.
   func wasEverAdmin(_ device: PublicKey) -> Bool { admitted.everAdmins.contains(device) }

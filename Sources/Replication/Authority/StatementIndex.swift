@@ -34,6 +34,8 @@ struct StatementIndex: Sendable {
   private(set) var unread: [Signed<Statement.Unknown>] = []
   /// What every narrowing and raise says, by its id.
   private(set) var words: [Digest: ListedWord] = [:]
+  /// Statements of rooms that statements of the fleet list, of whatever kind or shape, by scope.
+  private(set) var listedInRooms: [Text: Set<Digest>] = [:]
 
   init(_ set: AdmittedStatements, certificate: ReplicaCertificate) {
     let ordered = set.all.values.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
@@ -46,10 +48,7 @@ struct StatementIndex: Sendable {
   /// With what the set has of these rooms now. Nil where the fleet's statements list some of what is said in them: whether a
   /// statement lies below what they list is told by all that was there when they were read.
   func renewing(rooms scopes: Set<Text>, _ set: AdmittedStatements) -> StatementIndex? {
-    let isListed = words.contains { id, word in
-      set.all[id]?.isOfFleet == true && scopes.contains(where: word.listsStatements)
-    }
-    guard !isListed else { return nil }
+    guard scopes.allSatisfy({ listedInRooms[$0] == nil }) else { return nil }
     var renewed = self
     for scope in scopes {
       let ordered = set.orderInScopes[scope, default: []].compactMap { set.all[$0] }
@@ -62,6 +61,11 @@ struct StatementIndex: Sendable {
   }
 
   private mutating func take(_ statement: Statement, _ listed: inout ListedWords) {
+    if statement.isOfFleet {
+      for group in statement.tips where !group.scope.utf8.isEmpty {
+        listedInRooms[group.scope, default: []].formUnion(group.tips.lazy.map(\.id))
+      }
+    }
     if let listing = statement.listing {
       guard !listing.more else { return }
       words[statement.id] = listed.word(of: statement)

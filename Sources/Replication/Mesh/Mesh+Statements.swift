@@ -113,6 +113,7 @@ extension Mesh {
     sessions.dropUnhearable(ledger)
     sessions.hear(fresh.filter(\.isOfFleet), exceptTo: source, ledger, &step)
     spreadRooms(fresh.filter { !$0.isOfFleet }, before, exceptTo: source, &step)
+    tellLines(listedBy: fresh.filter(\.isOfFleet), &step)
     reconsiderAcceptance(reach, &step)
     pulls.reopenAll(&sessions, ledger, &step)
     sessions.askForHandedOverEarly(ledger, &step)
@@ -140,6 +141,7 @@ extension Mesh {
   }
 
   mutating func tellEndedRooms(_ id: SessionID, _ step: inout Step) {
+    guard sessions[id]?.live?.comparison.isUnderWay == false else { return }
     tell(id, &step) { $0.tellEnded($1, on: id, in: $2) }
   }
 
@@ -154,6 +156,20 @@ extension Mesh {
       let held = ScopeStatements(ledger.authority.statements(of: scope))
       for id in listeners {
         tell(id, &step) { $0.tellNews(said, among: held, of: name, before, $1, in: $2) }
+      }
+    }
+  }
+
+  /// What ended a room for somebody counts no longer once an end lists a later statement, until that is known, too: he is
+  /// told of it though he heard of the room's end before.
+  private mutating func tellLines(listedBy fresh: [Statement], _ step: inout Step) {
+    let scopes = Set(fresh.lazy.flatMap(\.tips).map(\.scope)).sorted()
+    let listed = scopes.compactMap(PartitionName.init(roomOf:)).filter {
+      ledger.partitions.holdsStatements(of: ledger.id(of: $0))
+    }
+    for name in listed.prefix(RoomExchange.tellLimit) {
+      for id in sessions.ids where sessions[id]?.phase == .live {
+        tell(id, &step) { $0.tellLines(of: name, $1, in: $2) }
       }
     }
   }

@@ -22,6 +22,8 @@ struct RoomExchange: Sendable {
 
   /// Those that have ended for the peer's user are told once.
   private var tellingEnded = Once()
+  /// Those of them of which there is more to tell: the peer answers once in each comparison, and was told of them in this one.
+  private var endedLater: Set<PartitionID> = []
 
   /// Rooms whose tips are told for one comparison. Where statements come of it, the next one follows at once.
   static let tellLimit = 256
@@ -117,9 +119,13 @@ struct RoomExchange: Sendable {
 
   /// Rooms that have ended for the peer's user, once on a session: the peer asks of whom it takes for one who may carry them,
   /// and that need not be this node, nor anybody whom it still meets. It is told where the lines end that it may hear, and
-  /// asks for what it lacks.
+  /// asks for what it lacks. Later what this comparison lets tell anew.
   mutating func tellEnded(_ hearer: RoomHearer, on id: SessionID, in comparison: UInt64) -> [Word] {
-    guard tellingEnded.take() else { return [] }
+    guard tellingEnded.take() else {
+      let rooms = endedLater.sorted()
+      endedLater = []
+      return rooms.compactMap(hearer.ledger.partitions.name).flatMap { tellLines(of: $0, hearer, in: comparison) }
+    }
     let ended = hearer.ended
     // Of more than are told at once another part has its turn with each session.
     let start = ended.count > RoomExchange.tellLimit ? Int(id.rawValue % UInt64(ended.count)) : 0
@@ -139,8 +145,17 @@ struct RoomExchange: Sendable {
   ) -> [Word] {
     if hearer.mayCarry(name, by: before) { return [.statements(hearer.passable(said, of: name, held), of: name)] }
     if hearer.mayHear(of: name) { return [.statements(held.ordered, of: name)] }
-    guard hearer.wants(name), !hearer.passable(said, of: name, held).isEmpty, let lines = hearer.lines(of: name)
-    else { return [] }
+    return hearer.passable(said, of: name, held).isEmpty ? [] : tellLines(of: name, hearer, in: comparison)
+  }
+
+  /// Where the lines end by which the room has ended for the peer's user, as far as it has.
+  mutating func tellLines(of name: PartitionName, _ hearer: RoomHearer, in comparison: UInt64) -> [Word] {
+    guard hearer.wants(name), !hearer.mayHear(of: name), let lines = hearer.lines(of: name) else { return [] }
+    let room = hearer.ledger.id(of: name)
+    guard toldIn[room] != comparison else {
+      if endedLater.count < RoomExchange.tellLimit { endedLater.insert(room) }
+      return []
+    }
     return [tell(name, lines.tips, hearer, in: comparison)]
   }
 }

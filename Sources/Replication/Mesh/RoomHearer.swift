@@ -31,7 +31,8 @@ struct RoomHearer {
   func passable(_ statements: [Statement], of name: PartitionName, _ held: ScopeStatements) -> [Statement] {
     guard !mayHear(of: name) else { return statements }
     guard wants(name) else { return [] }
-    let lines = held.lines(endingFor: users) { ledger.authority.inviter($0) }
+    let listed = ledger.authority.listed(in: name.text)
+    let lines = held.lines(endingFor: users, listed: listed) { ledger.authority.inviter($0) }
     return statements.filter { lines.contains($0.id) }
   }
 

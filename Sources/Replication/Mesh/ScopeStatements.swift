@@ -99,18 +99,28 @@ package struct ScopeStatements: Sendable {
   // MARK: Rooms
 
   /// What may have ended a room for one of these users, whether or not it counts, with all that it goes on from: his own
-  /// leaves, and removals of him or of those by whose invitation he came in, directly or through others.
-  func lines(endingFor users: Set<Text>, _ speaker: (Statement) -> Text?) -> Set<Digest> {
+  /// leaves, and removals of him or of those by whose invitation he came in, directly or through others. Where an end lists
+  /// something that goes on from one of them, up to that: it counts only where what is listed is known.
+  ///
+  /// - Parameter listed: statements of the room that statements of the fleet list.
+  func lines(endingFor users: Set<Text>, listed: Set<Digest>, _ speaker: (Statement) -> Text?) -> Set<Digest> {
     let carriers = carriers(of: users, speaker)
     var lines: Set<Digest> = []
+    var behind: Set<Digest> = []
+    for statement in ordered {
+      let isEnding =
+        switch statement.body {
+        case .removal(let removal): carriers.contains(removal.user)
+        case .leave(let leave): users.contains(leave.user)
+        default: false
+        }
+      guard isEnding || statement.previous.map(behind.contains) == true else { continue }
+      behind.insert(statement.id)
+      if isEnding || listed.contains(statement.id) { lines.insert(statement.id) }
+    }
     // From the end every statement comes before what it goes on from.
-    for statement in ordered.reversed() {
-      switch statement.body {
-      case .removal(let removal) where carriers.contains(removal.user): lines.insert(statement.id)
-      case .leave(let leave) where users.contains(leave.user): lines.insert(statement.id)
-      default: break
-      }
-      if lines.contains(statement.id), let previous = statement.previous { lines.insert(previous) }
+    for statement in ordered.reversed() where lines.contains(statement.id) {
+      if let previous = statement.previous { lines.insert(previous) }
     }
     return lines
   }

@@ -104,23 +104,47 @@ struct FrameCheck: Check {
     checkRight(name, node, peer)
   }
 
-  /// What ended the room for the peer's user, with all that it goes on from.
+  /// What ended the room for the peer's user, with all that it goes on from, up to what statements of the fleet list.
   private func lines(endingFor peer: SimulatedNode, _ scope: Text, _ node: SimulatedNode) -> Set<Digest> {
     let said = node.directory.book.statements.values.filter { $0.scope == scope }
     let carriers = carriers(of: peer.user, said)
+    let listed = Set(node.directory.book.statements.values.flatMap { tips(of: $0, in: scope) })
     var lines: Set<Digest> = []
     for statement in said {
-      switch statement.body {
-      case .removal(let removal) where carriers.contains(removal.user): break
-      case .leave(let leave) where leave.user == peer.user: break
-      default: continue
-      }
-      var next: Statement? = statement
-      while let step = next, lines.insert(step.id).inserted {
-        next = step.previous.flatMap { node.directory.book.statements[$0] }
-      }
+      let line = line(to: statement, node)
+      let hasEnding = line.contains { isEnding($0, peer, carriers) }
+      guard isEnding(statement, peer, carriers) || hasEnding && listed.contains(statement.id) else { continue }
+      lines.formUnion(line.map(\.id))
     }
     return lines
+  }
+
+  private func isEnding(_ statement: Statement, _ peer: SimulatedNode, _ carriers: Set<Text>) -> Bool {
+    switch statement.body {
+    case .removal(let removal): carriers.contains(removal.user)
+    case .leave(let leave): leave.user == peer.user
+    default: false
+    }
+  }
+
+  /// The statement and all that it goes on from.
+  private func line(to statement: Statement, _ node: SimulatedNode) -> [Statement] {
+    var line = [statement]
+    while let previous = line.last?.previous.flatMap({ node.directory.book.statements[$0] }) { line.append(previous) }
+    return line
+  }
+
+  /// What a statement of the fleet lists of a room.
+  private func tips(of statement: Statement, in room: Text) -> [Digest] {
+    let groups: [Statement.ScopeTips] =
+      switch statement.body {
+      case .grant(let grant): grant.listing.tips
+      case .end(let end): end.listing.tips
+      case .raise(let raise): raise.listing.tips
+      case .unknown(let unknown): unknown.tips
+      default: []
+      }
+    return groups.filter { $0.scope == room }.flatMap(\.tips).map(\.id)
   }
 
   /// The user, and everyone by whose invitation he may have come in.

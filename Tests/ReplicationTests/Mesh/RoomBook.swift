@@ -45,6 +45,19 @@ final class RoomBook {
     removals.append(try say(.leave(Statement.Leave(by: by, user: user, seen: invitations)), slot))
   }
 
+  /// An end of the node's membership: what its device said counts up to now, in the fleet and in this room.
+  func end(of slot: Int) throws -> Statement.Body {
+    let node = bench.nodes[slot]
+    let (membership, said) = (try #require(node.membership), try #require(last[slot]))
+    let fleet = try #require(node.mesh.authority.lastStatement(of: node.key.publicKey))
+    func tips(_ scope: Text, _ sequence: UInt64, _ id: Digest) -> Statement.ScopeTips {
+      Statement.ScopeTips(scope: scope, tips: [Statement.Tip(issuer: said.issuer, sequence: sequence, id: id)])
+    }
+    let listing = Statement.Listing(
+      tips: [tips("", fleet.sequence, fleet.id), tips(name.text, said.sequence, said.id)])
+    return .end(Statement.End(reason: .retire, target: .membership(membership), listing: listing))
+  }
+
   private func say(_ body: Statement.Body, _ slot: Int) throws -> Digest {
     let node = bench.nodes[slot]
     let statement = try #require(
