@@ -26,13 +26,13 @@ package final class LinkDirector {
 
   /// Tells the dial policy something about where peers may be, dials whom it names, and closes links that it gives up.
   func follow(_ event: DialPolicy.Event) {
-    for address in policy.handle(event, now: clock.now.milliseconds, using: &random) {
+    for address in policy.handle(event, now: clock.now, using: &random) {
       port.dial(address, tag: table.beginDial(address))
     }
     while let device = policy.takeDrop() { drop(device) }
   }
 
-  var nextWake: MonotonicTime? { policy.nextWake().map { MonotonicTime(milliseconds: $0) } }
+  var nextWake: MonotonicTime? { policy.nextWake() }
 
   func dialFailed(_ tag: UInt64, _ reason: String) {
     guard let address = table.endDial(tag) else { return }

@@ -1,6 +1,6 @@
 extension DialPolicy {
   mutating func configure(
-    _ addresses: [PeerAddress], _ now: UInt64, _ random: inout some RandomNumberGenerator
+    _ addresses: [PeerAddress], _ now: MonotonicTime, _ random: inout some RandomNumberGenerator
   ) {
     let wanted = addresses.prefix(Limits.configuredAddresses)
     for address in candidates.keys where candidates[address]?.isConfigured == true && !wanted.contains(address) {
@@ -11,12 +11,12 @@ extension DialPolicy {
   }
 
   mutating func remember(
-    _ device: DeviceID, _ addresses: [SocketAddress], _ now: UInt64, _ random: inout some RandomNumberGenerator
+    _ device: DeviceID, _ addresses: [SocketAddress], _ now: MonotonicTime, _ random: inout some RandomNumberGenerator
   ) {
     guard device != thisDevice else { return }
     for address in addresses.prefix(Limits.addressesPerRememberedDevice) {
       let key = PeerAddress.socket(address)
-      let firstAttempt = now + jitter(Limits.hastenedDelayMilliseconds, &random)
+      let firstAttempt = now.advanced(byMilliseconds: jitter(Limits.hastenedDelayMilliseconds, &random))
       update(key, firstAttempt: firstAttempt, &random) {
         $0.isRemembered = true
         $0.device = $0.device ?? device
@@ -25,7 +25,7 @@ extension DialPolicy {
   }
 
   mutating func noteFound(
-    _ instance: Text, _ addresses: [SocketAddress], tagMatches: Bool, _ now: UInt64,
+    _ instance: Text, _ addresses: [SocketAddress], tagMatches: Bool, _ now: MonotonicTime,
     _ random: inout some RandomNumberGenerator
   ) {
     let current = Set(addresses.prefix(Limits.addressesPerInstance).map(PeerAddress.socket))
@@ -45,42 +45,44 @@ extension DialPolicy {
     for address in addresses(of: instance) { leaveInstance(address) }
   }
 
-  mutating func noteFailure(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
+  mutating func noteFailure(_ address: PeerAddress, _ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
     guard var candidate = candidates[address], candidate.attemptEndsAt != nil else { return }
     candidate.attemptEndsAt = nil
     candidate.failures += 1
     let longest =
       candidate.isConfigured ? Limits.longestConfiguredDelayMilliseconds : Limits.longestDelayMilliseconds
     candidate.nextAttempt =
-      now + backOff(Limits.firstDelayMilliseconds, candidate.failures, longest: longest, &random)
+      now.advanced(
+        byMilliseconds: backOff(Limits.firstDelayMilliseconds, candidate.failures, longest: longest, &random))
     candidates[address] = candidate
     forgetIfUnwanted(address)
   }
 
-  mutating func noteRefusal(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
+  mutating func noteRefusal(_ address: PeerAddress, _ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
     guard var candidate = candidates[address] else { return }
     candidate.attemptEndsAt = nil
     candidate.isRefused = true
     candidate.failures += 1
     let longest = Limits.longestRefusedDelayMilliseconds
     candidate.nextAttempt =
-      now + backOff(Limits.refusedDelayMilliseconds, candidate.failures, longest: longest, &random)
+      now.advanced(
+        byMilliseconds: backOff(Limits.refusedDelayMilliseconds, candidate.failures, longest: longest, &random))
     candidates[address] = candidate
     forgetIfUnwanted(address)
   }
 
   /// The attempt goes on until a session follows or the caller says that none does.
-  mutating func identify(_ address: PeerAddress, _ device: DeviceID, _ now: UInt64) {
+  mutating func identify(_ address: PeerAddress, _ device: DeviceID, _ now: MonotonicTime) {
     guard var candidate = candidates[address] else { return }
     candidate.isSelf = device == thisDevice
     candidate.device = candidate.isSelf ? nil : device
-    if candidate.isSelf { candidate.nextAttempt = now + Limits.selfDelayMilliseconds }
+    if candidate.isSelf { candidate.nextAttempt = now.advanced(byMilliseconds: Limits.selfDelayMilliseconds) }
     let isOver = candidate.isSelf || links[device] != nil
-    candidate.attemptEndsAt = isOver ? nil : now + Limits.sessionTimeoutMilliseconds
+    candidate.attemptEndsAt = isOver ? nil : now.advanced(byMilliseconds: Limits.sessionTimeoutMilliseconds)
     candidates[address] = candidate
   }
 
-  mutating func noteConnected(_ device: DeviceID, outgoing: Bool, _ now: UInt64) {
+  mutating func noteConnected(_ device: DeviceID, outgoing: Bool, _ now: MonotonicTime) {
     links[device] = Link(since: links[device]?.since ?? now, isOutgoing: outgoing)
     var remembered = 0
     for address in addresses(of: device) {
@@ -92,20 +94,21 @@ extension DialPolicy {
     }
   }
 
-  mutating func noteDisconnected(_ device: DeviceID, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
+  mutating func noteDisconnected(_ device: DeviceID, _ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
     guard let link = links.removeValue(forKey: device) else { return }
-    let wasShort = now < link.since + Limits.shortSessionMilliseconds
+    let wasShort = now.millisecondsSince(link.since) < Limits.shortSessionMilliseconds
     let longest = Limits.longestFlappingDelayMilliseconds
     for address in addresses(of: device) {
       guard var candidate = candidates[address] else { continue }
       candidate.failures = wasShort ? candidate.failures + 1 : 0
       candidate.nextAttempt =
-        now + backOff(Limits.firstDelayMilliseconds, candidate.failures, longest: longest, &random)
+        now.advanced(
+          byMilliseconds: backOff(Limits.firstDelayMilliseconds, candidate.failures, longest: longest, &random))
       candidates[address] = candidate
     }
   }
 
-  mutating func hastenAll(_ now: UInt64, _ random: inout some RandomNumberGenerator) {
+  mutating func hastenAll(_ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
     for address in candidates.keys.sorted() {
       candidates[address]?.isSelf = false
       hasten(address, now, &random)
@@ -113,10 +116,11 @@ extension DialPolicy {
   }
 
   /// Brings the next attempt forward to within a second, at most once per interval and not for refused addresses.
-  private mutating func hasten(_ address: PeerAddress, _ now: UInt64, _ random: inout some RandomNumberGenerator) {
+  private mutating func hasten(_ address: PeerAddress, _ now: MonotonicTime, _ random: inout some RandomNumberGenerator)
+  {
     guard var candidate = candidates[address], !candidate.isSelf, !candidate.isRefused else { return }
-    if let last = candidate.hastenedAt, now < last + Limits.hastenIntervalMilliseconds { return }
-    let soon = now + jitter(Limits.hastenedDelayMilliseconds, &random)
+    if let last = candidate.hastenedAt, now.millisecondsSince(last) < Limits.hastenIntervalMilliseconds { return }
+    let soon = now.advanced(byMilliseconds: jitter(Limits.hastenedDelayMilliseconds, &random))
     guard soon < candidate.nextAttempt else { return }
     candidate.nextAttempt = soon
     candidate.hastenedAt = now

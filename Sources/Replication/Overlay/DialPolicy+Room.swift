@@ -29,14 +29,14 @@ extension DialPolicy {
 
   /// Gives up the oldest outgoing link that the operator did not ask for, once another device has waited long enough. The
   /// one that waited longest is dialled in its place, so that all have their turn.
-  mutating func swapIfDue(_ now: UInt64, _ random: inout some RandomNumberGenerator) {
+  mutating func swapIfDue(_ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
     guard !hasRoom, let waiting = firstWaiting, let oldest = oldestLink else {
       nextSwap = nil
       return
     }
     guard let due = nextSwap else {
       let interval = Limits.swapIntervalMilliseconds
-      nextSwap = now + interval / 2 + UInt64.random(in: 0...interval, using: &random)
+      nextSwap = now.advanced(byMilliseconds: interval / 2 + UInt64.random(in: 0...interval, using: &random))
       return
     }
     guard due <= now, waiting <= now else { return }
@@ -45,7 +45,7 @@ extension DialPolicy {
   }
 
   /// When the first of those who wait for room may be dialled.
-  private var firstWaiting: UInt64? {
+  private var firstWaiting: MonotonicTime? {
     let busy = busyGroups()
     return candidates.values.lazy.filter { $0.mayAskForRoom && self.isDiallable($0, busy) }.map(\.nextAttempt).min()
   }

@@ -1,13 +1,13 @@
 extension DialPolicy {
   /// When ``handle(_:now:using:)`` should be called with a tick, if nothing else happens before. Nil: nothing to wait for.
-  package func nextWake() -> UInt64? {
+  package func nextWake() -> MonotonicTime? {
     guard let quietUntil else { return earliestWake() }
-    return quietUntil == .max ? nil : quietUntil
+    return quietUntil == .never ? nil : quietUntil
   }
 
-  func earliestWake() -> UInt64? {
-    var wake: UInt64?
-    func consider(_ time: UInt64) { wake = min(wake ?? time, time) }
+  func earliestWake() -> MonotonicTime? {
+    var wake: MonotonicTime?
+    func consider(_ time: MonotonicTime) { wake = min(wake ?? time, time) }
     var (inFlight, strangersInFlight) = (0, 0)
     for candidate in candidates.values {
       guard let endsAt = candidate.attemptEndsAt else { continue }
@@ -31,12 +31,12 @@ extension DialPolicy {
     return wake
   }
 
-  mutating func takeDue(_ now: UInt64) -> [PeerAddress] {
+  mutating func takeDue(_ now: MonotonicTime) -> [PeerAddress] {
     var dials: [PeerAddress] = []
     while let address = nextDue(now) {
       budget.take()
       if candidates[address]?.isStranger == true { strangerBudget.take() }
-      candidates[address]?.attemptEndsAt = now + Limits.attemptTimeoutMilliseconds
+      candidates[address]?.attemptEndsAt = now.advanced(byMilliseconds: Limits.attemptTimeoutMilliseconds)
       dials.append(address)
     }
     return dials
@@ -44,7 +44,7 @@ extension DialPolicy {
 
   /// The due candidate of the lowest rank that waited longest; ties by address, so that the order of a dictionary
   /// never shows.
-  private mutating func nextDue(_ now: UInt64) -> PeerAddress? {
+  private mutating func nextDue(_ now: MonotonicTime) -> PeerAddress? {
     guard budget.hasToken(now) else { return nil }
     let strangersMayGo = strangerBudget.hasToken(now)
     var inFlight = 0
@@ -58,7 +58,7 @@ extension DialPolicy {
     else { return nil }
     let strangersAllowed = strangersMayGo && strangersInFlight < Limits.concurrentStrangerDials
     let (busy, hasRoom) = (busyGroups(), hasRoom)
-    var best: (rank: Int, nextAttempt: UInt64, address: PeerAddress)?
+    var best: (rank: Int, nextAttempt: MonotonicTime, address: PeerAddress)?
     for (address, candidate) in candidates where candidate.nextAttempt <= now {
       guard strangersAllowed || !candidate.isStranger, hasRoom || candidate.isConfigured,
         isDiallable(candidate, busy)
@@ -99,7 +99,7 @@ extension DialPolicy {
   }
 
   /// Answers whether there were any.
-  mutating func expireAttempts(_ now: UInt64, _ random: inout some RandomNumberGenerator) -> Bool {
+  mutating func expireAttempts(_ now: MonotonicTime, _ random: inout some RandomNumberGenerator) -> Bool {
     let expired = candidates.filter { $0.value.attemptEndsAt.map { $0 <= now } ?? false }
     for address in expired.keys.sorted() { noteFailure(address, now, &random) }
     return !expired.isEmpty

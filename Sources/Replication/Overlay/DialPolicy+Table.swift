@@ -1,7 +1,7 @@
 extension DialPolicy {
   /// Changes the candidate, making it where there is room; a full table gives up a stranger for it, or refuses it.
   mutating func update(
-    _ address: PeerAddress, firstAttempt: UInt64, _ random: inout some RandomNumberGenerator,
+    _ address: PeerAddress, firstAttempt: MonotonicTime, _ random: inout some RandomNumberGenerator,
     _ change: (inout Candidate) -> Void
   ) {
     var candidate = candidates[address] ?? Candidate(nextAttempt: firstAttempt)

@@ -3,7 +3,6 @@
 /// Every address is only a hint (N5, N9): who answers there is known after the TLS handshake alone. The policy remembers
 /// which device an address led to, does not dial devices that are connected, nor itself, spaces attempts to a dead
 /// address with jitter, and keeps a flood of made-up addresses (N6) away from those the operator or the fleet named.
-/// Times are milliseconds of a clock that counts through suspension.
 package struct DialPolicy: Sendable {
   package enum Event: Sendable {
     /// All addresses from the configuration; replaces earlier ones.
@@ -34,21 +33,21 @@ package struct DialPolicy: Sendable {
   /// Devices with a session.
   var links: [DeviceID: Link] = [:]
   /// When a link makes room for another device; nil while nobody waits for room.
-  var nextSwap: UInt64?
+  var nextSwap: MonotonicTime?
   /// To be closed by the caller (``takeDrop()``).
   var drops: [DeviceID] = []
   var budget = TokenBucket(capacity: Limits.dialBurst, perMinute: Limits.dialsPerMinute)
   var strangerBudget = TokenBucket(capacity: Limits.strangerDialBurst, perMinute: Limits.strangerDialsPerMinute)
 
   /// Before this a tick would change nothing, unless something else happens first. Nil: that is not known.
-  var quietUntil: UInt64?
+  var quietUntil: MonotonicTime?
 
   package init(thisDevice: DeviceID) { self.thisDevice = thisDevice }
 
   /// Takes the event in and answers with the addresses to dial now. Each attempt ends with `dialFailed`, `dialRefused`, or
   /// `identified` and `connected`; one that does not counts as failed after a while.
   package mutating func handle(
-    _ event: Event, now: UInt64, using random: inout some RandomNumberGenerator
+    _ event: Event, now: MonotonicTime, using random: inout some RandomNumberGenerator
   ) -> [PeerAddress] {
     let isTick = if case .tick = event { true } else { false }
     // The caller ticks at every turn, and each look walks over all that is known.
@@ -73,7 +72,7 @@ package struct DialPolicy: Sendable {
     let hasExpired = expireAttempts(now, &random)
     let dials = takeDue(now)
     // What one look changes may make more due for the next.
-    if isTick, dials.isEmpty, drops.isEmpty, nextSwap == swap, !hasExpired { quietUntil = earliestWake() ?? .max }
+    if isTick, dials.isEmpty, drops.isEmpty, nextSwap == swap, !hasExpired { quietUntil = earliestWake() ?? .never }
     return dials
   }
 }
@@ -125,7 +124,7 @@ extension DialPolicy {
   }
 
   struct Link: Sendable {
-    let since: UInt64
+    let since: MonotonicTime
     let isOutgoing: Bool
   }
 
@@ -140,12 +139,12 @@ extension DialPolicy {
     var isSelf = false
     var isRefused = false
     var failures = 0
-    var nextAttempt: UInt64
+    var nextAttempt: MonotonicTime
     /// Nil unless it is being dialled.
-    var attemptEndsAt: UInt64?
-    var hastenedAt: UInt64?
+    var attemptEndsAt: MonotonicTime?
+    var hastenedAt: MonotonicTime?
 
-    init(nextAttempt: UInt64) { self.nextAttempt = nextAttempt }
+    init(nextAttempt: MonotonicTime) { self.nextAttempt = nextAttempt }
 
     var isStranger: Bool { !isConfigured && !isRemembered && device == nil && !tagMatches }
     var isWanted: Bool { isConfigured || isRemembered || instance != nil }
@@ -162,7 +161,7 @@ extension DialPolicy {
     package let device: DeviceID?
     package let state: State
     package let failures: Int
-    package let nextAttempt: UInt64
+    package let nextAttempt: MonotonicTime
   }
 
   /// In order of addresses.
@@ -195,7 +194,7 @@ struct TokenBucket: Sendable {
   private let perMinute: UInt64
   /// In parts of 1/60,000 token, so that integers suffice.
   private var level: UInt64
-  private var filledAt: UInt64?
+  private var filledAt: MonotonicTime?
 
   init(capacity: Int, perMinute: Int) {
     self.capacity = UInt64(capacity) * TokenBucket.millisecondsPerMinute
@@ -203,8 +202,8 @@ struct TokenBucket: Sendable {
     self.level = self.capacity
   }
 
-  mutating func hasToken(_ now: UInt64) -> Bool {
-    let elapsed = min(now > (filledAt ?? now) ? now - (filledAt ?? now) : 0, capacity)
+  mutating func hasToken(_ now: MonotonicTime) -> Bool {
+    let elapsed = min(now.millisecondsSince(filledAt ?? now), capacity)
     level = min(capacity, level + elapsed * perMinute)
     filledAt = now
     return level >= TokenBucket.millisecondsPerMinute
@@ -214,8 +213,8 @@ struct TokenBucket: Sendable {
   mutating func take() { level -= min(level, TokenBucket.millisecondsPerMinute) }
 
   /// When a token is there, seen from the last ``hasToken(_:)``.
-  var nextTokenAt: UInt64 {
+  var nextTokenAt: MonotonicTime {
     let missing = TokenBucket.millisecondsPerMinute - min(level, TokenBucket.millisecondsPerMinute)
-    return (filledAt ?? 0) + (missing + perMinute - 1) / perMinute
+    return (filledAt ?? MonotonicTime(milliseconds: 0)).advanced(byMilliseconds: (missing + perMinute - 1) / perMinute)
   }
 }

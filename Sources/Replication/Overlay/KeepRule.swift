@@ -27,11 +27,12 @@ package enum KeepRule {
     package var isLive: Bool
     /// The TLS exporter value, equal at both ends.
     package var exporter: Digest
-    /// Milliseconds of this node's clock that counts through suspension.
-    package var openedAt: UInt64
-    package var lastHeardAt: UInt64
+    package var openedAt: MonotonicTime
+    package var lastHeardAt: MonotonicTime
 
-    package init(dialledByThisEnd: Bool, isLive: Bool, exporter: Digest, openedAt: UInt64, lastHeardAt: UInt64) {
+    package init(
+      dialledByThisEnd: Bool, isLive: Bool, exporter: Digest, openedAt: MonotonicTime, lastHeardAt: MonotonicTime
+    ) {
       (self.dialledByThisEnd, self.isLive, self.exporter) = (dialledByThisEnd, isLive, exporter)
       (self.openedAt, self.lastHeardAt) = (openedAt, lastHeardAt)
     }
@@ -40,11 +41,11 @@ package enum KeepRule {
   package enum Choice: Sendable, Equatable { case keepExisting, keepNew }
 
   package static func choose(
-    existing: Link, new: Link, thisDevice: DeviceID, peer: DeviceID, now: UInt64
+    existing: Link, new: Link, thisDevice: DeviceID, peer: DeviceID, now: MonotonicTime
   ) -> Choice {
-    if elapsed(since: existing.lastHeardAt, now) > silenceLimitMilliseconds { return .keepNew }
+    if now.millisecondsSince(existing.lastHeardAt) > silenceLimitMilliseconds { return .keepNew }
     if new.dialledByThisEnd, existing.isLive { return .keepExisting }
-    if elapsed(since: existing.openedAt, new.openedAt) > raceWindowMilliseconds {
+    if new.openedAt.millisecondsSince(existing.openedAt) > raceWindowMilliseconds {
       return new.dialledByThisEnd ? .keepExisting : .keepNew
     }
     guard existing.dialledByThisEnd != new.dialledByThisEnd else {
@@ -52,9 +53,5 @@ package enum KeepRule {
     }
     let lowerIsThisDevice = thisDevice < peer
     return existing.dialledByThisEnd == lowerIsThisDevice ? .keepExisting : .keepNew
-  }
-
-  private static func elapsed(since earlier: UInt64, _ later: UInt64) -> UInt64 {
-    later > earlier ? later - earlier : 0
   }
 }

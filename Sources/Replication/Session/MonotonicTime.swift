@@ -4,6 +4,8 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
 
   package init(milliseconds: UInt64) { self.milliseconds = milliseconds }
 
+  package static let never = MonotonicTime(milliseconds: .max)
+
   package func advanced(byMilliseconds count: UInt64) -> MonotonicTime {
     let (sum, overflow) = milliseconds.addingReportingOverflow(count)
     return MonotonicTime(milliseconds: overflow ? .max : sum)

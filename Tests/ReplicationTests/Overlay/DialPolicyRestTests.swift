@@ -30,12 +30,14 @@ import Testing
 
     private mutating func tick() -> [String] {
       if looksAlways { policy.quietUntil = nil }
-      if policy.quietUntil.map({ $0 <= now }) ?? true { looks += 1 }
+      if policy.quietUntil.map({ $0.milliseconds <= now }) ?? true { looks += 1 }
       return handle(.tick)
     }
 
     private mutating func handle(_ event: DialPolicy.Event) -> [String] {
-      var done = policy.handle(event, now: now, using: &random).map { "\(now) dials \($0)" }
+      var done = policy.handle(event, now: MonotonicTime(milliseconds: now), using: &random).map {
+        "\(now) dials \($0)"
+      }
       while let dropped = policy.takeDrop() {
         done.append("\(now) drops \(dropped)")
         done += handle(.disconnected(dropped))

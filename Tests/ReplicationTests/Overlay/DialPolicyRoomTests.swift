@@ -29,7 +29,9 @@ import TestSupport
     func outgoing(of node: Int) -> Int { links.count { $0[0] == node } }
 
     mutating func handle(_ node: Int, _ event: DialPolicy.Event) {
-      for dial in policies[node].handle(event, now: now, using: &random) { underWay.append((node, dial)) }
+      for dial in policies[node].handle(event, now: MonotonicTime(milliseconds: now), using: &random) {
+        underWay.append((node, dial))
+      }
       if !isDiscovering { finishDials() }
       while let dropped = policies[node].takeDrop() {
         guard let other = policies.indices.first(where: { Fleet.device($0) == dropped }) else { continue }
@@ -74,7 +76,7 @@ import TestSupport
 
     mutating func pass(_ milliseconds: UInt64) {
       let end = now + milliseconds
-      while let wake = policies.compactMap({ $0.nextWake() }).min(), wake <= end {
+      while let wake = policies.compactMap({ $0.wake }).min(), wake <= end {
         now = max(now + 1, wake)
         for node in policies.indices { handle(node, .tick) }
       }
@@ -142,7 +144,7 @@ import TestSupport
     }
 
     @discardableResult mutating func handle(_ event: DialPolicy.Event) -> [PeerAddress] {
-      policy.handle(event, now: now, using: &random)
+      policy.handle(event, now: MonotonicTime(milliseconds: now), using: &random)
     }
 
     mutating func find(_ number: Int) {
@@ -174,7 +176,7 @@ import TestSupport
     full.link(6, outgoing: false)
     full.now += 60_000
     full.find(7)
-    let due = try #require(full.policy.nextWake())
+    let due = try #require(full.policy.wake)
     // Whoever waits has gone when the time is there; another may be dialled in half a second at the earliest.
     full.now = due - 400
     full.handle(.disconnected(Fleet.device(6)))

@@ -10,8 +10,9 @@ import Testing
     _ dialled: Bool, isLive: Bool = false, exporter: UInt64 = 1, openedAt: UInt64, lastHeardAt: UInt64? = nil
   ) -> KeepRule.Link {
     KeepRule.Link(
-      dialledByThisEnd: dialled, isLive: isLive, exporter: Digest(words: (exporter, 0, 0, 0)), openedAt: openedAt,
-      lastHeardAt: lastHeardAt ?? openedAt)
+      dialledByThisEnd: dialled, isLive: isLive, exporter: Digest(words: (exporter, 0, 0, 0)),
+      openedAt: MonotonicTime(milliseconds: openedAt),
+      lastHeardAt: MonotonicTime(milliseconds: lastHeardAt ?? openedAt))
   }
 
   private func choose(_ existing: KeepRule.Link, _ new: KeepRule.Link, isLow: Bool = true, now: UInt64)
@@ -19,7 +20,7 @@ import Testing
   {
     KeepRule.choose(
       existing: existing, new: new, thisDevice: isLow ? Self.low : Self.high, peer: isLow ? Self.high : Self.low,
-      now: now)
+      now: MonotonicTime(milliseconds: now))
   }
 
   @Test("of crossing dials the one of the lower device id stays, at either end and in either order")
@@ -198,7 +199,7 @@ private struct DialExplorer {
       let choice = KeepRule.choose(
         existing: view(world.links[held], atLow), new: view(world.links[index], atLow),
         thisDevice: DeviceID(Digest(words: (atLow ? 1 : 2, 0, 0, 0))),
-        peer: DeviceID(Digest(words: (atLow ? 2 : 1, 0, 0, 0))), now: 1_000)
+        peer: DeviceID(Digest(words: (atLow ? 2 : 1, 0, 0, 0))), now: Self.now)
       keepsNew = choice == .keepNew
       close(&world, keepsNew ? held : index, atLow)
     }
@@ -220,10 +221,12 @@ private struct DialExplorer {
   }
 
   /// All within one second: a race.
+  private static let now = MonotonicTime(milliseconds: 1_000)
+
   private func view(_ link: LinkState, _ atLow: Bool) -> KeepRule.Link {
     KeepRule.Link(
       dialledByThisEnd: link.dialledByLow == atLow, isLive: atLow ? link.isLiveAtLow : link.isLiveAtHigh,
-      exporter: Digest(words: (link.exporter, 0, 0, 0)), openedAt: 1_000, lastHeardAt: 1_000)
+      exporter: Digest(words: (link.exporter, 0, 0, 0)), openedAt: Self.now, lastHeardAt: Self.now)
   }
 
   private mutating func check(_ world: World, _ trace: String) {

@@ -104,8 +104,8 @@ package struct PeerSession: Sendable {
 
   var link: KeepRule.Link {
     KeepRule.Link(
-      dialledByThisEnd: isDialer, isLive: phase == .live, exporter: exporter, openedAt: openedAt.milliseconds,
-      lastHeardAt: pulse.lastHeard.milliseconds)
+      dialledByThisEnd: isDialer, isLive: phase == .live, exporter: exporter, openedAt: openedAt,
+      lastHeardAt: pulse.lastHeard)
   }
 
   /// How much speaks for somebody at the other end, ascending.

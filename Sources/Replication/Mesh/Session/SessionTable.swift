@@ -133,7 +133,7 @@ package struct SessionTable: Sendable {
       && !other.isUndecided(against: session)
     {
       let choice = KeepRule.choose(
-        existing: other.link, new: session.link, thisDevice: thisDevice, peer: session.device, now: now.milliseconds)
+        existing: other.link, new: session.link, thisDevice: thisDevice, peer: session.device, now: now)
       closed.append(choice == .keepNew ? other.id : id)
       if choice == .keepExisting { break }
     }
