@@ -13,7 +13,7 @@ struct CommittedRuns {
 
   struct Bringer {
     let device: DeviceMark
-    /// Who wrote them; empty where that are too many to look at each.
+    /// Who wrote them; empty where that are too many to look at each, or one is known not to bring them.
     let authors: Set<DeviceMark>
     /// Peers that are linked with it, too, and want the partition.
     let linked: [Linked]
@@ -56,7 +56,7 @@ extension CommittedRuns.Bringer {
   ) {
     guard let source, let session = sessions[source] else { return nil }
     device = DeviceMark(session.device)
-    authors = ledger.authors(of: runs)
+    authors = ledger.authors(of: runs, in: partition, sessions)
     let mark = device
     linked = sessions.values.filter { $0.isLinked(with: mark) && $0.isInScope(partition, ledger) }.map {
       Linked(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? [])
@@ -66,10 +66,31 @@ extension CommittedRuns.Bringer {
 }
 
 extension Ledger {
-  /// Empty where they are too many to look at each, or one is not known.
-  fileprivate func authors(of runs: [LoggedRun]) -> Set<DeviceMark> {
-    let keys = Set(Set(runs.lazy.map(\.replica)).map { authority.author(of: $0) })
+  /// Empty where they are too many to look at each, one is not known, or one is linked with this node and is known not to
+  /// bring what it wrote.
+  fileprivate func authors(
+    of runs: [LoggedRun], in partition: PartitionID, _ sessions: SessionTable
+  ) -> Set<DeviceMark> {
+    let ends = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = max($0[$1.replica] ?? 0, $1.last) }
+    let keys = Set(ends.keys.map { authority.author(of: $0) })
     guard keys.count <= CommittedRuns.Bringer.authorLimit, !keys.contains(nil) else { return [] }
+    let isLackedByAuthor = sessions.values.contains { session in
+      keys.contains(session.peer)
+        && session.isKnownToLack(ends.filter { authority.author(of: $0.key) == session.peer }, of: partition, self)
+    }
+    guard !isLackedByAuthor else { return [] }
     return Set(keys.compactMap { $0.map { DeviceMark(DeviceID.derived(from: $0, cryptography.hash)) } })
+  }
+}
+
+extension PeerSession {
+  /// The peer does not carry the partition, or not so much of these chains, as where its store was put back. What a
+  /// comparison is still to tell is not known.
+  fileprivate func isKnownToLack(_ ends: [ReplicaID: UInt64], of partition: PartitionID, _ ledger: Ledger) -> Bool {
+    guard phase == .live else { return false }
+    guard isInScope(partition, ledger) else { return true }
+    guard isCompared(withChangesOf: partition) else { return false }
+    let known = live?.streams[partition]?.known ?? VersionVector()
+    return ends.contains { known.sequence(of: $0.key) < $0.value }
   }
 }

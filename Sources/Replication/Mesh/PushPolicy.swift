@@ -171,7 +171,7 @@ extension PeerSession {
   }
 
   /// No comparison is under way, or still to come, that does not know of what was just committed.
-  private func isCompared(withChangesOf partition: PartitionID) -> Bool {
+  func isCompared(withChangesOf partition: PartitionID) -> Bool {
     guard let live, live.comparison.hasBegun else { return false }
     return !live.comparison.isUnderWay || live.streams[partition] != nil
   }

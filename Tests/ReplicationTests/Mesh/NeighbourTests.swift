@@ -404,6 +404,57 @@ struct NeighbourTests {
     #expect(copies(to: 1, bench, start) == 5 && copies(to: 3, bench, start) == 5)
   }
 
+  @Test(
+    "what an author does not carry any more, or has lost, is not left to him: who is linked with him gets it at once",
+    arguments: [true, false])
+  func authorBringsNothing(wantsIt: Bool) throws {
+    // Node 4 is what the device of node 0 was before its store was lost; node 3 alone has what it wrote.
+    let bench = try MeshBench([0, 1, 2, 3, 0])
+    let id = bench.connected(4, 3)
+    for value in 0..<3 as Range<Int64> { try bench.nodes[4].write(value) }
+    bench.run()
+    bench.cut(id)
+    let all = bench.fleet.interest("*")
+    if !wantsIt { bench.nodes[0].deliver(.interestChanged(added: Interest(), removed: all)) }
+    let links = [(0, 1), (0, 2), (1, 2)].map { bench.connected($0.0, $0.1) }
+    try bench.nodes[1].write(0)
+    bench.pass(3_000)
+    try #require(bench.nodes[3].holds(bench.nodes[4]) == 3 && bench.nodes[2].holds(bench.nodes[1]) == 1)
+    if !wantsIt {
+      // Also while the two compare what else they hold.
+      bench.nodes[1].ask(links[0])
+      bench.loseMessages()
+    }
+    _ = bench.connected(3, 1)
+    bench.pass(100)
+    try #require(bench.nodes[1].holds(bench.nodes[4]) == 3)
+    #expect(bench.nodes[2].holds(bench.nodes[4]) == 3)
+  }
+
+  @Test(
+    "what another brings is left to its author as long as this node has not compared with him what they hold",
+    arguments: [true, false])
+  func authorUncompared(isLive: Bool) throws {
+    let bench = try MeshBench([0, 1, 2, 3])
+    let first = bench.connected(0, 3)
+    for value in 0..<3 as Range<Int64> { try bench.nodes[0].write(value) }
+    bench.run()
+    bench.cut(first)
+    _ = bench.connected(1, 2)
+    try bench.nodes[1].write(0)
+    bench.pass(3_000)
+    bench.nodes[0].holdsLoads = true
+    _ = bench.connected(0, 2)
+    let id = bench.connect(0, 1)
+    while isLive, bench.nodes[..<2].contains(where: { $0.mesh.sessions[id]?.phase != .live }) { bench.run(1) }
+    bench.loseMessages()
+    let start = bench.transcript.count
+    _ = bench.connected(3, 1)
+    bench.pass(100)
+    try #require(bench.nodes[1].holds(bench.nodes[0]) == 3)
+    #expect(copies(to: 2, bench, start) == 0)
+  }
+
   @Test("where a link breaks with something under way, the others pass it on as soon as they hear of it")
   func broken() throws {
     let (bench, links) = try clique(3)
