@@ -33,4 +33,12 @@ package struct ForwardingReport: Equatable, Sendable {
   /// Why no edits are brought home; empty where they are.
   package var editsSentence = ""
   package init() {}
+
+  /// What came to the log since the forwarder looked at it, which may be waiting for its backend.
+  mutating func add(_ amount: LogAmount) {
+    guard amount.changes > 0 else { return }
+    lag += amount
+    inLog += amount.changes
+    if state == .caughtUp { state = .lagging }
+  }
 }
