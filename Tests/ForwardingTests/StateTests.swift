@@ -223,6 +223,38 @@ struct StateTests {
     server2.stop()
   }
 
+  @Test("run takes its backend from seamesh.json, stays where that refuses it, and tells the password nowhere")
+  func configured() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.put("agency=G", "r")
+    relay.stop()
+    let (configuration, log) = (relay.directory + "/seamesh.json", relay.directory + "/run.log")
+    func start(_ password: String) throws -> Process {
+      let text = "{\"forward\": \"\(server.relayURL(password: password))\"}"
+      _ = FileManager.default.createFile(
+        atPath: configuration, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+      let words = ["run", "--listen=127.0.0.1:0", "--no-discovery", "--log-file=\(log)"]
+      let process = try startCommand(words, in: relay.directory)
+      let isThere = try waitUntil { try run(["status"], relay).status == 0 }
+      #expect(isThere)
+      return process
+    }
+    for (password, exit) in [("s3cret", CommandStatus.notPermitted), (server.relayPassword, .done)] {
+      let process = try start(password)
+      let came = try waitUntil { try run(["forward"], relay).status == exit.rawValue }
+      #expect(came)
+      let told = try run(["status", "--json"], relay).output + run(["doctor", "--json"], relay).output
+      #expect(told.contains("forward-") && !told.contains(password))
+      process.terminate()
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 0)
+      let written = try String(contentsOfFile: log, encoding: .utf8)
+      #expect(written.contains("forwarding") && !written.contains(password), "\(written)")
+    }
+    #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == 1)
+  }
+
   @Test(
     "while the server is away the lag grows by what is written, in changes, bytes and seconds, and is told everywhere")
   func lagWhileAway() throws {
