@@ -35,10 +35,10 @@ package struct ForwardingReport: Equatable, Sendable {
   package init() {}
 
   /// What came to the log since the forwarder looked at it, which may be waiting for its backend.
-  mutating func add(_ amount: LogAmount) {
-    guard amount.changes > 0 else { return }
-    lag += amount
-    inLog += amount.changes
-    if state == .caughtUp { state = .lagging }
+  mutating func add(_ since: SeenLog.Since) {
+    guard since.amount.changes > 0 || inLog == 0 else { return }
+    lag += since.amount
+    (inLog, inBackend) = (since.changes, max(0, since.changes - lag.changes))
+    if lag.changes > 0, state == .caughtUp { state = .lagging }
   }
 }

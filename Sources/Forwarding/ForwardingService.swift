@@ -11,7 +11,7 @@ package final class ForwardingService: Sendable {
   private struct Shared {
     var report = ForwardingReport()
     var oldestWaiting: Int64?
-    /// Nil before the log was held against the ledger.
+    /// Nil where nothing is known of the ledger yet.
     var seen: SeenLog?
     var pace = BacklogPace()
     /// The reason that was told last, empty where it went on.
@@ -74,7 +74,7 @@ package final class ForwardingService: Sendable {
     let (report, waiting, seen) = shared.withLock { ($0.report, $0.oldestWaiting, $0.seen) }
     var (told, oldest) = (report, waiting)
     if let seen, let since = try? source.read({ try seen.since($0) }) {
-      told.add(since.amount)
+      told.add(since)
       oldest = oldest ?? since.oldestArrived
     }
     guard let oldest, told.lag.changes > 0 else { return told }
@@ -87,6 +87,9 @@ package final class ForwardingService: Sendable {
   private func run() {
     var forwarder = Forwarder(limits: limits)
     var memory = LedgerNotes(source, limits)
+    if let place = memory.last.flatMap({ LogPosition(text: $0.position) }) {
+      shared.withLock { $0.seen = .remembered(place) }
+    }
     let process = String(UInt64.random(in: 1 ... .max), radix: 16)
     let runner = DirectiveRunner(source: source, backend: backend, limits: limits, process: process)
     let carrier = home.map { EditCarrier($0, LedgerCheck(backend, limits), source) }
@@ -185,7 +188,7 @@ package final class ForwardingService: Sendable {
       shared.report.remainingMilliseconds =
         isUnderWay ? shared.pace.millisecondsLeft(of: forwarder.lag.changes) : nil
       shared.oldestWaiting = forwarder.oldestWaiting
-      if forwarder.hasRead { shared.seen = SeenLog(held: forwarder.held, runsAfter: forwarder.runsAfter) }
+      if forwarder.hasRead { shared.seen = .whole(forwarder.held, runsAfter: forwarder.runsAfter) }
       // To lag for a moment behind each write is no news.
       let isSettled = shared.report.state == .caughtUp || !shared.report.sentence.isEmpty
       guard isSettled, shared.toldSentence != shared.report.sentence else { return nil }

@@ -272,18 +272,29 @@ struct StateTests {
     }
     #expect(grows, "\(String(describing: relay.forwarding?.status))")
     #expect(relay.forwarding?.status.lagBytes ?? 0 > 500)
+    let away = try #require(relay.forwarding?.status)
     let interface = try LocalAPIServer(relay)
-    defer { interface.stop() }
     let status = try run(["status"], relay).output
     #expect(
       status.contains("refused: ") && status.contains("it lacks 5 changes (") && status.contains("the oldest for"),
       "\(status)")
     #expect(try relay.node.metrics().contains("seamesh_forward_lag_changes 5\n"))
     #expect(try run(["doctor", "--json"], relay).output.contains("which lacks 5 changes: "))
+    interface.stop()
+    // Also behind a restart, by what was remembered.
+    try relay.restart()
+    try relay.forward(to: server.relayURL())
+    try relay.put("agency=G", "more")
+    try relay.waitForState(.refused)
+    let again = try #require(relay.forwarding?.status)
+    #expect(again.lagChanges == 6 && again.logChanges == 7 && again.backendChanges == 1, "\(again)")
+    #expect(again.lagBytes > away.lagBytes && again.lagMilliseconds >= away.lagMilliseconds, "\(again)")
+    let other = try LocalAPIServer(relay)
+    defer { other.stop() }
     try server.start()
     _ = try run(["forward", "--now"], relay)
     #expect(try run(["forward", "--wait"], relay).output.hasPrefix("caught-up: "))
-    #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == 6)
+    #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == 7)
   }
 
   @Test("dead letters are listed by the command, and views are made by it")
