@@ -33,4 +33,12 @@ package struct ForwardingReport: Equatable, Sendable {
   /// Why no edits are brought home; empty where they are.
   package var editsSentence = ""
   package init() {}
+
+  /// What came to the log since the forwarder looked at it, which may be waiting for its backend.
+  mutating func add(_ since: SeenLog.Since) {
+    guard since.amount.changes > 0 || inLog == 0 else { return }
+    lag += since.amount
+    (inLog, inBackend) = (since.changes, max(0, since.changes - lag.changes))
+    if lag.changes > 0, state == .caughtUp { state = .lagging }
+  }
 }

@@ -11,6 +11,8 @@ package final class ForwardingService: Sendable {
   private struct Shared {
     var report = ForwardingReport()
     var oldestWaiting: Int64?
+    /// Nil where nothing is known of the ledger yet.
+    var seen: SeenLog?
     var pace = BacklogPace()
     /// The reason that was told last, empty where it went on.
     var toldSentence: String?
@@ -69,9 +71,13 @@ package final class ForwardingService: Sendable {
   package func linkMoved() { source.wake() }
 
   package var report: ForwardingReport {
-    let (report, oldest) = shared.withLock { ($0.report, $0.oldestWaiting) }
-    guard let oldest, report.lag.changes > 0 else { return report }
-    var told = report
+    let (report, waiting, seen) = shared.withLock { ($0.report, $0.oldestWaiting, $0.seen) }
+    var (told, oldest) = (report, waiting)
+    if let seen, let since = try? source.read({ try seen.since($0) }) {
+      told.add(since)
+      oldest = oldest ?? since.oldestArrived
+    }
+    guard let oldest, told.lag.changes > 0 else { return told }
     told.lagMilliseconds = max(0, source.wallMilliseconds - oldest)
     return told
   }
@@ -81,6 +87,9 @@ package final class ForwardingService: Sendable {
   private func run() {
     var forwarder = Forwarder(limits: limits)
     var memory = LedgerNotes(source, limits)
+    if let place = memory.last.flatMap({ LogPosition(text: $0.position) }) {
+      shared.withLock { $0.seen = .remembered(place) }
+    }
     let process = String(UInt64.random(in: 1 ... .max), radix: 16)
     let runner = DirectiveRunner(source: source, backend: backend, limits: limits, process: process)
     let carrier = home.map { EditCarrier($0, LedgerCheck(backend, limits), source) }
@@ -179,6 +188,7 @@ package final class ForwardingService: Sendable {
       shared.report.remainingMilliseconds =
         isUnderWay ? shared.pace.millisecondsLeft(of: forwarder.lag.changes) : nil
       shared.oldestWaiting = forwarder.oldestWaiting
+      if forwarder.hasRead { shared.seen = .whole(forwarder.held, runsAfter: forwarder.runsAfter) }
       // To lag for a moment behind each write is no news.
       let isSettled = shared.report.state == .caughtUp || !shared.report.sentence.isEmpty
       guard isSettled, shared.toldSentence != shared.report.sentence else { return nil }

@@ -240,7 +240,9 @@ extension Node {
         .ok, code, "The backend \(status.backend) lacks \(status.lagChanges) changes\(reason).", remedy: "")
     case .noRoute, .refused, .auth, .tls, .schema:
       return DoctorFinding(
-        .problem, code, "Nothing reaches the backend: \(status.reason).", remedy: status.remedy)
+        .problem, code,
+        "Nothing reaches the backend\(status.lagChanges > 0 ? ", which lacks \(status.lagChanges) changes" : ""): \(status.reason).",
+        remedy: status.remedy)
     }
   }
 

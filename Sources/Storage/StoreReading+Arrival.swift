@@ -73,6 +73,23 @@ extension StoreReading where Self: ~Copyable {
     return found
   }
 
+  /// Changes of runs that came after `arrival`, and bytes of these runs. Looks at each of them.
+  package func amount(cameAfter arrival: Int64) throws(StoreError) -> (changes: Int64, bytes: Int64) {
+    let rows = try database.statement("SELECT sum(last-first+1), sum(length(body)) FROM runs WHERE arrival>?1")
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    return try rows.step() ? (rows.optionalInteger(0) ?? 0, rows.optionalInteger(1) ?? 0) : (0, 0)
+  }
+
+  /// When the first run came that did after `arrival`, in milliseconds since 1970; nil where there is none, or nobody told.
+  package func firstArrived(after arrival: Int64) throws(StoreError) -> Int64? {
+    let rows = try database.statement("SELECT arrived FROM runs WHERE arrival>?1 ORDER BY arrival LIMIT 1")
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    guard try rows.step(), rows.integer(0) != 0 else { return nil }
+    return rows.integer(0)
+  }
+
   private func storedRun(_ rows: PreparedStatement) throws(StoreError) -> StoredRun {
     try requireIntact(rows, sum: 12)
     let base = try rows.optionalInteger(4).map { arrival throws(StoreError) in try fullContext(at: arrival) }

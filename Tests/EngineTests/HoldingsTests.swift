@@ -83,6 +83,26 @@ import Wire
     #expect(word(bench, of: 1, at: 0) != nil && word(bench, of: late, at: 0) == nil)
   }
 
+  @Test("the word of a device of which two histories are known is shown as that, also where others told of them")
+  func forked() throws {
+    let bench = try bench(4, writing: 100_000)
+    for _ in 0..<200 { bench.advance(500) }
+    func standing(at slot: Int) -> [Receipt.Standing] {
+      let node = bench.nodes[slot]
+      let (id, device) = (node.id(of: room), bench.nodes[0].key.publicKey)
+      let counted = node.received(room).entries.mapValues(\.sequence)
+      return node.state.mesh.ledger.receipts(of: id, for: counted, in: node.state.mesh.holdings.book) { _, _ in nil }
+        .filter { $0.holdings.device == device }.map(\.standing)
+    }
+    for slot in [1, 3] { #expect(standing(at: slot) == [.member]) }
+    let copy = try bench.clone(0)
+    try bench.nodes[0].write(room, Put("one"))
+    try bench.nodes[copy].write(room, Put("two"))
+    for slot in [0, copy] { bench.cut(bench.meet(slot, 1)) }
+    bench.advance(10_000)
+    for slot in [1, 3] { #expect(standing(at: slot) == [.forked]) }
+  }
+
   @Test("what a forwarder read back is said under this device's signature, and without a vote of its own")
   func backend() throws {
     let bench = try bench(2)

@@ -70,6 +70,28 @@ import Testing
     #expect(!judged(at: asked - week), "a clock that went back does not make words young")
   }
 
+  @Test(
+    "what a copy of this very device holds, under whatever replica it writes on, is no second place; another device is")
+  func successor() throws {
+    let bench = try bench(2)
+    let copy = try bench.clone(1)
+    try bench.nodes[copy].write(room, Put("by the copy"))
+    bench.cut(bench.meet(copy, 0))
+    bench.meet(1, copy)
+    for _ in 0..<8 { bench.advance(5_000) }
+    ask(bench, 1)
+    #expect(bench.nodes[copy].received(room).entries == bench.nodes[1].received(room).entries)
+    #expect(bench.nodes[1].received(room).entries.count == 2)
+    var rules = WipeRules()
+    rules.devices = 1
+    #expect(survey(bench, 1, rules).judgements.map(\.lost) == [3])
+    #expect(survey(bench, 1, rules).holdings.flatMap(\.words).allSatisfy { $0.flaw(rules) != nil })
+    bench.meet(1, 0)
+    for _ in 0..<8 { bench.advance(5_000) }
+    ask(bench, 1)
+    #expect(survey(bench, 1, rules).isSafe)
+  }
+
   @Test("words about a partition that is not wanted here any more do not count: nobody would take them back")
   func unwanted() throws {
     let bench = try bench()

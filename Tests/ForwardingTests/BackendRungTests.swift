@@ -56,4 +56,28 @@ struct BackendRungTests {
     let isLitAgain = try waitUntil(within: 30) { try report(vessel, asking: true).forwarders.map(\.label) == ["relay"] }
     #expect(isLitAgain)
   }
+
+  @Test(
+    "what is nowhere else is sent to the backend by safe-to-wipe --send, which does not wait for the next try, and says yes"
+  )
+  func sending() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let interface = try LocalAPIServer(relay)
+    defer { interface.stop() }
+    server.stop(SIGINT)
+    var limits = ForwarderLimits()
+    (limits.firstPauseMilliseconds, limits.longestPauseMilliseconds) = (3_600_000, 3_600_000)
+    try relay.forward(to: server.relayURL(), limits: limits)
+    for index in 0..<3 { try relay.put("agency=G", "r\(index)") }
+    try relay.waitForState(.refused)
+    let before = try runCommand(["safe-to-wipe", "--send", "--timeout=1s"], in: relay.directory)
+    #expect(before.status == 1 && before.output.contains("would be lost: 3 changes of agency=G"), "\(before)")
+    try server.start()
+    #expect(try runCommand(["safe-to-wipe"], in: relay.directory).status == 1, "nobody has sent it")
+    let after = try runCommand(["safe-to-wipe", "--send", "--timeout=30s"], in: relay.directory)
+    #expect(after.status == 0 && after.output.hasPrefix("yes  3 changes here"), "\(after)")
+    #expect(after.output.contains("the backend") && after.output.contains("read by this device"), "\(after)")
+    #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == 3)
+  }
 }

@@ -431,6 +431,38 @@ struct HomeBoundTests {
     }
   }
 
+  @Test(
+    "an edit that another relay wrote and never brought to the ledger comes there with its change, and is not written twice"
+  )
+  func writtenElsewhere() throws {
+    try withRelay { first in
+      try withRelay(isForwarding: false) { second in
+        try put("r1", #"{"list":[1]}"#)
+        try waitForDocument("r1", #"{"list":[1]}"#)
+        try server.owner().script(
+          """
+          CREATE FUNCTION seamesh.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '57P03'; END $$;
+          CREATE TRIGGER refuse BEFORE INSERT ON seamesh.changes FOR EACH ROW EXECUTE FUNCTION seamesh.refuse();
+          """)
+        try asClerk(#"UPDATE seamesh_office.documents SET body = '{"list": [1, 2]}' WHERE id = '"r1"'"#)
+        try expectSoon { try shown(second, .string("r1")) == #"{"list":[1,2]}"# }
+        first.stop()
+        // The claim of one that is gone.
+        try server.owner().script(
+          """
+          UPDATE seamesh.edits SET claimed = claimed - interval '11 minutes' WHERE settled IS NULL;
+          DROP TRIGGER refuse ON seamesh.changes;
+          """)
+        try second.forward(to: server.relayURL(), bringsEditsHome: true)
+        try waitForEdits(["applied"])
+        try second.waitForState(.caughtUp)
+        #expect(try server.owner().number("SELECT count(*) FROM seamesh.edit_changes") == 1)
+        #expect(second.forwarding?.status.edits?.written == 0)
+      }
+    }
+  }
+
   @Test("a device of another user, and a role without the right, bring nothing home")
   func withoutTheRightToBring() throws {
     try withRelay(user: "bob@test.example", isForwarding: false) { relay in

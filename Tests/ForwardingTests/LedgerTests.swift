@@ -261,11 +261,18 @@ struct LedgerTests {
     #expect(list.status == 0 && list.output.hasPrefix("agency=A ") && list.output.contains(" change 2: "), "\(list)")
     #expect(
       list.output.contains("small") && list.output.split(separator: "\n").count == 1 && list.error.isEmpty, "\(list)")
+    // What is in no ledger keeps the store from being wiped, and nothing else does.
+    let lost = try waitUntil { try relay.node.safeToWipe(WipeRules(), asking: false).lostChanges == 1 }
+    #expect(lost)
+    let wipe = try runCommand(["safe-to-wipe"], in: relay.directory)
+    #expect(wipe.status == 1 && wipe.output.contains("would be lost: 1 change of agency=A"), "\(wipe)")
     try connection.script("ALTER TABLE seamesh.changes DROP CONSTRAINT small")
     _ = try runCommand(["forward", "--now"], in: relay.directory)
     try relay.waitForLedger(server)
     try expectLedger(server, equals: relay.node)
     #expect(try relay.node.refusedRuns().isEmpty && listed().output.contains("refuses no changes"))
+    let isSafe = try waitUntil { try relay.node.safeToWipe(WipeRules(), asking: false).isSafe }
+    #expect(isSafe)
   }
 
   @Test("a statement that the tables refuse is listed by the node and by the command, and goes in once it may")

@@ -19,6 +19,8 @@ struct ReadingAheadTests {
     let service = ForwardingService(source: source, backend: backend, limits: limits)
     service.start()
     defer { service.stop() }
+    // Who asks how it does reads the log as well, so nobody does before the backlog is in.
+    try #require(waitUntil { backend.batches.withLock { $0.contains { $0.batch.runs.last?.last == 30 } } })
     try #require(waitUntil { service.report.state == .caughtUp })
     let batches = backend.batches.withLock { $0 }
     #expect(batches.flatMap { $0.batch.runs.map(\.last) } == Array(1...30).map(UInt64.init))
@@ -43,17 +45,19 @@ struct ReadingAheadTests {
   }
 }
 
-/// Counts how often a log was read.
+/// Counts how often a log was read by another thread than the forwarder's: ahead, where nobody asks how it does.
 private final class CountingSource: ForwardingSource {
   private let log: HeldLog
   let reads = Mutex(0)
+  /// The thread that calls the backend.
+  let forwarder = Mutex(pthread_self())
 
   init(_ log: HeldLog) { self.log = log }
 
   var fleet: FleetID { log.fleet }
   var hash: HashFunction { log.hash }
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result {
-    reads.withLock { $0 += 1 }
+    defer { if forwarder.withLock({ $0 }) != pthread_self() { reads.withLock { $0 += 1 } } }
     return try log.read(body)
   }
   func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) { try log.accepted() }
@@ -77,12 +81,13 @@ private final class WaitingBackend: Backend, @unchecked Sendable {
   /// The number of a change that it refuses.
   let rejected = Mutex<UInt64>(0)
   private let kept = Mutex(DocumentNews())
+  private let appended = Mutex(0)
 
   init(_ source: CountingSource) { self.source = source }
 
   var name: String { "waiting" }
   var ledgerID: String { "one" }
-  func connect() {}
+  func connect() { source.forwarder.withLock { $0 = pthread_self() } }
   func disconnect() {}
   func interrupt() {}
   func statementIDs() -> Set<Digest> { [] }
@@ -107,8 +112,12 @@ private final class WaitingBackend: Backend, @unchecked Sendable {
   func documentNews(of process: String) -> DocumentNews { kept.withLock { $0 } }
 
   func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome {
-    let before = source.reads.withLock { $0 }
-    let wasRead = waitUntil(within: 1) { source.reads.withLock { $0 } > before }
+    // The page may have been read before the batch was on its way at all.
+    let number = appended.withLock { appended in
+      appended += 1
+      return appended
+    }
+    let wasRead = waitUntil(within: 1) { source.reads.withLock { $0 } >= number }
     let refused = rejected.withLock { $0 }
     if batch.runs.contains(where: { ($0.first...$0.last).contains(refused) }) {
       throw BackendProblem(.rejected, "not this one")

@@ -23,6 +23,8 @@ struct StateTests {
     let found = try ExtendedJSON.parseMap(Array(command.output.utf8))
     #expect(found["state"] == .string(Text(state.rawValue)), "\(command)", sourceLocation: sourceLocation)
     #expect(found["reason"]?.shownText.contains(words) == true, "\(command.output)", sourceLocation: sourceLocation)
+    #expect(isOneSentence(found["reason"]?.shownText ?? ""), "\(command.output)", sourceLocation: sourceLocation)
+    #expect(command.error.split(separator: "\n").count == 1, "\(command)", sourceLocation: sourceLocation)
     #expect(!(command.output + command.error).contains(secret), sourceLocation: sourceLocation)
     try relay.forward(to: url)
     try relay.waitForState(state, sourceLocation: sourceLocation)
@@ -35,6 +37,12 @@ struct StateTests {
     #expect(finding?.message.contains(words) == true, sourceLocation: sourceLocation)
     let log = (try? String(contentsOfFile: relay.node.configuration.logPath ?? "", encoding: .utf8)) ?? ""
     #expect(!log.contains(secret), sourceLocation: sourceLocation)
+  }
+
+  /// For a person: no severities, codes or places in somebody's sources, and nothing behind it.
+  private func isOneSentence(_ text: String) -> Bool {
+    let noise = ["\n", "ERROR", "FATAL", "LINE ", "LOCATION", ". "]
+    return !text.isEmpty && !noise.contains(where: text.contains) && PostgreSQLProblems.sqlState(in: text) == nil
   }
 
   private func check(_ relay: ForwardingNode, _ url: String, _ environment: [String: String] = [:]) throws
@@ -181,21 +189,112 @@ struct StateTests {
     for index in 0..<10 { try relay.put("agency=G", "r\(index)") }
     let lags = waitUntil {
       let status = relay.forwarding?.status
-      return status?.state == .lagging && status?.lagChanges ?? 0 > 0 && status?.lagMilliseconds ?? 0 > 1_000
+      return status?.state == .lagging && status?.lagChanges == 10 && status?.lagMilliseconds ?? 0 > 1_000
     }
     #expect(lags)
     #expect(relay.forwarding?.status.lagBytes ?? 0 > 0)
     let server2 = try LocalAPIServer(relay)
     let command = try check(relay, server.relayURL())
     #expect(command.status == CommandStatus.behind.rawValue, "\(command)")
-    #expect(try relay.node.metrics().contains("seamesh_forward_lag_changes"))
+    let status = try run(["status"], relay).output
+    #expect(
+      status.contains("lagging: postgresql://relay@localhost") && status.contains("it lacks 10 changes ("), "\(status)")
+    #expect(status.contains(", the oldest for "), "\(status)")
+    let metrics = try relay.node.metrics().split(separator: "\n")
+    for (name, least) in [("changes", 10), ("bytes", 1_000), ("seconds", 1)] {
+      let line = metrics.first { $0.hasPrefix("seamesh_forward_lag_\(name) ") }
+      #expect(
+        line?.split(separator: " ").last.flatMap { Double($0) } ?? 0 >= Double(least), "\(String(describing: line))")
+    }
+    #expect(metrics.contains("seamesh_forward_state{state=\"lagging\"} 1"))
+    let behind = try run(["doctor", "--json"], relay)
+    #expect(behind.output.contains("\"forward-lagging\"") && behind.output.contains("lacks 10 changes"), "\(behind)")
     try blocker.script("COMMIT")
     let waited = try run(["forward", "--wait"], relay)
     #expect(waited.status == 0 && waited.output.hasPrefix("caught-up: "), "\(waited)")
     try relay.waitForLedger(server)
     #expect(try check(relay, server.relayURL()).status == CommandStatus.done.rawValue)
     #expect(try run(["status"], relay).output.contains("caught-up: postgresql://relay@localhost"))
+    let caughtUp = try relay.node.metrics().split(separator: "\n")
+    for line in ["state{state=\"caught-up\"} 1", "state{state=\"lagging\"} 0", "lag_changes 0", "lag_bytes 0"] {
+      #expect(caughtUp.contains { $0 == "seamesh_forward_\(line)" }, "\(line)")
+    }
+    #expect(try run(["doctor", "--json"], relay).output.contains("\"forward-caught-up\""))
     server2.stop()
+  }
+
+  @Test("run takes its backend from seamesh.json, stays where that refuses it, and tells the password nowhere")
+  func configured() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.put("agency=G", "r")
+    relay.stop()
+    let (configuration, log) = (relay.directory + "/seamesh.json", relay.directory + "/run.log")
+    func start(_ password: String) throws -> Process {
+      let text = "{\"forward\": \"\(server.relayURL(password: password))\"}"
+      _ = FileManager.default.createFile(
+        atPath: configuration, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+      let words = ["run", "--listen=127.0.0.1:0", "--no-discovery", "--log-file=\(log)"]
+      let process = try startCommand(words, in: relay.directory)
+      let isThere = try waitUntil { try run(["status"], relay).status == 0 }
+      #expect(isThere)
+      return process
+    }
+    for (password, exit) in [("s3cret", CommandStatus.notPermitted), (server.relayPassword, .done)] {
+      let process = try start(password)
+      let came = try waitUntil { try run(["forward"], relay).status == exit.rawValue }
+      #expect(came)
+      let told = try run(["status", "--json"], relay).output + run(["doctor", "--json"], relay).output
+      #expect(told.contains("forward-") && !told.contains(password))
+      process.terminate()
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 0)
+      let written = try String(contentsOfFile: log, encoding: .utf8)
+      #expect(written.contains("forwarding") && !written.contains(password), "\(written)")
+    }
+    #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == 1)
+  }
+
+  @Test(
+    "while the server is away the lag grows by what is written, in changes, bytes and seconds, and is told everywhere")
+  func lagWhileAway() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.put("agency=G", "before")
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    server.stop(SIGINT)
+    try relay.waitForState(.refused)
+    for index in 0..<5 { try relay.put("agency=G", "r\(index)") }
+    let grows = waitUntil {
+      let status = relay.forwarding?.status
+      return status?.state == .refused && status?.lagChanges == 5 && status?.lagMilliseconds ?? 0 >= 1_000
+    }
+    #expect(grows, "\(String(describing: relay.forwarding?.status))")
+    #expect(relay.forwarding?.status.lagBytes ?? 0 > 500)
+    let away = try #require(relay.forwarding?.status)
+    let interface = try LocalAPIServer(relay)
+    let status = try run(["status"], relay).output
+    #expect(
+      status.contains("refused: ") && status.contains("it lacks 5 changes (") && status.contains("the oldest for"),
+      "\(status)")
+    #expect(try relay.node.metrics().contains("seamesh_forward_lag_changes 5\n"))
+    #expect(try run(["doctor", "--json"], relay).output.contains("which lacks 5 changes: "))
+    interface.stop()
+    // Also behind a restart, by what was remembered.
+    try relay.restart()
+    try relay.forward(to: server.relayURL())
+    try relay.put("agency=G", "more")
+    try relay.waitForState(.refused)
+    let again = try #require(relay.forwarding?.status)
+    #expect(again.lagChanges == 6 && again.logChanges == 7 && again.backendChanges == 1, "\(again)")
+    #expect(again.lagBytes > away.lagBytes && again.lagMilliseconds >= away.lagMilliseconds, "\(again)")
+    let other = try LocalAPIServer(relay)
+    defer { other.stop() }
+    try server.start()
+    _ = try run(["forward", "--now"], relay)
+    #expect(try run(["forward", "--wait"], relay).output.hasPrefix("caught-up: "))
+    #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == 7)
   }
 
   @Test("dead letters are listed by the command, and views are made by it")

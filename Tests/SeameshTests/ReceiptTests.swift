@@ -104,7 +104,7 @@ struct ReceiptTests {
       try report(fleet.nodes[0]).holders.isEmpty, "that it is in the backend does not say that it is on the device")
   }
 
-  @Test("the word of a device that was ended, or of which two histories are known, is shown and does not count")
+  @Test("the word of a device that was ended is shown and does not count")
   func standing() throws {
     let fleet = try fleet(2)
     #expect(try report(fleet.nodes[0], asking: true).holders.count == 1)

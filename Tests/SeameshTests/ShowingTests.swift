@@ -59,6 +59,22 @@ struct ShowingTests {
     #expect(refusals().allSatisfy { $0?.lackOfRight?.has == PartitionAccess.none })
   }
 
+  @Test(
+    "who may carry a partition is told how safe it is, who may read it also of each document, and nobody else of either"
+  )
+  func receipts() throws {
+    func told() -> (partition: Bool, document: Bool) {
+      let partition = try? carrier.receipts(room, asking: true)
+      let document = try? carrier.receipts(room, "c", id: .string("one"), asking: false)
+      return (partition?.holders.map(\.label) == ["node 0"], document?.changes.map(\.sequence) == [1])
+    }
+    for (level, expected) in [("carry", (true, false)), ("read", (true, true)), ("none", (false, false))] {
+      try grant(level)
+      if level == "carry" { try eventually { try carrier.status().changes == 1 } }
+      #expect(told() == expected, "\(level)")
+    }
+  }
+
   @Test("a live result ends with a refusal where reading is taken away, and shows nothing of what comes then")
   func watching() throws {
     try grant("read")

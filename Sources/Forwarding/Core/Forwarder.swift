@@ -31,7 +31,10 @@ package struct Forwarder: Sendable {
   package private(set) var reached = ""
   /// Documents that the backend left as another relay wrote them, when all was sent last.
   package private(set) var staleCount = 0
+  /// The log as it was when it was looked at last.
   package private(set) var held = LogAmount()
+  /// It was held against the ledger since the start.
+  package private(set) var hasRead = false
   package private(set) var oldestWaiting: Int64?
   private var statementsAfter: Int64 = 0
   private var lanes = ForwardLanes()
@@ -110,7 +113,7 @@ package struct Forwarder: Sendable {
     batchesOfOthers = reading.batches - min(reading.batches, reading.step)
     (unmarked, unmarkedAt) = (reading.accepted, reading.position)
     staleMarks = [:]
-    (held, problem, asideSince) = (reading.held, nil, nil)
+    (held, hasRead, problem, asideSince) = (reading.held, true, nil, nil)
     readBacks.requireEverything()
     return readBackIfDue(now) ?? load()
   }
@@ -374,6 +377,9 @@ extension Forwarder {
     if isAtRest, !view.hasRefusals, !lanes.isHeldBack || lag.changes == 0 { return .caughtUp }
     return .lagging
   }
+
+  /// Up to here the runs of the log were looked at; nil where partitions go one after the other.
+  package var runsAfter: Int64? { lanes.current.filter == nil ? lanes.current.runsAfter : nil }
 
   /// Which process wrote down the position of documents that the ledger keeps and that this one goes on from; a dash: none.
   package var keptBy: String { lanes.current.documents.keptBy }
