@@ -35,10 +35,10 @@ package struct ForwardingReport: Equatable, Sendable {
   package init() {}
 
   /// What came to the log since the forwarder looked at it, which may be waiting for its backend.
-  mutating func add(_ since: SeenLog.Since) {
-    guard since.amount.changes > 0 || inLog == 0 else { return }
-    lag += since.amount
-    (inLog, inBackend) = (since.changes, max(0, since.changes - lag.changes))
+  mutating func add(_ news: LogAmount, of log: LogAmount) {
+    guard news.changes > 0 || inLog == 0 else { return }
+    lag += news
+    (inLog, inBackend) = (log.changes, max(0, log.changes - lag.changes))
     if lag.changes > 0, state == .caughtUp { state = .lagging }
   }
 }

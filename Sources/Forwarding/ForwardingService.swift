@@ -71,15 +71,24 @@ package final class ForwardingService: Sendable {
   package func linkMoved() { source.wake() }
 
   package var report: ForwardingReport {
-    let (report, waiting, seen) = shared.withLock { ($0.report, $0.oldestWaiting, $0.seen) }
-    var (told, oldest) = (report, waiting)
-    if let seen, let since = try? source.read({ try seen.since($0) }) {
-      told.add(since)
-      oldest = oldest ?? since.oldestArrived
+    var (told, oldest, seen) = shared.withLock { ($0.report, $0.oldestWaiting, $0.seen) }
+    if let seen, let held = source.held {
+      let news = held.exceeding(seen.amount)
+      told.add(news, of: held)
+      if oldest == nil, news.changes > 0 { oldest = arrivalOfFirst(behind: seen) }
     }
     guard let oldest, told.lag.changes > 0 else { return told }
     told.lagMilliseconds = max(0, source.wallMilliseconds - oldest)
     return told
+  }
+
+  /// Read once, since who asks how a node does must not wait for its disk each time.
+  private func arrivalOfFirst(behind seen: SeenLog) -> Int64? {
+    guard let arrival = seen.runsAfter, let first = try? source.read({ try $0.firstArrived(after: arrival) }) else {
+      return nil
+    }
+    shared.withLock { if $0.seen == seen, $0.oldestWaiting == nil { $0.oldestWaiting = first } }
+    return first
   }
 
   // MARK: The thread
@@ -88,7 +97,8 @@ package final class ForwardingService: Sendable {
     var forwarder = Forwarder(limits: limits)
     var memory = LedgerNotes(source, limits)
     if let place = memory.last.flatMap({ LogPosition(text: $0.position) }) {
-      shared.withLock { $0.seen = .remembered(place) }
+      let seen = try? source.read { try SeenLog(remembered: place, $0) }
+      shared.withLock { $0.seen = seen }
     }
     let process = String(UInt64.random(in: 1 ... .max), radix: 16)
     let runner = DirectiveRunner(source: source, backend: backend, limits: limits, process: process)
@@ -188,7 +198,7 @@ package final class ForwardingService: Sendable {
       shared.report.remainingMilliseconds =
         isUnderWay ? shared.pace.millisecondsLeft(of: forwarder.lag.changes) : nil
       shared.oldestWaiting = forwarder.oldestWaiting
-      if forwarder.hasRead { shared.seen = .whole(forwarder.held, runsAfter: forwarder.runsAfter) }
+      if forwarder.hasRead { shared.seen = SeenLog(forwarder.held, runsAfter: forwarder.runsAfter) }
       // To lag for a moment behind each write is no news.
       let isSettled = shared.report.state == .caughtUp || !shared.report.sentence.isEmpty
       guard isSettled, shared.toldSentence != shared.report.sentence else { return nil }

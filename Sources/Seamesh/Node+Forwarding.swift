@@ -161,6 +161,9 @@ extension Node {
 
   package func readStore<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try readers.read(body) }
 
+  /// What the log holds after the last commit, without a look at the disk; nil before the engine was looked at.
+  package var logAmount: (changes: Int64, bytes: Int64)? { board.totals.map { ($0.changes, $0.logBytes) } }
+
   /// What counts now of every partition, and where the log was at the last commit. It may be ahead of the disk by a commit.
   package func accepted() throws(NodeError) -> (vectors: [PartitionID: VersionVector], position: LogPosition) {
     try onEngine { [feed] engine in

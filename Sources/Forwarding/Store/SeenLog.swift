@@ -1,34 +1,20 @@
 import Replication
 import Storage
 
-/// How far a forwarder has looked at its log.
-enum SeenLog: Sendable {
-  /// It was held against the ledger when it was so large. `runsAfter`: by order of arrival; nil where partitions go one after the other.
-  case whole(LogAmount, runsAfter: Int64?)
-  /// All up to there was in the ledger before this start.
-  case remembered(LogPosition)
+/// How much of its log a forwarder has held against the ledger. What came since may be waiting.
+struct SeenLog: Equatable, Sendable {
+  let amount: LogAmount
+  /// The runs up to there are in it, by order of arrival; nil where partitions go one after the other.
+  let runsAfter: Int64?
 
-  /// What came since, how large the log is with that, and when the first of it came, in milliseconds since 1970.
-  struct Since {
-    let amount: LogAmount
-    let changes: Int64
-    let oldestArrived: Int64?
-  }
+  init(_ amount: LogAmount, runsAfter: Int64?) { (self.amount, self.runsAfter) = (amount, runsAfter) }
 
-  /// Nil where it is not known.
-  func since(_ store: StoreReader) throws -> Since? {
-    let totals = try store.totals()
-    func since(_ amount: LogAmount, after arrival: Int64?) throws -> Since {
-      let oldest = amount.changes > 0 ? try arrival.flatMap { try store.firstArrived(after: $0) } : nil
-      return Since(amount: amount, changes: totals.changes, oldestArrived: oldest)
-    }
-    switch self {
-    case .whole(let held, let arrival):
-      return try since(LogAmount(changes: totals.changes, bytes: totals.logBytes).exceeding(held), after: arrival)
-    case .remembered(let place):
-      guard place.belongs(to: try store.logEnd()) else { return nil }
-      let (changes, bytes) = try store.amount(cameAfter: place.arrival)
-      return try since(LogAmount(changes: changes, bytes: bytes), after: place.arrival)
-    }
+  /// What was in the ledger before this start, by the place that was written down. Looks at each run behind it. Nil where the
+  /// place is not one of this log.
+  init?(remembered place: LogPosition, _ store: StoreReader) throws {
+    guard place.belongs(to: try store.logEnd()) else { return nil }
+    let (totals, since) = try (store.totals(), store.amount(cameAfter: place.arrival))
+    let held = LogAmount(changes: totals.changes, bytes: totals.logBytes)
+    self.init(held.exceeding(LogAmount(changes: since.changes, bytes: since.bytes)), runsAfter: place.arrival)
   }
 }

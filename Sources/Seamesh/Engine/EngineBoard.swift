@@ -72,6 +72,13 @@ final class EngineBoard: Sendable {
     return reply.wait(milliseconds: EngineBoard.longPatienceMilliseconds) ?? latest
   }
 
+  /// After the latest commit, or as the engine was when it was looked at; nil where neither was.
+  var totals: LogTotals? {
+    let (totals, status) = state.withLock { ($0.totals, $0.view?.status) }
+    return totals
+      ?? status.map { LogTotals(documents: $0.documents, changes: $0.changes, logBytes: $0.logBytes) }
+  }
+
   private var latest: EngineView? {
     state.withLock { state in state.totals.map { state.view?.counting($0) } ?? state.view }
   }

@@ -84,6 +84,8 @@ private final class NodeLogSource: ForwardingSource {
 
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try node.readStore(body) }
 
+  var held: LogAmount? { node.logAmount.map { LogAmount(changes: $0.changes, bytes: $0.bytes) } }
+
   func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) {
     let accepted = try node.accepted()
     return (accepted.vectors, accepted.position.text)

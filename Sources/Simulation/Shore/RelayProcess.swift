@@ -161,6 +161,8 @@ private final class RelayLog: ForwardingSource, @unchecked Sendable {
 
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try store.readers.read(body) }
 
+  var held: LogAmount? { LogAmount(changes: store.totals.changes, bytes: store.totals.logBytes) }
+
   func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) {
     (process.mesh.partitions.mapValues { $0.log.accepted }, position)
   }

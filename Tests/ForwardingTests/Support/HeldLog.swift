@@ -69,6 +69,8 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
     counted.withLock { $0 = counting }
   }
 
+  var held: LogAmount? { LogAmount(changes: store.totals.changes, bytes: store.totals.logBytes) }
+
   /// What counts, and where the log is.
   func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) {
     let counting = counted.withLock { $0 }
