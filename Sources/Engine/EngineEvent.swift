@@ -7,8 +7,8 @@ package enum EngineEvent: Sendable {
   case runs(SessionID, RunBatch, [ArrivedRun], byteCount: Int)
   /// A run that a ledger kept, as ``FrameDecoder/inspect(_:context:in:under:apart:)`` found it.
   case ledgerRun(PartitionName, DeliveredRun)
-  /// A frame came that breaks the protocol; why, as one sentence.
-  case violation(SessionID, String)
+  /// A frame came that breaks the protocol; why, as one sentence, and the run that it was about.
+  case violation(SessionID, String, at: BrokenRule.Place? = nil)
   case closed(SessionID, reason: String)
   /// The session's send queue has room again.
   case drained(SessionID)

@@ -131,7 +131,7 @@ package final class NodeEngine {
       receive(batch, runs, from: id)
       links.release(id, byteCount: byteCount)
     case .ledgerRun(let name, let run): handle(.ledgerRun(name, run))
-    case .violation(let id, let reason): violated(id, reason)
+    case .violation(let id, let reason, let place): handle(.violated(id, reason, at: place))
     case .closed(let id, let reason): if links.closed(id, reason) { handle(.closed(id)) }
     case .drained(let id):
       state.mesh.limitPortions(of: id, to: links.portionByteCount(of: id))
@@ -283,7 +283,7 @@ package final class NodeEngine {
     let commits = batch.applied.map(\.commit) + done.own.map(\.commit)
     if !commits.isEmpty { handle(.committed(commits)) }
     if !batch.holdings.isEmpty { handle(.holdingsKept(batch.holdings)) }
-    for id in done.spoiled { violated(id, "\(EngineError.payloadSpoiled)") }
+    for id in done.spoiled { handle(.violated(id, "\(EngineError.payloadSpoiled)")) }
     for (job, result) in done.receipts {
       if case .failure(let error) = result { notes.noteUndeletable(error, in: job.partition) }
       job.answer(result)
@@ -382,10 +382,6 @@ package final class NodeEngine {
     }
   }
 
-  private func violated(_ id: SessionID, _ reason: String) {
-    handle(.violated(id, reason))
-  }
-
   private func receive(_ batch: RunBatch, _ runs: [ArrivedRun], from id: SessionID) {
     do {
       // Payloads that travelled ahead are looked for on disk.
@@ -400,7 +396,7 @@ package final class NodeEngine {
     } catch is RunCompletion.LostPayload {
       handle(.payloadLost(id, batch))
     } catch {
-      violated(id, "\(error)")
+      handle(.violated(id, "\(error)", at: BrokenRun.place(of: error)))
     }
   }
 

@@ -8,8 +8,8 @@ package protocol NodeInterface: Sendable {
   func status() throws(NodeError) -> NodeStatus
   func peers() throws(NodeError) -> [PeerStatus]
   func devices() throws(NodeError) -> [DeviceStatus]
-  /// In byte order of their names. A state digest costs a pass over the documents and is kept until a change: one that is
-  /// not known after a short while is told as such, and computed behind the call.
+  /// In byte order of their names. The first state digest costs a pass over the documents, later ones follow the
+  /// changes: one that is not known after a short while is told as such, and computed behind the call.
   func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus]
 
   /// A name, or a prefix followed by `*`.

@@ -98,6 +98,34 @@ import Wire
     #expect(bench.nodes[1].links.released >= 100)
   }
 
+  @Test("who sends a run that is none is noted with whose it says it is", arguments: [true, false])
+  func place(isSigned: Bool) throws {
+    let run = try run(by: isSigned ? bench.nodes[0].key : bench.newKey(), replica: replica)
+    var bytes = RunCodec.encode(run)
+    // In what the signature covers, or another array than a run's.
+    if isSigned { bytes[0] -= 1 }
+    let entry = RunBatch.Entry(context: .full(run.record.context), encoded: bytes[...])
+    let frame = MessageCodec.encode(.runs(RunBatch(name: room, stream: 0, entries: [entry])))
+    // As the thread of the connection finds it, and as the engine does, which knows more statements.
+    let known = Authority(root: bench.founding.rootKey.publicKey, hash: SHA256.hash)
+    let decoder = FrameDecoder(fleet: bench.founding.fleet, bench.nodes[1].state.identity.cryptography)
+    for isLate in isSigned ? [false] : [false, true] {
+      let session = bench.meet(1, 0)
+      var event = bench.event(frame, session, 1)
+      if isLate, case .runs(let batch, let runs) = try decoder.decode(frame, under: { known }) {
+        event = .runs(session, batch, runs, byteCount: frame.count)
+      }
+      bench.nodes[1].engine.turn([event])
+      bench.run()
+    }
+    let entries = bench.nodes[1].engine.conduct
+    #expect(entries.count == 1 && entries.first?.count == (isSigned ? 1 : 2))
+    let noted = try #require(entries.first)
+    #expect(noted.place == BrokenRule.Place(partition: room, replica: replica, sequence: 2))
+    let member = try #require(bench.nodes[1].state.mesh.authority.member(of: bench.nodes[0].key.publicKey))
+    #expect(noted.source == .device(bench.nodes[0].state.identity.deviceID, user: member.user))
+  }
+
   @Test("a run whose signer the engine alone knows is taken all the same")
   func knownLate() throws {
     // Both hold the same when they meet again, so that the stream is open without a number.

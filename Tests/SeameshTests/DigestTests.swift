@@ -50,7 +50,7 @@ import Testing
   func oneState(_ slice: Int64) throws {
     let fleet = try TestFleet(1) { configuration in
       // Pages so small that writes come in between; without a slice each page is from a state of its own.
-      (configuration.reads.pageDocuments, configuration.reads.digestSliceMilliseconds) = (2, slice)
+      (configuration.reads.digestStretchDocuments, configuration.reads.digestSliceMilliseconds) = (1, slice)
     }
     let node = fleet.nodes[0]
     let total = 150
@@ -117,10 +117,66 @@ import Testing
     try eventually { if case .failed? = try row(node)?.digestState { true } else { false } }
   }
 
+  /// A node whose digests are made of stretches of two to four documents, and the sum of what is put into it.
+  private func node(with count: Int) throws -> (TestFleet, Node, sum: StateSum) {
+    let fleet = try TestFleet(1) { $0.reads.digestStretchDocuments = 2 }
+    var sum = StateSum()
+    for number in 0..<count { try put(Text("d\(100 + number)"), 1, fleet.nodes[0], &sum) }
+    return (fleet, fleet.nodes[0], sum)
+  }
+
+  private func put(_ id: Text, _ value: Int64, _ node: Node, _ sum: inout StateSum) throws {
+    let content = body(["n": .int(value)])
+    try node.put(partition, "c", id, content)
+    sum.add(StateSum.term(partition, "c", id: .string(id), content))
+  }
+
+  @Test("where one document changes its stretch is read again, and what lies elsewhere is not")
+  func followsChanges() throws {
+    var (fleet, node, sum) = try node(with: 40)
+    defer { withExtendedLifetime(fleet) {} }
+    #expect(try node.digest(partition) == sum.text)
+    try node.damage(id: .string("d120"), log: true)
+    // Between keys, and behind the last.
+    for round in 0..<12 {
+      for id in ["d103-\(round)", "e\(round)"] { try put(Text(id), 1, node, &sum) }
+      #expect(try node.digest(partition) == sum.text)
+    }
+    // More than the feed remembers: the log says what changed.
+    for number in 0...CommitFeed.recordLimit { try put(Text("f\(number)"), 1, node, &sum) }
+    #expect(try node.digest(partition) == sum.text)
+    // What lies beside the damaged one has to be read.
+    try node.put(partition, "c", "d120-x", body([:]))
+    try eventually { if case .failed? = try row(node)?.digestState { true } else { false } }
+  }
+
+  @Test("a digest that followed many changes is the one that is made anew")
+  func followsAnything() throws {
+    let fleet = try TestFleet(2) { $0.reads.digestStretchDocuments = 2 }
+    let (node, other) = (fleet.nodes[0], fleet.nodes[1])
+    try other.subscribe(partition.text)
+    var random = SplitMix64(seed: 7)
+    for round in 0..<24 {
+      for _ in 0...(random.next() % 12) {
+        let (collection, number): (Text, UInt64) = (["a", "b"][Int(random.next() % 2)], random.next() % 40)
+        let action: DocumentRequest.Action =
+          random.next() % 3 == 0
+          ? .delete : .put(body: body(["n": .int(Int64(random.next() % 100))]), keepAbsent: false)
+        // To delete what is not there is refused.
+        _ = try? node.write(
+          partition, [DocumentRequest(collection: collection, id: .string(Text("d\(number)")), action: action)])
+      }
+      let digest = try node.digest(partition)
+      // The other one makes its first at the end, from nothing.
+      if round == 23 { try eventually { try other.digest(partition) == digest } }
+    }
+    #expect(try row(node)?.documents == row(other)?.documents)
+  }
+
   @Test("a node stops while digests are being computed")
   func stops() throws {
     let fleet = try TestFleet(1) { configuration in
-      (configuration.reads.digestWaitMilliseconds, configuration.reads.pageDocuments) = (0, 1)
+      (configuration.reads.digestWaitMilliseconds, configuration.reads.digestStretchDocuments) = (0, 1)
     }
     let node = fleet.nodes[0]
     for number in 0..<20 {

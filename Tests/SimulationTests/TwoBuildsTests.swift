@@ -23,7 +23,11 @@ import Testing
       #expect(report.judgements > 0)
       occurrences.merge(report.occurrences, uniquingKeysWith: +)
     }
-    for wanted in [Occurrence.upgraded, .saidOptional, .saidFeature, .heldByEarlier, .movedByUpgrade] {
+    let wanted: [Occurrence] = [
+      .upgraded, .heldByEarlier, .movedByUpgrade, .unreadKind, .unreadShape, .unreadCodec, .unreadCritical,
+      .unreadInformative, .saidOptional, .saidFeature,
+    ]
+    for wanted in wanted {
       #expect(occurrences[wanted, default: 0] > 0, "\(wanted) never happened")
     }
   }

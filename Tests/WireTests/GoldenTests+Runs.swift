@@ -164,7 +164,8 @@ extension GoldenTests {
     let previous = Statement.Link(sequence: 4, id: repeating(0xcc))
     let notes = StatementNotes([
       .init(key: StatementNotes.Key.issuedAt, content: [0, 0, 1, 0x93, 0x5a, 0, 0, 0]),
-      .init(key: StatementNotes.Key.invitationSerial, content: [7]),
+      .init(key: StatementNotes.Key.invitationSerial, content: [0, 0, 0, 0, 0, 0, 0, 7]),
+      .init(key: StatementNotes.Key.encryptionKey, content: [UInt8](repeating: 0xd4, count: 32)),
     ])
     return bodies.map { name, body in
       let (isMembership, isRoom) = (name == "statement-membership", name == "statement-room")

@@ -32,13 +32,17 @@ package struct FrameDecoder: Sendable {
     return .runs(batch, try runs(of: batch, under: authority()))
   }
 
-  private func runs(of batch: RunBatch, under authority: Authority) throws(RunError) -> [ArrivedRun] {
+  private func runs(of batch: RunBatch, under authority: Authority) throws(BrokenRun) -> [ArrivedRun] {
     let partition = batch.name.id(fleet: fleet, hash: hash)
     var runs: [ArrivedRun] = []
     runs.reserveCapacity(batch.entries.count)
     for entry in batch.entries {
-      let decoded = try RunCodec.decode(entry.encoded, fleet: fleet, partition: partition, formats: formats, hash: hash)
-      runs.append(try arrived(decoded, context: entry.context, in: batch.name, under: authority))
+      do throws(RunError) {
+        let run = try RunCodec.decode(entry.encoded, fleet: fleet, partition: partition, formats: formats, hash: hash)
+        runs.append(try arrived(run, context: entry.context, in: batch.name, under: authority))
+      } catch {
+        throw BrokenRun(entry.encoded, in: batch.name, error)
+      }
     }
     return runs
   }
@@ -57,6 +61,25 @@ package struct FrameDecoder: Sendable {
       signer: signer, encoded: run.encoded, documents: content.documents)
     return ArrivedRun(incoming: incoming, open: signer != nil && content.awaitedPayload == nil ? nil : content)
   }
+}
+
+/// A run off the wire that is none, and whose it says it is.
+package struct BrokenRun: Error, CustomStringConvertible {
+  private let reason: any Error
+  /// Nil where not even that can be read.
+  private let place: BrokenRule.Place?
+
+  init(_ encoded: ArraySlice<UInt8>, in partition: PartitionName, _ reason: any Error) {
+    self.reason = reason
+    place = (try? RunCodec.beginning(of: encoded)).map {
+      BrokenRule.Place(partition: partition, replica: $0.replica, sequence: $0.first)
+    }
+  }
+
+  package var description: String { "\(reason)" }
+
+  /// What an error of ``FrameDecoder`` is about, where that is a run.
+  package static func place(of error: any Error) -> BrokenRule.Place? { (error as? BrokenRun)?.place }
 }
 
 /// A run off the wire, and what the engine needs of it to go on where something is still to be looked at.

@@ -29,6 +29,14 @@ struct RunCompletion {
 
   /// The run with its signer and payload.
   func completed(_ run: ArrivedRun) throws -> IncomingRun {
+    do {
+      return try whole(run)
+    } catch let error as RunError {
+      throw BrokenRun(run.incoming.encoded, in: batch.name, error)
+    }
+  }
+
+  private func whole(_ run: ArrivedRun) throws -> IncomingRun {
     guard var content = run.open else { return run.incoming }
     var incoming = run.incoming
     if incoming.signer == nil {

@@ -23,7 +23,7 @@ let statusRoutes: [Route] = [
       + "inboxDigest the same of what is in conflict inboxes; null "
       + "where digestState is not \"computed\" but \"not computed\" (ask again), \"failed\" or \"not asked\", and "
       + "digestReason says why.",
-    query: [.flag("digests", "false: leaves the state digests out, which cost a pass over the documents")],
+    query: [.flag("digests", "false: leaves the state digests out, the first of which cost a pass over the documents")],
     result: .json(.listing("partitions", of: PartitionStatus.schema))
   ) { request, surroundings in
     let partitions = try surroundings.node.partitions(withDigests: request.flag("digests", default: true))

@@ -19,7 +19,7 @@ package struct Mesh: Sendable {
     /// A payload that was sent ahead of these runs, as ``PeerSession/wasSent(_:byteCount:aheadOf:_:)`` says, is not here.
     case payloadLost(SessionID, RunBatch)
     /// What came on the session is no message of the protocol.
-    case violated(SessionID, String)
+    case violated(SessionID, String, at: BrokenRule.Place? = nil)
     case closed(SessionID)
     /// The session's send queue has room again.
     case writable(SessionID)
@@ -151,7 +151,7 @@ package struct Mesh: Sendable {
       do throws(SessionEnd) { try receive(id, message, &step) } catch { fail(id, error, &step) }
     case .receivedRuns(let id, let batch, let runs): receiveRuns(id, batch, runs, &step)
     case .payloadLost(let id, let batch): payloadLost(id, batch, &step)
-    case .violated(let id, let reason): fail(id, .breach(reason), &step)
+    case .violated(let id, let reason, let place): fail(id, .breach(reason), at: place, &step)
     case .closed(let id): closed(id, &step)
     case .writable(let id): resume(id, &step)
     case .said(let id): sessions[id]?.said(ledger, &step)

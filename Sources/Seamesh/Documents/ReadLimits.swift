@@ -46,6 +46,8 @@ package struct ReadLimits: Sendable {
 
   /// A state digest reads from one state of the store for about so long before it lets go of it.
   package var digestSliceMilliseconds: Int64 = 1_000
+  /// Documents that are read anew for one that has changed, at least; up to twice as many.
+  package var digestStretchDocuments = 128
   /// A listing waits so long for all state digests together that are not known; the rest it tells "not computed".
   package var digestWaitMilliseconds = 30
 

@@ -4,8 +4,8 @@ import Replication
 import Storage
 import Synchronization
 
-/// State digests of partitions, each kept with the accepted vector of the very state that it was computed from. They are
-/// computed where somebody asks: one partition at a time, behind the requests, which wait for a short while only.
+/// State digests of partitions, each kept with the accepted vector of the very state that it was computed from. They follow
+/// the changes where somebody asks: one partition at a time, behind the requests, which wait for a short while only.
 final class StateDigests: Sendable {
   struct Known: Sendable {
     let vector: VersionVector
@@ -25,6 +25,8 @@ final class StateDigests: Sendable {
 
   private struct State {
     var outcomes: [PartitionID: Outcome] = [:]
+    /// What they were summed up from, and what of it the next pass need not read again.
+    var stretches: [PartitionID: StateStretches] = [:]
     /// Partitions whose turn is now or later, with whom to tell.
     var waiting: [PartitionID: [TimedSemaphore]] = [:]
   }
@@ -67,8 +69,10 @@ final class StateDigests: Sendable {
 
   private func begin(_ row: PartitionRow, of node: Node) {
     queue.async { [weak node] in
-      let outcome = node.map { StatePass(node: $0, row: row).outcome() }
+      var stretches = self.state.withLock { $0.stretches.removeValue(forKey: row.id) } ?? StateStretches()
+      let outcome = node.map { StatePass(node: $0, row: row).outcome(&stretches) }
       let waiting = self.state.withLock { state in
+        state.stretches[row.id] = stretches
         if let outcome { state.outcomes[row.id] = outcome }
         return state.waiting.removeValue(forKey: row.id) ?? []
       }
@@ -91,111 +95,194 @@ final class StateDigests: Sendable {
   }
 }
 
-/// One pass over the documents of a partition for its state digest.
+/// Brings what is summed up of a partition's documents up to one state of the store.
 private struct StatePass {
   let node: Node
   let row: PartitionRow
 
-  /// A partition that is written to is read anew so often, then left for a quieter time.
-  private static let attemptLimit = 3
+  /// A partition in which more changes than is read meanwhile is looked at so often, then left for a quieter time.
+  private static let setbackLimit = 3
 
-  private struct Progress {
-    /// Of the state that all of it is read from.
-    var vector: VersionVector?
-    var time = ContinuousClock.now
-    var (sum, inbox) = (StateSum(), StateSum())
-    var documents: Int64 = 0
-    /// The collection that is being read, by its place among all of them, and the last key read of it.
-    var collection = 0
-    var last: [UInt8]?
-    var damaged: Set<DocumentKey> = []
+  private enum Step {
+    case more
+    /// As much came to be read anew as was read.
+    case setback
+    case done(VersionVector, at: ContinuousClock.Instant)
   }
 
-  private enum Step { case more, done, moved }
-
-  func outcome() -> StateDigests.Outcome {
-    var progress = Progress()
+  func outcome(_ stretches: inout StateStretches) -> StateDigests.Outcome {
+    var damaged: Set<DocumentKey> = []
+    // What did not read is looked at again with the next pass.
+    defer { mark(damaged, &stretches) }
     do throws(NodeError) {
-      for _ in 0..<StatePass.attemptLimit {
-        progress = Progress()
-        var step = Step.more
-        while step == .more { step = try slice(&progress) }
-        guard step == .done, let vector = progress.vector else { continue }
-        guard progress.damaged.isEmpty else {
-          guard try node.mend(progress.damaged, in: row.name) else {
+      var setbacks = 0
+      while setbacks < StatePass.setbackLimit {
+        switch try slice(&stretches, &damaged) {
+        case .more: break
+        case .setback: setbacks += 1
+        case .done(let vector, let time):
+          guard !damaged.isEmpty else { return .known(.init(vector: vector, stretches.total, time)) }
+          guard try node.mend(damaged, in: row.name) else {
             throw NodeError(.damaged, "documents in it do not read on this device: seamesh doctor names them")
           }
-          continue
+          mark(damaged, &stretches)
+          damaged = []
+          setbacks += 1
         }
-        return .known(
-          .init(
-            vector: vector, digest: progress.sum.text, inboxDigest: progress.inbox.text, documents: progress.documents,
-            time: progress.time))
       }
       return .unsettled(NodeError(.busy, "the partition changes while it is read: ask again when it is quiet"))
     } catch {
       let passes = error.code == .busy || error.code == .stopping
-      return passes ? .unsettled(error) : .failed(error, progress.vector ?? row.accepted, at: .now)
+      return passes ? .unsettled(error) : .failed(error, row.accepted, at: .now)
     }
   }
 
-  /// Some pages from one state, whose vector must be that of the slices before.
-  private func slice(_ progress: inout Progress) throws(NodeError) -> Step {
-    try node.pinned(row.id) { reader, vector in
-      guard progress.vector == nil || progress.vector == vector else { return .moved }
-      progress.vector = vector
-      guard let number = try reader.partitionNumber(row.id) else { return .done }
-      let end = ContinuousClock.now.advanced(by: .milliseconds(node.limits.digestSliceMilliseconds))
-      let collections = try reader.collections(of: number)
-      while progress.collection < collections.count {
-        let (name, collection) = collections[progress.collection]
-        let rows = try reader.documents(
-          number, collection, after: progress.last, limit: node.limits.pageDocuments,
-          byteLimit: node.limits.pageBytes, withDeleted: true)
-        try add(rows, of: name, &progress)
-        if rows.isEmpty { progress.collection += 1 }
-        if ContinuousClock.now >= end { break }
+  private func mark(_ keys: Set<DocumentKey>, _ stretches: inout StateStretches) {
+    for key in keys { stretches.mark(key.id, of: key.collection) }
+  }
+
+  /// Reads what is to be read from one state, for about as long as a slice takes.
+  private func slice(_ stretches: inout StateStretches, _ damaged: inout Set<DocumentKey>) throws(NodeError) -> Step {
+    try catchUp(&stretches)
+    return try node.pinned(row.id) { reader, pinned in
+      let marked = follow(to: pinned.cursor, &stretches)
+      let time = ContinuousClock.now
+      guard let number = try reader.partitionNumber(row.id) else {
+        stretches = StateStretches()
+        return .done(pinned.vector, at: time)
       }
-      return progress.collection < collections.count ? .more : .done
+      let collections = try reader.collections(of: number)
+      stretches.know(collections.map(\.name))
+      let end = time.advanced(by: .milliseconds(node.limits.digestSliceMilliseconds))
+      var pages = 0
+      for (name, collection) in collections {
+        while let gap = stretches.gap(in: name) {
+          guard pages == 0 || ContinuousClock.now < end else { return pages > marked ? .more : .setback }
+          try read(gap, (number, collection), reader, &stretches, &damaged)
+          pages += 1
+        }
+      }
+      return .done(pinned.vector, at: time)
     }
   }
 
-  private func add(_ rows: [DocumentRow], of collection: Text, _ progress: inout Progress) throws {
-    progress.last = rows.last?.key
+  /// Marks what the commits changed that the state of the store has beyond what was read. Answers how many stretches are to
+  /// be read anew for it.
+  private func follow(to cursor: CommitFeed.Cursor, _ stretches: inout StateStretches) -> Int {
+    defer { stretches.cursor = cursor }
+    guard let before = stretches.cursor else { return 0 }
+    guard let records = node.feed.read(from: before).records else {
+      stretches = StateStretches()
+      return 0
+    }
+    var marked = 0
+    for changed in records.lazy.flatMap(\.documents) {
+      changed.forEach { place, key in
+        guard place.partition == row.id, stretches.mark(key, of: place.collection) else { return }
+        marked += 1
+      }
+    }
+    return marked
+  }
+
+  /// Where more was committed than the feed remembers, the log says what changed, or all is read anew.
+  private func catchUp(_ stretches: inout StateStretches) throws(NodeError) {
+    let next = node.feed.next
+    guard let before = stretches.cursor, node.feed.read(from: before).records == nil else { return }
+    for name in stretches.names {
+      let place = ChangedDocuments.Place(partition: row.id, collection: name)
+      guard let keys = try node.documents(of: place, writtenAfter: before.position) else {
+        stretches = StateStretches()
+        return
+      }
+      for key in keys { stretches.mark(key, of: name) }
+    }
+    stretches.cursor = next
+  }
+
+  /// Reads a gap, or the beginning of one that holds more than two stretches should.
+  private func read(
+    _ gap: StateStretches.Gap, _ place: (partition: PartitionNumber, collection: CollectionNumber),
+    _ reader: StoreReader, _ stretches: inout StateStretches, _ damaged: inout Set<DocumentKey>
+  ) throws {
+    let limit = 2 * node.limits.digestStretchDocuments
+    let rows = try reader.documents(
+      place.partition, place.collection, after: gap.after, limit: limit, byteLimit: node.limits.pageBytes,
+      withDeleted: true)
+    var within = rows.prefix { row in gap.end.map { !$0.lexicographicallyPrecedes(row.key) } ?? true }
+    var isAll = rows.isEmpty || within.count < rows.count
+    if !isAll, rows.count == limit {
+      within = within.prefix(node.limits.digestStretchDocuments)
+    } else if !isAll {
+      // Ended by its bytes, or by the end of the collection.
+      isAll = try reader.documents(
+        place.partition, place.collection, after: rows.last?.key, limit: 1, withDeleted: true
+      ).isEmpty
+    }
+    let content = try content(of: within, in: gap.collection, &damaged)
+    stretches.fill(gap, upTo: isAll ? nil : within.last?.key, content)
+  }
+
+  private func content(
+    of rows: ArraySlice<DocumentRow>, in collection: Text, _ damaged: inout Set<DocumentKey>
+  ) throws(NodeError) -> StateStretches.Content {
+    var content = StateStretches.Content()
     for row in rows {
       guard !node.isStopping else { throw NodeError(.stopping, "the node is stopping") }
       guard let state = try? DocumentState(stored: row), state.isAlive == row.isAlive,
         let id = Value(canonicalID: row.key)
       else {
-        progress.damaged.insert(DocumentKey(collection: collection, id: row.key))
-        try node.limits.check(damaged: progress.damaged.count)
+        damaged.insert(DocumentKey(collection: collection, id: row.key))
+        try node.limits.check(damaged: damaged.count)
         continue
       }
       let shown = state.rendered()
       if case .map(let body) = shown.value {
-        progress.sum.add(StateSum.term(self.row.name, collection, id: id, body))
-        progress.documents += 1
+        content.sum.add(StateSum.term(self.row.name, collection, id: id, body))
+        content.documents += 1
       }
       // Deleted ones have conflicts, too.
       let inbox = state.inbox(shown: shown)
-      if !inbox.isEmpty { progress.inbox.add(StateSum.term(self.row.name, collection, id: id, inbox: inbox)) }
+      if !inbox.isEmpty { content.inbox.add(StateSum.term(self.row.name, collection, id: id, inbox: inbox)) }
     }
+    return content
   }
+}
+
+extension StateDigests.Known {
+  fileprivate init(vector: VersionVector, _ content: StateStretches.Content, _ time: ContinuousClock.Instant) {
+    self.init(
+      vector: vector, digest: content.sum.text, inboxDigest: content.inbox.text, documents: content.documents,
+      time: time)
+  }
+}
+
+/// A state of the store that a reader has before it.
+private struct PinnedState: Sendable {
+  /// What of the partition counts in it.
+  let vector: VersionVector
+  /// Commits before it are in it.
+  let cursor: CommitFeed.Cursor
 }
 
 extension Node {
   /// Reads from one state of the store, together with what a partition has accepted in that very state.
   fileprivate func pinned<Answer>(
-    _ partition: PartitionID, _ body: (StoreReader, VersionVector) throws -> Answer
+    _ partition: PartitionID, _ body: (StoreReader, PinnedState) throws -> Answer
   ) throws(NodeError) -> Answer {
     try reading { reader in
       defer { reader.unpin() }
       // Lent to the engine thread, which alone knows when a vector and the store agree; this one waits meanwhile.
       nonisolated(unsafe) let lent = reader
-      let vector = try onEngine { engine in
-        Result { () throws(NodeError) in try engine.pin(lent, partition) }
+      let feed = feed
+      let pinned = try onEngine { engine in
+        Result { () throws(NodeError) in
+          // Before the pin: what the state has beyond it is read once more, and nothing is missed.
+          let cursor = feed.next
+          return PinnedState(vector: try engine.pin(lent, partition), cursor: cursor)
+        }
       }.get()
-      return try body(reader, vector)
+      return try body(reader, pinned)
     }
   }
 }

@@ -18,6 +18,10 @@ struct StateSum: Sendable {
     }
   }
 
+  mutating func add(_ other: StateSum) {
+    add(Digest(words: (other.words[0], other.words[1], other.words[2], other.words[3])))
+  }
+
   /// 64 hex digits.
   var text: String { Hex.encode(Digest(words: (words[0], words[1], words[2], words[3])).bytes) }
 

@@ -102,8 +102,8 @@ private func standing(of device: ValueMap) -> String {
 let partitionsVerb = Verb(
   "partitions", "show what this node holds",
   details: [
-    "Two nodes with equal digests of a partition hold the same documents in it. A digest costs a pass over the documents: "
-      + "one that takes long is computed behind the listing, for the next one to show."
+    "Two nodes with equal digests of a partition hold the same documents in it. The first digest after a start costs a pass "
+      + "over the documents: one that takes long is computed behind the listing, for the next one to show."
   ],
   examples: [
     .init("seamesh partitions --json", "Shows documents, changes, version vector and state digest of each partition")

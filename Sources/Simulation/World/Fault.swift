@@ -67,6 +67,13 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case heldByEarlier
   /// What it held, or counted too much, was built into its documents at that start.
   case movedByUpgrade
+  /// What a later build has and it had not came to it: statements of a kind and of a shape, changes with a codec and with
+  /// extensions.
+  case unreadKind
+  case unreadShape
+  case unreadCodec
+  case unreadCritical
+  case unreadInformative
   /// A message that anybody may pass over, and one behind a feature that the peer had announced.
   case saidOptional
   case saidFeature

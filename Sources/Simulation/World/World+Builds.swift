@@ -16,8 +16,29 @@ extension World {
       count(.upgraded)
       let logs = node.process?.mesh.partitions.values.map(\.log) ?? []
       if logs.contains(where: { $0.received != $0.accepted }) { count(.heldByEarlier) }
+      countUnread(at: node)
       oracle.upgraded(node)
       crash(node)
+    }
+  }
+
+  /// What had come to a node of the earlier build that only the later one reads.
+  private func countUnread(at node: SimulatedNode) {
+    guard let builds = options.builds else { return }
+    let (earlier, book) = (builds.earlier, node.directory.book)
+    for statement in book.statements.values {
+      switch statement.body {
+      case .rule where !earlier.statementKinds.contains(.rule): count(.unreadKind)
+      case .grant(let grant):
+        if case .user = grant.subject, !earlier.grantSubjects.contains(.user) { count(.unreadShape) }
+      default: break
+      }
+    }
+    let runs = book.partitions.values.lazy.flatMap { $0.runs.values.joined() }
+    for change in runs.lazy.flatMap(\.decoded.changes) {
+      if change.header.codec == TestBuild.codec { count(.unreadCodec) }
+      if change.header.extensions.contains(TestBuild.critical) { count(.unreadCritical) }
+      if change.header.extensions.contains(TestBuild.informative) { count(.unreadInformative) }
     }
   }
 

@@ -78,6 +78,13 @@ extension RunCodec {
     return try reader.readDigest()
   }
 
+  /// Whose run it says it is, and from which change on, of whatever is behind that.
+  package static func beginning(of bytes: ArraySlice<UInt8>) throws(CBORError) -> (replica: ReplicaID, first: UInt64) {
+    var reader = CBORReader(bytes)
+    _ = try reader.readArrayHeader()
+    return (try reader.readReplica(), try reader.readOrdinal())
+  }
+
   /// The chain hash before the run, without reading the rest: where it joins its chain.
   package static func hashBefore(of bytes: ArraySlice<UInt8>) throws(CBORError) -> Digest {
     var reader = CBORReader(bytes)

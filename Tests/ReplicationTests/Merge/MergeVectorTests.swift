@@ -6,6 +6,12 @@ import Testing
 struct MergeVectorTests {
   private static let files = ["merge-hand", "merge-random-1"]
 
+  @Test("there are as many cases as there were")
+  func noneIsLeftOut() throws {
+    #expect(try MergeVectorTests.files.map { try MergeVectors.cases($0).count } == [152, 300])
+    #expect(try ["diff-cases", "diff-hints"].map { try MergeVectors.load($0).count } == [153, 6])
+  }
+
   @Test("every case shows its documents and its inbox", arguments: files)
   func everyCaseShowsItsDocumentsAndInbox(file: String) throws {
     for vector in try MergeVectors.cases(file) {

@@ -241,10 +241,17 @@ import Wire
     }
     let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
     let batch = RunBatch(name: bench.name, stream: stream, entries: [entry])
+    let peer = try #require(bench.nodes[1].mesh.sessions[id]?.device)
     bench.nodes[1].deliver(.receivedRuns(id, batch, [incoming]))
     #expect((bench.nodes[1].mesh.sessions[id] != nil) == (lie == .none || lie == .rights))
     #expect(bench.nodes[1].log.count == (lie == .none ? 3 : 2))
-    if lie != .none && lie != .rights { #expect(bench.messages(from: 1, to: 0).last == .goodbye(.protocolError)) }
+    guard lie != .none && lie != .rights else { return #expect(bench.nodes[1].brokenRules.isEmpty) }
+    #expect(bench.messages(from: 1, to: 0).last == .goodbye(.protocolError))
+    // Who it was and what it was about is told, once.
+    let rule = try #require(bench.nodes[1].brokenRules.first)
+    #expect(bench.nodes[1].brokenRules.count == 1 && !rule.reason.isEmpty)
+    #expect(rule.device == peer && rule.user == "user")
+    #expect(rule.place == BrokenRule.Place(partition: bench.name, replica: run.replica, sequence: run.first))
   }
 
   /// Node 0 knows of a grant that has not come to node 1 yet, and a third node has seen its run.
