@@ -2,9 +2,16 @@ extension DocumentState {
   /// The document as it is shown, as a tree; absent unless it is alive.
   package func rendered() -> Shown {
     guard isAlive else { return .absent }
-    let present = entries.filter { $0.generation == generation }
-    // Every change's entries are in path order already, so sorting merges runs.
-    return Renderer(entries: present.sorted { $0.path.order($1.path) == .before }).document()
+    return Renderer(entries: present).document()
+  }
+
+  /// The entries of this life, in path order.
+  private var present: [Entry] {
+    let isOfOneLife = entries.allSatisfy { $0.generation == generation }
+    let present = isOfOneLife ? entries : entries.filter { $0.generation == generation }
+    // Every change's entries are in path order already: those of one change need no sorting, and sorting merges runs.
+    let isOfOneChange = present.first?.dot == present.last?.dot
+    return isOfOneChange ? present : present.sorted { $0.path.order($1.path) == .before }
   }
 
   /// The document's body without `_id`; nil unless it is alive.

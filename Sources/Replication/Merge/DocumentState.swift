@@ -68,10 +68,14 @@ extension DocumentState {
 
   /// The inverse of ``groups``; takes them in any order, and operations that leave no entry, which it drops.
   package init(generation: UInt64, groups: some Sequence<OperationGroup>) {
-    self.generation = generation
-    entries = groups.flatMap { group in
+    (self.generation, entries) = (generation, [])
+    for group in groups {
       let context = WriteContext(dot: group.dot, timestamp: group.timestamp, context: VersionVector())
-      return group.operations.map { Entry($0, in: context, generation: group.generation) }.filter(\.leavesTrace)
+      entries.reserveCapacity(entries.count + group.operations.count)
+      for operation in group.operations {
+        let entry = Entry(operation, in: context, generation: group.generation)
+        if entry.leavesTrace { entries.append(entry) }
+      }
     }
     entries.sort(by: Entry.standsBefore)
   }

@@ -41,6 +41,8 @@ package enum Fault: String, CaseIterable, Sendable, Hashable {
 /// What happened on purpose, for the tests that every path is really walked.
 package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case joined
+  /// Two admins said something of rights, neither of whom knew of the other's.
+  case adminsAtOnce
   case subscribed
   case unsubscribed
   case runWithSeveralChanges

@@ -46,6 +46,8 @@ struct Plan {
   let disturbances: Int
   /// How many copies of directories may come to run beside their originals.
   let cloneLimit: Int
+  /// The first so many members are admins.
+  let admins: Int
   /// The shipped store on a simulated disk, or its fast stand-in.
   let usesDisk: Bool
 
@@ -98,6 +100,9 @@ struct Plan {
     usesDisk = options.usesDisk ?? (random.chance(50) || options.hasRelays == true)
     actionInterval = random.between(100...1_500)
     faultInterval = kind == .general ? random.between(700...4_000) : random.between(300...1_200)
+    // Drawn apart, so that all else is what it was.
+    var apart = random
+    admins = nodeCount > 2 && faults.contains(.rightChanged) && apart.chance(40) ? 2 : 1
   }
 
   /// What a world is about: some mistakes show only where one thing happens again and again.

@@ -84,10 +84,10 @@ final class JoinClient {
 }
 
 extension World {
-  /// The founders' directories, each knowing its own membership and those of the ones before it. The first is an admin.
+  /// The founders' directories, each knowing its own membership and those of the ones before it. The first are admins.
   func found() {
     for node in nodes.prefix(plan.founders) {
-      let role = node.slot == World.inviter ? Authority.adminRole : Fleet.memberRole
+      let role = node.slot < plan.admins ? Authority.adminRole : Fleet.memberRole
       enter(node, fleet.membership(of: node.key.publicKey, user: node.user, role: role))
     }
     for node in nodes.dropFirst(plan.founders) {
@@ -125,7 +125,7 @@ extension World {
     queue.put(.join(slot: slot), at: clock + JoinClient.patienceMilliseconds + 1)
   }
 
-  /// The admin among the founders.
+  /// The admin among the founders who lets others in.
   static let inviter = 0
 
   /// Asks for an invitation where there is none yet.

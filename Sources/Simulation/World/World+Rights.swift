@@ -42,15 +42,29 @@ extension World {
       subject: random.pick(subjects) ?? .everyone, pattern: random.pick([name.text, "al*", "*"]) ?? "*")
   }
 
-  // MARK: An admin
+  // MARK: Admins
 
-  /// The admin asks for something that its node then lists and signs: grants, the end of a device, and what ends and
-  /// lowerings hold back.
+  /// An admin asks for something that its node then lists and signs: grants, the end of a device, and what ends and
+  /// lowerings hold back. Where there are two, often both ask at once, and often for the same.
   func askForRights() {
-    let admin = nodes[World.inviter]
-    guard let process = admin.process, admin.isJudged, let request = request(to: process) else { return }
+    guard plan.admins > 1 else { return ask(World.inviter, request(of: World.inviter)) }
+    let first = random.below(plan.admins)
+    let second = plan.admins - 1 - first
+    let asked = request(of: first)
+    ask(first, asked)
+    guard asked != nil, random.chance(60) else { return }
+    let other = random.chance(50) ? asked : request(of: second)
+    if other != nil, isHeard(second) { count(.adminsAtOnce) }
+    ask(second, other)
+  }
+
+  private func isHeard(_ admin: Int) -> Bool { nodes[admin].process != nil && nodes[admin].isJudged }
+
+  private func ask(_ slot: Int, _ request: RightsRequest?) {
+    let admin = nodes[slot]
+    guard isHeard(slot), let process = admin.process, let request else { return }
     count(.rightChanged)
-    note("admin: \(request)")
+    note(plan.admins > 1 ? "admin \(slot): \(request)" : "admin: \(request)")
     let author = StatementAuthor(key: admin.key.publicKey, sign: admin.key.sign)
     process.put(
       .call { engine in
@@ -58,6 +72,10 @@ extension World {
         guard let plan = try? engine.plan(request, authors: [author]) else { return }
         try? engine.carryOut(plan, authors: [author])
       })
+  }
+
+  private func request(of admin: Int) -> RightsRequest? {
+    isHeard(admin) ? nodes[admin].process.flatMap(request) : nil
   }
 
   private func request(to process: NodeProcess) -> RightsRequest? {
