@@ -78,6 +78,9 @@ extension World {
     isHeard(admin) ? nodes[admin].process.flatMap(request) : nil
   }
 
+  /// Whom the inviter lets in behind his end is a member for nobody who knows of it, and is told by nobody why.
+  private func isInviters(_ node: SimulatedNode) -> Bool { node.key == nodes[World.inviter].key }
+
   private func request(to process: NodeProcess) -> RightsRequest? {
     switch random.below(10) {
     case 0..<4:
@@ -87,9 +90,8 @@ extension World {
     case 4..<6:
       // One of them at most: the others have to go on among themselves.
       let ended = nodes.dropFirst().first { $0.isEndAsked }
-      guard plan.nodeCount > 2, let node = ended ?? random.pick(nodes.dropFirst().filter { $0.process != nil }) else {
-        return nil
-      }
+      let candidates = nodes.dropFirst().filter { $0.process != nil && !(plan.admins > 1 && isInviters($0)) }
+      guard plan.nodeCount > 2, let node = ended ?? random.pick(candidates) else { return nil }
       for copy in nodes where copy.key == node.key { copy.isEndAsked = true }
       return .end(node.key.publicKey, random.pick([.retire, .revoke, .revoke, .compromised]) ?? .revoke, nil)
     default:
