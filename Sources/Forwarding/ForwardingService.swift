@@ -82,11 +82,11 @@ package final class ForwardingService: Sendable {
     return told
   }
 
-  /// Read once, since who asks how a node does must not wait for its disk each time.
+  /// Whoever asks how a node does waits for nobody's turn at its disk.
   private func arrivalOfFirst(behind seen: SeenLog) -> Int64? {
-    guard let arrival = seen.runsAfter, let first = try? source.read({ try $0.firstArrived(after: arrival) }) else {
-      return nil
-    }
+    guard let arrival = seen.runsAfter,
+      let first = try? source.readIfFree({ try $0.firstArrived(after: arrival) })
+    else { return nil }
     shared.withLock { if $0.seen == seen, $0.oldestWaiting == nil { $0.oldestWaiting = first } }
     return first
   }
@@ -96,10 +96,8 @@ package final class ForwardingService: Sendable {
   private func run() {
     var forwarder = Forwarder(limits: limits)
     var memory = LedgerNotes(source, limits)
-    if let place = memory.last.flatMap({ LogPosition(text: $0.position) }) {
-      let seen = try? source.read { try SeenLog(remembered: place, $0) }
-      shared.withLock { $0.seen = seen }
-    }
+    let seen = seenBefore(memory.last)
+    shared.withLock { $0.seen = seen }
     let process = String(UInt64.random(in: 1 ... .max), radix: 16)
     let runner = DirectiveRunner(source: source, backend: backend, limits: limits, process: process)
     let carrier = home.map { EditCarrier($0, LedgerCheck(backend, limits), source) }
@@ -178,6 +176,14 @@ package final class ForwardingService: Sendable {
   }
 
   // MARK: Telling
+
+  /// What an earlier start had in the ledger; nothing of the log where nobody wrote that down.
+  private func seenBefore(_ last: LedgerMemory?) -> SeenLog? {
+    guard let place = last.flatMap({ LogPosition(text: $0.position) }) else {
+      return SeenLog(LogAmount(), runsAfter: 0)
+    }
+    return try? source.read { try SeenLog(remembered: place, $0) }
+  }
 
   private func tell(_ forwarder: Forwarder, _ now: MonotonicTime) {
     let news = shared.withLock { shared -> ForwardingReport? in

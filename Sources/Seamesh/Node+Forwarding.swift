@@ -160,6 +160,9 @@ extension Node {
   }
 
   package func readStore<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try readers.read(body) }
+  package func readStoreIfFree<Result>(_ body: (StoreReader) throws -> Result) throws -> Result? {
+    try readers.readIfFree(body)
+  }
 
   /// What the log holds after the last commit, without a look at the disk; nil before the engine was looked at.
   package var logAmount: (changes: Int64, bytes: Int64)? { board.totals.map { ($0.changes, $0.logBytes) } }

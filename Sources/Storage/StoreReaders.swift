@@ -33,6 +33,24 @@ package final class StoreReaders: Sendable {
     guard free.wait(timeout: .now() + .milliseconds(StoreReaders.turnMilliseconds)) == .success else {
       throw StoreError.interrupted
     }
+    return try lend(milliseconds, body)
+  }
+
+  /// The same for who would rather do without than wait for a turn: nil where none is free, or nobody is let in.
+  package func readIfFree<Result>(_ body: (StoreReader) throws -> Result) throws -> Result? {
+    let isLetIn = door.withLock { door in
+      guard door.remainingMilliseconds == 0 else { return false }
+      door.inside += 1
+      return true
+    }
+    guard isLetIn else { return nil }
+    defer { door.withLock { $0.inside -= 1 } }
+    guard free.wait(timeout: .now()) == .success else { return nil }
+    return try lend(StoreReader.timeLimitMilliseconds, body)
+  }
+
+  /// To who has a turn, which ends with it.
+  private func lend<Result>(_ milliseconds: Int64, _ body: (StoreReader) throws -> Result) throws -> Result {
     defer { free.signal() }
     guard !stop.isSet else { throw StoreError.interrupted }
     let reader = try idle.withLock { $0.readers.popLast() } ?? make()

@@ -60,6 +60,7 @@ private final class CountingSource: ForwardingSource {
     defer { if forwarder.withLock({ $0 }) != pthread_self() { reads.withLock { $0 += 1 } } }
     return try log.read(body)
   }
+  func readIfFree<Result>(_ body: (StoreReader) throws -> Result) throws -> Result? { try log.read(body) }
   var held: LogAmount? { log.held }
   func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) { try log.accepted() }
   func news(timeoutMilliseconds: UInt64) -> ForwardingNews { .nothing }

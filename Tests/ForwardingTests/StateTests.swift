@@ -297,6 +297,21 @@ struct StateTests {
     #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == 7)
   }
 
+  @Test("to a backend that was never reached all of the log is lacking")
+  func neverReached() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    for index in 0..<3 { try relay.put("agency=G", "r\(index)") }
+    server.stop(SIGINT)
+    try relay.forward(to: server.relayURL())
+    try relay.waitForState(.refused)
+    let status = try #require(relay.forwarding?.status)
+    #expect(status.lagChanges == 3 && status.logChanges == 3 && status.backendChanges == 0, "\(status)")
+    try server.start()
+    relay.forwarding?.sendNow()
+    try relay.waitForLedger(server)
+  }
+
   @Test("dead letters are listed by the command, and views are made by it")
   func documentVerbs() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())

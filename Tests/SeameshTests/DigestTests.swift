@@ -1,4 +1,5 @@
 import Foundation
+import Identity
 import Replication
 import Storage
 import TestSupport
@@ -74,6 +75,27 @@ import Testing
     }
     writing.wait()
     #expect(slice == 0 || seen.count > 1)
+  }
+
+  @Test("a stretch that its bytes have ended stays one, however often its documents change")
+  func endedByBytes() throws {
+    let fleet = try TestFleet(1) { $0.reads.pageBytes = 2_000 }
+    let node = fleet.nodes[0]
+    func put(_ number: Int, _ note: Character) throws {
+      try node.put(
+        partition, "c", Text("d\(number)"), body(["note": .string(Text(String(repeating: note, count: 500)))]))
+    }
+    for number in 0..<20 { try put(number, "a") }
+    let first = try node.digest(partition)
+    let id = partition.id(fleet: node.fleet, hash: SHA256.hash)
+    let count = node.digests.stretchCount(of: id)
+    #expect(count > 4)
+    for note in "bcdefa" {
+      for number in [3, 11] { try put(number, note) }
+      let digest = try node.digest(partition)
+      #expect((digest == first) == (note == "a"))
+    }
+    #expect(node.digests.stretchCount(of: id) == count)
   }
 
   @Test("a digest that is not ready in time is told as such, and is there when it is asked for again")

@@ -6,6 +6,8 @@ package protocol ForwardingSource: AnyObject, Sendable {
   var fleet: FleetID { get }
   var hash: HashFunction { get }
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result
+  /// Nil where that had to wait.
+  func readIfFree<Result>(_ body: (StoreReader) throws -> Result) throws -> Result?
   /// How much the log holds after the last commit, without a look at the disk; nil where nobody knows yet.
   var held: LogAmount? { get }
   /// What counts now, of every partition, perhaps more than is on disk already; and where the log is, on its own form.

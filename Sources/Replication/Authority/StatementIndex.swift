@@ -62,7 +62,7 @@ struct StatementIndex: Sendable {
 
   private mutating func take(_ statement: Statement, _ listed: inout ListedWords) {
     if statement.isOfFleet {
-      for group in statement.tips where !group.scope.utf8.isEmpty {
+      for group in statement.tips where !group.scope.utf8.isEmpty && !group.tips.isEmpty {
         listedInRooms[group.scope, default: []].formUnion(group.tips.lazy.map(\.id))
       }
     }

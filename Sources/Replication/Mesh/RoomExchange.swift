@@ -150,12 +150,12 @@ struct RoomExchange: Sendable {
 
   /// Where the lines end by which the room has ended for the peer's user, as far as it has.
   mutating func tellLines(of name: PartitionName, _ hearer: RoomHearer, in comparison: UInt64) -> [Word] {
-    guard hearer.wants(name), !hearer.mayHear(of: name), let lines = hearer.lines(of: name) else { return [] }
+    guard hearer.wants(name), !hearer.mayHear(of: name) else { return [] }
     let room = hearer.ledger.id(of: name)
     guard toldIn[room] != comparison else {
       if endedLater.count < RoomExchange.tellLimit { endedLater.insert(room) }
       return []
     }
-    return [tell(name, lines.tips, hearer, in: comparison)]
+    return hearer.lines(of: name).map { [tell(name, $0.tips, hearer, in: comparison)] } ?? []
   }
 }

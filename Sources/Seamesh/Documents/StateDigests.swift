@@ -80,6 +80,9 @@ final class StateDigests: Sendable {
     }
   }
 
+  /// How many stretches a partition's documents are summed up by.
+  func stretchCount(of partition: PartitionID) -> Int { state.withLock { $0.stretches[partition]?.count ?? 0 } }
+
   private func status(_ row: PartitionRow, askedAt asked: ContinuousClock.Instant) -> PartitionStatus {
     var status = row.status
     switch state.withLock({ $0.outcomes[row.id] }) {
@@ -189,14 +192,11 @@ private struct StatePass {
   private func catchUp(_ stretches: inout StateStretches) throws(NodeError) {
     let next = node.feed.next
     guard let before = stretches.cursor, node.feed.read(from: before).records == nil else { return }
-    for name in stretches.names {
-      let place = ChangedDocuments.Place(partition: row.id, collection: name)
-      guard let keys = try node.documents(of: place, writtenAfter: before.position) else {
-        stretches = StateStretches()
-        return
-      }
-      for key in keys { stretches.mark(key, of: name) }
+    guard let keys = try node.documents(of: row.id, writtenAfter: before.position) else {
+      stretches = StateStretches()
+      return
     }
+    mark(keys, &stretches)
     stretches.cursor = next
   }
 
@@ -210,7 +210,8 @@ private struct StatePass {
       place.partition, place.collection, after: gap.after, limit: limit, byteLimit: node.limits.pageBytes,
       withDeleted: true)
     var within = rows.prefix { row in gap.end.map { !$0.lexicographicallyPrecedes(row.key) } ?? true }
-    var isAll = rows.isEmpty || within.count < rows.count
+    let endsWithGap = gap.end != nil && rows.last?.key == gap.end
+    var isAll = rows.isEmpty || within.count < rows.count || endsWithGap
     if !isAll, rows.count == limit {
       within = within.prefix(node.limits.digestStretchDocuments)
     } else if !isAll {

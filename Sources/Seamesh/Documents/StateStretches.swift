@@ -64,7 +64,7 @@ struct StateStretches: Sendable {
   /// Commits before it are in what was read.
   var cursor: CommitFeed.Cursor?
 
-  var names: [Text] { Array(collections.keys) }
+  var count: Int { collections.values.reduce(0) { $0 + $1.stretches.count } }
 
   /// Collections that are new to it are to be read as a whole.
   mutating func know(_ names: some Sequence<Text>) {

@@ -83,6 +83,7 @@ private final class NodeLogSource: ForwardingSource {
   var hash: HashFunction { SHA256.hash }
 
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try node.readStore(body) }
+  func readIfFree<Result>(_ body: (StoreReader) throws -> Result) throws -> Result? { try node.readStoreIfFree(body) }
 
   var held: LogAmount? { node.logAmount.map { LogAmount(changes: $0.changes, bytes: $0.bytes) } }
 

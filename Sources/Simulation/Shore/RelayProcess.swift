@@ -160,6 +160,7 @@ private final class RelayLog: ForwardingSource, @unchecked Sendable {
   var wallMilliseconds: Int64 { process.ports.wallMilliseconds }
 
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try store.readers.read(body) }
+  func readIfFree<Result>(_ body: (StoreReader) throws -> Result) throws -> Result? { try read(body) }
 
   var held: LogAmount? { LogAmount(changes: store.totals.changes, bytes: store.totals.logBytes) }
 

@@ -19,31 +19,41 @@ struct RunReference: Hashable {
   }
 }
 
-/// The body that was read last: documents that were made one after another lie in one run.
+/// Reads operations out of runs, and keeps the body of one: documents that were made one after another lie in one run. It is
+/// kept from the second document on that asks for it, since those of one page may as well lie in as many runs.
 final class RunBodies {
-  private var last: (run: Int64, body: [UInt8])?
+  private var kept: (run: Int64, body: [UInt8])?
+  private var lastRead: Int64?
 
-  func forget() { last = nil }
+  func forget() { (kept, lastRead) = (nil, nil) }
 
-  /// Calls `body` with the operations; with nothing where no run has them.
+  /// Calls `use` with the operations; with nothing where no run has them.
   func withOperations<Result>(
     _ reference: RunReference, in database: Database,
     _ use: (UnsafeRawBufferPointer) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
-    if last?.run != reference.run {
-      last = nil
-      let rows = try database.statement("SELECT body FROM runs WHERE arrival=?1")
-      defer { rows.reset() }
-      try rows.bind(1, reference.run)
-      guard try rows.step() else { return try use(UnsafeRawBufferPointer(start: nil, count: 0)) }
-      last = (reference.run, rows.bytes(0))
+    if let kept, kept.run == reference.run {
+      return try kept.body.span.bytes.withUnsafeBytes { (body) throws(StoreError) in
+        try use(reference.operations(in: body))
+      }
     }
-    guard let body = last?.body, reference.start >= 0, reference.length >= 0,
-      reference.start <= Int64(body.count), reference.length <= Int64(body.count) - reference.start
-    else { return try use(UnsafeRawBufferPointer(start: nil, count: 0)) }
-    let range = Int(reference.start)..<Int(reference.start + reference.length)
-    return try body.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
-      try use(UnsafeRawBufferPointer(rebasing: bytes[range]))
+    let rows = try database.statement("SELECT body FROM runs WHERE arrival=?1")
+    defer { rows.reset() }
+    try rows.bind(1, reference.run)
+    guard try rows.step() else { return try use(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    let body = rows.borrowedBytes(0)
+    if lastRead == reference.run { kept = (reference.run, Array(body)) }
+    lastRead = reference.run
+    return try use(reference.operations(in: body))
+  }
+}
+
+extension RunReference {
+  /// Nothing where the body is shorter than that.
+  fileprivate func operations(in body: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    guard start >= 0, length >= 0, start <= Int64(body.count), length <= Int64(body.count) - start else {
+      return UnsafeRawBufferPointer(start: nil, count: 0)
     }
+    return UnsafeRawBufferPointer(rebasing: body[Int(start)..<Int(start + length)])
   }
 }

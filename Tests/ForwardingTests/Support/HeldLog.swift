@@ -69,6 +69,7 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
     counted.withLock { $0 = counting }
   }
 
+  func readIfFree<Result>(_ body: (StoreReader) throws -> Result) throws -> Result? { try read(body) }
   var held: LogAmount? { LogAmount(changes: store.totals.changes, bytes: store.totals.logBytes) }
 
   /// What counts, and where the log is.
