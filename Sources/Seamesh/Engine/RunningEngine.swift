@@ -79,9 +79,7 @@ final class RunningEngine {
       discovery: NodeDiscovery(
         fleet: files.fleet, port: options.listenPort, isUsed: configuration.usesDiscovery, inbox: inbox, log: log),
       authority: authority, history: history, keeper: keeper, gauges: gauges, beats: [beat, connections])
-    keeper.begin { [readers = store.readers] in
-      (try? readers.read { try $0.totals() }).map { ($0.changes, $0.logBytes) }
-    }
+    keeper.begin { [board] in board.totals.map { ($0.changes, $0.logBytes) } }
     keeper.follow { [inbox] in
       box.transport?.reviewLinks()
       inbox.put(.event(.passagesMoved))

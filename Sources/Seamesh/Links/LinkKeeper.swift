@@ -17,6 +17,12 @@ package final class LinkKeeper: LinkMeter {
     var followers: [@Sendable () -> Void] = []
     /// What the log holds, for people.
     var log: (@Sendable () -> (changes: Int64, byteCount: Int64)?)?
+
+    mutating func noteUsedUp(_ classes: [LinkClass], _ moment: LinkBook.Moment) {
+      guard !classes.isEmpty, let log = log?() else { return }
+      let waiting = LinkWaiting(since: moment.wallMilliseconds, changes: log.changes, byteCount: log.byteCount)
+      for linkClass in classes { book.note(waiting, usedUp: linkClass) }
+    }
   }
 
   /// In the data directory: the class that was chosen by command, and today's account.
@@ -34,7 +40,7 @@ package final class LinkKeeper: LinkMeter {
     shared = Mutex(Shared(book: LinkBook(rules: rules, stored: stored)))
   }
 
-  /// - Parameter log: what the log holds; asked where a link comes to its limit.
+  /// - Parameter log: what the log holds, from memory; asked where a link comes to its limit.
   func begin(log: @escaping @Sendable () -> (changes: Int64, byteCount: Int64)?) { shared.withLock { $0.log = log } }
 
   /// Told from any thread whenever something else may pass than before.
@@ -102,20 +108,17 @@ package final class LinkKeeper: LinkMeter {
   private func change(_ body: (inout LinkBook, LinkBook.Moment) -> LinkBook.Outcome) {
     let moment = LinkBook.Moment(
       wallMilliseconds: WallClock.milliseconds, now: MonotonicTime(milliseconds: ElapsedClock.now()))
-    let (outcome, followers) = shared.withLock { shared in (body(&shared.book, moment), shared.followers) }
-    if outcome.mustSave { save() }
-    if outcome.hasMovedPassage { for tell in followers { tell() } }
-    if !outcome.usedUp.isEmpty { noteUsedUp(outcome.usedUp, moment) }
-  }
-
-  private func noteUsedUp(_ classes: [LinkClass], _ moment: LinkBook.Moment) {
-    for linkClass in classes { log.notice("a link's bytes of today are used up", ["class": linkClass.rawValue]) }
-    disk.async { [self] in
-      guard let log = shared.withLock({ $0.log })?() else { return }
-      let waiting = LinkWaiting(since: moment.wallMilliseconds, changes: log.changes, byteCount: log.byteCount)
-      shared.withLock { shared in for linkClass in classes { shared.book.note(waiting, usedUp: linkClass) } }
+    let (outcome, followers) = shared.withLock { shared in
+      let outcome = body(&shared.book, moment)
+      // Together with the limit: what is written once that is seen waits.
+      shared.noteUsedUp(outcome.usedUp, moment)
+      return (outcome, shared.followers)
     }
-    save()
+    if outcome.mustSave || !outcome.usedUp.isEmpty { save() }
+    if outcome.hasMovedPassage { for tell in followers { tell() } }
+    for linkClass in outcome.usedUp {
+      log.notice("a link's bytes of today are used up", ["class": linkClass.rawValue])
+    }
   }
 
   // MARK: The file
