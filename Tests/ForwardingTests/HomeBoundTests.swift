@@ -406,18 +406,23 @@ struct HomeBoundTests {
     }
   }
 
+  /// The ledger takes no changes until the trigger is dropped.
+  private func refuseChanges() throws {
+    try server.owner().script(
+      """
+      CREATE FUNCTION seamesh.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '57P03'; END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON seamesh.changes FOR EACH ROW EXECUTE FUNCTION seamesh.refuse();
+      """)
+  }
+
   @Test("an edit whose relay was cut off before the ledger knew of its change is not written twice")
   func lostAnswer() throws {
     try withRelay { relay in
       try put("r1", #"{"list":[1]}"#)
       try waitForDocument("r1", #"{"list":[1]}"#)
-      // The ledger takes no changes, so that what is written stays unknown to it.
-      try server.owner().script(
-        """
-        CREATE FUNCTION seamesh.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '57P03'; END $$;
-        CREATE TRIGGER refuse BEFORE INSERT ON seamesh.changes FOR EACH ROW EXECUTE FUNCTION seamesh.refuse();
-        """)
+      // What is written stays unknown to it.
+      try refuseChanges()
       try asClerk(#"UPDATE seamesh_office.documents SET body = '{"list": [1, 2]}' WHERE id = '"r1"'"#)
       try expectSoon { try shown(relay, .string("r1")) == #"{"list":[1,2]}"# }
       relay.forwarding?.stop()
@@ -439,12 +444,7 @@ struct HomeBoundTests {
       try withRelay(isForwarding: false) { second in
         try put("r1", #"{"list":[1]}"#)
         try waitForDocument("r1", #"{"list":[1]}"#)
-        try server.owner().script(
-          """
-          CREATE FUNCTION seamesh.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-          BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '57P03'; END $$;
-          CREATE TRIGGER refuse BEFORE INSERT ON seamesh.changes FOR EACH ROW EXECUTE FUNCTION seamesh.refuse();
-          """)
+        try refuseChanges()
         try asClerk(#"UPDATE seamesh_office.documents SET body = '{"list": [1, 2]}' WHERE id = '"r1"'"#)
         try expectSoon { try shown(second, .string("r1")) == #"{"list":[1,2]}"# }
         first.stop()

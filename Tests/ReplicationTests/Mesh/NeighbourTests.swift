@@ -326,11 +326,9 @@ struct NeighbourTests {
     #expect(bench.nodes[0].holds(bench.nodes[1]) == 1 && bench.nodes[0].holds(bench.nodes[2]) == 1)
   }
 
-  @Test(
-    "who was told of what a newcomer brings, by a comparison or by a pull, and asks for it has it at once",
-    arguments: [true, false])
-  func toldOtherwise(byComparison: Bool) throws {
-    let bench = try MeshBench([0, 1, 2])
+  /// Node 0 comes to node 1, whose wishes changed a moment ago, and brings it work that it does not announce to node 2 yet.
+  /// Answers the session of these two.
+  private func bringsUnannounced(_ bench: MeshBench) throws -> SessionID {
     let id = bench.connected(2, 1)
     let all = bench.fleet.interest("*")
     bench.nodes[1].deliver(.interestChanged(added: Interest(), removed: all))
@@ -339,6 +337,15 @@ struct NeighbourTests {
     for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value, payloadByteCount: 400) }
     _ = bench.connected(0, 1)
     try #require(bench.nodes[1].mesh.sessions[id]?.sparing?.unannounced(bench.partition) != nil)
+    return id
+  }
+
+  @Test(
+    "who was told of what a newcomer brings, by a comparison or by a pull, and asks for it has it at once",
+    arguments: [true, false])
+  func toldOtherwise(byComparison: Bool) throws {
+    let bench = try MeshBench([0, 1, 2])
+    let id = try bringsUnannounced(bench)
     if byComparison { bench.nodes[1].ask(id) } else { try bench.nodes[2].write(1) }
     bench.run()
     #expect(bench.nodes[2].holds(bench.nodes[0]) == 30)
@@ -347,15 +354,8 @@ struct NeighbourTests {
   @Test("who asks for a stream and has all of what waits to be announced is owed nothing of it")
   func opensLevel() throws {
     let bench = try MeshBench([0, 1, 2])
-    let id = bench.connected(2, 1)
-    let all = bench.fleet.interest("*")
-    bench.nodes[1].deliver(.interestChanged(added: Interest(), removed: all))
-    bench.nodes[1].deliver(.interestChanged(added: all, removed: Interest()))
-    bench.run()
-    for value in 0..<30 as Range<Int64> { try bench.nodes[0].write(value, payloadByteCount: 400) }
-    _ = bench.connected(0, 1)
+    let id = try bringsUnannounced(bench)
     let held = try #require(bench.nodes[1].state?.clipped)
-    try #require(bench.nodes[1].mesh.sessions[id]?.sparing?.unannounced(bench.partition) != nil)
     bench.nodes[1].receive(.pull(stream: 9, PartitionVector(name: bench.name, vector: held)), on: id)
     #expect(bench.nodes[1].mesh.sessions[id]?.live?.relays[bench.partition] == nil)
   }
