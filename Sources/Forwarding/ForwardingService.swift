@@ -100,7 +100,7 @@ package final class ForwardingService: Sendable {
     shared.withLock { $0.seen = seen }
     let process = String(UInt64.random(in: 1 ... .max), radix: 16)
     let runner = DirectiveRunner(source: source, backend: backend, limits: limits, process: process)
-    let carrier = home.map { EditCarrier($0, LedgerCheck(backend, limits), source) }
+    let carrier = home.map { EditCarrier($0, limits, source) }
     var random = SystemRandomNumberGenerator()
     var allowed = allowance()
     var events: [Forwarder.Event] = [.allowance(allowed), .start]

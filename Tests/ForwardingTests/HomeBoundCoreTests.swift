@@ -19,14 +19,14 @@ import Testing
 
   /// What is done where the ledger has what it had.
   private func written(_ home: inout HomeBound, _ edits: [OfficeEdit], _ now: MonotonicTime) -> [HomeBound.Directive] {
-    home.claimed(edits, now).isEmpty ? [] : home.checked()
+    home.claimed(edits, now).isEmpty ? [] : home.confirmed(Set(edits.map(\.id)))
   }
 
   @Test("what is written and not yet in the ledger is not written again") func once() {
     var home = HomeBound()
     #expect(home.look(at(0)) == [.claim(most: HomeBound.claimLimit)])
-    #expect(home.claimed([edit(1), edit(2)], at(1)) == [.check(["p"])])
-    #expect(home.checked() == [.write([edit(1), edit(2)])])
+    #expect(home.claimed([edit(1), edit(2)], at(1)) == [.confirm([edit(1), edit(2)])])
+    #expect(home.confirmed([edit(1).id, edit(2).id]) == [.write([edit(1), edit(2)])])
     #expect(
       home.wrote([settlement(1, .written), settlement(2, .unchanged)], at(2)) == [.settle([settlement(2, .unchanged)])])
     #expect(home.look(at(2)) == [.claim(most: HomeBound.claimLimit)], "there may be more")
@@ -44,10 +44,18 @@ import Testing
 
   @Test("nothing is written where the ledger is not known to have what it had") func unchecked() {
     var home = HomeBound()
-    #expect(home.claimed([edit(1), edit(2)], at(0)) == [.check(["p"])])
-    #expect(home.claimed([edit(2)], at(1)) == [.check(["p"])], "the ledger is filled, and tells anew")
-    #expect(home.checked() == [.write([edit(2)])])
-    #expect(home.checked().isEmpty)
+    #expect(home.claimed([edit(1), edit(2)], at(0)) == [.confirm([edit(1), edit(2)])])
+    #expect(home.claimed([edit(2)], at(1)) == [.confirm([edit(2)])], "the ledger is filled, and tells anew")
+    #expect(home.confirmed([edit(1).id, edit(2).id]) == [.write([edit(2)])])
+    #expect(home.confirmed([edit(2).id]).isEmpty)
+  }
+
+  @Test("what the ledger does not confirm is not written: somebody filled it meanwhile") func filledMeanwhile() {
+    var home = HomeBound()
+    #expect(home.claimed([edit(1), edit(2)], at(0)) == [.confirm([edit(1), edit(2)])])
+    #expect(home.confirmed([edit(2).id]) == [.write([edit(2)])])
+    #expect(home.claimed([edit(1)], at(1)) == [.confirm([edit(1)])])
+    #expect(home.confirmed([]).isEmpty)
   }
 
   @Test("the latest that were written are remembered, and no more than a limit") func limit() {

@@ -324,6 +324,21 @@ struct HomeBoundTests {
     }
   }
 
+  @Test("a relay whose membership was ended leaves the edit to another one, and refuses nothing in the office's name")
+  func endedRelay() throws {
+    try withRelay { ended in
+      try put("r1", #"{"a":1}"#)
+      try waitForDocument("r1", #"{"a":1}"#)
+      let device = try #require(try ended.node.devices().first { $0.isSelf }).device
+      _ = try vessel.node.change(RightsChange(.revoke(device: device, isCompromised: false, at: nil)))
+      try expectSoon { try ended.node.devices().contains { $0.isSelf && !$0.endedBy.isEmpty } }
+      try asClerk(#"UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"r1"'"#)
+      try expectSoon { try edits().first?.reason.contains("its membership was ended by") == true }
+      #expect(try edits().map(\.state) == ["waiting"])
+      try withRelay { _ in try waitForEdits(["applied"]) }
+    }
+  }
+
   @Test(
     "an edit that a relay claimed and did not write is written by it at its next start, and by another after ten minutes; each once"
   )
@@ -357,6 +372,55 @@ struct HomeBoundTests {
         #expect(try server.owner().number("SELECT count(*) FROM seamesh.edit_changes") == 2)
       }
     }
+  }
+
+  @Test(
+    "a claim is confirmed as long as nothing has come of it, by a ledger that has what is asked about, and to nobody else"
+  )
+  func confirmation() throws {
+    try put("r1", #"{"list":[1]}"#)
+    try withRelay(isForwarding: false) { relay in
+      try relay.forward(to: server.relayURL())
+      try waitForDocument("r1", #"{"list":[1]}"#)
+      relay.forwarding?.stop()
+      try asClerk(#"UPDATE seamesh_office.documents SET body = '{"list": [1, 2]}' WHERE id = '"r1"'"#)
+      let (mine, others) = try (backend(relay.node.device), backend(vessel.node.device))
+      let edits = try mine.claimEdits(most: 10).map(\.id)
+      #expect(edits.count == 1)
+      let here = try reach()
+      let further = ChainReach(chain: here.chain, sequence: here.sequence + 1)
+      #expect(try mine.confirm(edits, reaching: [here]) == ClaimAnswer(hasChains: true, standing: Set(edits)))
+      #expect(try mine.confirm(edits, reaching: []).hasChains)
+      #expect(try !mine.confirm(edits, reaching: [here, further]).hasChains)
+      #expect(try others.confirm(edits, reaching: [here]) == ClaimAnswer(hasChains: true, standing: []))
+      // As a relay leaves it that fills a ledger which was put back.
+      try server.owner().script(
+        """
+        INSERT INTO seamesh.edit_changes (partition, replica, sequence, hash, edit)
+          SELECT c.partition, c.replica, c.sequence, c.hash, e.id FROM seamesh.changes c, seamesh.edits e LIMIT 1
+        """)
+      #expect(try mine.confirm(edits, reaching: [here]) == ClaimAnswer(hasChains: true, standing: []))
+      try server.owner().script("DELETE FROM seamesh.edit_changes; UPDATE seamesh.edits SET settled = now()")
+      #expect(try mine.confirm(edits, reaching: [here]).standing.isEmpty)
+    }
+  }
+
+  private func backend(_ relay: DeviceID) throws -> PostgreSQLBackend {
+    let backend = try PostgreSQLBackend(
+      PostgreSQLAddress(url: server.relayURL()), fleet: vessel.node.fleet, relay: relay, environment: [:])
+    try backend.connect()
+    return backend
+  }
+
+  /// How far some chain of the ledger goes.
+  private func reach() throws -> ChainReach {
+    let row = try #require(
+      try server.owner().query(
+        "SELECT partition, replica, max(sequence) FROM seamesh.changes GROUP BY 1, 2 LIMIT 1"
+      ).rows.first)
+    let partition = try PartitionID(#require(row[0].flatMap { Digest($0) }))
+    let chain = try ChainKey(partition: partition, replica: #require(row[1].flatMap { ReplicaID($0) }))
+    return try ChainReach(chain: chain, sequence: UInt64(clamping: #require(PostgreSQLRows.integer(row[2]))))
   }
 
   /// How many edits it gets.

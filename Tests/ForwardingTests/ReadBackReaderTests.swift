@@ -55,21 +55,6 @@ struct ReadBackReaderTests {
       #expect(page.marked.keys.map { $0 } == (position == end ? [log.partition] : []))
     }
   }
-
-  @Test("a ledger that has less of a chain than is known leaves a gap, and only where it is asked about")
-  func check() throws {
-    let ledger = HashLedger((0..<3).map { Digest(words: ($0, 0, 0, 0)) })
-    let (chain, other) = (ForwarderModel.chain(1), PartitionID(Digest(words: (9, 9, 9, 9))))
-    var known = LedgerView()
-    known.highest[chain] = 3
-    let check = LedgerCheck(ledger, ForwarderLimits())
-    try check.holds(known, of: [chain.partition])
-    ledger.hashes.removeLast()
-    try check.holds(known, of: [other])
-    #expect(throws: BackendProblem(.gap, "the ledger lacks changes that it had")) {
-      try check.holds(known, of: [chain.partition])
-    }
-  }
 }
 
 extension HeldLog {

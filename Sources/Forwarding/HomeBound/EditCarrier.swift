@@ -10,12 +10,13 @@ package struct EditWay: Sendable {
 /// Drives a ``HomeBound`` with a backend and a node. Belongs to the forwarder's thread.
 final class EditCarrier {
   private let way: EditWay
-  private let check: LedgerCheck
+  private let claims: ClaimCheck
   private let source: any ForwardingSource
   private var core = HomeBound()
 
-  init(_ way: EditWay, _ check: LedgerCheck, _ source: any ForwardingSource) {
-    (self.way, self.check, self.source) = (way, check, source)
+  init(_ way: EditWay, _ limits: ForwarderLimits, _ source: any ForwardingSource) {
+    (self.way, self.source) = (way, source)
+    claims = ClaimCheck(way.edits, limits)
   }
 
   private var lookedAt: MonotonicTime?
@@ -46,9 +47,8 @@ final class EditCarrier {
   ) throws(BackendProblem) -> [HomeBound.Directive] {
     switch directive {
     case .claim(let most): return core.claimed(try way.edits.claimEdits(most: most), now)
-    case .check(let names):
-      try check.holds(known, of: source.partitions(named: names))
-      return core.checked()
+    case .confirm(let edits):
+      return core.confirmed(try claims.standing(edits, known, in: source.partitions(of: edits)))
     case .write(let edits):
       return core.wrote(edits.map { HomeBound.Settlement(edit: $0.id, outcome: way.writer.write($0)) }, now)
     case .settle(let outcomes):

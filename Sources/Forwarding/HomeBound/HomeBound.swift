@@ -4,13 +4,13 @@ import Replication
 ///
 /// Edits are asked for only while the ledger has all that this node holds. So whatever the ledger has no change of is not in this
 /// store either: an edit that this relay claimed before a crash is written then and not twice. A ledger that was put back under a
-/// standing connection would tell of edits whose changes it lost; so before anything is written it is looked whether it still
-/// has what it had.
+/// standing connection would tell of edits whose changes it lost; so before anything is written it is asked whether it still
+/// has what it had, and, in the same breath, whether the edits are still to be done: another relay may have filled it meanwhile.
 package struct HomeBound: Sendable {
   package enum Directive: Equatable, Sendable {
     case claim(most: Int)
-    /// Whether the ledger still has what it is known to have of these partitions.
-    case check([String])
+    /// Which of these are still to be done, by a ledger that still has what it is known to have of their partitions.
+    case confirm([OfficeEdit])
     case write([OfficeEdit])
     case settle([Settlement])
   }
@@ -45,7 +45,7 @@ package struct HomeBound: Sendable {
   private var written: Set<UUIDValue> = []
   /// As many, written before those.
   private var writtenBefore: Set<UUIDValue> = []
-  /// Claimed, and to be written once the ledger is known to have what it had.
+  /// Claimed, and to be written once the ledger has confirmed them.
   private var due: [OfficeEdit] = []
 
   package init() {}
@@ -60,14 +60,15 @@ package struct HomeBound: Sendable {
   package mutating func claimed(_ edits: [OfficeEdit], _ now: MonotonicTime) -> [Directive] {
     problem = nil
     due = edits.filter { !written.contains($0.id) && !writtenBefore.contains($0.id) }
-    guard !due.isEmpty else { return [] }
-    return [.check(Set(due.map(\.partition)).sorted())]
+    return due.isEmpty ? [] : [.confirm(due)]
   }
 
-  /// The ledger lost nothing. Where it did nothing is written: it is filled first, and then tells anew.
-  package mutating func checked() -> [Directive] {
-    defer { due = [] }
-    return due.isEmpty ? [] : [.write(due)]
+  /// The ledger lost nothing, and these are still to be done. Where it did nothing is written: it is filled first, and then tells
+  /// anew.
+  package mutating func confirmed(_ standing: Set<UUIDValue>) -> [Directive] {
+    let edits = due.filter { standing.contains($0.id) }
+    due = []
+    return edits.isEmpty ? [] : [.write(edits)]
   }
 
   package mutating func wrote(_ outcomes: [Settlement], _ now: MonotonicTime) -> [Directive] {

@@ -38,11 +38,23 @@ package enum EditOutcome: Equatable, Sendable {
   case left(String)
 }
 
+/// What a ledger says, at one moment of it, of claims that a relay has.
+package struct ClaimAnswer: Equatable, Sendable {
+  /// It goes as far in each chain as was asked.
+  package let hasChains: Bool
+  /// Claimed by that relay, not settled, and without a change.
+  package let standing: Set<UUIDValue>
+  package init(hasChains: Bool, standing: Set<UUIDValue>) { (self.hasChains, self.standing) = (hasChains, standing) }
+}
+
 /// Edits at a backend. Calls are as those of ``Backend``, on its thread.
 package protocol EditStore: AnyObject, Sendable {
   /// Takes edits that nobody has, that this relay had already, or whose relay has been silent for long: in the order in which
   /// they were made. Whatever the ledger has a change of is not among them.
   func claimEdits(most: Int) throws(BackendProblem) -> [OfficeEdit]
+  /// Which of these edits are still this relay's to do, and whether the ledger has these chains up to these numbers: both of the
+  /// same moment, whatever becomes of the ledger before or behind it.
+  func confirm(_ edits: [UUIDValue], reaching chains: [ChainReach]) throws(BackendProblem) -> ClaimAnswer
   /// What became of those that no change will tell of.
   func settle(_ outcomes: [(edit: UUIDValue, outcome: EditOutcome)]) throws(BackendProblem)
 }

@@ -17,6 +17,22 @@ extension PostgreSQLBackend: EditStore {
     }
   }
 
+  package func confirm(_ edits: [UUIDValue], reaching chains: [ChainReach]) throws(BackendProblem) -> ClaimAnswer {
+    let row = try connected().query(
+      "SELECT has_chains, standing FROM seamesh.confirm_edits($1, $2, $3, $4, $5, $6)",
+      [
+        .bytes(fleet.digest.bytes), .bytes(relay.digest.bytes), .byteArrays(edits.map(\.bytes)),
+        .digests(chains.map(\.chain.partition.digest)), .replicas(chains.map(\.chain.replica)),
+        .longs(chains.map { Int64(clamping: $0.sequence) }),
+      ]
+    ).rows.first
+    guard let row, row.count == 2, let ids = row[1] else {
+      throw BackendProblem(.refused, "the backend answered something else than it was asked")
+    }
+    let standing = stride(from: 0, to: ids.count, by: 16).compactMap { UUIDValue(ids[$0..<min($0 + 16, ids.count)]) }
+    return ClaimAnswer(hasChains: row[0] == [1], standing: Set(standing))
+  }
+
   package func settle(_ outcomes: [(edit: UUIDValue, outcome: EditOutcome)]) throws(BackendProblem) {
     var (kinds, reasons): ([String], [String]) = ([], [])
     for item in outcomes {

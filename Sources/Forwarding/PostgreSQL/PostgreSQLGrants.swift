@@ -22,7 +22,7 @@ package struct PostgreSQLGrants: Sendable {
       lines.append("GRANT USAGE ON SCHEMA seamesh TO \(quoted(role));")
       lines += functions(PostgreSQLSchema.functions(of: format), to: role)
     }
-    if let homeBound { lines += functions(PostgreSQLSchema.homeBoundFunctions, to: homeBound) }
+    if let homeBound { lines += functions(PostgreSQLSchema.homeBoundFunctions(of: format), to: homeBound) }
     if let office {
       lines += [
         "GRANT USAGE ON SCHEMA seamesh_office TO \(quoted(office));",

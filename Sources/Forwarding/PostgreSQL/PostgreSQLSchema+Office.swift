@@ -1,6 +1,8 @@
 extension PostgreSQLSchema {
   /// What a role needs to bring edits home, beside what forwarding needs. It reads what the office wrote.
-  static let homeBoundFunctions = ["claim_edits", "settle_edits"]
+  static func homeBoundFunctions(of format: Int) -> [String] {
+    ["claim_edits", "settle_edits"] + (format < step10.number ? [] : ["confirm_edits"])
+  }
 
   static let officeStep = Step(
     number: 4, functions: ["note_edits", "note_conflicts"],

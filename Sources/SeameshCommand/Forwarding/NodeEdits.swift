@@ -31,7 +31,7 @@ final class NodeEdits: EditWriter {
     } catch let error as Refusal {
       return .refused(error.sentence)
     } catch let error as NodeError {
-      return NodeEdits.outcome(of: error)
+      return outcome(of: error)
     } catch {
       return .refused(words(of: error))
     }
@@ -89,12 +89,19 @@ final class NodeEdits: EditWriter {
     return ChangeExtension(type: ChangeExtension.Registered.onBehalfOf, content: name)
   }
 
-  /// What passes is left for later, or for a relay that knows more.
-  private static func outcome(of error: NodeError) -> EditOutcome {
+  /// What passes is left for later, or for a relay that knows more. So is what stands in the way of this device alone: whose
+  /// membership was ended does not speak for the office any more, which may still have the right.
+  private func outcome(of error: NodeError) -> EditOutcome {
     switch error.code {
+    case .notPermitted where !isMember: .left(error.message)
     case .busy, .unanswered, .stopping, .damaged, .storeFailed, .otherVersion, .diskFull, .readOnly, .failed:
       .left(error.message)
     default: .refused(error.message)
     }
+  }
+
+  private var isMember: Bool {
+    guard let devices = try? node.devices(), let own = devices.first(where: \.isSelf) else { return false }
+    return own.endedBy.isEmpty
   }
 }

@@ -8,7 +8,7 @@ import Wire
 /// node, and telling what became of them.
 final class EditErrand {
   private let edits: any EditStore
-  private let check: LedgerCheck
+  private let claims: ClaimCheck
   private unowned let process: NodeProcess
   private var core = HomeBound()
   private var directives: [HomeBound.Directive] = []
@@ -22,7 +22,7 @@ final class EditErrand {
 
   init(_ backend: ModelBackend, _ limits: ForwarderLimits, _ process: NodeProcess) {
     (edits, self.process) = (backend, process)
-    check = LedgerCheck(backend, limits)
+    claims = ClaimCheck(backend, limits)
   }
 
   var nextLook: MonotonicTime { core.nextLook }
@@ -40,10 +40,10 @@ final class EditErrand {
     do throws(BackendProblem) {
       switch directives.removeFirst() {
       case .claim(let most): directives += core.claimed(try edits.claimEdits(most: most), now)
-      case .check(let names):
-        let partitions = names.compactMap { try? PartitionName(Text($0)) }.map(process.ports.world.fleet.partition)
-        try check.holds(known, of: Set(partitions))
-        directives += core.checked()
+      case .confirm(let edits):
+        let names = edits.compactMap { try? PartitionName(Text($0.partition)) }
+        let partitions = Set(names.map(process.ports.world.fleet.partition))
+        directives += core.confirmed(try claims.standing(edits, known, in: partitions))
       case .write(let edits): (left, done, isWriting) = (edits, [], true)
       case .settle(let outcomes): try edits.settle(outcomes.map { ($0.edit, $0.outcome) })
       }
@@ -143,36 +143,41 @@ struct OfficeChange: DocumentEdit {
 /// An edit that a node was asked to write.
 private final class AskedEdit {
   let edit: OfficeEdit
-  private let answer = GivenOutcome()
+  private unowned let process: NodeProcess
+  private let answer = GivenAnswer()
 
   init(_ wish: EditWish, at process: NodeProcess) {
-    edit = wish.edit
+    (edit, self.process) = (wish.edit, process)
     process.write(wish.change, in: wish.partition, reading: wish.reading(at: process)) { [answer] in answer.put($0) }
   }
 
   /// Nil before it is answered.
-  var outcome: EditOutcome? { answer.outcome }
-}
-
-private final class GivenOutcome: Sendable {
-  private let held = Mutex<EditOutcome?>(nil)
-  var outcome: EditOutcome? { held.withLock { $0 } }
-
-  func put(_ result: Result<ChangeReceipt, any Error>) {
-    let outcome: EditOutcome =
-      switch result {
-      case .success(let receipt): receipt.dot == nil ? .unchanged : .written
-      case .failure(let error as EngineError): GivenOutcome.outcome(of: error)
-      case .failure(let error): .left("\(error)")
-      }
-    held.withLock { $0 = outcome }
+  var outcome: EditOutcome? {
+    switch answer.given {
+    case nil: nil
+    case .success(let receipt): receipt.dot == nil ? .unchanged : .written
+    case .failure(let error as EngineError): outcome(of: error)
+    case .failure(let error): .left("\(error)")
+    }
   }
 
-  /// What passes is left for later, or for a relay that knows more.
-  private static func outcome(of error: EngineError) -> EditOutcome {
+  /// What passes is left for later, or for a relay that knows more; and what this device alone may not do for another one.
+  private func outcome(of error: EngineError) -> EditOutcome {
     switch error {
     case .renewedLately, .versionNotHere: .left("\(error)")
+    case .notAMember, .notPermitted: isMember ? .refused("\(error)") : .left("\(error)")
     default: .refused("\(error)")
     }
   }
+
+  private var isMember: Bool {
+    !process.ports.authority.standingMemberships(of: process.node.key.publicKey).isEmpty
+  }
+}
+
+private final class GivenAnswer: Sendable {
+  private let held = Mutex<Result<ChangeReceipt, any Error>?>(nil)
+  var given: Result<ChangeReceipt, any Error>? { held.withLock { $0 } }
+
+  func put(_ result: Result<ChangeReceipt, any Error>) { held.withLock { $0 = result } }
 }

@@ -58,6 +58,10 @@ final class ModelBackend: Backend, EditStore, @unchecked Sendable {
     try call { [relay] shore throws(BackendProblem) in shore.claimEdits(most: most, by: relay) }
   }
 
+  func confirm(_ edits: [UUIDValue], reaching chains: [ChainReach]) throws(BackendProblem) -> ClaimAnswer {
+    try call { [relay] shore throws(BackendProblem) in shore.confirm(edits, reaching: chains, by: relay) }
+  }
+
   func settle(_ outcomes: [(edit: UUIDValue, outcome: EditOutcome)]) throws(BackendProblem) {
     try call { [relay] shore throws(BackendProblem) in shore.ledger.office.settle(outcomes, by: relay) }
   }

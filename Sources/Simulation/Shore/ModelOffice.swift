@@ -49,6 +49,15 @@ struct ModelOffice {
     return taken.map { rows[$0].edit }
   }
 
+  /// Those of these that are still that relay's to do.
+  func standing(_ edits: [UUIDValue], of relay: DeviceID) -> Set<UUIDValue> {
+    let asked = Set(edits)
+    return Set(
+      rows.lazy.filter {
+        asked.contains($0.edit.id) && $0.relay == relay && !$0.isSettled && !changed.contains($0.edit.id)
+      }.map(\.edit.id))
+  }
+
   /// Nobody has a claim any more.
   mutating func releaseAll() { for index in rows.indices { rows[index].relay = nil } }
 

@@ -121,6 +121,13 @@ final class Shore {
     return ledger.office.claim(most: most, by: relay, at: world.clock)
   }
 
+  func confirm(_ edits: [UUIDValue], reaching chains: [ChainReach], by relay: DeviceID) -> ClaimAnswer {
+    let answers = answers(to: chains.map { ChainQuestion(chain: $0.chain, sequence: $0.sequence, hash: .zero) })
+    return ClaimAnswer(
+      hasChains: zip(chains, answers).allSatisfy { $1.highest >= $0.sequence },
+      standing: ledger.office.standing(edits, of: relay))
+  }
+
   // MARK: What happens ashore
 
   /// Something, while there is trouble.
