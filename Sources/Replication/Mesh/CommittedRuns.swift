@@ -15,7 +15,7 @@ struct CommittedRuns {
     let device: DeviceMark
     /// Who wrote them; empty where that are too many to look at each, or one is known not to bring them.
     let authors: Set<DeviceMark>
-    /// Peers that are linked with it, too, and want the partition.
+    /// Peers that are linked with it, too, and follow the partition.
     let linked: [Linked]
     /// When its session began, of a peer that was ahead by more than a few changes and catches this node up.
     let aheadSince: MonotonicTime?
@@ -51,16 +51,16 @@ extension CommittedRuns.Bringer {
   ///
   /// - Parameter bringsMuch: the session catches this node up, by more than a few changes.
   init?(
-    _ source: SessionID?, of runs: [LoggedRun], in partition: PartitionID, bringsMuch: Bool, _ sessions: SessionTable,
-    _ ledger: Ledger
+    _ source: SessionID?, of runs: [LoggedRun], in partition: PartitionState, bringsMuch: Bool,
+    _ sessions: SessionTable, _ ledger: Ledger
   ) {
     guard let source, let session = sessions[source] else { return nil }
     device = DeviceMark(session.device)
-    authors = ledger.authors(of: runs, in: partition, sessions)
+    authors = ledger.authors(of: runs, in: partition.id, sessions)
     let mark = device
-    linked = sessions.values.filter { $0.isLinked(with: mark) && $0.isInScope(partition, ledger) }.map {
-      Linked(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? [])
-    }
+    let starts = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first) }
+    let others = sessions.values.filter { $0.isLinked(with: mark) && $0.follows(from: starts, partition, ledger) }
+    linked = others.map { Linked(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) }
     aheadSince = bringsMuch ? session.openedAt : nil
   }
 }
@@ -84,6 +84,16 @@ extension Ledger {
 }
 
 extension PeerSession {
+  /// The peer has what comes before these places of chains, or is to have it, so that it gets what goes on there from whoever
+  /// brought it here. One that lacks it catches up, perhaps from this node, and would leave it to this node to pass that on.
+  fileprivate func follows(
+    from starts: [ReplicaID: UInt64], _ partition: PartitionState, _ ledger: Ledger
+  ) -> Bool {
+    guard isInScope(partition, ledger), isCompared(withChangesOf: partition.id), let live else { return false }
+    guard let stream = live.streams[partition.id] else { return live.level.contains(partition.id, partition.name) }
+    return starts.allSatisfy { $0.value == 1 || stream.covers($0.key, $0.value - 1) }
+  }
+
   /// The peer does not carry the partition, or not so much of these chains, as where its store was put back. What a
   /// comparison is still to tell is not known.
   fileprivate func isKnownToLack(_ ends: [ReplicaID: UInt64], of partition: PartitionID, _ ledger: Ledger) -> Bool {

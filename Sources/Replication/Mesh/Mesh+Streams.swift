@@ -40,7 +40,7 @@ extension Mesh {
     holdings.grew(state.id, state.name, byteCount: runs.reduce(0) { $0 + $1.byteCount })
     let bytes = runs.reduce(0) { $0 + $1.encoded.count }
     let bringsMuch = source.map { pulls.catchUps.bringsMuch($0, partition, bytes) } ?? false
-    let bringer = CommittedRuns.Bringer(source, of: runs, in: partition, bringsMuch: bringsMuch, sessions, ledger)
+    let bringer = CommittedRuns.Bringer(source, of: runs, in: state, bringsMuch: bringsMuch, sessions, ledger)
     let committed = CommittedRuns(state, from: source, by: bringer, runs, before: before)
     for id in sessions.ids { sessions[id]?.push(committed, ledger, &step) }
     if source == nil { pulls.placeGained(partition, &sessions, ledger, &step) }

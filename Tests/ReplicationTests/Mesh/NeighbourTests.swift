@@ -388,6 +388,32 @@ struct NeighbourTests {
     #expect(bench.said(from: slot, to: 4, since: start).count { $0 == "runs" } == 5)
   }
 
+  @Test("nothing is left to a nearer neighbour who lacks what comes before: he may have it from this node alone")
+  func nearerWhoLacks() throws {
+    // Node 0 writes; 1 and 2 are linked with it and with 3, which is not.
+    let bench = try MeshBench([0, 1, 2, 3])
+    let marks = bench.nodes.map { DeviceMark($0.device) }
+    let (near, far) = marks[1].isNearer(to: marks[3], than: marks[2]) ? (1, 2) : (2, 1)
+    let all = bench.fleet.interest("*")
+    bench.nodes[near].deliver(.interestChanged(added: Interest(), removed: all))
+    for (a, b) in [(far, near), (0, near), (0, far), (far, 3), (near, 3)] { _ = bench.connected(a, b) }
+    for value in 0..<2 as Range<Int64> {
+      try bench.nodes[0].write(value)
+      bench.pass(3_000)
+    }
+    try #require(bench.nodes[3].holds(bench.nodes[0]) == 2 && bench.nodes[near].holds(bench.nodes[0]) == 0)
+
+    // All hear that he wants it, and that he wrote as well. What is written then comes to him with all before it.
+    bench.nodes[near].deliver(.interestChanged(added: all, removed: Interest()))
+    try bench.nodes[near].write(7)
+    bench.run(3)
+    try bench.nodes[0].write(2)
+    bench.run()
+    try #require(bench.nodes[near].holds(bench.nodes[0]) == 3 && bench.nodes[far].holds(bench.nodes[0]) == 3)
+    bench.pass(100)
+    #expect(bench.nodes[3].holds(bench.nodes[0]) == 3)
+  }
+
   @Test("what came over two hops does not go back over two to who is linked with its author")
   func author() throws {
     // 0 – 1 – 2 – 3 in a ring: 2 has what 0 writes from 1 or 3, and both have it from 0.
