@@ -38,7 +38,7 @@ extension Node {
     guard asking else { return try report(partition, asked) }
     let hearers = try hearers(of: partition)
     try ask(partition)
-    let deadline = ElapsedClock.now() + ReadLimits.receiptMilliseconds
+    let deadline = ElapsedClock.now().advanced(byMilliseconds: ReadLimits.receiptMilliseconds)
     while true {
       let report = try report(partition, asked)
       let isDone = hearers.allSatisfy(report.isHeld) || ElapsedClock.now() >= deadline
@@ -79,8 +79,8 @@ extension Node {
 private final class LiveReceipt: ReceiptSubscription {
   private struct State {
     var shown: ReceiptReport?
-    /// On the elapsed clock; nil: never.
-    var askedAt: UInt64?
+    /// Nil: never.
+    var askedAt: MonotonicTime?
   }
 
   private let node: Node
@@ -123,7 +123,9 @@ private final class LiveReceipt: ReceiptSubscription {
 
   private func askIfDue(_ shown: ReceiptReport) throws(NodeError) {
     let now = ElapsedClock.now()
-    let isDue = state.withLock { $0.askedAt.map { now >= $0 + ReadLimits.receiptAskMilliseconds } ?? true }
+    let isDue = state.withLock { state in
+      state.askedAt.map { now.millisecondsSince($0) >= ReadLimits.receiptAskMilliseconds } ?? true
+    }
     guard isAsking, isDue, try !node.hearers(of: place.partition).allSatisfy(shown.isHeld) else { return }
     state.withLock { $0.askedAt = now }
     try node.ask(place.partition)

@@ -28,7 +28,7 @@ extension Node {
   }
 
   var uptimeMilliseconds: UInt64 {
-    MonotonicTime(milliseconds: ElapsedClock.now()).millisecondsSince(startedAt)
+    ElapsedClock.now().millisecondsSince(startedAt)
   }
 
   package func peers() throws(NodeError) -> [PeerStatus] { try peers(view()) }

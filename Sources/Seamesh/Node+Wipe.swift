@@ -16,7 +16,7 @@ extension Node {
       return survey
     }
     guard asking, !survey.judgements.allSatisfy(\.isSafe) else { return try report(survey, rules) }
-    let deadline = ElapsedClock.now() + ReadLimits.receiptMilliseconds
+    let deadline = ElapsedClock.now().advanced(byMilliseconds: ReadLimits.receiptMilliseconds)
     while true {
       usleep(Node.wipePauseMicroseconds)
       let survey = try onEngine { $0.wipeSurvey(rules) }

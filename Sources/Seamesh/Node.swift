@@ -32,7 +32,7 @@ public final class Node: Sendable {
   let gauges: NodeGauges
   let discovery: NodeDiscovery
   package let keeper: LinkKeeper
-  let startedAt = MonotonicTime(milliseconds: ElapsedClock.now())
+  let startedAt = ElapsedClock.now()
   private let finished: Reply<Bool>
   private let watchdog: Watchdog
   private let isStopped = Mutex(false)

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Replication
 import Seamesh
 
 /// Lets the heap keep some of what was freed.
@@ -34,17 +35,15 @@ struct HeapRest {
   /// Of the processor in such an interval, by who rests: some three hundredths.
   static let restingMilliseconds: UInt64 = 1_000
 
-  private var lookedAt: UInt64
+  private var lookedAt: MonotonicTime
   private var used: UInt64
 
-  /// - Parameters:
-  ///   - now: milliseconds of a clock that never goes back.
-  ///   - used: milliseconds of processor that the process has used.
-  init(now: UInt64, used: UInt64) { (lookedAt, self.used) = (now, used) }
+  /// - Parameter used: milliseconds of processor that the process has used.
+  init(now: MonotonicTime, used: UInt64) { (lookedAt, self.used) = (now, used) }
 
   /// Answers whether to give back now: nothing much was done since the last look.
-  mutating func rests(now: UInt64, used: UInt64) -> Bool {
-    guard now >= lookedAt + HeapRest.intervalMilliseconds else { return false }
+  mutating func rests(now: MonotonicTime, used: UInt64) -> Bool {
+    guard now.millisecondsSince(lookedAt) >= HeapRest.intervalMilliseconds else { return false }
     let isResting = used < self.used + HeapRest.restingMilliseconds
     (lookedAt, self.used) = (now, used)
     return isResting

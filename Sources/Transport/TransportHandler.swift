@@ -23,8 +23,8 @@ package struct OpenedConnection: Sendable {
   package let peerKey: PublicKey
   /// TLS exporter value (RFC 8446 §7.5) for "EXPORTER-seamesh/1": the same at both ends, known to no one else.
   package let exporter: Digest
-  /// ``ElapsedClock`` milliseconds.
-  package let openedAt: UInt64
+  /// By ``ElapsedClock``.
+  package let openedAt: MonotonicTime
 }
 
 package enum CloseReason: Hashable, Sendable {
@@ -123,8 +123,8 @@ package struct TransportStatistics: Sendable, Equatable {
   /// Unauthenticated connections that gave way to newcomers.
   package var evicted = 0
   package var acceptFailures = 0
-  /// When the latest of those was: ``ElapsedClock`` milliseconds.
-  package var lastAcceptFailure: UInt64?
+  /// When the latest of those was, by ``ElapsedClock``.
+  package var lastAcceptFailure: MonotonicTime?
   package var handshakeFailures = 0
   package var authenticationTimeouts = 0
   package var framingViolations = 0

@@ -1,4 +1,5 @@
 import Foundation
+import Replication
 import Seamesh
 import Storage
 import TestSupport
@@ -81,20 +82,21 @@ struct StoreFailureTests {
   func once() throws {
     var (looks, answer): (Int, NodeError?) = (0, nil)
     let failure = NodeError(.storeFailed, "the disk failed")
+    func at(_ milliseconds: UInt64) -> MonotonicTime { MonotonicTime(milliseconds: milliseconds) }
     try withUnsafeMutablePointer(to: &looks) { looks in
       var reopening = StoreReopening(directory: "/d")
       nonisolated(unsafe) let count = looks
       reopening.verify = { _ in count.pointee += 1 }
-      try reopening.look(after: failure, now: 1_000)
-      #expect(throws: StoreReopening.failure(failure, "/d")) { try reopening.look(after: failure, now: 2_000) }
+      try reopening.look(after: failure, now: at(1_000))
+      #expect(throws: StoreReopening.failure(failure, "/d")) { try reopening.look(after: failure, now: at(2_000)) }
       #expect(count.pointee == 1)
-      try reopening.look(after: failure, now: 1_000 + StoreReopening.onceMilliseconds)
+      try reopening.look(after: failure, now: at(1_000 + StoreReopening.onceMilliseconds))
       #expect(count.pointee == 2)
     }
     answer = NodeError(.storeFailed, "the store is damaged: page 7")
     var reopening = StoreReopening(directory: "/d")
     reopening.verify = { [answer] _ throws(NodeError) in if let answer { throw answer } }
-    let shown = #expect(throws: Failure.self) { try reopening.look(after: failure, now: 1) }
+    let shown = #expect(throws: Failure.self) { try reopening.look(after: failure, now: at(1)) }
     #expect(shown?.status == .storeFailed && shown?.message.hasPrefix("the store is damaged: page 7; ") == true)
   }
 }

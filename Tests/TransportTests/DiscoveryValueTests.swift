@@ -118,7 +118,7 @@ import TestSupport
     var random = SplitMix64(seed: 1)
     var table = InstanceTable()
     let found = InstanceTable.Output.found(instance: "x", addresses: [address(1)], tag: tag)
-    func see(_ source: InstanceTable.Source, _ last: UInt32, _ now: UInt64) -> [InstanceTable.Output] {
+    func see(_ source: InstanceTable.Source, _ last: UInt32, _ now: MonotonicTime) -> [InstanceTable.Output] {
       table.see("x", by: source, [address(last)], tag: tag, now: now, expiresAt: nil, using: &random)
     }
     #expect(see(.responder, 1, 0) == [found])
@@ -253,12 +253,12 @@ import TestSupport
     var directory = ServiceDirectory(resolveIntervalMilliseconds: 30_000)
     _ = directory.appeared(key("x"), now: 0, using: &random)
     var waits: [UInt64] = []
-    var now: UInt64 = 0
+    var now: MonotonicTime = 0
     for _ in 0..<7 {
       _ = directory.takeDue(now: now, using: &random)
       _ = directory.resolved(key("x"), .init(addresses: [address(1)], tag: tag), now: now)
       let next = directory.nextDue ?? now
-      waits.append((next - now) / 1_000)
+      waits.append(next.millisecondsSince(now) / 1_000)
       now = next
     }
     #expect(waits == [30, 60, 120, 240, 480, 600, 600])
@@ -275,8 +275,8 @@ import TestSupport
   func unannounced() {
     var schedule = BeaconSchedule(DiscoveryConfiguration(), now: 1_000)
     var sent: [UInt64] = []
-    for now in stride(from: UInt64(1_000), through: 16_000, by: 100) where schedule.due(isAnnounced: false, now: now) {
-      sent.append(now)
+    for now in stride(from: UInt64(1_000), through: 16_000, by: 100) {
+      if schedule.due(isAnnounced: false, now: MonotonicTime(milliseconds: now)) { sent.append(now) }
     }
     #expect(sent == [1_000, 2_000, 3_000, 4_000, 5_000, 10_000, 15_000])
     #expect(schedule.isActive)
@@ -302,8 +302,8 @@ import TestSupport
     var schedule = BeaconSchedule(DiscoveryConfiguration(), now: 1_000)
     var sent: [UInt64] = []
     for now in stride(from: UInt64(1_000), through: 31_000, by: 500) {
-      schedule.noteBeacon(now: now)
-      if schedule.due(isAnnounced: true, now: now) { sent.append(now) }
+      schedule.noteBeacon(now: MonotonicTime(milliseconds: now))
+      if schedule.due(isAnnounced: true, now: MonotonicTime(milliseconds: now)) { sent.append(now) }
     }
     #expect(sent == [1_000, 11_000, 21_000, 31_000])
   }

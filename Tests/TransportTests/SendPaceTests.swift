@@ -1,3 +1,4 @@
+import Replication
 import TestSupport
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
   /// A link with a rate, of which is asked every other millisecond, and whose kernel is filled as far as it may be.
   private struct Link {
     var pace: SendPace
-    var now: UInt64 = 1_000
+    var now: MonotonicTime = 1_000
     var (taken, acknowledged) = (0, 0)
     var roundTrip = 0
     private(set) var mostUnderWay = 0
@@ -19,7 +20,7 @@ import Testing
     mutating func run(bytesPerMillisecond: Int, milliseconds: Int = 2_000, isFed: Bool = true) {
       mostUnderWay = 0
       for _ in 0..<milliseconds / 2 {
-        now += 2
+        now = now + 2
         acknowledged = min(taken, acknowledged + 2 * bytesPerMillisecond)
         while mayTake() {
           guard isFed else {

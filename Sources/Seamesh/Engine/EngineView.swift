@@ -50,7 +50,7 @@ struct EngineView: Sendable {
     return view
   }
 
-  var age: UInt64 { MonotonicTime(milliseconds: ElapsedClock.now()).millisecondsSince(taken) }
+  var age: UInt64 { ElapsedClock.now().millisecondsSince(taken) }
 }
 
 extension NodeEngine {

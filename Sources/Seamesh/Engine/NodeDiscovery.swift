@@ -9,7 +9,7 @@ final class NodeDiscovery: Sendable {
   private let fleet: FleetID
   private let port: UInt16
   private let discovery: Discovery?
-  private let advertisedAt: Mutex<UInt64>
+  private let advertisedAt: Mutex<MonotonicTime>
   private let intake: DiscoveryIntake
 
   /// How long one random name is announced (X15).
@@ -42,7 +42,7 @@ final class NodeDiscovery: Sendable {
   func refresh() {
     let now = ElapsedClock.now()
     let isDue = advertisedAt.withLock { at in
-      guard now &- at > NodeDiscovery.advertisementMilliseconds else { return false }
+      guard now.millisecondsSince(at) > NodeDiscovery.advertisementMilliseconds else { return false }
       at = now
       return true
     }

@@ -1,3 +1,4 @@
+import Replication
 import Storage
 import Transport
 
@@ -16,7 +17,7 @@ struct NodeGauges: Sendable {
       waitingEvents: waiting.peers,
       waitingFrameBytes: intake.waitingByteCount, unsentBytes: transport.queuedByteCount,
       acceptFailures: statistics.acceptFailures,
-      failedToAccept: statistics.lastAcceptFailure.map { ElapsedClock.now() - min($0, ElapsedClock.now()) })
+      failedToAccept: statistics.lastAcceptFailure.map(ElapsedClock.now().millisecondsSince))
   }
 
   struct Figures: Sendable {

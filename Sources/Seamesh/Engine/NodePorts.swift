@@ -27,7 +27,7 @@ enum NodeJob: Sendable {
 }
 
 final class SystemClock: EngineClock {
-  var now: MonotonicTime { MonotonicTime(milliseconds: ElapsedClock.now()) }
+  var now: MonotonicTime { ElapsedClock.now() }
   var wallMilliseconds: Int64 { WallClock.milliseconds }
 }
 

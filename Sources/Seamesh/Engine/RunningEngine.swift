@@ -117,7 +117,7 @@ final class RunningEngine {
     if configuration.testBuild?.hangs == true { while true { sleep(.max) } }
     while !isStopping {
       beat.rests()
-      inbox.wait(milliseconds: engine.nextWake.millisecondsSince(MonotonicTime(milliseconds: ElapsedClock.now())))
+      inbox.wait(milliseconds: engine.nextWake.millisecondsSince(ElapsedClock.now()))
       beat.works()
       engine.turn(inbox.take(.peers).compactMap(\.event), asked: { takeAsked() }, isEnding: { isStopping })
       noteCondition()

@@ -107,7 +107,7 @@ package final class LinkKeeper: LinkMeter {
 
   private func change(_ body: (inout LinkBook, LinkBook.Moment) -> LinkBook.Outcome) {
     let moment = LinkBook.Moment(
-      wallMilliseconds: WallClock.milliseconds, now: MonotonicTime(milliseconds: ElapsedClock.now()))
+      wallMilliseconds: WallClock.milliseconds, now: ElapsedClock.now())
     let (outcome, followers) = shared.withLock { shared in
       let outcome = body(&shared.book, moment)
       // Together with the limit: what is written once that is seen waits.

@@ -85,12 +85,12 @@ final class FleetInquiry: TransportHandler {
     let discovery = usesDiscovery ? try look() : nil
     defer { discovery?.stop() }
     let start = ElapsedClock.now()
-    let (deadline, isEndless) = start.addingReportingOverflow(timeoutMilliseconds)
+    let deadline = start.advanced(byMilliseconds: timeoutMilliseconds)
     func progress() -> InquiryProgress {
-      InquiryProgress(
-        elapsedMilliseconds: ElapsedClock.now() - start, lastFailure: state.withLock { $0.lastFailure })
+      let elapsed = ElapsedClock.now().millisecondsSince(start)
+      return InquiryProgress(elapsedMilliseconds: elapsed, lastFailure: state.withLock { $0.lastFailure })
     }
-    ask(transport, keepsAsking: usesDiscovery || isEndless, until: isEndless ? .max : deadline) {
+    ask(transport, keepsAsking: usesDiscovery || deadline == .never, until: deadline) {
       isGivenUp(progress())
     }
     guard let result = outcome.withLock({ $0 }) else {
@@ -103,7 +103,7 @@ final class FleetInquiry: TransportHandler {
   /// One node at a time, since each that is asked may sign a membership; round after round while another may turn up, or
   /// one that is known come within reach.
   private func ask(
-    _ transport: SecureTransport, keepsAsking: Bool, until deadline: UInt64, _ isGivenUp: () -> Bool
+    _ transport: SecureTransport, keepsAsking: Bool, until deadline: MonotonicTime, _ isGivenUp: () -> Bool
   ) {
     var next = 0
     while outcome.withLock({ $0 == nil }), ElapsedClock.now() < deadline, !isGivenUp() {

@@ -1,3 +1,4 @@
+import Replication
 import Seamesh
 import Transport
 
@@ -9,7 +10,7 @@ struct StoreReopening {
   var verify: (String) throws(NodeError) -> Void = { directory throws(NodeError) in
     try Node.verifyStore(in: directory)
   }
-  private var lastMilliseconds: UInt64?
+  private var lastAt: MonotonicTime?
 
   /// A failure after so long is another one.
   static let onceMilliseconds: UInt64 = 24 * 3_600 * 1_000
@@ -17,11 +18,11 @@ struct StoreReopening {
   init(directory: String) { self.directory = directory }
 
   /// Throws where the process is to end.
-  mutating func look(after failure: NodeError, now: UInt64) throws(Failure) {
-    if let last = lastMilliseconds, now - min(last, now) < StoreReopening.onceMilliseconds {
+  mutating func look(after failure: NodeError, now: MonotonicTime) throws(Failure) {
+    if let lastAt, now.millisecondsSince(lastAt) < StoreReopening.onceMilliseconds {
       throw StoreReopening.failure(failure, directory)
     }
-    lastMilliseconds = now
+    lastAt = now
     do throws(NodeError) { try verify(directory) } catch { throw StoreReopening.failure(error, directory) }
   }
 

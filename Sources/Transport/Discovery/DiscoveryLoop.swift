@@ -29,7 +29,7 @@ final class DiscoveryLoop {
   private var schedule: BeaconSchedule
   private var admission = BeaconAdmission()
   private var interfaces: [NetworkInterface] = []
-  private var interfacesChangedAt: UInt64?
+  private var interfacesChangedAt: MonotonicTime?
   private var ownNames: [String] = []
   private var now = ElapsedClock.now()
 
@@ -50,7 +50,7 @@ final class DiscoveryLoop {
     while !mailbox.isStopped {
       wait()
       now = ElapsedClock.now()
-      if let changedAt = interfacesChangedAt, now >= changedAt + DiscoveryLoop.settleMilliseconds { useInterfaces() }
+      if let settled = interfacesSettleAt, now >= settled { useInterfaces() }
       for event in mailbox.takeEvents() { note(event) }
       receiveBeacons()
       tell(table.expire(now: now))
@@ -75,12 +75,15 @@ final class DiscoveryLoop {
   }
 
   private func timeout() -> UInt64 {
-    var wakes = [now + DiscoveryLoop.heartbeatMilliseconds]
+    var wakes = [now.advanced(byMilliseconds: DiscoveryLoop.heartbeatMilliseconds)]
     if let next = table.nextExpiry { wakes.append(next) }
-    if let changedAt = interfacesChangedAt { wakes.append(changedAt + DiscoveryLoop.settleMilliseconds) }
+    if let settled = interfacesSettleAt { wakes.append(settled) }
     if sockets != nil { wakes.append(schedule.nextWake(now: now)) }
-    let wake = wakes.min() ?? now
-    return wake > now ? wake - now : 0
+    return (wakes.min() ?? now).millisecondsSince(now)
+  }
+
+  private var interfacesSettleAt: MonotonicTime? {
+    interfacesChangedAt?.advanced(byMilliseconds: DiscoveryLoop.settleMilliseconds)
   }
 
   // MARK: Interfaces
@@ -107,7 +110,7 @@ final class DiscoveryLoop {
     case .absent:
       responderState = .absent
       state.isRegistered = false
-      table.age(.responder, expiresAt: now + DiscoveryLoop.agedLifetimeMilliseconds)
+      table.age(.responder, expiresAt: now.advanced(byMilliseconds: DiscoveryLoop.agedLifetimeMilliseconds))
     case .registered(let isRegistered): state.isRegistered = isRegistered
     case .seen(let name, let addresses, let tag):
       state.hasHeardMulticast = true
@@ -119,7 +122,7 @@ final class DiscoveryLoop {
 
   /// A hung daemon shows by a call that does not return.
   private func noteHang() {
-    let isHung = responder?.callStartedAt.map { now >= $0 + DiscoveryLoop.hangMilliseconds } ?? false
+    let isHung = responder?.callStartedAt.map { now.millisecondsSince($0) >= DiscoveryLoop.hangMilliseconds } ?? false
     state.responder = isHung ? .hung : responderState
   }
 

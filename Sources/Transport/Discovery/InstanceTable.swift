@@ -16,9 +16,9 @@ struct InstanceTable {
 
   private struct Instance {
     var addresses: [Source: [SocketAddress]] = [:]
-    var expiry: [Source: UInt64] = [:]
+    var expiry: [Source: MonotonicTime] = [:]
     var tag: [UInt8]
-    var toldAt: UInt64
+    var toldAt: MonotonicTime
 
     var allAddresses: [SocketAddress] { Set(addresses.values.joined()).sorted() }
   }
@@ -29,8 +29,8 @@ struct InstanceTable {
 
   /// `expiresAt` nil: until ``remove(_:from:now:)``.
   mutating func see(
-    _ name: String, by source: Source, _ addresses: [SocketAddress], tag: [UInt8], now: UInt64, expiresAt: UInt64?,
-    using random: inout some RandomNumberGenerator
+    _ name: String, by source: Source, _ addresses: [SocketAddress], tag: [UInt8], now: MonotonicTime,
+    expiresAt: MonotonicTime?, using random: inout some RandomNumberGenerator
   ) -> [Output] {
     var outputs: [Output] = []
     if instances[name] == nil, instances.count >= InstanceTable.instanceLimit {
@@ -45,7 +45,7 @@ struct InstanceTable {
     instance.expiry[source] = expiresAt
     instance.tag = tag
     let isNews = known == nil || known?.allAddresses != instance.allAddresses || known?.tag != tag
-    if isNews || now >= instance.toldAt + InstanceTable.repeatMilliseconds {
+    if isNews || now >= instance.toldAt.advanced(byMilliseconds: InstanceTable.repeatMilliseconds) {
       instance.toldAt = now
       outputs.append(.found(instance: name, addresses: instance.allAddresses, tag: tag))
     }
@@ -55,17 +55,17 @@ struct InstanceTable {
 
   /// A beacon tells one address: that of the interface it came by. The others are kept.
   mutating func seeBeacon(
-    _ advertisement: Advertisement, at address: SocketAddress, now: UInt64, lifetime: UInt64,
+    _ advertisement: Advertisement, at address: SocketAddress, now: MonotonicTime, lifetime: UInt64,
     using random: inout some RandomNumberGenerator
   ) -> [Output] {
     let known = instances[advertisement.instance]?.addresses[.beacon] ?? []
     let addresses = known.contains(address) ? known : [address] + known.filter { $0.port == address.port }
     return see(
-      advertisement.instance, by: .beacon, addresses, tag: advertisement.tag, now: now, expiresAt: now + lifetime,
-      using: &random)
+      advertisement.instance, by: .beacon, addresses, tag: advertisement.tag, now: now,
+      expiresAt: now.advanced(byMilliseconds: lifetime), using: &random)
   }
 
-  mutating func remove(_ name: String, from source: Source, now: UInt64) -> [Output] {
+  mutating func remove(_ name: String, from source: Source, now: MonotonicTime) -> [Output] {
     guard var instance = instances[name], instance.addresses.removeValue(forKey: source) != nil else { return [] }
     instance.expiry[source] = nil
     guard !instance.addresses.isEmpty else {
@@ -78,18 +78,18 @@ struct InstanceTable {
   }
 
   /// The source is gone: what it told holds until then, unless it is told anew.
-  mutating func age(_ source: Source, expiresAt: UInt64) {
+  mutating func age(_ source: Source, expiresAt: MonotonicTime) {
     for name in instances.keys where instances[name]?.addresses[source] != nil {
       instances[name]?.expiry[source] = expiresAt
     }
   }
 
-  mutating func expire(now: UInt64) -> [Output] {
+  mutating func expire(now: MonotonicTime) -> [Output] {
     let expired = instances.flatMap { name, instance in
       instance.expiry.filter { $0.value <= now }.map { (name, $0.key) }
     }
     return expired.sorted { $0.0 < $1.0 }.flatMap { remove($0.0, from: $0.1, now: now) }
   }
 
-  var nextExpiry: UInt64? { instances.values.lazy.flatMap { $0.expiry.values }.min() }
+  var nextExpiry: MonotonicTime? { instances.values.lazy.flatMap { $0.expiry.values }.min() }
 }

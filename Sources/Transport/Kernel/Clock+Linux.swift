@@ -1,8 +1,9 @@
 import Glibc
+import Replication
 
-/// Milliseconds that count through suspension (`CLOCK_BOOTTIME`), so that a timeout means elapsed time (K7, T7).
+/// Time that counts through suspension (`CLOCK_BOOTTIME`), so that a timeout means elapsed time (K7, T7).
 package enum ElapsedClock {
-  package static func now() -> UInt64 { milliseconds(CLOCK_BOOTTIME) }
+  package static func now() -> MonotonicTime { MonotonicTime(milliseconds: milliseconds(CLOCK_BOOTTIME)) }
 
   /// How long this machine was suspended since boot. A rise between two readings means that it slept in between.
   static func suspended() -> UInt64 {

@@ -1,4 +1,5 @@
 import Glibc
+import Replication
 import Synchronization
 
 /// A thread for code that blocks, outside any pool. It keeps itself alive until its body returns.
@@ -41,12 +42,12 @@ final class DedicatedThread: Sendable {
 
   /// Waits for the body's end; false when it still runs after that time. For one waiting thread.
   func wait(milliseconds: UInt64) -> Bool {
-    let deadline = ElapsedClock.now() + milliseconds
+    let deadline = ElapsedClock.now().advanced(byMilliseconds: milliseconds)
     while !finished.withLock({ $0 }) {
       let now = ElapsedClock.now()
       guard now < deadline else { return false }
       var entry = pollfd(fd: signal.descriptor, events: Int16(POLLIN), revents: 0)
-      poll(&entry, 1, Int32(clamping: deadline - now))
+      poll(&entry, 1, Int32(clamping: deadline.millisecondsSince(now)))
     }
     return true
   }

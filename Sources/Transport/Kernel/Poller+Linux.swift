@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Replication
 
 /// epoll with a timer of the clock that counts through suspension. Confined to the thread that waits on it.
 final class Poller {
@@ -27,7 +28,7 @@ final class Poller {
   private let epoll: Descriptor
   private let timer: Descriptor
   private let signal: WakeSignal
-  private var armedFor: UInt64?
+  private var armedFor: MonotonicTime?
 
   init(waking signal: WakeSignal) throws(SystemError) {
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -55,12 +56,12 @@ final class Poller {
 
   /// The wait ends at this time at the latest (``ElapsedClock``). A later time than the one set before has no effect
   /// until that has passed: a needless wake-up is cheaper than a system call for every frame.
-  func wakeAt(_ time: UInt64) {
+  func wakeAt(_ time: MonotonicTime) {
     if let armedFor, armedFor <= time { return }
     armedFor = time
     var setting = itimerspec()
-    setting.it_value.tv_sec = Int(time / 1_000)
-    setting.it_value.tv_nsec = Int(time % 1_000) * 1_000_000 + 1
+    setting.it_value.tv_sec = Int(clamping: time.milliseconds / 1_000)
+    setting.it_value.tv_nsec = Int(time.milliseconds % 1_000) * 1_000_000 + 1
     timerfd_settime(timer.number, Int32(TFD_TIMER_ABSTIME), &setting, nil)
   }
 

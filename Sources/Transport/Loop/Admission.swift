@@ -17,7 +17,7 @@ struct Admission {
   }
 
   /// Whether another connection may be taken from the kernel's queue now.
-  mutating func mayAccept(_ now: UInt64) -> Bool { budget.take(now) }
+  mutating func mayAccept(_ now: MonotonicTime) -> Bool { budget.take(now) }
 
   /// Of which sources a connection is to give way to one of `newcomer`: those that hold the most, where that is more than
   /// the newcomer would. None where there is room, or the newcomer has its share.
@@ -50,7 +50,7 @@ private struct AcceptBudget {
   private let perSecond: UInt64
   /// In thousandths of a connection.
   private var level: UInt64
-  private var filledAt: UInt64?
+  private var filledAt: MonotonicTime?
 
   init(_ configuration: TransportConfiguration) {
     self.burst = UInt64(clamping: configuration.acceptBurst) * 1_000
@@ -58,8 +58,8 @@ private struct AcceptBudget {
     self.level = burst
   }
 
-  mutating func take(_ now: UInt64) -> Bool {
-    let elapsed = now > (filledAt ?? now) ? now - (filledAt ?? now) : 0
+  mutating func take(_ now: MonotonicTime) -> Bool {
+    let elapsed = now.millisecondsSince(filledAt ?? now)
     level = min(burst, level + min(elapsed, burst) * perSecond)
     filledAt = now
     guard level >= 1_000 else { return false }

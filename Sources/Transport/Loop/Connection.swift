@@ -24,7 +24,7 @@ final class Connection {
   var tls: TLSSession?
   /// Where to try next when this address of a dialled name leads nowhere.
   var remainingAddresses: [SocketAddress]
-  let startedAt: UInt64
+  let startedAt: MonotonicTime
   var wasOpened = false
   var countsAsUnauthenticated = false
 
@@ -34,7 +34,7 @@ final class Connection {
   /// Of its unfinished frame, as the loop counts them.
   var unfinishedByteCount = 0
   /// When something of a frame came last.
-  var lastInput: UInt64
+  var lastInput: MonotonicTime
   var framesDelivered = 0
   var unauthenticatedInput = 0
   var isPaused = false
@@ -44,16 +44,16 @@ final class Connection {
   /// Bytes, when the kernel was asked last.
   var acknowledged: UInt64 = 0
   var isWriteBlocked = false
-  var lastWriteProgress: UInt64
+  var lastWriteProgress: MonotonicTime
   /// It was at rest before what was said last, and nothing has come since.
   var breaksRest = false
 
   var interest: Poller.Interest = []
-  var phaseDeadline: UInt64?
+  var phaseDeadline: MonotonicTime?
 
   init(
     _ number: UInt64, _ origin: ConnectionOrigin, phase: Phase, remote: SocketAddress,
-    remainingAddresses: [SocketAddress] = [], now: UInt64, _ configuration: TransportConfiguration
+    remainingAddresses: [SocketAddress] = [], now: MonotonicTime, _ configuration: TransportConfiguration
   ) {
     pace = SendPace(configuration)
     (self.number, self.origin, self.phase, self.remote) = (number, origin, phase, remote)
@@ -84,8 +84,9 @@ final class Connection {
   }
 
   /// When the loop must look at this connection even if nothing happens.
-  func deadline(_ configuration: TransportConfiguration) -> UInt64? {
-    let stall = wasOpened && !outgoing.isEmpty ? lastWriteProgress + configuration.stallTimeoutMilliseconds : nil
+  func deadline(_ configuration: TransportConfiguration) -> MonotonicTime? {
+    let isAwaited = wasOpened && !outgoing.isEmpty
+    let stall = isAwaited ? lastWriteProgress.advanced(byMilliseconds: configuration.stallTimeoutMilliseconds) : nil
     guard let stall, let phaseDeadline else { return stall ?? phaseDeadline }
     return min(stall, phaseDeadline)
   }

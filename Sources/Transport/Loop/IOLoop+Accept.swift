@@ -112,7 +112,7 @@ extension IOLoop {
   func muteListeners() {
     setListeners([])
     areListenersMuted = true
-    poller.wakeAt(now + IOLoop.restMilliseconds)
+    poller.wakeAt(now.advanced(byMilliseconds: IOLoop.restMilliseconds))
   }
 
   func unmuteListeners() {

@@ -41,7 +41,7 @@ extension IOLoop {
     connection.interest = .output
     connection.descriptor = descriptor
     openAccount(connection)
-    setDeadline(connection, now + configuration.connectTimeoutMilliseconds)
+    setDeadline(connection, now.advanced(byMilliseconds: configuration.connectTimeoutMilliseconds))
   }
 
   func finishConnect(_ connection: Connection) {
@@ -92,7 +92,7 @@ extension IOLoop {
     } catch {
       return handshakeFailed(connection, "\(error)")
     }
-    setDeadline(connection, now + configuration.handshakeTimeoutMilliseconds)
+    setDeadline(connection, now.advanced(byMilliseconds: configuration.handshakeTimeoutMilliseconds))
     continueHandshake(connection)
   }
 
@@ -122,7 +122,7 @@ extension IOLoop {
       connection.origin == .accepted
       ? configuration.authenticationTimeoutMilliseconds : configuration.dialledAuthenticationTimeoutMilliseconds
     let startedAt = connection.origin == .accepted ? connection.startedAt : now
-    setDeadline(connection, startedAt + timeout)
+    setDeadline(connection, startedAt.advanced(byMilliseconds: timeout))
     updateInterest(connection)
     handler.opened(
       OpenedConnection(

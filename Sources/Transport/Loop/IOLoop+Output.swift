@@ -1,4 +1,5 @@
 import Glibc
+import Replication
 
 extension IOLoop {
   func queue(_ frames: [[UInt8]], on connection: Connection) {
@@ -6,7 +7,7 @@ extension IOLoop {
     if connection.outgoing.isEmpty {
       noteWord(connection)
       connection.lastWriteProgress = now
-      poller.wakeAt(now + configuration.stallTimeoutMilliseconds)
+      poller.wakeAt(now.advanced(byMilliseconds: configuration.stallTimeoutMilliseconds))
     }
     for frame in frames { connection.outgoing.append(frame) }
     waitingOutput.insert(connection.number)
@@ -69,8 +70,9 @@ extension IOLoop {
   /// Nothing tells when something is acknowledged. Who acknowledges nothing is looked at ever less often.
   private func hold(_ connection: Connection) {
     held.insert(connection.number)
-    let silence = (now - min(now, connection.lastWriteProgress)) / 4
-    poller.wakeAt(now + min(max(silence, IOLoop.leastHoldMilliseconds), IOLoop.mostHoldMilliseconds))
+    let wait = now.millisecondsSince(connection.lastWriteProgress) / 4
+    poller.wakeAt(
+      now.advanced(byMilliseconds: min(max(wait, IOLoop.leastHoldMilliseconds), IOLoop.mostHoldMilliseconds)))
   }
 
   private static let leastHoldMilliseconds: UInt64 = 2
@@ -95,7 +97,7 @@ extension IOLoop {
   /// At rest a question and its answer take three packets, and not four: the answer acknowledges the question.
   private func noteWord(_ connection: Connection) {
     guard let descriptor = connection.descriptor else { return }
-    connection.breaksRest = now - min(now, connection.lastWriteProgress) >= IOLoop.restMilliseconds
+    connection.breaksRest = now.millisecondsSince(connection.lastWriteProgress) >= IOLoop.restMilliseconds
     if connection.breaksRest { TCP.acknowledgeWithAnswers(descriptor.number) }
   }
 
@@ -103,9 +105,8 @@ extension IOLoop {
   func noteAnswer(_ connection: Connection) {
     guard connection.breaksRest, let descriptor = connection.descriptor else { return }
     connection.breaksRest = false
-    guard connection.outgoing.isEmpty, now - min(now, connection.lastWriteProgress) < IOLoop.restMilliseconds else {
-      return
-    }
+    let silence = now.millisecondsSince(connection.lastWriteProgress)
+    guard connection.outgoing.isEmpty, silence < IOLoop.restMilliseconds else { return }
     TCP.acknowledge(descriptor.number)
     TCP.acknowledgeWithAnswers(descriptor.number)
   }
@@ -126,7 +127,7 @@ extension IOLoop {
     noteNoLongerUnauthenticated(connection)
     connection.phase = .closing(endSent: false)
     connection.heldInput = []
-    setDeadline(connection, now + configuration.closingTimeoutMilliseconds)
+    setDeadline(connection, now.advanced(byMilliseconds: configuration.closingTimeoutMilliseconds))
     updateInterest(connection)
     waitingOutput.insert(connection.number)
     waitingInput.insert(connection.number)

@@ -33,7 +33,7 @@ final class IOLoop {
   var paths = LinkPaths()
   /// Connections with an account, and when to look at them: nil while nothing happens on any.
   var metered: Set<UInt64> = []
-  var nextLookAt: UInt64?
+  var nextLookAt: MonotonicTime?
   var now = ElapsedClock.now()
   private var suspended = ElapsedClock.suspended()
   private var isStopping = false
@@ -63,7 +63,7 @@ final class IOLoop {
   func run() {
     var maySleep = false
     while !isStopping {
-      poller.wakeAt(now + IOLoop.heartbeatMilliseconds)
+      poller.wakeAt(now.advanced(byMilliseconds: IOLoop.heartbeatMilliseconds))
       turn(block: maySleep)
       maySleep = mailbox.maySleep(workWaits: !waitingInput.isEmpty || !waitingOutput.isEmpty)
     }
@@ -183,7 +183,7 @@ final class IOLoop {
     updateInterest(connection, interest)
   }
 
-  func setDeadline(_ connection: Connection, _ time: UInt64?) {
+  func setDeadline(_ connection: Connection, _ time: MonotonicTime?) {
     connection.phaseDeadline = time
     if let time { poller.wakeAt(time) }
   }

@@ -1,3 +1,5 @@
+import Replication
+
 /// How much should wait for one connection, here and in the kernel: what its peer acknowledges within a time. A value without IO.
 struct SendPace {
   /// What the kernel says of a connection.
@@ -17,7 +19,7 @@ struct SendPace {
   private let leastKernelByteLimit: Int
   private let milliseconds: Int
   private var isFixed = false
-  private var measure: (since: UInt64, acknowledged: UInt64)?
+  private var measure: (since: MonotonicTime, acknowledged: UInt64)?
   /// Since the measure began there was always something to send, and the kernel had enough of it.
   private var isLinkBusy = false
 
@@ -42,20 +44,21 @@ struct SendPace {
   mutating func noteEmpty() { isLinkBusy = false }
 
   /// Whether the kernel is to take more now.
-  mutating func mayTake(_ kernel: Kernel, _ now: UInt64) -> Bool {
+  mutating func mayTake(_ kernel: Kernel, _ now: MonotonicTime) -> Bool {
     look(kernel, now)
     guard byteMark < bounds.upperBound, kernel.underWay >= kernelByteLimit else { return true }
     return false
   }
 
-  private mutating func look(_ kernel: Kernel, _ now: UInt64) {
-    guard let begun = measure, now >= begun.since, now - begun.since < SendPace.staleMilliseconds,
+  private mutating func look(_ kernel: Kernel, _ now: MonotonicTime) {
+    guard let begun = measure, now >= begun.since,
+      now.millisecondsSince(begun.since) < SendPace.staleMilliseconds,
       kernel.acknowledged >= begun.acknowledged
     else {
       (measure, isLinkBusy) = ((now, kernel.acknowledged), true)
       return
     }
-    let elapsed = now - begun.since
+    let elapsed = now.millisecondsSince(begun.since)
     let byteCount = Int(Int32(clamping: kernel.acknowledged - begun.acknowledged))
     let isFast = elapsed >= SendPace.shortMeasureMilliseconds && byteCount >= 2 * byteMark
     guard isFast || elapsed >= SendPace.measureMilliseconds else { return }

@@ -30,8 +30,8 @@ extension IOLoop {
   /// There may be something to charge soon. Nothing is looked at while nothing happens.
   func noteTraffic(_ connection: Connection) {
     guard connection.account != nil, nextLookAt == nil else { return }
-    nextLookAt = now + IOLoop.lookIntervalMilliseconds
-    poller.wakeAt(now + IOLoop.lookIntervalMilliseconds)
+    nextLookAt = now.advanced(byMilliseconds: IOLoop.lookIntervalMilliseconds)
+    poller.wakeAt(now.advanced(byMilliseconds: IOLoop.lookIntervalMilliseconds))
   }
 
   /// So many bytes of frames have passed: on a fast link a second is too long to be uncharged.

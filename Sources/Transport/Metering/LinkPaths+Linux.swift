@@ -10,7 +10,7 @@ struct LinkPaths {
   private static let ageLimitMilliseconds: UInt64 = 2_000
 
   private var table = InterfaceAddresses()
-  private var readAt: UInt64?
+  private var readAt: MonotonicTime?
 
   /// The way of a socket that has its local address.
   mutating func path(of descriptor: Int32, to remote: SocketAddress.Host) -> LinkPath {
@@ -37,7 +37,7 @@ struct LinkPaths {
 
   private mutating func refresh() {
     let now = ElapsedClock.now()
-    if let readAt, now >= readAt, now - readAt < LinkPaths.ageLimitMilliseconds { return }
+    if let readAt, now >= readAt, now.millisecondsSince(readAt) < LinkPaths.ageLimitMilliseconds { return }
     (table, readAt) = (InterfaceAddresses.read(), now)
   }
 }

@@ -13,7 +13,8 @@ struct AskedNodesTests {
     OpenedConnection(
       id: ConnectionID(number: number), origin: .dialled(tag: round), remote: SocketAddress(.ipv4(1), port: 7),
       path: LinkPath(interface: "", remote: .ipv4(1)),
-      peerKey: SigningKey(random: { [UInt8](repeating: 1, count: $0) }).publicKey, exporter: .zero, openedAt: 0)
+      peerKey: SigningKey(random: { [UInt8](repeating: 1, count: $0) }).publicKey, exporter: .zero,
+      openedAt: MonotonicTime(milliseconds: 0))
   }
 
   @Test("the end of a connection to a node that was asked before is no answer of the one that is asked now")

@@ -25,13 +25,13 @@ final class RawSocket {
 
   /// Waits for the other end's closing; false when it is still open after the time.
   func isClosed(withinMilliseconds limit: Int32) -> Bool {
-    let deadline = ElapsedClock.now() + UInt64(limit)
+    let deadline = ElapsedClock.now().advanced(byMilliseconds: UInt64(limit))
     var buffer = [UInt8](repeating: 0, count: 4096)
     while true {
       let now = ElapsedClock.now()
       guard now < deadline else { return false }
       var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&entry, 1, Int32(clamping: deadline - now)) == 1 else { return false }
+      guard poll(&entry, 1, Int32(clamping: deadline.millisecondsSince(now))) == 1 else { return false }
       if recv(descriptor, &buffer, buffer.count, 0) <= 0 { return true }
     }
   }

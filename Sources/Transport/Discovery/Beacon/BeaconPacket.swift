@@ -39,12 +39,12 @@ struct BeaconAdmission {
   static let perSecond = 200
   private static let windowMilliseconds: UInt64 = 1_000
 
-  private var windowStart: UInt64 = 0
+  private var windowStart = MonotonicTime(milliseconds: 0)
   private var total = 0
   private var perSource: [SocketAddress.Host: Int] = [:]
 
-  mutating func admit(_ source: SocketAddress.Host, now: UInt64) -> Bool {
-    if now >= windowStart + BeaconAdmission.windowMilliseconds {
+  mutating func admit(_ source: SocketAddress.Host, now: MonotonicTime) -> Bool {
+    if now >= windowStart.advanced(byMilliseconds: BeaconAdmission.windowMilliseconds) {
       (windowStart, total, perSource) = (now, 0, [:])
     }
     // What one source sends beyond its share must not use up that of the others.

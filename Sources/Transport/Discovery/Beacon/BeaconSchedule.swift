@@ -1,3 +1,5 @@
+import Replication
+
 /// When this node sends its beacon. A value without IO.
 ///
 /// It does so while no responder announces it, and also beside a working one while nobody was heard: multicast DNS may be
@@ -7,32 +9,33 @@ struct BeaconSchedule {
   static let fastCount = 5
 
   private let configuration: DiscoveryConfiguration
-  private var lastHeardAt: UInt64
-  private var sentAt: UInt64?
+  private var lastHeardAt: MonotonicTime
+  private var sentAt: MonotonicTime?
   private var fastLeft = fastCount
   private var mustAnswer = false
   private(set) var isActive = false
 
-  init(_ configuration: DiscoveryConfiguration, now: UInt64) {
+  init(_ configuration: DiscoveryConfiguration, now: MonotonicTime) {
     self.configuration = configuration
     self.lastHeardAt = now
   }
 
   /// Somebody is known, by whichever way.
-  mutating func noteKnown(now: UInt64) { lastHeardAt = now }
+  mutating func noteKnown(now: MonotonicTime) { lastHeardAt = now }
 
-  mutating func noteBeacon(now: UInt64) {
+  mutating func noteBeacon(now: MonotonicTime) {
     lastHeardAt = now
-    if now >= (sentAt ?? 0) + configuration.answerIntervalMilliseconds || sentAt == nil { mustAnswer = true }
+    let mayAnswerAt = sentAt?.advanced(byMilliseconds: configuration.answerIntervalMilliseconds)
+    if mayAnswerAt.map({ now >= $0 }) ?? true { mustAnswer = true }
   }
 
   /// Interfaces came: those behind them have not heard us.
   mutating func noteInterfacesChanged() { fastLeft = BeaconSchedule.fastCount }
 
   /// Whether to send now.
-  mutating func due(isAnnounced: Bool, now: UInt64) -> Bool {
+  mutating func due(isAnnounced: Bool, now: MonotonicTime) -> Bool {
     let wasActive = isActive
-    isActive = !isAnnounced || now >= lastHeardAt + configuration.silenceMilliseconds
+    isActive = !isAnnounced || now >= silentAt
     if isActive, !wasActive { fastLeft = BeaconSchedule.fastCount }
     guard let next = next(now), next <= now else { return false }
     sentAt = now
@@ -42,12 +45,17 @@ struct BeaconSchedule {
   }
 
   /// Nil while silent with nothing to answer.
-  private func next(_ now: UInt64) -> UInt64? {
+  private func next(_ now: MonotonicTime) -> MonotonicTime? {
     guard let sentAt else { return isActive || mustAnswer ? now : nil }
-    if mustAnswer || (isActive && fastLeft > 0) { return sentAt + configuration.firstBeaconIntervalMilliseconds }
-    return isActive ? sentAt + configuration.beaconIntervalMilliseconds : nil
+    if mustAnswer || (isActive && fastLeft > 0) {
+      return sentAt.advanced(byMilliseconds: configuration.firstBeaconIntervalMilliseconds)
+    }
+    return isActive ? sentAt.advanced(byMilliseconds: configuration.beaconIntervalMilliseconds) : nil
   }
 
+  /// When nobody has been heard for long.
+  private var silentAt: MonotonicTime { lastHeardAt.advanced(byMilliseconds: configuration.silenceMilliseconds) }
+
   /// When ``due(isAnnounced:now:)`` should be asked again.
-  func nextWake(now: UInt64) -> UInt64 { next(now) ?? lastHeardAt + configuration.silenceMilliseconds }
+  func nextWake(now: MonotonicTime) -> MonotonicTime { next(now) ?? silentAt }
 }

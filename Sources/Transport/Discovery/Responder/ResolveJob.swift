@@ -10,15 +10,16 @@ final class ResolveJob {
 
   let key: ServiceDirectory.Key
   private(set) var references: [ServiceReference]
-  private(set) var endsAt: UInt64
+  private(set) var endsAt: MonotonicTime
   private var port: UInt16 = 0
   private var tag: [UInt8] = []
   private var hosts: Set<SocketAddress.Host> = []
 
   /// Nil where the library refuses.
-  init?(_ key: ServiceDirectory.Key, _ now: UInt64) {
+  init?(_ key: ServiceDirectory.Key, _ now: MonotonicTime) {
     guard let reference = try? ServiceReference.resolve(key.name, on: key.interface) else { return nil }
-    (self.key, self.references, self.endsAt) = (key, [reference], now + ResolveJob.timeoutMilliseconds)
+    (self.key, self.references) = (key, [reference])
+    endsAt = now.advanced(byMilliseconds: ResolveJob.timeoutMilliseconds)
   }
 
   /// Nil as long as no address is known.
@@ -27,7 +28,7 @@ final class ResolveJob {
     return .init(addresses: hosts.map { SocketAddress($0, port: port) }.sorted(), tag: tag)
   }
 
-  func handle(_ event: ServiceEvent, _ now: UInt64) {
+  func handle(_ event: ServiceEvent, _ now: MonotonicTime) {
     switch event {
     case .resolved(let host, let port, let record):
       self.port = port
@@ -39,7 +40,7 @@ final class ResolveJob {
     case .address(let host):
       guard hosts.count < ResolveJob.addressLimit else { return }
       hosts.insert(host)
-      endsAt = min(endsAt, now + ResolveJob.settleMilliseconds)
+      endsAt = min(endsAt, now.advanced(byMilliseconds: ResolveJob.settleMilliseconds))
     case .failed: endsAt = now
     case .registered, .appeared, .vanished: return
     }

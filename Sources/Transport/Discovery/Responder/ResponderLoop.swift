@@ -25,8 +25,8 @@ final class ResponderLoop {
   private var registered: Advertisement?
   private var ownNames: [String] = []
   private var jobs: [ResolveJob] = []
-  private var lastJobAt: UInt64 = 0
-  private var retryAt: UInt64 = 0
+  private var lastJobAt = MonotonicTime(milliseconds: 0)
+  private var retryAt = MonotonicTime(milliseconds: 0)
   private var retryDelay = firstRetryMilliseconds
   private var settled: Set<String> = []
 
@@ -51,7 +51,7 @@ final class ResponderLoop {
     mailbox.call { close() }
   }
 
-  private func follow(_ orders: ResponderMailbox.Orders, _ now: UInt64) {
+  private func follow(_ orders: ResponderMailbox.Orders, _ now: MonotonicTime) {
     if orders.isNetworkChanged { directory.resolveAllAgain(now: now) }
     if orders.settled != settled {
       settled = orders.settled
@@ -62,7 +62,7 @@ final class ResponderLoop {
 
   // MARK: Life with the daemon
 
-  private func start(_ advertisement: Advertisement?, _ now: UInt64) {
+  private func start(_ advertisement: Advertisement?, _ now: MonotonicTime) {
     do throws(ServiceError) {
       browse = try mailbox.call { () -> Result<ServiceReference, ServiceError> in
         Result { () throws(ServiceError) in try ServiceReference.browse() }
@@ -76,7 +76,7 @@ final class ResponderLoop {
   }
 
   /// The name of yesterday is withdrawn, the new one announced.
-  private func register(_ advertisement: Advertisement?, _ now: UInt64) {
+  private func register(_ advertisement: Advertisement?, _ now: MonotonicTime) {
     mailbox.call { registration = nil }
     emit(.registered(false))
     registered = advertisement
@@ -92,11 +92,11 @@ final class ResponderLoop {
   }
 
   /// After any error everything is closed and tried again: when the daemon goes, every operation dies with it.
-  private func fail(_ now: UInt64) {
+  private func fail(_ now: MonotonicTime) {
     mailbox.call { close() }
     directory = directory.emptied()
     emit(.absent)
-    retryAt = now + retryDelay
+    retryAt = now.advanced(byMilliseconds: retryDelay)
     retryDelay = min(retryDelay * 2, ResponderLoop.longestRetryMilliseconds)
   }
 
@@ -107,13 +107,13 @@ final class ResponderLoop {
 
   // MARK: Waiting
 
-  private func wait(_ now: UInt64) {
+  private func wait(_ now: MonotonicTime) {
     let references = [browse, registration].compactMap { $0 } + jobs.flatMap(\.references)
     var entries = ([mailbox.signal.descriptor] + references.map(\.descriptor)).map {
       pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
     }
     let wake = nextWake(now)
-    poll(&entries, nfds_t(entries.count), wake.map { Int32(clamping: $0 > now ? $0 - now : 0) } ?? -1)
+    poll(&entries, nfds_t(entries.count), wake.map { Int32(clamping: $0.millisecondsSince(now)) } ?? -1)
     mailbox.signal.clear()
     let time = ElapsedClock.now()
     for (entry, reference) in zip(entries.dropFirst(), references) where entry.revents != 0 {
@@ -123,15 +123,15 @@ final class ResponderLoop {
     finishJobs(time)
   }
 
-  private func nextWake(_ now: UInt64) -> UInt64? {
+  private func nextWake(_ now: MonotonicTime) -> MonotonicTime? {
     guard browse != nil else { return retryAt }
-    let nextJob = directory.nextDue.map { max($0, lastJobAt + ResponderLoop.jobIntervalMilliseconds) }
+    let nextJob = directory.nextDue.map { max($0, mayStartAt) }
     let wakes = jobs.map(\.endsAt) + (jobs.count < ResponderLoop.jobLimit ? [nextJob].compactMap { $0 } : [])
     return wakes.min()
   }
 
   /// False when the daemon is gone.
-  private func handle(_ events: [ServiceEvent], of reference: ServiceReference, _ now: UInt64) -> Bool {
+  private func handle(_ events: [ServiceEvent], of reference: ServiceReference, _ now: MonotonicTime) -> Bool {
     if let job = jobs.first(where: { job in job.references.contains { $0 === reference } }) {
       events.forEach { event in mailbox.call { job.handle(event, now) } }
       return true
@@ -152,8 +152,8 @@ final class ResponderLoop {
 
   // MARK: Resolving
 
-  private func startJobs(_ now: UInt64) {
-    while jobs.count < ResponderLoop.jobLimit, now >= lastJobAt + ResponderLoop.jobIntervalMilliseconds,
+  private func startJobs(_ now: MonotonicTime) {
+    while jobs.count < ResponderLoop.jobLimit, now >= mayStartAt,
       let key = directory.takeDue(now: now, using: &random)
     {
       lastJobAt = now
@@ -165,7 +165,11 @@ final class ResponderLoop {
     }
   }
 
-  private func finishJobs(_ now: UInt64) {
+  private var mayStartAt: MonotonicTime {
+    lastJobAt.advanced(byMilliseconds: ResponderLoop.jobIntervalMilliseconds)
+  }
+
+  private func finishJobs(_ now: MonotonicTime) {
     for job in jobs where job.endsAt <= now {
       if let resolution = job.resolution {
         tell(directory.resolved(job.key, resolution, now: now))

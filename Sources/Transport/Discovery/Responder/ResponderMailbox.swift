@@ -13,7 +13,7 @@ final class ResponderMailbox: Sendable {
 
   private struct State {
     var orders: Orders
-    var callStartedAt: UInt64?
+    var callStartedAt: MonotonicTime?
   }
 
   private let state: Mutex<State>
@@ -43,7 +43,7 @@ final class ResponderMailbox: Sendable {
     return body()
   }
 
-  var callStartedAt: UInt64? { state.withLock { $0.callStartedAt } }
+  var callStartedAt: MonotonicTime? { state.withLock { $0.callStartedAt } }
 }
 
 /// What the responder's thread tells.

@@ -35,7 +35,7 @@ struct ServiceDirectory {
   private struct Service {
     /// The responder reports a name once for each address family of an interface.
     var reports = 1
-    var resolveAt: UInt64
+    var resolveAt: MonotonicTime
     var isInProgress = false
     var failures = 0
     /// Since it appeared, or was connected last.
@@ -51,7 +51,7 @@ struct ServiceDirectory {
 
   var count: Int { services.count }
 
-  mutating func appeared(_ key: Key, now: UInt64, using random: inout some RandomNumberGenerator) -> [Output] {
+  mutating func appeared(_ key: Key, now: MonotonicTime, using random: inout some RandomNumberGenerator) -> [Output] {
     guard services[key] == nil else {
       services[key]?.reports += 1
       return []
@@ -79,19 +79,19 @@ struct ServiceDirectory {
   }
 
   /// A random one of those that are due; it counts as in progress until ``resolved(_:_:now:)`` or ``failed(_:now:)``.
-  mutating func takeDue(now: UInt64, using random: inout some RandomNumberGenerator) -> Key? {
+  mutating func takeDue(now: MonotonicTime, using random: inout some RandomNumberGenerator) -> Key? {
     let due = services.filter { !$0.value.isInProgress && $0.value.resolveAt <= now }.keys
     guard let key = due.randomElement(using: &random) else { return nil }
     services[key]?.isInProgress = true
     return key
   }
 
-  var nextDue: UInt64? { services.values.lazy.filter { !$0.isInProgress }.map(\.resolveAt).min() }
+  var nextDue: MonotonicTime? { services.values.lazy.filter { !$0.isInProgress }.map(\.resolveAt).min() }
 
-  mutating func resolved(_ key: Key, _ resolution: Resolution, now: UInt64) -> [Output] {
+  mutating func resolved(_ key: Key, _ resolution: Resolution, now: MonotonicTime) -> [Output] {
     guard var service = services[key] else { return [] }
     (service.isInProgress, service.failures, service.resolution) = (false, 0, resolution)
-    service.resolveAt = now + intervalMilliseconds * factor(of: key, service)
+    service.resolveAt = now.advanced(byMilliseconds: intervalMilliseconds * factor(of: key, service))
     service.successes += 1
     services[key] = service
     return [output(key.name)]
@@ -102,12 +102,12 @@ struct ServiceDirectory {
       ? ServiceDirectory.settledFactor : min(1 << min(service.successes, 32), ServiceDirectory.longestIntervalFactor)
   }
 
-  mutating func failed(_ key: Key, now: UInt64) -> [Output] {
+  mutating func failed(_ key: Key, now: MonotonicTime) -> [Output] {
     guard var service = services[key] else { return [] }
     service.isInProgress = false
     service.failures += 1
     let delay = ServiceDirectory.firstRetryMilliseconds << UInt64(min(service.failures, 10))
-    service.resolveAt = now + min(delay, ServiceDirectory.longestRetryMilliseconds)
+    service.resolveAt = now.advanced(byMilliseconds: min(delay, ServiceDirectory.longestRetryMilliseconds))
     let becomesGhost = service.failures >= ServiceDirectory.failuresUntilLost && service.resolution != nil
     if becomesGhost { service.resolution = nil }
     services[key] = service
@@ -122,11 +122,11 @@ struct ServiceDirectory {
   }
 
   /// Interfaces of this host changed: every address may have, too.
-  mutating func resolveAllAgain(now: UInt64) {
+  mutating func resolveAllAgain(now: MonotonicTime) {
     for key in services.keys { services[key]?.resolveAt = now }
   }
 
-  mutating func setSettled(_ names: Set<String>, now: UInt64) {
+  mutating func setSettled(_ names: Set<String>, now: MonotonicTime) {
     let (lost, gained) = (settled.subtracting(names), names.subtracting(settled))
     settled = names
     for key in services.keys where lost.contains(key.name) {
@@ -134,7 +134,7 @@ struct ServiceDirectory {
       services[key]?.successes = 0
     }
     for key in services.keys where gained.contains(key.name) && services[key]?.resolution != nil {
-      services[key]?.resolveAt = now + intervalMilliseconds * ServiceDirectory.settledFactor
+      services[key]?.resolveAt = now.advanced(byMilliseconds: intervalMilliseconds * ServiceDirectory.settledFactor)
     }
   }
 
