@@ -90,7 +90,7 @@ struct PayloadTests {
     for _ in 0..<100 {
       let pair = generator.operations(dot: PayloadTests.dot, count: 2)
       guard pair.count == 2 else { continue }
-      let paths = pair.map { $0.entryPathBytes(dot: PayloadTests.dot) }
+      let paths = EntryPaths(pair, dot: PayloadTests.dot)
       let ascending = paths[0].lexicographicallyPrecedes(paths[1])
       #expect(reason(unsorted(pair)) == (ascending ? nil : .operationOrder))
       #expect(reason(unsorted(pair.reversed())) == (ascending ? .operationOrder : nil))
@@ -104,9 +104,11 @@ struct PayloadTests {
     let expected =
       "06" + "6100ff62" + "00" + "0e" + "00ff41" + "00ff00ff00ff00ff00ff00ff0102" + "00ff00ff00ff00ff00ff00ff00ffff"
       + "00ff00ff00ff00ff00ff00ff00ff10" + "80" + "00"
-    #expect(hex(inserted.entryPathBytes(dot: dot)) == expected)
     let added = Operation(.setAdd, [.key("s")], value: .int(1))
-    #expect(hex(added.entryPathBytes(dot: dot)) == "067300" + "0f" + "048000000000000001")
+    let paths = EntryPaths([inserted, added], dot: dot)
+    #expect(hex(Array(paths[0])) == expected)
+    #expect(hex(Array(paths[1])) == "067300" + "0f" + "048000000000000001")
+    #expect(paths.ascending == [0, 1] && EntryPaths([added, inserted], dot: dot).ascending == [1, 0])
   }
 }
 

@@ -18,9 +18,7 @@ extension Value {
       out.append(0x05)
       let bits = value.bitPattern
       appendBigEndian(bits >> 63 == 1 ? ~bits : bits ^ (1 << 63), to: &out)
-    case .string(let text):
-      out.append(0x06)
-      appendCanonical(text.utf8, to: &out)
+    case .string(let text): text.appendCanonicalBytes(to: &out)
     case .bytes(let bytes):
       out.append(0x07)
       appendCanonical(bytes, to: &out)
@@ -40,7 +38,7 @@ extension Value {
     case .map(let map):
       out.append(0x0c)
       for entry in map.entries {
-        Value.string(entry.key).appendCanonicalBytes(to: &out)
+        entry.key.appendCanonicalBytes(to: &out)
         entry.value.appendCanonicalBytes(to: &out)
       }
       out.append(0)
@@ -50,6 +48,21 @@ extension Value {
       blob.hash.append(to: &out)
       appendCanonical(blob.size, to: &out)
       appendCanonical(blob.type.utf8, to: &out)
+    }
+  }
+}
+
+extension Text {
+  /// As a value.
+  package func appendCanonicalBytes(to out: inout [UInt8]) {
+    out.append(0x06)
+    withBytes { bytes in
+      // Nearly always: all at once, which is much faster.
+      guard bytes.contains(0) else {
+        out.append(contentsOf: bytes)
+        return out.append(0)
+      }
+      appendCanonical(bytes, to: &out)
     }
   }
 }

@@ -23,7 +23,7 @@ package struct Text: Hashable, Comparable, Sendable, ExpressibleByStringLiteral 
   }
 
   /// All at once, which is much faster than one after the other.
-  private func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+  func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
     var string = string
     return string.withUTF8(body)
   }

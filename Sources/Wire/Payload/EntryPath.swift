@@ -35,13 +35,39 @@ enum EntryPath {
   }
 }
 
+/// The paths at which operations of one document take effect, made by the change `dot`: one behind the other, since a report has
+/// fifty of them.
+struct EntryPaths {
+  private var bytes: [UInt8] = []
+  private var ends = [0]
+
+  init(_ operations: [Operation], dot: Dot) {
+    bytes.reserveCapacity(32 * operations.count)
+    ends.reserveCapacity(operations.count + 1)
+    for operation in operations {
+      operation.appendEntryPathBytes(dot: dot, to: &bytes)
+      ends.append(bytes.count)
+    }
+  }
+
+  subscript(place: Int) -> ArraySlice<UInt8> { bytes[ends[place]..<ends[place + 1]] }
+
+  /// Places of the operations, by their paths.
+  var ascending: [Int] {
+    bytes.withUnsafeBytes { bytes in
+      (0..<ends.count - 1).sorted { a, b in
+        bytes[ends[a]..<ends[a + 1]].lexicographicallyPrecedes(bytes[ends[b]..<ends[b + 1]])
+      }
+    }
+  }
+}
+
 extension Operation {
   /// The bytes of the path at which this operation takes effect, made by the change `dot`.
-  package func entryPathBytes(dot: Dot) -> [UInt8] {
-    var out: [UInt8] = []
+  fileprivate func appendEntryPathBytes(dot: Dot, to out: inout [UInt8]) {
     for segment in path {
       switch segment {
-      case .key(let key): Value.string(key).appendCanonicalBytes(to: &out)
+      case .key(let key): key.appendCanonicalBytes(to: &out)
       case .element(let element):
         element.position.withUnsafeBytes { EntryPath.appendElement($0, element.dot, to: &out) }
       case .member(let canonical):
@@ -56,6 +82,5 @@ extension Operation {
       value?.appendCanonicalBytes(to: &out)
     case .set, .remove, .increment, .listRemove: break
     }
-    return out
   }
 }

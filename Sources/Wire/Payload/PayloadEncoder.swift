@@ -32,9 +32,7 @@ extension CBORWriter {
   /// own elements are named by their position alone.
   package mutating func operations(_ operations: [Operation], dot: Dot) {
     arrayHeader(operations.count)
-    let ordered = operations.map { (path: $0.entryPathBytes(dot: dot), operation: $0) }
-      .sorted { $0.path.lexicographicallyPrecedes($1.path) }
-    for item in ordered { operation(item.operation, dot: dot) }
+    for place in EntryPaths(operations, dot: dot).ascending { operation(operations[place], dot: dot) }
   }
 
   private mutating func operation(_ operation: Operation, dot: Dot) {

@@ -24,11 +24,11 @@ extension SplitMix64 {
 
   /// Operations at paths of which none is above another.
   mutating func operations(dot: Dot, count: Int) -> [Operation] {
-    var used: Set<[UInt8]> = []
+    var used: Set<ArraySlice<UInt8>> = []
     var operations: [Operation] = []
     for index in 0..<count {
       let operation = operation(dot: dot, root: Text("\(text(maximum: 4).string)\(index)"))
-      if used.insert(operation.entryPathBytes(dot: dot)).inserted { operations.append(operation) }
+      if used.insert(EntryPaths([operation], dot: dot)[0]).inserted { operations.append(operation) }
     }
     return operations
   }
