@@ -18,6 +18,9 @@ package struct SimulationOptions: Sendable {
   package var judgedPercent = 4
   /// One member begins partitions without end, in every world with more than two nodes.
   package var isFlooded = false
+  /// Whether one member signs statements, replica ids and chains without end, in worlds with more than two nodes; nil: the
+  /// seed draws.
+  package var floods: Bool?
   /// Nil: all nodes run the same build.
   package var builds: BuildMix?
   /// A mistake that every honest node has.

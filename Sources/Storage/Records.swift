@@ -134,4 +134,6 @@ package enum MetaKey: String, CaseIterable, Sendable {
   case copy
   /// Counts what moves documents without a run (``LogPosition``).
   case rebuilds
+  /// No statement has this arrival, or one before it, that comes from now on.
+  case statementsReached = "statements-reached"
 }

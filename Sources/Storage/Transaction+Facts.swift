@@ -19,18 +19,31 @@ extension Transaction {
       throw .limitReached(what: "statements", limit: Statement.countLimit)
     }
     let insert = try database.statement(
-      "INSERT INTO statements (id, encoded, arrived) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
+      """
+      INSERT INTO statements (arrival, id, encoded, arrived)
+      VALUES (max((SELECT coalesce(max(arrival), 0) FROM statements), ?4) + 1, ?1, ?2, ?3) ON CONFLICT DO NOTHING
+      """)
     try insert.bind(1, copied: id.bytes)
     try insert.bind(2, copied: encoded)
     try insert.bind(3, arrived)
+    try insert.bind(4, Int64(clamping: try statementsReached()))
     try insert.run()
     return database.changedRows == 1
   }
 
+  /// Its number is not given again: whoever reads on from there would miss what came in its place.
   package func removeStatement(_ id: Digest) throws(StoreError) {
+    let last = try database.statement("SELECT max(arrival) FROM statements")
+    let reached = try last.step() ? UInt64(clamping: last.optionalInteger(0) ?? 0) : 0
+    last.reset()
+    if try reached > statementsReached() { try setInteger(reached, for: .statementsReached) }
     let delete = try database.statement("DELETE FROM statements WHERE id=?1")
     try delete.bind(1, copied: id.bytes)
     try delete.run()
+  }
+
+  private func statementsReached() throws(StoreError) -> UInt64 {
+    try database.number(named: Text(MetaKey.statementsReached.rawValue)) ?? 0
   }
 
   package func subscribe(_ pattern: Text) throws(StoreError) {

@@ -17,6 +17,7 @@ import Wire
     bench = try EngineBench(3) {
       $0.mesh.takes.partitions = 20
       $0.mesh.takes.heldChanges = 200
+      $0.mesh.statementLimit = 8
     }
     room = try PartitionName("room=1")
     for node in bench.nodes { try node.subscribe("*") }
@@ -74,6 +75,30 @@ import Wire
     bench.cut(try flood(0..<20, 0))
     try flood(0..<20, 0, replica: 1)
     #expect(take(0).chains == 20 && take(0).leftOutRuns == 20)
+  }
+
+  @Test("what a device wrote under replica ids whose declarations it then pushed out is still counted")
+  func pushedOut() throws {
+    // Eight statements of one device are kept, the lowest of each branch.
+    for session in [bench.meet(2, 0)] {
+      author.say([.statements(try author.declare(4).map(\.encoded))], to: 0, on: session)
+      bench.cut(session)
+    }
+    bench.cut(try flood(0..<15, 0, replica: 7))
+    #expect(take(0).chains == 15 && take(0).partitions == 15)
+    author.beginAgain()
+    let session = bench.meet(2, 0)
+    author.say([.statements(try author.declare(4).map(\.encoded))], to: 0, on: session)
+    bench.cut(session)
+    try #require(bench.nodes[0].state.mesh.authority.author(of: author.replicas[7]) == nil)
+    #expect(take(0).chains == 15 && take(0).partitions == 15)
+    bench.cut(try flood(15..<30, 0, replica: 8))
+    #expect(take(0).partitions == 20 && take(0).leftOutRuns == 10)
+    #expect(try bench.nodes[0].count("partitions") == 20)
+    // In one of those it begins a chain, and no place.
+    bench.cut(try flood(3..<4, 0, replica: 8))
+    try bench.restart(0)
+    #expect(take(0).partitions == 20)
   }
 
   @Test("two nodes that left out different things say little about it when they meet, and agree about honest work")

@@ -62,4 +62,22 @@ import Testing
     }
     #expect(try store.statements().map(\.arrived) == [77, nil])
   }
+
+  @Test("a statement that comes when the last ones were removed has a number that none had before")
+  func removedStatements() throws {
+    let store = try directory.open()
+    try store.write(.full) { transaction in
+      for number in 1...3 as ClosedRange<UInt64> { try transaction.addStatement(id: digest(number), encoded: [1]) }
+    }
+    try store.write(.full) { transaction in
+      for number in [3, 1] as [UInt64] { try transaction.removeStatement(digest(number)) }
+      try transaction.addStatement(id: digest(4), encoded: [1])
+    }
+    #expect(try store.statements(cameAfter: 3, byteLimit: .max).map(\.id) == [digest(4)])
+    try store.write(.full) { transaction in
+      for number in [4, 2] as [UInt64] { try transaction.removeStatement(digest(number)) }
+    }
+    _ = try store.write(.full) { try $0.addStatement(id: digest(5), encoded: [1]) }
+    #expect(try store.statements().map(\.arrival) == [5])
+  }
 }

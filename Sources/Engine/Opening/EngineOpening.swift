@@ -18,7 +18,10 @@ struct EngineOpening {
       return statement
     }
     let hash = identity.cryptography.hash
-    guard let authority = Authority(ofFleet: identity.fleet, statements, hash) else { throw EngineError.noFleet }
+    let limit = options.mesh.statementLimit
+    guard let authority = Authority(ofFleet: identity.fleet, statements, limit: limit, hash) else {
+      throw EngineError.noFleet
+    }
     let local = LocalIdentity(
       fleet: identity.fleet, device: identity.device, instance: options.instance,
       credentials: authority.credentials(of: identity.device), listenPort: options.listenPort)
@@ -84,13 +87,16 @@ struct EngineOpening {
 
 extension Authority {
   /// The authority that the statements come to. Nil where they do not hold the genesis of this very fleet.
-  package init?(ofFleet fleet: FleetID, _ statements: [Statement], _ hash: @escaping HashFunction) {
+  package init?(
+    ofFleet fleet: FleetID, _ statements: [Statement], limit: Int = Allowance.statementLimit,
+    _ hash: @escaping HashFunction
+  ) {
     let genesis = statements.first { statement in
       guard case .genesis = statement.body else { return false }
       return FleetID(Digest.of(DomainTag.fleet.bytes + statement.issuer.bytes, hash)) == fleet
     }
     guard let genesis else { return nil }
-    self.init(root: genesis.issuer, statements: statements, hash: hash)
+    self.init(root: genesis.issuer, statements: statements, limit: limit, hash: hash)
   }
 
   /// A device's membership and, where an admin signed it, that admin's: what a peer needs to believe it.

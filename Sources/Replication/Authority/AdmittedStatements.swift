@@ -13,6 +13,8 @@ struct AdmittedStatements: Sendable {
   private(set) var orderInScopes: [Text: [Digest]] = [:]
   /// Scopes in which a device has used up its allowance, so that statements of its own may be missing.
   private(set) var fullScopes: Set<Text> = []
+  /// Devices that have used up their allowance in the fleet's scope.
+  private(set) var fullDevices: Set<PublicKey> = []
   /// Root, and every device that root ever made an admin, whatever was said of it later.
   private(set) var everAdmins: Set<PublicKey>
   /// The genesis that root signed first.
@@ -110,6 +112,7 @@ struct AdmittedStatements: Sendable {
     let kept = namedByAdmins()
     for (chain, statements) in long {
       fullScopes.insert(chain.scope)
+      if chain.scope.utf8.isEmpty { fullDevices.insert(chain.issuer) }
       let ordered = statements.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
       var bytes = 0
       for (index, statement) in ordered.enumerated() {

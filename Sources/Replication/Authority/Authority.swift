@@ -70,7 +70,8 @@ package struct Authority: Sendable {
   var levels: LevelMemo { tables.levels }
   private var admitted: AdmittedStatements { tables.admitted }
   private var certificate: ReplicaCertificate { tables.certificate }
-  private var limit: Int { tables.limit }
+  /// How many statements of one device count in one scope (rule C26).
+  var limit: Int { tables.limit }
 
   /// `limit`: how many statements of one device count in one scope.
   package init(
@@ -84,8 +85,10 @@ package struct Authority: Sendable {
   private init(_ tables: Tables) { self.tables = tables }
 
   /// With the protocol's own replica ids: ``ReplicaID/derived(device:nonce:_:)``.
-  package init(root: PublicKey, statements: [Statement] = [], hash: @escaping HashFunction) {
-    self.init(root: root, statements: statements) { declaration, issuer in
+  package init(
+    root: PublicKey, statements: [Statement] = [], limit: Int = Allowance.statementLimit, hash: @escaping HashFunction
+  ) {
+    self.init(root: root, statements: statements, limit: limit) { declaration, issuer in
       let device = DeviceID.derived(from: issuer, hash)
       return ReplicaID.derived(device: device, nonce: declaration.nonce, hash) == declaration.replica
     }
@@ -112,6 +115,9 @@ package struct Authority: Sendable {
   package func holds(_ id: Digest) -> Bool { admitted.holds(id) }
   /// Root, or a device that root ever made an admin.
   func wasEverAdmin(_ device: PublicKey) -> Bool { admitted.everAdmins.contains(device) }
+  /// Devices that have used up what they may say in the fleet's scope, so that replicas which they declared may be declared by
+  /// nothing that is here.
+  var fullDevices: Set<PublicKey> { admitted.fullDevices }
   /// Of every scope, in no order.
   var allStatements: some Collection<Statement> { admitted.all.values }
   package subscript(id: Digest) -> Statement? { admitted.all[id] }

@@ -30,6 +30,9 @@ package struct LocalIdentity: Sendable {
 package struct MeshConfiguration: Sendable {
   /// What one device may make this node keep of it.
   package var takes = DeviceTakeLimits()
+  /// Statements of one device that count in one scope: the same in a whole fleet, and less in simulated worlds alone (rule
+  /// C26).
+  package var statementLimit = Allowance.statementLimit
   /// From connection to the end of the handshake (W4).
   package var handshakeMilliseconds: UInt64 = 10_000
   /// Silence after which a ping goes out; `N2` asks for at most 15 s.

@@ -87,7 +87,7 @@ struct RoomExchange: Sendable {
     let (isCarrier, counts, ledger) = (hearer.mayHear(of: name), held.counts, hearer.ledger)
     // The issuer has said as much in the room as counts (rule C26).
     func isFull(_ issuer: PublicKey) -> Bool {
-      counts[issuer, default: 0] >= AdmittedStatements.limit && !ledger.authority.wasEverAdmin(issuer)
+      counts[issuer, default: 0] >= ledger.authority.limit && !ledger.authority.wasEverAdmin(issuer)
     }
     // Who may not carry the room is shown no tips of it.
     let asked = wanted.filter { !ledger.roomAllowance.isSpent(by: $0.issuer) && !isFull($0.issuer) }

@@ -38,7 +38,7 @@ struct AgreementCheck: Check {
 
   /// Until all have heard what was stated, one may still write what the others know to count no more.
   private func differenceInStatements() -> String? {
-    let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process).filter { !known.isEnded($0) }
+    let honest = world.nodes.filter { $0.isHonest }.compactMap(\.process).filter { !known.isEnded($0) }
     let digests = honest.map { $0.mesh.authority.digest(FakeCryptography.hash) }
     for a in honest.indices {
       for b in 0..<a where digests[a] != digests[b] && world.isLinked(honest[a].node.slot, honest[b].node.slot) {
@@ -79,7 +79,7 @@ struct AgreementCheck: Check {
     func said(_ process: NodeProcess) -> Set<Digest> { Set(process.mesh.authority.statements(of: name.text).map(\.id)) }
     for process in group {
       let linked = world.nodes.compactMap(\.process).filter {
-        $0 !== process && $0.node.liar == nil && world.isLinked($0.node.slot, process.node.slot)
+        $0 !== process && $0.node.isHonest && world.isLinked($0.node.slot, process.node.slot)
           && $0.mesh.interest.wants(partition, name: name)
       }
       for other in linked {

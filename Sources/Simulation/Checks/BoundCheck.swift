@@ -14,7 +14,7 @@ struct BoundCheck: Check {
       world.violate("I13", "node \(process.node.slot) has \(footprint.streams) streams")
     }
     checkTakes(process)
-    let named = world.partitions.count + world.plan.flooded.count
+    let named = world.partitions.count + world.plan.flooded.count + (world.plan.flood?.places.count ?? 0)
     if footprint.awaitedStreams > footprint.sessions * named {
       world.violate("I13", "node \(process.node.slot) has \(footprint.awaitedStreams) streams of nothing")
     }
@@ -25,13 +25,46 @@ struct BoundCheck: Check {
 
   /// I13: who floods takes no more than one device may, beside where others write.
   private func checkTakes(_ process: NodeProcess) {
-    guard !world.plan.flooded.isEmpty, !process.node.isFlooder else { return }
+    guard world.plan.isFlooded, !process.node.isFlooder, process.node.isHonest else { return }
+    checkPartitions(process)
+    checkStatements(process)
+    checkChains(process)
+    if process.mesh.takes.values.contains(where: { $0.leftOutRuns > 0 }) { world.count(.leftOut) }
+  }
+
+  private func checkPartitions(_ process: NodeProcess) {
+    guard !world.plan.flooded.isEmpty else { return }
     let limit = Plan.floodedLimit + world.plan.visited.count + world.plan.partitions.count
     // What waits for its causes goes with the session that brought it, and is bounded in bytes.
     let begun = process.mesh.partitions.values.count(where: \.hasBegun)
     if begun > limit {
       world.violate("I13", "node \(process.node.slot) holds \(begun) partitions")
     }
-    if process.mesh.takes.values.contains(where: { $0.leftOutRuns > 0 }) { world.count(.leftOut) }
+  }
+
+  /// C26: of a device that says more than it may, just those lie in the store that the naive rules leave in the set.
+  private func checkStatements(_ process: NodeProcess) {
+    guard world.plan.flood != nil, process.node.isJudged else { return }
+    let (kept, counting) = (process.node.directory.book.statements.count, rights(of: process.node).rights.statements)
+    guard kept != counting.count else { return }
+    world.violate("I13", "node \(process.node.slot) keeps \(kept) statements, of which \(counting.count) count")
+  }
+
+  /// Where nobody wrote but the device that floods.
+  private func checkChains(_ process: NodeProcess) {
+    let places = (world.plan.flood?.places ?? []).map(world.fleet.partition).filter { !isVisited($0) }
+    let chains = places.reduce(0) { $0 + (process.mesh.partitions[$1]?.log.received.entries.count ?? 0) }
+    guard chains > world.plan.mesh.takes.chains else { return }
+    world.violate("I13", "node \(process.node.slot) holds \(chains) chains of one device")
+  }
+
+  /// Somebody else has a chain there, such as a relay that writes for the backend.
+  private func isVisited(_ partition: PartitionID) -> Bool {
+    let flooders = Set(world.nodes.filter { $0.flood != nil }.map(\.key.publicKey))
+    return world.nodes.contains { node in
+      node.directory.book.partitions[partition]?.runs.keys.contains { replica in
+        known.owners[replica].map { !flooders.contains($0) } ?? false
+      } ?? false
+    }
   }
 }

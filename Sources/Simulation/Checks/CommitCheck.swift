@@ -27,7 +27,7 @@ struct CommitCheck: Check {
     world.trace(4, UInt64(node.slot) << 32 | UInt64(commit.appended.count))
     node.directory.book.commits += 1
     checkDeclarations(commit, by: node)
-    for id in commit.removedStatements { node.directory.book.statements[id] = nil }
+    let displaced = displace(commit, node)
     for statement in commit.statements { learn(statement.encoded, node) }
     for (id, name) in commit.partitions where node.directory.book.partitions[id] == nil {
       node.directory.book.partitions[id] = NodeBook.Partition(name: name)
@@ -36,10 +36,19 @@ struct CommitCheck: Check {
     var written: [KnownRun] = []
     for appended in commit.appended {
       checkCausality(of: appended, node)
-      if let run = learn(appended, node), run.isSigned(by: node.key.publicKey) { written.append(run) }
+      if let run = learn(appended, node, displaced), run.isSigned(by: node.key.publicKey) { written.append(run) }
     }
     authors.checkReissues(among: written, by: node)
     for (kept, partition) in commit.holdings { holdings.check(kept, in: partition, by: node) }
+  }
+
+  /// What others of its issuer have pushed out of the set (C26): the replicas that are declared no more. Some statements came
+  /// and went within the commit, and never lay in the store.
+  private func displace(_ commit: ObservedCommit, _ node: SimulatedNode) -> Set<ReplicaID> {
+    for id in commit.removedStatements where node.directory.book.statements.removeValue(forKey: id) != nil {
+      if node.isHonest { world.count(.displaced) }
+    }
+    return Set(commit.removedStatements.compactMap { known.declarations[$0] })
   }
 
   func learn(_ payload: Digest, _ bytes: [UInt8], _ node: SimulatedNode) {
@@ -62,7 +71,9 @@ struct CommitCheck: Check {
 
   /// Answers with the run where no store had it before.
   @discardableResult
-  mutating func learn(_ appended: ObservedCommit.Appended, _ node: SimulatedNode) -> KnownRun? {
+  mutating func learn(
+    _ appended: ObservedCommit.Appended, _ node: SimulatedNode, _ displaced: Set<ReplicaID> = []
+  ) -> KnownRun? {
     let (run, isNew): (KnownRun, Bool)
     do throws(RunLibrary.Mistake) {
       (run, isNew) = try known.library.take(appended, observe: known.observe)
@@ -70,7 +81,8 @@ struct CommitCheck: Check {
       world.violate("store", "node \(node.slot) stores what is no run: \(error)")
       return nil
     }
-    if node.isJudged { checkAuthor(of: run, node) }
+    // What was taken may be declared no more by the end of the commit.
+    if node.isJudged, !displaced.contains(run.replica) { checkAuthor(of: run, node) }
     if isNew {
       authors.checkContext(of: run, node)
       if node.isJudged { authors.checkElements(of: run, node) }
@@ -138,7 +150,7 @@ struct CommitCheck: Check {
   /// A replica id is declared with the first change under it, never for a write that changes nothing (rule C20).
   private mutating func checkDeclarations(_ commit: ObservedCommit, by node: SimulatedNode) {
     for statement in commit.statements {
-      guard case .replica(let declaration) = statement.body, statement.issuer == node.key.publicKey,
+      guard case .replica(let declaration) = statement.body, statement.issuer == node.key.publicKey, node.flood == nil,
         known.owners[declaration.replica] == nil
       else { continue }
       let isUsed = commit.appended.contains { $0.chain.replica == declaration.replica }
@@ -157,7 +169,7 @@ struct CommitCheck: Check {
     drawn[node.slot, default: 0] += 1
     let count = drawn[node.slot, default: 0]
     let hasCause = world.report.faults.contains { CommitCheck.causes.contains($0.key) && $0.value > 0 }
-    guard count > 1, !hasCause, node.liar == nil else { return }
+    guard count > 1, !hasCause, node.isHonest else { return }
     world.violate("C20", "node \(node.slot) draws replica id number \(count), \(replica), without a cause")
   }
 }

@@ -16,7 +16,7 @@ struct ConductCheck: Check {
   /// Whatever an honest node sends, every other honest node takes, whatever it knows by then: between two of them nothing is
   /// a breach of the protocol, but for time, which networks, disks and readers waste on purpose here.
   private func checkCharges(of process: NodeProcess) {
-    guard process.node.liar == nil, world.options.builds == nil else { return }
+    guard process.node.isHonest, world.options.builds == nil else { return }
     for entry in process.engine.conduct where !ConductCheck.mattersOfTime.contains(entry.reason) {
       guard let other = honestNode(entry.source) else { continue }
       world.violate("conduct", "node \(process.node.slot) charges node \(other.slot) with \(entry.reason)")
@@ -26,7 +26,7 @@ struct ConductCheck: Check {
   /// A device that claimed what nothing followed on is not waited for again, so that no peer holds up writes for long.
   private func checkClaims(of process: NodeProcess) {
     let claims = process.engine.conduct.filter { $0.reason == ConductCheck.emptyClaim && $0.count > 1 }
-    guard process.node.liar == nil, let claim = claims.first else { return }
+    guard process.node.isHonest, let claim = claims.first else { return }
     world.violate("claims", "node \(process.node.slot) waits for \(claim.source) \(claim.count) times")
   }
 

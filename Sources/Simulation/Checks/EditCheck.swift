@@ -46,7 +46,7 @@ struct EditCheck: Check {
   private func effects() -> [UUIDValue: (made: Int, effective: Int)] {
     var made: [UUIDValue: Int] = [:]
     var effective: [UUIDValue: [Int: Int]] = [:]
-    let nodes = world.nodes.filter { $0.liar == nil && $0.process != nil }
+    let nodes = world.nodes.filter { $0.isHonest && $0.process != nil }
     for run in known.library.all {
       for (index, edit) in run.edits.enumerated() {
         guard let edit else { continue }

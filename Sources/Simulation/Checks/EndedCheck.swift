@@ -6,12 +6,12 @@ struct EndedCheck: Check {
 
   /// Who is ended hears little, and goes on to tell what it knows, to whoever is a member for all it knows.
   func wordOfEndedThatIsNotHeard(_ honest: [NodeProcess]) -> String? {
-    for teller in world.nodes.compactMap(\.process) where teller.node.liar == nil && known.isEnded(teller) {
-      let told = Set(teller.mesh.authority.fleetStatements.map(\.id))
+    for teller in world.nodes.compactMap(\.process) where teller.node.isHonest && known.isEnded(teller) {
+      let told = teller.mesh.authority.fleetStatements
       for other in honest
       where world.isLinked(teller.node.slot, other.node.slot)
         && teller.mesh.authority.member(of: other.node.key.publicKey) != nil
-        && !told.isSubset(of: other.mesh.authority.fleetStatements.map(\.id))
+        && lacks(other, told)
       {
         return "node \(other.node.slot) lacks statements that node \(teller.node.slot), which was ended, holds"
       }
@@ -19,19 +19,25 @@ struct EndedCheck: Check {
     return nil
   }
 
+  private func lacks(_ other: NodeProcess, _ told: [Statement]) -> Bool {
+    let held = other.mesh.authority.fleetStatements
+    let missing = Set(told.map(\.id)).subtracting(held.map(\.id))
+    return !missing.isEmpty && !missing.isDisjoint(with: known.set(of: held + told))
+  }
+
   /// Nodes that lack a statement which somebody holds: whom they reach over a device alone that was ended, and to which they
   /// are strangers, tells them by chance.
   func slotsThatLackStatements() -> Set<Int> {
-    let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process)
-    let held = honest.map { Set($0.mesh.authority.fleetStatements.map(\.id)) }
-    let all = held.reduce(into: Set()) { $0.formUnion($1) }
-    return Set(zip(honest, held).filter { $0.1 != all }.map(\.0.node.slot))
+    let honest = world.nodes.filter { $0.isHonest }.compactMap(\.process)
+    let held = honest.map { $0.mesh.authority.fleetStatements }
+    let all = known.set(of: held.flatMap { $0 })
+    return Set(zip(honest, held).filter { !all.isSubset(of: $0.1.map(\.id)) }.map(\.0.node.slot))
   }
 
   /// What a device wrote before it heard that it may not is handed over, to whoever may carry it as far as it knows: only
   /// there an admin can let it count.
   func workThatIsNotHandedOver() -> String? {
-    let honest = world.nodes.filter { $0.liar == nil }.compactMap(\.process)
+    let honest = world.nodes.filter { $0.isHonest }.compactMap(\.process)
     for author in honest where !known.compromised.contains(author.node.key.publicKey) {
       for partition in author.mesh.partitions.values.sorted(by: { $0.id < $1.id }) {
         let own = partition.log.heldAbove.sorted.filter { known.owners[$0.replica] == author.node.key.publicKey }

@@ -25,9 +25,9 @@ final class JudgedRights {
     let limits: NaiveLimits
   }
 
-  init(_ statements: some Collection<Statement>, root: PublicKey) {
+  init(_ statements: some Collection<Statement>, root: PublicKey, limit: Int) {
     rights = NaiveRights(
-      root: root, statements: statements.sorted { $0.id < $1.id },
+      root: root, statements: statements.sorted { $0.id < $1.id }, limit: limit,
       certificate: NaiveRights.certificate(FakeCryptography.hash))
     encoded = Set(statements.map(\.encoded))
   }

@@ -12,6 +12,8 @@ final class Knowledge {
   var library: RunLibrary
   var payloads: [Digest: [UInt8]] = [:]
   private(set) var owners: [ReplicaID: PublicKey] = [:]
+  /// What each declaration declared.
+  private(set) var declarations: [Digest: ReplicaID] = [:]
   /// Devices of which the run made two, and the replicas that they write under.
   private var forkable: Set<PublicKey> = []
   /// A right was narrowed: what counted may fall.
@@ -36,14 +38,24 @@ final class Knowledge {
 
   func isHonest(_ replica: ReplicaID) -> Bool {
     guard let owner = owners[replica] else { return false }
-    return !world.nodes.contains { $0.liar != nil && $0.key.publicKey == owner }
+    return !world.nodes.contains { !$0.isHonest && $0.key.publicKey == owner }
   }
 
   /// A store took it.
   func note(_ statement: Statement, at node: SimulatedNode) {
     noteEnd(statement, at: node)
-    if case .replica(let declaration) = statement.body { owners[declaration.replica] = statement.issuer }
+    if case .replica(let declaration) = statement.body {
+      (owners[declaration.replica], declarations[statement.id]) = (statement.issuer, declaration.replica)
+    }
     if Knowledge.isNarrowing(statement), !world.fleet.isOfFounding(statement) { wasNarrowed = true }
+    if isFull(of: statement.issuer, at: node) { wasNarrowed = true }
+  }
+
+  /// With as many statements as one device may say the fleet's scope is full: what the device declared may count no more, and
+  /// no chain has a floor.
+  func isFull(of issuer: PublicKey, at node: SimulatedNode) -> Bool {
+    world.nodes.contains { $0.flood != nil && $0.key.publicKey == issuer }
+      && node.directory.book.statements.values.count { $0.issuer == issuer } >= world.plan.statementLimit
   }
 
   /// Who is ended hears of that alone, whatever becomes of it later.
@@ -85,9 +97,22 @@ final class Knowledge {
     let ids = Set(statements.keys)
     if let known = rights[ids] { return known }
     if rights.count > Knowledge.rightsLimit { rights = [:] }
-    let made = JudgedRights(statements.values, root: world.fleet.root.publicKey)
+    let made = JudgedRights(
+      statements.values, root: world.fleet.root.publicKey, limit: world.plan.statementLimit)
     rights[ids] = made
     return made
+  }
+
+  /// C26: what is left of statements that one node and another have, once both have all of them.
+  func set(of statements: [Statement]) -> Set<Digest> {
+    let all = Dictionary(statements.map { ($0.id, $0) }) { first, _ in first }
+    return world.plan.flood == nil ? Set(all.keys) : rights(of: all).rights.statements
+  }
+
+  /// The node need not have these: its own push them out (C26).
+  func isNothing(_ lacking: [Statement], at node: SimulatedNode) -> Bool {
+    guard !lacking.isEmpty else { return true }
+    return set(of: lacking + node.directory.book.statements.values).isDisjoint(with: lacking.map(\.id))
   }
 
   /// What the statements that a node stores say.
@@ -114,9 +139,9 @@ final class Knowledge {
   // MARK: Who holds what together
 
   func isOwed(_ name: PartitionName) -> Bool {
-    guard !world.plan.flooded.isEmpty else { return true }
+    guard world.plan.isFlooded else { return true }
     let id = world.fleet.partition(name)
-    let flooders = Set(world.nodes.filter(\.isFlooder).map(\.key.publicKey))
+    let flooders = Set(world.nodes.filter { $0.isFlooder || $0.flood != nil }.map(\.key.publicKey))
     return world.nodes.compactMap(\.process).contains { process in
       process.mesh.interest.wants(id, name: name)
         && process.mesh.partitions[id]?.log.accepted.entries.keys.contains { replica in
@@ -129,7 +154,7 @@ final class Knowledge {
   func groups(wanting name: PartitionName) -> [[NodeProcess]] {
     let id = world.fleet.partition(name)
     var left = world.nodes.compactMap(\.process).filter { process in
-      process.node.liar == nil && process.mesh.interest.wants(id, name: name)
+      process.node.isHonest && process.mesh.interest.wants(id, name: name)
         && rights(of: process.node).level(of: process.node.key.publicKey, in: name.text) >= .carry
     }
     var groups: [[NodeProcess]] = []

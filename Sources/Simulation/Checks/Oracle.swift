@@ -112,7 +112,7 @@ final class Oracle {
 
   func finish() {
     if let difference = agreement.disagreement() { world.violate("I14", difference) }
-    for process in world.nodes.filter({ $0.liar == nil }).compactMap(\.process) {
+    for process in world.nodes.filter({ $0.isHonest }).compactMap(\.process) {
       for partition in process.mesh.partitions.keys.sorted() { states.judge(process, partition) }
       if process.node.isJudged { WipeCheck(known: known).check(process) }
       states.checkReopening(process)

@@ -39,7 +39,7 @@ struct PromiseCheck: Check {
       world.count(.writeRefused)
       conduct.checkRefusal(job, refused, by: process)
       // The limits of flooded worlds are so low that an honest device may come to the end of what it begins.
-      let isSpent = !world.plan.flooded.isEmpty && refused.reason.contains("one partition too many")
+      let isSpent = world.plan.isFlooded && refused.reason.contains("one partition too many")
       if world.lastWords.contains(job.number), !isSpent {
         world.violate("I14", "node \(node.slot) refuses to write: \(result)")
       }
@@ -69,7 +69,7 @@ struct PromiseCheck: Check {
 
   /// An older copy takes the place of a store: what it alone held is gone, and nobody's fault.
   mutating func storeIsLost(of node: SimulatedNode, to older: NodeBook) {
-    let others = world.nodes.filter { $0.slot != node.slot && $0.liar == nil }
+    let others = world.nodes.filter { $0.slot != node.slot && $0.isHonest }
     for index in acknowledged.indices where !acknowledged[index].isExcused {
       let write = acknowledged[index]
       func holds(_ book: NodeBook) -> Bool { book.holds(write.hash, at: write.dot, in: write.partition) }
@@ -113,12 +113,11 @@ struct PromiseCheck: Check {
     var verdicts: [Int: [PartitionID: PartitionVerdict]] = [:]
     for write in acknowledged where !write.isExcused {
       let holders = world.nodes.filter {
-        $0.process != nil && $0.liar == nil && $0.directory.book.holds(write.hash, at: write.dot, in: write.partition)
+        $0.process != nil && $0.isHonest && $0.directory.book.holds(write.hash, at: write.dot, in: write.partition)
       }
       let author = world.nodes[write.slot]
-      let isAuthorIntact = author.lineage == write.lineage && author.liar == nil
-      if holders.isEmpty && author.liar == nil || isAuthorIntact && !holders.contains(where: { $0.slot == write.slot })
-      {
+      let isAuthorIntact = author.lineage == write.lineage && author.isHonest
+      if holders.isEmpty && author.isHonest || isAuthorIntact && !holders.contains(where: { $0.slot == write.slot }) {
         world.violate(
           "I2", "change \(write.dot.sequence) of \(write.dot.replica), acknowledged at \(write.slot), is lost")
       }

@@ -83,7 +83,9 @@ struct StatementCheck: Check {
   /// C26: what it goes on from is there, or was told before.
   private func checkOrder(of statement: Statement, _ telling: Telling, _ node: SimulatedNode, _ peer: SimulatedNode) {
     guard let previous = statement.previous, !telling.sent.contains(previous),
-      peer.directory.book.statements[previous] == nil
+      peer.directory.book.statements[previous] == nil,
+      // Others of their issuer may have pushed it out there, since it was told of.
+      world.plan.flood == nil || !known.isFull(of: statement.issuer, at: peer)
     else { return }
     world.violate("order", "node \(node.slot) tells node \(peer.slot) a statement ahead of what it goes on from")
   }

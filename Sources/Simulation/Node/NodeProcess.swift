@@ -47,7 +47,8 @@ final class NodeProcess {
     var options = EngineOptions(instance: UUIDValue(high: drawn.high, low: drawn.low))
     options.mesh = world.plan.mesh
     // It keeps to nothing.
-    if node.isFlooder { options.mesh.takes = .none }
+    if node.isFlooder || node.flood != nil { options.mesh.takes = .none }
+    if node.flood != nil { options.mesh.statementLimit = .max }
     options.listenPort = World.port
     options.limits = world.plan.limits
     options.leastReadByteCount = world.plan.leastReadByteCount

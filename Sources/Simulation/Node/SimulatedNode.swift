@@ -31,11 +31,16 @@ final class SimulatedNode {
   var liar: Liar?
   /// Its people begin partitions without end.
   var isFlooder = false
+  /// Its key signs without end, and its engine keeps and tells all of it.
+  var flood: Flood?
   /// It knows less than the others for now (``BuildMix``), and makes less of what it has.
   var isEarlierBuild = false
 
+  /// It keeps to the rules, whatever its people do.
+  var isHonest: Bool { liar == nil && flood == nil }
+
   /// It has to come to what the naive rules make of what it holds.
-  var isJudged: Bool { liar == nil && !isEarlierBuild }
+  var isJudged: Bool { isHonest && !isEarlierBuild }
 
   init(slot: Int, key: FakeKey, user: Text, _ directory: NodeDirectory) {
     (self.slot, self.key, self.user, self.directory) = (slot, key, user, directory)

@@ -61,6 +61,10 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   case writeRefused
   /// A member began one partition after the other.
   case flooded
+  /// Statements that one member had signed beyond what one device may.
+  case signedBeyond
+  /// An honest node dropped one that it had kept, since earlier ones of the same device came.
+  case displaced
   /// A run was left out because its device had taken what it may.
   case leftOut
   /// A node of the earlier build came up under the later one (``BuildMix``).

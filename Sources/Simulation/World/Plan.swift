@@ -9,6 +9,8 @@ struct Plan {
   let partitions: [PartitionName]
   /// Partitions that one member begins without end; none in most worlds.
   let flooded: [PartitionName]
+  /// One member signs without end; nil in most worlds.
+  let flood: FloodPlan?
   /// What each slot subscribes to at its start.
   let subscriptions: [[Text]]
   /// Who can dial whom.
@@ -65,7 +67,12 @@ struct Plan {
     .int(0), .string("a"), .string("a\u{0}"), .uuid(.zero), .string("a\u{0}b"), .string("\u{0}\u{ff}"), .int(-1),
   ]
 
-  init(_ options: SimulationOptions, _ random: inout SimulationRandom) {
+  /// Somebody keeps to no allowance, and allowances are low.
+  var isFlooded: Bool { !flooded.isEmpty || flood != nil }
+  /// Statements of one device that count in one scope.
+  var statementLimit: Int { mesh.statementLimit }
+
+  init(_ options: SimulationOptions, seed: UInt64, _ random: inout SimulationRandom) {
     nodeCount = random.between(options.nodes)
     founders = nodeCount > 2 && random.chance(40) ? nodeCount - 1 : nodeCount
     let isWide = options.faults == nil && random.chance(10)
@@ -79,6 +86,9 @@ struct Plan {
     flooded = isFlooded ? (0..<60).compactMap { try? PartitionName(Text("al-f\($0)")) } : []
     var mesh = Plan.configuration(&random)
     if isFlooded { mesh.takes.partitions = Plan.floodedLimit }
+    // Who lies says nothing that the others know to be a flood.
+    flood = nodeCount > 2 && !faults.contains(.liar) ? FloodPlan(options, seed: seed) : nil
+    if flood != nil { (mesh.statementLimit, mesh.takes.chains) = (FloodPlan.statementLimit, FloodPlan.chainLimit) }
     self.mesh = mesh
     rights = kind == .forks ? .open : random.pick([.open, .open, .open, .byUser, .byDevice]) ?? .open
     documents = Array(Plan.ids.shuffled(using: &random).prefix(random.pick([1, 1, 2, 3, 5]) ?? 1))

@@ -167,7 +167,7 @@ extension World {
     let copy = SimulatedNode(
       slot: nodes.count, key: original.key, user: original.user, original.directory.copy())
     (copy.liar, copy.isEarlierBuild) = (original.liar, original.isEarlierBuild)
-    copy.isFlooder = original.isFlooder
+    (copy.isFlooder, copy.flood) = (original.isFlooder, original.flood)
     copy.isMember = true
     nodes.append(copy)
     // Two copies of one device take turns at a peer, so no way may lead over one of them alone: as on one LAN, all reach all.

@@ -68,7 +68,9 @@ final class JoinClient {
   }
 
   private func admitted() {
-    let authority = Authority(root: world.fleet.root.publicKey, statements: statements, hash: FakeCryptography.hash)
+    let authority = Authority(
+      root: world.fleet.root.publicKey, statements: statements, limit: world.plan.statementLimit,
+      hash: FakeCryptography.hash)
     guard authority.member(of: node.key.publicKey) != nil else {
       return world.violate("join", "admitted without showing the statement")
     }

@@ -100,7 +100,7 @@ extension World {
   private func beginWish() -> Bool {
     guard !hasWished, let wisher = random.pick(nodes.compactMap(\.process)) else { return false }
     (hasWished, agreedSince, quietSince) = (true, nil, clock)
-    isPrompt = !nodes.contains { $0.liar != nil } && oracle.agreement.areAllConnected()
+    isPrompt = nodes.allSatisfy(\.isHonest) && oracle.agreement.areAllConnected()
     // Nodes that had nothing in common may have it through this one from now on.
     wisher.subscribe("*", isWanted: true)
     return true
@@ -110,7 +110,7 @@ extension World {
   private func beginLastWords() -> Bool {
     guard lastWords.isEmpty else { return false }
     (agreedSince, quietSince) = (nil, clock)
-    isPrompt = !nodes.contains { $0.liar != nil } && oracle.agreement.areAllConnected()
+    isPrompt = nodes.allSatisfy(\.isHonest) && oracle.agreement.areAllConnected()
     lackedStatements = oracle.agreement.ended.slotsThatLackStatements()
     for name in partitions {
       for process in oracle.known.groups(wanting: name).joined() where oracle.known.mayWrite(process.node, name) {

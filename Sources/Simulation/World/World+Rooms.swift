@@ -89,7 +89,7 @@ extension World {
   func actInRoom() {
     guard isTroubled, roomLife != nil else { return }
     queue.put(.actInRoom, at: clock + drawForRooms { $0.between(150...900) })
-    guard let process = drawForRooms({ $0.pick(nodes.compactMap(\.process).filter { $0.node.liar == nil }) }) else {
+    guard let process = drawForRooms({ $0.pick(nodes.compactMap(\.process).filter { $0.node.isHonest }) }) else {
       return
     }
     let rooms = roomLife?.rooms ?? []

@@ -22,6 +22,8 @@ final class World {
     case actInRoom
     /// Some node's links let something else pass.
     case linkMoved
+    /// Somebody signs more than any device may.
+    case floodOn
     /// Somebody writes at this node.
     case write(slot: Int)
     case fault
@@ -95,7 +97,7 @@ final class World {
     self.broken = broken
     var random = SimulationRandom(seed: SimulationRandom.mix(seed &+ 0x5ea3_e54d))
     (self.options, report) = (options, SimulationReport(seed: seed))
-    plan = Plan(options, &random)
+    plan = Plan(options, seed: seed, &random)
     report.usesDisk = plan.usesDisk
     var linkLife = LinkLife(seed: seed)
     self.linkLife = linkLife.random.chance(LinkLife.percent) ? linkLife : nil
@@ -120,6 +122,7 @@ final class World {
       report.faults[.liar] = 1
     }
     if !plan.flooded.isEmpty { nodes[plan.nodeCount - 1].isFlooder = true }
+    if let flood = plan.flood, let last = nodes.last { last.flood = Flood(flood, last.key) }
     if options.builds != nil { nodes.last?.isEarlierBuild = true }
     self.random = random
     openShore(seed)
@@ -127,7 +130,7 @@ final class World {
 
   private func openShore(_ seed: UInt64) {
     var random = SimulationRandom(seed: SimulationRandom.mix(seed &+ 0x7368_6f72))
-    let slots = nodes.filter { $0.liar == nil && !$0.isFlooder }.map(\.slot)
+    let slots = nodes.filter { $0.isHonest && !$0.isFlooder }.map(\.slot)
     guard let plan = ShorePlan(options, slots: slots, usesDisk: plan.usesDisk, &random) else { return }
     shore = Shore(self, plan, random)
   }
@@ -139,6 +142,7 @@ final class World {
     queue.put(.act, at: 50)
     if roomLife != nil { queue.put(.actInRoom, at: 100) }
     if linkLife != nil { queue.put(.linkMoved, at: LinkLife.interval.lowerBound) }
+    if plan.flood != nil { queue.put(.floodOn, at: FloodPlan.interval.lowerBound) }
     queue.put(.fault, at: plan.faultInterval)
     if shore != nil { queue.put(.shore, at: 200) }
     while let (time, event) = queue.take(), report.events < World.eventLimit, report.violations.isEmpty {
@@ -176,6 +180,7 @@ final class World {
     case .act: act()
     case .actInRoom: actInRoom()
     case .linkMoved: moveLink()
+    case .floodOn: floodOn()
     case .write(let slot): if isTroubled, let process = nodes[slot].process { write(process) }
     case .fault: causeFault()
     case .reunite: severed = []

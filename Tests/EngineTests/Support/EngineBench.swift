@@ -26,6 +26,8 @@ final class EngineBench {
   /// Lives as long as a node does: a store whose file is gone takes no write.
   let directories = BenchDirectories()
   private var nextSession: UInt64 = 1
+  /// What the nodes' options are, also after a restart.
+  private let change: (inout EngineOptions) -> Void
 
   /// A frame, or the end of a connection, on its way to an engine.
   private enum Arrival {
@@ -37,7 +39,8 @@ final class EngineBench {
   private var ends: [SessionID: (Int, Int)] = [:]
 
   /// The founder is node 0; all others are members by root's word, which all know.
-  init(_ count: Int = 1, seed: UInt64 = 1, _ change: (inout EngineOptions) -> Void = { _ in }) throws {
+  init(_ count: Int = 1, seed: UInt64 = 1, _ change: @escaping (inout EngineOptions) -> Void = { _ in }) throws {
+    self.change = change
     var random = SplitMix64(seed: seed)
     founding = try FleetFounding.make(fleetName: "f", user: "u", label: "l") { random.bytes($0) }
     self.random = random
@@ -131,8 +134,9 @@ final class EngineBench {
     let (path, key, mark) = (nodes[slot].directory, nodes[slot].key, nodes[slot].mark)
     for session in ends.keys.sorted() where ends[session]?.0 == slot || ends[session]?.1 == slot { cut(session) }
     nodes.remove(at: slot)
-    nodes.insert(
-      try BenchNode(self, directory: path, key: key, mark: mark, statements: statements, formats: formats), at: slot)
+    let node = try BenchNode(
+      self, directory: path, key: key, mark: mark, statements: statements, formats: formats, change)
+    nodes.insert(node, at: slot)
     wireUp(slot)
     run()
   }
@@ -228,7 +232,7 @@ final class EngineBench {
 
   /// Two nodes that have met, of which the first has written a document, "first", and the second shows it.
   static func pair(
-    in room: PartitionName, _ change: (inout EngineOptions) -> Void = { _ in }
+    in room: PartitionName, _ change: @escaping (inout EngineOptions) -> Void = { _ in }
   ) throws -> (EngineBench, SessionID) {
     let bench = try EngineBench(2, change)
     for node in bench.nodes { try node.subscribe("room=*") }

@@ -30,6 +30,9 @@ final class HostileAuthor {
     return statement
   }
 
+  /// What it signs next stands beside its first statements.
+  func beginAgain() { last = nil }
+
   /// Declarations of so many replica ids more.
   func declare(_ count: Int) throws -> [Statement] {
     guard let membership = state.mesh.authority.member(of: identity.device)?.id else { return [] }

@@ -12,14 +12,14 @@ package struct DeviceTakes: Sendable {
     for partition in partitions.values {
       var devices: Set<PublicKey> = []
       for replica in partition.log.received.entries.keys {
-        guard let device = authority.author(of: replica) else { continue }
-        counted[device, default: DeviceTake()].chains += 1
-        devices.insert(device)
+        for device in authority.bearers(of: replica) {
+          counted[device, default: DeviceTake()].chains += 1
+          devices.insert(device)
+        }
       }
       for device in devices { counted[device]?.partitions += 1 }
       for (replica, count) in partition.log.heldCounts {
-        guard let device = authority.author(of: replica) else { continue }
-        counted[device, default: DeviceTake()].heldChanges += count
+        for device in authority.bearers(of: replica) { counted[device, default: DeviceTake()].heldChanges += count }
       }
     }
     all = counted
@@ -62,4 +62,10 @@ package struct DeviceTakes: Sendable {
 
   /// Half of the allowance is left to what others know of it.
   func hasHalfOfPlaces(_ device: PublicKey) -> Bool { all[device]?.hasHalfOfPlaces(limits) ?? false }
+}
+
+extension Authority {
+  /// Who has to answer for what is kept of a chain: its device. Where no declaration is here, some device that has said all it
+  /// may has pushed out one of its own (rule C26), which nobody can tell: then each that could have.
+  func bearers(of replica: ReplicaID) -> Set<PublicKey> { author(of: replica).map { [$0] } ?? fullDevices }
 }

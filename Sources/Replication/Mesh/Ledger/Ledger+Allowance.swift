@@ -20,6 +20,13 @@ extension Ledger {
     return isHeld ? .branch : nil
   }
 
+  /// The partition is counted among the device's already.
+  func takesPlace(_ device: PublicKey, in partition: PartitionID, besides replica: ReplicaID) -> Bool {
+    partitions[partition]?.log.received.entries.keys.contains {
+      $0 != replica && authority.bearers(of: $0).contains(device)
+    } ?? false
+  }
+
   mutating func leaveOut(_ run: RunSummary, _ partition: PartitionID) {
     takes.noteLeftOut(of: run.signer)
     // It may have been taken apart to be judged.

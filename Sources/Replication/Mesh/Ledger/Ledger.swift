@@ -82,7 +82,7 @@ package struct Ledger: Sendable {
     let begins = isNew && partitions[partition]?.log.received[run.replica] != nil
     guard begins || held != 0 else { return (outcome, false) }
     var more = DeviceTake(chains: begins ? 1 : 0, heldChanges: held)
-    if begins, !isIn(partition, besides: run.replica, { $0 == run.signer }) { more.partitions = 1 }
+    if begins, !takesPlace(run.signer, in: partition, besides: run.replica) { more.partitions = 1 }
     takes.add(more, of: run.signer, authority)
     return (outcome, begins)
   }
@@ -127,8 +127,9 @@ package struct Ledger: Sendable {
   private mutating func countHeld(since before: [ReplicaID: Int], in partition: PartitionID) {
     let now = partitions[partition]?.log.heldCounts ?? [:]
     for replica in Set(before.keys).union(now.keys) where before[replica] != now[replica] {
-      guard let device = authority.author(of: replica) else { continue }
-      takes.add(DeviceTake(heldChanges: (now[replica] ?? 0) - (before[replica] ?? 0)), of: device, authority)
+      for device in authority.bearers(of: replica) {
+        takes.add(DeviceTake(heldChanges: (now[replica] ?? 0) - (before[replica] ?? 0)), of: device, authority)
+      }
     }
   }
 
