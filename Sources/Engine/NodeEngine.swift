@@ -283,7 +283,9 @@ package final class NodeEngine {
     let commits = batch.applied.map(\.commit) + done.own.map(\.commit)
     if !commits.isEmpty { handle(.committed(commits)) }
     if !batch.holdings.isEmpty { handle(.holdingsKept(batch.holdings)) }
-    for id in done.spoiled { handle(.violated(id, "\(EngineError.payloadSpoiled)")) }
+    for (id, name) in done.spoiled {
+      handle(.violated(id, EngineError.payloadSpoiled.rule, at: BrokenRule.Place(partition: name)))
+    }
     for (job, result) in done.receipts {
       if case .failure(let error) = result { notes.noteUndeletable(error, in: job.partition) }
       job.answer(result)
@@ -396,7 +398,7 @@ package final class NodeEngine {
     } catch is RunCompletion.LostPayload {
       handle(.payloadLost(id, batch))
     } catch {
-      handle(.violated(id, "\(error)", at: BrokenRun.place(of: error)))
+      handle(.violated(id, BrokenRun.rule(of: error), at: BrokenRun.place(of: error)))
     }
   }
 
