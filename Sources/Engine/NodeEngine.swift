@@ -397,6 +397,11 @@ package final class NodeEngine {
       if !rest.isEmpty || runs.isEmpty { handle(.receivedRuns(id, batch, rest)) }
     } catch is RunCompletion.LostPayload {
       handle(.payloadLost(id, batch))
+    } catch let failure as any StoreFailure {
+      // This node's own disk: the peer has broken no rule. What did not come in is asked for on the next session.
+      attempt(()) { throw failure }
+      carryOut(.close(id, .stopping))
+      handle(.closed(id))
     } catch {
       handle(.violated(id, BrokenRun.rule(of: error), at: BrokenRun.place(of: error)))
     }
