@@ -26,6 +26,14 @@ package enum EngineError: Error, Hashable, Sendable {
   case changedSinceRead
 }
 
+/// Of what a peer sent.
+extension EngineError: RuleBreach {
+  package var rule: String {
+    guard case .payloadsTooLarge(_, let limit) = self else { return description }
+    return "runs of one message with more than \(limit) bytes of payloads apart from them"
+  }
+}
+
 extension EngineError: CustomStringConvertible {
   package var description: String {
     switch self {

@@ -283,7 +283,9 @@ package final class NodeEngine {
     let commits = batch.applied.map(\.commit) + done.own.map(\.commit)
     if !commits.isEmpty { handle(.committed(commits)) }
     if !batch.holdings.isEmpty { handle(.holdingsKept(batch.holdings)) }
-    for id in done.spoiled { handle(.violated(id, "\(EngineError.payloadSpoiled)")) }
+    for (id, name) in done.spoiled {
+      handle(.violated(id, EngineError.payloadSpoiled.rule, at: BrokenRule.Place(partition: name)))
+    }
     for (job, result) in done.receipts {
       if case .failure(let error) = result { notes.noteUndeletable(error, in: job.partition) }
       job.answer(result)
@@ -395,8 +397,13 @@ package final class NodeEngine {
       if !rest.isEmpty || runs.isEmpty { handle(.receivedRuns(id, batch, rest)) }
     } catch is RunCompletion.LostPayload {
       handle(.payloadLost(id, batch))
+    } catch let failure as any StoreFailure {
+      // This node's own disk: the peer has broken no rule. What did not come in is asked for on the next session.
+      attempt(()) { throw failure }
+      carryOut(.close(id, .stopping))
+      handle(.closed(id))
     } catch {
-      handle(.violated(id, "\(error)", at: BrokenRun.place(of: error)))
+      handle(.violated(id, BrokenRun.rule(of: error), at: BrokenRun.place(of: error)))
     }
   }
 

@@ -27,6 +27,7 @@ package final class ForwardingService: Sendable {
   private let allowance: @Sendable () -> LinkAllowance
   private let stateChanged: @Sendable (ForwardingReport) -> Void
   private let shared = Mutex(Shared())
+  private let lookUp: ArrivalLookUp
   private let ended = DispatchSemaphore(value: 0)
 
   /// - Parameters:
@@ -39,7 +40,7 @@ package final class ForwardingService: Sendable {
     stateChanged: @escaping @Sendable (ForwardingReport) -> Void = { _ in }
   ) {
     (self.source, self.backend, self.limits, self.stateChanged) = (source, backend, limits, stateChanged)
-    (self.home, self.allowance) = (home, allowance)
+    (self.home, self.allowance, lookUp) = (home, allowance, ArrivalLookUp(source))
     shared.withLock { $0.report.backend = backend.name }
   }
 
@@ -82,13 +83,13 @@ package final class ForwardingService: Sendable {
     return told
   }
 
-  /// Whoever asks how a node does waits for nobody's turn at its disk.
+  /// Nil where that is not known yet.
   private func arrivalOfFirst(behind seen: SeenLog) -> Int64? {
-    guard let arrival = seen.runsAfter,
-      let first = try? source.readIfFree({ try $0.firstArrived(after: arrival) })
-    else { return nil }
-    shared.withLock { if $0.seen == seen, $0.oldestWaiting == nil { $0.oldestWaiting = first } }
-    return first
+    guard let arrival = seen.runsAfter else { return nil }
+    lookUp.first(behind: arrival) { [self] first in
+      shared.withLock { if $0.seen == seen, $0.oldestWaiting == nil { $0.oldestWaiting = first } }
+    }
+    return shared.withLock { $0.seen == seen ? $0.oldestWaiting : nil }
   }
 
   // MARK: The thread

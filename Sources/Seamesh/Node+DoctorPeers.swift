@@ -22,7 +22,9 @@ extension Node {
         }),
       finding(
         those(.refused), .warning, "not-a-member",
-        remedy: "If it is of this fleet it has not heard of this device yet: connect through a node that has.",
+        remedy:
+          "If it is of this fleet it has not heard of this device yet: connect through a node that has. If none takes it, "
+          + "the admin who let it in may have been ended before: ask another for a new code.",
         one: { "The node at \($0.address) does not take this device for a member." },
         several: { names, _ in "The nodes at \(names) do not take this device for a member." }),
       finding(

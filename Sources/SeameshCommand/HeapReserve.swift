@@ -10,6 +10,9 @@ import Seamesh
 enum HeapReserve {
   /// Kept at the end of each heap at the most; the rest goes back.
   private static let byteCount = 32 * 1024 * 1024
+  /// A block of so much is no part of a heap, and the kernel's again when it is freed. Messages are smaller; what is larger is a
+  /// table that has grown, and would leave a hole of half its size each time.
+  static let largeByteCount = 1024 * 1024
   /// Where there is little memory, such a part of it: a process has many heaps, and what one keeps is no use to the others.
   private static let share = 64
   private static let leastByteCount = 128 * 1024
@@ -21,7 +24,7 @@ enum HeapReserve {
     let kept = Int32(clamping: min(byteCount, max(leastByteCount, memory.byteCount / share)))
     if memory.isLittle { _ = mallopt(M_ARENA_MAX, fewHeaps) }
     _ = mallopt(M_TRIM_THRESHOLD, kept)
-    _ = mallopt(M_MMAP_THRESHOLD, kept)
+    _ = mallopt(M_MMAP_THRESHOLD, min(kept, Int32(clamping: largeByteCount)))
   }
   /// Gives back what was freed in the midst of heaps, too. That takes milliseconds, and the next sync takes pages anew.
   static func giveBack() { malloc_trim(0) }

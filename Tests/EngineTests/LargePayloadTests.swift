@@ -1,4 +1,5 @@
 import Identity
+import Storage
 import Testing
 import Wire
 
@@ -68,6 +69,26 @@ import Wire
     #expect(try bench.nodes[1].shown(room, "second") == nil)
     bench.meet(1, 0)
     #expect(try bench.nodes[1].shown(room, "second") != nil)
+  }
+
+  @Test("a payload that does not read on this node's own disk is no rule that its sender broke")
+  func spoiledHere() throws {
+    let bench = try pair()
+    let (node, reader) = (bench.nodes[0], bench.nodes[1])
+    try node.write(room, Put("large", byteCount: 40_000))
+    let session = bench.meet(1, 0)
+    try reader.store.store.database.execute("UPDATE large_payloads SET bytes=x'ff'")
+    let (runs, _) = try LogReader(node.state).runs(
+      node.id(of: room), lackedBy: VersionVector(), byteLimit: .max)
+    let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
+    let batch = RunBatch(name: room, stream: 0, entries: entries, isForkEvidence: true)
+    reader.engine.turn([bench.event(MessageCodec.encode(.runs(batch)), session, 1)])
+    #expect(reader.engine.conduct.isEmpty && reader.journal.says("reading the store failed"))
+    #expect(reader.state.mesh.sessions[session] == nil)
+    // Everything else goes on.
+    try node.write(room, Put("small"))
+    bench.meet(1, 0)
+    #expect(try reader.shown(room, "small") != nil)
   }
 
   @Test("a large payload that this build cannot read is kept with its run, and passed on with it")

@@ -162,8 +162,8 @@ import Wire
     // Without the run before, the second stands on nothing.
     node.engine.turn([.runs(session, frame, runs, byteCount: 10)])
     let place = try #require(node.engine.conduct.first?.place)
-    #expect(place.partition == room && place.sequence == 2)
-    #expect(place.replica == author.state.own.replica?.id)
+    #expect(place.partition == room && place.change?.sequence == 2)
+    #expect(place.change?.replica == author.state.own.replica?.id)
   }
 
   @Test("the book of broken rules is bounded: what happened longest ago gives way")

@@ -3,7 +3,7 @@
     SEAMESH=.build/release/seamesh /usr/bin/python3 Tests/Interop/hostile_member.py [SHARE]
 
 SHARE is a part of each allowance, 1 where it is left out. The node is one process of its own, wants everything, and holds
-nothing before. The limit is 64 MiB of memory (Docs/BENCHMARKS.md).
+nothing before. The limit is 64 MiB of memory, while he spends it and after (Docs/BENCHMARKS.md).
 """
 
 import json
@@ -230,7 +230,7 @@ def main():
         cost = kilobytes(node)["RssAnon"] - before["RssAnon"]
         print(f"in all {spent / 1024:.1f} MiB of memory, and {cost / 1024:.1f} MiB once the node has rested; "
               f"{(disk(node) - disk_before) / 1048576:.1f} MiB of disk")  # fmt: skip
-        return 0 if cost <= LIMIT_KB else 1
+        return 0 if max(spent, cost) <= LIMIT_KB else 1
     finally:
         node.stop()
 

@@ -69,7 +69,11 @@ class Node:
             raise AssertionError(f"the node ended with {status}")
 
     def ask(self, verb: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess:
-        command = [self.seamesh, verb, "--data", self.directory, "--json", *arguments]
+        return self.ask_people(verb, "--json", *arguments, stdin=stdin)
+
+    def ask_people(self, verb: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess:
+        """The answer is meant for people."""
+        command = [self.seamesh, verb, "--data", self.directory, *arguments]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=SECONDS)
 
     def command(self, verb: str, *arguments: str, stdin: str = "") -> dict:

@@ -38,7 +38,7 @@ import Testing
     let findings = book.entries.compactMap(Node.finding)
     let message = try #require(findings.first?.message)
     #expect(findings.map(\.code) == ["rule-broken"])
-    for part in [device.shortText, "ann", "3 times", "agency=x", "change 9", place.replica.text] {
+    for part in [device.shortText, "ann", "3 times", "agency=x", "change 9", ReplicaID(high: 1, low: 2).text] {
       #expect(message.contains(part), "\(message)")
     }
   }

@@ -23,7 +23,7 @@ extension CommitWriter {
       let before = done.staged[key] == nil ? [] : try transaction.stagedBytes(key)
       share.isWhole = Digest.of(before + bytes, state.identity.cryptography.hash) == key.hash
       guard share.isWhole else {
-        done.spoiled.append(staged.session)
+        done.spoiled.append((staged.session, piece.name))
         return try removePieces(key)
       }
     }

@@ -158,7 +158,7 @@ struct Committed {
   /// The store says now what this build understands.
   var hasNotedUnderstanding = false
   /// Sessions whose pieces did not come to the payload that they named.
-  var spoiled: [SessionID] = []
+  var spoiled: [(SessionID, PartitionName)] = []
   /// Partitions that own writes made this node want.
   var subscribed: [PartitionName] = []
   /// Partitions of which nothing is stored and that nobody wants any more.

@@ -77,19 +77,31 @@ final class MeshNotes {
   private func tell(_ rule: BrokenRule, _ id: SessionID?) {
     let source = rule.user.map { ConductBook.Source.device(rule.device, user: $0) } ?? .address(host(id))
     guard let times = conduct.note(source, rule.reason, at: rule.place, state.clock) else { return }
-    let (reason, address, count) = (JournalFact.text(rule.reason), JournalFact.text(links.address(id)), "\(times)")
+    write(rule, address: .text(links.address(id)), times: .text("\(times)"))
+  }
+
+  private func write(_ rule: BrokenRule, address: JournalFact, times: JournalFact) {
+    let (what, device, reason) = ("a peer broke the protocol", JournalFact.device(rule.device), rule.reason)
     let user = JournalFact.text(rule.user?.string ?? "unknown")
     guard let place = rule.place else {
       return journal.note(
-        .notice, "a peer broke the protocol",
-        ["device": .device(rule.device), "user": user, "reason": reason, "address": address, "times": .text(count)])
+        .notice, what,
+        ["device": device, "user": user, "reason": .text(reason), "address": address, "times": times])
+    }
+    let partition = JournalFact.text(place.partition.text.string)
+    guard let change = place.change else {
+      return journal.note(
+        .notice, what,
+        [
+          "device": device, "user": user, "reason": .text(reason), "partition": partition, "address": address,
+          "times": times,
+        ])
     }
     journal.note(
-      .notice, "a peer broke the protocol",
+      .notice, what,
       [
-        "device": .device(rule.device), "user": user, "reason": reason,
-        "partition": .text(place.partition.text.string), "replica": .replica(place.replica),
-        "change": .text("\(place.sequence)"), "address": address, "times": .text(count),
+        "device": device, "user": user, "reason": .text(reason), "partition": partition,
+        "replica": .replica(change.replica), "change": .text("\(change.sequence)"), "address": address, "times": times,
       ])
   }
 }

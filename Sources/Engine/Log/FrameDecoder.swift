@@ -63,25 +63,6 @@ package struct FrameDecoder: Sendable {
   }
 }
 
-/// A run off the wire that is none, and whose it says it is.
-package struct BrokenRun: Error, CustomStringConvertible {
-  private let reason: any Error
-  /// Nil where not even that can be read.
-  private let place: BrokenRule.Place?
-
-  init(_ encoded: ArraySlice<UInt8>, in partition: PartitionName, _ reason: any Error) {
-    self.reason = reason
-    place = (try? RunCodec.beginning(of: encoded)).map {
-      BrokenRule.Place(partition: partition, replica: $0.replica, sequence: $0.first)
-    }
-  }
-
-  package var description: String { "\(reason)" }
-
-  /// What an error of ``FrameDecoder`` is about, where that is a run.
-  package static func place(of error: any Error) -> BrokenRule.Place? { (error as? BrokenRun)?.place }
-}
-
 /// A run off the wire, and what the engine needs of it to go on where something is still to be looked at.
 package struct ArrivedRun: Sendable {
   package let incoming: IncomingRun

@@ -31,7 +31,7 @@ struct RunCompletion {
   func completed(_ run: ArrivedRun) throws -> IncomingRun {
     do {
       return try whole(run)
-    } catch let error as RunError {
+    } catch let error as any RuleBreach {
       throw BrokenRun(run.incoming.encoded, in: batch.name, error)
     }
   }

@@ -1,14 +1,16 @@
 /// A rule of the protocol that a peer broke, and where: for people, who have to find the device that did it.
 package struct BrokenRule: Sendable, Equatable {
-  /// A run that it was about.
+  /// What it was about.
   package struct Place: Sendable, Equatable {
     package let partition: PartitionName
-    package let replica: ReplicaID
-    package let sequence: UInt64
+    /// Nil where the message names none, as a piece of a payload does not.
+    package let change: Dot?
 
     package init(partition: PartitionName, replica: ReplicaID, sequence: UInt64) {
-      (self.partition, self.replica, self.sequence) = (partition, replica, sequence)
+      (self.partition, change) = (partition, Dot(replica: replica, sequence: sequence))
     }
+
+    package init(partition: PartitionName) { (self.partition, change) = (partition, nil) }
   }
 
   package let device: DeviceID
@@ -28,10 +30,16 @@ struct SessionEnd: Error, Sendable {
   let goodbye: Goodbye
   /// What the peer did, as a sentence goes on.
   let why: String
+  /// What a breach is about.
+  let place: BrokenRule.Place?
 
-  init(_ goodbye: Goodbye, _ why: String) { (self.goodbye, self.why) = (goodbye, why) }
+  init(_ goodbye: Goodbye, _ why: String, at place: BrokenRule.Place? = nil) {
+    (self.goodbye, self.why, self.place) = (goodbye, why, place)
+  }
 
-  static func breach(_ why: String) -> SessionEnd { SessionEnd(.protocolError, why) }
+  static func breach(_ why: String, at place: BrokenRule.Place? = nil) -> SessionEnd {
+    SessionEnd(.protocolError, why, at: place)
+  }
   static let outOfTurn = breach("a message out of turn")
   static let notAMember = SessionEnd(.notAMember, "not a member of this fleet")
 }

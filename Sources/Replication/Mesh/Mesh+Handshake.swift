@@ -150,13 +150,11 @@ extension Mesh {
 
   /// Says why, closes, forgets. A reason that concerns the peer alone is noted for people; of a breach the note says who did
   /// what.
-  mutating func fail(
-    _ id: SessionID, _ end: SessionEnd, at place: BrokenRule.Place? = nil, _ step: inout Step
-  ) {
+  mutating func fail(_ id: SessionID, _ end: SessionEnd, _ step: inout Step) {
     guard let session = sessions[id] else { return }
     if end.goodbye == .protocolError {
       let user = session.hello == nil ? nil : ledger.authority.member(of: session.peer)?.user
-      let rule = BrokenRule(device: session.device, user: user, reason: end.why, place: place)
+      let rule = BrokenRule(device: session.device, user: user, reason: end.why, place: end.place)
       step.emit(.note(id, .ruleBroken(rule)))
     } else {
       step.emit(.note(id, .peerRefused(end.why)))

@@ -66,7 +66,7 @@ extension Mesh {
       return run
     case .isVoid: break
     case .lacksBase: pulls.considerAnew(batch.session, partition, &sessions, ledger, &step)
-    case .breach(let why, let place): fail(batch.session, .breach(why), at: place, &step)
+    case .breach(let why, let place): fail(batch.session, .breach(why, at: place), &step)
     }
     return nil
   }
@@ -201,7 +201,7 @@ extension Mesh {
   private mutating func end(_ why: String, _ run: DeliveredRun, _ taking: Taking, _ step: inout Step) -> Course {
     let (replica, sequence) = (run.incoming.replica, run.incoming.first)
     let place = BrokenRule.Place(partition: taking.name, replica: replica, sequence: sequence)
-    fail(taking.session, .breach(why), at: place, &step)
+    fail(taking.session, .breach(why, at: place), &step)
     return .end
   }
 

@@ -151,7 +151,7 @@ package struct Mesh: Sendable {
       do throws(SessionEnd) { try receive(id, message, &step) } catch { fail(id, error, &step) }
     case .receivedRuns(let id, let batch, let runs): receiveRuns(id, batch, runs, &step)
     case .payloadLost(let id, let batch): payloadLost(id, batch, &step)
-    case .violated(let id, let reason, let place): fail(id, .breach(reason), at: place, &step)
+    case .violated(let id, let reason, let place): fail(id, .breach(reason, at: place), &step)
     case .closed(let id): closed(id, &step)
     case .writable(let id): resume(id, &step)
     case .said(let id): sessions[id]?.said(ledger, &step)

@@ -63,7 +63,7 @@ final class FrameIntake: TransportHandler {
       inbox.put(.event(event))
     } catch {
       waiting.withLock { $0.markBroken(connection) }
-      inbox.put(.event(.violation(connection.session, "\(error)", at: BrokenRun.place(of: error))))
+      inbox.put(.event(.violation(connection.session, BrokenRun.rule(of: error), at: BrokenRun.place(of: error))))
     }
   }
 

@@ -61,8 +61,9 @@ extension Node {
   /// What a member did. Strangers are in the log alone: anybody can send nonsense.
   static func finding(_ entry: ConductBook.Entry) -> DoctorFinding? {
     guard case .device(let device, let user) = entry.source else { return nil }
-    let place = entry.place.map {
-      ", last in \($0.partition.text.string), change \($0.sequence) of replica \($0.replica.text)"
+    let place = entry.place.map { place in
+      let change = place.change.map { ", change \($0.sequence) of replica \($0.replica.text)" }
+      return ", last in \(place.partition.text.string)\(change ?? "")"
     }
     let times = entry.count == 1 ? "once" : "\(entry.count) times"
     return DoctorFinding(

@@ -92,7 +92,7 @@ final class NodeProcess {
         take(.runs(session, batch, runs, byteCount: frame.count), frame.count, on: session)
       }
     } catch {
-      put(.violation(session, "\(error)", at: BrokenRun.place(of: error)))
+      put(.violation(session, BrokenRun.rule(of: error), at: BrokenRun.place(of: error)))
     }
   }
 

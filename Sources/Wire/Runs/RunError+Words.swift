@@ -16,3 +16,25 @@ extension RunError: CustomStringConvertible {
     }
   }
 }
+
+extension RunError: RuleBreach {
+  package var rule: String {
+    switch self {
+    case .tooLong(_, let limit): "a run of more than \(limit) bytes"
+    case .changeCount(_, let limit): "a run of no change, or of more than \(limit)"
+    case .payloadByteCount(_, let limit): "a run with more than \(limit) bytes of payloads"
+    case .payloadPlace: "a change that has its payload in the wrong place"
+    case .malformed: "a change that breaks the rules of documents"
+    case .payloadMismatch: "a change whose payload is not the one that was signed"
+    case .encoding, .options, .sequence, .contextDigest, .signature: description
+    }
+  }
+
+  /// The change that it is about, where that is one of the run's.
+  package var change: UInt64? {
+    switch self {
+    case .payloadPlace(let change), .malformed(let change, _), .payloadMismatch(let change): change
+    default: nil
+    }
+  }
+}

@@ -211,7 +211,7 @@ final class EngineBench {
       case .nothing: return .drained(session)
       }
     } catch {
-      return .violation(session, "\(error)", at: BrokenRun.place(of: error))
+      return .violation(session, BrokenRun.rule(of: error), at: BrokenRun.place(of: error))
     }
   }
 

@@ -25,7 +25,8 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
   /// What a forwarder is told when it waits.
   let nextNews = Mutex<@Sendable () -> ForwardingNews>({ .nothing })
 
-  init(changes: Int, counting: Int, isForked: Bool = false) throws {
+  /// - Parameter arrived: when its runs came.
+  init(changes: Int, counting: Int, isForked: Bool = false, arrived: Int64 = 0) throws {
     name = try PartitionName("room=1")
     directory = NSTemporaryDirectory() + "seamesh-held-" + String(UUID().uuidString.prefix(8))
     try FileManager.default.createDirectory(
@@ -52,7 +53,8 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
       for (index, run) in runs.enumerated() {
         let sequence = UInt64(index + 1)
         let appended = AppendedRun(
-          first: sequence, last: sequence, context: VersionVector(), body: RunCodec.encode(run)[...])
+          first: sequence, last: sequence, context: VersionVector(), body: RunCodec.encode(run)[...],
+          arrived: arrived)
         _ = try transaction.append(appended, to: chain, genesis: genesis)
       }
     }

@@ -112,6 +112,29 @@ import Testing
     #expect(bench.messages(from: 1, to: slot) == [asked, .goodbye(.notAMember)] && phase(1, id) == nil)
   }
 
+  @Test("whom an ended admin let in is told of the end by that admin's device, as soon as it has heard of it")
+  func letInByAnEndedAdmin() throws {
+    // By who knows nothing that the admin said.
+    let none = Statement.Tip(issuer: admin.publicKey, sequence: 0, id: .zero)
+    let listing = Statement.Listing(tips: [Statement.ScopeTips(scope: "", tips: [none])])
+    let end = try #require(
+      bench.state(.end(Statement.End(reason: .retire, target: .membership(adminMembership.id), listing: listing))))
+    bench.nodes[1].deliver(.statementsStored(root + [end]))
+    let inviter = enter([adminMembership], key: admin)
+    let slot = enter([adminMembership, membership])
+    let between = bench.connected(slot, inviter)
+    // Who knows the end says nothing of it to a stranger.
+    let refused = bench.connect(slot, 1)
+    bench.run()
+    #expect(phase(1, refused) == nil && !bench.said(from: 1, to: slot).contains("statements"))
+    #expect(!bench.nodes[slot].mesh.authority.holds(end.id) && phase(slot, between) == .live)
+    _ = bench.connect(inviter, 1)
+    bench.run()
+    #expect(bench.nodes[inviter].mesh.authority.holds(end.id))
+    #expect(bench.nodes[slot].mesh.authority.holds(end.id))
+    #expect(bench.nodes[slot].mesh.authority.member(of: newcomer.publicKey) == nil)
+  }
+
   @Test("credentials are shown once, and to nobody who has not shown to know the fleet", arguments: [true, false])
   func shownOnDemand(knowsFleet: Bool) throws {
     let bench = try MeshBench([0, 1])

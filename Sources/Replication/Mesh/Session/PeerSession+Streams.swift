@@ -199,7 +199,8 @@ extension PeerSession {
     switch stream.incoming.payloads.take(piece, on: stream.incoming.number) {
     case .taken: stream.incoming.noteProgress(step.now)
     case .isPassedOver: return
-    case .isOutOfOrder: throw .breach("a piece of a payload out of order")
+    case .isOutOfOrder:
+      throw .breach("a piece of a payload out of order", at: BrokenRule.Place(partition: piece.name))
     }
     live?.streams[partition] = stream
     step.emit(.stage(id, StagedKey(device: device, partition: partition, hash: piece.hash), piece))
