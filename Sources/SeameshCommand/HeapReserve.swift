@@ -10,8 +10,8 @@ import Seamesh
 enum HeapReserve {
   /// Kept at the end of each heap at the most; the rest goes back.
   private static let byteCount = 32 * 1024 * 1024
-  /// A block of so much is no part of a heap, and the kernel's again when it is freed. Messages are smaller; what is larger is a
-  /// table that has grown, and would leave a hole of half its size each time.
+  /// No heap grows for a block of so much: it stands by itself, and is the kernel's again when it is freed. Messages are smaller;
+  /// what is larger is a table that has grown, and would leave a hole of half its size each time.
   static let largeByteCount = 1024 * 1024
   /// Where there is little memory, such a part of it: a process has many heaps, and what one keeps is no use to the others.
   private static let share = 64
