@@ -36,6 +36,13 @@ import Wire
   }
   private func holds(_ slot: Int, _ name: PartitionName) -> Bool { !bench.nodes[slot].received(name).isEmpty }
 
+  /// So many replica ids more, told to node 0.
+  private func declare(_ count: Int) throws {
+    let session = bench.meet(2, 0)
+    author.say([.statements(try author.declare(count).map(\.encoded))], to: 0, on: session)
+    bench.cut(session)
+  }
+
   /// One change in each of these partitions, told to one node.
   @discardableResult
   private func flood(_ numbers: Range<Int>, _ slot: Int, replica: Int = 0) throws -> SessionID {
@@ -80,16 +87,11 @@ import Wire
   @Test("what a device wrote under replica ids whose declarations it then pushed out is still counted")
   func pushedOut() throws {
     // Eight statements of one device are kept, the lowest of each branch.
-    for session in [bench.meet(2, 0)] {
-      author.say([.statements(try author.declare(4).map(\.encoded))], to: 0, on: session)
-      bench.cut(session)
-    }
+    try declare(4)
     bench.cut(try flood(0..<15, 0, replica: 7))
     #expect(take(0).chains == 15 && take(0).partitions == 15)
     author.beginAgain()
-    let session = bench.meet(2, 0)
-    author.say([.statements(try author.declare(4).map(\.encoded))], to: 0, on: session)
-    bench.cut(session)
+    try declare(4)
     try #require(bench.nodes[0].state.mesh.authority.author(of: author.replicas[7]) == nil)
     #expect(take(0).chains == 15 && take(0).partitions == 15)
     bench.cut(try flood(15..<30, 0, replica: 8))
@@ -99,6 +101,19 @@ import Wire
     bench.cut(try flood(3..<4, 0, replica: 8))
     try bench.restart(0)
     #expect(take(0).partitions == 20)
+  }
+
+  @Test("it counts as well for a device that comes to have said all that it may later, as soon as it has")
+  func pushedOutBeforeAnother() throws {
+    try declare(4)
+    bench.cut(try flood(0..<15, 0, replica: 7))
+    author.beginAgain()
+    try declare(4)
+    try #require(bench.nodes[0].state.mesh.authority.author(of: author.replicas[7]) == nil)
+    let other = HostileAuthor(bench, slot: 1)
+    let second = bench.meet(1, 0)
+    other.say([.statements(try other.declare(8).map(\.encoded))], to: 0, on: second)
+    #expect(bench.nodes[0].state.mesh.takes[other.identity.device]?.chains == 15)
   }
 
   @Test("two nodes that left out different things say little about it when they meet, and agree about honest work")

@@ -309,6 +309,21 @@ struct HomeBoundTests {
     #expect(try server.owner().number(may) == 1)
   }
 
+  @Test("whoever brought edits home before an update of the tables still may")
+  func laterHomeBoundGrants() throws {
+    let (server, node) = try (TestPostgreSQL(), ForwardingNode())
+    for format in [PostgreSQLSchema.step10.number - 1, PostgreSQLSchema.format] {
+      let grants = format < PostgreSQLSchema.format ? PostgreSQLGrants(homeBound: "relay") : PostgreSQLGrants()
+      _ = try PostgreSQLSetUp.perform(
+        server.ownerAddress(), fleet: node.node.fleet, granting: grants, environment: [:], through: format)
+    }
+    let may = """
+      SELECT count(*) FROM pg_proc p WHERE p.pronamespace = 'seamesh'::regnamespace
+        AND p.proname IN ('claim_edits', 'confirm_edits', 'settle_edits') AND has_function_privilege('relay', p.oid, 'EXECUTE')
+      """
+    #expect(try server.owner().number(may) == 3)
+  }
+
   @Test("where the office has no right the edit is refused with the reason")
   func withoutRight() throws {
     try withRelay { relay in

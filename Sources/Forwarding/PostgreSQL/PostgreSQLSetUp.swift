@@ -49,6 +49,9 @@ package enum PostgreSQLSetUp {
     for role in try roles(connection, calling: "seamesh.append") {
       try connection.script(PostgreSQLGrants(relay: role).script(through: last))
     }
+    for role in try roles(connection, calling: "seamesh.claim_edits") {
+      try connection.script(PostgreSQLGrants(homeBound: role).script(through: last))
+    }
     for role in try roles(connection, calling: "seamesh_office.edit") {
       try connection.script(PostgreSQLGrants(office: role).script(through: last))
     }

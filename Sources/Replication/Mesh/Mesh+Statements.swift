@@ -111,10 +111,12 @@ extension Mesh {
     if !displaced.isEmpty { step.emit(.discard(displaced.map(\.id).sorted())) }
     pulls.closeStreamsOutOfScope(of: reach.map { Set($0.rooms.map(ledger.id)) }, &sessions, ledger)
     sessions.dropUnhearable(ledger)
-    sessions.hear(fresh.filter(\.isOfFleet), exceptTo: source, ledger, &step)
+    let ofFleet = fresh.filter(\.isOfFleet)
+    sessions.hear(grown.namedOfTalkers(by: ofFleet) + ofFleet, exceptTo: source, ledger, &step)
     spreadRooms(fresh.filter { !$0.isOfFleet }, before, exceptTo: source, &step)
-    tellLines(listedBy: fresh.filter(\.isOfFleet), &step)
+    tellLines(listedBy: ofFleet, &step)
     reconsiderAcceptance(reach, &step)
+    if before.fullDevices != grown.fullDevices { ledger.countTakes() }
     pulls.reopenAll(&sessions, ledger, &step)
     sessions.askForHandedOverEarly(ledger, &step)
     if fresh.contains(where: \.mayWiden) { sessions.scopeWidened(step.now) }

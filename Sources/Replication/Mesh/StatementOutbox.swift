@@ -72,12 +72,16 @@ struct StatementOutbox: Sendable {
     return authority.fleetStatements.filter { candidates.contains($0.id) && about.contains($0.id) }
   }
 
+  /// What is learnt at once is told in one message up to so many bytes: what an admin names of a device that has said all that
+  /// it may comes into the set with his statement alone.
+  static let togetherByteLimit = 2 * 1_024 * 1_024
+
   /// Batches well below the limit of a message.
-  static func batches(_ encoded: [[UInt8]]) -> [[[UInt8]]] {
+  static func batches(_ encoded: [[UInt8]], byteTarget: Int = RunBatch.byteTarget) -> [[[UInt8]]] {
     var batches: [[[UInt8]]] = []
-    var bytes = RunBatch.byteTarget
+    var bytes = byteTarget
     for statement in encoded {
-      if bytes + statement.count > RunBatch.byteTarget {
+      if bytes + statement.count > byteTarget {
         batches.append([])
         bytes = 0
       }
@@ -102,7 +106,8 @@ extension PeerSession {
     // Behind those that they may go on from. Those of rooms lead to none of them, and may wait for long: who is not told
     // of a replica before its runs takes them for a breach.
     guard !outbox.holdsFleet else { return outbox.put(told) }
-    for batch in StatementOutbox.batches(told) { step.emit(.send(id, .statements(batch))) }
+    let batches = StatementOutbox.batches(told, byteTarget: StatementOutbox.togetherByteLimit)
+    for batch in batches { step.emit(.send(id, .statements(batch))) }
   }
 
   private mutating func passable(_ statements: [Statement], _ ledger: Ledger) -> [[UInt8]] {

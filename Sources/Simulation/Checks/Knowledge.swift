@@ -54,8 +54,13 @@ final class Knowledge {
   /// With as many statements as one device may say the fleet's scope is full: what the device declared may count no more, and
   /// no chain has a floor.
   func isFull(of issuer: PublicKey, at node: SimulatedNode) -> Bool {
-    world.nodes.contains { $0.flood != nil && $0.key.publicKey == issuer }
+    floods(issuer)
       && node.directory.book.statements.values.count { $0.issuer == issuer } >= world.plan.statementLimit
+  }
+
+  /// Its key signs without end.
+  func floods(_ issuer: PublicKey) -> Bool {
+    world.nodes.contains { $0.flood != nil && $0.key.publicKey == issuer }
   }
 
   /// Who is ended hears of that alone, whatever becomes of it later.

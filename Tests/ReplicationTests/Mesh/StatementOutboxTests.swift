@@ -23,6 +23,39 @@ import Testing
     return outbox
   }
 
+  @Test("what an admin names of a device that has said all it may is told with what names it, to who pushed that out")
+  func pushedOut() throws {
+    let bench = try MeshBench([0, 1])
+    let flooder = FakeKey(&bench.random)
+    let admitted = Statement.Membership(
+      device: flooder.publicKey, user: "zoe", label: "", role: "officer", profile: ValueMap())
+    let membership = try #require(bench.state(.membership(admitted)))
+    func said(_ count: Int, after first: Statement?, _ key: Text) throws -> [Statement] {
+      var said: [Statement] = []
+      for number in 0..<count {
+        let body = Statement.Body.rule(Statement.Rule(key: Text("\(key.string)\(number)")))
+        said.append(try #require(flooder.statement(bench.fleet.id, body, after: said.last ?? first)))
+      }
+      return said
+    }
+    let all = try said(Allowance.statementLimit, after: nil, "a")
+    for node in bench.nodes { node.deliver(.statementsStored([membership] + all)) }
+    _ = bench.connected(0, 1)
+    // Node 1 alone hears what stands beside them, and drops the last ones for it.
+    bench.nodes[1].deliver(.statementsStored(try said(600, after: all[0], "b")))
+    bench.loseStatements()
+    let last = try #require(all.last)
+    try #require(bench.nodes[0].mesh.authority.holds(last.id) && !bench.nodes[1].mesh.authority.holds(last.id))
+
+    let tip = Statement.Tip(issuer: flooder.publicKey, sequence: last.sequence, id: last.id)
+    let listing = Statement.Listing(tips: [Statement.ScopeTips(scope: "", tips: [tip])])
+    let end = try #require(
+      bench.state(.end(Statement.End(reason: .retire, target: .membership(membership.id), listing: listing))))
+    bench.nodes[0].deliver(.statementsStored([end]))
+    bench.run()
+    #expect(bench.nodes[1].mesh.authority.holds(end.id) && bench.nodes[1].mesh.authority.holds(last.id))
+  }
+
   @Test("they are said in order, those of one scope that follow one another in one message, and the end behind them")
   func order() {
     var outbox = filled()

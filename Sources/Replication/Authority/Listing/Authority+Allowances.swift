@@ -16,6 +16,25 @@ package struct Allowance: Sendable, Equatable {
 }
 
 extension Authority {
+  /// What these statements name of devices that have said half of what they may, with all that it goes on from, in order. Who
+  /// holds other statements of such a device may have left that out (rule C26), and then nothing leads there to what names it.
+  func namedOfTalkers(by statements: [Statement]) -> [Statement] {
+    let tips = statements.lazy.flatMap(\.tips).filter { $0.scope.utf8.isEmpty }.flatMap(\.tips)
+    let issuers = Set(tips.map(\.issuer).filter { !members.isEverAdmin($0) })
+    guard !issuers.isEmpty else { return [] }
+    var counts: [PublicKey: Int] = [:]
+    for statement in fleetStatements where issuers.contains(statement.issuer) {
+      counts[statement.issuer, default: 0] += 1
+    }
+    var lines: Set<Digest> = []
+    for tip in tips where counts[tip.issuer, default: 0] >= limit / 2 {
+      var next: Digest? = tip.id
+      while let id = next, let named = self[id], lines.insert(id).inserted { next = named.previous }
+    }
+    lines.subtract(statements.map(\.id))
+    return lines.isEmpty ? [] : fleetStatements.filter { lines.contains($0.id) }
+  }
+
   /// Of devices that have said something and are bounded: neither root nor ever admins.
   package var allowances: [Allowance] {
     Dictionary(grouping: fleetStatements.filter { !members.isEverAdmin($0.issuer) }, by: \.issuer).map { device, said in
