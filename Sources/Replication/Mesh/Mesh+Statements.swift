@@ -115,8 +115,8 @@ extension Mesh {
     sessions.hear(grown.namedOfTalkers(by: ofFleet) + ofFleet, exceptTo: source, ledger, &step)
     spreadRooms(fresh.filter { !$0.isOfFleet }, before, exceptTo: source, &step)
     tellLines(listedBy: ofFleet, &step)
-    reconsiderAcceptance(reach, &step)
     if before.fullDevices != grown.fullDevices { ledger.countTakes() }
+    reconsiderAcceptance(reach, &step)
     pulls.reopenAll(&sessions, ledger, &step)
     sessions.askForHandedOverEarly(ledger, &step)
     if fresh.contains(where: \.mayWiden) { sessions.scopeWidened(step.now) }

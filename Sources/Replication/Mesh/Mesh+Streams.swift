@@ -52,19 +52,6 @@ extension Mesh {
     pulls.noteProgress(partition, source, byteCount: bytes, &sessions, ledger, &step)
   }
 
-  /// With whom a peer came to be linked, and with whom it is no more: what it was to get from him, and to pass on to somebody who
-  /// is not linked with him, that one gets from here.
-  mutating func hear(_ news: NeighbourNews, from id: SessionID, _ step: Step) {
-    sessions[id]?.hear(news, ledger, step)
-    guard !news.removed.isEmpty, let mark = sessions[id].map({ DeviceMark($0.device) }) else { return }
-    for other in sessions.ids where other != id {
-      guard let neighbours = sessions[other]?.sparing?.neighbours, neighbours.contains(mark),
-        neighbours.isDisjoint(with: news.removed)
-      else { continue }
-      sessions[other]?.live?.bringWhatOthersDid(step)
-    }
-  }
-
   /// Room again: go on with whatever this peer lacks.
   mutating func resume(_ id: SessionID, _ step: inout Step) {
     guard sessions[id]?.isWritable == false else { return }
