@@ -54,6 +54,8 @@ import Testing
 }
 
 /// A ledger that goes so far, and says of claims what it is told to say, question by question.
+///
+/// `@unchecked Sendable`: a test has one thread.
 private final class SaidClaims: EditStore, @unchecked Sendable {
   private let reaches: [ChainKey: UInt64]
   private let answers: [Set<UUIDValue>]

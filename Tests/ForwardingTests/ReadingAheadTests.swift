@@ -46,28 +46,19 @@ struct ReadingAheadTests {
 }
 
 /// Counts how often a log was read by another thread than the forwarder's: ahead, where nobody asks how it does.
-private final class CountingSource: ForwardingSource {
-  private let log: HeldLog
+private final class CountingSource: HeldLogSource {
+  let log: HeldLog
   let reads = Mutex(0)
   /// The thread that calls the backend.
   let forwarder = Mutex(pthread_self())
 
   init(_ log: HeldLog) { self.log = log }
 
-  var fleet: FleetID { log.fleet }
-  var hash: HashFunction { log.hash }
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result {
     defer { if forwarder.withLock({ $0 }) != pthread_self() { reads.withLock { $0 += 1 } } }
     return try log.read(body)
   }
   func readIfFree<Result>(_ body: (StoreReader) throws -> Result) throws -> Result? { try log.read(body) }
-  var held: LogAmount? { log.held }
-  func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) { try log.accepted() }
-  func news(timeoutMilliseconds: UInt64) -> ForwardingNews { .nothing }
-  func wake() {}
-  func backendHas(_ vectors: [(PartitionName, VersionVector)]) {}
-  func remembered() -> String? { nil }
-  func remember(_ text: String) {}
   var wallMilliseconds: Int64 { 0 }
 }
 

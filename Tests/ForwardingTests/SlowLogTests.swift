@@ -33,10 +33,10 @@ struct SlowLogTests {
 }
 
 /// A node's log, of which whoever asks beside the forwarder hears nothing until it is let go.
-private final class StuckSource: ForwardingSource {
+private final class StuckSource: HeldLogSource {
   static let now: Int64 = 61_000
 
-  private let log: HeldLog
+  let log: HeldLog
   private let gate = DispatchSemaphore(value: 0)
   let looks = Mutex(0)
 
@@ -51,16 +51,7 @@ private final class StuckSource: ForwardingSource {
     return try log.read(body)
   }
 
-  var fleet: FleetID { log.fleet }
-  var hash: HashFunction { log.hash }
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try log.read(body) }
-  var held: LogAmount? { log.held }
-  func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) { try log.accepted() }
-  func news(timeoutMilliseconds: UInt64) -> ForwardingNews { .nothing }
-  func wake() {}
-  func backendHas(_ vectors: [(PartitionName, VersionVector)]) {}
-  func remembered() -> String? { nil }
-  func remember(_ text: String) {}
   var wallMilliseconds: Int64 { StuckSource.now }
 }
 

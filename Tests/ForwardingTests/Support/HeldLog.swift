@@ -100,6 +100,23 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
   var wallMilliseconds: Int64 { 0 }
 }
 
+/// Hands out a log that is held, in its own way; nothing comes to it, and nothing is remembered.
+protocol HeldLogSource: ForwardingSource {
+  var log: HeldLog { get }
+}
+
+extension HeldLogSource {
+  var fleet: FleetID { log.fleet }
+  var hash: HashFunction { log.hash }
+  var held: LogAmount? { log.held }
+  func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) { try log.accepted() }
+  func news(timeoutMilliseconds: UInt64) -> ForwardingNews { .nothing }
+  func wake() {}
+  func backendHas(_ vectors: [(PartitionName, VersionVector)]) {}
+  func remembered() -> String? { nil }
+  func remember(_ text: String) {}
+}
+
 /// One chain's hashes, from the first on, and its mark.
 final class HashLedger: Backend, @unchecked Sendable {
   var hashes: [Digest]
