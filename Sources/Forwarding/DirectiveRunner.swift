@@ -60,7 +60,13 @@ package final class DirectiveRunner {
 
 extension DirectiveRunner {
   private func page(_ request: Forwarder.LoadRequest) throws -> Forwarder.Page {
-    try source.read { store in try store.snapshot { try pages.page(request, from: $0) } }
+    var page = try source.read { store in try store.snapshot { try pages.page(request, from: $0) } }
+    guard let knowledge = page.knowledge else { return page }
+    // Asked behind the reading of the log: what the page knows not to lack, the node does not lack at any later time.
+    let leftOut = knowledge.elsewhere.isEmpty ? [] : try source.leavesOut(knowledge.elsewhere)
+    knowledge.tell(in: &page.batch, leftOut: leftOut, fleet: source.fleet, source.hash)
+    page.knowledge = nil
+    return page
   }
 
   private func commit(_ batch: LedgerBatch, _ next: Forwarder.LoadRequest?) throws(BackendProblem) -> AppendOutcome {

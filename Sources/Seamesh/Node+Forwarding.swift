@@ -174,6 +174,11 @@ extension Node {
     }
   }
 
+  /// Which of these statements, which are not here, cannot come into the set.
+  package func leavesOut(_ places: [StatementPlace]) throws(NodeError) -> Set<Digest> {
+    try onEngine { $0.state.mesh.authority.leavesOut(places) }
+  }
+
   /// What the backend has, as a forwarder read it there. A node that stops needs to know it no more.
   package func noteBackend(_ vectors: [(PartitionName, VersionVector)]) {
     for start in stride(from: 0, to: vectors.count, by: Node.notedPartitions) {

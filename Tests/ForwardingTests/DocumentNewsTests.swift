@@ -123,6 +123,23 @@ struct DocumentNewsTests {
     #expect(state.statements == StatementSum.of(ids.reversed(), SHA256.hash) && state.batches == 5)
   }
 
+  @Test("of statements that are there it gives the heads, and nothing of what they say")
+  func heads() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let backend = try backend(server, relay.node.fleet, 1)
+    let long = (0..<1_000).map { UInt8(truncatingIfNeeded: $0) }
+    var batch = try batch([])
+    batch.statements = [
+      LedgerBatch.Statement(id: statement, encoded: long),
+      LedgerBatch.Statement(id: Digest(words: (6, 0, 0, 0)), encoded: [1, 2]),
+    ]
+    _ = try backend.append(batch)
+    let asked = batch.statements.map(\.id) + [Digest(words: (7, 0, 0, 0))]
+    let heads = try Dictionary(uniqueKeysWithValues: backend.statementHeads(of: asked).map { ($0.id, $0.head) })
+    #expect(heads == [asked[0]: Array(long.prefix(StatementCodec.headByteLimit)), asked[1]: [1, 2]])
+  }
+
   @Test("of many that are unsure each answer has some, by turns")
   func turns() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())

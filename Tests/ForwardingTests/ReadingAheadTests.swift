@@ -84,6 +84,7 @@ private final class WaitingBackend: Backend, @unchecked Sendable {
   func disconnect() {}
   func interrupt() {}
   func statementIDs() -> Set<Digest> { [] }
+  func statementHeads(of ids: [Digest]) -> [(id: Digest, head: [UInt8])] { [] }
 
   func answers(to questions: [ChainQuestion]) -> [ChainAnswer] {
     let last = batches.withLock { $0 }.flatMap(\.batch.runs).last

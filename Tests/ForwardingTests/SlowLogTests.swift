@@ -63,6 +63,7 @@ private final class NoBackend: Backend {
   func disconnect() {}
   func interrupt() {}
   func statementIDs() -> Set<Digest> { [] }
+  func statementHeads(of ids: [Digest]) -> [(id: Digest, head: [UInt8])] { [] }
   func answers(to questions: [ChainQuestion]) -> [ChainAnswer] { [] }
   func documentStart(of process: String) -> DocumentStart { DocumentStart() }
   func documentNews(of process: String) -> DocumentNews { DocumentNews() }

@@ -1,4 +1,6 @@
+import Engine
 import Foundation
+import Identity
 import Replication
 import TestSupport
 import Testing
@@ -56,6 +58,41 @@ struct TwoRelayTests {
     try expectSoon { try counting(server) == 2 }
     _ = try relay.node.change(RightsChange(.raise("lost")))
     try expectSoon { try counting(server) == 5 }
+  }
+
+  @Test("what a relay wrote that is gone for good is brought up to date by one that is not in a room of that one's")
+  func roomOfOne() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.node.subscribe("agency=*")
+    let gone = try relay.member(label: "gone")
+    defer { gone.remove() }
+    let key = gone.node.files.deviceKey
+    let membership = try gone.node.onEngine { $0.state.mesh.authority.member(of: key.publicKey)?.id }
+    let creation = try StatementSigner(fleet: gone.node.fleet, key: key)
+      .sign(.room(Statement.Room(by: try #require(membership))))
+    let isSaid = try gone.node.onEngine { $0.add([creation]) }
+    #expect(isSaid)
+    try gone.put("agency=G", "r", "before")
+    try gone.forward(to: server.relayURL())
+    try gone.waitForLedger(server)
+    let body = "SELECT count(*) FROM seamesh.documents WHERE body ->> 'text' = 'after'"
+    try expectSoon { try relay.holds("agency=G", "r") }
+    gone.stop()
+    let brought = "SELECT count(*) FROM seamesh.statements WHERE id = \(hexadecimal(creation.id))"
+    #expect(try server.owner().number(brought) == 1)
+    try relay.put("agency=G", "r", "after")
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    try expectSoon { try server.owner().number(body) == 1 }
+    #expect(relay.forwarding?.status.staleDocuments == 0)
+    // Of that room it knows not all, and says so.
+    let isHeld = try relay.node.onEngine { $0.state.mesh.authority.holds(creation.id) }
+    #expect(!isHeld)
+  }
+
+  private func hexadecimal(_ id: Digest) -> String {
+    "'\\x" + id.bytes.map { String($0 / 16, radix: 16) + String($0 % 16, radix: 16) }.joined() + "'"
   }
 
   @Test("who may forward still may when the tables were brought up to date")

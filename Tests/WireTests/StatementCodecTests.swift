@@ -30,6 +30,29 @@ struct StatementCodecTests {
     }
   }
 
+  @Test("where a statement stands is read from its first bytes, however many they may be")
+  func heads() throws {
+    var generator = SplitMix64(seed: 7)
+    let room = PartitionName.room(createdBy: generator.digest())
+    for (body, scope) in generator.bodies().flatMap({ [($0, "" as Text), ($0, room)] }) {
+      let isCreation = body.kind == Statement.Kind.room.rawValue
+      if isCreation, scope == room { continue }
+      let previous = isCreation ? nil : Statement.Link(sequence: CBOR.ordinalLimit - 2, id: generator.digest())
+      let unsigned = try StatementCodec.unsigned(
+        fleet: FleetID(.zero), issuer: PublicKey(generator.digest()), after: previous, scope: scope, body: body)
+      let statement = try StatementCodec.assemble(unsigned: unsigned, signature: zeroSignature, sha256)
+      let place = StatementPlace(
+        issuer: statement.issuer, scope: statement.scope, sequence: statement.sequence, id: statement.id)
+      let head = statement.encoded.prefix(StatementCodec.headByteLimit)
+      #expect(try StatementCodec.place(of: statement.id, encoded: head) == place)
+    }
+    let longest = encode(
+      kind: .max, body: [0xf6], sequence: CBOR.ordinalLimit - 1, previous: .zero, scope: room)
+    let head = longest.prefix(StatementCodec.headByteLimit)
+    #expect(try StatementCodec.place(of: .zero, encoded: head).scope == room)
+    #expect(throws: StatementError.self) { try StatementCodec.place(of: .zero, encoded: head.dropLast()) }
+  }
+
   @Test("a kind of a later version keeps its body and is read as unknown", arguments: [13, 14, 64, 65535])
   func unknownKinds(kind: UInt16) throws {
     let unordered = encode(kind: kind, body: bytes("a2" + "d83d8201f6" + "18ff" + "6161" + "01"))

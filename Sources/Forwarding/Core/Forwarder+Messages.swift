@@ -90,6 +90,8 @@ extension Forwarder {
     /// Partitions whose marks are those once the batch is in.
     package var marked: [PartitionID: VersionVector] = [:]
     package var held = LogAmount()
+    /// Nil where the batch has no word that may stand against another relay's.
+    var knowledge: StatementKnowledge?
     /// When the oldest of its runs came here.
     package var oldestArrived: Int64?
     package init() {}

@@ -321,8 +321,11 @@ package struct Forwarder: Sendable {
     let corrected = view.correct(outcome)
     unmarked.merge(corrected) { _, newer in newer }
     let isToSendUnsure = lanes.takeUp(unsure: outcome.documents?.unsure ?? [])
+    let knowsOfMore = outcome.elsewhere.map { $0 != view.elsewhere } ?? false
+    view.elsewhere = outcome.elsewhere ?? view.elsewhere
     guard let since else { return load() }
-    return hasNews || isToSendUnsure || !corrected.isEmpty ? loadAnew() : rest(since: since, now)
+    // What the backend left alone may be this relay's to say by now.
+    return hasNews || isToSendUnsure || knowsOfMore || !corrected.isEmpty ? loadAnew() : rest(since: since, now)
   }
 
   /// The backend is not as this process left it: it was put back, or a copy of this directory has sent its own documents.

@@ -4,6 +4,8 @@ import Replication
 /// took since.
 package struct LedgerView: Equatable, Sendable {
   package var statements: Set<Digest> = []
+  /// Those that this relay did not hold when everything was read back last.
+  package internal(set) var elsewhere: [StatementPlace] = []
   /// How far it held each chain as this store has it, when it was read. Above that runs are sent, though some may be there.
   package var reached: [ChainKey: UInt64] = [:]
   /// The end of the log at that time. What came later is sent, whatever its number: it may be of another branch.

@@ -20,6 +20,8 @@ package struct ReadBackOutcome: Equatable, Sendable {
   package var documents: DocumentNews?
   /// Those that the ledger has, where they are not those that are here and everything was asked about.
   package var statements: Set<Digest>?
+  /// Statements that the ledger has and this relay does not hold; nil where not everything was asked about.
+  package var elsewhere: [StatementPlace]?
   package init(wentBack: Bool = false) { self.wentBack = wentBack }
 }
 

@@ -14,6 +14,8 @@ package protocol Backend: AnyObject, Sendable {
   func connect() throws(BackendProblem)
   func disconnect()
   func statementIDs() throws(BackendProblem) -> Set<Digest>
+  /// The first bytes of those of these that it has: of each at least its head, or all of it.
+  func statementHeads(of ids: [Digest]) throws(BackendProblem) -> [(id: Digest, head: [UInt8])]
   /// One answer per question, in their order.
   func answers(to questions: [ChainQuestion]) throws(BackendProblem) -> [ChainAnswer]
   /// - Parameter process: of this relay's, the one that asks.

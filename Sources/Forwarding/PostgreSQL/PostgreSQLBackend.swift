@@ -116,6 +116,16 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
     return Set(rows.compactMap { $0.first.flatMap { $0 }.flatMap { Digest($0) } })
   }
 
+  package func statementHeads(of ids: [Digest]) throws(BackendProblem) -> [(id: Digest, head: [UInt8])] {
+    let rows = try connected().query(
+      "SELECT id, head FROM seamesh.statement_heads($1, $2)", [.bytes(fleet.digest.bytes), .digests(ids)]
+    ).rows
+    return rows.compactMap { row in
+      guard row.count == 2, let id = row[0].flatMap({ Digest($0) }), let head = row[1] else { return nil }
+      return (id, head)
+    }
+  }
+
   package func answers(to questions: [ChainQuestion]) throws(BackendProblem) -> [ChainAnswer] {
     let rows = try connected().query(
       "SELECT number, has_change, highest, hashes, mark, tip FROM seamesh.positions($1, $2, $3, $4) ORDER BY number",

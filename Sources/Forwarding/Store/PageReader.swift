@@ -39,26 +39,26 @@ final class PageReader {
     page.batch.marks = marks.rows
     if page.isEnd {
       try DocumentPages(fleet: fleet, hash: hash, lane: lane).add(request, room, store, &page)
-      try addKnowledge(request.view.statements, store, &page.batch)
+      try addKnowledge(request, store, &page)
     }
     return page
   }
 
   /// How far this relay knows what it has a word on. In a backlog nothing is said of that: there the words of others stay.
-  private func addKnowledge(_ there: Set<Digest>, _ store: StoreReader, _ batch: inout LedgerBatch) throws {
-    for partition in batch.judgedPartitions {
+  private func addKnowledge(_ request: Forwarder.LoadRequest, _ store: StoreReader, _ page: inout Forwarder.Page) throws
+  {
+    for partition in page.batch.judgedPartitions {
       guard let number = try store.partitionNumber(partition) else { continue }
       for stored in try store.chains(of: number) {
-        batch.heads.append(
+        page.batch.heads.append(
           LedgerBatch.Head(
             chain: ChainKey(partition: partition, replica: stored.replica),
             highest: try store.highest(of: stored.number), isForked: stored.holdReason != nil))
       }
     }
-    let brought = Set(batch.statements.lazy.map(\.id))
-    // One that the ledger refuses says nothing of what this relay knows of it.
-    let known = try store.statementIDs().filter { there.contains($0) || brought.contains($0) }
-    batch.knownStatements = StatementSum.of(known, hash)
+    page.knowledge = StatementKnowledge(
+      held: Set(try store.statementIDs()), there: request.view.statements, brought: page.batch.statements.map(\.id),
+      elsewhere: request.view.elsewhere)
   }
 
   /// Answers how many bytes are left.

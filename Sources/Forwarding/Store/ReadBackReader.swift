@@ -1,5 +1,6 @@
 import Replication
 import Storage
+import Wire
 
 /// Asks the ledger what it has of this store's log, and knows what it answered last. Belongs to one thread.
 final class ReadBackReader {
@@ -17,8 +18,17 @@ final class ReadBackReader {
     ledger = LedgerReader(source: source, backend: backend, limits: limits)
   }
 
+  /// Statements of the ledger that are not here.
+  private var elsewhere: [StatementPlace] = []
+
+  /// Statements that are not here and are remembered.
+  static let elsewhereLimit = 65_536
+
   /// The ledger is read anew: what went back is known then.
-  func forget() { known.removeAll() }
+  func forget() {
+    known.removeAll()
+    elsewhere.removeAll()
+  }
 
   private struct Asked {
     let chain: ChainKey
@@ -54,9 +64,29 @@ final class ReadBackReader {
   private func readDocuments(_ outcome: inout ReadBackOutcome) throws {
     let news = try backend.documentNews(of: process)
     outcome.documents = news
-    let held = try source.read { try $0.statementIDs() }
-    guard news.ledger.statements != StatementSum.of(held, source.hash) else { return }
-    outcome.statements = try backend.statementIDs()
+    let held = Set(try source.read { try $0.statementIDs() })
+    elsewhere = elsewhere.filter { !held.contains($0.id) }
+    if news.ledger.statements != StatementSum.of(held.union(elsewhere.lazy.map(\.id)), source.hash) {
+      let there = try backend.statementIDs()
+      outcome.statements = there
+      elsewhere = try places(of: there.subtracting(held))
+    }
+    outcome.elsewhere = elsewhere
+  }
+
+  /// Where statements stand that are not here. Of those beyond the limit nothing is known: then this relay is one that lacks
+  /// something.
+  private func places(of ids: Set<Digest>) throws -> [StatementPlace] {
+    var found = elsewhere.filter { ids.contains($0.id) }
+    let asked = ids.subtracting(found.lazy.map(\.id)).sorted().prefix(ReadBackReader.elsewhereLimit - found.count)
+    for start in stride(from: 0, to: asked.count, by: limits.questionChains) {
+      let part = Array(asked[start..<min(start + limits.questionChains, asked.count)])
+      // One that does not read is not known.
+      found += try backend.statementHeads(of: part).compactMap { id, head in
+        try? StatementCodec.place(of: id, encoded: head[...])
+      }
+    }
+    return found
   }
 
   private func asked(

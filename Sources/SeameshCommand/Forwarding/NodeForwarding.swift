@@ -92,6 +92,8 @@ private final class NodeLogSource: ForwardingSource {
     return (accepted.vectors, accepted.position.text)
   }
 
+  func leavesOut(_ places: [StatementPlace]) throws -> Set<Digest> { try node.leavesOut(places) }
+
   func news(timeoutMilliseconds: UInt64) -> ForwardingNews {
     switch follower.next(timeoutMilliseconds: timeoutMilliseconds) {
     case .moved(let vectors, let position): .moved(vectors, at: position.text)

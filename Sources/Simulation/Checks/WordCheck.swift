@@ -24,10 +24,7 @@ struct WordCheck: Check {
   /// Of what the ledger has.
   private func lack(of partition: PartitionID, in ledger: ModelLedger, _ node: SimulatedNode) -> String? {
     let book = node.directory.book
-    let lacking = ledger.statements.filter { book.statements[$0.key] == nil }
-    if !known.isNothing(lacking.values.compactMap { FakeCryptography.statement($0).statement }, at: node) {
-      return "a statement"
-    }
+    if let name = ledger.partitions[partition], lacksStatement(of: name, in: ledger, node) { return "a statement" }
     for chain in ledger.chains where chain.partition == partition {
       guard book.reaches(ledger.highest(of: chain), of: chain.replica, in: partition) else {
         return "change \(ledger.highest(of: chain)) of \(chain.replica)"
@@ -38,7 +35,17 @@ struct WordCheck: Check {
     }
     return nil
   }
+}
 
+extension Check {
+  /// The ledger has one that may move what counts in the partition, and that could come into the node's set. Those of a room move
+  /// the room alone.
+  func lacksStatement(of name: PartitionName, in ledger: ModelLedger, _ node: SimulatedNode) -> Bool {
+    let lacking = ledger.statements.filter { node.directory.book.statements[$0.key] == nil }.values
+      .compactMap { FakeCryptography.statement($0).statement }
+      .filter { $0.isOfFleet || $0.scope == name.text }
+    return !known.isNothing(lacking, at: node)
+  }
 }
 
 extension NodeBook {

@@ -31,6 +31,10 @@ final class ModelBackend: Backend, EditStore, @unchecked Sendable {
     try call { shore throws(BackendProblem) in Set(shore.ledger.statements.keys) }
   }
 
+  func statementHeads(of ids: [Digest]) throws(BackendProblem) -> [(id: Digest, head: [UInt8])] {
+    try call { shore throws(BackendProblem) in ids.compactMap { id in shore.ledger.statements[id].map { (id, $0) } } }
+  }
+
   func answers(to questions: [ChainQuestion]) throws(BackendProblem) -> [ChainAnswer] {
     try call { shore throws(BackendProblem) in shore.answers(to: questions) }
   }

@@ -168,6 +168,8 @@ private final class RelayLog: ForwardingSource, @unchecked Sendable {
     (process.mesh.partitions.mapValues { $0.log.accepted }, position)
   }
 
+  func leavesOut(_ places: [StatementPlace]) -> Set<Digest> { process.mesh.authority.leavesOut(places) }
+
   var position: String { store.end.text }
 
   func backendHas(_ vectors: [(PartitionName, VersionVector)]) {

@@ -65,20 +65,35 @@ package enum StatementCodec {
     guard bytes.count <= byteLimit else { throw .tooLong(byteCount: bytes.count, limit: byteLimit) }
     var reader = CBORReader(bytes)
     let fields = try readFields(&reader)
-    let limit = byteLimit(of: fields.kind)
+    let head = fields.head
+    let limit = byteLimit(of: head.kind)
     guard bytes.count <= limit else { throw .tooLong(byteCount: bytes.count, limit: limit) }
-    let (body, notes) = try readBody(kind: fields.kind, reader.bytes[fields.body])
+    let (body, notes) = try readBody(kind: head.kind, reader.bytes[fields.body])
     let id = Digest.of(signedBytes(of: bytes), hash)
     return Statement(
-      fleet: fields.fleet, issuer: fields.issuer, sequence: fields.sequence, previous: fields.previous,
-      scope: try scope(of: id, fields), body: body, notes: notes, signature: fields.signature, id: id,
+      fleet: head.fleet, issuer: head.issuer, sequence: head.sequence, previous: head.previous,
+      scope: try scope(of: id, head), body: body, notes: notes, signature: fields.signature, id: id,
       encoded: Array(bytes))
   }
 
+  /// No statement of the fleet or of a room has more bytes before its body: array, version, fleet, kind, issuer, sequence,
+  /// previous, and the name of a room.
+  package static let headByteLimit = 1 + 1 + 34 + 3 + 34 + 9 + 34 + 2 + 77
+
+  /// Where a statement stands, by its first bytes: ``headByteLimit`` of them suffice. Neither body, signature nor id is looked at.
+  package static func place(
+    of statement: Digest, encoded beginning: ArraySlice<UInt8>
+  ) throws(StatementError) -> StatementPlace {
+    var reader = CBORReader(beginning)
+    let head = try readHead(&reader)
+    return StatementPlace(
+      issuer: head.issuer, scope: try scope(of: statement, head), sequence: head.sequence, id: statement)
+  }
+
   /// A room's creation is signed without a scope: the room is named after the creation's own id (rule C24).
-  private static func scope(of id: Digest, _ fields: Fields) throws(StatementError) -> Text {
-    guard fields.kind == Statement.Kind.room.rawValue else { return fields.scope }
-    guard fields.scope.utf8.isEmpty else { throw .scopedCreation }
+  private static func scope(of id: Digest, _ head: Head) throws(StatementError) -> Text {
+    guard head.kind == Statement.Kind.room.rawValue else { return head.scope }
+    guard head.scope.utf8.isEmpty else { throw .scopedCreation }
     return PartitionName.room(createdBy: id)
   }
 
@@ -92,18 +107,36 @@ package enum StatementCodec {
     return writer.bytes
   }
 
-  private struct Fields {
+  /// What stands before the body.
+  private struct Head {
     let fleet: FleetID
     let kind: UInt16
     let issuer: PublicKey
     let sequence: UInt64
     let previous: Digest?
     let scope: Text
+  }
+
+  private struct Fields {
+    let head: Head
     let body: Range<Int>
     let signature: Signature
   }
 
   private static func readFields(_ reader: inout CBORReader) throws(StatementError) -> Fields {
+    let head = try readHead(&reader)
+    do throws(CBORError) {
+      let fields = Fields(head: head, body: try reader.skipValue(), signature: try reader.readSignature())
+      try reader.finish()
+      // A number without what it counts from, or the other way about, would be no place in a chain.
+      guard (head.sequence == 1) == (head.previous == nil) else { throw CBORError(.outOfRange, at: reader.end) }
+      return fields
+    } catch {
+      throw .encoding(error)
+    }
+  }
+
+  private static func readHead(_ reader: inout CBORReader) throws(StatementError) -> Head {
     let (count, version): (Int, UInt64)
     do throws(CBORError) {
       (count, version) = (try reader.readArrayHeader(), try reader.readUnsigned())
@@ -114,14 +147,10 @@ package enum StatementCodec {
     guard version == StatementCodec.version else { throw .version(version) }
     do throws(CBORError) {
       guard count == unsignedFieldCount + 1 else { throw CBORError(.unexpectedType, at: reader.offset) }
-      let fields = Fields(
+      return Head(
         fleet: FleetID(try reader.readDigest()), kind: try reader.readUnsigned(UInt16.self),
         issuer: try reader.readPublicKey(), sequence: try reader.readOrdinal(), previous: try reader.readLink(),
-        scope: try reader.readName(), body: try reader.skipValue(), signature: try reader.readSignature())
-      try reader.finish()
-      // A number without what it counts from, or the other way about, would be no place in a chain.
-      guard (fields.sequence == 1) == (fields.previous == nil) else { throw CBORError(.outOfRange, at: reader.end) }
-      return fields
+        scope: try reader.readName())
     } catch {
       throw .encoding(error)
     }

@@ -82,6 +82,9 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
     return ([partition: vector], try read { try $0.logEnd().text })
   }
 
+  /// Everything that is not here might come.
+  func leavesOut(_ places: [StatementPlace]) -> Set<Digest> { [] }
+
   var partition: PartitionID { name.id(fleet: fleet, hash: hash) }
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
@@ -110,6 +113,7 @@ extension HeldLogSource {
   var hash: HashFunction { log.hash }
   var held: LogAmount? { log.held }
   func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String) { try log.accepted() }
+  func leavesOut(_ places: [StatementPlace]) -> Set<Digest> { log.leavesOut(places) }
   func news(timeoutMilliseconds: UInt64) -> ForwardingNews { .nothing }
   func wake() {}
   func backendHas(_ vectors: [(PartitionName, VersionVector)]) {}
@@ -129,6 +133,7 @@ final class HashLedger: Backend, @unchecked Sendable {
   func connect() {}
   func disconnect() {}
   func statementIDs() -> Set<Digest> { [] }
+  func statementHeads(of ids: [Digest]) -> [(id: Digest, head: [UInt8])] { [] }
   func documentStart(of process: String) -> DocumentStart {
     var start = DocumentStart()
     start.step = news.withLock { $0.step }
