@@ -63,7 +63,7 @@ extension DirectiveRunner {
     var page = try source.read { store in try store.snapshot { try pages.page(request, from: $0) } }
     guard let knowledge = page.knowledge else { return page }
     // Asked behind the reading of the log: what the page knows not to lack, the node does not lack at any later time.
-    let leftOut = knowledge.elsewhere.isEmpty ? [] : try source.leavesOut(knowledge.elsewhere)
+    let leftOut = knowledge.elsewhere.isEmpty ? [] : source.leavesOut(knowledge.elsewhere)
     knowledge.tell(in: &page.batch, leftOut: leftOut, fleet: source.fleet, source.hash)
     page.knowledge = nil
     return page

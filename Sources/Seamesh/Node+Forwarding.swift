@@ -174,10 +174,8 @@ extension Node {
     }
   }
 
-  /// Which of these statements, which are not here, cannot come into the set.
-  package func leavesOut(_ places: [StatementPlace]) throws(NodeError) -> Set<Digest> {
-    try onEngine { $0.state.mesh.authority.leavesOut(places) }
-  }
+  /// All statements that the engine has taken in, at the least those of every commit before the call.
+  package func statementsNow() throws(NodeError) -> Authority { try onEngine { $0.state.mesh.authority } }
 
   /// What the backend has, as a forwarder read it there. A node that stops needs to know it no more.
   package func noteBackend(_ vectors: [(PartitionName, VersionVector)]) {

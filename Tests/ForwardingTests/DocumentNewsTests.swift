@@ -80,7 +80,8 @@ struct DocumentNewsTests {
     _ = try knowing.append(first)
     _ = try lacking.append(batch([1, 2, 3]))
     #expect(try knowing.documentNews(of: "p").unsure == [place(2), place(3)])
-    #expect(try lacking.documentNews(of: "p").unsure == [])
+    // Its own as well: it may have learnt what it lacked.
+    #expect(try lacking.documentNews(of: "p").unsure == [place(2), place(3)])
     // What is gone is so for certain then.
     var gone = try batch([2], knowing: [statement])
     gone.ranges = [
@@ -123,21 +124,38 @@ struct DocumentNewsTests {
     #expect(state.statements == StatementSum.of(ids.reversed(), SHA256.hash) && state.batches == 5)
   }
 
-  @Test("of statements that are there it gives the heads, and nothing of what they say")
+  @Test("of statements that are there it says where they stand, and nothing of what they say")
   func heads() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
     try relay.setUp(server)
     let backend = try backend(server, relay.node.fleet, 1)
-    let long = (0..<1_000).map { UInt8(truncatingIfNeeded: $0) }
-    var batch = try batch([])
-    batch.statements = [
-      LedgerBatch.Statement(id: statement, encoded: long),
-      LedgerBatch.Statement(id: Digest(words: (6, 0, 0, 0)), encoded: [1, 2]),
+    let signer = StatementSigner(fleet: relay.node.fleet, key: SigningKey())
+    let creation = try signer.sign(.room(Statement.Room(by: .zero)))
+    let invitation = Statement.Body.invitation(Statement.Invitation(by: .zero, user: "ann", seen: []))
+    var said = [creation]
+    for _ in 0..<30 { said.append(try signer.sign(invitation, after: said.last, scope: creation.scope)) }
+    let garbage: [[UInt8]] = [
+      [], [0x89], [0x89, 1, 0x5b, 0xff], Array(repeating: 0x7b, count: 400), [0x89, 0x98, 0xff],
     ]
+    var batch = try batch([])
+    batch.statements =
+      said.map { LedgerBatch.Statement(id: $0.id, encoded: $0.encoded) }
+      + garbage.enumerated().map { LedgerBatch.Statement(id: Digest(words: (UInt64($0), 0, 0, 0)), encoded: $1) }
     _ = try backend.append(batch)
-    let asked = batch.statements.map(\.id) + [Digest(words: (7, 0, 0, 0))]
+    let asked = batch.statements.map(\.id) + [Digest(words: (99, 0, 0, 0))]
     let heads = try Dictionary(uniqueKeysWithValues: backend.statementHeads(of: asked).map { ($0.id, $0.head) })
-    #expect(heads == [asked[0]: Array(long.prefix(StatementCodec.headByteLimit)), asked[1]: [1, 2]])
+    #expect(heads.count == batch.statements.count)
+    for statement in said {
+      let head = try #require(heads[statement.id])
+      let place = StatementPlace(
+        issuer: statement.issuer, scope: statement.scope, sequence: statement.sequence, id: statement.id)
+      #expect(try StatementCodec.place(of: statement.id, encoded: head[...]) == place)
+      #expect(statement.encoded.starts(with: head))
+      #expect(throws: StatementError.self) {
+        try StatementCodec.place(of: statement.id, encoded: head.dropLast()[...])
+      }
+    }
+    #expect((0..<garbage.count).allSatisfy { heads[Digest(words: (UInt64($0), 0, 0, 0))] == [] })
   }
 
   @Test("of many that are unsure each answer has some, by turns")

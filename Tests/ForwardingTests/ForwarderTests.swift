@@ -335,6 +335,36 @@ struct ForwarderTests {
     }
   }
 
+  @Test("where a reading shows other statements elsewhere, what the backend left alone is sent again")
+  func statementsElsewhere() {
+    var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))
+    var now = MonotonicTime(milliseconds: 1)
+    func tell(_ event: Forwarder.Event) -> [Forwarder.Directive] { forwarder.handle(event, now: now, random: &random) }
+    func told(_ numbers: [UInt64]) -> Forwarder.Event {
+      var outcome = ReadBackOutcome()
+      outcome.elsewhere = numbers.map {
+        StatementPlace(issuer: PublicKey(.zero), scope: "", sequence: $0, id: Digest(words: ($0, 0, 0, 0)))
+      }
+      return .readBack(outcome)
+    }
+    var page = Forwarder.Page()
+    page.isEnd = true
+    for event in [Forwarder.Event.start, .connected] { _ = tell(event) }
+    _ = tell(.ledgerRead(Forwarder.LedgerReading(view: LedgerView(), runsAfter: 0, accepted: [:], held: LogAmount())))
+    _ = tell(told([1]))
+    _ = tell(.loaded(page))
+    for (numbers, isNew) in [([1], false), ([1, 2], true), ([1, 2], false), ([], true)] as [([UInt64], Bool)] {
+      now = now.advanced(byMilliseconds: forwarder.limits.readEverythingMilliseconds)
+      if case .load? = tell(.timer).first { _ = tell(.loaded(page)) }
+      guard case .load(let request)? = tell(told(numbers)).first else {
+        #expect(!isNew)
+        continue
+      }
+      #expect(isNew && request.view.elsewhere.map(\.sequence) == numbers)
+      _ = tell(.loaded(page))
+    }
+  }
+
   @Test(
     "a mark that was set to something else unnoticed is set right when everything is read back",
     arguments: [false, true])

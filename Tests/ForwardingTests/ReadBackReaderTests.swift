@@ -23,6 +23,30 @@ struct ReadBackReaderTests {
     #expect(log.told == [2])
   }
 
+  @Test("where statements stand that are not here is asked once, and of what does not read nothing is known")
+  func elsewhere() throws {
+    let log = try HeldLog(changes: 1, counting: 1)
+    let reader = ReadBackReader(source: log, backend: log.ledger, limits: ForwarderLimits())
+    #expect(try reader.read(.everything).elsewhere == [])
+    let said = try StatementSigner(fleet: log.fleet, key: SigningKey()).sign(
+      .genesis(Statement.Genesis(fleetName: "f")))
+    let unreadable = Digest(words: (1, 0, 0, 0))
+    log.ledger.statements.withLock { $0 = [said.id: said.encoded, unreadable: [1]] }
+    let place = StatementPlace(issuer: said.issuer, scope: "", sequence: 1, id: said.id)
+    for _ in 0..<2 {
+      let outcome = try reader.read(.everything)
+      #expect(outcome.elsewhere == [place] && outcome.statements == [said.id, unreadable])
+    }
+    #expect(try reader.read(.chains([])).elsewhere == nil)
+    log.ledger.statements.withLock { $0[unreadable] = nil }
+    reader.forget()
+    let outcome = try reader.read(.everything)
+    #expect(outcome.elsewhere == [place] && outcome.statements == nil)
+    #expect(log.ledger.askedHeads.withLock { $0.count { $0 == said.id } } == 1)
+    log.ledger.statements.withLock { $0 = [:] }
+    #expect(try reader.read(.everything).elsewhere == [])
+  }
+
   @Test("marks and what a relay knows beside them are of one state of its store", arguments: 0...3)
   func marksOfOneState(settled: Int) throws {
     let log = try HeldLog(changes: 3, counting: settled)

@@ -86,7 +86,7 @@ struct TwoRelayTests {
     try relay.waitForLedger(server)
     try expectSoon { try server.owner().number(body) == 1 }
     #expect(relay.forwarding?.status.staleDocuments == 0)
-    // Of that room it knows not all, and says so.
+    // What is said in that room it does not know.
     let isHeld = try relay.node.onEngine { $0.state.mesh.authority.holds(creation.id) }
     #expect(!isHeld)
   }

@@ -7,7 +7,7 @@ import Testing
 struct StatementPlaceTests {
   private static let limit = 8
 
-  /// Of a member, each going on from an earlier one or from none, in the fleet or in its room.
+  /// Of a member, each going on from an earlier one or from none.
   private func flood(_ count: Int, in scope: Text, _ random: inout SplitMix64) -> [Statement] {
     var said: [Statement] = []
     for index in 0..<count {
@@ -39,8 +39,7 @@ struct StatementPlaceTests {
     arguments: 0..<200 as Range<UInt64>)
   func flooded(seed: UInt64) {
     var random = SplitMix64(seed: seed)
-    let scope: Text = seed % 2 == 0 ? "" : PartitionName.room(createdBy: .zero)
-    let said = flood(30, in: scope, &random)
+    let said = flood(30, in: "", &random)
     let all = Authority(named: fleet() + said, limit: Self.limit)
     let pushedOut = said.filter { !all.holds($0.id) }
     #expect(all.leavesOut(pushedOut.map(place)) == Set(pushedOut.map(\.id)))
@@ -54,22 +53,42 @@ struct StatementPlaceTests {
     }
   }
 
-  @Test("of an admin, of another member and of another scope nothing is left out, nor a room's creation")
+  @Test("of an admin, of another member and of a room nothing is left out")
   func others() {
     var random = SplitMix64(seed: 1)
     let said = flood(30, in: "", &random)
-    let full = Authority(named: fleet() + said, limit: Self.limit)
+    let room = PartitionName.room(createdBy: .zero)
+    let full = Authority(named: fleet() + said + flood(30, in: room, &random), limit: Self.limit)
     let late = Digest(words: (99, 0, 0, 0))
     func isLeftOut(_ issuer: String, in scope: Text, by authority: Authority) -> Bool {
       let place = StatementPlace(issuer: Named.key(issuer), scope: scope, sequence: 99, id: late)
       return authority.leavesOut([place]).contains(late)
     }
     #expect(isLeftOut("d0", in: "", by: full))
-    #expect(!isLeftOut("d1", in: "", by: full) && !isLeftOut("d0", in: "conversation=x", by: full))
+    #expect(!isLeftOut("d1", in: "", by: full) && !isLeftOut("d0", in: room, by: full))
     #expect(!isLeftOut("d0", in: "", by: Authority(named: fleet(role: "admin") + said, limit: Self.limit)))
-    let room = PartitionName.room(createdBy: late)
-    let crowded = Authority(named: fleet() + flood(30, in: room, &random), limit: Self.limit)
-    #expect(!isLeftOut("d0", in: room, by: crowded))
+  }
+
+  @Test("what an admin's end names is not in the set without it, so that the end itself is lacking")
+  func namedByAnEnd() throws {
+    let body = Statement.Body.grant(Statement.Grant(subject: .everyone, level: .read, pattern: "x"))
+    func line(_ count: Int, _ branch: UInt64, of issuer: String) -> [Statement] {
+      (0..<count).reduce(into: []) { said, index in
+        said.append(
+          Statement(body, by: Named.key(issuer), after: said, id: Digest(words: (branch, UInt64(index), 7, 7))))
+      }
+    }
+    let (early, late) = (line(10, 9, of: "d0"), line(12, 1, of: "d0"))
+    let named = try #require(early.last)
+    var book = AuthorityTests.Book()
+    book.statements = fleet()
+    let tip = Statement.Tip(issuer: Named.key("d0"), sequence: named.sequence, id: named.id)
+    let listing = Statement.Listing(tips: [Statement.ScopeTips(scope: "", tips: [tip])])
+    let end = book.grant(.none, to: .everyone, on: "x", listing: listing)
+    let without = Authority(named: book.statements + late, limit: Self.limit)
+    #expect(!without.holds(end) && without.leavesOut([place(named)]) == [named.id])
+    let with = without.adding(book.statements + early)
+    #expect(with.holds(end) && with.holds(named.id))
   }
 
   @Test("who used up bytes has no room behind them, and who used up some has")

@@ -16,7 +16,8 @@ package struct DocumentNews: Equatable, Sendable {
   /// The last batch that it took of the process that asks.
   package var step: UInt64 = 0
   package var ledger = LedgerSums()
-  /// Some of those on which another relay has the word that did not know all that the ledger has, a few at a time by turns.
+  /// Some of those on which a relay has the word that did not know all that the ledger has, perhaps this one: a few at a time, by
+  /// turns.
   package var unsure: [DocumentPlace] = []
   package init() {}
 

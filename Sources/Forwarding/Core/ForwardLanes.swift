@@ -105,8 +105,8 @@ struct ForwardLanes: Sendable {
     for index in ordered.indices { ordered[index].documents.takeUpStale() }
   }
 
-  /// On these another relay has the word that did not know everything: they are sent, where the link carries all. Answers
-  /// whether there are any.
+  /// On these a relay has the word that did not know everything: they are sent, where the link carries all. Answers whether there
+  /// are any.
   mutating func takeUp(unsure places: [DocumentPlace]) -> Bool {
     guard ordered.isEmpty, whole.documents.due.count < DocumentProgress.dueLimit else { return false }
     whole.documents.due.formUnion(places)

@@ -75,7 +75,8 @@ package struct LedgerBatch: Equatable, Sendable {
   package var ranges: [DocumentRange] = []
   /// Of the partitions whose documents are in it, or whose marks at the end of the log.
   package var heads: [Head] = []
-  /// ``StatementSum`` of those that this relay holds and the ledger has with this batch.
+  /// ``StatementSum`` of those that the ledger has with this batch and this relay knows (``StatementKnowledge``). Nothing is said of
+  /// them where the batch has no word that may stand against another relay's.
   package var knownStatements: Int64 = 0
   /// Documents are sent up to there; empty where some are still to come.
   package var documentPosition = ""

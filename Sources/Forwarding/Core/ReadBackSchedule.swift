@@ -18,7 +18,8 @@ package struct ReadBackOutcome: Equatable, Sendable {
   package var accepted: [PartitionID: VersionVector] = [:]
   /// What the backend says of its documents; nil where not everything was asked about.
   package var documents: DocumentNews?
-  /// Those that the ledger has, where they are not those that are here and everything was asked about.
+  /// Those that the ledger has, where they are not those that are here and those that were ``elsewhere`` already, and everything
+  /// was asked about.
   package var statements: Set<Digest>?
   /// Statements that the ledger has and this relay does not hold; nil where not everything was asked about.
   package var elsewhere: [StatementPlace]?

@@ -3,7 +3,7 @@ import Replication
 /// Which of the ledger's statements a relay knows, so that its word on marks and documents may stand against another relay's.
 ///
 /// That is more than those that it holds. Of a device that says more than it may, statements that others hold, or held once, do
-/// not come into this relay's set; and those of a room that it is not in move that room alone.
+/// not come into this relay's set; and those of a room move that room alone.
 struct StatementKnowledge: Equatable, Sendable {
   /// Held here, and in the ledger once the batch is in.
   private let held: Set<Digest>
@@ -24,7 +24,7 @@ struct StatementKnowledge: Equatable, Sendable {
   ///
   /// - Parameter leftOut: those of ``elsewhere`` that cannot come into this relay's set.
   func tell(in batch: inout LedgerBatch, leftOut: Set<Digest>, fleet: FleetID, _ hash: HashFunction) {
-    let ofRooms = elsewhere.filter { !$0.isOfFleet && !leftOut.contains($0.id) }
+    let ofRooms = elsewhere.filter { !$0.isOfFleet }
     let rooms = Set(ofRooms.compactMap { PartitionName(roomOf: $0.scope)?.id(fleet: fleet, hash: hash) })
     batch.heads.removeAll { rooms.contains($0.chain.partition) }
     batch.knownStatements = StatementSum.of(held.union(leftOut).union(ofRooms.lazy.map(\.id)), hash)

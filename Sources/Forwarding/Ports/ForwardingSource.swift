@@ -12,9 +12,9 @@ package protocol ForwardingSource: AnyObject, Sendable {
   var held: LogAmount? { get }
   /// What counts now, of every partition, perhaps more than is on disk already; and where the log is, on its own form.
   func accepted() throws -> (vectors: [PartitionID: VersionVector], position: String)
-  /// Which of these statements, which are not here, cannot come into the node's set (``Authority/leavesOut(_:)``), by all that the
-  /// node has committed.
-  func leavesOut(_ places: [StatementPlace]) throws -> Set<Digest>
+  /// Which of these statements, which are not here, cannot come into the node's set (``Authority/leavesOut(_:)``), by all that was
+  /// committed before; none where the node does not answer.
+  func leavesOut(_ places: [StatementPlace]) -> Set<Digest>
   /// Waits for commits, so long at the most; returns early after ``wake()``.
   func news(timeoutMilliseconds: UInt64) -> ForwardingNews
   func wake()

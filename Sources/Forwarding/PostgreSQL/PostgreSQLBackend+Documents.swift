@@ -18,7 +18,8 @@ extension PostgreSQLBackend {
     let rows = try connected().query(
       "SELECT partition, collection, id FROM seamesh.unsure_documents($1, $2, $3, $4, $5)",
       [
-        .bytes(relay.digest.bytes), .bytes(unsureThrough?.partition.digest.bytes ?? []),
+        // Of no relay's: what this one wrote before it knew all is among them.
+        .bytes([]), .bytes(unsureThrough?.partition.digest.bytes ?? []),
         .text(unsureThrough.map { PostgreSQLBackend.told($0.key.collection) } ?? ""),
         .bytes(unsureThrough?.key.id ?? []), .integer(Int32(clamping: DocumentNews.limit)),
       ]

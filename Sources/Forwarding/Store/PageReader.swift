@@ -56,6 +56,7 @@ final class PageReader {
             highest: try store.highest(of: stored.number), isForked: stored.holdReason != nil))
       }
     }
+    guard !page.batch.judgedPartitions.isEmpty else { return }
     page.knowledge = StatementKnowledge(
       held: Set(try store.statementIDs()), there: request.view.statements, brought: page.batch.statements.map(\.id),
       elsewhere: request.view.elsewhere)

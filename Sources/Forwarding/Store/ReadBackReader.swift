@@ -18,17 +18,14 @@ final class ReadBackReader {
     ledger = LedgerReader(source: source, backend: backend, limits: limits)
   }
 
-  /// Statements of the ledger that are not here.
+  /// Statements of the ledger that are not here. Kept when it is read anew: where one stands does not change.
   private var elsewhere: [StatementPlace] = []
 
   /// Statements that are not here and are remembered.
   static let elsewhereLimit = 65_536
 
   /// The ledger is read anew: what went back is known then.
-  func forget() {
-    known.removeAll()
-    elsewhere.removeAll()
-  }
+  func forget() { known.removeAll() }
 
   private struct Asked {
     let chain: ChainKey

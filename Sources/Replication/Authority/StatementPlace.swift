@@ -11,22 +11,22 @@ package struct StatementPlace: Hashable, Sendable {
   }
 
   package var isOfFleet: Bool { scope.utf8.isEmpty }
-  /// A room's creation, which everybody in the room needs.
-  var createsItsScope: Bool { scope == PartitionName.room(createdBy: id) }
 }
 
 extension Authority {
-  /// Which of these, none of them in the set, cannot come into it whatever else comes, unless root makes their issuer an admin:
-  /// statements of the issuer that stand before them use up what it may say in their scope (rule C26), and each that comes
-  /// before them moves them further behind. One that an admin names is among them until what names it is here.
+  /// Which of these statements of the fleet, none of them in the set, cannot come into it whatever else comes, unless root makes
+  /// their issuer an admin: what stands before them uses up what the issuer may say (rule C26), and each statement that comes
+  /// before them moves them further behind. One that an admin names is among them until what names it is here, which brings it.
+  ///
+  /// Of rooms none is told: what names a statement of a room may be here without it.
   package func leavesOut(_ places: some Sequence<StatementPlace>) -> Set<Digest> {
+    let said = Dictionary(grouping: places.filter { $0.isOfFleet && !wasEverAdmin($0.issuer) }, by: \.issuer)
+    guard !said.isEmpty else { return [] }
+    let held = Dictionary(grouping: fleetStatements.filter { said[$0.issuer] != nil }, by: \.issuer)
     var out: Set<Digest> = []
-    for (scope, said) in Dictionary(grouping: places, by: \.scope) {
-      let held = Dictionary(grouping: statements(of: scope), by: \.issuer)
-      for (issuer, places) in Dictionary(grouping: said, by: \.issuer) where !wasEverAdmin(issuer) {
-        guard let last = lastWithinAllowance(held[issuer] ?? []) else { continue }
-        out.formUnion(places.lazy.filter { !$0.createsItsScope && ($0.sequence, $0.id) > last }.map(\.id))
-      }
+    for (issuer, places) in said {
+      guard let last = lastWithinAllowance(held[issuer] ?? []) else { continue }
+      out.formUnion(places.lazy.filter { ($0.sequence, $0.id) > last }.map(\.id))
     }
     return out
   }

@@ -79,7 +79,7 @@ extension ModelLedger {
   func documentNews(of relay: DeviceID, _ process: String) -> DocumentNews {
     var news = DocumentNews()
     (news.position, news.step, news.ledger) = (positions[relay] ?? "", steps[relay]?[process] ?? 0, state)
-    news.unsure = documents.filter { $0.value.isUnsure && $0.value.judge != relay }.map(\.key).sorted()
+    news.unsure = documents.filter(\.value.isUnsure).map(\.key).sorted()
     return news
   }
 

@@ -76,11 +76,7 @@ package enum StatementCodec {
       encoded: Array(bytes))
   }
 
-  /// No statement of the fleet or of a room has more bytes before its body: array, version, fleet, kind, issuer, sequence,
-  /// previous, and the name of a room.
-  package static let headByteLimit = 1 + 1 + 34 + 3 + 34 + 9 + 34 + 2 + 77
-
-  /// Where a statement stands, by its first bytes: ``headByteLimit`` of them suffice. Neither body, signature nor id is looked at.
+  /// Where a statement stands, by its bytes up to its body. Neither body, signature nor id is looked at.
   package static func place(
     of statement: Digest, encoded beginning: ArraySlice<UInt8>
   ) throws(StatementError) -> StatementPlace {

@@ -126,20 +126,31 @@ final class HashLedger: Backend, @unchecked Sendable {
   var hashes: [Digest]
   let mark = Mutex<ChainPosition?>(nil)
   private let news = Mutex(DocumentNews())
+  /// As they were signed.
+  let statements = Mutex<[Digest: [UInt8]]>([:])
+  /// Of these it was asked where they stand.
+  let askedHeads = Mutex<[Digest]>([])
   init(_ hashes: [Digest]) { self.hashes = hashes }
 
   var name: String { "hashes" }
   var ledgerID: String { "one" }
   func connect() {}
   func disconnect() {}
-  func statementIDs() -> Set<Digest> { [] }
-  func statementHeads(of ids: [Digest]) -> [(id: Digest, head: [UInt8])] { [] }
+  func statementIDs() -> Set<Digest> { Set(statements.withLock { Array($0.keys) }) }
+  func statementHeads(of ids: [Digest]) -> [(id: Digest, head: [UInt8])] {
+    askedHeads.withLock { $0 += ids }
+    return ids.compactMap { id in statements.withLock { $0[id] }.map { (id, $0) } }
+  }
   func documentStart(of process: String) -> DocumentStart {
     var start = DocumentStart()
     start.step = news.withLock { $0.step }
     return start
   }
-  func documentNews(of process: String) -> DocumentNews { news.withLock { $0 } }
+  func documentNews(of process: String) -> DocumentNews {
+    var news = news.withLock { $0 }
+    news.ledger.statements = StatementSum.of(statementIDs(), SHA256.hash)
+    return news
+  }
 
   func append(_ batch: LedgerBatch) -> AppendOutcome {
     if let written = batch.marks.last { mark.withLock { $0 = written.position } }

@@ -169,7 +169,7 @@ struct ModelLedger {
   func news(of relay: Int, _ process: String) -> DocumentNews {
     var news = DocumentNews()
     (news.position, news.step, news.ledger) = (positions[relay] ?? "", steps[relay]?[process] ?? 0, state)
-    news.unsure = documents.filter { $0.value.isUnsure && $0.value.judge != relay }.map(\.key).sorted()
+    news.unsure = documents.filter(\.value.isUnsure).map(\.key).sorted()
     return news
   }
 }
