@@ -26,7 +26,7 @@ extension Node {
   }
 
   package func invitations() throws(NodeError) -> [InvitationStatus] {
-    try onEngine { $0.openInvitations.map(InvitationStatus.init) }
+    try engine.ask { $0.openInvitations.map(InvitationStatus.init) }
   }
 
   package func cancelInvitation(_ serial: UInt64) throws(NodeError) {
@@ -36,7 +36,7 @@ extension Node {
   private func answer<Answer: Sendable>(
     _ body: @escaping @Sendable (NodeEngine) throws -> Answer
   ) throws(NodeError) -> Answer {
-    let result = try onEngine { engine in Result { try body(engine) }.mapError { NodeError(any: $0) } }
+    let result = try engine.ask { engine in Result { try body(engine) }.mapError { NodeError(any: $0) } }
     return try result.get()
   }
 }

@@ -8,7 +8,7 @@ import Transport
 extension Node {
   package static let version = "0.1.0"
 
-  package func status() throws(NodeError) -> NodeStatus { try status(view(judgesWipe: true)) }
+  package func status() throws(NodeError) -> NodeStatus { try status(engine.view(judgesWipe: true)) }
 
   private func status(_ view: EngineView) throws(NodeError) -> NodeStatus {
     var status = view.status
@@ -18,12 +18,12 @@ extension Node {
     status.device = files.device.text
     status.directory = files.directory.path
     status.uptimeMilliseconds = Int64(clamping: uptimeMilliseconds)
-    status.databaseBytes = readers.fileBytes
+    status.databaseBytes = documents.readers.fileBytes
     status.diskFreeBytes = (try? DiskSpace.of(files.directory.path).availableBytes) ?? 0
     status.discovery = discovery.state.sentence
     status.listen = endpoints.listen.map(\.description)
-    status.forwarding = forwardingStatus
-    status.links = links(view)
+    status.forwarding = forwarding.status
+    status.links = keeper.reports(view)
     return status
   }
 
@@ -31,17 +31,17 @@ extension Node {
     ElapsedClock.now().millisecondsSince(startedAt)
   }
 
-  package func peers() throws(NodeError) -> [PeerStatus] { try peers(view()) }
+  package func peers() throws(NodeError) -> [PeerStatus] { try peers(engine.view()) }
 
   private func peers(_ view: EngineView) throws(NodeError) -> [PeerStatus] {
     let members = authority.now.allMembers.map { (DeviceID($0.device), $0.membership) }
     return view.peers.rows(
-      metBefore: try reading { try $0.peers() }, Dictionary(members) { _, newer in newer })
+      metBefore: try documents.reading { try $0.peers() }, Dictionary(members) { _, newer in newer })
   }
 
   package func devices() throws(NodeError) -> [DeviceStatus] {
     let desk = try permissionDesk()
-    return try onEngine { $0.deviceStatus() }.map { key, device in
+    return try engine.ask { $0.deviceStatus() }.map { key, device in
       var status = device
       status.endedBy = desk.ends(of: key)
       return status
@@ -49,9 +49,46 @@ extension Node {
   }
 
   package func partitions(withDigests: Bool) throws(NodeError) -> [PartitionStatus] {
-    let rows = try onEngine { $0.partitionStatus() }
+    let rows = try engine.ask { $0.partitionStatus() }
     guard withDigests else { return rows.map(\.status) }
-    return digests.fill(rows, of: self, within: limits.digestWaitMilliseconds)
+    return digests.fill(rows, within: documents.limits.digestWaitMilliseconds)
+  }
+
+  package func doctor() throws(NodeError) -> [DoctorFinding] {
+    let view = try engine.view(judgesWipe: true)
+    return Doctor(
+      view: view, discovery: discovery.state, links: keeper.reports(view), forwarding: forwarding.status,
+      history: history, figures: gauges.figures, descriptors: descriptors, directory: files.directory.path,
+      uptimeMilliseconds: uptimeMilliseconds
+    ).findings
+  }
+
+  package func links() throws(NodeError) -> [LinkReport] { keeper.reports(try engine.view()) }
+
+  package func useLinks(_ name: Text) throws(NodeError) { try keeper.use(name) }
+
+  // MARK: Who holds what
+
+  package func receipts(
+    _ partition: PartitionName, _ collection: Text, id: Value, asking: Bool
+  ) throws(NodeError) -> ReceiptReport {
+    try receiptDesk.receipts(partition, collection, id: id, asking: asking)
+  }
+
+  package func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport {
+    try receiptDesk.receipts(partition, asking: asking)
+  }
+
+  package func watchReceipts(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription {
+    try receiptDesk.watch(place, asking: asking)
+  }
+
+  private var receiptDesk: ReceiptDesk { ReceiptDesk(documents, feed) }
+
+  /// Whether everything that is here is known to be elsewhere. `asking`: peers in reach are asked first what they hold of what
+  /// would be lost, for a moment.
+  package func safeToWipe(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport {
+    try WipeDesk(engine: engine, files: files, authority: authority).report(rules, asking: asking)
   }
 
   /// Where others on the network may find this node; loopback only where there is nothing else.
@@ -85,7 +122,7 @@ extension Node {
   }
 
   package func metrics() throws(NodeError) -> String {
-    let view = try view()
+    let view = try engine.view()
     let (status, peers) = (try status(view), try peers(view))
     var lines: [String] = []
     func gauge(_ name: String, _ help: String, _ value: Int64) {

@@ -37,15 +37,15 @@ extension Node {
   }
 
   private func follow(_ pattern: Text, isWanted: Bool) throws(NodeError) {
-    guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
+    try engine.checkIsOpen()
     let reply = Reply<Result<Void, NodeError>>()
-    let job = SubscriptionJob(pattern: pattern, isWanted: isWanted) { [board] result in
+    let job = SubscriptionJob(pattern: pattern, isWanted: isWanted) { [board = engine.board] result in
       board.noteAnswer()
       reply.fulfil(result.mapError(NodeError.init(any:)))
     }
-    guard inbox.put(.event(.subscription(job))) else { throw NodeError(.stopping, "the node is stopping") }
-    try answer(of: reply).get()
+    guard engine.inbox.put(.event(.subscription(job))) else { throw EngineLine.stopping }
+    try engine.answer(of: reply).get()
   }
 
-  package func subscriptions() throws(NodeError) -> [Text] { try onEngine { $0.state.subscriptions.sorted() } }
+  package func subscriptions() throws(NodeError) -> [Text] { try engine.ask { $0.state.subscriptions.sorted() } }
 }

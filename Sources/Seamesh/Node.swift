@@ -13,19 +13,15 @@ import Wire
 public final class Node: Sendable {
   let files: NodeFiles
   let configuration: NodeConfiguration
-  let inbox: Inbox
-  let board: EngineBoard
+  let engine: EngineLine
+  let documents: DocumentReader
+  let digests: StateDigests
+  let forwarding: ForwardingDesk
   let feed: CommitFeed
   let log: NodeLog
-  let readers: StoreReaders
   let endpoints: Endpoints
   let history: StoreHistory
-  /// What may be shown follows from it.
   let authority: CurrentAuthority
-  let digests = StateDigests()
-  let resultTurns: ResultTurns
-  /// For a page of a pass.
-  let pageTurns = TimedSemaphore()
   let liveMemory: LiveMemory
   let condition: StoreCondition
   package let descriptors: DescriptorBudget
@@ -35,8 +31,6 @@ public final class Node: Sendable {
   let startedAt = ElapsedClock.now()
   private let finished: Reply<Bool>
   private let watchdog: Watchdog
-  private let isStopped = Mutex(false)
-  let forwarding = Mutex<(any NodeForwarder)?>(nil)
 
   /// Where a node can be reached.
   package struct Endpoints: Sendable {
@@ -58,16 +52,16 @@ public final class Node: Sendable {
 
   private init(_ files: NodeFiles, _ configuration: NodeConfiguration) throws(NodeError) {
     (self.files, self.configuration) = (files, configuration)
-    resultTurns = ResultTurns(configuration.reads)
-    for _ in configuration.reads.keptReaders..<StoreReaders.limit { pageTurns.signal() }
     liveMemory = LiveMemory(limit: configuration.reads.allLiveBytes)
     log = try NodeLog(level: configuration.logLevel, path: configuration.logPath)
-    (inbox, board, finished, condition) = (Inbox(), EngineBoard(), Reply(), StoreCondition(log))
+    engine = EngineLine(configuration.reads)
+    (finished, condition) = (Reply(), StoreCondition(log))
+    forwarding = ForwardingDesk(engine, log)
     descriptors = configuration.descriptors ?? .ofProcess
     feed = CommitFeed(followers: descriptors.followers)
     let started = Reply<Result<Started, NodeError>>()
-    let (inbox, board, log, feed, finished, condition) = (inbox, board, log, feed, finished, condition)
-    let descriptors = descriptors
+    let (inbox, board, log, feed, finished) = (engine.inbox, engine.board, log, feed, finished)
+    let (condition, descriptors) = (condition, descriptors)
     let thread = Thread {
       do {
         let running = try RunningEngine(files, configuration, inbox, board, feed, log, condition, descriptors)
@@ -87,8 +81,10 @@ public final class Node: Sendable {
     thread.start()
     switch started.wait() {
     case .success(let begun):
-      (readers, endpoints, discovery) = (begun.readers, begun.endpoints, begun.discovery)
+      (endpoints, discovery) = (begun.endpoints, begun.discovery)
       (authority, history, keeper, gauges) = (begun.authority, begun.history, begun.keeper, begun.gauges)
+      documents = DocumentReader(engine, begun.readers, configuration.reads, begun.authority, files, condition)
+      digests = StateDigests(documents, feed)
       watchdog = Watchdog(begun.beats, configuration.testBuild?.hastened(configuration.watch) ?? configuration.watch)
     case .failure(let error): throw error
     }
@@ -109,14 +105,10 @@ public final class Node: Sendable {
 
   /// Ends sessions, notes how far the replica has come, and closes the store. Acknowledged writes are on disk already.
   public func stop() {
-    let wasStopped = isStopped.withLock { stopped in
-      defer { stopped = true }
-      return stopped
-    }
-    guard !wasStopped else { return }
+    guard !engine.close() else { return }
     feed.stop()
-    readers.stopAll()
-    inbox.put(.stop)
+    documents.readers.stopAll()
+    engine.inbox.put(.stop)
     _ = finished.wait()
     watchdog.stop()
   }
@@ -125,52 +117,9 @@ public final class Node: Sendable {
   package var hasFetchedStore: Bool { history.wasFetched }
 
   deinit { stop() }
-
-  var isStopping: Bool { isStopped.withLock { $0 } }
-
-  /// Runs `body` on the engine thread and waits for its answer.
-  func onEngine<Answer: Sendable>(
-    _ body: @escaping @Sendable (NodeEngine) -> Answer
-  ) throws(NodeError) -> Answer {
-    guard !isStopping else { throw NodeError(.stopping, "the node is stopping") }
-    let reply = Reply<Answer>()
-    let isTaken = inbox.put(
-      .event(
-        .call { [board] engine in
-          let answer = body(engine)
-          board.noteAnswer()
-          reply.fulfil(answer)
-        }))
-    guard isTaken else { throw NodeError(.stopping, "the node is stopping") }
-    return try answer(of: reply)
-  }
-
-  /// Waits for it no longer than ``ReadLimits/replyMilliseconds``: whoever asked is not to hang with a disk that hangs.
-  /// `isPatient`: or for as long as it takes.
-  func answer<Answer: Sendable>(of reply: Reply<Answer>, isPatient: Bool = false) throws(NodeError) -> Answer {
-    let milliseconds = isPatient ? .max : limits.replyMilliseconds
-    guard let answer = reply.wait(milliseconds: milliseconds) else {
-      throw NodeError(
-        .unanswered,
-        "the node has not answered for \(milliseconds / 1_000) s: what was asked may still be done; look before asking "
-          + "again, and at seamesh doctor")
-    }
-    return answer
-  }
-
-  /// How the engine does; where it is busy, how it did when it was looked at last.
-  func view(judgesWipe: Bool = false) throws(NodeError) -> EngineView {
-    guard !isStopping,
-      let view = board.view(
-        judgesWipe: judgesWipe,
-        { [inbox, board] in
-          inbox.put(
-            .event(.look { engine in board.publish(EngineView(engine, judgesWipe: board.isWipeAsked)) }))
-        })
-    else { throw NodeError(.stopping, "the node is stopping") }
-    return view
-  }
 }
+
+extension Node: NodeInterface {}
 
 /// The transport, once it is there: its handler is made before it.
 final class TransportBox: Sendable {

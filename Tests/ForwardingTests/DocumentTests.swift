@@ -20,7 +20,7 @@ struct DocumentTests {
   }
 
   private func shown(_ node: ForwardingNode, _ id: Text) throws -> String? {
-    try node.node.stored(partition, "reports", id: .string(id)).map { ExtendedJSON.text(.map($0.body)) }
+    try node.node.documents.stored(partition, "reports", id: .string(id)).map { ExtendedJSON.text(.map($0.body)) }
   }
 
   /// What the backend has of all living documents of `reports`, by their ids' JSON.

@@ -54,7 +54,7 @@ struct HomeBoundTests {
   }
 
   private func shown(_ node: ForwardingNode, _ id: Value) throws -> String? {
-    try node.node.stored(partition, "reports", id: id).map { ExtendedJSON.text(.map($0.body)) }
+    try node.node.documents.stored(partition, "reports", id: id).map { ExtendedJSON.text(.map($0.body)) }
   }
 
   private func expectSoon(
@@ -220,7 +220,9 @@ struct HomeBoundTests {
       #expect(expected.count == 3 && expected.values.allSatisfy { !$0.isEmpty })
       try expectSoon {
         try expected.allSatisfy { collection, documents in
-          try documents.allSatisfy { id, body in try vessel.node.stored(partition, collection, id: id)?.body == body }
+          try documents.allSatisfy { id, body in
+            try vessel.node.documents.stored(partition, collection, id: id)?.body == body
+          }
         }
       }
       let count = expected.values.reduce(0) { $0 + $1.count }

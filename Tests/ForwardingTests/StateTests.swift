@@ -173,7 +173,7 @@ struct StateTests {
   func heldBackByLink() throws {
     var status = ForwardingStatus()
     (status.state, status.lagChanges, status.reason) = (.lagging, 3, "the link does not carry all partitions")
-    let findings = Node.findings(status)
+    let findings = Doctor.findings(status)
     #expect(findings.map(\.code) == ["forward-lagging"] && findings.map(\.level) == [.ok])
     #expect(findings.first?.message.contains("lacks 3 changes: the link does not carry") == true)
   }

@@ -68,10 +68,10 @@ struct TwoRelayTests {
     let gone = try relay.member(label: "gone")
     defer { gone.remove() }
     let key = gone.node.files.deviceKey
-    let membership = try gone.node.onEngine { $0.state.mesh.authority.member(of: key.publicKey)?.id }
+    let membership = try gone.node.engine.ask { $0.state.mesh.authority.member(of: key.publicKey)?.id }
     let creation = try StatementSigner(fleet: gone.node.fleet, key: key)
       .sign(.room(Statement.Room(by: try #require(membership))))
-    let isSaid = try gone.node.onEngine { $0.add([creation]) }
+    let isSaid = try gone.node.engine.ask { $0.add([creation]) }
     #expect(isSaid)
     try gone.put("agency=G", "r", "before")
     try gone.forward(to: server.relayURL())
@@ -87,7 +87,7 @@ struct TwoRelayTests {
     try expectSoon { try server.owner().number(body) == 1 }
     #expect(relay.forwarding?.status.staleDocuments == 0)
     // What is said in that room it does not know.
-    let isHeld = try relay.node.onEngine { $0.state.mesh.authority.holds(creation.id) }
+    let isHeld = try relay.node.engine.ask { $0.state.mesh.authority.holds(creation.id) }
     #expect(!isHeld)
   }
 

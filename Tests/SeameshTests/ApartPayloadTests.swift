@@ -23,7 +23,7 @@ import Wire
       _ = try node.write(partition, requests)
     }
     let id = partition.id(fleet: node.endpoints.fleet, hash: SHA256.hash)
-    let runs = try node.onEngine { engine -> [LoggedRun] in
+    let runs = try node.engine.ask { engine -> [LoggedRun] in
       engine.attempt([]) {
         try LogReader(engine.state).runs(id, lackedBy: VersionVector(), byteLimit: .max).runs
       }
@@ -40,17 +40,17 @@ import Wire
     let entries = runs.map { RunBatch.Entry(context: .full($0.context), encoded: $0.encoded) }
     let frame = MessageCodec.encode(.runs(RunBatch(name: partition, stream: 0, entries: entries)))
     let id = SessionID(rawValue: number)
-    node.inbox.put(.event(.opened(link(id))))
+    node.engine.inbox.put(.event(.opened(link(id))))
     let intake = FrameIntake(
       FrameDecoder(fleet: node.endpoints.fleet, EngineIdentity(node.files).cryptography),
-      authority: CurrentAuthority(try node.onEngine { $0.state.mesh.authority }), inbox: node.inbox
+      authority: CurrentAuthority(try node.engine.ask { $0.state.mesh.authority }), inbox: node.engine.inbox
     ) { _ in }
     intake.received(ConnectionID(number: number), frame: frame)
     // What users ask goes before what peers sent: that it was taken in shows by what comes behind it.
     let behind = SessionID(rawValue: number + 1_000)
-    node.inbox.put(.event(.opened(link(behind))))
-    try eventually { try node.onEngine { $0.state.mesh.sessions[behind] != nil } }
-    return try node.onEngine { $0.state.mesh.sessions[id] != nil }
+    node.engine.inbox.put(.event(.opened(link(behind))))
+    try eventually { try node.engine.ask { $0.state.mesh.sessions[behind] != nil } }
+    return try node.engine.ask { $0.state.mesh.sessions[id] != nil }
   }
 
   private func link(_ id: SessionID) -> OpenedLink {

@@ -19,7 +19,7 @@ import Testing
 
     init(_ node: Node) throws {
       let begun = DispatchSemaphore(value: 0)
-      let isTaken = node.inbox.put(
+      let isTaken = node.engine.inbox.put(
         .event(
           .call { [gate] _ in
             begun.signal()
@@ -84,8 +84,8 @@ import Testing
 
   @Test("doctor tells of an engine that has not answered for seconds, and of no moment's silence")
   func silentEngine() {
-    #expect(Node.finding(engineSilentFor: Node.busyMilliseconds) == nil)
-    let finding = Node.finding(engineSilentFor: 90_500)
+    #expect(Doctor.finding(engineSilentFor: Doctor.busyMilliseconds) == nil)
+    let finding = Doctor.finding(engineSilentFor: 90_500)
     #expect(finding?.level == .problem && finding?.code == "engine-busy")
     #expect(finding?.message.contains("90 s") == true)
   }

@@ -93,7 +93,7 @@ import Transport
 
   private func dial(_ node: Node, from copies: [Node]) throws {
     let address = PeerAddress.socket(try #require(node.endpoints.listen.first))
-    for copy in copies { copy.inbox.put(.event(.sighting(.configured([address])))) }
+    for copy in copies { copy.engine.inbox.put(.event(.sighting(.configured([address])))) }
   }
 
   /// The copy whose branch was put aside.
@@ -101,7 +101,7 @@ import Transport
     var found: Node?
     try eventually {
       found = try copies.first { node in
-        try node.onEngine { engine in
+        try node.engine.ask { engine in
           engine.state.mesh.partitions.values.contains { partition in
             !partition.log.lostChanges {
               engine.state.mesh.authority.signer(of: $0) == engine.state.identity.device

@@ -35,7 +35,7 @@ import Testing
     var book = ConductBook()
     for _ in 0..<3 { _ = book.note(.device(device, user: "ann"), "a run that nobody may send", at: place, Clock()) }
     _ = book.note(.address("10.0.0.9"), "no message", Clock())
-    let findings = book.entries.compactMap(Node.finding)
+    let findings = book.entries.compactMap(Doctor.finding)
     let message = try #require(findings.first?.message)
     #expect(findings.map(\.code) == ["rule-broken"])
     for part in [device.shortText, "ann", "3 times", "agency=x", "change 9", ReplicaID(high: 1, low: 2).text] {
@@ -48,7 +48,7 @@ import Testing
     let spender = Spender(
       name: "tablet", device: "0123abcd", statements: 700, statementBytes: 3 << 20, replicas: 650,
       take: DeviceTake(partitions: 12, chains: 31, heldChanges: 77, leftOutRuns: 5))
-    let finding = try #require(Node.findings([spender]).first)
+    let finding = try #require(Doctor.findings([spender]).first)
     #expect(finding.level == .problem && finding.code == "allowance-spent")
     for part in [
       "tablet", "0123abcd", "700 of 1024", "3072 of 4096 KiB", "650", "12 of 4096 partitions", "31 of 16384",

@@ -100,7 +100,7 @@ import Testing
   @Test("runs that are not as they were written are named by doctor")
   func damagedRuns() throws {
     #expect(try findings()["log-damaged"] == nil)
-    _ = try node.onEngine { [partition] engine in
+    _ = try node.engine.ask { [partition] engine in
       let run = DamagedRun(replica: ReplicaID(high: 1, low: 2), first: 1, last: 1, arrival: 9)
       engine.state.damagedRuns.note(run, in: engine.state.identity.id(of: partition))
       return true

@@ -39,7 +39,7 @@ import Transport
     let fleet = try TestFleet(1) { $0.peers = [.socket(address)] }
     // Well below the time that an attempt without an end may take.
     try eventually(within: 8) { closer.count.withLock { $0 } >= 3 }
-    let state = try fleet.nodes[0].onEngine { $0.links.policy.entries.map(\.failures) }
+    let state = try fleet.nodes[0].engine.ask { $0.links.policy.entries.map(\.failures) }
     #expect((state.first ?? 0) >= 2)
   }
 

@@ -103,7 +103,7 @@ import Testing
     let fleet = try TestFleet(1) { $0.reads.digestWaitMilliseconds = 10 }
     let node = fleet.nodes[0]
     try node.put(partition, "c", "a", body(["n": .int(1)]))
-    let first = try node.readers.lendingAll { try row(node) }
+    let first = try node.documents.readers.lendingAll { try row(node) }
     #expect(first?.digest == nil)
     guard case .notComputed(let reason)? = first?.digestState else {
       Issue.record("\(String(describing: first))")

@@ -47,7 +47,7 @@ import Wire
     let node = fleet.nodes[0]
     let answer = Mutex<Answer?>(nil)
     Thread.detachNewThread {
-      let given = try? node.onEngine(question)
+      let given = try? node.engine.ask(question)
       answer.withLock { $0 = given }
     }
     _ = waitUntil { answer.withLock { $0 != nil } }
@@ -62,7 +62,7 @@ import Wire
 
   private func end(of index: Int) throws -> End {
     try #require(
-      try fleet.nodes[index].onEngine { engine in
+      try fleet.nodes[index].engine.ask { engine in
         guard let id = engine.links.table.links.keys.first, let transport = engine.transport else { return nil }
         return End(transport: transport, connection: ConnectionID(id))
       })
@@ -142,7 +142,7 @@ import Wire
     fillQueue(of: honest)
     let stop = Flag()
     // Each time what is held of the partition is told anew.
-    let id = try fleet.nodes[0].onEngine { [partition] in $0.state.identity.id(of: partition) }
+    let id = try fleet.nodes[0].engine.ask { [partition] in $0.state.identity.id(of: partition) }
     let wish = Interest(partitions: [id])
     _ = flood(
       flooder, .interestChange(added: Interest(), removed: wish), .interestChange(added: wish, removed: Interest()),
@@ -158,7 +158,7 @@ import Wire
   @Test("a pause of reading ends by itself, so that two nodes never wait for one another")
   func pauseEnds() throws {
     let nodes = fleet.nodes
-    let isPaused = try nodes[0].onEngine { engine in
+    let isPaused = try nodes[0].engine.ask { engine in
       guard let id = engine.links.table.links.keys.first else { return false }
       return engine.links.pauseReading(of: id)
     }

@@ -53,7 +53,7 @@ import Testing
     try fleet.nodes[1].put(partition, "c", "later", body(["n": .int(1)]))
     let grant = try fleet.grant(.write)
     try fleet.nodes[0].say(grant)
-    try eventually { try fleet.nodes[1].onEngine { $0.state.mesh.authority.holds(grant.id) } }
+    try eventually { try fleet.nodes[1].engine.ask { $0.state.mesh.authority.holds(grant.id) } }
     #expect(try !isShown(fleet.nodes[1], "late") && !isShown(fleet.nodes[0], "later"))
     let waiting = try satellite(fleet.nodes[1])
     #expect(waiting.waitingChanges >= 1 && waiting.waitingBytes > 0 && waiting.waitingCost > waiting.waitingBytes)

@@ -141,7 +141,7 @@ import Testing
 
   private func place(_ node: Node) throws -> ChangedDocuments.Place {
     ChangedDocuments.Place(
-      partition: try node.onEngine { [partition] in $0.state.identity.id(of: partition) }, collection: "reports")
+      partition: try node.engine.ask { [partition] in $0.state.identity.id(of: partition) }, collection: "reports")
   }
 
   /// What a follower that goes on from `text` finds first: ids; nil where it is to read everything.
@@ -154,7 +154,7 @@ import Testing
       Issue.record("nothing was missed")
       return nil
     }
-    return try node.documents(of: place, writtenAfter: position).map { keys in
+    return try node.documents.documents(of: place, writtenAfter: position).map { keys in
       Set(keys.compactMap { if case .string(let id)? = Value(canonicalID: $0) { id } else { nil } })
     }
   }

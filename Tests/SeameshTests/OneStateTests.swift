@@ -37,15 +37,15 @@ struct OneStateTests {
     afterPage: (_ pass: Int, _ page: Int) throws -> Void
   ) throws -> (numbers: Set<Int64>, isOneState: Bool, passes: Int) {
     var passes = 0
-    let share = node.resultTurns.share()
-    let (numbers, isOneState) = try node.inOneState(partition, "reports", share) { pass throws(NodeError) in
+    let share = node.documents.resultTurns.share()
+    let (numbers, isOneState) = try node.documents.inOneState(partition, "reports", share) { pass throws(NodeError) in
       #expect(share.isLarge == (passes > 0), "a turn is taken before the second pass")
       passes += 1
       var numbers: Set<Int64> = []
       var pages = 0
       try pass.eachPage { rows throws(NodeError) in
         for row in rows {
-          let shown = try node.shown(row, partition, "reports") { _ in }
+          let shown = try node.documents.shown(row, partition, "reports") { _ in }
           if case .int(let number)? = shown?.body["n"] { numbers.insert(number) }
         }
         pages += 1
@@ -87,7 +87,7 @@ struct OneStateTests {
       next += 1
       try write(next)
       // As where the store's log is to begin anew.
-      if pass == 2, page == 2 { node.readers.endRunning() }
+      if pass == 2, page == 2 { node.documents.readers.endRunning() }
     }
     #expect(found.numbers.count > 1 && !found.isOneState && found.passes == 3)
   }

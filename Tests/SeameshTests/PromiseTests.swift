@@ -28,8 +28,8 @@ import Wire
 
   /// How far the honest node has the chain of the member, whether it counts or not.
   private func received() throws -> UInt64 {
-    let replica = try #require(try member.onEngine { $0.state.own.replica?.id })
-    return try honest.onEngine { [partition] engine in
+    let replica = try #require(try member.engine.ask { $0.state.own.replica?.id })
+    return try honest.engine.ask { [partition] engine in
       engine.state.mesh.partitions[engine.state.identity.id(of: partition)]?.log.received.sequence(of: replica) ?? 0
     }
   }
@@ -58,15 +58,15 @@ import Wire
   private func utter(_ message: Message) throws -> SessionID {
     try eventually("both take part in the session") { [fleet] in
       try fleet.nodes.allSatisfy { node in
-        try node.onEngine { engine in
+        try node.engine.ask { engine in
           let sessions = engine.state.mesh.sessions
           return engine.links.table.links.count == 1 && sessions.count == 1
             && sessions.values.allSatisfy { $0.phase == .live }
         }
       }
     }
-    let session = try #require(try honest.onEngine { $0.links.table.links.keys.first })
-    let isSent = try member.onEngine { engine in
+    let session = try #require(try honest.engine.ask { $0.links.table.links.keys.first })
+    let isSent = try member.engine.ask { engine in
       guard let id = engine.links.table.links.keys.first else { return false }
       if case .queued = engine.links.port.send(MessageCodec.encode(message), on: id) { return true }
       return false
@@ -76,18 +76,18 @@ import Wire
   }
 
   private func isConnected(_ session: SessionID) throws -> Bool {
-    try honest.onEngine { $0.links.table.links[session] != nil }
+    try honest.engine.ask { $0.links.table.links[session] != nil }
   }
 
   /// A change of the member's next in its chain, which its own engine never saw, as the honest node would take it.
   private func run(_ id: Text, sign: @escaping @Sendable ([UInt8]) -> Signature) throws -> Message {
     let partition = partition
-    let stream = try honest.onEngine { engine in
+    let stream = try honest.engine.ask { engine in
       let number = engine.state.identity.id(of: partition)
       let numbers = engine.state.mesh.sessions.values.compactMap { $0.live?.streams[number]?.incoming.number }
       return numbers.first ?? PeerStream.level
     }
-    let entry = try member.onEngine { engine in
+    let entry = try member.engine.ask { engine in
       let state = engine.state
       let (number, hash) = (state.identity.id(of: partition), state.identity.cryptography.hash)
       guard let replica = state.own.replica?.id, let before = state.own.tip(in: number) else {
@@ -138,14 +138,14 @@ import Wire
   @Test("nothing is told or sent to a member that may not carry it, though it asks, and forgot that it may not (I11)")
   func withoutCarrying() throws {
     let secret = try PartitionName("agency=Secret")
-    let before = try member.onEngine { $0.state.mesh.authority }
+    let before = try member.engine.ask { $0.state.mesh.authority }
     let granted = try [grant(to: honest, .write), grant(to: member, .write, partition.text)]
     let closed = try closeFleet()
     for statement in granted + [closed] { try honest.say(statement) }
     try eventually("the member is told") { [member] in
-      try member.onEngine { $0.state.mesh.authority[closed.id] != nil }
+      try member.engine.ask { $0.state.mesh.authority[closed.id] != nil }
     }
-    try member.onEngine { engine in
+    try member.engine.ask { engine in
       engine.state.mesh.ledger.authority = before
       for statement in granted + [closed] { engine.state.mesh.ledger.statements[statement.id.tip] = nil }
     }
@@ -157,7 +157,7 @@ import Wire
     // Said after the answers, if there are any.
     try honest.put(partition, "c", "open", body(["n": .int(1)]))
     try eventually { [member, partition] in try member.read(partition, "c", id: .string("open")) != nil }
-    let isTold = try member.onEngine { $0.state.mesh.partitions[$0.state.identity.id(of: secret)] != nil }
+    let isTold = try member.engine.ask { $0.state.mesh.partitions[$0.state.identity.id(of: secret)] != nil }
     #expect(!isTold)
   }
 
@@ -171,7 +171,7 @@ import Wire
     try fleet.restart(1)
     try honest.put(partition, "c", "awake", body(["n": .int(1)]))
     try eventually("the stream is open") { [honest] in
-      try honest.onEngine { $0.state.mesh.sessions.values.contains { $0.live?.streams.isEmpty == false } }
+      try honest.engine.ask { $0.state.mesh.sessions.values.contains { $0.live?.streams.isEmpty == false } }
     }
     _ = try utter(try run("genuine") { key.sign($0) })
     try eventually("the same with the right key is taken") { try shows("genuine") }
@@ -184,8 +184,8 @@ import Wire
     turned[turned.count - 1] ^= 1
     let session = try utter(.statements([turned]))
     try eventually("the connection ends") { try !isConnected(session) }
-    let count = try honest.onEngine { $0.state.mesh.authority.count }
-    #expect(try honest.onEngine { $0.state.mesh.authority[genuine.id] == nil })
+    let count = try honest.engine.ask { $0.state.mesh.authority.count }
+    #expect(try honest.engine.ask { $0.state.mesh.authority[genuine.id] == nil })
     // In the root's name, by the member's hand.
     let key = member.files.deviceKey
     let unsigned = try StatementCodec.unsigned(
@@ -195,11 +195,11 @@ import Wire
     try fleet.restart(1)
     let second = try utter(.statements([forged.encoded]))
     try eventually("the connection ends") { try !isConnected(second) }
-    #expect(try honest.onEngine { $0.state.mesh.authority.count } == count)
+    #expect(try honest.engine.ask { $0.state.mesh.authority.count } == count)
     try fleet.restart(1)
     _ = try utter(.statements([genuine.encoded]))
     try eventually("the genuine one is taken") { [honest] in
-      try honest.onEngine { $0.state.mesh.authority[genuine.id] != nil }
+      try honest.engine.ask { $0.state.mesh.authority[genuine.id] != nil }
     }
   }
 

@@ -36,11 +36,11 @@ import Testing
     let node = node(fleet)
     try fill(node, [.int(1)])
     let (inside, go) = (TimedSemaphore(), TimedSemaphore())
-    let passes = StoreReaders.limit - node.limits.keptReaders
+    let passes = StoreReaders.limit - node.documents.limits.keptReaders
     let group = DispatchGroup()
     for _ in 0..<passes {
       DispatchQueue(label: "pass").async(group: group) {
-        try? node.readingPage { _ in
+        try? node.documents.readingPage { _ in
           inside.signal()
           _ = go.wait(milliseconds: 20_000)
         }
@@ -51,7 +51,7 @@ import Testing
       group.wait()
     }
     for _ in 0..<passes { try #require(inside.wait(milliseconds: 10_000)) }
-    let refused = #expect(throws: NodeError.self) { try node.readingPage { _ in } }
+    let refused = #expect(throws: NodeError.self) { try node.documents.readingPage { _ in } }
     #expect(refused?.code == .busy)
     #expect(try node.read(partition, "reports", id: .int(1)) != nil)
   }
@@ -134,12 +134,14 @@ import Testing
     try fill(node(fleet), (0..<1_000).map { .int($0) })
     let start = ContinuousClock.now
     var pages = 0
-    var pass = DocumentPass(node(fleet), partition, "reports")
+    var pass = DocumentPass(node(fleet).documents, partition, "reports")
     try pass.eachPage { _ throws(NodeError) in
       pages += 1
       #expect(waitUntil { ContinuousClock.now - start > .milliseconds(1_100 * pages) })
       let others = DispatchGroup()
-      DispatchQueue.global().async(group: others) { [readers = node(fleet).readers] in try? readers.lendingAll {} }
+      DispatchQueue.global().async(group: others) { [readers = node(fleet).documents.readers] in
+        try? readers.lendingAll {}
+      }
       #expect(others.wait(timeout: .now() + .seconds(5)) == .success, "the pass keeps a reader")
       return true
     }
@@ -305,5 +307,5 @@ extension Node {
   }
 
   /// Documents that somebody met damaged and the log gave again.
-  func mended() throws -> Int { try onEngine { $0.state.quarantine.mendedCount } }
+  func mended() throws -> Int { try engine.ask { $0.state.quarantine.mendedCount } }
 }

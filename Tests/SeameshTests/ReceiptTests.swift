@@ -75,7 +75,7 @@ struct ReceiptTests {
 
   private func noteBackend(_ node: Node) throws {
     let partition = partition
-    try node.onEngine { engine in
+    try node.engine.ask { engine in
       let id = engine.state.identity.id(of: partition)
       engine.noteBackend(partition, has: engine.state.mesh.partitions[id]?.log.accepted ?? VersionVector())
     }

@@ -34,8 +34,8 @@ import Transport
 
   private func reconnect(_ fleet: TestFleet) throws -> [Int64] {
     _ = try silence(fleet)
-    let sessions = try fleet.nodes[0].onEngine { Array($0.links.table.links.keys) }
-    for session in sessions { try fleet.nodes[0].onEngine { $0.links.close(session) } }
+    let sessions = try fleet.nodes[0].engine.ask { Array($0.links.table.links.keys) }
+    for session in sessions { try fleet.nodes[0].engine.ask { $0.links.close(session) } }
     try eventually { try fleet.nodes.allSatisfy { try !$0.peers().contains { $0.state == .connected } } }
     return try silence(fleet)
   }

@@ -25,7 +25,7 @@ struct RevocationTests {
 
   /// Whether it counts there: an ended device shows nobody anything.
   private func shows(_ node: Node, _ id: Text) throws -> Bool {
-    try node.stored(partition, "c", id: .string(id)) != nil
+    try node.documents.stored(partition, "c", id: .string(id)) != nil
   }
 
   private func digest(_ node: Node) throws -> String? {
@@ -121,7 +121,7 @@ struct RevocationTests {
     try fleet.nodes[1].put(partition, "c", "good", body(["n": .int(9)]))
     for node in fleet.nodes { try eventually { try shows(node, "bad2") } }
     for node in fleet.nodes {
-      try eventually { try node.stored(partition, "c", id: .string("good"))?.body == body(["n": .int(9)]) }
+      try eventually { try node.documents.stored(partition, "c", id: .string("good"))?.body == body(["n": .int(9)]) }
     }
     // Written on top of it by somebody honest: that stays.
     try fleet.nodes[2].put(partition, "c", "own", body(["n": .int(5)]))
@@ -137,7 +137,7 @@ struct RevocationTests {
     try fleet.restart(3)
     for node in fleet.nodes {
       try eventually { try !shows(node, "bad1") && !shows(node, "bad2") && shows(node, "own") }
-      try eventually { try node.stored(partition, "c", id: .string("good"))?.body == body(["n": .int(1)]) }
+      try eventually { try node.documents.stored(partition, "c", id: .string("good"))?.body == body(["n": .int(1)]) }
       #expect(try held(node) == 3)
     }
     let fallen = try digest(fleet.nodes[0])
@@ -169,7 +169,7 @@ struct RevocationTests {
     let outcome = try fleet.nodes[0].change(RightsChange(.retire(device: "node 1")))
     #expect(outcome.isSigned)
     try eventually { try fleet.nodes[1].permissions(other, who: nil).members.contains { !$0.endedBy.isEmpty } }
-    #expect(try fleet.nodes[1].stored(other, "c", id: .string("elsewhere")) != nil)
+    #expect(try fleet.nodes[1].documents.stored(other, "c", id: .string("elsewhere")) != nil)
     #expect(try shows(fleet.nodes[0], "good") && held(fleet.nodes[1]) == 0)
     let again = #expect(throws: NodeError.self) { try fleet.nodes[0].change(RightsChange(.retire(device: "node 1"))) }
     #expect(again?.message.contains("no member any more") == true)
@@ -192,7 +192,7 @@ struct RevocationTests {
       try fleet.restart(1)
       try eventually { try fleet.nodes[1].permissions(other, who: nil).members.contains { !$0.endedBy.isEmpty } }
       let isKept = if case .retire = action { true } else { false }
-      #expect(try (fleet.nodes[1].stored(other, "c", id: .string("unseen")) != nil) == isKept)
+      #expect(try (fleet.nodes[1].documents.stored(other, "c", id: .string("unseen")) != nil) == isKept)
       #expect(try held(fleet.nodes[1]) == (isKept ? 0 : 1))
     }
   }
@@ -202,7 +202,7 @@ struct RevocationTests {
     let fleet = try TestFleet(3)
     let other = try PartitionName("room=2")
     func shown(_ node: Node) throws -> [Bool] {
-      try ["early", "late"].map { try node.stored(other, "c", id: .string($0)) != nil }
+      try ["early", "late"].map { try node.documents.stored(other, "c", id: .string($0)) != nil }
     }
     try fleet.nodes[0].subscribe("room=*")
     try fleet.nodes[2].subscribe("room=1")
@@ -264,19 +264,19 @@ struct RevocationTests {
     #expect(refused?.message.contains("last admin") == true)
     let promotion = try fleet.nodes[0].change(RightsChange(.promote(device: "node 1")))
     #expect(promotion.signer == "the fleet's root")
-    try eventually { try fleet.nodes[1].onEngine { $0.state.mesh.authority.standingAdmins.count } == 2 }
+    try eventually { try fleet.nodes[1].engine.ask { $0.state.mesh.authority.standingAdmins.count } == 2 }
     // Another admin's device may decide now, and end the first.
     let grant = try fleet.nodes[1].change(
       RightsChange(.grant(who: "role:officer", level: "read", pattern: "log*")))
     #expect(grant.signer == "this device")
     let ended = try fleet.nodes[1].change(RightsChange(selfEnd))
     #expect(ended.isSigned && ended.warnings.isEmpty && ended.signer == "this device")
-    try eventually { try fleet.nodes[0].onEngine { $0.state.mesh.authority.standingAdmins.count } == 1 }
+    try eventually { try fleet.nodes[0].engine.ask { $0.state.mesh.authority.standingAdmins.count } == 1 }
     let last = RightsChange.Action.revoke(device: "node 1", isCompromised: false, at: nil)
     let warned = try fleet.nodes[0].change(RightsChange(last, isDryRun: true))
     #expect(warned.signer == "the fleet's root" && warned.warnings.count == 1)
     #expect(try fleet.nodes[0].change(RightsChange(last, isConfirmed: true)).isSigned)
-    #expect(try fleet.nodes[0].onEngine { $0.state.mesh.authority.standingAdmins.isEmpty })
+    #expect(try fleet.nodes[0].engine.ask { $0.state.mesh.authority.standingAdmins.isEmpty })
   }
 
   @Test("devices show who was ended, by whom and since when, and nobody else; a device with two memberships is one")

@@ -100,5 +100,5 @@ struct RightsInUseTests {
 }
 
 extension Node {
-  func statementCount() throws -> Int { try onEngine { $0.state.mesh.authority.count } }
+  func statementCount() throws -> Int { try engine.ask { $0.state.mesh.authority.count } }
 }

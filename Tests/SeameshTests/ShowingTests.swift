@@ -46,7 +46,7 @@ struct ShowingTests {
   func carrying() throws {
     try grant("carry")
     try eventually { try carrier.status().changes == 1 }
-    #expect(try carrier.stored(room, "c", id: .string("one")) != nil)
+    #expect(try carrier.documents.stored(room, "c", id: .string("one")) != nil)
     let sentence = "this device may not read room=1: it may only carry there, by the grant"
     for refusal in refusals() {
       #expect(refusal?.code == .notPermitted && refusal?.message.hasPrefix(sentence) == true)

@@ -108,13 +108,14 @@ import Testing
         return peer
       }
     }
-    let findings = Node.findings(peers)
+    let findings = Doctor.findings(peers)
     #expect(findings.map(\.code).sorted() == ["clock-off", "not-a-member", "other-fleet", "peer-unreachable"])
     for finding in findings {
       #expect(finding.message.contains("10.0.0.1:1, 10.0.0.2:1, 10.0.0.3:1 and 37 more"), "\(finding.message)")
     }
-    #expect(Node.findings(Array(peers.prefix(5))).first?.message == "The node at 10.0.0.1:1 belongs to another fleet.")
-    #expect(Node.findings(Array(peers.filter { $0.state == .seen })).isEmpty)
+    #expect(
+      Doctor.findings(Array(peers.prefix(5))).first?.message == "The node at 10.0.0.1:1 belongs to another fleet.")
+    #expect(Doctor.findings(Array(peers.filter { $0.state == .seen })).isEmpty)
   }
 
   @Test("a clock that is off is told with its side, in a unit that people count in")

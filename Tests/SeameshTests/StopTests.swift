@@ -12,7 +12,7 @@ import Testing
     let fleet = try TestFleet(1)
     let node = fleet.nodes[0]
     // The engine's stop without the caller's part in it: as when that comes between the caller's look and its request.
-    node.inbox.put(.stop)
+    node.engine.inbox.put(.stop)
     let partition = try PartitionName("room=1")
     let answers = Mutex(0)
     for _ in 0..<100 {

@@ -26,11 +26,6 @@ struct CommittedRuns {
       let device: DeviceMark
       let neighbours: Set<DeviceMark>
     }
-
-    /// Of all that are linked with who brought it and with the peer, one passes it on: the nearest to the peer.
-    func isPassedOnByOther(to peer: DeviceMark, than own: DeviceMark) -> Bool {
-      linked.contains { $0.device != peer && $0.neighbours.contains(peer) && $0.device.isNearer(to: peer, than: own) }
-    }
   }
 
   init(
@@ -57,11 +52,27 @@ extension CommittedRuns.Bringer {
     guard let source, let session = sessions[source] else { return nil }
     device = DeviceMark(session.device)
     authors = ledger.authors(of: runs, in: partition.id, sessions)
-    let mark = device
     let starts = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first) }
-    let others = sessions.values.filter { $0.isLinked(with: mark) && $0.follows(from: starts, partition, ledger) }
-    linked = others.map { Linked(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) }
+    linked = sessions.linked(with: device, followingFrom: starts, partition, ledger)
     aheadSince = bringsMuch ? session.openedAt : nil
+  }
+}
+
+extension SessionTable {
+  /// To whom the device brings what goes on there of these chains.
+  func linked(
+    with device: DeviceMark, followingFrom starts: [ReplicaID: UInt64], _ partition: PartitionState, _ ledger: Ledger
+  ) -> [CommittedRuns.Bringer.Linked] {
+    values.filter { $0.isLinked(with: device) && $0.follows(from: starts, partition, ledger) }
+      .map { .init(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) }
+  }
+}
+
+extension [CommittedRuns.Bringer.Linked] {
+  /// Of all that are linked with who brought it and with the peer, one passes it on: the nearest to the peer.
+  func nearest(to peer: DeviceMark, than own: DeviceMark) -> DeviceMark? {
+    filter { $0.device != peer && $0.neighbours.contains(peer) && $0.device.isNearer(to: peer, than: own) }
+      .map(\.device).min { $0.isNearer(to: peer, than: $1) }
   }
 }
 

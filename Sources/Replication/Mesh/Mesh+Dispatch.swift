@@ -12,7 +12,7 @@ extension Mesh {
       return
     case .goodbye(let reason): return close(id, reason, &step)
     case .spent(let told) where session.hasStatements: return sessions[id]?.hear(told) ?? ()
-    case .neighbours(let news) where session.hasStatements: return sessions[id]?.hear(news, ledger, step) ?? ()
+    case .neighbours(let news) where session.hasStatements: return sessions.hear(news, from: id, ledger, step)
     case .holdings(let message) where session.hasStatements: return receiveHoldings(id, message, &step)
     default: break
     }

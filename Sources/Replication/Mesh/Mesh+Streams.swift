@@ -17,6 +17,8 @@ extension Mesh {
     lookForForks(id, partition, wanted, &step)
     sessions[id]?.showForks(partition, anew: false, ledger, &step)
     pulls.consider(id, partition, &sessions, ledger, &step)
+    // What it gets from here it does not pass on to who is linked with this node.
+    sessions.bringWhatIsLeft(to: id, of: partition, ledger, step)
     if let unannounced, sessions[id]?.leaveUnannounced(unannounced, of: partition, ledger) == false { return }
     sessions[id]?.pump(partition, ledger, &step)
   }

@@ -43,3 +43,51 @@ struct Neighbours: Sendable {
     step.emit(.send(session.id, .neighbours(news)))
   }
 }
+
+extension SessionTable {
+  /// With whom a peer came to be linked, and with whom it is no more: what he was to bring it, it has from here, and would
+  /// leave to this node to pass that on.
+  mutating func hear(_ news: NeighbourNews, from id: SessionID, _ ledger: Ledger, _ step: Step) {
+    self[id]?.hear(news, ledger, step)
+    if !news.removed.isEmpty { bringWhatIsLeft(to: id, from: news.removed, ledger, step) }
+  }
+
+  /// The peer does not get from others what was left to it for those who are not linked with them: somebody else passes it on.
+  ///
+  /// - Parameters:
+  ///   - bringers: who brings it nothing; nil: nobody does.
+  ///   - partition: nil: any.
+  mutating func bringWhatIsLeft(
+    to id: SessionID, from bringers: Set<DeviceMark>? = nil, of partition: PartitionID? = nil, _ ledger: Ledger,
+    _ step: Step
+  ) {
+    guard let neighbour = self[id]?.device else { return }
+    for other in ids where other != id {
+      let partitions = self[other]?.live?.passedOn.filter { partition ?? $0 == $0 }.sorted() ?? []
+      for partition in partitions {
+        let held = self[id]?.live?.streams[partition]?.known ?? VersionVector()
+        let chains = self[other]?.live?.takePassedOn(
+          by: DeviceMark(neighbour), from: bringers, of: partition, beyond: held)
+        if let chains, !chains.isEmpty { bring(chains, of: partition, to: other, ledger, step) }
+      }
+    }
+  }
+
+  /// Where the next to do it is this node itself.
+  private mutating func bring(
+    _ chains: [LeftRuns.Chain], of partition: PartitionID, to id: SessionID, _ ledger: Ledger, _ step: Step
+  ) {
+    guard let state = ledger.partitions[partition], let device = self[id]?.device else { return }
+    var starts: [ReplicaID: UInt64] = [:]
+    for chain in chains where self[id]?.isLinked(with: chain.bringer) == false {
+      let next = linked(with: chain.bringer, followingFrom: [chain.replica: chain.first], state, ledger)
+        .filter { $0.device != chain.neighbour }.nearest(to: DeviceMark(device), than: ledger.mark)
+      if let next {
+        self[id]?.live?.leave(chain, of: partition, to: next)
+      } else {
+        starts[chain.replica] = min(starts[chain.replica] ?? .max, chain.first)
+      }
+    }
+    if !starts.isEmpty { self[id]?.live?.takeBackLeft(of: partition, .from(starts), step) }
+  }
+}

@@ -32,7 +32,7 @@ enum PushPolicy {
     /// With what waits already to be passed on, and not before this.
     case postponed(until: MonotonicTime)
     /// Somebody else brings what of them the peer lacks; what he may not is passed on at that time.
-    case leftToOthers(elseAt: MonotonicTime)
+    case leftToOthers(LeftRuns.Way, elseAt: MonotonicTime)
   }
 
   /// - Parameter own: this device.
@@ -48,8 +48,8 @@ enum PushPolicy {
       guard committed.runs.contains(where: { !stream.covers($0.replica, $0.last) }) else {
         return Push(announcement: announcement, runs: .none)
       }
-      if let bringer = committed.bringer, isBrought(by: bringer, to: session, own) {
-        return Push(announcement: announcement, runs: .leftToOthers(elseAt: due))
+      if let bringer = committed.bringer, let way = way(of: bringer, to: session, own) {
+        return Push(announcement: announcement, runs: .leftToOthers(way, elseAt: due))
       }
       guard isRelayed else { return Push(announcement: announcement, runs: .relayed(at: due)) }
       // What waits already keeps its time, but for more that comes with a meeting.
@@ -62,15 +62,17 @@ enum PushPolicy {
     return Push(announcement: announcement, runs: isNext ? .now : .fromLog)
   }
 
-  /// By who brought them here, by their authors, who send what they write to all with whom they are linked, or by whoever is
-  /// nearer to the peer.
-  private static func isBrought(
-    by bringer: CommittedRuns.Bringer, to session: PeerSession, _ own: DeviceMark
-  ) -> Bool {
-    guard let neighbours = session.sparing?.neighbours else { return false }
-    return neighbours.contains(bringer.device)
+  /// From who brought them here, from their authors, who send what they write to all with whom they are linked, or by whoever
+  /// is nearer to the peer. Nil where nobody else is known to bring them.
+  private static func way(
+    of bringer: CommittedRuns.Bringer, to session: PeerSession, _ own: DeviceMark
+  ) -> LeftRuns.Way? {
+    guard let neighbours = session.sparing?.neighbours else { return nil }
+    let isDirect =
+      neighbours.contains(bringer.device)
       || !bringer.authors.isEmpty && bringer.authors.isSubset(of: neighbours)
-      || bringer.isPassedOnByOther(to: DeviceMark(session.device), than: own)
+    if isDirect { return .direct }
+    return bringer.linked.nearest(to: DeviceMark(session.device), than: own).map { .by($0, from: bringer.device) }
   }
 
   private static func relayDue(_ committed: CommittedRuns, _ session: PeerSession, _ step: Step) -> MonotonicTime {
@@ -131,8 +133,9 @@ extension PeerSession {
     case .fromLog: pump(partition, ledger, &step)
     case .relayed(let due): live?.relays.begin(partition, at: due)
     case .postponed(let due): live?.relays.postpone(partition, until: due)
-    case .leftToOthers(let due):
-      let isAll = live?.streams[partition]?.leaveToOthers(committed.runs, committed.partition.log) ?? true
+    case .leftToOthers(let way, let due):
+      let isAll = live?.streams[partition]?.leaveToOthers(committed.runs, by: way, committed.partition.log) ?? true
+      if way != .direct { live?.passedOn.insert(partition) }
       if !isAll { live?.relays.begin(partition, at: due) }
     }
     noteWaiting(committed)

@@ -9,7 +9,7 @@ struct DocumentPass {
   let collection: Text
   /// Of the result that it is for.
   let share: ResultShare?
-  private let node: Node
+  private let documents: DocumentReader
   private let snapshot: StoreReader?
   /// What the partition had taken in when the first page was read, and where the log was at the latest look.
   private var beginning: (chains: [StoredChain], log: LogPosition)?
@@ -19,14 +19,14 @@ struct DocumentPass {
   private(set) var wasInterrupted = false
 
   init(
-    _ node: Node, _ partition: PartitionName, _ collection: Text, _ share: ResultShare? = nil,
+    _ documents: DocumentReader, _ partition: PartitionName, _ collection: Text, _ share: ResultShare? = nil,
     of snapshot: StoreReader? = nil
   ) {
-    (self.node, self.partition, self.collection) = (node, partition, collection)
+    (self.documents, self.partition, self.collection) = (documents, partition, collection)
     (self.share, self.snapshot) = (share, snapshot)
   }
 
-  private var limits: ReadLimits { node.limits }
+  private var limits: ReadLimits { documents.limits }
 
   /// Living documents in key order, until `visit` answers false; answers whether it never did.
   ///
@@ -55,9 +55,9 @@ struct DocumentPass {
   mutating func eachOf(
     _ ids: [Value], damaged: (Value) throws(NodeError) -> Void, _ visit: (StoredDocument) throws(NodeError) -> Void
   ) throws(NodeError) {
-    let (node, partition, collection) = (node, partition, collection)
+    let (documents, partition, collection) = (documents, partition, collection)
     try eachRow(of: ids.map(\.canonicalBytes)) { _, row throws(NodeError) in
-      if let row, let document = try node.shown(row, partition, collection, met: damaged) { try visit(document) }
+      if let row, let document = try documents.shown(row, partition, collection, met: damaged) { try visit(document) }
     }
   }
 
@@ -94,18 +94,18 @@ struct DocumentPass {
     _ read: (StoreReader, StoredPlace) throws -> Rows
   ) throws(NodeError) -> Rows? {
     if let snapshot { return try page(of: snapshot, read) }
-    let (node, partition, collection) = (node, partition, collection)
+    let (documents, partition, collection) = (documents, partition, collection)
     var (beginning, isOneState) = (beginning, isOneState)
     defer { (self.beginning, self.isOneState) = (beginning, isOneState) }
-    return try node.readingPage { reader in
+    return try documents.readingPage { reader in
       try reader.snapshot { reader in
         let log = try reader.logEnd()
         if beginning?.log != log {
-          let chains = try node.number(partition, reader).map { try reader.chains(of: $0) } ?? []
+          let chains = try documents.number(partition, reader).map { try reader.chains(of: $0) } ?? []
           isOneState = isOneState && beginning.map { $0.chains == chains } ?? true
           beginning = (beginning?.chains ?? chains, log)
         }
-        return try node.place(partition, collection, reader).map { try read(reader, $0) }
+        return try documents.place(partition, collection, reader).map { try read(reader, $0) }
       }
     }
   }
@@ -115,7 +115,7 @@ struct DocumentPass {
   ) throws(NodeError) -> Rows? {
     do {
       try snapshot.checkTime()
-      return try node.place(partition, collection, snapshot).map { try read(snapshot, $0) }
+      return try documents.place(partition, collection, snapshot).map { try read(snapshot, $0) }
     } catch {
       if case StoreError.interrupted = error { wasInterrupted = true }
       throw NodeError(any: error)

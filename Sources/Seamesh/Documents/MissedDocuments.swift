@@ -3,7 +3,7 @@ import Identity
 import Replication
 import Storage
 
-extension Node {
+extension DocumentReader {
   /// Canonical ids of those of a place, as ``documents(of:writtenAfter:)-(PartitionID,_)`` tells them.
   func documents(
     of place: ChangedDocuments.Place, writtenAfter position: LogPosition
@@ -18,7 +18,7 @@ extension Node {
   func documents(
     of partition: PartitionID, writtenAfter position: LogPosition
   ) throws(NodeError) -> Set<DocumentKey>? {
-    let reader = RunReader(fleet: files.fleet, hash: SHA256.hash)
+    let reader = RunReader(fleet: fleet, hash: SHA256.hash)
     var missed = Missed(end: position.arrival)
     while missed.documents <= limits.missedDocuments, missed.bytes <= limits.missedBytes {
       let last = missed.end

@@ -31,17 +31,21 @@ final class StateDigests: Sendable {
     var waiting: [PartitionID: [TimedSemaphore]] = [:]
   }
 
+  private let documents: DocumentReader
+  private let feed: CommitFeed
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "seamesh.digests", qos: .utility)
 
   /// What failed is not tried again sooner, however often it is asked for: a damaged row stays damaged.
   private static let retryInterval = Duration.seconds(60)
 
+  init(_ documents: DocumentReader, _ feed: CommitFeed) { (self.documents, self.feed) = (documents, feed) }
+
   /// Fills in what is known after `milliseconds` at the latest. What is not goes on being computed.
-  func fill(_ rows: [PartitionRow], of node: Node, within milliseconds: Int) -> [PartitionStatus] {
+  func fill(_ rows: [PartitionRow], within milliseconds: Int) -> [PartitionStatus] {
     let asked = ContinuousClock.now
     let signal = TimedSemaphore()
-    var missing = rows.count { row in request(row, of: node, at: asked, signal) }
+    var missing = rows.count { row in request(row, at: asked, signal) }
     let deadline = asked.advanced(by: .milliseconds(milliseconds))
     while missing > 0, case let left = ContinuousClock.now.duration(to: deadline), left > .zero {
       guard signal.wait(milliseconds: UInt64(max(1, left / .milliseconds(1)))) else { break }
@@ -52,7 +56,7 @@ final class StateDigests: Sendable {
 
   /// Whether the answer is still to come.
   private func request(
-    _ row: PartitionRow, of node: Node, at asked: ContinuousClock.Instant, _ signal: TimedSemaphore
+    _ row: PartitionRow, at asked: ContinuousClock.Instant, _ signal: TimedSemaphore
   ) -> Bool {
     let (isMissing, isNew) = state.withLock { state in
       switch state.outcomes[row.id] {
@@ -63,17 +67,17 @@ final class StateDigests: Sendable {
       state.waiting[row.id, default: []].append(signal)
       return (true, state.waiting[row.id]?.count == 1)
     }
-    if isNew { begin(row, of: node) }
+    if isNew { begin(row) }
     return isMissing
   }
 
-  private func begin(_ row: PartitionRow, of node: Node) {
-    queue.async { [weak node] in
+  private func begin(_ row: PartitionRow) {
+    queue.async {
       var stretches = self.state.withLock { $0.stretches.removeValue(forKey: row.id) } ?? StateStretches()
-      let outcome = node.map { StatePass(node: $0, row: row).outcome(&stretches) }
+      let outcome = StatePass(documents: self.documents, feed: self.feed, row: row).outcome(&stretches)
       let waiting = self.state.withLock { state in
         state.stretches[row.id] = stretches
-        if let outcome { state.outcomes[row.id] = outcome }
+        state.outcomes[row.id] = outcome
         return state.waiting.removeValue(forKey: row.id) ?? []
       }
       for signal in waiting { signal.signal() }
@@ -100,7 +104,8 @@ final class StateDigests: Sendable {
 
 /// Brings what is summed up of a partition's documents up to one state of the store.
 private struct StatePass {
-  let node: Node
+  let documents: DocumentReader
+  let feed: CommitFeed
   let row: PartitionRow
 
   /// A partition in which more changes than is read meanwhile is looked at so often, then left for a quieter time.
@@ -125,7 +130,7 @@ private struct StatePass {
         case .setback: setbacks += 1
         case .done(let vector, let time):
           guard !damaged.isEmpty else { return .known(.init(vector: vector, stretches.total, time)) }
-          guard try node.mend(damaged, in: row.name) else {
+          guard try documents.mend(damaged, in: row.name) else {
             throw NodeError(.damaged, "documents in it do not read on this device: seamesh doctor names them")
           }
           mark(damaged, &stretches)
@@ -147,7 +152,7 @@ private struct StatePass {
   /// Reads what is to be read from one state, for about as long as a slice takes.
   private func slice(_ stretches: inout StateStretches, _ damaged: inout Set<DocumentKey>) throws(NodeError) -> Step {
     try catchUp(&stretches)
-    return try node.pinned(row.id) { reader, pinned in
+    return try documents.pinned(row.id, feed) { reader, pinned in
       let marked = follow(to: pinned.cursor, &stretches)
       let time = ContinuousClock.now
       guard let number = try reader.partitionNumber(row.id) else {
@@ -156,7 +161,7 @@ private struct StatePass {
       }
       let collections = try reader.collections(of: number)
       stretches.know(collections.map(\.name))
-      let end = time.advanced(by: .milliseconds(node.limits.digestSliceMilliseconds))
+      let end = time.advanced(by: .milliseconds(documents.limits.digestSliceMilliseconds))
       var pages = 0
       for (name, collection) in collections {
         while let gap = stretches.gap(in: name) {
@@ -174,7 +179,7 @@ private struct StatePass {
   private func follow(to cursor: CommitFeed.Cursor, _ stretches: inout StateStretches) -> Int {
     defer { stretches.cursor = cursor }
     guard let before = stretches.cursor else { return 0 }
-    guard let records = node.feed.read(from: before).records else {
+    guard let records = feed.read(from: before).records else {
       stretches = StateStretches()
       return 0
     }
@@ -190,9 +195,9 @@ private struct StatePass {
 
   /// Where more was committed than the feed remembers, the log says what changed, or all is read anew.
   private func catchUp(_ stretches: inout StateStretches) throws(NodeError) {
-    let next = node.feed.next
-    guard let before = stretches.cursor, node.feed.read(from: before).records == nil else { return }
-    guard let keys = try node.documents(of: row.id, writtenAfter: before.position) else {
+    let next = feed.next
+    guard let before = stretches.cursor, feed.read(from: before).records == nil else { return }
+    guard let keys = try documents.documents(of: row.id, writtenAfter: before.position) else {
       stretches = StateStretches()
       return
     }
@@ -205,15 +210,15 @@ private struct StatePass {
     _ gap: StateStretches.Gap, _ place: (partition: PartitionNumber, collection: CollectionNumber),
     _ reader: StoreReader, _ stretches: inout StateStretches, _ damaged: inout Set<DocumentKey>
   ) throws {
-    let limit = 2 * node.limits.digestStretchDocuments
+    let limit = 2 * documents.limits.digestStretchDocuments
     let rows = try reader.documents(
-      place.partition, place.collection, after: gap.after, limit: limit, byteLimit: node.limits.pageBytes,
+      place.partition, place.collection, after: gap.after, limit: limit, byteLimit: documents.limits.pageBytes,
       withDeleted: true)
     var within = rows.prefix { row in gap.end.map { !$0.lexicographicallyPrecedes(row.key) } ?? true }
     let endsWithGap = gap.end != nil && rows.last?.key == gap.end
     var isAll = rows.isEmpty || within.count < rows.count || endsWithGap
     if !isAll, rows.count == limit {
-      within = within.prefix(node.limits.digestStretchDocuments)
+      within = within.prefix(documents.limits.digestStretchDocuments)
     } else if !isAll {
       // Ended by its bytes, or by the end of the collection.
       isAll = try reader.documents(
@@ -229,12 +234,12 @@ private struct StatePass {
   ) throws(NodeError) -> StateStretches.Content {
     var content = StateStretches.Content()
     for row in rows {
-      guard !node.isStopping else { throw NodeError(.stopping, "the node is stopping") }
+      guard !documents.engine.isStopping else { throw EngineLine.stopping }
       guard let state = try? DocumentState(stored: row), state.isAlive == row.isAlive,
         let id = Value(canonicalID: row.key)
       else {
         damaged.insert(DocumentKey(collection: collection, id: row.key))
-        try node.limits.check(damaged: damaged.count)
+        try documents.limits.check(damaged: damaged.count)
         continue
       }
       let shown = state.rendered()
@@ -266,17 +271,16 @@ private struct PinnedState: Sendable {
   let cursor: CommitFeed.Cursor
 }
 
-extension Node {
+extension DocumentReader {
   /// Reads from one state of the store, together with what a partition has accepted in that very state.
   fileprivate func pinned<Answer>(
-    _ partition: PartitionID, _ body: (StoreReader, PinnedState) throws -> Answer
+    _ partition: PartitionID, _ feed: CommitFeed, _ body: (StoreReader, PinnedState) throws -> Answer
   ) throws(NodeError) -> Answer {
     try reading { reader in
       defer { reader.unpin() }
       // Lent to the engine thread, which alone knows when a vector and the store agree; this one waits meanwhile.
       nonisolated(unsafe) let lent = reader
-      let feed = feed
-      let pinned = try onEngine { engine in
+      let pinned = try engine.ask { engine in
         Result { () throws(NodeError) in
           // Before the pin: what the state has beyond it is read once more, and nothing is missed.
           let cursor = feed.next

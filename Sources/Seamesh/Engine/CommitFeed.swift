@@ -89,7 +89,7 @@ final class FeedFollower: Sendable {
   enum Wake: Sendable {
     /// Canonical ids of changed documents of the place that was asked for.
     case changed(Set<[UInt8]>)
-    /// More was committed since than the feed remembers: the log has it (``Node/documents(of:writtenAfter:)``).
+    /// More was committed since than the feed remembers: the log has it (``DocumentReader/documents(of:writtenAfter:)``).
     case missed(since: LogPosition)
     case nothing
     case stopped

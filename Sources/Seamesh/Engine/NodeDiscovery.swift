@@ -79,3 +79,16 @@ extension SystemRandomNumberGenerator {
     return generator.next()
   }
 }
+
+extension DiscoveryState {
+  /// In a word or two, for `status`.
+  var sentence: String {
+    switch responder {
+    case .disabled: "off"
+    case .unknown: "starting"
+    case .available: "mDNS"
+    case .absent: "beacon (no mDNS responder)"
+    case .hung: "beacon (the mDNS responder does not answer)"
+    }
+  }
+}

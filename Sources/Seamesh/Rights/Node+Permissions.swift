@@ -21,17 +21,23 @@ extension Node {
 
   /// Whether this device may do so much in the partition.
   package func may(_ level: AccessLevel, in partition: PartitionName) throws(NodeError) -> Bool {
-    try onEngine { engine in
-      engine.state.mesh.authority.level(of: engine.state.identity.device, in: partition) >= level
-    }
+    try engine.may(level, in: partition)
   }
 
   func permissionDesk() throws(NodeError) -> PermissionDesk {
-    let authority = try onEngine { $0.state.mesh.authority }
-    let arrivals = try reading { reader in
+    let authority = try engine.ask { $0.state.mesh.authority }
+    let arrivals = try documents.reading { reader in
       Dictionary(try reader.statements().map { ($0.id, $0.arrived) }) { first, _ in first }
     }
     return PermissionDesk(authority: authority, device: files.deviceKey.publicKey, arrivals: arrivals)
+  }
+}
+
+extension EngineLine {
+  func may(_ level: AccessLevel, in partition: PartitionName) throws(NodeError) -> Bool {
+    try ask { engine in
+      engine.state.mesh.authority.level(of: engine.state.identity.device, in: partition) >= level
+    }
   }
 }
 

@@ -9,7 +9,7 @@ extension Node {
   package func change(_ change: RightsChange) throws(NodeError) -> RightsOutcome {
     let before = try arrivedBefore(change)
     let (root, own) = (try? rootAuthor.get(), files.deviceKey)
-    let outcome = try onEngine { engine -> Result<RightsOutcome, NodeError> in
+    let outcome = try engine.ask { engine -> Result<RightsOutcome, NodeError> in
       Result { () throws(NodeError) in
         do {
           let desk = RightsDesk(engine, device: StatementAuthor(key: own.publicKey, sign: own.sign), root: root)
@@ -23,7 +23,7 @@ extension Node {
     }.get()
     guard outcome.isSigned else { return outcome }
     // Another question waits for the commit.
-    let isStored = try onEngine { engine in
+    let isStored = try engine.ask { engine in
       outcome.statements.allSatisfy { Digest(text: $0).map(engine.state.mesh.authority.holds) ?? false }
         && engine.failure == nil
     }
@@ -59,7 +59,7 @@ extension Node {
     guard moment <= WallClock.milliseconds else {
       throw NodeError(.unprocessable, "\(at) lies in the future: name a time at which what the device wrote was good")
     }
-    return try reading { reader in
+    return try documents.reading { reader in
       var changes: [PartitionID: [ReplicaID: UInt64]] = [:]
       for (partition, replica, last) in try reader.changes(before: moment) {
         changes[partition, default: [:]][replica] = last

@@ -103,7 +103,7 @@ final class ForwardingNode {
   }
 
   func holds(_ partition: String, _ id: String) throws -> Bool {
-    try node.stored(PartitionName(Text(partition)), "reports", id: .string(Text(id))) != nil
+    try node.documents.stored(PartitionName(Text(partition)), "reports", id: .string(Text(id))) != nil
   }
 
   var address: PeerAddress {

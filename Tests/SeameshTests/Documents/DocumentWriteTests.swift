@@ -41,7 +41,7 @@ import Wire
   private func lastWrites(_ node: Node) throws -> [DocumentWrite] {
     let fleet = node.endpoints.fleet
     let id = partition.id(fleet: fleet, hash: SHA256.hash)
-    let runs = try node.onEngine { engine -> [LoggedRun] in
+    let runs = try node.engine.ask { engine -> [LoggedRun] in
       engine.attempt([]) {
         try LogReader(engine.state).runs(id, lackedBy: VersionVector(), byteLimit: .max).runs
       }

@@ -150,7 +150,7 @@ import Testing
     let node = fleet.nodes[0]
     try put(node, "a", "b")
     let replica = try node.status().replica
-    let isWhole = try node.onEngine { engine in
+    let isWhole = try node.engine.ask { engine in
       Result {
         let isWhole = try (engine.state.store as? Store)?.carryOverAll() ?? false
         (engine.state.mark as? SidecarMark)?.isLogClosed = isWhole

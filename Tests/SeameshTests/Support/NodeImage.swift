@@ -12,7 +12,7 @@ struct NodeImage {
 
   /// Between two turns of the engine, so that no file is seen half written.
   init(of node: Node) throws {
-    files = try node.onEngine { _ in Result { try NodeImage.read(node.files.directory.path) } }.get()
+    files = try node.engine.ask { _ in Result { try NodeImage.read(node.files.directory.path) } }.get()
   }
 
   init(of path: String) throws { files = try NodeImage.read(path) }

@@ -63,7 +63,7 @@ final class TestFleet {
   /// Signed with the fleet's root key, which the founder's directory has.
   func statement(_ body: Statement.Body) throws -> Statement {
     let root = try KeyFile.fleetRoot.loadKey(in: DataDirectory(existing: path(of: 0)))
-    let founding = try nodes[0].onEngine { engine -> Statement? in
+    let founding = try nodes[0].engine.ask { engine -> Statement? in
       let authority = engine.state.mesh.authority
       return authority.lastStatement(of: root.publicKey).flatMap { authority[$0.id] }
     }
@@ -108,14 +108,14 @@ func body(_ entries: KeyValuePairs<Text, Value>) -> ValueMap {
 extension Node {
   /// Taken in here, as if somebody had brought it.
   func say(_ statement: Statement) throws {
-    _ = try onEngine { $0.add([statement]) }
+    _ = try engine.ask { $0.add([statement]) }
     // Another question waits for the commit.
-    try onEngine { _ in }
+    try engine.ask { _ in }
   }
 
   /// The end of a chain of this node's own at one of its changes.
   func chainEnd(_ partition: PartitionName, at sequence: UInt64) throws -> Statement.PartitionEnds {
-    try onEngine { engine in
+    try engine.ask { engine in
       Result {
         let replica = try #require(engine.state.own.replica?.id)
         let id = engine.state.identity.id(of: partition)
@@ -139,7 +139,7 @@ extension Node {
   func execute(_ sql: String) throws { try onStore { try $0.database.execute(sql) } }
 
   func onStore(_ body: @escaping @Sendable (Store) throws -> Void) throws {
-    let outcome = try onEngine { engine in
+    let outcome = try engine.ask { engine in
       Result { if let store = engine.state.store as? Store { try body(store) } }.mapError { $0 as any Error }
     }
     try outcome.get()

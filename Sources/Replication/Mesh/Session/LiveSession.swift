@@ -9,6 +9,8 @@ struct LiveSession: Sendable {
   var streams = InPlaceTable<PartitionID, PeerStream>()
   var turns = SendTurns()
   var relays = RelaysDue()
+  /// Where something may be left to who passes it on to the peer.
+  var passedOn: Set<PartitionID> = []
   private var nextStream: UInt64 = 1
   /// Answers of the log that are still to come to what was asked for streams that are not there any more, or were asked for
   /// anew since: what they hold follows on another vector.
@@ -77,15 +79,33 @@ struct LiveSession: Sendable {
   }
 
   /// A neighbour of the peer is gone: nothing more is left to others, and what the peer does not announce meanwhile is sent.
-  /// What is being read now was asked for without it, and is read anew with it.
   mutating func bringWhatOthersDid(_ step: Step) {
-    let due = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
-    for partition in streams.filter({ !$0.value.outgoing.leftToOthers.isEmpty }).map(\.key).sorted() {
-      let isLoading = streams[partition]?.outgoing.isLoading == true
-      voidLoad(of: partition)
-      streams[partition]?.outgoing.takeBackLeft()
-      if isLoading { turns.putRead(partition) } else { relays.begin(partition, at: due) }
+    for partition in streams.filter({ !$0.value.outgoing.left.isEmpty }).map(\.key).sorted() {
+      takeBackLeft(of: partition, .all, step)
     }
+  }
+
+  mutating func takePassedOn(
+    by neighbour: DeviceMark, from bringers: Set<DeviceMark>?, of partition: PartitionID, beyond held: VersionVector
+  ) -> [LeftRuns.Chain] {
+    let taken =
+      streams[partition]?.outgoing.left.takePassedOn(by: neighbour, from: bringers, beyond: held) ?? []
+    if streams[partition]?.outgoing.left.isAnyPassedOn != true { passedOn.remove(partition) }
+    return taken
+  }
+
+  mutating func leave(_ chain: LeftRuns.Chain, of partition: PartitionID, to neighbour: DeviceMark) {
+    streams[partition]?.outgoing.left.leave(chain, to: neighbour)
+    passedOn.insert(partition)
+  }
+
+  /// What is being read now was asked for without it, and is read anew with it.
+  mutating func takeBackLeft(of partition: PartitionID, _ back: LeftRuns.Back, _ step: Step) {
+    let due = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
+    let isLoading = streams[partition]?.outgoing.isLoading == true
+    voidLoad(of: partition)
+    streams[partition]?.outgoing.takeBackLeft(back)
+    if isLoading { turns.putRead(partition) } else { relays.begin(partition, at: due) }
   }
 
   /// The whole vector once its last part is here; nil until then. Nothing else that carries vectors comes between its parts.

@@ -25,12 +25,11 @@ struct PeerStream: Sendable {
 
   /// The peer has it, or it is under way: on this stream, or from somebody else.
   func covers(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
-    hasOrIsSent(replica, sequence) || outgoing.leftToOthers.sequence(of: replica) >= sequence
+    hasOrIsSent(replica, sequence) || outgoing.left.covers(replica, sequence)
   }
 
   private func have(of replica: ReplicaID) -> UInt64 {
-    max(
-      known.sequence(of: replica), outgoing.sent.sequence(of: replica), outgoing.leftToOthers.sequence(of: replica))
+    max(known.sequence(of: replica), outgoing.sent.sequence(of: replica), outgoing.left.vector.sequence(of: replica))
   }
 
   private func hasOrIsSent(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
@@ -38,20 +37,20 @@ struct PeerStream: Sendable {
   }
 
   /// Leaves to others what the peer lacks nothing before. Answers whether that is all of the runs.
-  mutating func leaveToOthers(_ runs: [LoggedRun], _ log: PartitionLog) -> Bool {
-    runs.reduce(true) { leaveToOthers($1.replica, $1.first, through: $1.last, log) && $0 }
+  mutating func leaveToOthers(_ runs: [LoggedRun], by way: LeftRuns.Way, _ log: PartitionLog) -> Bool {
+    runs.reduce(true) { leaveToOthers($1.replica, $1.first, through: $1.last, by: way, log) && $0 }
   }
 
   /// The same of changes of one chain. Of a forked one a number does not say which branch the peer comes to have.
   @discardableResult
   mutating func leaveToOthers(
-    _ replica: ReplicaID, _ first: UInt64, through last: UInt64, _ log: PartitionLog
+    _ replica: ReplicaID, _ first: UInt64, through last: UInt64, by way: LeftRuns.Way = .direct, _ log: PartitionLog
   ) -> Bool {
     if covers(replica, last) { return true }
     guard first == 1 || covers(replica, first - 1), log.forkPoints[replica] == nil, !forks.holdsBack(replica) else {
       return false
     }
-    outgoing.leftToOthers[replica] = ChainPosition(sequence: last, tip: .zero)
+    outgoing.left.leave(replica, first, through: last, way)
     return true
   }
 
@@ -89,7 +88,7 @@ struct PeerStream: Sendable {
   func have(of log: PartitionLog) -> VersionVector {
     var have = known
     have.join(outgoing.sent)
-    have.join(outgoing.leftToOthers)
+    have.join(outgoing.left.vector)
     for replica in forks.heldBack { have[replica] = log.clipped[replica] }
     return have
   }
@@ -100,14 +99,13 @@ struct PeerStream: Sendable {
   mutating func note(_ vector: VersionVector, _ log: PartitionLog?) {
     isKnownAsTold = false
     known.join(vector)
-    for (replica, left) in outgoing.leftToOthers.entries where known.sequence(of: replica) >= left.sequence {
-      outgoing.leftToOthers[replica] = nil
-    }
+    outgoing.left.end(known)
     guard let log else { return }
     for (replica, entry) in vector.entries where log.forkPoints[replica] != nil {
       let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }
       known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
-      (outgoing.sent[replica], outgoing.leftToOthers[replica]) = (nil, nil)
+      outgoing.sent[replica] = nil
+      outgoing.left.forget(replica)
     }
   }
 

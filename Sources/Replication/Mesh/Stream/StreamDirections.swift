@@ -4,10 +4,10 @@ struct OutgoingStream: Sendable {
   private(set) var number: UInt64?
   /// Sent beyond what the peer has announced.
   var sent = VersionVector()
-  /// Not sent, since somebody with whom the peer is linked brought it here and brings it there.
-  var leftToOthers = VersionVector()
+  /// Not sent, since somebody with whom the peer is linked brings it there.
+  var left = LeftRuns()
   /// They do not bring it any more, but what goes out behind the payload was read without it.
-  private var takesBackBehindPayload = false
+  private var backBehindPayload: [LeftRuns.Back] = []
   /// Answers of the log are on their way.
   private(set) var isLoading = false
   /// Asked of the log at once; nil: as much as usual. More where all that was read is left out.
@@ -27,21 +27,26 @@ struct OutgoingStream: Sendable {
   mutating func begin(_ number: UInt64, naming staged: [StagedPayload], base: VersionVector?) {
     self.number = number
     sent = VersionVector()
-    (leftToOthers, takesBackBehindPayload) = (VersionVector(), false)
+    (left, backBehindPayload) = (LeftRuns(), [])
     (isLoading, payload, wholePayload) = (false, nil, nil)
     self.base = base
     self.staged = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
   }
 
-  /// Nobody else brings what was left to others. What is being read follows on it, and is void: that is to be read anew.
-  mutating func takeBackLeft() {
-    takesBackBehindPayload = payload != nil
-    guard payload == nil else { return }
-    (leftToOthers, isLoading) = (VersionVector(), false)
+  /// Nobody else brings this of what was left to others. What is being read follows on it, and is void: that is to be read
+  /// anew.
+  mutating func takeBackLeft(_ back: LeftRuns.Back) {
+    guard payload == nil else { return backBehindPayload.append(back) }
+    left.takeBack(back)
+    isLoading = false
   }
 
   /// Before the log is read for the peer.
-  mutating func takeBackBehindPayload() { if takesBackBehindPayload { takeBackLeft() } }
+  mutating func takeBackBehindPayload() {
+    guard payload == nil else { return }
+    for back in backBehindPayload { takeBackLeft(back) }
+    backBehindPayload = []
+  }
 
   /// Answers how much is to be asked of the log.
   mutating func beginLoad(_ usual: Int) -> Int {

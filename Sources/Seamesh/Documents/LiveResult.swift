@@ -1,31 +1,9 @@
 import Engine
-import Identity
 import Replication
 import Synchronization
 
-extension Node {
-  package func watch(
-    _ partition: PartitionName, _ collection: Text, _ request: FindRequest
-  ) throws(NodeError) -> any WatchSubscription {
-    try live(partition, collection, request)
-  }
-
-  func live(
-    _ partition: PartitionName, _ collection: Text, _ request: FindRequest
-  ) throws(NodeError) -> any LiveSubscription {
-    try checkMayShow(partition)
-    let query = try DocumentQuery(request)
-    guard let follower = feed.follow() else {
-      throw NodeError(.busy, "there are \(feed.limit) live results already: close one first")
-    }
-    return LiveResult(
-      node: self, partition: partition, collection: collection, query: query,
-      identity: request.identity(partition, collection), follower: follower)
-  }
-}
-
 /// A query's result that follows the documents. Used by one thread at a time.
-private final class LiveResult: LiveSubscription {
+final class LiveResult: LiveSubscription {
   private enum Shown {
     case nothing
     /// Every document that matches: follows each change by itself.
@@ -41,7 +19,10 @@ private final class LiveResult: LiveSubscription {
     var isBehind = false
   }
 
-  private let node: Node
+  private let reader: DocumentReader
+  private let feed: CommitFeed
+  /// Runs as long as somebody follows.
+  private let owner: any AnyObject & Sendable
   private let partition: PartitionName
   private let collection: Text
   private let query: DocumentQuery
@@ -51,25 +32,30 @@ private final class LiveResult: LiveSubscription {
   private let state = Mutex(State())
 
   init(
-    node: Node, partition: PartitionName, collection: Text, query: DocumentQuery, identity: [UInt8],
-    follower: FeedFollower
-  ) {
-    (self.node, self.partition, self.collection) = (node, partition, collection)
-    (self.query, self.identity, self.follower) = (query, identity, follower)
-    part = node.liveMemory.part()
+    _ partition: PartitionName, _ collection: Text, _ request: FindRequest, _ reader: DocumentReader,
+    _ feed: CommitFeed, _ part: LivePart, for owner: any AnyObject & Sendable
+  ) throws(NodeError) {
+    try reader.checkMayShow(partition)
+    query = try DocumentQuery(request)
+    guard let follower = feed.follow() else {
+      throw NodeError(.busy, "there are \(feed.limit) live results already: close one first")
+    }
+    (self.reader, self.feed, self.follower, self.part) = (reader, feed, follower, part)
+    (self.partition, self.collection, self.owner) = (partition, collection, owner)
+    identity = request.identity(partition, collection)
   }
 
-  func cancel() { node.feed.remove(follower) }
+  func cancel() { feed.remove(follower) }
 
-  deinit { node.feed.remove(follower) }
+  deinit { feed.remove(follower) }
 
   private var place: ChangedDocuments.Place {
     ChangedDocuments.Place(
-      partition: partition.id(fleet: node.files.fleet, hash: SHA256.hash), collection: collection)
+      partition: reader.id(of: partition), collection: collection)
   }
 
   func next(timeoutMilliseconds: Int) throws(NodeError) -> WatchEvent? {
-    try node.checkMayShow(partition)
+    try reader.checkMayShow(partition)
     if let event = nextWaiting() { return event }
     if case .nothing = state.withLock({ $0.shown }) { return try begin() }
     do throws(NodeError) {
@@ -81,12 +67,12 @@ private final class LiveResult: LiveSubscription {
       if let event = nextWaiting() { return event }
       switch follower.wait(for: place, timeoutMilliseconds: timeoutMilliseconds) {
       case .nothing: return nil
-      case .stopped: throw NodeError(.stopping, "the node is stopping")
-      case .missed(let position): try follow(node.documents(of: place, writtenAfter: position))
+      case .stopped: throw EngineLine.stopping
+      case .missed(let position): try follow(reader.documents(of: place, writtenAfter: position))
       case .changed(let keys): try follow(keys)
       }
       // It may be what came that took the right away.
-      try node.checkMayShow(partition)
+      try reader.checkMayShow(partition)
     } catch {
       // What was to be followed is not told again: whoever goes on begins anew.
       state.withLock { $0 = State() }
@@ -120,7 +106,7 @@ private final class LiveResult: LiveSubscription {
   }
 
   private func window() throws(NodeError) -> [StoredDocument] {
-    let documents = try node.result(of: query, partition, collection).documents
+    let documents = try reader.result(of: query, partition, collection).documents
     try hold(documents)
     return documents
   }
@@ -146,7 +132,7 @@ private final class LiveResult: LiveSubscription {
   private func follow(_ keys: Set<[UInt8]>?) throws(NodeError) {
     if let keys, keys.isEmpty { return }
     if query.isWindow {
-      let found = try unlessBusy { () throws(NodeError) in try node.result(of: query, partition, collection) }
+      let found = try unlessBusy { () throws(NodeError) in try reader.result(of: query, partition, collection) }
       guard let new = found?.documents else { return }
       try hold(new)
       state.withLock { move(&$0, to: new) }
@@ -175,7 +161,7 @@ private final class LiveResult: LiveSubscription {
       guard let move = rows.take(id, documents[id] ?? nil) else { continue }
       state.waiting.append(WatchEvent(move, cursor: rows.sum.cursor(query: identity)))
     }
-    try rows.check(node.limits)
+    try rows.check(reader.limits)
     try part.hold(rows.heapBytes)
     state.shown = .all(rows)
   }
@@ -212,8 +198,8 @@ private final class LiveResult: LiveSubscription {
   private func all() throws(NodeError) -> (
     documents: [[UInt8]: StoredDocument], damaged: Set<[UInt8]>, share: ResultShare
   ) {
-    let share = node.resultTurns.share()
-    let (found, _) = try node.inOneState(partition, collection, share) { pass throws(NodeError) in
+    let share = reader.resultTurns.share()
+    let (found, _) = try reader.inOneState(partition, collection, share) { pass throws(NodeError) in
       try self.collect(&pass)
     }
     return (found.documents, found.damaged, share)
@@ -228,13 +214,13 @@ private final class LiveResult: LiveSubscription {
     let share = pass.share
     func note(_ id: Value) throws(NodeError) {
       damaged.insert(id.canonicalBytes)
-      try node.limits.check(damaged: damaged.count)
+      try reader.limits.check(damaged: damaged.count)
     }
     func take(_ document: StoredDocument) throws(NodeError) {
       guard query.filter.matches(id: document.id, document.body) else { return }
       found[document.id.canonicalBytes] = document
       bytes += document.heapBytes
-      try node.limits.check(documents: found.count, bytes: bytes)
+      try reader.limits.check(documents: found.count, bytes: bytes)
       try share?.grow(to: bytes)
     }
     if let ids = query.filter.possibleIDs {
@@ -243,7 +229,7 @@ private final class LiveResult: LiveSubscription {
       try pass.eachPage { rows throws(NodeError) in
         for (index, row) in rows.enumerated() {
           let beside = rows[(index + 1)...]
-          let document = try node.shown(row, partition, collection, beside: beside, met: note)
+          let document = try reader.shown(row, partition, collection, beside: beside, met: note)
           if let document { try take(document) }
         }
         return true
@@ -255,14 +241,14 @@ private final class LiveResult: LiveSubscription {
   /// What the documents of `keys` are now, nil where they are gone. Those that do not read are left out.
   private func read(_ keys: Set<[UInt8]>) throws(NodeError) -> [[UInt8]: StoredDocument?] {
     var found: [[UInt8]: StoredDocument?] = [:]
-    var pass = DocumentPass(node, partition, collection)
+    var pass = DocumentPass(reader, partition, collection)
     try pass.eachRow(of: Array(keys)) { key, row throws(NodeError) in
       guard let row else {
         found.updateValue(nil, forKey: key)
         return
       }
       var isDamaged = false
-      let document = try node.shown(row, partition, collection) { _ in isDamaged = true }
+      let document = try reader.shown(row, partition, collection) { _ in isDamaged = true }
       if !isDamaged { found.updateValue(document, forKey: key) }
     }
     return found

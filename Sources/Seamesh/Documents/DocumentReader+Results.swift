@@ -1,9 +1,13 @@
-import Identity
 import Replication
 import Storage
 
-extension Node {
-  var limits: ReadLimits { configuration.reads }
+extension DocumentReader {
+  func find(
+    _ partition: PartitionName, _ collection: Text, _ request: FindRequest
+  ) throws(NodeError) -> FoundDocuments {
+    try checkMayShow(partition)
+    return try result(of: DocumentQuery(request), partition, collection)
+  }
 
   /// What a query finds. Stops as soon as the rest cannot change it, and reads named documents alone where it names ids.
   func result(
@@ -105,60 +109,30 @@ extension Node {
       }
     } catch StoreError.interrupted where !readers.isStopped {
       return nil
-    } catch StoreError.interrupted {
-      throw NodeError(.stopping, "the node is stopping")
     } catch {
-      if let error = error as? StoreError { condition.noteRead(error) }
-      throw NodeError(any: error)
+      throw refusal(of: error)
     }
   }
 
-  // MARK: Readers
-
-  /// As ``reading(isRepeated:_:)``, for a page of a pass: those who ask for one thing find a reader all the same.
-  func readingPage<Answer>(_ body: (StoreReader) throws -> Answer) throws(NodeError) -> Answer {
-    do { return try inPageTurn { try reading(body) } } catch { throw NodeError(any: error) }
-  }
-
-  private func inPageTurn<Answer>(_ body: () throws -> Answer) throws -> Answer {
-    guard pageTurns.wait(milliseconds: UInt64(clamping: limits.pageMilliseconds)) else {
-      throw NodeError(.busy, "others read as much as may be read at a time: ask again in a moment")
+  func export(
+    _ partition: PartitionName, collection: Text?, visit: (Text, StoredDocument) -> Bool
+  ) throws(NodeError) {
+    try checkMayShow(partition)
+    let collections = try reading { reader in
+      guard let number = try self.number(partition, reader) else { return [Text]() }
+      return try reader.collections(of: number).map(\.name).filter { collection == nil || $0 == collection }
     }
-    defer { pageTurns.signal() }
-    return try body()
-  }
-
-  func reading<Answer>(isRepeated: Bool = false, _ body: (StoreReader) throws -> Answer) throws(NodeError) -> Answer {
-    let endings = readers.endings
-    do {
-      return try readers.read(within: limits.pageMilliseconds, body)
-    } catch StoreError.interrupted where !readers.isStopped && readers.endings != endings && !isRepeated {
-      // The log was to begin anew, and this question stood in its way.
-      return try reading(isRepeated: true, body)
-    } catch StoreError.interrupted where readers.isStopped {
-      throw NodeError(.stopping, "the node is stopping")
-    } catch {
-      if let error = error as? StoreError { condition.noteRead(error) }
-      throw NodeError(any: error)
+    for name in collections {
+      var pass = DocumentPass(self, partition, name)
+      let goesOn = try pass.eachPage { rows throws(NodeError) in
+        try checkMayShow(partition)
+        for (index, row) in rows.enumerated() {
+          let document = try shown(row, partition, name, beside: rows[(index + 1)...]) { _ in }
+          if let document, !visit(name, document) { return false }
+        }
+        return true
+      }
+      guard goesOn else { return }
     }
   }
-
-  func number(_ partition: PartitionName, _ reader: StoreReader) throws(StoreError) -> PartitionNumber? {
-    try reader.partitionNumber(partition.id(fleet: files.fleet, hash: SHA256.hash))
-  }
-
-  func place(
-    _ partition: PartitionName, _ collection: Text, _ reader: StoreReader
-  ) throws(StoreError) -> StoredPlace? {
-    guard let number = try number(partition, reader), let collection = try reader.collectionNumber(collection) else {
-      return nil
-    }
-    return StoredPlace(partition: number, collection: collection)
-  }
-}
-
-/// Where the documents of one collection of one partition lie in the store.
-struct StoredPlace {
-  let partition: PartitionNumber
-  let collection: CollectionNumber
 }

@@ -1,52 +1,33 @@
 import Engine
 import Links
 import Replication
-import Storage
 
-extension Node {
+extension LinkKeeper {
   /// Classes with a rule, with a session, or chosen by command.
-  package func links() throws(NodeError) -> [LinkReport] { links(try view()) }
-
-  func links(_ view: EngineView) -> [LinkReport] {
-    let (book, paths) = (keeper.book, keeper.paths)
+  func reports(_ view: EngineView) -> [LinkReport] {
+    let (book, paths) = (book, paths)
     let log = (changes: view.status.changes, byteCount: view.status.logBytes)
     let byClass = Dictionary(grouping: view.lags) { session, _ in paths[session].map(book.linkClass) ?? .harbour }
     return LinkClass.allCases.compactMap { linkClass in
       let sessions = byClass[linkClass] ?? []
       let isNamed = book.rules.contains { $0.linkClass == linkClass } || book.chosen == linkClass
       guard isNamed || !sessions.isEmpty else { return nil }
-      var report = Node.report(book, linkClass)
+      var report = LinkKeeper.report(book, linkClass)
       report.sessions = Int64(sessions.count)
       report.interfaces = Set(sessions.compactMap { paths[$0.0]?.interface.string }).sorted()
-      Node.addWaiting(book, linkClass, log, lag: sessions.map(\.1).max() ?? 0, to: &report)
+      LinkKeeper.addWaiting(book, linkClass, log, lag: sessions.map(\.1).max() ?? 0, to: &report)
       return report
     }
   }
 
-  package func useLinks(_ name: Text) throws(NodeError) {
-    guard name != LinkReport.automatic else { return keeper.choose(nil) }
+  func use(_ name: Text) throws(NodeError) {
+    guard name != LinkReport.automatic else { return choose(nil) }
     guard let linkClass = LinkClass(rawValue: name.string) else {
       let names = LinkReport.choices
       throw NodeError(
         .unprocessable, "there is no class of links by this name; there are \(names.joined(separator: ", "))")
     }
-    keeper.choose(linkClass)
-  }
-
-  /// What keeps something from passing that the operator may not have in mind.
-  static func finding(_ link: LinkReport) -> DoctorFinding? {
-    if link.passes == LinkPassage.nothing.name, link.isChosen {
-      return DoctorFinding(
-        .warning, "link-closed", "No connection is made or taken: every link was given the class none.",
-        remedy: "seamesh links --use=auto has each be of its own class again.")
-    }
-    guard link.passes == LinkPassage.authority.name, let limit = link.bytesPerDay else { return nil }
-    return DoctorFinding(
-      .warning, "link-used-up",
-      "Links of the class \(link.linkClass) have carried the \(limit) bytes of today: nothing but authority passes over them.",
-      remedy:
-        "It goes on at 00:00 UTC. Sooner: raise bytesPerDay in the class's --link, or choose another with seamesh links --use."
-    )
+    choose(linkClass)
   }
 
   private static func report(_ book: LinkBook, _ linkClass: LinkClass) -> LinkReport {

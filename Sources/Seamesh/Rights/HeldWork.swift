@@ -31,29 +31,3 @@ extension NodeEngine {
     return work
   }
 }
-
-extension Node {
-  static func findings(_ work: HeldWork) -> [DoctorFinding] {
-    var findings: [DoctorFinding] = []
-    if let end = work.ownEnd {
-      findings.append(
-        DoctorFinding(
-          .problem, "device-ended",
-          "This device is no member of its fleet any more, by \(end); \(counted(work.own)) of its own are held.",
-          remedy:
-            "Ask an admin: what is held can be given back with seamesh raise, and a device can join anew in a new "
-            + "directory."))
-    }
-    if work.ownEnd == nil, !work.changes.isEmpty {
-      let list = work.changes.sorted { $0.key < $1.key }.map { "\(counted($0.value)) of \($0.key)" }.joined(
-        separator: ", ")
-      findings.append(
-        DoctorFinding(
-          .warning, "held-of-ended-devices", "Held, because the device was ended: \(list).",
-          remedy: "If it is good work, give it back with seamesh raise DEVICE; nothing needs to be done otherwise."))
-    }
-    return findings
-  }
-
-  private static func counted(_ changes: Int64) -> String { changes == 1 ? "1 change" : "\(changes) changes" }
-}

@@ -5,11 +5,16 @@ import Replication
 import Storage
 import Transport
 
-extension Node {
+/// What would be lost with this directory.
+struct WipeDesk {
+  let engine: EngineLine
+  let files: NodeFiles
+  let authority: CurrentAuthority
+
   /// Whether everything that is here is known to be elsewhere. `asking`: peers in reach are asked first what they hold of what
   /// would be lost, for a moment.
-  package func safeToWipe(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport {
-    let survey = try onEngine { engine in
+  func report(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport {
+    let survey = try engine.ask { engine in
       let survey = engine.wipeSurvey(rules)
       let lost = survey.judgements.filter { !$0.isSafe }.map(\.name)
       if asking, !lost.isEmpty { engine.askForHoldings(of: lost) }
@@ -18,8 +23,8 @@ extension Node {
     guard asking, !survey.judgements.allSatisfy(\.isSafe) else { return try report(survey, rules) }
     let deadline = ElapsedClock.now().advanced(byMilliseconds: ReadLimits.receiptMilliseconds)
     while true {
-      usleep(Node.wipePauseMicroseconds)
-      let survey = try onEngine { $0.wipeSurvey(rules) }
+      usleep(WipeDesk.wipePauseMicroseconds)
+      let survey = try engine.ask { $0.wipeSurvey(rules) }
       guard survey.isSafe || ElapsedClock.now() >= deadline else { continue }
       return try report(survey, rules)
     }
@@ -54,7 +59,7 @@ extension Node {
   private func loss(_ judgement: WipeJudgement, _ survey: WipeSurvey, _ authority: Authority) -> WipeReport.Loss {
     var loss = WipeReport.Loss()
     (loss.partition, loss.changes, loss.apart) = (judgement.name.text.string, judgement.lost, judgement.lostApart)
-    loss.reachable = (survey.hearers[judgement.partition] ?? []).map { Node.label($0, authority) }
+    loss.reachable = (survey.hearers[judgement.partition] ?? []).map { WipeDesk.label($0, authority) }
     guard authority.level(of: files.deviceKey.publicKey, in: judgement.name) >= .read else { return loss }
     loss.documents = (survey.documents[judgement.partition] ?? []).compactMap { key in
       Value(canonicalID: key.id).map { WipeReport.Document(collection: key.collection.string, id: $0) }
@@ -100,7 +105,7 @@ extension Node {
 
   private func witness(_ key: WitnessKey, _ authority: Authority) -> WipeReport.Witness {
     var witness = WipeReport.Witness()
-    (witness.device, witness.label) = (DeviceID(key.device).text, Node.label(key.device, authority))
+    (witness.device, witness.label) = (DeviceID(key.device).text, WipeDesk.label(key.device, authority))
     witness.role = authority.member(of: key.device)?.membership.role.string ?? ""
     witness.isSelf = key.device == files.deviceKey.publicKey
     (witness.isOfBackend, witness.flaw) = (key.isOfBackend, key.flaw)

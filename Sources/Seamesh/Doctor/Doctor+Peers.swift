@@ -1,4 +1,4 @@
-extension Node {
+extension Doctor {
   /// Peers that one finding names; the others it counts. Anybody on the network can announce thousands of nodes, and what is
   /// wrong with them is said once.
   static let namedPeers = 3

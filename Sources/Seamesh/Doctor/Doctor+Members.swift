@@ -2,37 +2,8 @@ import Engine
 import Identity
 import Replication
 
-/// A device that takes much of what every node has to keep of it.
-struct Spender: Sendable {
-  let name: String
-  let device: String
-  let statements: Int
-  let statementBytes: Int
-  let replicas: Int
-  let take: DeviceTake
-}
-
-extension NodeEngine {
-  /// Devices that have said, or made this node keep, half of what they may.
-  func spenders() -> [Spender] {
-    let authority = state.mesh.authority
-    let words = RightsWords(authority)
-    let takes = state.mesh.takes
-    let allowances = Dictionary(authority.allowances.map { ($0.device, $0) }) { first, _ in first }
-    let devices = Set(allowances.keys).union(takes.keys).filter {
-      allowances[$0]?.isNearlySpent == true || takes[$0]?.isNearlySpent == true && !authority.isAdmin($0)
-    }
-    return devices.sorted().map { device in
-      let allowance = allowances[device]
-      return Spender(
-        name: words.name(of: device), device: DeviceID(device).shortText,
-        statements: allowance?.statements ?? 0, statementBytes: allowance?.statementBytes ?? 0,
-        replicas: allowance?.replicas ?? 0, take: takes[device] ?? .nothing)
-    }
-  }
-}
-
-extension Node {
+// What members did, and what is held of those that were ended.
+extension Doctor {
   static func findings(_ spenders: [Spender]) -> [DoctorFinding] {
     spenders.map { spender in
       DoctorFinding(
@@ -73,4 +44,28 @@ extension Node {
         "Nothing of it was taken. If it is no old or changed program there, look at the device; what it passes on may be "
         + "another's.")
   }
+
+  static func findings(_ work: HeldWork) -> [DoctorFinding] {
+    var findings: [DoctorFinding] = []
+    if let end = work.ownEnd {
+      findings.append(
+        DoctorFinding(
+          .problem, "device-ended",
+          "This device is no member of its fleet any more, by \(end); \(counted(work.own)) of its own are held.",
+          remedy:
+            "Ask an admin: what is held can be given back with seamesh raise, and a device can join anew in a new "
+            + "directory."))
+    }
+    if work.ownEnd == nil, !work.changes.isEmpty {
+      let list = work.changes.sorted { $0.key < $1.key }.map { "\(counted($0.value)) of \($0.key)" }.joined(
+        separator: ", ")
+      findings.append(
+        DoctorFinding(
+          .warning, "held-of-ended-devices", "Held, because the device was ended: \(list).",
+          remedy: "If it is good work, give it back with seamesh raise DEVICE; nothing needs to be done otherwise."))
+    }
+    return findings
+  }
+
+  private static func counted(_ changes: Int64) -> String { changes == 1 ? "1 change" : "\(changes) changes" }
 }

@@ -4,29 +4,26 @@ import Replication
 import Storage
 import Transport
 
-extension DiscoveryState {
-  /// In a word or two, for `status`.
-  var sentence: String {
-    switch responder {
-    case .disabled: "off"
-    case .unknown: "starting"
-    case .available: "mDNS"
-    case .absent: "beacon (no mDNS responder)"
-    case .hung: "beacon (the mDNS responder does not answer)"
-    }
-  }
-}
+/// What is wrong with a node, and what to do about it, by what is known of it at one moment.
+struct Doctor {
+  let view: EngineView
+  let discovery: DiscoveryState
+  let links: [LinkReport]
+  let forwarding: ForwardingStatus?
+  let history: StoreHistory
+  let figures: NodeGauges.Figures
+  let descriptors: DescriptorBudget
+  let directory: String
+  let uptimeMilliseconds: UInt64
 
-extension Node {
   /// Free space below which a person should act.
   static let lowDiskBytes: Int64 = 512 * 1024 * 1024
 
-  package func doctor() throws(NodeError) -> [DoctorFinding] {
-    let view = try view(judgesWipe: true)
+  var findings: [DoctorFinding] {
     let (peers, refusedCodes) = (view.peers.rows(metBefore: [], [:]), view.refusedJoins)
-    var findings = [Node.finding(engineSilentFor: view.age)].compactMap { $0 }
-    findings += discoveryFindings(discovery.state, peers, uptimeMilliseconds)
-    findings += Node.findings(peers)
+    var findings = [Doctor.finding(engineSilentFor: view.age)].compactMap { $0 }
+    findings += discoveryFindings(peers)
+    findings += Doctor.findings(peers)
     if refusedCodes > 0 {
       findings.append(
         DoctorFinding(
@@ -34,20 +31,19 @@ extension Node {
           "This node was asked \(refusedCodes) times to let a device join by a code that it did not make.",
           remedy: "Make a new code with seamesh invite. Where nobody tries to join, somebody guesses codes in vain."))
     }
-    findings += Node.findings(view.held)
-    findings += Node.findings(view.spenders) + view.conduct.compactMap(Node.finding)
-    findings += Node.findings(undeletable: view.undeletable)
-    findings += Node.findings(view.damaged, mended: view.mended.documents, view.mended.count)
-    findings += Node.findings(damagedRuns: view.runs.damaged, mended: view.runs.mended)
-    if let forwarding = forwardingStatus { findings += Node.findings(forwarding) }
-    findings += links(view).compactMap(Node.finding)
+    findings += Doctor.findings(view.held)
+    findings += Doctor.findings(view.spenders) + view.conduct.compactMap(Doctor.finding)
+    findings += Doctor.findings(undeletable: view.undeletable)
+    findings += Doctor.findings(view.damaged, mended: view.mended.documents, view.mended.count)
+    findings += Doctor.findings(damagedRuns: view.runs.damaged, mended: view.runs.mended)
+    if let forwarding { findings += Doctor.findings(forwarding) }
+    findings += links.compactMap(Doctor.finding)
     findings += historyFindings()
     findings += diskFindings(view.failure)
-    let figures = gauges.figures
     findings += figures.findings + [descriptors.finding(figures)].compactMap { $0 }
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }
     return findings + [
-      DoctorFinding(.ok, "healthy", "Nothing is wrong that this node can see.\(Node.wipeSentence(view))", remedy: "")
+      DoctorFinding(.ok, "healthy", "Nothing is wrong that this node can see.\(Doctor.wipeSentence(view))", remedy: "")
     ]
   }
 
@@ -73,13 +69,11 @@ extension Node {
   /// So long may the first peers take to be heard.
   static let quietMilliseconds: UInt64 = 15_000
 
-  private func discoveryFindings(
-    _ state: DiscoveryState, _ peers: [PeerStatus], _ uptimeMilliseconds: UInt64
-  ) -> [DoctorFinding] {
-    switch state.responder {
+  private func discoveryFindings(_ peers: [PeerStatus]) -> [DoctorFinding] {
+    switch discovery.responder {
     case .disabled, .unknown: return []
     case .absent, .hung:
-      let what = state.responder == .absent ? "No mDNS responder runs" : "The mDNS responder does not answer"
+      let what = discovery.responder == .absent ? "No mDNS responder runs" : "The mDNS responder does not answer"
       return [
         DoctorFinding(
           .problem, "no-responder", "\(what) on this machine; only the slower beacon finds peers.",
@@ -87,8 +81,8 @@ extension Node {
             "Start it: on Debian systemctl restart avahi-daemon, or as root dbus-daemon --system and avahi-daemon -D.")
       ]
     case .available:
-      let isQuiet = !state.hasHeardMulticast && !peers.contains { $0.state == .connected }
-      guard isQuiet, uptimeMilliseconds > Node.quietMilliseconds else { return [] }
+      let isQuiet = !discovery.hasHeardMulticast && !peers.contains { $0.state == .connected }
+      guard isQuiet, uptimeMilliseconds > Doctor.quietMilliseconds else { return [] }
       return [
         DoctorFinding(
           .warning, "multicast-not-heard", "No other node has been heard by multicast.",
@@ -142,13 +136,13 @@ extension Node {
           .problem, "store-failed", "The store takes no writes any more: \(failure.message).",
           remedy: "Check the disk and the data directory, then start the node again; it verifies what is there."))
     }
-    guard let space = try? DiskSpace.of(files.directory.path) else { return findings }
+    guard let space = try? DiskSpace.of(directory) else { return findings }
     if space.isReadOnly {
       findings.append(
         DoctorFinding(
           .problem, "disk-read-only", "The file system of the data directory is mounted read-only.",
           remedy: "Look in the system's log for disk errors, then mount it for writing."))
-    } else if space.availableBytes < Node.lowDiskBytes {
+    } else if space.availableBytes < Doctor.lowDiskBytes {
       findings.append(
         DoctorFinding(
           .problem, "disk-low", "Only \(space.availableBytes / 1_048_576) MiB are free for the data directory.",
@@ -157,5 +151,3 @@ extension Node {
     return findings
   }
 }
-
-extension Node: NodeInterface {}

@@ -3,13 +3,27 @@ import Identity
 import Replication
 import Storage
 
-extension Node {
-  package func conflicts(_ partition: PartitionName, _ query: ConflictQuery) throws(NodeError) -> ConflictPage {
-    try checkMayShow(partition)
+/// Looks for conflicts, document by document, until a page is full.
+struct ConflictSearch {
+  private let authority: Authority
+  private let limits: ReadLimits
+  private let limit: Int
+  private var bytes = 0
+  private var page = ConflictPage()
+
+  private init(_ authority: Authority, _ limits: ReadLimits, limit: Int) {
+    (self.authority, self.limits, self.limit) = (authority, limits, limit)
+  }
+
+  static func page(
+    of partition: PartitionName, _ query: ConflictQuery, _ documents: DocumentReader, _ authority: Authority
+  ) throws(NodeError) -> ConflictPage {
+    try documents.checkMayShow(partition)
     let start = try query.after.map { text throws(NodeError) in try ConflictCursor(text).key }
-    var search = ConflictSearch(authority.now, limits, limit: min(max(1, query.limit), ConflictQuery.greatestLimit))
-    let collections = try reading { reader in
-      try self.number(partition, reader).map { number throws(StoreError) in
+    var search = ConflictSearch(
+      authority, documents.limits, limit: min(max(1, query.limit), ConflictQuery.greatestLimit))
+    let collections = try documents.reading { reader in
+      try documents.number(partition, reader).map { number throws(StoreError) in
         try reader.collections(of: number).map(\.name)
       } ?? []
     }
@@ -19,17 +33,18 @@ extension Node {
       while true {
         guard !search.isOver else { return search.page }
         let (from, limit) = (last, search.documentsLeft)
-        let rows = try readingPage { reader -> [DocumentRow] in
-          guard let place = try self.place(partition, collection, reader) else { return [] }
+        let rows = try documents.readingPage { reader -> [DocumentRow] in
+          guard let place = try documents.place(partition, collection, reader) else { return [] }
           return try reader.documents(
-            place.partition, place.collection, after: from, limit: limit, byteLimit: self.limits.pageBytes,
+            place.partition, place.collection, after: from, limit: limit, byteLimit: documents.limits.pageBytes,
             withDeleted: true)
         }
         guard let end = rows.last?.key else { break }
-        try checkMayShow(partition)
+        try documents.checkMayShow(partition)
         for (index, row) in rows.enumerated() where !search.isOver {
           let beside = rows[(index + 1)...]
-          try search.look(at: try content(of: row, partition, collection, beside: beside), row.key, in: collection)
+          try search.look(
+            at: try documents.content(of: row, partition, collection, beside: beside), row.key, in: collection)
         }
         last = end
       }
@@ -38,39 +53,15 @@ extension Node {
     return search.page
   }
 
-  package func resolve(
-    _ partition: PartitionName, conflict text: String, _ choice: ConflictChoice
-  ) throws(NodeError) -> WriteReceipt {
-    try checkMayShow(partition)
-    let conflict = try ConflictID(text)
-    guard let id = Value(canonicalID: conflict.key.id) else {
-      throw NodeError(.notFound, "there is no such conflict; its id is as the list of conflicts has it")
-    }
-    return try submit([(partition, [ConflictEdit(conflict: conflict, id: id, choice: choice)])])[0].get()
-  }
-}
-
-/// Looks for conflicts, document by document, until a page is full.
-private struct ConflictSearch {
-  private let authority: Authority
-  private let limits: ReadLimits
-  private let limit: Int
-  private var bytes = 0
-  var page = ConflictPage()
-
-  init(_ authority: Authority, _ limits: ReadLimits, limit: Int) {
-    (self.authority, self.limits, self.limit) = (authority, limits, limit)
-  }
-
-  var isOver: Bool {
+  private var isOver: Bool {
     page.conflicts.count >= limit || bytes >= limits.conflictBytes || page.examined >= limits.conflictDocuments
   }
 
   /// Of the next page of the store.
-  var documentsLeft: Int { min(limits.pageDocuments, max(1, limits.conflictDocuments - page.examined)) }
+  private var documentsLeft: Int { min(limits.pageDocuments, max(1, limits.conflictDocuments - page.examined)) }
 
   /// One that does not read is passed over: there is no telling what it holds.
-  mutating func look(at content: RowContent, _ id: [UInt8], in collection: Text) throws(NodeError) {
+  private mutating func look(at content: RowContent, _ id: [UInt8], in collection: Text) throws(NodeError) {
     let key = DocumentKey(collection: collection, id: id)
     (page.examined, page.next) = (page.examined + 1, ConflictCursor(key).text)
     guard case .state(let row, let state) = content else { return }

@@ -6,12 +6,19 @@ import Storage
 import Synchronization
 import Transport
 
-extension Node {
-  package func receipts(
+/// Who holds a document, or a partition, by what is known here, or by what those in reach answer.
+struct ReceiptDesk: Sendable {
+  fileprivate let documents: DocumentReader
+  private let feed: CommitFeed
+  private var engine: EngineLine { documents.engine }
+
+  init(_ documents: DocumentReader, _ feed: CommitFeed) { (self.documents, self.feed) = (documents, feed) }
+
+  func receipts(
     _ partition: PartitionName, _ collection: Text, id: Value, asking: Bool
   ) throws(NodeError) -> ReceiptReport {
-    try checkMayShow(partition)
-    guard let state = try state(of: collection, id: id, in: partition) else {
+    try documents.checkMayShow(partition)
+    guard let state = try documents.state(of: collection, id: id, in: partition) else {
       throw NodeError(.notFound, "there is no such document in \(partition.text.string)")
     }
     var asked: [ReplicaID: UInt64] = [:]
@@ -24,8 +31,8 @@ extension Node {
     return report
   }
 
-  package func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport {
-    guard try may(.carry, in: partition) else {
+  func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport {
+    guard try engine.may(.carry, in: partition) else {
       throw NodeError(.notPermitted, "this device may not carry \(partition.text.string)")
     }
     return try receipts(partition, for: nil, asking: asking)
@@ -48,27 +55,27 @@ extension Node {
   }
 
   fileprivate func ask(_ partition: PartitionName) throws(NodeError) {
-    try onEngine { $0.askForHoldings(of: [partition]) }
+    try engine.ask { $0.askForHoldings(of: [partition]) }
   }
 
   /// Who would hear a question of it now.
   fileprivate func hearers(of partition: PartitionName) throws(NodeError) -> [String] {
-    try onEngine { engine in
+    try engine.ask { engine in
       engine.state.mesh.hearers(of: engine.state.identity.id(of: partition)).map { DeviceID($0).text }
     }
   }
 
-  package func watchReceipts(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription {
+  func watch(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription {
     guard let follower = feed.follow() else {
       throw NodeError(.busy, "there are \(feed.limit) live results already: close one first")
     }
-    return LiveReceipt(node: self, place, isAsking: asking, follower)
+    return LiveReceipt(self, feed, place, isAsking: asking, follower)
   }
 
   private func report(
     _ partition: PartitionName, _ asked: [ReplicaID: UInt64]?
   ) throws(NodeError) -> ReceiptReport {
-    guard let report = try onEngine({ $0.receiptReport(partition, asked) }) else {
+    guard let report = try engine.ask({ $0.receiptReport(partition, asked) }) else {
       throw NodeError(.notFound, "nothing of \(partition.text.string) is here; seamesh partitions shows what is")
     }
     return report
@@ -83,21 +90,23 @@ private final class LiveReceipt: ReceiptSubscription {
     var askedAt: MonotonicTime?
   }
 
-  private let node: Node
+  private let desk: ReceiptDesk
+  private let feed: CommitFeed
   private let place: ReceiptPlace
   private let partition: PartitionID
   private let isAsking: Bool
   private let follower: FeedFollower
   private let state = Mutex(State())
 
-  init(node: Node, _ place: ReceiptPlace, isAsking: Bool, _ follower: FeedFollower) {
-    (self.node, self.place, self.isAsking, self.follower) = (node, place, isAsking, follower)
-    partition = place.partition.id(fleet: node.files.fleet, hash: SHA256.hash)
+  init(_ desk: ReceiptDesk, _ feed: CommitFeed, _ place: ReceiptPlace, isAsking: Bool, _ follower: FeedFollower) {
+    (self.desk, self.feed, self.follower) = (desk, feed, follower)
+    (self.place, self.isAsking) = (place, isAsking)
+    partition = desk.documents.id(of: place.partition)
   }
 
-  func cancel() { node.feed.remove(follower) }
+  func cancel() { feed.remove(follower) }
 
-  deinit { node.feed.remove(follower) }
+  deinit { feed.remove(follower) }
 
   func next(timeoutMilliseconds: Int) throws(NodeError) -> ReceiptReport? {
     if let shown = state.withLock(\.shown) {
@@ -117,8 +126,8 @@ private final class LiveReceipt: ReceiptSubscription {
   }
 
   private func report() throws(NodeError) -> ReceiptReport {
-    guard let document = place.document else { return try node.receipts(place.partition, asking: false) }
-    return try node.receipts(place.partition, document.collection, id: document.id, asking: false)
+    guard let document = place.document else { return try desk.receipts(place.partition, asking: false) }
+    return try desk.receipts(place.partition, document.collection, id: document.id, asking: false)
   }
 
   private func askIfDue(_ shown: ReceiptReport) throws(NodeError) {
@@ -126,9 +135,9 @@ private final class LiveReceipt: ReceiptSubscription {
     let isDue = state.withLock { state in
       state.askedAt.map { now.millisecondsSince($0) >= ReadLimits.receiptAskMilliseconds } ?? true
     }
-    guard isAsking, isDue, try !node.hearers(of: place.partition).allSatisfy(shown.isHeld) else { return }
+    guard isAsking, isDue, try !desk.hearers(of: place.partition).allSatisfy(shown.isHeld) else { return }
     state.withLock { $0.askedAt = now }
-    try node.ask(place.partition)
+    try desk.ask(place.partition)
   }
 }
 
