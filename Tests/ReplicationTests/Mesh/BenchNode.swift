@@ -33,8 +33,11 @@ final class BenchNode {
   var hasLostLog = false
   /// Loads stay unanswered.
   var holdsLoads = false
+  /// Nothing that was said is handed over: what waits for that has no turn.
+  var holdsSaid = false
   private var waiting: [(source: SessionID, runs: [DeliveredRun])] = []
   private var loads: [(SessionID, have: VersionVector)] = []
+  private var awaitingRoom: [SessionID] = []
   private var context = VersionVector()
   var ownReplica: ReplicaID?
   var isRenewalDue = false
@@ -193,6 +196,7 @@ final class BenchNode {
     case .load(let id, _, let have, let byteLimit):
       loads.append((id, have))
       loadLimits.append(byteLimit)
+    case .tellWhenSaid(let id) where holdsSaid: awaitingRoom.append(id)
     case .tellWhenSaid(let id): deliver(.said(id))
     case .loadChain(let partition, let replica, let first, let purpose):
       deliver(.chainLoaded(partition, replica, summaries(of: replica, from: first), purpose))
@@ -215,6 +219,14 @@ final class BenchNode {
     case .keep(let signed, let source):
       deliver(.holdingsKept([(KeptHoldings(signed, heard: wallMilliseconds), source)]))
     }
+  }
+
+  /// What was said is handed over, and goes on to be.
+  func handOver() {
+    holdsSaid = false
+    let waiting = awaitingRoom
+    awaitingRoom = []
+    for id in waiting { deliver(.said(id)) }
   }
 
   /// What came is on the disk now.
