@@ -1,0 +1,35 @@
+/// What a peer sent in an exchange of devices that have said all that they may, and what did not come into the set (rule C26).
+///
+/// It does with what an admin says that names it. That comes behind it, and where it is long not in the same message: what
+/// was not kept until then would not lead to it.
+struct StatementsAside: Sendable {
+  private var kept: [Statement] = []
+  private var byteCount = 0
+
+  /// As much as one device may say: none is kept before which more bytes lie.
+  static let byteLimit = AdmittedStatements.byteLimit
+
+  /// What came with this message, behind what is kept, where something that is new here names statements of its issuers.
+  func joining(_ list: [Statement], isHeld: (Statement) -> Bool) -> [Statement] {
+    guard !kept.isEmpty else { return list }
+    let issuers = Set(kept.map(\.issuer))
+    let isNamed = list.contains { statement in
+      statement.isOfFleet
+        && statement.tips.contains { $0.scope.utf8.isEmpty && $0.tips.contains { issuers.contains($0.issuer) } }
+        && !isHeld(statement)
+    }
+    return isNamed ? kept + list : list
+  }
+
+  /// Keeps what of this did not come into the set, and nothing that did.
+  mutating func keep(_ list: [Statement], besides authority: Authority) {
+    kept.removeAll { authority.holds($0.id) }
+    byteCount = kept.reduce(0) { $0 + $1.encoded.count }
+    let known = Set(kept.map(\.id))
+    for statement in list where authority.fullDevices.contains(statement.issuer) && !authority.holds(statement.id) {
+      guard byteCount <= StatementsAside.byteLimit, !known.contains(statement.id) else { continue }
+      kept.append(statement)
+      byteCount += statement.encoded.count
+    }
+  }
+}
