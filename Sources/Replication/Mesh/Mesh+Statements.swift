@@ -115,7 +115,10 @@ extension Mesh {
     let displaced = ledger.admit(fresh, grown)
     let reach = displaced.isEmpty && before.isInDoubt == grown.isInDoubt ? StatementReach(fresh, before) : nil
     scopeChanged(of: reach?.concerned)
-    if !displaced.isEmpty { step.emit(.discard(displaced.map(\.id).sorted())) }
+    if !displaced.isEmpty {
+      step.emit(.discard(displaced.map(\.id).sorted()))
+      for id in sessions.ids { sessions[id]?.exchange?.aside.keep(displaced, besides: grown) }
+    }
     pulls.closeStreamsOutOfScope(of: reach.map { Set($0.rooms.map(ledger.id)) }, &sessions, ledger)
     sessions.dropUnhearable(ledger)
     let ofFleet = fresh.filter(\.isOfFleet)

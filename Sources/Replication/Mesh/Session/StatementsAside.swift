@@ -1,7 +1,8 @@
-/// What a peer sent in an exchange of devices that have said all that they may, and what did not come into the set (rule C26).
+/// What a peer sent in an exchange of devices that have said all that they may, and what did not come into the set, or fell
+/// out of it meanwhile (rule C26).
 ///
-/// It does with what an admin says that names it. That comes behind it, and where it is long not in the same message: what
-/// was not kept until then would not lead to it.
+/// It comes in with what an admin says that names it. That comes behind it, and where it is long not in the same message: what
+/// was not kept until then would not lead to it. Of what fell out the peer was told that it is here, and does not send it.
 struct StatementsAside: Sendable {
   private var kept: [Statement] = []
   private var byteCount = 0
