@@ -27,8 +27,12 @@ struct StatementsAside: Sendable {
     kept.removeAll { authority.holds($0.id) }
     byteCount = kept.reduce(0) { $0 + $1.encoded.count }
     let known = Set(kept.map(\.id))
-    for statement in list where authority.fullDevices.contains(statement.issuer) && !authority.holds(statement.id) {
-      guard byteCount <= StatementsAside.byteLimit, !known.contains(statement.id) else { continue }
+    let more = list.filter {
+      authority.fullDevices.contains($0.issuer) && !authority.holds($0.id) && !known.contains($0.id)
+    }
+    // In whatever order they came: each behind what it goes on from.
+    for statement in more.sorted(by: { ($0.sequence, $0.id) < ($1.sequence, $1.id) }) {
+      guard byteCount <= StatementsAside.byteLimit else { break }
       kept.append(statement)
       byteCount += statement.encoded.count
     }
