@@ -10,7 +10,9 @@ extension Mesh {
     }
     if admission.names(stated, .authority, hello.authority, session) {
       guard !isToBeShown else { throw .notAMember }
-      for batch in StatementOutbox.batches(greeting.statementsSinceHello) { step.emit(.send(id, .statements(batch))) }
+      let batches = StatementOutbox.batches(
+        greeting.statementsSinceHello, byteTarget: StatementOutbox.togetherByteLimit)
+      for batch in batches { step.emit(.send(id, .statements(batch))) }
       return beginInterest(id, hello, &step)
     }
     let exchange = StatementExchange(isDialer: session.isDialer, isToBeShown: isToBeShown)
@@ -87,9 +89,14 @@ extension Mesh {
   }
 
   /// Keeps new statements and passes them on at once: whatever is sent from now on may stand on them. What does not come
-  /// into the set, because nothing that is here leads to it or its issuer has used up his allowance, is not kept.
-  private mutating func adopt(_ list: [Statement], from source: SessionID?, _ step: inout Step) {
-    guard let (fresh, grown) = ledger.admissible(list) else { return }
+  /// into the set, because nothing that is here leads to it or its issuer has used up his allowance, is not kept
+  /// beyond an exchange.
+  private mutating func adopt(_ list: [Statement], from source: SessionID, _ step: inout Step) {
+    let exchange = sessions[source]?.exchange
+    let brought = exchange?.aside.joining(list) { ledger.statements[$0.id.tip] != nil } ?? list
+    let judged = ledger.admissible(brought)
+    if exchange != nil { sessions[source]?.exchange?.aside.keep(brought, besides: judged?.grown ?? ledger.authority) }
+    guard let (fresh, grown) = judged else { return }
     step.emit(.store(fresh))
     learn(fresh, grown, exceptTo: source, &step)
   }
@@ -108,7 +115,10 @@ extension Mesh {
     let displaced = ledger.admit(fresh, grown)
     let reach = displaced.isEmpty && before.isInDoubt == grown.isInDoubt ? StatementReach(fresh, before) : nil
     scopeChanged(of: reach?.concerned)
-    if !displaced.isEmpty { step.emit(.discard(displaced.map(\.id).sorted())) }
+    if !displaced.isEmpty {
+      step.emit(.discard(displaced.map(\.id).sorted()))
+      for id in sessions.ids { sessions[id]?.exchange?.aside.keep(displaced, besides: grown) }
+    }
     pulls.closeStreamsOutOfScope(of: reach.map { Set($0.rooms.map(ledger.id)) }, &sessions, ledger)
     sessions.dropUnhearable(ledger)
     let ofFleet = fresh.filter(\.isOfFleet)

@@ -32,8 +32,9 @@ final class NodeProcess {
   /// Turns on end for which nothing had come, and when the first was.
   private(set) var idleTurns = 0
   private(set) var idleSince: UInt64 = 0
-  /// What the node's statements said when the turn began.
-  private var rights: JudgedRights?
+  /// What the node's statements said when the turn began, and behind each of its commits: a message may take a right away, and
+  /// the next one give it back.
+  private var rights: [JudgedRights] = []
   /// The last job of each partition that was written.
   var lastWritten: [PartitionName: Int] = [:]
 
@@ -66,6 +67,7 @@ final class NodeProcess {
     store.began = { [intents] in _ = intents.take() }
     store.committed = { [unowned self, unowned world] in
       world.oracle.committed($0, by: self)
+      noteRights()
       keepIntents()
     }
     store.refuse = { [unowned node, unowned world] in try world.refuseWriting(at: node) }
@@ -107,7 +109,7 @@ final class NodeProcess {
     var asked = inbox.filter(\.isAsked)
     inbox = []
     for job in askedJobs { takenJobs[job] = world.clock }
-    (askedJobs, turnDue, rights) = ([], busyUntil, world.oracle.known.rights(of: node))
+    (askedJobs, turnDue, rights) = ([], busyUntil, [world.oracle.known.rights(of: node)])
     let count = events.count + asked.count
     countIdle(hasWork: count > 0 || engine.hasLoads)
     world.report.events += count + 1
@@ -142,9 +144,14 @@ final class NodeProcess {
     if !hasWork { idleTurns += 1 }
   }
 
-  /// Before the turn that is over.
+  private func noteRights() {
+    let now = ports.world.oracle.known.rights(of: node)
+    if rights.last !== now { rights.append(now) }
+  }
+
+  /// All through the turn that is over.
   func mightWrite(_ name: PartitionName) -> Bool {
-    rights.map { $0.level(of: node.key.publicKey, in: name.text) >= .write } ?? false
+    rights.allSatisfy { $0.level(of: node.key.publicKey, in: name.text) >= .write }
   }
 
   func write(_ job: WriteJob) {

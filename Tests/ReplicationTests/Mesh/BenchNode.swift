@@ -33,8 +33,11 @@ final class BenchNode {
   var hasLostLog = false
   /// Loads stay unanswered.
   var holdsLoads = false
+  /// Nothing that was said is handed over: what waits for that has no turn.
+  var holdsSaid = false
   private var waiting: [(source: SessionID, runs: [DeliveredRun])] = []
   private var loads: [(SessionID, have: VersionVector)] = []
+  private var awaitingRoom: [SessionID] = []
   private var context = VersionVector()
   var ownReplica: ReplicaID?
   var isRenewalDue = false
@@ -142,6 +145,14 @@ final class BenchNode {
     for directive in step.directives { perform(directive) }
   }
 
+  /// Begins to search whether histories of the replica differ, as upon a sign that they do.
+  func search(_ replica: ReplicaID, on id: SessionID) {
+    var step = Step(surroundings, mesh.configuration)
+    let ledger = mesh.ledger
+    mesh.sessions[id]?.searchFork(bench.partition, replica, ledger, &step)
+    for directive in step.directives { perform(directive) }
+  }
+
   func receive(_ message: Message, on id: SessionID) {
     guard case .runs(let batch) = message else { return deliver(.received(id, message)) }
     do {
@@ -193,6 +204,7 @@ final class BenchNode {
     case .load(let id, _, let have, let byteLimit):
       loads.append((id, have))
       loadLimits.append(byteLimit)
+    case .tellWhenSaid(let id) where holdsSaid: awaitingRoom.append(id)
     case .tellWhenSaid(let id): deliver(.said(id))
     case .loadChain(let partition, let replica, let first, let purpose):
       deliver(.chainLoaded(partition, replica, summaries(of: replica, from: first), purpose))
@@ -217,12 +229,32 @@ final class BenchNode {
     }
   }
 
+  /// What was said is handed over, and goes on to be.
+  func handOver() {
+    holdsSaid = false
+    let waiting = awaitingRoom
+    awaitingRoom = []
+    for id in waiting { deliver(.said(id)) }
+  }
+
   /// What came is on the disk now.
   func commit() {
     let applied = waiting
     waiting = []
-    for item in applied { log += item.runs.map(\.logged) }
-    deliver(.committed(applied.map { Mesh.Commit(bench.partition, source: $0.source, $0.runs.map(\.logged)) }))
+    let commits = applied.map { Mesh.Commit(bench.partition, source: $0.source, $0.runs.map { whole($0.logged) }) }
+    for commit in commits { log += commit.runs }
+    deliver(.committed(commits))
+  }
+
+  /// With the payload that came ahead of it.
+  private func whole(_ run: LoggedRun) -> LoggedRun {
+    guard let hash = (try? decode(run.encoded))?.changes.first?.header.payloadHash else { return run }
+    let own = pieces.filter { $0.hash == hash }.sorted { $0.offset < $1.offset }
+    guard let total = own.first?.total, own.reduce(0, { $0 + UInt64($1.bytes.count) }) == total else { return run }
+    return LoggedRun(
+      replica: run.replica, first: run.first, last: run.last, hashBefore: run.hashBefore, hashAtLast: run.hashAtLast,
+      context: run.context, encoded: run.encoded,
+      apart: ApartPayload(hash: hash, bytes: ArraySlice(own.map(\.bytes).joined())))
   }
 
   private func logged(of replica: ReplicaID) -> [LoggedRun] {

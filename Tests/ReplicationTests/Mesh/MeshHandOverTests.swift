@@ -169,6 +169,36 @@ import Testing
     #expect(taker.state?.heldAbove[author.replica]?.sequence == 1)
   }
 
+  @Test("what a limit is lowered below while a payload goes out is shown apart, and its stream goes on in order")
+  func loweredBehindPayload() throws {
+    let bench = try MeshBench([0, 1])
+    let (author, taker) = (bench.nodes[0], bench.nodes[1])
+    try author.write(1)
+    let id = bench.connected(0, 1)
+    try author.write(2)
+    author.holdsSaid = true
+    try author.write(3, payloadByteCount: 3 * PayloadPiece.byteLimit)
+    bench.run()
+    let stream = author.mesh.sessions[id]?.live?.streams[bench.partition]
+    try #require(taker.holds(author) == 2 && stream?.outgoing.isBusy == true)
+
+    let first = try #require(author.log.first)
+    let position = ChainPosition(sequence: 1, tip: try #require(first.hashAtLast?.tip))
+    let listing = Statement.Listing(
+      ends: [.init(partition: bench.name.text, chains: [.init(replica: author.replica, position: position)])])
+    let lowered = Statement.Grant(subject: .everyone, level: .carry, pattern: "*", listing: listing)
+    author.deliver(.statementsStored([try #require(bench.state(.grant(lowered)))]))
+    bench.run()
+    author.ask(id)
+    bench.run()
+    author.handOver()
+    bench.run()
+    #expect(author.holds(author) == 1 && taker.holds(author) == 1)
+    #expect(taker.state?.heldAbove[author.replica]?.sequence == 3)
+    #expect(author.brokenRules.isEmpty && taker.brokenRules.isEmpty)
+    #expect(author.mesh.sessions[id]?.phase == .live && taker.mesh.sessions[id]?.phase == .live)
+  }
+
   // MARK: Wishes
 
   /// Node 1 holds the device's change above a limit of nothing, so that no vector names it. Node 2 has none of it. Node

@@ -215,6 +215,33 @@ import Wire
     #expect(said == ["runs", "payloadPiece", "payloadPiece", "runs"])
   }
 
+  @Test("what follows on what was held back goes behind that, though a payload went out between them")
+  func heldBackBeforePayload() throws {
+    let bench = try MeshBench([0, 1, 2, 3])
+    let (sender, receiver, other, large) = (bench.nodes[0], bench.nodes[1], bench.nodes[2], bench.nodes[3])
+    try other.write(1)
+    bench.cut(bench.connected(0, 2))
+    try sender.write(1)
+    try large.write(1, payloadByteCount: 100_000)
+    bench.cut(bench.connected(0, 3))
+    try sender.write(2)
+    sender.holdsLoads = true
+    let id = bench.connected(0, 1)
+    // What has seen the chain is left out until both have shown what they have of it.
+    sender.search(other.replica, on: id)
+    (sender.holdsLoads, sender.holdsSaid) = (false, true)
+    sender.deliver(.tick)
+    bench.run()
+    let stream = sender.mesh.sessions[id]?.live?.streams[bench.partition]
+    try #require(stream?.outgoing.isBusy == true && stream?.forks.heldBack.isEmpty == true)
+    try #require(receiver.holds(sender) == 0 && receiver.holds(other) == 1)
+    sender.handOver()
+    bench.run()
+    #expect(receiver.holds(sender) == 2 && receiver.holds(large) == 1)
+    #expect(sender.brokenRules.isEmpty && receiver.brokenRules.isEmpty)
+    #expect(receiver.mesh.sessions[id]?.phase == .live)
+  }
+
   // MARK: Receiving
 
   enum Lie: CaseIterable { case none, context, elements, undeclared, signer, rights }

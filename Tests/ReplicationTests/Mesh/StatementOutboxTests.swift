@@ -23,9 +23,9 @@ import Testing
     return outbox
   }
 
-  @Test("what an admin names of a device that has said all it may is told with what names it, to who pushed that out")
-  func pushedOut() throws {
-    let bench = try MeshBench([0, 1])
+  /// Both hold all that a device said; what stands beside that, and makes who hears it drop the last of it, node `hearer` alone.
+  /// Answers the last one, and what an admin says of the device that lets it stand, which nobody has heard yet.
+  private func spent(_ bench: MeshBench, hearer: Int = 1) throws -> (last: Statement, end: Statement) {
     let flooder = FakeKey(&bench.random)
     let admitted = Statement.Membership(
       device: flooder.publicKey, user: "zoe", label: "", role: "officer", profile: ValueMap())
@@ -40,20 +40,51 @@ import Testing
     }
     let all = try said(Allowance.statementLimit, after: nil, "a")
     for node in bench.nodes { node.deliver(.statementsStored([membership] + all)) }
-    _ = bench.connected(0, 1)
-    // Node 1 alone hears what stands beside them, and drops the last ones for it.
-    bench.nodes[1].deliver(.statementsStored(try said(600, after: all[0], "b")))
-    bench.loseStatements()
     let last = try #require(all.last)
-    try #require(bench.nodes[0].mesh.authority.holds(last.id) && !bench.nodes[1].mesh.authority.holds(last.id))
-
     let tip = Statement.Tip(issuer: flooder.publicKey, sequence: last.sequence, id: last.id)
     let listing = Statement.Listing(tips: [Statement.ScopeTips(scope: "", tips: [tip])])
     let end = try #require(
       bench.state(.end(Statement.End(reason: .retire, target: .membership(membership.id), listing: listing))))
+    // Whom an admin's word lets keep it hears that first.
+    if hearer == 0 { bench.nodes[0].deliver(.statementsStored([end])) }
+    bench.nodes[hearer].deliver(.statementsStored(try said(600, after: all[0], "b")))
+    bench.loseStatements()
+    try #require(bench.nodes[0].mesh.authority.holds(last.id))
+    try #require(bench.nodes[1].mesh.authority.holds(last.id) == (hearer == 0))
+    return (last, end)
+  }
+
+  @Test("what an admin names of a device that has said all it may is told with what names it, to who pushed that out")
+  func pushedOut() throws {
+    let bench = try MeshBench([0, 1])
+    _ = bench.connected(0, 1)
+    let (last, end) = try spent(bench)
     bench.nodes[0].deliver(.statementsStored([end]))
     bench.run()
     #expect(bench.nodes[1].mesh.authority.holds(end.id) && bench.nodes[1].mesh.authority.holds(last.id))
+  }
+
+  @Test("on a new connection it comes in several messages, and with the last of them into the set", arguments: [0, 1])
+  func pushedOutBefore(dialer: Int) throws {
+    let bench = try MeshBench([0, 1])
+    let (last, end) = try spent(bench)
+    bench.nodes[0].deliver(.statementsStored([end]))
+    let id = bench.connected(dialer, 1 - dialer)
+    #expect(bench.said(from: 0, to: 1).count { $0 == "statements" } > 1)
+    #expect(bench.nodes[1].mesh.authority.holds(end.id) && bench.nodes[1].mesh.authority.holds(last.id))
+    let digests = bench.nodes.map { $0.mesh.authority.digest(FakeCryptography.hash) }
+    #expect(digests[0] == digests[1] && bench.nodes.allSatisfy { $0.mesh.sessions[id]?.phase == .live })
+  }
+
+  @Test("what was said to be here, and falls out for what the exchange brings first, is there for what names it")
+  func fallenOutMeanwhile() throws {
+    let bench = try MeshBench([0, 1])
+    let (last, end) = try spent(bench, hearer: 0)
+    _ = bench.connected(0, 1)
+    #expect(bench.said(from: 0, to: 1).count { $0 == "statements" } > 1)
+    #expect(bench.nodes[1].discarded.contains(last.id) && bench.nodes[1].mesh.authority.holds(end.id))
+    let digests = bench.nodes.map { $0.mesh.authority.digest(FakeCryptography.hash) }
+    #expect(digests[0] == digests[1] && bench.nodes[1].mesh.authority.holds(last.id))
   }
 
   @Test("they are said in order, those of one scope that follow one another in one message, and the end behind them")

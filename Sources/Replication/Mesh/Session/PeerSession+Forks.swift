@@ -166,8 +166,13 @@ extension PeerSession {
   ) {
     live?.streams[partition]?.forks.settle(replica)
     // Nothing of a chain that is held from its first change on is announced.
-    if let position = ledger.partitions[partition]?.log.clipped[replica] {
-      live?.streams[partition]?.outgoing.sent[replica] = position
+    if let log = ledger.partitions[partition]?.log, let position = log.clipped[replica] {
+      let sent = live?.streams[partition]?.outgoing.sent.sequence(of: replica) ?? 0
+      // What went out before a limit was lowered below it went out all the same: what goes behind a payload follows on that. Of a
+      // forked chain a number does not say which branch went out.
+      if position.sequence > sent || log.forkPoints[replica] != nil {
+        live?.streams[partition]?.outgoing.sent[replica] = position
+      }
     }
     pump(partition, ledger, &step)
   }

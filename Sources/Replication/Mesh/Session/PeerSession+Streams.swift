@@ -80,9 +80,12 @@ extension PeerSession {
 
   /// Sends what the peer still lacks of these runs, in their order. False where a payload that travels apart comes first, or
   /// has to wait: the runs from there on go behind it.
+  ///
+  /// - Parameter isBehindPayload: what was left out when they were read may be held back no more.
   @discardableResult
   mutating func send(
-    _ runs: ArraySlice<LoggedRun>, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
+    _ runs: ArraySlice<LoggedRun>, _ partition: PartitionID, isBehindPayload: Bool = false, _ ledger: Ledger,
+    _ step: inout Step
   ) -> Bool {
     guard var stream = live?.streams[partition], let number = stream.outgoing.number,
       let state = ledger.partitions[partition]
@@ -93,7 +96,7 @@ extension PeerSession {
       if !batch.isEmpty { step.emit(.send(id, .runs(RunBatch(name: state.name, stream: number, entries: batch)))) }
       (batch, bytes, contextEntries) = ([], 0, 0)
     }
-    var hasForks = !stream.forks.heldBack.isEmpty || !state.log.forkPoints.isEmpty
+    var hasForks = isBehindPayload || !stream.forks.heldBack.isEmpty || !state.log.forkPoints.isEmpty
     for (place, run) in zip(runs.indices, runs)
     where !stream.covers(run.replica, run.last) && !stream.forks.holdsBack(run.replica) {
       // Where nothing has forked, the order of arrival is enough.

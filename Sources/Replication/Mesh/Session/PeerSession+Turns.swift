@@ -118,7 +118,7 @@ extension PeerSession {
     step.emit(.tellWhenSaid(id))
     if let behind = live?.streams[partition]?.outgoing.takeBehindPayload() {
       live?.turns.endPayload()
-      if send(behind, partition, ledger, &step) { live?.turns.putRead(partition) }
+      if send(behind, partition, isBehindPayload: true, ledger, &step) { live?.turns.putRead(partition) }
     } else {
       live?.turns.putPayload(partition)
     }

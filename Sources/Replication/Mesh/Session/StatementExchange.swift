@@ -29,6 +29,8 @@ struct StatementExchange: Sendable {
   /// All of it was sent.
   private var isComplete = false
   private var peerIsComplete = false
+  /// Until the peer has sent all: nothing that it lacks comes later.
+  var aside = StatementsAside()
   var deferred = DeferredComparison()
   /// A listener may be asked for its credentials behind its hello.
   var credentials = Once()
@@ -78,7 +80,7 @@ struct StatementExchange: Sendable {
   /// The peer has sent all that was lacking here.
   mutating func notePeerComplete() throws(SessionEnd) {
     guard !peerIsComplete, awaited == .nothing else { throw .outOfTurn }
-    peerIsComplete = true
+    (peerIsComplete, aside) = (true, StatementsAside())
   }
 
   /// After the peer's statements: its credentials alone are not enough. Answers whether it is a member by now, and was not
