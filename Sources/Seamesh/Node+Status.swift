@@ -80,7 +80,7 @@ extension Node {
   }
 
   package func watchReceipts(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription {
-    try receiptDesk.watch(place, asking: asking)
+    try receiptDesk.watch(place, asking: asking, for: self)
   }
 
   private var receiptDesk: ReceiptDesk { ReceiptDesk(documents, feed) }

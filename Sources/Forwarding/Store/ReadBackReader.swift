@@ -75,12 +75,14 @@ final class ReadBackReader {
   /// something.
   private func places(of ids: Set<Digest>) throws -> [StatementPlace] {
     var found = elsewhere.filter { ids.contains($0.id) }
-    let asked = ids.subtracting(found.lazy.map(\.id)).sorted().prefix(ReadBackReader.elsewhereLimit - found.count)
+    let lacking = ids.subtracting(found.lazy.map(\.id)).sorted()
+    let asked = lacking.prefix(max(0, ReadBackReader.elsewhereLimit - found.count))
     for start in stride(from: 0, to: asked.count, by: limits.questionChains) {
       let part = Array(asked[start..<min(start + limits.questionChains, asked.count)])
+      let heads = Dictionary(try backend.statementHeads(of: part).map { ($0.id, $0.head) }) { first, _ in first }
       // One that does not read is not known.
-      found += try backend.statementHeads(of: part).compactMap { id, head in
-        try? StatementCodec.place(of: id, encoded: head[...])
+      found += part.compactMap { id in
+        heads[id].flatMap { try? StatementCodec.place(of: id, encoded: $0[...]) }
       }
     }
     return found

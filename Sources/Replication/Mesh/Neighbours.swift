@@ -68,21 +68,24 @@ extension SessionTable {
         let held = self[id]?.live?.streams[partition]?.known ?? VersionVector()
         let chains = self[other]?.live?.takePassedOn(
           by: DeviceMark(neighbour), from: bringers, of: partition, beyond: held)
-        if let chains, !chains.isEmpty { bring(chains, of: partition, to: other, ledger, step) }
+        guard let chains, !chains.isEmpty else { continue }
+        // Others have left it to the neighbour, too. They hear what it is linked with, and not what it asks this node.
+        bring(chains, of: partition, to: other, isHeardByAll: bringers != nil, ledger, step)
       }
     }
   }
 
-  /// Where the next to do it is this node itself.
+  /// Where the next to do it is this node itself, or nobody else knows that somebody has to.
   private mutating func bring(
-    _ chains: [LeftRuns.Chain], of partition: PartitionID, to id: SessionID, _ ledger: Ledger, _ step: Step
+    _ chains: [LeftRuns.Chain], of partition: PartitionID, to id: SessionID, isHeardByAll: Bool, _ ledger: Ledger,
+    _ step: Step
   ) {
     guard let state = ledger.partitions[partition], let device = self[id]?.device else { return }
     var starts: [ReplicaID: UInt64] = [:]
     for chain in chains where self[id]?.isLinked(with: chain.bringer) == false {
       let next = linked(with: chain.bringer, followingFrom: [chain.replica: chain.first], state, ledger)
         .filter { $0.device != chain.neighbour }.nearest(to: DeviceMark(device), than: ledger.mark)
-      if let next {
+      if let next, isHeardByAll {
         self[id]?.live?.leave(chain, of: partition, to: next)
       } else {
         starts[chain.replica] = min(starts[chain.replica] ?? .max, chain.first)

@@ -65,11 +65,14 @@ struct ReceiptDesk: Sendable {
     }
   }
 
-  func watch(_ place: ReceiptPlace, asking: Bool) throws(NodeError) -> any ReceiptSubscription {
+  /// - Parameter owner: goes on as long as the receipt is followed.
+  func watch(
+    _ place: ReceiptPlace, asking: Bool, for owner: any AnyObject & Sendable
+  ) throws(NodeError) -> any ReceiptSubscription {
     guard let follower = feed.follow() else {
       throw NodeError(.busy, "there are \(feed.limit) live results already: close one first")
     }
-    return LiveReceipt(self, feed, place, isAsking: asking, follower)
+    return LiveReceipt(self, feed, place, isAsking: asking, follower, for: owner)
   }
 
   private func report(
@@ -91,6 +94,7 @@ private final class LiveReceipt: ReceiptSubscription {
   }
 
   private let desk: ReceiptDesk
+  private let owner: any AnyObject & Sendable
   private let feed: CommitFeed
   private let place: ReceiptPlace
   private let partition: PartitionID
@@ -98,8 +102,11 @@ private final class LiveReceipt: ReceiptSubscription {
   private let follower: FeedFollower
   private let state = Mutex(State())
 
-  init(_ desk: ReceiptDesk, _ feed: CommitFeed, _ place: ReceiptPlace, isAsking: Bool, _ follower: FeedFollower) {
-    (self.desk, self.feed, self.follower) = (desk, feed, follower)
+  init(
+    _ desk: ReceiptDesk, _ feed: CommitFeed, _ place: ReceiptPlace, isAsking: Bool, _ follower: FeedFollower,
+    for owner: any AnyObject & Sendable
+  ) {
+    (self.desk, self.feed, self.follower, self.owner) = (desk, feed, follower, owner)
     (self.place, self.isAsking) = (place, isAsking)
     partition = desk.documents.id(of: place.partition)
   }

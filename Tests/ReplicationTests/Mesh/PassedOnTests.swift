@@ -112,11 +112,13 @@ struct PassedOnTests {
     #expect(ring.senders(to: ring.end, since: start) == [ring.between[0]])
   }
 
-  @Test("is passed on by whom the neighbour asks for it")
-  func asksForIt() throws {
-    let ring = try Ring(between: 2)
+  @Test(
+    "is passed on by whom the neighbour asks for it, though others are nearer who do not hear of that", arguments: 2...3
+  )
+  func asksForIt(between: Int) throws {
+    let ring = try Ring(between: between)
     try ring.settle([0])
-    let (near, far) = (ring.between[0], ring.between[1])
+    let (near, far) = (ring.between[0], ring.between[between - 1])
     ring.bench.nodes[0].mesh.pause(ring.link)
     try ring.bench.nodes[0].write(2)
     ring.bench.run()

@@ -24,6 +24,7 @@ struct StatementsAside: Sendable {
 
   /// Keeps what of this did not come into the set, and nothing that did.
   mutating func keep(_ list: [Statement], besides authority: Authority) {
+    guard !kept.isEmpty || list.contains(where: { authority.fullDevices.contains($0.issuer) }) else { return }
     kept.removeAll { authority.holds($0.id) }
     byteCount = kept.reduce(0) { $0 + $1.encoded.count }
     let known = Set(kept.map(\.id))

@@ -7,7 +7,7 @@ struct OutgoingStream: Sendable {
   /// Not sent, since somebody with whom the peer is linked brings it there.
   var left = LeftRuns()
   /// They do not bring it any more, but what goes out behind the payload was read without it.
-  private var backBehindPayload: [LeftRuns.Back] = []
+  private var backBehindPayload: LeftRuns.Back?
   /// Answers of the log are on their way.
   private(set) var isLoading = false
   /// Asked of the log at once; nil: as much as usual. More where all that was read is left out.
@@ -27,7 +27,7 @@ struct OutgoingStream: Sendable {
   mutating func begin(_ number: UInt64, naming staged: [StagedPayload], base: VersionVector?) {
     self.number = number
     sent = VersionVector()
-    (left, backBehindPayload) = (LeftRuns(), [])
+    (left, backBehindPayload) = (LeftRuns(), nil)
     (isLoading, payload, wholePayload) = (false, nil, nil)
     self.base = base
     self.staged = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
@@ -36,16 +36,16 @@ struct OutgoingStream: Sendable {
   /// Nobody else brings this of what was left to others. What is being read follows on it, and is void: that is to be read
   /// anew.
   mutating func takeBackLeft(_ back: LeftRuns.Back) {
-    guard payload == nil else { return backBehindPayload.append(back) }
+    guard payload == nil else { return backBehindPayload = back.joined(with: backBehindPayload) }
     left.takeBack(back)
     isLoading = false
   }
 
   /// Before the log is read for the peer.
   mutating func takeBackBehindPayload() {
-    guard payload == nil else { return }
-    for back in backBehindPayload { takeBackLeft(back) }
-    backBehindPayload = []
+    guard payload == nil, let back = backBehindPayload else { return }
+    takeBackLeft(back)
+    backBehindPayload = nil
   }
 
   /// Answers how much is to be asked of the log.
