@@ -34,30 +34,38 @@ let package = Package(
     .systemLibrary(name: "CQREncode", providers: [.apt(["libqrencode-dev"]), .brew(["qrencode"])]),
     .systemLibrary(
       name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+    .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"]), .brew(["utf8proc"])]),
     .systemLibrary(name: "CLinux"),
 
+    library("Kernel", ["CLinux"]),
     library("Replication"),
     library("Wire", ["Replication"]),
     library(
       "Identity",
       ["Replication", "Wire", "COpenSSL", "CSodium", .target(name: "CLinux", condition: .when(platforms: [.linux]))]),
     library("Engine", ["Replication", "Wire"]),
-    library("Storage", ["Replication", "Wire", "Engine", "CSQLite"]),
+    library("Storage", ["Kernel", "Replication", "Wire", "Engine", "CSQLite"]),
     library("SimulatedDisk", ["CSQLite"]),
     library("Links", ["Replication"]),
-    library("Transport", ["Replication", "Wire", "Links", "CDNSSD", "COpenSSL", "CLinux"]),
-    library("Seamesh", ["Replication", "Wire", "Engine", "Identity", "Storage", "Links", "Transport"]),
-    library("Forwarding", ["Replication", "Wire", "Engine", "Storage", "Links", "CPostgreSQL"]),
-    library("LocalAPI", ["Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
+    library("Transport", ["Kernel", "Replication", "Wire", "Links", "CDNSSD", "COpenSSL", "CLinux"]),
+    library(
+      "Seamesh",
+      ["Kernel", "Replication", "Wire", "Engine", "Identity", "Storage", "Links", "Transport", "CUTF8Proc"]),
+    library("Forwarding", ["Kernel", "Replication", "Wire", "Engine", "Storage", "Links", "CPostgreSQL"]),
+    library("LocalAPI", ["Kernel", "Seamesh", "Replication", "Wire", "CMicrohttpd", "CLinux"]),
     library("SampleData", ["Replication", "Wire"]),
     library("Simulation", ["Replication", "Wire", "Engine", "Links", "Storage", "Forwarding", "SimulatedDisk"]),
     .executableTarget(
       name: "SeameshCommand",
       dependencies: [
         "Seamesh", "LocalAPI", "Forwarding", "Simulation", "SampleData", "Replication", "Wire", "Engine", "Identity",
-        "Storage", "Links", "Transport", "CSQLite", "CCurl", "CQREncode", "CLinux",
+        "Storage", "Links", "Transport", "Kernel", "CSQLite", "CCurl", "CQREncode", "CLinux",
       ],
-      swiftSettings: strict),
+      swiftSettings: strict,
+      // A release runs where no Swift is installed, and starts sooner (decision 58).
+      linkerSettings: [
+        .unsafeFlags(["-static-stdlib"], .when(platforms: [.linux], configuration: .release))
+      ]),
 
     tests(
       "ReplicationTests", ["Replication", "Wire", "Engine", "Identity", "Simulation", "TestSupport"],
@@ -71,7 +79,8 @@ let package = Package(
     tests("LinksTests", ["Links", "Replication", "TestSupport"]),
     tests("TransportTests", ["Transport", "Links", "Wire", "Replication", "Identity", "TestSupport"]),
     .target(
-      name: "LocalAPITestSupport", dependencies: ["Seamesh", "Replication"], path: "Tests/LocalAPITestSupport",
+      name: "LocalAPITestSupport", dependencies: ["Kernel", "Seamesh", "Replication"],
+      path: "Tests/LocalAPITestSupport",
       swiftSettings: strict),
     tests("LocalAPITests", ["LocalAPI", "LocalAPITestSupport", "TestSupport", "Seamesh", "Wire", "Replication"]),
     tests(
@@ -86,7 +95,7 @@ let package = Package(
     tests(
       "SeameshTests",
       [
-        "Seamesh", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage", "Links", "Transport",
+        "Seamesh", "SampleData", "Replication", "Wire", "Engine", "Identity", "Storage", "Links", "Transport", "Kernel",
         "TestSupport",
       ]),
     tests(

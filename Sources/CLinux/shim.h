@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
@@ -24,6 +25,9 @@ struct seamesh_peer_credentials {
 
 // Declared by glibc for _GNU_SOURCE alone.
 extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
+
+// The calling thread's name in the system's lists, which keep 15 bytes of it.
+static inline void seamesh_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 // The kind of file system that a file lies on, as statfs(2) numbers them; 0 where that is not known.
 static inline unsigned int seamesh_file_system(const char *path) {

@@ -1,5 +1,6 @@
 import Dispatch
-import Foundation
+import Glibc
+import Kernel
 import Links
 import Replication
 import Storage
@@ -44,13 +45,11 @@ package final class ForwardingService: Sendable {
     shared.withLock { $0.report.backend = backend.name }
   }
 
-  package func start() {
-    let thread = Thread { [self] in
+  package func start() throws(SystemError) {
+    try DedicatedThread.start("seamesh forward") { [self] in
       run()
       ended.signal()
     }
-    thread.name = "seamesh forward"
-    thread.start()
   }
 
   /// What is under way is left as it is: the ledger is asked at the next start.

@@ -1,6 +1,6 @@
 import Engine
-import Foundation
 import Identity
+import Kernel
 import Replication
 import Storage
 import Synchronization
@@ -62,7 +62,7 @@ public final class Node: Sendable {
     let started = Reply<Result<Started, NodeError>>()
     let (inbox, board, log, feed, finished) = (engine.inbox, engine.board, log, feed, finished)
     let (condition, descriptors) = (condition, descriptors)
-    let thread = Thread {
+    @Sendable func run() {
       do {
         let running = try RunningEngine(files, configuration, inbox, board, feed, log, condition, descriptors)
         started.fulfil(.success(running.started))
@@ -76,16 +76,21 @@ public final class Node: Sendable {
       }
       finished.fulfil(true)
     }
-    thread.name = "seamesh engine"
-    thread.stackSize = 8 * 1024 * 1024
-    thread.start()
+    do throws(SystemError) { try DedicatedThread.start("seamesh engine") { run() } } catch {
+      throw NodeError(any: error)
+    }
     switch started.wait() {
     case .success(let begun):
       (endpoints, discovery) = (begun.endpoints, begun.discovery)
       (authority, history, keeper, gauges) = (begun.authority, begun.history, begun.keeper, begun.gauges)
       documents = DocumentReader(engine, begun.readers, configuration.reads, begun.authority, files, condition)
       digests = StateDigests(documents, feed)
-      watchdog = Watchdog(begun.beats, configuration.testBuild?.hastened(configuration.watch) ?? configuration.watch)
+      let rules = configuration.testBuild?.hastened(configuration.watch) ?? configuration.watch
+      do throws(SystemError) { watchdog = try Watchdog(begun.beats, rules) } catch {
+        inbox.put(.stop)
+        _ = finished.wait()
+        throw NodeError(any: error)
+      }
     case .failure(let error): throw error
     }
   }

@@ -1,4 +1,5 @@
-import Foundation
+import Glibc
+import Kernel
 import Storage
 import Synchronization
 
@@ -14,9 +15,12 @@ enum ScratchGuard {
     for number in [SIGINT, SIGTERM, SIGHUP] where !isIgnored(number) { sigaddset(&set, number) }
     pthread_sigmask(SIG_BLOCK, &set, nil)
     let signals = set
-    let thread = Thread { endWithFirst(of: signals) }
-    thread.name = "seamesh signals"
-    thread.start()
+    // Without one the signals end the process as they did before, and another one takes its directory away.
+    do throws(SystemError) {
+      try DedicatedThread.start("seamesh signals") { endWithFirst(of: signals) }
+    } catch {
+      pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    }
   }
 
   /// Work that uses the store: what it throws once that is taken away tells nobody anything. `waits`: for a signal.

@@ -1,3 +1,4 @@
+import Kernel
 import Links
 import Replication
 
@@ -35,7 +36,7 @@ package final class SecureTransport: Sendable {
       loop: try IOLoop(configuration, try TLSContext(credentials), mailbox, handler, meter, beat))
     self.configuration = configuration
     self.mailbox = mailbox
-    self.thread = try DedicatedThread.start { handover.loop.run() }
+    self.thread = try DedicatedThread.start("seamesh links") { handover.loop.run() }
   }
 
   deinit { mailbox.post(.stop) }

@@ -12,7 +12,7 @@ struct ForwardingServiceTests {
   func newsBesideSendNow() throws {
     let log = try HeldLog(changes: 3, counting: 1)
     let service = ForwardingService(source: log, backend: log.ledger)
-    service.start()
+    try service.start()
     defer { service.stop() }
     try #require(waitUntil { log.ledger.mark.withLock { $0?.sequence } == 1 })
     try log.count(3)

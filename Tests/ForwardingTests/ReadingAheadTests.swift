@@ -17,7 +17,7 @@ struct ReadingAheadTests {
     var limits = ForwarderLimits()
     limits.batchChanges = 5
     let service = ForwardingService(source: source, backend: backend, limits: limits)
-    service.start()
+    try service.start()
     defer { service.stop() }
     // Who asks how it does reads the log as well, so nobody does before the backlog is in.
     try #require(waitUntil { backend.batches.withLock { $0.contains { $0.batch.runs.last?.last == 30 } } })
@@ -37,7 +37,7 @@ struct ReadingAheadTests {
     var limits = ForwarderLimits()
     limits.batchChanges = 5
     let service = ForwardingService(source: source, backend: backend, limits: limits)
-    service.start()
+    try service.start()
     defer { service.stop() }
     try #require(waitUntil { service.report.state == .lagging && service.report.aside.count == 1 })
     try #require(waitUntil { service.report.lag.changes == 19 })

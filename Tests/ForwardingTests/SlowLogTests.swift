@@ -15,7 +15,7 @@ struct SlowLogTests {
   func report() throws {
     let source = StuckSource(try HeldLog(changes: 3, counting: 3, arrived: 1_000))
     let service = ForwardingService(source: source, backend: NoBackend())
-    service.start()
+    try service.start()
     defer { service.stop() }
     let isAnswered = DispatchSemaphore(value: 0)
     DispatchQueue.global().async {

@@ -38,6 +38,9 @@ extension SourceRule {
     )
   }
 
+  /// Foundation, or a part of it.
+  static let foundation = code("\\bimport\\s+(\\w+\\s+)?Foundation")
+
   /// Clocks that nobody handed in.
   static let clocks = code("\\bDate\\(\\)|ContinuousClock|SuspendingClock")
 

@@ -18,6 +18,11 @@ struct SourceTests {
     #expect(SourceRule.unseededChance.places(in: files) == [])
   }
 
+  @Test("what ships stands on no Foundation, which costs each process 9 MiB")
+  func foundation() throws {
+    #expect(SourceRule.foundation.places(in: try SourceTree.swiftFiles("Sources")) == [])
+  }
+
   @Test("sample data and simulation take chance from their seed alone", arguments: ["SampleData", "Simulation"])
   func seeds(_ target: String) throws {
     #expect(SourceRule.unseededChance.places(in: try SourceTree.swiftFiles("Sources/\(target)")) == [])
@@ -53,6 +58,18 @@ struct SourceTests {
 /// A rule that finds nothing anywhere would look the same as one that is kept.
 @Suite("The rules find what they are for")
 struct SourceRuleTests {
+  @Test(
+    "Foundation, however it is imported",
+    arguments: [
+      ("import Foundation", [1]), ("import Glibc\nimport FoundationEssentials", [2]),
+      ("import FoundationNetworking", [1]),
+      ("package import struct Foundation.Data", [1]), ("import Forwarding // not Foundation", []),
+      ("let s = \"import Foundation\"", []),
+    ])
+  func foundation(_ text: String, _ lines: [Int]) {
+    #expect(SourceRule.foundation.lines(text) == lines)
+  }
+
   @Test(
     "imports beyond those allowed",
     arguments: [

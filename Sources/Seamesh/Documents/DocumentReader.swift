@@ -1,5 +1,6 @@
 import Engine
 import Identity
+import Kernel
 import Replication
 import Storage
 

@@ -1,3 +1,4 @@
+import Kernel
 import Synchronization
 
 /// Turns of large results of queries: so many at once are made or still written to somebody who reads slowly. Whoever waits

@@ -1,5 +1,6 @@
 import Dispatch
 import Engine
+import Kernel
 import Replication
 import Storage
 import Synchronization

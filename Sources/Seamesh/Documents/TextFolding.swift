@@ -1,4 +1,5 @@
-import Foundation
+import CUTF8Proc
+import Glibc
 import Replication
 
 /// Which differences between texts do not count, as in the `[cd]` of predicates on Apple's platforms.
@@ -16,7 +17,7 @@ struct TextFolding: OptionSet, Sendable, Hashable {
       return text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     }
     var out: [UInt8] = []
-    for scalar in text.string.decomposedStringWithCanonicalMapping.unicodeScalars {
+    for scalar in TextFolding.decomposed(text.bytes).unicodeScalars {
       if contains(.diacritics), scalar.properties.canonicalCombiningClass != .notReordered { continue }
       if contains(.letterCase) {
         // Upper case first, so that letters with several small forms (σ and ς, ß) become one.
@@ -26,6 +27,16 @@ struct TextFolding: OptionSet, Sendable, Hashable {
       }
     }
     return out
+  }
+
+  /// In normalization form D of Unicode. Valid UTF-8 fails for want of memory alone; then the text stays as it is.
+  private static func decomposed(_ text: [UInt8]) -> String {
+    var made: UnsafeMutablePointer<UInt8>?
+    defer { free(made) }
+    let options = utf8proc_option_t(UTF8PROC_DECOMPOSE.rawValue | UTF8PROC_STABLE.rawValue)
+    let count = utf8proc_map(text, text.count, &made, options)
+    guard count >= 0 else { return String(decoding: text, as: UTF8.self) }
+    return String(decoding: UnsafeBufferPointer(start: made, count: count), as: UTF8.self)
   }
 }
 

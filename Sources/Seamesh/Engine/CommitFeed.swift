@@ -1,4 +1,5 @@
 import Engine
+import Kernel
 import Replication
 import Storage
 import Synchronization

@@ -1,3 +1,4 @@
+import Kernel
 import Synchronization
 
 /// What waits for the engine thread: what users of this node ask in one lane, all else in another, each in order of arrival.

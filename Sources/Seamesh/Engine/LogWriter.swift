@@ -1,4 +1,4 @@
-import Foundation
+import Kernel
 import Synchronization
 
 /// Takes lines, and writes them on a thread of its own, which alone waits for the disk or for the reader of a pipe.
@@ -24,11 +24,8 @@ final class LogWriter: Sendable {
   private let lines = Mutex(Lines())
   private let work = TimedSemaphore()
 
-  init(_ file: LogFile) {
-    let thread = Thread { [self] in run(file) }
-    thread.name = "seamesh log"
-    thread.stackSize = 256 * 1024
-    thread.start()
+  init(_ file: LogFile) throws(SystemError) {
+    try DedicatedThread.start("seamesh log", stackBytes: DedicatedThread.smallStackBytes) { [self] in run(file) }
   }
 
   func put(_ line: String) {

@@ -1,4 +1,5 @@
 import Engine
+import Kernel
 import Synchronization
 
 /// Lines of `time level message key=value …`: ids and sizes, never contents or secrets (X16).
@@ -17,7 +18,8 @@ package final class NodeLog: Sendable {
   /// - Parameter path: of the file; nil for standard error.
   package init(level: LogLevel, path: String?, fileByteLimit: Int = NodeLog.fileByteLimit) throws(NodeError) {
     self.level = level
-    writer = LogWriter(try LogFile(path, byteLimit: fileByteLimit, keptFiles: NodeLog.keptFiles))
+    let file = try LogFile(path, byteLimit: fileByteLimit, keptFiles: NodeLog.keptFiles)
+    do throws(SystemError) { writer = try LogWriter(file) } catch { throw NodeError(any: error) }
   }
 
   deinit { writer.end() }

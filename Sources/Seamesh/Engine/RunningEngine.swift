@@ -1,6 +1,7 @@
 import Engine
 import Glibc
 import Identity
+import Kernel
 import Replication
 import Storage
 import Transport

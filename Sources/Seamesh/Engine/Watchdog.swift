@@ -1,4 +1,4 @@
-import Foundation
+import Kernel
 import Synchronization
 import Transport
 
@@ -9,11 +9,9 @@ final class Watchdog: Sendable {
   private let rules: WatchRules
   private let stopped = TimedSemaphore()
 
-  init(_ beats: [ThreadBeat], _ rules: WatchRules) {
+  init(_ beats: [ThreadBeat], _ rules: WatchRules) throws(SystemError) {
     (self.beats, self.rules) = (beats, rules)
-    let thread = Thread { [self] in watch() }
-    thread.name = "seamesh watchdog"
-    thread.start()
+    try DedicatedThread.start("seamesh watch") { [self] in watch() }
   }
 
   func stop() { stopped.signal() }

@@ -1,6 +1,7 @@
 import Engine
-import Foundation
+import Glibc
 import Identity
+import Kernel
 import Replication
 import Storage
 import Transport
@@ -116,14 +117,10 @@ struct WipeDesk {
 
   private func asideFiles() throws -> [WipeReport.AsideFile] {
     let directory = files.directory.path
-    return try FileManager.default.contentsOfDirectory(atPath: directory).sorted().compactMap { name in
+    return try DirectoryNames.of(directory).sorted().compactMap { name in
       guard name.hasPrefix(WipeLimits.asidePrefix) else { return nil }
       let path = directory + "/" + name
-      guard let handle = FileHandle(forReadingAtPath: path) else {
-        throw CocoaError(.fileReadNoPermission)
-      }
-      defer { try? handle.close() }
-      let content = try handle.read(upToCount: WipeLimits.asideBytes) ?? Data()
+      let content = try SmallFile.content(of: path, atMost: WipeLimits.asideBytes)
       return content.isEmpty
         ? nil : WipeReport.AsideFile(path: path, records: content.count { $0 == UInt8(ascii: "\n") })
     }

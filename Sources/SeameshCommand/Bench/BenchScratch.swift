@@ -1,5 +1,5 @@
-import Foundation
 import Glibc
+import Kernel
 
 /// A directory for one run of measurements, taken away with everything in it at the end.
 final class BenchScratch {
@@ -15,17 +15,48 @@ final class BenchScratch {
 
   deinit { remove() }
 
-  func remove() { try? FileManager.default.removeItem(atPath: path) }
+  func remove() { BenchScratch.removeTree(path) }
 
   /// A directory that was made in it, with what it holds.
-  func remove(_ name: String) { try? FileManager.default.removeItem(atPath: path + "/" + name) }
+  func remove(_ name: String) { BenchScratch.removeTree(path + "/" + name) }
+
+  static func makeDirectory(_ path: String) throws(Failure) {
+    guard mkdir(path, 0o700) == 0 else {
+      throw Failure(.failed, "\(path) cannot be made: \(String(cString: strerror(errno)))")
+    }
+  }
+
+  /// Into a new file that only its owner may read.
+  static func copy(_ old: String, to new: String) throws(Failure) {
+    let from = open(old, O_RDONLY | O_CLOEXEC)
+    defer { close(from) }
+    let to = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    defer { close(to) }
+    var piece = [UInt8](repeating: 0, count: 1024 * 1024)
+    while true {
+      let count = read(from, &piece, piece.count)
+      guard count != 0 else { return }
+      guard count > 0, write(to, piece, count) == count else {
+        throw Failure(.failed, "\(old) cannot be copied to \(new): \(String(cString: strerror(errno)))")
+      }
+    }
+  }
+
+  private static func removeTree(_ path: String) {
+    // What a link leads to is somebody else's.
+    for name in isDirectory(path) ? (try? DirectoryNames.of(path)) ?? [] : [] { removeTree(path + "/" + name) }
+    _ = Glibc.remove(path)
+  }
+
+  private static func isDirectory(_ path: String) -> Bool {
+    var found = stat()
+    return lstat(path, &found) == 0 && found.st_mode & S_IFMT == S_IFDIR
+  }
 
   /// An empty directory that only its owner may enter.
   func directory(_ name: String) throws(Failure) -> String {
     let made = path + "/" + name
-    guard mkdir(made, 0o700) == 0 else {
-      throw Failure(.failed, "\(made) cannot be made: \(String(cString: strerror(errno)))")
-    }
+    try BenchScratch.makeDirectory(made)
     return made
   }
 }

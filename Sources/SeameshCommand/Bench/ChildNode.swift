@@ -1,4 +1,3 @@
-import Foundation
 import Glibc
 import Replication
 import Wire
@@ -15,28 +14,20 @@ final class ChildNode {
   /// Where other nodes reach it.
   let listen: String
   let client: NodeClient
-  private let process: Process
+  private let process: ChildProcess
 
   /// Starts it on a directory that was set up, and waits for its ready line.
   init(directory: String, peers: [String]) throws(Failure) {
     self.directory = directory
-    let (process, output) = (Process(), Pipe())
-    process.executableURL = URL(fileURLWithPath: try ChildNode.thisProgram())
-    process.arguments = [
+    let arguments = [
       "run", "--data=\(directory)", "--listen=127.0.0.1:0", "--no-discovery", "--json", "--log-level=error",
     ]
-    process.arguments? += peers.map { "--peer=\($0)" }
-    process.standardOutput = output
-    process.standardInput = FileHandle.nullDevice
     let start = ContinuousClock.now
-    do { try process.run() } catch {
-      throw Failure(.failed, "a second node could not be started: \(error)")
-    }
-    self.process = process
-    let line = ChildNode.firstLine(of: output.fileHandleForReading.fileDescriptor)
+    process = try ChildProcess(try ChildNode.thisProgram(), arguments + peers.map { "--peer=\($0)" })
+    let line = ChildNode.firstLine(of: process.output)
     startUp = ContinuousClock.now - start
     guard let ready = try? ExtendedJSON.parseMap(line), ready.text("event") == "ready" else {
-      process.terminate()
+      process.end()
       throw Failure(.failed, "a second node did not become ready")
     }
     device = ready.text("device")
@@ -46,22 +37,18 @@ final class ChildNode {
 
   deinit { stop() }
 
-  func stop() {
-    guard process.isRunning else { return }
-    process.terminate()
-    process.waitUntilExit()
-  }
+  func stop() { process.end() }
 
   /// Bytes in memory: now, and at most since the start.
   func memory() -> (resident: Int64, peak: Int64) {
-    let status = SystemFile.fields("/proc/\(process.processIdentifier)/status")
+    let status = SystemFile.fields("/proc/\(process.id)/status")
     func bytes(_ key: String) -> Int64 { Int64(status[key]?.split(separator: " ").first ?? "").map { $0 * 1_024 } ?? 0 }
     return (bytes("VmRSS"), bytes("VmHWM"))
   }
 
   /// Of the processor, since its start; in hundredths.
   var processorSeconds: Double {
-    let fields = SystemFile.text("/proc/\(process.processIdentifier)/stat").split(separator: " ")
+    let fields = SystemFile.text("/proc/\(process.id)/stat").split(separator: " ")
     // The name, which alone may have spaces, is that of this program.
     guard fields.count > 14, let user = Double(fields[13]), let system = Double(fields[14]) else { return 0 }
     return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))

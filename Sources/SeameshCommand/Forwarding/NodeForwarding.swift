@@ -1,6 +1,7 @@
 import Forwarding
 import Glibc
 import Identity
+import Kernel
 import Links
 import Replication
 import Seamesh
@@ -34,7 +35,9 @@ final class NodeForwarding: NodeForwarder {
       stateChanged: { [weak node] report in node?.noteForwarding(ForwardingStatus(report)) })
     node.attach(self)
     node.keeper.follow { [weak service] in service?.linkMoved() }
-    service.start()
+    do throws(SystemError) { try service.start() } catch {
+      throw Failure(.failed, "forwarding could not be started: \(error)")
+    }
   }
 
   /// The node lets go of it as well.

@@ -1,3 +1,4 @@
+import Kernel
 import Synchronization
 
 #if canImport(Glibc)
@@ -82,14 +83,5 @@ package final class ScratchDirectory {
     }
   }
 
-  private static func names(in path: String) -> [String] {
-    guard let directory = opendir(path) else { return [] }
-    defer { closedir(directory) }
-    var names: [String] = []
-    while let entry = readdir(directory) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-      if name != ".", name != ".." { names.append(name) }
-    }
-    return names
-  }
+  private static func names(in path: String) -> [String] { (try? DirectoryNames.of(path)) ?? [] }
 }

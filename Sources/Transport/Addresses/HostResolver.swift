@@ -1,4 +1,5 @@
 import Glibc
+import Kernel
 import Replication
 import Synchronization
 
@@ -35,7 +36,7 @@ final class HostResolver: Sendable {
     }
     guard mustStart else { return accepted }
     do throws(SystemError) {
-      _ = try DedicatedThread.start { [self] in work() }
+      _ = try DedicatedThread.start("seamesh names") { [self] in work() }
     } catch {
       state.withLock { $0 = State() }
       return false

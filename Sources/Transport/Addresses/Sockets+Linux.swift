@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Kernel
 import Replication
 
 /// TCP sockets as this transport wants them: non-blocking, closed on exec, without delay, dead within a minute.

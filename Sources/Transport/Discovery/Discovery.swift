@@ -1,3 +1,4 @@
+import Kernel
 import Replication
 
 /// Finds peers on the network: by multicast DNS through this machine's responder, and by a small beacon where there is
@@ -23,13 +24,13 @@ package final class Discovery: Sendable {
     let responder = configuration.usesResponder ? try ResponderMailbox(advertisement) : nil
     let generator = FunctionGenerator(random)
     var threads = [
-      try DedicatedThread.start {
+      try DedicatedThread.start("seamesh search") {
         DiscoveryLoop(configuration, mailbox, responder, random: generator, handler: handler).run()
       }
     ]
     if let responder {
       threads.append(
-        try DedicatedThread.start {
+        try DedicatedThread.start("seamesh mdns") {
           ResponderLoop(
             responder, resolveIntervalMilliseconds: configuration.resolveIntervalMilliseconds, random: generator,
             emit: { mailbox.post($0) }

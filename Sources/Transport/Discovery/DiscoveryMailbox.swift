@@ -1,3 +1,4 @@
+import Kernel
 import Synchronization
 
 /// What callers and the responder's thread leave for discovery's thread.

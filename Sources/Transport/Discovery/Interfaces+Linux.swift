@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Kernel
 import Replication
 
 /// A network interface of this host that is up.

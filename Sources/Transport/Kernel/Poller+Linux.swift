@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Kernel
 import Replication
 
 /// epoll with a timer of the clock that counts through suspension. Confined to the thread that waits on it.

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Kernel
 
 /// Wakes a thread that waits for descriptors. Any thread may call ``wake()``.
 final class WakeSignal: Sendable {

@@ -1,4 +1,5 @@
 import Glibc
+import Kernel
 import Links
 import Replication
 

@@ -1,3 +1,4 @@
+import Foundation
 import Replication
 import Testing
 
@@ -116,5 +117,20 @@ struct FilterTests {
   func folding(_ a: String, _ b: String, _ equal: Bool) {
     let folding: TextFolding = [.letterCase, .diacritics]
     #expect((folding.fold(Text(a)) == folding.fold(Text(b))) == equal)
+  }
+
+  @Test("text is taken apart as Foundation takes it apart")
+  func decomposition() {
+    let ranges: [ClosedRange<UInt32>] = [
+      0x80...0x33ff, 0xac00...0xacff, 0xf900...0xfeff, 0x1_1000...0x1_1fff, 0x1_d100...0x1_d1ff,
+    ]
+    for scalar in ranges.joined().compactMap(Unicode.Scalar.init) {
+      // Behind two marks in an order that is not canonical.
+      let text = "q\u{307}\u{323}" + String(Character(scalar))
+      let expected = text.decomposedStringWithCanonicalMapping.unicodeScalars
+        .filter { $0.properties.canonicalCombiningClass == .notReordered }
+      let folded = TextFolding.diacritics.fold(Text(text))
+      #expect(folded == Array(String(String.UnicodeScalarView(expected)).utf8), "U+\(String(scalar.value, radix: 16))")
+    }
   }
 }

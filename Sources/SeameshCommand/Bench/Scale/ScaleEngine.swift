@@ -1,5 +1,4 @@
 import Engine
-import Foundation
 import Glibc
 import Identity
 import Replication
@@ -150,10 +149,10 @@ final class ScaleMeeting {
 
   private func copy() throws -> Store {
     let directory = fleet.directory + "-copy"
-    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    try BenchScratch.makeDirectory(directory)
     _ = try store.carryOverAll()
     let file = "/" + Store.fileName
-    try FileManager.default.copyItem(atPath: fleet.directory + file, toPath: directory + file)
+    try BenchScratch.copy(fleet.directory + file, to: directory + file)
     return try Store.open(directory: directory, fleet: fleet.fleet, device: DeviceID(fleet.deviceKey.publicKey))
   }
 

@@ -1,5 +1,5 @@
 import Engine
-import Foundation
+import Glibc
 import Identity
 import Replication
 import Storage
@@ -23,9 +23,9 @@ final class ScaleSessions {
   init(_ fleet: ScaleFleet) throws {
     self.fleet = fleet
     let directory = fleet.directory + "-peers"
-    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    try BenchScratch.makeDirectory(directory)
     let file = "/" + Store.fileName
-    try FileManager.default.copyItem(atPath: fleet.directory + file, toPath: directory + file)
+    try BenchScratch.copy(fleet.directory + file, to: directory + file)
     store = try Store.open(directory: directory, fleet: fleet.fleet, device: DeviceID(fleet.deviceKey.publicKey))
   }
 
