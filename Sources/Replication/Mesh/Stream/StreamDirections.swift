@@ -35,16 +35,29 @@ struct OutgoingStream: Sendable {
 
   /// Nobody else brings this of what was left to others. What is being read follows on it, and is void: that is to be read
   /// anew.
-  mutating func takeBackLeft(_ back: LeftRuns.Back) {
+  ///
+  /// - Parameter known: what the peer has announced.
+  mutating func takeBackLeft(_ back: LeftRuns.Back, beyond known: VersionVector) {
     guard payload == nil else { return backBehindPayload = back.joined(with: backBehindPayload) }
+    if case .from(let starts) = back {
+      for (replica, start) in starts where left.covers(replica, start) { sendAnew(replica, start, beyond: known) }
+    }
     left.takeBack(back)
     isLoading = false
   }
 
+  /// What followed on what was left may have gone out, having come here another way: the stream goes on in order, and brings
+  /// it once more.
+  private mutating func sendAnew(_ replica: ReplicaID, _ start: UInt64, beyond known: VersionVector) {
+    let before = max(start - 1, known.sequence(of: replica))
+    guard sent.sequence(of: replica) > before else { return }
+    sent[replica] = before > 0 ? ChainPosition(sequence: before, tip: .zero) : nil
+  }
+
   /// Before the log is read for the peer.
-  mutating func takeBackBehindPayload() {
+  mutating func takeBackBehindPayload(beyond known: VersionVector) {
     guard payload == nil, let back = backBehindPayload else { return }
-    takeBackLeft(back)
+    takeBackLeft(back, beyond: known)
     backBehindPayload = nil
   }
 
