@@ -47,6 +47,23 @@ import Wire
     #expect(resumed == 1)
   }
 
+  @Test("what peers send is counted by kind, and nothing that is no message")
+  func tally() {
+    let intake = intake { _ in }
+    let ping = MessageCodec.encode(.ping(nonce: 1_000_000))
+    let news = MessageCodec.encode(.neighbours(NeighbourNews(added: [DeviceMark(DeviceID(fleet.digest))])))
+    for frame in [ping, ping, news, [0x81, 0x18, 0x7f], [0x41], []] { intake.received(connection, frame: frame) }
+    let figures = intake.tally.received
+    #expect(figures.map(\.name) == ["ping", "neighbours"])
+    #expect(
+      figures.map(\.row) == [
+        .init(frames: 2, bytes: UInt64(2 * ping.count)), .init(frames: 1, bytes: UInt64(news.count)),
+      ])
+    let metrics = NodeGauges.Figures(received: figures).metrics
+    #expect(metrics.contains("seamesh_received_messages_total{message=\"neighbours\"} 1"))
+    #expect(metrics.contains("seamesh_received_bytes_total{message=\"ping\"} \(2 * ping.count)"))
+  }
+
   @Test("frames that have not come to their end leave less to those that wait for the engine")
   func unfinishedFrames() {
     let frame = 1 << 20

@@ -10,6 +10,7 @@ final class FrameIntake: TransportHandler {
   private let authority: CurrentAuthority
   private let keeper: LinkKeeper?
   private let waiting = Mutex(WaitingFrames())
+  let tally = FrameTally()
   private let pause: @Sendable (ConnectionID) -> Void
 
   init(
@@ -52,6 +53,7 @@ final class FrameIntake: TransportHandler {
 
   func received(_ connection: ConnectionID, frame: [UInt8]) {
     guard waiting.withLock({ !$0.isBroken(connection) }) else { return }
+    tally.note(frame)
     do {
       let event: EngineEvent
       switch try decoder.decode(frame, under: { authority.now }) {

@@ -15,7 +15,8 @@ struct NodeGauges: Sendable {
     return Figures(
       logBytes: readers.logFileBytes, syncs: syncs.figures, waitingRequests: waiting.users,
       waitingEvents: waiting.peers,
-      waitingFrameBytes: intake.waitingByteCount, unsentBytes: transport.queuedByteCount,
+      waitingFrameBytes: intake.waitingByteCount, received: intake.tally.received,
+      unsentBytes: transport.queuedByteCount,
       acceptFailures: statistics.acceptFailures,
       failedToAccept: statistics.lastAcceptFailure.map(ElapsedClock.now().millisecondsSince))
   }
@@ -29,6 +30,8 @@ struct NodeGauges: Sendable {
     var waitingEvents = 0
     /// Of peers, handed in and not taken up.
     var waitingFrameBytes = 0
+    /// From peers since the start, by the kind of message.
+    var received: [(name: String, row: FrameTally.Row)] = []
     /// For peers, not yet handed to the kernel.
     var unsentBytes = 0
     /// Connections that found no free descriptor.
@@ -98,6 +101,15 @@ extension NodeGauges.Figures {
     ] {
       lines.append("seamesh_sync_seconds{quantile=\"\(quantile)\"} \(Double(microseconds) / 1e6)")
     }
-    return lines + ["seamesh_sync_seconds_count \(syncs.count)"]
+    return lines + ["seamesh_sync_seconds_count \(syncs.count)"] + receivedMetrics
+  }
+
+  private var receivedMetrics: [String] {
+    func counter(_ name: String, _ help: String, _ value: (FrameTally.Row) -> UInt64) -> [String] {
+      ["# HELP seamesh_received_\(name)_total \(help)", "# TYPE seamesh_received_\(name)_total counter"]
+        + received.map { "seamesh_received_\(name)_total{message=\"\($0.name)\"} \(value($0.row))" }
+    }
+    return counter("messages", "Messages of peers, by kind.", \.frames)
+      + counter("bytes", "Bytes of messages of peers, by kind, without TLS.", \.bytes)
   }
 }

@@ -42,6 +42,12 @@ final class BenchScratch {
     }
   }
 
+  /// 0 where there is no such file.
+  static func byteCount(of path: String) -> Int64 {
+    var found = stat()
+    return stat(path, &found) == 0 ? Int64(found.st_size) : 0
+  }
+
   private static func removeTree(_ path: String) {
     // What a link leads to is somebody else's.
     for name in isDirectory(path) ? (try? DirectoryNames.of(path)) ?? [] : [] { removeTree(path + "/" + name) }

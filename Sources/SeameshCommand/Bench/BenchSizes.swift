@@ -1,6 +1,7 @@
 /// How much is measured.
 struct BenchSizes: Sendable {
   var documents = 200_000
+  var storageRounds = 3
   var catchUpRounds = 3
   var starts = 5
   var writes = 1_000
@@ -11,8 +12,21 @@ struct BenchSizes: Sendable {
   var scale = ScaleSizes.full
 
   static let full = BenchSizes()
+
+  /// The most documents that one collection of a measurement has; a store takes some 450 bytes for each.
+  static let largestDocuments = 10_000_000
+
+  /// So many documents where parts write them: once, where that takes minutes.
+  mutating func take(documents count: Int) throws(Failure) {
+    guard 1_000...BenchSizes.largestDocuments ~= count else {
+      throw .usage("--documents takes 1000 to \(BenchSizes.largestDocuments), not \(count)")
+    }
+    documents = count
+    if count > 1_000_000 { (storageRounds, catchUpRounds) = (1, 1) }
+  }
   /// For a look in between: every part runs, and no figure is to be quoted.
   static let quick = BenchSizes(
-    documents: 20_000, catchUpRounds: 1, starts: 2, writes: 200, wireDocuments: 5_000, partitionCounts: [1, 100],
+    documents: 20_000, storageRounds: 1, catchUpRounds: 1, starts: 2, writes: 200, wireDocuments: 5_000,
+    partitionCounts: [1, 100],
     findDocuments: 20_000, finds: 10, scale: .quick)
 }

@@ -2,7 +2,7 @@ import Replication
 
 /// Messages as deterministic CBOR: an array whose first item is the message's number. `Docs/PROTOCOL.md`, "Messages".
 package enum MessageCodec {
-  enum Number: UInt64 {
+  package enum Number: UInt64, CaseIterable, Sendable {
     case hello = 0
     case joinRequest = 1
     case joinAccepted = 2
@@ -94,6 +94,13 @@ package enum MessageCodec {
     case .neighbours(let news): out.neighbours(news)
     }
     return out.bytes
+  }
+
+  /// What a frame says it is, with nothing else of it read; nil for what this version does not know.
+  package static func number(of frame: ArraySlice<UInt8>) -> Number? {
+    var reader = CBORReader(frame)
+    guard (try? reader.readArrayHeader()) != nil, let number = try? reader.readUnsigned() else { return nil }
+    return Number(rawValue: number)
   }
 
   /// Nil for a message that this version does not know and may skip, or one of those to be looked at no further.

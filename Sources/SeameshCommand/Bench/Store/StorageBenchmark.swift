@@ -18,18 +18,25 @@ enum StorageBenchmark {
     }
   }
 
-  private static let rounds = 3
+  struct Inserts {
+    /// Documents per second, of the best round.
+    var rate = 0.0
+    /// Of the database's file, with all of the log carried over.
+    var bytesPerDocument = 0.0
+  }
 
-  /// New documents per second by the store's own path, from scanned changes on: runs of 64 appended to the log, their
-  /// documents folded in, marks moved; the best of three rounds. Making the changes is not counted.
-  static func ownInserts(_ scratch: BenchScratch, order: Order, rows: Int) throws -> Double {
-    var best = 0.0
+  /// New documents by the store's own path, from scanned changes on: runs of 64 appended to the log, their documents folded
+  /// in, marks moved. Making the changes is not counted.
+  static func ownInserts(_ scratch: BenchScratch, order: Order, rows: Int, rounds: Int) throws -> Inserts {
+    var inserts = Inserts()
     for _ in 0..<rounds {
       let place = try scratch.directory("store")
       defer { scratch.remove("store") }
-      best = max(best, try insertDocuments(place, order, rows: rows))
+      inserts.rate = max(inserts.rate, try insertDocuments(place, order, rows: rows))
+      let byteCount = BenchScratch.byteCount(of: place + "/" + Store.fileName)
+      inserts.bytesPerDocument = Double(byteCount) / Double(rows)
     }
-    return best
+    return inserts
   }
 
   private static func insertDocuments(_ directory: String, _ order: Order, rows: Int) throws -> Double {
@@ -48,6 +55,7 @@ enum StorageBenchmark {
       try store.write(.full) { try take(batch, chain, $0) }
       elapsed += ContinuousClock.now - start
     }
+    _ = try store.carryOverAll()
     return Double(rows) / (elapsed / .seconds(1))
   }
 
