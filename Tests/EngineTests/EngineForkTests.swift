@@ -151,6 +151,29 @@ import Testing
     #expect(reissues.map(\.origin.dot.sequence) == [2, 3, 4, 5, 6])
   }
 
+  @Test("of two branches that nobody issues again only the one that counts makes documents")
+  func branchThatCounts() throws {
+    let bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    let author = HostileAuthor(bench, slot: 2)
+    let declared = try author.declare(1).map(\.encoded)
+    let chain = ChainIdentity(
+      fleet: author.identity.fleet, partition: author.identity.id(of: room), replica: author.replicas[0])
+    let genesis = chain.genesis(author.identity.cryptography.hash)
+    let branches = try [1, 2].map { try author.run(room, chain.replica, fork: (0, genesis, $0)) }
+      .sorted { $0.record.hashAtLast < $1.record.hashAtLast }
+    // Node 0 hears of the one that does not count first, node 1 never.
+    for slot in 0..<2 {
+      let session = bench.meet(2, slot)
+      author.say([.statements(declared)], to: slot, on: session)
+      author.offer(room, [branches[1 - slot]], to: slot, on: session)
+      if slot == 0 { author.say([author.batch(room, [branches[0]], asEvidence: true)], to: 0, on: session) }
+    }
+    #expect(try bench.nodes.prefix(2).map { try $0.count("runs") } == [2, 1])
+    #expect(bench.nodes[0].accepted(room) == bench.nodes[1].accepted(room))
+    #expect(try state(bench.nodes[0], "h") == state(bench.nodes[1], "h"))
+  }
+
   @Test("only its own device issues a lost change again, under one name, however many nodes learn of it")
   func ownOnly() throws {
     let bench = try seen()
