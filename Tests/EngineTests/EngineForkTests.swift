@@ -102,6 +102,28 @@ import Testing
     #expect(try state(bench.nodes[1], "doc") == state(bench.nodes[2], "doc"))
   }
 
+  @Test("what was written in sight of a lost branch, however long that is, comes to who has nothing of either")
+  func inSightOfALongerBranch() throws {
+    let bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("before"))
+    for slot in 1..<3 { bench.cut(bench.meet(0, slot)) }
+    let copies = [0, try bench.clone(0)]
+    for slot in copies { try bench.nodes[slot].write(room, Put(Text("by\(slot)"))) }
+    let tips = try copies.map { try #require(bench.nodes[$0].state.own.tip(in: bench.nodes[$0].id(of: room))) }
+    let (winner, loser) = tips[0] < tips[1] ? (copies[0], copies[1]) : (copies[1], copies[0])
+    for number in 0..<3 { try bench.nodes[loser].write(room, Put(Text("more\(number)"))) }
+    // Node 2 writes before anybody knows of the other branch.
+    bench.cut(bench.meet(loser, 2))
+    try bench.nodes[2].write(room, Put("in sight"))
+    for _ in 0..<3 { for slot in [winner, loser, 2] { bench.cut(bench.meet(slot, 1)) } }
+    let late = try bench.addMember()
+    try bench.nodes[late].subscribe("room=*")
+    bench.cut(bench.meet(late, 1))
+    #expect(try bench.nodes[late].shown(room, "in sight") != nil)
+    #expect(bench.nodes[late].accepted(room) == bench.nodes[1].accepted(room))
+  }
+
   @Test("what is known of a fork outlasts a restart without anybody telling it again")
   func restart() throws {
     let bench = try seen()
