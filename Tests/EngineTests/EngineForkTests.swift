@@ -102,6 +102,28 @@ import Testing
     #expect(try state(bench.nodes[1], "doc") == state(bench.nodes[2], "doc"))
   }
 
+  @Test("what was written in sight of a lost branch, however long that is, comes to who has nothing of either")
+  func inSightOfALongerBranch() throws {
+    let bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("before"))
+    for slot in 1..<3 { bench.cut(bench.meet(0, slot)) }
+    let copies = [0, try bench.clone(0)]
+    for slot in copies { try bench.nodes[slot].write(room, Put(Text("by\(slot)"))) }
+    let tips = try copies.map { try #require(bench.nodes[$0].state.own.tip(in: bench.nodes[$0].id(of: room))) }
+    let (winner, loser) = tips[0] < tips[1] ? (copies[0], copies[1]) : (copies[1], copies[0])
+    for number in 0..<3 { try bench.nodes[loser].write(room, Put(Text("more\(number)"))) }
+    // Node 2 writes before anybody knows of the other branch.
+    bench.cut(bench.meet(loser, 2))
+    try bench.nodes[2].write(room, Put("in sight"))
+    for _ in 0..<3 { for slot in [winner, loser, 2] { bench.cut(bench.meet(slot, 1)) } }
+    let late = try bench.addMember()
+    try bench.nodes[late].subscribe("room=*")
+    bench.cut(bench.meet(late, 1))
+    #expect(try bench.nodes[late].shown(room, "in sight") != nil)
+    #expect(bench.nodes[late].accepted(room) == bench.nodes[1].accepted(room))
+  }
+
   @Test("what is known of a fork outlasts a restart without anybody telling it again")
   func restart() throws {
     let bench = try seen()
@@ -149,6 +171,29 @@ import Testing
     }
     let reissues = try bench.nodes[1].store.reissues(in: bench.nodes[1].id(of: room)).sorted { $0.dot < $1.dot }
     #expect(reissues.map(\.origin.dot.sequence) == [2, 3, 4, 5, 6])
+  }
+
+  @Test("of two branches that nobody issues again only the one that counts makes documents")
+  func branchThatCounts() throws {
+    let bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    let author = HostileAuthor(bench, slot: 2)
+    let declared = try author.declare(1).map(\.encoded)
+    let chain = ChainIdentity(
+      fleet: author.identity.fleet, partition: author.identity.id(of: room), replica: author.replicas[0])
+    let genesis = chain.genesis(author.identity.cryptography.hash)
+    let branches = try [1, 2].map { try author.run(room, chain.replica, fork: (0, genesis, $0)) }
+      .sorted { $0.record.hashAtLast < $1.record.hashAtLast }
+    // Node 0 hears of the one that does not count first, node 1 never.
+    for slot in 0..<2 {
+      let session = bench.meet(2, slot)
+      author.say([.statements(declared)], to: slot, on: session)
+      author.offer(room, [branches[1 - slot]], to: slot, on: session)
+      if slot == 0 { author.say([author.batch(room, [branches[0]], asEvidence: true)], to: 0, on: session) }
+    }
+    #expect(try bench.nodes.prefix(2).map { try $0.count("runs") } == [2, 1])
+    #expect(bench.nodes[0].accepted(room) == bench.nodes[1].accepted(room))
+    #expect(try state(bench.nodes[0], "h") == state(bench.nodes[1], "h"))
   }
 
   @Test("only its own device issues a lost change again, under one name, however many nodes learn of it")

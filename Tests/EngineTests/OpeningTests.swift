@@ -31,6 +31,24 @@ import Wire
     #expect(try bench.nodes[1].shown(room, "after") != nil)
   }
 
+  @Test("it has each chain as far as that had grown, its own and others', and its own goes on there")
+  func grown() throws {
+    let bench = try EngineBench(2)
+    try bench.nodes[1].subscribe("room=*")
+    bench.meet(0, 1)
+    for number in 1...5 as ClosedRange<Int64> {
+      try bench.nodes[0].write(room, Put("doc", number))
+      bench.run()
+    }
+    let before = bench.nodes[0].accepted(room)
+    try #require(before.sorted.map(\.position.sequence) == [5])
+    for slot in 0..<2 {
+      try bench.restart(slot)
+      #expect(bench.nodes[slot].accepted(room) == before && bench.nodes[slot].received(room) == before)
+    }
+    #expect(try bench.nodes[0].write(room, Put("doc", 6)).dot?.sequence == 6)
+  }
+
   @Test("timestamps go on above those given out before a restart, also where the clock was put back")
   func timestamps() throws {
     let bench = try EngineBench()

@@ -107,6 +107,38 @@ import Testing
     #expect(node.journal.lines.count { $0.message.contains("begins again") } == 2)
   }
 
+  @Test("what is written when the waiting has just ended goes behind what waited")
+  func behindWhatWaited() throws {
+    let (bench, session) = try met()
+    let node = bench.nodes[0]
+    try claim(bench, session)
+    let jobs = ["b", "c"].map { node.job(room, [Put($0)]) }
+    node.engine.turn([.write(jobs[0].0)])
+    bench.clock.advance(OwnChainClaims.holdMilliseconds)
+    node.engine.turn([.write(jobs[1].0)])
+    #expect(try jobs.map { try $0.1.get().dot?.sequence } == [2, 3])
+  }
+
+  @Test("the engine wakes for a write whose waiting ends where nobody's claim does")
+  func wakes() throws {
+    let (bench, session) = try met()
+    bench.cut(session)
+    let node = bench.nodes[0]
+    node.engine.keeper.demandRenewal(.peer, in: node.id(of: room))
+    try node.write(room, Put("b"))
+    node.engine.keeper.demandRenewal(.peer, in: node.id(of: room))
+    // Beside the ticks: those would wake it as well.
+    bench.advance(Mesh.tickMilliseconds)
+    bench.advance(100)
+    let (job, answer) = node.job(room, [Put("c")])
+    node.engine.turn([.write(job)])
+    bench.advance(OwnChainClaims.holdMilliseconds - 100)
+    try #require(answer.count == 0)
+    #expect(node.engine.nextWake.millisecondsSince(bench.clock.now) <= 100)
+    bench.advance(100)
+    #expect(answer.count == 1)
+  }
+
   @Test("what waits is written when the node stops")
   func stops() throws {
     let (bench, session) = try met()

@@ -133,6 +133,18 @@ import Testing
     try expectEverywhere(map(["list": .array([Self.item]), "set": .array([.int(2)])]), "the re-issue counts")
   }
 
+  @Test("what a lost branch did to a list element of its own is issued again behind the element")
+  func laterOnTheBranch() throws {
+    let item = Value.map(map(["name": .string("a"), "n": .int(1)]))
+    try write(loser) { $0["list"] = .array([item]) }
+    // So the loser learns of the other branch, and has all of its own to issue.
+    for slot in [winner, loser] { bench.cut(bench.meet(slot, 1)) }
+    let reissues = try bench.nodes[1].store.reissues(in: bench.nodes[1].id(of: room)).sorted { $0.dot < $1.dot }
+    #expect(reissues.map(\.origin.dot.sequence) == [2, 3, 4])
+    settle()
+    try expectEverywhere(map(["list": .array([item]), "set": .array([.int(1), .int(2)])]), "both are issued again")
+  }
+
   @Test("a list element that was edited under the re-issue's name and under the original's is one")
   func oneElement() throws {
     bench.cut(bench.meet(loser, 2))

@@ -16,6 +16,7 @@ import Wire
   init() throws {
     bench = try EngineBench(3) {
       $0.mesh.takes.partitions = 20
+      $0.mesh.takes.chains = 30
       $0.mesh.takes.heldChanges = 200
       $0.mesh.statementLimit = 8
     }
@@ -82,6 +83,12 @@ import Wire
     bench.cut(try flood(0..<20, 0))
     try flood(0..<20, 0, replica: 1)
     #expect(take(0).chains == 20 && take(0).leftOutRuns == 20)
+  }
+
+  @Test("chains of one device are left out beyond a number of them, in however few partitions they are")
+  func chainsInFewPartitions() throws {
+    for replica in 0..<4 { bench.cut(try flood(0..<10, 0, replica: replica)) }
+    #expect(take(0) == DeviceTake(partitions: 10, chains: 30, leftOutRuns: 10))
   }
 
   @Test("what a device wrote under replica ids whose declarations it then pushed out is still counted")

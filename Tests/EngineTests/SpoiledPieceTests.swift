@@ -194,6 +194,18 @@ import Wire
     #expect(staged.named(in: partition, to: near, ownAlone: false).map(\.byteCount) == [16_384, 20_000])
   }
 
+  @Test("a payload is whole where one device has sent all of it, whoever else has begun it", arguments: [0, 1])
+  func wholeBesideABeginning(beginner: Int) {
+    func share(_ device: Int, isWhole: Bool) -> StagedShare {
+      let key = StagedKey(
+        device: DeviceID(Digest(words: (UInt64(device), 0, 0, 0))), partition: PartitionID(.zero), hash: payload.hash)
+      return StagedShare(key, total: 20_000, byteCount: isWhole ? 20_000 : 16_384, isWhole: isWhole)
+    }
+    let (begun, whole) = (share(beginner, isWhole: false), share(1 - beginner, isWhole: true))
+    #expect(StagedPayloads([begun]).whole(payload.hash, in: PartitionID(.zero)) == nil)
+    #expect(StagedPayloads([begun, whole]).whole(payload.hash, in: PartitionID(.zero)) == whole.key)
+  }
+
   @Test("where all devices have too much, whoever has most makes room, and never the share that grows")
   func allBound() {
     func key(_ device: UInt64, _ hash: UInt64) -> StagedKey {

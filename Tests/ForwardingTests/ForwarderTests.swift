@@ -335,6 +335,36 @@ struct ForwarderTests {
     }
   }
 
+  @Test("documents of a relay that lacked something are sent when a reading tells of them")
+  func unsureDocuments() {
+    var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))
+    var now = MonotonicTime(milliseconds: 1)
+    func tell(_ event: Forwarder.Event) -> [Forwarder.Directive] { forwarder.handle(event, now: now, random: &random) }
+    func told(_ places: [DocumentPlace]) -> Forwarder.Event {
+      var (outcome, news) = (ReadBackOutcome(), DocumentNews())
+      news.unsure = places
+      outcome.documents = news
+      return .readBack(outcome)
+    }
+    var page = Forwarder.Page()
+    page.isEnd = true
+    for event in [Forwarder.Event.start, .connected] { _ = tell(event) }
+    _ = tell(.ledgerRead(Forwarder.LedgerReading(view: LedgerView(), runsAfter: 0, accepted: [:], held: LogAmount())))
+    _ = tell(told([]))
+    _ = tell(.loaded(page))
+    let place = DocumentPlace(partition: PartitionID(.zero), key: DocumentKey(collection: "c", id: [1]))
+    for places in [[], [place], []] {
+      now = now.advanced(byMilliseconds: forwarder.limits.readEverythingMilliseconds)
+      if case .load? = tell(.timer).first { _ = tell(.loaded(page)) }
+      guard case .load(let request)? = tell(told(places)).first else {
+        #expect(places.isEmpty)
+        continue
+      }
+      #expect(!places.isEmpty && request.documents.due == Set(places))
+      _ = tell(.loaded(page))
+    }
+  }
+
   @Test("where a reading shows other statements elsewhere, what the backend left alone is sent again")
   func statementsElsewhere() {
     var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))

@@ -84,6 +84,23 @@ struct ProgressTests {
     #expect(second.batch.documents.count == 1 && !second.hasMoreDocuments)
   }
 
+  @Test("how far documents have come is told to the backend when all of them are sent, and not before")
+  func position() throws {
+    let log = try HeldLog(changes: 3, counting: 3)
+    let pages = PageReader(fleet: log.fleet, hash: log.hash)
+    // Room for one document at a time, behind all runs.
+    var request = Forwarder.LoadRequest(
+      view: LedgerView(), statementsAfter: 0, runsAfter: 3, unmarked: [:], bytes: 1, changes: 100, marks: 100)
+    request.documents.position = LogPosition().text
+    var (sent, pageCount, position) = (0, 0, "")
+    while position.isEmpty, pageCount < 10 {
+      let page = try log.read { store in try store.snapshot { try pages.page(request, from: $0) } }
+      request.documents = page.documents
+      (sent, pageCount, position) = (sent + page.batch.documents.count, pageCount + 1, page.batch.documentPosition)
+    }
+    #expect(sent == 3 && pageCount > 1 && !position.isEmpty)
+  }
+
   @Test("dead letters that only the backend knows of are asked for by a person who does not want to wait")
   func deadLettersBeyond() {
     var (forwarder, random) = (Forwarder(), SplitMix64(seed: 1))

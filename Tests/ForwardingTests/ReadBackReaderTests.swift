@@ -23,6 +23,32 @@ struct ReadBackReaderTests {
     #expect(log.told == [2])
   }
 
+  @Test("that the ledger has less of a chain than at the reading before is told, once, and not after it is read anew")
+  func wentBack() throws {
+    let log = try HeldLog(changes: 3, counting: 3)
+    let reader = ReadBackReader(source: log, backend: log.ledger, limits: ForwarderLimits())
+    func wentBack() throws -> Bool { try reader.read(.everything).wentBack }
+    #expect(try !wentBack() && !wentBack())
+    let last = log.ledger.hashes.removeLast()
+    #expect(try wentBack() && !wentBack())
+    log.ledger.hashes.append(last)
+    #expect(try !wentBack())
+    log.ledger.hashes.removeLast()
+    reader.forget()
+    #expect(try !wentBack())
+  }
+
+  @Test(
+    "of a forked chain the ledger is taken to have what counts, whatever branches have its numbers; of others what it has",
+    arguments: [false, true])
+  func forkedAtFirst(isForked: Bool) throws {
+    let log = try HeldLog(changes: 3, counting: 1, isForked: isForked)
+    let reading = try LedgerReader(source: log, backend: log.ledger, limits: ForwarderLimits()).read()
+    #expect(reading.view.reached.values.map { $0 } == [isForked ? 1 : 3])
+    // What comes above is looked at again.
+    #expect(reading.runsAfter == (isForked ? 1 : 3))
+  }
+
   @Test("where statements stand that are not here is asked once, and of what does not read nothing is known")
   func elsewhere() throws {
     let log = try HeldLog(changes: 1, counting: 1)
@@ -69,6 +95,20 @@ struct ReadBackReaderTests {
     }
   }
 
+  @Test("a mark that the backend left to another relay is not sent again, and one that moved since is")
+  func marksLeftToAnother() throws {
+    let log = try HeldLog(changes: 3, counting: 3)
+    let mark = try #require(try log.page(counting: 3, at: log.end()).batch.marks.first)
+    var (view, outcome, batch) = (LedgerView(), AppendOutcome(), LedgerBatch())
+    (outcome.staleMarks, batch.marks) = ([0], [mark])
+    view.leave(outcome, of: batch)
+    let page = try log.page(counting: 3, at: log.end(), view, runsAfter: 3)
+    #expect(page.batch.marks.isEmpty && page.marked.keys.map { $0 } == [log.partition])
+    try log.count(2)
+    let moved = try log.page(counting: 2, at: log.end(), view, runsAfter: 3)
+    #expect(moved.batch.marks.map(\.position.sequence) == [2])
+  }
+
   @Test("a forked chain is marked where what counts is of the state that is read, and otherwise later")
   func marksOfForkedChains() throws {
     let log = try HeldLog(changes: 3, counting: 1, isForked: true)
@@ -84,13 +124,15 @@ struct ReadBackReaderTests {
 extension HeldLog {
   fileprivate func end() throws -> String { try read { try $0.logEnd().text } }
 
-  /// Of all runs, and of marks: so many changes counted when the log was at that position.
-  fileprivate func page(counting: UInt64, at position: String) throws -> Forwarder.Page {
+  /// Of the runs behind a place, and of marks: so many changes counted when the log was at that position.
+  fileprivate func page(
+    counting: UInt64, at position: String, _ view: LedgerView = LedgerView(), runsAfter: Int64 = 0
+  ) throws -> Forwarder.Page {
     var accepted = VersionVector()
     if counting > 0 { accepted[ReplicaID(high: 1, low: 2)] = ChainPosition(sequence: counting, tip: .zero) }
     let request = Forwarder.LoadRequest(
-      view: LedgerView(), statementsAfter: 0, runsAfter: 0, unmarked: [partition: accepted], unmarkedAt: position,
-      bytes: 1_000_000, changes: 100, marks: 100)
+      view: view, statementsAfter: 0, runsAfter: runsAfter, unmarked: [partition: accepted],
+      unmarkedAt: position, bytes: 1_000_000, changes: 100, marks: 100)
     let reader = PageReader(fleet: fleet, hash: hash)
     return try read { store in try store.snapshot { try reader.page(request, from: $0) } }
   }

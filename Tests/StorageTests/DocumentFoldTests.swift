@@ -166,6 +166,47 @@ import TestSupport
     try expectMerged(remaining)
   }
 
+  @Test("what counts of a run that ends above it is found for a rebuild, behind however much of other branches")
+  func endsAboveWhatCounts() throws {
+    let partition = partitionID(77)
+    let chain = ChainIdentity(fleet: testFleet, partition: partition, replica: replica(1))
+    func key(_ id: Int64) -> DocumentKey { DocumentKey(collection: "boats", id: .int(id)) }
+    func run(_ ids: ClosedRange<Int64>, byteCount: Int) -> Run {
+      var builder = RunBuilder(
+        chain: chain, after: 0, hashBefore: chain.genesis(SHA256.hash), context: vector([:]), hash: SHA256.hash)
+      for id in ids {
+        let content = Value.bytes([UInt8](repeating: 1, count: byteCount))
+        let write = DocumentWrite(
+          collection: "boats", id: .int(id), kind: .create, generation: 1,
+          operations: [Operation(.set, [.key("n")], value: content)])
+        builder.append(
+          payload: PayloadEncoder.encode([write], dot: builder.nextDot),
+          keyHashes: [key(id).hash(in: partition, SHA256.hash)], timestamp: HybridTimestamp(rawValue: 9),
+          wall: WallTime(milliseconds: 1))
+      }
+      return builder.close { _ in Signature(first: .zero, second: .zero) }
+    }
+    // More than is looked at between two visits to SQLite.
+    let beside = (0..<300).map { run(100 + $0...100 + $0, byteCount: 16_000) }
+    let counting = run(1...2, byteCount: 10)
+    try store.write(.full) { transaction in
+      let number = try transaction.number(of: partition)
+      let row = try transaction.number(of: chain.replica, in: number, genesis: chain.genesis(SHA256.hash))
+      for run in beside + [counting] {
+        try transaction.appendRun(
+          row, first: 1, last: run.record.last, context: vector([:]), body: RunCodec.encode(run)[...])
+      }
+      let log = DocumentFold.Log(fleet: testFleet, partition: partition, number: number, hash: SHA256.hash)
+      _ = try DocumentFold.rebuild([key(1), key(100)], of: log, in: transaction, accepted: vector([1: 1])) {
+        replica, header, hash, context in
+        guard hash == counting.hashes.first else { return nil }
+        return WriteContext(
+          dot: Dot(replica: replica, sequence: header.sequence), timestamp: header.timestamp, context: context)
+      }
+    }
+    #expect(try store.database.integer("SELECT count(*) FROM documents WHERE alive") == 1)
+  }
+
   @Test("a payload that is not in its run is found for a rebuild, and its absence is a damage")
   func largePayloads() throws {
     let history = History(seed: 3, changes: 4, padding: 20_000)

@@ -84,6 +84,27 @@ import Wire
     #expect(other.nodes[2].notes.contains(.levelWith(other.name)))
   }
 
+  @Test("who may not carry any more what he was asked for is not waited for: who names it next is asked")
+  func outOfScope() throws {
+    let bench = try MeshBench([0, 1, 2])
+    func grant(_ level: AccessLevel, to slot: Int) -> Statement.Body {
+      let device = Statement.Subject.device(bench.nodes[slot].key.publicKey)
+      return .grant(Statement.Grant(subject: device, level: level, pattern: "*"))
+    }
+    let nothing = Statement.Grant(subject: .everyone, level: .none, pattern: "*")
+    bench.state([.grant(nothing), grant(.carry, to: 0), grant(.write, to: 1), grant(.carry, to: 2)])
+    for value in 0..<3 as Range<Int64> { try bench.nodes[1].write(value) }
+    bench.cut(bench.connected(0, 1))
+    bench.nodes[0].holdsLoads = true
+    for slot in 0..<2 { _ = bench.connected(2, slot) }
+    try #require(pulls(bench, to: 0) == 1 && pulls(bench, to: 1) == 0)
+    bench.state([grant(.none, to: 0)])
+    bench.pass(100)
+    try bench.nodes[1].write(3)
+    bench.pass(100)
+    #expect(pulls(bench, to: 1) == 1 && bench.nodes[2].holds(bench.nodes[1]) == 4)
+  }
+
   @Test("a catch-up that brings nothing for five seconds goes to the next peer, one that brings something does not")
   func silent() throws {
     let bench = try sources()

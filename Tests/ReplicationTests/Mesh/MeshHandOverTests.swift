@@ -70,6 +70,18 @@ import Testing
     #expect(one.mesh.partitions[bench.partition]?.log.heldAbove == two.mesh.partitions[bench.partition]?.log.heldAbove)
   }
 
+  @Test("what is handed over is shown to others at once, the first of a chain and more of it")
+  func goesOn() throws {
+    try end(.retire)
+    _ = bench.connected(1, 2)
+    bench.cut(bench.connected(0, 1))
+    #expect(held(1)?.sequence == 3 && held(2)?.sequence == 3)
+    bench.pass(90_000)
+    try bench.nodes[0].write(4)
+    bench.cut(bench.connected(0, 1))
+    #expect(held(1)?.sequence == 4 && held(2)?.sequence == 4)
+  }
+
   @Test("what is handed over goes on at once to who came to want its partition when there was nothing of it yet")
   func goesOnBehindWish() throws {
     let scene = try MeshHandOverTests(wants: ["agency=*", "user=*", "user=*"])

@@ -41,6 +41,34 @@ import Testing
     #expect(pulls(bench, from: 2, to: 0, since: start) + pulls(bench, from: 2, to: 1, since: start) > 0)
   }
 
+  @Test("what was left out is asked for at once when statements come, also while its peer does a catch-up")
+  func leftOutDuringCatchUp() throws {
+    let bench = try MeshBench([0, 1, 2], rights: .byUser)
+    func grant(to slot: Int) throws -> Statement {
+      let device = Statement.Subject.device(bench.nodes[slot].key.publicKey)
+      return try #require(bench.state(.grant(Statement.Grant(subject: device, level: .write, pattern: "*"))))
+    }
+    let known = try grant(to: 2)
+    for node in bench.nodes { node.deliver(.statementsStored([known])) }
+    let id = bench.connected(0, 1)
+    let late = try grant(to: 0)
+    bench.nodes[0].deliver(.statementsStored([late]))
+    bench.loseMessages()
+    try bench.nodes[0].write(1)
+    bench.run()
+    try #require(bench.nodes[1].log.isEmpty)
+    // Something else that the peer has named does not come either.
+    bench.now = bench.now.advanced(byMilliseconds: 5_100)
+    let named = VersionVector([bench.nodes[2].replica: ChainPosition(sequence: 1, tip: TipHash(high: 1, low: 1))])
+    bench.nodes[1].receive(.have(PartitionVector(name: bench.name, vector: named)), on: id)
+    bench.run()
+    try #require(!bench.nodes[1].mesh.pulls.catchUps.isEmpty)
+    let start = bench.transcript.count
+    bench.nodes[1].deliver(.statementsStored([late]))
+    bench.run()
+    #expect(pulls(bench, from: 1, to: 0, since: start) == 1 && bench.nodes[1].holds(bench.nodes[0]) == 1)
+  }
+
   @Test("a stream that equal summaries opened stays open while another peer does a catch-up")
   func levelStays() throws {
     let (bench, id) = try askingAnother()

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Replication
+@testable import Simulation
 
 @Suite("Mesh: how much is kept of the statements of rooms") struct RoomAllowanceTests {
   /// By the device with this number, in the room with that one.
@@ -66,5 +67,29 @@ import Testing
     #expect(again == [1, 1, 1] && allowance.count == 4 * limit + 1)
     let more = [statement(1, 3), statement(6, 1), statement(2, 3)].map { next in taken(&allowance) { _ in next } }
     #expect(more == [0, 0, 0])
+  }
+
+  @Test("what falls out of rooms because their author says something else there leaves its place to others of his")
+  func saidOtherwise() throws {
+    let bench = try MeshBench([0, 1])
+    let (node, id) = (bench.nodes[0], bench.connected(0, 1))
+    let (key, by) = (bench.nodes[1].key, try #require(bench.nodes[1].membership))
+    let scopes = (0..<4).map { PartitionName.room(createdBy: Digest(words: ($0, 0, 0, 9))) }
+    func say(_ count: Int, in scope: Text, _ user: String) throws {
+      var said: [Statement] = []
+      for number in 0..<count {
+        let invitation = Statement.Invitation(by: by, user: Text("\(user)\(number)"), seen: [])
+        said.append(
+          try #require(key.statement(bench.fleet.id, .invitation(invitation), after: said.last, scope: scope)))
+      }
+      node.receive(.statements(said.map(\.encoded), of: scope), on: id)
+    }
+    func held(_ scope: Text) -> Int { node.mesh.authority.statements(of: scope).count }
+    // Three rooms take what one device may say in each, and leave room in a fourth for as much.
+    for scope in scopes.dropLast() { try say(AdmittedStatements.limit, in: scope, "one") }
+    for scope in scopes.prefix(2) { try say(AdmittedStatements.limit / 2, in: scope, "two") }
+    try #require(scopes.dropLast().allSatisfy { held($0) == AdmittedStatements.limit })
+    try say(AdmittedStatements.limit, in: scopes[3], "one")
+    #expect(held(scopes[3]) == RoomAllowance.statementsPerDevice - 3 * AdmittedStatements.limit)
   }
 }
