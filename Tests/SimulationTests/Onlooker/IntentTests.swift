@@ -20,9 +20,13 @@ import Testing
 
   private static let hints = WriteHints([([.key("set")], .set)])
 
-  private func kept(_ wanted: Intent.Wanted, _ state: DocumentState?, job: Int = 1) -> KeptIntent {
+  private func kept(_ wanted: Intent.Wanted, _ document: DocumentState?, job: Int = 1) -> KeptIntent {
     let key = DocumentKey(collection: "c", id: .int(1))
-    return KeptIntent(intent: Intent(job: job, partition: partition, key: key, wanted: wanted), state: state)
+    let state = process.engine.state
+    // Nobody has seen that number yet.
+    let first = state.own.sequence(in: state.identity.id(of: partition)) + 1
+    return KeptIntent(
+      intent: Intent(job: job, partition: partition, key: key, wanted: wanted), state: document, first: first)
   }
 
   private func violations(_ transaction: [KeptIntent], written: Set<Int> = [1, 2]) -> [String] {
