@@ -171,9 +171,11 @@ package struct Ledger: Sendable {
     var room = FleetRoom(authority, held: fleetStatementCount)
     // A peer may say one twice in a message; counted twice it would use up the room of whoever signed it.
     var said: Set<TipHash> = []
+    let named = authority.namedByAdmins(in: list)
     let new = list.filter { statement in
       guard statements[statement.id.tip] == nil, said.insert(statement.id.tip).inserted else { return false }
-      return statement.isOfFleet ? room.take(statement) : allowance.take(statement)
+      return statement.isOfFleet
+        ? room.take(statement, isNamed: named.contains(statement.id)) : allowance.take(statement)
     }
     guard !new.isEmpty else { return nil }
     let grown = authority.adding(new)
