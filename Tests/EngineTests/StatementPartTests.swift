@@ -58,4 +58,42 @@ import Wire
     #expect(ends == Dictionary(whole.ends.map { ($0.partition, $0.chains) }) { first, _ in first })
     #expect(tips == whole.tips.flatMap(\.tips) && keep == whole.keep)
   }
+
+  @Test("one part names statements of one device that has said much, and all others where there is room")
+  func talkers() throws {
+    let keys = (1...4).map { PublicKey(SHA256.hash([$0])) }
+    let tips = (0..<12).map { number in
+      Statement.Tip(issuer: keys[number % 4], sequence: 1, id: SHA256.hash([UInt8(number)]))
+    }
+    let groups = ["", "conversation=a"].map { Statement.ScopeTips(scope: $0, tips: tips) }
+    let whole = end(Statement.Listing(tips: groups, keep: ["*"]))
+    let parts = StatementParts(talkers: Set(keys.prefix(3))).split(whole)
+    let listings = parts.compactMap { part -> Statement.Listing? in
+      if case .end(let end) = part { end.listing } else { nil }
+    }
+    #expect(listings.map(\.more) == [true, true, false])
+    let inFleet = listings.map { $0.tips.filter(\.scope.utf8.isEmpty).flatMap(\.tips) }
+    #expect(inFleet.allSatisfy { Set($0.map(\.issuer)).intersection(keys.prefix(3)).count == 1 })
+    for scope in groups.map(\.scope) {
+      let told = listings.flatMap(\.tips).filter { $0.scope == scope }.flatMap(\.tips)
+      #expect(told.count == tips.count && Set(told) == Set(tips))
+    }
+    #expect(StatementParts(talkers: [keys[0]]).split(whole).count == 1)
+  }
+
+  @Test("what lowers a grant to manage goes in a part for each device that has said much")
+  func composed() throws {
+    let bench = try EngineBench(3)
+    let grant = try bench.statement(
+      .grant(Statement.Grant(subject: .everyone, level: .manage, pattern: "*", listing: Statement.Listing())))
+    try bench.restart(0, [grant])
+    let node = bench.nodes[0]
+    var said: [Statement] = []
+    for slot in 1...2 { said += try HostileAuthor(bench, slot: slot).declare(Allowance.statementLimit / 2) }
+    node.engine.add(said)
+    let root = bench.founding.rootKey
+    let author = StatementAuthor(key: root.publicKey, sign: root.sign)
+    let plan = try node.engine.plan(.grant(.everyone, .read, "*"), authors: [author])
+    #expect(plan.statements.count == 2)
+  }
 }

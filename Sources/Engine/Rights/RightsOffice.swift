@@ -47,7 +47,8 @@ struct RightsOffice {
     var last = state.mesh.authority.lastStatement(of: author)
     let nobody = Signature(first: .zero, second: .zero)
     let bodies = try RightsComposer(state, author: author).bodies(for: request)
-    return try bodies.flatMap { StatementParts().split($0) }.map { body in
+    let parts = StatementParts(talkers: state.mesh.authority.talkers)
+    return try bodies.flatMap(parts.split).map { body in
       let unsigned = try StatementCodec.unsigned(
         fleet: state.identity.fleet, issuer: author, after: last, body: body, notes: notes)
       let draft = try StatementCodec.assemble(

@@ -87,8 +87,7 @@ struct AdmittedStatements: Sendable {
 
   /// Only root and admins name statements of the fleet, and those must be here.
   private func hasTips(of statement: Statement) -> Bool {
-    let tips = statement.tips.lazy.filter { $0.scope.utf8.isEmpty }.flatMap(\.tips).filter { $0.sequence > 0 }
-    return tips.allSatisfy { tip in
+    statement.fleetTips.allSatisfy { tip in
       guard everAdmins.contains(statement.issuer), let named = all[tip.id] else { return false }
       return named.issuer == tip.issuer && named.sequence == tip.sequence && named.isOfFleet
     }
@@ -148,6 +147,11 @@ struct AdmittedStatements: Sendable {
 }
 
 extension Statement {
+  /// What it names in the fleet's scope.
+  var fleetTips: some Sequence<Tip> {
+    tips.lazy.filter { $0.scope.utf8.isEmpty }.flatMap(\.tips).filter { $0.sequence > 0 }
+  }
+
   /// What a membership of any shape makes a member.
   var member: Unknown.Member? {
     switch body {

@@ -20,6 +20,8 @@ package struct Statement: Hashable, Sendable {
   package let encoded: [UInt8]
 
   package static let countLimit = 10_000
+  /// Of one with lists, which may name 20,000 chains; a frame holds one.
+  package static let byteLimit = 1 << 20
 
   package init(
     fleet: FleetID, issuer: PublicKey, sequence: UInt64, previous: Digest?, scope: Text = "", body: Body,

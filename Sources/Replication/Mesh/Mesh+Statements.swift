@@ -92,10 +92,9 @@ extension Mesh {
   /// into the set, because nothing that is here leads to it or its issuer has used up his allowance, is not kept
   /// beyond an exchange.
   private mutating func adopt(_ list: [Statement], from source: SessionID, _ step: inout Step) {
-    let exchange = sessions[source]?.exchange
-    let brought = exchange?.aside.joining(list) { ledger.statements[$0.id.tip] != nil } ?? list
+    let brought = sessions[source]?.exchange?.aside.joining(list) { ledger.statements[$0.id.tip] != nil } ?? list
     let judged = ledger.admissible(brought)
-    if exchange != nil { sessions[source]?.exchange?.aside.keep(brought, besides: judged?.grown ?? ledger.authority) }
+    sessions[source]?.exchange?.aside.keep(list, besides: judged?.grown ?? ledger.authority)
     guard let (fresh, grown) = judged else { return }
     step.emit(.store(fresh))
     learn(fresh, grown, exceptTo: source, &step)
@@ -117,7 +116,7 @@ extension Mesh {
     scopeChanged(of: reach?.concerned)
     if !displaced.isEmpty {
       step.emit(.discard(displaced.map(\.id).sorted()))
-      for id in sessions.ids { sessions[id]?.exchange?.aside.keep(displaced, besides: grown) }
+      for id in sessions.ids { sessions[id]?.exchange?.aside.keep(displaced: displaced) }
     }
     pulls.closeStreamsOutOfScope(of: reach.map { Set($0.rooms.map(ledger.id)) }, &sessions, ledger)
     sessions.dropUnhearable(ledger)

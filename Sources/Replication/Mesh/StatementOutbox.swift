@@ -118,9 +118,11 @@ extension PeerSession {
   mutating func putMissing(by told: [IssuerTips], _ ledger: Ledger) {
     guard let exchange else { return }
     let lacking = Set(ledger.fleetStatements.missing(by: told).map(\.id)).union(exchange.learnt)
-    let missing = passable(ledger.authority.fleetStatements.filter { lacking.contains($0.id) }, ledger)
+    let authority = ledger.authority
+    let passing = outbox.passable(authority.fleetStatements.filter { lacking.contains($0.id) }, to: peer, authority)
+    let missing = TellingOrder(of: Set(passing.map(\.id)), lacking: lacking, authority).told
     self.exchange?.noteAnswered()
-    outbox.put(missing, then: .complete)
+    outbox.put(missing.map(\.encoded), then: .complete)
   }
 
   /// Says what waits, as far as there is room: the rest goes with the next tick, or when there is room again. Answers with

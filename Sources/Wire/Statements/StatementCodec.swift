@@ -6,8 +6,7 @@ package enum StatementCodec {
   /// Bytes of each name, label and pattern, as of partition names.
   package static let textByteLimit = 255
 
-  /// Of a statement with lists, which may name 20,000 chains; a frame holds one.
-  package static let byteLimit = 1 << 20
+  package static let byteLimit = Statement.byteLimit
   package static let plainByteLimit = 16 * 1024
 
   package static func byteLimit(of kind: UInt16) -> Int {

@@ -76,17 +76,6 @@ import Testing
     #expect(digests[0] == digests[1] && bench.nodes.allSatisfy { $0.mesh.sessions[id]?.phase == .live })
   }
 
-  @Test("what was said to be here, and falls out for what the exchange brings first, is there for what names it")
-  func fallenOutMeanwhile() throws {
-    let bench = try MeshBench([0, 1])
-    let (last, end) = try spent(bench, hearer: 0)
-    _ = bench.connected(0, 1)
-    #expect(bench.said(from: 0, to: 1).count { $0 == "statements" } > 1)
-    #expect(bench.nodes[1].discarded.contains(last.id) && bench.nodes[1].mesh.authority.holds(end.id))
-    let digests = bench.nodes.map { $0.mesh.authority.digest(FakeCryptography.hash) }
-    #expect(digests[0] == digests[1] && bench.nodes[1].mesh.authority.holds(last.id))
-  }
-
   @Test("they are said in order, those of one scope that follow one another in one message, and the end behind them")
   func order() {
     var outbox = filled()

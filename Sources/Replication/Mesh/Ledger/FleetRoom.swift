@@ -1,6 +1,7 @@
 /// The room that a node has for statements of the fleet: ``Statement/countLimit``, first come, first served, but that members
 /// who were never admins leave the last ``reserve`` of it to root, to admins and to whoever has said little. So a few members
-/// who spend their allowances cannot keep others from being let in, or from declaring a replica.
+/// who spend their allowances cannot keep others from being let in, or from declaring a replica, nor an admin's word from coming in
+/// with what it names of them.
 struct FleetRoom {
   private let authority: Authority
   private var left: Int
@@ -14,8 +15,10 @@ struct FleetRoom {
   init(_ authority: Authority, held: Int) { (self.authority, left) = (authority, Statement.countLimit - held) }
 
   /// False where there is no room for it.
-  mutating func take(_ statement: Statement) -> Bool {
-    guard left > 0, left > FleetRoom.reserve || takesReserve(statement.issuer) else { return false }
+  ///
+  /// - Parameter isNamed: by what an admin says and comes with it.
+  mutating func take(_ statement: Statement, isNamed: Bool) -> Bool {
+    guard left > 0, left > FleetRoom.reserve || isNamed || takesReserve(statement.issuer) else { return false }
     left -= 1
     said?[statement.issuer, default: 0] += 1
     return true

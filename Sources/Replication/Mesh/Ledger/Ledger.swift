@@ -103,9 +103,17 @@ package struct Ledger: Sendable {
       acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
       && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil } && change.regrouped.isEmpty
       && !state.log.hasForkIn(run.context, of: replica)
-      && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
+      && !mayBeSeen(Dot(replica: replica, sequence: run.incoming.first), in: partition)
     run.change = isPlain ? nil : change
     return run
+  }
+
+  /// Whether something that is here may have seen this change, though it counts only from now on: what it writes is built anew
+  /// then, for it may lose to that (rule M12). Of an own change that happens to a node that was put back to an earlier state.
+  package func mayBeSeen(_ dot: Dot, in partition: PartitionID) -> Bool {
+    guard let state = partitions[partition] else { return false }
+    return authority.floor(of: dot.replica, in: state.name) < .max
+      && !state.log.isUnseen(dot.replica, from: dot.sequence)
   }
 
   /// Partitions of which new statements of this reach move nothing are judged under them from now on. Answers the others,
@@ -163,9 +171,11 @@ package struct Ledger: Sendable {
     var room = FleetRoom(authority, held: fleetStatementCount)
     // A peer may say one twice in a message; counted twice it would use up the room of whoever signed it.
     var said: Set<TipHash> = []
+    let named = authority.namedByAdmins(in: list)
     let new = list.filter { statement in
       guard statements[statement.id.tip] == nil, said.insert(statement.id.tip).inserted else { return false }
-      return statement.isOfFleet ? room.take(statement) : allowance.take(statement)
+      return statement.isOfFleet
+        ? room.take(statement, isNamed: named.contains(statement.id)) : allowance.take(statement)
     }
     guard !new.isEmpty else { return nil }
     let grown = authority.adding(new)

@@ -1,41 +1,50 @@
-/// What a peer sent in an exchange of devices that have said all that they may, and what did not come into the set, or fell
-/// out of it meanwhile (rule C26).
+/// What a peer said last in an exchange, of devices whose word is bounded, and what fell out of the set meanwhile (rule C26).
 ///
-/// It comes in with what an admin says that names it. That comes behind it, and where it is long not in the same message: what
-/// was not kept until then would not lead to it. Of what fell out the peer was told that it is here, and does not send it.
+/// What an admin names of a device that has said all that it may comes in with his statement alone. That comes right behind it
+/// (``TellingOrder``), and where it is long not in the same message: what was not kept until then would not lead to it. What
+/// came last is kept and not what came first, so that nothing that members say without end takes the place of what an end names.
 struct StatementsAside: Sendable {
-  private var kept: [Statement] = []
+  /// As they came; whether they are in the set does not matter, for what comes behind them may push them out.
+  private var brought: [Statement] = []
   private var byteCount = 0
 
-  /// As much as one device may say: none is kept before which more bytes lie.
-  static let byteLimit = AdmittedStatements.byteLimit
+  /// As much as one device may say, which is all of it that one statement of an admin names and no earlier one did.
+  static let limit = AdmittedStatements.limit
+  static let byteLimit = AdmittedStatements.byteLimit + Statement.byteLimit
 
   /// What came with this message, behind what is kept, where something that is new here names statements of its issuers.
   func joining(_ list: [Statement], isHeld: (Statement) -> Bool) -> [Statement] {
-    guard !kept.isEmpty else { return list }
-    let issuers = Set(kept.map(\.issuer))
+    guard !brought.isEmpty else { return list }
+    let issuers = Set(brought.map(\.issuer))
     let isNamed = list.contains { statement in
-      statement.isOfFleet
-        && statement.tips.contains { $0.scope.utf8.isEmpty && $0.tips.contains { issuers.contains($0.issuer) } }
-        && !isHeld(statement)
+      statement.fleetTips.contains { issuers.contains($0.issuer) } && !isHeld(statement)
     }
-    return isNamed ? kept + list : list
+    return isNamed ? brought + list : list
   }
 
-  /// Keeps what of this did not come into the set, and nothing that did.
+  /// Keeps what of this root and admins did not say: that is in the set, however much it is.
   mutating func keep(_ list: [Statement], besides authority: Authority) {
-    guard !kept.isEmpty || list.contains(where: { authority.fullDevices.contains($0.issuer) }) else { return }
-    kept.removeAll { authority.holds($0.id) }
-    byteCount = kept.reduce(0) { $0 + $1.encoded.count }
-    let known = Set(kept.map(\.id))
-    let more = list.filter {
-      authority.fullDevices.contains($0.issuer) && !authority.holds($0.id) && !known.contains($0.id)
-    }
-    // In whatever order they came: each behind what it goes on from.
-    for statement in more.sorted(by: { ($0.sequence, $0.id) < ($1.sequence, $1.id) }) {
-      guard byteCount <= StatementsAside.byteLimit else { break }
-      kept.append(statement)
+    for statement in list where statement.isOfFleet && !authority.wasEverAdmin(statement.issuer) {
+      brought.append(statement)
       byteCount += statement.encoded.count
+    }
+    var excess = 0
+    while brought.count - excess > StatementsAside.limit || byteCount > StatementsAside.byteLimit {
+      byteCount -= brought[excess].encoded.count
+      excess += 1
+    }
+    brought.removeFirst(excess)
+  }
+
+  /// Keeps what fell out of the set, as far as there is room beside what came: the peer was told that it is here, and may not say
+  /// it.
+  mutating func keep(displaced: [Statement]) {
+    let known = Set(brought.map(\.id))
+    for statement in displaced where statement.isOfFleet && !known.contains(statement.id) {
+      let bytes = byteCount + statement.encoded.count
+      guard brought.count < StatementsAside.limit, bytes <= StatementsAside.byteLimit else { return }
+      brought.insert(statement, at: 0)
+      byteCount = bytes
     }
   }
 }
