@@ -9,6 +9,11 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// A release runs where no Swift is installed, and starts sooner. Its tests cannot: they are linked with the test library (decision 58).
+let swiftInside: [LinkerSetting] =
+  Context.environment["SEAMESH_SHARED_SWIFT"] == nil
+  ? [.unsafeFlags(["-static-stdlib"], .when(platforms: [.linux], configuration: .release))] : []
+
 func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
@@ -62,10 +67,7 @@ let package = Package(
         "Storage", "Links", "Transport", "Kernel", "CSQLite", "CCurl", "CQREncode", "CLinux",
       ],
       swiftSettings: strict,
-      // A release runs where no Swift is installed, and starts sooner (decision 58).
-      linkerSettings: [
-        .unsafeFlags(["-static-stdlib"], .when(platforms: [.linux], configuration: .release))
-      ]),
+      linkerSettings: swiftInside),
 
     tests(
       "ReplicationTests", ["Replication", "Wire", "Engine", "Identity", "Simulation", "TestSupport"],

@@ -26,7 +26,8 @@ package final class DedicatedThread: Sendable {
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    pthread_attr_setstacksize(&attributes, stackBytes)
+    let refusal = pthread_attr_setstacksize(&attributes, stackBytes)
+    guard refusal == 0 else { throw SystemError("start a thread with this stack", code: refusal) }
     let thread = DedicatedThread(name, body)
     let context = Unmanaged.passRetained(thread)
     var handle = pthread_t()
@@ -39,7 +40,7 @@ package final class DedicatedThread: Sendable {
       }, context.toOpaque())
     guard code == 0 else {
       context.release()
-      throw SystemError("pthread_create", code: code)
+      throw SystemError("start a thread", code: code)
     }
     return thread
   }

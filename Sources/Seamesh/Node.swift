@@ -77,7 +77,7 @@ public final class Node: Sendable {
       finished.fulfil(true)
     }
     do throws(SystemError) { try DedicatedThread.start("seamesh engine") { run() } } catch {
-      throw NodeError(any: error)
+      throw NodeError(.failed, "the node cannot run: \(error)")
     }
     switch started.wait() {
     case .success(let begun):
@@ -87,9 +87,10 @@ public final class Node: Sendable {
       digests = StateDigests(documents, feed)
       let rules = configuration.testBuild?.hastened(configuration.watch) ?? configuration.watch
       do throws(SystemError) { watchdog = try Watchdog(begun.beats, rules) } catch {
+        _ = engine.close()
         inbox.put(.stop)
         _ = finished.wait()
-        throw NodeError(any: error)
+        throw NodeError(.failed, "the node cannot be watched over: \(error)")
       }
     case .failure(let error): throw error
     }

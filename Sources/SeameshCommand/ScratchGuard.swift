@@ -15,7 +15,7 @@ enum ScratchGuard {
     for number in [SIGINT, SIGTERM, SIGHUP] where !isIgnored(number) { sigaddset(&set, number) }
     pthread_sigmask(SIG_BLOCK, &set, nil)
     let signals = set
-    // Without one the signals end the process as they did before, and another one takes its directory away.
+    // Where there is no thread the signals end the process at once, and the next process takes the directory away.
     do throws(SystemError) {
       try DedicatedThread.start("seamesh signals") { endWithFirst(of: signals) }
     } catch {

@@ -39,7 +39,7 @@ extension SourceRule {
   }
 
   /// Foundation, or a part of it.
-  static let foundation = code("\\bimport\\s+(\\w+\\s+)?Foundation")
+  static let foundation = code("\\bimport\\s+(\\w+\\s+)?`?(_|Core)?Foundation")
 
   /// Clocks that nobody handed in.
   static let clocks = code("\\bDate\\(\\)|ContinuousClock|SuspendingClock")

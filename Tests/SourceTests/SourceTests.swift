@@ -63,7 +63,9 @@ struct SourceRuleTests {
     arguments: [
       ("import Foundation", [1]), ("import Glibc\nimport FoundationEssentials", [2]),
       ("import FoundationNetworking", [1]),
-      ("package import struct Foundation.Data", [1]), ("import Forwarding // not Foundation", []),
+      ("package import struct Foundation.Data", [1]), ("@preconcurrency import Foundation", [1]),
+      ("import _FoundationICU", [1]), ("import CoreFoundation", [1]), ("import `Foundation`", [1]),
+      ("import Forwarding // not Foundation", []),
       ("let s = \"import Foundation\"", []),
     ])
   func foundation(_ text: String, _ lines: [Int]) {

@@ -45,6 +45,7 @@ def twenty(bench: Bench):
     load = _Load(nodes, bench.random)
     disturbance = _Disturbance([node for node in nodes if node not in watched], load, bench.random)
     before, used, began = [each.read() for each in traffic], [_used(node) for node in nodes], time.monotonic()
+    received_before = [node.received_bytes() for node in watched]
     load.start()
     disturbance.start()
     load.finish()
@@ -66,6 +67,7 @@ def twenty(bench: Bench):
     others = _run_bytes(nodes[0]) * (len(nodes) - 1) / len(nodes)
     copies = [each.received / others for each in passed]
     bench.note(f"received {_span(copies)} times one copy of the others' runs, {others / _DOCUMENTS * len(nodes) / (len(nodes) - 1):.0f} bytes a change")
+    _note_kinds(bench, watched, received_before, others)
     costs = [1e6 * seconds / _DOCUMENTS for seconds in processor]
     bench.note(f"processor {_span(costs)} µs a change and node")
     _note_waits(bench, load, shown)
@@ -200,6 +202,15 @@ class _Shown:
         except (OSError, ValueError):
             # The node has ended.
             return
+
+
+def _note_kinds(bench: Bench, watched: list[Node], before: list[dict[str, int]], others: float):
+    """Which kinds of messages made up what came to nodes that nobody killed."""
+    for node, then in zip(watched, before):
+        grown = {name: count - then.get(name, 0) for name, count in node.received_bytes().items()}
+        most = sorted(grown.items(), key=lambda row: -row[1])[:5]
+        shares = ", ".join(f"{name} {count / others:.2f}" for name, count in most)
+        bench.note(f"of that, without TLS, at {node.name}: {shares}; all messages {sum(grown.values()) / others:.2f}")
 
 
 def _note_waits(bench: Bench, load: _Load, shown: list[_Shown]):

@@ -177,6 +177,15 @@ class Node:
         expect(status == 200, f"{target} on {self.name} answered {status}: {answer}")
         return answer
 
+    def received_bytes(self) -> dict[str, int]:
+        """Of messages of peers since the start, by kind."""
+        client, prefix = self.client(), 'seamesh_received_bytes_total{message="'
+        answer = client.events("GET", "/metrics")
+        lines = answer.read().decode().splitlines()
+        client.close()
+        rows = [line.removeprefix(prefix).split('"} ') for line in lines if line.startswith(prefix)]
+        return {name: int(value) for name, value in rows}
+
     def put(self, partition: str, collection: str, identifier: str, body: dict):
         client = self.client()
         status, answer = client.request("PUT", documents_path(partition, collection, identifier), body)

@@ -18,9 +18,12 @@ def run(seamesh, first: int, seeds: int, jobs: int, root, note) -> int:
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for (at, count), outcome in zip(chunks, pool.map(lambda chunk: _chunk(seamesh, *chunk), chunks)):
             totals.update({"events": outcome.events, "changes": outcome.changes}, **outcome.counts)
-            failures += outcome.failures
+            found = list(outcome.failures)
             if outcome.crash:
-                failures.append((at, f"{outcome.crash} (somewhere in --count {count})"))
+                found.append((at, f"{outcome.crash} (somewhere in --count {count})"))
+            for seed, what in found:
+                note(_said(seed, what))
+            failures += found
             done += count
             note(f"{done} of {seeds} worlds, {len(failures)} failed, {time.monotonic() - start:.0f} s")
     _print(first, seeds, totals, failures, time.monotonic() - start, _commit(root))
@@ -46,4 +49,8 @@ def _print(first: int, seeds: int, totals, failures: list, seconds: float, commi
     for name, count in totals.items():
         print(f"| {name} | {count} |")
     for seed, what in failures:
-        print(f"\n`seamesh simulate --seed {seed}`: {what}")
+        print(f"\n{_said(seed, what)}")
+
+
+def _said(seed: int, what: str) -> str:
+    return f"`seamesh simulate --seed {seed}`: {what}"

@@ -1,5 +1,4 @@
 import CUTF8Proc
-import Glibc
 import Replication
 
 /// Which differences between texts do not count, as in the `[cd]` of predicates on Apple's platforms.
@@ -17,7 +16,7 @@ struct TextFolding: OptionSet, Sendable, Hashable {
       return text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     }
     var out: [UInt8] = []
-    for scalar in TextFolding.decomposed(text.bytes).unicodeScalars {
+    for scalar in TextFolding.decomposed(text) {
       if contains(.diacritics), scalar.properties.canonicalCombiningClass != .notReordered { continue }
       if contains(.letterCase) {
         // Upper case first, so that letters with several small forms (σ and ς, ß) become one.
@@ -29,14 +28,40 @@ struct TextFolding: OptionSet, Sendable, Hashable {
     return out
   }
 
-  /// In normalization form D of Unicode. Valid UTF-8 fails for want of memory alone; then the text stays as it is.
-  private static func decomposed(_ text: [UInt8]) -> String {
-    var made: UnsafeMutablePointer<UInt8>?
-    defer { free(made) }
-    let options = utf8proc_option_t(UTF8PROC_DECOMPOSE.rawValue | UTF8PROC_STABLE.rawValue)
-    let count = utf8proc_map(text, text.count, &made, options)
-    guard count >= 0 else { return String(decoding: text, as: UTF8.self) }
-    return String(decoding: UnsafeBufferPointer(start: made, count: count), as: UTF8.self)
+  /// In normalization form D of Unicode. utf8proc takes letters apart, one by one; it would bring marks into order by comparing each with
+  /// each, and a text may have a million of them.
+  private static func decomposed(_ text: Text) -> [Unicode.Scalar] {
+    var out: [Unicode.Scalar] = []
+    var parts = [utf8proc_int32_t](repeating: 0, count: partLimit)
+    for scalar in text.string.unicodeScalars {
+      var boundary = Int32(0)
+      let count = utf8proc_decompose_char(
+        utf8proc_int32_t(scalar.value), &parts, partLimit, utf8proc_option_t(UTF8PROC_DECOMPOSE.rawValue), &boundary)
+      guard 1...partLimit ~= count else {
+        out.append(scalar)
+        continue
+      }
+      out.append(contentsOf: parts.prefix(count).compactMap { Unicode.Scalar(UInt32($0)) })
+    }
+    orderMarks(&out)
+    return out
+  }
+
+  /// Unicode has no letter of more than four parts.
+  private static let partLimit = 8
+
+  /// Marks that follow on one another, by their class; those of one class stay as they are.
+  private static func orderMarks(_ scalars: inout [Unicode.Scalar]) {
+    let classes = scalars.map(\.properties.canonicalCombiningClass)
+    var start = 0
+    while let first = classes[start...].firstIndex(where: { $0 != .notReordered }) {
+      let end = classes[first...].firstIndex(of: .notReordered) ?? classes.endIndex
+      if end - first > 1 {
+        let order = (first..<end).sorted { (classes[$0].rawValue, $0) < (classes[$1].rawValue, $1) }
+        scalars.replaceSubrange(first..<end, with: order.map { scalars[$0] })
+      }
+      start = end
+    }
   }
 }
 

@@ -9,7 +9,7 @@ final class FrameTally: Sendable {
     var bytes: UInt64 = 0
   }
 
-  private let rows = Mutex<[MessageCodec.Number: Row]>([:])
+  private let rows = Mutex(Dictionary(uniqueKeysWithValues: MessageCodec.Number.allCases.map { ($0, Row()) }))
 
   /// Frames that are no message of this version are not counted.
   func note(_ frame: [UInt8]) {
@@ -20,7 +20,7 @@ final class FrameTally: Sendable {
     }
   }
 
-  /// By the number of the message; those that came.
+  /// By the number of the message, also of those that never came.
   var received: [(name: String, row: Row)] {
     rows.withLock { $0 }.sorted { $0.key.rawValue < $1.key.rawValue }.map { ("\($0.key)", $0.value) }
   }

@@ -19,7 +19,10 @@ package final class NodeLog: Sendable {
   package init(level: LogLevel, path: String?, fileByteLimit: Int = NodeLog.fileByteLimit) throws(NodeError) {
     self.level = level
     let file = try LogFile(path, byteLimit: fileByteLimit, keptFiles: NodeLog.keptFiles)
-    do throws(SystemError) { writer = try LogWriter(file) } catch { throw NodeError(any: error) }
+    do throws(SystemError) { writer = try LogWriter(file) } catch {
+      file.close()
+      throw NodeError(.failed, "the log cannot be written: \(error)")
+    }
   }
 
   deinit { writer.end() }

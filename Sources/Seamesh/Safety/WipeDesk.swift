@@ -120,7 +120,7 @@ struct WipeDesk {
     return try DirectoryNames.of(directory).sorted().compactMap { name in
       guard name.hasPrefix(WipeLimits.asidePrefix) else { return nil }
       let path = directory + "/" + name
-      let content = try SmallFile.content(of: path, atMost: WipeLimits.asideBytes)
+      let content = try FileStart.content(of: path, atMost: WipeLimits.asideBytes)
       return content.isEmpty
         ? nil : WipeReport.AsideFile(path: path, records: content.count { $0 == UInt8(ascii: "\n") })
     }

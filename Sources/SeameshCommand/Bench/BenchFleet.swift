@@ -8,7 +8,6 @@ import Transport
 /// A new fleet whose first node runs in this process, and whose others are processes of their own, all on loopback.
 final class BenchFleet {
   static let collection: Text = "bench"
-  static let waitMilliseconds: Int64 = 300_000
   private static let pollMilliseconds: Int32 = 2
 
   let node: Node
@@ -72,7 +71,7 @@ final class BenchFleet {
     let progress = ProgressBar("waiting until \(what):", on: run.terminal)
     defer { progress.finish() }
     let start = monotonicMilliseconds()
-    while monotonicMilliseconds() < start + BenchFleet.waitMilliseconds {
+    while monotonicMilliseconds() < start + run.sizes.waitMilliseconds {
       if try condition() { return }
       progress.update(done: (monotonicMilliseconds() - start) / 1_000, total: nil, unit: "s")
       if let relay {

@@ -28,16 +28,25 @@ final class BenchScratch {
 
   /// Into a new file that only its owner may read.
   static func copy(_ old: String, to new: String) throws(Failure) {
+    func failure() -> Failure {
+      Failure(.failed, "\(old) cannot be copied to \(new): \(String(cString: strerror(errno)))")
+    }
     let from = open(old, O_RDONLY | O_CLOEXEC)
+    guard from >= 0 else { throw failure() }
     defer { close(from) }
     let to = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard to >= 0 else { throw failure() }
     defer { close(to) }
     var piece = [UInt8](repeating: 0, count: 1024 * 1024)
     while true {
       let count = read(from, &piece, piece.count)
-      guard count != 0 else { return }
-      guard count > 0, write(to, piece, count) == count else {
-        throw Failure(.failed, "\(old) cannot be copied to \(new): \(String(cString: strerror(errno)))")
+      guard count >= 0 else { throw failure() }
+      guard count > 0 else { return }
+      var rest = piece[..<count]
+      while !rest.isEmpty {
+        let written = rest.withUnsafeBytes { write(to, $0.baseAddress, $0.count) }
+        guard written > 0 else { throw failure() }
+        rest = rest.dropFirst(written)
       }
     }
   }

@@ -22,8 +22,13 @@ struct BenchSizes: Sendable {
       throw .usage("--documents takes 1000 to \(BenchSizes.largestDocuments), not \(count)")
     }
     documents = count
+    // What takes minutes is measured once.
     if count > 1_000_000 { (storageRounds, catchUpRounds) = (1, 1) }
   }
+
+  /// How long a part waits for what it measures: a slow device with many documents takes long.
+  var waitMilliseconds: Int64 { max(300_000, Int64(documents) * 2) }
+
   /// For a look in between: every part runs, and no figure is to be quoted.
   static let quick = BenchSizes(
     documents: 20_000, storageRounds: 1, catchUpRounds: 1, starts: 2, writes: 200, wireDocuments: 5_000,

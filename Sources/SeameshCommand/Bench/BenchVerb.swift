@@ -42,7 +42,7 @@ let benchVerb = Verb(
       "only", .choice("PART", BenchPart.allCases.map(\.rawValue)), "measure this part alone", repeats: true),
     OptionSpecification(
       "documents", .text("N"),
-      "how many documents storage, catch-up and load take, for a store of your size; 200000 without, 20000 with --quick"
+      "how many documents storage, catch-up and load take; 200000 without it, 20000 with --quick. Bars are for 200000"
     ),
     OptionSpecification("results", .file("FILE"), "write the figures as JSON to FILE too"),
     OptionSpecification(

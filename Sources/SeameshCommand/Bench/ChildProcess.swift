@@ -17,10 +17,18 @@ final class ChildProcess {
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
+    // Its own signals, whatever this thread holds back.
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     var words = ([program] + arguments).map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
     var id = pid_t()
-    let code = posix_spawn(&id, program, &actions, nil, &words, environ)
+    let code = posix_spawn(&id, program, &actions, &attributes, &words, environ)
     guard code == 0 else {
       close(ends[0])
       throw ChildProcess.failure("posix_spawn", code)

@@ -71,7 +71,7 @@ struct LatencyBench {
     let start = ContinuousClock.now
     _ = try local { () throws(NodeError) in try fleet.node.write(partition, [request]) }
     let commit = (ContinuousClock.now - start).asMilliseconds
-    let deadline = monotonicMilliseconds() + BenchFleet.waitMilliseconds
+    let deadline = monotonicMilliseconds() + run.sizes.waitMilliseconds
     while try !receiver.has(target) {
       guard monotonicMilliseconds() < deadline else { throw Failure(.failed, "a write did not arrive") }
     }

@@ -33,11 +33,11 @@ final class NodeForwarding: NodeForwarder {
       source: source, backend: backend, limits: limits, home: home,
       allowance: { [keeper = node.keeper] in backend.linkPath.map(keeper.allowance) ?? .free },
       stateChanged: { [weak node] report in node?.noteForwarding(ForwardingStatus(report)) })
-    node.attach(self)
-    node.keeper.follow { [weak service] in service?.linkMoved() }
     do throws(SystemError) { try service.start() } catch {
       throw Failure(.failed, "forwarding could not be started: \(error)")
     }
+    node.attach(self)
+    node.keeper.follow { [weak service] in service?.linkMoved() }
   }
 
   /// The node lets go of it as well.

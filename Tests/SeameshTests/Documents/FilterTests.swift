@@ -119,18 +119,32 @@ struct FilterTests {
     #expect((folding.fold(Text(a)) == folding.fold(Text(b))) == equal)
   }
 
-  @Test("text is taken apart as Foundation takes it apart")
-  func decomposition() {
+  /// Of letters that both the system's and Foundation's tables of Unicode know.
+  @Test("text is taken apart as Foundation takes it apart", arguments: [[], .diacritics] as [TextFolding])
+  func decomposition(without marks: TextFolding) {
     let ranges: [ClosedRange<UInt32>] = [
       0x80...0x33ff, 0xac00...0xacff, 0xf900...0xfeff, 0x1_1000...0x1_1fff, 0x1_d100...0x1_d1ff,
     ]
     for scalar in ranges.joined().compactMap(Unicode.Scalar.init) {
-      // Behind two marks in an order that is not canonical.
-      let text = "q\u{307}\u{323}" + String(Character(scalar))
-      let expected = text.decomposedStringWithCanonicalMapping.unicodeScalars
-        .filter { $0.properties.canonicalCombiningClass == .notReordered }
-      let folded = TextFolding.diacritics.fold(Text(text))
-      #expect(folded == Array(String(String.UnicodeScalarView(expected)).utf8), "U+\(String(scalar.value, radix: 16))")
+      // Foundation takes three Tibetan vowels apart without bringing their parts into order with the marks around them.
+      guard let age = scalar.properties.age, age <= (14, 0), ![0xf73, 0xf75, 0xf81].contains(scalar.value) else { continue }
+      // Behind marks in an order that is not canonical, and before another one.
+      let text = "q\u{307}\u{323}" + String(Character(scalar)) + "\u{327}"
+      let expected = text.decomposedStringWithCanonicalMapping.unicodeScalars.filter {
+        marks.isEmpty || $0.properties.canonicalCombiningClass == .notReordered
+      }
+      let folded = marks.union(.letterCase).fold(Text(text))
+      let lowered = expected.flatMap { Array($0.properties.uppercaseMapping.lowercased().utf8) }
+      #expect(folded == lowered, "U+\(String(scalar.value, radix: 16))")
     }
+  }
+
+  @Test("a text of marks alone is folded as soon as any other")
+  func manyMarks() {
+    let count = 100_000
+    let text = Text(String(repeating: "\u{301}", count: count) + String(repeating: "\u{323}", count: count))
+    let sorted = String(repeating: "\u{323}", count: count) + String(repeating: "\u{301}", count: count)
+    #expect(TextFolding.letterCase.fold(text) == Array(sorted.utf8))
+    #expect(TextFolding.diacritics.fold(text) == [])
   }
 }

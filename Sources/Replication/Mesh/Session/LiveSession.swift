@@ -104,7 +104,7 @@ struct LiveSession: Sendable {
     let due = step.now.advanced(byMilliseconds: step.configuration.relayMilliseconds)
     let isLoading = streams[partition]?.outgoing.isLoading == true
     voidLoad(of: partition)
-    streams[partition]?.takeBackLeft(back)
+    streams[partition]?.outgoing.takeBackLeft(back)
     if isLoading { turns.putRead(partition) } else { relays.begin(partition, at: due) }
   }
 

@@ -46,7 +46,7 @@ extension PeerSession {
 
   /// Asks the log for what the peer lacks.
   private mutating func read(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
-    live?.streams[partition]?.takeBackBehindPayload()
+    live?.streams[partition]?.outgoing.takeBackBehindPayload()
     guard let state = ledger.partitions[partition], let stream = live?.streams[partition],
       stream.outgoing.number != nil, !stream.outgoing.isBusy, stream.lacks(state.log)
     else { return }

@@ -54,10 +54,6 @@ struct PeerStream: Sendable {
     return true
   }
 
-  mutating func takeBackLeft(_ back: LeftRuns.Back) { outgoing.takeBackLeft(back, beyond: known) }
-
-  mutating func takeBackBehindPayload() { outgoing.takeBackBehindPayload(beyond: known) }
-
   /// The peer lacks something that can go out on this stream now.
   func lacks(_ log: PartitionLog) -> Bool {
     log.clipped.entries.contains { !covers($0.key, $0.value.sequence) && !forks.holdsBack($0.key) }

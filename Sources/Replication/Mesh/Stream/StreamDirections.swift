@@ -35,29 +35,23 @@ struct OutgoingStream: Sendable {
 
   /// Nobody else brings this of what was left to others. What is being read follows on it, and is void: that is to be read
   /// anew.
-  ///
-  /// - Parameter known: what the peer has announced.
-  mutating func takeBackLeft(_ back: LeftRuns.Back, beyond known: VersionVector) {
+  mutating func takeBackLeft(_ back: LeftRuns.Back) {
     guard payload == nil else { return backBehindPayload = back.joined(with: backBehindPayload) }
-    if case .from(let starts) = back {
-      for (replica, start) in starts where left.covers(replica, start) { sendAnew(replica, start, beyond: known) }
-    }
-    left.takeBack(back)
+    left.takeBack(inOrder(back))
     isLoading = false
   }
 
-  /// What followed on what was left may have gone out, having come here another way: the stream goes on in order, and brings
-  /// it once more.
-  private mutating func sendAnew(_ replica: ReplicaID, _ start: UInt64, beyond known: VersionVector) {
-    let before = max(start - 1, known.sequence(of: replica))
-    guard sent.sequence(of: replica) > before else { return }
-    sent[replica] = before > 0 ? ChainPosition(sequence: before, tip: .zero) : nil
+  /// Without chains of which something that follows has gone out, having come here another way: their streams go on behind that.
+  /// What was taken back would not go out, but what others bring behind it would.
+  private func inOrder(_ back: LeftRuns.Back) -> LeftRuns.Back {
+    guard case .from(let starts) = back else { return back }
+    return .from(starts.filter { sent.sequence(of: $0.key) < $0.value })
   }
 
   /// Before the log is read for the peer.
-  mutating func takeBackBehindPayload(beyond known: VersionVector) {
+  mutating func takeBackBehindPayload() {
     guard payload == nil, let back = backBehindPayload else { return }
-    takeBackLeft(back, beyond: known)
+    takeBackLeft(back)
     backBehindPayload = nil
   }
 

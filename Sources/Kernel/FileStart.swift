@@ -1,8 +1,8 @@
 import Glibc
 
-/// Files that are read whole.
-package enum SmallFile {
-  /// The first bytes of a file, and no more than so many.
+/// What a file begins with.
+package enum FileStart {
+  /// No more than so many bytes.
   package static func content(of path: String, atMost limit: Int) throws(SystemError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemError("open") }
