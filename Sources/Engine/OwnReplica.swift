@@ -29,7 +29,7 @@ package struct OwnReplica {
     return lastTimestamp
   }
 
-  package func sequence(in partition: PartitionID) -> UInt64 { ends[partition]?.sequence ?? 0 }
+  func sequence(in partition: PartitionID) -> UInt64 { ends[partition]?.sequence ?? 0 }
   func tip(in partition: PartitionID) -> Digest? { ends[partition]?.hash }
   package func context(in partition: PartitionID) -> VersionVector { ends[partition]?.context ?? VersionVector() }
 

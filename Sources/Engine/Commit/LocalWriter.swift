@@ -62,36 +62,7 @@ struct LocalWriter {
       state.quarantine.release(DocumentKey(collection: write.collection, id: write.id), in: partition)
     }
     state.own.commits += 1
-    guard try isSeenAlready(place.dot, partition) else { return composer.receipt(dot: place.dot) }
-    // The next change is made upon what comes of this one.
-    try close(partition, &done)
-    return receipt(of: job, composer, place.dot)
-  }
-
-  /// Of documents of which nobody knows the version from the change alone: it was merged with what it had not seen, or may lose
-  /// to what saw it.
-  private func receipt(of job: LocalWriteJob, _ composer: DocumentComposer, _ dot: Dot) -> ChangeReceipt {
-    ChangeReceipt(dot: dot, etags: job.edits.map { _ in nil }, created: composer.receipt(dot: dot).created)
-  }
-
-  /// Whether something that counts has seen another change in the place of this one: this store was put back to an earlier
-  /// state, and nobody has shown yet what it wrote then.
-  private func isSeenAlready(_ dot: Dot, _ partition: PartitionID) throws -> Bool {
-    guard let known = state.mesh.partitions[partition], state.mesh.ledger.mayBeSeen(dot, in: partition) else {
-      return false
-    }
-    guard !known.log.knowsContexts else { return true }
-    let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: known)
-    state.mesh.ledger.noteContexts(try rebuild.contexts(transaction), in: partition)
-    return state.mesh.ledger.mayBeSeen(dot, in: partition)
-  }
-
-  /// Builds anew what the run wrote, where it was seen before it was there (rule M12).
-  private func settle(_ change: LogChange, from dot: Dot, _ partition: PartitionID, _ done: inout Committed) throws {
-    guard try isSeenAlready(dot, partition) else { return }
-    var writer = CommitWriter(state, transaction)
-    try writer.rebuild([partition: [change]])
-    done.documents += writer.done.documents
+    return composer.receipt(dot: place.dot)
   }
 
   private static let trialDot = Dot(replica: .zero, sequence: 1)
@@ -178,9 +149,9 @@ struct LocalWriter {
     // The next run has seen what this one had, and more.
     contexts[partition] = nil
     state.own.commits += 1
-    let moved = try OwnRuns(state, transaction).appendFolding(builder, to: partition, sight, &done)
-    try settle(moved, from: dot, partition, &done)
-    return receipt(of: job, composer, dot)
+    done.documents.append(try OwnRuns(state, transaction).appendFolding(builder, to: partition, sight, &done))
+    // Merged with what the reader had not seen, so nobody knows its version from the change alone.
+    return ChangeReceipt(dot: dot, etags: job.edits.map { _ in nil }, created: composer.receipt(dot: dot).created)
   }
 
   private func change(_ composer: DocumentComposer, _ place: OpenRun.Place) throws -> ComposedChange {
@@ -260,9 +231,7 @@ struct LocalWriter {
   /// Signs and appends the open run.
   private mutating func close(_ partition: PartitionID, _ done: inout Committed) throws {
     guard let run = open.removeValue(forKey: partition), !run.builder.isEmpty else { return }
-    let first = Dot(replica: run.builder.chain.replica, sequence: run.builder.first)
     let change = try OwnRuns(state, transaction).append(run.builder, making: run.made, to: partition, &done)
-    try settle(change, from: first, partition, &done)
     // So that its own documents are all that is to be written with it.
     Invariant.check(
       change.effects.isEmpty && change.regrouped.isEmpty && change.forkedReplica == nil,

@@ -51,21 +51,19 @@ struct OwnRuns {
   /// As ``append(_:to:_:)``, and merges what the run says with what it has not seen, as if it had come from elsewhere.
   func appendFolding(
     _ builder: RunBuilder, to partition: PartitionID, _ sight: Sight, _ done: inout Committed
-  ) throws -> LogChange {
-    let change = try append(builder, to: partition, &done)
+  ) throws -> ChangedDocuments {
+    _ = try append(builder, to: partition, &done)
     guard let own = done.own.last else { throw EngineError.ownRunNotTaken }
     let reader = RunReader(state.identity)
     let record = own.run.record
     let stored = LogRun(
       arrival: 0, first: record.first, last: record.last, context: record.context, body: own.encoded)
     let content = try reader.content(stored, in: partition, transaction)
-    done.documents.append(
-      try transaction.fold([
-        AcceptedRun(
-          partition: partition, replica: record.chain.replica, context: record.context, sight: sight,
-          documents: content.documents)
-      ]))
-    return change
+    return try transaction.fold([
+      AcceptedRun(
+        partition: partition, replica: record.chain.replica, context: record.context, sight: sight,
+        documents: content.documents)
+    ])
   }
 }
 

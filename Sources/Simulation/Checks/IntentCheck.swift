@@ -24,8 +24,7 @@ struct IntentCheck: Check {
       if let log = state.mesh.partitions[partition]?.log, IntentCheck.isBlind(state.own.context(in: partition), log) {
         continue
       }
-      guard let mistake = mistake(in: kept.state, kept.intent.wanted), !isSeenAlready(kept.first, partition, process)
-      else { continue }
+      guard let mistake = mistake(in: kept.state, kept.intent.wanted) else { continue }
       world.violate(
         "own write", "node \(process.node.slot), \(kept.intent.partition.text.string), \(kept.intent.key): \(mistake)")
     }
@@ -37,15 +36,6 @@ struct IntentCheck: Check {
     context.entries.contains { replica, position in
       log.forkPoints[replica] != nil && position.sequence > log.accepted.sequence(of: replica)
     }
-  }
-
-  /// Others have seen another change under this number: of a store that was put back to an earlier state, where that may come to
-  /// count before it is shown. By rule M5 the write loses to what has seen it, until the fork is known.
-  private func isSeenAlready(_ number: UInt64, _ partition: PartitionID, _ process: NodeProcess) -> Bool {
-    guard let own = process.engine.state.own.replica?.id else { return false }
-    return process.node.directory.book.partitions[partition]?.runs.values.contains { runs in
-      runs.contains { ($0.observed.context[own]?.sequence ?? 0) >= number }
-    } ?? false
   }
 
   private func mistake(in state: DocumentState?, _ wanted: Intent.Wanted) -> String? {

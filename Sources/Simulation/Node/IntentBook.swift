@@ -85,6 +85,4 @@ struct KeptIntent {
   let intent: Intent
   /// Nil where there is none, or it does not read.
   let state: DocumentState?
-  /// The number of the transaction's first own change in the partition.
-  let first: UInt64
 }

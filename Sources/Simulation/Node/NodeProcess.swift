@@ -17,8 +17,6 @@ final class NodeProcess {
   private let intents = IntentBook()
   /// Of each transaction of the running turn.
   private var keptIntents: [[KeptIntent]] = []
-  /// The own chains when the transaction began.
-  private var ownBefore: OwnReplica?
   /// When the next turn is due; `max`: none is planned.
   var plannedTurn = UInt64.max
   var busyUntil: UInt64 = 0
@@ -66,10 +64,7 @@ final class NodeProcess {
         store: store, mark: ports, clock: ports, links: ports, journal: ports, feed: ports, random: random))
     ports.adopt(engine.state.mesh.authority)
     // What a transaction that failed had asked for is forgotten.
-    store.began = { [unowned self] in
-      _ = intents.take()
-      ownBefore = engine.state.own
-    }
+    store.began = { [intents] in _ = intents.take() }
     store.committed = { [unowned self, unowned world] in
       world.oracle.committed($0, by: self)
       noteRights()
@@ -184,10 +179,7 @@ final class NodeProcess {
     let made = intents.take().map { intent in
       let partition = ports.world.fleet.partition(intent.partition)
       let stored = try? store.base.document(intent.key, in: partition)
-      let before = ownBefore.flatMap { $0.replica?.id == engine.state.own.replica?.id ? $0 : nil }
-      return KeptIntent(
-        intent: intent, state: stored.flatMap { try? DocumentState(encoded: $0.state) },
-        first: (before?.sequence(in: partition) ?? 0) + 1)
+      return KeptIntent(intent: intent, state: stored.flatMap { try? DocumentState(encoded: $0.state) })
     }
     if !made.isEmpty { keptIntents.append(made) }
   }

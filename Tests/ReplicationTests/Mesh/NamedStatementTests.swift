@@ -130,6 +130,16 @@ import Wire
     #expect(holds(1, [named, large[5]]))
   }
 
+  @Test("what falls out of the set does so by number, and not in the order of a table")
+  func displacedInOrder() throws {
+    let key = FakeKey(&bench.random)
+    let said = try said(key, AdmittedStatements.limit + 30, "a", beside: true).sorted { $0.id < $1.id }
+    bench.nodes[1].deliver(.statementsStored([try membership(of: key)] + said.dropFirst(30)))
+    var ledger = bench.nodes[1].mesh.ledger
+    let fresh = Array(said.prefix(30))
+    #expect(ledger.admit(fresh, ledger.authority.adding(fresh)) == said.suffix(30))
+  }
+
   @Test("of what an exchange brings the last is kept, within both bounds, and what fell out where there is room")
   func bounds() throws {
     let key = FakeKey(&bench.random)
@@ -190,5 +200,23 @@ import Wire
       bench.nodes[1].receive(.statements((all.dropFirst(FleetRoom.littleSaid) + [named]).map(\.encoded)), on: id)
     }
     #expect(holds(1, [named, all[20]]) && !holds(1, [all[21]]))
+  }
+
+  @Test("what admins name leaves the last of that room to what they say themselves")
+  func lastRoom() throws {
+    let id = bench.connected(0, 1)
+    let key = FakeKey(&bench.random)
+    let admitted = try membership(of: key)
+    let all = try said(key, 2 * FleetRoom.littleSaid, "a")
+    bench.nodes[1].deliver(.statementsStored([admitted] + all.prefix(FleetRoom.littleSaid)))
+    let held = bench.nodes[1].mesh.ledger.statements.count
+    for number in 0..<UInt64(Statement.countLimit - FleetRoom.last - held) {
+      bench.nodes[1].mesh.ledger.statements[TipHash(high: 1, low: number)] = []
+    }
+    let rule = try #require(bench.state(.rule(Statement.Rule(key: "a"))))
+    let named = try end(admitted, naming: all[20])
+    let list = [rule] + all.dropFirst(FleetRoom.littleSaid) + [named]
+    Invariant.unheard { bench.nodes[1].receive(.statements(list.map(\.encoded)), on: id) }
+    #expect(holds(1, [rule]) && !holds(1, [all[20]]) && !holds(1, [named]))
   }
 }

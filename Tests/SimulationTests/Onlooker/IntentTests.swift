@@ -20,15 +20,9 @@ import Testing
 
   private static let hints = WriteHints([([.key("set")], .set)])
 
-  /// - Parameter number: of its change; nil: of the next one, which nobody has seen yet.
-  private func kept(
-    _ wanted: Intent.Wanted, _ document: DocumentState?, job: Int = 1, number: UInt64? = nil
-  ) -> KeptIntent {
+  private func kept(_ wanted: Intent.Wanted, _ state: DocumentState?, job: Int = 1) -> KeptIntent {
     let key = DocumentKey(collection: "c", id: .int(1))
-    let state = process.engine.state
-    let next = state.own.sequence(in: state.identity.id(of: partition)) + 1
-    return KeptIntent(
-      intent: Intent(job: job, partition: partition, key: key, wanted: wanted), state: document, first: number ?? next)
+    return KeptIntent(intent: Intent(job: job, partition: partition, key: key, wanted: wanted), state: state)
   }
 
   private func violations(_ transaction: [KeptIntent], written: Set<Int> = [1, 2]) -> [String] {
@@ -68,11 +62,6 @@ import Testing
     #expect(violations([kept(.body(body(1), hints: .none), nil)]) == ["own write"])
     #expect(violations([kept(.gone, nil)]).count == 1)
     #expect(violations([kept(.gone, written(DocumentState(), 1, setting(1)))]).count == 2)
-  }
-
-  @Test("a write under a number that others' changes have seen may lose at once")
-  func seenAlready() {
-    #expect(violations([kept(.body(body(1), hints: .none), nil, number: 1)]) == [])
   }
 
   @Test("a set reads in the order of its members, each once; a list as it was written", arguments: [true, false])

@@ -8,7 +8,10 @@ struct FleetRoom {
   /// How many each issuer has here; counted only where the rest is reserved.
   private var said: [PublicKey: Int]?
 
-  static let reserve = AdmittedStatements.limit
+  /// What an admin names of one device, and the last of all.
+  static let reserve = AdmittedStatements.limit + last
+  /// So much of it what is named leaves to root, admins and whoever has said little: the word itself comes behind what it names.
+  static let last = 256
   /// What a device may have said and still say more in the reserve: far more than declaring its replicas takes.
   static let littleSaid = 16
 
@@ -18,7 +21,10 @@ struct FleetRoom {
   ///
   /// - Parameter isNamed: by what an admin says and comes with it.
   mutating func take(_ statement: Statement, isNamed: Bool) -> Bool {
-    guard left > 0, left > FleetRoom.reserve || isNamed || takesReserve(statement.issuer) else { return false }
+    guard left > 0 else { return false }
+    guard left > FleetRoom.reserve || isNamed && left > FleetRoom.last || takesReserve(statement.issuer) else {
+      return false
+    }
     left -= 1
     said?[statement.issuer, default: 0] += 1
     return true

@@ -103,17 +103,9 @@ package struct Ledger: Sendable {
       acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
       && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil } && change.regrouped.isEmpty
       && !state.log.hasForkIn(run.context, of: replica)
-      && !mayBeSeen(Dot(replica: replica, sequence: run.incoming.first), in: partition)
+      && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
     run.change = isPlain ? nil : change
     return run
-  }
-
-  /// Whether something that is here may have seen this change, though it counts only from now on: what it writes is built anew
-  /// then, for it may lose to that (rule M12). Of an own change that happens to a node that was put back to an earlier state.
-  package func mayBeSeen(_ dot: Dot, in partition: PartitionID) -> Bool {
-    guard let state = partitions[partition] else { return false }
-    return authority.floor(of: dot.replica, in: state.name) < .max
-      && !state.log.isUnseen(dot.replica, from: dot.sequence)
   }
 
   /// Partitions of which new statements of this reach move nothing are judged under them from now on. Answers the others,
@@ -183,7 +175,7 @@ package struct Ledger: Sendable {
     return fresh.isEmpty ? nil : (fresh, grown)
   }
 
-  /// Answers what fell out of the set, where other statements of the same issuer came in before it (rule C26).
+  /// Answers what fell out of the set, where other statements of the same issuer came in before it (rule C26), by number.
   mutating func admit(_ fresh: [Statement], _ grown: Authority) -> [Statement] {
     let before = authority
     authority = grown
@@ -191,6 +183,7 @@ package struct Ledger: Sendable {
     var displaced: [Statement] = []
     if authority.count != statements.count {
       displaced = (Array(before.allStatements) + fresh).filter { !authority.holds($0.id) }
+        .sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
       for statement in displaced where statements.removeValue(forKey: statement.id.tip) != nil && !statement.isOfFleet {
         roomAllowance.remove(statement)
       }

@@ -25,7 +25,8 @@ struct StatementsAside: Sendable {
   /// Keeps what of this root and admins did not say: that is in the set, however much it is.
   mutating func keep(_ list: [Statement], besides authority: Authority) {
     for statement in list where statement.isOfFleet && !authority.wasEverAdmin(statement.issuer) {
-      brought.append(statement)
+      // What is in the set takes no room of its own.
+      brought.append(authority[statement.id] ?? statement)
       byteCount += statement.encoded.count
     }
     var excess = 0
@@ -40,11 +41,13 @@ struct StatementsAside: Sendable {
   /// it.
   mutating func keep(displaced: [Statement]) {
     let known = Set(brought.map(\.id))
+    var more: [Statement] = []
     for statement in displaced where statement.isOfFleet && !known.contains(statement.id) {
       let bytes = byteCount + statement.encoded.count
-      guard brought.count < StatementsAside.limit, bytes <= StatementsAside.byteLimit else { return }
-      brought.insert(statement, at: 0)
+      guard brought.count + more.count < StatementsAside.limit, bytes <= StatementsAside.byteLimit else { continue }
+      more.append(statement)
       byteCount = bytes
     }
+    brought.insert(contentsOf: more, at: 0)
   }
 }
