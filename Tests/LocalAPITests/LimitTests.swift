@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
-import LocalAPI
 import LocalAPITestSupport
 import Replication
 import Seamesh
 import Testing
 import TestSupport
+
+@testable import LocalAPI
 
 @Suite("Limits")
 struct LimitTests {
@@ -150,6 +151,29 @@ struct LimitTests {
     for _ in 0..<20 { eventually("nobody is answered") { (try? server.ask("GET", "/v1/status").status) == 200 } }
     // Who has waited for longest made room: what it was sent comes to its end.
     while try idle[0].readMore() {}
+  }
+
+  @Test("where nobody could go, for what each had sent was not looked at yet, room is made once it has been")
+  func roomLater() throws {
+    let table = ConnectionTable(limit: 10, .init())
+    let pairs = (0..<10).map { _ in
+      var ends: [Int32] = [-1, -1]
+      _ = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends)
+      return (server: ends[0], client: ends[1])
+    }
+    defer { for pair in pairs { [pair.server, pair.client].forEach { _ = close($0) } } }
+    func ended() -> [Int] {
+      var byte: UInt8 = 0
+      return pairs.indices.filter { recv(pairs[$0].client, &byte, 1, Int32(MSG_DONTWAIT)) == 0 }
+    }
+    for pair in pairs {
+      try #require(send(pair.client, "G", 1, 0) == 1)
+      table.opened(pair.server)
+    }
+    #expect(ended() == [])
+    var byte: UInt8 = 0
+    for pair in pairs { try #require(recv(pair.server, &byte, 1, 0) == 1) }
+    eventually("no room was made") { ended() == [0] }
   }
 
   @Test("a request whose headers disagree on its end is refused, and its connection ended")

@@ -82,6 +82,8 @@ final class ConnectionTable: @unchecked Sendable {
       for (socket, phase) in state.phases {
         if case .waiting(let deadline, _, _) = phase, deadline <= now { state.end(socket) }
       }
+      // What those who wait had sent was not looked at yet when the house became full.
+      while state.standing > standingLimit, state.endOne(besides: nil) {}
     }
   }
 }
@@ -98,14 +100,19 @@ extension ConnectionTable.State {
 
   /// Whoever never asked goes before who did, and of them who has waited for longest. Nobody goes whose request is there and
   /// has yet to be looked at.
-  fileprivate mutating func endOne(besides newcomer: Int32) {
+  ///
+  /// Answers whether somebody goes.
+  @discardableResult
+  fileprivate mutating func endOne(besides newcomer: Int32?) -> Bool {
     var first: (socket: Int32, rank: (Int, UInt64))?
     for (socket, phase) in phases where socket != newcomer {
       guard case .waiting(_, let wasAnswered, let order) = phase, !hasUnread(socket) else { continue }
       let rank = (wasAnswered ? 1 : 0, order)
       if first.map({ rank < $0.rank }) ?? true { first = (socket, rank) }
     }
-    if let first { end(first.socket) }
+    guard let first else { return false }
+    end(first.socket)
+    return true
   }
 
   fileprivate mutating func end(_ socket: Int32) {

@@ -113,6 +113,18 @@ struct PassedOnTests {
     #expect((1...5).last { stream.covers(replica, $0) } == end)
   }
 
+  @Test("is no more than what the peer lacks", arguments: [(1, 2), (3, 4), (4, nil)] as [(UInt64, UInt64?)])
+  func peerHasIt(known: UInt64, first: UInt64?) throws {
+    let bench = try MeshBench([0, 1, 2])
+    let (replica, marks) = (bench.nodes[0].replica, bench.nodes.map { DeviceMark($0.device) })
+    var left = LeftRuns()
+    left.leave(replica, 2, through: 4, .by(marks[1], from: marks[0]))
+    var held = VersionVector()
+    held[replica] = ChainPosition(sequence: known, tip: .zero)
+    let taken = left.takePassedOn(by: marks[1], from: nil, beyond: VersionVector(), held)
+    #expect(taken.map(\.first) == (first.map { [$0] } ?? []))
+  }
+
   @Test("is left to it all the same where it says first that it has it")
   func hasIt() throws {
     let ring = try Ring(between: 2)

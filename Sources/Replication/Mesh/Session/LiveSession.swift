@@ -88,8 +88,9 @@ struct LiveSession: Sendable {
   mutating func takePassedOn(
     by neighbour: DeviceMark, from bringers: Set<DeviceMark>?, of partition: PartitionID, beyond held: VersionVector
   ) -> [LeftRuns.Chain] {
+    let known = streams[partition]?.known ?? VersionVector()
     let taken =
-      streams[partition]?.outgoing.left.takePassedOn(by: neighbour, from: bringers, beyond: held) ?? []
+      streams[partition]?.outgoing.left.takePassedOn(by: neighbour, from: bringers, beyond: held, known) ?? []
     if streams[partition]?.outgoing.left.isAnyPassedOn != true { passedOn.remove(partition) }
     return taken
   }

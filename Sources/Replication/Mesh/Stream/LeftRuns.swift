@@ -83,11 +83,14 @@ struct LeftRuns: Sendable {
     }
   }
 
-  /// What the neighbour was to pass on, and has not itself, is left to nobody from now on.
+  /// What the neighbour was to pass on, and has not itself, is left to nobody from now on. Nothing where the peer has it.
   ///
-  /// - Parameter bringers: from whom it does not get that any more; nil: from anybody.
+  /// - Parameters:
+  ///   - bringers: from whom it does not get that any more; nil: from anybody.
+  ///   - held: by the neighbour.
+  ///   - known: what the peer has.
   mutating func takePassedOn(
-    by neighbour: DeviceMark, from bringers: Set<DeviceMark>?, beyond held: VersionVector
+    by neighbour: DeviceMark, from bringers: Set<DeviceMark>?, beyond held: VersionVector, _ known: VersionVector
   ) -> [Chain] {
     func isMeant(_ chain: Chain) -> Bool {
       chain.neighbour == neighbour && bringers?.contains(chain.bringer) != false
@@ -95,9 +98,10 @@ struct LeftRuns: Sendable {
     }
     let taken = passedOn.filter(isMeant)
     passedOn.removeAll(where: isMeant)
-    return taken.map { chain in
+    return taken.filter { known.sequence(of: $0.replica) < $0.last }.map { chain in
       var lacking = chain
-      lacking.first = max(chain.first, held.sequence(of: chain.replica) + 1)
+      let has = max(held.sequence(of: chain.replica), known.sequence(of: chain.replica))
+      lacking.first = max(chain.first, has + 1)
       return lacking
     }
   }
