@@ -50,6 +50,7 @@ import Testing
     arguments: [
       33, 159, 432, 562, 620, 748, 905, 926, 2308, 2917, 3013, 3161, 3691, 3857, 4029, 4862, 5021, 6226, 7903, 8275,
       9639, 9655, 12330, 13880, 15774, 16176, 18594, 18847, 3823, 8062, 8777, 5226, 13827, 176, 1166, 5456, 6810, 6935,
+      11733,
     ] as [UInt64])
   func brokenOnce(seed: UInt64) {
     let report = SimulationRun(seed: seed, SimulationOptions()).run()

@@ -106,11 +106,16 @@ struct CopyBook {
     switch message.message {
     case .pull(_, let vector): views[stream(message, vector.name)] = nil
     case .neighbours(let news) where !news.removed.isEmpty:
-      for stream in views.keys where stream.connection == message.connection && stream.side == message.side {
-        views[stream]?.left = [:]
-      }
+      takeBackLeft(message)
       neighbours[End(connection: message.connection, side: message.side)]?.subtract(news.removed)
     default: break
+    }
+  }
+
+  /// A neighbour of who says so is gone: nothing is left to others for it.
+  private mutating func takeBackLeft(_ heard: Heard) {
+    for stream in views.keys where stream.connection == heard.connection && stream.side == heard.side {
+      views[stream]?.left = [:]
     }
   }
 
@@ -131,6 +136,8 @@ struct CopyBook {
   }
 
   mutating func take(_ news: NeighbourNews, _ message: Heard) {
+    // The hearer may have left something in the same turn, before it came to this.
+    if !news.removed.isEmpty { takeBackLeft(message) }
     let end = End(connection: message.connection, side: message.side)
     neighbours[end] = neighbours[end, default: []].subtracting(news.removed).union(news.added)
   }
