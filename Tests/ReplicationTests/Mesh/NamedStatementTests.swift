@@ -183,40 +183,40 @@ import Wire
     #expect(holds(1, [named, large[5]]))
   }
 
-  @Test("where members have used up the room for statements, what an admin names comes in with his word")
-  func room() throws {
-    let id = bench.connected(0, 1)
+  /// A device's membership, and what it says, of which node 1 holds as much as is little. There is room for so much more there.
+  private func filledRoom(leaving left: Int) throws -> (admitted: Statement, said: [Statement]) {
     let key = FakeKey(&bench.random)
     let admitted = try membership(of: key)
     let all = try said(key, 2 * FleetRoom.littleSaid, "a")
     bench.nodes[1].deliver(.statementsStored([admitted] + all.prefix(FleetRoom.littleSaid)))
     let held = bench.nodes[1].mesh.ledger.statements.count
-    for number in 0..<UInt64(Statement.countLimit - FleetRoom.reserve - held) {
+    for number in 0..<UInt64(Statement.countLimit - left - held) {
       bench.nodes[1].mesh.ledger.statements[TipHash(high: 1, low: number)] = []
     }
+    return (admitted, all)
+  }
+
+  /// What fills the room are no statements, and the core would say so.
+  private func receive(_ list: [Statement], on id: SessionID) {
+    Invariant.unheard { bench.nodes[1].receive(.statements(list.map(\.encoded)), on: id) }
+  }
+
+  @Test("where members have used up the room for statements, what an admin names comes in with his word")
+  func room() throws {
+    let id = bench.connected(0, 1)
+    let (admitted, all) = try filledRoom(leaving: FleetRoom.reserve)
     let named = try end(admitted, naming: all[20])
-    // What fills the room are no statements, and the core would say so.
-    Invariant.unheard {
-      bench.nodes[1].receive(.statements((all.dropFirst(FleetRoom.littleSaid) + [named]).map(\.encoded)), on: id)
-    }
+    receive(all.dropFirst(FleetRoom.littleSaid) + [named], on: id)
     #expect(holds(1, [named, all[20]]) && !holds(1, [all[21]]))
   }
 
   @Test("what admins name leaves the last of that room to what they say themselves")
   func lastRoom() throws {
     let id = bench.connected(0, 1)
-    let key = FakeKey(&bench.random)
-    let admitted = try membership(of: key)
-    let all = try said(key, 2 * FleetRoom.littleSaid, "a")
-    bench.nodes[1].deliver(.statementsStored([admitted] + all.prefix(FleetRoom.littleSaid)))
-    let held = bench.nodes[1].mesh.ledger.statements.count
-    for number in 0..<UInt64(Statement.countLimit - FleetRoom.last - held) {
-      bench.nodes[1].mesh.ledger.statements[TipHash(high: 1, low: number)] = []
-    }
+    let (admitted, all) = try filledRoom(leaving: FleetRoom.last)
     let rule = try #require(bench.state(.rule(Statement.Rule(key: "a"))))
     let named = try end(admitted, naming: all[20])
-    let list = [rule] + all.dropFirst(FleetRoom.littleSaid) + [named]
-    Invariant.unheard { bench.nodes[1].receive(.statements(list.map(\.encoded)), on: id) }
+    receive([rule] + all.dropFirst(FleetRoom.littleSaid) + [named], on: id)
     #expect(holds(1, [rule]) && !holds(1, [all[20]]) && !holds(1, [named]))
   }
 }
