@@ -129,6 +129,7 @@ extension Mesh {
     case .aside(.lacksRight):
       if taking.batch.isForkEvidence { sessions[id]?.noteHandedOverEarly(replica, taking.name, ledger) }
       return leaveOut(replica, taking)
+    case .aside(.gap) where awaitsWhatLeads(to: run, taking, step.now): return .next
     case .aside(let reason):
       if reason == .fork {
         ownChainClaims.found(run, taking.name, &step)
@@ -161,6 +162,22 @@ extension Mesh {
     return .next
   }
 
+  /// A run that goes on from what is not here, of which a fork or a narrowing says that its sender need not know. All the same
+  /// that may be on its way: then the run waits for it, for no stream brings it again.
+  private mutating func awaitsWhatLeads(to run: DeliveredRun, _ taking: Taking, _ now: MonotonicTime) -> Bool {
+    let isForked = ledger.partitions[taking.partition]?.log.forkPoints[run.incoming.replica] != nil
+    if mayComeAhead(taking.batch, taking.partition) {
+      // Evidence of another branch goes on from a change of that branch, not from a number.
+      guard !taking.batch.isForkEvidence else { return false }
+      postpone(run, taking.batch, taking.partition)
+    } else if !isForked, mayBeLeftToOthers(taking), leftOut(taking)?.isStoodOn(by: run) != true {
+      awaitOthers(run, taking, now)
+    } else {
+      return false
+    }
+    return true
+  }
+
   /// A run that goes on from what is not here.
   private mutating func misfit(
     _ run: DeliveredRun, _ summary: RunSummary, _ reason: DeliveryError, _ taking: Taking, _ step: inout Step
@@ -179,23 +196,30 @@ extension Mesh {
       return .end
     }
     if leftOut(taking)?.isStoodOn(by: run) == true { return leaveOut(run.incoming.replica, taking) }
-    let mayBeLeftToOthers = !batch.isForkEvidence && sessions[id]?.sparing != nil
     let isOnLevelStream = sessions[id]?.live?.streams[partition]?.incoming.isLevel == true
-    if isOnLevelStream, !mayBeLeftToOthers || !sessions.hasOthers(than: id) {
+    if isOnLevelStream, !mayBeLeftToOthers(taking) || !sessions.hasOthers(than: id) {
       // Equal summaries opened the stream, and what they were equal about has changed.
       pulls.considerAnew(id, partition, &sessions, ledger, &step)
       return .end
     }
-    if mayBeLeftToOthers {
-      // What it stands on was left to others, and is on its way from them.
-      postpone(run, batch, partition)
-      if let stream = sessions[id]?.live?.streams[partition] {
-        sessions[id]?.sparing?.noteBehind(partition, stream, ledger.partitions[partition]?.log, step.now)
-      }
+    if mayBeLeftToOthers(taking) {
+      awaitOthers(run, taking, step.now)
       return .next
     }
     let why = reason == .gap ? "a run without those of its chain before it" : "a run without what its author had seen"
     return end(why, run, taking, &step)
+  }
+
+  private func mayBeLeftToOthers(_ taking: Taking) -> Bool {
+    !taking.batch.isForkEvidence && sessions[taking.session]?.sparing != nil
+  }
+
+  /// What it stands on was left to others, and is on its way from them.
+  private mutating func awaitOthers(_ run: DeliveredRun, _ taking: Taking, _ now: MonotonicTime) {
+    postpone(run, taking.batch, taking.partition)
+    guard let stream = sessions[taking.session]?.live?.streams[taking.partition] else { return }
+    let log = ledger.partitions[taking.partition]?.log
+    sessions[taking.session]?.sparing?.noteBehind(taking.partition, stream, log, now)
   }
 
   private mutating func end(_ why: String, _ run: DeliveredRun, _ taking: Taking, _ step: inout Step) -> Course {

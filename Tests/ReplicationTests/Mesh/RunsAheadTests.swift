@@ -66,6 +66,28 @@ import Testing
     #expect(node.mesh.footprint.postponedBytes == 0)
   }
 
+  @Test(
+    "of a chain that a narrowing once touched, what a stream brings waits for what is still to come",
+    arguments: [true, false])
+  func onceNarrowed(hasEvidence: Bool) throws {
+    let bench = try MeshBench([0, 1])
+    for level in [AccessLevel.read, .write] {
+      bench.state([.grant(Statement.Grant(subject: .everyone, level: level, pattern: "*"))])
+    }
+    let runs = try (1...3).map { try bench.nodes[0].write($0) }
+    bench.nodes[0].holdsLoads = true
+    let id = bench.connected(0, 1)
+    let node = bench.nodes[1]
+    let number = try #require(node.mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.number)
+    // The second comes as evidence of a fork, behind which the third is expected, or on the stream: the first was left to others.
+    if hasEvidence { bench.show([runs[1]], to: 1, on: id) }
+    let brought = try runs.dropFirst(hasEvidence ? 2 : 1).map { try bench.nodes[0].incoming($0) }
+    node.deliver(.receivedRuns(id, RunBatch(name: bench.name, stream: number, entries: []), brought))
+    try #require(node.log.isEmpty && node.mesh.sessions[id] != nil)
+    bench.show([runs[0]], to: 1, on: id)
+    #expect(node.log.map(\.first) == runs.map(\.first))
+  }
+
   @Test("what waits for different chains goes with its session alone")
   func dropped() throws {
     let bench = try MeshBench([0, 1, 2])
