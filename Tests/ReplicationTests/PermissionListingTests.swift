@@ -129,6 +129,17 @@ struct PermissionListingTests {
     #expect(open(above: .read) == [] && open(above: .none) == [byAdmin, lowered])
   }
 
+  @Test("open grants are told in order of their ids: what an admin then signs hangs on nothing else")
+  func openGrantsInOrder() throws {
+    var book = Book()
+    for issuer in 0..<12 {
+      book.member("d\(issuer)", role: "admin")
+      book.grant(.read, to: .everyone, on: "*", by: "d\(issuer)")
+    }
+    let ids = book.authority.openGrants(to: .everyone, on: "*", above: .none).map(\.id)
+    #expect(ids.count == 12 && ids == ids.sorted())
+  }
+
   @Test("the tips of a device are the ends of all its branches; of who signed nothing it is said that there is nothing")
   func tips() throws {
     var book = Book()

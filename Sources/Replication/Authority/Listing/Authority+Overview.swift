@@ -46,7 +46,8 @@ extension Authority {
     }
   }
 
-  /// Grants of one subject and pattern, whoever signed them, that give more than `level` as long as nothing closes them.
+  /// Grants of one subject and pattern, whoever signed them, that give more than `level` as long as nothing closes them; in order
+  /// of their ids, since what is signed follows it.
   package func openGrants(
     to subject: Statement.Subject, on pattern: Text, above level: AccessLevel
   ) -> [(id: Digest, issuer: PublicKey, level: AccessLevel)] {
@@ -57,7 +58,8 @@ extension Authority {
       // the newest says anything.
       if content.level >= .write { return rights.closers(of: entry, below: level == .write ? .manage : .write).isEmpty }
       return successors(of: entry.grant).isEmpty && ends(of: .grant(entry.grant.id)).isEmpty
-    }.map { ($0.grant.id, $0.grant.issuer, $0.grant.content.level) }
+    }
+    .map { ($0.grant.id, $0.grant.issuer, $0.grant.content.level) }.sorted { $0.id < $1.id }
   }
 
   /// Replicas of members that a grant to the subject reaches, in byte order.
