@@ -7,6 +7,15 @@ import Wire
 struct CopyCheck: Check {
   let known: Knowledge
   private var book = CopyBook()
+  /// What the turn that is under way leaves to others.
+  private var leaving: [Leaving] = []
+
+  private struct Leaving {
+    let run: KnownRun
+    let stream: SentBook.Stream
+    /// Over which the run had come.
+    let connections: [UInt64]
+  }
 
   init(_ known: Knowledge) { self.known = known }
 
@@ -27,6 +36,11 @@ struct CopyCheck: Check {
 
   /// A turn has taken what was handed in before it.
   mutating func takenIn(by node: SimulatedNode) {
+    // A turn may close what a run had come over before it decides who brings it: it knows of nobody then, and passes it on.
+    for item in leaving where item.connections.allSatisfy({ isOpen($0, at: node) }) {
+      book.leave(item.run, on: item.stream)
+    }
+    leaving = []
     for heard in book.takeHeard(CopyBook.Reader(slot: node.slot, life: node.life)) {
       switch heard.message {
       case .have(let vector), .pull(_, let vector): take([vector], heard, node)
@@ -42,6 +56,10 @@ struct CopyCheck: Check {
       let held = node.directory.book.partitions[world.fleet.partition(vector.name)]?.reached ?? [:]
       book.take(vector, heard, held: held)
     }
+  }
+
+  private func isOpen(_ connection: UInt64, at node: SimulatedNode) -> Bool {
+    world.connections[connection]?.ends.contains { $0.slot == node.slot && !$0.isClosed } == true
   }
 
   // MARK: What is left to others
@@ -64,7 +82,7 @@ struct CopyCheck: Check {
         guard view.isOpen, run.first == 1 || view.covers(run.replica, run.first - 1),
           brought.allSatisfy({ isLinked(link, withNodeAt: $0.slot) })
         else { continue }
-        book.leave(run, on: stream)
+        leaving.append(Leaving(run: run, stream: stream, connections: brought.map(\.connection)))
       }
     }
   }
