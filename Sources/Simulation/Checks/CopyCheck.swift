@@ -11,6 +11,7 @@ struct CopyCheck: Check {
   private var leaving: [Leaving] = []
 
   private struct Leaving {
+    let reader: CopyBook.Reader
     let run: KnownRun
     let stream: SentBook.Stream
     /// Over which the run had come.
@@ -37,11 +38,12 @@ struct CopyCheck: Check {
   /// A turn has taken what was handed in before it.
   mutating func takenIn(by node: SimulatedNode) {
     // A turn may close what a run had come over before it decides who brings it: it knows of nobody then, and passes it on.
-    for item in leaving where item.connections.allSatisfy({ isOpen($0, at: node) }) {
+    let reader = CopyBook.Reader(slot: node.slot, life: node.life)
+    for item in leaving where item.reader == reader && item.connections.allSatisfy({ isOpen($0, at: node) }) {
       book.leave(item.run, on: item.stream)
     }
     leaving = []
-    for heard in book.takeHeard(CopyBook.Reader(slot: node.slot, life: node.life)) {
+    for heard in book.takeHeard(reader) {
       switch heard.message {
       case .have(let vector), .pull(_, let vector): take([vector], heard, node)
       case .vectors(let vectors): take(vectors, heard, node)
@@ -82,7 +84,8 @@ struct CopyCheck: Check {
         guard view.isOpen, run.first == 1 || view.covers(run.replica, run.first - 1),
           brought.allSatisfy({ isLinked(link, withNodeAt: $0.slot) })
         else { continue }
-        leaving.append(Leaving(run: run, stream: stream, connections: brought.map(\.connection)))
+        let connections = brought.map(\.connection)
+        leaving.append(Leaving(reader: reader, run: run, stream: stream, connections: connections))
       }
     }
   }
