@@ -31,8 +31,18 @@ struct Comparison: Sendable {
   private var mustGoOn: Bool
   /// Nil where the scope has changed since.
   var sums: ScopeSums?
-  /// Vectors of partitions that changed since the last step of this side, as they were then.
-  var changed: [PartitionID: VersionVector] = [:]
+  /// Partitions that changed since the last step of this side.
+  var changed: [PartitionID: Change] = [:]
+
+  struct Change: Sendable {
+    /// What was held at that step.
+    let before: VersionVector
+    /// What came from elsewhere since.
+    fileprivate(set) var brought = BroughtChains(limit: broughtLimit)
+  }
+
+  /// Of a partition that changed. What is beyond goes out at the end, whoever brings it.
+  static let broughtLimit = 256
 
   /// When the next one is due, and when a question was last asked or answered.
   private var due = MonotonicTime(milliseconds: 0)
@@ -66,7 +76,7 @@ struct Comparison: Sendable {
   mutating func noteMore() { mustGoOn = true }
 
   /// Answers with what changed meanwhile, and has to be told now.
-  mutating func end(_ now: MonotonicTime) -> [PartitionID: VersionVector] {
+  mutating func end(_ now: MonotonicTime) -> [PartitionID: Change] {
     let changed = changed
     enter(.none, now)
     if mustGoOn { due = now }
@@ -74,8 +84,12 @@ struct Comparison: Sendable {
     return changed
   }
 
-  mutating func note(_ partition: PartitionID, before vector: VersionVector) {
-    if changed[partition] == nil { changed[partition] = vector }
+  mutating func note(_ committed: CommittedRuns) {
+    var change = changed.removeValue(forKey: committed.partition.id) ?? Change(before: committed.before)
+    if let bringer = committed.bringer {
+      for run in committed.runs { change.brought.note(run, from: bringer.device) }
+    }
+    changed[committed.partition.id] = change
   }
 
   // MARK: When

@@ -122,7 +122,7 @@ extension Mesh {
       }
       return end("a run by a replica that nobody declared", run, taking, &step)
     }
-    sessions[id]?.live?.streams[partition]?.noteHolding(of: run)
+    sessions[id]?.live?.streams[partition]?.noteHolding(of: run, ledger.partitions[partition]?.log)
     switch ledger.partitions[partition]?.log.deliver(summary) {
     case .take: break
     case .have, nil: return .next

@@ -122,7 +122,7 @@ extension PeerSession {
       openIfLevel(committed.partition, known: committed.before, step.now)
     }
     guard isCompared else {
-      live?.comparison.note(partition, before: committed.before)
+      live?.comparison.note(committed)
       return
     }
     let push = PushPolicy.push(committed, to: self, ledger.mark, step)

@@ -229,9 +229,9 @@ final class BenchNode {
     }
   }
 
-  /// What was said is handed over, and goes on to be.
-  func handOver() {
-    holdsSaid = false
+  /// What was said is handed over, and goes on to be, or not what is said upon that.
+  func handOver(goesOn: Bool = true) {
+    holdsSaid = !goesOn
     let waiting = awaitingRoom
     awaitingRoom = []
     for id in waiting { deliver(.said(id)) }

@@ -13,7 +13,7 @@ import Testing
     asked.append(search.begin(replica))
     #expect(asked == [true, false, false] && search.holdsBack(replica), "a search brings the news that come meanwhile")
 
-    search.settle(replica)
+    search.settle(replica, through: 1)
     asked = [search.begin(replica)]
     #expect(!search.holdsBack(replica))
     search.noteNews(of: replica)
@@ -37,10 +37,10 @@ import Testing
   func anew() {
     var search = ForkSearch()
     _ = search.begin(replica)
-    search.settle(replica)
+    search.settle(replica, through: 1)
     let asked = [search.beginAnew(replica), search.beginAnew(replica)]
     #expect(asked == [true, false] && search.holdsBack(replica))
-    search.settle(replica)
+    search.settle(replica, through: 1)
     #expect(!search.holdsBack(replica))
   }
 

@@ -153,6 +153,29 @@ import Testing
     #expect(agree(bench, [2, 3]))
   }
 
+  @Test(
+    "how a branch goes on reaches at once who had announced more of the other, also where that does not count any more",
+    arguments: 1...6 as ClosedRange<Int64>)
+  func goesOnBelowTheOther(value: Int64) throws {
+    // Nodes 2 and 3 have five changes of the first copy; node 4 met the second one, of which they learn two, and then two more.
+    let bench = try MeshBench([0, 0, 1, 2, 3])
+    for number in 0..<5 { try bench.nodes[0].write(value + Int64(number)) }
+    bench.cut(bench.connected(0, 2))
+    _ = bench.connected(2, 3)
+    for number in 11...12 as ClosedRange<Int64> { try bench.nodes[1].write(number) }
+    bench.cut(bench.connected(1, 4))
+    bench.pass(1_000)
+    _ = bench.connect(2, 4)
+    bench.run()
+    try #require(agree(bench, [2, 3, 4]) && bench.nodes[3].log.count == 7)
+    // Before anybody has told what it holds now.
+    for number in 13...14 as ClosedRange<Int64> { try bench.nodes[1].write(number) }
+    _ = bench.connect(1, 4)
+    bench.run()
+    bench.pass(500)
+    #expect(bench.nodes[3].log.count == 9 && agree(bench, [2, 3, 4]))
+  }
+
   @Test("evidence of a fork goes with its payloads")
   func evidenceWithPayloads() throws {
     let bench = try MeshBench([0, 0])

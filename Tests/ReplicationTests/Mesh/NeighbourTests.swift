@@ -519,6 +519,36 @@ struct NeighbourTests {
     #expect(copies(to: 2, bench, start) == 2)
   }
 
+  @Test("what others left with a payload under way goes behind it; what is left to them later does not, however late that goes")
+  func brokenDuringPayload() throws {
+    let (bench, links) = try clique(3)
+    let (gone, slow) = (try #require(links[0][2]), try #require(links[1][2]))
+    bench.nodes[1].holdsSaid = true
+    try bench.nodes[1].write(1, payloadByteCount: 20_000)
+    bench.nodes[0].mesh.pause(gone)
+    try bench.nodes[0].write(2)
+    bench.run()
+    bench.cut(gone)
+    bench.pass(1_500)
+    try #require(bench.nodes[1].mesh.sessions[slow]?.sparing?.neighbours == [])
+    try #require(bench.nodes[1].mesh.sessions[slow]?.live?.streams[bench.partition]?.outgoing.isBusy == true)
+    // The payload has gone out, and the link takes nothing more for a while.
+    bench.nodes[1].handOver(goesOn: false)
+    bench.run()
+    try #require(bench.nodes[2].holds(bench.nodes[1]) == 1)
+    let again = bench.connected(0, 2)
+    bench.pass(5_000)
+    try #require(bench.nodes[2].holds(bench.nodes[0]) == 2)
+    bench.nodes[0].mesh.pause(again)
+    try bench.nodes[0].write(3)
+    bench.run()
+    try #require(bench.nodes[1].holds(bench.nodes[0]) == 3)
+    let start = bench.transcript.count
+    bench.nodes[1].handOver()
+    bench.run()
+    #expect(copies(to: 2, bench, start) == 0)
+  }
+
   @Test("what was taken is announced before a broken link is told of, and not sent once more")
   func announcedFirst() throws {
     let (bench, links) = try clique(3)

@@ -208,12 +208,15 @@ extension PeerSession {
     rooms.concludeComparison()
     let news = changed.keys.sorted().filter { isInScope($0, ledger) }
     for partition in news {
-      guard let state = ledger.partitions[partition] else { continue }
+      guard let state = ledger.partitions[partition], let change = changed[partition] else { continue }
       guard live?.level.contains(partition, state.name) == true else {
         sendVectors([partition], ledger, &step)
         continue
       }
-      openIfLevel(state, known: changed[partition] ?? VersionVector(), step.now)
+      openIfLevel(state, known: change.before, step.now)
+      for chain in change.brought.chains where isLinked(with: chain.bringer) {
+        live?.streams[partition]?.leaveToOthers(chain.replica, chain.first, through: chain.last, state.log)
+      }
       pump(partition, ledger, &step)
     }
     offerHeldWork(ledger, &step)

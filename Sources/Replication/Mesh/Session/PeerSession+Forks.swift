@@ -42,6 +42,7 @@ extension PeerSession {
 
   mutating func showNews(of replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     live?.streams[partition]?.forks.noteNews(of: replica)
+    live?.streams[partition]?.noteBranches(of: replica, ledger.partitions[partition]?.log)
     searchFork(partition, replica, ledger, &step)
   }
 
@@ -164,9 +165,10 @@ extension PeerSession {
   private mutating func settleFork(
     _ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step
   ) {
-    live?.streams[partition]?.forks.settle(replica)
+    let log = ledger.partitions[partition]?.log
+    live?.streams[partition]?.forks.settle(replica, through: log?.clipped.sequence(of: replica) ?? 0)
     // Nothing of a chain that is held from its first change on is announced.
-    if let log = ledger.partitions[partition]?.log, let position = log.clipped[replica] {
+    if let log, let position = log.clipped[replica] {
       let sent = live?.streams[partition]?.outgoing.sent.sequence(of: replica) ?? 0
       // What went out before a limit was lowered below it went out all the same: what goes behind a payload follows on that. Of a
       // forked chain a number does not say which branch went out.

@@ -23,10 +23,8 @@ extension PeerSession {
     guard var stream = stream(partition, wanted.name, ledger, now) else { return }
     // Who pulls did not find it level.
     if live?.streams[partition] == nil { stream.incoming.close() }
-    stream.known = known
-    stream.noteTold(wanted.vector)
     live?.voidLoad(of: partition)
-    stream.outgoing.begin(number, naming: wanted.staged, base: base)
+    stream.begin(number, known: known, told: wanted, base: base, ledger.partitions[partition]?.log)
     live?.relays.end(partition)
     live?.streams[partition] = stream
   }

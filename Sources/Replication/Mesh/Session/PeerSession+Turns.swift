@@ -46,7 +46,6 @@ extension PeerSession {
 
   /// Asks the log for what the peer lacks.
   private mutating func read(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
-    live?.streams[partition]?.outgoing.takeBackBehindPayload()
     guard let state = ledger.partitions[partition], let stream = live?.streams[partition],
       stream.outgoing.number != nil, !stream.outgoing.isBusy, stream.lacks(state.log)
     else { return }
@@ -119,6 +118,8 @@ extension PeerSession {
     if let behind = live?.streams[partition]?.outgoing.takeBehindPayload() {
       live?.turns.endPayload()
       if send(behind, partition, isBehindPayload: true, ledger, &step) { live?.turns.putRead(partition) }
+      // Not when it is read: what is left to others until then, they bring.
+      live?.streams[partition]?.outgoing.takeBackBehindPayload()
     } else {
       live?.turns.putPayload(partition)
     }

@@ -4,8 +4,8 @@
 /// they hold above the last common position. Then it is settled, until something new is known of it.
 struct ForkSearch: Sendable {
   private(set) var heldBack: Set<ReplicaID> = []
-  /// Chains of which all that is known here was shown to the peer.
-  private var settled: Set<ReplicaID> = []
+  /// Chains of which all that is known here was shown to the peer, and through which sequence of the branch that counts here.
+  private var settled: [ReplicaID: UInt64] = [:]
   /// Chains of which the peer was asked what it holds, and has not answered yet.
   private var questioned: Set<ReplicaID> = []
   /// Searches of the peer's that were answered since the last comparison; each costs reading a chain. In a catch-up every
@@ -36,7 +36,7 @@ struct ForkSearch: Sendable {
 
   /// Answers whether the peer is to be asked: nothing is known to be level, and no search is under way.
   mutating func begin(_ replica: ReplicaID) -> Bool {
-    guard !settled.contains(replica), heldBack.insert(replica).inserted else { return false }
+    guard settled[replica] == nil, heldBack.insert(replica).inserted else { return false }
     questioned.insert(replica)
     return true
   }
@@ -44,7 +44,7 @@ struct ForkSearch: Sendable {
   /// The same where the histories differ again although all was shown: another branch may have come to count here, or to go
   /// on. What is held back without a search would wait for the next comparison.
   mutating func beginAnew(_ replica: ReplicaID) -> Bool {
-    settled.remove(replica)
+    settled[replica] = nil
     return begin(replica)
   }
 
@@ -52,14 +52,17 @@ struct ForkSearch: Sendable {
   mutating func holdBack(_ replica: ReplicaID) { heldBack.insert(replica) }
 
   /// The peer has, or gets with what is on its way, all that is known of the chain here.
-  mutating func settle(_ replica: ReplicaID) {
+  mutating func settle(_ replica: ReplicaID, through sequence: UInt64) {
     heldBack.remove(replica)
-    settled.insert(replica)
+    settled[replica] = sequence
   }
+
+  /// Nil where a search is still to come, or has not ended.
+  func settled(_ replica: ReplicaID) -> UInt64? { settled[replica] }
 
   /// Something new is known of it here. A search that is under way brings that, too.
   mutating func noteNews(of replica: ReplicaID) {
-    settled.remove(replica)
+    settled[replica] = nil
     if shownInParts[replica] != nil { shownInParts[replica] = true }
   }
 
@@ -69,7 +72,7 @@ struct ForkSearch: Sendable {
   mutating func forget(_ replica: ReplicaID) {
     guard shownInParts[replica] == nil else { return shownInParts[replica] = true }
     heldBack.remove(replica)
-    settled.remove(replica)
+    settled[replica] = nil
   }
 
   /// Whether the peer's probe is gone on with. An answer to a question of this side's is none of the peer's questions.

@@ -101,20 +101,46 @@ struct PeerStream: Sendable {
     known.join(vector)
     outgoing.left.end(known)
     guard let log else { return }
-    for (replica, entry) in vector.entries where log.forkPoints[replica] != nil {
-      let standing = log.standing(of: entry, of: replica) { _, _ in entry.tip }
-      known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
-      outgoing.sent[replica] = nil
-      outgoing.left.forget(replica)
-    }
+    for (replica, entry) in vector.entries where log.forkPoints[replica] != nil { judge(entry, of: replica, log) }
   }
 
-  /// Whoever sends a run from its log has it.
-  mutating func noteHolding(of run: DeliveredRun) {
+  /// The peer has pulled: `known` is what it holds, as far as that is kept of what it has `told`.
+  mutating func begin(
+    _ number: UInt64, known: VersionVector, told: PartitionVector, base: VersionVector?, _ log: PartitionLog?
+  ) {
+    self.known = known
+    noteTold(told.vector)
+    outgoing.begin(number, naming: told.staged, base: base)
+    for replica in log?.forkPoints.keys.sorted() ?? [] { noteBranches(of: replica, log) }
+  }
+
+  /// Another branch of the chain may have come to count here: what the peer announced, and was sent, may lie on another.
+  mutating func noteBranches(of replica: ReplicaID, _ log: PartitionLog?) {
+    guard let log, log.forkPoints[replica] != nil, let entry = known[replica] else { return }
+    isKnownAsTold = false
+    judge(entry, of: replica, log)
+  }
+
+  private mutating func judge(_ entry: ChainPosition, of replica: ReplicaID, _ log: PartitionLog) {
+    let standing = standing(of: entry, of: replica, log)
+    known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
+    // What was shown apart is on its way, whatever becomes of the stream.
+    let shown = forks.settled(replica) ?? 0
+    outgoing.sent[replica] = shown > 0 ? ChainPosition(sequence: shown, tip: .zero) : nil
+    outgoing.left.forget(replica)
+  }
+
+  private func standing(of entry: ChainPosition, of replica: ReplicaID, _ log: PartitionLog) -> UInt64 {
+    log.standing(of: entry, of: replica) { _, _ in entry.tip }
+  }
+
+  /// Whoever sends a run from its log has it, and of the branch chosen here as much as that stands for.
+  mutating func noteHolding(of run: DeliveredRun, _ log: PartitionLog?) {
     guard let tip = run.incoming.hashes.last?.tip else { return }
-    var one = VersionVector()
-    one[run.incoming.replica] = ChainPosition(sequence: run.last, tip: tip)
-    known.join(one)
+    let (replica, entry) = (run.incoming.replica, ChainPosition(sequence: run.last, tip: tip))
+    let isForked = log?.forkPoints[replica] != nil
+    let sequence = if let log, isForked { standing(of: entry, of: replica, log) } else { run.last }
+    if sequence > known.sequence(of: replica) { known[replica] = ChainPosition(sequence: sequence, tip: tip) }
     isKnownAsTold = false
   }
 

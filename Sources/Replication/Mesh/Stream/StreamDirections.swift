@@ -48,7 +48,7 @@ struct OutgoingStream: Sendable {
     return .from(starts.filter { sent.sequence(of: $0.key) < $0.value })
   }
 
-  /// Before the log is read for the peer.
+  /// When what goes out behind the payload has gone.
   mutating func takeBackBehindPayload() {
     guard payload == nil, let back = backBehindPayload else { return }
     takeBackLeft(back)
