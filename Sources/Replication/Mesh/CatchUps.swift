@@ -65,8 +65,12 @@ struct CatchUps: Sendable {
 
   mutating func end(_ partition: PartitionID) { running[partition] = nil }
 
-  mutating func end(_ partition: PartitionID, on session: SessionID) {
-    if running[partition]?.session == session { running[partition] = nil }
+  /// Answers whether this session did it.
+  @discardableResult
+  mutating func end(_ partition: PartitionID, on session: SessionID) -> Bool {
+    guard running[partition]?.session == session else { return false }
+    running[partition] = nil
+    return true
   }
 
   /// Ascending.

@@ -65,7 +65,7 @@ extension Mesh {
     guard let session = sessions[id] else { return }
     let added = passage.narrowing(added, ledger.partitions.name(of:))
     let removed = passage.isEverything ? removed : before.removing(session.interest)
-    pulls.closeStreams(removed, id, &sessions, ledger)
+    pulls.closeStreams(removed, id, &sessions, ledger, &step)
     let hasNews = passage.isEverything || !added.isEmpty || !removed.isEmpty
     guard hasNews, session.hasStatements, !session.isToBeShown, !ledger.authority.isEnded(session.peer) else { return }
     step.emit(.send(id, .interestChange(added: added, removed: removed)))
@@ -87,7 +87,7 @@ extension Mesh {
     sessions[id]?.live?.comparison.sums = nil
     holdings.scopeMoved()
     remember(changed, of: session, &step)
-    pulls.closeStreams(removed, id, &sessions, ledger)
+    pulls.closeStreams(removed, id, &sessions, ledger, &step)
     offerNewlyCommon(id, added, &step)
   }
 

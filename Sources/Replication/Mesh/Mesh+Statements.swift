@@ -92,7 +92,10 @@ extension Mesh {
   /// into the set, because nothing that is here leads to it or its issuer has used up his allowance, is not kept
   /// beyond an exchange.
   private mutating func adopt(_ list: [Statement], from source: SessionID, _ step: inout Step) {
-    let brought = sessions[source]?.exchange?.aside.joining(list) { ledger.statements[$0.id.tip] != nil } ?? list
+    let brought =
+      sessions[source]?.exchange?.aside.joining(
+        list, isHeld: { ledger.statements[$0.id.tip] != nil },
+        read: { ledger.authority[$0] ?? cryptography.statement($1).statement }) ?? list
     let judged = ledger.admissible(brought)
     sessions[source]?.exchange?.aside.keep(list, besides: judged?.grown ?? ledger.authority)
     guard let (fresh, grown) = judged else { return }
@@ -118,7 +121,7 @@ extension Mesh {
       step.emit(.discard(displaced.map(\.id).sorted()))
       for id in sessions.ids { sessions[id]?.exchange?.aside.keep(displaced: displaced) }
     }
-    pulls.closeStreamsOutOfScope(of: reach.map { Set($0.rooms.map(ledger.id)) }, &sessions, ledger)
+    pulls.closeStreamsOutOfScope(of: reach.map { Set($0.rooms.map(ledger.id)) }, &sessions, ledger, &step)
     sessions.dropUnhearable(ledger)
     let ofFleet = fresh.filter(\.isOfFleet)
     sessions.hear(grown.namedOfTalkers(by: ofFleet) + ofFleet, exceptTo: source, ledger, &step)

@@ -146,20 +146,27 @@ struct PullPolicy: Sendable {
     }
   }
 
-  mutating func closeStreams(_ removed: Interest, _ id: SessionID, _ sessions: inout SessionTable, _ ledger: Ledger) {
-    for partition in sessions[id]?.closeStreams(removed, ledger) ?? [] { catchUps.end(partition, on: id) }
+  mutating func closeStreams(
+    _ removed: Interest, _ id: SessionID, _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
+  ) {
+    let closed = sessions[id]?.closeStreams(removed, ledger) ?? []
+    for partition in closed where catchUps.end(partition, on: id) {
+      considerAll(partition, &sessions, ledger, &step)
+    }
   }
 
   /// `partitions`: in which somebody may carry less than before; nil: in any.
   mutating func closeStreamsOutOfScope(
-    of partitions: Set<PartitionID>?, _ sessions: inout SessionTable, _ ledger: Ledger
+    of partitions: Set<PartitionID>?, _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
   ) {
     guard partitions?.isEmpty != true else { return }
+    var ended: [PartitionID] = []
     for id in sessions.ids {
-      for partition in sessions[id]?.closeStreamsOutOfScope(of: partitions, ledger) ?? [] {
-        catchUps.end(partition, on: id)
-      }
+      let closed = sessions[id]?.closeStreamsOutOfScope(of: partitions, ledger) ?? []
+      ended += closed.filter { catchUps.end($0, on: id) }
     }
+    // Once nobody is asked any more who may not tell.
+    for partition in ended.sorted() { considerAll(partition, &sessions, ledger, &step) }
   }
 
   mutating func tick(_ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step) {

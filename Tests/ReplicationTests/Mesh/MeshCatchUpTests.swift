@@ -84,8 +84,12 @@ import Wire
     #expect(other.nodes[2].notes.contains(.levelWith(other.name)))
   }
 
-  @Test("who may not carry any more what he was asked for is not waited for: who names it next is asked")
-  func outOfScope() throws {
+  enum Leaving: CaseIterable { case right, interest }
+
+  @Test(
+    "who may not carry any more what he was asked for, or will not, is not waited for: another is asked at once",
+    arguments: Leaving.allCases)
+  func outOfScope(leaving: Leaving) throws {
     let bench = try MeshBench([0, 1, 2])
     func grant(_ level: AccessLevel, to slot: Int) -> Statement.Body {
       let device = Statement.Subject.device(bench.nodes[slot].key.publicKey)
@@ -98,11 +102,14 @@ import Wire
     bench.nodes[0].holdsLoads = true
     for slot in 0..<2 { _ = bench.connected(2, slot) }
     try #require(pulls(bench, to: 0) == 1 && pulls(bench, to: 1) == 0)
-    bench.state([grant(.none, to: 0)])
-    bench.pass(100)
-    try bench.nodes[1].write(3)
-    bench.pass(100)
-    #expect(pulls(bench, to: 1) == 1 && bench.nodes[2].holds(bench.nodes[1]) == 4)
+    switch leaving {
+    case .right: bench.state([grant(.none, to: 0)])
+    case .interest:
+      let (narrow, wide) = (bench.fleet.interest("user=*"), bench.fleet.interest("*"))
+      bench.nodes[0].deliver(.interestChanged(added: narrow, removed: wide))
+    }
+    bench.run()
+    #expect(pulls(bench, to: 1) == 1 && bench.nodes[2].holds(bench.nodes[1]) == 3)
   }
 
   @Test("a catch-up that brings nothing for five seconds goes to the next peer, one that brings something does not")

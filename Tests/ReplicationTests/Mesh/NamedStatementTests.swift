@@ -147,8 +147,11 @@ import Wire
     let large = try said(key, 8, "b", byteCount: Self.largeByteCount, beside: true)
     let named = try end(try membership(of: key), naming: large[0])
     let authority = bench.nodes[0].mesh.authority
+    let besides = try said(FakeKey(&bench.random), 1, "c", beside: true)
+    let all = Dictionary(uniqueKeysWithValues: (small + large + besides).map { ($0.id, $0) })
+    func read(_ id: Digest, _ encoded: [UInt8]) -> Statement? { all[id].flatMap { $0.encoded == encoded ? $0 : nil } }
     func kept(_ aside: StatementsAside) -> [Digest] {
-      aside.joining([named]) { _ in false }.dropLast().map(\.id)
+      aside.joining([named], isHeld: { _ in false }, read: read).dropLast().map(\.id)
     }
     var aside = StatementsAside()
     aside.keep(Array(small.prefix(1_000)), besides: authority)
@@ -163,7 +166,11 @@ import Wire
     aside.keep([large[0]], besides: authority)
     for statement in large { aside.keep(displaced: [statement]) }
     #expect(kept(aside) == large.prefix(6).reversed().map(\.id))
-    #expect(aside.joining([small[0]]) { _ in false } == [small[0]] && aside.joining([named]) { _ in true } == [named])
+    #expect(aside.joining([small[0]], isHeld: { _ in false }, read: read) == [small[0]])
+    #expect(aside.joining([named], isHeld: { _ in true }, read: read) == [named])
+    aside = StatementsAside()
+    aside.keep(besides + [large[0]], besides: authority)
+    #expect(kept(aside) == [large[0].id], "of whom nothing is named nothing is read once more")
   }
 
   @Test("what is named of a device that has said little in many bytes is told with what names it, in a session, too")
