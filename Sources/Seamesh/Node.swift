@@ -1,3 +1,4 @@
+import Dispatch
 import Engine
 import Identity
 import Kernel
@@ -92,6 +93,7 @@ public final class Node: Sendable {
         _ = finished.wait()
         throw NodeError(.failed, "the node cannot be watched over: \(error)")
       }
+      DispatchQueue.global(qos: .utility).async { [readers = begun.readers] in readers.openAhead() }
     case .failure(let error): throw error
     }
   }

@@ -49,6 +49,14 @@ package final class StoreReaders: Sendable {
     return try lend(StoreReader.timeLimitMilliseconds, body)
   }
 
+  /// Opens the first reader before anybody asks: the first question need not wait for it. What fails here, who asks is told.
+  package func openAhead() {
+    _ = try? readIfFree { try $0.documents(PartitionNumber(rawValue: 0), CollectionNumber(rawValue: 0), limit: 1) }
+  }
+
+  /// Open now, whether somebody reads with them or not.
+  package var openCount: Int { idle.withLock { $0.made } }
+
   /// To who has a turn, which ends with it.
   private func lend<Result>(_ milliseconds: Int64, _ body: (StoreReader) throws -> Result) throws -> Result {
     defer { free.signal() }

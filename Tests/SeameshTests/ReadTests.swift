@@ -31,6 +31,16 @@ import Testing
     for result in try node.writeEach(partition, requests) { _ = try result.get() }
   }
 
+  @Test("a reader is open before anybody asks, and the first question needs no other")
+  func openAhead() throws {
+    let fleet = try fleet { _ in }
+    let node = node(fleet)
+    try #require(waitUntil { node.documents.readers.openCount == 1 })
+    try fill(node, [.int(1)])
+    #expect(try node.find(partition, "reports", FindRequest(limit: 1)).count == 1)
+    #expect(node.documents.readers.openCount == 1)
+  }
+
   @Test("however many passes read, who asks for one document finds a reader")
   func keptReaders() throws {
     let fleet = try fleet { $0.pageMilliseconds = 200 }
