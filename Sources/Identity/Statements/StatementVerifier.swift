@@ -32,6 +32,9 @@ package struct StatementVerifier: Sendable {
 
   package func verify(_ encoded: [UInt8]) throws(Failure) -> Statement { try verify(encoded[...]) }
 
+  /// One that was verified before: decodes it alone.
+  package func readVerified(_ encoded: [UInt8]) -> Statement? { try? StatementCodec.decode(encoded[...], SHA256.hash) }
+
   package func read(_ encoded: [UInt8]) -> StatementReading {
     do throws(Failure) {
       return .statement(try verify(encoded))

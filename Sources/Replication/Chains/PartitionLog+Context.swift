@@ -29,7 +29,8 @@ extension PartitionLog {
     return entry.sequence <= chain.accepted && chain.position(at: entry.sequence) == entry
   }
 
-  private func isOnBranch(_ position: ChainPosition, of replica: ReplicaID) -> Bool {
+  /// What memory holds of the branch that counts here has the position; of a chain that is not forked all have it.
+  func isOnBranch(_ position: ChainPosition, of replica: ReplicaID) -> Bool {
     guard let chain = chains[replica], chain.isForked else { return true }
     return chain.position(at: position.sequence) == position
   }

@@ -57,6 +57,11 @@ extension PartitionLog {
     return chain.tree.find(entry).flatMap(chain.joint) ?? 0
   }
 
+  /// The run goes on where the branch that counts here ends.
+  func endsBranch(_ run: IncomingRun) -> Bool {
+    received[run.replica] == ChainPosition(sequence: run.first - 1, tip: run.hashBefore.tip)
+  }
+
   /// Changes whose content is here and of which ``received`` does not speak.
   var apartCount: UInt64 { chains.values.reduce(0) { $0 + UInt64($1.apartCount) } }
 

@@ -122,6 +122,7 @@ extension Mesh {
       }
       return end("a run by a replica that nobody declared", run, taking, &step)
     }
+    var isOffBranch = false
     sessions[id]?.live?.streams[partition]?.noteHolding(of: run, ledger.partitions[partition]?.log)
     switch ledger.partitions[partition]?.log.deliver(summary) {
     case .take: break
@@ -140,8 +141,7 @@ extension Mesh {
         return .next
       }
       if case .aboveBound = reason { taking.heldAbove.insert(replica) }
-      // Also where a branch that has lost goes on: no vector tells of it.
-      if reason == .fork { taking.branches.insert(replica) }
+      isOffBranch = reason == .fork
     case .error(let reason): return misfit(run, summary, reason, taking, &step)
     case .needsHeaders(let request): return .awaitHeaders([request])
     case .refuse(let reason): return end("a run that nobody may send: \(reason)", run, taking, &step)
@@ -155,6 +155,8 @@ extension Mesh {
       ownChainClaims.foundReissue(summary, partition, ledger, &step)
       ownChainClaims.found(run, taking.name, &step)
       taking.kept.append(ledger.settled(run, change, partition))
+      // Also where a branch that has lost goes on: no vector tells of it.
+      if isOffBranch { taking.branches.insert(replica) }
       if let branched = change.branchedReplica { sessions.showNews(of: branched, partition, ledger, &step) }
     case .needsHeaders(let requests): return .awaitHeaders(requests)
     case .ignored, nil: break

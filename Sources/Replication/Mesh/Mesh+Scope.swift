@@ -53,23 +53,27 @@ extension Mesh {
   mutating func interestChanged(_ added: Interest, _ removed: Interest, _ step: inout Step) {
     interest = interest.adding(added).removing(removed)
     scopeChanged()
-    for id in sessions.ids { interestChanged(added, removed, on: id, &step) }
+    let ended = sessions.ids.flatMap { interestChanged(added, removed, on: $0, &step) }
+    pulls.askOthers(ended, &sessions, ledger, &step)
     sessions.askForHandedOverEarly(ledger, &step)
   }
 
   private mutating func interestChanged(
     _ added: Interest, _ removed: Interest, on id: SessionID, _ step: inout Step
-  ) {
-    guard let before = sessions[id]?.interest, let passage = sessions[id]?.passage else { return }
+  ) -> [PullPolicy.EndedCatchUp] {
+    guard let before = sessions[id]?.interest, let passage = sessions[id]?.passage else { return [] }
     sessions[id]?.pass(passage, interest, ledger)
-    guard let session = sessions[id] else { return }
+    guard let session = sessions[id] else { return [] }
     let added = passage.narrowing(added, ledger.partitions.name(of:))
     let removed = passage.isEverything ? removed : before.removing(session.interest)
-    pulls.closeStreams(removed, id, &sessions, ledger, &step)
+    let ended = pulls.closeStreams(removed, id, &sessions, ledger)
     let hasNews = passage.isEverything || !added.isEmpty || !removed.isEmpty
-    guard hasNews, session.hasStatements, !session.isToBeShown, !ledger.authority.isEnded(session.peer) else { return }
+    guard hasNews, session.hasStatements, !session.isToBeShown, !ledger.authority.isEnded(session.peer) else {
+      return ended
+    }
     step.emit(.send(id, .interestChange(added: added, removed: removed)))
     offerNewlyCommon(id, added, &step)
+    return ended
   }
 
   mutating func peerInterestReplaced(_ id: SessionID, _ wanted: Interest, _ step: inout Step) throws(SessionEnd) {
@@ -87,8 +91,9 @@ extension Mesh {
     sessions[id]?.live?.comparison.sums = nil
     holdings.scopeMoved()
     remember(changed, of: session, &step)
-    pulls.closeStreams(removed, id, &sessions, ledger, &step)
+    let ended = pulls.closeStreams(removed, id, &sessions, ledger)
     offerNewlyCommon(id, added, &step)
+    pulls.askOthers(ended, &sessions, ledger, &step)
   }
 
   private mutating func remember(_ wanted: Interest, of session: PeerSession, _ step: inout Step) {

@@ -95,7 +95,7 @@ extension Mesh {
     let brought =
       sessions[source]?.exchange?.aside.joining(
         list, isHeld: { ledger.statements[$0.id.tip] != nil },
-        read: { ledger.authority[$0] ?? cryptography.statement($1).statement }) ?? list
+        read: { ledger.authority[$0] ?? cryptography.checkedStatement($1) }) ?? list
     let judged = ledger.admissible(brought)
     sessions[source]?.exchange?.aside.keep(list, besides: judged?.grown ?? ledger.authority)
     guard let (fresh, grown) = judged else { return }
@@ -121,7 +121,7 @@ extension Mesh {
       step.emit(.discard(displaced.map(\.id).sorted()))
       for id in sessions.ids { sessions[id]?.exchange?.aside.keep(displaced: displaced) }
     }
-    pulls.closeStreamsOutOfScope(of: reach.map { Set($0.rooms.map(ledger.id)) }, &sessions, ledger, &step)
+    let ended = pulls.closeStreamsOutOfScope(of: reach.map { Set($0.rooms.map(ledger.id)) }, &sessions, ledger)
     sessions.dropUnhearable(ledger)
     let ofFleet = fresh.filter(\.isOfFleet)
     sessions.hear(grown.namedOfTalkers(by: ofFleet) + ofFleet, exceptTo: source, ledger, &step)
@@ -129,6 +129,7 @@ extension Mesh {
     tellLines(listedBy: ofFleet, &step)
     if before.fullDevices != grown.fullDevices { ledger.countTakes() }
     reconsiderAcceptance(reach, &step)
+    pulls.askOthers(ended, &sessions, ledger, &step)
     pulls.reopenAll(&sessions, ledger, &step)
     sessions.askForHandedOverEarly(ledger, &step)
     if fresh.contains(where: \.mayWiden) { sessions.scopeWidened(step.now) }

@@ -146,27 +146,40 @@ struct PullPolicy: Sendable {
     }
   }
 
+  /// Answers what this session was to bring here, and is to be asked of others (``askOthers(_:_:_:_:)``).
   mutating func closeStreams(
-    _ removed: Interest, _ id: SessionID, _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
-  ) {
-    let closed = sessions[id]?.closeStreams(removed, ledger) ?? []
-    for partition in closed where catchUps.end(partition, on: id) {
-      considerAll(partition, &sessions, ledger, &step)
+    _ removed: Interest, _ id: SessionID, _ sessions: inout SessionTable, _ ledger: Ledger
+  ) -> [EndedCatchUp] {
+    end(sessions[id]?.closeStreams(removed, ledger) ?? [], on: id)
+  }
+
+  /// The same. `partitions`: in which somebody may carry less than before; nil: in any.
+  mutating func closeStreamsOutOfScope(
+    of partitions: Set<PartitionID>?, _ sessions: inout SessionTable, _ ledger: Ledger
+  ) -> [EndedCatchUp] {
+    guard partitions?.isEmpty != true else { return [] }
+    return sessions.ids.flatMap { id in
+      end(sessions[id]?.closeStreamsOutOfScope(of: partitions, ledger) ?? [], on: id)
     }
   }
 
-  /// `partitions`: in which somebody may carry less than before; nil: in any.
-  mutating func closeStreamsOutOfScope(
-    of partitions: Set<PartitionID>?, _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
+  struct EndedCatchUp {
+    let partition: PartitionID
+    let session: SessionID
+  }
+
+  private mutating func end(_ closed: [PartitionID], on id: SessionID) -> [EndedCatchUp] {
+    closed.sorted().filter { catchUps.end($0, on: id) }.map { EndedCatchUp(partition: $0, session: id) }
+  }
+
+  /// Once what each of them may carry, and wants, is known of all.
+  mutating func askOthers(
+    _ ended: [EndedCatchUp], _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
   ) {
-    guard partitions?.isEmpty != true else { return }
-    var ended: [PartitionID] = []
-    for id in sessions.ids {
-      let closed = sessions[id]?.closeStreamsOutOfScope(of: partitions, ledger) ?? []
-      ended += closed.filter { catchUps.end($0, on: id) }
+    for end in ended {
+      considerAll(end.partition, &sessions, ledger, &step)
+      considerInOrder(end.session, &sessions, ledger, &step)
     }
-    // Once nobody is asked any more who may not tell.
-    for partition in ended.sorted() { considerAll(partition, &sessions, ledger, &step) }
   }
 
   mutating func tick(_ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step) {

@@ -182,7 +182,7 @@ extension PeerSession {
   /// Between equal summaries and the first change the stream needs no entry: it begins with the vector of then.
   mutating func openIfLevel(_ state: PartitionState, known: VersionVector, _ now: MonotonicTime) {
     guard live?.streams[state.id] == nil else { return }
-    live?.streams[state.id] = PeerStream(state.name, known: known, number: PeerStream.level, now: now)
+    live?.streams[state.id] = .level(state, known: known, now)
   }
 
   /// Passes on what has waited for that long enough.

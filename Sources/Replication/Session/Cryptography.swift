@@ -8,6 +8,8 @@ package struct Cryptography: Sendable {
   package let authenticationCode: @Sendable (_ key: [UInt8], _ message: [UInt8]) -> Digest
   /// Decodes a statement and checks its signature.
   package let statement: @Sendable (_ encoded: [UInt8]) -> StatementReading
+  /// Decodes one whose signature was checked before.
+  package let checkedStatement: @Sendable (_ encoded: [UInt8]) -> Statement?
   /// What a device signs where it says what it holds.
   package let holdingsBytes: @Sendable (Holdings) -> [UInt8]
   package let formats: KnownFormats
@@ -18,11 +20,14 @@ package struct Cryptography: Sendable {
     sign: @escaping @Sendable ([UInt8]) -> Signature,
     authenticationCode: @escaping @Sendable ([UInt8], [UInt8]) -> Digest,
     statement: @escaping @Sendable ([UInt8]) -> StatementReading,
+    checkedStatement: (@Sendable ([UInt8]) -> Statement?)? = nil,
     holdingsBytes: @escaping @Sendable (Holdings) -> [UInt8], formats: KnownFormats = .all
   ) {
     (self.hash, self.verify, self.sign, self.formats) = (hash, verify, sign, formats)
     (self.authenticationCode, self.holdingsBytes) = (authenticationCode, holdingsBytes)
     self.statement = { encoded in statement(encoded).map(formats.reading) }
+    let decoded = checkedStatement ?? { statement($0).statement }
+    self.checkedStatement = { encoded in decoded(encoded).map(formats.reading) }
   }
 }
 

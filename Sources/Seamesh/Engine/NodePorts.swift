@@ -156,7 +156,8 @@ extension EngineIdentity {
     let verifier = StatementVerifier(fleet: fleet)
     let cryptography = Cryptography(
       hash: SHA256.hash, verify: Ed25519.verify, sign: key.sign, authenticationCode: HMAC.sha256,
-      statement: verifier.read, holdingsBytes: HoldingsCodec.signedBytes, formats: formats)
+      statement: verifier.read, checkedStatement: verifier.readVerified,
+      holdingsBytes: HoldingsCodec.signedBytes, formats: formats)
     self.init(fleet: fleet, device: key.publicKey, cryptography: cryptography) { files.root }
   }
 }

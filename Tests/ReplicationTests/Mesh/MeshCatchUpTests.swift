@@ -112,6 +112,17 @@ import Wire
     #expect(pulls(bench, to: 1) == 1 && bench.nodes[2].holds(bench.nodes[1]) == 3)
   }
 
+  @Test("what this node does not want any more it asks of nobody, whoever was to bring it")
+  func isNotWanted() throws {
+    let bench = try sources()
+    bench.nodes[0].holdsLoads = true
+    for slot in 0..<2 { _ = bench.connected(2, slot) }
+    try #require(pulls(bench, to: 0) == 1 && pulls(bench, to: 1) == 0)
+    bench.nodes[2].deliver(.interestChanged(added: Interest(), removed: bench.fleet.interest("*")))
+    bench.run()
+    #expect(pulls(bench, to: 1) == 0)
+  }
+
   @Test("a catch-up that brings nothing for five seconds goes to the next peer, one that brings something does not")
   func silent() throws {
     let bench = try sources()

@@ -176,6 +176,20 @@ import Testing
     #expect(bench.nodes[3].log.count == 9 && agree(bench, [2, 3, 4]))
   }
 
+  @Test("a stream between two that were equal knows of a forked chain what lies on the branch that counts now")
+  func levelStream() throws {
+    let bench = try forked()
+    _ = bench.connected(0, 1)
+    let state = try #require(bench.nodes[0].mesh.partitions[bench.partition])
+    let replica = bench.nodes[0].replica
+    let ends = bench.nodes[0].log.compactMap { run in
+      run.hashAtLast.map { ChainPosition(sequence: run.last, tip: $0.tip) }
+    }
+    try #require(ends.count == 2)
+    let known = ends.map { PeerStream.level(state, known: VersionVector([replica: $0]), bench.now).known[replica] }
+    #expect(known == ends.map { $0 == state.log.accepted[replica] ? $0 : nil })
+  }
+
   @Test("evidence of a fork goes with its payloads")
   func evidenceWithPayloads() throws {
     let bench = try MeshBench([0, 0])

@@ -50,6 +50,22 @@ import Testing
     #expect(held(1) == held(0) && level(1) == .write)
   }
 
+  @Test(
+    "a room in which nobody has written is compared where both have taken all that they may of a device, if he has not made it",
+    arguments: [0, 2])
+  func besidesSpent(spent slot: Int) throws {
+    let spent = SpentDevices(places: [bench.nodes[slot].key.publicKey], branches: [])
+    try room.create()
+    try room.invite("ben", by: 0)
+    let id = bench.connected(0, 1)
+    for end in 0...1 {
+      _ = bench.nodes[end].mesh.sessions[id]?.spared.tell(spent)
+      _ = bench.nodes[end].mesh.sessions[id]?.spared.hear(spent)
+      let mesh = bench.nodes[end].mesh
+      #expect(mesh.sessions[id]?.isCompared(mesh.ledger.id(of: room.name), mesh.ledger) == (slot != 0))
+    }
+  }
+
   @Test("what was written in the room follows its statements")
   func contentFollows() throws {
     try room.create()

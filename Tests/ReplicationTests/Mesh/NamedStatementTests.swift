@@ -147,8 +147,7 @@ import Wire
     let large = try said(key, 8, "b", byteCount: Self.largeByteCount, beside: true)
     let named = try end(try membership(of: key), naming: large[0])
     let authority = bench.nodes[0].mesh.authority
-    let besides = try said(FakeKey(&bench.random), 1, "c", beside: true)
-    let all = Dictionary(uniqueKeysWithValues: (small + large + besides).map { ($0.id, $0) })
+    let all = Dictionary(uniqueKeysWithValues: (small + large).map { ($0.id, $0) })
     func read(_ id: Digest, _ encoded: [UInt8]) -> Statement? { all[id].flatMap { $0.encoded == encoded ? $0 : nil } }
     func kept(_ aside: StatementsAside) -> [Digest] {
       aside.joining([named], isHeld: { _ in false }, read: read).dropLast().map(\.id)
@@ -168,9 +167,6 @@ import Wire
     #expect(kept(aside) == large.prefix(6).reversed().map(\.id))
     #expect(aside.joining([small[0]], isHeld: { _ in false }, read: read) == [small[0]])
     #expect(aside.joining([named], isHeld: { _ in true }, read: read) == [named])
-    aside = StatementsAside()
-    aside.keep(besides + [large[0]], besides: authority)
-    #expect(kept(aside) == [large[0].id], "of whom nothing is named nothing is read once more")
   }
 
   @Test("what is named of a device that has said little in many bytes is told with what names it, in a session, too")

@@ -519,7 +519,7 @@ struct NeighbourTests {
     #expect(copies(to: 2, bench, start) == 2)
   }
 
-  @Test("what others left with a payload under way goes behind it; what is left to them later does not, however late that goes")
+  @Test("what others left with a payload under way goes behind it; what is left to them later does not")
   func brokenDuringPayload() throws {
     let (bench, links) = try clique(3)
     let (gone, slow) = (try #require(links[0][2]), try #require(links[1][2]))
@@ -547,6 +547,32 @@ struct NeighbourTests {
     bench.nodes[1].handOver()
     bench.run()
     #expect(copies(to: 2, bench, start) == 0)
+  }
+
+  @Test("what comes during a comparison is left to who brought it, and announced to the peer a little later")
+  func duringComparison() throws {
+    let (bench, links) = try clique(3)
+    // Anew, so that all are level and no stream is open.
+    for id in [links[0][1], links[0][2], links[1][2]] { bench.cut(try #require(id)) }
+    let ids = [bench.connected(0, 1), bench.connected(0, 2), bench.connected(1, 2)]
+    bench.pass(3_000)
+    func session(at slot: Int) -> LiveSession? { bench.nodes[slot].mesh.sessions[ids[2]]?.live }
+    // One of the two asks the other, who has not heard of that yet.
+    var asking: Int?
+    for _ in 0..<1_000 where asking == nil {
+      for slot in 0..<3 { bench.tick(slot, after: 20) }
+      asking = (1...2).first { session(at: $0)?.comparison.isUnderWay == true }
+      if asking == nil { bench.run() }
+    }
+    let (node, peer) = (try #require(asking), 3 - (try #require(asking)))
+    try #require(session(at: node)?.streams.isEmpty == true)
+    let start = bench.transcript.count
+    try bench.nodes[0].write(1)
+    bench.run()
+    try #require(session(at: node)?.comparison.isUnderWay == false && bench.nodes[peer].holds(bench.nodes[0]) == 2)
+    #expect(copies(to: peer, bench, start) == 1)
+    bench.pass(2_500)
+    #expect(bench.said(from: node, to: peer, since: start).contains("have"))
   }
 
   @Test("what was taken is announced before a broken link is told of, and not sent once more")

@@ -48,4 +48,10 @@ extension Ledger {
       other != replica && authority.author(of: other).map(holds) ?? false
     } ?? false
   }
+
+  /// Somebody of whom this holds has made the room, in which nobody need have written yet.
+  func isRoom(_ partition: PartitionID, madeBy holds: (PublicKey) -> Bool) -> Bool {
+    guard partitions.holdsStatements(of: partition), let name = partitions.name(of: partition) else { return false }
+    return authority.statements(of: name.text).contains { $0.createsItsScope && holds($0.issuer) }
+  }
 }

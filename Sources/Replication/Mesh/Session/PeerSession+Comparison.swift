@@ -214,13 +214,24 @@ extension PeerSession {
         continue
       }
       openIfLevel(state, known: change.before, step.now)
-      for chain in change.brought.chains where isLinked(with: chain.bringer) {
-        live?.streams[partition]?.leaveToOthers(chain.replica, chain.first, through: chain.last, state.log)
-      }
+      leaveToOthers(change.brought, state, step)
       pump(partition, ledger, &step)
     }
     offerHeldWork(ledger, &step)
     for partition in news { showApart(partition, ledger, &step) }
+  }
+
+  /// What came from those with whom the peer is linked, too. It is announced as all that is left to others.
+  private mutating func leaveToOthers(_ brought: BroughtChains, _ state: PartitionState, _ step: Step) {
+    var left = VersionVector()
+    for chain in brought.chains where isLinked(with: chain.bringer) {
+      let isLeft = live?.streams[state.id]?.leaveToOthers(
+        chain.replica, chain.first, through: chain.last, state.log)
+      if isLeft == true { left[chain.replica] = state.log.clipped[chain.replica] }
+    }
+    guard !left.isEmpty else { return }
+    let due = step.now.advanced(byMilliseconds: step.configuration.gatherMilliseconds * 2)
+    _ = sparing?.gather(state.id, PartitionVector(name: state.name, vector: left), until: due)
   }
 
   /// A comparison that the peer does not go on with: what waited for its end is told.

@@ -42,7 +42,9 @@ extension PeerSession {
 
   mutating func showNews(of replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     live?.streams[partition]?.forks.noteNews(of: replica)
-    live?.streams[partition]?.noteBranches(of: replica, ledger.partitions[partition]?.log)
+    if !sparesBranches(of: replica, ledger) {
+      live?.streams[partition]?.noteBranches(of: replica, ledger.partitions[partition]?.log)
+    }
     searchFork(partition, replica, ledger, &step)
   }
 
@@ -97,9 +99,10 @@ extension PeerSession {
   private mutating func showLacking(
     _ probe: ChainProbe, _ partition: PartitionID, _ first: UInt64?, _ ledger: Ledger, _ step: inout Step
   ) {
-    guard !keepsBranches(of: probe.replica, ledger), let first else {
-      return settleFork(partition, probe.replica, ledger, &step)
+    guard !keepsBranches(of: probe.replica, ledger) else {
+      return settleFork(partition, probe.replica, isShown: false, ledger, &step)
     }
+    guard let first else { return settleFork(partition, probe.replica, ledger, &step) }
     // Both sides may have asked: once is enough, and what the peer said since is looked at when all is shown.
     guard live?.streams[partition]?.forks.isShownInParts(probe.replica) != true else {
       return live?.streams[partition]?.forks.noteNews(of: probe.replica) ?? ()
@@ -161,12 +164,14 @@ extension PeerSession {
     step.emit(.loadEvidence(id, rest.partition, rest.replica, above: rest.above, isRest: true))
   }
 
-  /// The peer has, or gets with what is on its way, all that is known of the chain here.
+  /// The peer has, or gets with what is on its way, all that is known of the chain here; or would not take it, and is not
+  /// shown it.
   private mutating func settleFork(
-    _ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step
+    _ partition: PartitionID, _ replica: ReplicaID, isShown: Bool = true, _ ledger: Ledger, _ step: inout Step
   ) {
     let log = ledger.partitions[partition]?.log
-    live?.streams[partition]?.forks.settle(replica, through: log?.clipped.sequence(of: replica) ?? 0)
+    let shown = isShown ? log?.clipped.sequence(of: replica) ?? 0 : 0
+    live?.streams[partition]?.forks.settle(replica, through: shown)
     // Nothing of a chain that is held from its first change on is announced.
     if let log, let position = log.clipped[replica] {
       let sent = live?.streams[partition]?.outgoing.sent.sequence(of: replica) ?? 0

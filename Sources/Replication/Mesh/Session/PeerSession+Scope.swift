@@ -19,7 +19,7 @@ extension PeerSession {
   func isCompared(_ id: PartitionID, _ ledger: Ledger) -> Bool {
     guard isInScope(id, ledger) else { return false }
     let spared = spared.both.places
-    return spared.isEmpty || ledger.isIn(id) { !spared.contains($0) }
+    return spared.isEmpty || ledger.isIn(id) { !spared.contains($0) } || ledger.isRoom(id) { !spared.contains($0) }
   }
 
   func sparesBranches(of replica: ReplicaID, _ ledger: Ledger) -> Bool {

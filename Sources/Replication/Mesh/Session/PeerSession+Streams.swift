@@ -11,7 +11,7 @@ extension PeerSession {
       return nil
     }
     guard live.level.contains(partition, name) else { return PeerStream(name, now: now) }
-    return PeerStream(name, known: state?.committed ?? VersionVector(), number: PeerStream.level, now: now)
+    return state.map { .level($0, known: $0.committed, now) } ?? PeerStream(name, number: PeerStream.level, now: now)
   }
 
   /// The peer has asked for its stream of the partition. `known`: what it says that it holds, `base`: what both take for

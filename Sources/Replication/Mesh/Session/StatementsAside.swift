@@ -23,15 +23,18 @@ struct StatementsAside: Sendable {
   static let limit = AdmittedStatements.limit
   static let byteLimit = AdmittedStatements.byteLimit + Statement.byteLimit
 
-  /// What came with this message, behind what is kept of those whose statements something names that is new here.
+  /// What came with this message, behind what is kept, where something that is new here names statements of its issuers.
   ///
   /// - Parameter read: what is kept, whose signature was checked when it came.
   func joining(
     _ list: [Statement], isHeld: (Statement) -> Bool, read: (_ id: Digest, _ encoded: [UInt8]) -> Statement?
   ) -> [Statement] {
     guard !brought.isEmpty else { return list }
-    let named = Set(list.filter { !isHeld($0) }.flatMap { $0.fleetTips.map(\.issuer) })
-    return brought.filter { named.contains($0.issuer) }.compactMap { read($0.id, $0.encoded) } + list
+    let issuers = Set(brought.map(\.issuer))
+    let isNamed = list.contains { statement in
+      statement.fleetTips.contains { issuers.contains($0.issuer) } && !isHeld(statement)
+    }
+    return isNamed ? brought.compactMap { read($0.id, $0.encoded) } + list : list
   }
 
   /// Keeps what of this root and admins did not say: that is in the set, however much it is.

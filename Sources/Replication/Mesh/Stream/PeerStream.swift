@@ -111,7 +111,18 @@ struct PeerStream: Sendable {
     self.known = known
     noteTold(told.vector)
     outgoing.begin(number, naming: told.staged, base: base)
-    for replica in log?.forkPoints.keys.sorted() ?? [] { noteBranches(of: replica, log) }
+    for replica in log?.forkPoints.keys.sorted() ?? [] {
+      noteBranches(of: replica, log)
+      // Either what was shown is on its way, or the peer did not take it: a search tells, whose answer comes behind it.
+      if known.sequence(of: replica) < forks.settled(replica) ?? 0 { forks.forget(replica) }
+    }
+  }
+
+  /// A stream that equal summaries opened.
+  static func level(_ state: PartitionState, known: VersionVector, _ now: MonotonicTime) -> PeerStream {
+    var stream = PeerStream(state.name, known: known, number: level, now: now)
+    for replica in state.log.forkPoints.keys { stream.noteBranches(of: replica, state.log) }
+    return stream
   }
 
   /// Another branch of the chain may have come to count here: what the peer announced, and was sent, may lie on another.
@@ -134,13 +145,14 @@ struct PeerStream: Sendable {
     log.standing(of: entry, of: replica) { _, _ in entry.tip }
   }
 
-  /// Whoever sends a run from its log has it, and of the branch chosen here as much as that stands for.
+  /// Whoever sends a run from its log has it. Of a forked chain that says how much of the branch that counts here, where the
+  /// run lies on that, or goes on from it.
   mutating func noteHolding(of run: DeliveredRun, _ log: PartitionLog?) {
-    guard let tip = run.incoming.hashes.last?.tip else { return }
-    let (replica, entry) = (run.incoming.replica, ChainPosition(sequence: run.last, tip: tip))
-    let isForked = log?.forkPoints[replica] != nil
-    let sequence = if let log, isForked { standing(of: entry, of: replica, log) } else { run.last }
-    if sequence > known.sequence(of: replica) { known[replica] = ChainPosition(sequence: sequence, tip: tip) }
+    let replica = run.incoming.replica
+    guard let tip = run.incoming.hashes.last?.tip, run.last > known.sequence(of: replica) else { return }
+    let entry = ChainPosition(sequence: run.last, tip: tip)
+    guard log?.isOnBranch(entry, of: replica) != false || log?.endsBranch(run.incoming) == true else { return }
+    known[replica] = entry
     isKnownAsTold = false
   }
 
