@@ -190,6 +190,29 @@ import Testing
     #expect(known == ends.map { $0 == state.log.accepted[replica] ? $0 : nil })
   }
 
+  @Test("who pulls and stands on a branch that has lost is searched once more, however many changes that has")
+  func pullsWithoutWhatWasShown() throws {
+    let bench = try MeshBench([0, 0])
+    for value in 1...2 as ClosedRange<Int64> { try bench.nodes[0].write(value) }
+    for value in 3...4 as ClosedRange<Int64> { try bench.nodes[1].write(value) }
+    _ = bench.connected(0, 1)
+    let (replica, log) = (bench.nodes[0].replica, try #require(bench.nodes[0].state))
+    let ends = bench.nodes[0].log.compactMap { run in
+      run.hashAtLast.map { ChainPosition(sequence: run.last, tip: $0.tip) }
+    }.filter { $0.sequence == 2 }
+    for end in ends {
+      var stream = PeerStream(bench.name, number: 1, now: bench.now)
+      stream.forks.settle(replica, through: 2)
+      let vector = VersionVector([replica: end])
+      let told = PartitionVector(name: bench.name, vector: vector)
+      stream.begin(2, known: vector, told: told, base: nil, log, spared: { _ in false })
+      let counts = log.accepted[replica] == end
+      #expect(stream.forks.settled(replica) == (counts ? 2 : nil))
+      #expect(stream.outgoing.sent.sequence(of: replica) == (counts ? 2 : 0))
+    }
+    #expect(ends.count == 2)
+  }
+
   @Test("evidence of a fork goes with its payloads")
   func evidenceWithPayloads() throws {
     let bench = try MeshBench([0, 0])

@@ -214,7 +214,7 @@ extension PeerSession {
         continue
       }
       openIfLevel(state, known: change.before, step.now)
-      leaveToOthers(change.brought, state, step)
+      leaveToOthers(change.brought, state, &step)
       pump(partition, ledger, &step)
     }
     offerHeldWork(ledger, &step)
@@ -222,7 +222,7 @@ extension PeerSession {
   }
 
   /// What came from those with whom the peer is linked, too. It is announced as all that is left to others.
-  private mutating func leaveToOthers(_ brought: BroughtChains, _ state: PartitionState, _ step: Step) {
+  private mutating func leaveToOthers(_ brought: BroughtChains, _ state: PartitionState, _ step: inout Step) {
     var left = VersionVector()
     for chain in brought.chains where isLinked(with: chain.bringer) {
       let isLeft = live?.streams[state.id]?.leaveToOthers(
@@ -231,7 +231,8 @@ extension PeerSession {
     }
     guard !left.isEmpty else { return }
     let due = step.now.advanced(byMilliseconds: step.configuration.gatherMilliseconds * 2)
-    _ = sparing?.gather(state.id, PartitionVector(name: state.name, vector: left), until: due)
+    let vector = PartitionVector(name: state.name, vector: left)
+    if sparing?.gather(state.id, vector, until: due) != true { send(vector, &step) { .have($0) } }
   }
 
   /// A comparison that the peer does not go on with: what waited for its end is told.

@@ -24,7 +24,9 @@ extension PeerSession {
     // Who pulls did not find it level.
     if live?.streams[partition] == nil { stream.incoming.close() }
     live?.voidLoad(of: partition)
-    stream.begin(number, known: known, told: wanted, base: base, ledger.partitions[partition]?.log)
+    stream.begin(
+      number, known: known, told: wanted, base: base, ledger.partitions[partition]?.log,
+      spared: { sparesBranches(of: $0, ledger) })
     live?.relays.end(partition)
     live?.streams[partition] = stream
   }

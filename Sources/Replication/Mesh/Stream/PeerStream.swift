@@ -104,17 +104,21 @@ struct PeerStream: Sendable {
     for (replica, entry) in vector.entries where log.forkPoints[replica] != nil { judge(entry, of: replica, log) }
   }
 
-  /// The peer has pulled: `known` is what it holds, as far as that is kept of what it has `told`.
+  /// The peer has pulled: `known` is what it holds, as far as that is kept of what it has `told`. Chains that are `spared` are
+  /// searched by nobody.
   mutating func begin(
-    _ number: UInt64, known: VersionVector, told: PartitionVector, base: VersionVector?, _ log: PartitionLog?
+    _ number: UInt64, known: VersionVector, told: PartitionVector, base: VersionVector?, _ log: PartitionLog?,
+    spared: (ReplicaID) -> Bool
   ) {
     self.known = known
     noteTold(told.vector)
     outgoing.begin(number, naming: told.staged, base: base)
-    for replica in log?.forkPoints.keys.sorted() ?? [] {
-      noteBranches(of: replica, log)
+    guard let log else { return }
+    for replica in log.forkPoints.keys.sorted() where !spared(replica) {
+      let standing = self.known[replica].map { self.standing(of: $0, of: replica, log) } ?? 0
       // Either what was shown is on its way, or the peer did not take it: a search tells, whose answer comes behind it.
-      if known.sequence(of: replica) < forks.settled(replica) ?? 0 { forks.forget(replica) }
+      if standing < forks.settled(replica) ?? 0 { forks.forget(replica) }
+      noteBranches(of: replica, log)
     }
   }
 
