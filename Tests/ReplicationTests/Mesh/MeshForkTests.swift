@@ -213,6 +213,20 @@ import Testing
     #expect(ends.count == 2)
   }
 
+  @Test("what a peer would not take of a fork is not shown, and not taken for shown")
+  func keepsBranches() throws {
+    let bench = try forked()
+    let (node, id) = (bench.nodes[0], bench.connected(0, 1))
+    let probe = ChainProbe(name: bench.name, replica: node.replica, positions: [], wantsReply: false)
+    func settled() -> UInt64? { node.mesh.sessions[id]?.live?.streams[bench.partition]?.forks.settled(node.replica) }
+    node.receive(.chainProbe(probe), on: id)
+    try #require(settled() == 1)
+    _ = node.mesh.sessions[id]?.spared.hear(SpentDevices(places: [], branches: [node.key.publicKey]))
+    let start = bench.transcript.count
+    node.receive(.chainProbe(probe), on: id)
+    #expect(settled() == 0 && !bench.said(from: 0, to: 1, since: start).contains("runs"))
+  }
+
   @Test("evidence of a fork goes with its payloads")
   func evidenceWithPayloads() throws {
     let bench = try MeshBench([0, 0])

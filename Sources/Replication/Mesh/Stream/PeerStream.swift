@@ -129,7 +129,7 @@ struct PeerStream: Sendable {
     return stream
   }
 
-  /// Another branch of the chain may have come to count here: what the peer announced, and was sent, may lie on another.
+  /// Another branch of the chain may count here than before: what the peer announced and was sent may lie off it.
   mutating func noteBranches(of replica: ReplicaID, _ log: PartitionLog?) {
     guard let log, log.forkPoints[replica] != nil, let entry = known[replica] else { return }
     isKnownAsTold = false
