@@ -39,6 +39,51 @@ import Testing
     }
   #endif
 
+  @Test("small commits seldom lengthen the log; what they write is read by who finds the files after a crash")
+  func roomAhead() throws {
+    let directory = try TemporaryDirectory()
+    let store = try directory.open { $0.logByteLimits = [.live: .max, .catchUp: .max] }
+    var sizes: [Int64] = []
+    for number in 1...40 as ClosedRange<UInt64> {
+      try store.write(.full) { try put(1, from: number, $0) }
+      sizes.append(store.writeAheadLogBytes)
+    }
+    let steps = zip(sizes, sizes.dropFirst()).filter { $0 != $1 }
+    #expect(steps.count <= 2)
+    // As a stop without warning leaves them: the log ends in zeros.
+    let left = try TemporaryDirectory()
+    for name in ["seamesh.db", "seamesh.db-wal"] {
+      try FileManager.default.copyItem(atPath: directory.path + "/" + name, toPath: left.path + "/" + name)
+    }
+    let found = try left.open()
+    let chain = try #require(try found.chains().first).number
+    #expect(try found.runs(of: chain, after: 0, byteLimit: .max).map(\.last) == Array(1...40))
+  }
+
+  @Test("a large commit takes the room that it needs, and no more")
+  func noRoomBehindLarge() throws {
+    let directory = try TemporaryDirectory()
+    let store = try directory.open { $0.logByteLimits = [.live: .max, .catchUp: .max] }
+    try store.write(.full) { try put(1_000, from: 1, $0) }
+    #expect(store.writeAheadLogBytes == 32 + Int64(store.gauge.pages) * (24 + 4_096))
+  }
+
+  @Test("a disk without room for zeros takes the commit")
+  func noRoomAhead() {
+    var calls = sqlite3_io_methods()
+    calls.xFileSize = { _, size in
+      size?.pointee = 100
+      return SQLITE_OK
+    }
+    calls.xWrite = { _, _, _, offset in offset < 100 ? SQLITE_OK : SQLITE_FULL }
+    var file = sqlite3_file()
+    withUnsafePointer(to: &calls) { calls in
+      let writes = GatheredWrites(calls)
+      #expect(writes.write(&file, [UInt8](repeating: 7, count: 100), 100, at: 0) == SQLITE_OK)
+      #expect(writes.flushForSync(&file) == SQLITE_OK)
+    }
+  }
+
   @Test("what a transaction has spilled is read back in it; given up, it is gone, and what comes next is whole")
   func spilled() throws {
     struct GivenUp: Error {}

@@ -138,13 +138,13 @@ private struct MeteredFile {
   }
 
   private static func sync(_ file: UnsafeMutablePointer<sqlite3_file>, _ flags: Int32) -> Int32 {
-    afterWrites(file) { file, calls in
-      let begun = monotonicNanoseconds()
-      let code = calls.xSync?(file, flags)
-      let meter = place(of: file).pointee.files.takeUnretainedValue().meter
-      meter.note(nanoseconds: monotonicNanoseconds() &- begun)
-      return code
-    }
+    let this = place(of: file).pointee
+    let written = this.gathered?.flushForSync(file) ?? SQLITE_OK
+    guard written == SQLITE_OK else { return written }
+    let begun = monotonicNanoseconds()
+    let code = this.calls.pointee.xSync?(file, flags) ?? SQLITE_IOERR
+    this.files.takeUnretainedValue().meter.note(nanoseconds: monotonicNanoseconds() &- begun)
+    return code
   }
 
   private static func close(_ file: UnsafeMutablePointer<sqlite3_file>) -> Int32 {
