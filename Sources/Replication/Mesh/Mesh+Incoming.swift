@@ -185,7 +185,7 @@ extension Mesh {
     _ run: DeliveredRun, _ summary: RunSummary, _ reason: DeliveryError, _ taking: Taking, _ step: inout Step
   ) -> Course {
     let (batch, id, partition) = (taking.batch, taking.session, taking.partition)
-    let isVouchedFor = reason == .context && ledger.vouches(summary, for: leftOut(taking))
+    let isVouchedFor = reason == .context && standsOnSpent(summary, taking, &step)
     if mayComeAhead(batch, partition) {
       ownChainClaims.found(run, taking.name, &step)
       postpone(run, batch, partition)
@@ -210,6 +210,13 @@ extension Mesh {
     }
     let why = reason == .gap ? "a run without those of its chain before it" : "a run without what its author had seen"
     return end(why, run, taking, &step)
+  }
+
+  /// What it stands on was left out here, or is not shown by a peer that knows that it would be: now it is to be.
+  private mutating func standsOnSpent(_ run: RunSummary, _ taking: Taking, _ step: inout Step) -> Bool {
+    let branched = ledger.branchedBelow(run, taking.partition, leftOut(taking))
+    if !branched.isEmpty { sessions[taking.session]?.askForBranches(of: branched, ledger, &step) }
+    return !branched.isEmpty || ledger.vouches(run, for: leftOut(taking))
   }
 
   private func mayBeLeftToOthers(_ taking: Taking) -> Bool {

@@ -109,7 +109,9 @@ extension Mesh {
     let partition = ledger.id(of: item.name)
     guard var stream = sessions[id]?.heardStream(partition, item.name, ledger, step.now) else { return }
     let told = sessions.bounded(ledger.declared(item.vector, partition), id, partition, ledger, step)
-    stream.note(told, ledger.partitions[partition]?.log)
+    stream.note(
+      told, ledger.partitions[partition]?.log,
+      spared: { sessions[id]?.sparesBranches(of: $0, ledger) == true })
     if isToldWhole { stream.noteTold(item.vector) }
     sessions[id]?.live?.streams[partition] = stream
     if stream.isAhead(of: ledger.partitions[partition]?.log) {
@@ -121,22 +123,25 @@ extension Mesh {
     if isAsked { pulls.consider(id, partition, &sessions, ledger, &step) }
   }
 
-  /// Equal numbers with different tips are two histories; more of this node's own chain than it holds may be a lost past.
+  /// Equal numbers with different tips are two histories; more of this node's own chain than it holds may be a lost past. What
+  /// is not searched now goes no further before it is: a run that goes on from another tip is reason for it, and so is the
+  /// next vector.
   private mutating func lookForForks(
     _ id: SessionID, _ partition: PartitionID, _ item: PartitionVector, _ step: inout Step
   ) {
     let log = ledger.partitions[partition]?.log
+    var begun = 0
     for (replica, position) in item.vector.sorted {
       if replica == step.surroundings.ownReplica, let session = sessions[id],
         ownChainClaims.judge(position, own: log?.received[replica], of: partition, from: session, step)
       {
         pulls.askFirst(id, partition, &sessions, ledger, &step)
       }
-      guard let log else { continue }
+      guard let log, begun < LiveSession.searchLimit else { continue }
       let standing = log.standing(of: position, of: replica) { _, _ in position.tip }
       let judgement = log.judge(position, of: replica) { _, _ in position.tip }
       if judgement == .differs || judgement == .known && standing < position.sequence {
-        sessions[id]?.searchFork(partition, replica, ledger, &step)
+        begun += sessions[id]?.searchFork(partition, replica, ledger, &step) == true ? 1 : 0
       }
     }
   }

@@ -64,7 +64,7 @@ package struct MeshConfiguration: Sendable {
   /// Statements that one session is told at once.
   package var statementWindowByteCount = 1_024 * 1_024
   /// The most that is asked of it, where all that was read is held back.
-  static let largestLoadByteLimit = 16 * 1_024 * 1_024
+  package var largestLoadByteLimit = 16 * 1_024 * 1_024
   package var sessionLimit = 256
   package var holdings = HoldingsRules()
 

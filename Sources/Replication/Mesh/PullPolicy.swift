@@ -176,10 +176,8 @@ struct PullPolicy: Sendable {
   mutating func askOthers(
     _ ended: [EndedCatchUp], _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
   ) {
-    for end in ended {
-      considerAll(end.partition, &sessions, ledger, &step)
-      considerInOrder(end.session, &sessions, ledger, &step)
-    }
+    for end in ended { considerAll(end.partition, &sessions, ledger, &step) }
+    for id in Set(ended.map(\.session)).sorted() { considerInOrder(id, &sessions, ledger, &step) }
   }
 
   mutating func tick(_ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step) {
@@ -299,6 +297,7 @@ struct PullPolicy: Sendable {
       return
     }
     sessions[id]?.live?.streams[partition]?.incoming.leftOut.boundAgain()
+    sessions[id]?.askForBranchesNoMore()
     placeGained(partition, &sessions, ledger, &step)
   }
 

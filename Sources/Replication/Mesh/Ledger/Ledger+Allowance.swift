@@ -42,6 +42,15 @@ extension Ledger {
     }
   }
 
+  /// Who has given so many branches that no more of his are taken, and has another one on which this run stands: its author
+  /// has seen more of a chain than is here. What is merely late looks the same.
+  func branchedBelow(_ run: RunSummary, _ partition: PartitionID, _ leftOut: LeftOutChains?) -> Set<PublicKey> {
+    guard !takes.spent.branches.isEmpty, leftOut?.takesAll != true, !takes.isSpent(run.signer) else { return [] }
+    let received = partitions[partition]?.log.received ?? VersionVector()
+    let lacking = run.context.entries.filter { $0.value.sequence > received.sequence(of: $0.key) }
+    return takes.spent.branches.intersection(lacking.keys.compactMap(authority.author(of:)))
+  }
+
   /// Somebody of whom this holds has another chain in the partition.
   func isIn(_ partition: PartitionID, besides replica: ReplicaID? = nil, _ holds: (PublicKey) -> Bool) -> Bool {
     partitions[partition]?.log.received.entries.keys.contains { other in

@@ -1,9 +1,16 @@
 // Two histories of one replica, as one session searches them: by probes, and shown by signed runs (rules C5, C6, C20).
 extension PeerSession {
   /// Both sides show what they hold above the last common position. Once, until something new is known of the chain.
-  mutating func searchFork(_ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step) {
-    guard !sparesBranches(of: replica, ledger), live?.streams[partition]?.forks.begin(replica) == true else { return }
+  /// Answers whether it was begun.
+  @discardableResult
+  mutating func searchFork(
+    _ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step
+  ) -> Bool {
+    guard !sparesBranches(of: replica, ledger), live?.streams[partition]?.forks.begin(replica) == true else {
+      return false
+    }
     tellSearch(partition, replica, ledger, &step)
+    return true
   }
 
   func tellSearch(_ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step) {
@@ -144,7 +151,8 @@ extension PeerSession {
     }
     if live?.streams[partition]?.forks.endShowing(of: replica) == true {
       live?.streams[partition]?.forks.forget(replica)
-      return searchFork(partition, replica, ledger, &step)
+      searchFork(partition, replica, ledger, &step)
+      return
     }
     settleFork(partition, replica, ledger, &step)
   }

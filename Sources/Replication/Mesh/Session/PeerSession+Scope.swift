@@ -35,10 +35,24 @@ extension PeerSession {
 
   /// What two nodes left out of a device differs, and neither would take it: so each says who is spent here.
   mutating func tellSpent(_ ledger: Ledger, _ step: inout Step) {
-    let spent = ledger.takes.spent
+    let spent = spared.told(of: ledger.takes.spent)
     guard phase == .live, spared.told != spent, !ledger.authority.isEnded(peer) else { return }
     if spared.tell(spent) { live?.comparison.sums = nil }
     step.emit(.send(id, .spent(spent)))
+  }
+
+  /// The peer is to show branches of theirs, although no more are taken: work of others stands on them.
+  mutating func askForBranches(of devices: Set<PublicKey>, _ ledger: Ledger, _ step: inout Step) {
+    spared.asked.formUnion(devices)
+    tellSpent(ledger, &step)
+  }
+
+  /// Where nothing that stands on them waits any more, the peer is told again with the next tick.
+  mutating func askForBranchesNoMore() {
+    guard !spared.asked.isEmpty, live?.streams.values.contains(where: { $0.incoming.leftOut.takesAll }) != true else {
+      return
+    }
+    spared.asked = []
   }
 
   mutating func hear(_ spent: SpentDevices) {

@@ -103,9 +103,11 @@ extension PeerSession {
       guard !hasForks || stream.maySend(run, state.log) else { continue }
       guard stream.continues(run) else {
         hasForks = true
-        if !sparesBranches(of: run.replica, ledger), stream.forks.beginAnew(run.replica) {
-          tellSearch(partition, run.replica, ledger, &step)
+        guard !keepsBranches(of: run.replica, ledger) else {
+          stream.outgoing.pass(run.replica, state.log)
+          continue
         }
+        if stream.forks.beginAnew(run.replica) { tellSearch(partition, run.replica, ledger, &step) }
         stream.forks.holdBack(run.replica)
         continue
       }
@@ -117,6 +119,7 @@ extension PeerSession {
         return false
       }
       let entry = stream.outgoing.put(run)
+      stream.forks.noteSent(run.replica, through: run.last)
       batch.append(entry)
       // As it travels. What it comes to at the other end is bounded apart: there each takes the memory of a whole one.
       bytes += run.encoded.count + entry.context.entryCount * RunBatch.contextEntryBytes

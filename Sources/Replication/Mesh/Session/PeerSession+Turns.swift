@@ -79,9 +79,31 @@ extension PeerSession {
     guard send(runs[...], partition, ledger, &step) else { return }
     let isStuck = hasMore && live?.streams[partition]?.outgoing.sent == sent
     let usual = portion(step)
-    if live?.streams[partition]?.outgoing.setNextLoad(isStuck: isStuck, usual: usual) == true, hasMore {
-      live?.turns.putRead(partition)
+    let largest = step.configuration.largestLoadByteLimit
+    let goesOn =
+      live?.streams[partition]?.outgoing.setNextLoad(isStuck: isStuck, usual: usual, largest: largest) == true
+    if goesOn ? hasMore : searchStuck(runs, partition, ledger, &step) { live?.turns.putRead(partition) }
+  }
+
+  /// As much as is read at once were runs of branches that have lost: what goes on from the one that counts lies behind them.
+  /// A search tells what of it the peer lacks, and the stream goes on without. Answers whether there is one that it waited for.
+  private mutating func searchStuck(
+    _ runs: [LoggedRun], _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
+  ) -> Bool {
+    guard let log = ledger.partitions[partition]?.log else { return false }
+    let forked = Set(runs.map(\.replica)).filter { log.forkPoints[$0] != nil }.sorted()
+    var isAny = false
+    for replica in forked where live?.streams[partition]?.covers(replica, log.clipped.sequence(of: replica)) == false {
+      if keepsBranches(of: replica, ledger) {
+        live?.streams[partition]?.outgoing.pass(replica, log)
+        isAny = true
+      } else if live?.streams[partition]?.forks.beginAnew(replica) == true {
+        tellSearch(partition, replica, ledger, &step)
+        isAny = true
+      }
     }
+    if isAny { live?.streams[partition]?.outgoing.readUsualAmount() }
+    return isAny
   }
 
   /// The next one has its turn when the last portion is handed over.

@@ -196,6 +196,12 @@ struct SparedDevices: Sendable {
   private(set) var told = SpentDevices()
   private(set) var peer = SpentDevices()
   private(set) var both = SpentDevices()
+  /// Spent here, but work of others stands on branches of theirs: until that is here the peer is not told so.
+  var asked: Set<PublicKey> = []
+
+  func told(of spent: SpentDevices) -> SpentDevices {
+    SpentDevices(places: spent.places, branches: spent.branches.subtracting(asked))
+  }
 
   /// Answers whether that moves what is compared.
   mutating func tell(_ spent: SpentDevices) -> Bool {

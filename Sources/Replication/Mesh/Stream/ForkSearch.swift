@@ -6,6 +6,8 @@ struct ForkSearch: Sendable {
   private(set) var heldBack: Set<ReplicaID> = []
   /// Chains of which all that is known here was shown to the peer, and through which sequence of the branch that counts here.
   private var settled: [ReplicaID: UInt64] = [:]
+  /// Of those, through which sequence of that branch the stream has brought it since, as it is open now.
+  private var streamed: [ReplicaID: UInt64] = [:]
   /// Chains of which the peer was asked what it holds, and has not answered yet.
   private var questioned: Set<ReplicaID> = []
   /// Searches of the peer's that were answered since the last comparison; each costs reading a chain. In a catch-up every
@@ -44,9 +46,11 @@ struct ForkSearch: Sendable {
   /// The same where the histories differ again although all was shown: another branch may have come to count here, or to go
   /// on. What is held back without a search would wait for the next comparison.
   mutating func beginAnew(_ replica: ReplicaID) -> Bool {
-    settled[replica] = nil
+    doubt(replica)
     return begin(replica)
   }
+
+  private mutating func doubt(_ replica: ReplicaID) { (settled[replica], streamed[replica]) = (nil, nil) }
 
   /// Whatever was shown of it before: nothing of it goes on the stream until a search has ended.
   mutating func holdBack(_ replica: ReplicaID) { heldBack.insert(replica) }
@@ -60,9 +64,20 @@ struct ForkSearch: Sendable {
   /// Nil where a search is still to come, or has not ended.
   func settled(_ replica: ReplicaID) -> UInt64? { settled[replica] }
 
+  /// It went out on the stream, behind what was shown.
+  mutating func noteSent(_ replica: ReplicaID, through sequence: UInt64) {
+    if let shown = settled[replica], shown > 0 { streamed[replica] = sequence }
+  }
+
+  /// The stream has begun anew: what went out on it before is void. What was shown is not.
+  mutating func beginStream() { streamed = [:] }
+
+  /// What of the branch that counts here is on its way for certain, whatever the peer says to hold.
+  func onItsWay(_ replica: ReplicaID) -> UInt64 { max(settled[replica] ?? 0, streamed[replica] ?? 0) }
+
   /// Something new is known of it here. A search that is under way brings that, too.
   mutating func noteNews(of replica: ReplicaID) {
-    settled[replica] = nil
+    doubt(replica)
     if shownInParts[replica] != nil { shownInParts[replica] = true }
   }
 
@@ -72,7 +87,7 @@ struct ForkSearch: Sendable {
   mutating func forget(_ replica: ReplicaID) {
     guard shownInParts[replica] == nil else { return shownInParts[replica] = true }
     heldBack.remove(replica)
-    settled[replica] = nil
+    doubt(replica)
   }
 
   /// Whether the peer's probe is gone on with. An answer to a question of this side's is none of the peer's questions.

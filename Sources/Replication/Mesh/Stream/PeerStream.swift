@@ -95,13 +95,16 @@ struct PeerStream: Sendable {
 
   // MARK: Vectors
 
-  /// What the peer says that it holds. Of a forked chain only what lies on the branch chosen here is what it has of it.
-  mutating func note(_ vector: VersionVector, _ log: PartitionLog?) {
+  /// What the peer says that it holds. Of a forked chain only what lies on the branch chosen here is what it has of it; chains
+  /// that are `spared` are searched by nobody, and go by their number.
+  mutating func note(_ vector: VersionVector, _ log: PartitionLog?, spared: (ReplicaID) -> Bool = { _ in false }) {
     isKnownAsTold = false
     known.join(vector)
     outgoing.left.end(known)
     guard let log else { return }
-    for (replica, entry) in vector.entries where log.forkPoints[replica] != nil { judge(entry, of: replica, log) }
+    for (replica, entry) in vector.entries where log.forkPoints[replica] != nil && !spared(replica) {
+      judge(entry, of: replica, log)
+    }
   }
 
   /// The peer has pulled: `known` is what it holds, as far as that is kept of what it has `told`. Chains that are `spared` are
@@ -113,6 +116,7 @@ struct PeerStream: Sendable {
     self.known = known
     noteTold(told.vector)
     outgoing.begin(number, naming: told.staged, base: base)
+    forks.beginStream()
     guard let log else { return }
     for replica in log.forkPoints.keys.sorted() where !spared(replica) {
       let standing = self.known[replica].map { self.standing(of: $0, of: replica, log) } ?? 0
@@ -139,9 +143,8 @@ struct PeerStream: Sendable {
   private mutating func judge(_ entry: ChainPosition, of replica: ReplicaID, _ log: PartitionLog) {
     let standing = standing(of: entry, of: replica, log)
     known[replica] = standing > 0 ? ChainPosition(sequence: standing, tip: entry.tip) : nil
-    // What was shown apart is on its way, whatever becomes of the stream.
-    let shown = forks.settled(replica) ?? 0
-    outgoing.sent[replica] = shown > 0 ? ChainPosition(sequence: shown, tip: .zero) : nil
+    let sent = forks.onItsWay(replica)
+    outgoing.sent[replica] = sent > 0 ? ChainPosition(sequence: sent, tip: .zero) : nil
     outgoing.left.forget(replica)
   }
 

@@ -67,15 +67,16 @@ struct OutgoingStream: Sendable {
   var isBusy: Bool { isLoading || payload != nil }
 
   /// All that was read is held back, or something went out. What was all left out would be read again and again: past it
-  /// lies what can go. Answers whether there is more to read: what nothing can be sent of within the largest load waits for
-  /// the searches that hold it back.
-  mutating func setNextLoad(isStuck: Bool, usual: Int) -> Bool {
+  /// lies what can go. False where nothing could be sent of the largest load.
+  mutating func setNextLoad(isStuck: Bool, usual: Int, largest: Int) -> Bool {
     let limit = loadByteLimit ?? usual
-    guard !isStuck || limit < MeshConfiguration.largestLoadByteLimit else { return false }
+    guard !isStuck || limit < largest else { return false }
     let doubled = limit.multipliedReportingOverflow(by: 2).partialValue
-    loadByteLimit = isStuck ? min(doubled, MeshConfiguration.largestLoadByteLimit) : nil
+    loadByteLimit = isStuck ? min(doubled, largest) : nil
     return true
   }
+
+  mutating func readUsualAmount() { loadByteLimit = nil }
 
   /// The run as it goes out next.
   mutating func put(_ run: LoggedRun) -> RunBatch.Entry {
@@ -86,6 +87,9 @@ struct OutgoingStream: Sendable {
     }
     return RunBatch.Entry(context: ContextForm.shorter(run.context, base: base), encoded: run.encoded)
   }
+
+  /// The peer is on another branch and takes no more: nothing of this one goes out, and what has seen it goes without.
+  mutating func pass(_ replica: ReplicaID, _ log: PartitionLog) { sent[replica] = log.clipped[replica] }
 
   // MARK: Payloads that travel apart
 
