@@ -95,8 +95,14 @@ extension EngineLine {
     _ changes: [(PartitionName, [any DocumentEdit])], reading: EarlierReading? = nil
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     try checkIsOpen()
-    for (partition, _) in changes where !partition.takesDocuments {
-      throw NodeError(.unprocessable, "a partition's name does not end in *, which stands for a prefix")
+    for (partition, _) in changes {
+      guard partition.takesDocuments else {
+        throw NodeError(.unprocessable, "a partition's name does not end in *, which stands for a prefix")
+      }
+      guard !partition.lacksValue else {
+        throw NodeError(
+          .unprocessable, "\(partition.text) says nothing behind =, so that nobody would know whose this is")
+      }
     }
     let replies = changes.map { partition, requests in
       let reply = Reply<Result<WriteReceipt, NodeError>>()

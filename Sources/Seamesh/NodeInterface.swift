@@ -97,6 +97,9 @@ package protocol NodeInterface: Sendable {
 extension PartitionName {
   /// Whether documents can stand in it: subscribed to, a name that ends in * would be a prefix.
   package var takesDocuments: Bool { text.utf8.last != UInt8(ascii: "*") }
+
+  /// Somebody has put together KEY=VALUE and had no value, such as a user without an agency: whose that would be nobody knows (P03).
+  package var lacksValue: Bool { text.utf8.last == UInt8(ascii: "=") }
 }
 
 package enum BulkLimit {

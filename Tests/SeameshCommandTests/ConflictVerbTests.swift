@@ -48,7 +48,9 @@ struct ConflictVerbTests {
   func incomplete() throws {
     let node = FakeNode()
     let server = try TestedServer(node)
-    #expect(try server.run(["conflicts", "p"]).output.contains("nothing waits for a decision; 0 documents"))
+    let lacking = try server.run(["conflicts", "p"])
+    #expect(lacking.output.contains("nothing waits for a decision; 0 documents"))
+    #expect(lacking.error.contains("this node holds nothing of p"))
     node.show(conflicts: [page(["a.1", "a.2"], next: "1"), page(["b.1"])])
     #expect(try server.run(["conflicts", "p", "--limit=2"]).output.contains("there may be more"))
     let answer = try json(server, ["conflicts", "p", "--limit=2"])

@@ -265,6 +265,9 @@ struct RevocationTests {
     let promotion = try fleet.nodes[0].change(RightsChange(.promote(device: "node 1")))
     #expect(promotion.signer == "the fleet's root")
     try eventually { try fleet.nodes[1].engine.ask { $0.state.mesh.authority.standingAdmins.count } == 2 }
+    // Said twice is said once.
+    let again = try fleet.nodes[0].change(RightsChange(.promote(device: "node 1")))
+    #expect(!again.isSigned && again.statements.isEmpty)
     // Another admin's device may decide now, and end the first.
     let grant = try fleet.nodes[1].change(
       RightsChange(.grant(who: "role:officer", level: "read", pattern: "log*")))

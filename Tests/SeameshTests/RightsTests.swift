@@ -47,6 +47,19 @@ struct RightsInUseTests {
       rights.map(\.id) == outcome.statements && rights.allSatisfy { $0.sinceBy == "arrival" && $0.issuer == "node 0" })
   }
 
+  @Test("who grants less than others give is told by what more is given, whether that signs anything or not")
+  func grantedBeside() throws {
+    let fleet = try TestFleet(2)
+    let none = try grant(fleet.nodes[0], "user:user1@test.example", "none", "room=1")
+    #expect(none.statements.isEmpty && none.notes.count == 1 && none.notes[0].contains("everyone write *"))
+    let less = try grant(fleet.nodes[0], "role:officer", "read", "room=*")
+    #expect(less.isSigned && less.notes.count == 1 && less.notes[0].contains("everyone write *"))
+    // Nothing more is given than what is granted, or to somebody else.
+    let more = try grant(fleet.nodes[0], "role:officer", "write", "room=1")
+    #expect(more.notes.isEmpty, "\(more.notes)")
+    #expect(try grant(fleet.nodes[0], "everyone", "none", "*").notes.isEmpty)
+  }
+
   @Test("closing an open fleet takes away what the root gave; what was written stays, here and elsewhere")
   func closing() throws {
     let fleet = try TestFleet(2)

@@ -1,7 +1,7 @@
-import Replication
 import Testing
 
 @testable import Engine
+@testable import Replication
 @testable import Seamesh
 
 /// What a node says of itself.
@@ -58,6 +58,18 @@ import Testing
     #expect(try peer.device == fleet.nodes[1].status().device)
     fleet.nodes[1].stop()
     try eventually { try fleet.nodes[0].peers().allSatisfy { $0.state != .connected } }
+  }
+
+  @Test("a peer is shown with how long a word takes to it and back, in milliseconds")
+  func roundTrip() throws {
+    let fleet = try TestFleet(2)
+    try eventually { try fleet.nodes[0].peers().map(\.state) == [.connected] }
+    #expect(try fleet.nodes[0].peers().first?.roundTripMilliseconds == nil)
+    try fleet.nodes[0].engine.ask { engine in
+      let later = engine.state.clock.now.advanced(byMilliseconds: 70)
+      for id in engine.state.mesh.sessions.ids { engine.state.mesh.sessions[id]?.pulse.hearPong(later) }
+    }
+    try eventually { try fleet.nodes[0].peers().first?.roundTripMilliseconds ?? 0 >= 70 }
   }
 
   @Test("a peer that falls silent stays in the list, with how far it is behind, also after a restart")

@@ -50,6 +50,17 @@ import Testing
     #expect(Set(ids).count == 3 && ids[0] == node.objectID(forKey: "k", in: partition, "c"))
   }
 
+  @Test("nothing is written into a partition whose name says nothing behind =, by whatever way")
+  func withoutValue() throws {
+    let partition = try PartitionName("agency=")
+    let request = DocumentRequest(collection: "c", id: .string("a"), action: .insert(body: body(["n": .int(1)])))
+    for write in [{ _ = try node.write(partition, [request]) }, { _ = try node.writeEach(partition, [request]) }] {
+      let refused = #expect(throws: NodeError.self) { try write() }
+      #expect(refused?.code == .unprocessable && refused?.message.contains("says nothing behind =") == true)
+    }
+    #expect(try node.partitions(withDigests: false).isEmpty)
+  }
+
   @Test("a document that is larger than one may write can be made smaller, and not otherwise changed")
   func oversized() throws {
     func document(_ count: Int) -> ValueMap { body(["a": .bytes([UInt8](repeating: 7, count: count))]) }

@@ -17,7 +17,7 @@ struct RightsComposer {
     case .grant(let subject, let level, let pattern): try grant(subject, level, pattern)
     case .end(let device, let manner, let before): try end(device, manner, before)
     case .raise(let narrowings): try raise(narrowings)
-    case .promote(let device): [try promotion(of: device)]
+    case .promote(let device): try promotion(of: device)
     }
   }
 
@@ -124,17 +124,21 @@ struct RightsComposer {
 
   // MARK: Members
 
-  private func promotion(of device: PublicKey) throws -> Statement.Body {
+  private func promotion(of device: PublicKey) throws -> [Statement.Body] {
     guard let member = authority.member(of: device) else { throw RightsError.notAMember }
+    guard !authority.isAdmin(device) else { return [] }
     let present = member.membership
-    return .membership(
-      Statement.Membership(
-        device: device, user: present.user, label: present.label, role: Authority.adminRole, profile: present.profile))
+    return [
+      .membership(
+        Statement.Membership(
+          device: device, user: present.user, label: present.label, role: Authority.adminRole, profile: present.profile)
+      )
+    ]
   }
 }
 
 extension ListedRight {
-  func isGrant(to subject: Statement.Subject, on pattern: Text) -> Bool {
+  package func isGrant(to subject: Statement.Subject, on pattern: Text) -> Bool {
     if case .grant(let grant) = content { grant.subject == subject && grant.pattern == pattern } else { false }
   }
 

@@ -170,7 +170,7 @@ extension NodeEngine {
     status.state = session.phase == .live ? .connected : .connecting
     status.clockDifference = links.table[session.id]?.clockDifference
     status.detail = status.clockDifference.map(ClockDifference.sentence) ?? ""
-    status.roundTripMilliseconds = session.pulse.roundTripMilliseconds.map(Double.init)
+    status.roundTripMilliseconds = session.pulse.roundTripMilliseconds.map { Double($0) }
     status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(session.pulse.lastHeard))
     (status.behind, status.ahead) = session.lag(state.mesh.ledger)
     status.sentBytes = links.table[session.id]?.sentByteCount ?? 0

@@ -151,8 +151,25 @@ struct RightsDesk {
   }
 
   private func notes(_ request: RightsRequest) -> [String] {
-    guard case .grant(let subject, let level, _) = request, level > .none, !names.isKnown(subject) else { return [] }
-    return ["no device of \(RightsWords(authority).words(subject)) is known yet: it holds for those that come"]
+    guard case .grant(let subject, let level, let pattern) = request else { return [] }
+    let unknown =
+      level > .none && !names.isKnown(subject)
+      ? ["no device of \(RightsWords(authority).words(subject)) is known yet: it holds for those that come"] : []
+    return unknown + grantsBeside(subject, level, pattern)
+  }
+
+  /// Rights add up: what somebody has by another grant this one does not take. Patterns are compared as far as one holds all of
+  /// the other.
+  private func grantsBeside(_ subject: Statement.Subject, _ level: AccessLevel, _ pattern: Text) -> [String] {
+    let name = try? PartitionName(pattern)
+    return authority.grants.compactMap { listed in
+      guard case .grant(let grant) = listed.content, listed.isInForce, grant.level > level,
+        grant.subject == .everyone || grant.subject == subject, !listed.isGrant(to: subject, on: pattern),
+        grant.pattern == pattern || name.map({ Statement.Grant.reaches(grant.pattern, $0) }) == true
+      else { return nil }
+      let words = RightsWords(authority).words(.grant(grant))
+      return "more is given there by \(words) (\(listed.id.text.prefix(8)))"
+    }
   }
 }
 

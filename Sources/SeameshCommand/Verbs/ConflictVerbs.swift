@@ -21,6 +21,7 @@ let conflictsVerb = Verb(
   defer { search.line.finish() }
   if let partition = invocation.operand(0) {
     try search.look(in: partition)
+    if search.isEmpty { try context.warnIfLacking(partition) }
   } else {
     let partitions = try context.client.ask(.init(target: "/v1/partitions")).json().list("partitions")
     for partition in partitions {
@@ -49,6 +50,9 @@ private final class ConflictSearch {
   init(_ context: Context, limit: Int) {
     (self.context, self.limit, line) = (context, limit, WaitingLine(on: context.terminal))
   }
+
+  /// No document was there to look at.
+  var isEmpty: Bool { examined == 0 && found.isEmpty }
 
   /// Nothing any more where there are enough.
   func look(in partition: String) throws(Failure) {

@@ -31,19 +31,23 @@ let inviteVerb = Verb(
     directory: { path throws(NodeError) in try NodeSetup.invite(path, invitation).json })
   let code = issued.text("code")
   let picture = QRCode(code)
-  if let path = invocation["qr"] { try save(picture, path) }
-  if context.isJSON { return context.terminal.print(ExtendedJSON.text(.map(issued))) }
-  if context.terminal.isOutputTerminal, let picture {
-    for line in picture.lines(colours: context.terminal.isColoured) { context.terminal.print(line) }
-  }
-  context.terminal.print(
-    """
-    \(shown(code))
+  if context.isJSON {
+    context.terminal.print(ExtendedJSON.text(.map(issued)))
+  } else {
+    if context.terminal.isOutputTerminal, let picture {
+      for line in picture.lines(colours: context.terminal.isColoured) { context.terminal.print(line) }
+    }
+    context.terminal.print(
+      """
+      \(shown(code))
 
-    On the other device: seamesh join \(shown(code))
-    Invitation \(issued.number("serial")), good once, for \(duration(milliseconds: invitation.validMilliseconds)). \
-    This node has to run meanwhile.
-    """)
+      On the other device: seamesh join \(shown(code))
+      Invitation \(issued.number("serial")), good once, for \(duration(milliseconds: invitation.validMilliseconds)). \
+      This node has to run meanwhile.
+      """)
+  }
+  // Last: the invitation is open already, and without its code nobody could use it.
+  if let path = invocation["qr"] { try save(picture, path) }
 }
 
 let invitesVerb = Verb(

@@ -22,7 +22,7 @@ let linksVerb = Verb(
   options: [
     OptionSpecification(
       "use", .choice("CLASS", LinkClass.allCases.map(\.rawValue) + [LinkReport.automatic.string]),
-      "have every link be of this class; auto: each by its rule")
+      "have every link be of this class, but those on this machine itself that no rule names; auto: each by its rule")
   ],
   examples: [
     .init("seamesh links", "Shows each class, its bytes of today, and what waits"),
@@ -36,7 +36,9 @@ let linksVerb = Verb(
       .init(method: "PUT", target: "/v1/links", body: Array(ExtendedJSON.text(.map(body)).utf8)))
     if context.isJSON { return context.terminal.write(answer.body) }
     return context.terminal.print(
-      name == LinkReport.automatic.string ? "each link is of its own class" : "every link is of the class \(name)")
+      name == LinkReport.automatic.string
+        ? "each link is of its own class"
+        : "every link is of the class \(name), but those on this machine itself that no rule names")
   }
   let answer = try context.client.ask(.init(target: "/v1/links"))
   if context.isJSON { return context.terminal.write(answer.body) }

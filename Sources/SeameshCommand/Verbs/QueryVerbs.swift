@@ -4,16 +4,21 @@ import Wire
 private let queryOptions = [
   OptionSpecification("filter", .text("JSON"), "MongoDB-style filter; everything where it is missing"),
   OptionSpecification("sort", .text("JSON"), "fields with 1 or -1, such as {\"date\":-1}"),
-  OptionSpecification("limit", .text("N"), "at most N documents; 0 is all"),
+  OptionSpecification("limit", .text("N"), "at most N documents; 0 is all that one result may hold"),
   OptionSpecification("skip", .text("N"), "leave out the first N"),
   OptionSpecification("projection", .text("JSON"), "which fields to show"),
 ]
+
+private let resultLimits =
+  "One result holds 10,000 documents, or more where --limit says so, and 8 MiB of them: --projection, --filter and --limit make it "
+  + "smaller, and seamesh export has no such limit."
 
 let findVerb = Verb(
   "find", "search for documents",
   details: [
     "Shows one document on each line, as Extended JSON; on a terminal those that do not fit have several. Ends with status 1 where documents are damaged on this device, which it names; "
-      + "all others are shown."
+      + "all others are shown.",
+    resultLimits,
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
   examples: [
@@ -56,7 +61,8 @@ let watchVerb = Verb(
   "watch", "show a search's result, and each change of it as it comes",
   details: [
     "Shows the documents there are, one on each line behind the word snapshot, then each insert, update and delete with the "
-      + "position in the result. With --json each event is one line. Ends when it is interrupted."
+      + "position in the result. With --json each event is one line. Ends when it is interrupted.",
+    "One result holds 10,000 documents and 8 MiB of them, whole as they are stored: --filter and --limit make it smaller.",
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
   examples: [
@@ -68,7 +74,13 @@ let watchVerb = Verb(
   for name in ["limit", "skip"] { parameters.append((name, try invocation.count(name).map { "\($0)" })) }
   let target =
     NodePath.collection(invocation.required(0), invocation.required(1)) + "/watch" + NodePath.query(parameters)
-  try followEvents(target, context) { event in print(event, context) }
+  var isFirst = true
+  try followEvents(target, context) { event in
+    print(event, context)
+    // Asked once: what is empty may come of a mistyped name, and whether it does is not what was asked.
+    if isFirst, snapshot(event)?.isEmpty == true { try? context.warnIfLacking(invocation.required(0)) }
+    isFirst = false
+  }
 }
 
 private func print(_ event: EventStream.Event, _ context: Context) {

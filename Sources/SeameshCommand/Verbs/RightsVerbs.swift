@@ -131,7 +131,7 @@ private func changeRights(
 private func show(_ outcome: ValueMap, _ terminal: Terminal) {
   let isSigned = outcome.flag("signed")
   let says = outcome.texts("says")
-  guard !says.isEmpty else { return terminal.print("it is so already: nothing is signed") }
+  if says.isEmpty { terminal.print("it is so already: nothing is signed") }
   for words in says { terminal.print(shown("\(isSigned ? "signed" : "would sign") \(words)")) }
   for fall in outcome.list("falls") {
     let (lost, gained) = (fall.number("lostChanges"), fall.number("gainedChanges"))

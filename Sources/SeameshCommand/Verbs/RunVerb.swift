@@ -127,7 +127,12 @@ private func endHung(_ what: String) {
 /// Says what is about to be done that nobody may have meant, before it is done.
 private func prepare(_ start: NodeSetup.Start, _ invocation: Invocation, _ context: Context) throws(Failure) {
   switch start {
-  case .node: break
+  case .node:
+    let unused = foundingOptions.map(\.name).filter(invocation.has)
+    guard !unused.isEmpty else { return }
+    context.terminal.warn(
+      "\(unused.map { "--\($0)" }.joined(separator: ", ")): for a new fleet alone; the one of the node in "
+        + "\(shown(context.directory)) stays as it is")
   case .newFleet:
     context.terminal.warn(
       "there is no node in \(shown(context.directory)) yet: making a new fleet (to enter an existing one, stop this and "
