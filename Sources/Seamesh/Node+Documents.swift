@@ -101,7 +101,7 @@ extension EngineLine {
       }
       guard !partition.lacksValue else {
         throw NodeError(
-          .unprocessable, "\(partition.text) says nothing behind =, so that nobody would know whose this is")
+          .notPermitted, "\(partition.text.string) says nothing behind =, so that nobody would know whose this is")
       }
     }
     let replies = changes.map { partition, requests in

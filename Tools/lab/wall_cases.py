@@ -148,6 +148,7 @@ def no_agency(bench: Bench):
     node.start()
     for partition in ("agency=", "agency", "agency=Gabon"):
         expect(write(node, "one", partition) == 403, f"a device without an agency writes to {partition}")
+    expect(write(founder, "one", "agency=") == 403, "an admin writes where nobody's agency stands")
     expect(node.verb("put", "agency=", COLLECTION, "one", "/dev/null", check=False).returncode != 0, "put says nothing")
     expect(kept(node, "agency=") == set(), "something was written")
     expect_shows_nothing(node, "agency=")
