@@ -95,17 +95,16 @@ extension EngineLine {
     _ changes: [(PartitionName, [any DocumentEdit])], reading: EarlierReading? = nil
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     try checkIsOpen()
-    for (partition, _) in changes {
-      guard partition.takesDocuments else {
-        throw NodeError(.unprocessable, "a partition's name does not end in *, which stands for a prefix")
-      }
-      guard !partition.lacksValue else {
-        throw NodeError(
-          .notPermitted, "\(partition.text.string) says nothing behind =, so that nobody would know whose this is")
-      }
+    for (partition, _) in changes where !partition.takesDocuments {
+      throw NodeError(.unprocessable, "a partition's name does not end in *, which stands for a prefix")
     }
     let replies = changes.map { partition, requests in
       let reply = Reply<Result<WriteReceipt, NodeError>>()
+      guard !partition.lacksValue else {
+        let words = "\(partition.text.string) says nothing behind =, so that nobody would know whose this is"
+        reply.fulfil(.failure(NodeError(.notPermitted, words)))
+        return reply
+      }
       let job = LocalWriteJob(partition: partition, edits: requests, reading: reading) { result in
         reply.fulfil(result.map(WriteReceipt.init).mapError(NodeError.init(any:)))
       }
