@@ -74,6 +74,30 @@ import Wire
     #expect(bench.nodes[1].state.mesh.sessions[session]?.spared.told.branches == [author.identity.device])
   }
 
+  @Test("who takes more learns the branch of who does not", arguments: [false, true])
+  func branchOfTheSpent(dials: Bool) throws {
+    try spend()
+    try branch()
+    bench.nodes[0].engine.state.mesh.ledger.takes = DeviceTakes(DeviceTakeLimits())
+    bench.nodes[0].engine.state.mesh.ledger.countTakes()
+    _ = dials ? bench.meet(0, 1) : bench.meet(1, 0)
+    for _ in 0..<4 { bench.advance(9_000) }
+    #expect(bench.nodes[0].state.mesh.partitions[author.identity.id(of: room)]?.log.forkPoints[author.replicas[0]] == 2)
+  }
+
+  @Test("a branch that is passed over goes on without the peer, and nothing of it waits there")
+  func passedOn() throws {
+    try spend()
+    try branch()
+    let session = bench.meet(0, 1)
+    for _ in 0..<4 { bench.advance(9_000) }
+    try told(0) { author.offer(room, [try author.run(room, author.replicas[0])], to: 0, on: $0) }
+    try #require(bench.nodes[0].received(room)[author.replicas[0]]?.sequence == 5)
+    for _ in 0..<4 { bench.advance(500) }
+    #expect(bench.nodes[1].state.mesh.sessions[session]?.phase == .live)
+    #expect(bench.nodes[1].state.mesh.partitions[author.identity.id(of: room)]?.waiting.ahead.isEmpty == true)
+  }
+
   @Test("the same while the two are connected")
   func onBranchLive() throws {
     try spend()

@@ -33,6 +33,8 @@ struct Comparison: Sendable {
   var sums: ScopeSums?
   /// Partitions that changed since the last step of this side.
   var changed: [PartitionID: Change] = [:]
+  /// Those that had changed when partitions were listed, of which the listing told.
+  private var changedBeforeListing: [PartitionID: Change] = [:]
 
   struct Change: Sendable {
     /// What was held at that step.
@@ -56,7 +58,20 @@ struct Comparison: Sendable {
   var isUnderWay: Bool { stage != .none }
 
   mutating func enter(_ next: Stage, _ now: MonotonicTime) {
-    (stage, since, changed, hasBegun) = (next, now, [:], true)
+    (stage, since, changed, changedBeforeListing, hasBegun) = (next, now, [:], [:], true)
+  }
+
+  mutating func noteListing(_ number: UInt64, listed: UInt64, _ now: MonotonicTime) {
+    let changed = changed
+    enter(.toldPartitions(number, listed: listed), now)
+    changedBeforeListing = changed
+  }
+
+  /// What changed of a partition since the comparison began.
+  func changes(of partition: PartitionID) -> Change? {
+    guard var change = changedBeforeListing[partition] else { return changed[partition] }
+    for chain in changed[partition]?.brought.chains ?? [] { change.brought.note(chain) }
+    return change
   }
 
   /// Answers with the number of the question.

@@ -137,7 +137,11 @@ extension Mesh {
         sessions[id]?.searchFork(partition, replica, ledger, &step)
       }
       // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
-      guard reason.isKept || taking.batch.isForkEvidence, keepsCausal(run, taking.batch, partition) else {
+      guard reason.isKept || taking.batch.isForkEvidence else { return .next }
+      guard keepsCausal(run, taking.batch, partition) else {
+        if standsOnSpent(summary, taking, &step) {
+          pulls.reopen(id, partition, takesAll: true, &sessions, ledger, &step)
+        }
         return .next
       }
       if case .aboveBound = reason { taking.heldAbove.insert(replica) }
@@ -214,9 +218,11 @@ extension Mesh {
 
   /// What it stands on was left out here, or is not shown by a peer that knows that it would be: now it is to be.
   private mutating func standsOnSpent(_ run: RunSummary, _ taking: Taking, _ step: inout Step) -> Bool {
-    let branched = ledger.branchedBelow(run, taking.partition, leftOut(taking))
-    if !branched.isEmpty { sessions[taking.session]?.askForBranches(of: branched, ledger, &step) }
-    return !branched.isEmpty || ledger.vouches(run, for: leftOut(taking))
+    let leftOut = leftOut(taking)
+    let branched = ledger.branchedBelow(run, taking.partition)
+    let isNew = sessions[taking.session].map { !branched.isSubset(of: $0.spared.asked) } ?? false
+    if isNew { sessions[taking.session]?.askForBranches(of: branched, ledger, &step) }
+    return isNew || !branched.isEmpty && leftOut?.takesAll != true || ledger.vouches(run, for: leftOut)
   }
 
   private func mayBeLeftToOthers(_ taking: Taking) -> Bool {

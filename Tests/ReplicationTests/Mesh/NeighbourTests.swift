@@ -549,6 +549,55 @@ struct NeighbourTests {
     #expect(copies(to: 2, bench, start) == 0)
   }
 
+  @Test("what is left while a payload goes out, to those who are still there, stays left to them")
+  func leftDuringPayload() throws {
+    let (bench, links) = try clique(4)
+    let (gone, slow, other) = (try #require(links[0][2]), try #require(links[1][2]), try #require(links[3][2]))
+    func stream() -> PeerStream? { bench.nodes[1].mesh.sessions[slow]?.live?.streams[bench.partition] }
+    bench.nodes[1].holdsSaid = true
+    try bench.nodes[1].write(1, payloadByteCount: 20_000)
+    bench.nodes[0].mesh.pause(gone)
+    bench.nodes[3].mesh.pause(other)
+    try bench.nodes[0].write(2)
+    bench.run()
+    bench.cut(gone)
+    bench.pass(1_500)
+    try #require(bench.nodes[1].mesh.sessions[slow]?.sparing?.neighbours == [DeviceMark(bench.nodes[3].device)])
+    try bench.nodes[3].write(3)
+    bench.run()
+    try #require(bench.nodes[1].holds(bench.nodes[3]) == 1 && bench.nodes[2].holds(bench.nodes[3]) == 0)
+    try #require(stream()?.outgoing.isBusy == true)
+    bench.nodes[1].handOver()
+    bench.run()
+    #expect(bench.nodes[2].holds(bench.nodes[1]) == 1 && bench.nodes[2].holds(bench.nodes[0]) == 2)
+    #expect(bench.nodes[2].holds(bench.nodes[3]) == 0)
+    bench.nodes[3].deliver(.writable(other))
+    bench.run()
+    #expect(bench.nodes[2].holds(bench.nodes[3]) == 1)
+  }
+
+  @Test("behind a payload is taken back what the peer has not told to have", arguments: [1, 2, 3] as [UInt64])
+  func toldDuringPayload(told: UInt64) throws {
+    let bench = try MeshBench([0, 1, 2])
+    let (replica, log) = (bench.nodes[0].replica, try payloadRun(bench))
+    var stream = PeerStream(bench.name, number: 1, now: bench.now)
+    stream.outgoing.beginPayload([log][...])
+    stream.outgoing.left.leave(replica, 1, through: 3, .direct)
+    stream.outgoing.takeBackLeft(.all)
+    var vector = VersionVector()
+    vector[replica] = ChainPosition(sequence: told, tip: .zero)
+    stream.note(vector, nil)
+    if told == 3 { stream.outgoing.left.leave(replica, 4, through: 4, .direct) }
+    while stream.outgoing.takeBehindPayload() == nil { _ = stream.outgoing.takePiece(16_384, of: bench.name) }
+    stream.outgoing.takeBackBehindPayload()
+    #expect((1...5).last { stream.covers(replica, $0) } == (told == 3 ? 4 : told))
+  }
+
+  private func payloadRun(_ bench: MeshBench) throws -> LoggedRun {
+    try bench.nodes[1].write(1, payloadByteCount: 20_000)
+    return try #require(bench.nodes[1].log.last)
+  }
+
   @Test("what comes during a comparison is left to who brought it, and announced to the peer a little later")
   func duringComparison() throws {
     let (bench, links) = try clique(3)

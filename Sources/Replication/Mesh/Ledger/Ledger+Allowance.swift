@@ -44,10 +44,12 @@ extension Ledger {
 
   /// Who has given so many branches that no more of his are taken, and has another one on which this run stands: its author
   /// has seen more of a chain than is here. What is merely late looks the same.
-  func branchedBelow(_ run: RunSummary, _ partition: PartitionID, _ leftOut: LeftOutChains?) -> Set<PublicKey> {
-    guard !takes.spent.branches.isEmpty, leftOut?.takesAll != true, !takes.isSpent(run.signer) else { return [] }
-    let received = partitions[partition]?.log.received ?? VersionVector()
-    let lacking = run.context.entries.filter { $0.value.sequence > received.sequence(of: $0.key) }
+  func branchedBelow(_ run: RunSummary, _ partition: PartitionID) -> Set<PublicKey> {
+    guard !takes.spent.branches.isEmpty, !takes.isSpent(run.signer) else { return [] }
+    let log = partitions[partition]?.log
+    let lacking = run.context.entries.filter { replica, position in
+      (log?.owed(position.sequence, of: replica) ?? position.sequence) > log?.received.sequence(of: replica) ?? 0
+    }
     return takes.spent.branches.intersection(lacking.keys.compactMap(authority.author(of:)))
   }
 

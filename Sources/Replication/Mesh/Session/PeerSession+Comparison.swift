@@ -36,6 +36,7 @@ extension PeerSession {
   mutating func compare(nextAfter milliseconds: UInt64, _ ledger: Ledger, _ step: inout Step) {
     live?.comparison.setDue(after: milliseconds, step.now)
     for partition in live?.streams.keys ?? [] { live?.streams[partition]?.forks.beginComparison() }
+    boundLeftOut()
     let total = sums(ledger).total
     guard let number = live?.comparison.ask(step.now) else { return }
     pulse.noteQuestion()
@@ -75,6 +76,7 @@ extension PeerSession {
   // MARK: Answering
 
   private mutating func answer(_ number: UInt64, _ digest: UInt64, _ ledger: Ledger, _ step: inout Step) {
+    boundLeftOut()
     let sums = sums(ledger)
     live?.comparison.begin()
     guard sums.total != digest else {
@@ -104,7 +106,7 @@ extension PeerSession {
     }
     step.emit(.send(id, .summary(Summary(number, .partitions(equal: equal, listings)))))
     // Compared with what is here now.
-    live?.comparison.enter(.toldPartitions(number, listed: listed), step.now)
+    live?.comparison.noteListing(number, listed: listed, step.now)
     markLevel { $0.mark(buckets: equal) }
     if equal | listed != .max { live?.comparison.noteMore() }
     if listed == 0 { conclude(level: 0, ledger, &step) }
@@ -139,8 +141,12 @@ extension PeerSession {
     // What changed since the buckets were told, in a bucket of which there is no word, is told all the same.
     let changed = live?.comparison.changed ?? [:]
     differing.formUnion(changed.keys.filter { (equal | listed) >> Self.bit($0) & 1 == 0 })
-    // Those of equal buckets are judged by what stood there when the buckets were told.
-    live?.comparison.changed = changed.filter { equal >> Self.bit($0.key) & 1 == 1 }
+    // Those of equal buckets are judged by what stood there when the buckets were told. Of the others the vectors tell, which
+    // nobody asks upon whose stream is open since an earlier comparison.
+    let untold = changed.filter {
+      equal >> Self.bit($0.key) & 1 == 1 || differing.contains($0.key) && isMarkedLevel($0.key, ledger)
+    }
+    live?.comparison.changed = untold
     compareRooms(differing, ledger, &step)
     // The vectors first: who is behind then asks at once, and need not tell its own beside.
     sendVectors(differing, inComparison: true, ledger, &step)
@@ -163,11 +169,19 @@ extension PeerSession {
         if ledger.partitions.digests[partition] != nil { markLevel { $0.mark(partition) } }
       }
     }
-    // What changed since it was listed was the same then.
-    for partition in differing { live?.comparison.changed[partition] = nil }
+    // What changed since it was listed was the same then. Where the stream is open the peer does not ask.
+    for partition in differing {
+      let changes = isMarkedLevel(partition, ledger) ? live?.comparison.changes(of: partition) : nil
+      live?.comparison.changed[partition] = changes
+    }
     compareRooms(differing.subtracting(rooms.heard), ledger, &step)
     sendVectors(differing, inComparison: true, ledger, &step)
     conclude(level: 0, ledger, &step)
+  }
+
+  /// By an earlier comparison.
+  private func isMarkedLevel(_ partition: PartitionID, _ ledger: Ledger) -> Bool {
+    ledger.partitions.name(of: partition).map { live?.level.contains(partition, $0) == true } ?? false
   }
 
   private mutating func markLevel(_ mark: (inout LevelMarks) -> Void) {

@@ -13,6 +13,16 @@ extension PeerSession {
     return true
   }
 
+  /// The peer has another branch than this side and takes no more. Who would take the peer's is shown that.
+  func pass(
+    _ replica: ReplicaID, _ stream: inout PeerStream, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
+  ) {
+    stream.outgoing.pass(replica)
+    if !sparesBranches(of: replica, ledger), stream.forks.begin(replica) {
+      tellSearch(partition, replica, ledger, &step)
+    }
+  }
+
   func tellSearch(_ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step) {
     if ledger.partitions[partition]?.log.heldAbove[replica] == nil { step.emit(.note(id, .forkSeen(replica))) }
     step.emit(.loadChain(partition, replica, from: 1, .probe(id, wantsReply: true)))
@@ -133,6 +143,11 @@ extension PeerSession {
       }
       return
     }
+    guard !isInScope(state, ledger) || !keepsBranches(of: replica, ledger) else {
+      // Since it was asked for: what stood on them is there.
+      _ = live?.streams[partition]?.forks.endShowing(of: replica)
+      return settleFork(partition, replica, isShown: false, ledger, &step)
+    }
     let named = live?.streams[partition]?.forks.named(of: replica) ?? []
     let holding = state.log.holding(of: replica, by: named)
     for run in evidence {
@@ -178,18 +193,19 @@ extension PeerSession {
     _ partition: PartitionID, _ replica: ReplicaID, isShown: Bool = true, _ ledger: Ledger, _ step: inout Step
   ) {
     let log = ledger.partitions[partition]?.log
-    let shown = isShown ? log?.clipped.sequence(of: replica) ?? 0 : 0
-    live?.streams[partition]?.forks.settle(replica, through: shown)
+    let position = log?.clipped[replica]
+    live?.streams[partition]?.forks.settle(replica, through: isShown ? position?.sequence ?? 0 : 0)
+    defer { pump(partition, ledger, &step) }
+    guard isShown else { return live?.streams[partition]?.outgoing.pass(replica) ?? () }
+    live?.streams[partition]?.outgoing.passNoMore([replica])
     // Nothing of a chain that is held from its first change on is announced.
-    if let log, let position = log.clipped[replica] {
-      let sent = live?.streams[partition]?.outgoing.sent.sequence(of: replica) ?? 0
-      // What went out before a limit was lowered below it went out all the same: what goes behind a payload follows on that. Of a
-      // forked chain a number does not say which branch went out.
-      if position.sequence > sent || log.forkPoints[replica] != nil {
-        live?.streams[partition]?.outgoing.sent[replica] = position
-      }
+    guard let log, let position else { return }
+    let sent = live?.streams[partition]?.outgoing.sent.sequence(of: replica) ?? 0
+    // What went out before a limit was lowered below it went out all the same: what goes behind a payload follows on that. Of a
+    // forked chain a number does not say which branch went out.
+    if position.sequence > sent || log.forkPoints[replica] != nil {
+      live?.streams[partition]?.outgoing.sent[replica] = position
     }
-    pump(partition, ledger, &step)
   }
 }
 

@@ -55,7 +55,21 @@ extension PeerSession {
     spared.asked = []
   }
 
+  /// Of what was asked for and has not come within two comparisons.
+  mutating func boundLeftOut() {
+    for partition in live?.streams.keys ?? [] where live?.streams[partition]?.incoming.leftOut.takesAll == true {
+      live?.streams[partition]?.incoming.leftOut.noteComparison()
+    }
+    askForBranchesNoMore()
+  }
+
+  /// Branches of whoever is spent there no more may be searched again.
   mutating func hear(_ spent: SpentDevices) {
+    if !spared.peer.branches.isSubset(of: spent.branches) {
+      for partition in live?.streams.keys ?? [] where live?.streams[partition]?.outgoing.passed.isEmpty == false {
+        live?.streams[partition]?.outgoing.passNothing()
+      }
+    }
     if spared.hear(spent) { live?.comparison.sums = nil }
   }
 

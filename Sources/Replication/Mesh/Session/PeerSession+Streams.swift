@@ -104,7 +104,7 @@ extension PeerSession {
       guard stream.continues(run) else {
         hasForks = true
         guard !keepsBranches(of: run.replica, ledger) else {
-          stream.outgoing.pass(run.replica, state.log)
+          pass(run.replica, &stream, partition, ledger, &step)
           continue
         }
         if stream.forks.beginAnew(run.replica) { tellSearch(partition, run.replica, ledger, &step) }

@@ -94,8 +94,9 @@ extension PeerSession {
     let forked = Set(runs.map(\.replica)).filter { log.forkPoints[$0] != nil }.sorted()
     var isAny = false
     for replica in forked where live?.streams[partition]?.covers(replica, log.clipped.sequence(of: replica)) == false {
-      if keepsBranches(of: replica, ledger) {
-        live?.streams[partition]?.outgoing.pass(replica, log)
+      if keepsBranches(of: replica, ledger), var stream = live?.streams[partition] {
+        pass(replica, &stream, partition, ledger, &step)
+        live?.streams[partition] = stream
         isAny = true
       } else if live?.streams[partition]?.forks.beginAnew(replica) == true {
         tellSearch(partition, replica, ledger, &step)

@@ -5,6 +5,8 @@ struct LeftOutChains: Sendable {
   private var withoutPlace: Set<ReplicaID> = []
   /// Somebody's work stands on what was left out: until that is here, nothing is beyond an allowance.
   private(set) var takesAll = false
+  /// Comparisons that have begun since then.
+  private var comparisons = 0
 
   var isEmpty: Bool { all.isEmpty }
   var awaitsPlace: Bool { !withoutPlace.isEmpty }
@@ -28,9 +30,17 @@ struct LeftOutChains: Sendable {
   /// Their place is no question any more; nor, where somebody stands on them, is anything else.
   mutating func reopen(takesAll: Bool) {
     all = takesAll ? [] : all.subtracting(withoutPlace)
-    (withoutPlace, self.takesAll) = ([], takesAll)
+    (withoutPlace, self.takesAll, comparisons) = ([], takesAll, 0)
   }
 
   /// What somebody stood on is here.
   mutating func boundAgain() { takesAll = false }
+
+  /// It may have come from somebody else, or not be there at all: what still stands on it when the stream has been compared is
+  /// judged anew.
+  mutating func noteComparison() {
+    guard takesAll else { return }
+    comparisons += 1
+    if comparisons > 1 { boundAgain() }
+  }
 }

@@ -26,14 +26,6 @@ struct LeftRuns: Sendable {
     case all
     /// By chain where it begins: what follows there comes to the peer behind it.
     case from([ReplicaID: UInt64])
-
-    func joined(with other: Back?) -> Back {
-      switch (self, other) {
-      case (.from(let starts), .from(let others)?): .from(starts.merging(others) { min($0, $1) })
-      case (.all, _), (_, .all?): .all
-      case (.from, nil): self
-      }
-    }
   }
 
   /// Pieces of chains of which is known to whom they were left. What is beyond comes, where it is not brought, when the peer has

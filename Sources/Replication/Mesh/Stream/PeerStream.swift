@@ -33,7 +33,8 @@ struct PeerStream: Sendable {
   }
 
   private func hasOrIsSent(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
-    max(known.sequence(of: replica), outgoing.sent.sequence(of: replica)) >= sequence
+    outgoing.passed.contains(replica)
+      || max(known.sequence(of: replica), outgoing.sent.sequence(of: replica)) >= sequence
   }
 
   /// Leaves to others what the peer lacks nothing before. Answers whether that is all of the runs.
@@ -90,6 +91,7 @@ struct PeerStream: Sendable {
     have.join(outgoing.sent)
     have.join(outgoing.left.vector)
     for replica in forks.heldBack { have[replica] = log.clipped[replica] }
+    for replica in outgoing.passed { have[replica] = log.clipped[replica] }
     return have
   }
 
@@ -99,8 +101,9 @@ struct PeerStream: Sendable {
   /// that are `spared` are searched by nobody, and go by their number.
   mutating func note(_ vector: VersionVector, _ log: PartitionLog?, spared: (ReplicaID) -> Bool = { _ in false }) {
     isKnownAsTold = false
+    outgoing.passNoMore(outgoing.passed.filter { vector[$0] != nil && vector[$0] != known[$0] })
     known.join(vector)
-    outgoing.left.end(known)
+    outgoing.endLeft(known)
     guard let log else { return }
     for (replica, entry) in vector.entries where log.forkPoints[replica] != nil && !spared(replica) {
       judge(entry, of: replica, log)
@@ -160,6 +163,7 @@ struct PeerStream: Sendable {
     let entry = ChainPosition(sequence: run.last, tip: tip)
     guard log?.isOnBranch(entry, of: replica) != false || log?.endsBranch(run.incoming) == true else { return }
     known[replica] = entry
+    outgoing.passNoMore([replica])
     isKnownAsTold = false
   }
 

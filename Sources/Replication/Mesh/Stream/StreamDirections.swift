@@ -6,8 +6,11 @@ struct OutgoingStream: Sendable {
   var sent = VersionVector()
   /// Not sent, since somebody with whom the peer is linked brings it there.
   var left = LeftRuns()
-  /// They do not bring it any more, but what goes out behind the payload was read without it.
-  private var backBehindPayload: LeftRuns.Back?
+  /// Chains of which the peer stands on another branch and takes no more: nothing of them goes out, and what has seen them goes
+  /// without.
+  private(set) var passed: Set<ReplicaID> = []
+  /// Of what is left, by chain from where on they do not bring it any more. What goes out behind the payload was read without it.
+  private var backBehindPayload: [ReplicaID: UInt64] = [:]
   /// Answers of the log are on their way.
   private(set) var isLoading = false
   /// Asked of the log at once; nil: as much as usual. More where all that was read is left out.
@@ -26,8 +29,8 @@ struct OutgoingStream: Sendable {
   /// - Parameter base: of the first context; nil: that is whole.
   mutating func begin(_ number: UInt64, naming staged: [StagedPayload], base: VersionVector?) {
     self.number = number
-    sent = VersionVector()
-    (left, backBehindPayload) = (LeftRuns(), nil)
+    (sent, passed) = (VersionVector(), [])
+    (left, backBehindPayload) = (LeftRuns(), [:])
     (isLoading, payload, wholePayload) = (false, nil, nil)
     self.base = base
     self.staged = Dictionary(staged.map { ($0.hash, $0.byteCount) }) { first, _ in first }
@@ -36,9 +39,23 @@ struct OutgoingStream: Sendable {
   /// Nobody else brings this of what was left to others. What is being read follows on it, and is void: that is to be read
   /// anew.
   mutating func takeBackLeft(_ back: LeftRuns.Back) {
-    guard payload == nil else { return backBehindPayload = back.joined(with: backBehindPayload) }
+    guard payload == nil else { return backBehindPayload.merge(starts(of: back)) { min($0, $1) } }
     left.takeBack(inOrder(back))
     isLoading = false
+  }
+
+  /// Of what is left by now: what is left to others from now on, they bring.
+  private func starts(of back: LeftRuns.Back) -> [ReplicaID: UInt64] {
+    switch back {
+    case .from(let starts): starts
+    case .all: left.vector.entries.reduce(into: [:]) { $0[$1.key] = sent.sequence(of: $1.key) + 1 }
+    }
+  }
+
+  /// The peer has so much now. Of what it has all of that was left, there is nothing to take back.
+  mutating func endLeft(_ known: VersionVector) {
+    backBehindPayload = backBehindPayload.filter { known.sequence(of: $0.key) < left.vector.sequence(of: $0.key) }
+    left.end(known)
   }
 
   /// Without chains of which something that follows has gone out, having come here another way: their streams go on behind that.
@@ -50,9 +67,9 @@ struct OutgoingStream: Sendable {
 
   /// When what goes out behind the payload has gone.
   mutating func takeBackBehindPayload() {
-    guard payload == nil, let back = backBehindPayload else { return }
-    takeBackLeft(back)
-    backBehindPayload = nil
+    guard payload == nil, !backBehindPayload.isEmpty else { return }
+    takeBackLeft(.from(backBehindPayload))
+    backBehindPayload = [:]
   }
 
   /// Answers how much is to be asked of the log.
@@ -88,8 +105,12 @@ struct OutgoingStream: Sendable {
     return RunBatch.Entry(context: ContextForm.shorter(run.context, base: base), encoded: run.encoded)
   }
 
-  /// The peer is on another branch and takes no more: nothing of this one goes out, and what has seen it goes without.
-  mutating func pass(_ replica: ReplicaID, _ log: PartitionLog) { sent[replica] = log.clipped[replica] }
+  mutating func pass(_ replica: ReplicaID) { passed.insert(replica) }
+
+  /// The peer has moved on in these chains, or they are shown to it.
+  mutating func passNoMore(_ replicas: Set<ReplicaID>) { passed.subtract(replicas) }
+
+  mutating func passNothing() { passed = [] }
 
   // MARK: Payloads that travel apart
 
