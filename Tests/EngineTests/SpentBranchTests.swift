@@ -47,6 +47,12 @@ import Wire
     try #require(spent.branches == [author.identity.device])
   }
 
+  /// Node 0 is not spent, whatever node 1 shows it.
+  private func takeMore() {
+    bench.nodes[0].engine.state.mesh.ledger.takes = DeviceTakes(DeviceTakeLimits())
+    bench.nodes[0].engine.state.mesh.ledger.countTakes()
+  }
+
   /// Two changes that both have, then a branch of two to node 0, in single changes or in one run, and another one to node 1.
   private func branch(inOneRun: Bool = false) throws {
     let replica = author.replicas[0]
@@ -78,8 +84,7 @@ import Wire
   func branchOfTheSpent(dials: Bool) throws {
     try spend()
     try branch()
-    bench.nodes[0].engine.state.mesh.ledger.takes = DeviceTakes(DeviceTakeLimits())
-    bench.nodes[0].engine.state.mesh.ledger.countTakes()
+    takeMore()
     _ = dials ? bench.meet(0, 1) : bench.meet(1, 0)
     for _ in 0..<4 { bench.advance(9_000) }
     #expect(bench.nodes[0].state.mesh.partitions[author.identity.id(of: room)]?.log.forkPoints[author.replicas[0]] == 2)

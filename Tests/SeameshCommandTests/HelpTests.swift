@@ -88,6 +88,9 @@ struct HelpTests {
     #expect(try complete("seamesh", "find", "p", "c", "--fil") == ["--filter"])
     #expect(try complete("seamesh", "completion", "z") == ["zsh"])
     #expect(try complete("seamesh", "status", "--log-level", "de") == ["debug"])
+    #expect(try complete("seamesh", "status", "--log-level", "=", "de") == ["debug"])
+    #expect(try complete("seamesh", "status", "--log-level", "=").contains("debug"))
+    #expect(try complete("seamesh", "--data", "=", "/tmp", "stat") == ["status"])
     #expect(try complete("seamesh", "status", "--data", "/us").contains("/usr"))
   }
 

@@ -33,14 +33,16 @@ struct Comparison: Sendable {
   var sums: ScopeSums?
   /// Partitions that changed since the last step of this side.
   var changed: [PartitionID: Change] = [:]
-  /// Those that had changed when partitions were listed, of which the listing told.
-  private var changedBeforeListing: [PartitionID: Change] = [:]
+  /// Those that had changed before that since the comparison began, of which what was told then speaks.
+  private var changedBefore: [PartitionID: Change] = [:]
 
   struct Change: Sendable {
     /// What was held at that step.
     let before: VersionVector
     /// What came from elsewhere since.
     fileprivate(set) var brought = BroughtChains(limit: broughtLimit)
+    /// Something that this device wrote, too.
+    fileprivate(set) var hasOwn = false
   }
 
   /// Of a partition that changed. What is beyond goes out at the end, whoever brings it.
@@ -58,19 +60,26 @@ struct Comparison: Sendable {
   var isUnderWay: Bool { stage != .none }
 
   mutating func enter(_ next: Stage, _ now: MonotonicTime) {
-    (stage, since, changed, changedBeforeListing, hasBegun) = (next, now, [:], [:], true)
+    (stage, since, changed, changedBefore, hasBegun) = (next, now, [:], [:], true)
   }
 
-  mutating func noteListing(_ number: UInt64, listed: UInt64, _ now: MonotonicTime) {
-    let changed = changed
-    enter(.toldPartitions(number, listed: listed), now)
-    changedBeforeListing = changed
+  /// A further step, which tells of what is held now.
+  mutating func goOn(to next: Stage, _ now: MonotonicTime) {
+    let before = Dictionary(uniqueKeysWithValues: allChanged.map { ($0, changes(of: $0)) }).compactMapValues { $0 }
+    enter(next, now)
+    changedBefore = before
   }
+
+  /// Partitions that changed since the comparison began.
+  var allChanged: Set<PartitionID> { Set(changed.keys).union(changedBefore.keys) }
 
   /// What changed of a partition since the comparison began.
   func changes(of partition: PartitionID) -> Change? {
-    guard var change = changedBeforeListing[partition] else { return changed[partition] }
-    for chain in changed[partition]?.brought.chains ?? [] { change.brought.note(chain) }
+    guard var change = changedBefore[partition], let since = changed[partition] else {
+      return changedBefore[partition] ?? changed[partition]
+    }
+    for chain in since.brought.chains { change.brought.note(chain) }
+    change.hasOwn = change.hasOwn || since.hasOwn
     return change
   }
 
@@ -103,6 +112,8 @@ struct Comparison: Sendable {
     var change = changed.removeValue(forKey: committed.partition.id) ?? Change(before: committed.before)
     if let bringer = committed.bringer {
       for run in committed.runs { change.brought.note(run, from: bringer.device) }
+    } else {
+      change.hasOwn = true
     }
     changed[committed.partition.id] = change
   }

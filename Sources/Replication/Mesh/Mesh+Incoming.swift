@@ -139,9 +139,7 @@ extension Mesh {
       // Work that does not count now is kept all the same; what nothing leads to yet is asked for again later.
       guard reason.isKept || taking.batch.isForkEvidence else { return .next }
       guard keepsCausal(run, taking.batch, partition) else {
-        if standsOnSpent(summary, taking, &step) {
-          pulls.reopen(id, partition, takesAll: true, &sessions, ledger, &step)
-        }
+        askForWhatLeads(to: summary, taking, &step)
         return .next
       }
       if case .aboveBound = reason { taking.heldAbove.insert(replica) }
@@ -189,18 +187,14 @@ extension Mesh {
     _ run: DeliveredRun, _ summary: RunSummary, _ reason: DeliveryError, _ taking: Taking, _ step: inout Step
   ) -> Course {
     let (batch, id, partition) = (taking.batch, taking.session, taking.partition)
-    let isVouchedFor = reason == .context && standsOnSpent(summary, taking, &step)
     if mayComeAhead(batch, partition) {
       ownChainClaims.found(run, taking.name, &step)
       postpone(run, batch, partition)
       // What was left out does not come ahead by itself.
-      if isVouchedFor { pulls.reopen(id, partition, takesAll: true, &sessions, ledger, &step) }
+      if reason == .context { askForWhatLeads(to: summary, taking, &step) }
       return .next
     }
-    if isVouchedFor {
-      pulls.reopen(id, partition, takesAll: true, &sessions, ledger, &step)
-      return .end
-    }
+    if reason == .context, askForWhatLeads(to: summary, taking, &step) { return .end }
     if leftOut(taking)?.isStoodOn(by: run) == true { return leaveOut(run.incoming.replica, taking) }
     let isOnLevelStream = sessions[id]?.live?.streams[partition]?.incoming.isLevel == true
     if isOnLevelStream, !mayBeLeftToOthers(taking) || !sessions.hasOthers(than: id) {
@@ -216,13 +210,21 @@ extension Mesh {
     return end(why, run, taking, &step)
   }
 
-  /// What it stands on was left out here, or is not shown by a peer that knows that it would be: now it is to be.
-  private mutating func standsOnSpent(_ run: RunSummary, _ taking: Taking, _ step: inout Step) -> Bool {
-    let leftOut = leftOut(taking)
-    let branched = ledger.branchedBelow(run, taking.partition)
-    let isNew = sessions[taking.session].map { !branched.isSubset(of: $0.spared.asked) } ?? false
-    if isNew { sessions[taking.session]?.askForBranches(of: branched, ledger, &step) }
-    return isNew || !branched.isEmpty && leftOut?.takesAll != true || ledger.vouches(run, for: leftOut)
+  /// What it stands on was left out here, or is not shown by a peer that knows that it would be: now it is to be. Answers
+  /// whether it is asked for.
+  @discardableResult
+  private mutating func askForWhatLeads(to run: RunSummary, _ taking: Taking, _ step: inout Step) -> Bool {
+    let (id, partition) = (taking.session, taking.partition)
+    let lacked = ledger.lackedOfSpent(run, partition)
+    guard !lacked.isEmpty, let session = sessions[id], let leftOut = leftOut(taking) else { return false }
+    let branched = ledger.takes.spent.branches.intersection(lacked.keys.compactMap(ledger.authority.author(of:)))
+    let isNew = !branched.isSubset(of: session.spared.asked)
+    let isAwaited = lacked.keys.allSatisfy(leftOut.awaits)
+    let isShownOnceAsked = !branched.isEmpty || lacked.keys.contains(where: leftOut.contains)
+    guard isNew || !isAwaited && isShownOnceAsked else { return false }
+    if isNew { sessions[id]?.askForBranches(of: branched, ledger, &step) }
+    pulls.reopen(id, partition, awaiting: lacked, &sessions, ledger, &step)
+    return true
   }
 
   private func mayBeLeftToOthers(_ taking: Taking) -> Bool {

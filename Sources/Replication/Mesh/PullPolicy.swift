@@ -254,11 +254,11 @@ struct PullPolicy: Sendable {
 
   /// What was left out on the stream is asked for once more.
   mutating func reopen(
-    _ id: SessionID, _ partition: PartitionID, takesAll: Bool, _ sessions: inout SessionTable, _ ledger: Ledger,
-    _ step: inout Step
+    _ id: SessionID, _ partition: PartitionID, awaiting awaited: [ReplicaID: UInt64] = [:],
+    _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
   ) {
     guard sessions[id]?.live?.streams[partition] != nil else { return }
-    sessions[id]?.live?.streams[partition]?.incoming.leftOut.reopen(takesAll: takesAll)
+    sessions[id]?.live?.streams[partition]?.incoming.leftOut.reopen(awaiting: awaited)
     askAnew(id, partition, &sessions, ledger, &step)
   }
 
@@ -280,7 +280,7 @@ struct PullPolicy: Sendable {
     _ partition: PartitionID, _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
   ) {
     for id in sessions.ids where sessions[id]?.live?.streams[partition]?.incoming.leftOut.awaitsPlace == true {
-      reopen(id, partition, takesAll: false, &sessions, ledger, &step)
+      reopen(id, partition, &sessions, ledger, &step)
     }
   }
 
@@ -290,14 +290,13 @@ struct PullPolicy: Sendable {
     _ ledger: Ledger, _ step: inout Step
   ) {
     guard !ledger.takes.spent.isEmpty, let stream = sessions[id]?.live?.streams[partition] else { return }
+    for id in sessions.ids { sessions[id]?.endAwaiting(in: partition, ledger) }
     let isVouchedFor = kept.contains { $0.incoming.signer.map { !ledger.takes.isSpent($0) } ?? false }
     guard isVouchedFor else {
       // Nobody else need wait for what is not taken from this peer.
       if !stream.incoming.leftOut.isEmpty { noteProgress(partition, id, &sessions, ledger, &step) }
       return
     }
-    sessions[id]?.live?.streams[partition]?.incoming.leftOut.boundAgain()
-    sessions[id]?.askForBranchesNoMore()
     placeGained(partition, &sessions, ledger, &step)
   }
 

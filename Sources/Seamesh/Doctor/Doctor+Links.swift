@@ -5,7 +5,8 @@ extension Doctor {
   static func finding(_ link: LinkReport) -> DoctorFinding? {
     if link.passes == LinkPassage.nothing.name, link.isChosen {
       return DoctorFinding(
-        .warning, "link-closed", "No connection is made or taken: every link was given the class none.",
+        .warning, "link-closed",
+        "No connection beyond this machine is made or taken: every link was given the class none.",
         remedy: "seamesh links --use=auto has each be of its own class again.")
     }
     guard link.passes == LinkPassage.authority.name, let limit = link.bytesPerDay else { return nil }

@@ -55,7 +55,7 @@ func readFile(_ path: String, limit: Int, ifMissing missing: String) throws(Fail
 /// A file that its owner alone may read, in place of what was there.
 func writePrivateFile(_ content: [UInt8], _ path: String) throws(Failure) {
   let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-  guard descriptor >= 0 else { throw fileFailure("cannot write \(path)") }
+  guard descriptor >= 0 else { throw fileFailure("cannot write \(path)", missing: .failed) }
   defer { close(descriptor) }
   var rest = content[...]
   while !rest.isEmpty {
@@ -71,12 +71,12 @@ func isFile(_ path: String) -> Bool {
   return stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFDIR
 }
 
-/// The last system call's error, with the exit status that fits it.
-func fileFailure(_ what: String) -> Failure {
+/// The last system call's error, with the exit status that fits it. `missing`: what it is that a file or its folder is not there.
+func fileFailure(_ what: String, missing: ExitStatus = .notFound) -> Failure {
   let code = errno
   let status: ExitStatus =
     switch code {
-    case ENOENT: .notFound
+    case ENOENT: missing
     case EACCES, EPERM: .notPermitted
     default: .failed
     }

@@ -19,9 +19,12 @@ enum Completions {
     return """
       _seamesh() {
         local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= words= i
+        # Readline takes --option=value for three words.
+        if [[ $previous == = ]]; then previous=${COMP_WORDS[COMP_CWORD-2]}; fi
+        if [[ $word == = ]]; then word=; fi
         for ((i = 1; i < COMP_CWORD; i++)); do
           case ${COMP_WORDS[i]} in
-            --data|--log-level|--log-file) ((i++)) ;;
+            --data|--log-level|--log-file) ((i++)); [[ ${COMP_WORDS[i]} == = ]] && ((i++)) ;;
             -*) ;;
             *) verb=${COMP_WORDS[i]}; break ;;
           esac

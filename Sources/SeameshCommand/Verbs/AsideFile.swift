@@ -77,7 +77,7 @@ final class AsideFile {
     let name = String(decoding: stamp.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self)
     let path = "\(directory)/import-aside-\(name)-\(getpid()).jsonl"
     descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw fileFailure("cannot make \(path)") }
+    guard descriptor >= 0 else { throw fileFailure("cannot make \(path)", missing: .failed) }
     self.path = path
   }
 }

@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 import Wire
 
 private let queryOptions = [
@@ -9,9 +10,11 @@ private let queryOptions = [
   OptionSpecification("projection", .text("JSON"), "which fields to show"),
 ]
 
+private let resultMebibytes = ReadLimits().resultBytes >> 20
+
 private let resultLimits =
-  "One result holds 10,000 documents, or more where --limit says so, and 8 MiB of them: --projection, --filter and --limit make it "
-  + "smaller, and seamesh export has no such limit."
+  "One result holds \(ReadLimits().resultDocuments) documents, or more where --limit says so, and \(resultMebibytes) MiB of them: "
+  + "--projection, --filter and --limit make it smaller, and seamesh export has no such limit."
 
 let findVerb = Verb(
   "find", "search for documents",
@@ -62,7 +65,8 @@ let watchVerb = Verb(
   details: [
     "Shows the documents there are, one on each line behind the word snapshot, then each insert, update and delete with the "
       + "position in the result. With --json each event is one line. Ends when it is interrupted.",
-    "One result holds 10,000 documents and 8 MiB of them, whole as they are stored: --filter and --limit make it smaller.",
+    "One result holds \(ReadLimits().resultDocuments) documents and \(resultMebibytes) MiB of them, whole as they are stored: --filter "
+      + "and --limit make it smaller.",
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
   examples: [

@@ -1,3 +1,4 @@
+import Replication
 import Simulation
 import Wire
 
@@ -25,24 +26,61 @@ let simulateVerb = Verb(
   options.usesDisk = invocation["store"].map { $0 == "disk" }
   if invocation.has("relays") { options.hasRelays = true }
   let summary = Simulator.runMany(first..<end, options)
-  for report in summary.failures {
-    for line in report.log { context.terminal.print(line) }
-    context.terminal.print("\(report.rerunCommand): \(report.violations.map(\.description).joined(separator: "; "))")
-  }
-  context.terminal.print(
-    "\(summary.runs) worlds, \(summary.events) events, \(summary.changes) changes, \(summary.failures.count) failed")
-  if invocation.has("counts") { for line in counts(summary) { context.terminal.print("  \(line)") } }
+  context.isJSON
+    ? context.terminal.print(json(summary, withCounts: invocation.has("counts")))
+    : show(summary, withCounts: invocation.has("counts"), context.terminal)
   guard summary.failures.isEmpty else { throw Failure(.failed, "\(summary.failures.count) worlds broke an invariant") }
 }
 
-private func counts(_ summary: Simulator.Summary) -> [String] {
-  ["judgements \(summary.judgements)", "worlds_run_twice \(summary.repeated)"]
-    + Fault.allCases.map { line($0.rawValue, summary.faults[$0]) }
-    + Occurrence.allCases.map { line($0.rawValue, summary.occurrences[$0]) }
+private func show(_ summary: Simulator.Summary, withCounts: Bool, _ terminal: Terminal) {
+  for report in summary.failures {
+    for line in report.log { terminal.print(line) }
+    terminal.print("\(report.rerunCommand): \(report.violations.map(\.description).joined(separator: "; "))")
+  }
+  terminal.print(
+    "\(summary.runs) worlds, \(summary.events) events, \(summary.changes) changes, \(summary.failures.count) failed")
+  guard withCounts else { return }
+  terminal.print("  judgements \(summary.judgements)")
+  terminal.print("  worlds_run_twice \(summary.repeated)")
+  for (name, count) in happened(summary) {
+    terminal.print("  \(name) \(count?.times ?? 0) in \(count?.runs ?? 0) worlds")
+  }
 }
 
-private func line(_ name: String, _ count: Simulator.Count?) -> String {
-  "\(name) \(count?.times ?? 0) in \(count?.runs ?? 0) worlds"
+private func json(_ summary: Simulator.Summary, withCounts: Bool) -> String {
+  let failures = summary.failures.map { report in
+    object([
+      ("command", .string(Text(report.rerunCommand))),
+      ("violations", .array(report.violations.map { .string(Text($0.description)) })),
+      ("log", .array(report.log.map { .string(Text($0)) })),
+    ])
+  }
+  var members: [(String, Value)] = [
+    ("worlds", .int(Int64(summary.runs))), ("events", .int(Int64(summary.events))),
+    ("changes", .int(Int64(summary.changes))), ("failures", .array(failures)),
+  ]
+  if withCounts {
+    let counts = happened(summary).map { name, count in
+      (name, object([("times", .int(Int64(count?.times ?? 0))), ("worlds", .int(Int64(count?.runs ?? 0)))]))
+    }
+    members += [
+      ("judgements", .int(Int64(summary.judgements))), ("worldsRunTwice", .int(Int64(summary.repeated))),
+      ("counts", object(counts)),
+    ]
+  }
+  return ExtendedJSON.text(object(members))
+}
+
+private func object(_ members: [(String, Value)]) -> Value {
+  var map = ValueMap()
+  for (key, value) in members { map[Text(key)] = value }
+  return .map(map)
+}
+
+/// How often each fault and each special case really happened.
+private func happened(_ summary: Simulator.Summary) -> [(name: String, count: Simulator.Count?)] {
+  Fault.allCases.map { ($0.rawValue, summary.faults[$0]) }
+    + Occurrence.allCases.map { ($0.rawValue, summary.occurrences[$0]) }
 }
 
 private func number(_ invocation: Invocation, _ name: String) throws(Failure) -> UInt64 {

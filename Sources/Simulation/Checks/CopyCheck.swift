@@ -120,6 +120,8 @@ struct CopyCheck: Check {
     let stream = SentBook.Stream(connection: link.connection, side: link.side, partition: batch.name)
     for entry in batch.entries {
       guard let run = known.library.known(entry.encoded, in: partition) else { continue }
+      defer { book.note(run, by: node.slot, to: reader, on: stream) }
+      guard node.isJudged else { continue }
       if !isInDisorder(run), link.fullSince == nil { checkNeeded(run, book[stream], node, peer) }
       world.count(.runSent)
       let earlier = book.copies(of: run.number, to: reader)
@@ -128,7 +130,6 @@ struct CopyCheck: Check {
         let isLost = !held.contains(run.number) && earlier.allSatisfy { world.connections[$0.connection] == nil }
         world.count(occurrence(of: excuse(run, on: stream, node, link, isLost: isLost)))
       }
-      book.note(run, by: node.slot, to: reader, on: stream)
     }
   }
 

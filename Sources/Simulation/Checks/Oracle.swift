@@ -63,10 +63,13 @@ final class Oracle {
     IntentCheck(known: known).check(transaction, of: written, by: process)
   }
 
+  /// Of who is not judged it is only noted what he brings: others have it from him, not from those who are.
   func sending(_ frame: [UInt8], by node: SimulatedNode, over link: NodePorts.Link) {
     guard let message = try? MessageCodec.decode(frame[...]) else {
+      guard node.isJudged else { return }
       return world.violate("wire", "node \(node.slot) sends what nobody can read")
     }
+    guard node.isJudged else { return copies.check(message, by: node, over: link) }
     frames.check(message, of: frame.count, by: node, over: link)
     copies.check(message, by: node, over: link)
     statements.check(message, by: node, over: link)

@@ -66,7 +66,7 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
       return result
     }
     links[session]?.noteFull(false, world.clock)
-    if node.isJudged { world.oracle.sending(frame, by: node, over: links[session] ?? link) }
+    world.oracle.sending(frame, by: node, over: links[session] ?? link)
     return result
   }
 

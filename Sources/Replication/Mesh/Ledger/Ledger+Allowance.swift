@@ -33,24 +33,18 @@ extension Ledger {
     partitions[partition]?.log.fold(run.replica)
   }
 
-  /// Somebody else has seen what was left out here, and is not spent himself: it is worth its place.
-  func vouches(_ run: RunSummary, for leftOut: LeftOutChains?) -> Bool {
-    guard !takes.spent.isEmpty, let leftOut, !leftOut.takesAll, !takes.isSpent(run.signer) else { return false }
-    return leftOut.all.contains { replica in
-      run.context[replica] != nil
-        && (authority.author(of: replica).map { takes.isSpent($0) && $0 != run.signer } ?? false)
-    }
-  }
-
-  /// Who has given so many branches that no more of his are taken, and has another one on which this run stands: its author
-  /// has seen more of a chain than is here. What is merely late looks the same.
-  func branchedBelow(_ run: RunSummary, _ partition: PartitionID) -> Set<PublicKey> {
-    guard !takes.spent.branches.isEmpty, !takes.isSpent(run.signer) else { return [] }
+  /// What this run of somebody who is not spent stands on, of those who are, and is not here: it was left out, or is a branch
+  /// of which the author has seen more. By chain through which sequence. What is merely late looks the same.
+  func lackedOfSpent(_ run: RunSummary, _ partition: PartitionID) -> [ReplicaID: UInt64] {
+    guard !takes.spent.isEmpty, !takes.isSpent(run.signer) else { return [:] }
     let log = partitions[partition]?.log
-    let lacking = run.context.entries.filter { replica, position in
-      (log?.owed(position.sequence, of: replica) ?? position.sequence) > log?.received.sequence(of: replica) ?? 0
+    return run.context.entries.reduce(into: [:]) { lacked, entry in
+      let (replica, sequence) = (entry.key, log?.owed(entry.value.sequence, of: entry.key) ?? entry.value.sequence)
+      guard sequence > log?.received.sequence(of: replica) ?? 0, let device = authority.author(of: replica),
+        takes.isSpent(device)
+      else { return }
+      lacked[replica] = sequence
     }
-    return takes.spent.branches.intersection(lacking.keys.compactMap(authority.author(of:)))
   }
 
   /// Somebody of whom this holds has another chain in the partition.

@@ -84,7 +84,7 @@ extension PeerSession {
       live?.comparison.enter(.none, step.now)
       return conclude(level: .max, ledger, &step)
     }
-    live?.comparison.enter(.toldBuckets(number), step.now)
+    live?.comparison.goOn(to: .toldBuckets(number), step.now)
     step.emit(.send(id, .summary(Summary(number, .buckets(sums.buckets)))))
   }
 
@@ -106,7 +106,7 @@ extension PeerSession {
     }
     step.emit(.send(id, .summary(Summary(number, .partitions(equal: equal, listings)))))
     // Compared with what is here now.
-    live?.comparison.noteListing(number, listed: listed, step.now)
+    live?.comparison.goOn(to: .toldPartitions(number, listed: listed), step.now)
     markLevel { $0.mark(buckets: equal) }
     if equal | listed != .max { live?.comparison.noteMore() }
     if listed == 0 { conclude(level: 0, ledger, &step) }
@@ -141,12 +141,10 @@ extension PeerSession {
     // What changed since the buckets were told, in a bucket of which there is no word, is told all the same.
     let changed = live?.comparison.changed ?? [:]
     differing.formUnion(changed.keys.filter { (equal | listed) >> Self.bit($0) & 1 == 0 })
-    // Those of equal buckets are judged by what stood there when the buckets were told. Of the others the vectors tell, which
-    // nobody asks upon whose stream is open since an earlier comparison.
-    let untold = changed.filter {
-      equal >> Self.bit($0.key) & 1 == 1 || differing.contains($0.key) && isMarkedLevel($0.key, ledger)
-    }
-    live?.comparison.changed = untold
+    // Those of equal buckets are judged by what stood there when the buckets were told.
+    let ofEqual = changed.filter { equal >> Self.bit($0.key) & 1 == 1 }
+    let unasked = differing.compactMap { partition in self.unasked(partition, ledger).map { (partition, $0) } }
+    live?.comparison.changed = ofEqual.merging(unasked) { $1 }
     compareRooms(differing, ledger, &step)
     // The vectors first: who is behind then asks at once, and need not tell its own beside.
     sendVectors(differing, inComparison: true, ledger, &step)
@@ -169,19 +167,24 @@ extension PeerSession {
         if ledger.partitions.digests[partition] != nil { markLevel { $0.mark(partition) } }
       }
     }
-    // What changed since it was listed was the same then. Where the stream is open the peer does not ask.
+    // What changed since it was listed was the same then.
     for partition in differing {
-      let changes = isMarkedLevel(partition, ledger) ? live?.comparison.changes(of: partition) : nil
-      live?.comparison.changed[partition] = changes
+      let unasked = self.unasked(partition, ledger)
+      live?.comparison.changed[partition] = unasked
     }
     compareRooms(differing.subtracting(rooms.heard), ledger, &step)
     sendVectors(differing, inComparison: true, ledger, &step)
     conclude(level: 0, ledger, &step)
   }
 
-  /// By an earlier comparison.
-  private func isMarkedLevel(_ partition: PartitionID, _ ledger: Ledger) -> Bool {
-    ledger.partitions.name(of: partition).map { live?.level.contains(partition, $0) == true } ?? false
+  /// What changed of a partition of which vectors are told, and goes out all the same when the comparison ends: a peer whose
+  /// stream is open since an earlier one does not ask for what others may bring (``PullPolicy/doubtLevel``).
+  private func unasked(_ partition: PartitionID, _ ledger: Ledger) -> Comparison.Change? {
+    guard sparing?.neighbours.isEmpty == false, let name = ledger.partitions.name(of: partition),
+      live?.level.contains(partition, name) == true, let change = live?.comparison.changes(of: partition),
+      !change.hasOwn
+    else { return nil }
+    return change
   }
 
   private mutating func markLevel(_ mark: (inout LevelMarks) -> Void) {
@@ -254,7 +257,7 @@ extension PeerSession {
     guard let since = live?.comparison.since,
       step.now.millisecondsSince(since) > step.configuration.catchUpSilenceMilliseconds
     else { return }
-    let changed = Set((live?.comparison.changed ?? [:]).keys)
+    let changed = live?.comparison.allChanged ?? []
     live?.comparison.enter(.none, step.now)
     rooms.concludeComparison()
     sendVectors(changed, ledger, &step)

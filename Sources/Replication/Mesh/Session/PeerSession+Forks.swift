@@ -59,6 +59,7 @@ extension PeerSession {
 
   mutating func showNews(of replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     live?.streams[partition]?.forks.noteNews(of: replica)
+    live?.streams[partition]?.outgoing.passNoMore([replica])
     if !sparesBranches(of: replica, ledger) {
       live?.streams[partition]?.noteBranches(of: replica, ledger.partitions[partition]?.log)
     }
@@ -116,10 +117,10 @@ extension PeerSession {
   private mutating func showLacking(
     _ probe: ChainProbe, _ partition: PartitionID, _ first: UInt64?, _ ledger: Ledger, _ step: inout Step
   ) {
-    guard !keepsBranches(of: probe.replica, ledger) else {
-      return settleFork(partition, probe.replica, isShown: false, ledger, &step)
-    }
     guard let first else { return settleFork(partition, probe.replica, ledger, &step) }
+    guard !keepsBranches(of: probe.replica, ledger) else {
+      return endWithoutShowing(partition, probe.replica, named: probe.positions, ledger, &step)
+    }
     // Both sides may have asked: once is enough, and what the peer said since is looked at when all is shown.
     guard live?.streams[partition]?.forks.isShownInParts(probe.replica) != true else {
       return live?.streams[partition]?.forks.noteNews(of: probe.replica) ?? ()
@@ -143,12 +144,12 @@ extension PeerSession {
       }
       return
     }
+    let named = live?.streams[partition]?.forks.named(of: replica) ?? []
     guard !isInScope(state, ledger) || !keepsBranches(of: replica, ledger) else {
       // Since it was asked for: what stood on them is there.
       _ = live?.streams[partition]?.forks.endShowing(of: replica)
-      return settleFork(partition, replica, isShown: false, ledger, &step)
+      return endWithoutShowing(partition, replica, named: named, ledger, &step)
     }
-    let named = live?.streams[partition]?.forks.named(of: replica) ?? []
     let holding = state.log.holding(of: replica, by: named)
     for run in evidence {
       if let holding, let hash = run.hashAtLast, state.log.isHeld(hash, at: run.last, of: replica, by: holding) {
@@ -187,25 +188,37 @@ extension PeerSession {
     step.emit(.loadEvidence(id, rest.partition, rest.replica, above: rest.above, isRest: true))
   }
 
-  /// The peer has, or gets with what is on its way, all that is known of the chain here; or would not take it, and is not
-  /// shown it.
+  /// The peer has, or gets with what is on its way, all that is known of the chain here.
   private mutating func settleFork(
-    _ partition: PartitionID, _ replica: ReplicaID, isShown: Bool = true, _ ledger: Ledger, _ step: inout Step
+    _ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step
   ) {
     let log = ledger.partitions[partition]?.log
     let position = log?.clipped[replica]
-    live?.streams[partition]?.forks.settle(replica, through: isShown ? position?.sequence ?? 0 : 0)
-    defer { pump(partition, ledger, &step) }
-    guard isShown else { return live?.streams[partition]?.outgoing.pass(replica) ?? () }
+    live?.streams[partition]?.forks.settle(replica, through: position?.sequence ?? 0)
     live?.streams[partition]?.outgoing.passNoMore([replica])
     // Nothing of a chain that is held from its first change on is announced.
-    guard let log, let position else { return }
-    let sent = live?.streams[partition]?.outgoing.sent.sequence(of: replica) ?? 0
-    // What went out before a limit was lowered below it went out all the same: what goes behind a payload follows on that. Of a
-    // forked chain a number does not say which branch went out.
-    if position.sequence > sent || log.forkPoints[replica] != nil {
-      live?.streams[partition]?.outgoing.sent[replica] = position
+    if let log, let position {
+      let sent = live?.streams[partition]?.outgoing.sent.sequence(of: replica) ?? 0
+      // What went out before a limit was lowered below it went out all the same: what goes behind a payload follows on that. Of a
+      // forked chain a number does not say which branch went out.
+      if position.sequence > sent || log.forkPoints[replica] != nil {
+        live?.streams[partition]?.outgoing.sent[replica] = position
+      }
     }
+    pump(partition, ledger, &step)
+  }
+
+  /// The peer would not take what it lacks of other branches. What goes on from its own goes out on the stream.
+  private mutating func endWithoutShowing(
+    _ partition: PartitionID, _ replica: ReplicaID, named: [ChainPosition], _ ledger: Ledger, _ step: inout Step
+  ) {
+    live?.streams[partition]?.forks.settle(replica, through: 0)
+    if let log = ledger.partitions[partition]?.log,
+      live?.streams[partition]?.isOffBranch(replica, named: named, log) == true
+    {
+      live?.streams[partition]?.outgoing.pass(replica)
+    }
+    pump(partition, ledger, &step)
   }
 }
 

@@ -55,7 +55,16 @@ extension PeerSession {
     spared.asked = []
   }
 
-  /// Of what was asked for and has not come within two comparisons.
+  /// Something was taken: what is here of what somebody stands on is awaited no more, whoever brought it.
+  mutating func endAwaiting(in partition: PartitionID, _ ledger: Ledger) {
+    guard live?.streams[partition]?.incoming.leftOut.takesAll == true, let log = ledger.partitions[partition]?.log
+    else { return }
+    live?.streams[partition]?.incoming.leftOut.noteProgress()
+    live?.streams[partition]?.incoming.leftOut.endAwaiting { log.owed($1, of: $0) <= log.received.sequence(of: $0) }
+    askForBranchesNoMore()
+  }
+
+  /// What is awaited and has not come within two comparisons is awaited no more.
   mutating func boundLeftOut() {
     for partition in live?.streams.keys ?? [] where live?.streams[partition]?.incoming.leftOut.takesAll == true {
       live?.streams[partition]?.incoming.leftOut.noteComparison()
@@ -66,8 +75,9 @@ extension PeerSession {
   /// Branches of whoever is spent there no more may be searched again.
   mutating func hear(_ spent: SpentDevices) {
     if !spared.peer.branches.isSubset(of: spent.branches) {
-      for partition in live?.streams.keys ?? [] where live?.streams[partition]?.outgoing.passed.isEmpty == false {
-        live?.streams[partition]?.outgoing.passNothing()
+      for partition in live?.streams.keys ?? [] {
+        guard let passed = live?.streams[partition]?.outgoing.passed, !passed.isEmpty else { continue }
+        live?.streams[partition]?.outgoing.passNoMore(passed)
       }
     }
     if spared.hear(spent) { live?.comparison.sums = nil }

@@ -73,16 +73,18 @@ extension PeerSession {
   private mutating func take(
     _ runs: [LoggedRun], hasMore: Bool, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
   ) {
-    guard live?.takesAsVoid(partition) == false, let sent = live?.streams[partition]?.outgoing.sent else { return }
+    guard live?.takesAsVoid(partition) == false, let before = live?.streams[partition]?.outgoing else { return }
     live?.streams[partition]?.outgoing.endLoad()
     // What waits behind a payload is gone on with when that is through.
     guard send(runs[...], partition, ledger, &step) else { return }
-    let isStuck = hasMore && live?.streams[partition]?.outgoing.sent == sent
+    let outgoing = live?.streams[partition]?.outgoing
+    let isStuck = hasMore && outgoing?.sent == before.sent && outgoing?.passed == before.passed
     let usual = portion(step)
     let largest = step.configuration.largestLoadByteLimit
     let goesOn =
       live?.streams[partition]?.outgoing.setNextLoad(isStuck: isStuck, usual: usual, largest: largest) == true
-    if goesOn ? hasMore : searchStuck(runs, partition, ledger, &step) { live?.turns.putRead(partition) }
+    let isMore = live?.streams[partition]?.outgoing.settlePassed() == true
+    if goesOn ? hasMore : searchStuck(runs, partition, ledger, &step) || isMore { live?.turns.putRead(partition) }
   }
 
   /// As much as is read at once were runs of branches that have lost: what goes on from the one that counts lies behind them.

@@ -3,13 +3,16 @@ struct LeftOutChains: Sendable {
   private(set) var all: Set<ReplicaID> = []
   /// Of these, chains that would have been alone in the partition.
   private var withoutPlace: Set<ReplicaID> = []
-  /// Somebody's work stands on what was left out: until that is here, nothing is beyond an allowance.
-  private(set) var takesAll = false
-  /// Comparisons that have begun since then.
+  /// What somebody's work stands on, by chain through which sequence: until that is here, nothing is beyond an allowance.
+  private var awaited: [ReplicaID: UInt64] = [:]
+  /// Comparisons that have begun since something was asked for, or came.
   private var comparisons = 0
 
   var isEmpty: Bool { all.isEmpty }
   var awaitsPlace: Bool { !withoutPlace.isEmpty }
+  var takesAll: Bool { !awaited.isEmpty }
+
+  func awaits(_ replica: ReplicaID) -> Bool { awaited[replica] != nil }
 
   func contains(_ replica: ReplicaID) -> Bool { all.contains(replica) }
 
@@ -27,20 +30,22 @@ struct LeftOutChains: Sendable {
   /// Statements may allow them now.
   mutating func forgive() { all = [] }
 
-  /// Their place is no question any more; nor, where somebody stands on them, is anything else.
-  mutating func reopen(takesAll: Bool) {
-    all = takesAll ? [] : all.subtracting(withoutPlace)
-    (withoutPlace, self.takesAll, comparisons) = ([], takesAll, 0)
+  /// Their place is no question any more; nor, where somebody stands on what is awaited, is anything else.
+  mutating func reopen(awaiting awaited: [ReplicaID: UInt64]) {
+    all = awaited.isEmpty ? all.subtracting(withoutPlace) : []
+    self.awaited.merge(awaited) { max($0, $1) }
+    (withoutPlace, comparisons) = ([], 0)
   }
 
-  /// What somebody stood on is here.
-  mutating func boundAgain() { takesAll = false }
+  mutating func endAwaiting(_ isHere: (ReplicaID, UInt64) -> Bool) {
+    awaited = awaited.filter { !isHere($0.key, $0.value) }
+  }
 
-  /// It may have come from somebody else, or not be there at all: what still stands on it when the stream has been compared is
-  /// judged anew.
+  mutating func noteProgress() { comparisons = 0 }
+
+  /// Where nothing comes any more, what still stands on it is judged anew.
   mutating func noteComparison() {
-    guard takesAll else { return }
     comparisons += 1
-    if comparisons > 1 { boundAgain() }
+    if comparisons > 1 { awaited = [:] }
   }
 }

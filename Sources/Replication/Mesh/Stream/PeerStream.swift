@@ -101,13 +101,19 @@ struct PeerStream: Sendable {
   /// that are `spared` are searched by nobody, and go by their number.
   mutating func note(_ vector: VersionVector, _ log: PartitionLog?, spared: (ReplicaID) -> Bool = { _ in false }) {
     isKnownAsTold = false
-    outgoing.passNoMore(outgoing.passed.filter { vector[$0] != nil && vector[$0] != known[$0] })
+    outgoing.passNoMore(outgoing.passed.filter { hasMoved($0, to: vector[$0], log) })
     known.join(vector)
     outgoing.endLeft(known)
     guard let log else { return }
     for (replica, entry) in vector.entries where log.forkPoints[replica] != nil && !spared(replica) {
       judge(entry, of: replica, log)
     }
+  }
+
+  /// To a position that is not off the branch that counts here.
+  private func hasMoved(_ replica: ReplicaID, to entry: ChainPosition?, _ log: PartitionLog?) -> Bool {
+    guard let entry, entry != known[replica] else { return false }
+    return log?.isOnBranch(entry, of: replica) ?? true
   }
 
   /// The peer has pulled: `known` is what it holds, as far as that is kept of what it has `told`. Chains that are `spared` are
@@ -138,6 +144,7 @@ struct PeerStream: Sendable {
 
   /// Another branch of the chain may count here than before: what the peer announced and was sent may lie off it.
   mutating func noteBranches(of replica: ReplicaID, _ log: PartitionLog?) {
+    outgoing.passNoMore([replica])
     guard let log, log.forkPoints[replica] != nil, let entry = known[replica] else { return }
     isKnownAsTold = false
     judge(entry, of: replica, log)
@@ -149,6 +156,15 @@ struct PeerStream: Sendable {
     let sent = forks.onItsWay(replica)
     outgoing.sent[replica] = sent > 0 ? ChainPosition(sequence: sent, tip: .zero) : nil
     outgoing.left.forget(replica)
+  }
+
+  /// Whether the peer stands on another branch than the one that counts here, as far as it has said.
+  ///
+  /// - Parameter named: what it has named of the chain, where it was asked.
+  func isOffBranch(_ replica: ReplicaID, named: [ChainPosition], _ log: PartitionLog) -> Bool {
+    guard let entry = known[replica] else { return !named.isEmpty }
+    return log.judge(entry, of: replica) { _, _ in entry.tip } != .known
+      || standing(of: entry, of: replica, log) < entry.sequence
   }
 
   private func standing(of entry: ChainPosition, of replica: ReplicaID, _ log: PartitionLog) -> UInt64 {

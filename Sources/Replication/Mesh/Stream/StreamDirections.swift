@@ -9,6 +9,8 @@ struct OutgoingStream: Sendable {
   /// Chains of which the peer stands on another branch and takes no more: nothing of them goes out, and what has seen them goes
   /// without.
   private(set) var passed: Set<ReplicaID> = []
+  /// Of these, those that may go out when what is being read has: it was asked for without them.
+  private var passedUntilRead: Set<ReplicaID> = []
   /// Of what is left, by chain from where on they do not bring it any more. What goes out behind the payload was read without it.
   private var backBehindPayload: [ReplicaID: UInt64] = [:]
   /// Answers of the log are on their way.
@@ -29,7 +31,7 @@ struct OutgoingStream: Sendable {
   /// - Parameter base: of the first context; nil: that is whole.
   mutating func begin(_ number: UInt64, naming staged: [StagedPayload], base: VersionVector?) {
     self.number = number
-    (sent, passed) = (VersionVector(), [])
+    (sent, passed, passedUntilRead) = (VersionVector(), [], [])
     (left, backBehindPayload) = (LeftRuns(), [:])
     (isLoading, payload, wholePayload) = (false, nil, nil)
     self.base = base
@@ -74,6 +76,7 @@ struct OutgoingStream: Sendable {
 
   /// Answers how much is to be asked of the log.
   mutating func beginLoad(_ usual: Int) -> Int {
+    _ = settlePassed()
     isLoading = true
     return loadByteLimit ?? usual
   }
@@ -105,12 +108,23 @@ struct OutgoingStream: Sendable {
     return RunBatch.Entry(context: ContextForm.shorter(run.context, base: base), encoded: run.encoded)
   }
 
-  mutating func pass(_ replica: ReplicaID) { passed.insert(replica) }
+  mutating func pass(_ replica: ReplicaID) {
+    passed.insert(replica)
+    passedUntilRead.remove(replica)
+  }
 
   /// The peer has moved on in these chains, or they are shown to it.
-  mutating func passNoMore(_ replicas: Set<ReplicaID>) { passed.subtract(replicas) }
+  mutating func passNoMore(_ replicas: Set<ReplicaID>) {
+    if isLoading { passedUntilRead.formUnion(replicas.intersection(passed)) } else { passed.subtract(replicas) }
+  }
 
-  mutating func passNothing() { passed = [] }
+  /// What was read has gone out. Answers whether there is more to be read now.
+  mutating func settlePassed() -> Bool {
+    guard !isLoading, !passedUntilRead.isEmpty else { return false }
+    passed.subtract(passedUntilRead)
+    passedUntilRead = []
+    return true
+  }
 
   // MARK: Payloads that travel apart
 
@@ -174,7 +188,10 @@ struct IncomingStream: Sendable {
   /// It is to be asked for anew.
   mutating func close() { number = nil }
 
-  mutating func noteProgress(_ now: MonotonicTime) { lastProgress = now }
+  mutating func noteProgress(_ now: MonotonicTime) {
+    lastProgress = now
+    leftOut.noteProgress()
+  }
 
   func isSilent(for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
     now.millisecondsSince(lastProgress) > milliseconds
