@@ -61,6 +61,22 @@ import Testing
     #expect((questions, answers, later) == (limit, 1, limit))
   }
 
+  @Test("a question that was asked before a comparison, and is not answered by its end, is asked anew, once")
+  func unanswered() throws {
+    var search = ForkSearch()
+    _ = search.begin(replica)
+    #expect(search.unanswered.isEmpty, "the peer may not have heard it yet")
+    search.noteComparison()
+    #expect(search.unanswered == [replica])
+    search.forget(replica)
+    let isAsked = search.begin(replica)
+    #expect(isAsked && search.unanswered.isEmpty)
+    search.beginComparison()
+    let answer = ChainProbe(name: try PartitionName("agency=x"), replica: replica, positions: [], wantsReply: false)
+    let isTaken = search.takes(answer)
+    #expect(isTaken && search.unanswered.isEmpty)
+  }
+
   @Test("a chain that is being shown in parts is not searched beside that, but once more when all of it is shown")
   func shownInParts() {
     var search = ForkSearch()

@@ -305,6 +305,33 @@ import Testing
     #expect(bench.nodes[4].mesh.pulls.catchUps.isEmpty)
   }
 
+  @Test(
+    "a search whose question came while the peer could not carry the partition begins anew with the comparison that differs",
+    arguments: [(2, 3), (3, 2)])
+  func questionPassedOver(dialer: Int, listener: Int) throws {
+    let bench = try MeshBench([0, 0, 1, 2])
+    func grant(_ subject: Statement.Subject, _ level: AccessLevel) -> Statement.Body {
+      .grant(Statement.Grant(subject: subject, level: level, pattern: "*"))
+    }
+    let devices = bench.nodes.dropFirst().map { Statement.Subject.device($0.key.publicKey) }
+    bench.state([grant(.everyone, .none)] + devices.map { grant($0, .write) })
+    for value in 1...4 as ClosedRange<Int64> { try bench.nodes[0].write(value) }
+    for value in 5...6 as ClosedRange<Int64> { try bench.nodes[1].write(value) }
+    for clone in [0, 1] { bench.cut(bench.connected(clone, clone + 2)) }
+    try #require(bench.nodes[2].holds(bench.nodes[0]) == 4 && bench.nodes[3].holds(bench.nodes[1]) == 2)
+    _ = bench.connect(dialer, listener)
+    while !bench.said(from: 2, to: 3).contains("chainProbe") { bench.run(1) }
+    // Node 2 hears of neither: the peer is out of the scope for a moment that only the peer knows of.
+    for level in [AccessLevel.none, .write] {
+      bench.nodes[3].deliver(.statementsStored([try #require(bench.state(grant(devices[2], level)))]))
+      bench.loseStatements()
+      bench.run()
+    }
+    try #require(!bench.said(from: 3, to: 2).contains("chainProbe"))
+    bench.pass(1_000)
+    #expect(agree(bench, [2, 3]))
+  }
+
   @Test("after the fork's search the stream goes on with what others wrote")
   func goesOn() throws {
     let bench = try forked()

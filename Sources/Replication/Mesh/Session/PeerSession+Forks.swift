@@ -37,6 +37,14 @@ extension PeerSession {
     }
   }
 
+  /// Where a comparison finds the partition to differ: what the peer was asked before and has not answered is asked anew.
+  mutating func askAnew(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+    for replica in live?.streams[partition]?.forks.unanswered.prefix(LiveSession.searchLimit) ?? [] {
+      live?.streams[partition]?.forks.forget(replica)
+      searchFork(partition, replica, ledger, &step)
+    }
+  }
+
   /// What is held above its limit, where the partition differs and perhaps only in this.
   mutating func showHeld(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     guard let state = ledger.partitions[partition], isInScope(state, ledger) else { return }

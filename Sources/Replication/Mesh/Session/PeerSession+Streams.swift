@@ -151,6 +151,7 @@ extension PeerSession {
       if inComparison {
         live?.streams[partition]?.noteDifference(in: count)
         showHeld(partition, ledger, &step)
+        askAnew(partition, ledger, &step)
       }
       guard !vector.isEmpty else { continue }
       note(vector, toldOf: partition)

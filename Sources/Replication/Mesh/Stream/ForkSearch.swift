@@ -10,6 +10,8 @@ struct ForkSearch: Sendable {
   private var streamed: [ReplicaID: UInt64] = [:]
   /// Chains of which the peer was asked what it holds, and has not answered yet.
   private var questioned: Set<ReplicaID> = []
+  /// Of those, which it was asked of before the comparison that is under way.
+  private var questionedBefore: Set<ReplicaID> = []
   /// Searches of the peer's that were answered since the last comparison; each costs reading a chain. In a catch-up every
   /// batch of a chain that is held may be reason for one, and what is not answered is kept back until the next comparison.
   private var answeredProbes = 0
@@ -87,6 +89,7 @@ struct ForkSearch: Sendable {
   mutating func forget(_ replica: ReplicaID) {
     guard shownInParts[replica] == nil else { return shownInParts[replica] = true }
     heldBack.remove(replica)
+    questionedBefore.remove(replica)
     doubt(replica)
   }
 
@@ -98,5 +101,15 @@ struct ForkSearch: Sendable {
     return true
   }
 
-  mutating func beginComparison() { answeredProbes = 0 }
+  mutating func beginComparison() {
+    answeredProbes = 0
+    noteComparison()
+  }
+
+  /// One that the peer asks for is answered.
+  mutating func noteComparison() { questionedBefore = questioned }
+
+  /// Chains that are held back for an answer that does not come, ascending: what is said on a session keeps its order, and the
+  /// peer has passed over the question. It did not carry the partition for a moment, or had answered all that it may.
+  var unanswered: [ReplicaID] { questionedBefore.intersection(questioned).intersection(heldBack).sorted() }
 }
