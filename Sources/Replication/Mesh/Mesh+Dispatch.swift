@@ -11,7 +11,7 @@ extension Mesh {
       sessions[id]?.pulse.hearPong(step.now)
       return
     case .goodbye(let reason): return close(id, reason, &step)
-    case .spent(let told) where session.hasStatements: return sessions[id]?.hear(told) ?? ()
+    case .spent(let told) where session.hasStatements: return sessions[id]?.hear(told, ledger) ?? ()
     case .neighbours(let news) where session.hasStatements: return sessions.hear(news, from: id, ledger, step)
     case .holdings(let message) where session.hasStatements: return receiveHoldings(id, message, &step)
     default: break

@@ -66,7 +66,7 @@ import Testing
     var search = ForkSearch()
     _ = search.begin(replica)
     #expect(search.unanswered.isEmpty, "the peer may not have heard it yet")
-    search.noteComparison()
+    search.beginComparison()
     #expect(search.unanswered == [replica])
     search.forget(replica)
     let isAsked = search.begin(replica)

@@ -84,7 +84,7 @@ extension PeerSession {
       live?.comparison.enter(.none, step.now)
       return conclude(level: .max, ledger, &step)
     }
-    for partition in live?.streams.keys ?? [] { live?.streams[partition]?.forks.noteComparison() }
+    for partition in live?.streams.keys ?? [] { live?.streams[partition]?.forks.beginComparison() }
     live?.comparison.goOn(to: .toldBuckets(number), step.now)
     step.emit(.send(id, .summary(Summary(number, .buckets(sums.buckets)))))
   }

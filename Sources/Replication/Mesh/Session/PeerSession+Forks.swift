@@ -221,10 +221,11 @@ extension PeerSession {
     _ partition: PartitionID, _ replica: ReplicaID, named: [ChainPosition], _ ledger: Ledger, _ step: inout Step
   ) {
     live?.streams[partition]?.forks.settle(replica, through: 0)
-    if let log = ledger.partitions[partition]?.log,
-      live?.streams[partition]?.isOffBranch(replica, named: named, log) == true
-    {
+    let log = ledger.partitions[partition]?.log
+    if let log, live?.streams[partition]?.isOffBranch(replica, named: named, log) == true {
       live?.streams[partition]?.outgoing.pass(replica)
+    } else {
+      live?.streams[partition]?.outgoing.passNoMore([replica])
     }
     pump(partition, ledger, &step)
   }

@@ -72,15 +72,22 @@ extension PeerSession {
     askForBranchesNoMore()
   }
 
-  /// Branches of whoever is spent there no more may be searched again.
-  mutating func hear(_ spent: SpentDevices) {
-    if !spared.peer.branches.isSubset(of: spent.branches) {
-      for partition in live?.streams.keys ?? [] {
-        guard let passed = live?.streams[partition]?.outgoing.passed, !passed.isEmpty else { continue }
-        live?.streams[partition]?.outgoing.passNoMore(passed)
-      }
+  /// Branches of whoever is spent there no more, or is asked for, are searched again with the next pull.
+  mutating func hear(_ spent: SpentDevices, _ ledger: Ledger) {
+    let freed = spared.peer.branches.subtracting(spent.branches)
+    if !freed.isEmpty {
+      for partition in live?.streams.keys ?? [] { doubtBranches(of: freed, in: partition, ledger) }
     }
     if spared.hear(spent) { live?.comparison.sums = nil }
+  }
+
+  private mutating func doubtBranches(of devices: Set<PublicKey>, in partition: PartitionID, _ ledger: Ledger) {
+    guard let stream = live?.streams[partition] else { return }
+    live?.streams[partition]?.outgoing.passNoMore(stream.outgoing.passed)
+    for replica in stream.forks.settledChains {
+      guard let author = ledger.authority.author(of: replica), devices.contains(author) else { continue }
+      live?.streams[partition]?.forks.forget(replica)
+    }
   }
 
   /// What this session may speak of follows from what is wanted here and what its link lets pass.

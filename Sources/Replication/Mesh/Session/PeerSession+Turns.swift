@@ -46,6 +46,7 @@ extension PeerSession {
 
   /// Asks the log for what the peer lacks.
   private mutating func read(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
+    _ = live?.streams[partition]?.outgoing.settlePassed()
     guard let state = ledger.partitions[partition], let stream = live?.streams[partition],
       stream.outgoing.number != nil, !stream.outgoing.isBusy, stream.lacks(state.log)
     else { return }
@@ -83,8 +84,9 @@ extension PeerSession {
     let largest = step.configuration.largestLoadByteLimit
     let goesOn =
       live?.streams[partition]?.outgoing.setNextLoad(isStuck: isStuck, usual: usual, largest: largest) == true
-    let isMore = live?.streams[partition]?.outgoing.settlePassed() == true
-    if goesOn ? hasMore : searchStuck(runs, partition, ledger, &step) || isMore { live?.turns.putRead(partition) }
+    let isReadAnew = live?.streams[partition]?.outgoing.settlePassed() == true
+    let isReadOn = goesOn ? hasMore : searchStuck(runs, partition, ledger, &step)
+    if isReadOn || isReadAnew { live?.turns.putRead(partition) }
   }
 
   /// As much as is read at once were runs of branches that have lost: what goes on from the one that counts lies behind them.

@@ -101,13 +101,11 @@ struct ForkSearch: Sendable {
     return true
   }
 
-  mutating func beginComparison() {
-    answeredProbes = 0
-    noteComparison()
-  }
+  /// Either side's: who is always asked would answer no searches any more.
+  mutating func beginComparison() { (answeredProbes, questionedBefore) = (0, questioned) }
 
-  /// One that the peer asks for is answered.
-  mutating func noteComparison() { questionedBefore = questioned }
+  /// Chains of which nothing is shown now, since all was, or would not be taken.
+  var settledChains: [ReplicaID] { Array(settled.keys) }
 
   /// Chains that are held back for an answer that does not come, ascending: what is said on a session keeps its order, and the
   /// peer has passed over the question. It did not carry the partition for a moment, or had answered all that it may.

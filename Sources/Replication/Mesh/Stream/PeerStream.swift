@@ -162,9 +162,12 @@ struct PeerStream: Sendable {
   ///
   /// - Parameter named: what it has named of the chain, where it was asked.
   func isOffBranch(_ replica: ReplicaID, named: [ChainPosition], _ log: PartitionLog) -> Bool {
-    guard let entry = known[replica] else { return !named.isEmpty }
-    return log.judge(entry, of: replica) { _, _ in entry.tip } != .known
-      || standing(of: entry, of: replica, log) < entry.sequence
+    if let received = log.received[replica], named.contains(received) { return false }
+    let entries = known[replica].map { [$0] } ?? named
+    return entries.contains { entry in
+      log.judge(entry, of: replica) { _, _ in entry.tip } != .known
+        || standing(of: entry, of: replica, log) < entry.sequence
+    }
   }
 
   private func standing(of entry: ChainPosition, of replica: ReplicaID, _ log: PartitionLog) -> UInt64 {

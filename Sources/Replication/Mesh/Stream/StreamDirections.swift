@@ -76,7 +76,6 @@ struct OutgoingStream: Sendable {
 
   /// Answers how much is to be asked of the log.
   mutating func beginLoad(_ usual: Int) -> Int {
-    _ = settlePassed()
     isLoading = true
     return loadByteLimit ?? usual
   }
