@@ -33,7 +33,7 @@ struct Comparison: Sendable {
   var sums: ScopeSums?
   /// Partitions that changed since the last step of this side.
   var changed: [PartitionID: Change] = [:]
-  /// Those that had changed before that since the comparison began, of which what was told then speaks.
+  /// Partitions that changed earlier in this comparison: the message of this side's last step tells of them already.
   private var changedBefore: [PartitionID: Change] = [:]
 
   struct Change: Sendable {
@@ -63,7 +63,7 @@ struct Comparison: Sendable {
     (stage, since, changed, changedBefore, hasBegun) = (next, now, [:], [:], true)
   }
 
-  /// A further step, which tells of what is held now.
+  /// The next step of this side. Its message tells of what is held now.
   mutating func goOn(to next: Stage, _ now: MonotonicTime) {
     let before = Dictionary(uniqueKeysWithValues: allChanged.map { ($0, changes(of: $0)) }).compactMapValues { $0 }
     enter(next, now)

@@ -154,7 +154,7 @@ extension PeerSession {
     }
     let named = live?.streams[partition]?.forks.named(of: replica) ?? []
     guard !isInScope(state, ledger) || !keepsBranches(of: replica, ledger) else {
-      // Since it was asked for: what stood on them is there.
+      // The peer had asked for branches of the device, and takes no more of them: the work that stood on them has arrived there.
       _ = live?.streams[partition]?.forks.endShowing(of: replica)
       return endWithoutShowing(partition, replica, named: named, ledger, &step)
     }

@@ -10,7 +10,7 @@ struct ForkSearch: Sendable {
   private var streamed: [ReplicaID: UInt64] = [:]
   /// Chains of which the peer was asked what it holds, and has not answered yet.
   private var questioned: Set<ReplicaID> = []
-  /// Of those, which it was asked of before the comparison that is under way.
+  /// Chains of `questioned` of which the peer was asked before the present comparison began.
   private var questionedBefore: Set<ReplicaID> = []
   /// Searches of the peer's that were answered since the last comparison; each costs reading a chain. In a catch-up every
   /// batch of a chain that is held may be reason for one, and what is not answered is kept back until the next comparison.
@@ -101,7 +101,7 @@ struct ForkSearch: Sendable {
     return true
   }
 
-  /// Either side's: who is always asked would answer no searches any more.
+  /// Whichever side began it: else a node that is always asked to compare would answer no searches after the first 64.
   mutating func beginComparison() { (answeredProbes, questionedBefore) = (0, questioned) }
 
   /// Chains of which nothing is shown now, since all was, or would not be taken.

@@ -9,7 +9,7 @@ struct OutgoingStream: Sendable {
   /// Chains of which the peer stands on another branch and takes no more: nothing of them goes out, and what has seen them goes
   /// without.
   private(set) var passed: Set<ReplicaID> = []
-  /// Of these, those that may go out when what is being read has: it was asked for without them.
+  /// Chains of `passed` that may go out once the read under way has ended. The log was asked without them.
   private var passedUntilRead: Set<ReplicaID> = []
   /// Of what is left, by chain from where on they do not bring it any more. What goes out behind the payload was read without it.
   private var backBehindPayload: [ReplicaID: UInt64] = [:]
