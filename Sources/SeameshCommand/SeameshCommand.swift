@@ -1,4 +1,5 @@
 import Glibc
+import Identity
 
 let seameshVersion = "0.1.0"
 
@@ -7,6 +8,7 @@ let seameshVersion = "0.1.0"
 struct SeameshCommand {
   static func main() {
     HeapReserve.keep()
+    OpenSSL.prepare()
     let terminal = Terminal(environment: environment(), isJSON: CommandLine.arguments.contains("--json"))
     do throws(Failure) {
       try requireUTF8()

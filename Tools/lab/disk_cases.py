@@ -1,37 +1,23 @@
 """Disks that are slow."""
 
-import os
-import shutil
 import threading
 import time
 
 from fleets import PARTITION, add_node, await_equal, await_meeting
-from network import run
 from node import documents_path
+from preloading import preloaded
 from runner import Bench, case
-from waiting import Skip, expect
+from waiting import expect
 
 _SYNC = 0.05
 _WRITES = 400
 _COLLECTION = "Lab"
 
 
-def _slow_disk(bench: Bench) -> dict[str, str]:
-    """What a node's environment needs for a disk of which each sync takes 50 ms more."""
-    library = f"{bench.network.directory}/disk.so"
-    if not os.path.exists(library):
-        compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
-        if not compiler:
-            raise Skip("no C compiler to make a slow disk with")
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "disk.c")
-        run(compiler, "-shared", "-fPIC", "-O1", "-o", library, source)
-    return {"LD_PRELOAD": library, "LAB_SYNC_MILLISECONDS": str(int(_SYNC * 1_000))}
-
-
 @case("S2: on a disk of 50 ms a sync a write waits for no more than five of them, p99, while a peer writes as well")
 def slow_syncs(bench: Bench):
     slow = add_node(bench.network, "a", None)
-    slow.environment = _slow_disk(bench)
+    slow.environment = preloaded(bench, "disk", LAB_SYNC_MILLISECONDS=str(int(_SYNC * 1_000)))
     slow.start()
     slow.subscribe(PARTITION)
     other = add_node(bench.network, "b", slow)

@@ -10,6 +10,7 @@ from fleets import PARTITION, add_node, await_equal, await_meeting, enrol
 from intruders import intrude
 from joining import devices, expect_refused, expect_sentence, invitations, new_device
 from node import Node
+from preloading import preloaded
 from responder import Responder
 from runner import Bench, case
 from terminal import Terminal
@@ -114,6 +115,20 @@ def by_discovery(bench: Bench):
         node.verb("join", code, "--label", name)
         bench.note(f"{name} in {time.monotonic() - began:.1f} s")
     expect({row["label"] for row in devices(a)} == set("abcde"), f"a knows {devices(a)}")
+
+
+@case("joining: a device invites, runs and is asked, and at no process's end is freed what its threads still use")
+def ends(bench: Bench):
+    a = add_node(bench.network, "a", None)
+    a.environment = preloaded(bench, "exit")
+    # Asks for a node first, with another library, and then opens the directory itself.
+    code = a.invite("b@lab.example")
+    a.start("--listen", "7000")
+    expect(len(invitations(a)) == 1, f"open are {invitations(a)}")
+    b = new_device(bench, "b")
+    b.environment = a.environment
+    b.verb("join", code, "--peer", f"{a.host.addresses[0]}:7000")
+    a.stop()
 
 
 @case("joining: a tablet whose clock stands at 1970 joins and works, and so does one that is in 2046")
