@@ -7,6 +7,7 @@ package enum EngineError: Error, Hashable, Sendable {
   /// With what the device has there instead, as a sentence goes on.
   case notPermitted(PartitionName, has: AccessLevel, because: String)
   case changeTooLarge(byteCount: Int, limit: Int)
+  case tooManyOperations(limit: Int)
   case malformedChange(String)
   /// An own run that the core does not take: a mistake in this program, which must not reach the disk.
   case ownRunNotTaken
@@ -40,6 +41,8 @@ extension EngineError: CustomStringConvertible {
     case .notAMember: "this device is not a member of its fleet: join again"
     case .notPermitted(let name, _, let reason): "this device may not write to \(name.text.string): \(reason)"
     case .changeTooLarge(let count, let limit): "one change holds at most \(limit) bytes, this has \(count)"
+    case .tooManyOperations(let limit):
+      "one change holds at most \(limit) operations, about one for each value: write it in several steps, the first as a whole and the rest as patches"
     case .malformedChange(let reason): "the change cannot be written: \(reason)"
     case .ownRunNotTaken: "an own run was not taken into the log"
     case .payloadNotThere: "a run whose payload did not come before it"

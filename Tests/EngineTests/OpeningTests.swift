@@ -121,7 +121,7 @@ import Wire
   func errors() throws {
     let errors: [EngineError] = [
       .notAMember, .notPermitted(room, has: .read, because: "x"), .changeTooLarge(byteCount: 2, limit: 1),
-      .malformedChange("x"),
+      .tooManyOperations(limit: 3), .malformedChange("x"),
       .ownRunNotTaken,
       .payloadNotThere, .payloadsTooLarge(byteCount: 2, limit: 1), .noFleet, .renewedLately(room, seconds: 3),
       .undeletable(UndeletableDocument(collection: "c", .int(1))),

@@ -160,7 +160,8 @@ import Testing
     let kinds: [(EngineError, NodeError.Code)] = [
       (.notAMember, .notPermitted), (.notPermitted(partition, has: .read, because: "x"), .notPermitted),
       (.changeTooLarge(byteCount: 2, limit: 1), .tooLarge), (.payloadsTooLarge(byteCount: 2, limit: 1), .tooLarge),
-      (.malformedChange("x"), .unprocessable), (.ownRunNotTaken, .failed), (.payloadNotThere, .failed),
+      (.tooManyOperations(limit: 3), .tooLarge), (.malformedChange("x"), .unprocessable), (.ownRunNotTaken, .failed),
+      (.payloadNotThere, .failed),
       (.noFleet, .failed), (.renewedLately(partition, seconds: 3), .busy),
       (.undeletable(UndeletableDocument(collection: "c", .int(1))), .unprocessable),
     ]

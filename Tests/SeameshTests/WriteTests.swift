@@ -63,6 +63,20 @@ import Testing
     #expect(try node.partitions(withDigests: false).isEmpty)
   }
 
+  @Test("a document with more values than one change holds is refused with that limit, and made in steps")
+  func operationLimit() throws {
+    let numbers = Array(0...Run.operationLimit)
+    func map(_ numbers: some Sequence<Int>) -> ValueMap {
+      numbers.reduce(into: ValueMap()) { $0[Text("f\($1)")] = .int(Int64($1)) }
+    }
+    let refused = #expect(throws: NodeError.self) { try write("large", .put(body: map(numbers))) }
+    #expect(refused?.code == .tooLarge && refused?.limit == NodeError.Limit(Run.operationLimit, "operations"))
+    #expect(try shown("large") == nil)
+    try write("large", .put(body: map(numbers.prefix(6_000))))
+    try write("large", .mergePatch(map(numbers.dropFirst(6_000))))
+    #expect(try shown("large")?.count == numbers.count)
+  }
+
   @Test("a document that is larger than one may write can be made smaller, and not otherwise changed")
   func oversized() throws {
     func document(_ count: Int) -> ValueMap { body(["a": .bytes([UInt8](repeating: 7, count: count))]) }

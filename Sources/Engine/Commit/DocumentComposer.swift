@@ -117,6 +117,7 @@ struct ComposedChange {
       let (change, scan) = try Change.plain(header, payload: payload, chain: chain, hash)
       (documents, keyHashes) = (scan.documents, change.header.keyHashes)
     } catch {
+      if case .operationCount(let limit) = error.reason { throw .tooManyOperations(limit: limit) }
       throw .malformedChange("\(error)")
     }
     (self.context, self.wall, self.payload) = (context, wall, payload)

@@ -33,7 +33,10 @@ let queryRoutes: [Route] = [
       .count("skip", "as in find"), .json("projection", "as in find", .projection),
     ],
     headers: [
-      Route.Header("Last-Event-ID", "id of the last event that was read", .string(pattern: "^[!-~]*$"))
+      Route.Header(
+        "Last-Event-ID",
+        "id of the last event that was read: while nothing has changed since, no snapshot comes again; otherwise a new one does",
+        .string(pattern: "^[!-~]*$"))
     ], result: .events(DocumentEvents.described), refusals: [.notPermitted, .tooLarge, .unprocessable]
   ) { request, surroundings in
     let subscription = try surroundings.node.watch(

@@ -72,7 +72,7 @@ extension NodeError {
     let code: Code =
       switch error {
       case .notAMember, .notPermitted: .notPermitted
-      case .changeTooLarge, .payloadsTooLarge, .tooManyPartitions: .tooLarge
+      case .changeTooLarge, .payloadsTooLarge, .tooManyOperations, .tooManyPartitions: .tooLarge
       case .malformedChange, .undeletable: .unprocessable
       case .renewedLately, .versionNotHere: .busy
       case .changedSinceRead: .preconditionFailed
@@ -88,6 +88,7 @@ extension NodeError {
   private static func limit(_ error: EngineError) -> Limit? {
     switch error {
     case .changeTooLarge(_, let limit), .payloadsTooLarge(_, let limit): Limit(limit, "bytes")
+    case .tooManyOperations(let limit): Limit(limit, "operations")
     default: nil
     }
   }
