@@ -118,6 +118,12 @@ struct Comparison: Sendable {
     changed[committed.partition.id] = change
   }
 
+  /// This side has asked, and has no answer yet.
+  var isAsking: Bool {
+    guard case .asked = stage else { return false }
+    return true
+  }
+
   // MARK: When
 
   func isDue(_ now: MonotonicTime) -> Bool { now >= due }
@@ -131,6 +137,9 @@ struct Comparison: Sendable {
   mutating func setDue(after milliseconds: UInt64, _ now: MonotonicTime) {
     due = now.advanced(byMilliseconds: milliseconds)
   }
+
+  /// The last question came long before a comparison was due.
+  var isAnsweredEarly: Bool { earlyAnswers > 0 }
 
   /// Of questions that come long before a comparison is due, a few are answered. Whom that leaves waiting has its answer
   /// in the next comparison that this side begins.

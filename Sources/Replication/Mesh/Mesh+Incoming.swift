@@ -123,7 +123,9 @@ extension Mesh {
       return end("a run by a replica that nobody declared", run, taking, &step)
     }
     var isOffBranch = false
-    sessions[id]?.live?.streams[partition]?.noteHolding(of: run, ledger.partitions[partition]?.log)
+    if sessions[id]?.live?.streams[partition]?.noteHolding(of: run, ledger.partitions[partition]?.log) == true {
+      sessions[id]?.pump(partition, ledger, &step)
+    }
     switch ledger.partitions[partition]?.log.deliver(summary) {
     case .take: break
     case .have, nil: return .next

@@ -109,11 +109,12 @@ extension Mesh {
     let partition = ledger.id(of: item.name)
     guard var stream = sessions[id]?.heardStream(partition, item.name, ledger, step.now) else { return }
     let told = sessions.bounded(ledger.declared(item.vector, partition), id, partition, ledger, step)
-    stream.note(
+    let isMoreToSend = stream.note(
       told, ledger.partitions[partition]?.log,
       spared: { sessions[id]?.sparesBranches(of: $0, ledger) == true })
     if isToldWhole { stream.noteTold(item.vector) }
     sessions[id]?.live?.streams[partition] = stream
+    if isMoreToSend { sessions[id]?.pump(partition, ledger, &step) }
     if stream.isAhead(of: ledger.partitions[partition]?.log) {
       sessions[id]?.sparing?.noteBehind(partition, stream, ledger.partitions[partition]?.log, step.now)
     }

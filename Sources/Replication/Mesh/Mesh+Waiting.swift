@@ -25,7 +25,7 @@ extension Mesh {
   /// Where a fork is being looked at, what leads to a run may be on its way as evidence, or wait here itself.
   func mayComeAhead(_ batch: ParkedRuns, _ partition: PartitionID) -> Bool {
     batch.isForkEvidence || ledger.postpones(partition)
-      || sessions[batch.session]?.live?.streams[partition]?.forks.heldBack.isEmpty == false
+      || sessions[batch.session]?.live?.streams[partition]?.forks.isSearching == true
   }
 
   mutating func postpone(_ run: DeliveredRun, _ batch: ParkedRuns, _ partition: PartitionID) {

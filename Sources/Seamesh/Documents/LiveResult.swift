@@ -97,7 +97,7 @@ final class LiveResult: LiveSubscription {
       shown = .window(documents)
     } else {
       let found = try all()
-      let rows = LiveRows(query, found.documents.values)
+      let rows = LiveRows(query, found.rows.values)
       try withExtendedLifetime(found.share) { () throws(NodeError) in try part.hold(rows.heapBytes) }
       (shown, documents) = (.all(rows), rows.documents)
     }
@@ -137,14 +137,14 @@ final class LiveResult: LiveSubscription {
       try hold(new)
       state.withLock { move(&$0, to: new) }
     } else if let keys {
-      let documents = try read(keys)
-      try state.withLock { state throws(NodeError) in try take(documents, gone: { _ in [] }, &state) }
+      let rows = try read(keys)
+      try state.withLock { state throws(NodeError) in try take(rows, gone: { _ in [] }, &state) }
     } else {
       guard let found = try unlessBusy({ () throws(NodeError) in try all() }) else { return }
-      let documents = found.documents.mapValues { StoredDocument?.some($0) }
+      let rows = found.rows.mapValues { LiveRows.Row?.some($0) }
       try withExtendedLifetime(found.share) { () throws(NodeError) in
         try state.withLock { state throws(NodeError) in
-          try take(documents, gone: { $0.subtracting(documents.keys).subtracting(found.damaged) }, &state)
+          try take(rows, gone: { $0.subtracting(rows.keys).subtracting(found.damaged) }, &state)
         }
       }
     }
@@ -152,18 +152,18 @@ final class LiveResult: LiveSubscription {
 
   /// - Parameter gone: which of the ids that are shown are gone.
   private func take(
-    _ documents: [[UInt8]: StoredDocument?], gone: (Set<[UInt8]>) -> Set<[UInt8]>, _ state: inout State
+    _ rows: [[UInt8]: LiveRows.Row?], gone: (Set<[UInt8]>) -> Set<[UInt8]>, _ state: inout State
   ) throws(NodeError) {
-    guard case .all(var rows) = state.shown else { return }
+    guard case .all(var shown) = state.shown else { return }
     // Not held twice while it changes: that would copy every row.
     state.shown = .nothing
-    for id in documents.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) + gone(rows.ids) {
-      guard let move = rows.take(id, documents[id] ?? nil) else { continue }
-      state.waiting.append(WatchEvent(move, cursor: rows.sum.cursor(query: identity)))
+    for id in rows.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) + gone(shown.ids) {
+      guard let move = shown.take(id, rows[id] ?? nil) else { continue }
+      state.waiting.append(WatchEvent(move, cursor: shown.sum.cursor(query: identity)))
     }
-    try rows.check(reader.limits)
-    try part.hold(rows.heapBytes)
-    state.shown = .all(rows)
+    try shown.check(reader.limits)
+    try part.hold(shown.heapBytes)
+    state.shown = .all(shown)
   }
 
   /// The difference between two results as events: deletes from the end, then inserts and updates from the front, so that
@@ -193,22 +193,22 @@ final class LiveResult: LiveSubscription {
 
   // MARK: Reading
 
-  /// Every document that matches, by key, and the keys of those that do not read: what is shown of these stays. Its share
-  /// lasts until they are counted as held.
+  /// A row for every document that matches, by key, and the keys of those that do not read: what is shown of these stays. Its
+  /// share lasts until they are counted as held.
   private func all() throws(NodeError) -> (
-    documents: [[UInt8]: StoredDocument], damaged: Set<[UInt8]>, share: ResultShare
+    rows: [[UInt8]: LiveRows.Row], damaged: Set<[UInt8]>, share: ResultShare
   ) {
     let share = reader.resultTurns.share()
     let (found, _) = try reader.inOneState(partition, collection, share) { pass throws(NodeError) in
       try self.collect(&pass)
     }
-    return (found.documents, found.damaged, share)
+    return (found.rows, found.damaged, share)
   }
 
   private func collect(
     _ pass: inout DocumentPass
-  ) throws(NodeError) -> (documents: [[UInt8]: StoredDocument], damaged: Set<[UInt8]>) {
-    var found: [[UInt8]: StoredDocument] = [:]
+  ) throws(NodeError) -> (rows: [[UInt8]: LiveRows.Row], damaged: Set<[UInt8]>) {
+    var found: [[UInt8]: LiveRows.Row] = [:]
     var damaged: Set<[UInt8]> = []
     var bytes = 0
     let share = pass.share
@@ -217,9 +217,9 @@ final class LiveResult: LiveSubscription {
       try reader.limits.check(damaged: damaged.count)
     }
     func take(_ document: StoredDocument) throws(NodeError) {
-      guard query.filter.matches(id: document.id, document.body) else { return }
-      found[document.id.canonicalBytes] = document
-      bytes += document.heapBytes
+      guard let row = LiveRows.Row(document, query) else { return }
+      found[document.id.canonicalBytes] = row
+      bytes += row.heapBytes
       try reader.limits.check(documents: found.count, bytes: bytes)
       try share?.grow(to: bytes)
     }
@@ -238,9 +238,9 @@ final class LiveResult: LiveSubscription {
     return (found, damaged)
   }
 
-  /// What the documents of `keys` are now, nil where they are gone. Those that do not read are left out.
-  private func read(_ keys: Set<[UInt8]>) throws(NodeError) -> [[UInt8]: StoredDocument?] {
-    var found: [[UInt8]: StoredDocument?] = [:]
+  /// Rows for what the documents of `keys` are now, nil where they are gone or do not match. Those that do not read are left out.
+  private func read(_ keys: Set<[UInt8]>) throws(NodeError) -> [[UInt8]: LiveRows.Row?] {
+    var found: [[UInt8]: LiveRows.Row?] = [:]
     var pass = DocumentPass(reader, partition, collection)
     try pass.eachRow(of: Array(keys)) { key, row throws(NodeError) in
       guard let row else {
@@ -249,7 +249,7 @@ final class LiveResult: LiveSubscription {
       }
       var isDamaged = false
       let document = try reader.shown(row, partition, collection) { _ in isDamaged = true }
-      if !isDamaged { found.updateValue(document, forKey: key) }
+      if !isDamaged { found.updateValue(document.flatMap { LiveRows.Row($0, query) }, forKey: key) }
     }
     return found
   }

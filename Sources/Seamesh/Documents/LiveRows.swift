@@ -11,9 +11,18 @@ struct LiveRows {
     case deleted(Value, from: Int)
   }
 
-  private struct Row {
-    let key: DocumentOrder.Key
+  /// A document as the query shows it, and what it is ordered by, which may be of fields that are not shown.
+  struct Row {
+    fileprivate let key: DocumentOrder.Key
     let document: StoredDocument
+
+    /// Nil where the document does not match.
+    init?(_ document: StoredDocument, _ query: DocumentQuery) {
+      guard query.filter.matches(id: document.id, document.body) else { return nil }
+      (key, self.document) = (query.order.key(id: document.id, document.body), query.project(document))
+    }
+
+    var heapBytes: Int { document.heapBytes + key.heapBytes }
   }
 
   private let query: DocumentQuery
@@ -24,13 +33,11 @@ struct LiveRows {
   private(set) var sum = ResultSum()
   private(set) var heapBytes = 0
 
-  /// Of `documents`, in any order, those that match.
-  init(_ query: DocumentQuery, _ documents: some Sequence<StoredDocument>) {
+  /// - Parameter rows: in any order, one of each document.
+  init(_ query: DocumentQuery, _ rows: some Sequence<Row>) {
     self.query = query
-    rows = documents.filter { query.filter.matches(id: $0.id, $0.body) }
-      .map { Row(key: query.order.key(id: $0.id, $0.body), document: $0) }
-      .sorted { query.order.precedes($0.key, $1.key) }
-    for row in rows {
+    self.rows = rows.sorted { query.order.precedes($0.key, $1.key) }
+    for row in self.rows {
       keys[row.document.id.canonicalBytes] = row.key
       count(row)
     }
@@ -41,23 +48,23 @@ struct LiveRows {
 
   private mutating func count(_ row: Row) {
     sum.add(row.document)
-    heapBytes += row.document.heapBytes + row.key.heapBytes
+    heapBytes += row.heapBytes
   }
 
   private mutating func discount(_ row: Row) {
     sum.remove(row.document)
-    heapBytes -= row.document.heapBytes + row.key.heapBytes
+    heapBytes -= row.heapBytes
   }
 
   /// As the query shows them.
-  var documents: [StoredDocument] { rows.map { query.project($0.document) } }
+  var documents: [StoredDocument] { rows.map(\.document) }
   /// Canonical ids of the rows.
   var ids: Set<[UInt8]> { Set(keys.keys) }
 
-  /// Takes in what a document is now; nil where it is gone. Nil where the result stays as it is.
-  mutating func take(_ id: [UInt8], _ document: StoredDocument?) -> Move? {
+  /// Takes in what a document is now; nil where it is gone, or matches no more. Nil where the result stays as it is.
+  mutating func take(_ id: [UInt8], _ row: Row?) -> Move? {
     let old = keys[id].map(index)
-    guard let document, query.filter.matches(id: document.id, document.body) else {
+    guard let row else {
       guard let old else { return nil }
       keys[id] = nil
       let gone = rows.remove(at: old)
@@ -65,16 +72,14 @@ struct LiveRows {
       return .deleted(gone.document.id, from: old)
     }
     if let old {
-      guard rows[old].document.etag != document.etag else { return nil }
+      guard rows[old].document.etag != row.document.etag else { return nil }
       discount(rows.remove(at: old))
     }
-    let row = Row(key: query.order.key(id: document.id, document.body), document: document)
     count(row)
     let new = index(of: row.key)
     rows.insert(row, at: new)
     keys[id] = row.key
-    let shown = query.project(document)
-    return if let old { .updated(shown, at: new, from: old) } else { .inserted(shown, at: new) }
+    return if let old { .updated(row.document, at: new, from: old) } else { .inserted(row.document, at: new) }
   }
 
   /// The first row that does not precede `key`: the order is total, so that a row's own key leads to it.

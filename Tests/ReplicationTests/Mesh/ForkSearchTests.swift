@@ -15,7 +15,7 @@ import Testing
 
     search.settle(replica, through: 1)
     asked = [search.begin(replica)]
-    #expect(!search.holdsBack(replica))
+    #expect(!search.isSearched(replica))
     search.noteNews(of: replica)
     asked.append(search.begin(replica))
     search.forget(replica)
@@ -41,7 +41,49 @@ import Testing
     let asked = [search.beginAnew(replica), search.beginAnew(replica)]
     #expect(asked == [true, false] && search.holdsBack(replica))
     search.settle(replica, through: 1)
-    #expect(!search.holdsBack(replica))
+    #expect(!search.isSearched(replica))
+  }
+
+  @Test("a chain whose search has ended is held back until the read has ended that left it out")
+  func untilRead() throws {
+    var stream = PeerStream(try PartitionName("agency=x"), number: 1, now: MonotonicTime(milliseconds: 0))
+    let endings: [(inout PeerStream) -> Void] = [
+      { $0.forks.settle(replica, through: 0) }, { $0.forks.forget(replica) },
+    ]
+    for ends in endings {
+      _ = stream.forks.begin(replica)
+      _ = stream.outgoing.beginLoad(1)
+      ends(&stream)
+      let isEndedEarly = stream.endRead()
+      #expect(!isEndedEarly && stream.forks.holdsBack(replica) && !stream.forks.isSearched(replica))
+      stream.outgoing.endLoad()
+      let isEnded = stream.endRead()
+      #expect(isEnded && !stream.forks.holdsBack(replica))
+      stream.forks.forget(replica)
+    }
+  }
+
+  @Test("a search that begins while what the last one left is still held back is a search, and ends no sooner")
+  func begunUntilRead() {
+    var search = ForkSearch()
+    _ = search.begin(replica)
+    search.forget(replica)
+    let isBegun = search.begin(replica)
+    let isEnded = search.endRead()
+    #expect(isBegun && !isEnded && search.isSearched(replica))
+  }
+
+  @Test("a chain of which nothing could be read to be shown is asked for again with the next comparison")
+  func unreadable() throws {
+    var search = ForkSearch()
+    search.askAgain(replica)
+    #expect(!search.isSearched(replica), "nobody waits for it")
+    _ = search.begin(replica)
+    let answer = ChainProbe(name: try PartitionName("agency=x"), replica: replica, positions: [], wantsReply: false)
+    _ = search.takes(answer)
+    search.askAgain(replica)
+    search.beginComparison()
+    #expect(search.unanswered == [replica] && search.isSearched(replica))
   }
 
   @Test("the answer to an own question is none of the questions that are answered between two comparisons")
@@ -56,9 +98,11 @@ import Testing
     let limit = ForkSearch.answeredProbeLimit
     let questions = taken(limit + 5, wantsReply: true)
     let answers = taken(2, wantsReply: false)
+    search.beginComparison(isEarly: true)
+    let early = taken(5, wantsReply: true)
     search.beginComparison()
     let later = taken(limit + 5, wantsReply: true)
-    #expect((questions, answers, later) == (limit, 1, limit))
+    #expect((questions, answers, early, later) == (limit, 1, 0, limit))
   }
 
   @Test("a question that was asked before a comparison, and is not answered by its end, is asked anew, once")
@@ -88,6 +132,6 @@ import Testing
     #expect(isBegun && !isBegunBeside && search.isShownInParts(replica) && search.holdsBack(replica))
     let mustBeginAnew = search.endShowing(of: replica)
     search.forget(replica)
-    #expect(mustBeginAnew && !search.holdsBack(replica))
+    #expect(mustBeginAnew && !search.isSearched(replica))
   }
 }

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Replication
+@testable import Simulation
 
 /// What of a forked chain goes out on a stream, and how often.
 @Suite struct ForkedStreamTests {
@@ -41,6 +42,35 @@ import Testing
     #expect(runs == [1] && bench.nodes[other].holds(bench.nodes[bringer]) == 1)
   }
 
+  @Test("a chain whose search ends while the log is read without it goes out behind that, and nothing overtakes it")
+  func endedWhileRead() throws {
+    let (bench, winner, bringer, end, session) = try known()
+    let other = 5 - bringer
+    let replica = bench.nodes[winner].replica
+    _ = bench.nodes[bringer].mesh.sessions[session]?.live?.streams[bench.partition]?.forks.beginAnew(replica)
+    try bench.nodes[winner].write(3)
+    _ = bench.connected(winner, bringer)
+    bench.pass(1_000)
+    try #require(bench.nodes[other].holds(bench.nodes[winner]) == 1)
+    bench.nodes[bringer].holdsLoads = true
+    let start = bench.transcript.count
+    try bench.nodes[bringer].write(4)
+    let spent = SpentDevices(places: [], branches: [bench.nodes[winner].key.publicKey])
+    bench.nodes[bringer].receive(.spent(spent), on: session)
+    let answer = ChainProbe(name: bench.name, replica: replica, positions: [end], wantsReply: false)
+    bench.nodes[bringer].receive(.chainProbe(answer), on: session)
+    bench.nodes[bringer].holdsLoads = false
+    bench.pass(500)
+    let order = bench.messages(from: bringer, to: other, since: start).flatMap { message -> [ReplicaID] in
+      guard case .runs(let batch) = message, !batch.isForkEvidence else { return [] }
+      return batch.entries.compactMap { entry in
+        bench.nodes[bringer].log.first { $0.encoded == entry.encoded }?.replica
+      }
+    }
+    #expect(order == [replica, bench.nodes[bringer].replica])
+    #expect(bench.nodes[other].holds(bench.nodes[winner]) == 2)
+  }
+
   @Test("one vector begins so many searches and no more, and the next one goes on")
   func searchesOfOneVector() throws {
     let bench = try MeshBench(Array(0...LiveSession.searchLimit + 4))
@@ -61,6 +91,20 @@ import Testing
     #expect(searched() == LiveSession.searchLimit)
     bench.nodes[0].receive(.vectors([vector]), on: session)
     #expect(searched() == others.count)
+  }
+
+  @Test("nothing is kept of chains that only the peer speaks of")
+  func unknownChains() throws {
+    let bench = try MeshBench([0, 1])
+    try bench.nodes[0].write(0)
+    let session = bench.connected(1, 0)
+    for number in 0..<32 as Range<UInt64> {
+      let replica = ReplicaID(high: 7, low: number)
+      bench.nodes[0].receive(
+        .chainProbe(ChainProbe(name: bench.name, replica: replica, positions: [], wantsReply: true)), on: session)
+    }
+    let stream = try #require(bench.nodes[0].mesh.sessions[session]?.live?.streams[bench.partition])
+    #expect(stream.forks.unshown.isEmpty)
   }
 
   @Test("of a chain that neither searches a peer's word counts by its number")

@@ -233,7 +233,7 @@ import Wire
     sender.deliver(.tick)
     bench.run()
     let stream = sender.mesh.sessions[id]?.live?.streams[bench.partition]
-    try #require(stream?.outgoing.isBusy == true && stream?.forks.heldBack.isEmpty == true)
+    try #require(stream?.outgoing.isBusy == true && stream?.forks.isSearching == false)
     try #require(receiver.holds(sender) == 0 && receiver.holds(other) == 1)
     sender.handOver()
     bench.run()

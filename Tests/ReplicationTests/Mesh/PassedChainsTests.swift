@@ -34,13 +34,33 @@ import Testing
     #expect(!chains.takesAll)
   }
 
-  @Test("what is awaited is bounded again when it is here, and not before")
-  func isHere() {
+  @Test("what is awaited is bounded again when it is here; until then only more of it is reason to wait longer")
+  func isHere() throws {
+    let bench = try MeshBench([0, 1])
+    let replica = bench.nodes[1].replica
+    _ = bench.connected(0, 1)
+    func log() throws -> PartitionLog { try #require(bench.nodes[0].state) }
+    func write() throws {
+      try bench.nodes[1].write(1)
+      bench.pass(100)
+    }
+    try write()
     var chains = LeftOutChains()
-    chains.reopen(awaiting: [replica: 4])
-    chains.endAwaiting { _, sequence in sequence <= 3 }
+    chains.reopen(awaiting: [replica: 3])
+    chains.endAwaiting(in: try log())
+    chains.noteComparison()
+    // Something else came.
+    chains.endAwaiting(in: try log())
+    try write()
+    chains.endAwaiting(in: try log())
+    chains.noteComparison()
     #expect(chains.takesAll)
-    chains.endAwaiting { _, sequence in sequence <= 4 }
+    var waiting = chains
+    waiting.endAwaiting(in: try log())
+    waiting.noteComparison()
+    #expect(!waiting.takesAll, "nothing more of it has come")
+    try write()
+    chains.endAwaiting(in: try log())
     #expect(!chains.takesAll)
   }
 }

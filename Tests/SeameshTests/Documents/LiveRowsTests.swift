@@ -22,7 +22,7 @@ import TestSupport
       return (id, StoredDocument(id: .int(id), body: body(["n": .int(number)]), etag: "\(random.next() % 3)-\(number)"))
     }
     for _ in 0..<10 { if case (let id, let document?) = change() { documents[id] = document } }
-    var rows = LiveRows(query, documents.values)
+    var rows = LiveRows(query, documents.values.compactMap { LiveRows.Row($0, query) })
     var mirror = rows.documents
     #expect(mirror == query.run(documents.values))
     for _ in 0..<300 {
@@ -30,7 +30,7 @@ import TestSupport
       // One version has one content.
       if let document, document.etag == documents[id]?.etag { continue }
       documents[id] = document
-      switch rows.take(Value.int(id).canonicalBytes, document) {
+      switch rows.take(Value.int(id).canonicalBytes, document.flatMap { LiveRows.Row($0, query) }) {
       case .inserted(let document, let index): mirror.insert(document, at: index)
       case .deleted(let id, let index): #expect(mirror.remove(at: index).id == id)
       case .updated(let document, let index, let before):
@@ -46,8 +46,9 @@ import TestSupport
   @Test("a document that is read again as it was moves nothing")
   func unchanged() throws {
     let document = StoredDocument(id: .int(1), body: body(["n": .int(1)]), etag: "a")
-    var rows = LiveRows(try DocumentQuery(FindRequest()), [document])
-    #expect(rows.take(document.id.canonicalBytes, document) == nil)
+    let row = try #require(LiveRows.Row(document, try DocumentQuery(FindRequest())))
+    var rows = LiveRows(try DocumentQuery(FindRequest()), [row])
+    #expect(rows.take(document.id.canonicalBytes, row) == nil)
     #expect(rows.take(Value.int(2).canonicalBytes, nil) == nil)
     #expect(rows.documents == [document])
   }
@@ -56,18 +57,20 @@ import TestSupport
   func memory() throws {
     var limits = ReadLimits()
     limits.resultBytes = 10_000
-    var rows = LiveRows(try DocumentQuery(FindRequest()), [])
+    let query = try DocumentQuery(FindRequest())
+    var rows = LiveRows(query, [])
     let id = Value.int(1).canonicalBytes
     for round in 0..<50 {
       let text = Text(String(repeating: "x", count: 4_000))
-      _ = rows.take(id, StoredDocument(id: .int(1), body: body(["t": .string(text)]), etag: "\(round)"))
+      let document = StoredDocument(id: .int(1), body: body(["t": .string(text)]), etag: "\(round)")
+      _ = rows.take(id, LiveRows.Row(document, query))
       try rows.check(limits)
       if round % 3 == 0 { _ = rows.take(id, nil) }
     }
     for other in 2...3 as ClosedRange<Int64> {
       let text = Text(String(repeating: "x", count: 4_000))
-      _ = rows.take(
-        Value.int(other).canonicalBytes, StoredDocument(id: .int(other), body: body(["t": .string(text)]), etag: "e"))
+      let document = StoredDocument(id: .int(other), body: body(["t": .string(text)]), etag: "e")
+      _ = rows.take(document.id.canonicalBytes, LiveRows.Row(document, query))
     }
     #expect(throws: NodeError.self) { try rows.check(limits) }
   }
@@ -90,8 +93,8 @@ import TestSupport
     }
     let key = Text(String(repeating: "x", count: 30_000))
     let document = StoredDocument(id: .int(1), body: body(["t": .string(key)]), etag: "e")
-    _ = rows.take(document.id.canonicalBytes, document)
-    #expect(rows.heapBytes > 60_000)
+    _ = rows.take(document.id.canonicalBytes, LiveRows.Row(document, query))
+    #expect(rows.heapBytes > 30_000 && rows.heapBytes < 40_000)
     _ = rows.take(document.id.canonicalBytes, nil)
     #expect(rows.heapBytes == 0)
   }

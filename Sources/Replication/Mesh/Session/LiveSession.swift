@@ -11,6 +11,8 @@ struct LiveSession: Sendable {
   var relays = RelaysDue()
   /// Where something may be left to who passes it on to the peer.
   var passedOn: Set<PartitionID> = []
+  /// Partitions of which something may have been kept from the peer, since it takes no branches of who wrote it.
+  var sparedPartitions: Set<PartitionID> = []
   private var nextStream: UInt64 = 1
   /// Answers of the log that are still to come to what was asked for streams that are not there any more, or were asked for
   /// anew since: what they hold follows on another vector.

@@ -76,7 +76,8 @@ extension PeerSession {
   // MARK: Answering
 
   private mutating func answer(_ number: UInt64, _ digest: UInt64, _ ledger: Ledger, _ step: inout Step) {
-    boundLeftOut()
+    // Two questions that cross are one comparison.
+    if live?.comparison.isAsking == false { boundLeftOut() }
     let sums = sums(ledger)
     live?.comparison.begin()
     guard sums.total != digest else {
@@ -84,7 +85,8 @@ extension PeerSession {
       live?.comparison.enter(.none, step.now)
       return conclude(level: .max, ledger, &step)
     }
-    for partition in live?.streams.keys ?? [] { live?.streams[partition]?.forks.beginComparison() }
+    let isEarly = live?.comparison.isAnsweredEarly == true
+    for partition in live?.streams.keys ?? [] { live?.streams[partition]?.forks.beginComparison(isEarly: isEarly) }
     live?.comparison.goOn(to: .toldBuckets(number), step.now)
     step.emit(.send(id, .summary(Summary(number, .buckets(sums.buckets)))))
   }

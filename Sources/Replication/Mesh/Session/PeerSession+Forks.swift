@@ -14,10 +14,11 @@ extension PeerSession {
   }
 
   /// The peer has another branch than this side and takes no more. Who would take the peer's is shown that.
-  func pass(
+  mutating func pass(
     _ replica: ReplicaID, _ stream: inout PeerStream, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
   ) {
     stream.outgoing.pass(replica)
+    live?.sparedPartitions.insert(partition)
     if !sparesBranches(of: replica, ledger), stream.forks.begin(replica) {
       tellSearch(partition, replica, ledger, &step)
     }
@@ -32,17 +33,27 @@ extension PeerSession {
   /// forks, whatever was shown before is shown `anew`.
   mutating func showForks(_ partition: PartitionID, anew: Bool, _ ledger: Ledger, _ step: inout Step) {
     for replica in live?.takeSearches(of: ledger.partitions[partition]?.log.shownApart ?? []) ?? [] {
-      if anew { live?.streams[partition]?.forks.forget(replica) }
-      searchFork(partition, replica, ledger, &step)
+      if anew {
+        searchAnew(partition, replica, ledger, &step)
+      } else {
+        searchFork(partition, replica, ledger, &step)
+      }
     }
   }
 
   /// Where a comparison finds the partition to differ: what the peer was asked before and has not answered is asked anew.
   mutating func askAnew(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     for replica in live?.streams[partition]?.forks.unanswered.prefix(LiveSession.searchLimit) ?? [] {
-      live?.streams[partition]?.forks.forget(replica)
-      searchFork(partition, replica, ledger, &step)
+      searchAnew(partition, replica, ledger, &step)
     }
+  }
+
+  /// Whatever was shown of it before. Where the peer takes no branches, what was held back for a search goes out.
+  private mutating func searchAnew(
+    _ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step
+  ) {
+    live?.streams[partition]?.forks.forget(replica)
+    if !searchFork(partition, replica, ledger, &step) { pump(partition, ledger, &step) }
   }
 
   /// What is held above its limit, where the partition differs and perhaps only in this.
@@ -51,8 +62,7 @@ extension PeerSession {
     for (replica, _) in state.log.heldAbove.sorted {
       let opened = stream(partition, state.name, ledger, step.now)
       live?.streams[partition] = opened
-      live?.streams[partition]?.forks.forget(replica)
-      searchFork(partition, replica, ledger, &step)
+      searchAnew(partition, replica, ledger, &step)
     }
   }
 
@@ -145,12 +155,8 @@ extension PeerSession {
     guard let state = ledger.partitions[partition], !evidence.isEmpty,
       isInScope(state, ledger) || offers(replica, state.name, ledger)
     else {
-      // Nothing could be read, or may be told any more: the next comparison searches anew.
-      if live?.streams[partition]?.forks.isShownInParts(replica) == true {
-        _ = live?.streams[partition]?.forks.endShowing(of: replica)
-        live?.streams[partition]?.forks.forget(replica)
-      }
-      return
+      // Nothing could be read, or may be told any more.
+      return live?.streams[partition]?.forks.askAgain(replica) ?? ()
     }
     let named = live?.streams[partition]?.forks.named(of: replica) ?? []
     guard !isInScope(state, ledger) || !keepsBranches(of: replica, ledger) else {
@@ -174,9 +180,7 @@ extension PeerSession {
       return showRest(EvidenceRest(partition: partition, replica: replica, above: last))
     }
     if live?.streams[partition]?.forks.endShowing(of: replica) == true {
-      live?.streams[partition]?.forks.forget(replica)
-      searchFork(partition, replica, ledger, &step)
-      return
+      return searchAnew(partition, replica, ledger, &step)
     }
     settleFork(partition, replica, ledger, &step)
   }
@@ -202,7 +206,7 @@ extension PeerSession {
   ) {
     let log = ledger.partitions[partition]?.log
     let position = log?.clipped[replica]
-    live?.streams[partition]?.forks.settle(replica, through: position?.sequence ?? 0)
+    settle(partition, replica, through: position?.sequence ?? 0, log)
     live?.streams[partition]?.outgoing.passNoMore([replica])
     // Nothing of a chain that is held from its first change on is announced.
     if let log, let position {
@@ -216,12 +220,21 @@ extension PeerSession {
     pump(partition, ledger, &step)
   }
 
+  /// Nothing is kept of a chain that only the peer speaks of.
+  private mutating func settle(
+    _ partition: PartitionID, _ replica: ReplicaID, through sequence: UInt64, _ log: PartitionLog?
+  ) {
+    guard log?.received[replica] != nil || live?.streams[partition]?.forks.holdsBack(replica) == true else { return }
+    live?.streams[partition]?.forks.settle(replica, through: sequence)
+  }
+
   /// The peer would not take what it lacks of other branches. What goes on from its own goes out on the stream.
   private mutating func endWithoutShowing(
     _ partition: PartitionID, _ replica: ReplicaID, named: [ChainPosition], _ ledger: Ledger, _ step: inout Step
   ) {
-    live?.streams[partition]?.forks.settle(replica, through: 0)
     let log = ledger.partitions[partition]?.log
+    settle(partition, replica, through: 0, log)
+    live?.sparedPartitions.insert(partition)
     if let log, live?.streams[partition]?.isOffBranch(replica, named: named, log) == true {
       live?.streams[partition]?.outgoing.pass(replica)
     } else {

@@ -59,8 +59,7 @@ extension PeerSession {
   mutating func endAwaiting(in partition: PartitionID, _ ledger: Ledger) {
     guard live?.streams[partition]?.incoming.leftOut.takesAll == true, let log = ledger.partitions[partition]?.log
     else { return }
-    live?.streams[partition]?.incoming.leftOut.noteProgress()
-    live?.streams[partition]?.incoming.leftOut.endAwaiting { log.owed($1, of: $0) <= log.received.sequence(of: $0) }
+    live?.streams[partition]?.incoming.leftOut.endAwaiting(in: log)
     askForBranchesNoMore()
   }
 
@@ -76,7 +75,7 @@ extension PeerSession {
   mutating func hear(_ spent: SpentDevices, _ ledger: Ledger) {
     let freed = spared.peer.branches.subtracting(spent.branches)
     if !freed.isEmpty {
-      for partition in live?.streams.keys ?? [] { doubtBranches(of: freed, in: partition, ledger) }
+      for partition in live?.sparedPartitions ?? [] { doubtBranches(of: freed, in: partition, ledger) }
     }
     if spared.hear(spent) { live?.comparison.sums = nil }
   }
@@ -84,7 +83,7 @@ extension PeerSession {
   private mutating func doubtBranches(of devices: Set<PublicKey>, in partition: PartitionID, _ ledger: Ledger) {
     guard let stream = live?.streams[partition] else { return }
     live?.streams[partition]?.outgoing.passNoMore(stream.outgoing.passed)
-    for replica in stream.forks.settledChains {
+    for replica in stream.forks.unshown {
       guard let author = ledger.authority.author(of: replica), devices.contains(author) else { continue }
       live?.streams[partition]?.forks.forget(replica)
     }

@@ -204,7 +204,9 @@ extension PeerSession {
       piece.stream == PayloadPiece.evidence || piece.stream == stream.incoming.number
     else { return }
     switch stream.incoming.payloads.take(piece, on: stream.incoming.number) {
-    case .taken: stream.incoming.noteProgress(step.now)
+    case .taken:
+      stream.incoming.noteProgress(step.now)
+      stream.incoming.leftOut.noteProgress()
     case .isPassedOver: return
     case .isOutOfOrder:
       throw .breach("a piece of a payload out of order", at: BrokenRule.Place(partition: piece.name))

@@ -46,7 +46,7 @@ extension PeerSession {
 
   /// Asks the log for what the peer lacks.
   private mutating func read(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
-    _ = live?.streams[partition]?.outgoing.settlePassed()
+    _ = live?.streams[partition]?.endRead()
     guard let state = ledger.partitions[partition], let stream = live?.streams[partition],
       stream.outgoing.number != nil, !stream.outgoing.isBusy, stream.lacks(state.log)
     else { return }
@@ -84,7 +84,7 @@ extension PeerSession {
     let largest = step.configuration.largestLoadByteLimit
     let goesOn =
       live?.streams[partition]?.outgoing.setNextLoad(isStuck: isStuck, usual: usual, largest: largest) == true
-    let isReadAnew = live?.streams[partition]?.outgoing.settlePassed() == true
+    let isReadAnew = live?.streams[partition]?.endRead() == true
     let isReadOn = goesOn ? hasMore : searchStuck(runs, partition, ledger, &step)
     if isReadOn || isReadAnew { live?.turns.putRead(partition) }
   }

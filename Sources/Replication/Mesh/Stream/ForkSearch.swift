@@ -4,6 +4,9 @@
 /// they hold above the last common position. Then it is settled, until something new is known of it.
 struct ForkSearch: Sendable {
   private(set) var heldBack: Set<ReplicaID> = []
+  /// Chains of `heldBack` of which no search is under way any more. A read that is under way has left them out, and what has
+  /// seen them must not go out of it without them: they go with the next one.
+  private var heldUntilRead: Set<ReplicaID> = []
   /// Chains of which all that is known here was shown to the peer, and through which sequence of the branch that counts here.
   private var settled: [ReplicaID: UInt64] = [:]
   /// Of those, through which sequence of that branch the stream has brought it since, as it is open now.
@@ -36,11 +39,29 @@ struct ForkSearch: Sendable {
     return shownInParts.removeValue(forKey: replica) ?? false
   }
 
+  /// Nothing of it goes out now.
   func holdsBack(_ replica: ReplicaID) -> Bool { heldBack.contains(replica) }
+  /// What both sides hold of it is being found out.
+  func isSearched(_ replica: ReplicaID) -> Bool { heldBack.contains(replica) && !heldUntilRead.contains(replica) }
+
+  var isSearching: Bool { heldBack.count > heldUntilRead.count }
+
+  /// No read is under way. Answers whether anything may go out that could not before.
+  mutating func endRead() -> Bool {
+    guard !heldUntilRead.isEmpty else { return false }
+    heldBack.subtract(heldUntilRead)
+    heldUntilRead = []
+    return true
+  }
+
+  private mutating func release(_ replica: ReplicaID) {
+    if heldBack.contains(replica) { heldUntilRead.insert(replica) }
+  }
 
   /// Answers whether the peer is to be asked: nothing is known to be level, and no search is under way.
   mutating func begin(_ replica: ReplicaID) -> Bool {
-    guard settled[replica] == nil, heldBack.insert(replica).inserted else { return false }
+    guard settled[replica] == nil, !isSearched(replica) else { return false }
+    holdBack(replica)
     questioned.insert(replica)
     return true
   }
@@ -55,11 +76,14 @@ struct ForkSearch: Sendable {
   private mutating func doubt(_ replica: ReplicaID) { (settled[replica], streamed[replica]) = (nil, nil) }
 
   /// Whatever was shown of it before: nothing of it goes on the stream until a search has ended.
-  mutating func holdBack(_ replica: ReplicaID) { heldBack.insert(replica) }
+  mutating func holdBack(_ replica: ReplicaID) {
+    heldBack.insert(replica)
+    heldUntilRead.remove(replica)
+  }
 
   /// The peer has, or gets with what is on its way, all that is known of the chain here.
   mutating func settle(_ replica: ReplicaID, through sequence: UInt64) {
-    heldBack.remove(replica)
+    release(replica)
     settled[replica] = sequence
   }
 
@@ -72,7 +96,10 @@ struct ForkSearch: Sendable {
   }
 
   /// The stream has begun anew: what went out on it before is void. What was shown is not.
-  mutating func beginStream() { streamed = [:] }
+  mutating func beginStream() {
+    streamed = [:]
+    _ = endRead()
+  }
 
   /// What of the branch that counts here is on its way for certain, whatever the peer says to hold.
   func onItsWay(_ replica: ReplicaID) -> UInt64 { max(settled[replica] ?? 0, streamed[replica] ?? 0) }
@@ -88,9 +115,18 @@ struct ForkSearch: Sendable {
   /// Where it is being shown, when that is through: else the same parts would go out beside one another.
   mutating func forget(_ replica: ReplicaID) {
     guard shownInParts[replica] == nil else { return shownInParts[replica] = true }
-    heldBack.remove(replica)
+    release(replica)
     questionedBefore.remove(replica)
     doubt(replica)
+  }
+
+  /// What was to be shown of it could not be read: the peer is asked anew with the next comparison.
+  mutating func askAgain(_ replica: ReplicaID) {
+    _ = endShowing(of: replica)
+    guard heldBack.contains(replica) else { return }
+    doubt(replica)
+    holdBack(replica)
+    questioned.insert(replica)
   }
 
   /// Whether the peer's probe is gone on with. An answer to a question of this side's is none of the peer's questions.
@@ -102,10 +138,15 @@ struct ForkSearch: Sendable {
   }
 
   /// Whichever side began it: else a node that is always asked to compare would answer no searches after the first 64.
-  mutating func beginComparison() { (answeredProbes, questionedBefore) = (0, questioned) }
+  ///
+  /// - Parameter isEarly: the peer asked long before one was due, which lets it search no more often.
+  mutating func beginComparison(isEarly: Bool = false) {
+    if !isEarly { answeredProbes = 0 }
+    questionedBefore = questioned
+  }
 
-  /// Chains of which nothing is shown now, since all was, or would not be taken.
-  var settledChains: [ReplicaID] { Array(settled.keys) }
+  /// Chains of which nothing was shown, since the peer would not take it, or nothing of them counted here.
+  var unshown: [ReplicaID] { settled.filter { $0.value == 0 }.map(\.key) }
 
   /// Chains that are held back for an answer that does not come, ascending: what is said on a session keeps its order, and the
   /// peer has passed over the question. It did not carry the partition for a moment, or had answered all that it may.

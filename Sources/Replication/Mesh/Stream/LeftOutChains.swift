@@ -3,10 +3,16 @@ struct LeftOutChains: Sendable {
   private(set) var all: Set<ReplicaID> = []
   /// Of these, chains that would have been alone in the partition.
   private var withoutPlace: Set<ReplicaID> = []
-  /// What somebody's work stands on, by chain through which sequence: until that is here, nothing is beyond an allowance.
-  private var awaited: [ReplicaID: UInt64] = [:]
-  /// Comparisons that have begun since something was asked for, or came.
+  /// What somebody's work stands on, by chain: until that is here, nothing is beyond an allowance.
+  private var awaited: [ReplicaID: Awaited] = [:]
+  /// Comparisons that have begun since something was asked for, or something of it came.
   private var comparisons = 0
+
+  private struct Awaited: Sendable {
+    var through: UInt64
+    /// How far the chain was here when that was looked at last.
+    var received: UInt64 = 0
+  }
 
   var isEmpty: Bool { all.isEmpty }
   var awaitsPlace: Bool { !withoutPlace.isEmpty }
@@ -33,14 +39,25 @@ struct LeftOutChains: Sendable {
   /// Their place is no question any more; nor, where somebody stands on what is awaited, is anything else.
   mutating func reopen(awaiting awaited: [ReplicaID: UInt64]) {
     all = awaited.isEmpty ? all.subtracting(withoutPlace) : []
-    self.awaited.merge(awaited) { max($0, $1) }
+    for (replica, sequence) in awaited {
+      let before = self.awaited[replica] ?? Awaited(through: sequence)
+      self.awaited[replica] = Awaited(through: max(sequence, before.through), received: before.received)
+    }
     (withoutPlace, comparisons) = ([], 0)
   }
 
-  mutating func endAwaiting(_ isHere: (ReplicaID, UInt64) -> Bool) {
-    awaited = awaited.filter { !isHere($0.key, $0.value) }
+  /// What is here of what is awaited is so no more. More of it is progress, and nothing else.
+  mutating func endAwaiting(in log: PartitionLog) {
+    for (replica, item) in awaited {
+      let received = log.received.sequence(of: replica)
+      let isHere = log.owed(item.through, of: replica) <= received
+      guard isHere || received > item.received else { continue }
+      awaited[replica] = isHere ? nil : Awaited(through: item.through, received: received)
+      comparisons = 0
+    }
   }
 
+  /// Pieces of a payload that may be of what is awaited.
   mutating func noteProgress() { comparisons = 0 }
 
   /// Where nothing comes any more, what still stands on it is judged anew.

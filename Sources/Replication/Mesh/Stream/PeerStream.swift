@@ -82,7 +82,14 @@ struct PeerStream: Sendable {
 
   private func isAhead(_ position: ChainPosition, of replica: ReplicaID, _ log: PartitionLog?) -> Bool {
     position.sequence > (log?.received.sequence(of: replica) ?? 0) && log?.forkPoints[replica] == nil
-      && !forks.holdsBack(replica) && !incoming.leftOut.contains(replica)
+      && !forks.isSearched(replica) && !incoming.leftOut.contains(replica)
+  }
+
+  /// No read is under way, and what went out of the last one has gone. Answers whether chains may go out that it left out.
+  mutating func endRead() -> Bool {
+    guard !outgoing.isLoading else { return false }
+    let isPassedNoMore = outgoing.settlePassed()
+    return forks.endRead() || isPassedNoMore
   }
 
   /// What is not to be read of the log for the peer.
@@ -98,16 +105,19 @@ struct PeerStream: Sendable {
   // MARK: Vectors
 
   /// What the peer says that it holds. Of a forked chain only what lies on the branch chosen here is what it has of it; chains
-  /// that are `spared` are searched by nobody, and go by their number.
-  mutating func note(_ vector: VersionVector, _ log: PartitionLog?, spared: (ReplicaID) -> Bool = { _ in false }) {
+  /// that are `spared` are searched by nobody, and go by their number. Answers whether some were passed over, and may go out now.
+  @discardableResult mutating func note(
+    _ vector: VersionVector, _ log: PartitionLog?, spared: (ReplicaID) -> Bool = { _ in false }
+  ) -> Bool {
     isKnownAsTold = false
-    outgoing.passNoMore(outgoing.passed.filter { hasMoved($0, to: vector[$0], log) })
+    let isPassedNoMore = outgoing.passNoMore(outgoing.passed.filter { hasMoved($0, to: vector[$0], log) })
     known.join(vector)
     outgoing.endLeft(known)
-    guard let log else { return }
+    guard let log else { return isPassedNoMore }
     for (replica, entry) in vector.entries where log.forkPoints[replica] != nil && !spared(replica) {
       judge(entry, of: replica, log)
     }
+    return isPassedNoMore
   }
 
   /// To a position that is not off the branch that counts here.
@@ -175,15 +185,15 @@ struct PeerStream: Sendable {
   }
 
   /// Whoever sends a run from its log has it. Of a forked chain that says how much of the branch that counts here, where the
-  /// run lies on that, or goes on from it.
-  mutating func noteHolding(of run: DeliveredRun, _ log: PartitionLog?) {
+  /// run lies on that, or goes on from it. Answers whether the chain was passed over, and may go out now.
+  mutating func noteHolding(of run: DeliveredRun, _ log: PartitionLog?) -> Bool {
     let replica = run.incoming.replica
-    guard let tip = run.incoming.hashes.last?.tip, run.last > known.sequence(of: replica) else { return }
+    guard let tip = run.incoming.hashes.last?.tip, run.last > known.sequence(of: replica) else { return false }
     let entry = ChainPosition(sequence: run.last, tip: tip)
-    guard log?.isOnBranch(entry, of: replica) != false || log?.endsBranch(run.incoming) == true else { return }
+    guard log?.isOnBranch(entry, of: replica) != false || log?.endsBranch(run.incoming) == true else { return false }
     known[replica] = entry
-    outgoing.passNoMore([replica])
     isKnownAsTold = false
+    return outgoing.passNoMore([replica])
   }
 
   /// What is still to be named of it: on an open stream what the peer neither announced nor is being sent; all of it, where

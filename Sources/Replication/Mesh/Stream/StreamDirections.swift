@@ -112,9 +112,15 @@ struct OutgoingStream: Sendable {
     passedUntilRead.remove(replica)
   }
 
-  /// The peer has moved on in these chains, or they are shown to it.
-  mutating func passNoMore(_ replicas: Set<ReplicaID>) {
-    if isLoading { passedUntilRead.formUnion(replicas.intersection(passed)) } else { passed.subtract(replicas) }
+  /// The peer has moved on in these chains, or they are shown to it. Answers whether some of them may go out now.
+  @discardableResult mutating func passNoMore(_ replicas: Set<ReplicaID>) -> Bool {
+    let over = replicas.intersection(passed)
+    guard !isLoading else {
+      passedUntilRead.formUnion(over)
+      return false
+    }
+    passed.subtract(over)
+    return !over.isEmpty
   }
 
   /// What was read has gone out. Answers whether there is more to be read now.
@@ -187,10 +193,7 @@ struct IncomingStream: Sendable {
   /// It is to be asked for anew.
   mutating func close() { number = nil }
 
-  mutating func noteProgress(_ now: MonotonicTime) {
-    lastProgress = now
-    leftOut.noteProgress()
-  }
+  mutating func noteProgress(_ now: MonotonicTime) { lastProgress = now }
 
   func isSilent(for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
     now.millisecondsSince(lastProgress) > milliseconds
