@@ -83,6 +83,8 @@ def examples(golden: dict[str, bytes]) -> dict[str, bytes]:
         "message-pong": message(messages.PONG, 2**64 - 1),
         "message-neighbours": message(
             messages.NEIGHBOURS, *(b"".join(mark.to_bytes(8) for mark in marks) for marks in ([1, 256], [2]))),
+        "message-push-choice": message(
+            messages.PUSH_CHOICE, NAME, [REPLICA], [bytes(15) + b"\x05", OTHER], []),
         "message-goodbye": message(messages.GOODBYE, 3),
         # Of the listener, who asks first.
         "message-credential-request": message(
@@ -174,7 +176,7 @@ class Examples(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(self.named(name).hex(), content.hex())
         numbers = {messages.read(content)[0] for name, content in made.items() if name.startswith("message-")}
-        self.assertEqual(numbers, {*range(messages.HOLDINGS_QUESTION + 1), messages.NEIGHBOURS})
+        self.assertEqual(numbers, {*range(messages.HOLDINGS_QUESTION + 1), messages.NEIGHBOURS, messages.PUSH_CHOICE})
 
     def test_every_block_of_a_message_is_made_here(self):
         blocks = {name for name in self.golden if name.startswith("message-")}

@@ -194,6 +194,8 @@ extension GoldenTests {
       example(
         "neighbours",
         .neighbours(NeighbourNews(added: [DeviceMark(word: 1), DeviceMark(word: 256)], removed: [DeviceMark(word: 2)]))),
+      example(
+        "push-choice", .pushChoice(PushChoice(name, eager: [replica], lazy: [ReplicaID(high: 0, low: 5), other]))),
     ]
   }()
 }

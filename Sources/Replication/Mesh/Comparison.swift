@@ -118,12 +118,6 @@ struct Comparison: Sendable {
     changed[committed.partition.id] = change
   }
 
-  /// This side has asked, and has no answer yet.
-  var isAsking: Bool {
-    guard case .asked = stage else { return false }
-    return true
-  }
-
   // MARK: When
 
   func isDue(_ now: MonotonicTime) -> Bool { now >= due }

@@ -11,8 +11,8 @@ extension Mesh {
       sessions[id]?.pulse.hearPong(step.now)
       return
     case .goodbye(let reason): return close(id, reason, &step)
-    case .spent(let told) where session.hasStatements: return sessions[id]?.hear(told, ledger) ?? ()
-    case .neighbours(let news) where session.hasStatements: return sessions.hear(news, from: id, ledger, step)
+    case .spent(let told) where session.hasStatements: return sessions[id]?.hear(told, ledger, &step) ?? ()
+    case .neighbours(let news) where session.hasStatements: return receiveNews(id, news, step)
     case .holdings(let message) where session.hasStatements: return receiveHoldings(id, message, &step)
     default: break
     }
@@ -84,6 +84,7 @@ extension Mesh {
     case .have(let part):
       guard let vector = try sessions[id]?.live?.join(part, .have) else { return }
       receiveVector(id, vector, &step)
+    case .pushChoice(let choice): receiveChoice(id, choice, step)
     case .chainProbe(let probe): sessions[id]?.receive(probe, ledger.id(of: probe.name), ledger, &step)
     default: throw .outOfTurn
     }

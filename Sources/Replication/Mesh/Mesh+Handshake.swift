@@ -170,7 +170,10 @@ extension Mesh {
 
   mutating func closed(_ id: SessionID, _ step: inout Step) {
     guard let session = sessions.remove(id) else { return }
-    if session.phase == .live { silent.note(SilentPeers.Peer(session, ledger)) }
+    if session.phase == .live {
+      silent.note(SilentPeers.Peer(session, ledger))
+      replaceBringer(id, step)
+    }
     ledger.dropPostponed(of: id)
     holdings.closed(id)
     neighbours.lose(session, step)

@@ -128,7 +128,9 @@ extension Mesh {
     }
     switch ledger.partitions[partition]?.log.deliver(summary) {
     case .take: break
-    case .have, nil: return .next
+    case .have, nil:
+      if !taking.batch.isForkEvidence { noteSecondCopy(replica, id, partition, step) }
+      return .next
     case .aside(.lacksRight):
       if taking.batch.isForkEvidence { sessions[id]?.noteHandedOverEarly(replica, taking.name, ledger) }
       return leaveOut(replica, taking)
@@ -159,6 +161,7 @@ extension Mesh {
       ownChainClaims.foundReissue(summary, partition, ledger, &step)
       ownChainClaims.found(run, taking.name, &step)
       taking.kept.append(ledger.settled(run, change, partition))
+      if !taking.batch.isForkEvidence { noteFirstCopy(replica, id, partition) }
       // Also where a branch that has lost goes on: no vector tells of it.
       if isOffBranch { taking.branches.insert(replica) }
       if let branched = change.branchedReplica { sessions.showNews(of: branched, partition, ledger, &step) }

@@ -54,6 +54,7 @@ extension Mesh {
     interest = interest.adding(added).removing(removed)
     scopeChanged()
     let ended = sessions.ids.flatMap { interestChanged(added, removed, on: $0, &step) }
+    reviewBringers(step)
     pulls.askOthers(ended, &sessions, ledger, &step)
     sessions.askForHandedOverEarly(ledger, &step)
   }
@@ -93,6 +94,7 @@ extension Mesh {
     remember(changed, of: session, &step)
     let ended = pulls.closeStreams(removed, id, &sessions, ledger)
     offerNewlyCommon(id, added, &step)
+    reviewBringers(step)
     pulls.askOthers(ended, &sessions, ledger, &step)
   }
 

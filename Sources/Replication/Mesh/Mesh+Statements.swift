@@ -129,6 +129,7 @@ extension Mesh {
     tellLines(listedBy: ofFleet, &step)
     if before.fullDevices != grown.fullDevices { ledger.countTakes() }
     reconsiderAcceptance(reach, &step)
+    reviewBringers(step)
     pulls.askOthers(ended, &sessions, ledger, &step)
     pulls.reopenAll(&sessions, ledger, &step)
     sessions.askForHandedOverEarly(ledger, &step)

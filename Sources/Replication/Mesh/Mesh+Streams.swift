@@ -14,6 +14,7 @@ extension Mesh {
     let isOpen = sessions[id]?.live?.streams[partition]?.outgoing.number != nil
     let unannounced = isOpen ? nil : sessions[id]?.sparing?.unannounced(partition)
     sessions[id]?.begin(number, partition, wanted, known: known, base: base, ledger, step.now)
+    sessions[id]?.doubtFreed(partition, ledger)
     lookForForks(id, partition, wanted, &step)
     sessions[id]?.showForks(partition, anew: false, ledger, &step)
     pulls.consider(id, partition, &sessions, ledger, &step)
@@ -114,6 +115,7 @@ extension Mesh {
       spared: { sessions[id]?.sparesBranches(of: $0, ledger) == true })
     if isToldWhole { stream.noteTold(item.vector) }
     sessions[id]?.live?.streams[partition] = stream
+    noteNamed(told, by: id, of: partition, step.now)
     if isMoreToSend { sessions[id]?.pump(partition, ledger, &step) }
     if stream.isAhead(of: ledger.partitions[partition]?.log) {
       sessions[id]?.sparing?.noteBehind(partition, stream, ledger.partitions[partition]?.log, step.now)

@@ -119,6 +119,8 @@ package struct Mesh: Sendable {
   var pulls = PullPolicy()
   var interestCache = InterestCache()
   var neighbours = Neighbours()
+  var bringers = EagerBringers()
+  var lagging = LaggingChains()
   package internal(set) var ownChainClaims = OwnChainClaims()
 
   package internal(set) var holdings: HoldingsExchange
@@ -190,6 +192,8 @@ package struct Mesh: Sendable {
     for run in state.waiting.ahead.all { sessions[run.session]?.live?.postponedByteCount -= run.byteCount }
     ledger.partitions[partition] = nil
     pulls.catchUps.end(partition)
+    bringers.forget(partition)
+    lagging.forget(partition)
     sessions.forget(partition)
   }
 

@@ -258,7 +258,8 @@ struct PullPolicy: Sendable {
     _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
   ) {
     guard sessions[id]?.live?.streams[partition] != nil else { return }
-    sessions[id]?.live?.streams[partition]?.incoming.leftOut.reopen(awaiting: awaited)
+    let log = ledger.partitions[partition]?.log
+    sessions[id]?.live?.streams[partition]?.incoming.leftOut.reopen(awaiting: awaited, in: log)
     askAnew(id, partition, &sessions, ledger, &step)
   }
 

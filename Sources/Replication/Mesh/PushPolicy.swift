@@ -10,6 +10,14 @@ enum PushPolicy {
   struct Push {
     var announcement: Announcement
     var runs: Runs
+    /// Somebody else brings what of these the peer lacks; what he may not is passed on at that time.
+    var left: [Left] = []
+    var elseAt: MonotonicTime?
+
+    struct Left {
+      let runs: [LoggedRun]
+      let way: LeftRuns.Way
+    }
   }
 
   /// A vector that says that it is here.
@@ -31,8 +39,6 @@ enum PushPolicy {
     case relayed(at: MonotonicTime)
     /// With what waits already to be passed on, and not before this.
     case postponed(until: MonotonicTime)
-    /// Somebody else brings what of them the peer lacks; what he may not is passed on at that time.
-    case leftToOthers(LeftRuns.Way, elseAt: MonotonicTime)
   }
 
   /// - Parameter own: this device.
@@ -45,21 +51,35 @@ enum PushPolicy {
     let isRelayed = session.live?.relays[committed.partition.id] != nil
     guard committed.source == nil else {
       let due = relayDue(committed, session, step)
-      guard committed.runs.contains(where: { !stream.covers($0.replica, $0.last) }) else {
-        return Push(announcement: announcement, runs: .none)
-      }
-      if let bringer = committed.bringer, let way = way(of: bringer, to: session, own) {
-        return Push(announcement: announcement, runs: .leftToOthers(way, elseAt: due))
-      }
-      guard isRelayed else { return Push(announcement: announcement, runs: .relayed(at: due)) }
+      let lacked = committed.runs.filter { !stream.covers($0.replica, $0.last) }
+      let left = left(of: lacked, committed, to: session, own)
+      var push = Push(announcement: announcement, runs: .none, left: left, elseAt: due)
+      guard left.reduce(0, { $0 + $1.runs.count }) < lacked.count else { return push }
       // What waits already keeps its time, but for more that comes with a meeting.
       let isMeeting = meetingEnd(committed, step) != nil
-      return Push(announcement: announcement, runs: isMeeting ? .postponed(until: due) : .none)
+      push.runs = !isRelayed ? .relayed(at: due) : isMeeting ? .postponed(until: due) : .none
+      return push
     }
     let isNext =
       session.isWritable && !stream.outgoing.isBusy && !isRelayed && stream.isFollowed(by: committed.runs)
       && session.isItsTurn(committed.partition.id, stream.name)
     return Push(announcement: announcement, runs: isNext ? .now : .fromLog)
+  }
+
+  /// By chain: as the peer has chosen, and where it has not by who brought them here.
+  private static func left(
+    of lacked: [LoggedRun], _ committed: CommittedRuns, to session: PeerSession, _ own: DeviceMark
+  ) -> [Push.Left] {
+    guard !lacked.isEmpty, let choices = session.live?.choices else { return [] }
+    let partition = committed.partition.id
+    let lazy = lacked.filter { choices.isLazy($0.replica, in: partition) }
+    var left = lazy.isEmpty ? [] : [Push.Left(runs: lazy, way: .direct)]
+    guard let bringer = committed.bringer, let way = way(of: bringer, to: session, own) else { return left }
+    let free = lacked.filter {
+      !choices.isLazy($0.replica, in: partition) && !choices.isEager($0.replica, in: partition)
+    }
+    if !free.isEmpty { left.append(Push.Left(runs: free, way: way)) }
+    return left
   }
 
   /// From who brought them here, from their authors, who send what they write to all with whom they are linked, or by whoever
@@ -127,16 +147,17 @@ extension PeerSession {
     }
     let push = PushPolicy.push(committed, to: self, ledger.mark, step)
     announce(committed, push.announcement, &step)
+    for left in push.left {
+      let isAll = live?.streams[partition]?.leaveToOthers(left.runs, by: left.way, committed.partition.log) ?? true
+      if left.way != .direct { live?.passedOn.insert(partition) }
+      if !isAll, let due = push.elseAt { live?.relays.begin(partition, at: due) }
+    }
     switch push.runs {
     case .none: break
     case .now: send(committed.runs[...], partition, ledger, &step)
     case .fromLog: pump(partition, ledger, &step)
     case .relayed(let due): live?.relays.begin(partition, at: due)
     case .postponed(let due): live?.relays.postpone(partition, until: due)
-    case .leftToOthers(let way, let due):
-      let isAll = live?.streams[partition]?.leaveToOthers(committed.runs, by: way, committed.partition.log) ?? true
-      if way != .direct { live?.passedOn.insert(partition) }
-      if !isAll { live?.relays.begin(partition, at: due) }
     }
     noteWaiting(committed)
     // When these runs were judged there was no stream to show them on.

@@ -14,7 +14,7 @@ package struct KnownFormats: Hashable, Sendable {
   package var messages: Set<UInt64> = []
   /// What hellos announce.
   package var features: UInt64 =
-    Feature.holdings | Feature.holdingsQuestions | Feature.neighbours | Feature.differences
+    Feature.holdings | Feature.holdingsQuestions | Feature.neighbours | Feature.differences | Feature.pushChoice
   /// Numbers of messages that are said beside what there is to say (`LaterNews`); none of them means anything.
   package var news: [UInt64] = []
   /// How own changes are written, one after the other; as ever where it is empty.
@@ -31,6 +31,8 @@ package struct KnownFormats: Hashable, Sendable {
     /// A pull that says how its vector differs from what its receiver told, and streams whose first context says how it
     /// differs from the pull's vector.
     package static let differences: UInt64 = 1 << 45
+    /// ``Message/pushChoice(_:)``, where both have ``neighbours``, too.
+    package static let pushChoice: UInt64 = 1 << 46
   }
 
   package enum Subject: UInt8, Sendable, CaseIterable { case device, user, role, everyone }

@@ -45,6 +45,9 @@ package enum Message: Sendable, Equatable {
   /// not sent to the peer as well.
   case neighbours(NeighbourNews)
 
+  /// Only to who has said that it takes this (``KnownFormats/Feature/pushChoice``).
+  case pushChoice(PushChoice)
+
   package static let credentialLimit = 2
 }
 

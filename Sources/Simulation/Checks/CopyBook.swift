@@ -59,6 +59,8 @@ struct CopyBook {
   private var views: [SentBook.Stream: View] = [:]
   /// By connection and the hearer's side: with whom the other is linked.
   private var neighbours: [End: Set<DeviceMark>] = [:]
+  /// Chains that the reader wants to have from the sender of the stream, whoever else brings them.
+  private var eager: [SentBook.Stream: Set<ReplicaID>] = [:]
   private var heard: [Reader: [Heard]] = [:]
 
   private struct End: Hashable {
@@ -84,6 +86,7 @@ struct CopyBook {
   }
 
   mutating func leave(_ run: KnownRun, on stream: SentBook.Stream) {
+    guard eager[stream]?.contains(run.replica) != true else { return }
     let before = views[stream]?.left[run.replica] ?? 0
     views[stream]?.left[run.replica] = max(before, run.last)
   }
@@ -95,6 +98,7 @@ struct CopyBook {
 
   mutating func ended(_ connection: UInt64) {
     forget(connection)
+    for stream in eager.keys where stream.connection == connection { eager[stream] = nil }
     for side in 0...1 { neighbours[End(connection: connection, side: side)] = nil }
   }
 
@@ -108,6 +112,10 @@ struct CopyBook {
     case .neighbours(let news) where !news.removed.isEmpty:
       takeBackLeft(message)
       neighbours[End(connection: message.connection, side: message.side)]?.subtract(news.removed)
+    case .pushChoice(let choice):
+      let stream = stream(message, choice.name)
+      eager[stream, default: []].formUnion(choice.eager)
+      for replica in choice.eager { views[stream]?.left[replica] = nil }
     default: break
     }
   }
@@ -133,6 +141,13 @@ struct CopyBook {
     }
     if case .pull = message.message { (view.isOpen, view.heldWhenAsked) = (true, held) }
     views[stream(message, vector.name)] = view
+  }
+
+  /// The hearer may have left something in the same turn, before it came to this.
+  mutating func take(_ choice: PushChoice, _ message: Heard) {
+    let stream = stream(message, choice.name)
+    for replica in choice.eager { views[stream]?.left[replica] = nil }
+    eager[stream]?.subtract(choice.lazy.union(choice.released))
   }
 
   mutating func take(_ news: NeighbourNews, _ message: Heard) {

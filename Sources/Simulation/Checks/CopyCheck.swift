@@ -29,10 +29,10 @@ struct CopyCheck: Check {
     book.hear(heard, at: CopyBook.Reader(slot: node.slot, life: node.life))
   }
 
-  /// `have`, `pull`, `vectors` and `neighbours`: an array, and its first item. Others need not be read once more.
+  /// `have`, `pull`, `vectors`, `neighbours` and `pushChoice`: an array, and its first item. Others need not be read once more.
   private static func isOfCopies(_ frame: [UInt8]) -> Bool {
     guard frame.count > 2 else { return false }
-    return [11, 12, 15].contains(frame[1]) || frame[1] == 24 && frame[2] == 65
+    return [11, 12, 15].contains(frame[1]) || frame[1] == 24 && [65, 66].contains(frame[2])
   }
 
   /// A turn has taken what was handed in before it.
@@ -48,6 +48,7 @@ struct CopyCheck: Check {
       case .have(let vector), .pull(_, let vector): take([vector], heard, node)
       case .vectors(let vectors): take(vectors, heard, node)
       case .neighbours(let news): book.take(news, heard)
+      case .pushChoice(let choice): book.take(choice, heard)
       default: break
       }
     }

@@ -35,6 +35,7 @@ struct FrameCheck: Check {
     // Who may not carry a partition any more is told how far its own work has come.
     case .chainProbe(let probe) where known.owners[probe.replica] != peer.key.publicKey:
       checkRight(probe.name, node, peer)
+    case .pushChoice(let choice): checkRight(choice.name, node, peer)
     case .holdings(let message): check(message, node, peer)
     case .statementSet(let set): check(set, node, peer)
     case .statements(let list, let scope):
@@ -247,6 +248,7 @@ struct FrameCheck: Check {
       case .runs(let batch): [batch.name]
       case .payloadPiece(let piece): [piece.name]
       case .chainProbe(let probe): [probe.name]
+      case .pushChoice(let choice): [choice.name]
       case .statementSet(let set): PartitionName(roomOf: set.scope).map { [$0] } ?? []
       case .statements(_, let scope): PartitionName(roomOf: scope).map { [$0] } ?? []
       default: []

@@ -89,6 +89,9 @@ struct Liar {
     case .statements(let list, let scope): return [.statements(spoiled(list, world), of: scope)]
     case .statementSet(let set) where random.chance(30): return [.statementSet(spoiled(set))]
     case .summary(let summary) where random.chance(30): return [.summary(spoiled(summary))]
+    // Who is told to push thinks that another does, and the other way round.
+    case .pushChoice(let choice) where random.chance(50):
+      return [.pushChoice(PushChoice(choice.name, eager: choice.lazy, lazy: choice.eager, released: choice.released))]
     case .interest, .summary, .statementSet, .payloadPiece, .chainProbe, .interestChange:
       return random.chance(50) ? [] : [message, message]
     case .ping(let nonce):

@@ -60,6 +60,7 @@ extension CBORReader {
     case .holdingsQuestion: return .holdings(.question(try holdingsQuestion(items)))
     case .spent: return .spent(try spent(items))
     case .neighbours: return .neighbours(try neighbours(items))
+    case .pushChoice: return .pushChoice(try pushChoice(items))
     case .goodbye:
       try expect(items, 1)
       return .goodbye(Goodbye(rawValue: try readUnsigned()) ?? .stopping)

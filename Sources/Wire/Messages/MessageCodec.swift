@@ -29,6 +29,7 @@ package enum MessageCodec {
     case holdingsQuestion = 23
     case spent = 64
     case neighbours = 65
+    case pushChoice = 66
   }
 
   /// The message numbers from 64 on may be skipped by who does not know them; those below may not.
@@ -92,6 +93,7 @@ package enum MessageCodec {
     case .holdings(.question(let question)): out.holdingsQuestion(question)
     case .spent(let devices): out.spent(devices)
     case .neighbours(let news): out.neighbours(news)
+    case .pushChoice(let choice): out.pushChoice(choice)
     }
     return out.bytes
   }

@@ -13,6 +13,7 @@ from .statements import has_shape
  GOODBYE, CREDENTIAL_REQUEST, CREDENTIALS, HOLDINGS,
  HOLDINGS_QUESTION) = range(24)  # fmt: skip
 NEIGHBOURS = 65
+PUSH_CHOICE = 66
 
 #: From here on who does not know a message skips it.
 OPTIONAL = 64

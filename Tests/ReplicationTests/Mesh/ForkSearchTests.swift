@@ -63,6 +63,17 @@ import Testing
     }
   }
 
+  @Test("a search that has ended is no question that waits for its answer, though nothing was read since")
+  func answeredOtherwise() {
+    var search = ForkSearch()
+    _ = search.begin(replica)
+    search.beginComparison()
+    search.settle(replica, through: 1)
+    #expect(search.unanswered.isEmpty)
+    search.askAgain(replica)
+    #expect(!search.isSearched(replica) && search.settled(replica) == 1)
+  }
+
   @Test("a search that begins while what the last one left is still held back is a search, and ends no sooner")
   func begunUntilRead() {
     var search = ForkSearch()

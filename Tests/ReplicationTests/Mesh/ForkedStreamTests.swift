@@ -93,18 +93,35 @@ import Testing
     #expect(searched() == others.count)
   }
 
+  @Test("what a peer was shown, and may not have taken, is searched anew when it takes branches again and pulls")
+  func freed() throws {
+    let (bench, winner, bringer, end, session) = try known()
+    let replica = bench.nodes[winner].replica
+    let device = bench.nodes[winner].key.publicKey
+    func searched() -> Bool {
+      bench.nodes[bringer].mesh.sessions[session]?.live?.streams[bench.partition]?.forks.isSearched(replica) == true
+    }
+    let vector = PartitionVector(name: bench.name, vector: VersionVector([replica: end]))
+    bench.nodes[bringer].receive(.pull(stream: 90, vector), on: session)
+    try #require(!searched())
+    bench.nodes[bringer].receive(.spent(SpentDevices(places: [], branches: [device])), on: session)
+    bench.nodes[bringer].receive(.spent(SpentDevices(places: [], branches: [])), on: session)
+    bench.nodes[bringer].receive(.pull(stream: 91, vector), on: session)
+    #expect(searched())
+  }
+
   @Test("nothing is kept of chains that only the peer speaks of")
   func unknownChains() throws {
     let bench = try MeshBench([0, 1])
     try bench.nodes[0].write(0)
     let session = bench.connected(1, 0)
-    for number in 0..<32 as Range<UInt64> {
-      let replica = ReplicaID(high: 7, low: number)
+    let replicas = (0..<32 as Range<UInt64>).map { ReplicaID(high: 7, low: $0) }
+    for replica in replicas {
       bench.nodes[0].receive(
         .chainProbe(ChainProbe(name: bench.name, replica: replica, positions: [], wantsReply: true)), on: session)
     }
     let stream = try #require(bench.nodes[0].mesh.sessions[session]?.live?.streams[bench.partition])
-    #expect(stream.forks.unshown.isEmpty)
+    #expect(replicas.allSatisfy { stream.forks.settled($0) == nil })
   }
 
   @Test("of a chain that neither searches a peer's word counts by its number")

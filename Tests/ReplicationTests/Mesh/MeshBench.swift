@@ -26,7 +26,9 @@ final class MeshBench {
   private(set) var transcript: [Line] = []
   var now = MonotonicTime(milliseconds: 1_000)
   var random: SimulationRandom
-  private var wire: [(to: Int, session: SessionID, delivery: Delivery)] = []
+  private var wire: [(to: Int, session: SessionID, delivery: Delivery, due: MonotonicTime)] = []
+  /// How long each message is under way; nil: it arrives at once.
+  var delays: ClosedRange<UInt64>?
   private var lastOfRoot: Statement?
   private var ends: [SessionID: (Int, Int)] = [:]
 
@@ -93,6 +95,10 @@ final class MeshBench {
 
   func fleetProof(_ id: SessionID) -> FleetProof { FakeCryptography.fleetProof(fleet.id, exporter(of: id)) }
 
+  func areLinked(_ a: Int, _ b: Int) -> Bool {
+    nodes[a].mesh.sessions.values.contains { $0.device == nodes[b].device }
+  }
+
   /// Both are live, and all that they had to say has arrived.
   func connected(_ dialer: Int, _ listener: Int) -> SessionID {
     let id = connect(dialer, listener)
@@ -108,8 +114,9 @@ final class MeshBench {
 
   /// Carries messages until nobody has anything to say, or for so many.
   func run(_ limit: Int = 10_000) {
-    for _ in 0..<limit where !wire.isEmpty {
-      let next = wire.removeFirst()
+    for _ in 0..<limit {
+      guard let index = wire.firstIndex(where: { $0.due <= now }) else { return }
+      let next = wire.remove(at: index)
       switch next.delivery {
       case .message(let message): nodes[next.to].receive(message, on: next.session)
       case .closed: nodes[next.to].deliver(.closed(next.session))
@@ -190,12 +197,19 @@ final class MeshBench {
   func post(_ message: Message, from slot: Int, on id: SessionID) {
     guard let other = other(slot, id) else { return }
     transcript.append(Line(from: slot, to: other, message: message))
-    wire.append((other, id, .message(message)))
+    put(.message(message), to: other, id)
   }
 
   func close(_ id: SessionID, from slot: Int) {
     guard let other = other(slot, id) else { return }
-    wire.append((other, id, .closed))
+    put(.closed, to: other, id)
+  }
+
+  /// In order on each connection.
+  private func put(_ delivery: Delivery, to slot: Int, _ id: SessionID) {
+    let delay = delays.map { UInt64.random(in: $0, using: &random) } ?? 0
+    let last = wire.last { $0.to == slot && $0.session == id }?.due ?? now
+    wire.append((slot, id, delivery, max(last, now.advanced(byMilliseconds: delay))))
   }
 
   private func other(_ slot: Int, _ id: SessionID) -> Int? { ends[id].map { $0.0 == slot ? $0.1 : $0.0 } }

@@ -48,6 +48,7 @@ import Testing
       "runs": .runs(RunBatch(name: bench.name, stream: 0, entries: [])), "payloadPiece": .payloadPiece(piece),
       "chainProbe": .chainProbe(
         ChainProbe(name: bench.name, replica: bench.nodes[0].replica, positions: [], wantsReply: false)),
+      "pushChoice": .pushChoice(PushChoice(bench.name, eager: [bench.nodes[0].replica])),
     ]
     samples["hello"] = hello
     return samples
@@ -61,14 +62,14 @@ import Testing
     .interest: ["statements", "interestRequest", "interest", "interestChange", "summary", "vectors", "have"],
     .live: [
       "statements", "interestRequest", "interest", "interestChange", "summary", "vectors", "pull", "payloadPiece",
-      "have", "chainProbe",
+      "have", "chainProbe", "pushChoice",
     ],
   ]
 
   @Test("a message out of turn ends the session with a word, one in its turn does not", arguments: Stage.allCases)
   func outOfTurn(stage: Stage) throws {
     let names = samples(try bench(stage).0).keys.sorted()
-    #expect(names.count == 18)
+    #expect(names.count == 19)
     for name in names {
       let (bench, id) = try bench(stage)
       let message = try #require(samples(bench)[name])

@@ -25,7 +25,7 @@ import Testing
   @Test("what is awaited is given up when it has not gone on while the stream was compared twice")
   func awaited() {
     var chains = LeftOutChains()
-    chains.reopen(awaiting: [replica: 4])
+    chains.reopen(awaiting: [replica: 4], in: nil)
     chains.noteComparison()
     chains.noteProgress()
     chains.noteComparison()
@@ -46,7 +46,7 @@ import Testing
     }
     try write()
     var chains = LeftOutChains()
-    chains.reopen(awaiting: [replica: 3])
+    chains.reopen(awaiting: [replica: 3], in: try log())
     chains.endAwaiting(in: try log())
     chains.noteComparison()
     // Something else came.

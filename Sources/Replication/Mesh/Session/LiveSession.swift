@@ -11,8 +11,14 @@ struct LiveSession: Sendable {
   var relays = RelaysDue()
   /// Where something may be left to who passes it on to the peer.
   var passedOn: Set<PartitionID> = []
-  /// Partitions of which something may have been kept from the peer, since it takes no branches of who wrote it.
-  var sparedPartitions: Set<PartitionID> = []
+  /// Partitions of which chains may be passed over, since the peer takes no branches of who wrote them.
+  var passedIn: Set<PartitionID> = []
+  /// Where that was looked at since the peer last came to take branches of somebody again.
+  var doubtedIn: Set<PartitionID> = []
+  /// When comparisons last bounded what is awaited.
+  var boundAt: MonotonicTime?
+  /// By whom the peer wants what to be pushed.
+  var choices = PushChoices()
   private var nextStream: UInt64 = 1
   /// Answers of the log that are still to come to what was asked for streams that are not there any more, or were asked for
   /// anew since: what they hold follows on another vector.
@@ -59,6 +65,7 @@ struct LiveSession: Sendable {
     voidLoad(of: partition)
     streams[partition] = nil
     told.forget(partition)
+    choices.forget(partition)
     relays.end(partition)
   }
 
@@ -66,6 +73,7 @@ struct LiveSession: Sendable {
   mutating func forget(_ partition: PartitionID) {
     (streams[partition], comparison.changed[partition]) = (nil, nil)
     told.forget(partition)
+    choices.forget(partition)
     relays.end(partition)
   }
 
@@ -73,17 +81,26 @@ struct LiveSession: Sendable {
   mutating func leaveWaiting(to neighbours: Set<DeviceMark>, _ ledger: Ledger) {
     for (partition, chains) in relays.waiting(from: neighbours) {
       guard let log = ledger.partitions[partition]?.log else { continue }
-      for chain in chains {
+      for chain in chains where !choices.isEager(chain.replica, in: partition) {
         streams[partition]?.leaveToOthers(chain.replica, chain.first, through: chain.last, log)
       }
       if streams[partition]?.lacks(log) == false { relays.end(partition) }
     }
   }
 
-  /// A neighbour of the peer is gone: nothing more is left to others, and what the peer does not announce meanwhile is sent.
+  /// A neighbour of the peer is gone: nothing more is left to others, and what the peer does not announce meanwhile is sent. But for
+  /// chains of which it chose who pushes them: it knows itself whom it has lost.
   mutating func bringWhatOthersDid(_ step: Step) {
     for partition in streams.filter({ !$0.value.outgoing.left.isEmpty }).map(\.key).sorted() {
-      takeBackLeft(of: partition, .all, step)
+      guard let stream = streams[partition] else { continue }
+      let left = stream.outgoing.left.vector.entries.keys
+      let free = left.filter { !choices.isLazy($0, in: partition) }
+      guard free.count < left.count else {
+        takeBackLeft(of: partition, .all, step)
+        continue
+      }
+      let starts = free.reduce(into: [:]) { $0[$1] = stream.hasOrIsSent(of: $1) + 1 }
+      if !starts.isEmpty { takeBackLeft(of: partition, .from(starts), step) }
     }
   }
 

@@ -36,7 +36,7 @@ extension PeerSession {
   mutating func compare(nextAfter milliseconds: UInt64, _ ledger: Ledger, _ step: inout Step) {
     live?.comparison.setDue(after: milliseconds, step.now)
     for partition in live?.streams.keys ?? [] { live?.streams[partition]?.forks.beginComparison() }
-    boundLeftOut()
+    boundLeftOut(step)
     let total = sums(ledger).total
     guard let number = live?.comparison.ask(step.now) else { return }
     pulse.noteQuestion()
@@ -76,8 +76,7 @@ extension PeerSession {
   // MARK: Answering
 
   private mutating func answer(_ number: UInt64, _ digest: UInt64, _ ledger: Ledger, _ step: inout Step) {
-    // Two questions that cross are one comparison.
-    if live?.comparison.isAsking == false { boundLeftOut() }
+    boundLeftOut(step)
     let sums = sums(ledger)
     live?.comparison.begin()
     guard sums.total != digest else {
@@ -244,7 +243,7 @@ extension PeerSession {
   /// What came from those with whom the peer is linked, too. It is announced as all that is left to others.
   private mutating func leaveToOthers(_ brought: BroughtChains, _ state: PartitionState, _ step: inout Step) {
     var left = VersionVector()
-    for chain in brought.chains where isLinked(with: chain.bringer) {
+    for chain in brought.chains where isLeft(chain, of: state.id) {
       let isLeft = live?.streams[state.id]?.leaveToOthers(
         chain.replica, chain.first, through: chain.last, state.log)
       if isLeft == true { left[chain.replica] = state.log.clipped[chain.replica] }
@@ -253,6 +252,11 @@ extension PeerSession {
     let due = step.now.advanced(byMilliseconds: step.configuration.gatherMilliseconds * 2)
     let vector = PartitionVector(name: state.name, vector: left)
     if sparing?.gather(state.id, vector, until: due) != true { send(vector, &step) { .have($0) } }
+  }
+
+  private func isLeft(_ chain: BroughtChains.Chain, of partition: PartitionID) -> Bool {
+    guard live?.choices.isLazy(chain.replica, in: partition) != true else { return true }
+    return isLinked(with: chain.bringer) && live?.choices.isEager(chain.replica, in: partition) != true
   }
 
   /// A comparison that the peer does not go on with: what waited for its end is told.

@@ -18,7 +18,7 @@ extension PeerSession {
     _ replica: ReplicaID, _ stream: inout PeerStream, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
   ) {
     stream.outgoing.pass(replica)
-    live?.sparedPartitions.insert(partition)
+    live?.passedIn.insert(partition)
     if !sparesBranches(of: replica, ledger), stream.forks.begin(replica) {
       tellSearch(partition, replica, ledger, &step)
     }
@@ -32,37 +32,48 @@ extension PeerSession {
   /// Forks go before the runs that are judged under them. Where summaries differ, and perhaps only in what is known of
   /// forks, whatever was shown before is shown `anew`.
   mutating func showForks(_ partition: PartitionID, anew: Bool, _ ledger: Ledger, _ step: inout Step) {
-    for replica in live?.takeSearches(of: ledger.partitions[partition]?.log.shownApart ?? []) ?? [] {
-      if anew {
-        searchAnew(partition, replica, ledger, &step)
-      } else {
-        searchFork(partition, replica, ledger, &step)
-      }
-    }
+    let chains = live?.takeSearches(of: ledger.partitions[partition]?.log.shownApart ?? []) ?? []
+    guard !anew else { return searchAnew(partition, chains, ledger, &step) }
+    for replica in chains { searchFork(partition, replica, ledger, &step) }
   }
 
   /// Where a comparison finds the partition to differ: what the peer was asked before and has not answered is asked anew.
   mutating func askAnew(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
-    for replica in live?.streams[partition]?.forks.unanswered.prefix(LiveSession.searchLimit) ?? [] {
-      searchAnew(partition, replica, ledger, &step)
-    }
+    let chains = live?.streams[partition]?.forks.unanswered.prefix(LiveSession.searchLimit) ?? []
+    searchAnew(partition, Array(chains), ledger, &step)
   }
 
-  /// Whatever was shown of it before. Where the peer takes no branches, what was held back for a search goes out.
+  /// Whatever was shown of them before. Where the peer takes no branches, what was held back for a search goes out.
   private mutating func searchAnew(
-    _ partition: PartitionID, _ replica: ReplicaID, _ ledger: Ledger, _ step: inout Step
+    _ partition: PartitionID, _ replicas: [ReplicaID], _ ledger: Ledger, _ step: inout Step
   ) {
-    live?.streams[partition]?.forks.forget(replica)
-    if !searchFork(partition, replica, ledger, &step) { pump(partition, ledger, &step) }
+    var isAnyLeft = false
+    for replica in replicas {
+      live?.streams[partition]?.forks.forget(replica)
+      if !searchFork(partition, replica, ledger, &step) { isAnyLeft = true }
+    }
+    if isAnyLeft { pump(partition, ledger, &step) }
   }
 
   /// What is held above its limit, where the partition differs and perhaps only in this.
   mutating func showHeld(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     guard let state = ledger.partitions[partition], isInScope(state, ledger) else { return }
-    for (replica, _) in state.log.heldAbove.sorted {
-      let opened = stream(partition, state.name, ledger, step.now)
-      live?.streams[partition] = opened
-      searchAnew(partition, replica, ledger, &step)
+    let chains = state.log.heldAbove.sorted.map(\.replica)
+    guard !chains.isEmpty else { return }
+    let opened = stream(partition, state.name, ledger, step.now)
+    live?.streams[partition] = opened
+    searchAnew(partition, chains, ledger, &step)
+  }
+
+  /// The peer takes branches again of who wrote these chains: what it was shown before it may not have taken. Once, with its next
+  /// pull.
+  mutating func doubtFreed(_ partition: PartitionID, _ ledger: Ledger) {
+    guard !spared.freed.isEmpty, live?.doubtedIn.insert(partition).inserted == true else { return }
+    for replica in ledger.partitions[partition]?.log.shownApart ?? [] {
+      guard let author = ledger.authority.author(of: replica), spared.freed.contains(author),
+        live?.streams[partition]?.forks.isSearched(replica) == false
+      else { continue }
+      live?.streams[partition]?.forks.forget(replica)
     }
   }
 
@@ -180,7 +191,7 @@ extension PeerSession {
       return showRest(EvidenceRest(partition: partition, replica: replica, above: last))
     }
     if live?.streams[partition]?.forks.endShowing(of: replica) == true {
-      return searchAnew(partition, replica, ledger, &step)
+      return searchAnew(partition, [replica], ledger, &step)
     }
     settleFork(partition, replica, ledger, &step)
   }
@@ -234,9 +245,9 @@ extension PeerSession {
   ) {
     let log = ledger.partitions[partition]?.log
     settle(partition, replica, through: 0, log)
-    live?.sparedPartitions.insert(partition)
     if let log, live?.streams[partition]?.isOffBranch(replica, named: named, log) == true {
       live?.streams[partition]?.outgoing.pass(replica)
+      live?.passedIn.insert(partition)
     } else {
       live?.streams[partition]?.outgoing.passNoMore([replica])
     }

@@ -63,8 +63,11 @@ extension PeerSession {
     askForBranchesNoMore()
   }
 
-  /// What is awaited and has not come within two comparisons is awaited no more.
-  mutating func boundLeftOut() {
+  /// What is awaited and has not come within two comparisons is awaited no more. Those that cross, or come early, count as one.
+  mutating func boundLeftOut(_ step: Step) {
+    let interval = step.configuration.antiEntropyMilliseconds / 2
+    if let last = live?.boundAt, step.now.millisecondsSince(last) < interval { return }
+    live?.boundAt = step.now
     for partition in live?.streams.keys ?? [] where live?.streams[partition]?.incoming.leftOut.takesAll == true {
       live?.streams[partition]?.incoming.leftOut.noteComparison()
     }
@@ -72,20 +75,15 @@ extension PeerSession {
   }
 
   /// Branches of whoever is spent there no more, or is asked for, are searched again with the next pull.
-  mutating func hear(_ spent: SpentDevices, _ ledger: Ledger) {
-    let freed = spared.peer.branches.subtracting(spent.branches)
-    if !freed.isEmpty {
-      for partition in live?.sparedPartitions ?? [] { doubtBranches(of: freed, in: partition, ledger) }
-    }
+  mutating func hear(_ spent: SpentDevices, _ ledger: Ledger, _ step: inout Step) {
+    let isAnyFreed = !spared.peer.branches.isSubset(of: spent.branches)
     if spared.hear(spent) { live?.comparison.sums = nil }
-  }
-
-  private mutating func doubtBranches(of devices: Set<PublicKey>, in partition: PartitionID, _ ledger: Ledger) {
-    guard let stream = live?.streams[partition] else { return }
-    live?.streams[partition]?.outgoing.passNoMore(stream.outgoing.passed)
-    for replica in stream.forks.unshown {
-      guard let author = ledger.authority.author(of: replica), devices.contains(author) else { continue }
-      live?.streams[partition]?.forks.forget(replica)
+    if isAnyFreed { live?.doubtedIn = [] }
+    guard isAnyFreed, let passedIn = live?.passedIn, !passedIn.isEmpty else { return }
+    live?.passedIn = []
+    for partition in passedIn.sorted() {
+      let passed = live?.streams[partition]?.outgoing.passed ?? []
+      if live?.streams[partition]?.outgoing.passNoMore(passed) == true { pump(partition, ledger, &step) }
     }
   }
 

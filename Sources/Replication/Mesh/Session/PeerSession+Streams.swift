@@ -39,7 +39,7 @@ extension PeerSession {
     guard let log = ledger.partitions[partition]?.log else { return true }
     for chain in unannounced.chains where live?.streams[partition]?.covers(chain.replica, chain.last) == false {
       let isLeft =
-        isLinked(with: chain.bringer)
+        isLinked(with: chain.bringer) && live?.choices.isEager(chain.replica, in: partition) != true
         && live?.streams[partition]?.leaveToOthers(chain.replica, chain.first, through: chain.last, log) == true
       guard !isLeft else { continue }
       live?.relays.begin(partition, at: unannounced.until)
@@ -204,9 +204,7 @@ extension PeerSession {
       piece.stream == PayloadPiece.evidence || piece.stream == stream.incoming.number
     else { return }
     switch stream.incoming.payloads.take(piece, on: stream.incoming.number) {
-    case .taken:
-      stream.incoming.noteProgress(step.now)
-      stream.incoming.leftOut.noteProgress()
+    case .taken: stream.incoming.notePiece(step.now)
     case .isPassedOver: return
     case .isOutOfOrder:
       throw .breach("a piece of a payload out of order", at: BrokenRule.Place(partition: piece.name))

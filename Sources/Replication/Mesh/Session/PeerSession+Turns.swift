@@ -79,12 +79,12 @@ extension PeerSession {
     // What waits behind a payload is gone on with when that is through.
     guard send(runs[...], partition, ledger, &step) else { return }
     let outgoing = live?.streams[partition]?.outgoing
-    let isStuck = hasMore && outgoing?.sent == before.sent && outgoing?.passed == before.passed
+    let isReadAnew = live?.streams[partition]?.endRead() == true
+    let isStuck = hasMore && !isReadAnew && outgoing?.sent == before.sent && outgoing?.passed == before.passed
     let usual = portion(step)
     let largest = step.configuration.largestLoadByteLimit
     let goesOn =
       live?.streams[partition]?.outgoing.setNextLoad(isStuck: isStuck, usual: usual, largest: largest) == true
-    let isReadAnew = live?.streams[partition]?.endRead() == true
     let isReadOn = goesOn ? hasMore : searchStuck(runs, partition, ledger, &step)
     if isReadOn || isReadAnew { live?.turns.putRead(partition) }
   }

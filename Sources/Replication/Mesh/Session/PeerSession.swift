@@ -196,6 +196,8 @@ struct SparedDevices: Sendable {
   private(set) var told = SpentDevices()
   private(set) var peer = SpentDevices()
   private(set) var both = SpentDevices()
+  /// Spent there once, and no more.
+  private(set) var freed: Set<PublicKey> = []
   /// Spent here, but work of others stands on branches of theirs: until that is here the peer is not told so.
   var asked: Set<PublicKey> = []
 
@@ -210,6 +212,7 @@ struct SparedDevices: Sendable {
   }
 
   mutating func hear(_ spent: SpentDevices) -> Bool {
+    freed = freed.union(peer.branches).subtracting(spent.branches)
     peer = spent
     return settle()
   }

@@ -123,9 +123,8 @@ struct ForkSearch: Sendable {
   /// What was to be shown of it could not be read: the peer is asked anew with the next comparison.
   mutating func askAgain(_ replica: ReplicaID) {
     _ = endShowing(of: replica)
-    guard heldBack.contains(replica) else { return }
+    guard isSearched(replica) else { return }
     doubt(replica)
-    holdBack(replica)
     questioned.insert(replica)
   }
 
@@ -145,10 +144,7 @@ struct ForkSearch: Sendable {
     questionedBefore = questioned
   }
 
-  /// Chains of which nothing was shown, since the peer would not take it, or nothing of them counted here.
-  var unshown: [ReplicaID] { settled.filter { $0.value == 0 }.map(\.key) }
-
   /// Chains that are held back for an answer that does not come, ascending: what is said on a session keeps its order, and the
   /// peer has passed over the question. It did not carry the partition for a moment, or had answered all that it may.
-  var unanswered: [ReplicaID] { questionedBefore.intersection(questioned).intersection(heldBack).sorted() }
+  var unanswered: [ReplicaID] { questionedBefore.intersection(questioned).filter(isSearched).sorted() }
 }

@@ -9,9 +9,9 @@ struct LeftOutChains: Sendable {
   private var comparisons = 0
 
   private struct Awaited: Sendable {
-    var through: UInt64
+    let through: UInt64
     /// How far the chain was here when that was looked at last.
-    var received: UInt64 = 0
+    let received: UInt64
   }
 
   var isEmpty: Bool { all.isEmpty }
@@ -37,11 +37,12 @@ struct LeftOutChains: Sendable {
   mutating func forgive() { all = [] }
 
   /// Their place is no question any more; nor, where somebody stands on what is awaited, is anything else.
-  mutating func reopen(awaiting awaited: [ReplicaID: UInt64]) {
+  mutating func reopen(awaiting awaited: [ReplicaID: UInt64], in log: PartitionLog?) {
     all = awaited.isEmpty ? all.subtracting(withoutPlace) : []
     for (replica, sequence) in awaited {
-      let before = self.awaited[replica] ?? Awaited(through: sequence)
-      self.awaited[replica] = Awaited(through: max(sequence, before.through), received: before.received)
+      let received = log?.received.sequence(of: replica) ?? 0
+      let through = max(sequence, self.awaited[replica]?.through ?? 0)
+      self.awaited[replica] = Awaited(through: through, received: received)
     }
     (withoutPlace, comparisons) = ([], 0)
   }

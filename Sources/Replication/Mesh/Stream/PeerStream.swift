@@ -32,6 +32,11 @@ struct PeerStream: Sendable {
     max(known.sequence(of: replica), outgoing.sent.sequence(of: replica), outgoing.left.vector.sequence(of: replica))
   }
 
+  /// How far the peer has it, or is being sent it on this stream.
+  func hasOrIsSent(of replica: ReplicaID) -> UInt64 {
+    max(known.sequence(of: replica), outgoing.sent.sequence(of: replica))
+  }
+
   private func hasOrIsSent(_ replica: ReplicaID, _ sequence: UInt64) -> Bool {
     outgoing.passed.contains(replica)
       || max(known.sequence(of: replica), outgoing.sent.sequence(of: replica)) >= sequence
@@ -80,7 +85,7 @@ struct PeerStream: Sendable {
     known.entries.filter { isAhead($0.value, of: $0.key, log) }.map(\.key)
   }
 
-  private func isAhead(_ position: ChainPosition, of replica: ReplicaID, _ log: PartitionLog?) -> Bool {
+  func isAhead(_ position: ChainPosition, of replica: ReplicaID, _ log: PartitionLog?) -> Bool {
     position.sequence > (log?.received.sequence(of: replica) ?? 0) && log?.forkPoints[replica] == nil
       && !forks.isSearched(replica) && !incoming.leftOut.contains(replica)
   }

@@ -176,6 +176,7 @@ struct IncomingStream: Sendable {
   var payloads = ArrivingPayloads()
   var leftOut = LeftOutChains()
   private var lastProgress: MonotonicTime
+  private var lastPiece: MonotonicTime?
 
   init(number: UInt64?, now: MonotonicTime) { (self.number, lastProgress) = (number, now) }
 
@@ -194,6 +195,16 @@ struct IncomingStream: Sendable {
   mutating func close() { number = nil }
 
   mutating func noteProgress(_ now: MonotonicTime) { lastProgress = now }
+
+  mutating func notePiece(_ now: MonotonicTime) {
+    (lastProgress, lastPiece) = (now, now)
+    leftOut.noteProgress()
+  }
+
+  /// What comes next waits for a payload.
+  func hasPiece(within milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
+    lastPiece.map { now.millisecondsSince($0) < milliseconds } ?? false
+  }
 
   func isSilent(for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
     now.millisecondsSince(lastProgress) > milliseconds

@@ -1,0 +1,143 @@
+/// By whom this node wants each chain to be pushed to it: one peer pushes it eagerly, and those who sent it a second time are told
+/// that they need not. So there grows, for each chain, a tree over all nodes, chosen by the receivers, who alone see what comes
+/// twice (Leitão, Pereira, Rodrigues: Epidemic Broadcast Trees, 2007).
+struct EagerBringers: Sendable {
+  struct Chain: Sendable {
+    /// Who brought what is newest of it here.
+    fileprivate(set) var newest: SessionID
+    /// Who is to bring it; nil: nobody was chosen.
+    fileprivate(set) var eager: SessionID?
+    /// Who was told not to.
+    fileprivate(set) var lazy: Set<SessionID> = []
+  }
+
+  /// What a peer is to be told of a chain.
+  fileprivate enum Word: Sendable { case eager, lazy, released }
+
+  private var partitions: [PartitionID: [ReplicaID: Chain]] = [:]
+  private var untold: [SessionID: [PartitionID: [ReplicaID: Word]]] = [:]
+  /// When peers are told what there is to tell.
+  private(set) var toldAt: MonotonicTime?
+
+  /// Partitions of which somebody is chosen. What is beyond comes as its senders see fit.
+  static let partitionLimit = PushChoices.partitionLimit
+  /// Of one partition.
+  static let chainLimit = PushChoice.limit
+
+  subscript(replica: ReplicaID, partition: PartitionID) -> Chain? { partitions[partition]?[replica] }
+
+  /// Somebody was chosen for them, ascending.
+  func chosen(in partition: PartitionID) -> [ReplicaID] {
+    partitions[partition]?.filter { $0.value.eager != nil }.keys.sorted() ?? []
+  }
+
+  var chosenPartitions: [PartitionID] { partitions.keys.sorted() }
+
+  // MARK: What comes
+
+  mutating func noteNew(_ replica: ReplicaID, of partition: PartitionID, from session: SessionID) {
+    if partitions[partition]?[replica]?.newest == session { return }
+    guard partitions[partition] != nil || partitions.count < EagerBringers.partitionLimit else { return }
+    if partitions[partition]?[replica] != nil {
+      partitions[partition]?[replica]?.newest = session
+    } else if partitions[partition]?.count ?? 0 < EagerBringers.chainLimit {
+      partitions[partition, default: [:]][replica] = Chain(newest: session)
+    }
+  }
+
+  // MARK: Choosing
+
+  /// - Parameter others: who sent it as well, and need not.
+  mutating func choose(
+    _ bringer: SessionID, for replica: ReplicaID, of partition: PartitionID, ratherThan others: [SessionID],
+    at time: MonotonicTime
+  ) {
+    guard var chain = partitions[partition]?[replica] else { return }
+    var lazy = others
+    if chain.eager != bringer {
+      if let before = chain.eager { lazy.append(before) }
+      chain.eager = bringer
+      chain.lazy.remove(bringer)
+      put(.eager, of: replica, partition, to: bringer, at: time)
+    }
+    for session in lazy where session != bringer && chain.lazy.insert(session).inserted {
+      put(.lazy, of: replica, partition, to: session, at: time)
+    }
+    partitions[partition]?[replica] = chain
+  }
+
+  /// Nobody is chosen any more: all push it as they see fit.
+  ///
+  /// - Parameter others: are told as well. They may hold a word that is not remembered here.
+  mutating func release(
+    _ replica: ReplicaID, of partition: PartitionID, telling others: Set<SessionID> = [], at time: MonotonicTime
+  ) {
+    let chain = partitions[partition]?[replica]
+    let told = (chain?.lazy ?? []).union(chain?.eager.map { [$0] } ?? []).union(others)
+    for session in told { put(.released, of: replica, partition, to: session, at: time) }
+    if let chain { partitions[partition]?[replica] = Chain(newest: chain.newest) }
+  }
+
+  /// Whose stream is closed forgets what it was told.
+  mutating func keepLazy(in partition: PartitionID, _ isOpen: (SessionID) -> Bool) {
+    for (replica, chain) in partitions[partition] ?? [:] where !chain.lazy.allSatisfy(isOpen) {
+      partitions[partition]?[replica]?.lazy = chain.lazy.filter(isOpen)
+    }
+  }
+
+  mutating func forget(_ partition: PartitionID) {
+    partitions[partition] = nil
+    for session in untold.keys { untold[session]?[partition] = nil }
+  }
+
+  /// The session has ended. Answers of which chains somebody else is to be chosen.
+  mutating func closed(_ session: SessionID) -> [(partition: PartitionID, replica: ReplicaID)] {
+    untold[session] = nil
+    var orphans: [(partition: PartitionID, replica: ReplicaID)] = []
+    for partition in partitions.keys.sorted() {
+      let chains = partitions[partition]?.filter { $0.value.eager == session || $0.value.lazy.contains(session) } ?? [:]
+      for (replica, chain) in chains.sorted(by: { $0.key < $1.key }) {
+        partitions[partition]?[replica]?.lazy.remove(session)
+        if chain.eager == session {
+          partitions[partition]?[replica]?.eager = nil
+          orphans.append((partition, replica))
+        }
+      }
+    }
+    return orphans
+  }
+
+  // MARK: Telling
+
+  private mutating func put(
+    _ word: Word, of replica: ReplicaID, _ partition: PartitionID, to session: SessionID, at time: MonotonicTime
+  ) {
+    untold[session, default: [:]][partition, default: [:]][replica] = word
+    toldAt = min(toldAt ?? time, time)
+  }
+
+  /// Ascending.
+  mutating func takeUntold(_ now: MonotonicTime) -> [(session: SessionID, partition: PartitionID, chains: Untold)] {
+    guard let due = toldAt, due <= now else { return [] }
+    defer { (untold, toldAt) = ([:], nil) }
+    return untold.sorted { $0.key < $1.key }.flatMap { session, partitions in
+      partitions.sorted { $0.key < $1.key }.map { (session, $0, Untold($1)) }
+    }
+  }
+
+  struct Untold {
+    private let words: [ReplicaID: Word]
+
+    fileprivate init(_ words: [ReplicaID: Word]) { self.words = words }
+
+    /// As many as there are too many chains for one.
+    func choices(of name: PartitionName) -> [PushChoice] {
+      let words = words.sorted { $0.key < $1.key }
+      return stride(from: 0, to: words.count, by: PushChoice.limit).map { start in
+        let part = words[start..<min(start + PushChoice.limit, words.count)]
+        func chains(_ word: Word) -> Set<ReplicaID> { Set(part.filter { $0.value == word }.map(\.key)) }
+        return PushChoice(name, eager: chains(.eager), lazy: chains(.lazy), released: chains(.released))
+      }
+    }
+  }
+}

@@ -1,0 +1,175 @@
+// Who pushes what to whom, as receivers choose it: what this node chooses, and what it is told.
+extension Mesh {
+  /// A run that is new here came on a stream.
+  mutating func noteFirstCopy(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID) {
+    // Of what somebody brings who catches this node up nothing follows for what is written next.
+    guard sessions[id]?.choosesBringers == true, pulls.catchUps.session(of: partition) != id else { return }
+    bringers.noteNew(replica, of: partition, from: id)
+  }
+
+  /// A run that is here already: one of those who push its chain is enough.
+  mutating func noteSecondCopy(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID, _ step: Step) {
+    guard sessions[id]?.choosesBringers == true, pulls.catchUps.session(of: partition) != id,
+      ledger.partitions[partition]?.log.forkPoints[replica] == nil, let chain = bringers[replica, partition]
+    else { return }
+    // Of several that are as near to the author who was chosen stays, and else who was first is chosen.
+    let pushing = [chain.eager, chain.newest, id].compactMap { $0 }
+    guard let bringer = bestBringer(of: replica, partition, among: pushing) else { return }
+    let time = step.now.advanced(byMilliseconds: configuration.choiceMilliseconds)
+    // Who was first may be gone by now.
+    let others = [chain.newest, id].filter { sessions[$0] != nil }
+    bringers.choose(bringer, for: replica, of: partition, ratherThan: others, at: time)
+  }
+
+  /// The first of those that are nearest to the chain's author.
+  private func bestBringer(
+    of replica: ReplicaID, _ partition: PartitionID, among candidates: [SessionID], within limit: Int = .max
+  ) -> SessionID? {
+    let (author, mark) = (ledger.authority.author(of: replica), authorMark(of: replica))
+    var best: (session: SessionID, distance: Int)?
+    for id in candidates {
+      guard let session = sessions[id], session.mayBring(replica, partition, ledger) else { continue }
+      let distance = session.peer == author ? 0 : mark.map(session.isLinked) == true ? 1 : 2
+      if distance <= limit, distance < best?.distance ?? .max { best = (id, distance) }
+    }
+    return best?.session
+  }
+
+  private func authorMark(of replica: ReplicaID) -> DeviceMark? {
+    ledger.authority.author(of: replica).map { DeviceMark(DeviceID.derived(from: $0, cryptography.hash)) }
+  }
+
+  // MARK: The end of a choice
+
+  /// Who pushed it is gone, or does not any more. Of those who were told not to one takes his place that is linked with the author,
+  /// and so has it from him: of the others nobody knows that it does not come to them from here. Where there is none all push it as
+  /// they see fit.
+  private mutating func replaceBringer(of replica: ReplicaID, _ partition: PartitionID, _ step: Step) {
+    guard let chain = bringers[replica, partition] else { return }
+    let rest = chain.lazy.subtracting(chain.eager.map { [$0] } ?? []).sorted()
+    if let next = bestBringer(of: replica, partition, among: rest, within: 1) {
+      bringers.choose(next, for: replica, of: partition, ratherThan: [], at: step.now)
+    } else {
+      bringers.release(replica, of: partition, at: step.now)
+    }
+  }
+
+  mutating func replaceBringer(_ closed: SessionID, _ step: Step) {
+    for (partition, replica) in bringers.closed(closed) { replaceBringer(of: replica, partition, step) }
+  }
+
+  /// Somebody may carry a partition no more, or may have lost who brought him something, or wants it from this node.
+  mutating func reviewBringers(_ step: Step) {
+    for partition in bringers.chosenPartitions {
+      bringers.keepLazy(in: partition) { sessions[$0]?.live?.streams[partition] != nil }
+      for replica in bringers.chosen(in: partition) {
+        guard let eager = bringers[replica, partition]?.eager,
+          sessions[eager]?.mayBring(replica, partition, ledger) != true
+        else { continue }
+        replaceBringer(of: replica, partition, step)
+      }
+    }
+  }
+
+  // MARK: What stands still
+
+  /// The peer has named so much.
+  mutating func noteNamed(_ vector: VersionVector, by id: SessionID, of partition: PartitionID, _ now: MonotonicTime) {
+    guard let session = sessions[id], session.choosesBringers, let stream = session.live?.streams[partition],
+      let log = ledger.partitions[partition]?.log
+    else { return }
+    for (replica, position) in vector.entries where stream.isAhead(position, of: replica, log) {
+      let received = log.received.sequence(of: replica)
+      lagging.note(replica, of: partition, named: position.sequence, received: received, by: id, now)
+    }
+  }
+
+  /// Whoever has more of such a chain pushes it: what he has left to others, too (Plumtree's graft). That waits for no pull, of which
+  /// there are few between two comparisons, none over a thin link, and none while somebody catches this node up.
+  mutating func releaseWhatStandsStill(_ step: Step) {
+    let patience = configuration.standingMilliseconds
+    // Held twice, they would be copied.
+    var looked = lagging
+    lagging = LaggingChains()
+    let still = looked.takeStill(
+      for: patience, step.now,
+      received: { ledger.partitions[$0]?.log.received.sequence(of: $1) ?? .max },
+      isOnItsWay: { isOnItsWay($0, for: patience, step.now) })
+    lagging = looked
+    for chain in still { bringers.release(chain.replica, of: chain.partition, telling: chain.namedBy, at: step.now) }
+  }
+
+  /// Behind a payload that takes long, or with what somebody catches this node up with.
+  private func isOnItsWay(_ chain: LaggingChains.Still, for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
+    if let session = pulls.catchUps.session(of: chain.partition), chain.namedBy.contains(session) {
+      return !pulls.catchUps.isSilent(chain.partition, for: milliseconds, now)
+    }
+    guard let eager = bringers[chain.replica, chain.partition]?.eager else { return false }
+    return sessions[eager]?.live?.streams[chain.partition]?.incoming.hasPiece(within: milliseconds, now) == true
+  }
+
+  // MARK: Telling, and being told
+
+  mutating func tellChoices(_ step: inout Step) {
+    for (id, partition, chains) in bringers.takeUntold(step.now) {
+      guard let name = ledger.partitions[partition]?.name, sessions[id]?.choosesBringers == true,
+        sessions[id]?.live?.streams[partition] != nil, sessions[id]?.isInScope(partition, name, ledger) == true
+      else { continue }
+      for choice in chains.choices(of: name) {
+        // What it has left to others it sends now, but for what it knows to be here.
+        if !choice.eager.isEmpty || !choice.released.isEmpty {
+          sessions[id]?.announceGathered(of: partition, ledger, &step)
+        }
+        step.emit(.send(id, .pushChoice(choice)))
+      }
+    }
+  }
+
+  /// With whom a peer came to be linked, and with whom it is no more: what it had from an author it may have from anybody now.
+  mutating func receiveNews(_ id: SessionID, _ news: NeighbourNews, _ step: Step) {
+    let lost = news.removed.intersection(sessions[id]?.sparing?.neighbours ?? [])
+    sessions.hear(news, from: id, ledger, step)
+    guard !lost.isEmpty else { return }
+    for partition in bringers.chosenPartitions {
+      for replica in bringers.chosen(in: partition) where bringers[replica, partition]?.eager == id {
+        if authorMark(of: replica).map(lost.contains) != false { replaceBringer(of: replica, partition, step) }
+      }
+    }
+  }
+
+  mutating func receiveChoice(_ id: SessionID, _ choice: PushChoice, _ step: Step) {
+    let partition = ledger.id(of: choice.name)
+    sessions[id]?.hear(choice, of: partition, ledger, step)
+    // Two that each want it from the other have it from nobody.
+    for replica in choice.eager.sorted() where bringers[replica, partition]?.eager == id {
+      if sessions[id]?.mayBring(replica, partition, ledger) != true { replaceBringer(of: replica, partition, step) }
+    }
+  }
+}
+
+extension PeerSession {
+  /// Both choose by whom chains are pushed to them.
+  var choosesBringers: Bool { sparing != nil && features & KnownFormats.Feature.pushChoice != 0 }
+
+  /// The peer pushes what it has of the partition, and does not want this chain from here.
+  fileprivate func mayBring(_ replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger) -> Bool {
+    guard choosesBringers, !passage.isThin, let live, let stream = live.streams[partition] else { return false }
+    return stream.incoming.number != nil && isInScope(partition, stream.name, ledger)
+      && !live.choices.isEager(replica, in: partition)
+  }
+
+  /// What nobody else is to push to the peer any more, and was left to others, goes out. Before the peer's pull it may not have heard that
+  /// its stream was closed, and with it all that it had chosen.
+  fileprivate mutating func hear(_ choice: PushChoice, of partition: PartitionID, _ ledger: Ledger, _ step: Step) {
+    guard choosesBringers, isInScope(partition, choice.name, ledger), let stream = live?.streams[partition],
+      stream.outgoing.number != nil, let log = ledger.partitions[partition]?.log
+    else { return }
+    let pushed = live?.choices.hear(choice, of: partition) { log.received[$0] != nil } ?? []
+    var starts: [ReplicaID: UInt64] = [:]
+    for replica in pushed {
+      let start = stream.hasOrIsSent(of: replica) + 1
+      if stream.outgoing.left.covers(replica, start) { starts[replica] = start }
+    }
+    if !starts.isEmpty { live?.takeBackLeft(of: partition, .from(starts), step) }
+  }
+}

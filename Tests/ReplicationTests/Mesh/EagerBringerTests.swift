@@ -1,0 +1,413 @@
+import Testing
+
+@testable import Replication
+@testable import Simulation
+
+@Suite("Each chain is pushed to each node by one")
+struct EagerBringerTests {
+  /// Node 0 writes. Nodes 1 and 2 are linked with it and with node 3, and know nothing of one another.
+  private struct Diamond {
+    let bench: MeshBench
+    var ids: [[Int]: SessionID] = [:]
+
+    init(formats: [Int: KnownFormats] = [:]) throws {
+      bench = try MeshBench([0, 1, 2, 3], formats: formats)
+      for (a, b) in [(0, 1), (0, 2), (1, 3), (2, 3)] { ids[[a, b]] = bench.connected(a, b) }
+    }
+
+    /// It writes so many changes, one after the other.
+    func write(_ count: Int = 1) throws {
+      for _ in 0..<count {
+        try bench.nodes[0].write(Int64(bench.nodes[0].log.count))
+        bench.pass(100)
+      }
+    }
+
+    var held: UInt64 { bench.nodes[3].holds(bench.nodes[0]) }
+    var chain: ReplicaID { bench.nodes[0].replica }
+
+    func id(_ a: Int, _ b: Int) throws -> SessionID { try #require(ids[[a, b]]) }
+
+    func chosen(by slot: Int = 3) -> EagerBringers.Chain? { bench.nodes[slot].mesh.bringers[chain, bench.partition] }
+
+    /// Runs that were sent to node 3.
+    func copies(from slot: Int, since start: Int) -> Int {
+      bench.messages(from: slot, to: 3, since: start).reduce(0) { count, message in
+        if case .runs(let batch) = message { count + batch.entries.count } else { count }
+      }
+    }
+
+    func choices(to slot: Int, since start: Int = 0) -> [PushChoice] {
+      bench.messages(from: 3, to: slot, since: start).compactMap { message in
+        if case .pushChoice(let choice) = message { choice } else { nil }
+      }
+    }
+  }
+
+  @Test("who brought a chain first is told to push it, who came second not to, once, and one copy comes from then on")
+  func chosen() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    diamond.bench.pass(3_000)
+    let (name, chain) = (diamond.bench.name, diamond.chain)
+    #expect(diamond.choices(to: 1) == [PushChoice(name, eager: [chain])])
+    #expect(diamond.choices(to: 2) == [PushChoice(name, lazy: [chain])])
+    let start = diamond.bench.transcript.count
+    try diamond.write(10)
+    #expect(diamond.held == 13 && diamond.copies(from: 1, since: start) == 10)
+    #expect(diamond.copies(from: 2, since: start) == 0)
+    diamond.bench.pass(3_000)
+    #expect(diamond.choices(to: 1, since: start).isEmpty && diamond.choices(to: 2, since: start).isEmpty)
+    #expect(diamond.bench.said(from: 2, to: 3, since: start).contains("have"), "what is left is announced")
+  }
+
+  @Test("nothing is chosen towards who does not know of it, and nothing of who does not", arguments: [1, 2, 3])
+  func earlierBuild(slot: Int) throws {
+    var formats = KnownFormats.all
+    formats.features &= ~KnownFormats.Feature.pushChoice
+    let diamond = try Diamond(formats: [slot: formats])
+    try diamond.write(5)
+    #expect(diamond.held == 5)
+    if slot == 3 { #expect(diamond.choices(to: 1).isEmpty && diamond.choices(to: 2).isEmpty) }
+    if slot < 3 { #expect(diamond.choices(to: slot).isEmpty) }
+  }
+
+  @Test("when the link with the chosen one breaks another one pushes what he was to push, at once")
+  func linkBreaks() throws {
+    var diamond = try Diamond()
+    try diamond.write(3)
+    diamond.bench.nodes[1].mesh.pause(try diamond.id(1, 3))
+    try diamond.write()
+    try #require(diamond.held == 3, "it is on its way from who is chosen")
+    diamond.bench.cut(try diamond.id(1, 3))
+    diamond.bench.pass(100)
+    #expect(diamond.held == 4)
+    let start = diamond.bench.transcript.count
+    try diamond.write()
+    #expect(diamond.held == 5 && diamond.copies(from: 2, since: start) == 1)
+    // Back again he brings it a second time, and is told.
+    diamond.ids[[1, 3]] = diamond.bench.connected(1, 3)
+    try diamond.write(3)
+    let id = try diamond.id(2, 3)
+    #expect(diamond.chosen()?.eager == id)
+    let later = diamond.bench.transcript.count
+    try diamond.write(5)
+    #expect(diamond.held == 13 && diamond.copies(from: 1, since: later) == 0)
+    #expect(diamond.copies(from: 2, since: later) == 5)
+  }
+
+  @Test("when the chosen one is no longer linked with the author another one pushes it as soon as that is told")
+  func authorLost() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    diamond.bench.cut(try diamond.id(0, 1))
+    try diamond.write()
+    try #require(diamond.held == 3)
+    diamond.bench.pass(1_000)
+    #expect(diamond.held == 4)
+    try diamond.write(2)
+    #expect(diamond.held == 6)
+  }
+
+  @Test("what the chosen one withholds is asked of another who named it, and all push the chain as before")
+  func withheld() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    diamond.bench.nodes[1].mesh.pause(try diamond.id(1, 3))
+    try diamond.write()
+    diamond.bench.pass(6_000)
+    #expect(diamond.held == 4 && diamond.chosen()?.eager == nil)
+    let (name, chain) = (diamond.bench.name, diamond.chain)
+    #expect(diamond.choices(to: 2).last == PushChoice(name, released: [chain]))
+    let start = diamond.bench.transcript.count
+    try diamond.write()
+    #expect(diamond.held == 5 && diamond.copies(from: 2, since: start) == 1)
+  }
+
+  /// Nodes 0 and 4 write, linked with 5 alone. Nodes 1 and 2 are linked with 5 and with 3, which chose 1. Node 1 has lost 5, without a word
+  /// of its author; node 2 writes each second.
+  private func withoutSource(thin: Bool = false) throws -> (bench: MeshBench, write: (Int, UInt64) throws -> Void) {
+    let bench = try MeshBench([0, 1, 2, 3, 4, 5])
+    for (a, b) in [(0, 5), (4, 5)] { _ = bench.connected(a, b) }
+    let (source, first) = (bench.connected(5, 1), bench.connected(1, 3))
+    _ = bench.connected(5, 2)
+    let other = bench.connected(2, 3)
+    func write(_ slot: Int, _ milliseconds: UInt64) throws {
+      try bench.nodes[slot].write(Int64(bench.nodes[slot].log.count))
+      for _ in 0..<milliseconds / 1_000 {
+        try bench.nodes[2].write(Int64(bench.nodes[2].log.count))
+        bench.pass(1_000)
+      }
+    }
+    for slot in [0, 4, 0, 4, 0, 4] { try write(slot, 1_000) }
+    for slot in [0, 4] {
+      let chosen = bench.nodes[3].mesh.bringers[bench.nodes[slot].replica, bench.partition]?.eager
+      try #require(chosen == first)
+    }
+    let mesh = bench.nodes[3].mesh
+    if thin { bench.nodes[3].mesh.sessions[other]?.pass(Passage(nil, isThin: true), mesh.interest, mesh.ledger) }
+    bench.cut(source)
+    return (bench, write)
+  }
+
+  @Test(
+    "what the chosen one has no more source of comes from who has it within seconds, chain by chain, over a thin link as well",
+    arguments: [false, true])
+  func sourceLost(thin: Bool) throws {
+    let (bench, write) = try withoutSource(thin: thin)
+    for slot in [0, 4] {
+      let before = bench.nodes[3].holds(bench.nodes[slot])
+      try write(slot, 6_000)
+      #expect(bench.nodes[3].holds(bench.nodes[slot]) == before + 1, "of node \(slot)")
+    }
+  }
+
+  @Test("who holds a word that is not remembered where it was said is told when a chain stands still")
+  func forgottenWord() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    diamond.bench.pass(3_000)
+    let id = try diamond.id(2, 3)
+    diamond.bench.nodes[3].mesh.bringers.forget(diamond.bench.partition)
+    diamond.bench.nodes[1].mesh.pause(try diamond.id(1, 3))
+    try diamond.write()
+    diamond.bench.pass(6_000)
+    #expect(diamond.held == 4)
+    #expect(diamond.bench.nodes[2].mesh.sessions[id]?.live?.choices.isEmpty == true)
+  }
+
+  @Test("chains that stand still are named once for each time that they are, and forgotten when they are here")
+  func lagging() {
+    var lagging = LaggingChains()
+    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
+    func time(_ milliseconds: UInt64) -> MonotonicTime { MonotonicTime(milliseconds: milliseconds) }
+    func still(_ now: UInt64, _ received: UInt64) -> [Set<SessionID>] {
+      lagging.takeStill(for: 3_000, time(now)) { _, _ in received }.map(\.namedBy)
+    }
+    lagging.note(replica, of: partition, named: 5, received: 1, by: SessionID(rawValue: 7), time(0))
+    lagging.note(replica, of: partition, named: 4, received: 1, by: SessionID(rawValue: 8), time(2_000))
+    #expect(still(2_999, 1).isEmpty)
+    #expect(still(3_000, 2).isEmpty, "it has gone on")
+    #expect(still(6_000, 2) == [[SessionID(rawValue: 7), SessionID(rawValue: 8)]])
+    #expect(still(9_000, 2).isEmpty)
+    lagging.note(replica, of: partition, named: 5, received: 2, by: SessionID(rawValue: 7), time(9_000))
+    #expect(still(9_001, 5).isEmpty)
+    #expect(still(20_000, 2).isEmpty)
+    lagging.note(replica, of: partition, named: 5, received: 2, by: SessionID(rawValue: 7), time(20_000))
+    let meanwhile = lagging.takeStill(for: 3_000, time(23_000), received: { _, _ in 2 }, isOnItsWay: { _ in true })
+    #expect(meanwhile.isEmpty && still(25_999, 2).isEmpty && still(26_000, 2).count == 1)
+  }
+
+  @Test("a payload of the chosen one that takes long has nobody else send it, as long as its pieces come")
+  func slowPayload() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    diamond.bench.pass(3_000)
+    let id = try diamond.id(1, 3)
+    let (bench, node) = (diamond.bench, diamond.bench.nodes[3])
+    let vector = VersionVector([diamond.chain: ChainPosition(sequence: 9, tip: Digest.zero.tip)])
+    node.mesh.noteNamed(vector, by: id, of: bench.partition, bench.now)
+    bench.pass(1_500)
+    node.mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.notePiece(bench.now)
+    bench.pass(1_500)
+    #expect(diamond.chosen()?.eager == id)
+    bench.pass(4_000)
+    #expect(diamond.chosen()?.eager == nil)
+  }
+
+  @Test("who wants the chain from this very node is chosen no more")
+  func circle() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    let id = try diamond.id(1, 3)
+    try #require(diamond.chosen()?.eager == id)
+    diamond.bench.post(.pushChoice(PushChoice(diamond.bench.name, eager: [diamond.chain])), from: 1, on: id)
+    diamond.bench.run()
+    let other = try diamond.id(2, 3)
+    #expect(diamond.chosen()?.eager == other)
+    let start = diamond.bench.transcript.count
+    try diamond.write(2)
+    #expect(diamond.held == 5 && diamond.copies(from: 2, since: start) == 2)
+  }
+
+  @Test("an author pushes to who chose another all the same, and is chosen when he links")
+  func author() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    let id = diamond.bench.connected(0, 3)
+    try diamond.write(3)
+    #expect(diamond.chosen()?.eager == id)
+    diamond.bench.post(.pushChoice(PushChoice(diamond.bench.name, lazy: [diamond.chain])), from: 3, on: id)
+    diamond.bench.run()
+    let start = diamond.bench.transcript.count
+    try diamond.write(2)
+    #expect(diamond.held == 8 && diamond.copies(from: 0, since: start) == 2)
+    #expect(diamond.copies(from: 1, since: start) + diamond.copies(from: 2, since: start) == 0)
+  }
+
+  @Test("what was left to others goes out to who comes to want it from here, but for what he has named")
+  func takenBack() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    diamond.bench.pass(3_000)
+    diamond.bench.nodes[1].mesh.pause(try diamond.id(1, 3))
+    try diamond.write(2)
+    try #require(diamond.held == 3)
+    let (id, start) = (try diamond.id(2, 3), diamond.bench.transcript.count)
+    diamond.bench.post(.pushChoice(PushChoice(diamond.bench.name, eager: [diamond.chain])), from: 3, on: id)
+    diamond.bench.run()
+    diamond.bench.pass(100)
+    #expect(diamond.held == 5 && diamond.copies(from: 2, since: start) == 2)
+  }
+
+  @Test("a choice of chains that are not here, or of a partition that is not in common, keeps nothing")
+  func unknown() throws {
+    let diamond = try Diamond()
+    try diamond.write()
+    let id = try diamond.id(2, 3)
+    let chains = Set((0..<200).map { ReplicaID(high: 9, low: $0) })
+    for name in [diamond.bench.name, try PartitionName("agency=Elsewhere")] {
+      diamond.bench.post(.pushChoice(PushChoice(name, eager: chains)), from: 3, on: id)
+    }
+    diamond.bench.run()
+    let choices = try #require(diamond.bench.nodes[2].mesh.sessions[id]?.live?.choices)
+    for chain in chains { #expect(!choices.isEager(chain, in: diamond.bench.partition)) }
+    #expect(choices.isEmpty)
+  }
+
+  @Test("of more chains of a partition, and of more partitions, than are kept nothing is kept")
+  func bounds() throws {
+    var choices = PushChoices()
+    let name = try PartitionName("a=b")
+    func chains(_ range: Range<UInt64>) -> Set<ReplicaID> { Set(range.map { ReplicaID(high: 1, low: $0) }) }
+    let partition = PartitionID(.zero)
+    let first = choices.hear(PushChoice(name, eager: chains(0..<256)), of: partition) { _ in true }
+    #expect(first.count == 256)
+    let beyond = choices.hear(PushChoice(name, eager: chains(256..<300)), of: partition) { _ in true }
+    #expect(beyond.isEmpty)
+    let instead = PushChoice(name, eager: chains(256..<300), released: chains(0..<10))
+    let freed = choices.hear(instead, of: partition) { _ in true }
+    #expect(freed.count == 10 && !choices.isEager(ReplicaID(high: 1, low: 9), in: partition))
+    for number in 1..<UInt64(PushChoices.partitionLimit) + 10 {
+      let other = PartitionID(Digest(words: (number, 0, 0, 0)))
+      let kept = choices.hear(PushChoice(name, lazy: chains(0..<1)), of: other) { _ in true }
+      let isLazy = choices.isLazy(ReplicaID(high: 1, low: 0), in: other)
+      #expect(kept.isEmpty && isLazy == (number < PushChoices.partitionLimit))
+    }
+  }
+
+  /// Each of twenty makes five links, and all of them write.
+  @Test("among twenty nodes that are each linked with ten a change comes to each hardly more than once")
+  func twenty() throws {
+    let bench = try MeshBench(Array(0..<20))
+    link(bench, each: 5)
+    let load = Load(bench, writes: 600)
+    try load.run(by: Array(0..<20))
+    load.settle()
+    #expect(load.copies < 1.2, "\(load.waits), \(load.said)")
+    #expect(load.worst < 500, "\(load.waits)")
+  }
+
+  @Test("where links break and others are made all the time, a change still comes once and a little, and soon")
+  func churn() throws {
+    let bench = try MeshBench(Array(0..<20))
+    link(bench, each: 5)
+    let load = Load(bench, writes: 600)
+    try load.run(by: Array(0..<20)) { written in
+      guard written % 25 == 0 else { return }
+      let ids = bench.nodes.flatMap { $0.mesh.sessions.ids }
+      bench.cut(ids[Int.random(in: ids.indices, using: &bench.random)])
+      var pair: [Int] = []
+      repeat {
+        pair = (0..<2).map { _ in Int.random(in: 0..<20, using: &bench.random) }
+      } while pair[0] == pair[1] || bench.areLinked(pair[0], pair[1])
+      _ = bench.connect(pair[0], pair[1])
+    }
+    load.settle()
+    #expect(load.copies < 1.5, "\(load.waits), \(load.said)")
+    #expect(load.worst < 5_000, "\(load.waits)")
+  }
+}
+
+private func link(_ bench: MeshBench, each count: Int) {
+  var linked: Set<[Int]> = []
+  for slot in bench.nodes.indices {
+    var made = 0
+    while made < count {
+      let other = Int.random(in: bench.nodes.indices, using: &bench.random)
+      guard other != slot, linked.insert([min(slot, other), max(slot, other)]).inserted else { continue }
+      _ = bench.connected(slot, other)
+      made += 1
+    }
+  }
+}
+
+/// Nodes that write, a hundred changes a second together, over links that take a while.
+private final class Load {
+  private let bench: MeshBench
+  private let writes: Int
+  private let start: Int
+  private var written: [(slot: Int, sequence: UInt64, at: MonotonicTime)] = []
+  private var lacking: [(write: Int, slot: Int)] = []
+  private var times: [UInt64] = []
+
+  init(_ bench: MeshBench, writes: Int) {
+    (self.bench, self.writes) = (bench, writes)
+    bench.pass(3_000)
+    start = bench.transcript.count
+    bench.delays = 0...12
+  }
+
+  func run(by slots: [Int], _ disturb: (Int) -> Void = { _ in }) throws {
+    while written.count < writes {
+      let slot = slots[Int.random(in: slots.indices, using: &bench.random)]
+      try bench.nodes[slot].write(Int64(1_000 + written.count))
+      written.append((slot, bench.nodes[slot].holds(bench.nodes[slot]), bench.now))
+      lacking += bench.nodes.indices.filter { $0 != slot }.map { (written.count - 1, $0) }
+      disturb(written.count)
+      tick()
+      tick()
+    }
+  }
+
+  func settle() { for _ in 0..<2_000 where !lacking.isEmpty { tick() } }
+
+  private func tick() {
+    bench.now = bench.now.advanced(byMilliseconds: 5)
+    bench.run()
+    let isTick = bench.now.milliseconds % Mesh.tickMilliseconds == 0
+    for node in bench.nodes where isTick || node.mesh.nextDeadline.map({ $0 <= bench.now }) == true {
+      node.deliver(.tick)
+    }
+    bench.run()
+    lacking.removeAll { item in
+      let write = written[item.write]
+      guard bench.nodes[item.slot].holds(bench.nodes[write.slot]) >= write.sequence else { return false }
+      times.append(bench.now.millisecondsSince(write.at))
+      return true
+    }
+  }
+
+  /// Runs that came to nodes, of those that had to.
+  var copies: Double {
+    let runs = bench.transcript.dropFirst(start).reduce(0) { count, line in
+      if case .runs(let batch) = line.message { count + batch.entries.count } else { count }
+    }
+    return Double(runs) / Double(written.count * (bench.nodes.count - 1))
+  }
+
+  var worst: UInt64 { lacking.isEmpty ? times.max() ?? 0 : .max }
+
+  var waits: String {
+    let sorted = times.sorted()
+    guard !sorted.isEmpty else { return "nothing came" }
+    let (half, most) = (sorted[sorted.count / 2], sorted[sorted.count * 99 / 100])
+    return "p50 \(half), p99 \(most), worst \(sorted[sorted.count - 1]) ms, \(lacking.count) lacking"
+  }
+
+  var said: [String: Int] {
+    bench.transcript.dropFirst(start).reduce(into: [:]) { counts, line in
+      counts[String("\(line.message)".prefix { $0 != "(" }), default: 0] += 1
+    }
+  }
+}
