@@ -62,5 +62,13 @@ struct LaggingChains: Sendable {
     return still.sorted { ($0.partition, $0.replica) < ($1.partition, $1.replica) }
   }
 
+  mutating func closed(_ session: SessionID) {
+    for (partition, chains) in partitions {
+      for (replica, lag) in chains where lag.namedBy.contains(session) {
+        partitions[partition]?[replica]?.namedBy.remove(session)
+      }
+    }
+  }
+
   mutating func forget(_ partition: PartitionID) { partitions[partition] = nil }
 }

@@ -55,6 +55,7 @@ extension Mesh {
   }
 
   mutating func replaceBringer(_ closed: SessionID, _ step: Step) {
+    lagging.closed(closed)
     for (partition, replica) in bringers.closed(closed) { replaceBringer(of: replica, partition, step) }
   }
 
@@ -99,13 +100,16 @@ extension Mesh {
     for chain in still { bringers.release(chain.replica, of: chain.partition, telling: chain.namedBy, at: step.now) }
   }
 
-  /// Behind a payload that takes long, or with what somebody catches this node up with.
+  /// Behind a payload that takes long, or with what somebody catches this node up with. Whoever brings it has named it.
   private func isOnItsWay(_ chain: LaggingChains.Still, for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
-    if let session = pulls.catchUps.session(of: chain.partition), chain.namedBy.contains(session) {
-      return !pulls.catchUps.isSilent(chain.partition, for: milliseconds, now)
+    let catchUp = pulls.catchUps.session(of: chain.partition)
+    if let catchUp, chain.namedBy == [catchUp], !pulls.catchUps.isSilent(chain.partition, for: milliseconds, now) {
+      return true
     }
-    guard let eager = bringers[chain.replica, chain.partition]?.eager else { return false }
-    return sessions[eager]?.live?.streams[chain.partition]?.incoming.hasPiece(within: milliseconds, now) == true
+    return [catchUp, bringers[chain.replica, chain.partition]?.eager].contains { session in
+      guard let session, chain.namedBy.contains(session) else { return false }
+      return sessions[session]?.live?.streams[chain.partition]?.incoming.hasPiece(within: milliseconds, now) == true
+    }
   }
 
   // MARK: Telling, and being told

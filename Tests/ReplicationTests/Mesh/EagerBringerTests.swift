@@ -162,6 +162,29 @@ struct EagerBringerTests {
     }
   }
 
+  @Test("what was left by the sender's own rule goes out when the chain is released, also where no more words are kept")
+  func leftByRule() throws {
+    let bench = try MeshBench([0, 1, 2])
+    let slow = bench.connected(0, 1)
+    let id = bench.connected(2, 1)
+    _ = bench.connected(0, 2)
+    try bench.nodes[0].write(0)
+    bench.pass(3_000)
+    bench.nodes[0].mesh.pause(slow)
+    try bench.nodes[0].write(1)
+    bench.pass(500)
+    try #require(bench.nodes[1].holds(bench.nodes[0]) == 1, "it is left to the author")
+    for number in 1...UInt64(PushChoices.partitionLimit) {
+      let other = PartitionID(Digest(words: (number, 0, 0, 0)))
+      let word = PushChoice(bench.name, lazy: [bench.nodes[0].replica])
+      _ = bench.nodes[2].mesh.sessions[id]?.live?.choices.hear(word, of: other) { _ in true }
+    }
+    bench.post(.pushChoice(PushChoice(bench.name, released: [bench.nodes[0].replica])), from: 1, on: id)
+    bench.run()
+    bench.pass(100)
+    #expect(bench.nodes[1].holds(bench.nodes[0]) == 2)
+  }
+
   @Test("who holds a word that is not remembered where it was said is told when a chain stands still")
   func forgottenWord() throws {
     let diamond = try Diamond()
@@ -194,6 +217,7 @@ struct EagerBringerTests {
     #expect(still(9_001, 5).isEmpty)
     #expect(still(20_000, 2).isEmpty)
     lagging.note(replica, of: partition, named: 5, received: 2, by: SessionID(rawValue: 7), time(20_000))
+    lagging.closed(SessionID(rawValue: 8))
     let meanwhile = lagging.takeStill(for: 3_000, time(23_000), received: { _, _ in 2 }, isOnItsWay: { _ in true })
     #expect(meanwhile.isEmpty && still(25_999, 2).isEmpty && still(26_000, 2).count == 1)
   }
@@ -287,7 +311,8 @@ struct EagerBringerTests {
     #expect(beyond.isEmpty)
     let instead = PushChoice(name, eager: chains(256..<300), released: chains(0..<10))
     let freed = choices.hear(instead, of: partition) { _ in true }
-    #expect(freed.count == 10 && !choices.isEager(ReplicaID(high: 1, low: 9), in: partition))
+    #expect(Set(freed) == chains(0..<10).union(chains(256..<266)))
+    #expect(!choices.isEager(ReplicaID(high: 1, low: 9), in: partition))
     for number in 1..<UInt64(PushChoices.partitionLimit) + 10 {
       let other = PartitionID(Digest(words: (number, 0, 0, 0)))
       let kept = choices.hear(PushChoice(name, lazy: chains(0..<1)), of: other) { _ in true }

@@ -110,6 +110,16 @@ import Testing
     #expect(searched())
   }
 
+  @Test("of devices that a peer spared once no more are kept than one message names, whomever it makes up")
+  func freedBound() {
+    var spared = SparedDevices()
+    for round in 0..<5 as Range<UInt64> {
+      let keys = (0..<UInt64(SpentDevices.limit)).map { PublicKey(Digest(words: (round, $0, 0, 0))) }
+      _ = spared.hear(SpentDevices(places: [], branches: Set(keys)))
+      #expect(spared.freed.count <= SpentDevices.limit)
+    }
+  }
+
   @Test("nothing is kept of chains that only the peer speaks of")
   func unknownChains() throws {
     let bench = try MeshBench([0, 1])

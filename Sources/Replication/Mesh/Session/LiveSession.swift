@@ -66,6 +66,8 @@ struct LiveSession: Sendable {
     streams[partition] = nil
     told.forget(partition)
     choices.forget(partition)
+    passedIn.remove(partition)
+    doubtedIn.remove(partition)
     relays.end(partition)
   }
 
@@ -74,6 +76,8 @@ struct LiveSession: Sendable {
     (streams[partition], comparison.changed[partition]) = (nil, nil)
     told.forget(partition)
     choices.forget(partition)
+    passedIn.remove(partition)
+    doubtedIn.remove(partition)
     relays.end(partition)
   }
 

@@ -196,7 +196,7 @@ struct SparedDevices: Sendable {
   private(set) var told = SpentDevices()
   private(set) var peer = SpentDevices()
   private(set) var both = SpentDevices()
-  /// Spent there once, and no more.
+  /// Spent there once, and no more; at most as many as one message frees. The peer may name whom nobody knows.
   private(set) var freed: Set<PublicKey> = []
   /// Spent here, but work of others stands on branches of theirs: until that is here the peer is not told so.
   var asked: Set<PublicKey> = []
@@ -212,7 +212,9 @@ struct SparedDevices: Sendable {
   }
 
   mutating func hear(_ spent: SpentDevices) -> Bool {
-    freed = freed.union(peer.branches).subtracting(spent.branches)
+    let news = peer.branches.subtracting(spent.branches)
+    freed = freed.union(news).subtracting(spent.branches)
+    if freed.count > SpentDevices.limit { freed = news }
     peer = spent
     return settle()
   }

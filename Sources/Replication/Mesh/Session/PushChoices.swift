@@ -41,9 +41,9 @@ struct PushChoices: Sendable {
   ///
   /// - Parameter isKept: of chains that are not known here nothing is kept.
   mutating func hear(_ choice: PushChoice, of partition: PartitionID, isKept: (ReplicaID) -> Bool) -> [ReplicaID] {
-    guard partitions[partition] != nil || partitions.count < PushChoices.partitionLimit else { return [] }
-    var chains = partitions.removeValue(forKey: partition) ?? Chains()
     let freed = choice.released.filter(isKept)
+    guard partitions[partition] != nil || partitions.count < PushChoices.partitionLimit else { return Array(freed) }
+    var chains = partitions.removeValue(forKey: partition) ?? Chains()
     for replica in choice.released { chains.remove(replica) }
     for replica in choice.lazy.sorted() where isKept(replica) { _ = chains.put(replica, isEager: false) }
     let eager = choice.eager.sorted().filter { isKept($0) && chains.put($0, isEager: true) }
