@@ -115,7 +115,7 @@ struct CopyBook {
     case .pushChoice(let choice):
       let stream = stream(message, choice.name)
       eager[stream, default: []].formUnion(choice.eager)
-      for replica in choice.eager { views[stream]?.left[replica] = nil }
+      takeBackLeft(choice, on: stream)
     default: break
     }
   }
@@ -146,8 +146,13 @@ struct CopyBook {
   /// The hearer may have left something in the same turn, before it came to this.
   mutating func take(_ choice: PushChoice, _ message: Heard) {
     let stream = stream(message, choice.name)
-    for replica in choice.eager { views[stream]?.left[replica] = nil }
+    takeBackLeft(choice, on: stream)
     eager[stream]?.subtract(choice.lazy.union(choice.released))
+  }
+
+  /// Of chains that it is to push, or decides of again, the hearer sends what it had left.
+  private mutating func takeBackLeft(_ choice: PushChoice, on stream: SentBook.Stream) {
+    for replica in choice.eager.union(choice.released) { views[stream]?.left[replica] = nil }
   }
 
   mutating func take(_ news: NeighbourNews, _ message: Heard) {

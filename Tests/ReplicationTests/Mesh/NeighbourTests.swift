@@ -637,16 +637,20 @@ struct NeighbourTests {
     #expect(copies(to: 1, bench, start) == 0 && copies(to: 2, bench, start) == 0)
   }
 
-  @Test("what a neighbour was to bring and did not in three seconds is asked of who has it")
-  func stuck() throws {
-    let (bench, links) = try clique(3)
+  @Test(
+    "what a neighbour was to bring and did not comes within two seconds from who has it and is told so, and is asked of others in three",
+    arguments: [true, false])
+  func stuck(isTold: Bool) throws {
+    var earlier = KnownFormats.all
+    earlier.features &= ~KnownFormats.Feature.pushChoice
+    let (bench, links) = try clique(3, formats: isTold ? [:] : [1: earlier])
     bench.nodes[0].mesh.pause(try #require(links[0][2]))
     try bench.nodes[0].write(1)
     bench.run()
     bench.pass(1_000)
     bench.pass(1_000)
     try #require(bench.said(from: 1, to: 2).last == "have" && bench.nodes[2].holds(bench.nodes[0]) == 1)
-    bench.pass(2_900)
+    bench.pass(isTold ? 1_900 : 2_900)
     #expect(bench.nodes[2].holds(bench.nodes[0]) == 1)
     bench.pass(150)
     #expect(bench.nodes[2].holds(bench.nodes[0]) == 2)
