@@ -130,7 +130,7 @@ struct EagerBringers: Sendable {
 
     fileprivate init(_ words: [ReplicaID: Word]) { self.words = words }
 
-    /// As many as there are too many chains for one.
+    /// Several where one message does not hold so many chains.
     func choices(of name: PartitionName) -> [PushChoice] {
       let words = words.sorted { $0.key < $1.key }
       return stride(from: 0, to: words.count, by: PushChoice.limit).map { start in

@@ -2,10 +2,11 @@
 /// lost those from whom he had it, and who named it believes that somebody else brings it.
 struct LaggingChains: Sendable {
   private struct Lag: Sendable {
-    /// Named, at the most.
+    /// The highest number of it that a peer named.
     var named: UInt64
-    /// How far it was here when that was looked at last, and since when it is.
+    /// How far the chain was here when that was looked at last.
     var received: UInt64
+    /// When it last went on, or was first named.
     var since: MonotonicTime
     var namedBy: Set<SessionID>
   }

@@ -74,7 +74,7 @@ extension Mesh {
 
   // MARK: What stands still
 
-  /// The peer has named so much.
+  /// The peer has named this: of chains of which that is more than is here it is watched whether they go on.
   mutating func noteNamed(_ vector: VersionVector, by id: SessionID, of partition: PartitionID, _ now: MonotonicTime) {
     guard let session = sessions[id], session.choosesBringers, let stream = session.live?.streams[partition],
       let log = ledger.partitions[partition]?.log

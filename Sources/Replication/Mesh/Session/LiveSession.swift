@@ -13,11 +13,12 @@ struct LiveSession: Sendable {
   var passedOn: Set<PartitionID> = []
   /// Partitions of which chains may be passed over, since the peer takes no branches of who wrote them.
   var passedIn: Set<PartitionID> = []
-  /// Where that was looked at since the peer last came to take branches of somebody again.
+  /// Partitions in which the chains of such devices were doubted (``PeerSession/doubtFreed(_:_:)``) since the peer last came to take
+  /// branches of somebody again.
   var doubtedIn: Set<PartitionID> = []
   /// When comparisons last bounded what is awaited.
   var boundAt: MonotonicTime?
-  /// By whom the peer wants what to be pushed.
+  /// Which chains the peer wants this node to push to it, and which not.
   var choices = PushChoices()
   private var nextStream: UInt64 = 1
   /// Answers of the log that are still to come to what was asked for streams that are not there any more, or were asked for
