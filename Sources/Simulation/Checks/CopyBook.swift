@@ -147,7 +147,8 @@ struct CopyBook {
   mutating func take(_ choice: PushChoice, _ message: Heard) {
     let stream = stream(message, choice.name)
     takeBackLeft(choice, on: stream)
-    eager[stream]?.subtract(choice.lazy.union(choice.released))
+    // An earlier word of the same turn may have ended what `hear` noted of this one.
+    eager[stream] = eager[stream, default: []].subtracting(choice.lazy.union(choice.released)).union(choice.eager)
   }
 
   /// Of chains that it is to push, or decides of again, the hearer sends what it had left.
