@@ -212,6 +212,7 @@ package final class NodeEngine {
       outbox.close(id)
     case .authenticated(let id, let device, let hello): authenticated(id, device, hello)
     case .admitted(let id): links.admitted(id)
+    case .linked(let id, let count): links.counted(id, count)
     case .apply(let partition, let source, let runs): pending.apply(partition, from: source, runs)
     case .rebuild(let partition, let change): pending.rebuilds.append((partition, change))
     case .stage(let id, let key, let piece): pending.stage(piece, as: key, from: id)

@@ -92,6 +92,11 @@ package final class LinkDirector {
   /// Admitted just now: the time limits of strangers end. It connects anew to speak as a member.
   func admitted(_ id: SessionID) { if table[id] != nil { port.authenticate(id) } }
 
+  /// With how many devices the peer says to be linked.
+  func counted(_ id: SessionID, _ count: Int) {
+    if let device = table[id]?.device { follow(.counted(device, links: count)) }
+  }
+
   /// Learns from the way in which a session ended whether the address that was dialled is worth dialling again.
   func refused(_ id: SessionID, _ goodbye: Goodbye) {
     guard let dialled = table[id]?.dialled else { return }

@@ -12,7 +12,7 @@ extension Mesh {
       return
     case .goodbye(let reason): return close(id, reason, &step)
     case .spent(let told) where session.hasStatements: return sessions[id]?.hear(told, ledger, &step) ?? ()
-    case .neighbours(let news) where session.hasStatements: return receiveNews(id, news, step)
+    case .neighbours(let news) where session.hasStatements: return receiveNews(id, news, &step)
     case .holdings(let message) where session.hasStatements: return receiveHoldings(id, message, &step)
     default: break
     }

@@ -130,9 +130,10 @@ extension Mesh {
   }
 
   /// With whom a peer came to be linked, and with whom it is no more: what it had from an author it may have from anybody now.
-  mutating func receiveNews(_ id: SessionID, _ news: NeighbourNews, _ step: Step) {
+  mutating func receiveNews(_ id: SessionID, _ news: NeighbourNews, _ step: inout Step) {
     let lost = news.removed.intersection(sessions[id]?.sparing?.neighbours ?? [])
     sessions.hear(news, from: id, ledger, step)
+    if let count = sessions[id]?.sparing?.neighbours.count { step.emit(.linked(id, count: count)) }
     guard !lost.isEmpty else { return }
     for partition in bringers.chosenPartitions {
       for replica in bringers.chosen(in: partition) where bringers[replica, partition]?.eager == id {

@@ -68,6 +68,8 @@ package struct Mesh: Sendable {
     case close(SessionID, Goodbye)
     /// The peer is a known member: larger messages are allowed from now on.
     case authenticated(SessionID, DeviceID, Hello)
+    /// With how many devices the peer says to be linked.
+    case linked(SessionID, count: Int)
     /// The peer asked to join and is a member now: it has the time of one, and no larger messages.
     case admitted(SessionID)
     case load(SessionID, PartitionID, have: VersionVector, byteLimit: Int)

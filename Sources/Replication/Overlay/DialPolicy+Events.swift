@@ -83,7 +83,11 @@ extension DialPolicy {
   }
 
   mutating func noteConnected(_ device: DeviceID, outgoing: Bool, _ now: MonotonicTime) {
-    links[device] = Link(since: links[device]?.since ?? now, isOutgoing: outgoing)
+    var link = Link(since: links[device]?.since ?? now, isOutgoing: outgoing)
+    link.peerLinks = links[device]?.peerLinks ?? 0
+    let sinceGivenUp = givenUp[device].map(now.millisecondsSince) ?? .max
+    link.isInsistedOn = links[device]?.isInsistedOn == true || sinceGivenUp < Limits.insistenceMilliseconds
+    links[device] = link
     var remembered = 0
     for address in addresses(of: device) {
       candidates[address]?.attemptEndsAt = nil

@@ -20,6 +20,8 @@ package struct DialPolicy: Sendable {
     case identified(PeerAddress, DeviceID)
     /// The device has a session now. `outgoing`: this node dialled it.
     case connected(DeviceID, outgoing: Bool)
+    /// With how many devices the device says to be linked.
+    case counted(DeviceID, links: Int)
     /// The device's last session is gone.
     case disconnected(DeviceID)
     /// Interfaces or addresses of this host changed: old failures say little.
@@ -32,10 +34,12 @@ package struct DialPolicy: Sendable {
   var candidates: [PeerAddress: Candidate] = [:]
   /// Devices with a session.
   var links: [DeviceID: Link] = [:]
-  /// When a link makes room for another device; nil while nobody waits for room.
+  /// When a link is given up; nil while nobody waits for room and there are not too many.
   var nextSwap: MonotonicTime?
   /// To be closed by the caller (``takeDrop()``).
   var drops: [DeviceID] = []
+  /// When links were given up that others had chosen; those that are long ago are taken out.
+  var givenUp: [DeviceID: MonotonicTime] = [:]
   var budget = TokenBucket(capacity: Limits.dialBurst, perMinute: Limits.dialsPerMinute)
   var strangerBudget = TokenBucket(capacity: Limits.strangerDialBurst, perMinute: Limits.strangerDialsPerMinute)
 
@@ -51,6 +55,10 @@ package struct DialPolicy: Sendable {
   ) -> [PeerAddress] {
     let isTick = if case .tick = event { true } else { false }
     // The caller ticks at every turn, and each look walks over all that is known.
+    if case .counted(let device, let count) = event {
+      links[device]?.peerLinks = count
+      guard links.count > Limits.linksAtMost else { return [] }
+    }
     if isTick, let quietUntil, now < quietUntil { return [] }
     quietUntil = nil
     switch event {
@@ -63,12 +71,13 @@ package struct DialPolicy: Sendable {
     case .dialRefused(let address): noteRefusal(address, now, &random)
     case .identified(let address, let device): identify(address, device, now)
     case .connected(let device, let outgoing): noteConnected(device, outgoing: outgoing, now)
+    case .counted: break
     case .disconnected(let device): noteDisconnected(device, now, &random)
     case .networkChanged: hastenAll(now, &random)
     case .tick: break
     }
     let swap = nextSwap
-    swapIfDue(now, &random)
+    giveUpIfDue(now, &random)
     let hasExpired = expireAttempts(now, &random)
     let dials = takeDue(now)
     // What one look changes may make more due for the next.
@@ -83,6 +92,14 @@ extension DialPolicy {
     package static let outgoingLinks = 5
     /// Who knows no more devices than these is linked with all of them: about as many links as each has in a larger fleet.
     package static let linksOfAll = 10
+    /// So many a node keeps that it dialled itself, however many dialled it: of links that others chose none is its own choice.
+    package static let leastOutgoingLinks = 3
+    /// With more than these it gives some up. Above ``linksOfAll``, so that who dials again for what he lost is not given
+    /// up in turn.
+    package static let linksAtMost = 11
+    package static let crowdedIntervalMilliseconds: UInt64 = 5_000
+    /// Who dials again within this time is not given up again.
+    package static let insistenceMilliseconds: UInt64 = 120_000
     /// Where others wait for room, the oldest outgoing link is given up so often, so that no group stays an island and any
     /// two nodes meet in time. A contact costs about 3 KiB.
     package static let swapIntervalMilliseconds: UInt64 = 60_000
@@ -126,6 +143,10 @@ extension DialPolicy {
   struct Link: Sendable {
     let since: MonotonicTime
     let isOutgoing: Bool
+    /// As far as it has said.
+    var peerLinks = 0
+    /// It was given up, and the peer dialled again: as one does whom the operator named, or who has nobody else to dial.
+    var isInsistedOn = false
   }
 
   /// What is known of one address.

@@ -220,6 +220,7 @@ final class BenchNode {
     case .note(_, let note): notes.append(note)
     case .authenticated(let id, _, _): authenticated.append(id)
     case .admitted(let id): admitted.append(id)
+    case .linked: break
     case .redeem(_, let request, _): redeemed.append(request)
     case .rebuild(_, let change): rebuilt.append(change)
     case .store(let statements): stored += statements

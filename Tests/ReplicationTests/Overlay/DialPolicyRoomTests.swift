@@ -17,7 +17,10 @@ import TestSupport
     private var underWay: [(node: Int, dial: PeerAddress)] = []
     private var isDiscovering = false
 
-    init(_ count: Int) { policies = (0..<count).map { DialPolicy(thisDevice: Fleet.device($0)) } }
+    init(_ count: Int, seed: UInt64 = 5) {
+      policies = (0..<count).map { DialPolicy(thisDevice: Fleet.device($0)) }
+      random = SplitMix64(seed: seed)
+    }
 
     static func device(_ number: Int) -> DeviceID { DeviceID(Digest(words: (UInt64(100 + number), 0, 0, 0))) }
     static func socket(_ number: Int) -> SocketAddress {
@@ -35,8 +38,9 @@ import TestSupport
       if !isDiscovering { finishDials() }
       while let dropped = policies[node].takeDrop() {
         guard let other = policies.indices.first(where: { Fleet.device($0) == dropped }) else { continue }
-        links.remove([node, other])
+        links.subtract([[node, other], [other, node]])
         for (end, peer) in [(node, other), (other, node)] { handle(end, .disconnected(Fleet.device(peer))) }
+        for end in [node, other] { tellCount(of: end) }
       }
     }
 
@@ -58,19 +62,35 @@ import TestSupport
       for (end, peer) in [(node, other), (other, node)] {
         handle(end, .connected(Fleet.device(peer), outgoing: end == node))
       }
+      for end in [node, other] { tellCount(of: end) }
     }
 
-    /// `finders`: who sees the others.
-    mutating func discover(_ finders: Range<Int>? = nil) {
+    private mutating func tellCount(of node: Int) {
+      let peers = peers(of: node)
+      for peer in peers.sorted() { handle(peer, .counted(Fleet.device(node), links: peers.count)) }
+    }
+
+    /// `finders`: who sees the others, or those of them that are named.
+    mutating func discover(_ finders: Range<Int>? = nil, of found: Range<Int>? = nil) {
       isDiscovering = true
       defer {
         isDiscovering = false
         finishDials()
       }
       for node in finders ?? policies.indices {
-        for other in policies.indices where other != node {
+        for other in found ?? policies.indices where other != node {
           handle(node, .found(instance: Text("n\(other)"), addresses: [Fleet.socket(other)], tagMatches: true))
         }
+      }
+    }
+
+    /// It and those before it find one another within a second, in no order.
+    mutating func join(_ newest: Int) {
+      var sightings = (0..<newest).flatMap { [[newest, $0], [$0, newest]] }
+      sightings.shuffle(using: &random)
+      for pair in sightings {
+        discover(pair[0]..<pair[0] + 1, of: pair[1]..<pair[1] + 1)
+        pass(1_000 / UInt64(sightings.count))
       }
     }
 
@@ -109,6 +129,20 @@ import TestSupport
     #expect(reached.count == count)
   }
 
+  @Test("who came first does not end up with twice the links of who came last", arguments: [5, 6] as [UInt64])
+  func evenly(seed: UInt64) {
+    var fleet = Fleet(20, seed: seed)
+    for newest in 1..<20 { fleet.join(newest) }
+    func counts() -> [Int] { fleet.policies.indices.map { fleet.peers(of: $0).count } }
+    fleet.pass(60_000)
+    let soon = counts()
+    #expect(soon.allSatisfy { 7...13 ~= $0 }, "\(soon)")
+    fleet.pass(180_000)
+    let later = counts()
+    #expect(later.allSatisfy { 5...13 ~= $0 }, "\(later)")
+    #expect(fleet.policies.indices.allSatisfy { fleet.outgoing(of: $0) >= 3 })
+  }
+
   @Test("in time any two nodes of a large fleet meet")
   func swaps() {
     var fleet = Fleet(16)
@@ -138,9 +172,9 @@ import TestSupport
     var random = SplitMix64(seed: 8)
     var now: UInt64 = 1_000_000
 
-    init(links: Int = 5) {
+    init(links: Int = 5, dialledBy others: Int = 6) {
       for number in 1...links { link(number, outgoing: true) }
-      for number in 51...56 { link(number, outgoing: false) }
+      for number in 51..<51 + others { link(number, outgoing: false) }
     }
 
     @discardableResult mutating func handle(_ event: DialPolicy.Event) -> [PeerAddress] {
@@ -171,7 +205,7 @@ import TestSupport
 
   @Test("a link is given up when who waits for room may be dialled, and no sooner; the oldest goes")
   func notBeforeItMayBeDialled() throws {
-    var full = Full()
+    var full = Full(dialledBy: 5)
     full.now += 1_000
     full.link(6, outgoing: false)
     full.now += 60_000
@@ -189,10 +223,34 @@ import TestSupport
     #expect(full.policy.takeDrop() == Fleet.device(1))
   }
 
+  @Test("of too many links one goes whose other end is well linked, and who dials again is not given up again")
+  func insists() {
+    var full = Full(links: 3, dialledBy: 9)
+    func drops() -> [DeviceID] {
+      var drops: [DeviceID] = []
+      for _ in 0..<60 {
+        full.now += 2_000
+        full.handle(.tick)
+        while let dropped = full.policy.takeDrop() {
+          drops.append(dropped)
+          full.handle(.disconnected(dropped))
+          full.handle(.connected(dropped, outgoing: false))
+          full.handle(.counted(dropped, links: 12))
+        }
+      }
+      return drops
+    }
+    full.handle(.counted(Fleet.device(51), links: 9))
+    #expect(drops() == [])
+    full.handle(.counted(Fleet.device(52), links: 10))
+    full.handle(.counted(Fleet.device(53), links: 11))
+    #expect(drops() == [53, 52].map { Fleet.device($0) })
+  }
+
   @Test("a link is not given up for who may be of another fleet, or was not there when last looked for")
   func notForStrangers() {
     for isStranger in [true, false] {
-      var full = Full(links: 4)
+      var full = Full(links: 2, dialledBy: 8)
       let name: Text = "n8"
       full.handle(.found(instance: name, addresses: [Fleet.socket(8)], tagMatches: !isStranger))
       full.handle(.dialFailed(.socket(Fleet.socket(8))))
