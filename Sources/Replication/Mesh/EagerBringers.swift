@@ -7,8 +7,9 @@ struct EagerBringers: Sendable {
     fileprivate(set) var newest: SessionID
     /// Who is to bring it; nil: nobody was chosen.
     fileprivate(set) var eager: SessionID?
-    /// Who was told not to.
-    fileprivate(set) var lazy: Set<SessionID> = []
+    fileprivate(set) var chosenAt: MonotonicTime?
+    /// Who was told not to, and when.
+    fileprivate(set) var lazy: [SessionID: MonotonicTime] = [:]
   }
 
   /// What a peer is to be told of a chain.
@@ -23,6 +24,8 @@ struct EagerBringers: Sendable {
   static let partitionLimit = PushChoices.partitionLimit
   /// Of one partition.
   static let chainLimit = PushChoice.limit
+  /// Who was told not to push a chain and does so for so long is told again: he may have lost the word.
+  static let againMilliseconds: UInt64 = 2_000
 
   subscript(replica: ReplicaID, partition: PartitionID) -> Chain? { partitions[partition]?[replica] }
 
@@ -56,14 +59,26 @@ struct EagerBringers: Sendable {
     var lazy = others
     if chain.eager != bringer {
       if let before = chain.eager { lazy.append(before) }
-      chain.eager = bringer
-      chain.lazy.remove(bringer)
+      (chain.eager, chain.chosenAt) = (bringer, time)
+      chain.lazy[bringer] = nil
       put(.eager, of: replica, partition, to: bringer, at: time)
     }
-    for session in lazy where session != bringer && chain.lazy.insert(session).inserted {
+    for session in lazy where session != bringer {
+      if let told = chain.lazy[session], time.millisecondsSince(told) < EagerBringers.againMilliseconds { continue }
+      chain.lazy[session] = time
       put(.lazy, of: replica, partition, to: session, at: time)
     }
     partitions[partition]?[replica] = chain
+  }
+
+  /// He is to push it beside who was chosen, who does not bring it: what then comes twice decides between them.
+  mutating func graft(_ session: SessionID, to replica: ReplicaID, of partition: PartitionID, at time: MonotonicTime) {
+    if partitions[partition]?[replica] == nil { noteNew(replica, of: partition, from: session) }
+    guard var chain = partitions[partition]?[replica] else { return }
+    (chain.eager, chain.chosenAt) = (session, time)
+    chain.lazy[session] = nil
+    partitions[partition]?[replica] = chain
+    put(.eager, of: replica, partition, to: session, at: time)
   }
 
   /// Nobody is chosen any more: all push it as they see fit.
@@ -73,16 +88,21 @@ struct EagerBringers: Sendable {
     _ replica: ReplicaID, of partition: PartitionID, telling others: Set<SessionID> = [], at time: MonotonicTime
   ) {
     let chain = partitions[partition]?[replica]
-    let told = (chain?.lazy ?? []).union(chain?.eager.map { [$0] } ?? []).union(others)
+    let told = Set(chain?.lazy.keys.map { $0 } ?? []).union(chain?.eager.map { [$0] } ?? []).union(others)
     for session in told { put(.released, of: replica, partition, to: session, at: time) }
     if let chain { partitions[partition]?[replica] = Chain(newest: chain.newest) }
   }
 
   /// Whose stream is closed forgets what it was told.
   mutating func keepLazy(in partition: PartitionID, _ isOpen: (SessionID) -> Bool) {
-    for (replica, chain) in partitions[partition] ?? [:] where !chain.lazy.allSatisfy(isOpen) {
-      partitions[partition]?[replica]?.lazy = chain.lazy.filter(isOpen)
+    for (replica, chain) in partitions[partition] ?? [:] where !chain.lazy.keys.allSatisfy(isOpen) {
+      partitions[partition]?[replica]?.lazy = chain.lazy.filter { isOpen($0.key) }
     }
+  }
+
+  /// The word could not be said to the session.
+  mutating func forgetLazy(_ session: SessionID, in partition: PartitionID) {
+    keepLazy(in: partition) { $0 != session }
   }
 
   mutating func forget(_ partition: PartitionID) {
@@ -95,9 +115,9 @@ struct EagerBringers: Sendable {
     untold[session] = nil
     var orphans: [(partition: PartitionID, replica: ReplicaID)] = []
     for partition in partitions.keys.sorted() {
-      let chains = partitions[partition]?.filter { $0.value.eager == session || $0.value.lazy.contains(session) } ?? [:]
+      let chains = partitions[partition]?.filter { $0.value.eager == session || $0.value.lazy[session] != nil } ?? [:]
       for (replica, chain) in chains.sorted(by: { $0.key < $1.key }) {
-        partitions[partition]?[replica]?.lazy.remove(session)
+        partitions[partition]?[replica]?.lazy[session] = nil
         if chain.eager == session {
           partitions[partition]?[replica]?.eager = nil
           orphans.append((partition, replica))

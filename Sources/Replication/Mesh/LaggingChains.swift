@@ -6,23 +6,29 @@ struct LaggingChains: Sendable {
     var named: UInt64
     /// How far the chain was here when that was looked at last.
     var received: UInt64
-    /// When it last went on, or was first named.
+    /// When it last went on, or was first named, or somebody was asked to push it.
     var since: MonotonicTime
     var namedBy: Set<SessionID>
+    /// Somebody was asked to push it, and it has not gone on since.
+    var isGrafted = false
   }
 
   struct Still: Sendable {
     let partition: PartitionID
     let replica: ReplicaID
     let namedBy: Set<SessionID>
+    let isGrafted: Bool
   }
 
   private var partitions: [PartitionID: [ReplicaID: Lag]] = [:]
+  private var lookedAt = MonotonicTime(milliseconds: 0)
 
   /// What is beyond is left to pulls and comparisons.
   static let partitionLimit = 1_024
   /// Of one partition.
   static let chainLimit = 256
+  /// Of what one look finds standing still; the rest is found by the next.
+  static let stillLimit = 1_024
 
   mutating func note(
     _ replica: ReplicaID, of partition: PartitionID, named: UInt64, received: UInt64, by session: SessionID,
@@ -39,7 +45,8 @@ struct LaggingChains: Sendable {
     partitions[partition] = chains
   }
 
-  /// Those that have not gone on for so long, ascending: they are looked at anew when they are named again.
+  /// Those that have not gone on for so long, ascending. Of each it is said twice, the second time as of one of which somebody was asked to
+  /// push it; then it is looked at anew when it is named again. Looks cost what is in the book: there are four in that time at most.
   ///
   /// - Parameters:
   ///   - received: of a chain here.
@@ -48,25 +55,45 @@ struct LaggingChains: Sendable {
     for milliseconds: UInt64, _ now: MonotonicTime, received: (PartitionID, ReplicaID) -> UInt64,
     isOnItsWay: (Still) -> Bool = { _ in false }
   ) -> [Still] {
+    guard !partitions.isEmpty, now.millisecondsSince(lookedAt) >= milliseconds / 4 else { return [] }
+    lookedAt = now
     var still: [Still] = []
     for (partition, chains) in partitions {
       var kept: [ReplicaID: Lag] = [:]
       for (replica, var lag) in chains {
         let received = received(partition, replica)
         guard received < lag.named else { continue }
-        let chain = Still(partition: partition, replica: replica, namedBy: lag.namedBy)
-        if received > lag.received || isOnItsWay(chain) { (lag.received, lag.since) = (received, now) }
-        if now.millisecondsSince(lag.since) >= milliseconds { still.append(chain) } else { kept[replica] = lag }
+        let chain = Still(partition: partition, replica: replica, namedBy: lag.namedBy, isGrafted: lag.isGrafted)
+        if received > lag.received || isOnItsWay(chain) {
+          (lag.received, lag.since, lag.isGrafted) = (received, now, false)
+        }
+        if now.millisecondsSince(lag.since) >= milliseconds { still.append(chain) }
+        kept[replica] = lag
       }
       partitions[partition] = kept.isEmpty ? nil : kept
     }
-    return still.sorted { ($0.partition, $0.replica) < ($1.partition, $1.replica) }
+    still.sort { ($0.partition, $0.replica) < ($1.partition, $1.replica) }
+    still = Array(still.prefix(LaggingChains.stillLimit))
+    for chain in still { noteStill(chain, now) }
+    return still
+  }
+
+  private mutating func noteStill(_ chain: Still, _ now: MonotonicTime) {
+    guard chain.isGrafted else {
+      partitions[chain.partition]?[chain.replica]?.since = now
+      partitions[chain.partition]?[chain.replica]?.isGrafted = true
+      return
+    }
+    partitions[chain.partition]?[chain.replica] = nil
+    if partitions[chain.partition]?.isEmpty == true { partitions[chain.partition] = nil }
   }
 
   mutating func closed(_ session: SessionID) {
-    for (partition, chains) in partitions {
-      for (replica, lag) in chains where lag.namedBy.contains(session) {
-        partitions[partition]?[replica]?.namedBy.remove(session)
+    partitions = partitions.mapValues { chains in
+      chains.mapValues { lag in
+        var lag = lag
+        lag.namedBy.remove(session)
+        return lag
       }
     }
   }

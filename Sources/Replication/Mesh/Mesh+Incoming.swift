@@ -161,7 +161,7 @@ extension Mesh {
       ownChainClaims.foundReissue(summary, partition, ledger, &step)
       ownChainClaims.found(run, taking.name, &step)
       taking.kept.append(ledger.settled(run, change, partition))
-      if !taking.batch.isForkEvidence { noteFirstCopy(replica, id, partition) }
+      if !taking.batch.isForkEvidence { noteFirstCopy(replica, id, partition, step) }
       // Also where a branch that has lost goes on: no vector tells of it.
       if isOffBranch { taking.branches.insert(replica) }
       if let branched = change.branchedReplica { sessions.showNews(of: branched, partition, ledger, &step) }

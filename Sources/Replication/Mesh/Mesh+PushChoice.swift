@@ -1,10 +1,28 @@
 // Who pushes what to whom, as receivers choose it: what this node chooses, and what it is told.
 extension Mesh {
   /// A run that is new here came on a stream.
-  mutating func noteFirstCopy(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID) {
+  mutating func noteFirstCopy(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID, _ step: Step) {
     // Of what somebody brings who catches this node up nothing follows for what is written next.
     guard sessions[id]?.choosesBringers == true, pulls.catchUps.session(of: partition) != id else { return }
     bringers.noteNew(replica, of: partition, from: id)
+    tellNewcomers(of: replica, broughtBy: id, partition, step)
+  }
+
+  /// Who came to be linked since somebody was chosen would push the chain as well, until it has come twice: he hears with the first
+  /// change that comes that he need not, unless he is nearer to the author.
+  private mutating func tellNewcomers(
+    of replica: ReplicaID, broughtBy id: SessionID, _ partition: PartitionID, _ step: Step
+  ) {
+    guard let chain = bringers[replica, partition], chain.eager == id, let since = chain.chosenAt else { return }
+    let newcomers = sessions.ids.filter { other in
+      guard chain.lazy[other] == nil, let openedAt = sessions[other]?.openedAt, openedAt >= since, other != id else {
+        return false
+      }
+      return sessions[other]?.pushes(partition, ledger, step.now) == true
+        && bestBringer(of: replica, partition, among: [id, other]) == id
+    }
+    guard !newcomers.isEmpty else { return }
+    bringers.choose(id, for: replica, of: partition, ratherThan: newcomers, at: step.now)
   }
 
   /// A run that is here already: one of those who push its chain is enough.
@@ -46,7 +64,7 @@ extension Mesh {
   /// they see fit.
   private mutating func replaceBringer(of replica: ReplicaID, _ partition: PartitionID, _ step: Step) {
     guard let chain = bringers[replica, partition] else { return }
-    let rest = chain.lazy.subtracting(chain.eager.map { [$0] } ?? []).sorted()
+    let rest = chain.lazy.keys.filter { $0 != chain.eager }.sorted()
     if let next = bestBringer(of: replica, partition, among: rest, within: 1) {
       bringers.choose(next, for: replica, of: partition, ratherThan: [], at: step.now)
     } else {
@@ -85,8 +103,9 @@ extension Mesh {
     }
   }
 
-  /// Whoever has more of such a chain pushes it: what he has left to others, too (Plumtree's graft). That waits for no pull, of which
-  /// there are few between two comparisons, none over a thin link, and none while somebody catches this node up.
+  /// One who has more of such a chain is asked to push it, what he has left to others, too (Plumtree's graft); and where that helps
+  /// nothing, all. That waits for no pull, of which there are few between two comparisons, none over a thin link, and none while
+  /// somebody catches this node up.
   mutating func releaseWhatStandsStill(_ step: Step) {
     let patience = configuration.standingMilliseconds
     // Held twice, they would be copied.
@@ -97,7 +116,23 @@ extension Mesh {
       received: { ledger.partitions[$0]?.log.received.sequence(of: $1) ?? .max },
       isOnItsWay: { isOnItsWay($0, for: patience, step.now) })
     lagging = looked
-    for chain in still { bringers.release(chain.replica, of: chain.partition, telling: chain.namedBy, at: step.now) }
+    for chain in still {
+      if chain.isGrafted { release(chain, step) } else { graft(chain, step) }
+    }
+  }
+
+  /// Who was chosen is not asked again.
+  private mutating func graft(_ chain: LaggingChains.Still, _ step: Step) {
+    let (replica, partition) = (chain.replica, chain.partition)
+    let others = chain.namedBy.filter { $0 != bringers[replica, partition]?.eager }.sorted()
+    guard let next = bestBringer(of: replica, partition, among: others) else { return }
+    bringers.graft(next, to: replica, of: partition, at: step.now)
+  }
+
+  /// Who was not asked for his stream has left nothing, and keeps no word.
+  private mutating func release(_ chain: LaggingChains.Still, _ step: Step) {
+    let others = chain.namedBy.filter { sessions[$0]?.pushes(chain.partition, ledger, step.now) == true }
+    bringers.release(chain.replica, of: chain.partition, telling: others, at: step.now)
   }
 
   /// Behind a payload that takes long, or with what somebody catches this node up with. Whoever brings it has named it.
@@ -116,9 +151,14 @@ extension Mesh {
 
   mutating func tellChoices(_ step: inout Step) {
     for (id, partition, chains) in bringers.takeUntold(step.now) {
-      guard let name = ledger.partitions[partition]?.name, sessions[id]?.choosesBringers == true,
-        sessions[id]?.live?.streams[partition] != nil, sessions[id]?.isInScope(partition, name, ledger) == true
-      else { continue }
+      guard let name = ledger.partitions[partition]?.name,
+        let stream = sessions[id]?.pushedStream(partition, name, ledger, step.now)
+      else {
+        bringers.forgetLazy(id, in: partition)
+        continue
+      }
+      // Equal summaries may have opened it, and no change come since.
+      sessions[id]?.live?.streams[partition] = stream
       for choice in chains.choices(of: name) {
         // What it has left to others it sends now, but for what it knows to be here.
         if !choice.eager.isEmpty || !choice.released.isEmpty {
@@ -156,6 +196,20 @@ extension PeerSession {
   /// Both choose by whom chains are pushed to them.
   var choosesBringers: Bool { sparing != nil && features & KnownFormats.Feature.pushChoice != 0 }
 
+  /// On which the peer pushes what it has of the partition; nil where it pushes nothing, or keeps no word.
+  fileprivate func pushedStream(
+    _ partition: PartitionID, _ name: PartitionName, _ ledger: Ledger, _ now: MonotonicTime
+  ) -> PeerStream? {
+    guard choosesBringers, let stream = heardStream(partition, name, ledger, now), stream.incoming.number != nil else {
+      return nil
+    }
+    return stream
+  }
+
+  fileprivate func pushes(_ partition: PartitionID, _ ledger: Ledger, _ now: MonotonicTime) -> Bool {
+    ledger.partitions[partition].flatMap { pushedStream(partition, $0.name, ledger, now) } != nil
+  }
+
   /// The peer pushes what it has of the partition, and does not want this chain from here.
   fileprivate func mayBring(_ replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger) -> Bool {
     guard choosesBringers, !passage.isThin, let live, let stream = live.streams[partition] else { return false }
@@ -166,9 +220,10 @@ extension PeerSession {
   /// What nobody else is to push to the peer any more, and was left to others, goes out. Before the peer's pull it may not have heard that
   /// its stream was closed, and with it all that it had chosen.
   fileprivate mutating func hear(_ choice: PushChoice, of partition: PartitionID, _ ledger: Ledger, _ step: Step) {
-    guard choosesBringers, isInScope(partition, choice.name, ledger), let stream = live?.streams[partition],
+    guard choosesBringers, let stream = heardStream(partition, choice.name, ledger, step.now),
       stream.outgoing.number != nil, let log = ledger.partitions[partition]?.log
     else { return }
+    live?.streams[partition] = stream
     let pushed = live?.choices.hear(choice, of: partition) { log.received[$0] != nil } ?? []
     var starts: [ReplicaID: UInt64] = [:]
     for replica in pushed {
@@ -176,5 +231,6 @@ extension PeerSession {
       if stream.outgoing.left.covers(replica, start) { starts[replica] = start }
     }
     if !starts.isEmpty { live?.takeBackLeft(of: partition, .from(starts), step) }
+    live?.leaveWaiting(of: choice.lazy, partition, log)
   }
 }

@@ -53,8 +53,9 @@ package struct MeshConfiguration: Sendable {
   package var choiceMilliseconds: UInt64 = 100
   /// A device that was linked with is given so long to be back before others are told.
   package var returnMilliseconds: UInt64 = 1_000
-  /// After so long in which a chain stood still of which others have more, whoever has it pushes it: before it is pulled.
-  package var standingMilliseconds: UInt64 = 2_000
+  /// After so long in which a chain stood still of which others have more, one who has it is asked to push it, and after twice as long all:
+  /// before it is pulled.
+  package var standingMilliseconds: UInt64 = 1_000
   /// After so long without what others were to bring, it is asked of who has it.
   package var broughtMilliseconds: UInt64 = 3_000
   /// The same while a peer does the catch-up that has sent all it was asked for, and has named more since.

@@ -102,6 +102,12 @@ struct PullPolicy: Sendable {
     sessions[id]?.live?.streams[partition]?.incoming.close()
   }
 
+  /// A peer that leaves chains to others, as it was told, is silent and ahead all the time: by what it has announced of what is still on its
+  /// way. What nobody brings is found by whether it stands still.
+  private func mayLeave(_ id: SessionID, _ sessions: SessionTable) -> Bool {
+    sessions[id]?.choosesBringers == true && sessions[id]?.passage.isThin == false && sessions.hasOthers(than: id)
+  }
+
   /// An open stream that brings nothing although the peer is ahead is asked for anew.
   mutating func repeatIfSilent(
     _ id: SessionID, _ partition: PartitionID, _ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step
@@ -109,7 +115,8 @@ struct PullPolicy: Sendable {
     guard let stream = sessions[id]?.live?.streams[partition], stream.incoming.number != nil,
       stream.isAhead(of: ledger.partitions[partition]?.log),
       stream.incoming.isSilent(for: step.configuration.catchUpSilenceMilliseconds, step.now),
-      catchUps.session(of: partition) ?? id == id
+      catchUps.session(of: partition) ?? id == id,
+      catchUps.session(of: partition) == id || !mayLeave(id, sessions)
     else { return }
     catchUps.begin(partition, on: id, for: stream.known, step.now)
     sessions[id]?.pull(partition, ledger, &step)

@@ -109,19 +109,120 @@ struct EagerBringerTests {
     #expect(diamond.held == 6)
   }
 
-  @Test("what the chosen one withholds is asked of another who named it, and all push the chain as before")
+  @Test("what the chosen one withholds is asked of another who named it, who pushes the chain from then on")
   func withheld() throws {
     let diamond = try Diamond()
     try diamond.write(3)
     diamond.bench.nodes[1].mesh.pause(try diamond.id(1, 3))
     try diamond.write()
-    diamond.bench.pass(6_000)
-    #expect(diamond.held == 4 && diamond.chosen()?.eager == nil)
-    let (name, chain) = (diamond.bench.name, diamond.chain)
-    #expect(diamond.choices(to: 2).last == PushChoice(name, released: [chain]))
+    diamond.bench.pass(5_000)
+    let id = try diamond.id(2, 3)
+    #expect(diamond.held == 4 && diamond.chosen()?.eager == id)
+    #expect(diamond.choices(to: 2).last == PushChoice(diamond.bench.name, eager: [diamond.chain]))
     let start = diamond.bench.transcript.count
     try diamond.write()
     #expect(diamond.held == 5 && diamond.copies(from: 2, since: start) == 1)
+  }
+
+  /// Node 0 writes. Nodes 1 to 4 are linked with it and with node 5.
+  private func fan() throws -> (bench: MeshBench, ids: [SessionID], copies: (Int) -> [Int]) {
+    let bench = try MeshBench(Array(0...5))
+    for slot in 1...4 { _ = bench.connected(0, slot) }
+    let ids = (1...4).map { bench.connected($0, 5) }
+    for number in 0..<3 {
+      try bench.nodes[0].write(Int64(number))
+      bench.pass(100)
+    }
+    bench.pass(3_000)
+    func copies(since start: Int) -> [Int] {
+      (1...4).map { slot in
+        bench.messages(from: slot, to: 5, since: start).reduce(0) { count, message in
+          if case .runs(let batch) = message { count + batch.entries.count } else { count }
+        }
+      }
+    }
+    return (bench, ids, copies)
+  }
+
+  @Test("a chain that stands still is asked of one, and of all when he does not bring it either", arguments: [1, 2])
+  func graft(silent: Int) throws {
+    let (bench, ids, copies) = try fan()
+    let (start, chain) = (bench.transcript.count, bench.nodes[0].replica)
+    for slot in 1...silent { bench.nodes[slot].mesh.pause(ids[slot - 1]) }
+    let chosen = bench.nodes[5].mesh.bringers[chain, bench.partition]?.eager
+    try #require(chosen == ids[0])
+    for number in 3..<23 { try bench.nodes[0].write(Int64(number)) }
+    bench.pass(silent == 1 ? 4_500 : 6_500)
+    #expect(bench.nodes[5].holds(bench.nodes[0]) == 23)
+    #expect(copies(start) == (silent == 1 ? [0, 20, 0, 0] : [0, 0, 20, 20]))
+  }
+
+  @Test("who is told that others push a chain, and has not said anything for long, is not asked for what is still on its way")
+  func stillOnItsWay() throws {
+    let (bench, _, copies) = try fan()
+    bench.pass(6_000)
+    let start = bench.transcript.count
+    bench.delays = 0...12
+    for number in 3..<33 {
+      try bench.nodes[0].write(Int64(number))
+      pass(1_000, in: bench)
+    }
+    #expect(bench.nodes[5].holds(bench.nodes[0]) == 33)
+    #expect(copies(start) == [30, 0, 0, 0])
+    #expect((1...4).flatMap { bench.said(from: 5, to: $0, since: start) }.filter { $0 == "pull" } == [])
+  }
+
+  @Test("who comes to be linked hears with the first change that comes that others push it, also where equal summaries opened his stream")
+  func newcomer() throws {
+    let bench = try MeshBench(Array(0...6))
+    for slot in [1, 2, 3, 4] { _ = bench.connected(0, slot) }
+    for (a, b) in [(1, 5), (2, 5), (3, 6), (4, 6)] { _ = bench.connected(a, b) }
+    for number in 0..<3 {
+      try bench.nodes[0].write(Int64(number))
+      bench.pass(100)
+    }
+    bench.pass(3_000)
+    _ = bench.connected(5, 6)
+    bench.pass(3_000)
+    let start = bench.transcript.count
+    for number in 3..<8 {
+      try bench.nodes[0].write(Int64(number))
+      pass(100, in: bench)
+    }
+    #expect(bench.nodes[5].holds(bench.nodes[0]) == 8 && bench.nodes[6].holds(bench.nodes[0]) == 8)
+    for (a, b) in [(5, 6), (6, 5)] {
+      let said = bench.said(from: a, to: b, since: start)
+      #expect(said.contains("pushChoice") && !said.contains("runs"), "\(said)")
+    }
+  }
+
+  @Test("a word is kept on a stream that equal summaries opened, before any change came on it")
+  func levelStream() throws {
+    let bench = try MeshBench([0, 1, 2])
+    _ = bench.connected(0, 1)
+    try bench.nodes[0].write(0)
+    _ = bench.connected(0, 2)
+    bench.pass(3_000)
+    let id = bench.connected(1, 2)
+    try #require(bench.nodes[1].mesh.sessions[id]?.live?.streams[bench.partition] == nil)
+    bench.post(.pushChoice(PushChoice(bench.name, lazy: [bench.nodes[0].replica])), from: 2, on: id)
+    bench.run()
+    let choices = bench.nodes[1].mesh.sessions[id]?.live?.choices
+    #expect(choices?.isLazy(bench.nodes[0].replica, in: bench.partition) == true)
+  }
+
+  @Test("who goes on to push what he was told not to is told again")
+  func toldAgain() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    diamond.bench.pass(3_000)
+    let id = try diamond.id(2, 3)
+    diamond.bench.nodes[2].mesh.sessions[id]?.live?.choices.forget(diamond.bench.partition)
+    try diamond.write()
+    diamond.bench.pass(3_000)
+    let start = diamond.bench.transcript.count
+    try diamond.write(10)
+    #expect(diamond.held == 14 && diamond.copies(from: 2, since: start) == 0)
   }
 
   /// Nodes 0 and 4 write, linked with 5 alone. Nodes 1 and 2 are linked with 5 and with 3, which chose 1. Node 1 has lost 5, without a word
@@ -199,27 +300,53 @@ struct EagerBringerTests {
     #expect(diamond.bench.nodes[2].mesh.sessions[id]?.live?.choices.isEmpty == true)
   }
 
-  @Test("chains that stand still are named once for each time that they are, and forgotten when they are here")
+  @Test("chains that stand still are named twice for each time that they are, and forgotten when they are here")
   func lagging() {
     var lagging = LaggingChains()
     let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
+    let (first, second) = (SessionID(rawValue: 7), SessionID(rawValue: 8))
     func time(_ milliseconds: UInt64) -> MonotonicTime { MonotonicTime(milliseconds: milliseconds) }
-    func still(_ now: UInt64, _ received: UInt64) -> [Set<SessionID>] {
-      lagging.takeStill(for: 3_000, time(now)) { _, _ in received }.map(\.namedBy)
+    func still(_ now: UInt64, _ received: UInt64) -> [Bool] {
+      lagging.takeStill(for: 3_000, time(now)) { _, _ in received }.map(\.isGrafted)
     }
-    lagging.note(replica, of: partition, named: 5, received: 1, by: SessionID(rawValue: 7), time(0))
-    lagging.note(replica, of: partition, named: 4, received: 1, by: SessionID(rawValue: 8), time(2_000))
-    #expect(still(2_999, 1).isEmpty)
-    #expect(still(3_000, 2).isEmpty, "it has gone on")
-    #expect(still(6_000, 2) == [[SessionID(rawValue: 7), SessionID(rawValue: 8)]])
-    #expect(still(9_000, 2).isEmpty)
-    lagging.note(replica, of: partition, named: 5, received: 2, by: SessionID(rawValue: 7), time(9_000))
-    #expect(still(9_001, 5).isEmpty)
-    #expect(still(20_000, 2).isEmpty)
-    lagging.note(replica, of: partition, named: 5, received: 2, by: SessionID(rawValue: 7), time(20_000))
-    lagging.closed(SessionID(rawValue: 8))
-    let meanwhile = lagging.takeStill(for: 3_000, time(23_000), received: { _, _ in 2 }, isOnItsWay: { _ in true })
-    #expect(meanwhile.isEmpty && still(25_999, 2).isEmpty && still(26_000, 2).count == 1)
+    lagging.note(replica, of: partition, named: 5, received: 1, by: first, time(1_000))
+    lagging.note(replica, of: partition, named: 4, received: 1, by: second, time(3_000))
+    #expect(still(3_900, 1) == [])
+    #expect(still(4_000, 1) == [], "it was just looked at")
+    #expect(still(4_700, 2) == [], "it has gone on")
+    #expect(still(7_600, 2) == [] && still(8_400, 2) == [false])
+    #expect(still(11_300, 2) == [] && still(12_100, 2) == [true])
+    #expect(still(20_000, 2) == [], "nobody has named it since")
+    lagging.note(replica, of: partition, named: 5, received: 2, by: first, time(20_000))
+    #expect(still(21_000, 5) == [] && still(30_000, 2) == [])
+    lagging.note(replica, of: partition, named: 5, received: 2, by: first, time(30_000))
+    lagging.note(replica, of: partition, named: 5, received: 2, by: second, time(30_000))
+    lagging.closed(second)
+    let meanwhile = lagging.takeStill(for: 3_000, time(33_000), received: { _, _ in 2 }, isOnItsWay: { _ in true })
+    #expect(meanwhile.isEmpty)
+    let later = lagging.takeStill(for: 3_000, time(36_000)) { _, _ in 2 }
+    #expect(later.map(\.namedBy) == [[first]])
+    #expect(still(39_000, 3) == [] && still(42_000, 3) == [false], "it went on, and stands still anew")
+  }
+
+  @Test("of more chains that stand still than one look takes the rest has its turn with the next")
+  func manyStill() {
+    var lagging = LaggingChains()
+    let partitions = (0..<5).map { PartitionID(Digest(words: ($0, 0, 0, 0))) }
+    for partition in partitions {
+      for low in 0..<UInt64(LaggingChains.chainLimit) {
+        let replica = ReplicaID(high: 1, low: low)
+        lagging.note(
+          replica, of: partition, named: 5, received: 1, by: SessionID(rawValue: 1), MonotonicTime(milliseconds: 0))
+      }
+    }
+    func look(_ now: UInt64) -> [LaggingChains.Still] {
+      lagging.takeStill(for: 1_000, MonotonicTime(milliseconds: now)) { _, _ in 1 }
+    }
+    let first = look(1_000)
+    #expect(first.count == LaggingChains.stillLimit && first.last?.partition == partitions[3])
+    let next = look(1_250)
+    #expect(next.count == LaggingChains.chainLimit && next.allSatisfy { $0.partition == partitions[4] && !$0.isGrafted })
   }
 
   @Test("a payload of the chosen one that takes long has nobody else send it, as long as its pieces come")
@@ -288,15 +415,15 @@ struct EagerBringerTests {
   func unknown() throws {
     let diamond = try Diamond()
     try diamond.write()
-    let id = try diamond.id(2, 3)
+    let (bench, id) = (diamond.bench, try diamond.id(2, 3))
     let chains = Set((0..<200).map { ReplicaID(high: 9, low: $0) })
-    for name in [diamond.bench.name, try PartitionName("agency=Elsewhere")] {
-      diamond.bench.post(.pushChoice(PushChoice(name, eager: chains)), from: 3, on: id)
-    }
-    diamond.bench.run()
-    let choices = try #require(diamond.bench.nodes[2].mesh.sessions[id]?.live?.choices)
-    for chain in chains { #expect(!choices.isEager(chain, in: diamond.bench.partition)) }
-    #expect(choices.isEmpty)
+    bench.post(.pushChoice(PushChoice(bench.name, eager: chains)), from: 3, on: id)
+    bench.run()
+    #expect(bench.nodes[2].mesh.sessions[id]?.live?.choices.isEmpty == true)
+    bench.post(.interestChange(added: Interest(), removed: bench.fleet.interest("*")), from: 3, on: id)
+    bench.post(.pushChoice(PushChoice(bench.name, lazy: [diamond.chain])), from: 3, on: id)
+    bench.run()
+    #expect(bench.nodes[2].mesh.sessions[id]?.live?.choices.isEmpty == true)
   }
 
   @Test("of more chains of a partition, and of more partitions, than are kept nothing is kept")
@@ -354,6 +481,20 @@ struct EagerBringerTests {
   }
 }
 
+/// Each node looks at what is due as soon as it is, as an engine does.
+private func pass(_ milliseconds: UInt64, in bench: MeshBench) {
+  let end = bench.now.advanced(byMilliseconds: milliseconds)
+  while bench.now < end {
+    bench.now = bench.now.advanced(byMilliseconds: 5)
+    bench.run()
+    let isTick = bench.now.milliseconds % Mesh.tickMilliseconds == 0
+    for node in bench.nodes where isTick || node.mesh.nextDeadline.map({ $0 <= bench.now }) == true {
+      node.deliver(.tick)
+    }
+    bench.run()
+  }
+}
+
 private func link(_ bench: MeshBench, each count: Int) {
   var linked: Set<[Int]> = []
   for slot in bench.nodes.indices {
@@ -398,13 +539,7 @@ private final class Load {
   func settle() { for _ in 0..<2_000 where !lacking.isEmpty { tick() } }
 
   private func tick() {
-    bench.now = bench.now.advanced(byMilliseconds: 5)
-    bench.run()
-    let isTick = bench.now.milliseconds % Mesh.tickMilliseconds == 0
-    for node in bench.nodes where isTick || node.mesh.nextDeadline.map({ $0 <= bench.now }) == true {
-      node.deliver(.tick)
-    }
-    bench.run()
+    pass(5, in: bench)
     lacking.removeAll { item in
       let write = written[item.write]
       guard bench.nodes[item.slot].holds(bench.nodes[write.slot]) >= write.sequence else { return false }

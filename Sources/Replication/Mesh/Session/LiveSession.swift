@@ -93,6 +93,15 @@ struct LiveSession: Sendable {
     }
   }
 
+  /// The peer has just said that others push it these chains.
+  mutating func leaveWaiting(of lazy: Set<ReplicaID>, _ partition: PartitionID, _ log: PartitionLog) {
+    let waiting = relays.waiting(of: partition).filter { lazy.contains($0.replica) }
+    for chain in waiting where choices.isLazy(chain.replica, in: partition) {
+      streams[partition]?.leaveToOthers(chain.replica, chain.first, through: chain.last, log)
+    }
+    if !waiting.isEmpty, streams[partition]?.lacks(log) == false { relays.end(partition) }
+  }
+
   /// A neighbour of the peer is gone: nothing more is left to others, and what the peer does not announce meanwhile is sent. But for
   /// chains of which it chose who pushes them: it knows itself whom it has lost.
   mutating func bringWhatOthersDid(_ step: Step) {

@@ -35,6 +35,8 @@ struct RelaysDue: Sendable {
     waiting[partition, default: BroughtChains(limit: RelaysDue.waitingLimit)].note(chain)
   }
 
+  func waiting(of partition: PartitionID) -> [BroughtChains.Chain] { waiting[partition]?.chains ?? [] }
+
   /// What came from these, by partition.
   func waiting(from bringers: Set<DeviceMark>) -> [(partition: PartitionID, chains: [BroughtChains.Chain])] {
     waiting.mapValues { $0.chains.filter { bringers.contains($0.bringer) } }.filter { !$0.value.isEmpty }
