@@ -67,6 +67,12 @@ package final class EngineState {
     mesh.handle(event, surroundings, random: &random)
   }
 
+  /// Lent, since it is asked at every turn: what a class holds is otherwise copied before it is asked.
+  var nextDeadline: MonotonicTime? {
+    func deadline(of mesh: inout Mesh) -> MonotonicTime? { mesh.nextDeadline }
+    return deadline(of: &mesh)
+  }
+
   /// What the core is told of everything else with each event.
   var surroundings: Surroundings {
     Surroundings(

@@ -97,7 +97,7 @@ package final class NodeEngine {
   package var nextWake: MonotonicTime {
     guard !hasLoads else { return state.clock.now }
     var wake = lastTick.advanced(byMilliseconds: Mesh.tickMilliseconds)
-    if let deadline = state.mesh.nextDeadline { wake = min(wake, deadline) }
+    if let deadline = state.nextDeadline { wake = min(wake, deadline) }
     if let release = held.nextRelease { wake = min(wake, release) }
     if let dial = links.nextWake { wake = min(wake, dial) }
     if failure == nil, let delay = state.store.carryDelay {
@@ -159,7 +159,7 @@ package final class NodeEngine {
 
   private func tickIfDue() {
     let now = state.clock.now
-    let isDue = state.mesh.nextDeadline.map { $0 <= now } ?? false
+    let isDue = state.nextDeadline.map { $0 <= now } ?? false
     if isDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
       lastTick = now
       handle(.tick)

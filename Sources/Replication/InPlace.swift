@@ -11,9 +11,9 @@ struct InPlace<Value: Sendable>: Sendable {
 
   private var storage: Storage
 
-  init(_ value: Value) { storage = Storage(value) }
+  init(_ value: Value?) { storage = Storage(value) }
 
-  /// Nil only where that was set, which ends it.
+  /// Nil where there is none yet, and where that was set, which ends it.
   var value: Value? {
     _read { yield storage.value }
     _modify {
@@ -21,17 +21,22 @@ struct InPlace<Value: Sendable>: Sendable {
       yield &storage.value
     }
   }
+
+  /// Answers what is asked of the whole. Nil where there is none.
+  func look<Answer>(_ body: (Value) -> Answer) -> Answer? { value.map(body) }
 }
 
 /// A dictionary of large values: `Dictionary` moves a value out and in again for each change of a part of it, and copies it
 /// for each look at one.
 struct InPlaceTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private var places: [Key: InPlace<Value>] = [:]
+  /// Where a key has no value.
+  private let nowhere = InPlace<Value>(nil)
 
   subscript(key: Key) -> Value? {
-    _read {
-      if let place = places[key] { yield place.value } else { yield nil }
-    }
+    // One `yield` of one expression: with a second one, or a constant before it, whoever reads a part is handed a copy of the
+    // whole.
+    _read { yield place(of: key).value }
     _modify {
       guard let index = places.index(forKey: key) else {
         var value: Value?
@@ -44,6 +49,8 @@ struct InPlaceTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
   }
 
+  private func place(of key: Key) -> InPlace<Value> { places[key] ?? nowhere }
+
   var count: Int { places.count }
   var isEmpty: Bool { places.isEmpty }
   /// Apart from the table, which may be changed while they are gone through.
@@ -53,6 +60,9 @@ struct InPlaceTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   var eachInPlace: some Collection<InPlace<Value>> { places.values }
 
   func holds(_ key: Key) -> Bool { places.index(forKey: key) != nil }
+
+  /// Answers what is asked of the whole value. Nil where there is none.
+  func look<Answer>(at key: Key, _ body: (Value) -> Answer) -> Answer? { places[key]?.look(body) }
 
   mutating func removeValue(forKey key: Key) -> Value? { places.removeValue(forKey: key)?.value }
 }

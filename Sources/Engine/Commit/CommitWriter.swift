@@ -74,7 +74,7 @@ struct CommitWriter {
     var accepted: [AcceptedRun] = []
     var moved: [PartitionID: Set<ReplicaID>] = [:]
     for applied in batch.applied {
-      guard let partition = state.mesh.partitions[applied.partition] else { continue }
+      guard let partition = state.mesh.ledger.partitions[applied.partition] else { continue }
       try transaction.addPartition(partition.id, partition.name)
       for run in applied.runs {
         let arrival = try append(run, partition.id)
@@ -112,7 +112,7 @@ struct CommitWriter {
 
   /// In the order of the replicas: one seed has to leave one sequence of writes.
   private func setMarks(of replicas: Set<ReplicaID>, in partition: PartitionID) throws {
-    guard let log = state.mesh.partitions[partition]?.log else { return }
+    guard let log = state.mesh.ledger.partitions[partition]?.log else { return }
     for replica in replicas.sorted() {
       let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
       try transaction.setMarks(log.marks(of: replica), of: chain)
@@ -124,7 +124,7 @@ struct CommitWriter {
   /// Accepted positions moved other than by plain delivery: the documents concerned are computed anew from the log.
   mutating func rebuild(_ moved: [PartitionID: [LogChange]]) throws {
     for partition in moved.keys.sorted() {
-      guard let known = state.mesh.partitions[partition], let changes = moved[partition] else { continue }
+      guard let known = state.mesh.ledger.partitions[partition], let changes = moved[partition] else { continue }
       try transaction.addPartition(partition, known.name)
       let reissues = known.log.knownReissues.sorted { $0.dot < $1.dot }
       for reissue in reissues { try transaction.add(reissue, in: partition) }

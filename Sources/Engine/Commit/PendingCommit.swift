@@ -185,10 +185,11 @@ extension EngineState {
     var moved = Set(batch.applied.map(\.partition)).union(batch.rebuilds.map(\.0))
     moved.formUnion(done.own.map(\.partition))
     let partitions = moved.sorted().compactMap { id -> CommitRecord.Moved? in
-      guard let partition = mesh.partitions[id] else { return nil }
-      let before = toldAccepted.updateValue(partition.log.accepted, forKey: id)
-      return CommitRecord.Moved(
-        partition: id, name: partition.name, before: before ?? VersionVector(), accepted: partition.log.accepted)
+      guard let name = mesh.ledger.partitions[id]?.name, let accepted = mesh.ledger.partitions[id]?.log.accepted else {
+        return nil
+      }
+      let before = toldAccepted.updateValue(accepted, forKey: id)
+      return CommitRecord.Moved(partition: id, name: name, before: before ?? VersionVector(), accepted: accepted)
     }
     return CommitRecord(
       partitions: partitions, documents: done.documents.filter { $0.count > 0 }, arrivals: done.arrivals,

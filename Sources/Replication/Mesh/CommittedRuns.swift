@@ -49,12 +49,12 @@ extension CommittedRuns.Bringer {
     _ source: SessionID?, of runs: [LoggedRun], in partition: PartitionState, bringsMuch: Bool,
     _ sessions: SessionTable, _ ledger: Ledger
   ) {
-    guard let source, let session = sessions[source] else { return nil }
-    device = DeviceMark(session.device)
+    guard let source, let peer = sessions[source]?.device else { return nil }
+    device = DeviceMark(peer)
     authors = ledger.authors(of: runs, in: partition.id, sessions)
     let starts = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first) }
     linked = sessions.linked(with: device, followingFrom: starts, partition, ledger)
-    aheadSince = bringsMuch ? session.openedAt : nil
+    aheadSince = bringsMuch ? sessions[source]?.openedAt : nil
   }
 }
 
@@ -63,8 +63,11 @@ extension SessionTable {
   func linked(
     with device: DeviceMark, followingFrom starts: [ReplicaID: UInt64], _ partition: PartitionState, _ ledger: Ledger
   ) -> [CommittedRuns.Bringer.Linked] {
-    values.filter { $0.isLinked(with: device) && $0.follows(from: starts, partition, ledger) }
-      .map { .init(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) }
+    eachInPlace.filter { place in
+      place.look { $0.isLinked(with: device) && $0.follows(from: starts, partition, ledger) } == true
+    }.compactMap { place in
+      place.look { .init(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) }
+    }
   }
 }
 
@@ -85,9 +88,11 @@ extension Ledger {
     let ends = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = max($0[$1.replica] ?? 0, $1.last) }
     let keys = Set(ends.keys.map { authority.author(of: $0) })
     guard keys.count <= CommittedRuns.Bringer.authorLimit, !keys.contains(nil) else { return [] }
-    let isLackedByAuthor = sessions.values.contains { session in
-      keys.contains(session.peer)
-        && session.isKnownToLack(ends.filter { authority.author(of: $0.key) == session.peer }, of: partition, self)
+    let isLackedByAuthor = sessions.eachInPlace.contains { place in
+      place.look { session in
+        keys.contains(session.peer)
+          && session.isKnownToLack(ends.filter { authority.author(of: $0.key) == session.peer }, of: partition, self)
+      } == true
     }
     guard !isLackedByAuthor else { return [] }
     return Set(keys.compactMap { $0.map { DeviceMark(DeviceID.derived(from: $0, cryptography.hash)) } })
@@ -100,9 +105,11 @@ extension PeerSession {
   fileprivate func follows(
     from starts: [ReplicaID: UInt64], _ partition: PartitionState, _ ledger: Ledger
   ) -> Bool {
-    guard isInScope(partition, ledger), isCompared(withChangesOf: partition.id), let live else { return false }
-    guard let stream = live.streams[partition.id] else { return live.level.contains(partition.id, partition.name) }
-    return starts.allSatisfy { $0.value == 1 || stream.covers($0.key, $0.value - 1) }
+    guard isInScope(partition, ledger), isCompared(withChangesOf: partition.id) else { return false }
+    let isFollowed = live?.streams.look(at: partition.id) { stream in
+      starts.allSatisfy { $0.value == 1 || stream.covers($0.key, $0.value - 1) }
+    }
+    return isFollowed ?? (live?.level.contains(partition.id, partition.name) == true)
   }
 
   /// The peer does not carry the partition, or not so much of these chains, as where its store was put back. What a

@@ -1,19 +1,22 @@
 // Runs as they come: put together, judged, taken or left.
 extension Mesh {
   mutating func receiveRuns(_ id: SessionID, _ batch: RunBatch, _ runs: [IncomingRun], _ step: inout Step) {
-    guard let session = sessions[id], session.phase == .live else { return }
+    guard sessions[id]?.phase == .live else { return }
     sessions[id]?.pulse.hear(step.now)
     let partition = ledger.id(of: batch.name)
-    guard session.isInScope(partition, batch.name, ledger) else {
-      guard batch.isForkEvidence, session.takesHeldWork(runs, partition, batch.name, ledger) else { return }
-      return take(batch, runs, id, partition, &step)
+    guard sessions[id]?.isInScope(partition, batch.name, ledger) == true else {
+      if batch.isForkEvidence, sessions[id]?.takesHeldWork(runs, partition, batch.name, ledger) == true {
+        take(batch, runs, id, partition, &step)
+      }
+      return
     }
-    guard let opened = session.stream(partition, batch.name, ledger, step.now) else { return }
+    guard let opened = sessions[id]?.stream(partition, batch.name, ledger, step.now) else { return }
+    let number = opened.incoming.number
     sessions[id]?.live?.streams[partition] = opened
     if !batch.isForkEvidence {
       // Batches of a stream that was since asked for anew are void: their contexts stand on another base. One that only
       // the peer took for open is asked for now.
-      guard opened.incoming.number == batch.stream else {
+      guard number == batch.stream else {
         return pulls.consider(id, partition, &sessions, ledger, &step)
       }
       sessions[id]?.live?.streams[partition]?.incoming.noteProgress(step.now)
@@ -58,8 +61,8 @@ extension Mesh {
       if case .resolved(let run) = waiting { return run }
       return nil
     }
-    guard let session = sessions[batch.session] else { return nil }
-    let stream = session.live?.streams[partition]?.incoming
+    guard sessions.holds(batch.session) else { return nil }
+    let stream = sessions[batch.session]?.live?.streams[partition]?.incoming
     switch batch.resolve(arrived, on: stream, name, entries: &entries, cryptography.hash) {
     case .run(let run):
       if !batch.isForkEvidence { sessions[batch.session]?.live?.streams[partition]?.incoming.base = run.context }

@@ -33,7 +33,7 @@ extension Mesh {
     let live = LiveSession(
       openedAt: session.openedAt, session.interest, session.peerInterest ?? Interest(),
       mustCompareAgain: deferred.mustCompareAgain)
-    sessions[id]?.state = .live(InPlace(live))
+    sessions[id]?.goLive(live)
     step.emit(.note(id, .sessionReady(session.device)))
     sessions[id]?.tellSpent(ledger, &step)
     neighbours.tell(of: id, sessions, ledger, &step)

@@ -43,15 +43,14 @@ enum PushPolicy {
 
   /// - Parameter own: this device.
   static func push(_ committed: CommittedRuns, to session: PeerSession, _ own: DeviceMark, _ step: Step) -> Push {
-    let stream = session.live?.streams[committed.partition.id]
-    let announcement = announcement(committed, session, stream, step)
-    guard session.id != committed.source, let stream, stream.outgoing.number != nil else {
-      return Push(announcement: announcement, runs: .none)
-    }
-    let isRelayed = session.live?.relays[committed.partition.id] != nil
+    let partition = committed.partition.id
+    let isOpen = session.live?.streams[partition]?.outgoing.number != nil
+    let announcement = announcement(committed, session, isOpen: isOpen, step)
+    guard session.id != committed.source, isOpen else { return Push(announcement: announcement, runs: .none) }
+    let isRelayed = session.live?.relays[partition] != nil
     guard committed.source == nil else {
       let due = relayDue(committed, session, step)
-      let lacked = committed.runs.filter { !stream.covers($0.replica, $0.last) }
+      let lacked = session.lacked(of: committed)
       let left = left(of: lacked, committed, to: session, own)
       var push = Push(announcement: announcement, runs: .none, left: left, elseAt: due)
       guard left.reduce(0, { $0 + $1.runs.count }) < lacked.count else { return push }
@@ -61,8 +60,10 @@ enum PushPolicy {
       return push
     }
     let isNext =
-      session.isWritable && !stream.outgoing.isBusy && !isRelayed && stream.isFollowed(by: committed.runs)
-      && session.isItsTurn(committed.partition.id, stream.name)
+      session.isWritable && !isRelayed
+      && session.live?.streams.look(at: partition) { stream in
+        !stream.outgoing.isBusy && stream.isFollowed(by: committed.runs) && session.isItsTurn(partition, stream.name)
+      } == true
     return Push(announcement: announcement, runs: isNext ? .now : .fromLog)
   }
 
@@ -113,9 +114,8 @@ enum PushPolicy {
   /// to those who get it from him, from this node or from somebody whom it knows. Who can get it by asking alone hears at
   /// once; but of what somebody brings who has just come, only when the peer has had time to link with him as well.
   private static func announcement(
-    _ committed: CommittedRuns, _ session: PeerSession, _ stream: PeerStream?, _ step: Step
+    _ committed: CommittedRuns, _ session: PeerSession, isOpen: Bool, _ step: Step
   ) -> Announcement {
-    let isOpen = stream?.outgoing.number != nil
     guard committed.source != nil else { return isOpen ? .none : .now }
     guard session.sparing != nil, let bringer = committed.bringer else { return .now }
     let isSource = session.id == committed.source
@@ -135,7 +135,7 @@ extension PeerSession {
   mutating func push(_ committed: CommittedRuns, _ ledger: Ledger, _ step: inout Step) {
     let partition = committed.partition.id
     guard live != nil, isInScope(committed.partition, ledger) else { return }
-    let (isCompared, hadStream) = (isCompared(withChangesOf: partition), live?.streams[partition] != nil)
+    let (isCompared, hadStream) = (isCompared(withChangesOf: partition), hasStream(partition))
     // Also where it is told only at the comparison's end: what the peer says or sends until then finds the stream as it
     // was before the change, not one on which the peer has it already.
     if live?.level.contains(partition, committed.partition.name) == true {
@@ -165,11 +165,16 @@ extension PeerSession {
   }
 
   private mutating func noteWaiting(_ committed: CommittedRuns) {
-    let partition = committed.partition.id
-    guard let bringer = committed.bringer, let stream = live?.streams[partition] else { return }
-    for run in committed.runs where !stream.covers(run.replica, run.last) {
-      live?.relays.note(run, of: partition, from: bringer.device)
+    guard let bringer = committed.bringer else { return }
+    for run in lacked(of: committed) { live?.relays.note(run, of: committed.partition.id, from: bringer.device) }
+  }
+
+  /// What the peer neither has nor is to get by now; nothing where there is no stream.
+  fileprivate func lacked(of committed: CommittedRuns) -> [LoggedRun] {
+    let lacked = live?.streams.look(at: committed.partition.id) { stream in
+      committed.runs.filter { !stream.covers($0.replica, $0.last) }
     }
+    return lacked ?? []
   }
 
   private mutating func announce(
@@ -196,13 +201,13 @@ extension PeerSession {
 
   /// No comparison is under way, or still to come, that does not know of what was just committed.
   func isCompared(withChangesOf partition: PartitionID) -> Bool {
-    guard let live, live.comparison.hasBegun else { return false }
-    return !live.comparison.isUnderWay || live.streams[partition] != nil
+    guard live?.comparison.hasBegun == true else { return false }
+    return live?.comparison.isUnderWay == false || hasStream(partition)
   }
 
   /// Between equal summaries and the first change the stream needs no entry: it begins with the vector of then.
   mutating func openIfLevel(_ state: PartitionState, known: VersionVector, _ now: MonotonicTime) {
-    guard live?.streams[state.id] == nil else { return }
+    guard !hasStream(state.id) else { return }
     live?.streams[state.id] = .level(state, known: known, now)
   }
 

@@ -20,7 +20,7 @@ struct PushPolicyTests {
     let key = PublicKey(.zero)
     var session = PeerSession(
       id: id, isDialer: true, peer: key, device: DeviceID(.zero), exporter: .zero, now: now)
-    session.live = LiveSession(openedAt: now, Interest(), Interest(), mustCompareAgain: false)
+    session.goLive(LiveSession(openedAt: now, Interest(), Interest(), mustCompareAgain: false))
     var vector = VersionVector()
     if known > 0 { vector[replica] = ChainPosition(sequence: known, tip: .zero) }
     let name = try PartitionName("agency=x")

@@ -24,7 +24,8 @@ struct CopySparing: Sendable {
     /// That is nothing.
     var isTold = false
 
-    mutating func join(_ vector: VersionVector, until time: MonotonicTime, isHeldBack: Bool) {
+    /// Answers when it is due.
+    mutating func join(_ vector: VersionVector, until time: MonotonicTime, isHeldBack: Bool) -> MonotonicTime {
       self.vector.vector.join(vector)
       isTold = false
       if isHeldBack {
@@ -33,6 +34,7 @@ struct CopySparing: Sendable {
       }
       due = min(due, time)
       if let heldUntil { due = max(due, heldUntil) }
+      return due
     }
   }
 
@@ -69,12 +71,11 @@ struct CopySparing: Sendable {
     _ partition: PartitionID, _ vector: PartitionVector, until due: MonotonicTime, isHeldBack: Bool = false,
     runs: [LoggedRun] = [], from bringer: DeviceMark? = nil
   ) -> Bool {
-    guard gathered[partition] != nil || gathered.count < CopySparing.partitionLimit else { return false }
-    var item = gathered[partition] ?? Gathered(vector: vector, due: due)
-    item.join(vector.vector, until: due, isHeldBack: isHeldBack)
-    if let bringer { for run in runs { item.brought.note(run, from: bringer) } }
-    gathered[partition] = item
-    announcedAt = min(announcedAt ?? due, item.due)
+    guard gathered.count < CopySparing.partitionLimit || gathered.keys.contains(partition) else { return false }
+    let itsDue = gathered[partition, default: Gathered(vector: vector, due: due)]
+      .join(vector.vector, until: due, isHeldBack: isHeldBack)
+    if let bringer { for run in runs { gathered[partition]?.brought.note(run, from: bringer) } }
+    announcedAt = min(announcedAt ?? due, itsDue)
     return true
   }
 

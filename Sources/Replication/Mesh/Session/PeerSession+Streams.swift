@@ -4,15 +4,16 @@ extension PeerSession {
   /// As it is, or as it begins. Nil where the peer names more partitions than anybody here has begun. What is not here yet
   /// begins with its first run.
   func stream(_ partition: PartitionID, _ name: PartitionName, _ ledger: Ledger, _ now: MonotonicTime) -> PeerStream? {
-    guard let live else { return nil }
-    if let stream = live.streams[partition] { return stream }
-    let state = ledger.partitions[partition]
-    guard state != nil || live.streams.count < ledger.partitions.count + LiveSession.awaitedPartitionLimit else {
-      return nil
-    }
-    guard live.level.contains(partition, name) else { return PeerStream(name, now: now) }
-    return state.map { .level($0, known: $0.committed, now) } ?? PeerStream(name, number: PeerStream.level, now: now)
+    guard let count = live?.streams.count else { return nil }
+    if let stream = live?.streams[partition] { return stream }
+    let limit = ledger.partitions.count + LiveSession.awaitedPartitionLimit
+    guard count < limit || ledger.partitions[partition] != nil else { return nil }
+    guard live?.level.contains(partition, name) == true else { return PeerStream(name, now: now) }
+    return ledger.partitions[partition].map { .level($0, known: $0.committed, now) }
+      ?? PeerStream(name, number: PeerStream.level, now: now)
   }
+
+  func hasStream(_ partition: PartitionID) -> Bool { live?.streams.holds(partition) == true }
 
   /// The peer has asked for its stream of the partition. `known`: what it says that it holds, `base`: what both take for
   /// the base of the first context.
@@ -22,7 +23,7 @@ extension PeerSession {
   ) {
     guard var stream = stream(partition, wanted.name, ledger, now) else { return }
     // Who pulls did not find it level.
-    if live?.streams[partition] == nil { stream.incoming.close() }
+    if !hasStream(partition) { stream.incoming.close() }
     live?.voidLoad(of: partition)
     stream.begin(
       number, known: known, told: wanted, base: base, ledger.partitions[partition]?.log,

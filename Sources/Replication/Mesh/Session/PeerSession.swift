@@ -1,4 +1,4 @@
-/// One connection as the core sees it. What is valid in one phase alone lies in its ``state``.
+/// One connection as the core sees it. What is valid in one phase alone lies in its ``state``, or in ``live``.
 package struct PeerSession: Sendable {
   /// Legal order: `awaitingHello` → `exchangingStatements` → `awaitingInterest` → `live`, with `awaitingCredentials` behind
   /// the first where the peer is not known here; `joining` stands alone; any phase may end by closing.
@@ -13,7 +13,7 @@ package struct PeerSession: Sendable {
 
   enum State: Sendable {
     case handshake(Handshake)
-    case live(InPlace<LiveSession>)
+    case live
   }
 
   package let id: SessionID
@@ -28,6 +28,8 @@ package struct PeerSession: Sendable {
   /// Bits of the hellos that both ends have.
   var features: UInt64 = 0
   var state = State.handshake(.greeting(Greeting()))
+  /// Empty while the handshake lasts. Of what lies within a case no part could be read in place.
+  private var liveInPlace = InPlace<LiveSession>(nil)
   var wishes = Wishes()
   /// What is still to be said of statements.
   var outbox = StatementOutbox()
@@ -72,22 +74,12 @@ package struct PeerSession: Sendable {
 
   /// Nil while the handshake lasts.
   var live: LiveSession? {
-    _read {
-      if case .live(let live) = state { yield live.value } else { yield nil }
-    }
-    _modify {
-      guard case .live(var live) = state else {
-        var live: LiveSession?
-        defer { if let live { state = .live(InPlace(live)) } }
-        yield &live
-        return
-      }
-      // Held twice, it would be copied by the first change.
-      state = .handshake(.joining)
-      defer { if live.value != nil { state = .live(live) } }
-      yield &live.value
-    }
+    _read { yield liveInPlace.value }
+    _modify { yield &liveInPlace.value }
   }
+
+  /// The handshake is over.
+  mutating func goLive(_ live: LiveSession) { (state, liveInPlace) = (.live, InPlace(live)) }
 
   /// A pull and the contexts behind it may say how they differ from what was told.
   var tellsDifferences: Bool { features & KnownFormats.Feature.differences != 0 }

@@ -16,15 +16,21 @@ package struct SessionTable: Sendable {
     _modify { yield &all[id] }
   }
 
+  func holds(_ id: SessionID) -> Bool { all.holds(id) }
+
   package var count: Int { all.count }
   package var isEmpty: Bool { all.isEmpty }
   package var values: some Collection<PeerSession> { all.values }
+  /// For whoever looks at a part of each, often.
+  var eachInPlace: some Collection<InPlace<PeerSession>> { all.eachInPlace }
   /// Ascending.
   package var ids: [SessionID] { all.keys.sorted() }
 
   mutating func remove(_ id: SessionID) -> PeerSession? { all.removeValue(forKey: id) }
 
-  func hasOthers(than id: SessionID) -> Bool { all.values.contains { $0.id != id && $0.phase == .live } }
+  func hasOthers(than id: SessionID) -> Bool {
+    all.eachInPlace.contains { $0.look { $0.id != id && $0.phase == .live } == true }
+  }
 
   // MARK: When
 
@@ -166,7 +172,14 @@ package struct SessionTable: Sendable {
   }
 
   private func awaitedChains(of device: DeviceID) -> Int {
-    all.values.reduce(0) { $0 + ($1.device == device ? $1.live?.awaited.count ?? 0 : 0) }
+    sum(over: device) { $0.live?.awaited.count }
+  }
+
+  /// Over all sessions of the device.
+  private func sum(over device: DeviceID, of count: (PeerSession) -> Int?) -> Int {
+    all.eachInPlace.reduce(0) { sum, place in
+      sum + (place.look { $0.device == device ? count($0) ?? 0 : 0 } ?? 0)
+    }
   }
 
   private mutating func recountAwaitedChains(of device: DeviceID, _ ledger: Ledger, _ now: MonotonicTime) {
@@ -183,7 +196,7 @@ package struct SessionTable: Sendable {
   /// There is room for so many bytes more.
   func mayPostpone(_ byteCount: Int, on id: SessionID) -> Bool {
     guard let device = all[id]?.device else { return false }
-    let waiting = all.values.reduce(0) { $0 + ($1.device == device ? $1.live?.postponedByteCount ?? 0 : 0) }
+    let waiting = sum(over: device) { $0.live?.postponedByteCount }
     return waiting + byteCount <= SessionTable.postponedByteLimit
   }
 
