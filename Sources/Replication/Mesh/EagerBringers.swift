@@ -8,8 +8,14 @@ struct EagerBringers: Sendable {
     /// Who is to bring it; nil: nobody was chosen.
     fileprivate(set) var eager: SessionID?
     fileprivate(set) var chosenAt: MonotonicTime?
+    /// Who was asked to push it where it stood still, and has brought nothing of it since.
+    fileprivate var asked: SessionID?
     /// Who was told not to, and when.
     fileprivate(set) var lazy: [SessionID: MonotonicTime] = [:]
+
+    fileprivate func isOf(_ session: SessionID) -> Bool {
+      eager == session || asked == session || lazy[session] != nil
+    }
   }
 
   /// What a peer is to be told of a chain.
@@ -38,14 +44,21 @@ struct EagerBringers: Sendable {
 
   // MARK: What comes
 
-  mutating func noteNew(_ replica: ReplicaID, of partition: PartitionID, from session: SessionID) {
-    if partitions[partition]?[replica]?.newest == session { return }
-    guard partitions[partition] != nil || partitions.count < EagerBringers.partitionLimit else { return }
-    if partitions[partition]?[replica] != nil {
-      partitions[partition]?[replica]?.newest = session
-    } else if partitions[partition]?.count ?? 0 < EagerBringers.chainLimit {
-      partitions[partition, default: [:]][replica] = Chain(newest: session)
-    }
+  mutating func noteNew(
+    _ replica: ReplicaID, of partition: PartitionID, from session: SessionID, at time: MonotonicTime
+  ) {
+    guard var chain = partitions[partition]?[replica] else { return begin(replica, of: partition, from: session) }
+    guard chain.newest != session || chain.asked == session else { return }
+    chain.newest = session
+    if chain.asked == session { (chain.asked, chain.eager, chain.chosenAt) = (nil, session, time) }
+    partitions[partition]?[replica] = chain
+  }
+
+  private mutating func begin(_ replica: ReplicaID, of partition: PartitionID, from session: SessionID) {
+    guard partitions[partition] != nil || partitions.count < EagerBringers.partitionLimit,
+      partitions[partition]?.count ?? 0 < EagerBringers.chainLimit
+    else { return }
+    partitions[partition, default: [:]][replica] = Chain(newest: session)
   }
 
   // MARK: Choosing
@@ -60,22 +73,25 @@ struct EagerBringers: Sendable {
     if chain.eager != bringer {
       if let before = chain.eager { lazy.append(before) }
       (chain.eager, chain.chosenAt) = (bringer, time)
+      if chain.asked == bringer { chain.asked = nil }
       chain.lazy[bringer] = nil
       put(.eager, of: replica, partition, to: bringer, at: time)
     }
     for session in lazy where session != bringer {
       if let told = chain.lazy[session], time.millisecondsSince(told) < EagerBringers.againMilliseconds { continue }
+      if chain.asked == session { chain.asked = nil }
       chain.lazy[session] = time
       put(.lazy, of: replica, partition, to: session, at: time)
     }
     partitions[partition]?[replica] = chain
   }
 
-  /// He is to push it beside who was chosen, who does not bring it: what then comes twice decides between them.
+  /// He is to push it beside who was chosen, who does not bring it, and takes his place with the first that he brings: until then it is his word
+  /// alone that he has more.
   mutating func graft(_ session: SessionID, to replica: ReplicaID, of partition: PartitionID, at time: MonotonicTime) {
-    if partitions[partition]?[replica] == nil { noteNew(replica, of: partition, from: session) }
+    if partitions[partition]?[replica] == nil { begin(replica, of: partition, from: session) }
     guard var chain = partitions[partition]?[replica] else { return }
-    (chain.eager, chain.chosenAt) = (session, time)
+    chain.asked = session
     chain.lazy[session] = nil
     partitions[partition]?[replica] = chain
     put(.eager, of: replica, partition, to: session, at: time)
@@ -88,7 +104,8 @@ struct EagerBringers: Sendable {
     _ replica: ReplicaID, of partition: PartitionID, telling others: Set<SessionID> = [], at time: MonotonicTime
   ) {
     let chain = partitions[partition]?[replica]
-    let told = Set(chain?.lazy.keys.map { $0 } ?? []).union(chain?.eager.map { [$0] } ?? []).union(others)
+    let chosen = [chain?.eager, chain?.asked].compactMap { $0 }
+    let told = others.union(chosen).union(chain?.lazy.keys.map { $0 } ?? [])
     for session in told { put(.released, of: replica, partition, to: session, at: time) }
     if let chain { partitions[partition]?[replica] = Chain(newest: chain.newest) }
   }
@@ -115,9 +132,10 @@ struct EagerBringers: Sendable {
     untold[session] = nil
     var orphans: [(partition: PartitionID, replica: ReplicaID)] = []
     for partition in partitions.keys.sorted() {
-      let chains = partitions[partition]?.filter { $0.value.eager == session || $0.value.lazy[session] != nil } ?? [:]
+      let chains = partitions[partition]?.filter { $0.value.isOf(session) } ?? [:]
       for (replica, chain) in chains.sorted(by: { $0.key < $1.key }) {
         partitions[partition]?[replica]?.lazy[session] = nil
+        if chain.asked == session { partitions[partition]?[replica]?.asked = nil }
         if chain.eager == session {
           partitions[partition]?[replica]?.eager = nil
           orphans.append((partition, replica))

@@ -4,7 +4,7 @@ extension Mesh {
   mutating func noteFirstCopy(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID, _ step: Step) {
     // Of what somebody brings who catches this node up nothing follows for what is written next.
     guard sessions[id]?.choosesBringers == true, pulls.catchUps.session(of: partition) != id else { return }
-    bringers.noteNew(replica, of: partition, from: id)
+    bringers.noteNew(replica, of: partition, from: id, at: step.now)
     tellNewcomers(of: replica, broughtBy: id, partition, step)
   }
 
@@ -18,7 +18,7 @@ extension Mesh {
       guard chain.lazy[other] == nil, let openedAt = sessions[other]?.openedAt, openedAt >= since, other != id else {
         return false
       }
-      return sessions[other]?.pushes(partition, ledger, step.now) == true
+      return !isAuthor(other, of: replica) && sessions[other]?.pushes(partition, ledger, step.now) == true
         && bestBringer(of: replica, partition, among: [id, other]) == id
     }
     guard !newcomers.isEmpty else { return }
@@ -35,8 +35,13 @@ extension Mesh {
     guard let bringer = bestBringer(of: replica, partition, among: pushing) else { return }
     let time = step.now.advanced(byMilliseconds: configuration.choiceMilliseconds)
     // Who was first may be gone by now.
-    let others = [chain.newest, id].filter { sessions[$0] != nil }
+    let others = [chain.newest, id].filter { sessions[$0] != nil && !isAuthor($0, of: replica) }
     bringers.choose(bringer, for: replica, of: partition, ratherThan: others, at: time)
+  }
+
+  /// He sends what he writes to all, whatever they choose.
+  private func isAuthor(_ id: SessionID, of replica: ReplicaID) -> Bool {
+    sessions[id]?.peer == ledger.authority.author(of: replica)
   }
 
   /// The first of those that are nearest to the chain's author.
@@ -171,9 +176,12 @@ extension Mesh {
 
   /// With whom a peer came to be linked, and with whom it is no more: what it had from an author it may have from anybody now.
   mutating func receiveNews(_ id: SessionID, _ news: NeighbourNews, _ step: inout Step) {
-    let lost = news.removed.intersection(sessions[id]?.sparing?.neighbours ?? [])
+    let before = sessions[id]?.sparing?.neighbours ?? []
+    let lost = news.removed.intersection(before)
     sessions.hear(news, from: id, ledger, step)
-    if let count = sessions[id]?.sparing?.neighbours.count { step.emit(.linked(id, count: count)) }
+    if let count = sessions[id]?.sparing?.neighbours.count, count != before.count {
+      step.emit(.linked(id, count: count + 1))
+    }
     guard !lost.isEmpty else { return }
     for partition in bringers.chosenPartitions {
       for replica in bringers.chosen(in: partition) where bringers[replica, partition]?.eager == id {

@@ -68,7 +68,7 @@ package struct Mesh: Sendable {
     case close(SessionID, Goodbye)
     /// The peer is a known member: larger messages are allowed from now on.
     case authenticated(SessionID, DeviceID, Hello)
-    /// With how many devices the peer says to be linked.
+    /// With how many devices the peer says to be linked, this one among them; where that has changed.
     case linked(SessionID, count: Int)
     /// The peer asked to join and is a member now: it has the time of one, and no larger messages.
     case admitted(SessionID)

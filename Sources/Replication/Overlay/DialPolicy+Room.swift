@@ -15,18 +15,31 @@ extension DialPolicy {
 
   private var outgoingCount: Int { links.values.count { $0.isOutgoing } }
 
+  /// Links beyond those that a node is to have, of which one may be given up, soon if not now.
+  private var isCrowded: Bool { surplus(givenUpBefore: .never) != nil }
+
   /// What is given up where there are more links than a node is to have: the oldest that it chose itself, as long as it keeps some of
-  /// those, and then of what others chose one of whoever is linked best. He dials somebody else for it.
-  private var surplus: DeviceID? {
+  /// those, and then of what others chose one of whoever is linked best. Nobody who says to have few links, and of what others
+  /// chose nothing that began just now: a swap may have made it for two who have nobody between them.
+  private func surplus(givenUpBefore now: MonotonicTime) -> DeviceID? {
     guard links.count > Limits.linksAtMost else { return nil }
-    if outgoingCount > Limits.leastOutgoingLinks, let oldestLink { return oldestLink }
-    let wellLinked = links.filter {
-      !$0.value.isOutgoing && !$0.value.isInsistedOn && $0.value.peerLinks >= Limits.linksOfAll
-    }
-    return wellLinked.max { ($0.value.peerLinks, $0.key) < ($1.value.peerLinks, $1.key) }?.key
+    let unasked = unaskedLinks
+    let own = unasked.filter { $0.value.isOutgoing && !$0.value.hasFew }
+    if outgoingCount > Limits.leastOutgoingLinks, let oldest = DialPolicy.oldest(own) { return oldest }
+    let others = unasked.filter { !$0.value.isOutgoing && $0.value.mayBeSurplus(now) }
+    let most = others.values.map(\.peerLinks).max()
+    return DialPolicy.oldest(others.filter { $0.value.peerLinks == most })
   }
 
-  var isCrowded: Bool { surplus != nil }
+  private static func oldest(_ links: [DeviceID: Link]) -> DeviceID? {
+    links.min { ($0.value.since, $0.key) < ($1.value.since, $1.key) }?.key
+  }
+
+  /// To devices that the operator did not name.
+  private var unaskedLinks: [DeviceID: Link] {
+    let asked = Set(candidates.values.lazy.filter(\.isConfigured).compactMap(\.device))
+    return links.filter { !asked.contains($0.key) }
+  }
 
   /// How many devices could be dialled now. One of which several addresses are known under no common name counts for each.
   private var waitingCount: Int {
@@ -44,26 +57,40 @@ extension DialPolicy {
     return instances.count + devices.count + others
   }
 
-  /// Gives up a link that is too much; and else the oldest outgoing one that the operator did not ask for, once another device has
-  /// waited long enough. The one that waited longest is dialled in its place, so that all have their turn.
-  mutating func giveUpIfDue(_ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
-    let surplus = surplus
-    guard !hasRoom, let given = surplus ?? oldestLink, let waiting = surplus == nil ? firstWaiting : now else {
+  /// Gives up a link that is too much.
+  mutating func giveUpSurplus(_ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
+    guard isCrowded else {
+      nextGivingUp = nil
+      return
+    }
+    if let due = nextGivingUp, now < due { return }
+    let interval = Limits.crowdedIntervalMilliseconds
+    if nextGivingUp != nil, let given = surplus(givenUpBefore: now) { giveUp(given, now) }
+    nextGivingUp = now.advanced(byMilliseconds: interval / 2 + UInt64.random(in: 0...interval, using: &random))
+  }
+
+  private mutating func giveUp(_ device: DeviceID, _ now: MonotonicTime) {
+    drops.append(device)
+    givenUp = givenUp.filter { now.millisecondsSince($0.value) < Limits.insistenceMilliseconds }
+    givenUp[device] = now
+  }
+
+  /// Gives up the oldest outgoing link that the operator did not ask for, once another device has waited long enough. The one that waited
+  /// longest is dialled in its place, unless others have dialled this node often: so all have their turn.
+  mutating func swapIfDue(_ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
+    guard !hasRoom, let waiting = firstWaiting, let oldest = DialPolicy.oldest(unaskedLinks.filter(\.value.isOutgoing))
+    else {
       nextSwap = nil
       return
     }
-    let interval = surplus == nil ? Limits.swapIntervalMilliseconds : Limits.crowdedIntervalMilliseconds
-    guard let due = nextSwap, due <= now.advanced(byMilliseconds: interval / 2 * 3) else {
+    guard let due = nextSwap else {
+      let interval = Limits.swapIntervalMilliseconds
       nextSwap = now.advanced(byMilliseconds: interval / 2 + UInt64.random(in: 0...interval, using: &random))
       return
     }
     guard due <= now, waiting <= now else { return }
     nextSwap = nil
-    drops.append(given)
-    if links[given]?.isOutgoing == false {
-      givenUp = givenUp.filter { now.millisecondsSince($0.value) < Limits.insistenceMilliseconds }
-      givenUp[given] = now
-    }
+    drops.append(oldest)
   }
 
   /// When the first of those who wait for room may be dialled.
@@ -71,11 +98,15 @@ extension DialPolicy {
     let busy = busyGroups()
     return candidates.values.lazy.filter { $0.mayAskForRoom && self.isDiallable($0, busy) }.map(\.nextAttempt).min()
   }
+}
 
-  private var oldestLink: DeviceID? {
-    let asked = Set(candidates.values.lazy.filter(\.isConfigured).compactMap(\.device))
-    let given = links.filter { $0.value.isOutgoing && !asked.contains($0.key) }
-    return given.min { ($0.value.since, $0.key) < ($1.value.since, $1.key) }?.key
+extension DialPolicy.Link {
+  /// The peer says that it has few, and would miss this one.
+  fileprivate var hasFew: Bool { 1..<DialPolicy.Limits.outgoingLinks ~= peerLinks }
+
+  fileprivate func mayBeSurplus(_ now: MonotonicTime) -> Bool {
+    !isInsistedOn && peerLinks >= DialPolicy.Limits.linksOfAll
+      && now.millisecondsSince(since) >= DialPolicy.Limits.meetingMilliseconds
   }
 }
 

@@ -8,7 +8,7 @@ extension DialPolicy {
   func earliestWake() -> MonotonicTime? {
     var wake: MonotonicTime?
     func consider(_ time: MonotonicTime) { wake = min(wake ?? time, time) }
-    if isCrowded, let nextSwap { consider(nextSwap) }
+    if let nextGivingUp { consider(nextGivingUp) }
     var (inFlight, strangersInFlight) = (0, 0)
     for candidate in candidates.values {
       guard let endsAt = candidate.attemptEndsAt else { continue }

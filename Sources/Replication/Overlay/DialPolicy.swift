@@ -20,7 +20,7 @@ package struct DialPolicy: Sendable {
     case identified(PeerAddress, DeviceID)
     /// The device has a session now. `outgoing`: this node dialled it.
     case connected(DeviceID, outgoing: Bool)
-    /// With how many devices the device says to be linked.
+    /// With how many devices the device says to be linked, this one among them.
     case counted(DeviceID, links: Int)
     /// The device's last session is gone.
     case disconnected(DeviceID)
@@ -34,11 +34,13 @@ package struct DialPolicy: Sendable {
   var candidates: [PeerAddress: Candidate] = [:]
   /// Devices with a session.
   var links: [DeviceID: Link] = [:]
-  /// When a link is given up; nil while nobody waits for room and there are not too many.
+  /// When a link makes room for another device; nil while nobody waits for room.
   var nextSwap: MonotonicTime?
+  /// When the next of too many links is given up.
+  var nextGivingUp: MonotonicTime?
   /// To be closed by the caller (``takeDrop()``).
   var drops: [DeviceID] = []
-  /// When links were given up that others had chosen; those that are long ago are taken out.
+  /// When links were given up that were too much; those that are long ago are taken out.
   var givenUp: [DeviceID: MonotonicTime] = [:]
   var budget = TokenBucket(capacity: Limits.dialBurst, perMinute: Limits.dialsPerMinute)
   var strangerBudget = TokenBucket(capacity: Limits.strangerDialBurst, perMinute: Limits.strangerDialsPerMinute)
@@ -56,6 +58,7 @@ package struct DialPolicy: Sendable {
     let isTick = if case .tick = event { true } else { false }
     // The caller ticks at every turn, and each look walks over all that is known.
     if case .counted(let device, let count) = event {
+      guard let before = links[device]?.peerLinks, before != count else { return [] }
       links[device]?.peerLinks = count
       guard links.count > Limits.linksAtMost else { return [] }
     }
@@ -76,12 +79,14 @@ package struct DialPolicy: Sendable {
     case .networkChanged: hastenAll(now, &random)
     case .tick: break
     }
-    let swap = nextSwap
-    giveUpIfDue(now, &random)
+    let waits = (nextSwap, nextGivingUp)
+    giveUpSurplus(now, &random)
+    swapIfDue(now, &random)
     let hasExpired = expireAttempts(now, &random)
     let dials = takeDue(now)
     // What one look changes may make more due for the next.
-    if isTick, dials.isEmpty, drops.isEmpty, nextSwap == swap, !hasExpired { quietUntil = earliestWake() ?? .never }
+    let isQuiet = dials.isEmpty && drops.isEmpty && (nextSwap, nextGivingUp) == waits && !hasExpired
+    if isTick, isQuiet { quietUntil = earliestWake() ?? .never }
     return dials
   }
 }
@@ -98,6 +103,8 @@ extension DialPolicy {
     /// up in turn.
     package static let linksAtMost = 11
     package static let crowdedIntervalMilliseconds: UInt64 = 5_000
+    /// What others chose is not given up before: two who want what nobody between them carries meet so.
+    package static let meetingMilliseconds: UInt64 = 30_000
     /// Who dials again within this time is not given up again.
     package static let insistenceMilliseconds: UInt64 = 120_000
     /// Where others wait for room, the oldest outgoing link is given up so often, so that no group stays an island and any
@@ -143,7 +150,7 @@ extension DialPolicy {
   struct Link: Sendable {
     let since: MonotonicTime
     let isOutgoing: Bool
-    /// As far as it has said.
+    /// Those of the peer, this one among them; 0 where it has said nothing of them.
     var peerLinks = 0
     /// It was given up, and the peer dialled again: as one does whom the operator named, or who has nobody else to dial.
     var isInsistedOn = false

@@ -300,6 +300,45 @@ struct EagerBringerTests {
     #expect(diamond.bench.nodes[2].mesh.sessions[id]?.live?.choices.isEmpty == true)
   }
 
+  @Test("who is asked to push what stands still is chosen when he has brought something, and not by his word")
+  func grafted() {
+    var bringers = EagerBringers()
+    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
+    let sessions = (0..<3).map { SessionID(rawValue: $0) }
+    let time = MonotonicTime(milliseconds: 1_000)
+    func chosen() -> SessionID? { bringers[replica, partition]?.eager }
+    bringers.noteNew(replica, of: partition, from: sessions[0], at: time)
+    bringers.choose(sessions[0], for: replica, of: partition, ratherThan: [sessions[1], sessions[2]], at: time)
+    bringers.graft(sessions[1], to: replica, of: partition, at: time)
+    #expect(chosen() == sessions[0])
+    bringers.noteNew(replica, of: partition, from: sessions[2], at: time)
+    #expect(chosen() == sessions[0])
+    bringers.noteNew(replica, of: partition, from: sessions[1], at: time)
+    #expect(chosen() == sessions[1])
+    let words = bringers.takeUntold(time).filter { $0.session == sessions[1] }.count
+    #expect(words == 1)
+  }
+
+  @Test("an author is not told over and over that others push what he wrote, which he sends to all")
+  func thinAuthor() throws {
+    let bench = try MeshBench([0, 1, 2])
+    let id = bench.connected(0, 2)
+    let mesh = bench.nodes[2].mesh
+    bench.nodes[2].mesh.sessions[id]?.pass(Passage(nil, isThin: true), mesh.interest, mesh.ledger)
+    _ = bench.connected(0, 1)
+    let link = bench.connected(1, 2)
+    // Of a link over which not everything passes neighbours are not told.
+    let author = DeviceMark(bench.nodes[0].device)
+    bench.post(.neighbours(NeighbourNews(added: [], removed: [author])), from: 2, on: link)
+    bench.run()
+    for number in 0..<12 {
+      try bench.nodes[0].write(Int64(number))
+      pass(1_000, in: bench)
+    }
+    #expect(bench.nodes[2].holds(bench.nodes[0]) == 12 && bench.said(from: 2, to: 1).contains("pushChoice"))
+    #expect(bench.said(from: 2, to: 0).filter { $0 == "pushChoice" } == [])
+  }
+
   @Test("chains that stand still are named twice for each time that they are, and forgotten when they are here")
   func lagging() {
     var lagging = LaggingChains()

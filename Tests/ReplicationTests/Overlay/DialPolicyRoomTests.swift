@@ -223,28 +223,55 @@ import TestSupport
     #expect(full.policy.takeDrop() == Fleet.device(1))
   }
 
-  @Test("of too many links one goes whose other end is well linked, and who dials again is not given up again")
-  func insists() {
-    var full = Full(links: 3, dialledBy: 9)
-    func drops() -> [DeviceID] {
-      var drops: [DeviceID] = []
-      for _ in 0..<60 {
-        full.now += 2_000
-        full.handle(.tick)
-        while let dropped = full.policy.takeDrop() {
-          drops.append(dropped)
-          full.handle(.disconnected(dropped))
-          full.handle(.connected(dropped, outgoing: false))
-          full.handle(.counted(dropped, links: 12))
-        }
+  /// What is given up within two minutes, each of whom dials again at once and has as many links as before.
+  private func drops(of full: inout Full) -> [DeviceID] {
+    var drops: [DeviceID] = []
+    for _ in 0..<60 {
+      full.now += 2_000
+      full.handle(.tick)
+      while let dropped = full.policy.takeDrop() {
+        drops.append(dropped)
+        full.handle(.disconnected(dropped))
+        full.handle(.connected(dropped, outgoing: false))
+        full.handle(.counted(dropped, links: 12))
       }
-      return drops
     }
+    return drops
+  }
+
+  @Test(
+    "of too many links one goes whose other end is well linked, and who dials again is not given up again",
+    arguments: [1, 3])
+  func insists(links: Int) {
+    var full = Full(links: links, dialledBy: 12 - links)
     full.handle(.counted(Fleet.device(51), links: 9))
-    #expect(drops() == [])
+    #expect(drops(of: &full) == [])
     full.handle(.counted(Fleet.device(52), links: 10))
     full.handle(.counted(Fleet.device(53), links: 11))
-    #expect(drops() == [53, 52].map { Fleet.device($0) })
+    #expect(drops(of: &full) == [53, 52].map { Fleet.device($0) })
+  }
+
+  @Test("a link that began just now is not too much yet")
+  func young() {
+    var full = Full(links: 3, dialledBy: 9)
+    full.handle(.counted(Fleet.device(53), links: 11))
+    for _ in 0..<14 {
+      full.now += 2_000
+      full.handle(.tick)
+      #expect(full.policy.takeDrop() == nil)
+    }
+    full.now += 10_000
+    full.handle(.tick)
+    #expect(full.policy.takeDrop() == Fleet.device(53))
+  }
+
+  @Test("of links that were dialled here the oldest goes, unless its peer has few, or was named by the operator")
+  func ownSurplus() {
+    var full = Full(links: 4, dialledBy: 8)
+    full.handle(.counted(Fleet.device(1), links: 4))
+    full.handle(.configured([.socket(Fleet.socket(2)), .socket(Fleet.socket(51))]))
+    full.handle(.counted(Fleet.device(51), links: 14))
+    #expect(drops(of: &full) == [Fleet.device(3)])
   }
 
   @Test("a link is not given up for who may be of another fleet, or was not there when last looked for")
