@@ -23,7 +23,7 @@ struct LaggingChains: Sendable {
   private var partitions: [PartitionID: [ReplicaID: Lag]] = [:]
   private var lookedAt = MonotonicTime(milliseconds: 0)
 
-  /// What is beyond is left to pulls and comparisons.
+  /// What is beyond is watched when others have come, and found by comparisons.
   static let partitionLimit = 1_024
   /// Of one partition.
   static let chainLimit = 256
@@ -45,8 +45,8 @@ struct LaggingChains: Sendable {
     partitions[partition] = chains
   }
 
-  /// Those that have not gone on for so long, ascending. Of each it is said twice, the second time as of one of which somebody was asked to
-  /// push it; then it is looked at anew when it is named again. Looks cost what is in the book: there are four in that time at most.
+  /// Those that have not gone on for so long, ascending. Each is answered twice: first for somebody to be asked to push it, and, where it
+  /// has not gone on since, as grafted; then it is looked at anew when it is named again. Looks cost what is in the book: there are four in that time at most.
   ///
   /// - Parameters:
   ///   - received: of a chain here.

@@ -88,7 +88,8 @@ extension DialPolicy {
       nextSwap = now.advanced(byMilliseconds: interval / 2 + UInt64.random(in: 0...interval, using: &random))
       return
     }
-    guard due <= now, waiting <= now else { return }
+    // What has just been given up may be the oldest.
+    guard due <= now, waiting <= now, drops.isEmpty else { return }
     nextSwap = nil
     drops.append(oldest)
   }

@@ -15,6 +15,14 @@ struct EagerBringerTests {
       for (a, b) in [(0, 1), (0, 2), (1, 3), (2, 3)] { ids[[a, b]] = bench.connected(a, b) }
     }
 
+    /// Three changes have come, node 3 has chosen who pushes, and all is announced.
+    static func settled() throws -> Diamond {
+      let diamond = try Diamond()
+      try diamond.write(3)
+      diamond.bench.pass(3_000)
+      return diamond
+    }
+
     /// It writes so many changes, one after the other.
     func write(_ count: Int = 1) throws {
       for _ in 0..<count {
@@ -46,9 +54,7 @@ struct EagerBringerTests {
 
   @Test("who brought a chain first is told to push it, who came second not to, once, and one copy comes from then on")
   func chosen() throws {
-    let diamond = try Diamond()
-    try diamond.write(3)
-    diamond.bench.pass(3_000)
+    let diamond = try Diamond.settled()
     let (name, chain) = (diamond.bench.name, diamond.chain)
     #expect(diamond.choices(to: 1) == [PushChoice(name, eager: [chain])])
     #expect(diamond.choices(to: 2) == [PushChoice(name, lazy: [chain])])
@@ -213,9 +219,7 @@ struct EagerBringerTests {
 
   @Test("who goes on to push what he was told not to is told again")
   func toldAgain() throws {
-    let diamond = try Diamond()
-    try diamond.write(3)
-    diamond.bench.pass(3_000)
+    let diamond = try Diamond.settled()
     let id = try diamond.id(2, 3)
     diamond.bench.nodes[2].mesh.sessions[id]?.live?.choices.forget(diamond.bench.partition)
     try diamond.write()
@@ -288,9 +292,7 @@ struct EagerBringerTests {
 
   @Test("who holds a word that is not remembered where it was said is told when a chain stands still")
   func forgottenWord() throws {
-    let diamond = try Diamond()
-    try diamond.write(3)
-    diamond.bench.pass(3_000)
+    let diamond = try Diamond.settled()
     let id = try diamond.id(2, 3)
     diamond.bench.nodes[3].mesh.bringers.forget(diamond.bench.partition)
     diamond.bench.nodes[1].mesh.pause(try diamond.id(1, 3))
@@ -391,9 +393,7 @@ struct EagerBringerTests {
 
   @Test("a payload of the chosen one that takes long has nobody else send it, as long as its pieces come")
   func slowPayload() throws {
-    let diamond = try Diamond()
-    try diamond.write(3)
-    diamond.bench.pass(3_000)
+    let diamond = try Diamond.settled()
     let id = try diamond.id(1, 3)
     let (bench, node) = (diamond.bench, diamond.bench.nodes[3])
     let vector = VersionVector([diamond.chain: ChainPosition(sequence: 9, tip: Digest.zero.tip)])
@@ -438,9 +438,7 @@ struct EagerBringerTests {
 
   @Test("what was left to others goes out to who comes to want it from here, but for what he has named")
   func takenBack() throws {
-    let diamond = try Diamond()
-    try diamond.write(3)
-    diamond.bench.pass(3_000)
+    let diamond = try Diamond.settled()
     diamond.bench.nodes[1].mesh.pause(try diamond.id(1, 3))
     try diamond.write(2)
     try #require(diamond.held == 3)

@@ -20,6 +20,7 @@ import Testing
     case .credentials:
       bench.run(1)
       bench.nodes[1].mesh.sessions[id]?.state = .handshake(.unknown(Greeting(), early: nil))
+      bench.nodes[1].mesh.sessions[id]?.live = nil
     case .joining: bench.nodes[1].receive(.joinRequest(try MeshJoiningTests.request(bench, id)), on: id)
     case .statements, .interest: bench.run(1)
     case .live: bench.run()

@@ -206,6 +206,7 @@ package struct SessionTable: Sendable {
       postponed[run.session, default: 0] += run.byteCount
     }
     for (id, session) in all {
+      Invariant.check((session.phase == .live) == (session.live != nil), "a session's phase is not what it holds")
       Invariant.check(
         session.live?.postponedByteCount ?? 0 == postponed[id] ?? 0, "what waits of a session is not what is counted")
     }
