@@ -10,8 +10,15 @@ struct EagerBringers: Sendable {
     fileprivate(set) var chosenAt: MonotonicTime?
     /// Who was asked to push it where it stood still, and has brought nothing of it since.
     fileprivate var asked: SessionID?
+    /// Others say that there is more than who was chosen has brought. Once one of them brings it, he is chosen no more.
+    fileprivate var isInDoubt = false
     /// Who was told not to, and when.
     fileprivate(set) var lazy: [SessionID: MonotonicTime] = [:]
+
+    fileprivate mutating func take(_ session: SessionID, at time: MonotonicTime) {
+      (eager, chosenAt, lazy[session]) = (session, time, nil)
+      isInDoubt = false
+    }
 
     fileprivate func isOf(_ session: SessionID) -> Bool {
       eager == session || asked == session || lazy[session] != nil
@@ -48,10 +55,16 @@ struct EagerBringers: Sendable {
     _ replica: ReplicaID, of partition: PartitionID, from session: SessionID, at time: MonotonicTime
   ) {
     guard var chain = partitions[partition]?[replica] else { return begin(replica, of: partition, from: session) }
-    guard chain.newest != session || chain.asked == session else { return }
+    guard chain.newest != session || chain.asked == session || chain.isInDoubt else { return }
     chain.newest = session
-    if chain.asked == session { (chain.asked, chain.eager, chain.chosenAt) = (nil, session, time) }
+    if chain.asked == session {
+      chain.asked = nil
+      chain.take(session, at: time)
+    }
+    let isDisproved = chain.isInDoubt && chain.eager != session
+    chain.isInDoubt = false
     partitions[partition]?[replica] = chain
+    if isDisproved { release(replica, of: partition, at: time) }
   }
 
   private mutating func begin(_ replica: ReplicaID, of partition: PartitionID, from session: SessionID) {
@@ -63,21 +76,18 @@ struct EagerBringers: Sendable {
 
   // MARK: Choosing
 
-  /// - Parameter others: who sent it as well, and need not.
+  /// - Parameter others: who sent it as well, or was chosen before, and need not.
   mutating func choose(
     _ bringer: SessionID, for replica: ReplicaID, of partition: PartitionID, ratherThan others: [SessionID],
     at time: MonotonicTime
   ) {
     guard var chain = partitions[partition]?[replica] else { return }
-    var lazy = others
     if chain.eager != bringer {
-      if let before = chain.eager { lazy.append(before) }
-      (chain.eager, chain.chosenAt) = (bringer, time)
+      chain.take(bringer, at: time)
       if chain.asked == bringer { chain.asked = nil }
-      chain.lazy[bringer] = nil
       put(.eager, of: replica, partition, to: bringer, at: time)
     }
-    for session in lazy where session != bringer {
+    for session in others where session != bringer {
       if let told = chain.lazy[session], time.millisecondsSince(told) < EagerBringers.againMilliseconds { continue }
       if chain.asked == session { chain.asked = nil }
       chain.lazy[session] = time
@@ -98,16 +108,30 @@ struct EagerBringers: Sendable {
   }
 
   /// Nobody is chosen any more: all push it as they see fit.
-  ///
-  /// - Parameter others: are told as well. They may hold a word that is not remembered here.
-  mutating func release(
-    _ replica: ReplicaID, of partition: PartitionID, telling others: Set<SessionID> = [], at time: MonotonicTime
-  ) {
-    let chain = partitions[partition]?[replica]
-    let chosen = [chain?.eager, chain?.asked].compactMap { $0 }
-    let told = others.union(chosen).union(chain?.lazy.keys.map { $0 } ?? [])
+  mutating func release(_ replica: ReplicaID, of partition: PartitionID, at time: MonotonicTime) {
+    guard let chain = partitions[partition]?[replica] else { return }
+    let told = Set([chain.eager, chain.asked].compactMap { $0 }).union(chain.lazy.keys)
     for session in told { put(.released, of: replica, partition, to: session, at: time) }
-    if let chain { partitions[partition]?[replica] = Chain(newest: chain.newest) }
+    partitions[partition]?[replica] = Chain(newest: chain.newest)
+  }
+
+  /// Of what stands still those push what they have as they see fit who have named more of it. Who was chosen and is not among them has nothing
+  /// that he keeps back: he stays until another brings it, since that there is more is their word alone.
+  ///
+  /// - Parameter holders: may hold a word that is not remembered here.
+  mutating func release(
+    _ holders: Set<SessionID>, from replica: ReplicaID, of partition: PartitionID, at time: MonotonicTime
+  ) {
+    var told = holders
+    if var chain = partitions[partition]?[replica] {
+      if let asked = chain.asked { told.insert(asked) }
+      chain.asked = nil
+      for session in told { chain.lazy[session] = nil }
+      if let eager = chain.eager, told.contains(eager) { (chain.eager, chain.chosenAt) = (nil, nil) }
+      chain.isInDoubt = chain.eager != nil
+      partitions[partition]?[replica] = chain
+    }
+    for session in told { put(.released, of: replica, partition, to: session, at: time) }
   }
 
   /// Whose stream is closed forgets what it was told.

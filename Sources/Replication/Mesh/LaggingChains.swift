@@ -2,13 +2,12 @@
 /// lost those from whom he had it, and who named it believes that somebody else brings it.
 struct LaggingChains: Sendable {
   private struct Lag: Sendable {
-    /// The highest number of it that a peer named.
-    var named: UInt64
+    /// The highest number of it that each peer named.
+    var named: [SessionID: UInt64] = [:]
     /// How far the chain was here when that was looked at last.
     var received: UInt64
     /// When it last went on, or was first named, or somebody was asked to push it.
     var since: MonotonicTime
-    var namedBy: Set<SessionID>
     /// Somebody was asked to push it, and it has not gone on since.
     var isGrafted = false
   }
@@ -16,6 +15,7 @@ struct LaggingChains: Sendable {
   struct Still: Sendable {
     let partition: PartitionID
     let replica: ReplicaID
+    /// Those who have named more of it than is here.
     let namedBy: Set<SessionID>
     let isGrafted: Bool
   }
@@ -37,16 +37,16 @@ struct LaggingChains: Sendable {
     guard partitions[partition] != nil || partitions.count < LaggingChains.partitionLimit else { return }
     var chains = partitions.removeValue(forKey: partition) ?? [:]
     if chains[replica] != nil || chains.count < LaggingChains.chainLimit {
-      var lag = chains[replica] ?? Lag(named: named, received: received, since: now, namedBy: [])
-      lag.named = max(lag.named, named)
-      lag.namedBy.insert(session)
+      var lag = chains[replica] ?? Lag(received: received, since: now)
+      lag.named[session] = max(lag.named[session] ?? 0, named)
       chains[replica] = lag
     }
     partitions[partition] = chains
   }
 
   /// Those that have not gone on for so long, ascending. Each is answered twice: first for somebody to be asked to push it, and, where it
-  /// has not gone on since, as grafted; then it is looked at anew when it is named again. Looks cost what is in the book: there are four in that time at most.
+  /// has not gone on since, as grafted; then it is looked at anew when it is named again. Looks cost what is in the book: there are four in
+  /// that time at most.
   ///
   /// - Parameters:
   ///   - received: of a chain here.
@@ -62,8 +62,9 @@ struct LaggingChains: Sendable {
       var kept: [ReplicaID: Lag] = [:]
       for (replica, var lag) in chains {
         let received = received(partition, replica)
-        guard received < lag.named else { continue }
-        let chain = Still(partition: partition, replica: replica, namedBy: lag.namedBy, isGrafted: lag.isGrafted)
+        let namedBy = Set(lag.named.lazy.filter { $0.value > received }.map(\.key))
+        guard !namedBy.isEmpty else { continue }
+        let chain = Still(partition: partition, replica: replica, namedBy: namedBy, isGrafted: lag.isGrafted)
         if received > lag.received || isOnItsWay(chain) {
           (lag.received, lag.since, lag.isGrafted) = (received, now, false)
         }
@@ -92,7 +93,7 @@ struct LaggingChains: Sendable {
     partitions = partitions.mapValues { chains in
       chains.mapValues { lag in
         var lag = lag
-        lag.namedBy.remove(session)
+        lag.named[session] = nil
         return lag
       }
     }

@@ -35,7 +35,7 @@ extension Mesh {
     guard let bringer = bestBringer(of: replica, partition, among: pushing) else { return }
     let time = step.now.advanced(byMilliseconds: configuration.choiceMilliseconds)
     // Who was first may be gone by now.
-    let others = [chain.newest, id].filter { sessions[$0] != nil && !isAuthor($0, of: replica) }
+    let others = pushing.filter { sessions[$0] != nil && !isAuthor($0, of: replica) }
     bringers.choose(bringer, for: replica, of: partition, ratherThan: others, at: time)
   }
 
@@ -71,7 +71,8 @@ extension Mesh {
     guard let chain = bringers[replica, partition] else { return }
     let rest = chain.lazy.keys.filter { $0 != chain.eager }.sorted()
     if let next = bestBringer(of: replica, partition, among: rest, within: 1) {
-      bringers.choose(next, for: replica, of: partition, ratherThan: [], at: step.now)
+      let before = [chain.eager].compactMap { $0 }.filter { !isAuthor($0, of: replica) }
+      bringers.choose(next, for: replica, of: partition, ratherThan: before, at: step.now)
     } else {
       bringers.release(replica, of: partition, at: step.now)
     }
@@ -136,8 +137,8 @@ extension Mesh {
 
   /// Who was not asked for his stream has left nothing, and keeps no word.
   private mutating func release(_ chain: LaggingChains.Still, _ step: Step) {
-    let others = chain.namedBy.filter { sessions[$0]?.pushes(chain.partition, ledger, step.now) == true }
-    bringers.release(chain.replica, of: chain.partition, telling: others, at: step.now)
+    let holders = chain.namedBy.filter { sessions[$0]?.pushes(chain.partition, ledger, step.now) == true }
+    bringers.release(holders, from: chain.replica, of: chain.partition, at: step.now)
   }
 
   /// Behind a payload that takes long, or with what somebody catches this node up with. Whoever brings it has named it.

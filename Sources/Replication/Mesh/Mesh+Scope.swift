@@ -37,6 +37,8 @@ extension Mesh {
     step.emit(.note(id, .sessionReady(session.device)))
     sessions[id]?.tellSpent(ledger, &step)
     neighbours.tell(of: id, sessions, ledger, &step)
+    // Who has nobody else names nobody.
+    if let others = sessions[id]?.sparing?.neighbours { step.emit(.linked(id, count: others.count + 1)) }
     beginComparing(id, deferred.question, &step)
   }
 

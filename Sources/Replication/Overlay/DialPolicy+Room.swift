@@ -22,24 +22,38 @@ extension DialPolicy {
   /// those, and then of what others chose one of whoever is linked best. Nobody who says to have few links, and of what others
   /// chose nothing that began just now: a swap may have made it for two who have nobody between them.
   private func surplus(givenUpBefore now: MonotonicTime) -> DeviceID? {
-    guard links.count > Limits.linksAtMost else { return nil }
-    let unasked = unaskedLinks
-    let own = unasked.filter { $0.value.isOutgoing && !$0.value.hasFew }
-    if outgoingCount > Limits.leastOutgoingLinks, let oldest = DialPolicy.oldest(own) { return oldest }
-    let others = unasked.filter { !$0.value.isOutgoing && $0.value.mayBeSurplus(now) }
-    let most = others.values.map(\.peerLinks).max()
-    return DialPolicy.oldest(others.filter { $0.value.peerLinks == most })
+    let kept = links.values.filter { !$0.isLeaving }
+    guard kept.count > Limits.linksAtMost else { return nil }
+    let own = DialPolicy.oldest(ownUnaskedLinks.filter { !$0.value.hasFew })
+    if let own, kept.count(where: \.isOutgoing) > Limits.leastOutgoingLinks { return own }
+    let others = unaskedLinks.filter { !$0.value.isOutgoing && $0.value.mayBeSurplus(now) }
+    return DialPolicy.oldest(DialPolicy.bestLinked(others))
+  }
+
+  /// What is given up for somebody who waits: the oldest that this node chose, of those whose peers have enough. Where all of them have few,
+  /// of those with the most: who has nobody else would wait for his next turn without any link.
+  private var swappable: DeviceID? {
+    let own = ownUnaskedLinks
+    let spared = own.filter { !$0.value.hasFew }
+    return DialPolicy.oldest(spared.isEmpty ? DialPolicy.bestLinked(own) : spared)
   }
 
   private static func oldest(_ links: [DeviceID: Link]) -> DeviceID? {
     links.min { ($0.value.since, $0.key) < ($1.value.since, $1.key) }?.key
   }
 
-  /// To devices that the operator did not name.
+  private static func bestLinked(_ links: [DeviceID: Link]) -> [DeviceID: Link] {
+    let most = links.values.map(\.peerLinks).max()
+    return links.filter { $0.value.peerLinks == most }
+  }
+
+  /// To devices that the operator did not name, and that are not given up already.
   private var unaskedLinks: [DeviceID: Link] {
     let asked = Set(candidates.values.lazy.filter(\.isConfigured).compactMap(\.device))
-    return links.filter { !asked.contains($0.key) }
+    return links.filter { !asked.contains($0.key) && !$0.value.isLeaving }
   }
+
+  private var ownUnaskedLinks: [DeviceID: Link] { unaskedLinks.filter(\.value.isOutgoing) }
 
   /// How many devices could be dialled now. One of which several addresses are known under no common name counts for each.
   private var waitingCount: Int {
@@ -70,16 +84,20 @@ extension DialPolicy {
   }
 
   private mutating func giveUp(_ device: DeviceID, _ now: MonotonicTime) {
-    drops.append(device)
+    drop(device)
     givenUp = givenUp.filter { now.millisecondsSince($0.value) < Limits.insistenceMilliseconds }
     givenUp[device] = now
   }
 
-  /// Gives up the oldest outgoing link that the operator did not ask for, once another device has waited long enough. The one that waited
+  private mutating func drop(_ device: DeviceID) {
+    drops.append(device)
+    links[device]?.isLeaving = true
+  }
+
+  /// Gives up an outgoing link that the operator did not ask for, once another device has waited long enough. The one that waited
   /// longest is dialled in its place, unless others have dialled this node often: so all have their turn.
   mutating func swapIfDue(_ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
-    guard !hasRoom, let waiting = firstWaiting, let oldest = DialPolicy.oldest(unaskedLinks.filter(\.value.isOutgoing))
-    else {
+    guard !hasRoom, let waiting = firstWaiting, let swappable else {
       nextSwap = nil
       return
     }
@@ -88,10 +106,14 @@ extension DialPolicy {
       nextSwap = now.advanced(byMilliseconds: interval / 2 + UInt64.random(in: 0...interval, using: &random))
       return
     }
-    // What has just been given up may be the oldest.
-    guard due <= now, waiting <= now, drops.isEmpty else { return }
+    guard due <= now, waiting <= now else { return }
+    // What is given up makes room as well, as soon as it is closed.
+    guard !links.values.contains(where: \.isLeaving) else {
+      nextSwap = now.advanced(byMilliseconds: Limits.leavingMilliseconds)
+      return
+    }
     nextSwap = nil
-    drops.append(oldest)
+    drop(swappable)
   }
 
   /// When the first of those who wait for room may be dialled.

@@ -110,6 +110,8 @@ extension DialPolicy {
     /// Where others wait for room, the oldest outgoing link is given up so often, so that no group stays an island and any
     /// two nodes meet in time. A contact costs about 3 KiB.
     package static let swapIntervalMilliseconds: UInt64 = 60_000
+    /// So long a swap waits for a link that is being closed; the transport closes it within three seconds.
+    package static let leavingMilliseconds: UInt64 = 1_000
 
     /// A handshake costs about a millisecond of a core; four at once fill a LAN without starving sessions.
     package static let concurrentDials = 4
@@ -154,6 +156,8 @@ extension DialPolicy {
     var peerLinks = 0
     /// It was given up, and the peer dialled again: as one does whom the operator named, or who has nobody else to dial.
     var isInsistedOn = false
+    /// It was given up, and is about to be closed.
+    var isLeaving = false
   }
 
   /// What is known of one address.

@@ -19,6 +19,8 @@ final class BenchNode {
   private(set) var hasToRenew = false
   private(set) var damaged: [ReplicaID] = []
   private(set) var authenticated: [SessionID] = []
+  /// With how many devices peers said to be linked, one after the other.
+  private(set) var links: [SessionID: [Int]] = [:]
   private(set) var redeemed: [JoinRequest] = []
   private(set) var admitted: [SessionID] = []
   private(set) var rebuilt: [LogChange] = []
@@ -220,7 +222,7 @@ final class BenchNode {
     case .note(_, let note): notes.append(note)
     case .authenticated(let id, _, _): authenticated.append(id)
     case .admitted(let id): admitted.append(id)
-    case .linked: break
+    case .linked(let id, let count): links[id, default: []].append(count)
     case .redeem(_, let request, _): redeemed.append(request)
     case .rebuild(_, let change): rebuilt.append(change)
     case .store(let statements): stored += statements

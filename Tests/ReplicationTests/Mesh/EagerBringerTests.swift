@@ -311,14 +311,50 @@ struct EagerBringerTests {
     func chosen() -> SessionID? { bringers[replica, partition]?.eager }
     bringers.noteNew(replica, of: partition, from: sessions[0], at: time)
     bringers.choose(sessions[0], for: replica, of: partition, ratherThan: [sessions[1], sessions[2]], at: time)
+    func told() -> [SessionID] { bringers.takeUntold(time).map(\.session) }
+    #expect(told() == sessions)
     bringers.graft(sessions[1], to: replica, of: partition, at: time)
-    #expect(chosen() == sessions[0])
+    #expect(chosen() == sessions[0] && told() == [sessions[1]])
     bringers.noteNew(replica, of: partition, from: sessions[2], at: time)
     #expect(chosen() == sessions[0])
     bringers.noteNew(replica, of: partition, from: sessions[1], at: time)
-    #expect(chosen() == sessions[1])
-    let words = bringers.takeUntold(time).filter { $0.session == sessions[1] }.count
-    #expect(words == 1)
+    #expect(chosen() == sessions[1] && told() == [], "he has been told")
+  }
+
+  @Test("who names far more than there is has nobody else push the chain, and changes nothing of who is chosen")
+  func boaster() throws {
+    let (bench, ids, copies) = try fan()
+    let (chain, start) = (bench.nodes[0].replica, bench.transcript.count)
+    let boast = VersionVector([chain: ChainPosition(sequence: 1_000, tip: Digest.zero.tip)])
+    for number in 3..<13 {
+      try bench.nodes[0].write(Int64(number))
+      bench.post(.have(PartitionVector(name: bench.name, vector: boast)), from: 4, on: ids[3])
+      pass(4_000, in: bench)
+      let chosen = bench.nodes[5].mesh.bringers[chain, bench.partition]?.eager
+      #expect(chosen == ids[0])
+    }
+    let said = bench.said(from: 5, to: 4, since: start)
+    #expect(bench.nodes[5].holds(bench.nodes[0]) == 13 && said.contains("pushChoice"), "\(said)")
+    #expect(copies(start).prefix(3) == [10, 0, 0])
+  }
+
+  @Test("of those who have named a chain one is asked who has named more than is here, and no other keeps it waiting")
+  func namedMore() throws {
+    let diamond = try Diamond.settled()
+    let (bench, node) = (diamond.bench, diamond.bench.nodes[3])
+    func name(_ sequence: UInt64, _ slot: Int) throws {
+      let vector = VersionVector([diamond.chain: ChainPosition(sequence: sequence, tip: Digest.zero.tip)])
+      node.mesh.noteNamed(vector, by: try diamond.id(slot, 3), of: bench.partition, bench.now)
+    }
+    try name(4, 1)
+    try name(9, 2)
+    try diamond.write()
+    let (start, id) = (bench.transcript.count, try diamond.id(1, 3))
+    for _ in 0..<30 {
+      node.mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.notePiece(bench.now)
+      bench.pass(50)
+    }
+    #expect(diamond.choices(to: 2, since: start) == [PushChoice(bench.name, eager: [diamond.chain])])
   }
 
   @Test("an author is not told over and over that others push what he wrote, which he sends to all")
@@ -339,6 +375,34 @@ struct EagerBringerTests {
     }
     #expect(bench.nodes[2].holds(bench.nodes[0]) == 12 && bench.said(from: 2, to: 1).contains("pushChoice"))
     #expect(bench.said(from: 2, to: 0).filter { $0 == "pushChoice" } == [])
+  }
+
+  @Test("an author over whose link not everything passes any more is not told that another pushes what he wrote")
+  func authorBecomesThin() throws {
+    let bench = try MeshBench([0, 1, 2])
+    let id = bench.connected(0, 2)
+    for (a, b) in [(0, 1), (1, 2)] { _ = bench.connected(a, b) }
+    for number in 0..<3 {
+      try bench.nodes[0].write(Int64(number))
+      pass(1_000, in: bench)
+    }
+    let chain = bench.nodes[0].replica
+    bench.nodes[2].mesh.bringers.noteNew(chain, of: bench.partition, from: id, at: bench.now)
+    bench.nodes[2].mesh.bringers.choose(id, for: chain, of: bench.partition, ratherThan: [], at: bench.now)
+    pass(100, in: bench)
+    let (mesh, start) = (bench.nodes[2].mesh, bench.transcript.count)
+    bench.nodes[2].mesh.sessions[id]?.pass(Passage(nil, isThin: true), mesh.interest, mesh.ledger)
+    let author = DeviceMark(bench.nodes[0].device)
+    let link = try #require(bench.nodes[1].mesh.sessions.ids.last)
+    bench.post(.neighbours(NeighbourNews(added: [], removed: [author])), from: 2, on: link)
+    bench.run()
+    for number in 3..<8 {
+      try bench.nodes[0].write(Int64(number))
+      pass(1_000, in: bench)
+    }
+    let chosen = bench.nodes[2].mesh.bringers[chain, bench.partition]?.eager
+    #expect(chosen == link, "who is no author")
+    #expect(bench.said(from: 2, to: 0, since: start).filter { $0 == "pushChoice" } == [])
   }
 
   @Test("chains that stand still are named twice for each time that they are, and forgotten when they are here")
@@ -368,6 +432,30 @@ struct EagerBringerTests {
     let later = lagging.takeStill(for: 3_000, time(36_000)) { _, _ in 2 }
     #expect(later.map(\.namedBy) == [[first]])
     #expect(still(39_000, 3) == [] && still(42_000, 3) == [false], "it went on, and stands still anew")
+  }
+
+  @Test("a chain is named by those alone who have named more of it than is here")
+  func lagsBehind() {
+    var lagging = LaggingChains()
+    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
+    let (first, second) = (SessionID(rawValue: 7), SessionID(rawValue: 8))
+    var asked: [Set<SessionID>] = []
+    func look(_ now: UInt64, _ received: UInt64) -> [Set<SessionID>] {
+      let still = lagging.takeStill(
+        for: 1_000, MonotonicTime(milliseconds: now), received: { _, _ in received },
+        isOnItsWay: {
+          asked.append($0.namedBy)
+          return false
+        })
+      return still.map(\.namedBy)
+    }
+    for (session, named) in [(first, 5), (second, 9), (second, 4)] as [(SessionID, UInt64)] {
+      lagging.note(
+        replica, of: partition, named: named, received: 2, by: session, MonotonicTime(milliseconds: 1_000))
+    }
+    #expect(look(1_500, 2) == [] && asked == [[first, second]])
+    #expect(look(2_000, 5) == [] && look(3_000, 5) == [[second]] && asked.last == [second])
+    #expect(look(3_500, 9) == [] && look(9_000, 9) == [])
   }
 
   @Test("of more chains that stand still than one look takes the rest has its turn with the next")

@@ -52,6 +52,22 @@ struct NeighbourTests {
     #expect(bench.nodes[0].mesh.sessions[id]?.sparing?.neighbours == [])
   }
 
+  @Test("it is known of each peer with how many it is linked, of who has nobody else, too")
+  func counted() throws {
+    let bench = try MeshBench([0, 1, 2])
+    let id = bench.connected(0, 1)
+    #expect(bench.nodes[0].links[id] == [1] && bench.nodes[1].links[id] == [1])
+    let other = bench.connected(1, 2)
+    #expect(bench.nodes[0].links[id] == [1, 2] && bench.nodes[1].links[id] == [1])
+    #expect(bench.nodes[2].links[other]?.last == 2)
+    bench.cut(other)
+    bench.pass(1_500)
+    #expect(bench.nodes[0].links[id] == [1, 2, 1])
+    bench.cut(id)
+    let again = bench.connected(0, 1)
+    #expect(bench.nodes[0].links[again] == [1])
+  }
+
   @Test("who is linked with again within a second was never gone")
   func back() throws {
     let (bench, links) = try clique(3)

@@ -129,18 +129,21 @@ import TestSupport
     #expect(reached.count == count)
   }
 
-  @Test("who came first does not end up with twice the links of who came last", arguments: [5, 6] as [UInt64])
+  @Test(
+    "who came first does not end up with twice the links of who came last", arguments: 1...12 as ClosedRange<UInt64>)
   func evenly(seed: UInt64) {
     var fleet = Fleet(20, seed: seed)
     for newest in 1..<20 { fleet.join(newest) }
-    func counts() -> [Int] { fleet.policies.indices.map { fleet.peers(of: $0).count } }
     fleet.pass(60_000)
+    func counts() -> [Int] { fleet.policies.indices.map { fleet.peers(of: $0).count } }
     let soon = counts()
-    #expect(soon.allSatisfy { 7...13 ~= $0 }, "\(soon)")
-    fleet.pass(180_000)
-    let later = counts()
-    #expect(later.allSatisfy { 5...13 ~= $0 }, "\(later)")
-    #expect(fleet.policies.indices.allSatisfy { fleet.outgoing(of: $0) >= 3 })
+    #expect(soon.allSatisfy { 7...12 ~= $0 }, "\(soon)")
+    for _ in 0..<300 {
+      fleet.pass(1_000)
+      let later = counts()
+      #expect(later.allSatisfy { 5...14 ~= $0 }, "\(later)")
+      #expect(fleet.policies.indices.allSatisfy { fleet.outgoing(of: $0) >= 2 })
+    }
   }
 
   @Test("in time any two nodes of a large fleet meet")
@@ -152,6 +155,19 @@ import TestSupport
     #expect(linked < 16 * 15 / 2)
     fleet.pass(2 * 3_600_000)
     #expect(fleet.everLinked.count == 16 * 15 / 2)
+  }
+
+  @Test("whom nobody else finds keeps the one link that it has, however old that becomes")
+  func onlyLink() {
+    var fleet = Fleet(20)
+    fleet.discover(0..<1, of: 19..<20)
+    for newest in 1..<19 { fleet.join(newest) }
+    var alone = 0
+    for _ in 0..<3_600 {
+      fleet.pass(1_000)
+      if fleet.peers(of: 19).isEmpty { alone += 1 }
+    }
+    #expect(alone == 0 && fleet.everLinked.count > 150, "the others go on to swap")
   }
 
   @Test("what the operator named is dialled beyond the five, and is not given up for others")
@@ -221,6 +237,42 @@ import TestSupport
     full.now = due + 1_000
     full.handle(.tick)
     #expect(full.policy.takeDrop() == Fleet.device(1))
+  }
+
+  @Test("a link is given up for another whose peer has enough; where all have few, the one with the most")
+  func swapSparesFew() throws {
+    for (counts, given) in [([2, 9, 9, 9, 9], 2), ([1, 2, 4, 4, 3], 3)] {
+      var full = Full()
+      for (number, count) in zip(1..., counts) { full.handle(.counted(Fleet.device(number), links: count)) }
+      full.find(7)
+      full.now += 120_000
+      full.handle(.tick)
+      #expect(full.policy.takeDrop() == Fleet.device(given))
+    }
+  }
+
+  @Test("while a link that was given up is being closed no other is given up for who waits")
+  func leaving() throws {
+    var full = Full(links: 4, dialledBy: 7)
+    full.find(7)
+    let swap = try #require(full.policy.nextSwap).milliseconds
+    full.now = swap - 100
+    full.link(62, outgoing: false)
+    full.policy.nextGivingUp = MonotonicTime(milliseconds: swap)
+    full.now = swap
+    full.handle(.tick)
+    #expect(full.policy.takeDrop() == Fleet.device(1))
+    for _ in 0..<3 {
+      full.now += 5
+      full.handle(.tick)
+      #expect(full.policy.takeDrop() == nil)
+    }
+    #expect(try #require(full.policy.wake) >= swap + 500, "nothing is looked at over and over meanwhile")
+    full.handle(.disconnected(Fleet.device(1)))
+    full.link(63, outgoing: false)
+    full.now += 120_000
+    full.handle(.tick)
+    #expect(full.policy.takeDrop() == Fleet.device(2))
   }
 
   /// What is given up within two minutes, each of whom dials again at once and has as many links as before.
