@@ -73,6 +73,12 @@ package final class EngineState {
     return deadline(of: &mesh)
   }
 
+  /// Lent as well, for each change that is written here.
+  func look<Answer>(at partition: PartitionID, _ body: (PartitionState) -> Answer) -> Answer? {
+    func look(at mesh: inout Mesh) -> Answer? { mesh.ledger.partitions.look(at: partition, body) }
+    return look(at: &mesh)
+  }
+
   /// What the core is told of everything else with each event.
   var surroundings: Surroundings {
     Surroundings(

@@ -98,6 +98,7 @@ extension EngineLine {
     for (partition, _) in changes where !partition.takesDocuments {
       throw NodeError(.unprocessable, "a partition's name does not end in *, which stands for a prefix")
     }
+    var jobs: [NodeJob] = []
     let replies = changes.map { partition, requests in
       let reply = Reply<Result<WriteReceipt, NodeError>>()
       guard !partition.lacksValue else {
@@ -108,11 +109,11 @@ extension EngineLine {
       let job = LocalWriteJob(partition: partition, edits: requests, reading: reading) { result in
         reply.fulfil(result.map(WriteReceipt.init).mapError(NodeError.init(any:)))
       }
-      if !inbox.put(.event(.write(job))) {
-        reply.fulfil(.failure(EngineLine.stopping))
-      }
+      jobs.append(.event(.write(job)))
       return reply
     }
+    // The engine is awake with the first that it sees, and would commit that alone.
+    guard inbox.put(jobs) else { throw EngineLine.stopping }
     var results: [Result<WriteReceipt, NodeError>] = []
     // Who writes for somebody elsewhere must know whether it was done, however long that takes.
     for reply in replies { results.append(try answer(of: reply, isPatient: reading != nil)) }

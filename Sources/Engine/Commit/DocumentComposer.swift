@@ -8,13 +8,14 @@ struct DocumentComposer {
   private let hash: HashFunction
   /// Documents that are damaged for good: they can be written whole, and not otherwise.
   private let lost: Set<DocumentKey>
-  private var drafts: [DocumentKey: DocumentDraft] = [:]
-  private var order: [DocumentKey] = []
-  /// Which document each edit concerned.
-  private var edited: [DocumentKey] = []
+  /// In the order in which the documents were named first.
+  private var drafts: [DocumentDraft] = []
+  /// Those of drafts, once there are more than ``few``: nearly all changes are of one document.
+  private var places: [DocumentKey: Int] = [:]
+  private static let few = 8
+  /// Which draft each edit concerned.
+  private var edited: [Int] = []
   private var created: [Bool] = []
-  /// The write of each document that differs from what is stored.
-  private var differences: [DocumentKey: DocumentWrite] = [:]
 
   init(partition: PartitionID, dot: Dot, hash: @escaping HashFunction, lost: Set<DocumentKey> = []) {
     (self.partition, self.dot, self.hash, self.lost) = (partition, dot, hash, lost)
@@ -23,40 +24,49 @@ struct DocumentComposer {
   mutating func add(
     _ edit: any DocumentEdit, _ log: any LogReading, random: inout any RandomNumberGenerator
   ) throws {
-    let key = DocumentKey(collection: edit.collection, id: edit.id)
-    try add(edit, as: key, on: drafts[key] == nil ? try log.document(key, in: partition) : nil, random: &random)
+    let partition = partition
+    try add(edit, random: &random) { try log.document($0, in: partition) }
   }
 
   /// As if the document were as somebody read it.
   mutating func add(
     _ edit: any DocumentEdit, on read: DocumentState?, random: inout any RandomNumberGenerator
   ) throws {
-    let document = read.map { LogDocument(isAlive: $0.isAlive, state: $0.encoded) }
-    try add(edit, as: DocumentKey(collection: edit.collection, id: edit.id), on: document, random: &random)
+    try add(edit, random: &random) { _ in read.map { LogDocument(isAlive: $0.isAlive, state: $0.encoded) } }
   }
 
   private mutating func add(
-    _ edit: any DocumentEdit, as key: DocumentKey, on stored: LogDocument?,
-    random: inout any RandomNumberGenerator
+    _ edit: any DocumentEdit, random: inout any RandomNumberGenerator, _ read: (DocumentKey) throws -> LogDocument?
   ) throws {
-    if drafts[key] == nil {
-      let isReplaced = lost.contains(key) && edit.isWhole
-      drafts[key] = try DocumentDraft(key, edit.id, stored, isReplaced: isReplaced, hash)
-      order.append(key)
-    }
-    guard var draft = drafts.removeValue(forKey: key) else { return }
-    let wasAlive = draft.isToBeAlive || lost.contains(key)
-    try draft.apply(edit)
-    created.append(!wasAlive && draft.isToBeAlive)
-    edited.append(key)
-    differences[key] = try draft.write(dot: dot, random: &random)
-    drafts[key] = draft
+    let key = edit.key
+    let place = try place(of: key) ?? begin(key, edit, read)
+    let wasAlive = drafts[place].isToBeAlive || lost.contains(key)
+    try drafts[place].apply(edit)
+    created.append(!wasAlive && drafts[place].isToBeAlive)
+    edited.append(place)
+    try drafts[place].differ(dot: dot, random: &random)
   }
 
-  var changesSomething: Bool { !differences.isEmpty }
+  private func place(of key: DocumentKey) -> Int? {
+    places.isEmpty ? drafts.firstIndex { $0.key == key } : places[key]
+  }
 
-  /// In the order in which the documents were named first.
-  var writes: [DocumentWrite] { order.compactMap { differences[$0] } }
+  private mutating func begin(
+    _ key: DocumentKey, _ edit: any DocumentEdit, _ read: (DocumentKey) throws -> LogDocument?
+  ) throws -> Int {
+    let isReplaced = lost.contains(key) && edit.isWhole
+    drafts.append(try DocumentDraft(key, edit.id, try read(key), isReplaced: isReplaced, hash))
+    let first = places.isEmpty ? 0 : drafts.count - 1
+    if drafts.count > DocumentComposer.few { for place in first..<drafts.count { places[drafts[place].key] = place } }
+    return drafts.count - 1
+  }
+
+  var changesSomething: Bool { drafts.contains { $0.difference != nil } }
+
+  var writes: [DocumentWrite] { drafts.compactMap(\.difference) }
+
+  /// Keys of ``writes``.
+  var changed: [DocumentKey] { drafts.lazy.filter { $0.difference != nil }.map(\.key) }
 
   func payload() throws(EngineError) -> [UInt8] {
     let payload = PayloadEncoder.encode(writes, dot: dot)
@@ -68,24 +78,25 @@ struct DocumentComposer {
 
   /// All that the change does is to make documents of which there is no row, so that they can lie in its run alone.
   var onlyMakesDocuments: Bool {
-    changesSomething && differences.allSatisfy { $1.kind == .create && drafts[$0]?.isUnknown == true }
+    changesSomething
+      && drafts.allSatisfy { draft in draft.difference.map { $0.kind == .create && draft.isUnknown } ?? true }
   }
 
   /// Takes the documents for made by the change, whose run will be folded into the store. Only where
   /// ``onlyMakesDocuments``.
   mutating func note(_ change: ComposedChange) {
-    for (write, view) in zip(writes, change.documents) {
-      drafts[DocumentKey(collection: write.collection, id: write.id)]?.noteMade(by: change, at: view)
-    }
+    let changed = drafts.indices.filter { drafts[$0].difference != nil }
+    for (place, view) in zip(changed, change.documents) { drafts[place].noteMade(by: change, at: view) }
   }
 
   /// Puts the documents' new states beside the log.
   mutating func store(_ context: WriteContext, _ transaction: any LogTransaction) throws -> ChangedDocuments {
     var (keys, places): ([UInt8], [ChangedDocuments.Place]) = ([], [])
     var items: [(place: Int, key: Range<Int>)] = []
-    for write in writes {
-      let key = DocumentKey(collection: write.collection, id: write.id)
-      try drafts[key]?.store(AcceptedWrite(context, write), in: partition, transaction)
+    for place in drafts.indices {
+      guard let write = drafts[place].difference else { continue }
+      let key = drafts[place].key
+      try drafts[place].store(AcceptedWrite(context, write), in: partition, transaction)
       places.append(ChangedDocuments.Place(partition: partition, collection: key.collection))
       items.append((places.count - 1, keys.count..<keys.count + key.id.count))
       keys += key.id
@@ -94,7 +105,7 @@ struct DocumentComposer {
   }
 
   func receipt(dot: Dot?) -> ChangeReceipt {
-    ChangeReceipt(dot: dot, etags: edited.map { drafts[$0]?.etag(hash) }, created: created)
+    ChangeReceipt(dot: dot, etags: edited.map { drafts[$0].etag(hash) }, created: created)
   }
 }
 
@@ -126,7 +137,7 @@ struct ComposedChange {
 
 /// One document as it is and as it is to be.
 private struct DocumentDraft {
-  private let key: DocumentKey
+  let key: DocumentKey
   private let id: Value
   private var stored: LogDocument?
   private var state: DocumentState?
@@ -136,6 +147,8 @@ private struct DocumentDraft {
   private let hash: HashFunction
   /// What is stored does not read, and all of it is replaced.
   private let isReplaced: Bool
+  /// Between the document as stored and as it is to be; nil where there is none.
+  private(set) var difference: DocumentWrite?
 
   init(
     _ key: DocumentKey, _ id: Value, _ stored: LogDocument?, isReplaced: Bool, _ hash: @escaping HashFunction
@@ -165,8 +178,11 @@ private struct DocumentDraft {
     }
   }
 
-  /// The difference between the document as stored and as it is to be; nil where there is none.
-  func write(dot: Dot, random: inout any RandomNumberGenerator) throws(EngineError) -> DocumentWrite? {
+  mutating func differ(dot: Dot, random: inout any RandomNumberGenerator) throws(EngineError) {
+    difference = try write(dot: dot, random: &random)
+  }
+
+  private func write(dot: Dot, random: inout any RandomNumberGenerator) throws(EngineError) -> DocumentWrite? {
     if isReplaced {
       let generation = stored.flatMap { DocumentStateCodec.generation(of: $0.state[...]) }
       return LocalWrite.replace(key.collection, id, above: generation, body: body, dot: dot, random: &random)

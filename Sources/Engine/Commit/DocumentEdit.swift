@@ -13,6 +13,7 @@ package protocol DocumentEdit: Sendable {
 
 extension DocumentEdit {
   package var isWhole: Bool { false }
+  var key: DocumentKey { DocumentKey(collection: collection, id: id) }
 }
 
 package enum DocumentOutcome: Sendable {

@@ -38,8 +38,8 @@ struct LocalWriter {
     let partition = state.identity.id(of: job.partition)
     try permit(partition, job.partition)
     // A document that the open run makes is read from the store.
-    if open[partition]?.makesDocument(of: job.edits) == true { try close(partition, &done) }
-    if !isReady(partition, job.partition) {
+    if open[partition]?.makes(job.edits.map(\.key)) == true { try close(partition, &done) }
+    if open[partition] == nil, !isReady(partition, job.partition) {
       // Judged under a name that nothing has: only what changes something may draw a replica id or make a partition.
       let trial = try compose(job, partition, LocalWriter.trialDot, &done)
       guard trial.changesSomething else { return trial.receipt(dot: nil) }
@@ -53,14 +53,12 @@ struct LocalWriter {
     guard composer.changesSomething else { return composer.receipt(dot: nil) }
     let change = try change(composer, place)
     try append(change, partition, &done)
-    if composer.onlyMakesDocuments, open[partition]?.make(change, composer.writes) == true {
+    if composer.onlyMakesDocuments, open[partition]?.make(change, composer.changed) == true {
       composer.note(change)
     } else {
       done.documents.append(try composer.store(change.context, transaction))
     }
-    for write in composer.writes {
-      state.quarantine.release(DocumentKey(collection: write.collection, id: write.id), in: partition)
-    }
+    for key in composer.changed { state.quarantine.release(key, in: partition) }
     state.own.commits += 1
     return composer.receipt(dot: place.dot)
   }
@@ -158,7 +156,7 @@ struct LocalWriter {
     let wall = state.clock.wallMilliseconds
     let payload = try composer.payload()
     let timestamp = state.own.nextTimestamp(wallMilliseconds: wall)
-    let sight = state.mesh.partitions[place.chain.partition]?.log.sight(of: place.context, author: place.dot)
+    let sight = state.look(at: place.chain.partition) { $0.log.sight(of: place.context, author: place.dot) }
     return try ComposedChange(
       WriteContext(dot: place.dot, timestamp: timestamp, context: place.context, sight: sight ?? .plain),
       wall: WallTime(milliseconds: wall), payload: payload, in: place.chain, hash)
@@ -176,7 +174,7 @@ struct LocalWriter {
 
   /// True where nothing has to be made before this node can write there.
   private func isReady(_ partition: PartitionID, _ name: PartitionName) -> Bool {
-    !renewal.isToDraw(for: partition) && state.mesh.partitions[partition]?.hasBegun == true
+    !renewal.isToDraw(for: partition) && state.look(at: partition, \.hasBegun) == true
       && (state.mesh.interest.wants(partition, name: name))
   }
 

@@ -19,16 +19,14 @@ struct OpenRun {
   /// Of the next change.
   var place: Place { Place(chain: builder.chain, dot: builder.nextDot, context: builder.context) }
 
-  func makesDocument(of edits: [any DocumentEdit]) -> Bool {
-    !keys.isEmpty && edits.contains { keys.contains(DocumentKey(collection: $0.collection, id: $0.id)) }
-  }
+  func makes(_ documents: [DocumentKey]) -> Bool { !keys.isEmpty && documents.contains(where: keys.contains) }
 
   /// Takes note of what the change that was appended last makes. False where its documents cannot lie in the run: its payload
   /// travels apart, or forks and re-issues have a say in what it has seen.
-  mutating func make(_ change: ComposedChange, _ writes: [DocumentWrite]) -> Bool {
+  mutating func make(_ change: ComposedChange, _ documents: [DocumentKey]) -> Bool {
     guard change.payload.count <= Run.inlinePayloadByteLimit, change.context.sight == .plain else { return false }
     made.append(MadeDocuments(sequence: change.context.dot.sequence, views: change.documents))
-    for write in writes { keys.insert(DocumentKey(collection: write.collection, id: write.id)) }
+    keys.formUnion(documents)
     return true
   }
 }

@@ -52,7 +52,7 @@ package struct Quarantine: Sendable {
   }
 
   mutating func release(_ key: DocumentKey, in partition: PartitionID) {
-    guard entries[partition]?.removeValue(forKey: key) != nil else { return }
+    guard count > 0, entries[partition]?.removeValue(forKey: key) != nil else { return }
     count -= 1
     if entries[partition]?.isEmpty == true { entries[partition] = nil }
   }

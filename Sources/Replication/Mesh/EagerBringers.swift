@@ -61,10 +61,17 @@ struct EagerBringers: Sendable {
       chain.asked = nil
       chain.take(session, at: time)
     }
-    let isDisproved = chain.isInDoubt && chain.eager != session
-    chain.isInDoubt = false
     partitions[partition]?[replica] = chain
-    if isDisproved { release(replica, of: partition, at: time) }
+    settleDoubt(about: replica, of: partition, broughtBy: session, at: time)
+  }
+
+  /// Who was chosen has brought what is new, or somebody else has.
+  mutating func settleDoubt(
+    about replica: ReplicaID, of partition: PartitionID, broughtBy session: SessionID, at time: MonotonicTime
+  ) {
+    guard let chain = partitions[partition]?[replica], chain.isInDoubt else { return }
+    partitions[partition]?[replica]?.isInDoubt = false
+    if chain.eager != session { release(replica, of: partition, at: time) }
   }
 
   private mutating func begin(_ replica: ReplicaID, of partition: PartitionID, from session: SessionID) {
@@ -126,8 +133,10 @@ struct EagerBringers: Sendable {
     if var chain = partitions[partition]?[replica] {
       if let asked = chain.asked { told.insert(asked) }
       chain.asked = nil
-      for session in told { chain.lazy[session] = nil }
       if let eager = chain.eager, told.contains(eager) { (chain.eager, chain.chosenAt) = (nil, nil) }
+      // Where nobody is chosen nobody is to leave it to others.
+      if chain.eager == nil { told.formUnion(chain.lazy.keys) }
+      for session in told { chain.lazy[session] = nil }
       chain.isInDoubt = chain.eager != nil
       partitions[partition]?[replica] = chain
     }

@@ -15,9 +15,14 @@ struct LaggingChains: Sendable {
   struct Still: Sendable {
     let partition: PartitionID
     let replica: ReplicaID
-    /// Those who have named more of it than is here.
-    let namedBy: Set<SessionID>
     let isGrafted: Bool
+    fileprivate let received: UInt64
+    fileprivate let named: [SessionID: UInt64]
+
+    /// He has named more of it than is here.
+    func isNamed(by session: SessionID) -> Bool { named[session].map { $0 > received } ?? false }
+    /// Who has, ascending.
+    var namedBy: [SessionID] { named.keys.filter(isNamed).sorted() }
   }
 
   private var partitions: [PartitionID: [ReplicaID: Lag]] = [:]
@@ -62,9 +67,9 @@ struct LaggingChains: Sendable {
       var kept: [ReplicaID: Lag] = [:]
       for (replica, var lag) in chains {
         let received = received(partition, replica)
-        let namedBy = Set(lag.named.lazy.filter { $0.value > received }.map(\.key))
-        guard !namedBy.isEmpty else { continue }
-        let chain = Still(partition: partition, replica: replica, namedBy: namedBy, isGrafted: lag.isGrafted)
+        guard lag.named.values.contains(where: { $0 > received }) else { continue }
+        let chain = Still(
+          partition: partition, replica: replica, isGrafted: lag.isGrafted, received: received, named: lag.named)
         if received > lag.received || isOnItsWay(chain) {
           (lag.received, lag.since, lag.isGrafted) = (received, now, false)
         }

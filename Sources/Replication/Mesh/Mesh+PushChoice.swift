@@ -3,7 +3,9 @@ extension Mesh {
   /// A run that is new here came on a stream.
   mutating func noteFirstCopy(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID, _ step: Step) {
     // Of what somebody brings who catches this node up nothing follows for what is written next.
-    guard sessions[id]?.choosesBringers == true, pulls.catchUps.session(of: partition) != id else { return }
+    guard sessions[id]?.choosesBringers == true, pulls.catchUps.session(of: partition) != id else {
+      return bringers.settleDoubt(about: replica, of: partition, broughtBy: id, at: step.now)
+    }
     bringers.noteNew(replica, of: partition, from: id, at: step.now)
     tellNewcomers(of: replica, broughtBy: id, partition, step)
   }
@@ -130,7 +132,7 @@ extension Mesh {
   /// Who was chosen is not asked again.
   private mutating func graft(_ chain: LaggingChains.Still, _ step: Step) {
     let (replica, partition) = (chain.replica, chain.partition)
-    let others = chain.namedBy.filter { $0 != bringers[replica, partition]?.eager }.sorted()
+    let others = chain.namedBy.filter { $0 != bringers[replica, partition]?.eager }
     guard let next = bestBringer(of: replica, partition, among: others) else { return }
     bringers.graft(next, to: replica, of: partition, at: step.now)
   }
@@ -138,17 +140,18 @@ extension Mesh {
   /// Who was not asked for his stream has left nothing, and keeps no word.
   private mutating func release(_ chain: LaggingChains.Still, _ step: Step) {
     let holders = chain.namedBy.filter { sessions[$0]?.pushes(chain.partition, ledger, step.now) == true }
-    bringers.release(holders, from: chain.replica, of: chain.partition, at: step.now)
+    bringers.release(Set(holders), from: chain.replica, of: chain.partition, at: step.now)
   }
 
-  /// Behind a payload that takes long, or with what somebody catches this node up with. Whoever brings it has named it.
+  /// Behind a payload that takes long, or with what somebody catches this node up with. Whoever brings it has named it, or
+  /// written it: that is not announced while it is sent.
   private func isOnItsWay(_ chain: LaggingChains.Still, for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
     let catchUp = pulls.catchUps.session(of: chain.partition)
     if let catchUp, chain.namedBy == [catchUp], !pulls.catchUps.isSilent(chain.partition, for: milliseconds, now) {
       return true
     }
     return [catchUp, bringers[chain.replica, chain.partition]?.eager].contains { session in
-      guard let session, chain.namedBy.contains(session) else { return false }
+      guard let session, chain.isNamed(by: session) || isAuthor(session, of: chain.replica) else { return false }
       return sessions[session]?.live?.streams[chain.partition]?.incoming.hasPiece(within: milliseconds, now) == true
     }
   }

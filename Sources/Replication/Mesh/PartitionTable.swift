@@ -35,6 +35,10 @@ package struct PartitionTable: Sendable {
     }
   }
 
+  package func look<Answer>(at id: PartitionID, _ body: (PartitionState) -> Answer) -> Answer? {
+    states.look(at: id, body)
+  }
+
   private mutating func place(_ id: PartitionID) {
     if !states.holds(id), rooms[id] == nil {
       buckets[Summary.bucket(of: id)].remove(id)

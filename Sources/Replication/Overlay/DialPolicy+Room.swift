@@ -10,7 +10,9 @@ extension DialPolicy {
     let dialled = candidates.values.count { $0.attemptEndsAt != nil }
     let (outgoing, all) = (outgoingCount + dialled, links.count + dialled)
     if all + waitingCount <= Limits.linksOfAll { return true }
-    return outgoing < (all < Limits.linksOfAll ? Limits.outgoingLinks : Limits.leastOutgoingLinks)
+    let limit = all < Limits.linksOfAll ? Limits.outgoingLinks : Limits.leastOutgoingLinks
+    // One more where each of them is to somebody who would be missed: that place has its turns, and theirs stay.
+    return outgoing < limit || outgoing == limit && ownUnaskedLinks.values.allSatisfy(\.hasFew)
   }
 
   private var outgoingCount: Int { links.values.count { $0.isOutgoing } }

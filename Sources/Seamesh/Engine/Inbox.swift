@@ -20,12 +20,17 @@ final class Inbox: Sendable {
 
   /// False, and the job is dropped, once nobody will take it.
   @discardableResult
-  func put(_ job: NodeJob) -> Bool {
+  func put(_ job: NodeJob) -> Bool { put([job]) }
+
+  /// All at once: nobody finds some of them and not the others.
+  func put(_ jobs: [NodeJob]) -> Bool {
     let (isTaken, isAwaited) = state.withLock { state in
       guard !state.isClosed else { return (false, false) }
-      switch job.lane {
-      case .users: state.users.append(job)
-      case .peers: state.peers.append(job)
+      for job in jobs {
+        switch job.lane {
+        case .users: state.users.append(job)
+        case .peers: state.peers.append(job)
+        }
       }
       defer { state.isAwaited = false }
       return (true, state.isAwaited)

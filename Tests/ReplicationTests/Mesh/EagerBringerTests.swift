@@ -321,6 +321,49 @@ struct EagerBringerTests {
     #expect(chosen() == sessions[1] && told() == [], "he has been told")
   }
 
+  @Test("who was chosen is chosen no more once others bring what he did not, and by nobody's word")
+  func doubted() {
+    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
+    let sessions = (0..<4).map { SessionID(rawValue: $0) }
+    let time = MonotonicTime(milliseconds: 1_000)
+    var bringers = EagerBringers()
+    func chosen() -> SessionID? { bringers[replica, partition]?.eager }
+    func told() -> [SessionID] { bringers.takeUntold(time).map(\.session) }
+    func bring(_ number: Int) { bringers.noteNew(replica, of: partition, from: sessions[number], at: time) }
+    bring(0)
+    bringers.choose(sessions[0], for: replica, of: partition, ratherThan: [sessions[1]], at: time)
+    #expect(told() == [sessions[0], sessions[1]])
+    bringers.release([sessions[2]], from: replica, of: partition, at: time)
+    #expect(told() == [sessions[2]] && chosen() == sessions[0])
+    bring(0)
+    bring(3)
+    #expect(told() == [] && chosen() == sessions[0], "he has brought what was missed")
+    bringers.release([sessions[2]], from: replica, of: partition, at: time)
+    #expect(told() == [sessions[2]])
+    bring(2)
+    #expect(told() == [sessions[0], sessions[1]] && chosen() == nil)
+    bringers.choose(sessions[0], for: replica, of: partition, ratherThan: [sessions[1], sessions[2]], at: time)
+    #expect(told() == Array(sessions[0...2]))
+    bringers.release([sessions[0]], from: replica, of: partition, at: time)
+    #expect(told() == Array(sessions[0...2]) && chosen() == nil, "nobody is to leave to others what nobody is to push")
+  }
+
+  @Test("what somebody catches this node up with disproves who was chosen as well")
+  func disprovedByCatchUp() throws {
+    let diamond = try Diamond.settled()
+    let (bench, node) = (diamond.bench, diamond.bench.nodes[3])
+    let (first, second) = (try diamond.id(1, 3), try diamond.id(2, 3))
+    try #require(diamond.chosen()?.eager == first)
+    node.mesh.pause(first)
+    bench.nodes[1].mesh.pause(first)
+    node.mesh.bringers.release([second], from: diamond.chain, of: bench.partition, at: bench.now)
+    let asked = VersionVector([diamond.chain: ChainPosition(sequence: 4, tip: Digest.zero.tip)])
+    node.mesh.pulls.catchUps.begin(bench.partition, on: second, for: asked, bench.now)
+    try diamond.write()
+    bench.pass(200)
+    #expect(diamond.held == 4 && diamond.chosen()?.eager == nil)
+  }
+
   @Test("who names far more than there is has nobody else push the chain, and changes nothing of who is chosen")
   func boaster() throws {
     let (bench, ids, copies) = try fan()
@@ -439,8 +482,8 @@ struct EagerBringerTests {
     var lagging = LaggingChains()
     let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
     let (first, second) = (SessionID(rawValue: 7), SessionID(rawValue: 8))
-    var asked: [Set<SessionID>] = []
-    func look(_ now: UInt64, _ received: UInt64) -> [Set<SessionID>] {
+    var asked: [[SessionID]] = []
+    func look(_ now: UInt64, _ received: UInt64) -> [[SessionID]] {
       let still = lagging.takeStill(
         for: 1_000, MonotonicTime(milliseconds: now), received: { _, _ in received },
         isOnItsWay: {
@@ -492,6 +535,31 @@ struct EagerBringerTests {
     #expect(diamond.chosen()?.eager == id)
     bench.pass(4_000)
     #expect(diamond.chosen()?.eager == nil)
+    bench.cut(id)
+    try diamond.write()
+    #expect(diamond.held == 4, "whoever was told that another pushes it was told that nobody does")
+  }
+
+  @Test("a payload that its author sends for long is not asked of another who has it already")
+  func slowAuthor() throws {
+    let diamond = try Diamond()
+    try diamond.write(3)
+    let id = diamond.bench.connected(0, 3)
+    try diamond.write(3)
+    let (bench, node) = (diamond.bench, diamond.bench.nodes[3])
+    try #require(diamond.chosen()?.eager == id)
+    bench.pass(3_000)
+    let (start, vector) = (
+      bench.transcript.count, VersionVector([diamond.chain: ChainPosition(sequence: 7, tip: Digest.zero.tip)])
+    )
+    node.mesh.noteNamed(vector, by: try diamond.id(1, 3), of: bench.partition, bench.now)
+    for _ in 0..<60 {
+      node.mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.notePiece(bench.now)
+      bench.pass(50)
+    }
+    #expect(diamond.choices(to: 1, since: start) == [])
+    bench.pass(2_000)
+    #expect(diamond.choices(to: 1, since: start).first?.eager == [diamond.chain])
   }
 
   @Test("who wants the chain from this very node is chosen no more")

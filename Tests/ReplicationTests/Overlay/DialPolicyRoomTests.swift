@@ -157,17 +157,20 @@ import TestSupport
     #expect(fleet.everLinked.count == 16 * 15 / 2)
   }
 
-  @Test("whom nobody else finds keeps the one link that it has, however old that becomes")
-  func onlyLink() {
+  @Test("whom nobody else finds keeps the one link that it has, however old that becomes", arguments: [1, 3])
+  func onlyLink(count: Int) {
     var fleet = Fleet(20)
-    fleet.discover(0..<1, of: 19..<20)
-    for newest in 1..<19 { fleet.join(newest) }
+    let leaves = 20 - count..<20
+    fleet.discover(0..<1, of: leaves)
+    for newest in 1..<leaves.lowerBound { fleet.join(newest) }
     var alone = 0
     for _ in 0..<3_600 {
       fleet.pass(1_000)
-      if fleet.peers(of: 19).isEmpty { alone += 1 }
+      alone += leaves.count { fleet.peers(of: $0).isEmpty }
     }
-    #expect(alone == 0 && fleet.everLinked.count > 150, "the others go on to swap")
+    #expect(alone == 0)
+    let met = fleet.everLinked.count { $0.contains(0) }
+    #expect(met == 19 && fleet.everLinked.count > 130, "all go on to swap")
   }
 
   @Test("what the operator named is dialled beyond the five, and is not given up for others")
