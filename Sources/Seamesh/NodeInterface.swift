@@ -356,6 +356,8 @@ package struct PeerStatus: Sendable, Equatable {
   package var label = ""
   package var user = ""
   package var address = ""
+  /// Discovery finds it there now.
+  package var isFound = false
   package var state = State.seen
   /// Why it is in that state, or what else a person should know; often empty.
   package var detail = ""

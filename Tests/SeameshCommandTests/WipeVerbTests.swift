@@ -18,7 +18,7 @@ struct WipeVerbTests {
     var loss = WipeReport.Loss()
     (loss.partition, loss.changes, loss.reachable) = ("agency=G", 3, ["boat"])
     loss.documents = [WipeReport.Document(collection: "reports", id: .string("r1"))]
-    (report.losses, report.lostChanges, report.lostPartitions) = ([loss], 3, 2)
+    (report.losses, report.lostChanges, report.lostPartitions, report.nowhereChanges) = ([loss], 3, 2, 1)
     report.asideFiles = [WipeReport.AsideFile(path: "/d/import-aside-1.jsonl", records: 4)]
     return report
   }
@@ -42,11 +42,13 @@ struct WipeVerbTests {
     let result = try server.run(["safe-to-wipe", "--holders=3", "--heard-within=24h"])
     #expect(result.status == 1 && result.output.hasPrefix("no"))
     for line in [
-      "would be lost: 3 changes of agency=G", "reports \"r1\"", "in reach: boat", "1 other partition",
+      "not safe: 3 changes of agency=G", "reports \"r1\"", "in reach: boat", "1 other partition",
       "records put aside: 4 in /d/import-aside-1.jsonl", "too old: not counted",
     ] { #expect(result.output.contains(line), "\(line): \(result.output)") }
     #expect(
-      result.error == "seamesh: this device is not safe to wipe: 3 changes would be lost as far as this node knows\n")
+      result.error
+        == "seamesh: this device is not safe to wipe: of its changes are 3 not known to be in the backend or on 2 other "
+        + "devices, 1 not known to be anywhere else\n")
     #expect(node.lastWipe?.asking == false && node.lastWipe?.rules.devices == 3)
     #expect(node.lastWipe?.rules.milliseconds == 86_400_000)
     let machine = try server.run(["safe-to-wipe", "--json"])

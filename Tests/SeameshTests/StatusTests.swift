@@ -100,7 +100,9 @@ import Testing
     let healthy = try TestFleet(1)
     #expect(try healthy.nodes[0].doctor().map(\.code) == ["healthy"])
     let lonely = try TestFleet(1) { $0.peers = [.socket(SocketAddress(.ipv4(0x7f00_0001), port: 1))] }
-    try eventually { try lonely.nodes[0].doctor().map(\.code) == ["peer-unreachable"] }
+    try eventually { try lonely.nodes[0].doctor().map(\.code) == ["peer-away"] }
+    let awaited = try #require(try lonely.nodes[0].peers().first)
+    #expect(awaited.state == .unreachable && awaited.behind == nil && awaited.ahead == nil)
     let strangers = try TestFleet(1)
     let address = try strangers.peerAddress(of: strangers.nodes[0])
     let visitor = try TestFleet(1) { $0.peers = [address] }
@@ -111,11 +113,12 @@ import Testing
 
   @Test(
     "the doctor names a few of many nodes that are seen, and counts the others: whoever announces names buries nothing")
-  func manyNames() {
+  func manyNames() throws {
     let peers = (1...40).flatMap { number in
       [PeerStatus.State.unreachable, .otherFleet, .refused, .seen, .connected].map { state in
         var peer = PeerStatus()
         (peer.address, peer.state, peer.detail) = ("10.0.0.\(number):1", state, "no reason given")
+        peer.isFound = true
         if state == .connected { peer.clockDifference = 1_200_000 }
         return peer
       }
@@ -127,6 +130,10 @@ import Testing
     }
     #expect(
       Doctor.findings(Array(peers.prefix(5))).first?.message == "The node at 10.0.0.1:1 belongs to another fleet.")
+    var away = peers[0]
+    (away.isFound, away.label) = (false, "tablet-bo")
+    let finding = try #require(Doctor.findings([away]).first)
+    #expect(finding.level == .warning && finding.message.contains("at 10.0.0.1:1 (tablet-bo)"), "\(finding)")
     #expect(Doctor.findings(Array(peers.filter { $0.state == .seen })).isEmpty)
   }
 

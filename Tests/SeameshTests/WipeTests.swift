@@ -41,6 +41,7 @@ struct WipeTests {
     #expect(loss.partition == "agency=W" && loss.documents.count == 3 && loss.reachable.isEmpty)
     #expect(loss.documents.first == WipeReport.Document(collection: "reports", id: .string("r0")))
     #expect(report.notes.contains { $0.contains("root key") })
+    #expect(report.nowhereChanges == 5)
   }
 
   @Test("one other device is not enough; that could take it is named")
@@ -50,6 +51,7 @@ struct WipeTests {
     withExtendedLifetime(fleet) {}
     #expect(
       !report.isSafe && report.losses.first?.reachable == ["node 1"] && report.evidence.map(\.label) == ["node 1"])
+    #expect(report.lostChanges == 5 && report.nowhereChanges == 0, "all of it is on one other device")
   }
 
   @Test(

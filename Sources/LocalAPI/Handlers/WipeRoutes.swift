@@ -40,9 +40,9 @@ extension WipeReport: Tabled {
     Member("safe", \.isSafe), Member("devices", \.rules.devices, .count),
     Member("milliseconds", \.rules.milliseconds, .count), Member("changes", \.changes),
     Member("partitions", \.partitions, .count), Member("lostChanges", \.lostChanges),
-    Member("lostPartitions", \.lostPartitions, .count), Member("losses", \.losses), Member("evidence", \.evidence),
-    Member("uncounted", \.uncounted), Member("asideFiles", \.asideFiles), Member("obstacles", \.obstacles),
-    Member("notes", \.notes),
+    Member("lostPartitions", \.lostPartitions, .count), Member("nowhereChanges", \.nowhereChanges),
+    Member("losses", \.losses), Member("evidence", \.evidence), Member("uncounted", \.uncounted),
+    Member("asideFiles", \.asideFiles), Member("obstacles", \.obstacles), Member("notes", \.notes),
   ]
 }
 

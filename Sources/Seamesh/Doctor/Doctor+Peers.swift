@@ -6,6 +6,9 @@ extension Doctor {
   /// One for each thing that is wrong, whomever it concerns.
   static func findings(_ peers: [PeerStatus]) -> [DoctorFinding] {
     func those(_ state: PeerStatus.State) -> [PeerStatus] { peers.filter { $0.state == state } }
+    let found = those(.unreachable).filter(\.isFound)
+    // Who was met there before is listed as silent, and may be away for good.
+    let awaited = those(.unreachable).filter { !$0.isFound && $0.device.isEmpty }
     let skewed = those(.connected).filter { $0.clockDifference != nil }
     return [
       finding(
@@ -14,11 +17,18 @@ extension Doctor {
         one: { "The node at \($0.address) belongs to another fleet." },
         several: { names, _ in "The nodes at \(names) belong to another fleet, or to several." }),
       finding(
-        those(.unreachable), .problem, "peer-unreachable",
+        found, .problem, "peer-unreachable",
         remedy: "Look for a firewall on it, client isolation in the access point, or an address that has changed.",
-        one: { "A node is seen at \($0.address) but cannot be reached: \($0.detail)." },
+        one: { "A node is seen at \(Doctor.name($0)) but cannot be reached: \($0.detail)." },
         several: { names, first in
           "Nodes are seen at \(names) but cannot be reached; at the first: \(first.detail)."
+        }),
+      finding(
+        awaited, .warning, "peer-away",
+        remedy: "Nothing to do while it is switched off or away. Otherwise look at the address, and for a firewall.",
+        one: { "Nobody answers at \(Doctor.name($0)), where a node is expected: \($0.detail)." },
+        several: { names, first in
+          "Nobody answers at \(names), where nodes are expected; at the first: \(first.detail)."
         }),
       finding(
         those(.refused), .warning, "not-a-member",
@@ -31,11 +41,16 @@ extension Doctor {
         skewed, .warning, "clock-off",
         remedy:
           "Set the wrong one. Nothing is lost meanwhile, but of two edits at the same time the wrong one may be shown.",
-        one: { "The clocks of this device and \($0.address) differ: \($0.detail)." },
+        one: { "The clocks of this device and \(Doctor.name($0)) differ: \($0.detail)." },
         several: { names, first in
           "The clocks of this device and those at \(names) differ; the first: \(first.detail)."
         }),
     ].compactMap(\.self)
+  }
+
+  /// An address alone says little: that of who has dialled changes each time.
+  private static func name(_ peer: PeerStatus) -> String {
+    peer.label.isEmpty ? peer.address : "\(peer.address) (\(peer.label))"
   }
 
   private static func finding(
@@ -43,7 +58,7 @@ extension Doctor {
     one: (PeerStatus) -> String, several: (_ names: String, PeerStatus) -> String
   ) -> DoctorFinding? {
     guard let first = peers.first else { return nil }
-    let named = peers.prefix(namedPeers).map(\.address).joined(separator: ", ")
+    let named = peers.prefix(namedPeers).map(name).joined(separator: ", ")
     let names = peers.count > namedPeers ? "\(named) and \(peers.count - namedPeers) more" : named
     return DoctorFinding(level, code, peers.count == 1 ? one(first) : several(names, first), remedy: remedy)
   }

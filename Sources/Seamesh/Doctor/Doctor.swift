@@ -63,7 +63,8 @@ struct Doctor {
     guard let lost = view.status.lostIfWiped else { return "" }
     return lost == 0
       ? " All that is here is known to be elsewhere."
-      : " \(lost) change\(lost == 1 ? " is" : "s are") not known to be elsewhere: see seamesh safe-to-wipe."
+      : " \(lost) change\(lost == 1 ? " is" : "s are") not known to be in the backend or on two other devices: see "
+        + "seamesh safe-to-wipe."
   }
 
   /// So long may the first peers take to be heard.

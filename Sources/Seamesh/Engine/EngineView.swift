@@ -108,9 +108,11 @@ struct PeerView: Sendable {
     let gone = Set(silent.lazy.map(\.device))
     let earlier = met.filter { !here.contains($0.device) && !gone.contains($0.device) }
     let known = here.union(gone).union(earlier.lazy.map(\.device))
-    let left = unreached.filter { entry, _ in
-      // Other addresses of a device that is shown are no news, unless nobody answers at one where it was.
-      !(entry.device.map(entry.state == .unreachable ? here.contains : known.contains) ?? false)
+    let left = unreached.filter { entry, status in
+      guard let device = entry.device else { return true }
+      // Other addresses of a device that is shown are no news, unless it is found at one where nobody answers.
+      let isNews = entry.state == .unreachable && status.isFound
+      return isNews ? !here.contains(device) : !known.contains(device)
     }
     return connected
       + silent.map { device, status in
@@ -118,7 +120,12 @@ struct PeerView: Sendable {
         status.address = addresses[device] ?? ""
         return status
       } + earlier.compactMap { stored in labels[stored.device].map { PeerView.status(stored, $0) } }
-      + left.map(\.status)
+      + left.map { entry, status in
+        var status = status
+        let member = entry.device.flatMap { labels[$0] }
+        (status.label, status.user) = (member?.label.string ?? "", member?.user.string ?? "")
+        return status
+      }
   }
 
   /// It was met before this start: how far it is behind is not known.
@@ -136,7 +143,9 @@ extension NodeEngine {
   fileprivate func status(_ entry: DialPolicy.Entry) -> PeerStatus {
     var status = PeerStatus()
     status.device = entry.device?.text ?? ""
-    status.address = entry.address.description
+    (status.address, status.isFound) = (entry.address.description, entry.instance != nil)
+    // Nobody has said what is held there.
+    (status.behind, status.ahead) = (nil, nil)
     let outcome = links.table.outcomes[entry.address]
     status.detail = outcome?.words ?? ""
     status.state =
@@ -155,6 +164,7 @@ extension NodeEngine {
     (status.device, status.state) = (peer.device.text, .silent)
     status.label = member?.membership.label.string ?? ""
     status.user = member?.membership.user.string ?? ""
+    if state.mesh.authority.isEnded(peer.key) { status.detail = "it is no member any more" }
     status.lastContactMilliseconds = Int64(clamping: state.clock.now.millisecondsSince(peer.lastHeard))
     (status.behind, status.ahead) = (peer.behind(held), peer.ahead)
     return status

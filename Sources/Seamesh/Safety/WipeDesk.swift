@@ -40,6 +40,9 @@ struct WipeDesk {
     (report.changes, report.partitions) = (survey.judgements.reduce(0) { $0 + $1.changes }, survey.judgements.count)
     let losses = survey.judgements.filter { !$0.isSafe }.sorted { ($0.lost, $0.name.text) > ($1.lost, $1.name.text) }
     (report.lostPartitions, report.lostChanges) = (losses.count, losses.reduce(0) { $0 + $1.lost })
+    var onceElsewhere = rules
+    onceElsewhere.devices = 1
+    report.nowhereChanges = survey.holdings.reduce(0) { $0 + WipeJudgement($1, onceElsewhere).lost }
     report.losses = losses.prefix(WipeReport.lossLimit).map { loss($0, survey, authority) }
     (report.evidence, report.uncounted) = witnesses(survey, rules, authority)
     if survey.hasFailed { report.obstacles.append("the store has failed; seamesh doctor says how") }

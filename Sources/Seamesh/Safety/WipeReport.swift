@@ -10,6 +10,8 @@ package struct WipeReport: Sendable, Equatable {
   package var partitions = 0
   package var lostChanges: UInt64 = 0
   package var lostPartitions = 0
+  /// Of these changes, those that nobody else is known to hold. The others are elsewhere, on fewer devices than are asked for.
+  package var nowhereChanges: UInt64 = 0
   /// The first of them.
   package var losses: [Loss] = []
   /// Who holds what is here, and counts.

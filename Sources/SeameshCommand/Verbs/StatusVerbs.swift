@@ -39,7 +39,8 @@ let statusVerb = Verb(
 private func wipeLine(_ lost: Value?) -> String {
   guard case .int(let changes)? = lost else { return "" }
   return changes == 0
-    ? "nothing would be lost" : "\(counted(changes, "change")) would be lost; see seamesh safe-to-wipe"
+    ? "nothing would be lost"
+    : "\(counted(changes, "change")) not known to be in the backend or on two other devices; see seamesh safe-to-wipe"
 }
 
 let peersVerb = Verb(

@@ -64,7 +64,7 @@ private func send(_ first: Answer, _ invocation: Invocation, _ context: Context)
   while true {
     let report = try answer.json()
     guard !report.flag("safe"), overflow || monotonicMilliseconds() < deadline else { return answer }
-    line.update("\(counted(report.number("lostChanges"), "change")) not known to be elsewhere yet")
+    line.update("\(missing(report)) yet")
     // A node that does not forward has said so: peers are left.
     if !hasSent { _ = try? context.client.ask(.init(method: "POST", target: "/v1/forwarding/send")) }
     hasSent = true
@@ -82,7 +82,7 @@ private func show(_ report: ValueMap, _ answer: Answer, _ context: Context) thro
   terminal.print(
     terminal.styled(isSafe ? "yes" : "no", isSafe ? .green : .bold)
       + "  \(counted(report.number("changes"), "change")) here in \(counted(report.number("partitions"), "partition")), "
-      + "\(report.number("lostChanges")) not known to be elsewhere")
+      + missing(report))
   showLosses(report, terminal)
   for file in report.list("asideFiles") {
     terminal.print(
@@ -96,7 +96,7 @@ private func show(_ report: ValueMap, _ answer: Answer, _ context: Context) thro
 private func showLosses(_ report: ValueMap, _ terminal: Terminal) {
   let losses = report.list("losses")
   for loss in losses {
-    terminal.print(shown("would be lost: \(counted(loss.number("changes"), "change")) of \(loss.text("partition"))"))
+    terminal.print(shown("not safe: \(counted(loss.number("changes"), "change")) of \(loss.text("partition"))"))
     if loss.number("apart") > 0 {
       terminal.print("  \(loss.number("apart")) of them on a branch that was not chosen, of which nobody can speak")
     }
@@ -109,7 +109,7 @@ private func showLosses(_ report: ValueMap, _ terminal: Terminal) {
       shown("  in reach: \(reachable.isEmpty ? "nobody who could take it" : reachable.joined(separator: ", "))"))
   }
   let rest = report.number("lostPartitions") - Int64(losses.count)
-  if rest > 0 { terminal.print("would be lost as well: changes of \(counted(rest, "other partition"))") }
+  if rest > 0 { terminal.print("not safe either: changes of \(counted(rest, "other partition"))") }
 }
 
 private func showWitnesses(_ report: ValueMap, _ terminal: Terminal) {
@@ -142,8 +142,15 @@ private func flaw(_ name: String) -> String {
   }
 }
 
+/// What is on one other device is not lost with this one, and not as safe as was asked for either.
+private func missing(_ report: ValueMap) -> String {
+  let (missing, nowhere) = (report.number("lostChanges"), report.number("nowhereChanges"))
+  let places = counted(report.number("devices"), "other device")
+  guard missing > 0 else { return "all of them in the backend or on \(places)" }
+  return "\(missing) not known to be in the backend or on \(places), \(nowhere) not known to be anywhere else"
+}
+
 private func sentence(_ report: ValueMap) -> String {
-  let lost = report.number("lostChanges")
-  guard lost > 0 else { return "this device is not safe to wipe" }
-  return "this device is not safe to wipe: \(counted(lost, "change")) would be lost as far as this node knows"
+  guard report.number("lostChanges") > 0 else { return "this device is not safe to wipe" }
+  return "this device is not safe to wipe: of its changes are \(missing(report))"
 }
