@@ -229,6 +229,21 @@ struct EagerBringerTests {
     #expect(diamond.held == 14 && diamond.copies(from: 2, since: start) == 0)
   }
 
+  @Test("who goes on to push what he was told not to hears that every two seconds, however often he pushes it")
+  func toldAgainAndAgain() {
+    var bringers = EagerBringers()
+    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
+    let (first, second) = (SessionID(rawValue: 7), SessionID(rawValue: 8))
+    bringers.noteNew(replica, of: partition, from: first, at: MonotonicTime(milliseconds: 0))
+    var told: [UInt64] = []
+    for milliseconds in stride(from: UInt64(0), through: 5_000, by: 500) {
+      let time = MonotonicTime(milliseconds: milliseconds)
+      bringers.choose(first, for: replica, of: partition, ratherThan: [second], at: time)
+      if bringers.takeUntold(time).contains(where: { $0.session == second }) { told.append(milliseconds) }
+    }
+    #expect(told == [0, 2_000, 4_000])
+  }
+
   /// Nodes 0 and 4 write, linked with 5 alone. Nodes 1 and 2 are linked with 5 and with 3, which chose 1. Node 1 has lost 5, without a word
   /// of its author; node 2 writes each second.
   private func withoutSource(thin: Bool = false) throws -> (bench: MeshBench, write: (Int, UInt64) throws -> Void) {
@@ -605,6 +620,28 @@ struct EagerBringerTests {
     #expect(diamond.held == 5 && diamond.copies(from: 2, since: start) == 2)
   }
 
+  @Test("what was left behind a change that was sent just now goes out at once to who comes to want it from here")
+  func takenBackBehindSent() throws {
+    let diamond = try Diamond.settled()
+    let (bench, id) = (diamond.bench, try diamond.id(2, 3))
+    func say(_ choice: PushChoice) {
+      bench.post(.pushChoice(choice), from: 3, on: id)
+      bench.run()
+    }
+    say(PushChoice(bench.name, eager: [diamond.chain]))
+    try diamond.write()
+    let stream = try #require(bench.nodes[2].mesh.sessions[id]?.live?.streams[bench.partition])
+    try #require(stream.outgoing.sent.sequence(of: diamond.chain) == 4, "it was sent")
+    try #require(stream.known.sequence(of: diamond.chain) == 3, "it is not announced yet")
+    bench.nodes[1].mesh.pause(try diamond.id(1, 3))
+    say(PushChoice(bench.name, lazy: [diamond.chain]))
+    try diamond.write()
+    try #require(diamond.held == 4, "it is left to node 1")
+    say(PushChoice(bench.name, eager: [diamond.chain]))
+    bench.pass(100)
+    #expect(diamond.held == 5)
+  }
+
   @Test("a choice of chains that are not here, or of a partition that is not in common, keeps nothing")
   func unknown() throws {
     let diamond = try Diamond()
@@ -640,6 +677,17 @@ struct EagerBringerTests {
       let isLazy = choices.isLazy(ReplicaID(high: 1, low: 0), in: other)
       #expect(kept.isEmpty && isLazy == (number < PushChoices.partitionLimit))
     }
+  }
+
+  @Test("of as many chains as are kept each may still come to be wanted from another one")
+  func fullBookTurns() throws {
+    var choices = PushChoices()
+    let (name, partition) = (try PartitionName("a=b"), PartitionID(.zero))
+    let chains = Set((0..<UInt64(PushChoice.limit)).map { ReplicaID(high: 1, low: $0) })
+    _ = choices.hear(PushChoice(name, lazy: chains), of: partition) { _ in true }
+    let pushed = choices.hear(PushChoice(name, eager: chains), of: partition) { _ in true }
+    #expect(Set(pushed) == chains)
+    #expect(chains.allSatisfy { choices.isEager($0, in: partition) && !choices.isLazy($0, in: partition) })
   }
 
   /// Each of twenty makes five links, and all of them write.

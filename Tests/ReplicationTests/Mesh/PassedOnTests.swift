@@ -125,6 +125,19 @@ struct PassedOnTests {
     #expect(taken.map(\.first) == (first.map { [$0] } ?? []))
   }
 
+  @Test("is known to be left to it also when much else that was left to it has come to the peer")
+  func manyBefore() {
+    var left = LeftRuns()
+    let (neighbour, bringer) = (DeviceMark(word: 1), DeviceMark(word: 2))
+    let replicas = (0...UInt64(LeftRuns.limit)).map { ReplicaID(high: 1, low: $0) }
+    for replica in replicas {
+      left.leave(replica, 1, through: 1, .by(neighbour, from: bringer))
+      if replica != replicas.last { left.end(VersionVector([replica: ChainPosition(sequence: 1, tip: .zero)])) }
+    }
+    let taken = left.takePassedOn(by: neighbour, from: [bringer], beyond: VersionVector(), VersionVector())
+    #expect(taken.map(\.replica) == replicas.suffix(1))
+  }
+
   @Test("is left to it all the same where it says first that it has it")
   func hasIt() throws {
     let ring = try Ring(between: 2)

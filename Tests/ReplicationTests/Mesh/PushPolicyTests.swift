@@ -91,6 +91,18 @@ struct PushPolicyTests {
     #expect(told == .heldBack(until: end), "who hears of it at once asks, and has it twice")
   }
 
+  @Test("what has been passed on, or is not to be any more, does not wait beside what waits later")
+  func passedOnAlready() {
+    var relays = RelaysDue()
+    for sequence in [1, 3] as [UInt64] {
+      relays.begin(partition, at: now)
+      relays.note(run(sequence), of: partition, from: DeviceMark(word: 7))
+      #expect(relays.waiting(of: partition).map(\.first) == [sequence])
+      relays.end(partition)
+      #expect(relays.waiting(of: partition).isEmpty && relays.waiting(from: [DeviceMark(word: 7)]).isEmpty)
+    }
+  }
+
   @Test("what is held back is not told with what was to be announced of its partition before, and that waits with it")
   func heldBack() throws {
     var sparing = CopySparing()

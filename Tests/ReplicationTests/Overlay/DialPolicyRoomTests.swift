@@ -306,6 +306,26 @@ import TestSupport
     #expect(drops(of: &full) == [53, 52].map { Fleet.device($0) })
   }
 
+  @Test("where there are too many links once more, one goes after a wait, as the first time")
+  func crowdedAgain() {
+    var full = Full(links: 4, dialledBy: 8)
+    full.now += 40_000
+    full.handle(.tick)
+    #expect(full.policy.takeDrop() == Fleet.device(1))
+    full.handle(.disconnected(Fleet.device(1)))
+    full.now += 10_000
+    full.handle(.tick)
+    full.handle(.counted(Fleet.device(51), links: 12))
+    full.link(62, outgoing: false)
+    #expect(full.policy.takeDrop() == nil)
+    full.now += 2_400
+    full.handle(.tick)
+    #expect(full.policy.takeDrop() == nil)
+    full.now += 60_000
+    full.handle(.tick)
+    #expect(full.policy.takeDrop() == Fleet.device(51))
+  }
+
   @Test("a link that began just now is not too much yet")
   func young() {
     var full = Full(links: 3, dialledBy: 9)
