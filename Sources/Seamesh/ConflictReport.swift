@@ -36,8 +36,22 @@ package struct ConflictStatus: Sendable, Equatable {
   package var place = ""
   /// Nil where nothing is shown there.
   package var shown: Value?
+  /// Who last wrote what is shown there; nil where the document's state does not say, as of a deletion.
+  package var shownBy: Writer?
   package var values: [Candidate] = []
   package init() {}
+
+  package struct Writer: Sendable, Equatable {
+    package var replica = ""
+    package var sequence: UInt64 = 0
+    /// Where that is known here.
+    package var device = ""
+    package var label = ""
+    package var user = ""
+    /// By its author's clock, in milliseconds since 1970.
+    package var writtenMilliseconds: Int64 = 0
+    package init() {}
+  }
 
   /// Something that was written there or below and is not shown.
   package struct Candidate: Sendable, Equatable {
@@ -46,14 +60,7 @@ package struct ConflictStatus: Sendable, Equatable {
     package var kind = ""
     /// Absent for `remove`.
     package var value: Value?
-    package var replica = ""
-    package var sequence: UInt64 = 0
-    /// Who wrote it, where that is known here.
-    package var device = ""
-    package var label = ""
-    package var user = ""
-    /// By its author's clock, in milliseconds since 1970.
-    package var writtenMilliseconds: Int64 = 0
+    package var writer = Writer()
     package init() {}
   }
 }

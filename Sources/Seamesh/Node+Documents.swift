@@ -85,7 +85,11 @@ extension Node {
     guard let id = Value(canonicalID: conflict.key.id) else {
       throw NodeError(.notFound, "there is no such conflict; its id is as the list of conflicts has it")
     }
-    return try engine.submit([(partition, [ConflictEdit(conflict: conflict, id: id, choice: choice)])])[0].get()
+    let edit = ConflictEdit(conflict: conflict, id: id, choice: choice)
+    let receipt = try engine.submit([(partition, [edit])])[0].get()
+    // Who decided the last one should not be told of it any longer.
+    renewDigest(of: partition)
+    return receipt
   }
 }
 

@@ -24,6 +24,10 @@ extension Node {
     status.listen = endpoints.listen.map(\.description)
     status.forwarding = forwarding.status
     status.links = keeper.reports(view)
+    let conflicts = digests.knownConflicts
+    if !conflicts.isEmpty {
+      status.conflicts = ConflictCount(openPartitions: conflicts.count(where: \.value), partitions: conflicts.count)
+    }
     return status
   }
 
@@ -54,11 +58,21 @@ extension Node {
     return digests.fill(rows, within: documents.limits.digestWaitMilliseconds)
   }
 
+  /// Behind whoever asks, where it was summed up before.
+  func renewDigest(of partition: PartitionName) {
+    let id = documents.id(of: partition)
+    guard digests.hasSummedUp(id),
+      let accepted = try? engine.ask({ $0.state.mesh.partitions[id]?.log.accepted })
+    else { return }
+    digests.renew(PartitionRow(status: PartitionStatus(), id: id, name: partition, accepted: accepted))
+  }
+
   package func doctor() throws(NodeError) -> [DoctorFinding] {
     let view = try engine.view(judgesWipe: true)
     return Doctor(
       view: view, discovery: discovery.state, links: keeper.reports(view), forwarding: forwarding.status,
-      history: history, figures: gauges.figures, descriptors: descriptors, directory: files.directory.path,
+      conflicts: digests.knownConflicts.filter(\.value).keys.sorted(), history: history, figures: gauges.figures,
+      descriptors: descriptors, directory: files.directory.path,
       uptimeMilliseconds: uptimeMilliseconds
     ).findings
   }
@@ -139,6 +153,11 @@ extension Node {
       peers.reduce(0) { $0 + ($1.state == .connected ? $1.behind ?? 0 : 0) })
     gauge("changes_held", "Changes kept but not counted.", status.held.values.reduce(0, +))
     gauge("uptime_seconds", "Seconds since the start.", status.uptimeMilliseconds / 1_000)
+    if let conflicts = status.conflicts {
+      gauge(
+        "partitions_with_conflicts", "Partitions in which conflicts waited for a decision when they were summed up.",
+        Int64(conflicts.openPartitions))
+    }
     lines += gauges.figures.metrics
     lines += status.forwarding?.metrics ?? []
     lines += LinkReport.metrics(status.links)

@@ -17,6 +17,7 @@ public final class Node: Sendable {
   let engine: EngineLine
   let documents: DocumentReader
   let digests: StateDigests
+  let insertTurns = InsertTurns()
   let forwarding: ForwardingDesk
   let feed: CommitFeed
   let log: NodeLog

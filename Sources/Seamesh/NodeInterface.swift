@@ -30,8 +30,11 @@ package protocol NodeInterface: Sendable {
   func rules() throws(NodeError) -> [RightStatus]
 
   func read(_ partition: PartitionName, _ collection: Text, id: Value) throws(NodeError) -> StoredDocument?
-  /// The id of the document that an insert under this key makes on this device, however often it is asked for.
-  func objectID(forKey key: Text, in partition: PartitionName, _ collection: Text) -> ObjectID
+  /// For whoever may ask twice: asked again under the same key with the same body it makes no second document, refused where
+  /// that was deleted. Refused with `unprocessable` where the key made a document of another body on this device.
+  func insert(
+    _ body: ValueMap, under key: Text, _ partition: PartitionName, _ collection: Text
+  ) throws(NodeError) -> (id: ObjectID, receipt: WriteReceipt)
   /// All of it in one change, or nothing.
   func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt
   /// Each request in a change of its own; a refused one does not stop the others. At most ``BulkLimit/requests``.
@@ -346,9 +349,21 @@ package struct NodeStatus: Sendable, Equatable {
   /// Changes that are not known to be elsewhere, as `safe-to-wipe` judges; nil where there are too many partitions to judge them
   /// in passing.
   package var lostIfWiped: UInt64?
+  /// As the inboxes were when they were last summed up; nil where none were.
+  package var conflicts: ConflictCount?
   /// How long ago the engine was looked at for this; more than a moment where it is busy.
   package var ageMilliseconds: Int64 = 0
   package init() {}
+}
+
+/// In how many partitions something waits for a decision.
+package struct ConflictCount: Sendable, Equatable {
+  package var openPartitions: Int
+  /// Those of which it is known.
+  package var partitions: Int
+  package init(openPartitions: Int, partitions: Int) {
+    (self.openPartitions, self.partitions) = (openPartitions, partitions)
+  }
 }
 
 package struct PeerStatus: Sendable, Equatable {
@@ -412,6 +427,8 @@ package struct PartitionStatus: Sendable, Equatable {
   /// The same of what is in the conflict inboxes of these documents, and of deleted ones.
   package var inboxDigest: String?
   package var digestState = DigestState.notAsked
+  /// Whether something waits for a decision; nil where that is not known.
+  package var hasConflicts: Bool? { inboxDigest.map { $0.contains { $0 != "0" } } }
   package init() {}
 
   package enum DigestState: Sendable, Equatable {

@@ -24,7 +24,10 @@ package final class FakeNode: NodeInterface {
     var backupFailure: NodeError?
     var watchFailure: NodeError?
     var exportStalls = false
+    /// First bodies under a key.
+    var keyedBodies: [ObjectID: ValueMap] = [:]
     var digest: (String?, PartitionStatus.DigestState) = ("d1", .computed)
+    var inboxDigest: String?
     var openExports = 0
     /// Writes of these ids are refused so.
     var refusals: [Value: NodeError] = [:]
@@ -76,6 +79,7 @@ package final class FakeNode: NodeInterface {
   package func failWatches(_ error: NodeError?) { state.withLock { $0.watchFailure = error } }
   package var openExports: Int { state.withLock { $0.openExports } }
   /// State digests are not there, for this reason.
+  package func show(inboxDigest: String?) { state.withLock { $0.inboxDigest = inboxDigest } }
   package func withholdDigests(_ reason: PartitionStatus.DigestState) { state.withLock { $0.digest = (nil, reason) } }
   /// An export that goes on for ever.
   package func stallExports() { state.withLock { $0.exportStalls = true } }
@@ -114,7 +118,9 @@ package final class FakeNode: NodeInterface {
     try check()
     return state.withLock { state in
       state.resolutions.append((conflict, choice))
-      return WriteReceipt(dot: Dot(replica: ReplicaID(high: 1, low: 2), sequence: 1), etags: ["v1"], created: [false])
+      return WriteReceipt(
+        dot: Dot(replica: ReplicaID(high: 1, low: 2), sequence: 1), etags: ["v1"], created: [conflict.hasPrefix("gone")]
+      )
     }
   }
 
@@ -197,6 +203,7 @@ package final class FakeNode: NodeInterface {
         var status = PartitionStatus()
         (status.name, status.subscribed) = (name.string, true)
         if withDigests { (status.digest, status.digestState) = state.digest }
+        if withDigests { status.inboxDigest = state.inboxDigest }
         status.vector = [("00ff", 7, "aabb")]
         return status
       }
@@ -273,9 +280,19 @@ package final class FakeNode: NodeInterface {
     return state.withLock { $0.documents[Key(partition: partition, collection: collection, id: id)] }
   }
 
-  package func objectID(forKey key: Text, in partition: PartitionName, _ collection: Text) -> ObjectID {
-    let all = key.utf8.reduce(UInt64(collection.utf8.count)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    return ObjectID(high: all, low: UInt32(partition.text.utf8.count))
+  package func insert(
+    _ body: ValueMap, under key: Text, _ partition: PartitionName, _ collection: Text
+  ) throws(NodeError) -> (id: ObjectID, receipt: WriteReceipt) {
+    let high = key.utf8.reduce(UInt64(collection.utf8.count)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    let id = ObjectID(high: high, low: UInt32(partition.text.utf8.count))
+    let isFirst = state.withLock { state in
+      let first = state.keyedBodies[id] ?? body
+      state.keyedBodies[id] = first
+      return first == body
+    }
+    guard isFirst else { throw NodeError(.unprocessable, "this key was used for another document") }
+    let request = DocumentRequest(collection: collection, id: .objectID(id), action: .insertOnce(body: body))
+    return (id, try write(partition, [request]))
   }
 
   package func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt {

@@ -18,7 +18,9 @@ struct ConflictRouteTests {
     (conflict.place, conflict.shown) = ("n.x", .null)
     var value = ConflictStatus.Candidate()
     (value.path, value.kind, value.value) = ("n.x", "set", .map(ValueMap(members: ["$oid": .string("no id")])))
-    (value.user, value.label, value.writtenMilliseconds) = ("ann", "tablet", 5)
+    (value.writer.user, value.writer.label, value.writer.writtenMilliseconds) = ("ann", "tablet", 5)
+    conflict.shownBy = value.writer
+    conflict.shownBy?.user = "bo"
     var removal = ConflictStatus.Candidate()
     (removal.path, removal.kind) = ("n.x", "remove")
     conflict.values = [value, removal]
@@ -33,6 +35,8 @@ struct ConflictRouteTests {
     try #require(conflicts.count == 2)
     #expect(conflicts[0]["shown"] == .null && conflicts[1]["shown"] == nil)
     #expect(conflicts[0]["place"] == .string("n.x") && conflicts[1]["deleted"] == .bool(true))
+    let author = conflicts[0]["shownBy"]?.asMap
+    #expect(author?["user"] == .string("bo") && author?["written"] == .date(5) && conflicts[1]["shownBy"] == .null)
     let values = (conflicts[0]["values"]?.asArray ?? []).compactMap(\.asMap)
     try #require(values.count == 2)
     #expect(values.map { $0["number"] } == [.int(1), .int(2)] && values[0]["user"] == .string("ann"))
@@ -57,6 +61,10 @@ struct ConflictRouteTests {
       #expect(
         server.node.resolutions.last?.conflict == "63.0661.v1.1" && server.node.resolutions.last?.choice == choice)
     }
+    let alive = try server.ask("POST", target + "/gone.1/resolve", #"{"take":[1]}"#).json
+    #expect(
+      try alive["created"] == .bool(true)
+        && server.ask("POST", resolve, #"{"keep":true}"#).json["created"] == .bool(false))
     for (body, words) in [
       (#"{}"#, "one of the members"), (#"{"keep":false}"#, "must be true"), (#"{"keep":1}"#, "must be true or false"),
       (#"{"take":["a"]}"#, "whole numbers"), (#"{"take":1}"#, "an array"), (#"{"drop":1}"#, "no member drop"),
@@ -64,6 +72,6 @@ struct ConflictRouteTests {
       let answer = try server.ask("POST", resolve, body)
       #expect(answer.status == 422 && answer.detail.contains(words), "\(body): \(answer.text)")
     }
-    #expect(server.node.resolutions.count == 4)
+    #expect(server.node.resolutions.count == 6)
   }
 }

@@ -145,6 +145,8 @@ struct DocumentTests {
       #expect(first.status == 201 && second.status == 200 && second.json["created"] == .bool(false))
       #expect(first.json["id"] == second.json["id"] && first.headers["etag"] == second.headers["etag"])
       #expect(first.headers["location"] == second.headers["location"])
+      let other = try server.ask("POST", path, #"{"n":2}"#, headers: ["Idempotency-Key: \(key)"])
+      #expect(other.status == 422 && other.detail.contains("used for another document"))
     }
     #expect(server.node.ids.count == 3)
     for lines in [["Idempotency-Key: "], ["Idempotency-Key: a", "Idempotency-Key: b"]] {

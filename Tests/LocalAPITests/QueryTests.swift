@@ -153,6 +153,12 @@ struct QueryTests {
     #expect(partition?["vector"]?.asArray.first?.asMap?["sequence"] == .int(7))
     let plain = try server.ask("GET", "/v1/partitions?digests=false").json["partitions"]?.asArray.first?.asMap
     #expect(plain?["digest"] == .null && plain?["digestState"] == .string("not asked"))
+    #expect(plain?["conflicts"] == .null)
+    for (digest, isOpen) in [("00", false), ("10", true)] {
+      server.node.show(inboxDigest: digest)
+      let row = try server.ask("GET", "/v1/partitions").json["partitions"]?.asArray.first?.asMap
+      #expect(row?["conflicts"] == .bool(isOpen))
+    }
     server.node.withholdDigests(.notComputed("ask again"))
     let later = try server.ask("GET", "/v1/partitions").json["partitions"]?.asArray.first?.asMap
     #expect(later?["digest"] == .null && later?["digestState"] == .string("not computed"))

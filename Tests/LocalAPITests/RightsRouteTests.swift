@@ -15,6 +15,7 @@ struct RightsRouteTests {
     (outcome.statements, outcome.says, outcome.signer) = (["00ff"], ["the end of bridge"], "this device")
     outcome.falls = [.init(partition: "agency=W", lostChanges: 3, gainedChanges: 0, documents: 2)]
     (outcome.notCarried, outcome.warnings, outcome.notes) = (["agency=V"], ["careful"], ["note"])
+    outcome.effects = ["from then on"]
     server.node.show(rights: outcome)
     let calls: [(String, String, RightsChange)] = [
       (
@@ -43,6 +44,7 @@ struct RightsRouteTests {
     #expect(
       fall?["lostChanges"] == .int(3) && fall?["documents"] == .int(2) && fall?["partition"] == .string("agency=W"))
     #expect(answer["narrowing"] == .bool(true) && answer["notCarried"] == .array([.string("agency=V")]))
+    #expect(answer["effects"] == .array([.string("from then on")]))
     #expect(answer["warnings"] == .array([.string("careful")]) && answer["notes"] == .array([.string("note")]))
   }
 

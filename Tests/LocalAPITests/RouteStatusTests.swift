@@ -79,6 +79,7 @@ struct RouteStatusTests {
     Call(route: "insertDocument", target: documents, body: "{\"_id\":\"i\"}", status: 412),
     Call(route: "insertDocument", target: documents, body: "{}", headers: ["Idempotency-Key: k"], status: 201),
     Call(route: "insertDocument", target: documents, body: "{}", headers: ["Idempotency-Key: k"], status: 200),
+    Call(route: "insertDocument", target: documents, body: "{\"n\":1}", headers: ["Idempotency-Key: k"], status: 422),
     Call(route: "insertDocument", target: documents, body: "{}", failure: forbidden, status: 403),
     Call(route: "insertDocument", target: documents, body: large, status: 413),
     Call(route: "insertDocument", target: documents, body: "{\"_id\":[]}", status: 422),

@@ -183,6 +183,18 @@ struct CommandTests {
     #expect(try seamesh("partitions").output.hasPrefix("PARTITION  WANTED"))
     let json = try ExtendedJSON.parseMap(Array(seamesh("partitions", "--json").output.utf8))
     #expect(json.list("partitions").first?["digest"] == .string("d1"))
+    #expect(try !seamesh("partitions").output.contains(" yes  d1"))
+    node.show(inboxDigest: "01")
+    #expect(try seamesh("partitions").output.contains(" yes        d1\n"))
+    #expect(try !seamesh("status").output.contains("conflicts"))
+    var status = try node.status()
+    for (open, line) in [
+      (2, "open in 2 of 5 partitions summed up; see seamesh conflicts"), (0, "none in 5 partitions"),
+    ] {
+      status.conflicts = ConflictCount(openPartitions: open, partitions: 5)
+      node.show(status: status)
+      #expect(try seamesh("status").output.contains("conflicts   " + line))
+    }
     node.withholdDigests(.failed("the store is damaged"))
     let unknown = try seamesh("partitions").output
     #expect(unknown.contains(" failed\n") && unknown.hasSuffix("agency=*: digest failed: the store is damaged\n"))

@@ -13,9 +13,13 @@ struct ConflictVerbTests {
     (conflict.id, conflict.collection, conflict.document) = (id, "reports", .string("r1"))
     (conflict.place, conflict.shown) = ("crew", .int(3))
     var value = ConflictStatus.Candidate()
-    (value.path, value.kind, value.value, value.user, value.label) = ("crew", "set", .int(2), "ann", "tablet\u{1b}")
+    (value.path, value.kind, value.value) = ("crew", "set", .int(2))
+    (value.writer.user, value.writer.label) = ("ann", "tablet\u{1b}")
+    var author = ConflictStatus.Writer()
+    (author.user, author.writtenMilliseconds) = ("bo", 1_000)
+    conflict.shownBy = author
     var removal = ConflictStatus.Candidate()
-    (removal.path, removal.kind, removal.replica) = ("crew", "remove", "00ff00ff00ff00ff")
+    (removal.path, removal.kind, removal.writer.replica) = ("crew", "remove", "00ff00ff00ff00ff")
     conflict.values = [value, removal]
     return conflict
   }
@@ -38,10 +42,29 @@ struct ConflictVerbTests {
     let result = try server.run(["conflicts", "agency=A B"])
     #expect(result.status == 0)
     for words in [
-      "agency=A B  reports  \"r1\"  crew\n", "shown  crew  3", "1      crew  2        ann (tablet?)",
+      "agency=A B  reports  \"r1\"  crew\n", "shown  crew  3        bo             1970-01-01T00:00:01",
+      "1      crew  2        ann (tablet?)",
       "2      crew  remove   00ff00ff00ff", "seamesh resolve 'agency=A B' a.1\n", "seamesh resolve 'agency=A B' b.1\n",
     ] { #expect(result.output.contains(words), "\(words): \(result.output)") }
     #expect(!result.output.contains("there may be more"))
+  }
+
+  @Test("of a deleted document the list and the decision say that what is taken comes back alone")
+  func deleted() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    var gone = conflict("gone.1")
+    (gone.isDeleted, gone.shown, gone.shownBy) = (true, nil, nil)
+    var page = ConflictPage()
+    page.conflicts = [gone]
+    node.show(conflicts: [page])
+    let listed = try server.run(["conflicts", "p"]).output
+    #expect(
+      listed.contains("nothing  not kept") && listed.contains("with that alone: its other fields are gone\n"),
+      "\(listed)")
+    let decided = try server.run(["resolve", "p", "gone.1", "--take=1"]).output
+    #expect(decided.contains("there again, with what was decided and nothing else"))
+    #expect(try server.run(["help", "resolve"]).output.contains("went with the deletion"))
   }
 
   @Test("a list that its limit ends says so, and one of nothing says how much was looked at")

@@ -17,7 +17,7 @@ struct RightsVerbTests {
       .init(partition: "agency=W", lostChanges: 3, gainedChanges: 0, documents: 2),
       .init(partition: "agency=X", lostChanges: 0, gainedChanges: 0, documents: 0),
     ]
-    outcome.notCarried = ["agency=V"]
+    (outcome.notCarried, outcome.effects) = (["agency=V"], ["from then on bridge may no longer write"])
     return outcome
   }
 
@@ -31,7 +31,8 @@ struct RightsVerbTests {
       #expect(result.output.contains("would sign the end of bridge"))
       #expect(result.output.contains("agency=W: 3 changes would count no longer; documents: 2"))
       #expect(result.output.contains("not carried here: agency=V") && result.output.contains("Sign this? [y/N]"))
-      #expect(!result.output.contains("agency=X"))
+      #expect(
+        !result.output.contains("agency=X") && result.output.contains("  from then on bridge may no longer write"))
       #expect((result.status == 0) == isSigned, "\(answer): \(result.output)")
       #expect(node.lastRightsChange?.isDryRun == !isSigned && node.lastRightsChange?.isConfirmed == isSigned)
       #expect(result.output.contains("nothing was signed") == !isSigned)

@@ -57,6 +57,7 @@ struct ConflictTests {
     #expect(try nodes.map(inboxDigest) == [zero, zero])
     try part("r1", n(1), theirs: n(2), ours: n(3))
     try eventually { try conflicts(nodes[1]) == conflicts(nodes[0]) }
+    #expect(try nodes[0].status().conflicts == ConflictCount(openPartitions: 0, partitions: 1))
     let one = try #require(try inboxDigest(nodes[0]))
     #expect(try one != zero && inboxDigest(nodes[1]) == one)
     try part("r2", n(1), theirs: nil, ours: n(3))
@@ -65,6 +66,23 @@ struct ConflictTests {
     #expect(try two != one && inboxDigest(nodes[1]) == two)
     for conflict in try conflicts(nodes[0]) { _ = try nodes[0].resolve(partition, conflict: conflict.id, .keep) }
     try eventually { try nodes.allSatisfy { try inboxDigest($0) == zero } }
+  }
+
+  @Test("that conflicts wait is told by partitions, status, metrics and doctor, and no longer once they are decided")
+  func told() throws {
+    let node = nodes[0]
+    #expect(try node.status().conflicts == nil && !node.metrics().contains("partitions_with_conflicts"))
+    try part("r1", n(1), theirs: n(2), ours: n(3))
+    _ = try inboxDigest(node)
+    #expect(try node.partitions(withDigests: true).map(\.hasConflicts) == [true])
+    #expect(try node.status().conflicts == ConflictCount(openPartitions: 1, partitions: 1))
+    #expect(try node.metrics().contains("\nseamesh_partitions_with_conflicts 1\n"))
+    let finding = try #require(try node.doctor().first { $0.code == "open-conflicts" })
+    #expect(finding.level == .warning && finding.message.contains("agency=W") && finding.remedy.contains("conflicts"))
+    for conflict in try conflicts(node) { _ = try node.resolve(partition, conflict: conflict.id, .keep) }
+    try eventually { try node.status().conflicts?.openPartitions == 0 }
+    #expect(try node.metrics().contains("\nseamesh_partitions_with_conflicts 0\n"))
+    #expect(try node.doctor().allSatisfy { $0.code != "open-conflicts" })
   }
 
   private func n(_ number: Int64) -> ValueMap { body(["n": .int(number), "m": .int(1)]) }
@@ -80,8 +98,10 @@ struct ConflictTests {
     try eventually { try conflicts(nodes[1]) == conflicts(nodes[0]) }
     let told = try #require(try conflicts(nodes[1]).first)
     #expect(told.place == "n" && told.shown == .int(3) && told.document == .string("r1") && !told.isDeleted)
-    #expect(told.values.map(\.value) == [.int(2)] && told.values.map(\.user) == ["user1@test.example"])
-    #expect(told.values.map(\.label) == ["node 1"])
+    #expect(told.values.map(\.value) == [.int(2)] && told.values.map(\.writer.user) == ["user1@test.example"])
+    #expect(told.values.map(\.writer.label) == ["node 1"])
+    #expect(told.shownBy?.label == "node 0" && told.shownBy?.user == "founder@test.example")
+    #expect(try #require(told.shownBy).writtenMilliseconds > 0)
     _ = try nodes[1].resolve(partition, conflict: told.id, .take([1]))
     try eventually { try nodes[0].read(partition, "reports", id: .string("r1"))?.body == n(2) }
     #expect(try conflicts(nodes[0]).isEmpty && conflicts(nodes[1]).isEmpty)
@@ -118,7 +138,8 @@ struct ConflictTests {
     try #require(told.count == 2)
     _ = try nodes[0].resolve(partition, conflict: told[0].id, .keep)
     #expect(try nodes[0].read(partition, "reports", id: .string("r1")) == nil)
-    _ = try nodes[0].resolve(partition, conflict: told[1].id, .take([1]))
+    #expect(told.allSatisfy { $0.shownBy == nil })
+    #expect(try nodes[0].resolve(partition, conflict: told[1].id, .take([1])).created == [true])
     #expect(try nodes[0].read(partition, "reports", id: .string("r2"))?.body == body(["n": .int(2)]))
     #expect(try conflicts(nodes[0]).isEmpty)
     try eventually { try conflicts(nodes[1]).isEmpty }

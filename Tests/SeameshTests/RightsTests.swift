@@ -60,6 +60,50 @@ struct RightsInUseTests {
     #expect(try grant(fleet.nodes[0], "everyone", "none", "*").notes.isEmpty)
   }
 
+  @Test("rules that give more are named, too, and grants to users of a role that is given less")
+  func givenByOthers() throws {
+    let fleet = try TestFleet(2, isClosed: true, profile: body(["agency": .string("W")]))
+    let founder = fleet.nodes[0]
+    for (who, pattern, rule): (String, Text, String) in [
+      ("role:officer", "agency=W", "the rule agency="), ("role:officer", "agency=*", "the rule agency="),
+      ("everyone", "user=user1@test.example", "the rule user="), ("everyone", "user=*", "the rule user="),
+      ("role:officer", "all-users=1", "the rule all-users="), ("role:officer", "all-users=*", "the rule all-users="),
+    ] {
+      let notes = try grant(founder, who, "none", pattern, isDryRun: true).notes
+      #expect(notes.count == 1 && notes[0].hasPrefix("more is given there by \(rule) ("), "\(pattern): \(notes)")
+    }
+    #expect(try grant(founder, "role:officer", "none", "agency=V", isDryRun: true).notes.isEmpty)
+    #expect(try grant(founder, "role:officer", "write", "agency=W", isDryRun: true).notes.isEmpty)
+    _ = try grant(founder, "user:user1@test.example", "write", "room=1")
+    let notes = try grant(founder, "role:officer", "none", "room=1", isDryRun: true).notes
+    #expect(notes.count == 1 && notes[0].contains("user:user1@test.example write room=1"), "\(notes)")
+  }
+
+  @Test("a preview says who may write no longer, and who still may and by what, partition by partition")
+  func effects() throws {
+    let fleet = try TestFleet(3, profile: body(["agency": .string("W")]))
+    let founder = fleet.nodes[0]
+    for name: Text in ["agency=W", "room=1", "room=2", "user=user1@test.example"] {
+      try founder.subscribe(name)
+      if !name.string.hasPrefix("user=") { try founder.put(PartitionName(name), "c", "a", body(["n": .int(1)])) }
+    }
+    let closing = try grant(founder, "everyone", "read", "*", isDryRun: true).effects
+    #expect(closing.count == 3, "\(closing)")
+    #expect(closing.contains("from then on node 0 (this device) may no longer write in agency=W, only read"))
+    #expect(
+      closing.contains(
+        "from then on node 0 (this device), node 1 and node 2 may no longer write in room=1 and room=2, only read"))
+    #expect(closing.contains { $0.hasPrefix("node 1 and node 2 may still write in agency=W, by the rule agency= (") })
+    let ended = try founder.change(RightsChange(.retire(device: "node 1"), isDryRun: true)).effects
+    #expect(ended.contains { $0.hasPrefix("from then on node 1 may no longer write in agency=W, ") }, "\(ended)")
+    #expect(ended.allSatisfy { $0.hasSuffix(", nor do anything else there") })
+    let given = try grant(founder, "role:officer", "manage", "room=1", isDryRun: true).effects
+    #expect(
+      given.count == 1 && given[0].hasPrefix("from then on node 1 and node 2 may manage room=1, by the grant role:"))
+    #expect(try grant(founder, "everyone", "read", "*").effects.isEmpty)
+    #expect(LevelSentences.list((1...13).map { "n\($0)" }).hasSuffix("n9, n10 and 3 others"))
+  }
+
   @Test("closing an open fleet takes away what the root gave; what was written stays, here and elsewhere")
   func closing() throws {
     let fleet = try TestFleet(2)

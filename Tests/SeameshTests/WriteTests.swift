@@ -1,5 +1,7 @@
+import Dispatch
 import Identity
 import Replication
+import Synchronization
 import Testing
 
 @testable import Engine
@@ -45,9 +47,47 @@ import Testing
     try write("once", .delete)
     #expect(code("once", insert) == .preconditionFailed)
     #expect(try shown("once") == nil)
-    let keys: [(Text, Text)] = [("k", "c"), ("k", "d"), ("l", "c")]
-    let ids = keys.map { key, collection in node.objectID(forKey: key, in: partition, collection) }
-    #expect(Set(ids).count == 3 && ids[0] == node.objectID(forKey: "k", in: partition, "c"))
+  }
+
+  @Test("a key makes one document: it is refused with another body, however the document was edited or deleted since")
+  func keyedInserts() throws {
+    let first = body(["n": .int(1), "m": .int(2)])
+    func insert(_ body: ValueMap, _ key: Text = "k", _ collection: Text = "c") throws -> ObjectID {
+      try node.insert(body, under: key, partition, collection).id
+    }
+    func code(_ work: () throws -> Void) -> NodeError.Code? {
+      do { try work() } catch { return (error as? NodeError)?.code }
+      return nil
+    }
+    let id = try insert(first)
+    func change(_ action: DocumentRequest.Action) throws {
+      _ = try node.write(partition, [DocumentRequest(collection: "c", id: .objectID(id), action: action)])
+    }
+    let second = body(["n": .int(2)])
+    #expect(code { _ = try insert(second) } == .unprocessable)
+    try change(.put(body: second))
+    let again = try node.insert(first, under: "k", partition, "c")
+    #expect(again.id == id && again.receipt.created == [false] && again.receipt.dot == nil)
+    #expect(code { _ = try insert(second) } == .unprocessable)
+    #expect(try node.read(partition, "c", id: .objectID(id))?.body == second)
+    #expect(try Set([id, insert(second, "l"), insert(second, "k", "d")]).count == 3)
+    try change(.delete)
+    #expect(code { _ = try insert(first) } == .preconditionFailed)
+    #expect(code { _ = try insert(second) } == .unprocessable)
+  }
+
+  @Test("of two bodies that come under one key at the same time one is inserted, and the other refused")
+  func keyedAtOnce() throws {
+    let (node, partition) = (node, partition)
+    for round in 0..<20 {
+      let made = Mutex(0)
+      DispatchQueue.concurrentPerform(iterations: 4) { number in
+        let content = body(["n": .int(Int64(number))])
+        guard (try? node.insert(content, under: Text("k\(round)"), partition, "once")) != nil else { return }
+        made.withLock { $0 += 1 }
+      }
+      #expect(made.withLock { $0 } == 1)
+    }
   }
 
   @Test("nothing is written into a partition whose name says nothing behind =, by whatever way")

@@ -16,7 +16,8 @@ let conflictRoutes: [Route] = [
     method: .get, template: conflicts, name: "listConflicts",
     summary:
       "Documents with values that are not shown because others were written beside them, unread. Looks at some thousand documents: "
-      + "where there are more, `next` says where to go on.",
+      + "where there are more, `next` says where to go on. shownBy is who last wrote what is shown; null of a deleted document, "
+      + "which does not keep who deleted it.",
     query: [
       .count(
         "limit", from: 1, to: Int64(ConflictQuery.greatestLimit),
@@ -37,13 +38,15 @@ let conflictRoutes: [Route] = [
     method: .post, template: conflicts + "/{id}/resolve", name: "resolveConflict",
     summary:
       "Decides a conflict: keep, true: what is shown stays; take, numbers of its values; or value, another one. 412 where the "
-      + "document is not as the list showed it.",
+      + "document is not as the list showed it. created: a deleted document is there again, with what was decided and nothing "
+      + "else of what it held.",
     body: .json(byteLimit: ServerLimit.documentBodyBytes, decision), result: .json(resolution),
     refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: resolve),
 ]
 
 private let resolution = Schema.object([
   .required("dot", .nullable(Dot.schema)), .required("safety", .string), .required("etag", .nullable(.entityTag)),
+  .required("created", .boolean),
 ])
 
 private func resolve(_ request: Request, _ surroundings: Surroundings) throws -> Response {
@@ -54,6 +57,7 @@ private func resolve(_ request: Request, _ surroundings: Surroundings) throws ->
   let response = Response.json(
     .object([
       "dot": receipt.dot?.value(in: partition) ?? .null, "safety": .text(receipt.safety), "etag": .optional(etag),
+      "created": .bool(receipt.created.first ?? false),
     ]))
   return etag.map { response.with("ETag", "\"\($0)\"") } ?? response
 }
@@ -87,12 +91,19 @@ extension ConflictStatus: Tabled {
   static let table: [Member<ConflictStatus>] = [
     Member("id", \.id), Member("collection", \.collection), Member("document", \.document, .documentID),
     Member("deleted", \.isDeleted), Member("place", \.place), Member(absentable: "shown", \.shown),
-    Member("values", \.numberedValues),
+    Member("shownBy", \.shownBy), Member("values", \.numberedValues),
   ]
 
   fileprivate var numberedValues: [NumberedCandidate] {
     values.enumerated().map { NumberedCandidate(number: $0.offset + 1, candidate: $0.element) }
   }
+}
+
+extension ConflictStatus.Writer: Tabled {
+  static let table: [Member<ConflictStatus.Writer>] = [
+    Member("replica", \.replica), Member("sequence", \.sequence), Member("device", \.device), Member("label", \.label),
+    Member("user", \.user), Member("written", .documentValue) { .date($0.writtenMilliseconds) },
+  ]
 }
 
 /// A value with its place in the list, by which it is chosen.
@@ -103,9 +114,10 @@ private struct NumberedCandidate: Tabled {
   static let table: [Member<NumberedCandidate>] = [
     Member("number", \.number, .integer(from: 1)), Member("path", \.candidate.path),
     Member("kind", \.candidate.kind, .oneOf(["set", "remove", "increment", "add"])),
-    Member("replica", \.candidate.replica), Member("sequence", \.candidate.sequence),
-    Member("device", \.candidate.device), Member("label", \.candidate.label), Member("user", \.candidate.user),
-    Member("written", .documentValue) { .date($0.candidate.writtenMilliseconds) },
+    Member("replica", \.candidate.writer.replica), Member("sequence", \.candidate.writer.sequence),
+    Member("device", \.candidate.writer.device), Member("label", \.candidate.writer.label),
+    Member("user", \.candidate.writer.user),
+    Member("written", .documentValue) { .date($0.candidate.writer.writtenMilliseconds) },
     Member(absentable: "value", \.candidate.value),
   ]
 }

@@ -11,14 +11,18 @@ let documentRoutes: [Route] = [
     refusals: [.notFound, .notPermitted, .unprocessable, .damagedDocument], answer: getDocument),
   Route(
     method: .put, template: documents + "/{id}", name: "putDocument",
-    summary: "Replaces or creates a document; only what differs from the present version is recorded.",
+    summary:
+      "Replaces or creates a document; only what differs from the present version is recorded, so that it may be sent "
+      + "again without an Idempotency-Key, which does nothing here.",
     body: .json(byteLimit: ServerLimit.documentBodyBytes, .document), query: [keepAbsentParameter],
     headers: conditions, result: .json(writeReceipt), statuses: [200, 201],
     refusals: [.preconditionFailed, .notPermitted, .tooLarge, .unprocessable],
     answer: putDocument),
   Route(
     method: .patch, template: documents + "/{id}", name: "patchDocument",
-    summary: "Changes fields of a document: a merge patch (RFC 7396), or MongoDB update operators.", body: .patch,
+    summary:
+      "Changes fields of a document: a merge patch (RFC 7396), or MongoDB update operators. An Idempotency-Key does "
+      + "nothing here: what counts or appends, such as $inc, is sent again with If-Match alone.", body: .patch,
     query: [.flag("upsert", "true: a document that is not there is made, from an empty one")], headers: conditions,
     result: .json(writeReceipt), statuses: [200, 201],
     refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable, .damagedDocument],
@@ -30,8 +34,9 @@ let documentRoutes: [Route] = [
   Route(
     method: .post, template: documents, name: "insertDocument",
     summary:
-      "Inserts a document with the _id of the body, or a new ObjectId. Sent again with the same Idempotency-Key it "
-      + "makes no second one: 200 and the document that the first request made, 412 where that was deleted since.",
+      "Inserts a document with the _id of the body, or a new ObjectId. Sent again with the same Idempotency-Key and body "
+      + "it makes no second one: 200 and the id that the first request made, 412 where that was deleted since, 422 where "
+      + "the key made a document of another body. A body with an _id is told apart by that: the key does nothing.",
     body: .json(byteLimit: ServerLimit.documentBodyBytes, .document), headers: [idempotencyKeyHeader],
     result: .json(writeReceipt), statuses: [200, 201],
     refusals: [.preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: insertDocument),
@@ -46,7 +51,8 @@ private let ifMatch = Route.Header(
 private let ifNoneMatch = Route.Header(
   "If-None-Match", "*, or the ETags of which the document must have none", .string(pattern: tagsPattern))
 private let idempotencyKeyHeader = Route.Header(
-  "Idempotency-Key", "names this insert", .string(pattern: "^[!#-~][!-~]{0,\(idempotencyKeyBytes - 1)}$"))
+  "Idempotency-Key", "names this insert on this node; of no use where the body has an _id",
+  .string(pattern: "^[!#-~][!-~]{0,\(idempotencyKeyBytes - 1)}$"))
 private let conditions = [ifMatch, ifNoneMatch]
 
 private let writeReceipt = Schema.object([
@@ -91,18 +97,19 @@ private func deleteDocument(_ request: Request, _ surroundings: Surroundings) th
 
 private func insertDocument(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   var body = try JSON.document(request.body)
-  let own = try takeID(from: &body)
-  let key = try idempotencyKey(request)
-  let keyed = try key.map { key in
-    surroundings.node.objectID(forKey: key, in: try request.partition(), request.collection)
+  let (own, key) = (try takeID(from: &body), try idempotencyKey(request))
+  if own == nil, let key {
+    let made = try surroundings.node.insert(body, under: key, try request.partition(), request.collection)
+    let id = Value.objectID(made.id)
+    return try response(made.receipt, id, request).with("Location", location(of: id, request))
   }
-  let id = own ?? .objectID(keyed ?? .make())
-  let place =
-    "/v1/partitions/\(percentEncoded(request.parameter("partition")))/collections/"
+  let id = own ?? .objectID(.make())
+  return try write(.insert(body: body), id, nil, request, surroundings).with("Location", location(of: id, request))
+}
+
+private func location(of id: Value, _ request: Request) -> String {
+  "/v1/partitions/\(percentEncoded(request.parameter("partition")))/collections/"
     + "\(percentEncoded(request.collection))/documents/\(percentEncoded(DocumentID.segment(id)))"
-  // A document with an _id of its own is told apart by that, whoever made it.
-  let action = own != nil || keyed == nil ? DocumentRequest.Action.insert(body: body) : .insertOnce(body: body)
-  return try write(action, id, nil, request, surroundings).with("Location", place)
 }
 
 private let idempotencyKeyBytes = 255
@@ -133,17 +140,21 @@ private func write(
   _ action: DocumentRequest.Action, _ id: Value, _ condition: DocumentRequest.Condition?, _ request: Request,
   _ surroundings: Surroundings
 ) throws -> Response {
-  let partition = try request.partition()
   let receipt = try surroundings.node.write(
-    partition, [DocumentRequest(collection: request.collection, id: id, action: action, condition: condition)])
+    try request.partition(),
+    [DocumentRequest(collection: request.collection, id: id, action: action, condition: condition)])
+  return try response(receipt, id, request)
+}
+
+private func response(_ receipt: WriteReceipt, _ id: Value, _ request: Request) throws -> Response {
+  let partition = try request.partition()
   let (etag, created) = (receipt.etags.first ?? nil, receipt.created.first ?? false)
-  var response = Response.json(
+  let response = Response.json(
     .object([
       "id": id, "dot": receipt.dot?.value(in: partition) ?? .null, "safety": .text(receipt.safety),
       "etag": .optional(etag), "created": .bool(created),
     ]), status: created ? 201 : 200)
-  if let etag { response = response.with("ETag", "\"\(etag)\"") }
-  return response
+  return etag.map { response.with("ETag", "\"\($0)\"") } ?? response
 }
 
 extension Request {

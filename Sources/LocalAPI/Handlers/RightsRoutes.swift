@@ -87,6 +87,7 @@ extension RightsOutcome: Tabled {
   static let table: [Member<RightsOutcome>] = [
     Member("signed", \.isSigned), Member("narrowing", \.isNarrowing), Member("statements", \.statements),
     Member("says", \.says), Member("signer", \.signer), Member("falls", \.falls),
+    Member("effects", \.effects),
     Member("notCarried", \.notCarried), Member("warnings", \.warnings), Member("notes", \.notes),
   ]
 }

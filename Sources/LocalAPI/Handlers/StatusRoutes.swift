@@ -3,7 +3,10 @@ import Seamesh
 
 let statusRoutes: [Route] = [
   Route(
-    method: .get, template: "/v1/status", name: "getStatus", summary: "What this node is and how it does.",
+    method: .get, template: "/v1/status", name: "getStatus",
+    summary:
+      "What this node is and how it does. conflicts: in how many partitions something waits for a decision, of those "
+      + "that /v1/partitions has summed up since the start, as they were then; null before it has.",
     result: .json(NodeStatus.schema)
   ) { _, surroundings in .json(try surroundings.node.status().value) },
   Route(
@@ -20,7 +23,7 @@ let statusRoutes: [Route] = [
     method: .get, template: "/v1/partitions", name: "listPartitions",
     summary: "What this node holds: documents, changes, version vector and state digest. The digest is the sum modulo "
       + "2^256 of SHA-256 over [partition, collection, id, body] of each living document in canonical CBOR, in hex, and "
-      + "inboxDigest the same of what is in conflict inboxes; null "
+      + "inboxDigest the same of what is in conflict inboxes; conflicts says whether anything is; null "
       + "where digestState is not \"computed\" but \"not computed\" (ask again), \"failed\" or \"not asked\", and "
       + "digestReason says why.",
     query: [.flag("digests", "false: leaves the state digests out, the first of which cost a pass over the documents")],

@@ -22,7 +22,14 @@ extension NodeStatus: Tabled {
     Member("readOnly", \.readOnly), Member("held", \.held), Member("heldOfEnded", \.heldOfEnded),
     Member("peersConnected", \.peersConnected, .count), Member("discovery", \.discovery),
     Member("forwarding", \.forwarding), Member("links", \.links), Member("lostIfWiped", \.lostIfWiped),
+    Member("conflicts", \.conflicts),
     Member("ageMilliseconds", \.ageMilliseconds, .count),
+  ]
+}
+
+extension ConflictCount: Tabled {
+  static let table: [Member<ConflictCount>] = [
+    Member("openPartitions", \.openPartitions, .count), Member("partitions", \.partitions, .count),
   ]
 }
 
@@ -102,7 +109,7 @@ extension PartitionStatus: Tabled {
       }
     },
     Member("digest", \.digest),
-    Member("inboxDigest", \.inboxDigest),
+    Member("inboxDigest", \.inboxDigest), Member("conflicts", \.hasConflicts),
     Member("digestState", .oneOf(["not asked", "computed", "not computed", "failed"])) { $0.digestState.name.value },
     Member("digestReason", .nullable(.string)) { $0.digestState.reason.value },
   ]

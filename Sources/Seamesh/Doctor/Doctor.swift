@@ -10,6 +10,8 @@ struct Doctor {
   let discovery: DiscoveryState
   let links: [LinkReport]
   let forwarding: ForwardingStatus?
+  /// Partitions in which something waits for a decision, as far as that is known.
+  let conflicts: [String]
   let history: StoreHistory
   let figures: NodeGauges.Figures
   let descriptors: DescriptorBudget
@@ -38,6 +40,7 @@ struct Doctor {
     findings += Doctor.findings(damagedRuns: view.runs.damaged, mended: view.runs.mended)
     if let forwarding { findings += Doctor.findings(forwarding) }
     findings += links.compactMap(Doctor.finding)
+    findings += Doctor.finding(conflicts: conflicts).map { [$0] } ?? []
     findings += historyFindings()
     findings += diskFindings(view.failure)
     findings += figures.findings + [descriptors.finding(figures)].compactMap { $0 }
@@ -57,6 +60,13 @@ struct Doctor {
       .problem, "engine-busy",
       "The node has not answered for \(age / 1_000) s; what is said here is of the time before.",
       remedy: "Wait: it may be writing a lot. If it goes on, the disk may hang: look in the system's log.")
+  }
+
+  static func finding(conflicts names: [String]) -> DoctorFinding? {
+    guard !names.isEmpty else { return nil }
+    return DoctorFinding(
+      .warning, "open-conflicts", "What several wrote at once waits for a decision in \(LevelSentences.list(names)).",
+      remedy: "Look with seamesh conflicts PARTITION, and decide with seamesh resolve.")
   }
 
   private static func wipeSentence(_ view: EngineView) -> String {

@@ -80,6 +80,8 @@ struct ConflictSearch {
       status.id = ConflictID(key: key, etag: etag, number: index + 1).text
       (status.collection, status.document, status.isDeleted) = (collection.string, id, !state.isAlive)
       (status.place, status.shown) = (decision.place.places.string, decision.shown)
+      status.shownBy = state.writer(ofShownAt: decision.place, besides: decision.conflicts)
+        .map { writer($0.dot, $0.timestamp) }
       status.values = decision.conflicts.map(candidate)
       page.conflicts.append(status)
     }
@@ -88,12 +90,37 @@ struct ConflictSearch {
   private func candidate(_ conflict: Conflict) -> ConflictStatus.Candidate {
     var value = ConflictStatus.Candidate()
     (value.path, value.kind, value.value) = (conflict.path.places.string, "\(conflict.kind)", conflict.value)
-    (value.replica, value.sequence) = (conflict.dot.replica.text, conflict.dot.sequence)
-    value.writtenMilliseconds = Int64(clamping: conflict.timestamp.milliseconds)
-    guard let author = authority.author(of: conflict.dot.replica) else { return value }
-    value.device = DeviceID(author).text
-    let membership = authority.member(of: author)?.membership
-    (value.label, value.user) = (membership?.label.string ?? "", membership?.user.string ?? "")
+    value.writer = writer(conflict.dot, conflict.timestamp)
     return value
   }
+
+  private func writer(_ dot: Dot, _ timestamp: HybridTimestamp) -> ConflictStatus.Writer {
+    var writer = ConflictStatus.Writer()
+    (writer.replica, writer.sequence) = (dot.replica.text, dot.sequence)
+    writer.writtenMilliseconds = Int64(clamping: timestamp.milliseconds)
+    guard let author = authority.author(of: dot.replica) else { return writer }
+    writer.device = DeviceID(author).text
+    let membership = authority.member(of: author)?.membership
+    (writer.label, writer.user) = (membership?.label.string ?? "", membership?.user.string ?? "")
+    return writer
+  }
+}
+
+extension DocumentState {
+  /// The latest write at or below the place of a decision that is none of its conflicts. Nil where the state keeps none: it does
+  /// not keep who deleted a document.
+  fileprivate func writer(ofShownAt place: [PathSegment], besides conflicts: [Conflict]) -> Entry? {
+    guard isAlive else { return nil }
+    let hidden = Set(conflicts.map { WrittenPlace(dot: $0.dot, path: $0.path) })
+    let shown = entries.lazy.filter { entry in
+      entry.generation == generation && entry.path.starts(with: place)
+        && !hidden.contains(WrittenPlace(dot: entry.dot, path: entry.path))
+    }
+    return shown.max { $0.stamp < $1.stamp }
+  }
+}
+
+private struct WrittenPlace: Hashable {
+  let dot: Dot
+  let path: [PathSegment]
 }

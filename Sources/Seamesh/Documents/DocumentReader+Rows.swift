@@ -87,12 +87,3 @@ extension StoredDocument {
     self.init(id: id, body: body, etag: DocumentETag.of(row.state, SHA256.hash))
   }
 }
-
-extension Node {
-  /// From a hash over device, partition, collection and key: nobody else's key leads to the same document.
-  package func objectID(forKey key: Text, in partition: PartitionName, _ collection: Text) -> ObjectID {
-    let parts = [device.digest.bytes, Array(partition.text.utf8), Array(collection.utf8), Array(key.utf8)]
-    let (high, low, _, _) = SHA256.hash(parts.flatMap { SHA256.hash($0).bytes }).words
-    return ObjectID(high: high, low: UInt32(truncatingIfNeeded: low >> 32))
-  }
-}

@@ -9,6 +9,7 @@ import Synchronization
 /// the changes where somebody asks: one partition at a time, behind the requests, which wait for a short while only.
 final class StateDigests: Sendable {
   struct Known: Sendable {
+    let name: String
     let vector: VersionVector
     let digest: String
     let inboxDigest: String
@@ -85,6 +86,20 @@ final class StateDigests: Sendable {
     }
   }
 
+  /// Whether something waits for a decision in it, by the names of the partitions that were summed up, as they were then. Reads
+  /// nothing.
+  var knownConflicts: [String: Bool] {
+    let known = state.withLock { state in
+      state.outcomes.values.compactMap { outcome in if case .known(let known) = outcome { known } else { nil } }
+    }
+    return Dictionary(known.map { ($0.name, $0.hasConflicts) }) { first, _ in first }
+  }
+
+  func hasSummedUp(_ partition: PartitionID) -> Bool { state.withLock { $0.outcomes[partition] != nil } }
+
+  /// Sums up anew, behind whoever asks.
+  func renew(_ row: PartitionRow) { _ = request(row, at: .now, TimedSemaphore()) }
+
   /// How many stretches a partition's documents are summed up by.
   func stretchCount(of partition: PartitionID) -> Int { state.withLock { $0.stretches[partition]?.count ?? 0 } }
 
@@ -130,7 +145,7 @@ private struct StatePass {
         case .more: break
         case .setback: setbacks += 1
         case .done(let vector, let time):
-          guard !damaged.isEmpty else { return .known(.init(vector: vector, stretches.total, time)) }
+          guard !damaged.isEmpty else { return .known(.init(row.name, vector, stretches.total, time)) }
           guard try documents.mend(damaged, in: row.name) else {
             throw NodeError(.damaged, "documents in it do not read on this device: seamesh doctor names them")
           }
@@ -257,11 +272,15 @@ private struct StatePass {
 }
 
 extension StateDigests.Known {
-  fileprivate init(vector: VersionVector, _ content: StateStretches.Content, _ time: ContinuousClock.Instant) {
+  fileprivate init(
+    _ name: PartitionName, _ vector: VersionVector, _ content: StateStretches.Content, _ time: ContinuousClock.Instant
+  ) {
     self.init(
-      vector: vector, digest: content.sum.text, inboxDigest: content.inbox.text, documents: content.documents,
-      time: time)
+      name: name.text.string, vector: vector, digest: content.sum.text, inboxDigest: content.inbox.text,
+      documents: content.documents, time: time)
   }
+
+  fileprivate var hasConflicts: Bool { inboxDigest != StateSum().text }
 }
 
 /// A state of the store that a reader has before it.

@@ -80,7 +80,8 @@ extension DocumentConflict {
     shown = status.shown.map { ExtendedJSON.text($0) }
     values = status.values.map {
       Candidate(
-        path: $0.path, kind: $0.kind, json: $0.value.map { ExtendedJSON.text($0) }, user: $0.user, device: $0.device)
+        path: $0.path, kind: $0.kind, json: $0.value.map { ExtendedJSON.text($0) }, user: $0.writer.user,
+        device: $0.writer.device)
     }
   }
 }

@@ -92,6 +92,9 @@ struct RightsDesk {
     var outcome = outcome(of: plan)
     outcome.warnings = warnings(request, plan)
     outcome.notes = notes(request)
+    if change.isDryRun {
+      outcome.effects = LevelSentences(engine.levels(after: plan, request), own: device.key).sentences
+    }
     guard !change.isDryRun, !plan.statements.isEmpty else { return outcome }
     guard outcome.warnings.isEmpty || change.isConfirmed else {
       throw NodeError(
@@ -155,21 +158,7 @@ struct RightsDesk {
     let unknown =
       level > .none && !names.isKnown(subject)
       ? ["no device of \(RightsWords(authority).words(subject)) is known yet: it holds for those that come"] : []
-    return unknown + grantsBeside(subject, level, pattern)
-  }
-
-  /// Rights add up: what somebody has by another grant this one does not take. Patterns are compared as far as one holds all of
-  /// the other.
-  private func grantsBeside(_ subject: Statement.Subject, _ level: AccessLevel, _ pattern: Text) -> [String] {
-    let name = try? PartitionName(pattern)
-    return authority.grants.compactMap { listed in
-      guard case .grant(let grant) = listed.content, listed.isInForce, grant.level > level,
-        grant.subject == .everyone || grant.subject == subject, !listed.isGrant(to: subject, on: pattern),
-        grant.pattern == pattern || name.map({ Statement.Grant.reaches(grant.pattern, $0) }) == true
-      else { return nil }
-      let words = RightsWords(authority).words(.grant(grant))
-      return "more is given there by \(words) (\(listed.id.text.prefix(8)))"
-    }
+    return unknown + RightsBeside(authority, subject, level, pattern).sentences
   }
 }
 

@@ -48,6 +48,8 @@ package struct RightsOutcome: Sendable, Equatable {
   /// `this device` or `the fleet's root`.
   package var signer = ""
   package var falls: [Fall] = []
+  /// Of a dry run: who of those that are known could do what from then on, in partitions that are here.
+  package var effects: [String] = []
   /// Partitions that were met and are not carried here.
   package var notCarried: [String] = []
   /// What has to be confirmed.

@@ -5,8 +5,8 @@ let conflictsVerb = Verb(
   "conflicts", "list what was written at once by several and waits for somebody to decide",
   details: [
     "Where two people write the same field without having seen one another's value, every node shows the same one and keeps the "
-      + "other. This lists them, of a partition or of all that are here: what is shown, what is not, who wrote that and when; also "
-      + "what was written to a document that somebody else deleted.",
+      + "other. This lists them, of a partition or of all that are here: what is shown and what is not, who wrote it and when; also "
+      + "what was written to a document that somebody else deleted. Who deleted it is not kept.",
     "seamesh resolve decides one. So does any later write of that field.",
     "Documents are looked at one by one, so a large partition takes its time; with --json the member incomplete says whether the "
       + "limit ended the list.",
@@ -100,13 +100,20 @@ private final class ConflictSearch {
     terminal.print(
       terminal.styled(shown("\(partition)  \(conflict.text("collection"))  \(id)  \(place)"), .bold))
     var table = Table(["", "AT", "VALUE", "BY", "WRITTEN"])
-    table.append(["shown", conflict.text("place"), conflict["shown"].map(brief) ?? "nothing", "", ""])
+    let author = conflict["shownBy"]?.map
+    table.append([
+      "shown", conflict.text("place"), conflict["shown"].map(brief) ?? "nothing", author.map(writer) ?? "not kept",
+      time(author?["written"]),
+    ])
     for value in conflict.list("values") {
       table.append([
         String(value.number("number")), value.text("path"), said(value), writer(value), time(value["written"]),
       ])
     }
     table.print(on: terminal)
+    if conflict.flag("deleted") {
+      terminal.print("taking a value brings the document back with that alone: its other fields are gone")
+    }
     terminal.print("seamesh resolve \(shown(quoted(partition))) \(conflict.text("id"))\n")
   }
 }
@@ -147,6 +154,8 @@ let resolveVerb = Verb(
     "CONFLICT is what seamesh conflicts prints behind the partition. It names the conflict in the version of the document that was "
       + "listed: where the document has changed since, nothing is written, and the list is to be read again.",
     "The decision is an ordinary change: it travels to every node, and closes the conflict there.",
+    "Of a deleted document the list shows what was written to it by somebody who did not know. Taking that brings the document "
+      + "back with those fields alone: what else it held went with the deletion. --value gives it whole, --keep leaves it deleted.",
   ],
   operands: [Operand("PARTITION"), Operand("CONFLICT")],
   options: [
@@ -167,6 +176,9 @@ let resolveVerb = Verb(
   if context.isJSON { return context.terminal.write(answer.body) }
   let map = try answer.json()
   context.terminal.print("decided (\(map.text("safety")))")
+  if map.flag("created") {
+    context.terminal.print("the document is there again, with what was decided and nothing else of what it held before")
+  }
 }
 
 private func decision(_ invocation: Invocation) throws(Failure) -> (String, Value) {

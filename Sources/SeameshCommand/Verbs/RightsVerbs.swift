@@ -146,6 +146,7 @@ private func show(_ outcome: ValueMap, _ terminal: Terminal) {
   if outcome.flag("narrowing"), lost == 0 {
     terminal.print(isSigned ? "  nothing that is here has fallen" : "  nothing that is here would fall")
   }
+  for effect in outcome.texts("effects") { terminal.print(shown("  \(effect)")) }
   let notCarried = outcome.texts("notCarried")
   if outcome.flag("narrowing"), !notCarried.isEmpty {
     terminal.print(shown("  not carried here: \(notCarried.joined(separator: ", "))"))

@@ -27,7 +27,7 @@ let statusVerb = Verb(
       "links",
       (status["links"]?.items ?? []).compactMap(\.map).map(linkLine).filter { !$0.isEmpty }.joined(separator: "; ")
     ),
-    ("if wiped", wipeLine(status["lostIfWiped"])),
+    ("conflicts", conflictLine(status["conflicts"]?.map)), ("if wiped", wipeLine(status["lostIfWiped"])),
     ("writes", status.flag("readOnly") ? "refused: the store is read-only" : ""),
   ]
   for (name, value) in rows where !value.isEmpty {
@@ -41,6 +41,14 @@ private func wipeLine(_ lost: Value?) -> String {
   return changes == 0
     ? "nothing would be lost"
     : "\(counted(changes, "change")) not known to be in the backend or on two other devices; see seamesh safe-to-wipe"
+}
+
+/// Nothing where it is not known.
+private func conflictLine(_ count: ValueMap?) -> String {
+  guard let count else { return "" }
+  let (open, partitions) = (count.number("openPartitions"), counted(count.number("partitions"), "partition"))
+  guard open > 0 else { return "none in \(partitions) summed up" }
+  return "open in \(open) of \(partitions) summed up; see seamesh conflicts"
 }
 
 let peersVerb = Verb(
@@ -104,7 +112,8 @@ let partitionsVerb = Verb(
   "partitions", "show what this node holds",
   details: [
     "Two nodes with equal digests of a partition hold the same documents in it. The first digest after a start costs a pass "
-      + "over the documents: one that takes long is computed behind the listing, for the next one to show."
+      + "over the documents: one that takes long is computed behind the listing, for the next one to show.",
+    "CONFLICTS says whether something waits for a decision there: seamesh conflicts lists it.",
   ],
   examples: [
     .init("seamesh partitions --json", "Shows documents, changes, version vector and state digest of each partition")
@@ -116,11 +125,13 @@ let partitionsVerb = Verb(
   guard !partitions.isEmpty else {
     return context.terminal.print("this node holds nothing yet; seamesh subscribe PARTITION asks for some")
   }
-  var table = Table(["PARTITION", "WANTED", "DOCUMENTS", "CHANGES", "HELD", "DIGEST"], rightAligned: [2, 3, 4])
+  var table = Table(
+    ["PARTITION", "WANTED", "DOCUMENTS", "CHANGES", "HELD", "CONFLICTS", "DIGEST"], rightAligned: [2, 3, 4])
   for partition in partitions {
     table.append([
       partition.text("name"), partition.flag("subscribed") ? "yes" : "no", "\(partition.number("documents"))",
       "\(partition.number("changes"))", "\(partition.number("heldChanges"))",
+      yesOrNo(partition["conflicts"]),
       partition.text("digestState") == "computed"
         ? String(partition.text("digest").prefix(16)) : partition.text("digestState"),
     ])
@@ -131,6 +142,12 @@ let partitionsVerb = Verb(
     context.terminal.print(
       shown("\(partition.text("name")): digest \(partition.text("digestState")): \(reason.string)"))
   }
+}
+
+/// Nothing where it is not known.
+private func yesOrNo(_ value: Value?) -> String {
+  guard case .bool(let isSo)? = value else { return "" }
+  return isSo ? "yes" : "no"
 }
 
 let doctorVerb = Verb(

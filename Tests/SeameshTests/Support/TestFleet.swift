@@ -17,7 +17,7 @@ final class TestFleet {
 
   /// The founder is node 0; the others join by its code and know its address.
   init(
-    _ count: Int, isClosed: Bool = false, role: Text = "officer",
+    _ count: Int, isClosed: Bool = false, role: Text = "officer", profile: ValueMap = ValueMap(),
     configure: (inout NodeConfiguration) -> Void = { _ in }
   ) throws {
     let first = try directory()
@@ -28,7 +28,7 @@ final class TestFleet {
     for index in 1..<max(count, 1) {
       let address = try peerAddress(of: nodes[0])
       let code = try nodes[0].invite(
-        InviteRequest(user: Text("user\(index)@test.example"), role: role, profile: ValueMap()))
+        InviteRequest(user: Text("user\(index)@test.example"), role: role, profile: profile))
       let path = try directory()
       // Without discovery: the D-Bus library keeps the first address it sees for the whole process of the tests.
       _ = try NodeSetup.join(
