@@ -33,3 +33,11 @@ static inline CURLcode seamesh_curl_get_long(CURL *handle, CURLINFO info, long *
 {
   return curl_easy_getinfo(handle, info, value);
 }
+
+typedef int (*seamesh_curl_progress)(
+  void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total, curl_off_t up);
+
+static inline CURLcode seamesh_curl_set_progress(CURL *handle, CURLoption option, seamesh_curl_progress progress)
+{
+  return curl_easy_setopt(handle, option, progress);
+}

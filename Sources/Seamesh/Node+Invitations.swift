@@ -19,10 +19,17 @@ extension Node {
       fleet: files.fleet, invitation: InvitationID(inviter: files.deviceKey.publicKey, serial: invitation.serial),
       secret: invitation.secret, expires: UInt64(clamping: invitation.expires / 1_000), addresses: addresses)
     do throws(JoinCode.Invalid) {
-      return IssuedInvitation(code: try code.encode(), status: InvitationStatus(invitation))
+      return IssuedInvitation(
+        code: try code.encode(), status: InvitationStatus(invitation), notes: notes(role: request.role))
     } catch {
       throw NodeError(.unprocessable, "no join code can be made of this: \(error)")
     }
+  }
+
+  /// A mistyped role is none that anybody is granted anything by, and its device would only seem to have one.
+  private func notes(role: Text) -> [String] {
+    guard !role.utf8.isEmpty, !RightsNames(authority.now).isInUse(role: role) else { return [] }
+    return ["no device and no grant has the role \(role.string) yet: cancel the invitation if that is mistyped"]
   }
 
   package func invitations() throws(NodeError) -> [InvitationStatus] {

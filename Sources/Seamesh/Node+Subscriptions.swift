@@ -30,10 +30,17 @@ extension Node {
   }
 
   package func unsubscribe(_ pattern: Text) throws(NodeError) {
-    guard try subscriptions().contains(pattern) else {
-      throw NodeError(.notFound, "there is no subscription to \(pattern.string)")
+    let wanted = try subscriptions()
+    guard wanted.contains(pattern) else {
+      let wider = wanted.filter { isWithin($0, pattern) }.map(\.string).joined(separator: " and ")
+      let reason = wider.isEmpty ? "" : " itself: it is wanted by \(wider); unsubscribe from that"
+      throw NodeError(.notFound, "there is no subscription to \(pattern.string)\(reason)")
     }
     try follow(pattern, isWanted: false)
+  }
+
+  private func isWithin(_ wider: Text, _ pattern: Text) -> Bool {
+    Interest(pattern: wider, EngineIdentity(files)).prefixes.contains { pattern.utf8.starts(with: $0.utf8) }
   }
 
   private func follow(_ pattern: Text, isWanted: Bool) throws(NodeError) {

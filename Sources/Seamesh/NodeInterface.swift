@@ -316,7 +316,11 @@ package struct InvitationStatus: Sendable, Equatable {
 package struct IssuedInvitation: Sendable, Equatable {
   package let code: String
   package let status: InvitationStatus
-  package init(code: String, status: InvitationStatus) { (self.code, self.status) = (code, status) }
+  /// What may be a mistake in it.
+  package let notes: [String]
+  package init(code: String, status: InvitationStatus, notes: [String] = []) {
+    (self.code, self.status, self.notes) = (code, status, notes)
+  }
 }
 
 package struct NodeStatus: Sendable, Equatable {

@@ -128,8 +128,8 @@ extension StoreError: CustomStringConvertible {
   package var description: String {
     switch self {
     case .alreadyRunning(let process?, let directory):
-      "another seamesh node (process \(process)) is using \(directory)"
-    case .alreadyRunning(nil, let directory): "another seamesh node is using \(directory)"
+      "another seamesh node (process \(process)) is using \(directory): stop it first"
+    case .alreadyRunning(nil, let directory): "another seamesh node is using \(directory): stop it first"
     case .newerVersion(let found, let known, let path):
       "\(path) was written by a newer seamesh (format \(found); this one knows up to \(known)): use that version"
     case .olderVersion(let found, let oldest, let path):

@@ -89,6 +89,7 @@ struct CommandTests {
     #expect(refused.status == 4 && refused.error == "seamesh: you may not write here\n")
     let forMachines = try seamesh("put", "p", "c", "x", "--json", input: "{}")
     #expect(forMachines.status == 4 && forMachines.error == #"{"error":"you may not write here","status":4}"# + "\n")
+    for name in ["fleet.id", "device.key"] { _ = try file(name, "a node's") }
     server.server.stop()
     let gone = try seamesh("status")
     #expect(gone.status == 5)
@@ -99,6 +100,34 @@ struct CommandTests {
     #expect(
       named.error == "seamesh: no node is running on \(server.directory); start it with: seamesh run "
         + "--data=\(server.directory)\n")
+  }
+
+  @Test("where no node lies, nobody is told to start one, which would found another fleet")
+  func wrongDirectory() throws {
+    func refusal(_ directory: String) throws -> String {
+      let refused = try run(commandPath, ["status", "--data=\(directory)"], environment: ["HOME": "/nonexistent"])
+      #expect(refused.isRefusal && refused.status == 5 && !refused.error.contains("seamesh run"), "\(refused.error)")
+      return refused.error
+    }
+    let empty = server.directory + "/empty"
+    try FileManager.default.createDirectory(
+      atPath: empty, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    for directory in [empty, server.directory + "/none"] {
+      #expect(
+        try refusal(directory) == "seamesh: no node is running on \(directory), which holds none: name its directory "
+          + "with --data, or make one with seamesh init --data=\(directory) or seamesh join CODE --data=\(directory)\n")
+    }
+    _ = try file("empty/setup.partial", "of a join that was cut off")
+    #expect(try refusal(empty).contains("run seamesh join CODE --data \(empty) again"))
+  }
+
+  @Test("a document may begin with a byte order mark, in a file, on standard input and in a patch")
+  func byteOrderMark() throws {
+    #expect(try seamesh("put", "p", "c", try file("bom.json", "\u{feff}{\"_id\":\"a\",\"n\":1}")).status == 0)
+    #expect(try seamesh("put", "p", "c", "b", input: "\u{feff}{\"n\":1}").status == 0)
+    #expect(try seamesh("patch", "p", "c", "b", "\u{feff}{\"m\":2}").status == 0)
+    #expect(try seamesh("get", "p", "c", "b").output == "{\"_id\":\"b\",\"m\":2,\"n\":1}\n")
+    #expect(Set(node.ids) == [.string("a"), .string("b")])
   }
 
   @Test("an import sorts records by a field and puts aside what does not fit, with its line and reason")
@@ -291,6 +320,13 @@ struct CommandTests {
     server.server.stop()
     process.waitUntilExit()
     #expect(process.terminationStatus == 5)
+  }
+
+  @Test("a watch whose reader has gone ends quietly, also while nothing happens")
+  func abandonedWatch() throws {
+    let line = "(timeout 30 \(commandPath) watch p c --data=\(server.directory); echo $? >&2) | head -n 1"
+    let ended = try run("/bin/sh", ["-c", line])
+    #expect(ended.output == "snapshot 0 documents\n" && ended.errors.last == "1", "\(ended)")
   }
 
   @Test("a watch that the node refuses, or cannot go on with, says why and does not say that the node stopped")

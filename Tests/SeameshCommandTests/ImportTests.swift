@@ -145,6 +145,64 @@ struct ImportTests {
     #expect(node.ids == [.int(3)])
   }
 
+  @Test("of a file of records put aside the records go in, given the partition that they lacked, or mended")
+  func asideAgain() throws {
+    let records = """
+      {"_id":1,"name":"Zoë"}
+      {"_id":2,
+       "a":[1]}
+      {"_id":3,"a":nul}
+      {"_id":4,"agency":"A"}
+      """
+    let first = try seamesh("import", "--partition-by=agency", "c", "-", "--json", input: records)
+    let path = try ExtendedJSON.parseMap(Array(first.output.utf8)).text("asideFile")
+    let mended = try String(contentsOfFile: path, encoding: .utf8).replacing("nul}", with: "null}")
+    let second = try seamesh("import", "agency=B", "c", try server.file("mended.jsonl", mended))
+    #expect(second.status == 0 && second.output == "imported 3\n", "\(second.error)")
+    #expect(Set(node.ids) == [.int(1), .int(2), .int(3), .int(4)])
+    let stored = try seamesh("get", "agency=B", "c", "1", "--id-type=int").output
+    #expect(stored == "{\"_id\":1,\"name\":\"Zoë\"}\n")
+  }
+
+  @Test(
+    "a record put aside that still cannot be stored is put aside by itself, with its line in the file that was imported"
+  )
+  func asideTwice() throws {
+    let lines = [
+      #"{"file":"old.jsonl","line":70,"reason":"x","record":"{\"_id\":1}"}"#,
+      #"{"file":"old.jsonl","lastLine":72,"line":71,"reason":"x","record":"{\"_id\":2,\n\"a\":nul}"}"#,
+      #"{"file":"old.jsonl","line":80,"reason":"x","record":"{\"_id\":3","recordBytes":99999}"#,
+    ]
+    let path = try server.file("aside.jsonl", lines.joined(separator: "\n"))
+    let result = try seamesh("import", "p", "c", path)
+    #expect(result.status == 1 && node.ids == [.int(1)])
+    #expect(result.errors.first?.hasPrefix("seamesh: \(path), line 2, column 15 (a): ") == true, "\(result.error)")
+    #expect(result.errors.dropFirst().first?.hasPrefix("seamesh: \(path), line 3: only the beginning") == true)
+    let entries = try aside()
+    #expect(entries.map { $0.number("line") } == [2, 3] && entries.map { $0.number("recordBytes") } == [0, 99_999])
+    #expect(entries.map { $0.text("record") } == [#"{"_id":2, "a":nul}"#, #"{"_id":3"#])
+  }
+
+  @Test(
+    "a document is not taken for a record put aside for some of its fields",
+    arguments: [
+      #"{"_id":1,"file":"f","line":1,"reason":"r","record":"{}"}"#, #"{"file":"f","line":1,"reason":"r"}"#,
+      #"{"file":"f","line":1,"reason":"r","record":"{}","n":1}"#, #"{"record":"{}"}"#, "{}",
+      #"{"file":"f","line":"1","reason":"r","record":"{}"}"#, #"{"file":"f","line":1,"reason":"r","record":{}}"#,
+      #"{"file":"f","line":1,"reason":"r","record":"{","lastLine":""}"#,
+    ])
+  func documents(text: String) throws {
+    var reader = JSONRecordReader()
+    reader.append(Array(text.utf8))
+    guard case .record(let record)? = reader.next() else {
+      Issue.record("no record")
+      return
+    }
+    #expect(AsideLine(record) == nil)
+    #expect(try seamesh("import", "p", "c", "-", input: text).output == "imported 1\n")
+    #expect(node.ids.count == 1)
+  }
+
   @Test("a busy node is asked again, and a node in trouble ends the import with what was stored until then")
   func trouble() throws {
     node.beBusy(times: 1)

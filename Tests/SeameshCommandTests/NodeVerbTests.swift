@@ -102,7 +102,27 @@ struct NodeVerbTests {
       #expect(refused.isRefusal && refused.status == 1 && refused.error.contains("$inc"), "\(refused.error)")
     }
     let text = try seamesh("find", "p", "c", #"--filter={"n":{"$near":1}}"#)
-    #expect(text.isRefusal && text.status == 1 && text.error.contains("$near"), "\(text.error)")
+    #expect(text.isRefusal && text.status == 2 && text.error.contains("$near"), "\(text.error)")
+  }
+
+  @Test("what the node cannot make sense of in a filter, a sort order or an id is a mistake of usage")
+  func typed() throws {
+    for option in [
+      "--filter=[1]", "--filter={", #"--filter={"$or":[]}"#, #"--filter={"n":{"$near":1}}"#,
+      #"--sort={"a":2}"#, "--sort=1",
+      #"--projection={"a":1,"b":0}"#,
+    ] {
+      for verb in ["find", "watch"] {
+        let refused = try seamesh(verb, "p", "c", option)
+        #expect(refused.isRefusal && refused.status == 2, "\(verb) \(option): \(refused)")
+      }
+    }
+    for verb in ["get", "delete"] {
+      for id in [#"{"$oid":"xx"}"#, "{", "\"a"] {
+        let refused = try seamesh(verb, "p", "c", id)
+        #expect(refused.isRefusal && refused.status == 2, "\(verb) \(id): \(refused)")
+      }
+    }
   }
 
   @Test("delete ends with 3 where nothing is there, and get of another collection or partition, too")
@@ -239,7 +259,7 @@ struct NodeVerbTests {
     #expect(other.isRefusal && other.error.contains("/nonexistent/copy"), "\(other.error)")
     #expect(try seamesh("put", "p", "c", "r", input: #"{"n":2}"#).status == 0)
     let running = try run(commandPath, ["restore", copy, "--data=\(whole.directory)"])
-    #expect(running.isRefusal && running.status == 1, "\(running.error)")
+    #expect(running.isRefusal && running.status == 1 && running.error.contains("stop it first"), "\(running.error)")
     whole.node.stop()
     let missing = try run(commandPath, ["restore", copy + "x", "--data=\(whole.directory)"])
     #expect(missing.isRefusal && missing.status == 3, "\(missing.error)")

@@ -13,7 +13,7 @@ struct OperandTests {
     var options: [String: [String]] = [:]
     options["id"] = id.map { [$0] }
     options["file"] = file.map { [$0] }
-    let found = try putOperands(Invocation(verb: "put", operands: ["p", "c"] + words, options: options))
+    let found = try putOperands(Invocation(verb: "put", operands: ["p", "c"] + words, options: options)) { true }
     return [found.id, found.file]
   }
 
@@ -77,6 +77,29 @@ struct OperandTests {
     #expect(absent.isRefusal && absent.status == 3)
     #expect(Set(node.ids) == [.string("reprot.json"), .string(Text(file)), .string("x")])
     #expect(try server.run(["get", "p", "c", "x"]).output == "{\"_id\":\"x\",\"n\":1}\n")
+  }
+
+  @Test(
+    "a plain name that is a file is not guessed to be it where a document is given on standard input as well",
+    .enabled(if: isCommandBuilt))
+  func ambiguous() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    _ = try server.file("r1", #"{"_id":"in the file"}"#)
+    _ = try server.file("r2.json", #"{"_id":"redirected"}"#)
+    _ = try server.file("r3.json", "{}")
+    let put = "cd \(server.directory) && \(commandPath) put p c"
+    for line in ["echo '{}' | \(commandPath) put p c r1", "\(commandPath) put p c r1 < r2.json"] {
+      let refused = try run("/bin/sh", ["-c", "cd \(server.directory) && export SEAMESH_DATA=. && \(line)"])
+      #expect(refused.isRefusal && refused.status == 2, "\(refused)")
+      #expect(refused.error.contains("--file=r1") && refused.error.contains("--id=r1"), "\(refused.error)")
+    }
+    #expect(node.ids.isEmpty)
+    for arguments in ["r1 < /dev/null", "r2.json < r1", "--id=r1 < r3.json"] {
+      let stored = try run("/bin/sh", ["-c", "\(put) --data=. \(arguments)"])
+      #expect(stored.status == 0, "\(arguments): \(stored.error)")
+    }
+    #expect(Set(node.ids) == [.string("in the file"), .string("redirected"), .string("r1")])
   }
 
   @Test("what is meant for a document that is there needs its id", .enabled(if: isCommandBuilt))

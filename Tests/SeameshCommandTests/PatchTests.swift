@@ -45,11 +45,14 @@ struct PatchTests {
 
   @Test("an id is what was typed, or a value of the type that is named")
   func ids() throws {
-    #expect(try NodePath.id("{\"$oid\":\"x", type: nil) == "{\"$oid\":\"x")
+    #expect(try NodePath.id("{\"$oid\" : 1", type: "string") == #""{\"$oid\" : 1""#)
+    #expect(try NodePath.id(" {", type: nil) == " {" && NodePath.id("\"a\"", type: nil) == "\"a\"")
     #expect(try NodePath.id("{a", type: "string") == "\"{a\"")
     #expect(try NodePath.id("5ed554a47527930d67194feb", type: "oid") == #"{"$oid":"5ed554a47527930d67194feb"}"#)
     #expect(try NodePath.id("7", type: "int") == #"{"$numberLong":"7"}"#)
-    for (text, type) in [("xyz", "oid"), ("7.5", "int"), ("", "oid")] {
+    for (text, type) in [("xyz", "oid"), ("7.5", "int"), ("", "oid"), ("{\"$oid\":\"x", nil), ("\"", nil)]
+      as [(String, String?)]
+    {
       #expect(throws: Failure.self) { try NodePath.id(text, type: type) }
     }
     #expect(NodePath.document("a=b", "c d", id: "x/é") == "/v1/partitions/a%3Db/collections/c%20d/documents/x%2F%C3%A9")

@@ -97,10 +97,14 @@ struct RunTests {
     #expect(joined.status == 0, "\(joined.error)")
     #expect(try seamesh(base + "/a", "devices").output.contains("tender"))
     #expect(first.stop() == 0)
-    // The invitation is open: without its code nobody could use it.
-    let unsaved = try seamesh(base + "/a", "invite", "--user=eve", "--qr=\(base)/none/x.svg")
-    #expect(unsaved.status == 1 && unsaved.error.contains("cannot write"))
-    #expect(unsaved.output.contains("seamesh join "))
+    for path in ["\(base)/none/x.svg", base] {
+      let unsaved = try seamesh(base + "/a", "invite", "--user=eve", "--qr=\(path)")
+      #expect(unsaved.isRefusal && unsaved.status == 1 && unsaved.error.contains("cannot write"), "\(unsaved)")
+    }
+    #expect(try !seamesh(base + "/a", "invites").output.contains("eve"))
+    let drawn = try seamesh(base + "/a", "invite", "--user=eve", "--role=amdin", "--qr=\(base)/x.svg")
+    #expect(drawn.status == 0 && FileManager.default.fileExists(atPath: base + "/x.svg"))
+    #expect(drawn.errors.count == 1 && drawn.error.contains("has the role amdin yet"), "\(drawn.error)")
     let offline = try seamesh(base + "/a", "invite", "--user=eve", "--json")
     #expect(offline.status == 0 && offline.output.contains("\"code\":"))
     #expect(try seamesh(base + "/c", "invite", "--user=eve").status == 5)

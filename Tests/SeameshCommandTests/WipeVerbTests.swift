@@ -43,7 +43,7 @@ struct WipeVerbTests {
     #expect(result.status == 1 && result.output.hasPrefix("no"))
     for line in [
       "not safe: 3 changes of agency=G", "reports \"r1\"", "in reach: boat", "1 other partition",
-      "records put aside: 4 in /d/import-aside-1.jsonl", "too old: not counted",
+      "records put aside: 4 in /d/import-aside-1.jsonl; mend them there, import that file", "too old: not counted",
     ] { #expect(result.output.contains(line), "\(line): \(result.output)") }
     #expect(
       result.error

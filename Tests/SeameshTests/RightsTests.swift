@@ -104,6 +104,35 @@ struct RightsInUseTests {
     #expect(LevelSentences.list((1...13).map { "n\($0)" }).hasSuffix("n9, n10 and 3 others"))
   }
 
+  @Test("four digits of a key name its device, fewer do not")
+  func fewDigits() throws {
+    let fleet = try TestFleet(2)
+    let key = try #require(try fleet.nodes[0].devices().first { $0.label == "node 1" }?.device)
+    for count in [4, 5, 12] {
+      let change = RightsChange(.retire(device: String(key.prefix(count))), isDryRun: true)
+      let says = try fleet.nodes[0].change(change).says
+      #expect(says.count == 1 && says[0].contains("node 1"), "\(count): \(says)")
+    }
+    let refused = #expect(throws: NodeError.self) {
+      try fleet.nodes[0].change(RightsChange(.retire(device: String(key.prefix(3))), isDryRun: true))
+    }
+    #expect(refused?.code == .notFound)
+  }
+
+  @Test("whoever invites with a role that nobody has and nobody granted anything to is told so")
+  func unknownRole() throws {
+    let fleet = try TestFleet(2, isClosed: true)
+    let node = fleet.nodes[0]
+    func notes(_ role: Text) throws -> [String] {
+      try node.invite(InviteRequest(user: "eve", role: role, profile: ValueMap())).notes
+    }
+    #expect(try notes("amdin").count == 1 && notes("amdin")[0].contains("has the role amdin yet"))
+    for role in ["", "relay", "officer"] as [Text] { #expect(try notes(role).isEmpty, "\(role)") }
+    #expect(try notes("captain").count == 1)
+    _ = try grant(node, "role:captain", "write", "room=*")
+    #expect(try notes("captain").isEmpty)
+  }
+
   @Test("closing an open fleet takes away what the root gave; what was written stays, here and elsewhere")
   func closing() throws {
     let fleet = try TestFleet(2)

@@ -20,4 +20,18 @@ import Testing
     try fleet.restart(0)
     #expect(try fleet.nodes[0].subscriptions() == ["kept"])
   }
+
+  @Test("who unsubscribes from a part of what is wanted is told what wants it")
+  func wantedByMore() throws {
+    let fleet = try TestFleet(1)
+    let node = fleet.nodes[0]
+    for pattern in ["agency=*", "room=1"] as [Text] { try node.subscribe(pattern) }
+    for part in ["agency=Galapagos", "agency=G*"] as [Text] {
+      let refused = #expect(throws: NodeError.self) { try node.unsubscribe(part) }
+      #expect(refused?.code == .notFound && refused?.message.contains("wanted by agency=*; unsubscribe") == true)
+    }
+    let absent = #expect(throws: NodeError.self) { try node.unsubscribe("room=2") }
+    #expect(absent?.message == "there is no subscription to room=2")
+    #expect(try node.subscriptions() == ["agency=*", "room=1"])
+  }
 }

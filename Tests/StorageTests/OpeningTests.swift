@@ -31,7 +31,7 @@ import Testing
     let store = try directory.open()
     let expected = StoreError.alreadyRunning(process: getpid(), directory: directory.path)
     #expect(throws: expected) { try directory.open() }
-    #expect("\(expected)" == "another seamesh node (process \(getpid())) is using \(directory.path)")
+    #expect("\(expected)" == "another seamesh node (process \(getpid())) is using \(directory.path): stop it first")
     withExtendedLifetime(store) {}
   }
 

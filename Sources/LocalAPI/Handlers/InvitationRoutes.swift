@@ -18,6 +18,7 @@ let invitationRoutes: [Route] = [
     let issued = try surroundings.node.invite(invitation)
     var answer = issued.status.members
     answer["code"] = .text(issued.code)
+    answer["notes"] = .list(issued.notes) { .text($0) }
     return .json(.map(answer))
   },
   Route(
@@ -52,7 +53,7 @@ private func invitationResult(withCode: Bool) -> Schema {
     [
       .required("serial", .count), .required("user", .string), .required("role", .string),
       .required("profile", .map(of: .string)), .required("expires", .integer),
-    ] + (withCode ? [.required("code", .string)] : []))
+    ] + (withCode ? [.required("code", .string), .required("notes", .array(of: .string))] : []))
 }
 
 extension InvitationStatus {

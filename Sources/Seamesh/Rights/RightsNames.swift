@@ -17,13 +17,16 @@ struct RightsNames {
     }
   }
 
+  /// Of a key, where there is no such label. Fewer could be the beginning of a mistyped label.
+  private static let fewestDigits = 4
+
   /// By its label, or the beginning of its key as `devices` shows it; `device:` may stand before it.
   func device(_ text: String) throws(NodeError) -> PublicKey {
     let name = text.hasPrefix("device:") ? String(text.dropFirst("device:".count)) : text
     let members = authority.allMembers
     let labelled = members.filter { $0.membership.label == Text(name) }
     let found =
-      !labelled.isEmpty || name.count < DeviceID.shortTextLength
+      !labelled.isEmpty || name.count < RightsNames.fewestDigits
       ? labelled : members.filter { DeviceID($0.device).text.hasPrefix(name) }
     guard let first = found.first else {
       throw NodeError(.notFound, "there is no device \(name) in this fleet; seamesh devices shows those there are")
@@ -55,6 +58,14 @@ struct RightsNames {
 
   /// Whether a grant reaches anybody yet.
   func isKnown(_ subject: Statement.Subject) -> Bool { !authority.devices(reachedBy: subject).isEmpty }
+
+  /// Whether a device has the role, somebody granted it something, or it means something in every fleet.
+  func isInUse(role: Text) -> Bool {
+    BackendWitness.roles.contains(role) || isKnown(.role(role))
+      || authority.grants.contains { listed in
+        if case .grant(let grant) = listed.content { grant.subject == .role(role) } else { false }
+      }
+  }
 }
 
 extension Authority {

@@ -23,6 +23,9 @@ package enum NodeSetup {
     return (files.fleet, files.device)
   }
 
+  /// Why no node can be started on a directory as it is; nil where one lies there.
+  package static func refusal(of path: String) -> NodeError? { DirectoryContents(path).nodeRefusal }
+
   package static func isSetUp(_ path: String) -> Bool { NodeFiles.isSetUp(path) }
 
   /// What a first look at a directory says of starting a node there.

@@ -2,13 +2,14 @@ import Replication
 import Wire
 
 /// Hands over each event of a live answer as it comes. Ends with a failure alone: the node's own words for why it goes on no
-/// further, or that it stopped.
+/// further, or that it stopped. Where nobody reads what is written any more, the process ends.
 func followEvents(
   _ target: String, _ context: Context, _ take: @escaping (EventStream.Event) throws(Failure) -> Void
 ) throws(Failure) {
   var events = EventStream()
   var failure: Failure?
-  try context.client.stream(.init(target: target, headers: ["Accept: text/event-stream"])) { bytes in
+  let request = NodeClient.Request(target: target, headers: ["Accept: text/event-stream"], isTyped: true)
+  try context.client.stream(request, isWanted: { !context.terminal.isAbandoned }) { bytes in
     do throws(Failure) {
       for event in events.append(bytes) {
         if event.name == "error" { failure = refusal(event.data) } else { try take(event) }
@@ -20,6 +21,7 @@ func followEvents(
     }
   }
   if let failure { throw failure }
+  context.terminal.endIfAbandoned()
   throw Failure(.unreachable, "the node on \(context.directory) stopped; watch again once it runs")
 }
 

@@ -66,9 +66,34 @@ func writePrivateFile(_ content: [UInt8], _ path: String) throws(Failure) {
   }
 }
 
+/// Whether a file can be written there, as far as that shows before it is made.
+func checkWritable(_ path: String) throws(Failure) {
+  let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+  let isThere = access(path, F_OK) == 0
+  if isThere, !isFile(path) { throw Failure(.failed, "cannot write \(path): it is a directory") }
+  guard access(isThere ? path : folder + ".", isThere ? W_OK : W_OK | X_OK) == 0 else {
+    throw fileFailure("cannot write \(path)", missing: .failed)
+  }
+}
+
 func isFile(_ path: String) -> Bool {
   var facts = stat()
   return stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFDIR
+}
+
+/// Whether standard input is a file with content or a pipe. A pipe counts before anything is written to it, since whether that
+/// has happened yet is chance; one that was closed without a word does not.
+func isInputGiven() -> Bool {
+  var facts = stat()
+  guard fstat(STDIN_FILENO, &facts) == 0 else { return false }
+  switch facts.st_mode & S_IFMT {
+  case S_IFREG: return facts.st_size > lseek(STDIN_FILENO, 0, SEEK_CUR)
+  case S_IFIFO:
+    var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+    _ = poll(&input, 1, 0)
+    return input.revents & Int16(POLLHUP) == 0 || input.revents & Int16(POLLIN) != 0
+  default: return false
+  }
 }
 
 /// The last system call's error, with the exit status that fits it. `missing`: what it is that a file or its folder is not there.

@@ -2,6 +2,7 @@ import CCurl
 import Glibc
 import LocalAPI
 import Replication
+import Seamesh
 import Wire
 
 /// Speaks HTTP with the node that runs on a data directory, over its Unix socket. One connection, kept open.
@@ -33,6 +34,8 @@ final class NodeClient {
     var body: [UInt8]?
     var contentType = "application/json"
     var headers: [String] = []
+    /// All that the node may object to stands on the command line: an objection is a mistake of usage.
+    var isTyped = false
   }
 
   /// The whole answer. A refusal is thrown with the node's own words.
@@ -45,11 +48,13 @@ final class NodeClient {
     return Answer(body: body, etag: etag)
   }
 
-  /// Hands over the answer's body while it comes; `receive` answers false to stop. Answers the ETag.
+  /// Hands over the answer's body while it comes; `receive` answers false to stop. So does `isWanted`, which is asked about once
+  /// a second also while nothing comes. Answers the ETag.
   @discardableResult func stream(
-    _ request: Request, receive: @escaping (UnsafeRawBufferPointer) -> Bool
+    _ request: Request, isWanted: @escaping () -> Bool = { true },
+    receive: @escaping (UnsafeRawBufferPointer) -> Bool
   ) throws(Failure) -> String? {
-    let receiver = Receiver(handle.curl, receive)
+    let receiver = Receiver(handle.curl, isTyped: request.isTyped, isWanted: isWanted, receive)
     let code = perform(request, receiver)
     guard code == CURLE_OK || receiver.stopped else { throw failure(code) }
     if let refusal = receiver.refusal { throw refusal }
@@ -72,6 +77,9 @@ final class NodeClient {
     seamesh_curl_set_pointer(curl, CURLOPT_WRITEDATA, context)
     seamesh_curl_set_receiver(curl, CURLOPT_HEADERFUNCTION, receiveHeader)
     seamesh_curl_set_pointer(curl, CURLOPT_HEADERDATA, context)
+    seamesh_curl_set_long(curl, CURLOPT_NOPROGRESS, 0)
+    seamesh_curl_set_progress(curl, CURLOPT_XFERINFOFUNCTION, goOn)
+    seamesh_curl_set_pointer(curl, CURLOPT_XFERINFODATA, context)
     var body = request.body ?? []
     return withExtendedLifetime(receiver) {
       body.withUnsafeMutableBytes { bytes in
@@ -92,6 +100,14 @@ final class NodeClient {
     commandLine(verb, directory: directory, isDefault: isDefaultDirectory)
   }
 
+  /// What to do where nobody listens. Where no node lies, `run` would found a fleet beside the one that is meant.
+  private var remedy: String {
+    guard let refusal = NodeSetup.refusal(of: directory) else { return "; start it with: \(command("run"))" }
+    guard refusal.code == .notFound else { return "; \(refusal.message)" }
+    return
+      ", which holds none: name its directory with --data, or make one with \(command("init")) or \(command("join CODE"))"
+  }
+
   private func failure(_ code: CURLcode) -> Failure {
     var systemError = 0
     seamesh_curl_get_long(handle.curl, CURLINFO_OS_ERRNO, &systemError)
@@ -99,7 +115,7 @@ final class NodeClient {
     case CURLE_COULDNT_CONNECT where systemError == Int(EACCES):
       return Failure(.notPermitted, "the node on \(directory) belongs to another user; run this as that user")
     case CURLE_COULDNT_CONNECT:
-      return Failure(.unreachable, "no node is running on \(directory); start it with: \(command("run"))")
+      return Failure(.unreachable, "no node is running on \(directory)\(remedy)")
     case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_OPERATION_TIMEDOUT:
       return Failure(
         .unreachable,
@@ -143,14 +159,19 @@ private final class Receiver {
   private static let problemBytes = 64 * 1024
 
   private let curl: UnsafeMutableRawPointer
+  private let isTyped: Bool
+  private let isWanted: () -> Bool
   private let receive: (UnsafeRawBufferPointer) -> Bool
   private var problem: [UInt8] = []
   var etag: String?
   /// The receiver wanted no more.
   var stopped = false
 
-  init(_ curl: UnsafeMutableRawPointer, _ receive: @escaping (UnsafeRawBufferPointer) -> Bool) {
-    (self.curl, self.receive) = (curl, receive)
+  init(
+    _ curl: UnsafeMutableRawPointer, isTyped: Bool, isWanted: @escaping () -> Bool,
+    _ receive: @escaping (UnsafeRawBufferPointer) -> Bool
+  ) {
+    (self.curl, self.isTyped, self.isWanted, self.receive) = (curl, isTyped, isWanted, receive)
   }
 
   private var status: Int {
@@ -166,6 +187,11 @@ private final class Receiver {
     }
     problem += bytes.prefix(Receiver.problemBytes - problem.count)
     return true
+  }
+
+  func goesOn() -> Bool {
+    if !isWanted() { stopped = true }
+    return !stopped
   }
 
   func takeHeader(_ bytes: UnsafeRawBufferPointer) {
@@ -188,6 +214,7 @@ private final class Receiver {
       switch status {
       case 404: .notFound
       case 401, 403: .notPermitted
+      case 400 where isTyped, 422 where isTyped: .usage
       default: .failed
       }
     return Failure(exit, shown(detail), isBusy: map["type"] == .string("urn:seamesh:problem:busy"))
@@ -200,6 +227,13 @@ private func receiveBody(
   guard let context else { return 0 }
   let receiver = Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue()
   return receiver.take(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+}
+
+private func goOn(
+  context: UnsafeMutableRawPointer?, _: curl_off_t, _: curl_off_t, _: curl_off_t, _: curl_off_t
+) -> CInt {
+  guard let context else { return 1 }
+  return Unmanaged<Receiver>.fromOpaque(context).takeUnretainedValue().goesOn() ? 0 : 1
 }
 
 private func receiveHeader(

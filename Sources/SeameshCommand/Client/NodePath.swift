@@ -30,7 +30,10 @@ enum NodePath {
     case "oid": return try checked("{\"$oid\":\(quoted)}", typed, "24 hexadecimal digits")
     case "uuid": return try checked("{\"$uuid\":\(quoted)}", typed, "a UUID")
     case "int": return try checked("{\"$numberLong\":\(quoted)}", typed, "a whole number")
-    default: return typed
+    default:
+      // The node takes these for Extended JSON.
+      if typed.hasPrefix("{") || typed.hasPrefix("\"") { _ = try typedJSON(typed, "the ID") }
+      return typed
     }
   }
 

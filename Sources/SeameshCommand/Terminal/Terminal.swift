@@ -46,6 +46,15 @@ struct Terminal: Sendable {
     }
   }
 
+  /// Whether standard output leads to nobody any more: known without writing to it, as while there is nothing to write.
+  var isAbandoned: Bool {
+    var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+    return poll(&output, 1, 0) > 0 && output.revents & Int16(POLLERR | POLLHUP) != 0
+  }
+
+  /// As ``write(_:)`` ends it.
+  func endIfAbandoned() { if isAbandoned { exit(ExitStatus.failed.rawValue) } }
+
   /// Nil where the output is no terminal; 80 where it does not say.
   var columns: Int? {
     guard isOutputTerminal else { return nil }

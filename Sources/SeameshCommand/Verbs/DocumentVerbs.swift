@@ -35,7 +35,7 @@ let putVerb = Verb(
     .init("echo '{\"name\":\"Ann\"}' | seamesh put all-users User", "Stores a document with a new id"),
   ]
 ) { invocation, context throws(Failure) in
-  let (id, file) = try putOperands(invocation)
+  let (id, file) = try putOperands(invocation, isInputGiven: isInputGiven)
   if file == "-", isatty(STDIN_FILENO) == 1 {
     context.terminal.warn("reading the document from the terminal; end it with Ctrl-D")
   }
@@ -64,7 +64,9 @@ let putVerb = Verb(
 }
 
 /// ID and FILE. `--id` and `--file` say which is meant; one operand alone is the file if it is `-` or names one.
-func putOperands(_ invocation: Invocation) throws(Failure) -> (id: String?, file: String) {
+func putOperands(
+  _ invocation: Invocation, isInputGiven: () -> Bool
+) throws(Failure) -> (id: String?, file: String) {
   let (id, file) = (invocation["id"], invocation["file"])
   guard id?.isEmpty != true, file?.isEmpty != true else { throw .usage("--id and --file are not empty") }
   let operands = Array(invocation.operands.dropFirst(2))
@@ -73,7 +75,7 @@ func putOperands(_ invocation: Invocation) throws(Failure) -> (id: String?, file
     throw .usage("\(shown(operands[room])) is one argument too many beside --id or --file")
   }
   switch (id, file) {
-  case (nil, nil) where operands.count == 1: return try idOrFile(operands[0])
+  case (nil, nil) where operands.count == 1: return try idOrFile(operands[0], isInputGiven)
   case (nil, nil): return (operands.first, operands.count == 2 ? operands[1] : "-")
   case (nil, let file?): return (operands.first, file)
   case (let id?, let file): return (id, file ?? operands.first ?? "-")
@@ -81,8 +83,17 @@ func putOperands(_ invocation: Invocation) throws(Failure) -> (id: String?, file
 }
 
 /// A mistyped name of a file must not become the id of a document that is then read from wherever standard input leads.
-private func idOrFile(_ only: String) throws(Failure) -> (id: String?, file: String) {
-  if only == "-" || isFile(only) { return (nil, only) }
+private func idOrFile(_ only: String, _ isInputGiven: () -> Bool) throws(Failure) -> (id: String?, file: String) {
+  if only == "-" { return (nil, only) }
+  if isFile(only) {
+    // A path or NAME.json is a file to everybody; r1 may be the id of what is piped, beside a file that nobody thought of.
+    guard only.contains("/") || only.hasSuffix(".json") || !isInputGiven() else {
+      throw .usage(
+        "\(shown(only)) is a file, and standard input is given as well: say --file=\(shown(only)) or --id=\(shown(only))"
+      )
+    }
+    return (nil, only)
+  }
   guard !only.hasSuffix(".json") else {
     throw .usage("there is no file \(shown(only)); if it is the document's id, say --id=\(shown(only))")
   }

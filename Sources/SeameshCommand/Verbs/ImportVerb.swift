@@ -10,6 +10,8 @@ let importVerb = Verb(
       + "the exit status is 1. A record replaces the document of its _id; importing a file again changes nothing then.",
     "With --partition-by there is no PARTITION: a record whose FIELD holds the text V goes to the partition FIELD=V; "
       + "one in which it is empty, missing or not a text is put aside.",
+    "A file of records put aside is imported like any other, mended or with the partition that was missing: of each of its lines "
+      + "the record inside is stored. Delete it afterwards.",
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION"), Operand("FILE", .zeroOrMore, kind: .file)],
   usages: ["[OPTION]... PARTITION COLLECTION FILE...", "--partition-by=FIELD [OPTION]... COLLECTION FILE..."],

@@ -96,14 +96,28 @@ final class Importer {
           file: file, lines: failure.lines, bytes: failure.bytes, byteCount: failure.byteCount,
           reason: .mistake(failure.error)))
     case .record(let record):
-      guard record.bytes.count <= ServerLimit.documentBodyBytes else {
-        return refuse(record, file, .sentence("\(record.bytes.count) bytes are more than a document may have"))
-      }
-      switch partition(of: record) {
-      case .success(let partition): try add(record, file, to: partition)
-      case .failure(let unfit): refuse(record, file, unfit.reason)
-      }
+      if let aside = AsideLine(record) { try take(aside, line: record.line, file) } else { try take(record, file) }
     }
+  }
+
+  private func take(_ record: JSONRecordReader.Record, _ file: File) throws(Failure) {
+    guard record.bytes.count <= ServerLimit.documentBodyBytes else {
+      return refuse(record, file, .sentence("\(record.bytes.count) bytes are more than a document may have"))
+    }
+    switch partition(of: record) {
+    case .success(let partition): try add(record, file, to: partition)
+    case .failure(let unfit): refuse(record, file, unfit.reason)
+    }
+  }
+
+  private func take(_ aside: AsideLine, line: Int, _ file: File) throws(Failure) {
+    guard !aside.isCut else {
+      return refuse(
+        .init(
+          file: file, lines: line...line, bytes: aside.bytes, byteCount: aside.byteCount,
+          reason: .sentence("only the beginning of this record was kept: mend it where it came from")))
+    }
+    for item in aside.items(line: line) { try take(item, file) }
   }
 
   private struct Unfit: Error {

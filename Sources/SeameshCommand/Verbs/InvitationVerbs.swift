@@ -26,9 +26,12 @@ let inviteVerb = Verb(
   let invitation = InviteRequest(
     user: Text(user), role: Text(invocation["role"] ?? ""), profile: try profile(invocation),
     validMilliseconds: try validity(invocation))
+  // Before there is an invitation: one whose picture cannot be written would stay open.
+  if let path = invocation["qr"] { try checkWritable(path) }
   let issued = try withInvitations(
     context, node: { client throws(Failure) in try ask(for: invitation, client) },
     directory: { path throws(NodeError) in try NodeSetup.invite(path, invitation).json })
+  for note in issued.texts("notes") { context.terminal.warn(shown(note)) }
   let code = issued.text("code")
   let picture = QRCode(code)
   if context.isJSON {
@@ -46,7 +49,7 @@ let inviteVerb = Verb(
       This node has to run meanwhile.
       """)
   }
-  // Last: the invitation is open already, and without its code nobody could use it.
+  // Last: should the disk be full, the invitation is open already, and without its code nobody could use it.
   if let path = invocation["qr"] { try save(picture, path) }
 }
 
@@ -143,7 +146,7 @@ private func save(_ picture: QRCode?, _ path: String) throws(Failure) {
 extension IssuedInvitation {
   fileprivate var json: ValueMap {
     var map = status.json
-    map["code"] = .string(Text(code))
+    (map["code"], map["notes"]) = (.string(Text(code)), .array(notes.map { .string(Text($0)) }))
     return map
   }
 }

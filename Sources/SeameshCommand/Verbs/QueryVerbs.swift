@@ -39,7 +39,7 @@ let findVerb = Verb(
   let answer = try context.client.ask(
     .init(
       method: "POST", target: NodePath.collection(invocation.required(0), invocation.required(1)) + "/find",
-      body: Array("{\(members.joined(separator: ","))}".utf8)))
+      body: Array("{\(members.joined(separator: ","))}".utf8), isTyped: true))
   let found = try answer.json()
   let documents = found["documents"]?.items ?? []
   for document in documents { context.terminal.print(text(of: document, context)) }

@@ -86,7 +86,9 @@ private func show(_ report: ValueMap, _ answer: Answer, _ context: Context) thro
   showLosses(report, terminal)
   for file in report.list("asideFiles") {
     terminal.print(
-      shown("records put aside: \(file.number("records")) in \(file.text("path")); import them, or take the file away"))
+      shown(
+        "records put aside: \(file.number("records")) in \(file.text("path")); mend them there, import that file and delete it"
+      ))
   }
   for sentence in report.texts("obstacles") { terminal.print(shown(sentence)) }
   for note in report.texts("notes") { terminal.print(shown("note: \(note)")) }

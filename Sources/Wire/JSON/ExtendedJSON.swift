@@ -1,6 +1,7 @@
 import Replication
 
-/// MongoDB Extended JSON v2 in its relaxed form, read strictly: RFC 8259 and nothing beyond it.
+/// MongoDB Extended JSON v2 in its relaxed form, read strictly: RFC 8259 and nothing beyond it. A byte
+/// order mark before it is passed over.
 ///
 /// Numbers without `.` and exponent are int64, the others double. Types that JSON lacks stand in wrappers, objects with
 /// one key: `$oid`, `$date` (ISO 8601 with offset, or `$numberLong`), `$binary` (subtype 00 bytes, 04 UUID), `$uuid`,

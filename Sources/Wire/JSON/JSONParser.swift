@@ -24,11 +24,19 @@ struct JSONParser {
     guard input.count <= limits.byteCount else {
       throw JSONError(.tooLarge(byteCount: input.count, limit: limits.byteCount), offset: 0, line: 1, column: 1)
     }
+    skipByteOrderMark(input)
     skipWhitespace(input)
     let value = try parseValue(input, depth: 0)
     skipWhitespace(input)
     guard position == input.count else { throw fail(.trailingContent, input) }
     return value
+  }
+
+  /// Editors of Windows put one before the text; RFC 8259 §8.1 lets readers pass over it.
+  private mutating func skipByteOrderMark(_ input: Span<UInt8>) {
+    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+    guard input.count >= mark.count, mark.indices.allSatisfy({ input[$0] == mark[$0] }) else { return }
+    position = mark.count
   }
 
   /// `depth` is the number of maps and arrays around the value.

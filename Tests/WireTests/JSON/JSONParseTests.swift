@@ -36,6 +36,7 @@ private let sample = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
 @Suite("Extended JSON: parsing")
 struct JSONParseTests {
   static let accepted: [Accepted] = [
+    Accepted("\u{feff} null", .null),
     Accepted("null", .null), Accepted(" true ", .bool(true)), Accepted("\r\n\tfalse", .bool(false)),
     Accepted("0", .int(0)), Accepted("-0", .int(0)), Accepted("-17", .int(-17)),
     Accepted("9223372036854775807", .int(.max)), Accepted("-9223372036854775808", .int(.min)),

@@ -1,0 +1,54 @@
+import Replication
+import Wire
+
+/// A line of a file that ``AsideFile`` wrote, read again: a person has mended the record inside, or gives a partition that it
+/// lacked. What is meant is that record, and never the line around it.
+struct AsideLine {
+  /// The record as its file had it, or mended since; its beginning alone where it is cut.
+  let bytes: [UInt8]
+  /// Of the whole record.
+  let byteCount: Int
+  let isCut: Bool
+
+  /// Nil where the record is a document of its own: that has an _id, another field, or not all of these.
+  init?(_ record: JSONRecordReader.Record) {
+    guard AsideLine.mayBegin(record.bytes), let map = try? record.value(limits: AsideLine.limits) else { return nil }
+    guard case .string? = map["file"], case .int? = map["line"], case .string? = map["reason"] else { return nil }
+    var count = 4
+    for name in ["lastLine", "recordBytes"] as [Text] {
+      guard let value = map[name] else { continue }
+      guard case .int = value else { return nil }
+      count += 1
+    }
+    guard map.count == count else { return nil }
+    switch map["record"] {
+    case .string(let text): bytes = Array(text.utf8)
+    case .bytes(let kept): bytes = kept
+    default: return nil
+    }
+    isCut = map["recordBytes"] != nil
+    byteCount = isCut ? Int(clamping: map.number("recordBytes")) : bytes.count
+  }
+
+  /// What is in it. A mended record may have become several, or none.
+  func items(line: Int) -> [JSONRecordReader.Item] {
+    var reader = JSONRecordReader()
+    reader.append(bytes)
+    reader.finish()
+    var items: [JSONRecordReader.Item] = []
+    while let item = reader.next() { items.append(item.keptInLine(line)) }
+    return items
+  }
+
+  private static let limits = ExtendedJSON.Limits(byteCount: JSONRecordReader.recordByteLimit)
+  /// Each with the quotation mark behind it.
+  private static let names = ["file", "line", "lastLine", "reason", "record", "recordBytes"].map {
+    Array("\($0)\"".utf8)
+  }
+
+  /// Looks at the first key alone: reading every document twice would cost an import much of its speed.
+  private static func mayBegin(_ bytes: [UInt8]) -> Bool {
+    let afterQuote = bytes.drop { $0 != UInt8(ascii: "\"") }.dropFirst()
+    return names.contains { afterQuote.starts(with: $0) }
+  }
+}
