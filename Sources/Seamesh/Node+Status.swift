@@ -26,9 +26,17 @@ extension Node {
     status.links = keeper.reports(view)
     let conflicts = digests.knownConflicts
     if !conflicts.isEmpty {
-      status.conflicts = ConflictCount(openPartitions: conflicts.count(where: \.value), partitions: conflicts.count)
+      status.conflicts = ConflictCount(openPartitions: openConflicts(for: .read).count, partitions: conflicts.count)
     }
     return status
+  }
+
+  /// Partitions in which something waits for a decision, as far as that is known, and this device may do so much.
+  private func openConflicts(for level: AccessLevel) -> [String] {
+    digests.knownConflicts.filter(\.value).keys.filter { name in
+      guard let name = try? PartitionName(Text(name)) else { return false }
+      return authority.now.level(of: files.deviceKey.publicKey, in: name) >= level
+    }.sorted()
   }
 
   var uptimeMilliseconds: UInt64 {
@@ -71,8 +79,8 @@ extension Node {
     let view = try engine.view(judgesWipe: true)
     return Doctor(
       view: view, discovery: discovery.state, links: keeper.reports(view), forwarding: forwarding.status,
-      conflicts: digests.knownConflicts.filter(\.value).keys.sorted(), history: history, figures: gauges.figures,
-      descriptors: descriptors, directory: files.directory.path,
+      conflicts: openConflicts(for: .write), history: history, figures: gauges.figures, descriptors: descriptors,
+      directory: files.directory.path,
       uptimeMilliseconds: uptimeMilliseconds
     ).findings
   }

@@ -104,6 +104,19 @@ struct RightsInUseTests {
     #expect(LevelSentences.list((1...13).map { "n\($0)" }).hasSuffix("n9, n10 and 3 others"))
   }
 
+  @Test("a preview of an admin's end names those who lose what that admin gave them")
+  func effectsOfAnEnd() throws {
+    let fleet = try TestFleet(3, isClosed: true)
+    let (founder, room) = (fleet.nodes[0], try PartitionName("room=1"))
+    try founder.put(room, "c", "a", body(["n": .int(1)]))
+    _ = try founder.change(RightsChange(.promote(device: "node 1")))
+    try eventually { (try? grant(fleet.nodes[1], "user:user2@test.example", "write", "room=1"))?.isSigned == true }
+    try eventually { try level(founder, of: "node 2", in: room) == "write" }
+    let end = RightsChange.Action.revoke(device: "node 1", isCompromised: true, at: "2020-01-01T00:00:00Z")
+    let effects = try founder.change(RightsChange(end, isDryRun: true)).effects
+    #expect(effects.contains { $0.contains("node 2") && $0.contains("may no longer write in room=1") }, "\(effects)")
+  }
+
   @Test("four digits of a key name its device, fewer do not")
   func fewDigits() throws {
     let fleet = try TestFleet(2)

@@ -40,7 +40,8 @@ struct LevelForecaster {
 
   func foresight(in names: [PartitionName]) -> LevelForesight {
     var foresight = LevelForesight(after)
-    let (devices, names) = (devices, names.filter(reaches))
+    let names = names.filter(reaches)
+    let devices = devices(in: names)
     guard !devices.isEmpty else { return foresight }
     let looked = names.prefix(max(1, LevelForecaster.lookLimit / devices.count))
     foresight.untold = names.count - looked.count
@@ -51,12 +52,18 @@ struct LevelForecaster {
     return foresight
   }
 
-  private var devices: [PublicKey] {
+  private func devices(in names: [PartitionName]) -> [PublicKey] {
     switch request {
-    case .grant(let subject, _, _): after.devices(reachedBy: subject)
-    case .end(let device, _, _), .promote(let device): [device]
+    case .grant(let subject, _, _): return after.devices(reachedBy: subject)
+    case .promote(let device): return [device]
+    case .end(let device, _, _):
+      // With whoever gave rights and let others in, what he gave and whom he let in may fall.
+      let hasGiven = before.isAdmin(device) || names.contains { level(before, device, $0) == .manage }
+      guard hasGiven else { return [device] }
+      let others = Set((before.allMembers + after.allMembers).map(\.device)).subtracting([device])
+      return [device] + others.sorted()
     // Lets count again what was written, and gives nobody anything.
-    case .raise: []
+    case .raise: return []
     }
   }
 

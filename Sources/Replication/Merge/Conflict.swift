@@ -64,6 +64,19 @@ extension DocumentState {
     return (listed + DocumentState.unspokenFor(markers, by: listed)).sorted(by: Conflict.standsBefore)
   }
 
+  /// The latest of the writes that make what is shown at a place and below; of something removed, the latest that removed it, there or
+  /// above. Nil where the state keeps none: it does not keep who deleted a document.
+  package func lastWrite(ofShownAt place: [PathSegment]) -> Entry? {
+    guard isAlive else { return nil }
+    let shown = rendered()
+    let making = entries.filter { entry in
+      entry.generation == generation && ![.drop, .create, .delete].contains(entry.kind) && hasEffect(entry, in: shown)
+    }
+    let inside = making.lazy.filter { $0.path.starts(with: place) }
+    return (inside.max { $0.stamp < $1.stamp })
+      ?? making.filter { $0.kind == .remove && place.starts(with: $0.path) }.max { $0.stamp < $1.stamp }
+  }
+
   private func hasEffect(_ entry: Entry, in shown: Shown) -> Bool {
     let place = shown[path: entry.path]
     return switch entry.kind {

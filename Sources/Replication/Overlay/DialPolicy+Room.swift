@@ -11,8 +11,10 @@ extension DialPolicy {
     let (outgoing, all) = (outgoingCount + dialled, links.count + dialled)
     if all + waitingCount <= Limits.linksOfAll { return true }
     let limit = all < Limits.linksOfAll ? Limits.outgoingLinks : Limits.leastOutgoingLinks
+    guard outgoing == limit, dialled == 0 else { return outgoing < limit }
     // One more where each of them is to somebody who would be missed: that place has its turns, and theirs stay.
-    return outgoing < limit || outgoing == limit && ownUnaskedLinks.values.allSatisfy(\.hasFew)
+    let own = ownUnaskedLinks.values
+    return !own.isEmpty && own.allSatisfy(\.hasFew)
   }
 
   private var outgoingCount: Int { links.values.count { $0.isOutgoing } }

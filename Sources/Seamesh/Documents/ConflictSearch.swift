@@ -80,8 +80,7 @@ struct ConflictSearch {
       status.id = ConflictID(key: key, etag: etag, number: index + 1).text
       (status.collection, status.document, status.isDeleted) = (collection.string, id, !state.isAlive)
       (status.place, status.shown) = (decision.place.places.string, decision.shown)
-      status.shownBy = state.writer(ofShownAt: decision.place, besides: decision.conflicts)
-        .map { writer($0.dot, $0.timestamp) }
+      status.shownBy = state.lastWrite(ofShownAt: decision.place).map { writer($0.dot, $0.timestamp) }
       status.values = decision.conflicts.map(candidate)
       page.conflicts.append(status)
     }
@@ -104,23 +103,4 @@ struct ConflictSearch {
     (writer.label, writer.user) = (membership?.label.string ?? "", membership?.user.string ?? "")
     return writer
   }
-}
-
-extension DocumentState {
-  /// The latest write at or below the place of a decision that is none of its conflicts. Nil where the state keeps none: it does
-  /// not keep who deleted a document.
-  fileprivate func writer(ofShownAt place: [PathSegment], besides conflicts: [Conflict]) -> Entry? {
-    guard isAlive else { return nil }
-    let hidden = Set(conflicts.map { WrittenPlace(dot: $0.dot, path: $0.path) })
-    let shown = entries.lazy.filter { entry in
-      entry.generation == generation && entry.path.starts(with: place)
-        && !hidden.contains(WrittenPlace(dot: entry.dot, path: entry.path))
-    }
-    return shown.max { $0.stamp < $1.stamp }
-  }
-}
-
-private struct WrittenPlace: Hashable {
-  let dot: Dot
-  let path: [PathSegment]
 }

@@ -24,10 +24,20 @@ struct AsideLine {
     switch map["record"] {
     case .string(let text): bytes = Array(text.utf8)
     case .bytes(let kept): bytes = kept
+    // Whoever mends it may well take the quotation marks away.
+    case .map(let document): bytes = Array(ExtendedJSON.text(.map(document)).utf8)
     default: return nil
     }
     isCut = map["recordBytes"] != nil
     byteCount = isCut ? Int(clamping: map.number("recordBytes")) : bytes.count
+  }
+
+  /// A line of a file that is named as such files are, which was one before somebody took a field away or added one.
+  static func isBroken(_ record: JSONRecordReader.Record, in path: String) -> Bool {
+    guard path.split(separator: "/").last?.hasPrefix("import-aside-") == true,
+      let map = try? record.value(limits: AsideLine.limits)
+    else { return false }
+    return map["record"] != nil && (map["line"] != nil || map["reason"] != nil)
   }
 
   /// What is in it. A mended record may have become several, or none.

@@ -96,7 +96,12 @@ final class Importer {
           file: file, lines: failure.lines, bytes: failure.bytes, byteCount: failure.byteCount,
           reason: .mistake(failure.error)))
     case .record(let record):
-      if let aside = AsideLine(record) { try take(aside, line: record.line, file) } else { try take(record, file) }
+      if let aside = AsideLine(record) { return try take(aside, line: record.line, file) }
+      guard !AsideLine.isBroken(record, in: file.name) else {
+        return refuse(
+          record, file, .sentence("a record put aside stands in a line with file, line, reason and record alone"))
+      }
+      try take(record, file)
     }
   }
 

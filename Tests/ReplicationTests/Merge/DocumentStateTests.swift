@@ -55,6 +55,23 @@ struct DocumentStateTests {
     }
   }
 
+  @Test("who increments what somebody else has set to a text has not written what is shown")
+  func lastWriteOfShown() {
+    func write(_ dot: Dot, stamp: UInt64, _ operation: Operation) -> AcceptedWrite {
+      AcceptedWrite(
+        WriteContext(dot: dot, timestamp: HybridTimestamp(rawValue: stamp), context: VersionVector()),
+        DocumentWrite(collection: "c", id: .int(1), kind: .edit, generation: 1, operations: [operation]))
+    }
+    let increment = Operation(.increment, [.key("n")], value: .int(1))
+    let set = write(Dot(replica: anna, sequence: 1), stamp: 5, Operation(.set, [.key("n")], value: .string("text")))
+    let state = DocumentState.merged(of: [
+      set, write(Dot(replica: ben, sequence: 1), stamp: 6, increment),
+      write(Dot(replica: ben, sequence: 2), stamp: 7, increment),
+    ])
+    #expect(state.shown()?["n"] == .string("text"))
+    #expect(state.lastWrite(ofShownAt: [.key("n")])?.dot == Dot(replica: anna, sequence: 1))
+  }
+
   @Test("a container that stood only by what was in it stays, when all of it is taken out")
   func emptiedContainerStays() throws {
     var random = MergeRandom(seed: 4)

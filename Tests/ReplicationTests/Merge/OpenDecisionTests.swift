@@ -57,6 +57,24 @@ struct OpenDecisionTests {
     #expect(count > 350)
   }
 
+  @Test("what is named as written last of what is shown is none of what is not")
+  func lastWrites() {
+    struct Place: Hashable {
+      let dot: Dot
+      let path: [PathSegment]
+    }
+    var count = 0
+    for (seed, start, state) in Self.open() where state.isAlive && start.mode != .raw {
+      let hidden = Set(state.inbox().map { Place(dot: $0.dot, path: $0.path) })
+      for decision in state.openDecisions() {
+        guard let entry = state.lastWrite(ofShownAt: decision.place) else { continue }
+        #expect(!hidden.contains(Place(dot: entry.dot, path: entry.path)), "seed \(seed), \(decision.place)")
+        count += 1
+      }
+    }
+    #expect(count > 50)
+  }
+
   @Test("what is taken instead is shown, and all of its decision is closed")
   func taking() throws {
     var (count, refused) = (0, 0)

@@ -254,6 +254,24 @@ import TestSupport
     }
   }
 
+  @Test("a place beyond the usual ones is for who has links to those with few, and not for who has none yet")
+  func noPlaceBeforeAnyLink() {
+    var full = Full(links: 1, dialledBy: 10)
+    full.handle(.disconnected(Fleet.device(1)))
+    full.handle(.lost(instance: "n1"))
+    var dials: Set<PeerAddress> = []
+    for number in 71...76 {
+      let found = DialPolicy.Event.found(
+        instance: Text("n\(number)"), addresses: [Fleet.socket(number)], tagMatches: true)
+      dials.formUnion(full.handle(found))
+    }
+    for _ in 0..<20 {
+      full.now += 1_000
+      dials.formUnion(full.handle(.tick))
+    }
+    #expect(dials.count == DialPolicy.Limits.leastOutgoingLinks)
+  }
+
   @Test("while a link that was given up is being closed no other is given up for who waits")
   func leaving() throws {
     var full = Full(links: 4, dialledBy: 7)
