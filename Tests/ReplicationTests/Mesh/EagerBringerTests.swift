@@ -229,21 +229,6 @@ struct EagerBringerTests {
     #expect(diamond.held == 14 && diamond.copies(from: 2, since: start) == 0)
   }
 
-  @Test("who goes on to push what he was told not to hears that every two seconds, however often he pushes it")
-  func toldAgainAndAgain() {
-    var bringers = EagerBringers()
-    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
-    let (first, second) = (SessionID(rawValue: 7), SessionID(rawValue: 8))
-    bringers.noteNew(replica, of: partition, from: first, at: MonotonicTime(milliseconds: 0))
-    var told: [UInt64] = []
-    for milliseconds in stride(from: UInt64(0), through: 5_000, by: 500) {
-      let time = MonotonicTime(milliseconds: milliseconds)
-      bringers.choose(first, for: replica, of: partition, ratherThan: [second], at: time)
-      if bringers.takeUntold(time).contains(where: { $0.session == second }) { told.append(milliseconds) }
-    }
-    #expect(told == [0, 2_000, 4_000])
-  }
-
   /// Nodes 0 and 4 write, linked with 5 alone. Nodes 1 and 2 are linked with 5 and with 3, which chose 1. Node 1 has lost 5, without a word
   /// of its author; node 2 writes each second.
   private func withoutSource(thin: Bool = false) throws -> (bench: MeshBench, write: (Int, UInt64) throws -> Void) {
@@ -315,52 +300,6 @@ struct EagerBringerTests {
     diamond.bench.pass(6_000)
     #expect(diamond.held == 4)
     #expect(diamond.bench.nodes[2].mesh.sessions[id]?.live?.choices.isEmpty == true)
-  }
-
-  @Test("who is asked to push what stands still is chosen when he has brought something, and not by his word")
-  func grafted() {
-    var bringers = EagerBringers()
-    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
-    let sessions = (0..<3).map { SessionID(rawValue: $0) }
-    let time = MonotonicTime(milliseconds: 1_000)
-    func chosen() -> SessionID? { bringers[replica, partition]?.eager }
-    bringers.noteNew(replica, of: partition, from: sessions[0], at: time)
-    bringers.choose(sessions[0], for: replica, of: partition, ratherThan: [sessions[1], sessions[2]], at: time)
-    func told() -> [SessionID] { bringers.takeUntold(time).map(\.session) }
-    #expect(told() == sessions)
-    bringers.graft(sessions[1], to: replica, of: partition, at: time)
-    #expect(chosen() == sessions[0] && told() == [sessions[1]])
-    bringers.noteNew(replica, of: partition, from: sessions[2], at: time)
-    #expect(chosen() == sessions[0])
-    bringers.noteNew(replica, of: partition, from: sessions[1], at: time)
-    #expect(chosen() == sessions[1] && told() == [], "he has been told")
-  }
-
-  @Test("who was chosen is chosen no more once others bring what he did not, and by nobody's word")
-  func doubted() {
-    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
-    let sessions = (0..<4).map { SessionID(rawValue: $0) }
-    let time = MonotonicTime(milliseconds: 1_000)
-    var bringers = EagerBringers()
-    func chosen() -> SessionID? { bringers[replica, partition]?.eager }
-    func told() -> [SessionID] { bringers.takeUntold(time).map(\.session) }
-    func bring(_ number: Int) { bringers.noteNew(replica, of: partition, from: sessions[number], at: time) }
-    bring(0)
-    bringers.choose(sessions[0], for: replica, of: partition, ratherThan: [sessions[1]], at: time)
-    #expect(told() == [sessions[0], sessions[1]])
-    bringers.release([sessions[2]], from: replica, of: partition, at: time)
-    #expect(told() == [sessions[2]] && chosen() == sessions[0])
-    bring(0)
-    bring(3)
-    #expect(told() == [] && chosen() == sessions[0], "he has brought what was missed")
-    bringers.release([sessions[2]], from: replica, of: partition, at: time)
-    #expect(told() == [sessions[2]])
-    bring(2)
-    #expect(told() == [sessions[0], sessions[1]] && chosen() == nil)
-    bringers.choose(sessions[0], for: replica, of: partition, ratherThan: [sessions[1], sessions[2]], at: time)
-    #expect(told() == Array(sessions[0...2]))
-    bringers.release([sessions[0]], from: replica, of: partition, at: time)
-    #expect(told() == Array(sessions[0...2]) && chosen() == nil, "nobody is to leave to others what nobody is to push")
   }
 
   @Test("what somebody catches this node up with disproves who was chosen as well")
@@ -461,80 +400,6 @@ struct EagerBringerTests {
     let chosen = bench.nodes[2].mesh.bringers[chain, bench.partition]?.eager
     #expect(chosen == link, "who is no author")
     #expect(bench.said(from: 2, to: 0, since: start).filter { $0 == "pushChoice" } == [])
-  }
-
-  @Test("chains that stand still are named twice for each time that they are, and forgotten when they are here")
-  func lagging() {
-    var lagging = LaggingChains()
-    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
-    let (first, second) = (SessionID(rawValue: 7), SessionID(rawValue: 8))
-    func time(_ milliseconds: UInt64) -> MonotonicTime { MonotonicTime(milliseconds: milliseconds) }
-    func still(_ now: UInt64, _ received: UInt64) -> [Bool] {
-      lagging.takeStill(for: 3_000, time(now)) { _, _ in received }.map(\.isGrafted)
-    }
-    lagging.note(replica, of: partition, named: 5, received: 1, by: first, time(1_000))
-    lagging.note(replica, of: partition, named: 4, received: 1, by: second, time(3_000))
-    #expect(still(3_900, 1) == [])
-    #expect(still(4_000, 1) == [], "it was just looked at")
-    #expect(still(4_700, 2) == [], "it has gone on")
-    #expect(still(7_600, 2) == [] && still(8_400, 2) == [false])
-    #expect(still(11_300, 2) == [] && still(12_100, 2) == [true])
-    #expect(still(20_000, 2) == [], "nobody has named it since")
-    lagging.note(replica, of: partition, named: 5, received: 2, by: first, time(20_000))
-    #expect(still(21_000, 5) == [] && still(30_000, 2) == [])
-    lagging.note(replica, of: partition, named: 5, received: 2, by: first, time(30_000))
-    lagging.note(replica, of: partition, named: 5, received: 2, by: second, time(30_000))
-    lagging.closed(second)
-    let meanwhile = lagging.takeStill(for: 3_000, time(33_000), received: { _, _ in 2 }, isOnItsWay: { _ in true })
-    #expect(meanwhile.isEmpty)
-    let later = lagging.takeStill(for: 3_000, time(36_000)) { _, _ in 2 }
-    #expect(later.map(\.namedBy) == [[first]])
-    #expect(still(39_000, 3) == [] && still(42_000, 3) == [false], "it went on, and stands still anew")
-  }
-
-  @Test("a chain is named by those alone who have named more of it than is here")
-  func lagsBehind() {
-    var lagging = LaggingChains()
-    let (partition, replica) = (PartitionID(.zero), ReplicaID(high: 1, low: 1))
-    let (first, second) = (SessionID(rawValue: 7), SessionID(rawValue: 8))
-    var asked: [[SessionID]] = []
-    func look(_ now: UInt64, _ received: UInt64) -> [[SessionID]] {
-      let still = lagging.takeStill(
-        for: 1_000, MonotonicTime(milliseconds: now), received: { _, _ in received },
-        isOnItsWay: {
-          asked.append($0.namedBy)
-          return false
-        })
-      return still.map(\.namedBy)
-    }
-    for (session, named) in [(first, 5), (second, 9), (second, 4)] as [(SessionID, UInt64)] {
-      lagging.note(
-        replica, of: partition, named: named, received: 2, by: session, MonotonicTime(milliseconds: 1_000))
-    }
-    #expect(look(1_500, 2) == [] && asked == [[first, second]])
-    #expect(look(2_000, 5) == [] && look(3_000, 5) == [[second]] && asked.last == [second])
-    #expect(look(3_500, 9) == [] && look(9_000, 9) == [])
-  }
-
-  @Test("of more chains that stand still than one look takes the rest has its turn with the next")
-  func manyStill() {
-    var lagging = LaggingChains()
-    let partitions = (0..<5).map { PartitionID(Digest(words: ($0, 0, 0, 0))) }
-    for partition in partitions {
-      for low in 0..<UInt64(LaggingChains.chainLimit) {
-        let replica = ReplicaID(high: 1, low: low)
-        lagging.note(
-          replica, of: partition, named: 5, received: 1, by: SessionID(rawValue: 1), MonotonicTime(milliseconds: 0))
-      }
-    }
-    func look(_ now: UInt64) -> [LaggingChains.Still] {
-      lagging.takeStill(for: 1_000, MonotonicTime(milliseconds: now)) { _, _ in 1 }
-    }
-    let first = look(1_000)
-    #expect(first.count == LaggingChains.stillLimit && first.last?.partition == partitions[3])
-    let next = look(1_250)
-    #expect(next.count == LaggingChains.chainLimit)
-    #expect(next.allSatisfy { $0.partition == partitions[4] && !$0.isGrafted })
   }
 
   @Test("a payload of the chosen one that takes long has nobody else send it, as long as its pieces come")
@@ -655,39 +520,6 @@ struct EagerBringerTests {
     bench.post(.pushChoice(PushChoice(bench.name, lazy: [diamond.chain])), from: 3, on: id)
     bench.run()
     #expect(bench.nodes[2].mesh.sessions[id]?.live?.choices.isEmpty == true)
-  }
-
-  @Test("of more chains of a partition, and of more partitions, than are kept nothing is kept")
-  func bounds() throws {
-    var choices = PushChoices()
-    let name = try PartitionName("a=b")
-    func chains(_ range: Range<UInt64>) -> Set<ReplicaID> { Set(range.map { ReplicaID(high: 1, low: $0) }) }
-    let partition = PartitionID(.zero)
-    let first = choices.hear(PushChoice(name, eager: chains(0..<256)), of: partition) { _ in true }
-    #expect(first.count == 256)
-    let beyond = choices.hear(PushChoice(name, eager: chains(256..<300)), of: partition) { _ in true }
-    #expect(beyond.isEmpty)
-    let instead = PushChoice(name, eager: chains(256..<300), released: chains(0..<10))
-    let freed = choices.hear(instead, of: partition) { _ in true }
-    #expect(Set(freed) == chains(0..<10).union(chains(256..<266)))
-    #expect(!choices.isEager(ReplicaID(high: 1, low: 9), in: partition))
-    for number in 1..<UInt64(PushChoices.partitionLimit) + 10 {
-      let other = PartitionID(Digest(words: (number, 0, 0, 0)))
-      let kept = choices.hear(PushChoice(name, lazy: chains(0..<1)), of: other) { _ in true }
-      let isLazy = choices.isLazy(ReplicaID(high: 1, low: 0), in: other)
-      #expect(kept.isEmpty && isLazy == (number < PushChoices.partitionLimit))
-    }
-  }
-
-  @Test("of as many chains as are kept each may still come to be wanted from another one")
-  func fullBookTurns() throws {
-    var choices = PushChoices()
-    let (name, partition) = (try PartitionName("a=b"), PartitionID(.zero))
-    let chains = Set((0..<UInt64(PushChoice.limit)).map { ReplicaID(high: 1, low: $0) })
-    _ = choices.hear(PushChoice(name, lazy: chains), of: partition) { _ in true }
-    let pushed = choices.hear(PushChoice(name, eager: chains), of: partition) { _ in true }
-    #expect(Set(pushed) == chains)
-    #expect(chains.allSatisfy { choices.isEager($0, in: partition) && !choices.isLazy($0, in: partition) })
   }
 
   /// Each of twenty makes five links, and all of them write.
