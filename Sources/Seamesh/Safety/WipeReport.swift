@@ -77,5 +77,5 @@ package enum WipeLimits {
   /// Of a file of records that were put aside, so much is looked at.
   static let asideBytes = 64 * 1024 * 1024
   /// A record put aside begins its file's name with this.
-  static let asidePrefix = "import-aside-"
+  package static let asidePrefix = "import-aside-"
 }

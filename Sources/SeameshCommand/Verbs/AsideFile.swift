@@ -1,5 +1,6 @@
 import Glibc
 import Replication
+import Seamesh
 import Wire
 
 /// Records that could not be stored, with the reasons: a file in the data directory, made when the first one comes.
@@ -75,7 +76,7 @@ final class AsideFile {
     var stamp = [CChar](repeating: 0, count: 32)
     let length = strftime(&stamp, stamp.count, "%Y%m%dT%H%M%SZ", &parts)
     let name = String(decoding: stamp.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self)
-    let path = "\(directory)/import-aside-\(name)-\(getpid()).jsonl"
+    let path = "\(directory)/\(WipeLimits.asidePrefix)\(name)-\(getpid()).jsonl"
     descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw fileFailure("cannot make \(path)", missing: .failed) }
     self.path = path

@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 import Wire
 
 /// A line of a file that ``AsideFile`` wrote, read again: a person has mended the record inside, or gives a partition that it
@@ -34,7 +35,7 @@ struct AsideLine {
 
   /// A line of a file that is named as such files are, which was one before somebody took a field away or added one.
   static func isBroken(_ record: JSONRecordReader.Record, in path: String) -> Bool {
-    guard path.split(separator: "/").last?.hasPrefix("import-aside-") == true,
+    guard path.split(separator: "/").last?.hasPrefix(WipeLimits.asidePrefix) == true,
       let map = try? record.value(limits: AsideLine.limits)
     else { return false }
     return map["record"] != nil && (map["line"] != nil || map["reason"] != nil)
