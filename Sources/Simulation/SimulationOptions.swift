@@ -2,7 +2,8 @@ import Replication
 
 /// Bounds of what a seed may draw.
 package struct SimulationOptions: Sendable {
-  package var nodes: ClosedRange<Int> = 2...6
+  /// Nil: the seed draws, in one world of a hundred more than have links with one another.
+  package var nodes: ClosedRange<Int>?
   package var partitions: ClosedRange<Int> = 1...3
   /// Nil: a subset that the seed draws.
   package var faults: Set<Fault>?
@@ -27,6 +28,9 @@ package struct SimulationOptions: Sendable {
   package var plantedBug: PlantedBug?
   /// Keeps the last events as text.
   package var keepsLog = false
+
+  /// So many as can all be linked with one another, and more.
+  package static let harbour = DialPolicy.Limits.linksOfAll + 1...DialPolicy.Limits.linksAtMost + 7
 
   package init() {}
 }

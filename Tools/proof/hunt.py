@@ -36,8 +36,8 @@ def hunt_all(seamesh, mistakes: list[Mistake], limits, jobs: int, each) -> list[
 
 def hunt(seamesh, mistake: Mistake, start_seed: int, seeds: int, seconds: float) -> Finding:
     start = time.monotonic()
-    # Elsewhere few worlds forward.
-    options = ("--relays",) if mistake.relays else ()
+    # Elsewhere few worlds forward, and few have more nodes than links.
+    options = ("--relays",) if mistake.relays else ("--harbour",) if mistake.harbour else ()
     tried = 0
     for chunk in _chunks(mistake.seeds, start_seed, seeds):
         if tried >= len(mistake.seeds) and time.monotonic() - start >= seconds:

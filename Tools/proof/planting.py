@@ -36,6 +36,8 @@ class Mistake:
     seeds: list
     #: Every world of its hunt has relays.
     relays: bool
+    #: Every world of its hunt is a harbour.
+    harbour: bool
     sites: list
 
 
@@ -50,7 +52,8 @@ def mistakes() -> list[Mistake]:
         Mistake(
             number, entry["name"], entry["room"], entry["sentence"], entry["proposer"],
             entry.get("history", False), entry.get("open", False), entry.get("harmless", ""),
-            entry.get("seeds", []), entry.get("relays", entry["room"] == "Forwarding"), entry["site"],
+            entry.get("seeds", []), entry.get("relays", entry["room"] == "Forwarding"),
+            entry.get("harbour", entry["room"] == "Overlay"), entry["site"],
         )
         for number, entry in enumerate(entries, start=1)
     ]

@@ -29,7 +29,7 @@ package final class LinkDirector {
     for address in policy.handle(event, now: clock.now, using: &random) {
       port.dial(address, tag: table.beginDial(address))
     }
-    while let device = policy.takeDrop() { drop(device) }
+    while let dropped = policy.takeDrop() { drop(dropped) }
   }
 
   var nextWake: MonotonicTime? { policy.nextWake() }
@@ -41,9 +41,11 @@ package final class LinkDirector {
     follow(.dialFailed(address))
   }
 
-  /// Ends all sessions with a device, to make room for others.
-  private func drop(_ device: DeviceID) {
-    for id in table.sessions(of: device) {
+  /// Ends all sessions with a device.
+  private func drop(_ dropped: DialPolicy.Drop) {
+    let reason = dropped.reason == .surplus ? "surplus" : "turn"
+    journal.note(.debug, "gives up a link", ["device": .device(dropped.device), "reason": .text(reason)])
+    for id in table.sessions(of: dropped.device) {
       _ = send(.goodbye(.stopping), to: id)
       port.close(id, afterFlush: true)
     }

@@ -102,8 +102,9 @@ extension DialPolicy {
     guard let link = links.removeValue(forKey: device) else { return }
     let wasShort = now.millisecondsSince(link.since) < Limits.shortSessionMilliseconds
     let longest = Limits.longestFlappingDelayMilliseconds
+    // Who was refused on the session waits as long as the refusal says, and not as after one that broke off.
     for address in addresses(of: device) {
-      guard var candidate = candidates[address] else { continue }
+      guard var candidate = candidates[address], !candidate.isRefused else { continue }
       candidate.failures = wasShort ? candidate.failures + 1 : 0
       candidate.nextAttempt =
         now.advanced(

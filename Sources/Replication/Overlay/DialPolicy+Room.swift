@@ -1,7 +1,7 @@
 // Fleets above eleven nodes: so many outgoing links, and a swap now and then (design §6).
 extension DialPolicy {
   /// A link that the caller is to close in order; it then says `disconnected` as usual.
-  package mutating func takeDrop() -> DeviceID? { drops.popLast() }
+  package mutating func takeDrop() -> Drop? { drops.popLast() }
 
   /// For one more outgoing link, counting those that are being made. What the operator named is dialled all the same.
   /// Where few devices are known all are linked: swaps would cost more than the links that they spare. Whom others have dialled
@@ -28,8 +28,11 @@ extension DialPolicy {
   private func surplus(givenUpBefore now: MonotonicTime) -> DeviceID? {
     let kept = links.values.filter { !$0.isLeaving }
     guard kept.count > Limits.linksAtMost else { return nil }
-    let own = DialPolicy.oldest(ownUnaskedLinks.filter { !$0.value.hasFew })
-    if let own, kept.count(where: \.isOutgoing) > Limits.leastOutgoingLinks { return own }
+    let own = ownUnaskedLinks
+    // The place beyond the usual ones has its turns by swaps, and is none too many.
+    let beyond = own.values.count(where: \.hasFew) >= Limits.leastOutgoingLinks ? 1 : 0
+    let oldest = DialPolicy.oldest(own.filter { !$0.value.hasFew })
+    if let oldest, kept.count(where: \.isOutgoing) > Limits.leastOutgoingLinks + beyond { return oldest }
     let others = unaskedLinks.filter { !$0.value.isOutgoing && $0.value.mayBeSurplus(now) }
     return DialPolicy.oldest(DialPolicy.bestLinked(others))
   }
@@ -88,13 +91,13 @@ extension DialPolicy {
   }
 
   private mutating func giveUp(_ device: DeviceID, _ now: MonotonicTime) {
-    drop(device)
+    drop(device, .surplus)
     givenUp = givenUp.filter { now.millisecondsSince($0.value) < Limits.insistenceMilliseconds }
     givenUp[device] = now
   }
 
-  private mutating func drop(_ device: DeviceID) {
-    drops.append(device)
+  private mutating func drop(_ device: DeviceID, _ reason: Drop.Reason) {
+    drops.append(Drop(device, reason))
     links[device]?.isLeaving = true
   }
 
@@ -117,7 +120,7 @@ extension DialPolicy {
       return
     }
     nextSwap = nil
-    drop(swappable)
+    drop(swappable, .turn)
   }
 
   /// When the first of those who wait for room may be dialled.

@@ -39,7 +39,7 @@ package struct DialPolicy: Sendable {
   /// When the next of too many links is given up.
   var nextGivingUp: MonotonicTime?
   /// To be closed by the caller (``takeDrop()``).
-  var drops: [DeviceID] = []
+  var drops: [Drop] = []
   /// When links were given up that were too much; those that are long ago are taken out.
   var givenUp: [DeviceID: MonotonicTime] = [:]
   var budget = TokenBucket(capacity: Limits.dialBurst, perMinute: Limits.dialsPerMinute)
@@ -147,6 +147,20 @@ extension DialPolicy {
     /// A fresh sighting shortens the wait once in this time, so repeated records cause no dial storm (N5).
     package static let hastenIntervalMilliseconds: UInt64 = 30_000
     package static let hastenedDelayMilliseconds: UInt64 = 1_000
+  }
+
+  /// A link that this node gives up.
+  package struct Drop: Sendable, Equatable {
+    package enum Reason: Sendable, Equatable {
+      /// There are more than a node is to have.
+      case surplus
+      /// Another device waits for its place.
+      case turn
+    }
+    package let device: DeviceID
+    package let reason: Reason
+
+    package init(_ device: DeviceID, _ reason: Reason) { (self.device, self.reason) = (device, reason) }
   }
 
   struct Link: Sendable {

@@ -12,6 +12,8 @@ let simulateVerb = Verb(
       "store", .choice("KIND", ["disk", "memory"]),
       "the shipped store on a simulated disk, or its stand-in in memory; otherwise each seed draws"),
     OptionSpecification("relays", .none, "let nodes forward to a model of a backend; otherwise each seed draws"),
+    OptionSpecification(
+      "harbour", .none, "more nodes on one LAN than all have links with one another; otherwise each seed draws"),
     OptionSpecification("counts", .none, "show how often each fault and each special case really happened"),
     OptionSpecification("log", .none, "show what happened in a world that broke an invariant"),
   ],
@@ -25,6 +27,7 @@ let simulateVerb = Verb(
   options.keepsLog = invocation.has("log")
   options.usesDisk = invocation["store"].map { $0 == "disk" }
   if invocation.has("relays") { options.hasRelays = true }
+  if invocation.has("harbour") { options.nodes = SimulationOptions.harbour }
   let summary = Simulator.runMany(first..<end, options)
   context.isJSON
     ? context.terminal.print(json(summary, withCounts: invocation.has("counts")))

@@ -98,12 +98,30 @@ struct AgreementCheck: Check {
   /// Have all that reach one another a session, and is none half open?
   func areAllConnected() -> Bool {
     world.connections.values.allSatisfy { !$0.pipes.contains(where: \.isSilent) }
-      && world.nodes.compactMap(\.process).allSatisfy(isConnected)
+      && (world.plan.isHarbour ? areInOneMesh() : world.nodes.compactMap(\.process).allSatisfy(isConnected))
+  }
+
+  /// Does a way lead over sessions from each process to every other?
+  private func areInOneMesh() -> Bool {
+    let processes = world.nodes.compactMap(\.process)
+    guard let first = processes.first else { return true }
+    var (reached, next) = (Set([first.node.slot]), [first])
+    while let process = next.popLast() {
+      let linked = slots(linkedWith: process)
+      let fresh = processes.filter { linked.contains($0.node.slot) && !reached.contains($0.node.slot) }
+      reached.formUnion(fresh.map(\.node.slot))
+      next += fresh
+    }
+    return reached.count == processes.count
+  }
+
+  private func slots(linkedWith process: NodeProcess) -> Set<Int> {
+    Set(process.mesh.sessions.ids.compactMap { process.ports.links[$0]?.remoteSlot })
   }
 
   /// Has the process a session with every node that it can reach? Nodes, not devices: of copies of one device each counts.
   private func isConnected(_ process: NodeProcess) -> Bool {
-    let peers = Set(process.mesh.sessions.ids.compactMap { process.ports.links[$0]?.remoteSlot })
+    let peers = slots(linkedWith: process)
     return world.nodes.compactMap(\.process).allSatisfy {
       $0 === process || !world.isLinked($0.node.slot, process.node.slot) || peers.contains($0.node.slot)
     }

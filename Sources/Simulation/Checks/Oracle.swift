@@ -13,6 +13,7 @@ final class Oracle {
   private var copies: CopyCheck
   private var statements: StatementCheck
   private var comparisons: ComparisonCheck
+  private var links: LinkCheck
   let conduct: ConductCheck
   let agreement: AgreementCheck
   let shore: ShoreCheck
@@ -22,7 +23,7 @@ final class Oracle {
     known = Knowledge(world)
     (commits, vectors, promises) = (CommitCheck(known), VectorCheck(known), PromiseCheck(known))
     (frames, copies, conduct) = (FrameCheck(known), CopyCheck(known), ConductCheck(known: known))
-    (statements, comparisons) = (StatementCheck(known), ComparisonCheck(known))
+    (statements, comparisons, links) = (StatementCheck(known), ComparisonCheck(known), LinkCheck(known))
     (agreement, shore, states) = (AgreementCheck(known: known), ShoreCheck(known: known), StateCheck(known: known))
   }
 
@@ -74,6 +75,7 @@ final class Oracle {
     copies.check(message, by: node, over: link)
     statements.check(message, by: node, over: link)
     comparisons.check(message, by: node, over: link)
+    if message == .goodbye(.duplicate) { links.closesSecond(link, node) }
   }
 
   func delivered(_ frame: [UInt8], to node: SimulatedNode, on connection: UInt64, side: Int) {
@@ -86,6 +88,11 @@ final class Oracle {
     copies.ended(connection)
     statements.ended(connection)
     comparisons.ended(connection)
+    links.ended(connection)
+  }
+
+  func givesUp(_ device: DeviceID, asSurplus isSurplus: Bool, _ process: NodeProcess) {
+    if process.node.isJudged { links.givesUp(device, asSurplus: isSurplus, process) }
   }
 
   func turnEnded(_ process: NodeProcess) {
@@ -93,6 +100,7 @@ final class Oracle {
     let moved = process.ports.takeRecords()
     BoundCheck(known: known).check(process)
     conduct.check(process)
+    links.turnEnded(process)
     FeedCheck(known: known).check(moved, of: process)
     guard !moved.isEmpty, process.node.isJudged else { return }
     vectors.check(process)

@@ -144,7 +144,15 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
     guard !isDead else { return }
     world.note("\(node.slot) \(level) \(message) \(facts.map { "\($0.key)=\($0.value)" }.joined(separator: " "))")
     world.countOccurrence(in: message)
+    if message == "gives up a link" { tellOfGivingUp(facts) }
     if message == "closed a connection" { world.oracle.conduct.checkSilence(facts, of: self) }
+  }
+
+  private func tellOfGivingUp(_ facts: KeyValuePairs<String, JournalFact>) {
+    guard case .device(let device)? = facts.first(where: { $0.key == "device" })?.value, let process = node.process
+    else { return }
+    let isSurplus = facts.contains { fact in if case .text("surplus") = fact.value { true } else { false } }
+    world.oracle.givesUp(device, asSurplus: isSurplus, process)
   }
 
   func committed(_ record: CommitRecord) {

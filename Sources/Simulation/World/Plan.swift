@@ -4,6 +4,8 @@ import Replication
 /// What a seed makes of the world before anything happens in it.
 struct Plan {
   let nodeCount: Int
+  /// All are on one LAN, and are more than have links with one another.
+  let isHarbour: Bool
   /// Members from the start; the others join later.
   let founders: Int
   let partitions: [PartitionName]
@@ -73,13 +75,15 @@ struct Plan {
   var statementLimit: Int { mesh.statementLimit }
 
   init(_ options: SimulationOptions, seed: UInt64, _ random: inout SimulationRandom) {
-    nodeCount = random.between(options.nodes)
+    let nodes = options.nodes ?? Plan.nodes(seed)
+    nodeCount = random.between(nodes)
+    isHarbour = nodes == SimulationOptions.harbour
     founders = nodeCount > 2 && random.chance(40) ? nodeCount - 1 : nodeCount
     let isWide = options.faults == nil && random.chance(10)
     let names = isWide ? Plan.names + Plan.moreNames : Array(Plan.names.prefix(random.between(options.partitions)))
     partitions = names.compactMap { try? PartitionName($0) }
     subscriptions = (0..<nodeCount).map { [partitions] _ in Plan.subscriptions(partitions, &random) }
-    dialTargets = Plan.topology(nodeCount, &random)
+    dialTargets = isHarbour ? Plan.lan(nodeCount) : Plan.topology(nodeCount, &random)
     let kind = options.faults == nil ? Kind(random.below(100)) : .general
     faults = options.faults ?? kind.faults ?? Plan.faults(&random)
     let isFlooded = nodeCount > 2 && (options.isFlooded || kind == .flood)
@@ -177,6 +181,17 @@ struct Plan {
     mesh.holdings.askedMilliseconds = random.pick([100, 2_000]) ?? 100
     if random.chance(35) { (mesh.pingMilliseconds, mesh.deadMilliseconds) = (1_000, 3_500) }
     return mesh
+  }
+
+  /// Drawn apart, so that worlds of few nodes are what they were.
+  private static func nodes(_ seed: UInt64) -> ClosedRange<Int> {
+    var random = SimulationRandom(seed: SimulationRandom.mix(seed &+ 0x6861_7262))
+    return random.chance(1) ? SimulationOptions.harbour : 2...6
+  }
+
+  /// All see one another.
+  private static func lan(_ count: Int) -> [[Int]] {
+    (0..<count).map { node in (0..<count).filter { $0 != node } }
   }
 
   /// Everyone to everyone, two networks with relays in both, a chain, or a star; connected either way.

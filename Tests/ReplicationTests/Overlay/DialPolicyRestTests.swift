@@ -38,7 +38,7 @@ import Testing
       var done = policy.handle(event, now: MonotonicTime(milliseconds: now), using: &random).map {
         "\(now) dials \($0)"
       }
-      while let dropped = policy.takeDrop() {
+      while let dropped = policy.takeDrop()?.device {
         done.append("\(now) drops \(dropped)")
         done += handle(.disconnected(dropped))
       }

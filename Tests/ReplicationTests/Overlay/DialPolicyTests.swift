@@ -48,6 +48,25 @@ import TestSupport
     }
   }
 
+  @Test("who refuses behind the greetings is dialled as rarely as who refuses before them, in an hour a dozen times")
+  func refusedLate() {
+    var world = World()
+    var dials = world.find("a", [1])
+    var count = 0
+    let end = world.now + 3_600_000
+    while world.now < end {
+      for dial in dials {
+        count += 1
+        _ = world.handle(.identified(dial, Self.device(1)))
+        _ = world.handle(.connected(Self.device(1), outgoing: true))
+        _ = world.handle(.dialRefused(dial))
+        _ = world.handle(.disconnected(Self.device(1)))
+      }
+      dials = world.advance(500)
+    }
+    #expect((6...20).contains(count), "\(count) dials")
+  }
+
   @Test("a configured address is dialled at once; a dead one is tried again after 1 s, more and more rarely, to 15 s")
   func configured() {
     var world = World()
