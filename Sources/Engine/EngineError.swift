@@ -63,6 +63,18 @@ extension EngineError: CustomStringConvertible {
   }
 }
 
+extension EngineError {
+  /// Of a change of several documents, which is too large by all of them.
+  package var descriptionOfSeveral: String {
+    switch self {
+    case .changeTooLarge: "\(description): send fewer operations at once"
+    case .tooManyOperations(let limit):
+      "one change writes at most \(limit) values, counted over all its documents: send fewer operations at once"
+    default: description
+    }
+  }
+}
+
 /// A document that no write can end any more.
 package struct UndeletableDocument: Hashable, Sendable {
   package let collection: Text

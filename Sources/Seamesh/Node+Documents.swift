@@ -49,7 +49,9 @@ extension Node {
   // MARK: Writing
 
   package func write(_ partition: PartitionName, _ requests: [DocumentRequest]) throws(NodeError) -> WriteReceipt {
-    try engine.submit([(partition, requests)])[0].get()
+    guard requests.count > 1 else { return try engine.submit([(partition, requests)])[0].get() }
+    let numbered = requests.enumerated().map { NumberedRequest(request: $1, number: $0 + 1) }
+    return try engine.submit([(partition, numbered)])[0].get()
   }
 
   package func writeEach(
@@ -111,7 +113,7 @@ extension EngineLine {
         return reply
       }
       let job = LocalWriteJob(partition: partition, edits: requests, reading: reading) { result in
-        reply.fulfil(result.map(WriteReceipt.init).mapError(NodeError.init(any:)))
+        reply.fulfil(result.map(WriteReceipt.init).mapError { NodeError(any: $0, edits: requests.count) })
       }
       jobs.append(.event(.write(job)))
       return reply

@@ -24,19 +24,16 @@ extension Node {
     status.listen = endpoints.listen.map(\.description)
     status.forwarding = forwarding.status
     status.links = keeper.reports(view)
-    let conflicts = digests.knownConflicts
+    let conflicts = knownConflicts(for: .read)
     if !conflicts.isEmpty {
-      status.conflicts = ConflictCount(openPartitions: openConflicts(for: .read).count, partitions: conflicts.count)
+      status.conflicts = ConflictCount(openPartitions: conflicts.count(where: \.areOpen), partitions: conflicts.count)
     }
     return status
   }
 
-  /// Partitions in which something waits for a decision, as far as that is known, and this device may do so much.
-  private func openConflicts(for level: AccessLevel) -> [String] {
-    digests.knownConflicts.filter(\.value).keys.filter { name in
-      guard let name = try? PartitionName(Text(name)) else { return false }
-      return authority.now.level(of: files.deviceKey.publicKey, in: name) >= level
-    }.sorted()
+  /// Of the partitions in which this device may do so much.
+  private func knownConflicts(for level: AccessLevel) -> [StateDigests.KnownConflicts] {
+    digests.knownConflicts.filter { authority.now.level(of: files.deviceKey.publicKey, in: $0.partition) >= level }
   }
 
   var uptimeMilliseconds: UInt64 {
@@ -79,8 +76,8 @@ extension Node {
     let view = try engine.view(judgesWipe: true)
     return Doctor(
       view: view, discovery: discovery.state, links: keeper.reports(view), forwarding: forwarding.status,
-      conflicts: openConflicts(for: .write), history: history, figures: gauges.figures, descriptors: descriptors,
-      directory: files.directory.path,
+      conflicts: knownConflicts(for: .write).filter(\.areOpen).map(\.partition.text.string).sorted(),
+      history: history, figures: gauges.figures, descriptors: descriptors, directory: files.directory.path,
       uptimeMilliseconds: uptimeMilliseconds
     ).findings
   }

@@ -140,6 +140,8 @@ public struct NodeError: Error, Sendable, Equatable {
   public let lackOfRight: LackOfRight?
   /// The limit that was passed, where one was.
   public let limit: Limit?
+  /// Of several operations that are done together: which one was refused, from 1.
+  public let operation: Int?
 
   public struct Limit: Sendable, Equatable {
     public let value: Int
@@ -149,8 +151,11 @@ public struct NodeError: Error, Sendable, Equatable {
     package init(_ value: Int, _ unit: String) { (self.value, self.unit) = (value, unit) }
   }
 
-  package init(_ code: Code, _ message: String, lackOfRight: LackOfRight? = nil, limit: Limit? = nil) {
+  package init(
+    _ code: Code, _ message: String, lackOfRight: LackOfRight? = nil, limit: Limit? = nil, operation: Int? = nil
+  ) {
     (self.code, self.message, self.lackOfRight, self.limit) = (code, message, lackOfRight, limit)
+    self.operation = operation
   }
 }
 

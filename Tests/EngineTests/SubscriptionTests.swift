@@ -46,6 +46,26 @@ import Testing
     #expect(try partitions(node) == [room])
   }
 
+  @Test("what is written in the commit that ends the wish for its partition is there after a restart")
+  func writtenAtTheEnd() throws {
+    let bench = try EngineBench()
+    // So that nothing has to be drawn for the write.
+    try bench.nodes[0].write(try PartitionName("room=2"), Put("a"))
+    try bench.nodes[0].subscribe("room=1")
+    let (job, answer) = bench.nodes[0].job(room, [Put("b")])
+    let end = BenchNode.Answer<Void>()
+    bench.nodes[0].engine.turn([
+      .write(job), .subscription(SubscriptionJob(pattern: "room=1", isWanted: false) { end.take($0) }),
+    ])
+    _ = try answer.get()
+    try end.get()
+    #expect(try partitions(bench.nodes[0]).contains(room))
+    let accepted = bench.nodes[0].accepted(room)
+    try bench.restart(0)
+    #expect(bench.nodes[0].accepted(room) == accepted && accepted.entries.count == 1)
+    #expect(try bench.nodes[0].shown(room, "b") != nil)
+  }
+
   @Test("a partition that came back after it was taken away takes documents as any other")
   func comesBack() throws {
     let bench = try EngineBench(2)

@@ -81,7 +81,7 @@ struct DocumentTests {
     try expectSoon { try bodies(server) == ["\"r1\"": #"{"a": 2, "b": 3}"#, "\"own\"": #"{"b": 3}"#] }
     let changes = try server.owner().number("SELECT count(*) FROM seamesh.changes")
     _ = try relay.node.change(
-      RightsChange(.revoke(device: "vessel", isCompromised: false, at: "2020-01-01T00:00:00Z")))
+      RightsChange(.revoke(device: "vessel", isCompromised: false, at: "2020-01-01T00:00:00Z"), isConfirmed: true))
     try expectSoon { try bodies(server) == ["\"r1\"": #"{"a": 1}"#] }
     #expect(try server.owner().number("SELECT count(*) FROM seamesh.changes") == changes)
   }

@@ -331,7 +331,7 @@ struct HomeBoundTests {
     try withRelay { relay in
       try put("r1", #"{"a":1}"#)
       try waitForDocument("r1", #"{"a":1}"#)
-      _ = try vessel.node.change(RightsChange(.grant(who: "everyone", level: "read", pattern: "*")))
+      _ = try vessel.node.change(RightsChange(.grant(who: "everyone", level: "read", pattern: "*"), isConfirmed: true))
       try expectSoon {
         try relay.node.permissions(partition, who: nil).members.contains { $0.user == "office" && $0.level == "read" }
       }
@@ -347,7 +347,8 @@ struct HomeBoundTests {
       try put("r1", #"{"a":1}"#)
       try waitForDocument("r1", #"{"a":1}"#)
       let device = try #require(try ended.node.devices().first { $0.isSelf }).device
-      _ = try vessel.node.change(RightsChange(.revoke(device: device, isCompromised: false, at: nil)))
+      _ = try vessel.node.change(
+        RightsChange(.revoke(device: device, isCompromised: false, at: nil), isConfirmed: true))
       try expectSoon { try ended.node.devices().contains { $0.isSelf && !$0.endedBy.isEmpty } }
       try asClerk(#"UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"r1"'"#)
       try expectSoon { try edits().first?.reason.contains("its membership was ended by") == true }

@@ -36,7 +36,8 @@ struct TwoRelayTests {
     try expectSoon { try relay.holds("agency=G", "r2") && second.holds("agency=G", "r2") }
     second.stop()
     lost.stop()
-    _ = try relay.node.change(RightsChange(.revoke(device: "lost", isCompromised: false, at: "2020-01-01T00:00:00Z")))
+    _ = try relay.node.change(
+      RightsChange(.revoke(device: "lost", isCompromised: false, at: "2020-01-01T00:00:00Z"), isConfirmed: true))
     try relay.forward(to: server.relayURL())
     try relay.waitForLedger(server)
     #expect(try counting(server) == 0)

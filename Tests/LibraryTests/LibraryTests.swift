@@ -90,7 +90,10 @@ import Testing
     let preview = try await node.grant(.read, to: .everyone, in: "*", .preview)
     #expect(!preview.isSigned && preview.warnings.isEmpty && preview.partitions.isEmpty)
     #expect(try await node.can(.write, in: "p"))
-    #expect(try await node.grant(.read, to: .everyone, in: "*").isSigned)
+    let unconfirmed = await #expect(throws: NodeError.self) { try await node.grant(.read, to: .everyone, in: "*") }
+    #expect(unconfirmed?.code == .unprocessable && unconfirmed?.message.contains("nothing was signed") == true)
+    #expect(try await node.can(.write, in: "p"))
+    #expect(try await node.grant(.read, to: .everyone, in: "*", .signConfirmed).isSigned)
     #expect(try await !node.can(.write, in: "p"))
     #expect(try await node.can(.read, in: "p"))
     let refused = await #expect(throws: NodeError.self) {
@@ -100,7 +103,7 @@ import Testing
     #expect(refused?.lackOfRight?.partition == "p" && refused?.lackOfRight?.has == .read)
     #expect(refused?.lackOfRight?.needs == .write)
     // Nobody is ended by mistake.
-    let last = await #expect(throws: NodeError.self) { try await node.revoke(label) }
+    let last = await #expect(throws: NodeError.self) { try await node.revoke(label, .sign) }
     #expect(last?.code == .unprocessable || last?.code == .notFound)
     await #expect(throws: NodeError.self) { try await node.can(.read, in: "") }
     await #expect(throws: NodeError.self) { try await node.grant(.read, to: .user(""), in: "p") }

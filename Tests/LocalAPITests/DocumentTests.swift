@@ -1,8 +1,9 @@
-import LocalAPI
 import LocalAPITestSupport
 import Replication
 import Seamesh
 import Testing
+
+@testable import LocalAPI
 
 @Suite("Documents over HTTP")
 struct DocumentTests {
@@ -243,6 +244,75 @@ struct DocumentTests {
       #expect(try transact("{\(operation),\"upsert\":true}") == 200)
       #expect(try server.ask("DELETE", path + "/a").status == 200)
     }
+  }
+
+  @Test("what is wrong with one operation of a transaction is told with its number, for programs too")
+  func refusedOperation() throws {
+    let put = #"{"op":"put","collection":"A","id":"1","document":{}}"#
+    func transact(_ operations: String) throws -> Answer {
+      try server.ask("POST", "/v1/partitions/p/transaction", #"{"operations":[\#(operations)]}"#)
+    }
+    let unread = try transact(#"\#(put),{"op":"update","collection":"A","id":"1","update":{"x":1}}"#)
+    #expect(unread.status == 422 && unread.detail.hasPrefix("operation 2: application/json takes"), "\(unread.text)")
+    #expect(unread.json["operation"] == .int(2))
+    let unnamed = try transact(#"\#(put),\#(put),{"op":"delete","collection":"A"}"#)
+    #expect(unnamed.detail == "operation 3 needs the member id" && unnamed.json["operation"] == .int(3))
+    server.node.refuse(.string("1"), NodeError(.tooLarge, "operation 1 (A 1): too large", operation: 1))
+    let refused = try transact(put)
+    #expect(refused.status == 413 && refused.json["operation"] == .int(1) && refused.json["limit"] == nil)
+  }
+
+  @Test("no operation, and too many, are told in words and with a limit that makes sense")
+  func operationCount() throws {
+    let none = try server.ask("POST", "/v1/partitions/p/transaction", #"{"operations":[]}"#)
+    #expect(none.status == 422 && none.detail == "operations is empty: a transaction has one at least")
+    #expect(none.json["limit"] == nil && none.json["unit"] == nil)
+    let delete = #"{"op":"delete","collection":"A","id":"1"}"#
+    let list = Array(repeating: delete, count: BulkLimit.requests + 1).joined(separator: ",")
+    let many = try server.ask("POST", "/v1/partitions/p/transaction", #"{"operations":[\#(list)]}"#)
+    #expect(many.status == 422 && many.detail == "one transaction: at most \(BulkLimit.requests) operations")
+    #expect(many.json["unit"] == .string("operations"))
+  }
+
+  @Test("an ETag in a transaction may have the quotes of its header; a weak one can match nothing, and is refused")
+  func quotedETags() throws {
+    func transact(_ etag: String) throws -> Answer {
+      let operation = #"{"op":"patch","collection":"Report","id":"a","patch":{"x":1},"ifMatch":"\#(etag)"}"#
+      return try server.ask("POST", "/v1/partitions/agency%3DW/transaction", #"{"operations":[\#(operation)]}"#)
+    }
+    let written = try server.ask("PUT", path + "/a", #"{"n":1}"#)
+    let etag = try #require(written.headers["etag"])
+    #expect(etag.hasPrefix("\"") && etag.hasSuffix("\""))
+    #expect(try transact(etag.replacing("\"", with: #"\""#)).status == 200)
+    #expect(try transact(etag.replacing("\"", with: #"\""#)).status == 412)
+    for wrong in [#"W/\"v2\""#, #"\"v2\", \"v3\""#, #"\"v2"#, #"v2\""#] {
+      let refused = try transact(wrong)
+      #expect(refused.status == 422 && refused.detail.contains("ifMatch takes"), "\(wrong): \(refused.text)")
+    }
+  }
+
+  @Test("an Idempotency-Key that would do nothing is refused, and nothing is written")
+  func idleKeys() throws {
+    let insert = #"{"operations":[{"op":"insert","collection":"A","document":{}}]}"#
+    let transaction = try server.ask(
+      "POST", "/v1/partitions/p/transaction", insert, headers: ["Idempotency-Key: k"])
+    let lines = try server.ask(
+      "POST", "/v1/partitions/p/collections/A/import", "{}", type: "application/x-ndjson",
+      headers: ["Idempotency-Key: k"])
+    for answer in [transaction, lines] {
+      #expect(answer.status == 422 && answer.detail.contains("give each inserted document an _id"), "\(answer.text)")
+    }
+    #expect(server.node.ids.isEmpty)
+  }
+
+  @Test("the description says how much one change holds, and of which requests a key makes one")
+  func describedBounds() throws {
+    func summary(_ name: String) throws -> String { try #require(allRoutes.first { $0.name == name }).summary }
+    let transact = try summary("transact")
+    #expect(
+      transact.contains("\(Run.changePayloadByteLimit) bytes") && transact.contains("\(Run.operationLimit) values"))
+    #expect(try transact.contains("no Idempotency-Key") && summary("importDocuments").contains("no Idempotency-Key"))
+    #expect(try summary("insertDocument").contains("not in the order of time"))
   }
 
   @Test("a document in a transaction nests as deep as one that stands alone, and no deeper")

@@ -205,4 +205,16 @@ struct QueryTests {
     let last = try server.ask("POST", "/v1/backup", #"{"path":"/b"}"#).text.split(separator: "\n").last ?? ""
     #expect(last.hasPrefix(#"{"error":{"detail":"no room","status":507"#), "\(last)")
   }
+
+  @Test(
+    "of a live query's parameters the one that cannot be read is named",
+    arguments: [
+      ("filter=%7Bbad", "filter"), ("projection=%7B%22a%22%3A1", "projection"), ("limit=ten", "limit"),
+      ("skip=-", "skip"), ("sort=%7B", "sort"), ("limit=1&filter=null", "filter"),
+    ])
+  func namedParameters(query: String, name: String) throws {
+    let answer = try server.ask("GET", "/v1/partitions/p/collections/c/watch?" + query)
+    #expect(
+      [400, 422].contains(answer.status) && answer.detail.hasPrefix("the query parameter \(name)"), "\(answer.text)")
+  }
 }

@@ -32,6 +32,19 @@ struct HelpTests {
     }
   }
 
+  @Test("the help of find names every operator of a filter, and those that are looked for in vain")
+  func filterOperators() throws {
+    let text = HelpText.verb(try Parser(verbs: verbTable).verb("find"))
+    for name in Filter.operators + ["$regex", "$elemMatch", "$size", "$all", "$type"] { #expect(text.contains(name)) }
+  }
+
+  @Test("the help of run says that known addresses are dialled without discovery, too")
+  func undiscovered() throws {
+    let text = HelpText.verb(try Parser(verbs: verbTable).verb("run")).split(whereSeparator: \.isWhitespace)
+    #expect(
+      text.joined(separator: " ").contains("where peers were met before, and where --peer says, they are dialled"))
+  }
+
   @Test("what is for tests of the node alone stands in no help, manual page or completion")
   func forTestsAlone() {
     var texts = verbTable.map(HelpText.verb) + [HelpText.overview(verbTable), ManualPage.text(verbTable, version: "1")]

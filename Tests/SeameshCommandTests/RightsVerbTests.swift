@@ -81,6 +81,21 @@ struct RightsVerbTests {
     #expect(refused.isRefusal && refused.status == 4 && refused.error.contains("may not decide this"))
   }
 
+  @Test("over HTTP a real node signs what takes something away only with yes, and says so in one sentence")
+  func overHTTP() throws {
+    let whole = try WholeNode()
+    let client = try NodeClient(directory: whole.server.directory)
+    func close(_ flag: String) throws(Failure) -> ValueMap {
+      let body = #"{"who":"everyone","level":"read","pattern":"*"\#(flag)}"#
+      return try client.ask(.init(method: "POST", target: "/v1/grants", body: Array(body.utf8))).json()
+    }
+    let refused = #expect(throws: Failure.self) { try close("") }
+    #expect(refused?.message.contains(#"nothing was signed; confirm it with "yes": true"#) == true)
+    #expect(try close(#","dryRun":true"#).flag("narrowing"))
+    #expect(try whole.seamesh("permissions", "agency=W").output.contains("this device): write"))
+    #expect(try close(#","yes":true"#).flag("signed"))
+  }
+
   @Test("whom, what for and when, not written as they have to be, are mistakes of usage, and no node is asked")
   func malformed() throws {
     let node = FakeNode()

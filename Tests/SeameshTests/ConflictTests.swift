@@ -85,6 +85,19 @@ struct ConflictTests {
     #expect(try node.doctor().allSatisfy { $0.code != "open-conflicts" })
   }
 
+  @Test("what was known of a partition's conflicts is told on while a document in it does not read")
+  func knownBeforeDamage() throws {
+    let node = nodes[0]
+    try part("r1", n(1), theirs: n(2), ours: n(3))
+    _ = try inboxDigest(node)
+    try node.damage(id: .string("r1"), log: true)
+    try write(node, .string("r2"), n(1))
+    try eventually("the pass comes to nothing") {
+      if case .failed? = try node.partitions(withDigests: true).first?.digestState { true } else { false }
+    }
+    #expect(try node.status().conflicts == ConflictCount(openPartitions: 1, partitions: 1))
+  }
+
   private func n(_ number: Int64) -> ValueMap { body(["n": .int(number), "m": .int(1)]) }
 
   private func code(_ work: () throws -> Void) -> NodeError.Code? {
@@ -205,9 +218,9 @@ struct ConflictTests {
     for choice: ConflictChoice in [.take([]), .take([2]), .take([0])] {
       #expect(code { _ = try nodes[1].resolve(partition, conflict: told.id, choice) } == .unprocessable)
     }
-    _ = try nodes[0].change(RightsChange(.grant(who: "everyone", level: "read", pattern: "*")))
+    _ = try nodes[0].change(RightsChange(.grant(who: "everyone", level: "read", pattern: "*"), isConfirmed: true))
     try eventually { code { _ = try nodes[1].resolve(partition, conflict: told.id, .keep) } == .notPermitted }
-    _ = try nodes[0].change(RightsChange(.grant(who: "everyone", level: "carry", pattern: "*")))
+    _ = try nodes[0].change(RightsChange(.grant(who: "everyone", level: "carry", pattern: "*"), isConfirmed: true))
     try eventually { code { _ = try conflicts(nodes[1]) } == .notPermitted }
   }
 }

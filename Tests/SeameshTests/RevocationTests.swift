@@ -48,7 +48,8 @@ struct RevocationTests {
     _ node: Node, isCompromised: Bool = false, at: String? = nil, isDryRun: Bool = false
   ) throws -> RightsOutcome {
     try node.change(
-      RightsChange(.revoke(device: "node 1", isCompromised: isCompromised, at: at), isDryRun: isDryRun))
+      RightsChange(
+        .revoke(device: "node 1", isCompromised: isCompromised, at: at), isDryRun: isDryRun, isConfirmed: true))
   }
 
   @Test("what a device wrote while it was away, and revoked, is handed over, held everywhere, and said there")
@@ -166,7 +167,7 @@ struct RevocationTests {
     try fleet.nodes[0].unsubscribe("room=*")
     try fleet.nodes[0].subscribe("room=1")
     try fleet.nodes[1].put(other, "c", "elsewhere", body(["n": .int(1)]))
-    let outcome = try fleet.nodes[0].change(RightsChange(.retire(device: "node 1")))
+    let outcome = try fleet.nodes[0].change(RightsChange(.retire(device: "node 1"), isConfirmed: true))
     #expect(outcome.isSigned)
     try eventually { try fleet.nodes[1].permissions(other, who: nil).members.contains { !$0.endedBy.isEmpty } }
     #expect(try fleet.nodes[1].documents.stored(other, "c", id: .string("elsewhere")) != nil)
@@ -188,7 +189,7 @@ struct RevocationTests {
       try eventually { try fleet.nodes[1].read(other, "c", id: .string("first")) != nil }
       try fleet.restart(1, peers: [])
       try fleet.nodes[1].put(other, "c", "unseen", body(["n": .int(1)]))
-      #expect(try fleet.nodes[0].change(RightsChange(action)).isSigned)
+      #expect(try fleet.nodes[0].change(RightsChange(action, isConfirmed: true)).isSigned)
       try fleet.restart(1)
       try eventually { try fleet.nodes[1].permissions(other, who: nil).members.contains { !$0.endedBy.isEmpty } }
       let isKept = if case .retire = action { true } else { false }
@@ -224,7 +225,8 @@ struct RevocationTests {
   func raisedByManager() throws {
     let fleet = try TestFleet(3, isClosed: true)
     func grant(_ device: Int, _ level: String) throws -> RightsOutcome {
-      try fleet.nodes[0].change(RightsChange(.grant(who: "device:node \(device)", level: level, pattern: "room=*")))
+      try fleet.nodes[0].change(
+        RightsChange(.grant(who: "device:node \(device)", level: level, pattern: "room=*"), isConfirmed: true))
     }
     for node in fleet.nodes { try node.subscribe("room=*") }
     _ = try grant(1, "write")
@@ -255,6 +257,52 @@ struct RevocationTests {
     #expect(refused?.code == .notPermitted, "\(String(describing: refused))")
   }
 
+  @Test("whoever wrote while his right was lowered is told that it is held, admins too, until it is raised")
+  func heldOfLowered() throws {
+    let fleet = try fleet(3)
+    func finding(_ node: Node) throws -> DoctorFinding? {
+      try node.doctor().first { $0.code == "held-of-lowered-rights" }
+    }
+    try fleet.restart(1, peers: [])
+    for id: Text in ["late", "later"] { try fleet.nodes[1].put(partition, "c", id, body(["n": .int(2)])) }
+    let lowered = try fleet.nodes[0].change(
+      RightsChange(.grant(who: "everyone", level: "read", pattern: "*"), isConfirmed: true))
+    try fleet.restart(1)
+    for node in fleet.nodes { try eventually { try held(node) == 2 } }
+    for node in [fleet.nodes[0], fleet.nodes[1]] {
+      let finding = try #require(try finding(node))
+      #expect(finding.message.contains("2 changes of node 1, by the "), "\(finding)")
+      let ids = lowered.statements.map { String($0.prefix(8)) }
+      #expect(ids.contains { finding.remedy.contains("seamesh raise \($0)") }, "\(finding)")
+    }
+    #expect(try finding(fleet.nodes[2]) == nil)
+
+    let named = #expect(throws: NodeError.self) { try fleet.nodes[0].change(RightsChange(.raise("node 1"))) }
+    #expect(named?.message.contains("a lowered right holds what it wrote: seamesh raise ") == true)
+    let ids = try #require(try finding(fleet.nodes[0])).remedy.split { !$0.isHexDigit }.filter { $0.count == 8 }
+      .filter { id in lowered.statements.contains { $0.hasPrefix(id) } }
+    try #require(!ids.isEmpty)
+    for id in ids { #expect(try fleet.nodes[0].change(RightsChange(.raise(String(id)))).isSigned) }
+    for node in fleet.nodes {
+      try eventually { try held(node) == 0 && shows(node, "later") }
+      #expect(try finding(node) == nil)
+    }
+  }
+
+  @Test("an id that takes nothing away is told as what it is, and not as a device that is none")
+  func raisedInVain() throws {
+    let fleet = try TestFleet(2)
+    let founder = fleet.nodes[0]
+    let grant = try founder.change(RightsChange(.grant(who: "role:officer", level: "manage", pattern: "room=*")))
+    let id = String(try #require(grant.statements.first).prefix(8))
+    let wider = #expect(throws: NodeError.self) { try founder.change(RightsChange(.raise(id))) }
+    #expect(wider?.code == .unprocessable && wider?.message.contains("the grant role:officer manage room=*") == true)
+    let unknown = #expect(throws: NodeError.self) { try founder.change(RightsChange(.raise("0123456789"))) }
+    #expect(unknown?.code == .notFound && unknown?.message.contains("takes something away") == true)
+    let standing = #expect(throws: NodeError.self) { try founder.change(RightsChange(.raise("node 1"))) }
+    #expect(standing?.message.contains("nothing holds anything back") == true)
+  }
+
   @Test("an admin is made and ended by the root's key; ending oneself, or the last admin, has to be confirmed")
   func admins() throws {
     let fleet = try fleet(2)
@@ -272,7 +320,7 @@ struct RevocationTests {
     let grant = try fleet.nodes[1].change(
       RightsChange(.grant(who: "role:officer", level: "read", pattern: "log*")))
     #expect(grant.signer == "this device")
-    let ended = try fleet.nodes[1].change(RightsChange(selfEnd))
+    let ended = try fleet.nodes[1].change(RightsChange(selfEnd, isConfirmed: true))
     #expect(ended.isSigned && ended.warnings.isEmpty && ended.signer == "this device")
     try eventually { try fleet.nodes[0].engine.ask { $0.state.mesh.authority.standingAdmins.count } == 1 }
     let last = RightsChange.Action.revoke(device: "node 1", isCompromised: false, at: nil)
@@ -318,7 +366,8 @@ struct RevocationTests {
     let fleet = try fleet(2)
     try fleet.restart(1, peers: [])
     try fleet.nodes[1].put(partition, "c", "late", body(["n": .int(2)]))
-    _ = try fleet.nodes[0].change(RightsChange(.grant(who: "everyone", level: "read", pattern: "*")))
+    _ = try fleet.nodes[0].change(
+      RightsChange(.grant(who: "everyone", level: "read", pattern: "*"), isConfirmed: true))
     try fleet.restart(1)
     try eventually { try !shows(fleet.nodes[1], "late") && held(fleet.nodes[1]) == 1 }
     // Granted again, it counts by itself: a later grant admits what was held.

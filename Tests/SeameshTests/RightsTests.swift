@@ -21,7 +21,8 @@ struct RightsInUseTests {
   private func grant(
     _ node: Node, _ who: String, _ level: String, _ pattern: Text, isDryRun: Bool = false
   ) throws -> RightsOutcome {
-    try node.change(RightsChange(.grant(who: who, level: level, pattern: pattern), isDryRun: isDryRun))
+    try node.change(
+      RightsChange(.grant(who: who, level: level, pattern: pattern), isDryRun: isDryRun, isConfirmed: true))
   }
 
   private func shows(_ node: Node, _ id: Text) throws -> Bool {
@@ -115,6 +116,25 @@ struct RightsInUseTests {
     let end = RightsChange.Action.revoke(device: "node 1", isCompromised: true, at: "2020-01-01T00:00:00Z")
     let effects = try founder.change(RightsChange(end, isDryRun: true)).effects
     #expect(effects.contains { $0.contains("node 2") && $0.contains("may no longer write in room=1") }, "\(effects)")
+    _ = try founder.change(RightsChange(end, isConfirmed: true))
+    #expect(try level(founder, of: "node 2", in: room) == "none")
+    let back = try founder.change(RightsChange(.raise("node 1"), isDryRun: true)).effects
+    #expect(back.contains { $0.contains("node 2") && $0.contains("may write in room=1") }, "\(back)")
+  }
+
+  @Test("a dry run names whom a device that manages no more, and is ended, had granted something")
+  func effectsOfAFormerManager() throws {
+    let fleet = try TestFleet(3, isClosed: true)
+    let (founder, room) = (fleet.nodes[0], try PartitionName("room=1"))
+    try founder.put(room, "c", "a", body(["n": .int(1)]))
+    _ = try grant(founder, "device:node 1", "manage", "room=1")
+    try eventually { (try? grant(fleet.nodes[1], "user:user2@test.example", "write", "room=1"))?.isSigned == true }
+    try eventually { try level(founder, of: "node 2", in: room) == "write" }
+    _ = try grant(founder, "device:node 1", "write", "room=1")
+    #expect(try level(founder, of: "node 2", in: room) == "write")
+    let end = RightsChange.Action.revoke(device: "node 1", isCompromised: true, at: "2020-01-01T00:00:00Z")
+    let effects = try founder.change(RightsChange(end, isDryRun: true)).effects
+    #expect(effects.contains { $0.contains("node 2") && $0.contains("may no longer write in room=1") }, "\(effects)")
   }
 
   @Test("four digits of a key name its device, fewer do not")
@@ -144,6 +164,29 @@ struct RightsInUseTests {
     #expect(try notes("captain").count == 1)
     _ = try grant(node, "role:captain", "write", "room=*")
     #expect(try notes("captain").isEmpty)
+  }
+
+  @Test("what takes something away is signed only where it is confirmed, what only gives is signed as it is asked for")
+  func confirming() throws {
+    let fleet = try TestFleet(2)
+    let founder = fleet.nodes[0]
+    let before = try founder.statementCount()
+    let closing = RightsChange.Action.grant(who: "everyone", level: "read", pattern: "*")
+    for action: RightsChange.Action in [
+      closing, .retire(device: "node 1"), .revoke(device: "node 1", isCompromised: false, at: nil),
+    ] {
+      let refused = #expect(throws: NodeError.self) { try founder.change(RightsChange(action)) }
+      #expect(refused?.code == .unprocessable)
+      #expect(
+        refused?.message.hasPrefix(#"this takes something away: nothing was signed; confirm it with "yes": true"#)
+          == true)
+    }
+    #expect(try founder.statementCount() == before)
+    let giving = RightsChange.Action.grant(who: "role:officer", level: "manage", pattern: "room=*")
+    #expect(try founder.change(RightsChange(giving)).isSigned)
+    #expect(try founder.change(RightsChange(closing, isConfirmed: true)).isSigned)
+    // Said twice it takes nothing away.
+    #expect(try founder.change(RightsChange(closing)).statements.isEmpty)
   }
 
   @Test("closing an open fleet takes away what the root gave; what was written stays, here and elsewhere")

@@ -30,12 +30,13 @@ struct CommitWriter {
     }
     try applyRemote(batch)
     try rebuild(batch.moved)
-    for job in batch.subscriptions { try subscribe(job) }
     for owed in batch.reissues { try issueAgain(owed) }
     if !batch.writes.isEmpty {
       var writer = LocalWriter(state, transaction)
       try writer.write(batch.writes, &done)
     }
+    // They came behind the writes: a partition that has something by now is not removed with the wish for it.
+    for job in batch.subscriptions { try subscribe(job) }
     // A transaction that judges nothing leaves no trace of this.
     if !state.hasNotedUnderstanding, batch.isAheadOfDisk || !done.own.isEmpty {
       try transaction.setUnderstanding(state.identity.cryptography.formats.understanding)

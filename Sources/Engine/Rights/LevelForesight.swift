@@ -26,22 +26,24 @@ package struct LevelForesight: Sendable {
   fileprivate init(_ authority: Authority) { self.authority = authority }
 }
 
-/// Works out on copies who may do what once statements count.
-struct LevelForecaster {
+/// Works out on copies who may do what once statements count, on whatever thread asks: it may take longer than the engine should be
+/// kept.
+package struct LevelForecaster: Sendable {
   private let before: Authority
   private let after: Authority
   private let request: RightsRequest
-  /// Looked at on the engine's thread, which others wait for: so many devices, each once per partition.
+  /// The partitions that are here.
+  private let names: [PartitionName]
+  /// So many devices are looked at, each once per partition.
   private static let lookLimit = 20_000
 
-  init(_ before: Authority, _ after: Authority, _ request: RightsRequest) {
-    (self.before, self.after, self.request) = (before, after, request)
+  fileprivate init(_ before: Authority, _ plan: RightsPlan, _ request: RightsRequest, _ names: [PartitionName]) {
+    (self.before, after, self.request, self.names) = (before, plan.authority, request, names)
   }
 
-  func foresight(in names: [PartitionName]) -> LevelForesight {
+  package var foresight: LevelForesight {
     var foresight = LevelForesight(after)
-    let names = names.filter(reaches)
-    let devices = devices(in: names)
+    let (names, devices) = (names.filter(reaches), devices)
     guard !devices.isEmpty else { return foresight }
     let looked = names.prefix(max(1, LevelForecaster.lookLimit / devices.count))
     foresight.untold = names.count - looked.count
@@ -52,19 +54,20 @@ struct LevelForecaster {
     return foresight
   }
 
-  private func devices(in names: [PartitionName]) -> [PublicKey] {
+  private var devices: [PublicKey] {
     switch request {
     case .grant(let subject, _, _): return after.devices(reachedBy: subject)
     case .promote(let device): return [device]
-    case .end(let device, _, _):
-      // With whoever gave rights and let others in, what he gave and whom he let in may fall.
-      let hasGiven = before.isAdmin(device) || names.contains { level(before, device, $0) == .manage }
-      guard hasGiven else { return [device] }
-      let others = Set((before.allMembers + after.allMembers).map(\.device)).subtracting([device])
-      return [device] + others.sorted()
-    // Lets count again what was written, and gives nobody anything.
-    case .raise: return []
+    // With whoever gave rights and let others in, what he gave and whom he let in may fall.
+    case .end(let device, _, _): return before.hasDecided(device) ? everyone(first: device) : [device]
+    // And comes again with him. What else is raised lets changes count and gives nobody anything.
+    case .raise(let narrowings): return narrowings.contains(where: before.endsMembership) ? everyone() : []
     }
+  }
+
+  private func everyone(first device: PublicKey? = nil) -> [PublicKey] {
+    let first = device.map { [$0] } ?? []
+    return first + Set((before.allMembers + after.allMembers).map(\.device)).subtracting(first).sorted()
   }
 
   private func reaches(_ name: PartitionName) -> Bool {
@@ -94,11 +97,11 @@ struct LevelForecaster {
 }
 
 extension NodeEngine {
-  /// Who of the known devices could do what in the partitions that are here once a plan is carried out.
-  package func levels(after plan: RightsPlan, _ request: RightsRequest) -> LevelForesight {
-    let authority = state.mesh.authority
-    guard !plan.statements.isEmpty else { return LevelForesight(authority) }
-    return LevelForecaster(authority, authority.adding(plan.statements), request)
-      .foresight(in: state.mesh.partitions.values.map(\.name).sorted())
+  /// Works out who of the known devices could do what in the partitions that are here once a plan is carried out. Nil where it is so
+  /// already.
+  package func levels(after plan: RightsPlan, _ request: RightsRequest) -> LevelForecaster? {
+    guard !plan.statements.isEmpty else { return nil }
+    let names = state.mesh.partitions.values.map(\.name).sorted()
+    return LevelForecaster(state.mesh.authority, plan, request, names)
   }
 }

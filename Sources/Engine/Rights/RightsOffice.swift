@@ -21,7 +21,8 @@ struct RightsOffice {
       return RightsPlan(
         statements: drafts, author: author.key, isNarrowing: lowers(request) || drafts.contains(where: \.isNarrowing),
         falls: try Foresight(state).falls(under: grown), notCarried: StandingList(state).notCarried,
-        leavesNoAdmin: grown.standingAdmins.isEmpty && !state.mesh.authority.standingAdmins.isEmpty)
+        leavesNoAdmin: grown.standingAdmins.isEmpty && !state.mesh.authority.standingAdmins.isEmpty,
+        authority: grown)
     }
     throw isRootsToSay(request) ? RightsError.needsRoot : RightsError.noRightToSign
   }

@@ -53,6 +53,8 @@ package struct RightsPlan: Sendable {
   package let notCarried: [PartitionName]
   /// Nobody would be an admin any more.
   package let leavesNoAdmin: Bool
+  /// In which they count.
+  package let authority: Authority
 }
 
 /// What of a partition would count no longer, or again.

@@ -6,6 +6,7 @@ extension Problem {
   init(_ error: NodeError) {
     self.init(Kind(error.code), error.message)
     if let passed = error.limit { (limit, unit) = (passed.value, passed.unit) }
+    operation = error.operation
     if error.code == .busy { headers.append(Header("Retry-After", "1")) }
   }
 

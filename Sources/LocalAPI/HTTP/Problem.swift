@@ -1,7 +1,8 @@
 import Replication
 
 /// An error answer: `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, for a limit
-/// `limit` and `unit`, and for JSON that cannot be read `line`, `column` and `offset`.
+/// `limit` and `unit`, for JSON that cannot be read `line`, `column` and `offset`, and of a transaction the `operation` that
+/// is refused.
 package struct Problem: Error, Equatable {
   package enum Kind: String, Sendable, CaseIterable {
     case badRequest = "bad-request"
@@ -79,6 +80,8 @@ package struct Problem: Error, Equatable {
   var limit: Int?
   var unit = ""
   var place: Place?
+  /// From 1.
+  var operation: Int?
   var headers: [Header] = []
 
   /// Where in the body: line and column from 1, offset in bytes from 0.
@@ -100,6 +103,14 @@ package struct Problem: Error, Equatable {
     return problem
   }
 
+  /// What is wrong with one operation of a transaction, or with one query parameter, says so.
+  func of(_ what: String, operation: Int? = nil) -> Problem {
+    var problem = Problem(kind, detail.contains(what) ? detail : "\(what): \(detail)")
+    (problem.limit, problem.unit, problem.place, problem.headers) = (limit, unit, place, headers)
+    problem.operation = operation
+    return problem
+  }
+
   func with(_ name: String, _ value: String) -> Problem {
     var problem = self
     problem.headers.append(Header(name, value))
@@ -117,6 +128,7 @@ package struct Problem: Error, Equatable {
       members["column"] = .int(Int64(place.column))
       members["offset"] = .int(Int64(place.offset))
     }
+    if let operation { members["operation"] = .int(Int64(operation)) }
     return .map(members)
   }
 

@@ -35,7 +35,7 @@ struct RequestTarget {
         throw .badRequest("the query parameter \(name.string) stands twice")
       }
       guard parameters.count < ServerLimit.queryParameters else {
-        throw .limit(.badRequest, "query parameters", ServerLimit.queryParameters, unit: "")
+        throw .limit(.badRequest, "one query", ServerLimit.queryParameters, unit: "parameters")
       }
       parameters.append((name, sides.count == 2 ? try percentDecoded(sides[1], plusIsSpace: true) : ""))
     }

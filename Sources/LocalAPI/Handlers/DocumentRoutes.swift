@@ -36,7 +36,7 @@ let documentRoutes: [Route] = [
     summary:
       "Inserts a document with the _id of the body, or a new ObjectId. Sent again with the same Idempotency-Key and body "
       + "it makes no second one: 200 and the id that the first request made, 412 where that was deleted since, 422 where "
-      + "the key made a document of another body. A body with an _id is told apart by that: the key does nothing.",
+      + "the key made a document of another body. Ids that are made under a key are not in the order of time. A body with an _id is told apart by that: the key does nothing.",
     body: .json(byteLimit: ServerLimit.documentBodyBytes, .document), headers: [idempotencyKeyHeader],
     result: .json(writeReceipt), statuses: [200, 201],
     refusals: [.preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: insertDocument),
@@ -124,6 +124,15 @@ private func idempotencyKey(_ request: Request) throws(Problem) -> Text? {
     throw .badRequest("Idempotency-Key is one text of 1 to \(idempotencyKeyBytes) bytes")
   }
   return Text(key)
+}
+
+/// Several documents are no one thing that a key could name. Who sends one relies on it, and would write twice.
+func refuseIdempotencyKey(_ request: Request) throws(Problem) {
+  guard request.headers.all("idempotency-key").isEmpty else {
+    throw .unprocessable(
+      "Idempotency-Key does nothing here: give each inserted document an _id, by which it is told apart when it is sent "
+        + "again")
+  }
 }
 
 /// The operators of an update; a body with plain fields is not taken for a replacement.

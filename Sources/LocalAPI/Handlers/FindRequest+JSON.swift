@@ -23,22 +23,28 @@ extension FindRequest {
     var members = ValueMap()
     for name in ["filter", "limit", "skip", "projection"] as [Text] {
       members[name] = try target[parameter: name].map { text throws(Problem) in
+        let value = try FindRequest.naming(name) { () throws(Problem) in try JSON.value(text) }
         // Who names a parameter means something by it.
-        guard case let value = try JSON.value(text), value != .null else {
-          throw .unprocessable("the query parameter \(name.string) is null")
-        }
+        guard value != .null else { throw .unprocessable("the query parameter \(name.string) is null") }
         return value
       }
     }
-    let read = try Members(members, of: "a watch", allowed: ["filter", "limit", "skip", "projection"])
+    let read = try Members(members, of: "the query", allowed: ["filter", "limit", "skip", "projection"])
     self.init(
       filter: try read.optionalObject("filter") ?? ValueMap(),
       sort: try target[parameter: "sort"].map { text throws(Problem) in
-        let (value, keys) = try JSON.ordered(text)
+        let (value, keys) = try FindRequest.naming("sort") { () throws(Problem) in try JSON.ordered(text) }
         return try FindRequest.sortFields(value, keys)
       } ?? [],
       limit: try read.count("limit"), skip: try read.count("skip") ?? 0,
       projection: try read.optionalObject("projection"))
+  }
+
+  /// Where several parameters are JSON, a place in a text says nothing without its name.
+  private static func naming<Answer>(
+    _ name: Text, _ read: () throws(Problem) -> Answer
+  ) throws(Problem) -> Answer {
+    do throws(Problem) { return try read() } catch { throw error.of("the query parameter \(name.string)") }
   }
 
   /// `{"date":-1,"name":1}`, whose keys come in the order of the text, or a list of such objects.

@@ -4,7 +4,8 @@ import Seamesh
 let importRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/partitions/{partition}/collections/{collection}/import", name: "importDocuments",
-    summary: "Documents as JSON lines, each in a change of its own and answered by itself: a bad one stops no other.",
+    summary: "Documents as JSON lines, each in a change of its own and answered by itself: a bad one stops no other. "
+      + "There is no Idempotency-Key (422): a document with an _id is told apart by that when it is sent again.",
     body: .lines(of: .document),
     query: [keepAbsentParameter], result: .json(importResult), refusals: [.tooLarge, .unprocessable],
     answer: importDocuments)
@@ -30,6 +31,7 @@ private typealias Record = (line: Int, content: Result<DocumentRequest, Problem>
 private func importDocuments(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let partition = try request.partition()
   try DocumentLimits.check(collection: request.collection)
+  try refuseIdempotencyKey(request)
   let records = try records(request)
   let good = records.compactMap { try? $0.content.get() }
   var receipts = good.isEmpty ? [] : try surroundings.node.writeEach(partition, good)
@@ -56,7 +58,7 @@ private func records(_ request: Request) throws(Problem) -> [Record] {
   let lines = request.body.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
   for (index, line) in lines.enumerated() where !line.allSatisfy({ $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }) {
     guard records.count < BulkLimit.requests else {
-      throw .limit(.unprocessable, "records of one import request", BulkLimit.requests, unit: "")
+      throw .limit(.unprocessable, "one import request", BulkLimit.requests, unit: "records")
     }
     records.append((index + 1, documentRequest(line, request.collection, keepAbsent: keepAbsent)))
   }

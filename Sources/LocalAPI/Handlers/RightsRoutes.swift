@@ -65,12 +65,17 @@ private let whom = Schema.any([
   .constant(.text("everyone")), .string(pattern: #"^(device|user|role):[^\u0000-\u001f\u007f]+$"#),
 ])
 
-/// A change of rights, with what all of them take: `dryRun` says what it would do, `yes` confirms what has to be.
+private let dryRun = Schema.nullable(.boolean).describing("true: says what it would do, and signs nothing")
+private let yes = Schema.nullable(.boolean).describing(
+  "true: confirms it. What takes something away from anybody is not signed without, and answered with 422; look first with "
+    + "dryRun.")
+
+/// A change of rights, with what all of them take.
 private func change(
   _ template: String, _ name: String, _ summary: String, _ members: [Schema.Property],
   action: @escaping @Sendable (Members) throws(Problem) -> RightsChange.Action
 ) -> Route {
-  let body = Schema.object(members + [.nullable("dryRun", .boolean), .nullable("yes", .boolean)])
+  let body = Schema.object(members + [.optional("dryRun", dryRun), .optional("yes", yes)])
   return Route(
     method: .post, template: template, name: name, summary: summary,
     body: .json(byteLimit: ServerLimit.smallBodyBytes, body), result: .json(RightsOutcome.schema),

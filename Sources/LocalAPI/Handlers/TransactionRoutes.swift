@@ -4,7 +4,10 @@ import Seamesh
 let transactionRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/partitions/{partition}/transaction", name: "transact",
-    summary: "Several documents in one change: all of it, or nothing.",
+    summary: "Several documents in one change: all of it, or nothing. One change holds at most "
+      + "\(Run.changePayloadByteLimit) bytes as they are stored and writes at most \(Run.operationLimit) values, over all its documents: "
+      + "413 where it is more. What is refused names the operation. There is no Idempotency-Key (422): an insert whose "
+      + "document has an _id is told apart by that when it is sent again.",
     body: .json(byteLimit: ServerLimit.transactionBodyBytes, transactionSchema), result: .json(transactionResult),
     refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: transact)
 ]
@@ -13,11 +16,14 @@ private let transactionSchema = Schema.object([
   .required("operations", .array(of: .any(operationSchemas), from: 1, to: BulkLimit.requests))
 ])
 
+private let ifMatch = Schema.string(pattern: #"^([!#-~]+|"[!#-~]+")$"#).describing(
+  "*, or the ETag that the document must have, with or without the quotes of the header.")
+
 private let operationSchemas: [Schema] = {
   func operation(_ name: String, id: Schema.Property, _ own: [Schema.Property], isConditional: Bool = true) -> Schema {
     .object(
       [.required("op", .constant(.text(name))), .required("collection", .collectionName), id] + own
-        + (isConditional ? [.nullable("ifMatch", .any([.entityTag, .constant(.text("*"))]))] : []))
+        + (isConditional ? [.nullable("ifMatch", ifMatch)] : []))
   }
   let (id, upsert) = (Schema.Property.required("id", .documentID), Schema.Property.nullable("upsert", .boolean))
   let identified = Schema.documentWithID
@@ -46,14 +52,19 @@ private let transactionResult = Schema.object([
 
 private func transact(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let partition = try request.partition()
+  try refuseIdempotencyKey(request)
   let members = try Members(JSON.envelope(request.body), of: "a transaction", allowed: ["operations"])
   let operations = try members.array("operations")
-  guard !operations.isEmpty, operations.count <= BulkLimit.requests else {
-    throw Problem.limit(
-      .unprocessable, "operations of a transaction, one being the least", BulkLimit.requests, unit: "")
+  guard !operations.isEmpty else { throw Problem.unprocessable("operations is empty: a transaction has one at least") }
+  guard operations.count <= BulkLimit.requests else {
+    throw Problem.limit(.unprocessable, "one transaction", BulkLimit.requests, unit: "operations")
   }
   let requests = try operations.enumerated().map { index, operation throws(Problem) in
-    try documentRequest(operation, number: index + 1)
+    do throws(Problem) {
+      return try documentRequest(operation, number: index + 1)
+    } catch {
+      throw error.of("operation \(index + 1)", operation: index + 1)
+    }
   }
   let receipt = try surroundings.node.write(partition, requests)
   let results = requests.enumerated().map { index, request in
@@ -86,7 +97,17 @@ private func documentRequest(_ operation: Value, number: Int) throws(Problem) ->
   guard let id else { throw .unprocessable("\(what) needs the member id") }
   return DocumentRequest(
     collection: collection, id: id, action: try action(name, id, members, what),
-    condition: try members.optionalString("ifMatch").map { $0 == "*" ? .exists : .isOneOf([$0.string]) })
+    condition: try members.optionalString("ifMatch").map { text throws(Problem) in try condition(text) })
+}
+
+/// An ETag has no quotes in it: where some stand, they are those of the header that it was taken from.
+private func condition(_ text: Text) throws(Problem) -> DocumentRequest.Condition {
+  guard text != "*" else { return .exists }
+  guard text.utf8.contains(UInt8(ascii: "\"")) else { return .isOneOf([text.string]) }
+  guard case .list(let tags)? = EntityTags([text.string]), tags.count == 1, !tags[0].isWeak else {
+    throw .unprocessable("ifMatch takes *, or one ETag, which is not weak")
+  }
+  return .isOneOf([tags[0].text])
 }
 
 /// What each operation takes beside `op`, `collection` and `id`. A member of another one would silently do nothing.

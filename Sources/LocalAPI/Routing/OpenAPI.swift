@@ -159,4 +159,5 @@ let problemSchema = Schema.object([
   .required("title", .string), .required("status", .integer(from: 400, to: 599)), .required("detail", .string),
   .optional("limit", .count), .optional("unit", .string), .optional("line", .integer(from: 1)),
   .optional("column", .integer(from: 1)), .optional("offset", .count),
+  .optional("operation", .integer(from: 1, to: Int64(BulkLimit.requests))),
 ])

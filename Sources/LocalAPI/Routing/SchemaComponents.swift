@@ -94,7 +94,9 @@ private let anyValue = Schema.any(
 private let documentSchema = Schema.map(
   of: .documentValue, keys: .string(to: Value.keyByteLimit, pattern: #"^(?!\$)[^\u0000]*$"#),
   [.optional("_id", .documentID)]
-).describing("At most 1 MiB as it is stored, and \(Value.depthLimit) levels.")
+).describing(
+  "At most 1 MiB as it is stored, and \(Value.depthLimit) levels. One change writes at most \(Run.operationLimit) values: "
+    + "a larger document is written in several steps.")
 
 extension Schema {
   /// A document that says itself which one it is.

@@ -11,6 +11,22 @@ extension Authority {
     return members.isEverAdminMembership(membership)
   }
 
+  /// A narrowing that ends a membership. Raised, it lets count again what the device granted and whom it let in.
+  package func endsMembership(_ id: Digest) -> Bool {
+    if case .end(let end)? = self[id]?.body, case .membership = end.target { true } else { false }
+  }
+
+  /// Whether the device ever gave rights, took them, or let somebody in.
+  package func hasDecided(_ device: PublicKey) -> Bool {
+    allStatements.contains { statement in
+      guard statement.issuer == device else { return false }
+      return switch statement.body {
+      case .replica, .leave, .unknown: false
+      default: true
+      }
+    }
+  }
+
   /// Somebody else may have its key.
   func isCompromised(_ device: PublicKey) -> Bool { compromised.contains(device) }
 

@@ -20,7 +20,8 @@ extension Authority {
     return standing.map(\.content.level).max() ?? .none
   }
 
-  private func ruledLevel(of member: Member, in partition: PartitionName) -> AccessLevel {
+  /// What rules give a member, without a look at what they rest on.
+  package func ruledLevel(of member: Member, in partition: PartitionName) -> AccessLevel {
     guard let (key, value) = partition.keyValue,
       rights.rules[key, default: []].contains(where: { !rights.isEnded(.grant($0.id)) })
     else { return .none }

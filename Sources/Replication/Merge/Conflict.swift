@@ -64,20 +64,7 @@ extension DocumentState {
     return (listed + DocumentState.unspokenFor(markers, by: listed)).sorted(by: Conflict.standsBefore)
   }
 
-  /// The latest of the writes that make what is shown at a place and below; of something removed, the latest that removed it, there or
-  /// above. Nil where the state keeps none: it does not keep who deleted a document.
-  package func lastWrite(ofShownAt place: [PathSegment]) -> Entry? {
-    guard isAlive else { return nil }
-    let shown = rendered()
-    let making = entries.filter { entry in
-      entry.generation == generation && ![.drop, .create, .delete].contains(entry.kind) && hasEffect(entry, in: shown)
-    }
-    let inside = making.lazy.filter { $0.path.starts(with: place) }
-    return (inside.max { $0.stamp < $1.stamp })
-      ?? making.filter { $0.kind == .remove && place.starts(with: $0.path) }.max { $0.stamp < $1.stamp }
-  }
-
-  private func hasEffect(_ entry: Entry, in shown: Shown) -> Bool {
+  fileprivate func hasEffect(_ entry: Entry, in shown: Shown) -> Bool {
     let place = shown[path: entry.path]
     return switch entry.kind {
     case .set: place?.base == entry.value
@@ -104,4 +91,32 @@ extension DocumentState {
     }
     return unspokenFor
   }
+}
+
+/// The writes that make what a document shows.
+package struct ShownWrites {
+  private let making: [Entry]
+  private let removing: [Entry]
+
+  package init(_ state: DocumentState) {
+    guard state.isAlive else {
+      (making, removing) = ([], [])
+      return
+    }
+    let shown = state.rendered()
+    let effective = state.entries.filter { entry in
+      entry.generation == state.generation && state.hasEffect(entry, in: shown)
+    }
+    making = effective.filter { [.set, .increment, .add].contains($0.kind) }
+    removing = effective.filter { $0.kind == .remove }
+  }
+
+  /// The latest of the writes that make what is shown at a place and below; of something removed, the latest that removed it, there,
+  /// above or below. Nil where the state keeps none: it does not keep who deleted a document.
+  package func last(at place: [PathSegment]) -> Entry? {
+    ShownWrites.latest(making.lazy.filter { $0.path.starts(with: place) })
+      ?? ShownWrites.latest(removing.lazy.filter { place.starts(with: $0.path) || $0.path.starts(with: place) })
+  }
+
+  private static func latest(_ entries: some Sequence<Entry>) -> Entry? { entries.max { $0.stamp < $1.stamp } }
 }

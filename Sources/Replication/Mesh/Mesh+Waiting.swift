@@ -86,6 +86,7 @@ extension Mesh {
       ledger.partitions[partition]?.waiting.ahead.releaseAll()
       if change != LogChange() { step.emit(.rebuild(partition, change)) }
       sessions.offerHeldWork(partition, ledger, &step)
+      sessions.showHeldUnderWay(Set(change.acceptance.map(\.replica)), partition, ledger, &step)
     case .needsHeaders(let requests):
       ledger.partitions[partition]?.waiting.awaitAuthority(requests.count)
       load(requests, partition, &step)

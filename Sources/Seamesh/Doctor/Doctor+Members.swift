@@ -64,7 +64,18 @@ extension Doctor {
           .warning, "held-of-ended-devices", "Held, because the device was ended: \(list).",
           remedy: "If it is good work, give it back with seamesh raise DEVICE; nothing needs to be done otherwise."))
     }
-    return findings
+    return findings + work.lowered.map(finding)
+  }
+
+  private static func finding(_ work: LoweredWork) -> DoctorFinding {
+    let by = work.words.isEmpty ? "" : ", by \(work.words.joined(separator: " and "))"
+    let raises = work.narrowings.map { "seamesh raise \($0)" }.joined(separator: " and ")
+    return DoctorFinding(
+      .warning, "held-of-lowered-rights",
+      "Held, because a right to write was taken away before others had them: \(counted(work.changes)) of \(work.device)\(by).",
+      remedy: raises.isEmpty
+        ? "If it is good work, an admin lets it count by granting the right again."
+        : "If it is good work, an admin lets it count with \(raises); nothing needs to be done otherwise.")
   }
 
   private static func counted(_ changes: Int64) -> String { changes == 1 ? "1 change" : "\(changes) changes" }

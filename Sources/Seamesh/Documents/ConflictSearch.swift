@@ -69,6 +69,7 @@ struct ConflictSearch {
     guard !decisions.isEmpty, let id = Value(canonicalID: row.key) else { return }
     bytes += row.state.count
     let etag = DocumentETag.of(row.state, SHA256.hash)
+    let writes = ShownWrites(state)
     var told = 0
     for (index, decision) in decisions.enumerated() {
       guard told < DocumentState.toldConflicts else {
@@ -80,7 +81,7 @@ struct ConflictSearch {
       status.id = ConflictID(key: key, etag: etag, number: index + 1).text
       (status.collection, status.document, status.isDeleted) = (collection.string, id, !state.isAlive)
       (status.place, status.shown) = (decision.place.places.string, decision.shown)
-      status.shownBy = state.lastWrite(ofShownAt: decision.place).map { writer($0.dot, $0.timestamp) }
+      status.shownBy = writes.last(at: decision.place).map { writer($0.dot, $0.timestamp) }
       status.values = decision.conflicts.map(candidate)
       page.conflicts.append(status)
     }

@@ -65,6 +65,32 @@ extension DocumentRequest: DocumentEdit {
   }
 }
 
+/// One of several requests that are done together or not at all: where it is refused, one is told which it was.
+struct NumberedRequest: DocumentEdit {
+  let request: DocumentRequest
+  /// From 1.
+  let number: Int
+
+  var collection: Text { request.collection }
+  var id: Value { request.id }
+  var isWhole: Bool { request.isWhole }
+
+  func outcome(on present: PresentDocument) throws -> DocumentOutcome {
+    do {
+      return try request.outcome(on: present)
+    } catch let error as NodeError {
+      throw error.ofOperation(number, request)
+    }
+  }
+}
+
+extension NodeError {
+  fileprivate func ofOperation(_ number: Int, _ request: DocumentRequest) -> NodeError {
+    let place = "operation \(number) (\(request.collection.string) \(DamagedDocument.text(of: request.id)))"
+    return NodeError(code, "\(place): \(message)", lackOfRight: lackOfRight, limit: limit, operation: number)
+  }
+}
+
 extension WriteReceipt {
   init(_ receipt: ChangeReceipt) { self.init(dot: receipt.dot, etags: receipt.etags, created: receipt.created) }
 }

@@ -5,6 +5,8 @@ extension Filter {
     "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$not", "$contains", "$fold",
   ]
   private static let topOperators = ["$and", "$or", "$nor"]
+  /// All that a filter may have.
+  package static let operators = fieldOperators + topOperators
 
   /// Throws `badRequest` for what has the wrong form, `unprocessable` for operators that are not understood.
   package init(_ filter: ValueMap) throws(NodeError) { condition = try Filter.compile(filter) }
@@ -116,9 +118,11 @@ extension Filter {
   }
 
   private static func unknown(_ key: Text, understood: [String]) -> NodeError {
-    NodeError(
+    let instead = key == "$regex" ? " For a text within a text: $contains, with $fold for case and diacritics." : ""
+    return NodeError(
       .unprocessable,
-      "The operator \(key.string.prefix(60)) is not understood here; these are: \(understood.joined(separator: " ")).")
+      "The operator \(key.string.prefix(60)) is not understood here; these are: \(understood.joined(separator: " "))."
+        + instead)
   }
 }
 

@@ -81,8 +81,8 @@ package struct ReadLimits: Sendable {
     guard bytes <= resultBytes else {
       throw NodeError(
         .tooLarge,
-        "the result takes more than \(resultBytes) bytes of memory: ask for less with limit and skip or a narrower filter, "
-          + "or export the collection", limit: .init(resultBytes, "bytes"))
+        "the result takes more than \(resultBytes) bytes of memory: ask for less with a projection, limit and skip or a "
+          + "narrower filter, or export the collection", limit: .init(resultBytes, "bytes"))
     }
   }
 }

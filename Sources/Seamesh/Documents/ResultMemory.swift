@@ -19,7 +19,10 @@ final class ResultTurns: Sendable {
 
   fileprivate func take() throws(NodeError) {
     guard free.wait(milliseconds: patienceMilliseconds) else {
-      throw NodeError(.busy, "others ask for large results at the same time: ask again in a moment, or for less")
+      throw NodeError(
+        .busy,
+        "others ask for large results at the same time: ask again in a moment, or for less with a projection, limit or a "
+          + "narrower filter")
     }
   }
 
@@ -69,7 +72,9 @@ final class LiveMemory: Sendable {
     }
     guard isFree else {
       throw NodeError(
-        .busy, "the live results of this node hold all the memory that there is for them: close one first")
+        .busy,
+        "the live results of this node hold all the \(limit) bytes of memory that there are for them: close one first, or "
+          + "ask for less with a projection, limit or a narrower filter", limit: .init(limit, "bytes"))
     }
   }
 

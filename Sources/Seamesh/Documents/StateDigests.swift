@@ -9,13 +9,18 @@ import Synchronization
 /// the changes where somebody asks: one partition at a time, behind the requests, which wait for a short while only.
 final class StateDigests: Sendable {
   struct Known: Sendable {
-    let name: String
     let vector: VersionVector
     let digest: String
     let inboxDigest: String
     let documents: Int64
     /// When the state was read.
     let time: ContinuousClock.Instant
+  }
+
+  /// Whether something in a partition waits for a decision.
+  struct KnownConflicts: Sendable {
+    let partition: PartitionName
+    let areOpen: Bool
   }
 
   enum Outcome: Sendable {
@@ -27,10 +32,14 @@ final class StateDigests: Sendable {
 
   private struct State {
     var outcomes: [PartitionID: Outcome] = [:]
+    /// Whether something waits for a decision, as of the last pass that came to an end.
+    var conflicts: [PartitionID: KnownConflicts] = [:]
     /// What they were summed up from, and what of it the next pass need not read again.
     var stretches: [PartitionID: StateStretches] = [:]
     /// Partitions whose turn is now or later, with whom to tell.
     var waiting: [PartitionID: [TimedSemaphore]] = [:]
+    /// Of these, those that changed after their turn may have begun.
+    var renewals: [PartitionID: PartitionRow] = [:]
   }
 
   private let documents: DocumentReader
@@ -77,28 +86,33 @@ final class StateDigests: Sendable {
     queue.async {
       var stretches = self.state.withLock { $0.stretches.removeValue(forKey: row.id) } ?? StateStretches()
       let outcome = StatePass(documents: self.documents, feed: self.feed, row: row).outcome(&stretches)
-      let waiting = self.state.withLock { state in
+      let (waiting, renewal) = self.state.withLock { state in
         state.stretches[row.id] = stretches
         state.outcomes[row.id] = outcome
-        return state.waiting.removeValue(forKey: row.id) ?? []
+        if case .known(let known) = outcome {
+          state.conflicts[row.id] = KnownConflicts(partition: row.name, areOpen: known.hasConflicts)
+        }
+        return (state.waiting.removeValue(forKey: row.id) ?? [], state.renewals.removeValue(forKey: row.id))
       }
       for signal in waiting { signal.signal() }
+      if let renewal { self.renew(renewal) }
     }
   }
 
-  /// Whether something waits for a decision in it, by the names of the partitions that were summed up, as they were then. Reads
-  /// nothing.
-  var knownConflicts: [String: Bool] {
-    let known = state.withLock { state in
-      state.outcomes.values.compactMap { outcome in if case .known(let known) = outcome { known } else { nil } }
-    }
-    return Dictionary(known.map { ($0.name, $0.hasConflicts) }) { first, _ in first }
-  }
+  /// Of the partitions that were summed up, as they were then. Reads nothing.
+  var knownConflicts: [KnownConflicts] { state.withLock { Array($0.conflicts.values) } }
 
   func hasSummedUp(_ partition: PartitionID) -> Bool { state.withLock { $0.outcomes[partition] != nil } }
 
-  /// Sums up anew, behind whoever asks.
-  func renew(_ row: PartitionRow) { _ = request(row, at: .now, TimedSemaphore()) }
+  /// Sums up anew, behind whoever asks: once more, where a pass is under way that may have begun before the change.
+  func renew(_ row: PartitionRow) {
+    let isUnderWay = state.withLock { state in
+      guard state.waiting[row.id] != nil else { return false }
+      state.renewals[row.id] = row
+      return true
+    }
+    if !isUnderWay { _ = request(row, at: .now, TimedSemaphore()) }
+  }
 
   /// How many stretches a partition's documents are summed up by.
   func stretchCount(of partition: PartitionID) -> Int { state.withLock { $0.stretches[partition]?.count ?? 0 } }
@@ -145,7 +159,7 @@ private struct StatePass {
         case .more: break
         case .setback: setbacks += 1
         case .done(let vector, let time):
-          guard !damaged.isEmpty else { return .known(.init(row.name, vector, stretches.total, time)) }
+          guard !damaged.isEmpty else { return .known(.init(vector, stretches.total, time)) }
           guard try documents.mend(damaged, in: row.name) else {
             throw NodeError(.damaged, "documents in it do not read on this device: seamesh doctor names them")
           }
@@ -273,11 +287,11 @@ private struct StatePass {
 
 extension StateDigests.Known {
   fileprivate init(
-    _ name: PartitionName, _ vector: VersionVector, _ content: StateStretches.Content, _ time: ContinuousClock.Instant
+    _ vector: VersionVector, _ content: StateStretches.Content, _ time: ContinuousClock.Instant
   ) {
     self.init(
-      name: name.text.string, vector: vector, digest: content.sum.text, inboxDigest: content.inbox.text,
-      documents: content.documents, time: time)
+      vector: vector, digest: content.sum.text, inboxDigest: content.inbox.text, documents: content.documents,
+      time: time)
   }
 
   fileprivate var hasConflicts: Bool { inboxDigest != StateSum().text }

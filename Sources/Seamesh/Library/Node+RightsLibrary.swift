@@ -4,9 +4,10 @@ import Replication
 public enum RightsMode: Sendable {
   /// Says what it would do, and signs nothing.
   case preview
-  /// Signs it, unless it would end this device or the last admin.
+  /// Signs it where it takes nothing away from anybody. Otherwise it throws ``NodeError/Code/unprocessable``, and nothing is
+  /// signed.
   case sign
-  /// Signs it in any case.
+  /// Signs it whatever it takes away: for an app that has shown somebody the ``preview``, or knows what it does.
   case signConfirmed
 }
 
@@ -18,7 +19,7 @@ extension Node {
   }
 
   /// Gives the subject this access in a partition, or with a `*` at the end in all whose names begin so: no more and no
-  /// less, whatever was granted to the same subject on the same pattern before.
+  /// less, whatever was granted to the same subject on the same pattern before. Where that was more, it takes something away.
   @discardableResult
   public func grant(
     _ access: PartitionAccess, to subject: RightsSubject, in pattern: String, _ mode: RightsMode = .sign
@@ -26,21 +27,22 @@ extension Node {
     try await change(.grant(who: subject.text, level: access.rawValue, pattern: Text(pattern)), mode)
   }
 
-  /// Ends a device. What it wrote counts as far as it is here; the rest is held until it is raised.
+  /// Ends a device, which always takes something away. What it wrote counts as far as it is here; the rest is held until it
+  /// is raised.
   ///
   /// - Parameters:
   ///   - isCompromised: nothing of it counts in partitions that this node does not carry.
   ///   - moment: only what had arrived here by then counts, as ISO 8601, such as `2026-05-31T12:00:00Z`.
   @discardableResult
   public func revoke(
-    _ device: String, isCompromised: Bool = false, at moment: String? = nil, _ mode: RightsMode = .sign
+    _ device: String, isCompromised: Bool = false, at moment: String? = nil, _ mode: RightsMode
   ) async throws(NodeError) -> RightsEffect {
     try await change(.revoke(device: device, isCompromised: isCompromised, at: moment), mode)
   }
 
-  /// Ends a device that has done its work: what it wrote goes on counting.
+  /// Ends a device that has done its work, which always takes something away: what it wrote goes on counting.
   @discardableResult
-  public func retire(_ device: String, _ mode: RightsMode = .sign) async throws(NodeError) -> RightsEffect {
+  public func retire(_ device: String, _ mode: RightsMode) async throws(NodeError) -> RightsEffect {
     try await change(.retire(device: device), mode)
   }
 

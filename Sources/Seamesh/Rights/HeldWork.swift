@@ -1,13 +1,15 @@
 import Engine
 import Replication
 
-/// What devices wrote that were ended, and is held for that.
+/// What devices wrote that were ended, or whose right was lowered, and is held for that.
 struct HeldWork: Sendable {
   /// Changes by the label of the device; only whom this device may see: itself, and as an admin everybody.
   var changes: [String: Int64] = [:]
   /// What ended this very device, in words.
   var ownEnd: String?
   var own: Int64 = 0
+  /// Of whom this device may see, too.
+  var lowered: [LoweredWork] = []
 }
 
 extension NodeEngine {
@@ -21,13 +23,19 @@ extension NodeEngine {
       let ends = memberships.flatMap { authority.ends(of: .membership($0.id)) }
       work.ownEnd = ends.map { words.words(of: $0) }.joined(separator: " and ")
     }
-    for held in state.mesh.partitions.values.lazy.flatMap(\.log.held) {
-      guard let member = authority.membership(for: held.dot.replica),
-        !authority.ends(of: .membership(member.id)).isEmpty, isAdmin || member.device == own
-      else { continue }
-      work.changes[words.name(of: member.device), default: 0] += 1
-      if member.device == own { work.own += 1 }
+    var lowered = LoweredRights(authority) { isAdmin || $0 == own }
+    for partition in state.mesh.partitions.values {
+      let changes = partition.log.held
+      lowered.note(changes, in: partition.name)
+      for held in changes {
+        guard let member = authority.membership(for: held.dot.replica),
+          !authority.ends(of: .membership(member.id)).isEmpty, isAdmin || member.device == own
+        else { continue }
+        work.changes[words.name(of: member.device), default: 0] += 1
+        if member.device == own { work.own += 1 }
+      }
     }
+    work.lowered = lowered.work
     return work
   }
 }

@@ -9,7 +9,7 @@ extension Node {
   package func change(_ change: RightsChange) throws(NodeError) -> RightsOutcome {
     let before = try arrivedBefore(change)
     let (root, own) = (try? rootAuthor.get(), files.deviceKey)
-    let outcome = try engine.ask { engine -> Result<RightsOutcome, NodeError> in
+    let answer = try engine.ask { engine -> Result<RightsAnswer, NodeError> in
       Result { () throws(NodeError) in
         do {
           let desk = RightsDesk(engine, device: StatementAuthor(key: own.publicKey, sign: own.sign), root: root)
@@ -21,6 +21,7 @@ extension Node {
         }
       }
     }.get()
+    let outcome = answer.explained(for: own.publicKey)
     guard outcome.isSigned else { return outcome }
     // Another question waits for the commit.
     let isStored = try engine.ask { engine in
@@ -70,8 +71,33 @@ extension Node {
   }
 }
 
+/// What came of a change of rights, and what is left to be said of it, which nobody but who asked has to wait for.
+private struct RightsAnswer: Sendable {
+  var outcome: RightsOutcome
+  let request: RightsRequest
+  /// As it was before the change.
+  let authority: Authority
+  /// Of a dry run.
+  var levels: LevelForecaster?
+
+  func explained(for device: PublicKey) -> RightsOutcome {
+    var outcome = outcome
+    outcome.notes = notes
+    if let levels { outcome.effects = LevelSentences(levels.foresight, own: device).sentences }
+    return outcome
+  }
+
+  private var notes: [String] {
+    guard case .grant(let subject, let level, let pattern) = request else { return [] }
+    let unknown =
+      level > .none && !RightsNames(authority).isKnown(subject)
+      ? ["no device of \(RightsWords(authority).words(subject)) is known yet: it holds for those that come"] : []
+    return unknown + RightsBeside(authority, subject, level, pattern).sentences
+  }
+}
+
 /// One change of rights, on the engine's thread.
-struct RightsDesk {
+private struct RightsDesk {
   private let engine: NodeEngine
   private let device: StatementAuthor
   private let root: StatementAuthor?
@@ -85,24 +111,23 @@ struct RightsDesk {
   private var authority: Authority { engine.state.mesh.authority }
   private var names: RightsNames { RightsNames(authority) }
 
-  func change(_ change: RightsChange, _ before: ArrivedBefore?) throws -> RightsOutcome {
+  func change(_ change: RightsChange, _ before: ArrivedBefore?) throws -> RightsAnswer {
     let request = try request(change, before)
     let authors = authors(for: request)
     let plan = try engine.plan(request, authors: authors)
-    var outcome = outcome(of: plan)
-    outcome.warnings = warnings(request, plan)
-    outcome.notes = notes(request)
-    if change.isDryRun {
-      outcome.effects = LevelSentences(engine.levels(after: plan, request), own: device.key).sentences
+    var answer = RightsAnswer(outcome: outcome(of: plan), request: request, authority: authority)
+    answer.outcome.warnings = warnings(request, plan)
+    guard !change.isDryRun else {
+      answer.levels = engine.levels(after: plan, request)
+      return answer
     }
-    guard !change.isDryRun, !plan.statements.isEmpty else { return outcome }
-    guard outcome.warnings.isEmpty || change.isConfirmed else {
-      throw NodeError(
-        .unprocessable, outcome.warnings.joined(separator: "; ") + ": nothing was signed; confirm it with --yes")
+    guard !plan.statements.isEmpty else { return answer }
+    if let reason = answer.outcome.reasonToConfirm, !change.isConfirmed {
+      throw NodeError(.unprocessable, reason + ": nothing was signed; \(RightsChange.howToConfirm)")
     }
     try engine.carryOut(plan, authors: authors)
-    outcome.isSigned = true
-    return outcome
+    answer.outcome.isSigned = true
+    return answer
   }
 
   private func request(_ change: RightsChange, _ before: ArrivedBefore?) throws(NodeError) -> RightsRequest {
@@ -112,9 +137,22 @@ struct RightsDesk {
     case .revoke(let device, let isCompromised, _):
       .end(try names.device(device), isCompromised ? .compromised : .revoke, before)
     case .retire(let device): .end(try names.device(device), .retire, nil)
-    case .raise(let what): .raise(try names.narrowings(what))
+    case .raise(let what): .raise(try narrowings(what))
     case .promote(let device): .promote(try names.device(device))
     }
+  }
+
+  /// Of a device that stands nothing is ended; what its lowered rights hold is raised one by one.
+  private func narrowings(_ what: String) throws(NodeError) -> [Digest] {
+    let found = try names.narrowings(what)
+    guard found.isEmpty else { return found }
+    let device = try names.device(what)
+    var lowered = LoweredRights(authority) { $0 == device }
+    for partition in engine.state.mesh.partitions.values { lowered.note(partition.log.held, in: partition.name) }
+    let ids = lowered.work.flatMap(\.narrowings)
+    guard !ids.isEmpty else { return [] }
+    let raises = ids.map { "seamesh raise \($0)" }.joined(separator: " and ")
+    throw NodeError(.unprocessable, "\(what) was not ended; a lowered right holds what it wrote: \(raises)")
   }
 
   /// Who is to sign, the first whose word counts: an admin's own device, but root where an admin comes or goes.
@@ -151,14 +189,6 @@ struct RightsDesk {
       warnings.append("this ends the fleet's last admin: only the root key can then decide anything")
     }
     return warnings
-  }
-
-  private func notes(_ request: RightsRequest) -> [String] {
-    guard case .grant(let subject, let level, let pattern) = request else { return [] }
-    let unknown =
-      level > .none && !names.isKnown(subject)
-      ? ["no device of \(RightsWords(authority).words(subject)) is known yet: it holds for those that come"] : []
-    return unknown + RightsBeside(authority, subject, level, pattern).sentences
   }
 }
 

@@ -41,10 +41,14 @@ struct RightsBeside {
   /// Those that give more to a member whom the grant reaches.
   private var rules: [Digest] {
     var found: Set<Digest> = []
+    // A rule gives all the same whom it reaches, but for rooms, in which each has a level of his own.
+    var answered: Set<PartitionName> = []
     for member in members {
-      for partition in partitions(of: member) {
+      for partition in partitions(of: member) where !answered.contains(partition) {
+        guard authority.ruledLevel(of: member, in: partition) > level else { continue }
         let permissions = authority.permissions(of: member.id, in: partition)?.permissions ?? []
         found.formUnion(permissions.filter { $0.source != .grant && $0.isInForce && $0.level > level }.map(\.id))
+        if partition.keyValue?.key != Statement.Rule.Key.conversation { answered.insert(partition) }
       }
     }
     return found.sorted()

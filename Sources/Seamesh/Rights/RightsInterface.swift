@@ -15,8 +15,11 @@ package struct RightsChange: Sendable, Equatable {
   package let action: Action
   /// Says what would come of it, and signs nothing.
   package let isDryRun: Bool
-  /// Whoever asks knows that it ends this device, or leaves nobody who decides.
+  /// Whoever asks knows that it takes something away, ends this device, or leaves nobody who decides.
   package let isConfirmed: Bool
+  /// For whoever speaks HTTP, and for whoever uses the verbs, which send it.
+  package static let howToConfirm =
+    #"confirm it with "yes": true (--yes); "dryRun": true (--dry-run) shows what it would do"#
 
   package init(_ action: Action, isDryRun: Bool = false, isConfirmed: Bool = false) {
     (self.action, self.isDryRun, self.isConfirmed) = (action, isDryRun, isConfirmed)
@@ -56,6 +59,12 @@ package struct RightsOutcome: Sendable, Equatable {
   package var warnings: [String] = []
   package var notes: [String] = []
   package init() {}
+
+  /// Nil where it takes nothing away from anybody: that is signed as it is asked for.
+  var reasonToConfirm: String? {
+    guard warnings.isEmpty else { return warnings.joined(separator: "; ") }
+    return isNarrowing ? "this takes something away" : nil
+  }
 }
 
 /// A statement of rights, and whether it holds.

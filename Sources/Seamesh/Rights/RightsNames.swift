@@ -1,3 +1,4 @@
+import Engine
 import Identity
 import Replication
 
@@ -52,8 +53,26 @@ struct RightsNames {
       let narrowings = authority.grants.flatMap(\.endedBy) + authority.rules.flatMap(\.endedBy)
       let found = Set(narrowings + authority.membershipEnds).filter { $0.text.hasPrefix(text) }
       if !found.isEmpty { return found.sorted() }
+      try checkNarrows(text)
     }
     return authority.members(of: try device(text)).flatMap { authority.ends(of: .membership($0.id)) }
+  }
+
+  /// Refuses what looks like a statement's id, and neither narrows anything nor is a device's.
+  private func checkNarrows(_ text: String) throws(NodeError) {
+    if let right = (authority.grants + authority.rules).first(where: { $0.id.text.hasPrefix(text) }) {
+      throw NodeError(
+        .unprocessable, "\(RightsWords(authority).words(of: right.id)) takes nothing away that could be raised")
+    }
+    guard text.utf8.allSatisfy(RightsNames.isDigit), (try? device(text)) == nil else { return }
+    throw NodeError(
+      .notFound,
+      "nothing that takes something away has an id that begins with \(text), and no device: seamesh permissions and seamesh "
+        + "devices show what there is")
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
   }
 
   /// Whether a grant reaches anybody yet.

@@ -68,7 +68,8 @@ extension NodeError {
     self.init(code, error.sentence)
   }
 
-  init(_ error: EngineError) {
+  /// - Parameter edits: of the change that was refused.
+  init(_ error: EngineError, edits: Int = 1) {
     let code: Code =
       switch error {
       case .notAMember, .notPermitted: .notPermitted
@@ -82,7 +83,8 @@ extension NodeError {
     if case .notPermitted(let name, let level, _) = error {
       lack = LackOfRight(partition: name.text.string, has: PartitionAccess(level), needs: .write)
     }
-    self.init(code, "\(error)", lackOfRight: lack, limit: NodeError.limit(error))
+    let words = edits > 1 ? error.descriptionOfSeveral : "\(error)"
+    self.init(code, words, lackOfRight: lack, limit: NodeError.limit(error))
   }
 
   private static func limit(_ error: EngineError) -> Limit? {
@@ -105,12 +107,14 @@ extension NodeError {
   }
 
   /// Whatever the engine, the store or a file threw.
-  init(any error: any Error) {
+  init(any error: any Error) { self.init(any: error, edits: 1) }
+
+  init(any error: any Error, edits: Int) {
     switch error {
     case let error as NodeError: self = error
     case let error as StoreError: self.init(error)
     case let error as FileError: self.init(error)
-    case let error as EngineError: self.init(error)
+    case let error as EngineError: self.init(error, edits: edits)
     case let error as DamagedDocument: self.init(.damaged, "\(error)")
     case let error as RightsError: self.init(error)
     case let error as InvitationError: self.init(error)

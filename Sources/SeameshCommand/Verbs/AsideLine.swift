@@ -12,7 +12,7 @@ struct AsideLine {
   let isCut: Bool
 
   /// Nil where the record is a document of its own: that has an _id, another field, or not all of these.
-  init?(_ record: JSONRecordReader.Record) {
+  init?(_ record: JSONRecordReader.Record, in path: String) {
     guard AsideLine.mayBegin(record.bytes), let map = try? record.value(limits: AsideLine.limits) else { return nil }
     guard case .string? = map["file"], case .int? = map["line"], case .string? = map["reason"] else { return nil }
     var count = 4
@@ -25,8 +25,8 @@ struct AsideLine {
     switch map["record"] {
     case .string(let text): bytes = Array(text.utf8)
     case .bytes(let kept): bytes = kept
-    // Whoever mends it may well take the quotation marks away.
-    case .map(let document): bytes = Array(ExtendedJSON.text(.map(document)).utf8)
+    // Whoever mends it may well take the quotation marks away. Under another name it is more likely a document like this.
+    case .map(let document) where AsideLine.isNamedAside(path): bytes = Array(ExtendedJSON.text(.map(document)).utf8)
     default: return nil
     }
     isCut = map["recordBytes"] != nil
@@ -35,10 +35,13 @@ struct AsideLine {
 
   /// A line of a file that is named as such files are, which was one before somebody took a field away or added one.
   static func isBroken(_ record: JSONRecordReader.Record, in path: String) -> Bool {
-    guard path.split(separator: "/").last?.hasPrefix(WipeLimits.asidePrefix) == true,
-      let map = try? record.value(limits: AsideLine.limits)
+    guard AsideLine.isNamedAside(path), let map = try? record.value(limits: AsideLine.limits)
     else { return false }
     return map["record"] != nil && (map["line"] != nil || map["reason"] != nil)
+  }
+
+  private static func isNamedAside(_ path: String) -> Bool {
+    path.split(separator: "/").last?.hasPrefix(WipeLimits.asidePrefix) == true
   }
 
   /// What is in it. A mended record may have become several, or none.

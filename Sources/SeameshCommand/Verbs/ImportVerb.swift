@@ -2,6 +2,9 @@ import LocalAPI
 import Replication
 import Wire
 
+let byCollectionOption = OptionSpecification(
+  "by-collection", .none, "take the collection from each line of an export of a whole partition")
+
 let importVerb = Verb(
   "import", "store the documents of files",
   details: [
@@ -10,24 +13,36 @@ let importVerb = Verb(
       + "the exit status is 1. A record replaces the document of its _id; importing a file again changes nothing then.",
     "With --partition-by there is no PARTITION: a record whose FIELD holds the text V goes to the partition FIELD=V; "
       + "one in which it is empty, missing or not a text is put aside.",
+    "With --by-collection there is no COLLECTION: each line is one that seamesh export PARTITION wrote, and its document goes into "
+      + "the collection that it names.",
     "A file of records put aside is imported like any other, mended or with the partition that was missing: of each of its lines "
       + "the record inside is stored. Delete it afterwards.",
   ],
   operands: [Operand("PARTITION"), Operand("COLLECTION"), Operand("FILE", .zeroOrMore, kind: .file)],
-  usages: ["[OPTION]... PARTITION COLLECTION FILE...", "--partition-by=FIELD [OPTION]... COLLECTION FILE..."],
+  usages: [
+    "[OPTION]... PARTITION COLLECTION FILE...", "--partition-by=FIELD [OPTION]... COLLECTION FILE...",
+    "--by-collection [OPTION]... PARTITION FILE...",
+  ],
   options: [
     OptionSpecification("partition-by", .text("FIELD"), "take the partition from a field of each record"),
-    keepAbsentOption,
+    byCollectionOption, keepAbsentOption,
   ],
   examples: [
     .init("seamesh import all-users User users.json", "Stores all users in one partition"),
     .init(
       "seamesh import --partition-by=agency BoardingReports reports.json",
       "Sorts reports into one partition for each agency"),
+    .init(
+      "seamesh import --by-collection agency=V agency.jsonl",
+      "Stores a partition that was exported as a whole"),
   ]
 ) { invocation, context throws(Failure) in
   let field = invocation["partition-by"]
-  let names = invocation.operands.dropFirst(field == nil ? 2 : 1)
+  let isByCollection = invocation.has(byCollectionOption.name)
+  guard field == nil || !isByCollection else {
+    throw .usage("--partition-by and --\(byCollectionOption.name) do not go together")
+  }
+  let names = invocation.operands.dropFirst(field == nil && !isByCollection ? 2 : 1)
   guard !names.isEmpty else { throw .usage("FILE is missing; standard input is -") }
   guard field?.isEmpty != true else { throw .usage("--partition-by takes the name of a field") }
   var files: [InputFile] = []
@@ -39,7 +54,8 @@ let importVerb = Verb(
   }
   let target: ImportTarget = field.map { .field($0) } ?? .partition(invocation.required(0))
   let importer = Importer(
-    client: try context.client, target: target, collection: invocation.required(field == nil ? 1 : 0),
+    client: try context.client, target: target,
+    collection: isByCollection ? nil : invocation.required(field == nil ? 1 : 0),
     keepAbsent: invocation.has(keepAbsentOption.name),
     aside: AsideFile(directory: context.directory, terminal: context.terminal),
     progress: ProgressBar("importing", on: context.terminal), fileBytes: totalBytes(files))

@@ -30,8 +30,14 @@ final class Importer {
 
   private typealias File = (number: Int, name: String)
 
+  private struct Place: Hashable {
+    let partition: String
+    let collection: String
+  }
+
   private struct Pending {
-    var records: [(file: File, record: JSONRecordReader.Record)] = []
+    /// With what is stored of the record, as JSON.
+    var records: [(file: File, record: JSONRecordReader.Record, document: [UInt8])] = []
     var bytes = 0
   }
 
@@ -40,17 +46,18 @@ final class Importer {
   private(set) var counts = Counts()
   private let client: NodeClient
   private let target: ImportTarget
-  private let collection: String
+  /// Nil where each record says its own, as ``ExportedLine`` has it.
+  private let collection: String?
   private let keepAbsent: Bool
   private let fileBytes: Int64?
   private var readBytes: Int64 = 0
-  private var pending: [String: Pending] = [:]
+  private var pending: [Place: Pending] = [:]
   private var pendingBytes = 0
   private var refused: [AsideFile.Record] = []
   private var refusedBytes = 0
 
   init(
-    client: NodeClient, target: ImportTarget, collection: String, keepAbsent: Bool, aside: AsideFile,
+    client: NodeClient, target: ImportTarget, collection: String?, keepAbsent: Bool, aside: AsideFile,
     progress: ProgressBar, fileBytes: Int64?
   ) {
     (self.client, self.target, self.collection, self.keepAbsent) = (client, target, collection, keepAbsent)
@@ -90,13 +97,9 @@ final class Importer {
 
   private func take(_ item: JSONRecordReader.Item, _ file: File) throws(Failure) {
     switch item {
-    case .failure(let failure):
-      refuse(
-        .init(
-          file: file, lines: failure.lines, bytes: failure.bytes, byteCount: failure.byteCount,
-          reason: .mistake(failure.error)))
+    case .failure(let failure): refuse(failure, file)
     case .record(let record):
-      if let aside = AsideLine(record) { return try take(aside, line: record.line, file) }
+      if let aside = AsideLine(record, in: file.name) { return try take(aside, line: record.line, file) }
       guard !AsideLine.isBroken(record, in: file.name) else {
         return refuse(
           record, file, .sentence("a record put aside stands in a line with file, line, reason and record alone"))
@@ -109,9 +112,28 @@ final class Importer {
     guard record.bytes.count <= ServerLimit.documentBodyBytes else {
       return refuse(record, file, .sentence("\(record.bytes.count) bytes are more than a document may have"))
     }
-    switch partition(of: record) {
-    case .success(let partition): try add(record, file, to: partition)
-    case .failure(let unfit): refuse(record, file, unfit.reason)
+    let (place, document): (Place, [UInt8])
+    do throws(Unfit) {
+      let (collection, content) = try content(of: record)
+      (place, document) = (Place(partition: try partition(of: record).get(), collection: collection), content)
+    } catch {
+      return refuse(record, file, error.reason)
+    }
+    try add(record, document, file, to: place)
+  }
+
+  /// In which collection what is to be stored.
+  private func content(of record: JSONRecordReader.Record) throws(Unfit) -> (collection: String, document: [UInt8]) {
+    let line = ExportedLine(record)
+    switch (collection, line) {
+    case (let collection?, nil): return (collection, record.bytes)
+    case (nil, let line?): return (line.collection, line.document)
+    case (_?, _?):
+      throw Unfit(
+        "this is a line of an export of a whole partition: import it with --\(byCollectionOption.name), without COLLECTION"
+      )
+    case (nil, nil):
+      throw Unfit("a line of an export of a whole partition has the members collection and document, and no others")
     }
   }
 
@@ -122,7 +144,13 @@ final class Importer {
           file: file, lines: line...line, bytes: aside.bytes, byteCount: aside.byteCount,
           reason: .sentence("only the beginning of this record was kept: mend it where it came from")))
     }
-    for item in aside.items(line: line) { try take(item, file) }
+    // What is in it is the record, whatever that looks like.
+    for item in aside.items(line: line) {
+      switch item {
+      case .failure(let failure): refuse(failure, file)
+      case .record(let record): try take(record, file)
+      }
+    }
   }
 
   private struct Unfit: Error {
@@ -156,6 +184,13 @@ final class Importer {
     }
   }
 
+  private func refuse(_ failure: JSONRecordReader.Failure, _ file: File) {
+    refuse(
+      .init(
+        file: file, lines: failure.lines, bytes: failure.bytes, byteCount: failure.byteCount,
+        reason: .mistake(failure.error)))
+  }
+
   private func refuse(_ record: JSONRecordReader.Record, _ file: File, _ reason: AsideFile.Reason) {
     let breaks = record.bytes.count { $0 == UInt8(ascii: "\n") }
     refuse(
@@ -176,30 +211,33 @@ final class Importer {
     for record in records { try aside.add(record) }
   }
 
-  private func add(_ record: JSONRecordReader.Record, _ file: File, to partition: String) throws(Failure) {
-    pending[partition, default: Pending()].records.append((file, record))
-    pending[partition]?.bytes += record.bytes.count
-    pendingBytes += record.bytes.count
-    if let batch = pending[partition],
+  private func add(
+    _ record: JSONRecordReader.Record, _ document: [UInt8], _ file: File, to place: Place
+  ) throws(Failure) {
+    pending[place, default: Pending()].records.append((file, record, document))
+    pending[place]?.bytes += document.count
+    pendingBytes += document.count
+    if let batch = pending[place],
       batch.records.count >= Importer.batchRecords || batch.bytes >= Importer.batchBytes
     {
-      try send(partition)
+      try send(place)
     } else if pendingBytes >= Importer.pendingBytes {
       try sendAll()
     }
   }
 
   private func sendAll() throws(Failure) {
-    for partition in pending.keys.sorted() { try send(partition) }
+    let places = pending.keys.sorted { ($0.partition, $0.collection) < ($1.partition, $1.collection) }
+    for place in places { try send(place) }
   }
 
-  private func send(_ partition: String) throws(Failure) {
-    guard let batch = pending.removeValue(forKey: partition) else { return }
+  private func send(_ place: Place) throws(Failure) {
+    guard let batch = pending.removeValue(forKey: place) else { return }
     pendingBytes -= batch.bytes
     let query = NodePath.query([("keepAbsent", keepAbsent ? "true" : nil)])
     let request = NodeClient.Request(
-      method: "POST", target: NodePath.collection(partition, collection) + "/import" + query,
-      body: batch.records.flatMap { line($0.record) }, contentType: "application/x-ndjson")
+      method: "POST", target: NodePath.collection(place.partition, place.collection) + "/import" + query,
+      body: batch.records.flatMap { line($0.document) }, contentType: "application/x-ndjson")
     let results = try client.askPatiently(request, retries: Importer.busyRetries).json().list("results")
     guard results.count == batch.records.count else {
       throw Failure(.failed, "the node answered for \(results.count) of \(batch.records.count) records")
@@ -231,9 +269,9 @@ final class Importer {
     }
   }
 
-  /// Line breaks in JSON are white space: a record becomes one line, byte for byte as long as it was.
-  private func line(_ record: JSONRecordReader.Record) -> [UInt8] {
-    record.bytes.map { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") ? UInt8(ascii: " ") : $0 } + [
+  /// Line breaks in JSON are white space: a document becomes one line, byte for byte as long as it was.
+  private func line(_ document: [UInt8]) -> [UInt8] {
+    document.map { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") ? UInt8(ascii: " ") : $0 } + [
       UInt8(ascii: "\n")
     ]
   }

@@ -22,7 +22,9 @@ let runVerb = Verb(
       "listen", .text("[ADDR:]PORT"), "where other nodes reach this one; port 0 picks one", configurable: true),
     peerOption,
     OptionSpecification(
-      "no-discovery", .none, "neither look for other nodes nor announce this one", configurable: true),
+      "no-discovery", .none,
+      "neither look for other nodes nor announce this one; where peers were met before, and where --peer says, they are "
+        + "dialled all the same", configurable: true),
     OptionSpecification(
       "api", .text("[ADDR:]PORT"), "serve the local interface over TCP too, on loopback, with the token of api.token",
       configurable: true),

@@ -69,7 +69,26 @@ struct DocumentStateTests {
       write(Dot(replica: ben, sequence: 2), stamp: 7, increment),
     ])
     #expect(state.shown()?["n"] == .string("text"))
-    #expect(state.lastWrite(ofShownAt: [.key("n")])?.dot == Dot(replica: anna, sequence: 1))
+    #expect(ShownWrites(state).last(at: [.key("n")])?.dot == Dot(replica: anna, sequence: 1))
+  }
+
+  @Test("who takes something out below what somebody else has set has not written what is shown")
+  func lastWriteAboveRemoval() {
+    func write(_ dot: Dot, stamp: UInt64, _ operations: [Operation]) -> AcceptedWrite {
+      AcceptedWrite(
+        WriteContext(dot: dot, timestamp: HybridTimestamp(rawValue: stamp), context: VersionVector()),
+        DocumentWrite(collection: "c", id: .int(1), kind: .edit, generation: 1, operations: operations))
+    }
+    let state = DocumentState.merged(of: [
+      write(Dot(replica: anna, sequence: 1), stamp: 5, [Operation(.set, [.key("n")], value: .int(5))]),
+      write(
+        Dot(replica: ben, sequence: 1), stamp: 9,
+        [
+          Operation(.remove, [.key("n"), .key("x")]), Operation(.set, [.key("n"), .key("y")], value: .int(2)),
+        ]),
+    ])
+    #expect(state.shown()?["n"] == .int(5) && state.openDecisions().map(\.place) == [[.key("n")]])
+    #expect(ShownWrites(state).last(at: [.key("n")])?.dot == Dot(replica: anna, sequence: 1))
   }
 
   @Test("a container that stood only by what was in it stays, when all of it is taken out")

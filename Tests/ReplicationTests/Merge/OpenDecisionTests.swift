@@ -57,22 +57,32 @@ struct OpenDecisionTests {
     #expect(count > 350)
   }
 
-  @Test("what is named as written last of what is shown is none of what is not")
+  @Test("what is named as written last of what a decision shows made it, or took it out")
   func lastWrites() {
-    struct Place: Hashable {
-      let dot: Dot
-      let path: [PathSegment]
-    }
-    var count = 0
+    var (made, within, removed) = (0, 0, 0)
     for (seed, start, state) in Self.open() where state.isAlive && start.mode != .raw {
-      let hidden = Set(state.inbox().map { Place(dot: $0.dot, path: $0.path) })
+      let writes = ShownWrites(state)
       for decision in state.openDecisions() {
-        guard let entry = state.lastWrite(ofShownAt: decision.place) else { continue }
-        #expect(!hidden.contains(Place(dot: entry.dot, path: entry.path)), "seed \(seed), \(decision.place)")
-        count += 1
+        guard let entry = writes.last(at: decision.place) else { continue }
+        let comment = Comment(rawValue: "seed \(seed), \(decision.place), \(entry)")
+        switch decision.shown {
+        case nil:
+          #expect(entry.kind == .remove, comment)
+          removed += 1
+        case .map?, .array?:
+          #expect(entry.path.starts(with: decision.place), comment)
+          within += 1
+        case .int?, .double?:
+          // What was set, and increments of it.
+          #expect(entry.path == decision.place, comment)
+          made += 1
+        case let shown?:
+          #expect(entry.path == decision.place && entry.value == shown, comment)
+          made += 1
+        }
       }
     }
-    #expect(count > 50)
+    #expect(made > 20 && within > 20 && removed > 0, "\((made, within, removed))")
   }
 
   @Test("what is taken instead is shown, and all of its decision is closed")

@@ -88,6 +88,18 @@ struct FilterTests {
     #expect(error?.message.contains(name) == true, "\(error?.message ?? "")")
   }
 
+  @Test("who looks for a regular expression is told what looks for a text within a text, and nobody else")
+  func regularExpression() throws {
+    func message(_ filter: String) throws -> String {
+      let map = try parsedMap(filter)
+      return try #require(#expect(throws: NodeError.self) { try Filter(map) }).message
+    }
+    #expect(
+      try message(#"{"a":{"$regex":"x"}}"#).hasSuffix(
+        "For a text within a text: $contains, with $fold for case and diacritics."))
+    #expect(try !message(#"{"a":{"$size":1}}"#).contains("within"))
+  }
+
   @Test("a DBRef is a value, not an object of operators")
   func reference() throws {
     let filter = try Filter(parsedMap(#"{"mpa":{"$ref":"MPA","$id":1}}"#))

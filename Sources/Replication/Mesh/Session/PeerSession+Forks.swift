@@ -95,6 +95,14 @@ extension PeerSession {
     searchFork(partition, replica, ledger, &step)
   }
 
+  /// Statements made held what was on its way to the peer: no stream brings it any more.
+  mutating func showHeldUnderWay(
+    _ position: ChainPosition, of replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
+  ) {
+    guard let stream = live?.streams[partition], stream.known.sequence(of: replica) < position.sequence else { return }
+    showNews(of: replica, partition, ledger, &step)
+  }
+
   mutating func receive(_ probe: ChainProbe, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     guard !takesHandOver(probe, partition, ledger, &step) else { return }
     // Also where nothing of the partition is here: the peer keeps the chain back until it knows.

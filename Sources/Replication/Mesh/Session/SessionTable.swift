@@ -56,6 +56,16 @@ package struct SessionTable: Sendable {
     }
   }
 
+  /// Of chains that statements moved.
+  mutating func showHeldUnderWay(
+    _ replicas: Set<ReplicaID>, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
+  ) {
+    guard let held = ledger.partitions[partition]?.log.heldAbove, !held.entries.isEmpty else { return }
+    for (replica, position) in held.sorted where replicas.contains(replica) {
+      for id in ids { all[id]?.showHeldUnderWay(position, of: replica, partition, ledger, &step) }
+    }
+  }
+
   mutating func offerHeldWork(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
     for id in ids { all[id]?.offerHeldWork(partition, ledger, &step) }
   }
