@@ -93,6 +93,11 @@ package struct DamagedLog: StoreFailure, CustomStringConvertible {
   package var isFatal: Bool { true }
   package var isOfOneRow: Bool { true }
   package var description: String { "the store is damaged: \(reason)" }
+
+  /// Of one row that does not read, also where its own sum does not tell that.
+  static func isOfOneRow(_ error: any Error) -> Bool {
+    (error as? any StoreFailure)?.isOfOneRow ?? (error is RunError)
+  }
 }
 
 /// A document of which the stored row does not read, nor could the log give it again. Everything else goes on.

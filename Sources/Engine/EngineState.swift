@@ -24,6 +24,12 @@ package final class EngineState {
   package internal(set) var quarantine = Quarantine()
   /// Runs that the log does not give as they were written.
   package internal(set) var damagedRuns = DamagedRuns()
+  /// Documents are to be made anew that the log could not give.
+  package internal(set) var owesDocuments = false
+  /// Of runs that have come anew meanwhile.
+  var owed = OwedDocuments()
+  /// Partitions whose logs are to be walked through in search of the runs that stand in the way.
+  var unexamined: [PartitionID] = []
   /// Whether the store says what this build understands.
   var hasNotedUnderstanding: Bool
   /// For each partition what counted of it when followers of commits were last told of it.
@@ -42,6 +48,7 @@ package final class EngineState {
     invitations = InvitationBook(try ports.store.invitations())
     toldAccepted = mesh.partitions.mapValues(\.log.accepted)
     mesh.restoreHoldings(try store.holdings(), surroundings)
+    try loadOwed()
   }
 
   /// Reads the state anew from the store. Causes for a new replica that came up at run time stay, and so does who is not
@@ -60,6 +67,7 @@ package final class EngineState {
     invitations = InvitationBook(try store.invitations())
     own.causes.formUnion(before.causes)
     (own.renewedAt, own.contested) = (before.renewedAt, before.contested)
+    try loadOwed()
   }
 
   /// Hands an event to the core and answers with what it wants done.

@@ -258,6 +258,7 @@ package final class NodeEngine {
       let written = try writer.write(batch)
       state.moved = []
       if written.done.hasNotedUnderstanding { state.hasNotedUnderstanding = true }
+      noteSetAside(written.done)
       reissues.noteCommit()
       if written.sawFork || !batch.statements.isEmpty { reissues.noteCause() }
       rhythm.noteCommit(state.clock.now)
@@ -266,6 +267,14 @@ package final class NodeEngine {
     } catch {
       abandon(batch, error)
     }
+  }
+
+  private func noteSetAside(_ done: Committed) {
+    if done.owesDocuments { state.noteOwing() }
+    guard done.setAsideCount > 0 else { return }
+    journal.note(
+      .error, "documents could not be made anew, and are refused until the log reads",
+      ["documents": .text("\(done.setAsideCount)")])
   }
 
   private func tell(_ done: Committed, _ batch: PendingCommit) {
@@ -380,6 +389,8 @@ package final class NodeEngine {
   }
 
   private func authenticated(_ id: SessionID, _ device: DeviceID, _ hello: Hello) {
+    // It may have what others could not give.
+    state.damagedRuns.askSoon()
     if let address = links.authenticated(id, device, listenPort: hello.listenPort) {
       pending.contacts.append((device, address))
     }

@@ -69,6 +69,10 @@ extension Store: LogReading {
     return try run(at: place.arrival, in: partition).map(LogRun.init)
   }
 
+  package func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? {
+    try number(of: chain).flatMap { try body(ofRunAt: place.arrival, of: $0) }
+  }
+
   package func lastRun(of chain: ChainIdentity) throws -> LogRun? {
     try number(of: chain).flatMap { try lastRun(of: $0) }.map(LogRun.init)
   }
@@ -84,6 +88,22 @@ extension Store: LogReading {
     return try document(number, collection, key: key.id).map {
       LogDocument(row: $0.row, isAlive: $0.isAlive, state: $0.state, isIntact: $0.isIntact)
     }
+  }
+
+  package func documentsSetAside(limit: Int) throws -> [(partition: PartitionID, key: DocumentKey)] {
+    let rows = try database.statement(
+      """
+      SELECT p.hash, c.name, d.key FROM documents d JOIN partitions p ON p.id=d.partition
+      JOIN collections c ON c.id=d.collection WHERE length(d.state)=0 AND d.run IS NULL LIMIT ?1
+      """)
+    defer { rows.reset() }
+    try rows.bind(1, Int64(limit))
+    var found: [(partition: PartitionID, key: DocumentKey)] = []
+    while try rows.step() {
+      guard let partition = Digest(rows.bytes(0)) else { throw StoreError.damaged("a partition's id") }
+      found.append((PartitionID(partition), DocumentKey(collection: Text(rows.text(1)), id: rows.bytes(2))))
+    }
+    return found
   }
 
   private func number(of chain: ChainIdentity) throws(StoreError) -> ChainNumber? {

@@ -59,6 +59,18 @@ extension StoreReading where Self: ~Copyable {
     return try collect(rows, byteLimit: .max, partition: partition).first
   }
 
+  /// The bytes of a chain's run, held against the sum of its own row: whatever became of the one that its context refers to.
+  package func body(ofRunAt arrival: Int64, of chain: ChainNumber) throws(StoreError) -> [UInt8]? {
+    let rows = try database.statement(
+      "SELECT arrival, chain, first, last, context_base, context, body, sum FROM runs WHERE arrival=?1 AND chain=?2")
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    try rows.bind(2, chain.rawValue)
+    guard try rows.step() else { return nil }
+    try requireIntact(rows, sum: 7)
+    return rows.bytes(6)
+  }
+
   func collect(
     _ rows: PreparedStatement, byteLimit: Int, partition: PartitionNumber
   ) throws(StoreError) -> [StoredRun] {

@@ -90,6 +90,41 @@ import Wire
     #expect(node.state.own.causes.isEmpty)
   }
 
+  @Test(
+    "it comes anew also where nothing is remembered of the contexts that others refer to",
+    arguments: [1...1, 2...2, 1...2, 1...3] as [ClosedRange<UInt64>])
+  func comesAnewAfterRestart(sequences: ClosedRange<UInt64>) throws {
+    let (bench, chain) = try parted()
+    try flip(bench.nodes[1], chain, sequences)
+    try bench.restart(1)
+    bench.meet(1, 2)
+    bench.meet(1, 0)
+    catchUp(bench, 200)
+    let node = bench.nodes[1]
+    #expect(node.state.damagedRuns.isEmpty && node.state.damagedRuns.mendedCount == sequences.count)
+    for id in ["a", "b", "c", "own"] as [Text] { #expect(try bench.nodes[2].shown(room, id) != nil, "\(id)") }
+  }
+
+  @Test("a chain that comes in vain is asked for ever more seldom, until something is mended or somebody else is met")
+  func everMoreSeldom() {
+    let chain = DamagedRuns.Chain(partition: PartitionID(.zero), replica: ReplicaID(high: 1, low: 1))
+    let run = DamagedRun(replica: chain.replica, first: 1, last: 1, arrival: 1)
+    var runs = DamagedRuns()
+    runs.note(run, in: chain.partition)
+    runs.note(DamagedRun(replica: chain.replica, first: 2, last: 2, arrival: 2), in: chain.partition)
+    var now = MonotonicTime(milliseconds: 0)
+    func wait(_ meanwhile: (inout DamagedRuns) -> Void = { _ in }) -> UInt64 {
+      runs.noteAsked(SessionID(rawValue: 1), chain, now)
+      meanwhile(&runs)
+      let asked = now
+      while runs.due(now).isEmpty { now = now.advanced(byMilliseconds: 1_000) }
+      return now.millisecondsSince(asked) / 1_000
+    }
+    #expect((0..<8).map { _ in wait() } == [60, 120, 240, 480, 960, 1_920, 3_600, 3_600])
+    #expect([wait { $0.askSoon() }, wait()] == [60, 120])
+    #expect([wait { $0.noteMended(run, chain) }, wait()] == [60, 120])
+  }
+
   @Test("a document whose row does not read is made anew as soon as the run has come that its log lacked")
   func documentWithIt() throws {
     let (bench, chain) = try parted()
@@ -103,6 +138,86 @@ import Wire
     bench.meet(1, 0)
     catchUp(bench, 2)
     #expect(try node.stored(room, "b") == whole && node.state.quarantine.count == 0)
+  }
+
+  /// How far chains count at the most, once it is said, by their partitions.
+  private func ends(_ bench: EngineBench, _ last: [PartitionName: [ReplicaID: UInt64]]) throws
+    -> [Statement.PartitionEnds]
+  {
+    let node = bench.nodes[0]
+    return try last.sorted { $0.key.text < $1.key.text }.map { place, chains in
+      let ends = try chains.sorted { $0.key < $1.key }.map { replica, sequence in
+        let runs = try LogReader(node.state).summaries(node.id(of: place), replica, from: 1)
+        let run = try #require(runs.first { $0.first <= sequence && $0.last >= sequence })
+        let position = ChainPosition(sequence: sequence, tip: run.hashes[Int(sequence - run.first)].tip)
+        return Statement.ChainEnd(replica: replica, position: position)
+      }
+      return Statement.PartitionEnds(partition: place.text, chains: ends)
+    }
+  }
+
+  private func say(_ bench: EngineBench, _ statement: Statement) throws {
+    bench.cut(bench.meet(try bench.messenger(statement), 1))
+  }
+
+  private func key(_ id: Text) -> DocumentKey { DocumentKey(collection: Put.collection, id: .string(id)) }
+
+  /// Nodes 0 and 1 hold and show the same, and nothing is left to be made anew.
+  private func expectAlike(_ bench: EngineBench) throws {
+    let node = bench.nodes[1]
+    for place in [room, other] {
+      #expect(bench.nodes[0].accepted(place) == node.accepted(place))
+      for id in ["a", "b", "c", "own", "late", "elsewhere", "goes on"] as [Text] {
+        #expect(try bench.nodes[0].stored(place, id) == node.stored(place, id), "\(id)")
+      }
+    }
+    #expect(node.state.damagedRuns.isEmpty && node.state.quarantine.count == 0)
+    #expect(node.engine.failure == nil && node.engine.storeFailure == nil)
+    #expect(try node.store.ownFacts().understanding == node.state.identity.cryptography.formats.understanding)
+  }
+
+  @Test(
+    "where it keeps documents from being made anew, these are refused and all else goes on, until it has come anew",
+    arguments: [false, true], [false, true])
+  func takenAway(comesBack: Bool, isRestarted: Bool) throws {
+    let (bench, chain) = try parted()
+    try bench.nodes[1].write(room, Put("late"))
+    bench.cut(bench.meet(1, 0))
+    let own = try #require(bench.nodes[1].state.own.replica).id
+    try flip(bench.nodes[1], chain, 2...2)
+    try bench.restart(1)
+    try say(bench, try bench.grant(.read, ends: try ends(bench, [room: [chain: 3, own: 1], other: [own: 1]])))
+    if comesBack { try say(bench, try bench.grant(.write)) }
+    if isRestarted { try bench.restart(1) }
+    let node = bench.nodes[1]
+    #expect(node.engine.failure == nil && node.engine.storeFailure == nil)
+    #expect(node.accepted(room).sequence(of: own) == (comesBack ? 2 : 1))
+    #expect(node.state.quarantine.holds(key("late"), in: node.id(of: room)))
+    #expect(throws: (any Error).self) { try node.shown(room, "late") }
+    #expect(try node.shown(room, "own") != nil && node.shown(other, "elsewhere") != nil)
+    if comesBack { try node.write(other, Put("goes on")) }
+    bench.meet(1, 0)
+    catchUp(bench, 200)
+    try expectAlike(bench)
+    #expect(try (node.shown(room, "late") != nil) == comesBack)
+  }
+
+  @Test(
+    "documents that it alone writes are made anew with it, where it came to count meanwhile", arguments: [false, true])
+  func comesToCount(isRestarted: Bool) throws {
+    let (bench, chain) = try parted()
+    bench.cut(bench.meet(1, 0))
+    let own = try #require(bench.nodes[1].state.own.replica).id
+    try say(bench, try bench.grant(.read, ends: try ends(bench, [room: [chain: 2, own: 1], other: [own: 1]])))
+    #expect(try bench.nodes[1].shown(room, "c") == nil)
+    try flip(bench.nodes[1], chain, 3...3)
+    try say(bench, try bench.grant(.write))
+    if isRestarted { try bench.restart(1) }
+    #expect(bench.nodes[1].engine.storeFailure == nil && bench.nodes[1].accepted(room).sequence(of: chain) == 3)
+    bench.meet(1, 0)
+    catchUp(bench, 200)
+    try expectAlike(bench)
+    #expect(try bench.nodes[1].shown(room, "c") != nil)
   }
 
   @Test("of another history of the chain nothing is put in its place")

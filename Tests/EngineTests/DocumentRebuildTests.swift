@@ -63,7 +63,9 @@ import Wire
       change.regrouped = dots
       let partition = try #require(node.state.mesh.partitions[node.id(of: room)])
       let rebuild = DocumentRebuild(reader: RunReader(node.state.identity), partition: partition)
-      let changed = try node.store.transact(isBacklog: false) { try rebuild.run([change], $0) }
+      let changed = try node.store.transact(isBacklog: false) {
+        try rebuild.run(on: try rebuild.touched(by: [change], $0).documents, $0)
+      }
       var ids: Set<Value> = []
       changed.forEach { _, id in ids.formUnion(Value(canonicalID: Array(id)).map { [$0] } ?? []) }
       return ids

@@ -66,7 +66,7 @@ extension NodeEngine {
     return left.isEmpty
   }
 
-  private func tellMended(_ documents: [ChangedDocuments], in partition: PartitionID) {
+  func tellMended(_ documents: [ChangedDocuments], in partition: PartitionID) {
     let count = documents.reduce(0) { $0 + $1.count }
     guard count > 0 else { return }
     listener.committed(CommitRecord(documents: documents))

@@ -38,7 +38,8 @@ struct CommitWriter {
     // They came behind the writes: a partition that has something by now is not removed with the wish for it.
     for job in batch.subscriptions { try subscribe(job) }
     // A transaction that judges nothing leaves no trace of this.
-    if !state.hasNotedUnderstanding, batch.isAheadOfDisk || !done.own.isEmpty {
+    let isOwing = state.owesDocuments || done.owesDocuments
+    if !state.hasNotedUnderstanding, !isOwing, batch.isAheadOfDisk || !done.own.isEmpty {
       try transaction.setUnderstanding(state.identity.cryptography.formats.understanding)
       done.hasNotedUnderstanding = true
     }
@@ -112,7 +113,7 @@ struct CommitWriter {
   }
 
   /// In the order of the replicas: one seed has to leave one sequence of writes.
-  private func setMarks(of replicas: Set<ReplicaID>, in partition: PartitionID) throws {
+  func setMarks(of replicas: Set<ReplicaID>, in partition: PartitionID) throws {
     guard let log = state.mesh.ledger.partitions[partition]?.log else { return }
     for replica in replicas.sorted() {
       let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
@@ -120,24 +121,7 @@ struct CommitWriter {
     }
   }
 
-  // MARK: Rebuilding
-
-  /// Accepted positions moved other than by plain delivery: the documents concerned are computed anew from the log.
-  mutating func rebuild(_ moved: [PartitionID: [LogChange]]) throws {
-    for partition in moved.keys.sorted() {
-      guard let known = state.mesh.ledger.partitions[partition], let changes = moved[partition] else { continue }
-      try transaction.addPartition(partition, known.name)
-      let reissues = known.log.knownReissues.sorted { $0.dot < $1.dot }
-      for reissue in reissues { try transaction.add(reissue, in: partition) }
-      if !known.log.forkPoints.isEmpty { sawFork = true }
-      let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: known)
-      done.documents.append(try rebuild.run(changes, transaction))
-      if !known.log.knowsContexts {
-        state.mesh.ledger.noteContexts(try rebuild.contexts(transaction), in: partition)
-      }
-      try setMarks(of: Set(changes.flatMap { $0.acceptance.map(\.replica) }), in: partition)
-    }
-  }
+  mutating func noteFork() { sawFork = true }
 }
 
 extension PartitionLog {

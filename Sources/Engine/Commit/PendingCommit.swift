@@ -157,6 +157,10 @@ struct Committed {
   var staged = StagedPayloads()
   /// The store says now what this build understands.
   var hasNotedUnderstanding = false
+  /// Documents are to be made anew that the log cannot give, and the store says so.
+  var owesDocuments = false
+  /// Documents that got a row that does not read, since they could not be made anew.
+  var setAsideCount = 0
   /// Sessions whose pieces did not come to the payload that they named.
   var spoiled: [(SessionID, PartitionName)] = []
   /// Partitions that own writes made this node want.

@@ -44,6 +44,13 @@ package struct Quarantine: Sendable {
     if !isKnown { count += 1 }
   }
 
+  /// The log is asked for it with the next occasion.
+  mutating func putUntried(_ key: DocumentKey, in partition: PartitionID, _ reason: String) {
+    guard !holds(key, in: partition), count < Quarantine.limit else { return }
+    entries[partition, default: [:]][key] = Entry(reason: reason, tried: nil)
+    count += 1
+  }
+
   mutating func noteMended(_ key: DocumentKey, in partition: PartitionName) {
     mendedCount += 1
     guard mended.count < Quarantine.toldLimit else { return }

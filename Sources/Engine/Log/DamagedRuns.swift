@@ -12,6 +12,8 @@ package struct DamagedRuns: Sendable {
   private struct Ask {
     let session: SessionID
     let at: MonotonicTime
+    /// Milliseconds until the chain is asked for again.
+    var wait: UInt64
   }
 
   private var runs: [Chain: Set<DamagedRun>] = [:]
@@ -27,8 +29,10 @@ package struct DamagedRuns: Sendable {
   /// What is beyond is found again whenever it is met.
   package static let limit = 1_024
   package static let arrivedByteLimit = 4 * 1024 * 1024
-  /// A peer reads its whole chain to answer.
+  /// A peer reads its whole chain to answer, and sends it: the wait doubles with each answer that mended nothing, up to the
+  /// longest one.
   package static let askAgainMilliseconds: UInt64 = 60_000
+  package static let longestWaitMilliseconds: UInt64 = 3_600_000
 
   package var isEmpty: Bool { count == 0 }
 
@@ -47,7 +51,7 @@ package struct DamagedRuns: Sendable {
   func due(_ now: MonotonicTime) -> [(chain: Chain, run: DamagedRun, last: SessionID?)] {
     runs.keys.sorted().compactMap { chain in
       let ask = asks[chain]
-      guard ask.map({ now.millisecondsSince($0.at) >= DamagedRuns.askAgainMilliseconds }) ?? true,
+      guard ask.map({ now.millisecondsSince($0.at) >= $0.wait }) ?? true,
         let run = runs[chain]?.min(by: { $0.first < $1.first })
       else { return nil }
       return (chain, run, ask?.session)
@@ -55,7 +59,13 @@ package struct DamagedRuns: Sendable {
   }
 
   mutating func noteAsked(_ session: SessionID, _ chain: Chain, _ now: MonotonicTime) {
-    asks[chain] = Ask(session: session, at: now)
+    let wait = asks[chain].map { min($0.wait * 2, DamagedRuns.longestWaitMilliseconds) }
+    asks[chain] = Ask(session: session, at: now, wait: wait ?? DamagedRuns.askAgainMilliseconds)
+  }
+
+  /// Something is otherwise than when chains were asked for in vain: the next asking is due as after the first one.
+  mutating func askSoon() {
+    for chain in asks.keys { asks[chain]?.wait = DamagedRuns.askAgainMilliseconds }
   }
 
   func isAsked(_ chain: Chain) -> Bool { asks[chain] != nil }
@@ -82,6 +92,8 @@ package struct DamagedRuns: Sendable {
   mutating func noteMended(_ run: DamagedRun, _ chain: Chain) {
     mendedCount += 1
     drop(run)
+    // Of other chains, too: their contexts may refer to this run's.
+    askSoon()
     guard runs[chain]?.remove(run) != nil else { return }
     count -= 1
     if runs[chain]?.isEmpty == true { (runs[chain], asks[chain]) = (nil, nil) }

@@ -3,8 +3,19 @@ import Wire
 
 // A run that is not as it was written is asked for anew, and put in its place once it is known to be the same.
 extension NodeEngine {
+  /// What the run writes was left as it was if something moved meanwhile.
+  private func noteOwed(_ run: IncomingRun, in partition: PartitionID) {
+    guard state.owesDocuments else { return }
+    let documents = attempt([]) {
+      try RunReader(state.identity).documents(
+        writtenBy: Array(run.encoded), in: partition, apart: state.store.largePayload)
+    }
+    state.owed.add(documents, in: partition)
+  }
+
   /// Asks for what lies above the intact part of each chain, as if it were lacking.
   func askForDamagedRuns() {
+    lookForOwed()
     guard !state.damagedRuns.isEmpty else { return }
     for (chain, run, last) in state.damagedRuns.due(state.clock.now) {
       // What lies before it may not read, either: then all of the chain is asked for.
@@ -48,6 +59,7 @@ extension NodeEngine {
         let whole = AppendedRun(first: run.first, last: run.last, context: context, body: arrived.encoded)
         try store { try $0.replaceRun(at: run.arrival, with: whole, of: identity) }
         state.damagedRuns.noteMended(run, chain)
+        noteOwed(arrived, in: chain.partition)
         journal.note(
           .notice, "a run of the log that was damaged came anew",
           ["run": .text("\(run)"), "partition": .text(state.name(chain.partition))])
@@ -77,20 +89,15 @@ extension NodeEngine {
     }
     let identity = ChainIdentity(fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica)
     do {
-      let following = try state.store.runs(of: identity, after: run.last, byteLimit: 0)
-        .filter { $0.first == run.last + 1 }
-      if try following.contains(where: { try RunCodec.hashBefore(of: $0.body[...]) == end }) { return context }
+      // Their bodies alone: the context of what follows may be written as what differs from that of the damaged run.
+      let following = try state.store.places(of: identity, after: run.last, limit: 1)
+        .compactMap { try state.store.body(at: $0, of: identity) }
+      if try following.contains(where: { try RunCodec.hashBefore(of: $0[...]) == end }) { return context }
       state.damagedRuns.drop(run)
       return nil
     } catch let failure as any StoreFailure where failure.isOfOneRow {
       if let next = failure.runAtFault { state.damagedRuns.note(next, in: chain.partition) }
       return nil
     }
-  }
-
-  /// The log has again what it lacked: documents that it could not give are made anew.
-  func mendQuarantined(in partition: PartitionID) {
-    let keys = state.quarantine.makeDue(in: partition)
-    if !keys.isEmpty { mend(keys, in: partition) }
   }
 }

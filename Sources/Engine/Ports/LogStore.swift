@@ -28,6 +28,8 @@ package protocol LogReading: AnyObject {
   func places(of chain: ChainIdentity, after sequence: UInt64, limit: Int) throws -> [RunPlace]
   /// The chain's run at a place.
   func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun?
+  /// The bytes of the chain's run at a place: they read also where the context does not that it refers to.
+  func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]?
   /// The run that ends highest; of several that do, the one that came last.
   func lastRun(of chain: ChainIdentity) throws -> LogRun?
   func reissues(in partition: PartitionID) throws -> Set<Reissue>
@@ -39,6 +41,8 @@ package protocol LogReading: AnyObject {
   func stagedShares() throws -> [StagedShare]
   /// One document, alive or deleted; nil where none has ever been there.
   func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument?
+  /// Documents whose state is empty, in no order: all are looked through.
+  func documentsSetAside(limit: Int) throws -> [(partition: PartitionID, key: DocumentKey)]
 }
 
 /// Where a run lies in the log.
@@ -60,6 +64,10 @@ extension LogReading {
 
   package func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? {
     try runs(of: chain, after: place.last - 1, byteLimit: 0).first { $0.arrival == place.arrival }
+  }
+
+  package func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? {
+    try run(at: place, of: chain)?.body
   }
 }
 

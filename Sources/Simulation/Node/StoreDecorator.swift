@@ -30,6 +30,7 @@ class StoreDecorator: LogStore, LogTransaction {
     try base.places(of: chain, after: sequence, limit: limit)
   }
   func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? { try base.run(at: place, of: chain) }
+  func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? { try base.body(at: place, of: chain) }
   func logChains(of partition: PartitionID) throws -> [LogChain] { try base.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
     try base.runs(of: chain, after: sequence, byteLimit: byteLimit)
@@ -41,6 +42,9 @@ class StoreDecorator: LogStore, LogTransaction {
   func stagedShares() throws -> [StagedShare] { try base.stagedShares() }
   func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument? {
     try base.document(key, in: partition)
+  }
+  func documentsSetAside(limit: Int) throws -> [(partition: PartitionID, key: DocumentKey)] {
+    try base.documentsSetAside(limit: limit)
   }
 
   func add(_ statement: Statement, arrived: Int64) throws { try base.add(statement, arrived: arrived) }

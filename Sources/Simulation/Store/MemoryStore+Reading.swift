@@ -58,4 +58,11 @@ extension MemoryStore: LogReading {
   package func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument? {
     image.partitionNumbers[partition].flatMap { image.partitions[$0]?.documents[key]?.record }
   }
+
+  package func documentsSetAside(limit: Int) throws -> [(partition: PartitionID, key: DocumentKey)] {
+    let all = image.partitions.lazy.compactMap { $0 }.flatMap { partition in
+      partition.documents.lazy.filter { $0.value.record.state.isEmpty }.map { (partition.id, $0.key) }
+    }
+    return Array(all.prefix(limit))
+  }
 }

@@ -47,6 +47,7 @@ final class TracedStore: LogStore {
     runsRead += 1
     return try store.run(at: place, of: chain)
   }
+  func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? { try store.body(at: place, of: chain) }
   func logChains(of partition: PartitionID) throws -> [LogChain] { try store.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
     let runs = try store.runs(of: chain, after: sequence, byteLimit: byteLimit)
@@ -60,5 +61,8 @@ final class TracedStore: LogStore {
   func stagedShares() throws -> [StagedShare] { try store.stagedShares() }
   func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument? {
     try store.document(key, in: partition)
+  }
+  func documentsSetAside(limit: Int) throws -> [(partition: PartitionID, key: DocumentKey)] {
+    try store.documentsSetAside(limit: limit)
   }
 }

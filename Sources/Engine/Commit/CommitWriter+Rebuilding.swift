@@ -1,0 +1,102 @@
+import Replication
+
+// Acceptance moved other than by plain delivery: the documents concerned are computed anew from the log. A document stands
+// on every change of its partition that counts, so one run that does not read keeps all of them from being made anew.
+// Showing them as they were would be wrong: they are set aside, in the same transaction, until the run has come anew.
+extension CommitWriter {
+  mutating func rebuild(_ moved: [PartitionID: [LogChange]]) throws {
+    for partition in moved.keys.sorted() {
+      guard let known = state.mesh.ledger.partitions[partition], let changes = moved[partition] else { continue }
+      try transaction.addPartition(partition, known.name)
+      let reissues = known.log.knownReissues.sorted { $0.dot < $1.dot }
+      for reissue in reissues { try transaction.add(reissue, in: partition) }
+      if !known.log.forkPoints.isEmpty { noteFork() }
+      let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: known)
+      let (touched, unread) = try rebuild.touched(by: changes, transaction)
+      // What those runs write is known when they have come anew.
+      if !unread.isEmpty { try oweDocuments() }
+      for failure in unread { note(failure, in: partition) }
+      try build(touched, by: rebuild)
+      try learnContexts(by: rebuild)
+      try setMarks(of: Set(changes.flatMap { $0.acceptance.map(\.replica) }), in: partition)
+    }
+  }
+
+  /// Documents of runs that could not be read when something moved.
+  mutating func build(owed keys: Set<DocumentKey>, in partition: PartitionID) throws {
+    guard let known = state.mesh.partitions[partition] else { return }
+    try build(keys, by: DocumentRebuild(reader: RunReader(state.identity), partition: known))
+  }
+
+  /// Without them less is known of what nobody has seen, and they are read with the next rebuild.
+  private func learnContexts(by rebuild: DocumentRebuild) throws {
+    guard !rebuild.partition.log.knowsContexts else { return }
+    do {
+      state.mesh.ledger.noteContexts(try rebuild.contexts(transaction), in: rebuild.partition.id)
+    } catch let failure as any StoreFailure where failure.isOfOneRow {
+      note(failure, in: rebuild.partition.id)
+    }
+  }
+
+  private mutating func build(_ keys: Set<DocumentKey>, by rebuild: DocumentRebuild) throws {
+    var walks = CommitWriter.walkLimit
+    try build(keys.sorted()[...], by: rebuild, &walks)
+  }
+
+  private mutating func build(
+    _ keys: ArraySlice<DocumentKey>, by rebuild: DocumentRebuild, _ walks: inout Int
+  ) throws {
+    do {
+      let built = try rebuild.run(on: Set(keys), transaction)
+      done.documents.append(built)
+      for key in keys { state.quarantine.release(key, in: rebuild.partition.id) }
+    } catch let failure as any StoreFailure where failure.isOfOneRow {
+      note(failure, in: rebuild.partition.id)
+      walks -= 2
+      // A run stands in the way of all of them; something else, as the payload of one change, only of some.
+      guard failure.runAtFault == nil, keys.count > 1, walks >= 0 else {
+        return try setAside(keys, in: rebuild.partition.id, failure)
+      }
+      let middle = keys.startIndex + keys.count / 2
+      try build(keys[..<middle], by: rebuild, &walks)
+      try build(keys[middle...], by: rebuild, &walks)
+    }
+  }
+
+  /// Walks through a partition's log in search of the documents that can be built, in one transaction.
+  static let walkLimit = 32
+
+  private func note(_ failure: any StoreFailure, in partition: PartitionID) {
+    if let run = failure.runAtFault { state.damagedRuns.note(run, in: partition) }
+  }
+
+  /// Each gets a row that does not read, so that it is refused, and made anew as any other such row is, also after a restart.
+  private mutating func setAside(
+    _ keys: ArraySlice<DocumentKey>, in partition: PartitionID, _ failure: any StoreFailure
+  ) throws {
+    try oweDocuments()
+    for key in keys {
+      let old = try transaction.document(key, in: partition)
+      if old?.state.isEmpty != true { try transaction.store(.setAside, over: old, as: key, in: partition) }
+      state.quarantine.put(key, in: partition, "\(failure)", state.clock.now)
+      done.setAsideCount += 1
+    }
+  }
+
+  /// What is stored was not judged with all that this build understands: an opening is told so, and looks for what is owed.
+  private mutating func oweDocuments() throws {
+    guard !state.owesDocuments, !done.owesDocuments else { return }
+    try transaction.setUnderstanding(KnownFormats.owing)
+    done.owesDocuments = true
+  }
+}
+
+extension LogDocument {
+  /// Of a document that could not be made anew. Alive, so that whoever lists documents meets it.
+  static let setAside = LogDocument(isAlive: true, state: [])
+}
+
+extension KnownFormats {
+  /// Stands in the store in place of ``understanding`` while documents are to be made anew that the log cannot give.
+  static let owing: [UInt8] = []
+}
