@@ -26,8 +26,6 @@ package final class EngineState {
   package internal(set) var damagedRuns = DamagedRuns()
   /// Documents are to be made anew that the log could not give.
   package internal(set) var owesDocuments = false
-  /// Of runs that have come anew meanwhile.
-  var owed = OwedDocuments()
   /// Partitions whose logs are to be walked through in search of the runs that stand in the way.
   var unexamined: [PartitionID] = []
   /// Whether the store says what this build understands.

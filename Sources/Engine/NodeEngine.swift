@@ -389,8 +389,7 @@ package final class NodeEngine {
   }
 
   private func authenticated(_ id: SessionID, _ device: DeviceID, _ hello: Hello) {
-    // It may have what others could not give.
-    state.damagedRuns.askSoon()
+    state.damagedRuns.noteMet(device)
     if let address = links.authenticated(id, device, listenPort: hello.listenPort) {
       pending.contacts.append((device, address))
     }

@@ -121,7 +121,10 @@ import Wire
       return now.millisecondsSince(asked) / 1_000
     }
     #expect((0..<8).map { _ in wait() } == [60, 120, 240, 480, 960, 1_920, 3_600, 3_600])
-    #expect([wait { $0.askSoon() }, wait()] == [60, 120])
+    let devices = (1...2).map { DeviceID(Digest(words: ($0, 0, 0, 0))) }
+    runs.noteAsked(SessionID(rawValue: 1), of: devices[0], chain, now)
+    #expect(wait { $0.noteMet(devices[0]) } == 3_600)
+    #expect([wait { $0.noteMet(devices[1]) }, wait()] == [60, 120])
     #expect([wait { $0.noteMended(run, chain) }, wait()] == [60, 120])
   }
 
@@ -220,6 +223,41 @@ import Wire
     #expect(try bench.nodes[1].shown(room, "c") != nil)
   }
 
+  @Test("what a run writes that came anew is made anew also where the node crashed right behind that")
+  func crashBehindMending() throws {
+    let (bench, chain) = try parted()
+    bench.cut(bench.meet(1, 0))
+    let own = try #require(bench.nodes[1].state.own.replica).id
+    try say(bench, try bench.grant(.read, ends: try ends(bench, [room: [chain: 2, own: 1], other: [own: 1]])))
+    try flip(bench.nodes[1], chain, 3...3)
+    try say(bench, try bench.grant(.write))
+    let place = try #require(bench.nodes[1].state.damagedRuns.due(MonotonicTime(milliseconds: .max)).first)
+    bench.nodes[1].state.damagedRuns.noteAsked(SessionID(rawValue: 99), place.chain, bench.clock.now)
+    let batch = RunBatch(name: room, stream: 0, entries: [], isForkEvidence: true)
+    #expect(bench.nodes[1].engine.mendLog(with: [try incoming(of: bench.nodes[0], at: 2)], of: batch).hasMended)
+    try bench.restart(1)
+    bench.meet(1, 0)
+    catchUp(bench, 20)
+    try expectAlike(bench)
+    #expect(try bench.nodes[1].shown(room, "c") != nil)
+  }
+
+  /// A run of the node's log as a peer brings it, or claims it to be of another chain.
+  private func incoming(of node: BenchNode, at index: Int, as chain: ReplicaID? = nil) throws -> IncomingRun {
+    let (runs, _) = try LogReader(node.state).runs(node.id(of: room), lackedBy: VersionVector(), byteLimit: .max)
+    let own = runs.filter { $0.replica == node.state.own.replica?.id }
+    let logged = try #require(own.indices.contains(index) ? own[index] : nil)
+    let decoded = try RunReader(node.state.identity).decode(
+      LogRun(
+        arrival: 1, first: logged.first, last: logged.last, context: logged.context, body: Array(logged.encoded)),
+      in: node.id(of: room))
+    return IncomingRun(
+      replica: chain ?? logged.replica, first: logged.first, hashBefore: decoded.hashBefore,
+      contextDigest: decoded.contextDigest, context: .full(logged.context), hashes: decoded.hashes, facts: [],
+      elementDots: [:], signer: node.state.identity.device, encoded: logged.encoded,
+      documents: RunContent(decoded, hash: node.state.identity.cryptography.hash).documents)
+  }
+
   @Test("of another history of the chain nothing is put in its place")
   func anotherHistory() throws {
     let (bench, chain) = try parted()
@@ -233,17 +271,8 @@ import Wire
     try liar.nodes[0].subscribe("room=*")
     for id in ["x", "y"] as [Text] { try liar.nodes[0].write(room, Put(id)) }
     let replica = try #require(liar.nodes[0].state.own.replica).id
-    let (runs, _) = try LogReader(liar.nodes[0].state).runs(
-      liar.nodes[0].id(of: room), lackedBy: VersionVector(), byteLimit: .max)
-    let decoded = try RunReader(liar.nodes[0].state.identity).decode(
-      LogRun(arrival: 1, first: 2, last: 2, context: runs[1].context, body: Array(runs[1].encoded)),
-      in: liar.nodes[0].id(of: room))
-    let run = IncomingRun(
-      replica: chain, first: 2, hashBefore: decoded.hashBefore, contextDigest: decoded.contextDigest,
-      context: .full(runs[1].context), hashes: decoded.hashes, facts: [], elementDots: [:],
-      signer: node.state.identity.device, encoded: runs[1].encoded,
-      documents: RunContent(decoded, hash: node.state.identity.cryptography.hash).documents)
-    #expect(replica == runs[1].replica)
+    let run = try incoming(of: liar.nodes[0], at: 1, as: chain)
+    #expect(replica != chain)
     let batch = RunBatch(name: room, stream: 0, entries: [], isForkEvidence: true)
     let (rest, hasMended) = node.engine.mendLog(with: [run], of: batch)
     #expect(rest.isEmpty && !hasMended && node.state.damagedRuns.count == 1)

@@ -104,7 +104,7 @@ import Testing
     #expect(refused?.lackOfRight?.needs == .write)
     // Nobody is ended by mistake.
     let last = await #expect(throws: NodeError.self) { try await node.revoke(label, .sign) }
-    #expect(last?.code == .unprocessable || last?.code == .notFound)
+    #expect(last?.code == .unprocessable && last?.message.contains(".signConfirmed") == true)
     await #expect(throws: NodeError.self) { try await node.can(.read, in: "") }
     await #expect(throws: NodeError.self) { try await node.grant(.read, to: .user(""), in: "p") }
   }

@@ -289,6 +289,33 @@ struct RevocationTests {
     }
   }
 
+  @Test("of a right that was lowered twice doctor names what holds the work, and that gives it back")
+  func loweredTwice() throws {
+    let fleet = try fleet(2)
+    let room = try PartitionName("room=1")
+    func set(_ level: String) throws -> RightsOutcome {
+      try fleet.nodes[0].change(
+        RightsChange(.grant(who: "device:node 1", level: level, pattern: "room=*"), isConfirmed: true))
+    }
+    _ = try fleet.nodes[0].change(
+      RightsChange(.grant(who: "everyone", level: "read", pattern: "*"), isConfirmed: true))
+    _ = try set("write")
+    for node in fleet.nodes { try node.subscribe("room=*") }
+    try eventually { (try? fleet.nodes[1].put(room, "c", "early", body(["n": .int(1)]))) != nil }
+    try eventually { try fleet.nodes[0].read(room, "c", id: .string("early")) != nil }
+    try fleet.restart(1, peers: [])
+    try fleet.nodes[1].put(room, "c", "late", body(["n": .int(2)]))
+    let first = try #require(try set("read").statements.first).prefix(8)
+    _ = try set("none")
+    try fleet.restart(1)
+    try eventually { try held(fleet.nodes[0]) == 1 }
+    let finding = try #require(try fleet.nodes[0].doctor().first { $0.code == "held-of-lowered-rights" })
+    #expect(finding.remedy.contains("seamesh raise \(first)") && finding.remedy.contains("of others"), "\(finding)")
+    #expect(try fleet.nodes[0].change(RightsChange(.raise(String(first)))).isSigned)
+    try eventually { try held(fleet.nodes[0]) == 0 }
+    #expect(try fleet.nodes[0].read(room, "c", id: .string("late")) != nil)
+  }
+
   @Test("an id that takes nothing away is told as what it is, and not as a device that is none")
   func raisedInVain() throws {
     let fleet = try TestFleet(2)

@@ -22,12 +22,6 @@ extension CommitWriter {
     }
   }
 
-  /// Documents of runs that could not be read when something moved.
-  mutating func build(owed keys: Set<DocumentKey>, in partition: PartitionID) throws {
-    guard let known = state.mesh.partitions[partition] else { return }
-    try build(keys, by: DocumentRebuild(reader: RunReader(state.identity), partition: known))
-  }
-
   /// Without them less is known of what nobody has seen, and they are read with the next rebuild.
   private func learnContexts(by rebuild: DocumentRebuild) throws {
     guard !rebuild.partition.log.knowsContexts else { return }
@@ -76,8 +70,7 @@ extension CommitWriter {
   ) throws {
     try oweDocuments()
     for key in keys {
-      let old = try transaction.document(key, in: partition)
-      if old?.state.isEmpty != true { try transaction.store(.setAside, over: old, as: key, in: partition) }
+      try transaction.setAside(key, in: partition)
       state.quarantine.put(key, in: partition, "\(failure)", state.clock.now)
       done.setAsideCount += 1
     }
@@ -88,6 +81,13 @@ extension CommitWriter {
     guard !state.owesDocuments, !done.owesDocuments else { return }
     try transaction.setUnderstanding(KnownFormats.owing)
     done.owesDocuments = true
+  }
+}
+
+extension LogTransaction {
+  func setAside(_ key: DocumentKey, in partition: PartitionID) throws {
+    let old = try document(key, in: partition)
+    if old?.state.isEmpty != true { try store(.setAside, over: old, as: key, in: partition) }
   }
 }
 

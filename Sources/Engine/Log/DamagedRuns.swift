@@ -18,6 +18,8 @@ package struct DamagedRuns: Sendable {
 
   private var runs: [Chain: Set<DamagedRun>] = [:]
   private var asks: [Chain: Ask] = [:]
+  /// Devices that were asked since something was mended last: to meet them again is nothing new.
+  private var asked: Set<DeviceID> = []
   /// Runs that came for those that are damaged, by the places of these, and wait until it is known that they are the same:
   /// what follows them is damaged, too.
   private var arrived: [Int64: IncomingRun] = [:]
@@ -58,13 +60,19 @@ package struct DamagedRuns: Sendable {
     }
   }
 
-  mutating func noteAsked(_ session: SessionID, _ chain: Chain, _ now: MonotonicTime) {
+  mutating func noteAsked(
+    _ session: SessionID, of device: DeviceID? = nil, _ chain: Chain, _ now: MonotonicTime
+  ) {
+    if let device, asked.count < DamagedRuns.limit { asked.insert(device) }
     let wait = asks[chain].map { min($0.wait * 2, DamagedRuns.longestWaitMilliseconds) }
     asks[chain] = Ask(session: session, at: now, wait: wait ?? DamagedRuns.askAgainMilliseconds)
   }
 
+  /// A device is met, and may have what others could not give.
+  mutating func noteMet(_ device: DeviceID) { if !asked.contains(device) { askSoon() } }
+
   /// Something is otherwise than when chains were asked for in vain: the next asking is due as after the first one.
-  mutating func askSoon() {
+  private mutating func askSoon() {
     for chain in asks.keys { asks[chain]?.wait = DamagedRuns.askAgainMilliseconds }
   }
 
@@ -93,6 +101,7 @@ package struct DamagedRuns: Sendable {
     mendedCount += 1
     drop(run)
     // Of other chains, too: their contexts may refer to this run's.
+    asked = []
     askSoon()
     guard runs[chain]?.remove(run) != nil else { return }
     count -= 1

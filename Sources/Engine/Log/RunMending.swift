@@ -3,16 +3,6 @@ import Wire
 
 // A run that is not as it was written is asked for anew, and put in its place once it is known to be the same.
 extension NodeEngine {
-  /// What the run writes was left as it was if something moved meanwhile.
-  private func noteOwed(_ run: IncomingRun, in partition: PartitionID) {
-    guard state.owesDocuments else { return }
-    let documents = attempt([]) {
-      try RunReader(state.identity).documents(
-        writtenBy: Array(run.encoded), in: partition, apart: state.store.largePayload)
-    }
-    state.owed.add(documents, in: partition)
-  }
-
   /// Asks for what lies above the intact part of each chain, as if it were lacking.
   func askForDamagedRuns() {
     lookForOwed()
@@ -25,7 +15,7 @@ extension NodeEngine {
           for: chain.replica, in: chain.partition, above: position, through: run.last, after: last)
       else { continue }
       carryOut(.send(session, .chainProbe(probe)))
-      state.damagedRuns.noteAsked(session, chain, state.clock.now)
+      state.damagedRuns.noteAsked(session, of: links.table[session]?.device, chain, state.clock.now)
     }
   }
 
@@ -57,9 +47,13 @@ extension NodeEngine {
         let identity = ChainIdentity(
           fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica)
         let whole = AppendedRun(first: run.first, last: run.last, context: context, body: arrived.encoded)
-        try store { try $0.replaceRun(at: run.arrival, with: whole, of: identity) }
+        let owed = try owedDocuments(of: arrived, in: chain.partition)
+        try store { transaction in
+          try transaction.replaceRun(at: run.arrival, with: whole, of: identity)
+          for key in owed { try transaction.setAside(key, in: chain.partition) }
+        }
         state.damagedRuns.noteMended(run, chain)
-        noteOwed(arrived, in: chain.partition)
+        state.takeSetAside(owed.map { (chain.partition, $0) })
         journal.note(
           .notice, "a run of the log that was damaged came anew",
           ["run": .text("\(run)"), "partition": .text(state.name(chain.partition))])
@@ -68,6 +62,15 @@ extension NodeEngine {
         journal.note(.error, "a damaged run could not be put right", ["reason": .text("\(error)")])
       }
     }
+  }
+
+  /// What the run writes was left as it was if something moved meanwhile. It is set aside in the transaction that puts the run back, so
+  /// that it is made anew also behind a crash.
+  private func owedDocuments(of run: IncomingRun, in partition: PartitionID) throws -> [DocumentKey] {
+    guard state.owesDocuments else { return [] }
+    return try RunReader(state.identity).documents(
+      writtenBy: Array(run.encoded), in: partition, apart: state.store.largePayload
+    ).sorted()
   }
 
   /// The context of a run that is the one that was written: what follows it in the log, or the end of the chain, has its hash,

@@ -6,7 +6,7 @@ let transactionRoutes: [Route] = [
     method: .post, template: "/v1/partitions/{partition}/transaction", name: "transact",
     summary: "Several documents in one change: all of it, or nothing. One change holds at most "
       + "\(Run.changePayloadByteLimit) bytes as they are stored and writes at most \(Run.operationLimit) values, over all its documents: "
-      + "413 where it is more. What is refused names the operation. There is no Idempotency-Key (422): an insert whose "
+      + "413 where it is more. Of several, the one is named for which all are refused. There is no Idempotency-Key (422): an insert whose "
       + "document has an _id is told apart by that when it is sent again.",
     body: .json(byteLimit: ServerLimit.transactionBodyBytes, transactionSchema), result: .json(transactionResult),
     refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: transact)

@@ -61,14 +61,19 @@ extension DialPolicy {
   mutating func noteRefusal(_ address: PeerAddress, _ now: MonotonicTime, _ random: inout some RandomNumberGenerator) {
     guard var candidate = candidates[address] else { return }
     candidate.attemptEndsAt = nil
-    candidate.isRefused = true
+    candidate.refusals += 1
     candidate.failures += 1
     let longest = Limits.longestRefusedDelayMilliseconds
-    candidate.nextAttempt =
-      now.advanced(
-        byMilliseconds: backOff(Limits.refusedDelayMilliseconds, candidate.failures, longest: longest, &random))
+    let wait = backOff(Limits.refusedDelayMilliseconds, candidate.refusals, longest: longest, &random)
     candidates[address] = candidate
-    forgetIfUnwanted(address)
+    // Who refuses at one of his addresses does so at the others.
+    let others = candidate.device.map { self.addresses(of: $0) } ?? []
+    for other in Set(others).union([address]).sorted() {
+      candidates[other]?.isRefused = true
+      candidates[other]?.refusals = candidate.refusals
+      candidates[other]?.nextAttempt = now.advanced(byMilliseconds: wait)
+      forgetIfUnwanted(other)
+    }
   }
 
   /// The attempt goes on until a session follows or the caller says that none does.
@@ -106,6 +111,7 @@ extension DialPolicy {
     for address in addresses(of: device) {
       guard var candidate = candidates[address], !candidate.isRefused else { continue }
       candidate.failures = wasShort ? candidate.failures + 1 : 0
+      if !wasShort { candidate.refusals = 0 }
       candidate.nextAttempt =
         now.advanced(
           byMilliseconds: backOff(Limits.firstDelayMilliseconds, candidate.failures, longest: longest, &random))

@@ -184,6 +184,8 @@ extension DialPolicy {
     var device: DeviceID?
     var isSelf = false
     var isRefused = false
+    /// In a row; a session that lasts ends them.
+    var refusals = 0
     var failures = 0
     var nextAttempt: MonotonicTime
     /// Nil unless it is being dialled.

@@ -74,8 +74,9 @@ extension Doctor {
       .warning, "held-of-lowered-rights",
       "Held, because a right to write was taken away before others had them: \(counted(work.changes)) of \(work.device)\(by).",
       remedy: raises.isEmpty
-        ? "If it is good work, an admin lets it count by granting the right again."
-        : "If it is good work, an admin lets it count with \(raises); nothing needs to be done otherwise.")
+        ? "If it is good work, whoever gave the right lets it count by giving it again; nothing needs to be done otherwise."
+        : "If it is good work, an admin lets it count with \(raises), and with it all that this holds of others: --dry-run shows "
+          + "how much; nothing needs to be done otherwise.")
   }
 
   private static func counted(_ changes: Int64) -> String { changes == 1 ? "1 change" : "\(changes) changes" }

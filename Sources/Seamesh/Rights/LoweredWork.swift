@@ -52,13 +52,7 @@ struct LoweredRights {
         authority.ends(of: .membership(member.id)).isEmpty
       else { continue }
       counts[member.device, default: 0] += count
-      causes[member.device, default: []].formUnion(narrowings(of: member, in: partition))
+      causes[member.device, default: []].formUnion(authority.closersOfWriting(of: member, in: partition))
     }
-  }
-
-  /// What took from the member what let it write there.
-  private func narrowings(of member: Member, in partition: PartitionName) -> [Digest] {
-    let permissions = authority.permissions(of: member.id, in: partition)?.permissions ?? []
-    return permissions.filter { !$0.isInForce && $0.level >= .write }.flatMap(\.endedBy)
   }
 }

@@ -152,7 +152,10 @@ private struct RightsDesk {
     let ids = lowered.work.flatMap(\.narrowings)
     guard !ids.isEmpty else { return [] }
     let raises = ids.map { "seamesh raise \($0)" }.joined(separator: " and ")
-    throw NodeError(.unprocessable, "\(what) was not ended; a lowered right holds what it wrote: \(raises)")
+    throw NodeError(
+      .unprocessable,
+      "\(what) was not ended; a lowered right holds what it wrote: \(raises) lets that count, and all that it holds of others"
+    )
   }
 
   /// Who is to sign, the first whose word counts: an admin's own device, but root where an admin comes or goes.

@@ -17,9 +17,9 @@ package struct RightsChange: Sendable, Equatable {
   package let isDryRun: Bool
   /// Whoever asks knows that it takes something away, ends this device, or leaves nobody who decides.
   package let isConfirmed: Bool
-  /// For whoever speaks HTTP, and for whoever uses the verbs, which send it.
+  /// For whoever speaks HTTP, uses the verbs, or has the library.
   package static let howToConfirm =
-    #"confirm it with "yes": true (--yes); "dryRun": true (--dry-run) shows what it would do"#
+    #"confirm it with "yes": true (--yes, .signConfirmed); "dryRun": true (--dry-run, .preview) shows what it would do"#
 
   package init(_ action: Action, isDryRun: Bool = false, isConfirmed: Bool = false) {
     (self.action, self.isDryRun, self.isConfirmed) = (action, isDryRun, isConfirmed)

@@ -51,7 +51,8 @@ struct RightsNames {
   func narrowings(_ text: String) throws(NodeError) -> [Digest] {
     if text.count >= DeviceID.shortTextLength {
       let narrowings = authority.grants.flatMap(\.endedBy) + authority.rules.flatMap(\.endedBy)
-      let found = Set(narrowings + authority.membershipEnds).filter { $0.text.hasPrefix(text) }
+      let all = authority.closersOfGrants.union(narrowings + authority.membershipEnds)
+      let found = all.filter { $0.text.hasPrefix(text) }
       if !found.isEmpty { return found.sorted() }
       try checkNarrows(text)
     }
@@ -64,8 +65,16 @@ struct RightsNames {
       throw NodeError(
         .unprocessable, "\(RightsWords(authority).words(of: right.id)) takes nothing away that could be raised")
     }
-    guard text.utf8.allSatisfy(RightsNames.isDigit), (try? device(text)) == nil else { return }
-    throw NodeError(
+    guard text.utf8.allSatisfy(RightsNames.isDigit) else { return }
+    do throws(NodeError) {
+      _ = try device(text)
+    } catch  where error.code == .notFound {
+      throw unknownID(text)
+    }
+  }
+
+  private func unknownID(_ text: String) -> NodeError {
+    NodeError(
       .notFound,
       "nothing that takes something away has an id that begins with \(text), and no device: seamesh permissions and seamesh "
         + "devices show what there is")

@@ -10,6 +10,8 @@ struct AsideLine {
   /// Of the whole record.
   let byteCount: Int
   let isCut: Bool
+  /// The record stands in it as an object, and the file is not named as those of records put aside: it may be a document like that.
+  let isInDoubt: Bool
 
   /// Nil where the record is a document of its own: that has an _id, another field, or not all of these.
   init?(_ record: JSONRecordReader.Record, in path: String) {
@@ -25,11 +27,12 @@ struct AsideLine {
     switch map["record"] {
     case .string(let text): bytes = Array(text.utf8)
     case .bytes(let kept): bytes = kept
-    // Whoever mends it may well take the quotation marks away. Under another name it is more likely a document like this.
-    case .map(let document) where AsideLine.isNamedAside(path): bytes = Array(ExtendedJSON.text(.map(document)).utf8)
+    // Whoever mends it may well take the quotation marks away.
+    case .map(let document): bytes = Array(ExtendedJSON.text(.map(document)).utf8)
     default: return nil
     }
     isCut = map["recordBytes"] != nil
+    if case .map? = map["record"] { isInDoubt = !AsideLine.isNamedAside(path) } else { isInDoubt = false }
     byteCount = isCut ? Int(clamping: map.number("recordBytes")) : bytes.count
   }
 
@@ -53,6 +56,10 @@ struct AsideLine {
     while let item = reader.next() { items.append(item.keptInLine(line)) }
     return items
   }
+
+  static let doubt =
+    "this looks like a record put aside without its quotation marks: name the file \(WipeLimits.asidePrefix)…, or give it an _id, if it is a "
+    + "document of its own"
 
   private static let limits = ExtendedJSON.Limits(byteCount: JSONRecordReader.recordByteLimit)
   /// Each with the quotation mark behind it.

@@ -8,10 +8,12 @@ struct ExportedLine {
   /// The document alone, as JSON.
   let document: [UInt8]
 
-  /// Nil where the record is a document of its own: that has an _id, another field, or not both of these.
+  /// Nil where the record is a document of its own: that has an _id, another field, or not both of these. An exported document has
+  /// an _id within.
   init?(_ record: JSONRecordReader.Record) {
     guard ExportedLine.mayBegin(record.bytes), let map = try? record.value(limits: ExportedLine.limits),
       map.count == 2, case .string(let name)? = map["collection"], case .map(let content)? = map["document"],
+      content["_id"] != nil,
       (try? DocumentLimits.check(collection: name)) != nil
     else { return nil }
     (collection, document) = (name.string, Array(ExtendedJSON.text(.map(content)).utf8))

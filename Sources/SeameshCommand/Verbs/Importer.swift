@@ -99,7 +99,10 @@ final class Importer {
     switch item {
     case .failure(let failure): refuse(failure, file)
     case .record(let record):
-      if let aside = AsideLine(record, in: file.name) { return try take(aside, line: record.line, file) }
+      if let aside = AsideLine(record, in: file.name) {
+        guard !aside.isInDoubt else { return refuse(record, file, .sentence(AsideLine.doubt)) }
+        return try take(aside, line: record.line, file)
+      }
       guard !AsideLine.isBroken(record, in: file.name) else {
         return refuse(
           record, file, .sentence("a record put aside stands in a line with file, line, reason and record alone"))
@@ -130,10 +133,12 @@ final class Importer {
     case (nil, let line?): return (line.collection, line.document)
     case (_?, _?):
       throw Unfit(
-        "this is a line of an export of a whole partition: import it with --\(byCollectionOption.name), without COLLECTION"
-      )
+        "this looks like a line of an export of a whole partition: import it with --\(byCollectionOption.name), without COLLECTION, "
+          + "or give it an _id, if it is a document of its own")
     case (nil, nil):
-      throw Unfit("a line of an export of a whole partition has the members collection and document, and no others")
+      throw Unfit(
+        "a line of an export of a whole partition has the name of a collection, the document with its _id, and no others"
+      )
     }
   }
 

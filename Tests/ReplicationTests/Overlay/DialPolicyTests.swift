@@ -48,10 +48,12 @@ import TestSupport
     }
   }
 
-  @Test("who refuses behind the greetings is dialled as rarely as who refuses before them, in an hour a dozen times")
-  func refusedLate() {
+  @Test(
+    "who refuses behind the greetings is dialled as rarely as who refuses before them, at whichever of his addresses",
+    arguments: [[1], [1, 2]] as [[UInt32]])
+  func refusedLate(addresses: [UInt32]) {
     var world = World()
-    var dials = world.find("a", [1])
+    var dials = world.find("a", addresses)
     var count = 0
     let end = world.now + 3_600_000
     while world.now < end {
@@ -65,6 +67,22 @@ import TestSupport
       dials = world.advance(500)
     }
     #expect((6...20).contains(count), "\(count) dials")
+  }
+
+  @Test("the first refusal makes nobody wait for more than a minute, however often nobody was there before")
+  func firstRefusal() {
+    var world = World()
+    _ = world.find("a", [1])
+    #expect(world.failEverything(for: 600_000).values.max() ?? 0 > 6)
+    world.now = world.policy.wake ?? 0
+    #expect(world.handle(.tick) == [Self.address(1)])
+    _ = world.handle(.identified(Self.address(1), Self.device(1)))
+    _ = world.handle(.connected(Self.device(1), outgoing: true))
+    _ = world.handle(.dialRefused(Self.address(1)))
+    _ = world.handle(.disconnected(Self.device(1)))
+    var waited: UInt64 = 0
+    while world.advance(500).isEmpty, waited < 600_000 { waited += 500 }
+    #expect((29_000...61_000).contains(waited), "\(waited) ms")
   }
 
   @Test("a configured address is dialled at once; a dead one is tried again after 1 s, more and more rarely, to 15 s")

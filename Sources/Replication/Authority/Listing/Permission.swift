@@ -51,6 +51,24 @@ extension Authority {
       endedBy: ends(of: .membership(membership)))
   }
 
+  /// What took the right to write there from a member. By these its chains are bounded, and not by what lowered it further since
+  /// (rule C17).
+  package func closersOfWriting(of member: Member, in partition: PartitionName) -> Set<Digest> {
+    let entries = rights.grants.entries(reaching: member.membership).filter {
+      $0.pattern.matches(partition) && $0.grant.content.level >= .write
+    }
+    let byRules = ruled(for: member, in: partition).filter { $0.level >= .write }.flatMap(\.endedBy)
+    return Set(entries.flatMap { rights.closers(of: $0, below: .write) }.map(\.id) + byRules)
+  }
+
+  /// Everything that closes grants for some level.
+  package var closersOfGrants: Set<Digest> {
+    let closers = rights.grants.entries.values.joined().flatMap { entry in
+      [AccessLevel.write, .manage].flatMap { rights.closers(of: entry, below: $0) }
+    }
+    return Set(closers.map(\.id))
+  }
+
   /// Ends that count, by their ids.
   package func ends(of target: Statement.End.Target) -> [Digest] { rights.narrowings(of: target).map(\.id).sorted() }
 

@@ -5,7 +5,6 @@ import Replication
 extension NodeEngine {
   /// The log has again what it lacked.
   func mendQuarantined(in partition: PartitionID) {
-    buildOwed(in: partition)
     mendSetAside(in: partition)
     if state.damagedRuns.isEmpty { settleOwed() }
   }
@@ -37,26 +36,9 @@ extension NodeEngine {
     if !keys.isEmpty { mend(keys, in: partition) }
   }
 
-  private func buildOwed(in partition: PartitionID) {
-    guard let keys = state.owed.take(partition), !keys.isEmpty else { return }
-    do {
-      var done = Committed()
-      try store { transaction in
-        var writer = CommitWriter(state, transaction)
-        try writer.build(owed: keys, in: partition)
-        done = writer.done
-      }
-      if done.owesDocuments { state.noteOwing() }
-      tellMended(done.documents, in: partition)
-    } catch {
-      state.owed.add(keys, in: partition)
-      journal.note(.error, "documents could not be made anew", ["reason": .text("\(error)")])
-    }
-  }
-
   /// Every run reads: what was set aside beyond what memory holds is made anew as well, then nothing is owed any more.
   private func settleOwed() {
-    guard state.owesDocuments, state.unexamined.isEmpty, state.owed.isEmpty, state.quarantine.count == 0,
+    guard state.owesDocuments, state.unexamined.isEmpty, state.quarantine.count == 0,
       failure == nil
     else { return }
     do {
@@ -89,17 +71,4 @@ extension EngineState {
     unexamined = mesh.partitions.values.map(\.id).sorted()
     takeSetAside(try store.documentsSetAside(limit: Quarantine.limit))
   }
-}
-
-/// Documents that runs write which have come anew, until they are built.
-struct OwedDocuments {
-  private var keys: [PartitionID: Set<DocumentKey>] = [:]
-
-  var isEmpty: Bool { keys.isEmpty }
-
-  mutating func add(_ documents: some Sequence<DocumentKey>, in partition: PartitionID) {
-    keys[partition, default: []].formUnion(documents)
-  }
-
-  mutating func take(_ partition: PartitionID) -> Set<DocumentKey>? { keys.removeValue(forKey: partition) }
 }
