@@ -166,7 +166,7 @@ class Requests:
             return None
         request.body = self._chance.choice([
             b"", b"{", b"nul", b"[1,]", b'{"a":1}x', b'{"a":1,"a":2}', b'{"a":"\\ud800"}', b'{"a":"\xff"}', b"\x00", b"NaN",
-            b'{"a":01}', b"[" * 100_000, b'{"a":' * 5_000, request.body[:-1], b'{"a":1e400}', b"\xef\xbb\xbf{}", b"// {}",
+            b'{"a":01}', b"[" * 100_000, b'{"a":' * 5_000, request.body[:-1], b'{"a":1e400}', b"// {}",
         ])
         return "the body is no JSON"
 
