@@ -1,7 +1,7 @@
 import Engine
 import Replication
 
-/// Which links nodes keep and which they give up (PROTOCOL, "Whom to dial"), judged by the sessions that there are.
+/// Which links nodes keep and which they give up (decision 17), judged by the sessions that there are.
 struct LinkCheck: Check {
   let known: Knowledge
   /// Since when a process has more links than a node is to have.

@@ -95,7 +95,7 @@ extension PeerSession {
     searchFork(partition, replica, ledger, &step)
   }
 
-  /// Statements made held what was on its way to the peer: no stream brings it any more.
+  /// Statements made this held, and the peer has not said that it holds it: no stream brings it any more.
   mutating func showHeldUnderWay(
     _ position: ChainPosition, of replica: ReplicaID, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step
   ) {
