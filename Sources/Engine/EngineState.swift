@@ -89,7 +89,7 @@ package final class EngineState {
   var surroundings: Surroundings {
     Surroundings(
       now: clock.now, wallMilliseconds: clock.wallMilliseconds, ownReplica: own.replica?.id,
-      isRenewalDue: own.isRenewalDue, staged: staged)
+      isRenewalDue: own.isRenewalDue, staged: staged, damaged: damagedRuns.chains)
   }
 
   /// A subscription that is stored, or gone from the store. Answers what it speaks of.

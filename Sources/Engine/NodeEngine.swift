@@ -162,6 +162,8 @@ package final class NodeEngine {
     let isDue = state.nextDeadline.map { $0 <= now } ?? false
     if isDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
       lastTick = now
+      let moved = state.damagedRuns.takeMoved()
+      if !moved.isEmpty { handle(.damageMoved(moved)) }
       handle(.tick)
       askForDamagedRuns()
       links.renewAnswers()

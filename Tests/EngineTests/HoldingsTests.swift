@@ -4,6 +4,7 @@ import Testing
 import Wire
 
 @testable import Engine
+@testable import Storage
 
 /// What nodes say that they hold, over real stores.
 @Suite struct HoldingsTests {
@@ -54,6 +55,28 @@ import Wire
     for slot in 0..<3 {
       for other in 0..<3 { #expect(word(bench, of: other, at: slot)?.vector == bench.nodes[0].received(room)) }
     }
+  }
+
+  @Test("what does not read is not said to be held: the word is taken back unasked, and given again once it came anew")
+  func damaged() throws {
+    let bench = try bench(2)
+    let (node, chain) = (bench.nodes[1], try #require(bench.nodes[0].state.own.replica).id)
+    try node.write(room, Put("own"))
+    ask(bench, 0)
+    #expect(word(bench, of: 1, at: 0)?.vector.count == 2)
+    for id in node.state.mesh.sessions.ids { bench.cut(id) }
+    try node.store.store.database.execute("UPDATE runs SET sum=sum+1 WHERE arrival=1")
+    let late = try bench.addMember()
+    try bench.nodes[late].subscribe("room=*")
+    bench.meet(late, 1)
+    for _ in 0..<20 { bench.advance(500) }
+    #expect(node.state.damagedRuns.count == 1)
+    for slot in [1, late] { #expect(word(bench, of: 1, at: slot).map { $0.vector[chain] } == .some(nil)) }
+    #expect(word(bench, of: 1, at: late)?.ownLast?.sequence == 1)
+    bench.meet(1, 0)
+    for _ in 0..<20 { bench.advance(500) }
+    ask(bench, late)
+    for slot in [0, 1, late] { #expect(word(bench, of: 1, at: slot)?.vector == bench.nodes[0].received(room)) }
   }
 
   @Test("a word that the disk does not take is not told, and comes with the next question")

@@ -17,6 +17,10 @@ package struct DamagedRuns: Sendable {
   }
 
   private var runs: [Chain: Set<DamagedRun>] = [:]
+  /// Those of which a run is known to be damaged, by partition.
+  private(set) var chains: [PartitionID: Set<ReplicaID>] = [:]
+  /// Partitions of which chains came to these, or left them.
+  private var moved: Set<PartitionID> = []
   private var asks: [Chain: Ask] = [:]
   /// Devices that were asked since something was mended last: to meet them again is nothing new.
   private var asked: Set<DeviceID> = []
@@ -44,7 +48,14 @@ package struct DamagedRuns: Sendable {
     let chain = Chain(partition: partition, replica: run.replica)
     guard count < DamagedRuns.limit, runs[chain, default: []].insert(run).inserted else { return false }
     count += 1
+    if chains[chain.partition, default: []].insert(chain.replica).inserted { moved.insert(chain.partition) }
     return true
+  }
+
+  /// Ascending; each once until chains of it move again.
+  mutating func takeMoved() -> [PartitionID] {
+    defer { moved = [] }
+    return moved.sorted()
   }
 
   // MARK: Asking
@@ -105,7 +116,11 @@ package struct DamagedRuns: Sendable {
     askSoon()
     guard runs[chain]?.remove(run) != nil else { return }
     count -= 1
-    if runs[chain]?.isEmpty == true { (runs[chain], asks[chain]) = (nil, nil) }
+    guard runs[chain]?.isEmpty == true else { return }
+    (runs[chain], asks[chain]) = (nil, nil)
+    chains[chain.partition]?.remove(chain.replica)
+    if chains[chain.partition]?.isEmpty == true { chains[chain.partition] = nil }
+    moved.insert(chain.partition)
   }
 
   /// It is not what was there.

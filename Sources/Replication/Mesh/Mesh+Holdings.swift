@@ -90,7 +90,11 @@ struct MeshSight: HoldingsSight {
     let own = surroundings.ownReplica.flatMap { replica in
       log.received[replica].map { Holdings.OwnLast(replica: replica, sequence: $0.sequence) }
     }
-    return HeldVector(vector: log.received, ownLast: own)
+    let damaged = surroundings.damaged[partition] ?? []
+    guard !damaged.isEmpty else { return HeldVector(vector: log.received, ownLast: own) }
+    // Whoever lets a device go by this word must find every run here.
+    let whole = log.received.entries.filter { !damaged.contains($0.key) }
+    return HeldVector(vector: VersionVector(whole), ownLast: own)
   }
 
   func signedBytes(of holdings: Holdings) -> [UInt8] { mesh.cryptography.holdingsBytes(holdings) }

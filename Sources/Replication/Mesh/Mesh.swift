@@ -41,6 +41,8 @@ package struct Mesh: Sendable {
     case holdingsAsked([PartitionName])
     /// What the backend has of a partition, as it was read there.
     case backendRead(PartitionName, VersionVector)
+    /// Of chains of these partitions a run was found damaged, or came anew: ``Surroundings/damaged``.
+    case damageMoved([PartitionID])
     /// A run that a ledger kept; hashes, signature, context and payload checked as a peer's are.
     case ledgerRun(PartitionName, DeliveredRun)
     /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches; some
@@ -168,6 +170,12 @@ package struct Mesh: Sendable {
     case .holdingsKept(let records): holdingsKept(records, &step)
     case .holdingsAsked(let names): withHoldings(&step) { $0.ask(names, $1) }
     case .backendRead(let name, let vector): withHoldings(&step) { $0.readBack(name, vector, $1) }
+    case .damageMoved(let moved):
+      let names = moved.compactMap { ledger.partitions[$0]?.name }
+      withHoldings(&step) { exchange, sight in
+        exchange.damageMoved(names, sight)
+        return []
+      }
     case .ledgerRun(let name, let run): receiveFromLedger(name, run, &step)
     case .chainLoaded(let partition, let replica, let runs, let purpose):
       chainLoaded(partition, replica, runs, purpose, &step)

@@ -9,13 +9,16 @@ package struct Surroundings: Sendable {
   package let isRenewalDue: Bool
   /// Payloads of which pieces are here. A pull names them, so that a cut costs no more than a piece.
   package let staged: StagedPayloads
+  /// Chains of which the log does not give every run, by partition: this device does not say that it holds them.
+  package let damaged: [PartitionID: Set<ReplicaID>]
 
   package init(
     now: MonotonicTime, wallMilliseconds: Int64 = 0, ownReplica: ReplicaID? = nil, isRenewalDue: Bool = false,
-    staged: StagedPayloads = StagedPayloads()
+    staged: StagedPayloads = StagedPayloads(), damaged: [PartitionID: Set<ReplicaID>] = [:]
   ) {
     (self.now, self.wallMilliseconds) = (now, wallMilliseconds)
     (self.ownReplica, self.isRenewalDue, self.staged) = (ownReplica, isRenewalDue, staged)
+    self.damaged = damaged
   }
 }
 

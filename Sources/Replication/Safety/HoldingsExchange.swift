@@ -29,17 +29,20 @@ package struct HoldingsExchange: Sendable {
       guard put(kept, in: partition, sight), kept.holdings.device == sight.device else { continue }
       words[partition, default: [:]][kept.holdings.kind, default: OwnWord()].note(kept.holdings)
     }
-    for (partition, name) in sight.partitions {
-      guard let held = sight.held(partition, name) else { continue }
-      let said = book[partition, ownSubject(.received, sight)]?.holdings.vector ?? VersionVector()
-      let unsaid = held.vector.entries.reduce(UInt64(0)) { sum, entry in
-        sum &+ (entry.value.sequence - min(entry.value.sequence, said.sequence(of: entry.key)))
-      }
-      guard unsaid > 0 else { continue }
-      let bytes = unsaid.multipliedReportingOverflow(by: HoldingsRules.leastChangeBytes)
-      grew(partition, name, byteCount: bytes.overflow ? .max : Int(clamping: bytes.partialValue))
-    }
+    for (partition, name) in sight.partitions { noteUnsaid(partition, name, sight) }
     for partition in words.keys { for kind in Holdings.Kind.allCases { words[partition]?[kind]?.issuedAt = sight.now } }
+  }
+
+  /// What is held beyond the last own word, whose bytes were not counted.
+  private mutating func noteUnsaid(_ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight) {
+    guard let held = sight.held(partition, name) else { return }
+    let said = book[partition, ownSubject(.received, sight)]?.holdings.vector ?? VersionVector()
+    let unsaid = held.vector.entries.reduce(UInt64(0)) { sum, entry in
+      sum &+ (entry.value.sequence - min(entry.value.sequence, said.sequence(of: entry.key)))
+    }
+    guard unsaid > 0 else { return }
+    let bytes = unsaid.multipliedReportingOverflow(by: HoldingsRules.leastChangeBytes)
+    grew(partition, name, byteCount: bytes.overflow ? .max : Int(clamping: bytes.partialValue))
   }
 
   func ownSubject(_ kind: Holdings.Kind, _ sight: some HoldingsSight) -> Holdings.Subject {
@@ -94,6 +97,20 @@ package struct HoldingsExchange: Sendable {
     words[partition, default: [:]][.received, default: OwnWord()].unspokenBytes =
       bytes.addingReportingOverflow(byteCount).overflow ? .max : bytes + byteCount
     looks.add(partition, name)
+  }
+
+  /// Chains of these partitions do not read as a whole any more, or do again.
+  package mutating func damageMoved(_ names: [PartitionName], _ sight: some HoldingsSight) {
+    for name in names {
+      let partition = sight.id(of: name)
+      let said = book[partition, ownSubject(.received, sight)]?.holdings.vector ?? VersionVector()
+      let held = sight.held(partition, name)?.vector ?? VersionVector()
+      if said.entries.keys.contains(where: { held[$0] == nil }) {
+        words[partition]?[.received]?.mustCorrect = true
+        looks.add(partition, name)
+      }
+      noteUnsaid(partition, name, sight)
+    }
   }
 
   package mutating func tick(_ sight: some HoldingsSight) -> [Directive] {

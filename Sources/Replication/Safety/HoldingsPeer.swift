@@ -41,7 +41,8 @@ struct OwnWord: Sendable {
   var unspokenBytes = 0
   /// Those of them that the record speaks of which is being stored.
   private var speaking = 0
-  /// A record of this device says more than is here: of this store before it was put back, or of a copy. It must not stand.
+  /// A record of this device says more than is here: of this store before it was put back or damaged, or of a copy. It must
+  /// not stand.
   var mustCorrect = false
   /// What the backend has, as it was read there, and when.
   private(set) var backend: ReadBack?
