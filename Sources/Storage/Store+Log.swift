@@ -94,10 +94,12 @@ extension Store: LogReading {
     let rows = try database.statement(
       """
       SELECT p.hash, c.name, d.key FROM documents d JOIN partitions p ON p.id=d.partition
-      JOIN collections c ON c.id=d.collection WHERE length(d.state)=0 AND d.run IS NULL LIMIT ?1
+      JOIN collections c ON c.id=d.collection
+      WHERE d.run IS NULL AND (length(d.state)=0 OR substr(d.state,1,1)=?2) LIMIT ?1
       """)
     defer { rows.reset() }
     try rows.bind(1, Int64(limit))
+    try rows.bind(2, copied: [DocumentStateCodec.setAsideByte])
     var found: [(partition: PartitionID, key: DocumentKey)] = []
     while try rows.step() {
       guard let partition = Digest(rows.bytes(0)) else { throw StoreError.damaged("a partition's id") }

@@ -95,6 +95,40 @@ import Testing
     #expect(try node.stored(room, "first") == other.stored(room, "first"), "the same entries everywhere")
   }
 
+  private struct EraseWhole: DocumentEdit {
+    let id: Value
+    var collection: Text { Put.collection }
+    var isWhole: Bool { true }
+    func outcome(on present: PresentDocument) -> DocumentOutcome { .deleted }
+  }
+
+  @Test("written whole and then lost again, it can be deleted whole for all", arguments: [false, true])
+  func lostTwice(isSetAside: Bool) throws {
+    let (bench, session) = try EngineBench.pair(in: room)
+    let (other, node) = (bench.nodes[0], bench.nodes[1])
+    try breakLog(node)
+    func lose(_ state: [UInt8]) throws {
+      guard isSetAside else { return try node.overwrite("first", with: state) }
+      try node.store.transact(isBacklog: false) { try $0.setAside(key("first"), in: node.id(of: room)) }
+      #expect(try node.store.documentsSetAside(limit: 9).map(\.key) == [key("first")])
+    }
+    try node.overwrite("first", with: [0xff])
+    try lose([0xff])
+    try node.write(room, Put("first", 9))
+    for _ in 0..<4 { bench.advance(100) }
+    #expect(try other.shown(room, "first") == map(["n": .int(9)]))
+    // Nobody gives the log anew what it lacks.
+    bench.cut(session)
+    try breakLog(node)
+    try lose(Array(try #require(try node.stored(room, "first")).dropLast()))
+    #expect(throws: (any Error).self) { try node.shown(room, "first") }
+    try node.write(room, EraseWhole(id: .string("first")))
+    bench.meet(0, 1)
+    for _ in 0..<400 { bench.advance(500) }
+    for node in bench.nodes { #expect(try node.shown(room, "first") == nil) }
+    #expect(try node.stored(room, "first") == other.stored(room, "first"), "the same entries everywhere")
+  }
+
   @Test("the log is asked for the same document once in a minute, and mends it as soon as it reads again")
   func retries() throws {
     let bench = try EngineBench()

@@ -1,4 +1,5 @@
 import Replication
+import Wire
 
 // Acceptance moved other than by plain delivery: the documents concerned are computed anew from the log. A document stands
 // on every change of its partition that counts, so one run that does not read keeps all of them from being made anew.
@@ -87,13 +88,13 @@ extension CommitWriter {
 extension LogTransaction {
   func setAside(_ key: DocumentKey, in partition: PartitionID) throws {
     let old = try document(key, in: partition)
-    if old?.state.isEmpty != true { try store(.setAside, over: old, as: key, in: partition) }
+    guard old.map({ DocumentStateCodec.isSetAside($0.state) }) != true else { return }
+    // Whoever replaces or deletes it meanwhile has to come above the life that is here.
+    let generation = old.flatMap { DocumentStateCodec.generation(of: $0.state[...]) }
+    // Alive, so that whoever lists documents meets it.
+    let aside = LogDocument(isAlive: true, state: DocumentStateCodec.encodeSetAside(generation: generation))
+    try store(aside, over: old, as: key, in: partition)
   }
-}
-
-extension LogDocument {
-  /// Of a document that could not be made anew. Alive, so that whoever lists documents meets it.
-  static let setAside = LogDocument(isAlive: true, state: [])
 }
 
 extension KnownFormats {

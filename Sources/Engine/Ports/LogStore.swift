@@ -41,7 +41,8 @@ package protocol LogReading: AnyObject {
   func stagedShares() throws -> [StagedShare]
   /// One document, alive or deleted; nil where none has ever been there.
   func document(_ key: DocumentKey, in partition: PartitionID) throws -> LogDocument?
-  /// Documents whose state is empty, in no order: all are looked through.
+  /// Documents whose state is such as ``DocumentStateCodec/encodeSetAside(generation:)`` gives, in no order: all are looked
+  /// through.
   func documentsSetAside(limit: Int) throws -> [(partition: PartitionID, key: DocumentKey)]
 }
 

@@ -7,7 +7,7 @@ extension LocalWrite {
     _ collection: Text, _ id: Value, above generation: UInt64?, body: ValueMap?, dot: Dot,
     random: inout some RandomNumberGenerator
   ) -> DocumentWrite {
-    let floor = generation.flatMap { $0 < unsureGeneration ? $0 + generationMargin : nil } ?? unsureGeneration
+    let floor = floor(above: generation)
     let even = floor - floor % 2
     guard let body else {
       return DocumentWrite(collection: collection, id: id, kind: .delete, generation: even, operations: [])
@@ -18,8 +18,17 @@ extension LocalWrite {
       collection: collection, id: id, kind: .create, generation: even + 1, operations: operations)
   }
 
+  private static func floor(above generation: UInt64?) -> UInt64 {
+    guard let generation, generation < credibleGeneration else { return unsureGeneration }
+    guard generation >= unsureGeneration else { return generation + generationMargin }
+    // It was replaced so before.
+    return (generation / unsureGeneration + 1) * unsureGeneration
+  }
+
   /// A damaged byte may have said less: more than any one bit of a small number makes.
   private static let generationMargin: UInt64 = 64
   /// Far above what documents come to, and far below ``Malformation/generationLimit``.
   private static let unsureGeneration: UInt64 = 1 << 20
+  /// Documents do not come to more by being replaced, and what a damaged byte says must not use up what is left.
+  private static let credibleGeneration: UInt64 = 1 << 40
 }

@@ -6,14 +6,20 @@ struct LinkCheck: Check {
   let known: Knowledge
   /// Since when a process has more links than a node is to have.
   private var crowdedSince: [Life: UInt64] = [:]
-  /// Connections that one end closed because there was another, with the side that did.
-  private var closedAsSecond: [UInt64: Int] = [:]
+  /// Connections that one end closed because there was another.
+  private var closedAsSecond: [UInt64: Closing] = [:]
 
   init(_ known: Knowledge) { self.known = known }
 
   private struct Life: Hashable {
     let slot: Int
     let life: Int
+  }
+
+  private struct Closing {
+    let slot: Int
+    /// The one that it kept; nil where that is not clear.
+    let kept: UInt64?
   }
 
   mutating func turnEnded(_ process: NodeProcess) {
@@ -29,18 +35,15 @@ struct LinkCheck: Check {
     let (slot, other) = (node.slot, link.remoteSlot)
     // Of copies of one device a peer has a session with one alone: that may be the other one.
     guard world.nodes[other].isHonest, hasNoCopy(slot), hasNoCopy(other) else { return }
-    closedAsSecond[link.connection] = link.side
-    let others = world.connections.values.filter {
-      $0.number != link.connection && Set($0.ends.map(\.slot)) == [slot, other]
+    let others = world.connections.values.filter { connection in
+      connection.number != link.connection && Set(connection.ends.map(\.slot)) == [slot, other]
+        && !connection.ends.contains { $0.slot == slot && $0.isClosed }
     }
-    let isKept = others.contains { connection in !connection.ends.contains(where: \.isClosed) }
-    // What a fault or a crash took says nothing of the choice.
-    let closedThere = others.first { connection in
-      closedAsSecond[connection.number].map { connection.ends[$0].slot == other } ?? false
-    }
-    guard !isKept, let closedThere else { return }
-    world.violate(
-      "link", "nodes \(slot) and \(other) close \(link.connection) and \(closedThere.number), each for the other one")
+    let kept = others.count == 1 ? others[0].number : nil
+    closedAsSecond[link.connection] = Closing(slot: slot, kept: kept)
+    // What one end closed before, for a third that is gone by now, says nothing of this choice.
+    guard let kept, let there = closedAsSecond[kept], there.slot == other, there.kept == link.connection else { return }
+    world.violate("link", "nodes \(slot) and \(other) close \(link.connection) and \(kept), each for the other one")
   }
 
   private func hasNoCopy(_ slot: Int) -> Bool { world.nodes.count { $0.key == world.nodes[slot].key } == 1 }

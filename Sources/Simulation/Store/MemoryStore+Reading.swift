@@ -1,6 +1,7 @@
 import Engine
 import Replication
 import Storage
+import Wire
 
 extension MemoryStore: LogReading {
   package func statementBytes() throws -> [[UInt8]] { image.statements }
@@ -61,7 +62,7 @@ extension MemoryStore: LogReading {
 
   package func documentsSetAside(limit: Int) throws -> [(partition: PartitionID, key: DocumentKey)] {
     let all = image.partitions.lazy.compactMap { $0 }.flatMap { partition in
-      partition.documents.lazy.filter { $0.value.record.state.isEmpty }.map { (partition.id, $0.key) }
+      partition.documents.lazy.filter { DocumentStateCodec.isSetAside($0.value.record.state) }.map { (partition.id, $0.key) }
     }
     return Array(all.prefix(limit))
   }

@@ -17,9 +17,24 @@ package enum DocumentStateCodec {
   /// What the head of a state that does not read says nevertheless; nil where that does not read either.
   package static func generation(of bytes: ArraySlice<UInt8>) -> UInt64? {
     var reader = CBORReader(bytes)
-    guard (try? reader.readArrayHeader(count: 2)) != nil else { return nil }
+    guard let count = try? reader.readArrayHeader(), (1...2).contains(count) else { return nil }
     return try? reader.readOrdinal()
   }
+
+  /// Stands in place of a state that is to be made anew, and keeps its generation where that is known: `[generation]`, or
+  /// nothing. It does not ``decode(_:)``.
+  package static func encodeSetAside(generation: UInt64?) -> [UInt8] {
+    guard let generation else { return [] }
+    var writer = CBORWriter(reserving: 16)
+    writer.arrayHeader(1)
+    writer.unsigned(generation)
+    return writer.bytes
+  }
+
+  package static func isSetAside(_ bytes: [UInt8]) -> Bool { bytes.isEmpty || bytes.first == setAsideByte }
+
+  /// With this byte, or not at all, begins what ``encodeSetAside(generation:)`` gives, and no state.
+  package static let setAsideByte: UInt8 = 0x81
 
   /// - Throws: ``CBORError`` if the stored bytes are damaged.
   package static func decode(
