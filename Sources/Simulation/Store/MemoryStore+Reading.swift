@@ -62,7 +62,8 @@ extension MemoryStore: LogReading {
 
   package func documentsSetAside(limit: Int) throws -> [(partition: PartitionID, key: DocumentKey)] {
     let all = image.partitions.lazy.compactMap { $0 }.flatMap { partition in
-      partition.documents.lazy.filter { DocumentStateCodec.isSetAside($0.value.record.state) }.map { (partition.id, $0.key) }
+      partition.documents.lazy.filter { DocumentStateCodec.isSetAside($0.value.record.state) }
+        .map { (partition.id, $0.key) }
     }
     return Array(all.prefix(limit))
   }
