@@ -84,10 +84,11 @@ package final class LinkDirector {
     guard let link = table[id] else { return nil }
     table.authenticate(id, device)
     port.authenticate(id)
-    follow(.connected(device, outgoing: link.dialled != nil))
-    guard device != policy.thisDevice else { return nil }
     var address = link.remote
     if link.dialled == nil { address.port = listenPort }
+    let isListening = link.dialled == nil && listenPort > 0
+    follow(.connected(device, outgoing: link.dialled != nil, listening: isListening ? .socket(address) : nil))
+    guard device != policy.thisDevice else { return nil }
     return .some(address.port > 0 ? port.text(of: address) : nil)
   }
 

@@ -172,7 +172,7 @@ extension Mesh {
     guard let session = sessions.remove(id) else { return }
     if session.phase == .live {
       silent.note(SilentPeers.Peer(session, ledger))
-      replaceBringer(id, step)
+      trees.closed(id, sessions, ledger, step)
     }
     ledger.dropPostponed(of: id)
     holdings.closed(id)

@@ -132,7 +132,9 @@ extension Mesh {
     switch ledger.partitions[partition]?.log.deliver(summary) {
     case .take: break
     case .have, nil:
-      if !taking.batch.isForkEvidence { noteSecondCopy(replica, id, partition, step) }
+      if !taking.batch.isForkEvidence {
+        trees.noteSecondCopy(replica, id, partition, pulls.catchUps, sessions, ledger, step)
+      }
       return .next
     case .aside(.lacksRight):
       if taking.batch.isForkEvidence { sessions[id]?.noteHandedOverEarly(replica, taking.name, ledger) }
@@ -164,7 +166,9 @@ extension Mesh {
       ownChainClaims.foundReissue(summary, partition, ledger, &step)
       ownChainClaims.found(run, taking.name, &step)
       taking.kept.append(ledger.settled(run, change, partition))
-      if !taking.batch.isForkEvidence { noteFirstCopy(replica, id, partition, step) }
+      if !taking.batch.isForkEvidence {
+        trees.noteFirstCopy(replica, id, partition, pulls.catchUps, sessions, ledger, step)
+      }
       // Also where a branch that has lost goes on: no vector tells of it.
       if isOffBranch { taking.branches.insert(replica) }
       if let branched = change.branchedReplica { sessions.showNews(of: branched, partition, ledger, &step) }

@@ -56,7 +56,7 @@ extension Mesh {
     interest = interest.adding(added).removing(removed)
     scopeChanged()
     let ended = sessions.ids.flatMap { interestChanged(added, removed, on: $0, &step) }
-    reviewBringers(step)
+    trees.review(sessions, ledger, step)
     pulls.askOthers(ended, &sessions, ledger, &step)
     sessions.askForHandedOverEarly(ledger, &step)
   }
@@ -96,7 +96,7 @@ extension Mesh {
     remember(changed, of: session, &step)
     let ended = pulls.closeStreams(removed, id, &sessions, ledger)
     offerNewlyCommon(id, added, &step)
-    reviewBringers(step)
+    trees.review(sessions, ledger, step)
     pulls.askOthers(ended, &sessions, ledger, &step)
   }
 

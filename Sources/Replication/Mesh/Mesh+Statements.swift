@@ -129,7 +129,7 @@ extension Mesh {
     tellLines(listedBy: ofFleet, &step)
     if before.fullDevices != grown.fullDevices { ledger.countTakes() }
     reconsiderAcceptance(reach, &step)
-    reviewBringers(step)
+    trees.review(sessions, ledger, step)
     pulls.askOthers(ended, &sessions, ledger, &step)
     pulls.reopenAll(&sessions, ledger, &step)
     sessions.askForHandedOverEarly(ledger, &step)

@@ -115,7 +115,7 @@ extension Mesh {
       spared: { sessions[id]?.sparesBranches(of: $0, ledger) == true })
     if isToldWhole { stream.noteTold(item.vector) }
     sessions[id]?.live?.streams[partition] = stream
-    noteNamed(told, by: id, of: partition, step.now)
+    trees.noteNamed(told, by: id, of: partition, sessions, ledger, step.now)
     if isMoreToSend { sessions[id]?.pump(partition, ledger, &step) }
     if stream.isAhead(of: ledger.partitions[partition]?.log) {
       sessions[id]?.sparing?.noteBehind(partition, stream, ledger.partitions[partition]?.log, step.now)
@@ -147,5 +147,22 @@ extension Mesh {
         begun += sessions[id]?.searchFork(partition, replica, ledger, &step) == true ? 1 : 0
       }
     }
+  }
+
+  /// With whom a peer came to be linked, and with whom it is no more.
+  mutating func receiveNews(_ id: SessionID, _ news: NeighbourNews, _ step: inout Step) {
+    let before = sessions[id]?.sparing?.neighbours ?? []
+    let lost = news.removed.intersection(before)
+    sessions.hear(news, from: id, ledger, step)
+    if let count = sessions[id]?.sparing?.neighbours.count, count != before.count {
+      step.emit(.linked(id, count: count + 1))
+    }
+    if !lost.isEmpty { trees.lost(lost, by: id, sessions, ledger, step) }
+  }
+
+  mutating func receiveChoice(_ id: SessionID, _ choice: PushChoice, _ step: Step) {
+    let partition = ledger.id(of: choice.name)
+    sessions[id]?.hear(choice, of: partition, ledger, step)
+    trees.wanted(choice.eager, of: partition, by: id, sessions, ledger, step)
   }
 }

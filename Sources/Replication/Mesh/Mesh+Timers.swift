@@ -4,7 +4,7 @@ extension Mesh {
 
   package var nextDeadline: MonotonicTime? {
     if sessions.haveStatementsToSay { return MonotonicTime(milliseconds: 0) }
-    return [nextRelay, sessions.nextAnnouncement, ownChainClaims.nextExpiry, bringers.toldAt].compactMap { $0 }.min()
+    return [nextRelay, sessions.nextAnnouncement, ownChainClaims.nextExpiry, trees.toldAt].compactMap { $0 }.min()
   }
 
   var nextRelay: MonotonicTime? { sessions.nextRelay }
@@ -34,8 +34,8 @@ extension Mesh {
         compare(id, &step, &random)
       }
     }
-    releaseWhatStandsStill(step)
-    tellChoices(&step)
+    trees.releaseWhatStandsStill(pulls.catchUps, sessions, ledger, step)
+    trees.tell(&sessions, ledger, &step)
     neighbours.tellLost(&sessions, &pulls, ledger, &step)
     pulls.tick(&sessions, ledger, &step)
     // Own writes go on; who made them wait is asked no more.

@@ -123,8 +123,7 @@ package struct Mesh: Sendable {
   var pulls = PullPolicy()
   var interestCache = InterestCache()
   var neighbours = Neighbours()
-  var bringers = EagerBringers()
-  var lagging = LaggingChains()
+  var trees = PushTrees()
   package internal(set) var ownChainClaims = OwnChainClaims()
 
   package internal(set) var holdings: HoldingsExchange
@@ -202,8 +201,7 @@ package struct Mesh: Sendable {
     for run in state.waiting.ahead.all { sessions[run.session]?.live?.postponedByteCount -= run.byteCount }
     ledger.partitions[partition] = nil
     pulls.catchUps.end(partition)
-    bringers.forget(partition)
-    lagging.forget(partition)
+    trees.forget(partition)
     sessions.forget(partition)
   }
 

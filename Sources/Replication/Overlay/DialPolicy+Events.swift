@@ -30,12 +30,15 @@ extension DialPolicy {
   ) {
     let current = Set(addresses.prefix(Limits.addressesPerInstance).map(PeerAddress.socket))
     for address in self.addresses(of: instance) where !current.contains(address) { leaveInstance(address) }
+    let listening = Dictionary(
+      links.compactMap { device, link in link.listening.map { ($0, device) } }, uniquingKeysWith: min)
     for address in current.sorted() {
       let isNew = candidates[address] == nil
       update(address, firstAttempt: now, &random) {
         // A stranger that names the address of a fleet's node must not lower its rank.
         guard tagMatches || $0.instance == nil || !$0.tagMatches else { return }
         ($0.instance, $0.tagMatches) = (instance, tagMatches)
+        $0.device = $0.device ?? listening[address]
       }
       if !isNew { hasten(address, now, &random) }
     }
@@ -87,8 +90,10 @@ extension DialPolicy {
     candidates[address] = candidate
   }
 
-  mutating func noteConnected(_ device: DeviceID, outgoing: Bool, _ now: MonotonicTime) {
+  mutating func noteConnected(_ device: DeviceID, outgoing: Bool, listening: PeerAddress?, _ now: MonotonicTime) {
     var link = Link(since: links[device]?.since ?? now, isOutgoing: outgoing)
+    link.listening = listening
+    if let listening, candidates[listening]?.device == nil { candidates[listening]?.device = device }
     link.peerLinks = links[device]?.peerLinks ?? 0
     let sinceGivenUp = givenUp[device].map(now.millisecondsSince) ?? .max
     link.isInsistedOn = links[device]?.isInsistedOn == true || sinceGivenUp < Limits.insistenceMilliseconds

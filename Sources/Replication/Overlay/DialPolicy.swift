@@ -18,8 +18,9 @@ package struct DialPolicy: Sendable {
     case dialRefused(PeerAddress)
     /// The TLS handshake with a dialled address showed this device. The attempt ends with what comes of it.
     case identified(PeerAddress, DeviceID)
-    /// The device has a session now. `outgoing`: this node dialled it.
-    case connected(DeviceID, outgoing: Bool)
+    /// The device has a session now. `outgoing`: this node dialled it. `listening`: where it says that it can be dialled, at
+    /// the host that it came from.
+    case connected(DeviceID, outgoing: Bool, listening: PeerAddress? = nil)
     /// With how many devices the device says to be linked, this one among them.
     case counted(DeviceID, links: Int)
     /// The device's last session is gone.
@@ -73,7 +74,8 @@ package struct DialPolicy: Sendable {
     case .dialFailed(let address): noteFailure(address, now, &random)
     case .dialRefused(let address): noteRefusal(address, now, &random)
     case .identified(let address, let device): identify(address, device, now)
-    case .connected(let device, let outgoing): noteConnected(device, outgoing: outgoing, now)
+    case .connected(let device, let outgoing, let listening):
+      noteConnected(device, outgoing: outgoing, listening: listening, now)
     case .counted: break
     case .disconnected(let device): noteDisconnected(device, now, &random)
     case .networkChanged: hastenAll(now, &random)
@@ -166,6 +168,8 @@ extension DialPolicy {
   struct Link: Sendable {
     let since: MonotonicTime
     let isOutgoing: Bool
+    /// Where it says that it can be dialled. Who is found there is linked already, and not somebody else who waits.
+    var listening: PeerAddress?
     /// Those of the peer, this one among them; 0 where it has said nothing of them.
     var peerLinks = 0
     /// It was given up, and the peer dialled again: as one does whom the operator named, or who has nobody else to dial.

@@ -36,7 +36,9 @@ struct EagerBringerTests {
 
     func id(_ a: Int, _ b: Int) throws -> SessionID { try #require(ids[[a, b]]) }
 
-    func chosen(by slot: Int = 3) -> EagerBringers.Chain? { bench.nodes[slot].mesh.bringers[chain, bench.partition] }
+    func chosen(by slot: Int = 3) -> EagerBringers.Chain? {
+      bench.nodes[slot].mesh.trees.bringers[chain, bench.partition]
+    }
 
     /// Runs that were sent to node 3.
     func copies(from slot: Int, since start: Int) -> Int {
@@ -50,6 +52,11 @@ struct EagerBringerTests {
         if case .pushChoice(let choice) = message { choice } else { nil }
       }
     }
+  }
+
+  private func noteNamed(_ vector: VersionVector, by id: SessionID, at node: BenchNode, _ bench: MeshBench) {
+    let (sessions, ledger) = (node.mesh.sessions, node.mesh.ledger)
+    node.mesh.trees.noteNamed(vector, by: id, of: bench.partition, sessions, ledger, bench.now)
   }
 
   @Test("who brought a chain first is told to push it, who came second not to, once, and one copy comes from then on")
@@ -155,7 +162,7 @@ struct EagerBringerTests {
     let (bench, ids, copies) = try fan()
     let (start, chain) = (bench.transcript.count, bench.nodes[0].replica)
     for slot in 1...silent { bench.nodes[slot].mesh.pause(ids[slot - 1]) }
-    let chosen = bench.nodes[5].mesh.bringers[chain, bench.partition]?.eager
+    let chosen = bench.nodes[5].mesh.trees.bringers[chain, bench.partition]?.eager
     try #require(chosen == ids[0])
     for number in 3..<23 { try bench.nodes[0].write(Int64(number)) }
     bench.pass(silent == 1 ? 4_500 : 6_500)
@@ -246,7 +253,7 @@ struct EagerBringerTests {
     }
     for slot in [0, 4, 0, 4, 0, 4] { try write(slot, 1_000) }
     for slot in [0, 4] {
-      let chosen = bench.nodes[3].mesh.bringers[bench.nodes[slot].replica, bench.partition]?.eager
+      let chosen = bench.nodes[3].mesh.trees.bringers[bench.nodes[slot].replica, bench.partition]?.eager
       try #require(chosen == first)
     }
     let mesh = bench.nodes[3].mesh
@@ -294,7 +301,7 @@ struct EagerBringerTests {
   func forgottenWord() throws {
     let diamond = try Diamond.settled()
     let id = try diamond.id(2, 3)
-    diamond.bench.nodes[3].mesh.bringers.forget(diamond.bench.partition)
+    diamond.bench.nodes[3].mesh.trees.forget(diamond.bench.partition)
     diamond.bench.nodes[1].mesh.pause(try diamond.id(1, 3))
     try diamond.write()
     diamond.bench.pass(6_000)
@@ -310,7 +317,7 @@ struct EagerBringerTests {
     try #require(diamond.chosen()?.eager == first)
     node.mesh.pause(first)
     bench.nodes[1].mesh.pause(first)
-    node.mesh.bringers.release([second], from: diamond.chain, of: bench.partition, at: bench.now)
+    node.mesh.trees.bringers.release([second], from: diamond.chain, of: bench.partition, at: bench.now)
     let asked = VersionVector([diamond.chain: ChainPosition(sequence: 4, tip: Digest.zero.tip)])
     node.mesh.pulls.catchUps.begin(bench.partition, on: second, for: asked, bench.now)
     try diamond.write()
@@ -327,7 +334,7 @@ struct EagerBringerTests {
       try bench.nodes[0].write(Int64(number))
       bench.post(.have(PartitionVector(name: bench.name, vector: boast)), from: 4, on: ids[3])
       pass(4_000, in: bench)
-      let chosen = bench.nodes[5].mesh.bringers[chain, bench.partition]?.eager
+      let chosen = bench.nodes[5].mesh.trees.bringers[chain, bench.partition]?.eager
       #expect(chosen == ids[0])
     }
     let said = bench.said(from: 5, to: 4, since: start)
@@ -341,7 +348,7 @@ struct EagerBringerTests {
     let (bench, node) = (diamond.bench, diamond.bench.nodes[3])
     func name(_ sequence: UInt64, _ slot: Int) throws {
       let vector = VersionVector([diamond.chain: ChainPosition(sequence: sequence, tip: Digest.zero.tip)])
-      node.mesh.noteNamed(vector, by: try diamond.id(slot, 3), of: bench.partition, bench.now)
+      try noteNamed(vector, by: diamond.id(slot, 3), at: node, bench)
     }
     try name(4, 1)
     try name(9, 2)
@@ -384,8 +391,8 @@ struct EagerBringerTests {
       pass(1_000, in: bench)
     }
     let chain = bench.nodes[0].replica
-    bench.nodes[2].mesh.bringers.noteNew(chain, of: bench.partition, from: id, at: bench.now)
-    bench.nodes[2].mesh.bringers.choose(id, for: chain, of: bench.partition, ratherThan: [], at: bench.now)
+    bench.nodes[2].mesh.trees.bringers.noteNew(chain, of: bench.partition, from: id, at: bench.now)
+    bench.nodes[2].mesh.trees.bringers.choose(id, for: chain, of: bench.partition, ratherThan: [], at: bench.now)
     pass(100, in: bench)
     let (mesh, start) = (bench.nodes[2].mesh, bench.transcript.count)
     bench.nodes[2].mesh.sessions[id]?.pass(Passage(nil, isThin: true), mesh.interest, mesh.ledger)
@@ -397,7 +404,7 @@ struct EagerBringerTests {
       try bench.nodes[0].write(Int64(number))
       pass(1_000, in: bench)
     }
-    let chosen = bench.nodes[2].mesh.bringers[chain, bench.partition]?.eager
+    let chosen = bench.nodes[2].mesh.trees.bringers[chain, bench.partition]?.eager
     #expect(chosen == link, "who is no author")
     #expect(bench.said(from: 2, to: 0, since: start).filter { $0 == "pushChoice" } == [])
   }
@@ -408,7 +415,7 @@ struct EagerBringerTests {
     let id = try diamond.id(1, 3)
     let (bench, node) = (diamond.bench, diamond.bench.nodes[3])
     let vector = VersionVector([diamond.chain: ChainPosition(sequence: 9, tip: Digest.zero.tip)])
-    node.mesh.noteNamed(vector, by: id, of: bench.partition, bench.now)
+    noteNamed(vector, by: id, at: node, bench)
     bench.pass(1_500)
     node.mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.notePiece(bench.now)
     bench.pass(1_500)
@@ -432,7 +439,7 @@ struct EagerBringerTests {
     let (start, vector) = (
       bench.transcript.count, VersionVector([diamond.chain: ChainPosition(sequence: 7, tip: Digest.zero.tip)])
     )
-    node.mesh.noteNamed(vector, by: try diamond.id(1, 3), of: bench.partition, bench.now)
+    try noteNamed(vector, by: diamond.id(1, 3), at: node, bench)
     for _ in 0..<60 {
       node.mesh.sessions[id]?.live?.streams[bench.partition]?.incoming.notePiece(bench.now)
       bench.pass(50)

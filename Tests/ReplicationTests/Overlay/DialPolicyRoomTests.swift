@@ -222,6 +222,28 @@ import TestSupport
     }
   }
 
+  @Test("no link is given up for who dialled this node and is found where it listens", arguments: [false, true])
+  func linkedAlready(isFoundFirst: Bool) {
+    var full = Full(dialledBy: 5)
+    if isFoundFirst { full.find(20) }
+    full.handle(.connected(Fleet.device(20), outgoing: false, listening: .socket(Fleet.socket(20))))
+    full.handle(.counted(Fleet.device(20), links: 1))
+    if !isFoundFirst { full.find(20) }
+    for _ in 0..<300 {
+      full.now += 60_000
+      #expect(full.handle(.tick) == [])
+      #expect(full.policy.takeDrop() == nil)
+    }
+    full.handle(.disconnected(Fleet.device(20)))
+    var turns = 0
+    for _ in 0..<300 {
+      full.now += 60_000
+      full.handle(.tick)
+      if full.policy.takeDrop()?.reason == .turn { turns += 1 }
+    }
+    #expect(turns > 0, "once it is gone it waits as others do")
+  }
+
   @Test("a link is given up when who waits for room may be dialled, and no sooner; the oldest goes")
   func notBeforeItMayBeDialled() throws {
     var full = Full(dialledBy: 5)

@@ -1,67 +1,60 @@
-// Who pushes what to whom, as receivers choose it: what this node chooses, and what it is told.
-extension Mesh {
+/// Who pushes what to whom, as receivers choose it: what this node chooses for what comes to it, and when it chooses anew. It is lent the
+/// sessions and the ledger; of what peers choose each session keeps account itself (``PushChoices``).
+struct PushTrees: Sendable {
+  var bringers = EagerBringers()
+  private var lagging = LaggingChains()
+
+  /// When peers are told what there is to tell.
+  var toldAt: MonotonicTime? { bringers.toldAt }
+
   /// A run that is new here came on a stream.
-  mutating func noteFirstCopy(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID, _ step: Step) {
+  mutating func noteFirstCopy(
+    _ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID, _ catchUps: CatchUps, _ sessions: SessionTable,
+    _ ledger: Ledger, _ step: Step
+  ) {
     // Of what somebody brings who catches this node up nothing follows for what is written next.
-    guard sessions[id]?.choosesBringers == true, pulls.catchUps.session(of: partition) != id else {
+    guard sessions[id]?.choosesBringers == true, catchUps.session(of: partition) != id else {
       return bringers.settleDoubt(about: replica, of: partition, broughtBy: id, at: step.now)
     }
     bringers.noteNew(replica, of: partition, from: id, at: step.now)
-    tellNewcomers(of: replica, broughtBy: id, partition, step)
+    tellNewcomers(of: replica, broughtBy: id, partition, sessions, ledger, step)
   }
 
   /// Who came to be linked since somebody was chosen would push the chain as well, until it has come twice: he hears with the first
   /// change that comes that he need not, unless he is nearer to the author.
   private mutating func tellNewcomers(
-    of replica: ReplicaID, broughtBy id: SessionID, _ partition: PartitionID, _ step: Step
+    of replica: ReplicaID, broughtBy id: SessionID, _ partition: PartitionID, _ sessions: SessionTable,
+    _ ledger: Ledger,
+    _ step: Step
   ) {
     guard let chain = bringers[replica, partition], chain.eager == id, let since = chain.chosenAt else { return }
     let newcomers = sessions.ids.filter { other in
       guard chain.lazy[other] == nil, let openedAt = sessions[other]?.openedAt, openedAt >= since, other != id else {
         return false
       }
-      return !isAuthor(other, of: replica) && sessions[other]?.pushes(partition, ledger, step.now) == true
-        && bestBringer(of: replica, partition, among: [id, other]) == id
+      return !sessions.isAuthor(other, of: replica, ledger)
+        && sessions[other]?.pushes(partition, ledger, step.now) == true
+        && sessions.bestBringer(of: replica, partition, among: [id, other], ledger) == id
     }
     guard !newcomers.isEmpty else { return }
     bringers.choose(id, for: replica, of: partition, ratherThan: newcomers, at: step.now)
   }
 
   /// A run that is here already: one of those who push its chain is enough.
-  mutating func noteSecondCopy(_ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID, _ step: Step) {
-    guard sessions[id]?.choosesBringers == true, pulls.catchUps.session(of: partition) != id,
+  mutating func noteSecondCopy(
+    _ replica: ReplicaID, _ id: SessionID, _ partition: PartitionID, _ catchUps: CatchUps, _ sessions: SessionTable,
+    _ ledger: Ledger, _ step: Step
+  ) {
+    guard sessions[id]?.choosesBringers == true, catchUps.session(of: partition) != id,
       ledger.partitions[partition]?.log.forkPoints[replica] == nil, let chain = bringers[replica, partition]
     else { return }
     // Of several that are as near to the author who was chosen stays, and else who was first is chosen.
     let pushing = [chain.eager, chain.newest, id].compactMap { $0 }
-    guard let bringer = bestBringer(of: replica, partition, among: pushing) else { return }
-    let time = step.now.advanced(byMilliseconds: configuration.choiceMilliseconds)
+    guard let bringer = sessions.bestBringer(of: replica, partition, among: pushing, ledger) else { return }
+    let time = step.now.advanced(byMilliseconds: step.configuration.choiceMilliseconds)
     // Who was first may be gone by now.
-    let others = pushing.filter { sessions[$0] != nil && !isAuthor($0, of: replica) }
+    let others = pushing.filter { sessions[$0] != nil && !sessions.isAuthor($0, of: replica, ledger) }
     bringers.choose(bringer, for: replica, of: partition, ratherThan: others, at: time)
-  }
-
-  /// He sends what he writes to all, whatever they choose.
-  private func isAuthor(_ id: SessionID, of replica: ReplicaID) -> Bool {
-    sessions[id]?.peer == ledger.authority.author(of: replica)
-  }
-
-  /// The first of those that are nearest to the chain's author.
-  private func bestBringer(
-    of replica: ReplicaID, _ partition: PartitionID, among candidates: [SessionID], within limit: Int = .max
-  ) -> SessionID? {
-    let (author, mark) = (ledger.authority.author(of: replica), authorMark(of: replica))
-    var best: (session: SessionID, distance: Int)?
-    for id in candidates {
-      guard let session = sessions[id], session.mayBring(replica, partition, ledger) else { continue }
-      let distance = session.peer == author ? 0 : mark.map(session.isLinked) == true ? 1 : 2
-      if distance <= limit, distance < best?.distance ?? .max { best = (id, distance) }
-    }
-    return best?.session
-  }
-
-  private func authorMark(of replica: ReplicaID) -> DeviceMark? {
-    ledger.authority.author(of: replica).map { DeviceMark(DeviceID.derived(from: $0, cryptography.hash)) }
   }
 
   // MARK: The end of a choice
@@ -69,31 +62,34 @@ extension Mesh {
   /// Who pushed it is gone, or does not any more. Of those who were told not to one takes his place that is linked with the author,
   /// and so has it from him: of the others nobody knows that it does not come to them from here. Where there is none all push it as
   /// they see fit.
-  private mutating func replaceBringer(of replica: ReplicaID, _ partition: PartitionID, _ step: Step) {
+  private mutating func replaceBringer(
+    of replica: ReplicaID, _ partition: PartitionID, _ sessions: SessionTable, _ ledger: Ledger, _ step: Step
+  ) {
     guard let chain = bringers[replica, partition] else { return }
     let rest = chain.lazy.keys.filter { $0 != chain.eager }.sorted()
-    if let next = bestBringer(of: replica, partition, among: rest, within: 1) {
-      let before = [chain.eager].compactMap { $0 }.filter { !isAuthor($0, of: replica) }
+    if let next = sessions.bestBringer(of: replica, partition, among: rest, within: 1, ledger) {
+      let before = [chain.eager].compactMap { $0 }.filter { !sessions.isAuthor($0, of: replica, ledger) }
       bringers.choose(next, for: replica, of: partition, ratherThan: before, at: step.now)
     } else {
       bringers.release(replica, of: partition, at: step.now)
     }
   }
 
-  mutating func replaceBringer(_ closed: SessionID, _ step: Step) {
-    lagging.closed(closed)
-    for (partition, replica) in bringers.closed(closed) { replaceBringer(of: replica, partition, step) }
+  /// The session has ended.
+  mutating func closed(_ id: SessionID, _ sessions: SessionTable, _ ledger: Ledger, _ step: Step) {
+    lagging.closed(id)
+    for (partition, replica) in bringers.closed(id) { replaceBringer(of: replica, partition, sessions, ledger, step) }
   }
 
   /// Somebody may carry a partition no more, or may have lost who brought him something, or wants it from this node.
-  mutating func reviewBringers(_ step: Step) {
+  mutating func review(_ sessions: SessionTable, _ ledger: Ledger, _ step: Step) {
     for partition in bringers.chosenPartitions {
       bringers.keepLazy(in: partition) { sessions[$0]?.live?.streams[partition] != nil }
       for replica in bringers.chosen(in: partition) {
         guard let eager = bringers[replica, partition]?.eager,
           sessions[eager]?.mayBring(replica, partition, ledger) != true
         else { continue }
-        replaceBringer(of: replica, partition, step)
+        replaceBringer(of: replica, partition, sessions, ledger, step)
       }
     }
   }
@@ -101,7 +97,10 @@ extension Mesh {
   // MARK: What stands still
 
   /// The peer has named this: of chains of which that is more than is here it is watched whether they go on.
-  mutating func noteNamed(_ vector: VersionVector, by id: SessionID, of partition: PartitionID, _ now: MonotonicTime) {
+  mutating func noteNamed(
+    _ vector: VersionVector, by id: SessionID, of partition: PartitionID, _ sessions: SessionTable, _ ledger: Ledger,
+    _ now: MonotonicTime
+  ) {
     guard let session = sessions[id], session.choosesBringers, let stream = session.live?.streams[partition],
       let log = ledger.partitions[partition]?.log
     else { return }
@@ -114,51 +113,62 @@ extension Mesh {
   /// One who has more of such a chain is asked to push it, what he has left to others, too (Plumtree's graft); and where that helps
   /// nothing, all. That waits for no pull, of which there are few between two comparisons, none over a thin link, and none while
   /// somebody catches this node up.
-  mutating func releaseWhatStandsStill(_ step: Step) {
-    let patience = configuration.standingMilliseconds
-    // Held twice, they would be copied.
-    var looked = lagging
-    lagging = LaggingChains()
-    let still = looked.takeStill(
+  mutating func releaseWhatStandsStill(
+    _ catchUps: CatchUps, _ sessions: SessionTable, _ ledger: Ledger, _ step: Step
+  ) {
+    let patience = step.configuration.standingMilliseconds
+    let chosen = bringers
+    let still = lagging.takeStill(
       for: patience, step.now,
       received: { ledger.partitions[$0]?.log.received.sequence(of: $1) ?? .max },
-      isOnItsWay: { isOnItsWay($0, for: patience, step.now) })
-    lagging = looked
+      isOnItsWay: { chain in
+        let eager = chosen[chain.replica, chain.partition]?.eager
+        return PushTrees.isOnItsWay(chain, from: eager, for: patience, catchUps, sessions, ledger, step.now)
+      })
     for chain in still {
-      if chain.isGrafted { release(chain, step) } else { graft(chain, step) }
+      if chain.isGrafted { release(chain, sessions, ledger, step) } else { graft(chain, sessions, ledger, step) }
     }
   }
 
   /// Who was chosen is not asked again.
-  private mutating func graft(_ chain: LaggingChains.Still, _ step: Step) {
+  private mutating func graft(
+    _ chain: LaggingChains.Still, _ sessions: SessionTable, _ ledger: Ledger, _ step: Step
+  ) {
     let (replica, partition) = (chain.replica, chain.partition)
     let others = chain.namedBy.filter { $0 != bringers[replica, partition]?.eager }
-    guard let next = bestBringer(of: replica, partition, among: others) else { return }
+    guard let next = sessions.bestBringer(of: replica, partition, among: others, ledger) else { return }
     bringers.graft(next, to: replica, of: partition, at: step.now)
   }
 
   /// Who was not asked for his stream has left nothing, and keeps no word.
-  private mutating func release(_ chain: LaggingChains.Still, _ step: Step) {
+  private mutating func release(
+    _ chain: LaggingChains.Still, _ sessions: SessionTable, _ ledger: Ledger, _ step: Step
+  ) {
     let holders = chain.namedBy.filter { sessions[$0]?.pushes(chain.partition, ledger, step.now) == true }
     bringers.release(Set(holders), from: chain.replica, of: chain.partition, at: step.now)
   }
 
   /// Behind a payload that takes long, or with what somebody catches this node up with. Whoever brings it has named it, or
   /// written it: that is not announced while it is sent.
-  private func isOnItsWay(_ chain: LaggingChains.Still, for milliseconds: UInt64, _ now: MonotonicTime) -> Bool {
-    let catchUp = pulls.catchUps.session(of: chain.partition)
-    if let catchUp, chain.namedBy == [catchUp], !pulls.catchUps.isSilent(chain.partition, for: milliseconds, now) {
+  private static func isOnItsWay(
+    _ chain: LaggingChains.Still, from eager: SessionID?, for milliseconds: UInt64, _ catchUps: CatchUps,
+    _ sessions: SessionTable, _ ledger: Ledger, _ now: MonotonicTime
+  ) -> Bool {
+    let catchUp = catchUps.session(of: chain.partition)
+    if let catchUp, chain.namedBy == [catchUp], !catchUps.isSilent(chain.partition, for: milliseconds, now) {
       return true
     }
-    return [catchUp, bringers[chain.replica, chain.partition]?.eager].contains { session in
-      guard let session, chain.isNamed(by: session) || isAuthor(session, of: chain.replica) else { return false }
+    return [catchUp, eager].contains { session in
+      guard let session, chain.isNamed(by: session) || sessions.isAuthor(session, of: chain.replica, ledger) else {
+        return false
+      }
       return sessions[session]?.live?.streams[chain.partition]?.incoming.hasPiece(within: milliseconds, now) == true
     }
   }
 
   // MARK: Telling, and being told
 
-  mutating func tellChoices(_ step: inout Step) {
+  mutating func tell(_ sessions: inout SessionTable, _ ledger: Ledger, _ step: inout Step) {
     for (id, partition, chains) in bringers.takeUntold(step.now) {
       guard let name = ledger.partitions[partition]?.name,
         let stream = sessions[id]?.pushedStream(partition, name, ledger, step.now)
@@ -178,29 +188,61 @@ extension Mesh {
     }
   }
 
-  /// With whom a peer came to be linked, and with whom it is no more: what it had from an author it may have from anybody now.
-  mutating func receiveNews(_ id: SessionID, _ news: NeighbourNews, _ step: inout Step) {
-    let before = sessions[id]?.sparing?.neighbours ?? []
-    let lost = news.removed.intersection(before)
-    sessions.hear(news, from: id, ledger, step)
-    if let count = sessions[id]?.sparing?.neighbours.count, count != before.count {
-      step.emit(.linked(id, count: count + 1))
-    }
-    guard !lost.isEmpty else { return }
+  /// A peer is linked with these no more: what it had from an author among them it may have from anybody now.
+  mutating func lost(
+    _ neighbours: Set<DeviceMark>, by id: SessionID, _ sessions: SessionTable, _ ledger: Ledger, _ step: Step
+  ) {
     for partition in bringers.chosenPartitions {
       for replica in bringers.chosen(in: partition) where bringers[replica, partition]?.eager == id {
-        if authorMark(of: replica).map(lost.contains) != false { replaceBringer(of: replica, partition, step) }
+        guard ledger.authorMark(of: replica).map(neighbours.contains) != false else { continue }
+        replaceBringer(of: replica, partition, sessions, ledger, step)
       }
     }
   }
 
-  mutating func receiveChoice(_ id: SessionID, _ choice: PushChoice, _ step: Step) {
-    let partition = ledger.id(of: choice.name)
-    sessions[id]?.hear(choice, of: partition, ledger, step)
-    // Two that each want it from the other have it from nobody.
-    for replica in choice.eager.sorted() where bringers[replica, partition]?.eager == id {
-      if sessions[id]?.mayBring(replica, partition, ledger) != true { replaceBringer(of: replica, partition, step) }
+  /// The peer wants these chains from here. Two that each want one from the other have it from nobody.
+  mutating func wanted(
+    _ replicas: Set<ReplicaID>, of partition: PartitionID, by id: SessionID, _ sessions: SessionTable, _ ledger: Ledger,
+    _ step: Step
+  ) {
+    for replica in replicas.sorted() where bringers[replica, partition]?.eager == id {
+      guard sessions[id]?.mayBring(replica, partition, ledger) != true else { continue }
+      replaceBringer(of: replica, partition, sessions, ledger, step)
     }
+  }
+
+  /// Nobody wants it any more, and nothing of it is here.
+  mutating func forget(_ partition: PartitionID) {
+    bringers.forget(partition)
+    lagging.forget(partition)
+  }
+}
+
+extension SessionTable {
+  /// He sends what he writes to all, whatever they choose.
+  fileprivate func isAuthor(_ id: SessionID, of replica: ReplicaID, _ ledger: Ledger) -> Bool {
+    self[id]?.peer == ledger.authority.author(of: replica)
+  }
+
+  /// The first of those that are nearest to the chain's author.
+  fileprivate func bestBringer(
+    of replica: ReplicaID, _ partition: PartitionID, among candidates: [SessionID], within limit: Int = .max,
+    _ ledger: Ledger
+  ) -> SessionID? {
+    let (author, mark) = (ledger.authority.author(of: replica), ledger.authorMark(of: replica))
+    var best: (session: SessionID, distance: Int)?
+    for id in candidates {
+      guard let session = self[id], session.mayBring(replica, partition, ledger) else { continue }
+      let distance = session.peer == author ? 0 : mark.map(session.isLinked) == true ? 1 : 2
+      if distance <= limit, distance < best?.distance ?? .max { best = (id, distance) }
+    }
+    return best?.session
+  }
+}
+
+extension Ledger {
+  fileprivate func authorMark(of replica: ReplicaID) -> DeviceMark? {
+    authority.author(of: replica).map { DeviceMark(DeviceID.derived(from: $0, cryptography.hash)) }
   }
 }
 
@@ -231,7 +273,7 @@ extension PeerSession {
 
   /// What nobody else is to push to the peer any more, and was left to others, goes out. Before the peer's pull it may not have heard that
   /// its stream was closed, and with it all that it had chosen.
-  fileprivate mutating func hear(_ choice: PushChoice, of partition: PartitionID, _ ledger: Ledger, _ step: Step) {
+  mutating func hear(_ choice: PushChoice, of partition: PartitionID, _ ledger: Ledger, _ step: Step) {
     guard choosesBringers, let stream = heardStream(partition, choice.name, ledger, step.now),
       stream.outgoing.number != nil, let log = ledger.partitions[partition]?.log
     else { return }
