@@ -12,7 +12,8 @@ package enum EngineEvent: Sendable {
   case closed(SessionID, reason: String)
   /// The session's send queue has room again.
   case drained(SessionID)
-  case dialFailed(tag: UInt64, reason: String)
+  /// `isLinkClosed`: nothing was sent, since nothing may pass on the link that leads there.
+  case dialFailed(tag: UInt64, reason: String, isLinkClosed: Bool = false)
   /// News of where there may be peers. All of it may be wrong.
   case sighting(DialPolicy.Event)
   case networkChanged

@@ -35,7 +35,7 @@ package final class NodeEngine {
 
   package init(_ identity: EngineIdentity, _ options: EngineOptions, _ ports: EnginePorts) throws {
     state = try EngineState(identity, options, ports)
-    links = LinkDirector(ports, device: identity.deviceID)
+    links = LinkDirector(ports, device: identity.deviceID, state.mesh.authority)
     (journal, listener) = (ports.journal, ports.feed)
     keeper = ReplicaKeeper(state, ports.journal)
     writer = StoreWriter(state, keeper, ports.journal)
@@ -136,7 +136,7 @@ package final class NodeEngine {
     case .drained(let id):
       state.mesh.limitPortions(of: id, to: links.portionByteCount(of: id))
       if links.drained(id) { handle(.writable(id)) }
-    case .dialFailed(let tag, let reason): links.dialFailed(tag, reason)
+    case .dialFailed(let tag, let reason, let isClosed): links.dialFailed(tag, isClosed ? .linkClosed : .failed(reason))
     case .sighting(let event): links.follow(event)
     case .networkChanged: links.networkChanged()
     case .passagesMoved: links.passagesMoved()
@@ -489,6 +489,7 @@ package final class NodeEngine {
 
   /// Documents that somebody wanted to end since the start, and that nobody can; a few of them.
   package var undeletable: Set<String> { notes.undeletable }
+  package var ownKey: OwnKeyNotes { notes.ownKey }
   /// Requests to join with a code that this device did not make, since the start.
   package var refusedJoins: Int { notes.refusedJoins }
   /// Who broke which rule since the start, the latest first.

@@ -385,6 +385,8 @@ package struct PeerStatus: Sendable, Equatable {
   package var state = State.seen
   /// Why it is in that state, or what else a person should know; often empty.
   package var detail = ""
+  /// What this node's own link has to do with that; nil where nothing.
+  package var link: LinkCause?
   /// Milliseconds by which its clock is ahead of this device's; nil where they are about the same.
   package var clockDifference: Int64?
   package var roundTripMilliseconds: Double?
@@ -406,6 +408,13 @@ package struct PeerStatus: Sendable, Equatable {
     case unreachable
     case otherFleet = "other fleet"
     case refused
+  }
+
+  package enum LinkCause: Sendable, Equatable {
+    /// It is of the class none.
+    case closed
+    /// It lets something else pass than before, so that the session was ended to begin anew.
+    case moved
   }
 }
 

@@ -56,6 +56,28 @@ package enum CloseReason: Hashable, Sendable {
   case stopped
 }
 
+extension CloseReason: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .requested: "this node closed it"
+    case .ended: "the peer closed it"
+    case .truncated: "it broke off"
+    case .failed(let reason): reason
+    case .authenticationTimedOut: "nobody said in time who is there"
+    case .crowdedOut: "its place went to another before anybody said who is there"
+    case .frameTooLarge(let byteCount, let limit): "the peer sends a message of \(byteCount) bytes, above \(limit)"
+    case .emptyFrame: "the peer sends a message without content"
+    case .unfinishedFrames: "beginnings of messages took too much memory"
+    case .peerStalled: "the peer reads nothing"
+    case .flooded: "the peer sends too much that is no message"
+    case .suspended: "this machine slept"
+    case .stranded: "this machine lost the address it was made from"
+    case .linkClosed: "nothing may pass any more on its link"
+    case .stopped: "this node stops"
+    }
+  }
+}
+
 package enum DialFailure: Hashable, Sendable, CustomStringConvertible {
   case unknownHost
   case tooManyDials

@@ -89,9 +89,58 @@ import Wire
     // No room for a second session: its dial is over.
     node.engine.turn([opened(2, by: strangers[1], tag: node.links.dials[1].tag)])
     #expect(node.links.dials.count == limit + 1)
+    #expect(
+      node.engine.links.table.outcomes[node.links.dials[1].address]
+        == .failed("this node has no room for one more session"))
     // The first one went before it had said who it is.
     node.engine.turn([.closed(SessionID(rawValue: 1), reason: "closed")])
     #expect(node.links.dials.count == limit + 2)
+    let outcome = node.engine.links.table.outcomes[node.links.dials[0].address]
+    #expect(outcome?.words == "the connection ended (closed)")
+  }
+
+  @Test("who did not take this node is dialled again soon once a device was let in, and not for any other statement")
+  func letIn() throws {
+    let bench = try EngineBench()
+    let stranger = try EngineBench(seed: 2).nodes[0].key.publicKey
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured([address(1)]))])
+    node.engine.turn([opened(9, by: stranger, tag: node.links.dials.last?.tag)])
+    node.engine.turn([.message(SessionID(rawValue: 9), .goodbye(.notAMember), byteCount: 1)])
+    node.engine.turn([.closed(SessionID(rawValue: 9), reason: "closed")])
+    #expect(node.engine.links.table.outcomes[address(1)] == .notAMember)
+    node.engine.add([try bench.grant(.read)])
+    bench.advance(1_000)
+    node.engine.add([try bench.grant(.write)])
+    for _ in 0..<4 { bench.advance(500) }
+    #expect(node.links.dials.count == 1)
+    let body = Statement.Membership(
+      device: stranger, user: "user", label: "again", role: "officer", profile: ValueMap())
+    node.engine.add([try bench.statement(.membership(body))])
+    for _ in 0..<4 { bench.advance(500) }
+    #expect(node.links.dials.count == 2)
+  }
+
+  @Test("where the node's own links keep it from an address that is told as such, and not as a failure there")
+  func ownLinks() throws {
+    let bench = try EngineBench(2)
+    let node = bench.nodes[0]
+    node.engine.turn([.sighting(.configured([address(1), address(2), address(3)]))])
+    let dials = node.links.dials
+    node.engine.turn([.dialFailed(tag: dials[0].tag, reason: "in its words", isLinkClosed: true)])
+    #expect(node.engine.links.table.outcomes[dials[0].address] == .linkClosed)
+    // Closed between the dial and the connection.
+    node.links.passage = nil
+    node.engine.turn([opened(1, by: bench.nodes[1].key.publicKey, tag: dials[1].tag)])
+    #expect(node.engine.links.table.outcomes[dials[1].address] == .linkClosed)
+    node.links.passage = Passage(nil, isThin: false)
+    let session = bench.connect(0, 1, dialTag: dials[2].tag)
+    bench.run()
+    #expect(node.engine.links.table.outcomes[dials[2].address] == nil)
+    node.links.passage = .authority
+    node.engine.turn([.passagesMoved])
+    node.engine.turn([.closed(session, reason: "closed")])
+    #expect(node.engine.links.table.outcomes[dials[2].address] == .linkMoved)
   }
 
   @Test("a copy of this very device is talked to, but remembered nowhere as a peer")

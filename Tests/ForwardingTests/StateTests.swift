@@ -147,13 +147,14 @@ struct StateTests {
     try relay.setUp(server)
     let interface = try LocalAPIServer(relay)
     defer { interface.stop() }
+    let backend = try PostgreSQLAddress(url: server.relayURL()).shown
     for state in ForwardingStatus.State.allCases {
       let name = state.rawValue
       var status = ForwardingStatus()
-      (status.backend, status.state, status.lagChanges) = ("postgresql://there", state, state == .caughtUp ? 0 : 7)
+      (status.backend, status.state, status.lagChanges) = (backend, state, state == .caughtUp ? 0 : 7)
       let forwarder = FixedForwarder(status)
       relay.node.attach(forwarder)
-      #expect(try run(["status"], relay).output.contains("\(name): postgresql://there"), "\(name)")
+      #expect(try run(["status"], relay).output.contains("\(name): \(backend)"), "\(name)")
       let metrics = try relay.node.metrics().split(separator: "\n").filter { $0.hasPrefix("seamesh_forward_state{") }
       let expected = ForwardingStatus.State.allCases.map {
         "seamesh_forward_state{state=\"\($0.rawValue)\"} \($0 == state ? 1 : 0)"
@@ -357,5 +358,79 @@ struct StateTests {
     #expect(!readable.error.contains(server.relayPassword))
     #expect(chmod(configuration, 0o600) == 0)
     #expect(try run(["forward", "--check"], relay).status == 0)
+  }
+
+  /// A file of the data directory that its owner alone reads.
+  private func write(_ text: String, _ name: String, _ relay: ForwardingNode, mode: Int = 0o600) {
+    _ = FileManager.default.createFile(
+      atPath: relay.directory + "/" + name, contents: Data(text.utf8), attributes: [.posixPermissions: mode])
+  }
+
+  @Test("PGPASSWORD goes before forward.password, which is the password of the backend in seamesh.json and of no other")
+  func passwordOrder() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let bare = server.relayURL().replacingOccurrences(of: ":" + server.relayPassword, with: "")
+    write("wrong\n", "forward.password", relay)
+    #expect(try check(relay, bare).status == CommandStatus.notPermitted.rawValue)
+    #expect(try check(relay, bare, ["PGPASSWORD": server.relayPassword]).status == 0)
+    // One that nobody else may read is not asked for where it is not needed.
+    write("wrong\n", "forward.password", relay, mode: 0o644)
+    #expect(try check(relay, server.relayURL()).status == 0)
+    write("wrong\n", "forward.password", relay)
+    // Another backend's: the file of the configured one is not taken for it.
+    let passfile = relay.directory + "/pgpass"
+    write("localhost:*:*:relay:\(server.relayPassword)\n", "pgpass", relay)
+    #expect(try check(relay, bare, ["PGPASSFILE": passfile]).status == CommandStatus.notPermitted.rawValue)
+    write(#"{"forward": "postgresql://relay@db.example/fleet"}"#, "seamesh.json", relay, mode: 0o644)
+    #expect(try check(relay, bare, ["PGPASSFILE": passfile]).status == 0)
+    // A password on the command line is no flaw of the configuration file.
+    let own = try check(relay, server.relayURL())
+    #expect(own.status == 0 && !own.error.contains("chmod"), "\(own)")
+  }
+
+  @Test("a relay that was refused takes the password that stands in its file by then, without a restart")
+  func changedPassword() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.put("agency=G", "r")
+    let bare = server.relayURL().replacingOccurrences(of: ":" + server.relayPassword, with: "")
+    write("wrong\n", "forward.password", relay)
+    let invocation = Invocation(verb: "run", options: ["forward": [bare]])
+    let named = try #require(try namedBackend(invocation, directory: relay.directory))
+    try relay.forward(to: bare, password: named.password)
+    try relay.waitForState(.auth)
+    write(server.relayPassword + "\n", "forward.password", relay)
+    relay.forwarding?.sendNow()
+    try relay.waitForLedger(server)
+    // And one that nobody can use is told as such.
+    server.stop(SIGINT)
+    write(server.relayPassword + "\n", "forward.password", relay, mode: 0o644)
+    try server.start()
+    relay.forwarding?.sendNow()
+    try relay.waitForState(.auth)
+    #expect(relay.forwarding?.status.reason.contains("forward.password") == true)
+  }
+
+  @Test("who names another backend is told of that one by --check, and of none by what asks the running node")
+  func otherBackend() throws {
+    let (server, other, relay) = try (TestPostgreSQL(), TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    try relay.setUp(other)
+    try relay.put("agency=G", "r")
+    try relay.forward(to: server.relayURL())
+    try relay.waitForLedger(server)
+    let interface = try LocalAPIServer(relay)
+    defer { interface.stop() }
+    let own = try check(relay, server.relayURL())
+    #expect(own.status == 0 && own.output.contains("caught-up"), "\(own)")
+    let another = try check(relay, other.relayURL())
+    #expect(another.status == 0 && another.output.contains(#""state":"ready""#), "\(another)")
+    #expect(another.output.contains("forwards to postgresql://relay@localhost:\(server.port)/fleet"), "\(another)")
+    for words in [["forward"], ["forward", "--now"], ["forward", "--wait"]] {
+      let refused = try run(words + ["--forward=\(other.relayURL())"], relay)
+      #expect(refused.status == 2 && refused.error.contains("--check tells of another backend"), "\(refused)")
+    }
+    #expect(try run(["forward", "--wait", "--forward=\(server.relayURL())"], relay).status == 0)
   }
 }

@@ -262,6 +262,19 @@ struct DocumentTests {
     #expect(refused.status == 413 && refused.json["operation"] == .int(1) && refused.json["limit"] == nil)
   }
 
+  @Test("a transaction of one operation names it as one of several does, where the refusal is about it")
+  func onlyOperation() throws {
+    func transact(_ operation: String) throws -> Answer {
+      try server.ask("POST", "/v1/partitions/p/transaction", #"{"operations":[\#(operation)]}"#)
+    }
+    let missing = try transact(#"{"op":"patch","collection":"A","id":"none","patch":{"x":1}}"#)
+    #expect(missing.status == 404 && missing.json["operation"] == .int(1), "\(missing.text)")
+    #expect(missing.detail.hasPrefix("operation 1 (A none): "), "\(missing.text)")
+    server.node.refuse(.string("1"), NodeError(.notPermitted, "no right in p"))
+    let right = try transact(#"{"op":"put","collection":"A","id":"1","document":{}}"#)
+    #expect(right.status == 403 && right.json["operation"] == nil && right.detail == "no right in p", "\(right.text)")
+  }
+
   @Test("no operation, and too many, are told in words and with a limit that makes sense")
   func operationCount() throws {
     let none = try server.ask("POST", "/v1/partitions/p/transaction", #"{"operations":[]}"#)
@@ -303,6 +316,20 @@ struct DocumentTests {
       #expect(answer.status == 422 && answer.detail.contains("give each inserted document an _id"), "\(answer.text)")
     }
     #expect(server.node.ids.isEmpty)
+    // Where every document has an id, what is sent again makes no second one, and a client may send its key everywhere.
+    let named = try server.ask(
+      "POST", "/v1/partitions/p/transaction",
+      #"{"operations":[{"op":"insert","collection":"A","document":{"_id":"a"}},"#
+        + #"{"op":"insert","collection":"A","id":"b","document":{}},{"op":"delete","collection":"A","id":"b"}]}"#,
+      headers: ["Idempotency-Key: k"])
+    let line = try server.ask(
+      "POST", "/v1/partitions/p/collections/A/import", #"{"_id":"c"}"#, type: "application/x-ndjson",
+      headers: ["Idempotency-Key: k"])
+    #expect(named.status == 200 && line.status == 200, "\(named.text) \(line.text)")
+    let mixed = try server.ask(
+      "POST", "/v1/partitions/p/collections/A/import", "{\"_id\":\"d\"}\n{}", type: "application/x-ndjson",
+      headers: ["Idempotency-Key: k"])
+    #expect(mixed.status == 422 && !server.node.ids.contains(.string("d")))
   }
 
   @Test("the description says how much one change holds, and of which requests a key makes one")
@@ -311,7 +338,7 @@ struct DocumentTests {
     let transact = try summary("transact")
     #expect(
       transact.contains("\(Run.changePayloadByteLimit) bytes") && transact.contains("\(Run.operationLimit) values"))
-    #expect(try transact.contains("no Idempotency-Key") && summary("importDocuments").contains("no Idempotency-Key"))
+    #expect(try transact.contains("no _id") && summary("importDocuments").contains("no _id"))
     #expect(try summary("insertDocument").contains("not in the order of time"))
   }
 

@@ -124,6 +124,37 @@ import Transport
     try sidecar.save(to: directory)
   }
 
+  @Test("of two copies of a data directory that run side by side the doctor says so, on both, and where the other is")
+  func sideBySide() throws {
+    let (fleet, copy) = try clonedFleet()
+    let copies = try start(fleet, copy)
+    defer { for node in copies { node.stop() } }
+    for node in copies { #expect(try !node.doctor().contains { $0.code == "key-used-twice" }) }
+    try dial(copies[0], from: [copies[1]])
+    for node in copies {
+      try eventually { try node.doctor().contains { $0.code == "key-used-twice" && $0.level == .problem } }
+    }
+    let listen = try #require(copies[0].endpoints.listen.first)
+    let finding = try #require(try copies[1].doctor().first { $0.code == "key-used-twice" })
+    #expect(finding.message.contains("was met at 127.0.0.1:\(listen.port)"), "\(finding.message)")
+    #expect(try !fleet.nodes[0].doctor().contains { $0.code == "key-used-twice" })
+  }
+
+  @Test("of a copy that was never met the doctor tells once two histories of what the device wrote are found")
+  func seenByFork() throws {
+    let (fleet, copy) = try clonedFleet()
+    let copies = try start(fleet, copy)
+    defer { for node in copies { node.stop() } }
+    for (index, node) in copies.enumerated() {
+      try node.put(partition, "reports", Text("own\(index)"), body(["n": .int(1)]))
+    }
+    try dial(fleet.nodes[0], from: copies)
+    try eventually {
+      try copies.contains { try $0.doctor().contains { $0.code == "key-used-twice" && $0.level == .warning } }
+    }
+    #expect(try !fleet.nodes[0].doctor().contains { $0.code == "key-used-twice" })
+  }
+
   @Test("large documents on both branches of a clone reach every node")
   func large() throws {
     let (fleet, copy) = try clonedFleet()

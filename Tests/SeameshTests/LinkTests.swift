@@ -99,6 +99,21 @@ import Testing
     later.stop()
   }
 
+  @Test(
+    "an address that is not dialled for the class of its link is told with that class, and the doctor says what to do")
+  func closedToPeer() throws {
+    var rule = LinkRule(.closed)
+    rule.interfaces = ["lo*"]
+    let fleet = try TestFleet(1) { configuration in
+      configuration.peers = [.socket(SocketAddress(.ipv4(0x7f00_0001), port: 1))]
+      configuration.links = [rule]
+    }
+    try eventually { try fleet.nodes[0].doctor().map(\.code) == ["peer-link-closed"] }
+    let finding = try #require(try fleet.nodes[0].doctor().first)
+    #expect(finding.message.contains("127.0.0.1:1 is not dialled"), "\(finding.message)")
+    #expect(try fleet.nodes[0].peers().first?.detail == "the link is of class none")
+  }
+
   @Test("where every link is closed by command sessions end and none begins, and all comes when they open")
   func closed() throws {
     let fleet = try fleet(nil)

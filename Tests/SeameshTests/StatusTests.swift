@@ -137,6 +137,35 @@ import Testing
     #expect(Doctor.findings(Array(peers.filter { $0.state == .seen })).isEmpty)
   }
 
+  @Test("where the node's own links keep it from a peer, or no reason is known, the doctor blames no firewall")
+  func ownLinks() throws {
+    func peer(_ number: Int, _ detail: String, _ link: PeerStatus.LinkCause? = nil, isFound: Bool = true) -> PeerStatus
+    {
+      var peer = PeerStatus()
+      (peer.address, peer.state, peer.detail, peer.link) = ("10.0.0.\(number):1", .unreachable, detail, link)
+      peer.isFound = isFound
+      return peer
+    }
+    var (none, used) = (LinkReport(), LinkReport())
+    (none.linkClass, none.passes) = ("none", "nothing")
+    (used.linkClass, used.passes, used.bytesPerDay) = ("satellite", "authority", 1_000)
+    let peers = [
+      peer(1, "the link is of class none", .closed), peer(2, "moved", .moved), peer(3, ""),
+      peer(4, "", isFound: false), peer(5, "no answer in time"),
+    ]
+    let findings = Doctor.findings(peers, [none, used])
+    let codes = ["peer-link-closed", "peer-link-moved", "peer-unreachable", "peer-unreachable", "peer-away"]
+    #expect(findings.map(\.code) == codes)
+    #expect(findings.map { $0.remedy.contains("firewall") } == [false, false, true, false, false])
+    #expect(findings[0].message.contains("class none, by a rule") && findings[0].remedy.contains("seamesh links"))
+    #expect(findings[1].message.hasSuffix("used up of the class satellite."), "\(findings[1].message)")
+    #expect(findings[2].message.hasSuffix("cannot be reached: no answer in time."))
+    #expect(findings[3].message.hasSuffix("cannot be reached; no reason is known."), "\(findings[3].message)")
+    none.isChosen = true
+    let chosen = try #require(Doctor.findings([peers[0]], [none]).first)
+    #expect(chosen.message.contains("--use") && chosen.remedy.contains("--use=auto"))
+  }
+
   @Test("a clock that is off is told with its side, in a unit that people count in")
   func clockSentence() {
     let minute: Int64 = 60_000

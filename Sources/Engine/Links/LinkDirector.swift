@@ -11,9 +11,12 @@ package final class LinkDirector {
   package private(set) var policy: DialPolicy
   private var random: any RandomNumberGenerator
 
+  /// As it was adopted last.
+  private var authority: Authority
   private var answersRenewedAt = MonotonicTime(milliseconds: 0)
 
-  init(_ ports: EnginePorts, device: DeviceID) {
+  init(_ ports: EnginePorts, device: DeviceID, _ authority: Authority) {
+    self.authority = authority
     (port, clock, journal, random) = (ports.links, ports.clock, ports.journal, ports.random)
     policy = DialPolicy(thisDevice: device)
   }
@@ -34,10 +37,10 @@ package final class LinkDirector {
 
   var nextWake: MonotonicTime? { policy.nextWake() }
 
-  func dialFailed(_ tag: UInt64, _ reason: String) {
+  func dialFailed(_ tag: UInt64, _ outcome: DialOutcome) {
     guard let address = table.endDial(tag) else { return }
-    table.note(.failed(reason), at: address)
-    journal.note(.debug, "could not connect", ["address": .text("\(address)"), "reason": .text(reason)])
+    table.note(outcome, at: address)
+    journal.note(.debug, "could not connect", ["address": .text("\(address)"), "reason": .text(outcome.words)])
     follow(.dialFailed(address))
   }
 
@@ -59,7 +62,7 @@ package final class LinkDirector {
     let dialled = link.dialTag.flatMap { table.endDial($0) }
     guard hasRoom, let passage = port.passage(of: link.session) else {
       port.close(link.session, afterFlush: true)
-      dialEnded(dialled)
+      dialEnded(dialled, hasRoom ? .linkClosed : .failed("this node has no room for one more session"))
       return nil
     }
     table[link.session] = LinkTable.Link(remote: link.remote, dialled: dialled, passage)
@@ -73,6 +76,7 @@ package final class LinkDirector {
   func passagesMoved() {
     for (id, link) in table.links.sorted(by: { $0.key < $1.key }) where port.passage(of: id) != link.passage {
       journal.note(.info, "begins a session anew, since its link changed", ["address": .text(address(id))])
+      table.noteMoved(id)
       port.close(id, afterFlush: false)
     }
     follow(.networkChanged)
@@ -121,6 +125,7 @@ package final class LinkDirector {
     table[id] = nil
     journal.note(
       .debug, "connection closed", ["address": .text(port.text(of: link.remote)), "reason": .text(reason)])
+    if let dialled = link.dialled { table.note(ended: link, reason, at: dialled) }
     guard let device = link.device else {
       dialEnded(link.dialled)
       return true
@@ -139,8 +144,10 @@ package final class LinkDirector {
   }
 
   /// A dial has ended without a session: others may be dialled at once, and this address after its pause.
-  private func dialEnded(_ address: PeerAddress?) {
-    if let address { follow(.dialFailed(address)) }
+  private func dialEnded(_ address: PeerAddress?, _ outcome: DialOutcome? = nil) {
+    guard let address else { return }
+    if let outcome { table.note(outcome, at: address) }
+    follow(.dialFailed(address))
   }
 
   func networkChanged() {
@@ -248,5 +255,15 @@ package final class LinkDirector {
   }
 
   func noteClock(_ id: SessionID?, _ milliseconds: Int64) { table.noteClock(id, milliseconds) }
-  func adopt(_ authority: Authority) { port.adopt(authority) }
+
+  /// What counts from now on. Where it has devices that were no members before, who did not take this node, or was not taken by it, is
+  /// dialled again soon: a device that is let in again has a new key, at the same address.
+  func adopt(_ authority: Authority) {
+    port.adopt(authority)
+    let before = self.authority
+    self.authority = authority
+    let refused = table.outcomes.filter { $0.value == .notAMember }.keys.sorted()
+    guard !refused.isEmpty, authority.hasMembers(beyond: before) else { return }
+    follow(.admitted(refused))
+  }
 }

@@ -10,6 +10,8 @@ package struct LinkTable {
     /// What its link let pass when it began.
     package let passage: Passage
     package fileprivate(set) var device: DeviceID?
+    /// This node ended the session, since its link lets something else pass than when it began.
+    fileprivate(set) var hasMoved = false
     package fileprivate(set) var unread = UnreadAnswers()
     package fileprivate(set) var clockDifference: Int64?
     /// Bytes of messages with their lengths, before TLS seals them.
@@ -70,6 +72,17 @@ package struct LinkTable {
     outcomes[address] = outcome
   }
 
+  mutating func noteMoved(_ id: SessionID) { links[id]?.hasMoved = true }
+
+  /// A connection that had opened has ended. What the peer said of it before says more than how it ended.
+  mutating func note(ended link: Link, _ reason: String, at address: PeerAddress) {
+    switch outcomes[address] {
+    case .otherFleet, .notAMember: return
+    case .failed, .linkClosed, .linkMoved, nil: break
+    }
+    note(link.hasMoved ? .linkMoved : .failed("the connection ended (\(reason))"), at: address)
+  }
+
   mutating func removeAll() { (links, held) = ([:], [:]) }
 
   // MARK: Waiting for the transport
@@ -114,7 +127,24 @@ package struct LinkTable {
 package enum DialOutcome: Sendable, Equatable {
   /// In the transport's words.
   case failed(String)
+  /// Nothing may pass on the link that leads there.
+  case linkClosed
+  /// The session was ended here, since its link lets something else pass than when it began.
+  case linkMoved
   case otherFleet
   /// Who answers there does not know this device.
   case notAMember
+}
+
+extension DialOutcome {
+  /// For people; empty where the state of the address says it already.
+  package var words: String {
+    switch self {
+    case .failed(let reason): reason
+    case .linkClosed: "the link is of class none"
+    case .linkMoved: "its link lets something else pass than before"
+    case .notAMember: "it does not know this device as a member"
+    case .otherFleet: ""
+    }
+  }
 }

@@ -12,6 +12,7 @@ final class MeshNotes {
   /// Documents that somebody wanted to end since the start, and that nobody can; a few of them.
   private(set) var undeletable: Set<String> = []
   private static let undeletableLimit = 16
+  private(set) var ownKey = OwnKeyNotes()
 
   init(_ journal: any EngineJournal, _ links: LinkDirector, _ state: EngineState) {
     (self.journal, self.links, self.state) = (journal, links, state)
@@ -21,6 +22,7 @@ final class MeshNotes {
     switch note {
     case .sessionReady(let device):
       journal.note(.info, "session ready", ["device": .device(device)])
+      if device == state.identity.deviceID { ownKey.met(at: links.address(id), state.clock.now) }
       noteWall(id)
     case .joinRefused(let refusal):
       if refusal == .wrongCode { refusedJoins += 1 }
@@ -30,6 +32,7 @@ final class MeshNotes {
       journal.note(.info, "closed a second connection to a peer", ["address": .text(links.address(id))])
     case .ruleBroken(let rule): tell(rule, id)
     case .forkSeen(let replica):
+      if state.mesh.authority.author(of: replica) == state.identity.device { ownKey.noteFork(of: replica) }
       journal.note(
         .error, "two histories of one replica: a cloned or restored device", ["replica": .replica(replica)])
     case .clockDiffers(let milliseconds):

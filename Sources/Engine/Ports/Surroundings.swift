@@ -14,7 +14,7 @@ package protocol EngineLinks: AnyObject {
   func close(_ session: SessionID, afterFlush: Bool)
   /// The peer is a known member: larger frames are let through from now on.
   func authenticate(_ session: SessionID)
-  /// Begins a dial, which ends in ``EngineEvent/opened(_:)`` or ``EngineEvent/dialFailed(tag:reason:)``, which give the
+  /// Begins a dial, which ends in ``EngineEvent/opened(_:)`` or ``EngineEvent/dialFailed(tag:reason:isLinkClosed:)``, which give the
   /// tag back.
   func dial(_ address: PeerAddress, tag: UInt64)
   /// The engine is done with a frame of so many bytes, so that reading may go on.

@@ -1,5 +1,9 @@
 import CPostgreSQL
 
+/// The password of a backend's role where its address has none: read for each connection anew, so that a changed one counts
+/// without a restart. Nil: libpq looks where it looks by itself, in `PGPASSWORD` and the file that `PGPASSFILE` names.
+package typealias PasswordSource = @Sendable () throws(BackendProblem) -> String?
+
 /// Where a PostgreSQL server is and how it is spoken with, from a URL that a person wrote. Nothing of it that is shown has a
 /// secret: not the password, and not the URL itself, which may have one anywhere.
 package struct PostgreSQLAddress: Equatable, Sendable {

@@ -11,6 +11,7 @@ import Synchronization
 package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   private let address: PostgreSQLAddress
   private let environment: [String: String]
+  private let password: PasswordSource
   let fleet: FleetID
   let relay: DeviceID
   private let stop: StopPipe
@@ -22,12 +23,15 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   /// Of documents that are unsure, those up to there were told last; nil: all were, or none yet.
   var unsureThrough: DocumentPlace?
 
-  /// - Parameter meter: keeps account of what its connections cost; nil where the link is free.
+  /// - Parameters:
+  ///   - meter: keeps account of what its connections cost; nil where the link is free.
+  ///   - password: asked before each connection.
   package init(
     _ address: PostgreSQLAddress, fleet: FleetID, relay: DeviceID, environment: [String: String],
-    meter: (any SocketMeter)? = nil
+    meter: (any SocketMeter)? = nil, password: @escaping PasswordSource = { () throws(BackendProblem) in nil }
   ) throws(BackendProblem) {
     (self.address, self.fleet, self.relay, self.environment, self.meter) = (address, fleet, relay, environment, meter)
+    self.password = password
     stop = try StopPipe()
   }
 
@@ -45,7 +49,8 @@ package final class PostgreSQLBackend: Backend, @unchecked Sendable {
   /// - Parameter toRead: a server that takes no changes will do.
   package func connect(toRead: Bool) throws(BackendProblem) {
     disconnect()
-    let connection = try PostgreSQLConnection(address, environment: environment, stop: stop, meter: meter)
+    let connection = try PostgreSQLConnection(
+      address.withPassword(try password()), environment: environment, stop: stop, meter: meter)
     let description = try describe(connection)
     guard description.fleet == fleet.digest.bytes else { throw problem(LedgerState.otherFleet) }
     guard description.lackingRights.isEmpty else {

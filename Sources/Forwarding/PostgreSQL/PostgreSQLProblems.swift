@@ -25,8 +25,8 @@ enum PostgreSQLProblems {
   }
 
   private static let passwordRemedy =
-    "Put it into forward.password in the data directory (readable by its owner alone), into PGPASSWORD, or into a file that "
-    + "PGPASSFILE names."
+    "It is taken from the address, else from PGPASSWORD, else from forward.password in the data directory (readable by its owner "
+    + "alone), else from the file that PGPASSFILE names: put the right one into the first of these that is there."
 
   private static func tls(_ words: String, _ address: PostgreSQLAddress) -> BackendProblem {
     let kind = words.lowercased()

@@ -133,40 +133,16 @@ extension PostgreSQLSchema {
         FROM seamesh.ledger l
       $$;
 
-      -- `read` is the version that is before whoever reads the row: it goes back with an edit.
-      CREATE VIEW seamesh_office.documents AS
-        SELECT p.name AS partition, d.collection, d.id_json AS id, d.body, d.written, d.state AS read
-        FROM seamesh.documents d JOIN seamesh.partitions p ON p.partition = d.partition
-        WHERE d.body IS NOT NULL AND d.id_json IS NOT NULL;
-
-      -- Values that are not shown, since another was written without having seen them: nobody has decided yet.
-      CREATE VIEW seamesh_office.conflicts AS
-        SELECT p.name AS partition, d.collection, d.id_json AS id, e.path, e.kind, e.value, e.written, d.body
-        FROM seamesh.document_conflicts c
-        JOIN seamesh.documents d ON d.partition = c.partition AND d.collection = c.collection AND d.id = c.id
-          AND c.of_state = sha256(d.state)
-        JOIN seamesh.partitions p ON p.partition = c.partition,
-        LATERAL jsonb_to_recordset(c.entries) AS e (path text, kind text, value jsonb, written timestamptz);
-
-      -- What became of the edits. `held`: the change is in the ledger and does not count.
-      CREATE VIEW seamesh_office.edits AS
-        SELECT e.id, e.number, e.made, e.by_user, e.by_role, e.why, e.partition, e.collection, e.document, e.body,
-          CASE WHEN c.accepted THEN 'applied' WHEN c.edit IS NOT NULL THEN 'held' WHEN e.refusal IS NOT NULL THEN 'refused'
-            WHEN e.settled IS NOT NULL THEN 'unchanged' WHEN e.relay IS NOT NULL THEN 'claimed' ELSE 'waiting' END AS state,
-          coalesce(e.refusal, e.waits_for) AS reason, e.settled, c.replica, c.sequence
-        FROM seamesh.edits e
-        LEFT JOIN LATERAL (
-          SELECT x.edit, m.accepted, x.replica, x.sequence FROM seamesh.edit_changes x
-          LEFT JOIN seamesh.marked_changes m ON m.partition = x.partition AND m.replica = x.replica
-            AND m.sequence = x.sequence AND m.hash = x.hash
-          WHERE x.edit = e.id ORDER BY m.accepted DESC NULLS LAST LIMIT 1) c ON true;
-
+      \(documentsView4)
+      \(conflictsView4)
+      \(editsView4)
       \(edit4)
+      \(takeEdit4)
       REVOKE ALL ON ALL FUNCTIONS IN SCHEMA seamesh FROM PUBLIC;
       REVOKE ALL ON ALL FUNCTIONS IN SCHEMA seamesh_office FROM PUBLIC;
       """)
 
-  private static let edit4 = """
+  static let edit4 = """
     -- Asks for a document to be as `body` says, nil: deleted; `read` is the column of that name as it was read, nil where there
     -- was no document. What the document is turned into is the difference to that version.
     CREATE OR REPLACE FUNCTION seamesh_office.edit(
@@ -195,7 +171,9 @@ extension PostgreSQLSchema {
       RETURN made;
     END
     $$;
+    """
 
+  static let takeEdit4 = """
     -- INSERT, UPDATE and DELETE on the view are edits. Who and why: SET LOCAL seamesh.by_user and seamesh.why.
     CREATE OR REPLACE FUNCTION seamesh_office.take_edit() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -223,5 +201,39 @@ extension PostgreSQLSchema {
     $$;
     CREATE TRIGGER take_edit INSTEAD OF INSERT OR UPDATE OR DELETE ON seamesh_office.documents
       FOR EACH ROW EXECUTE FUNCTION seamesh_office.take_edit();
+    """
+
+  static let documentsView4 = """
+    -- `read` is the version that is before whoever reads the row: it goes back with an edit.
+    CREATE VIEW seamesh_office.documents AS
+      SELECT p.name AS partition, d.collection, d.id_json AS id, d.body, d.written, d.state AS read
+      FROM seamesh.documents d JOIN seamesh.partitions p ON p.partition = d.partition
+      WHERE d.body IS NOT NULL AND d.id_json IS NOT NULL;
+    """
+
+  static let conflictsView4 = """
+    -- Values that are not shown, since another was written without having seen them: nobody has decided yet.
+    CREATE VIEW seamesh_office.conflicts AS
+      SELECT p.name AS partition, d.collection, d.id_json AS id, e.path, e.kind, e.value, e.written, d.body
+      FROM seamesh.document_conflicts c
+      JOIN seamesh.documents d ON d.partition = c.partition AND d.collection = c.collection AND d.id = c.id
+        AND c.of_state = sha256(d.state)
+      JOIN seamesh.partitions p ON p.partition = c.partition,
+      LATERAL jsonb_to_recordset(c.entries) AS e (path text, kind text, value jsonb, written timestamptz);
+    """
+
+  static let editsView4 = """
+    -- What became of the edits. `held`: the change is in the ledger and does not count.
+    CREATE VIEW seamesh_office.edits AS
+      SELECT e.id, e.number, e.made, e.by_user, e.by_role, e.why, e.partition, e.collection, e.document, e.body,
+        CASE WHEN c.accepted THEN 'applied' WHEN c.edit IS NOT NULL THEN 'held' WHEN e.refusal IS NOT NULL THEN 'refused'
+          WHEN e.settled IS NOT NULL THEN 'unchanged' WHEN e.relay IS NOT NULL THEN 'claimed' ELSE 'waiting' END AS state,
+        coalesce(e.refusal, e.waits_for) AS reason, e.settled, c.replica, c.sequence
+      FROM seamesh.edits e
+      LEFT JOIN LATERAL (
+        SELECT x.edit, m.accepted, x.replica, x.sequence FROM seamesh.edit_changes x
+        LEFT JOIN seamesh.marked_changes m ON m.partition = x.partition AND m.replica = x.replica
+          AND m.sequence = x.sequence AND m.hash = x.hash
+        WHERE x.edit = e.id ORDER BY m.accepted DESC NULLS LAST LIMIT 1) c ON true;
     """
 }

@@ -45,6 +45,7 @@ package enum PostgreSQLSetUp {
     guard owner == fleet.digest.bytes else {
       throw PostgreSQLProblems.answered(LedgerState.otherFleet, "", address)
     }
+    try makeSurface(connection, through: last)
     // A step may have brought functions that nobody was given yet.
     for role in try roles(connection, calling: "seamesh.append") {
       try connection.script(PostgreSQLGrants(relay: role).script(through: last))
@@ -61,6 +62,14 @@ package enum PostgreSQLSetUp {
     try connection.script(grants.script(through: last))
     try connection.script("COMMIT")
     return Outcome(formatBefore: before, format: last)
+  }
+
+  /// What of the office's schemas is missing, as after tables were put back from a dump that had only those. What is there stays as it is.
+  private static func makeSurface(_ connection: PostgreSQLConnection, through last: Int) throws(BackendProblem) {
+    for piece in PostgreSQLSchema.surface where piece.since <= last {
+      let missing = try number(connection, "SELECT CASE WHEN \(piece.presence) IS NULL THEN 1 ELSE 0 END")
+      if missing == 1 { try connection.script(piece.sql) }
+    }
   }
 
   /// Roles that may call a function, but for its owner; none where it is not there yet.

@@ -5,7 +5,8 @@ let importRoutes: [Route] = [
   Route(
     method: .post, template: "/v1/partitions/{partition}/collections/{collection}/import", name: "importDocuments",
     summary: "Documents as JSON lines, each in a change of its own and answered by itself: a bad one stops no other. "
-      + "There is no Idempotency-Key (422): a document with an _id is told apart by that when it is sent again.",
+      + "An Idempotency-Key does nothing here, and is refused (422) where a document has no _id: one that has is told "
+      + "apart by that when it is sent again.",
     body: .lines(of: .document),
     query: [keepAbsentParameter], result: .json(importResult), refusals: [.tooLarge, .unprocessable],
     answer: importDocuments)
@@ -31,9 +32,9 @@ private typealias Record = (line: Int, content: Result<DocumentRequest, Problem>
 private func importDocuments(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let partition = try request.partition()
   try DocumentLimits.check(collection: request.collection)
-  try refuseIdempotencyKey(request)
   let records = try records(request)
   let good = records.compactMap { try? $0.content.get() }
+  if good.contains(where: { if case .insert = $0.action { true } else { false } }) { try refuseIdempotencyKey(request) }
   var receipts = good.isEmpty ? [] : try surroundings.node.writeEach(partition, good)
   receipts.reverse()
   var results: [Value] = []

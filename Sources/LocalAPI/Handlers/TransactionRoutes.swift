@@ -6,8 +6,8 @@ let transactionRoutes: [Route] = [
     method: .post, template: "/v1/partitions/{partition}/transaction", name: "transact",
     summary: "Several documents in one change: all of it, or nothing. One change holds at most "
       + "\(Run.changePayloadByteLimit) bytes as they are stored and writes at most \(Run.operationLimit) values, over all its documents: "
-      + "413 where it is more. Of several, the one is named for which all are refused. There is no Idempotency-Key (422): an insert whose "
-      + "document has an _id is told apart by that when it is sent again.",
+      + "413 where it is more. The operation is named for which all are refused. An Idempotency-Key does nothing here, and is refused (422) "
+      + "where an insert has no _id: one that has is told apart by that when it is sent again.",
     body: .json(byteLimit: ServerLimit.transactionBodyBytes, transactionSchema), result: .json(transactionResult),
     refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: transact)
 ]
@@ -52,7 +52,6 @@ private let transactionResult = Schema.object([
 
 private func transact(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let partition = try request.partition()
-  try refuseIdempotencyKey(request)
   let members = try Members(JSON.envelope(request.body), of: "a transaction", allowed: ["operations"])
   let operations = try members.array("operations")
   guard !operations.isEmpty else { throw Problem.unprocessable("operations is empty: a transaction has one at least") }
@@ -66,7 +65,8 @@ private func transact(_ request: Request, _ surroundings: Surroundings) throws -
       throw error.of("operation \(index + 1)", operation: index + 1)
     }
   }
-  let receipt = try surroundings.node.write(partition, requests)
+  if operations.contains(where: isInsertWithoutID) { try refuseIdempotencyKey(request) }
+  let receipt = try write(requests, partition, surroundings)
   let results = requests.enumerated().map { index, request in
     Value.object([
       "collection": .string(request.collection), "id": request.id,
@@ -79,6 +79,39 @@ private func transact(_ request: Request, _ surroundings: Surroundings) throws -
       "dot": receipt.dot?.value(in: partition) ?? .null, "safety": .text(receipt.safety),
       "results": .array(results),
     ]))
+}
+
+/// A node numbers the operations of several alone; whoever sends a list is told in one form, however long it is.
+private func write(
+  _ requests: [DocumentRequest], _ partition: PartitionName, _ surroundings: Surroundings
+) throws -> WriteReceipt {
+  do throws(NodeError) {
+    return try surroundings.node.write(partition, requests)
+  } catch {
+    guard let only = requests.first, requests.count == 1, error.operation == nil, error.code.isOfOperation else {
+      throw error
+    }
+    throw Problem(error).of("operation 1 (\(only.place))", operation: 1)
+  }
+}
+
+extension NodeError.Code {
+  /// It is about what was asked of a document, and not about the node or the partition.
+  fileprivate var isOfOperation: Bool {
+    switch self {
+    case .notFound, .preconditionFailed, .tooLarge, .unprocessable, .damaged: true
+    case .badRequest, .notPermitted, .storeFailed, .otherVersion, .diskFull, .readOnly, .busy, .unanswered, .stopping,
+      .failed:
+      false
+    }
+  }
+}
+
+/// Sent again it makes another document.
+private func isInsertWithoutID(_ operation: Value) -> Bool {
+  guard case .map(let map) = operation, map["op"] == .string("insert"), case .map(let document)? = map["document"]
+  else { return false }
+  return map["id"].map { $0 == .null } ?? true && document["_id"] == nil
 }
 
 private func documentRequest(_ operation: Value, number: Int) throws(Problem) -> DocumentRequest {

@@ -10,6 +10,11 @@ extension Authority {
   /// The membership under which the device declares its next replica: its last.
   package func member(of device: PublicKey) -> Member? { members.byDevice[device]?.last }
 
+  /// Whether a device is a member here that is none there.
+  package func hasMembers(beyond other: Authority) -> Bool {
+    members.byDevice.keys.contains { other.members.byDevice[$0] == nil }
+  }
+
   package func membership(_ id: Digest) -> Member? { members.members[id] }
 
   package func membership(for replica: ReplicaID) -> Member? {

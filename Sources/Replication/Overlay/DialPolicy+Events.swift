@@ -79,6 +79,23 @@ extension DialPolicy {
     }
   }
 
+  /// Ends the wait after a refusal, here and at the other addresses of the same device, as often as sightings end that after a failure.
+  /// Who refuses again waits as long as the refusals before say.
+  mutating func forgive(
+    _ refused: [PeerAddress], _ now: MonotonicTime, _ random: inout some RandomNumberGenerator
+  ) {
+    let others = refused.compactMap { candidates[$0]?.device }.flatMap { self.addresses(of: $0) }
+    for address in Set(refused).union(others).sorted() {
+      guard var candidate = candidates[address], candidate.isRefused, candidate.attemptEndsAt == nil else { continue }
+      let earliest = candidate.hastenedAt?.advanced(byMilliseconds: Limits.hastenIntervalMilliseconds) ?? now
+      let soon = max(now, earliest).advanced(byMilliseconds: jitter(Limits.hastenedDelayMilliseconds, &random))
+      guard soon < candidate.nextAttempt else { continue }
+      (candidate.isRefused, candidate.failures) = (false, 0)
+      (candidate.nextAttempt, candidate.hastenedAt) = (soon, soon)
+      candidates[address] = candidate
+    }
+  }
+
   /// The attempt goes on until a session follows or the caller says that none does.
   mutating func identify(_ address: PeerAddress, _ device: DeviceID, _ now: MonotonicTime) {
     guard var candidate = candidates[address] else { return }

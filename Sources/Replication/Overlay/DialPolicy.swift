@@ -16,6 +16,8 @@ package struct DialPolicy: Sendable {
     case dialFailed(PeerAddress)
     /// The device behind the address is none to talk to: another fleet, or refused.
     case dialRefused(PeerAddress)
+    /// Devices were let into the fleet: who refused at these addresses, or was refused there, may be one of them now.
+    case admitted([PeerAddress])
     /// The TLS handshake with a dialled address showed this device. The attempt ends with what comes of it.
     case identified(PeerAddress, DeviceID)
     /// The device has a session now. `outgoing`: this node dialled it. `listening`: where it says that it can be dialled, at
@@ -73,6 +75,7 @@ package struct DialPolicy: Sendable {
     case .lost(let instance): noteLost(instance)
     case .dialFailed(let address): noteFailure(address, now, &random)
     case .dialRefused(let address): noteRefusal(address, now, &random)
+    case .admitted(let addresses): forgive(addresses, now, &random)
     case .identified(let address, let device): identify(address, device, now)
     case .connected(let device, let outgoing, let listening):
       noteConnected(device, outgoing: outgoing, listening: listening, now)

@@ -25,7 +25,7 @@ struct Doctor {
     let (peers, refusedCodes) = (view.peers.rows(metBefore: [], [:]), view.refusedJoins)
     var findings = [Doctor.finding(engineSilentFor: view.age)].compactMap { $0 }
     findings += discoveryFindings(peers)
-    findings += Doctor.findings(peers)
+    findings += Doctor.findings(peers, links)
     if refusedCodes > 0 {
       findings.append(
         DoctorFinding(
@@ -36,6 +36,7 @@ struct Doctor {
     findings += Doctor.findings(view.held)
     findings += Doctor.findings(view.spenders) + view.conduct.compactMap(Doctor.finding)
     findings += Doctor.findings(undeletable: view.undeletable)
+    findings += [Doctor.finding(view.ownKey, at: view.taken)].compactMap { $0 }
     findings += Doctor.findings(view.damaged, mended: view.mended.documents, view.mended.count)
     findings += Doctor.findings(damagedRuns: view.runs.damaged, mended: view.runs.mended)
     if let forwarding { findings += Doctor.findings(forwarding) }

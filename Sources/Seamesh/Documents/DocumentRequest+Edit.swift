@@ -84,10 +84,16 @@ struct NumberedRequest: DocumentEdit {
   }
 }
 
+extension DocumentRequest {
+  /// Its collection and id, as a person is told of it.
+  package var place: String { "\(collection.string) \(DamagedDocument.text(of: id))" }
+}
+
 extension NodeError {
   fileprivate func ofOperation(_ number: Int, _ request: DocumentRequest) -> NodeError {
-    let place = "operation \(number) (\(request.collection.string) \(DamagedDocument.text(of: request.id)))"
-    return NodeError(code, "\(place): \(message)", lackOfRight: lackOfRight, limit: limit, operation: number)
+    return NodeError(
+      code, "operation \(number) (\(request.place)): \(message)", lackOfRight: lackOfRight, limit: limit,
+      operation: number)
   }
 }
 

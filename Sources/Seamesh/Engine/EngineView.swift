@@ -18,6 +18,7 @@ struct EngineView: Sendable {
   let conduct: [ConductBook.Entry]
   let spenders: [Spender]
   let undeletable: Set<String>
+  let ownKey: OwnKeyNotes
   /// Documents that do not read, and those that did not and do again.
   let damaged: [DamagedStatus]
   let mended: (documents: [String], count: Int)
@@ -33,7 +34,7 @@ struct EngineView: Sendable {
     lags = engine.state.mesh.sessions.values.map { ($0.id, $0.lag(ledger).behind) }
     failure = engine.failure.map(NodeError.init(any:))
     (refusedJoins, conduct) = (engine.refusedJoins, engine.conduct)
-    (spenders, undeletable) = (engine.spenders(), engine.undeletable)
+    (spenders, undeletable, ownKey) = (engine.spenders(), engine.undeletable, engine.ownKey)
     damaged = engine.damagedDocuments()
     mended = (engine.state.quarantine.mended, engine.state.quarantine.mendedCount)
     runs = (engine.state.damagedRuns.count, engine.state.damagedRuns.mendedCount)
@@ -148,6 +149,12 @@ extension NodeEngine {
     (status.behind, status.ahead) = (nil, nil)
     let outcome = links.table.outcomes[entry.address]
     status.detail = outcome?.words ?? ""
+    status.link =
+      switch outcome {
+      case .linkClosed: .closed
+      case .linkMoved: .moved
+      case .failed, .otherFleet, .notAMember, nil: nil
+      }
     status.state =
       switch entry.state {
       case .dialling: .connecting
@@ -186,17 +193,5 @@ extension NodeEngine {
     status.sentBytes = links.table[session.id]?.sentByteCount ?? 0
     status.receivedBytes = links.table[session.id]?.receivedByteCount ?? 0
     return status
-  }
-}
-
-extension DialOutcome {
-  /// What a row of ``PeerStatus`` says beside its state.
-  fileprivate var words: String {
-    switch self {
-    case .failed(let reason): reason
-    case .notAMember: "it does not know this device as a member"
-    // The state says it.
-    case .otherFleet: ""
-    }
   }
 }

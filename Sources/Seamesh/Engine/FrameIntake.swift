@@ -48,7 +48,7 @@ final class FrameIntake: TransportHandler {
   func drained(_ connection: ConnectionID, queuedBytes: Int) { inbox.put(.event(.drained(connection.session))) }
 
   func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) {
-    inbox.put(.event(.dialFailed(tag: tag, reason: "\(reason)")))
+    inbox.put(.event(.dialFailed(tag: tag, reason: "\(reason)", isLinkClosed: reason == .linkClosed)))
   }
 
   func received(_ connection: ConnectionID, frame: [UInt8]) {

@@ -16,14 +16,15 @@ final class NodeForwarding: NodeForwarder {
 
   /// - Parameter bringsEditsHome: whether the office's edits are written here.
   init(
-    _ node: Node, _ address: PostgreSQLAddress, limits: ForwarderLimits = ForwarderLimits(),
+    _ node: Node, _ named: NamedBackend, limits: ForwarderLimits = ForwarderLimits(),
     bringsEditsHome: Bool = false
   ) throws(Failure) {
     self.node = node
     let backend: PostgreSQLBackend
     do throws(BackendProblem) {
       backend = try PostgreSQLBackend(
-        address, fleet: node.fleet, relay: node.device, environment: environment(), meter: MeteredSockets(node.keeper))
+        named.address, fleet: node.fleet, relay: node.device, environment: environment(),
+        meter: MeteredSockets(node.keeper), password: named.password)
     } catch {
       throw Failure(error)
     }

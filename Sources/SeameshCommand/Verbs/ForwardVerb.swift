@@ -10,8 +10,8 @@ let forwardVerb = Verb(
     "Without an option it shows what the running node forwards and what the backend lacks. The states are no-route, refused, "
       + "auth, tls, schema, lagging and caught-up; --check knows ready as well, where no node runs that would forward.",
     "The URL is postgresql://USER@HOST:PORT/DATABASE. The server's name is verified, unless sslmode in it says otherwise. The "
-      + "password lies in forward.password in the data directory, in PGPASSWORD or in the file that PGPASSFILE names; in "
-      + "the URL others may see it.",
+      + "password is taken from the URL, where others may see it, else from PGPASSWORD, else from forward.password in the data "
+      + "directory, else from the file that PGPASSFILE names.",
   ],
   options: [
     forwardOption,
@@ -45,6 +45,7 @@ let forwardVerb = Verb(
     return try listDeadLetters(context) { () throws(Failure) in try backend(invocation, context, toRead: true) }
   }
   if invocation.has("views") { return try makeViews(try backend(invocation, context), context) }
+  if !invocation.has("check") { try requireOwnBackend(invocation, context) }
   if invocation.has("now") { _ = try context.client.ask(.init(method: "POST", target: "/v1/forwarding/send")) }
   let found = invocation.has("check") ? try checked(invocation, context) : try told(invocation, context)
   show(found, context)
@@ -60,7 +61,7 @@ private struct FoundState {
 }
 
 private func setUp(_ invocation: Invocation, _ context: Context) throws(Failure) {
-  let address = try named(invocation, context)
+  let address = try named(invocation, context).withPassword()
   let fleet = try local { () throws(NodeError) in try NodeSetup.identity(of: context.directory).fleet }
   let outcome: PostgreSQLSetUp.Outcome
   do throws(BackendProblem) {
@@ -85,11 +86,11 @@ private func setUp(_ invocation: Invocation, _ context: Context) throws(Failure)
   context.terminal.print(shown("the tables of the ledger in \(address.shown): \(what)"))
 }
 
-private func named(_ invocation: Invocation, _ context: Context) throws(Failure) -> PostgreSQLAddress {
-  guard let address = try forwardingAddress(invocation, directory: context.directory) else {
+private func named(_ invocation: Invocation, _ context: Context) throws(Failure) -> NamedBackend {
+  guard let backend = try namedBackend(invocation, directory: context.directory) else {
     throw .usage("name the backend with --forward=URL, or as \"forward\" in seamesh.json")
   }
-  return address
+  return backend
 }
 
 // MARK: Trying
@@ -97,11 +98,12 @@ private func named(_ invocation: Invocation, _ context: Context) throws(Failure)
 private func backend(
   _ invocation: Invocation, _ context: Context, toRead: Bool = false
 ) throws(Failure) -> PostgreSQLBackend {
-  let address = try named(invocation, context)
+  let named = try named(invocation, context)
   let identity = try local { () throws(NodeError) in try NodeSetup.identity(of: context.directory) }
   do throws(BackendProblem) {
     let backend = try PostgreSQLBackend(
-      address, fleet: identity.fleet, relay: identity.device, environment: environment())
+      named.address, fleet: identity.fleet, relay: identity.device, environment: environment(), password: named.password
+    )
     try backend.connect(toRead: toRead)
     return backend
   } catch {
@@ -110,13 +112,14 @@ private func backend(
 }
 
 private func checked(_ invocation: Invocation, _ context: Context) throws(Failure) -> FoundState {
-  let address = try named(invocation, context)
+  let named = try named(invocation, context)
   let identity = try local { () throws(NodeError) in try NodeSetup.identity(of: context.directory) }
   var map = ValueMap()
-  map["backend"] = .string(Text(address.shown))
+  map["backend"] = .string(Text(named.address.shown))
   do throws(BackendProblem) {
     let backend = try PostgreSQLBackend(
-      address, fleet: identity.fleet, relay: identity.device, environment: environment())
+      named.address, fleet: identity.fleet, relay: identity.device, environment: environment(), password: named.password
+    )
     try backend.connect()
     backend.disconnect()
   } catch {
@@ -125,11 +128,24 @@ private func checked(_ invocation: Invocation, _ context: Context) throws(Failur
     map["remedy"] = .string(Text(error.remedy))
     return FoundState(map: map, exit: ExitStatus(error))
   }
-  if let running = try? status(context) { return running }
+  let running = try? status(context)
+  if let running, running.map.text("backend") == named.address.shown { return running }
   map["state"] = .string("ready")
+  if let other = running?.map.text("backend") {
+    map["reason"] = .string(Text("the backend takes changes; the node that runs here forwards to \(other)"))
+    return FoundState(map: map, exit: .done)
+  }
   map["reason"] = .string("the backend takes changes; no node runs here that would forward to it")
   map["remedy"] = .string(Text("Start it: \(context.command("run"))"))
   return FoundState(map: map, exit: .done)
+}
+
+/// What a running node tells is of its own backend: who names another on the command line is not answered with that.
+private func requireOwnBackend(_ invocation: Invocation, _ context: Context) throws(Failure) {
+  guard let url = invocation["forward"], try configuredBackend(context.directory) != url else { return }
+  let (named, own) = (try named(invocation, context).address.shown, try status(context).map.text("backend"))
+  guard named != own else { return }
+  throw .usage("the node that runs here forwards to \(own), not to \(named); --check tells of another backend")
 }
 
 // MARK: Asking the node

@@ -34,8 +34,8 @@ let restoreVerb = Verb(
   if let path = invocation["dump"] {
     return try restore(from: try ledgerInDump(path, tables: LedgerTable.ofLedger, context), context)
   }
-  let address = try forwardingAddress(invocation, "from-ledger", directory: context.directory)
-  if let address { try restore(from: try ledgerAtServer(address), context) }
+  let backend = try namedBackend(invocation, "from-ledger", directory: context.directory)
+  if let backend { try restore(from: try ledgerAtServer(try backend.withPassword()), context) }
 }
 
 private func restore(fromBackup path: String, _ context: Context) throws(Failure) {

@@ -46,7 +46,7 @@ let runVerb = Verb(
   var configuration = try nodeConfiguration(invocation)
   configuration.testBuild = try local { () throws(NodeError) in try TestBuildSwitch(environment()) }
   let loopback = try invocation["api"].map { text throws(Failure) in try loopbackAddress(text) }
-  let backend = try forwardingAddress(invocation, directory: context.directory)
+  let backend = try namedBackend(invocation, directory: context.directory)
   if invocation.has("home-bound"), backend == nil { throw .usage("--home-bound goes with --forward=URL") }
   let signals = StopSignals()
   DescriptorBudget.raise()
@@ -69,7 +69,7 @@ let runVerb = Verb(
 private struct NodeRun {
   let context: Context
   let loopback: LoopbackAddress?
-  let backend: PostgreSQLAddress?
+  let backend: NamedBackend?
   let bringsEditsHome: Bool
   let start: NodeSetup.Start
   let signals: StopSignals
@@ -85,8 +85,8 @@ private struct NodeRun {
       throw error.code == .storeFailed ? StoreReopening.failure(error, context.directory) : Failure(error)
     }
     defer { node.stop() }
-    let forwarding = try backend.map { address throws(Failure) in
-      try NodeForwarding(node, address, bringsEditsHome: bringsEditsHome)
+    let forwarding = try backend.map { named throws(Failure) in
+      try NodeForwarding(node, named, bringsEditsHome: bringsEditsHome)
     }
     defer { forwarding?.stop() }
     let server: LocalServer

@@ -55,10 +55,10 @@ private func expectedFleet(_ invocation: Invocation) throws(Failure) -> FleetID?
 
 private func namedLedger(_ invocation: Invocation, _ context: Context) throws(Failure) -> any LedgerTables {
   if let path = invocation["dump"] { return try ledgerInDump(path, context) }
-  guard let address = try forwardingAddress(invocation, directory: context.directory) else {
+  guard let backend = try namedBackend(invocation, directory: context.directory) else {
     throw .usage("name the server with --forward=URL, or a dump with --dump=FILE")
   }
-  return try ledgerAtServer(address)
+  return try ledgerAtServer(try backend.withPassword())
 }
 
 private func ledgerText(_ tally: LedgerTally, _ name: String) -> String {

@@ -73,10 +73,15 @@ final class ForwardingNode {
       server.ownerAddress(), fleet: node.fleet, granting: PostgreSQLGrants(relay: role), environment: [:])
   }
 
-  func forward(to url: String, limits: ForwarderLimits = ForwarderLimits(), bringsEditsHome: Bool = false) throws {
+  /// - Parameter password: asked before each connection, where the address has none.
+  func forward(
+    to url: String, limits: ForwarderLimits = ForwarderLimits(), bringsEditsHome: Bool = false,
+    password: @escaping PasswordSource = { () throws(BackendProblem) in nil }
+  ) throws {
     forwarding?.stop()
     forwarding = try NodeForwarding(
-      node, PostgreSQLAddress(url: url), limits: limits, bringsEditsHome: bringsEditsHome)
+      node, NamedBackend(address: PostgreSQLAddress(url: url), password: password), limits: limits,
+      bringsEditsHome: bringsEditsHome)
   }
 
   func put(_ partition: String, _ id: String, _ text: String = "x") throws {

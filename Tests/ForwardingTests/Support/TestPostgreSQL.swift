@@ -138,6 +138,19 @@ final class TestPostgreSQL {
     return Array(try Data(contentsOf: URL(fileURLWithPath: file)))
   }
 
+  /// Puts what `pg_dump` wrote into the database of the fleet: all of it, or nothing.
+  func load(_ dump: [UInt8]) throws {
+    let file = directory + "/load-\(UUID().uuidString.prefix(8))"
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    try Data(dump).write(to: URL(fileURLWithPath: file))
+    try shell(
+      "\(TestPostgreSQL.programs)/psql",
+      [
+        "--host=\(directory)", "--port=\(port)", "--username=owner", "--no-psqlrc", "--set=ON_ERROR_STOP=1",
+        "--single-transaction", "--quiet", "--file=\(file)", "fleet",
+      ])
+  }
+
   // MARK: Making it
 
   private func makeCertificates() throws {

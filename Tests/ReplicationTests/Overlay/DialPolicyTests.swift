@@ -211,6 +211,37 @@ import TestSupport
     #expect((6...16).contains(dials))
   }
 
+  @Test(
+    "who was refused is dialled again within a second once devices were let in, at all his addresses, and nobody else is"
+  )
+  func admitted() {
+    var world = World()
+    _ = world.find("x", [1, 2])
+    _ = world.find("y", [3])
+    func refuse(_ number: UInt32, _ device: UInt64) {
+      _ = world.handle(.identified(Self.address(number), Self.device(device)))
+      _ = world.handle(.dialRefused(Self.address(number)))
+    }
+    _ = world.handle(.identified(Self.address(2), Self.device(1)))
+    refuse(1, 1)
+    refuse(3, 2)
+    #expect(world.advance(25_000).isEmpty)
+    _ = world.handle(.admitted([Self.address(1)]))
+    #expect(world.policy.entries.map(\.state) == [.idle, .idle, .refused])
+    let dials = world.advance(1_000)
+    #expect(dials == [Self.address(1)] || dials == [Self.address(2)], "\(dials)")
+    // Refused again: the wait is the longer one, and comes to an end by who is let in twice a minute at the most.
+    refuse(1, 1)
+    var again = 0
+    for _ in 0..<60 {
+      for dial in world.handle(.admitted([Self.address(1)])) + world.advance(1_000) where dial != Self.address(3) {
+        again += 1
+        _ = world.handle(.dialRefused(dial))
+      }
+    }
+    #expect((1...3).contains(again), "\(again) dials")
+  }
+
   @Test("a tag that does not match comes last, but comes")
   func strangersLast() {
     var world = World()
