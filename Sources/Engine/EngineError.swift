@@ -23,6 +23,8 @@ package enum EngineError: Error, Hashable, Sendable {
   case tooManyPartitions(PartitionName)
   /// Of a change that was made from a version read elsewhere: what that stands on is not here, or does not count here.
   case versionNotHere
+  /// The same, where a run of the log is damaged in which that stands.
+  case versionDamaged
   /// The same, where it would replace what its author had not read.
   case changedSinceRead
 }
@@ -56,6 +58,8 @@ extension EngineError: CustomStringConvertible {
     case .tooManyPartitions(let name):
       "\(name.text.string) would be one partition too many: a device that is no admin begins no more once it writes in \(DeviceTakeLimits.standard.partitions / 2) of them, or under so many replica ids that these are \(DeviceTakeLimits.standard.chains / 2) chains"
     case .versionNotHere: "the version that was read stands on changes that do not count here"
+    case .versionDamaged:
+      "what the version that was read stands on is damaged in this device's log: it waits until that has come anew from another device"
     case .changedSinceRead: "the document has changed since it was read: read it again"
     case .noFleet:
       "the store holds nothing of this fleet: put a backup back with seamesh restore, or join in a new directory"

@@ -37,7 +37,8 @@ package final class EngineState {
     (self.identity, self.options) = (identity, options)
     (store, mark, clock, random) = (ports.store, ports.mark, ports.clock, ports.random)
     let opening = EngineOpening(identity: identity, options: options, store: ports.store, mark: ports.mark)
-    (mesh, moved) = try opening.mesh()
+    let opened = try opening.opened()
+    (mesh, moved) = (opened.mesh, opened.moved)
     own = try opening.ownReplica(mesh.partitions)
     staged = try opening.staged()
     let understanding = identity.cryptography.formats.understanding
@@ -47,6 +48,11 @@ package final class EngineState {
     toldAccepted = mesh.partitions.mapValues(\.log.accepted)
     mesh.restoreHoldings(try store.holdings(), surroundings)
     try loadOwed()
+    noteDamaged(opened)
+  }
+
+  private func noteDamaged(_ opened: EngineOpening.Opened) {
+    for (partition, run) in opened.damaged { damagedRuns.note(run, in: partition) }
   }
 
   /// Reads the state anew from the store. Causes for a new replica that came up at run time stay, and so does who is not
@@ -54,7 +60,8 @@ package final class EngineState {
   func readAgain() throws {
     let opening = EngineOpening(identity: identity, options: options, store: store, mark: mark)
     let (before, meshBefore) = (own, mesh)
-    (mesh, moved) = try opening.mesh()
+    let opened = try opening.opened()
+    (mesh, moved) = (opened.mesh, opened.moved)
     mesh.keepDistrust(of: meshBefore)
     own = try opening.ownReplica(mesh.partitions)
     staged = try opening.staged()
@@ -66,6 +73,7 @@ package final class EngineState {
     own.causes.formUnion(before.causes)
     (own.renewedAt, own.contested) = (before.renewedAt, before.contested)
     try loadOwed()
+    noteDamaged(opened)
   }
 
   /// Hands an event to the core and answers with what it wants done.
@@ -126,7 +134,9 @@ package final class EngineState {
           chain.marks.accepted.sequence <= log.accepted.sequence(of: chain.replica),
           "the store marks as counting what does not count")
         Invariant.check(
-          chain.marks.received.sequence <= max(log.received.sequence(of: chain.replica), chain.marks.accepted.sequence),
+          log.incompleteChains.contains(chain.replica)
+            || chain.marks.received.sequence
+              <= max(log.received.sequence(of: chain.replica), chain.marks.accepted.sequence),
           "the store marks as received what is not here")
       }
     }
@@ -139,7 +149,7 @@ package final class EngineState {
     var interest = Interest(prefixes: options.isRelay ? [""] : [])
     for other in subscriptions where other != pattern { interest = interest.adding(Interest(pattern: other, identity)) }
     return mesh.partitions.values.filter {
-      $0.log.received.isEmpty && !interest.wants($0.id, name: $0.name)
+      $0.log.holdsNothing && !interest.wants($0.id, name: $0.name)
     }.map(\.id).sorted()
   }
 }

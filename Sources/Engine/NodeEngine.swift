@@ -27,6 +27,8 @@ package final class NodeEngine {
   private var admissions = Admissions()
   private var lastTick: MonotonicTime
   private var rhythm = WriteRhythm()
+  /// Chains of which runs were put back that did not read, by partition: what waited for them has to go on.
+  var mended: [PartitionID: Set<ReplicaID>] = [:]
 
   /// Set when the store failed for good (K3): nothing is acknowledged any more.
   package var failure: (any Error)? { writer.failure }
@@ -43,6 +45,9 @@ package final class NodeEngine {
     notes = MeshNotes(ports.journal, links, state)
     lastTick = MonotonicTime(milliseconds: 0)
     keeper.saveMark()
+    guard !state.damagedRuns.isEmpty else { return }
+    journal.note(
+      .error, "runs of the log do not read; all else is here", ["runs": .text("\(state.damagedRuns.count)")])
   }
 
   // MARK: Turns
@@ -66,6 +71,7 @@ package final class NodeEngine {
     tickIfDue()
     pending.writes += held.take(state.clock.now, state.mustHold)
     settle()
+    goOnBehindMended()
     reissueLost()
     answerLoads(asked)
     attend(asked())
@@ -271,6 +277,13 @@ package final class NodeEngine {
     }
   }
 
+  /// The core goes on with what was mended, and all that follows from it is stored.
+  func tellMended(_ replicas: Set<ReplicaID>, _ stored: [StoredHeaders], in partition: PartitionID) {
+    reissues.noteCause()
+    handle(.logMended(partition, replicas, stored))
+    settle()
+  }
+
   private func noteSetAside(_ done: Committed) {
     if done.owesDocuments { state.noteOwing() }
     guard done.setAsideCount > 0 else { return }
@@ -281,6 +294,8 @@ package final class NodeEngine {
 
   private func tell(_ done: Committed, _ batch: PendingCommit) {
     state.staged = done.staged
+    for (run, chain) in done.mended { noteMended(run, chain) }
+    for chain in done.reread { mended[chain.partition, default: []].insert(chain.replica) }
     let record = state.record(of: done, batch)
     if !record.isEmpty { listener.committed(record) }
     if let drawn = done.drawn {
@@ -402,11 +417,7 @@ package final class NodeEngine {
       // Payloads that travelled ahead are looked for on disk.
       if try RunCompletion.awaitsPayloads(runs) { settle() }
       let completion = RunCompletion(state, batch, id)
-      let (rest, hasMended) = mendLog(with: try runs.map(completion.completed), of: batch)
-      if hasMended {
-        settle()
-        mendQuarantined(in: state.identity.id(of: batch.name))
-      }
+      let rest = mendLog(with: try runs.map(completion.completed), of: batch)
       if !rest.isEmpty || runs.isEmpty { handle(.receivedRuns(id, batch, rest)) }
     } catch is RunCompletion.LostPayload {
       handle(.payloadLost(id, batch))

@@ -12,15 +12,11 @@ import Wire
   private let other: PartitionName
   init() throws { (room, other) = (try PartitionName("room=1"), try PartitionName("room=2")) }
 
-  /// Its bytes in a payload, so that one of them can be flipped and the run still decodes.
-  private static let number: Int64 = 70_000
-  private static let numberBytes = "00011170"
-
   /// Node 0 has written three runs, node 1 has them and its own word on top, and the two have parted.
   private func parted() throws -> (bench: EngineBench, chain: ReplicaID) {
     let bench = try EngineBench(3)
     for node in bench.nodes { try node.subscribe("room=*") }
-    for id in ["a", "b", "c"] as [Text] { try bench.nodes[0].write(room, Put(id, DamagedRunTests.number)) }
+    for id in ["a", "b", "c"] as [Text] { try bench.nodes[0].write(room, Put(id, BenchNode.number)) }
     let session = bench.meet(1, 0)
     try #require(try bench.nodes[1].shown(room, "c") != nil)
     bench.cut(session)
@@ -29,21 +25,11 @@ import Wire
     return (bench, try #require(bench.nodes[0].state.own.replica).id)
   }
 
-  /// Another number in the text of a run that is stored: it decodes, and its hash does not fit.
   private func flip(_ node: BenchNode, _ chain: ReplicaID, _ sequences: ClosedRange<UInt64>) throws {
-    let identity = ChainIdentity(fleet: node.state.identity.fleet, partition: node.id(of: room), replica: chain)
-    let runs = try node.store.store.runs(of: identity, after: 0, byteLimit: .max)
-    for run in runs where sequences.contains(run.first) {
-      let hex = run.body.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-      let spoiled = hex.replacing(DamagedRunTests.numberBytes, with: "00011171", maxReplacements: 1)
-      #expect(spoiled != hex)
-      try node.store.store.database.execute("UPDATE runs SET body=x'\(spoiled)' WHERE arrival=\(run.arrival)")
-    }
+    try node.flip(room, chain) { sequences.contains($0.first) }
   }
 
-  private func catchUp(_ bench: EngineBench, _ seconds: Int = 40) {
-    for _ in 0..<seconds * 2 { bench.advance(500) }
-  }
+  private func catchUp(_ bench: EngineBench, _ seconds: Int = 40) { bench.catchUp(seconds) }
 
   @Test("what is before it and beside it is sent, not the run nor what has seen it, and the session goes on")
   func notSent() throws {
@@ -143,25 +129,11 @@ import Wire
     #expect(try node.stored(room, "b") == whole && node.state.quarantine.count == 0)
   }
 
-  /// How far chains count at the most, once it is said, by their partitions.
-  private func ends(_ bench: EngineBench, _ last: [PartitionName: [ReplicaID: UInt64]]) throws
-    -> [Statement.PartitionEnds]
-  {
-    let node = bench.nodes[0]
-    return try last.sorted { $0.key.text < $1.key.text }.map { place, chains in
-      let ends = try chains.sorted { $0.key < $1.key }.map { replica, sequence in
-        let runs = try LogReader(node.state).summaries(node.id(of: place), replica, from: 1)
-        let run = try #require(runs.first { $0.first <= sequence && $0.last >= sequence })
-        let position = ChainPosition(sequence: sequence, tip: run.hashes[Int(sequence - run.first)].tip)
-        return Statement.ChainEnd(replica: replica, position: position)
-      }
-      return Statement.PartitionEnds(partition: place.text, chains: ends)
-    }
-  }
+  private func ends(
+    _ bench: EngineBench, _ last: [PartitionName: [ReplicaID: UInt64]]
+  ) throws -> [Statement.PartitionEnds] { try bench.ends(last) }
 
-  private func say(_ bench: EngineBench, _ statement: Statement) throws {
-    bench.cut(bench.meet(try bench.messenger(statement), 1))
-  }
+  private func say(_ bench: EngineBench, _ statement: Statement) throws { try bench.say(statement, to: 1) }
 
   private func key(_ id: Text) -> DocumentKey { DocumentKey(collection: Put.collection, id: .string(id)) }
 
@@ -234,7 +206,8 @@ import Wire
     let place = try #require(bench.nodes[1].state.damagedRuns.due(MonotonicTime(milliseconds: .max)).first)
     bench.nodes[1].state.damagedRuns.noteAsked(SessionID(rawValue: 99), place.chain, bench.clock.now)
     let batch = RunBatch(name: room, stream: 0, entries: [], isForkEvidence: true)
-    #expect(bench.nodes[1].engine.mendLog(with: [try incoming(of: bench.nodes[0], at: 2)], of: batch).hasMended)
+    #expect(bench.nodes[1].engine.mendLog(with: [try incoming(of: bench.nodes[0], at: 2)], of: batch).isEmpty)
+    #expect(bench.nodes[1].state.damagedRuns.mendedCount == 1)
     try bench.restart(1)
     bench.meet(1, 0)
     catchUp(bench, 20)
@@ -274,7 +247,7 @@ import Wire
     let run = try incoming(of: liar.nodes[0], at: 1, as: chain)
     #expect(replica != chain)
     let batch = RunBatch(name: room, stream: 0, entries: [], isForkEvidence: true)
-    let (rest, hasMended) = node.engine.mendLog(with: [run], of: batch)
-    #expect(rest.isEmpty && !hasMended && node.state.damagedRuns.count == 1)
+    #expect(node.engine.mendLog(with: [run], of: batch).isEmpty)
+    #expect(node.state.damagedRuns.mendedCount == 0 && node.state.damagedRuns.count == 1)
   }
 }

@@ -207,4 +207,30 @@ import Wire
     #expect(throws: EngineError.changedSinceRead) { try write(Make("d", ["a": .int(3)]), reading: early) }
     #expect(relay.state.subscriptions.isEmpty)
   }
+
+  @Test("what stands on a run that is damaged here is refused alone in its commit, and done when that has come anew")
+  func readingOfADamagedRun() throws {
+    try vessel.write(room, Put("x", BenchNode.number))
+    settle()
+    let read = try state(relay, "x")
+    try vessel.write(room, Put("y"))
+    settle()
+    let chain = try #require(vessel.state.own.replica).id
+    let last = try #require(try relay.rows(room, chain).dropLast().last)
+    try relay.flip(room, chain) { $0.arrival == last.arrival }
+    let answers = (BenchNode.Answer<ChangeReceipt>(), BenchNode.Answer<ChangeReceipt>())
+    let reading = EarlierReading(state: read, wall: WallTime(milliseconds: 1_000), extensions: [])
+    relay.engine.turn([
+      .write(LocalWriteJob(partition: room, edits: [Put("x", 2)], reading: reading) { answers.0.take($0) }),
+      .write(LocalWriteJob(partition: room, edits: [Put("z")]) { answers.1.take($0) }),
+    ])
+    #expect(throws: EngineError.versionDamaged) { try answers.0.get() }
+    _ = try answers.1.get()
+    #expect(relay.engine.storeFailure == nil && relay.state.damagedRuns.count == 1)
+    bench.meet(0, 1)
+    bench.catchUp(100)
+    #expect(relay.state.damagedRuns.isEmpty)
+    try write(Put("x", 2), reading: read)
+    try expectAgreement("x")
+  }
 }

@@ -61,7 +61,7 @@ extension CommitWriter {
   /// Walks through a partition's log in search of the documents that can be built, in one transaction.
   static let walkLimit = 32
 
-  private func note(_ failure: any StoreFailure, in partition: PartitionID) {
+  func note(_ failure: any StoreFailure, in partition: PartitionID) {
     if let run = failure.runAtFault { state.damagedRuns.note(run, in: partition) }
   }
 
@@ -78,7 +78,7 @@ extension CommitWriter {
   }
 
   /// What is stored was not judged with all that this build understands: an opening is told so, and looks for what is owed.
-  private mutating func oweDocuments() throws {
+  mutating func oweDocuments() throws {
     guard !state.owesDocuments, !done.owesDocuments else { return }
     try transaction.setUnderstanding(KnownFormats.owing)
     done.owesDocuments = true

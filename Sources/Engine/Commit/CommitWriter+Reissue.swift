@@ -27,16 +27,16 @@ extension Reissue {
 // Own writes on a branch that lost are issued again under the present replica, each with the context it had (rule C22).
 extension CommitWriter {
   mutating func issueAgain(_ owed: Reissue.Owed) throws {
-    let (lost, partition, reader) = (owed.lost, owed.partition, RunReader(state.identity))
+    let (lost, partition) = (owed.lost, owed.partition)
+    let runs = try runs(of: lost, in: partition)
+    // They do not read, and are owed still.
+    guard !runs.isEmpty else { return }
     try ReplicaRenewal(state).drawIfDue(for: partition, owed.name, transaction, &done)
     let hashes = Set(lost.map(\.hash))
     var moved: [LogChange] = []
     var waiting: Set<ReplicaID> = []
-    for (replica, stored) in try runs(of: lost, in: partition) {
-      let run = try reader.decode(stored, in: partition)
-      guard run.hashes.contains(where: hashes.contains), !waiting.contains(replica) else { continue }
-      let content = try reader.content(stored, in: partition, transaction)
-      if let change = try reissue(content, stored.context, hashes, partition) {
+    for (replica, run) in runs where !waiting.contains(replica) {
+      if let change = try reissue(run.content, run.stored.context, hashes, partition) {
         moved.append(change)
       } else {
         waiting.insert(replica)
@@ -45,15 +45,34 @@ extension CommitWriter {
     try rebuild([partition: moved])
   }
 
-  /// In order of arrival, which is causal: what a change names is issued again before it.
-  private func runs(of lost: [HeldChange], in partition: PartitionID) throws -> [(replica: ReplicaID, run: LogRun)] {
-    var found: [(replica: ReplicaID, run: LogRun)] = []
-    for replica in Set(lost.map(\.dot.replica)) {
+  private typealias LostRun = (stored: LogRun, content: RunContent)
+
+  /// Those that hold lost changes, in order of arrival, which is causal: what a change names is issued again before it.
+  private func runs(of lost: [HeldChange], in partition: PartitionID) throws -> [(replica: ReplicaID, run: LostRun)] {
+    var found: [(replica: ReplicaID, run: LostRun)] = []
+    for replica in Set(lost.map(\.dot.replica)).sorted() {
       let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
-      let first = lost.lazy.filter { $0.dot.replica == replica }.map(\.dot.sequence).min() ?? 1
-      found += try transaction.runs(of: chain, after: first - 1, byteLimit: .max).map { (replica, $0) }
+      found += try runs(of: chain, holding: lost).map { (replica, $0) }
     }
-    return found.sorted { $0.run.arrival < $1.run.arrival }
+    return found.sorted { $0.run.stored.arrival < $1.run.stored.arrival }
+  }
+
+  /// Up to one that does not read: what follows stands on it, and waits until it has come anew.
+  private func runs(of chain: ChainIdentity, holding lost: [HeldChange]) throws -> [LostRun] {
+    let (hashes, reader) = (Set(lost.map(\.hash)), RunReader(state.identity))
+    let first = lost.lazy.filter { $0.dot.replica == chain.replica }.map(\.dot.sequence).min() ?? 1
+    var found: [LostRun] = []
+    do {
+      for place in try transaction.places(of: chain, after: first - 1, limit: .max) {
+        guard let stored = try transaction.run(at: place, of: chain) else { continue }
+        let run = try reader.decode(stored, in: chain.partition)
+        guard run.hashes.contains(where: hashes.contains) else { continue }
+        found.append((stored, try reader.content(stored, in: chain.partition, transaction)))
+      }
+    } catch let failure as any StoreFailure where failure.isOfOneRow {
+      note(failure, in: chain.partition)
+    }
+    return found
   }
 
   /// One run again; nil where it has to wait.

@@ -37,6 +37,7 @@ struct CommitWriter {
     }
     // They came behind the writes: a partition that has something by now is not removed with the wish for it.
     for job in batch.subscriptions { try subscribe(job) }
+    if !state.mesh.ledger.unread.isEmpty { try oweDocuments() }
     // A transaction that judges nothing leaves no trace of this.
     let isOwing = state.owesDocuments || done.owesDocuments
     if !state.hasNotedUnderstanding, !isOwing, batch.isAheadOfDisk || !done.own.isEmpty {
@@ -103,6 +104,7 @@ struct CommitWriter {
     let appended = AppendedRun(
       first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded,
       arrived: state.clock.wallMilliseconds)
+    if let arrival = try place(ofStored: appended, endingIn: run.incoming.hashes.last, chain) { return arrival }
     let genesis = chain.genesis(state.identity.cryptography.hash)
     let arrival = try transaction.append(appended, to: chain, genesis: genesis)
     done.noteArrival(arrival)
@@ -133,6 +135,7 @@ extension PartitionLog {
     let reached = max(received.sequence(of: replica), trunk.sequence)
     return ChainMarks(
       received: ChainMark(sequence: reached, hash: trunk.hash), accepted: accepted,
-      isForked: forkPoints[replica] != nil)
+      // Of one that is not all here the next opening looks at all that is stored, too.
+      isForked: forkPoints[replica] != nil || incompleteChains.contains(replica))
   }
 }

@@ -50,46 +50,16 @@ struct DocumentRebuild {
   /// Why runs do not read, of all chains.
   func unread(_ log: any LogReading) throws -> [any StoreFailure] {
     var unread: [any StoreFailure] = []
-    for (replica, _) in partition.log.received.sorted {
-      try forEachRun(of: replica, after: 0, log, &unread) { _ in }
-    }
+    for replica in partition.log.storedChains { try forEachRun(of: replica, after: 0, log, &unread) { _ in } }
     return unread
   }
 
-  /// In steps. Where one does not read, the others of its step are read one by one, without their contexts.
   private func forEachRun(
     of replica: ReplicaID, after sequence: UInt64, _ log: any LogReading,
     _ unread: inout [any StoreFailure], _ visit: (LogRun) throws -> Void
   ) throws {
     let chain = ChainIdentity(fleet: reader.fleet, partition: partition.id, replica: replica)
-    var last = sequence
-    while true {
-      do {
-        let runs = try log.runs(of: chain, after: last, byteLimit: DocumentRebuild.stepByteCount)
-        guard let end = runs.last?.last else { return }
-        try runs.forEach(visit)
-        last = end
-      } catch let failure where DamagedLog.isOfOneRow(failure) {
-        let places = try log.places(of: chain, after: last, limit: DocumentRebuild.stepPlaceCount)
-        guard let end = places.last?.last else { throw failure }
-        for place in places {
-          do {
-            try visitBody(at: place, of: chain, log, visit)
-          } catch let failure where DamagedLog.isOfOneRow(failure) {
-            unread.append(failure as? any StoreFailure ?? DamagedLog("\(failure)"))
-          }
-        }
-        last = end
-      }
-    }
-  }
-
-  private func visitBody(
-    at place: RunPlace, of chain: ChainIdentity, _ log: any LogReading, _ visit: (LogRun) throws -> Void
-  ) throws {
-    guard let body = try log.body(at: place, of: chain) else { return }
-    let first = try RunCodec.beginning(of: body[...]).first
-    try visit(LogRun(arrival: place.arrival, first: first, last: place.last, context: VersionVector(), body: body))
+    unread += try StoredRuns(of: chain, in: log).visit(after: sequence, visit)
   }
 
   /// What any run that is stored has seen.
@@ -109,5 +79,4 @@ struct DocumentRebuild {
   }
 
   private static let stepByteCount = 4 * 1024 * 1024
-  private static let stepPlaceCount = 1_024
 }

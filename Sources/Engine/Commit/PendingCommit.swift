@@ -153,6 +153,10 @@ struct Committed {
   var receipts: [(LocalWriteJob, Result<ChangeReceipt, any Error>)] = []
   var documents: [ChangedDocuments] = []
   private(set) var arrivals: ClosedRange<Int64>?
+  /// Runs that did not read, and that came anew as others do.
+  var mended: [(run: DamagedRun, chain: DamagedRuns.Chain)] = []
+  /// Chains of which a run came that is in the log, and did not read at the opening.
+  var reread: [ChainIdentity] = []
   /// What is here of payloads that travel apart.
   var staged = StagedPayloads()
   /// The store says now what this build understands.

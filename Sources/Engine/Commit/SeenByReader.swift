@@ -17,7 +17,8 @@ struct SeenByReader {
 
   /// The context of the run that his change becomes: an entry never falls, so it has what the own chain saw before.
   ///
-  /// - Throws: ``EngineError/versionNotHere`` where this node lacks, or does not count, what he read.
+  /// - Throws: ``EngineError/versionNotHere`` where this node lacks, or does not count, what he read,
+  ///   ``EngineError/versionDamaged`` where its log does not give it.
   func context(of reading: EarlierReading, after previous: VersionVector) throws -> VersionVector {
     guard let replica = state.own.replica?.id, let log = state.mesh.partitions[partition]?.log else {
       throw EngineError.notAMember
@@ -62,7 +63,7 @@ struct SeenByReader {
     }
     if let known = log.position(of: replica, at: sequence) { return known }
     let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
-    for stored in try transaction.runs(of: chain, after: sequence - 1, byteLimit: 1)
+    for stored in try runs(of: chain, at: sequence)
     where stored.first <= sequence && sequence <= stored.last {
       let run = try RunReader(state.identity).decode(stored, in: partition)
       let index = Int(sequence - stored.first)
@@ -70,5 +71,15 @@ struct SeenByReader {
       return ChainPosition(sequence: sequence, tip: run.hashes[index].tip)
     }
     throw DamagedLog("a change that counts is not in the log")
+  }
+
+  /// His change alone waits for a run that is damaged here: whatever else is in the commit goes on.
+  private func runs(of chain: ChainIdentity, at sequence: UInt64) throws -> [LogRun] {
+    do {
+      return try transaction.runs(of: chain, after: sequence - 1, byteLimit: 1)
+    } catch let failure as any StoreFailure where failure.isOfOneRow {
+      if let run = failure.runAtFault { state.damagedRuns.note(run, in: partition) }
+      throw EngineError.versionDamaged
+    }
   }
 }

@@ -44,11 +44,16 @@ final class LogQuestions {
     case .isSaid(let id): return .said(id)
     case .chain(let partition, let replica, let first, let purpose):
       let isUnfolded = state.mesh.partitions[partition]?.log.isUnfolded(replica) == true
+      unread.remove(replica)
+      let log = LogReader(state) { [self] failure, partition in
+        note(failure, partition)
+        unread.insert(replica)
+      }
       let runs = attempt(nil, of: partition) {
         purpose.needsFewBelowTrunk && isUnfolded
           ? try log.milestones(partition, replica) : try log.summaries(partition, replica, from: first)
       }
-      if runs == nil { unread.insert(replica) } else { unread.remove(replica) }
+      if runs == nil { unread.insert(replica) }
       return .chainLoaded(partition, replica, runs ?? [], purpose)
     case .evidence(let id, let partition, let replica, let above, let isRest):
       let (runs, hasMore) = attempt(([], false), of: partition) {

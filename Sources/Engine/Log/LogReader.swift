@@ -167,20 +167,13 @@ struct LogReader {
     return ApartPayload(hash: hash, bytes: payload[...])
   }
 
-  /// Stored runs of a chain that reach `first` or above, ascending, of all branches.
+  /// Stored runs of a chain that reach `first` or above, ascending, of all branches. Those that do not read are left out.
   func summaries(_ partition: PartitionID, _ replica: ReplicaID, from first: UInt64) throws -> [RunSummary] {
     guard let name = mesh.partitions[partition]?.name else { return [] }
-    var summaries: [RunSummary] = []
-    var last = first - 1
-    // In steps: the bodies of a long chain need not be in memory together.
-    while case let runs = try store.runs(
-      of: chain(partition, replica), after: last, byteLimit: LogReader.stepByteCount),
-      let end = runs.last?.last
-    {
-      for run in runs { summaries.append(try reader.summary(run, partition, name, mesh.authority)) }
-      last = end
-    }
-    return summaries
+    let (runs, unread) = try reader.headers(
+      of: chain(partition, replica), after: first - 1, name, mesh.authority, in: store)
+    for failure in unread { note(failure, partition) }
+    return runs
   }
 
   /// Runs of a chain's trunk, ever wider apart towards its start, ascending.
@@ -198,23 +191,22 @@ struct LogReader {
     return found.reversed()
   }
 
-  private static let stepByteCount = 4 * 1024 * 1024
-
-  /// What of a chain lies above a sequence, of all branches, as much as is shown at once.
+  /// What of a chain lies above a sequence, of all branches, as much as is shown at once: up to a run that does not read.
   func evidence(
     _ partition: PartitionID, _ replica: ReplicaID, above: UInt64
   ) throws -> (runs: [LoggedRun], hasMore: Bool) {
     guard let state = mesh.partitions[partition] else { return ([], false) }
     let chain = chain(partition, replica)
     var (found, byteCount): ([LoggedRun], Int) = ([], 0)
-    for run in try store.runs(of: chain, after: above, byteLimit: LogReader.evidenceByteCount) {
+    var cuts = LogCuts()
+    for run in try readable(chain, after: above, byteLimit: LogReader.evidenceByteCount, &cuts) {
       // Payloads that travel apart count as well. Those that end alike stay together.
       if byteCount > LogReader.evidenceByteCount, found.last?.last != run.last { return (found, true) }
       let logged = try logged(run, replica, partition, state)
       byteCount += logged.byteCount
       found.append(logged)
     }
-    guard let end = found.last?.last else { return ([], false) }
+    guard let end = found.last?.last, !cuts.isCut(replica) else { return (found, false) }
     return (found, try !store.places(of: chain, after: end, limit: 1).isEmpty)
   }
 

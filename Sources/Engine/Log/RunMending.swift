@@ -19,24 +19,23 @@ extension NodeEngine {
     }
   }
 
-  /// Runs that were asked for go into their places. Answers those that are for the core: it has all others.
-  func mendLog(with runs: [IncomingRun], of batch: RunBatch) -> (rest: [IncomingRun], hasMended: Bool) {
-    guard batch.isForkEvidence, !state.damagedRuns.isEmpty else { return (runs, false) }
+  /// Runs that were asked for go into their places. Answers those that are for the core: all that it does not have.
+  func mendLog(with runs: [IncomingRun], of batch: RunBatch) -> [IncomingRun] {
+    guard batch.isForkEvidence, !state.damagedRuns.isEmpty else { return runs }
     let partition = state.identity.id(of: batch.name)
-    let before = state.damagedRuns.mendedCount
-    var rest: [IncomingRun] = []
-    for run in runs {
+    return runs.filter { run in
       let chain = DamagedRuns.Chain(partition: partition, replica: run.replica)
-      guard state.damagedRuns.isAsked(chain) else {
-        rest.append(run)
-        continue
-      }
+      guard state.damagedRuns.isAsked(chain), isKnown(run, in: partition) else { return true }
       state.damagedRuns.take(run, in: partition)
       putBack(chain)
-      let received = state.mesh.partitions[partition]?.log.received.sequence(of: run.replica) ?? 0
-      if run.first + UInt64(clamping: run.hashes.count) - 1 > received { rest.append(run) }
+      return false
     }
-    return (rest, state.damagedRuns.mendedCount > before)
+  }
+
+  /// The core has it, or takes it for what it has: its trunk knows hashes no more.
+  private func isKnown(_ run: IncomingRun, in partition: PartitionID) -> Bool {
+    guard let end = run.hashes.last, let log = state.mesh.partitions[partition]?.log else { return false }
+    return log.hasContent(through: run.first + UInt64(clamping: run.hashes.count) - 1, end, of: run.replica)
   }
 
   /// One that is put back tells whether the one before it is the same.
@@ -52,11 +51,8 @@ extension NodeEngine {
           try transaction.replaceRun(at: run.arrival, with: whole, of: identity)
           for key in owed { try transaction.setAside(key, in: chain.partition) }
         }
-        state.damagedRuns.noteMended(run, chain)
         state.takeSetAside(owed.map { (chain.partition, $0) })
-        journal.note(
-          .notice, "a run of the log that was damaged came anew",
-          ["run": .text("\(run)"), "partition": .text(state.name(chain.partition))])
+        noteMended(run, chain)
       } catch {
         state.damagedRuns.drop(run)
         journal.note(.error, "a damaged run could not be put right", ["reason": .text("\(error)")])
@@ -84,23 +80,57 @@ extension NodeEngine {
       state.damagedRuns.drop(run)
       return nil
     }
-    if let received = state.mesh.partitions[chain.partition]?.log.received[chain.replica], received.sequence == run.last
-    {
-      if received.tip == end.tip { return context }
+    guard let log = state.mesh.partitions[chain.partition]?.log else { return nil }
+    let trunk = log.trunk(of: chain.replica)
+    let identity = ChainIdentity(fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica)
+    let following = Following(store: state.store, chain: identity)
+    if run.last > trunk.sequence {
+      // Memory knows it by its hash; runs of other branches lie in places of their own.
+      guard try following.holds(arrived.encoded, endingAt: run.last) else { return context }
       state.damagedRuns.drop(run)
       return nil
     }
-    let identity = ChainIdentity(fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica)
-    do {
-      // Their bodies alone: the context of what follows may be written as what differs from that of the damaged run.
-      let following = try state.store.places(of: identity, after: run.last, limit: 1)
-        .compactMap { try state.store.body(at: $0, of: identity) }
-      if try following.contains(where: { try RunCodec.hashBefore(of: $0[...]) == end }) { return context }
+    if run.last == trunk.sequence, end == trunk.hash { return context }
+    let (known, unread) = try following.hashes(behind: run.last)
+    if run.last < trunk.sequence, known.contains(end) { return context }
+    if known.isEmpty, let unread {
+      state.damagedRuns.note(unread, in: chain.partition)
+    } else {
       state.damagedRuns.drop(run)
-      return nil
-    } catch let failure as any StoreFailure where failure.isOfOneRow {
-      if let next = failure.runAtFault { state.damagedRuns.note(next, in: chain.partition) }
-      return nil
+    }
+    return nil
+  }
+
+  func noteMended(_ run: DamagedRun, _ chain: DamagedRuns.Chain) {
+    state.damagedRuns.noteMended(run, chain)
+    mended[chain.partition, default: []].insert(chain.replica)
+    journal.note(
+      .notice, "a run of the log that was damaged came anew",
+      ["run": .text("\(run)"), "partition": .text(state.name(chain.partition))])
+  }
+
+  /// All that waited for runs that were mended goes on.
+  func goOnBehindMended() {
+    while let (partition, replicas) = mended.min(by: { $0.key < $1.key }) {
+      mended[partition] = nil
+      tellMended(replicas, storedAnew(in: partition), in: partition)
+      mendQuarantined(in: partition)
+    }
+  }
+
+  /// What is stored of chains that were incomplete.
+  private func storedAnew(in id: PartitionID) -> [StoredHeaders] {
+    guard let partition = state.mesh.partitions[id] else { return [] }
+    let reader = RunReader(state.identity)
+    return partition.log.incompleteChains.sorted().compactMap { replica in
+      let chain = ChainIdentity(fleet: state.identity.fleet, partition: id, replica: replica)
+      return attempt(nil) {
+        let (runs, unread) = try reader.headers(
+          of: chain, after: partition.log.trunk(of: replica).sequence, partition.name, state.mesh.authority,
+          in: state.store)
+        for run in unread.compactMap(\.runAtFault) { state.damagedRuns.note(run, in: id) }
+        return StoredHeaders(replica: replica, runs: runs, isWhole: unread.isEmpty)
+      }
     }
   }
 }

@@ -10,7 +10,14 @@ struct EngineOpening {
 
   /// The sync core as it was when the store was last written, and what counts otherwise than it did then, where the store
   /// was judged with another understanding: documents that this moves are to be built anew.
-  func mesh() throws -> (mesh: Mesh, moved: [(PartitionID, LogChange)]) {
+  struct Opened {
+    let mesh: Mesh
+    let moved: [(PartitionID, LogChange)]
+    /// Runs without which the core was put together.
+    let damaged: [(partition: PartitionID, run: DamagedRun)]
+  }
+
+  func opened() throws -> Opened {
     let statements = try store.statementBytes().map { encoded in
       guard let statement = identity.cryptography.statement(encoded).statement else {
         throw DamagedLog("a stored statement does not hold")
@@ -31,7 +38,7 @@ struct EngineOpening {
       partitions: try loading.all(),
       interest: try interest(), cryptography: identity.cryptography, configuration: options.mesh)
     let isJudgedAlike = try store.ownFacts().understanding == identity.cryptography.formats.understanding
-    return (mesh, isJudgedAlike ? [] : loading.moved)
+    return Opened(mesh: mesh, moved: isJudgedAlike ? [] : loading.moved, damaged: loading.damaged)
   }
 
   /// Pieces of a transfer that was cut are not asked for again.
@@ -67,6 +74,10 @@ struct EngineOpening {
     of replica: ReplicaID, _ partitions: PartitionTable, into own: inout OwnReplica
   ) throws {
     let reader = RunReader(identity)
+    // A number that is spent must not be used again.
+    if partitions.values.contains(where: { $0.log.incompleteChains.contains(replica) }) {
+      own.causes.insert(.corruption)
+    }
     let written = partitions.values.filter { $0.log.received[replica] != nil }.map(\.id)
     for partition in written.sorted() {
       let chain = ChainIdentity(fleet: identity.fleet, partition: partition, replica: replica)

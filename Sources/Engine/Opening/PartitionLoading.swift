@@ -9,6 +9,8 @@ struct PartitionLoading {
   /// What of the stored marks no longer holds, or held then and is more now, by partition: all that lies above the trunks
   /// counts as moved.
   private(set) var moved: [(PartitionID, LogChange)] = []
+  /// Runs that do not read: what stands on them is as if it were not here.
+  private(set) var damaged: [(partition: PartitionID, run: DamagedRun)] = []
 
   init(store: any LogStore, reader: RunReader, authority: Authority) {
     (self.store, self.reader, self.authority) = (store, reader, authority)
@@ -41,14 +43,20 @@ struct PartitionLoading {
     ) { ChainIdentity(fleet: fleet, partition: partition.id, replica: $0).genesis(hash) }
     try settle(&log, partition) { $0.adopt(authority) }
     for chain in chains where chain.marks.received.sequence > chain.marks.accepted.sequence || chain.marks.isForked {
-      let runs = try store.runs(
-        of: identity(partition, chain.replica), after: chain.marks.accepted.sequence, byteLimit: .max)
-      for run in runs {
-        let summary = try reader.summary(run, partition.id, partition.name, authority)
-        try settle(&log, partition) { $0.learn(summary) }
-      }
+      let (runs, unread) = try headers(of: chain.replica, after: chain.marks.accepted.sequence, partition)
+      for run in runs { try settle(&log, partition) { $0.learn(run) } }
+      if !unread.isEmpty { log.noteIncomplete(chain.replica) }
     }
     return log
+  }
+
+  private mutating func headers(
+    of replica: ReplicaID, after sequence: UInt64, _ partition: LogPartition
+  ) throws -> (runs: [RunSummary], unread: [any StoreFailure]) {
+    let found = try reader.headers(
+      of: identity(partition, replica), after: sequence, partition.name, authority, in: store)
+    damaged += found.unread.compactMap { failure in failure.runAtFault.map { (partition.id, $0) } }
+    return found
   }
 
   /// Answers what the log asks of the disk until it is done.
@@ -60,10 +68,13 @@ struct PartitionLoading {
       if case .done(let change) = outcome, change != LogChange() { moved.append((partition.id, change)) }
       guard case .needsHeaders(let requests) = outcome else { return }
       for request in requests {
-        let runs = try store.runs(
-          of: identity(partition, request.replica), after: request.sequences.lowerBound - 1, byteLimit: .max)
-        try log.unfold(
-          request, runs: try runs.map { try reader.summary($0, partition.id, partition.name, authority) })
+        let (runs, unread) = try headers(of: request.replica, after: request.sequences.lowerBound - 1, partition)
+        do {
+          try log.unfold(request, runs: runs)
+        } catch {
+          guard !unread.isEmpty else { throw error }
+          log.leaveTrunk(of: request.replica)
+        }
       }
     }
   }

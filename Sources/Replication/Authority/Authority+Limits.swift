@@ -44,6 +44,14 @@ package struct ChainLimits: Hashable, Sendable {
   /// Of a chain that nothing narrows and whose author may write whatever he likes: nearly all are.
   static let open = ChainLimits(bound: .unbounded, reason: .aboveEnd, lack: .aboveLimit, free: .max)
 
+  /// The same for what lies above a trunk; what is in it counts on, for as long as nobody can look at its changes one by one.
+  func keeping(_ trunk: ChainTrunk) -> ChainLimits {
+    let end = ChainPosition(sequence: trunk.sequence, tip: trunk.hash.tip)
+    return ChainLimits(
+      bound: bound.sequence < trunk.sequence ? end : bound, reason: reason, known: max(known, trunk.sequence),
+      lack: lack, free: max(free, trunk.sequence), ownDocuments: ownDocuments, branch: branch)
+  }
+
   func fitsDocumentRule(_ document: OwnDocument?, at sequence: UInt64) -> Bool {
     sequence <= free || ownDocuments.contains { sequence <= $0.limit && $0.allows(document) }
   }

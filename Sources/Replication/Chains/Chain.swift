@@ -260,7 +260,9 @@ extension Chain {
   }
 
   /// Received content that does not count, with the reason.
-  func held(_ replica: ReplicaID) -> [HeldChange] {
+  ///
+  /// - Parameter rooted: changes to which something leads that is here; nil: all.
+  func held(_ replica: ReplicaID, rooted: Set<Digest>? = nil) -> [HeldChange] {
     let above = branch.prefix(Int(received - trunk.sequence)).dropFirst(Int(accepted - trunk.sequence))
     var held = above.enumerated().map { index, hash in
       HeldChange(
@@ -269,7 +271,8 @@ extension Chain {
     }
     for node in beside where node.hasContent {
       let dot = Dot(replica: replica, sequence: node.sequence)
-      held.append(HeldChange(dot: dot, hash: node.hash, reason: .otherBranch))
+      let reason = rooted?.contains(node.hash) == false ? HoldReason.gap : .otherBranch
+      held.append(HeldChange(dot: dot, hash: node.hash, reason: reason))
     }
     for hash in behindGap {
       guard let node = tree[hash], node.hasContent else { continue }

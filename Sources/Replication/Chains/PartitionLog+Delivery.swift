@@ -40,6 +40,8 @@ extension PartitionLog {
       return chain.isForked || hasFallen ? .aside(.gap) : .error(.gap)
     }
     switch chain.matchesTrunk(run) {
+    // A second copy, as far as anybody can tell; another branch is shown again when that can be told.
+    case .unknown where unreadTrunks.contains(run.replica): return .have
     case .unknown:
       return .needsHeaders(
         HeaderRequest(replica: run.replica, sequences: run.first...chain.trunk.sequence))

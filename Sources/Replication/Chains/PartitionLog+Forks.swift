@@ -16,7 +16,8 @@ extension PartitionLog {
   /// Everything received that does not count, in order of dot and hash.
   package var held: [HeldChange] {
     // Of chains that have any: a node's state is looked at every few seconds.
-    heldCounts.keys.flatMap { chains[$0]?.held($0) ?? [] }.sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }
+    heldCounts.keys.flatMap { chains[$0]?.held($0, rooted: rooted($0)) ?? [] }
+      .sorted { ($0.dot, $0.hash) < ($1.dot, $1.hash) }
   }
 
   /// Hash of a stored change inside a trunk, where memory has none: (replica, sequence).
@@ -36,7 +37,9 @@ extension PartitionLog {
     guard entry.sequence > 0 else { return .known }
     guard let chain = chains[replica] else { return .ahead }
     if tip(at: entry.sequence, of: replica, chain, stored: stored) == entry.tip { return .known }
-    if chain.tree.find(entry) != nil { return .known }
+    if let hash = chain.tree.find(entry), !incompleteChains.contains(replica) || chain.joint(of: hash) != nil {
+      return .known
+    }
     return chain.isForked || entry.sequence <= chain.length ? .differs : .ahead
   }
 

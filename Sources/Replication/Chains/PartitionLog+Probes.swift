@@ -16,7 +16,11 @@ extension PartitionLog {
       distance += stride
     }
     let chosen = sequences.compactMap(chain.position)
-    let ends = chain.endsBeside.sorted { ($0.sequence, $0.tip) < ($1.sequence, $1.tip) }
+    // Who is told of an end takes all below it to be here.
+    let rooted = rooted(replica)
+    let ends = chain.endsBeside.filter { end in
+      rooted.map { rooted in chain.tree.find(end).map(rooted.contains) == true } ?? true
+    }.sorted { ($0.sequence, $0.tip) < ($1.sequence, $1.tip) }
     return (chosen + ends.prefix(limit - chosen.count)).sorted { ($0.sequence, $0.tip) < ($1.sequence, $1.tip) }
   }
 

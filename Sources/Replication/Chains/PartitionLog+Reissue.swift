@@ -28,7 +28,11 @@ extension PartitionLog {
   /// With content and off the branch that counts, in order of dot and hash.
   private func lost(where isOwn: (ReplicaID) -> Bool) -> [HeldChange] {
     let changes = forkPoints.keys.lazy.filter(isOwn).flatMap { replica in
-      (self.chains[replica]?.beside ?? []).lazy.filter(\.hasContent).map { node in
+      // What nothing here leads to may be of the branch that counts.
+      let rooted = self.rooted(replica)
+      return (self.chains[replica]?.beside ?? []).lazy.filter {
+        $0.hasContent && rooted?.contains($0.hash) != false
+      }.map { node in
         HeldChange(dot: Dot(replica: replica, sequence: node.sequence), hash: node.hash, reason: .otherBranch)
       }
     }

@@ -25,6 +25,13 @@ package struct PartitionLog: Sendable {
   /// Originals of accepted re-issues, by whose chains these are and by who issued them again.
   var reissuedBranches: [ReissuedBranch: Set<ChainPosition>] = [:]
 
+  /// Chains of which the disk does not give the headers below the trunk's end that were asked for. What their trunks hold
+  /// counts on meanwhile. At most all chains that are here.
+  package internal(set) var unreadTrunks: Set<ReplicaID> = []
+  /// Chains of which stored runs above the trunk did not read when the log was opened. What follows on those is known, and
+  /// leads nowhere until they have come anew. At most all chains that are stored.
+  package internal(set) var incompleteChains: Set<ReplicaID> = []
+
   /// ``summaryDigest(_:)``, until what it is made of changes.
   private var knownDigest: Digest?
   var chains = ChainTable()
@@ -156,6 +163,8 @@ extension PartitionLog {
       return .done(change)
     }
     guard chain.matchesTrunk(run) == .agrees else {
+      // Whoever shows another branch of it shows that again.
+      guard !unreadTrunks.contains(run.replica) else { return .ignored }
       return .needsHeaders([
         HeaderRequest(replica: run.replica, sequences: run.first...chain.trunk.sequence)
       ])
@@ -182,9 +191,9 @@ extension PartitionLog {
     return run.last >= reissues.pins[run.replica] ?? .max || !chain.extendTrunk(by: run)
   }
 
-  /// Goes over to another set of statements.
+  /// Goes over to another set of statements. So do chains of ``unreadTrunks``, but for what their trunks hold.
   package mutating func adopt(_ authority: Authority) -> Outcome {
-    let limits = chains.keys.map { ($0, authority.limits(of: $0, in: partition)) }
+    let limits = chains.keys.map { ($0, self.limits(of: $0, under: authority)) }
     let requests = PartitionLog.merged(
       limits.compactMap { replica, limits in chains[replica].flatMap { inDoubt($0, replica, limits) } }
         + reissues.all.compactMap { originInTrunk($0.origin, of: $0.dot.replica, authority) })
@@ -290,6 +299,12 @@ extension PartitionLog {
     heldAbove[replica] == nil && forkPoints[replica] == nil ? clipped.sequence(of: replica) : .max
   }
 
+  private func limits(of replica: ReplicaID, under authority: Authority) -> ChainLimits {
+    let limits = authority.limits(of: replica, in: partition)
+    guard unreadTrunks.contains(replica), let trunk = chains[replica]?.trunk else { return limits }
+    return limits.keeping(trunk)
+  }
+
   private func inDoubt(_ chain: Chain, _ replica: ReplicaID, _ limits: ChainLimits) -> HeaderRequest? {
     chain.trunk.firstInDoubt(under: limits).map {
       HeaderRequest(replica: replica, sequences: $0...chain.trunk.sequence)
@@ -304,7 +319,7 @@ extension PartitionLog {
 
   private func originInTrunk(_ origin: ChangeOrigin, of replica: ReplicaID, _ authority: Authority) -> HeaderRequest? {
     guard ReissueTable.counts(origin, in: replica, authority), let chain = chains[origin.dot.replica],
-      origin.dot.sequence <= chain.trunk.sequence
+      origin.dot.sequence <= chain.trunk.sequence, !unreadTrunks.contains(origin.dot.replica)
     else { return nil }
     return HeaderRequest(replica: origin.dot.replica, sequences: origin.dot.sequence...chain.trunk.sequence)
   }

@@ -71,7 +71,8 @@ extension Mesh {
     do {
       try ledger.partitions[partition]?.log.unfold(request, runs: runs)
     } catch {
-      ledger.partitions[partition]?.waiting.giveUp()
+      // Asked again, the disk would answer the same: all else goes on without them.
+      ledger.leaveTrunk(of: request.replica, in: partition)
       step.emit(.damaged(partition, request.replica))
     }
     ledger.partitions[partition]?.waiting.noteHeaders()

@@ -49,6 +49,8 @@ package struct Mesh: Sendable {
     /// of those below the trunk where ``ChainPurpose/needsFewBelowTrunk`` says so.
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
     case evidenceLoaded(SessionID, PartitionID, ReplicaID, [LoggedRun], hasMore: Bool, isRest: Bool)
+    /// Runs of these chains that did not read are put back. With what is stored of those that were incomplete.
+    case logMended(PartitionID, Set<ReplicaID>, [StoredHeaders])
     case tick
   }
 
@@ -181,6 +183,7 @@ package struct Mesh: Sendable {
     case .evidenceLoaded(let id, let partition, let replica, let runs, let hasMore, let isRest):
       if isRest { sessions[id]?.live?.isRestAsked = false }
       sessions[id]?.show(runs, hasMore: hasMore, of: replica, partition, ledger, &step)
+    case .logMended(let partition, let replicas, let stored): logMended(partition, replicas, stored, &step)
     case .tick: tick(&step, &random)
     }
     if Invariant.isLookedAt { lookAtInvariants() }
@@ -196,10 +199,11 @@ package struct Mesh: Sendable {
 
   /// Nobody wants it any more, and nothing of it is here.
   package mutating func forget(_ partition: PartitionID) {
-    guard let state = ledger.partitions[partition], state.log.received.isEmpty else { return }
+    guard let state = ledger.partitions[partition], state.log.holdsNothing else { return }
     // Evidence may wait here for what leads to it.
     for run in state.waiting.ahead.all { sessions[run.session]?.live?.postponedByteCount -= run.byteCount }
     ledger.partitions[partition] = nil
+    ledger.unread.remove(partition)
     pulls.catchUps.end(partition)
     trees.forget(partition)
     sessions.forget(partition)

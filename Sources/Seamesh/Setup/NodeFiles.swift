@@ -75,7 +75,7 @@ extension NodeError {
       case .notAMember, .notPermitted: .notPermitted
       case .changeTooLarge, .payloadsTooLarge, .tooManyOperations, .tooManyPartitions: .tooLarge
       case .malformedChange, .undeletable: .unprocessable
-      case .renewedLately, .versionNotHere: .busy
+      case .renewedLately, .versionNotHere, .versionDamaged: .busy
       case .changedSinceRead: .preconditionFailed
       case .ownRunNotTaken, .payloadNotThere, .payloadSpoiled, .noFleet: .failed
       }

@@ -13,6 +13,8 @@ package struct Ledger: Sendable {
   package internal(set) var statements: [TipHash: [UInt8]] = [:]
   var roomAllowance = RoomAllowance()
   package internal(set) var partitions = PartitionTable()
+  /// Partitions with chains that do not go by the statements altogether, since the disk does not give their headers.
+  package internal(set) var unread: Set<PartitionID> = []
   package internal(set) var takes: DeviceTakes
 
   init(
@@ -24,6 +26,7 @@ package struct Ledger: Sendable {
     takes = DeviceTakes(limits)
     for statement in statements where authority.holds(statement.id) { keep(statement) }
     for partition in partitions { self.partitions[partition.id] = partition }
+    unread = Set(partitions.lazy.filter { !$0.log.unreadTrunks.isEmpty }.map(\.id))
     settleRooms(Set(authority.allStatements.lazy.filter { !$0.isOfFleet }.map(\.scope)))
     countTakes()
   }
@@ -103,6 +106,8 @@ package struct Ledger: Sendable {
       acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
       && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil } && change.regrouped.isEmpty
       && !state.log.hasForkIn(run.context, of: replica)
+      // It may have counted before it was damaged, and what it writes be there.
+      && !state.log.incompleteChains.contains(replica)
       && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
     run.change = isPlain ? nil : change
     return run

@@ -28,9 +28,6 @@ struct WaitingRuns: Sendable {
 
   mutating func noteHeaders() { awaitedHeaders = max(0, awaitedHeaders - 1) }
 
-  /// Asked again, the disk would answer the same: what waits for it is given up.
-  mutating func giveUp() { (parked, awaitsAuthority) = ([], false) }
-
   var isAuthorityDue: Bool { awaitsAuthority && !awaitsHeaders }
 
   mutating func beginAuthority() { awaitsAuthority = false }
