@@ -74,6 +74,8 @@ package final class EngineState {
     (own.renewedAt, own.contested) = (before.renewedAt, before.contested)
     try loadOwed()
     noteDamaged(opened)
+    // The core that was to correct its words about them is gone.
+    damagedRuns.moveAll()
   }
 
   /// Hands an event to the core and answers with what it wants done.

@@ -114,6 +114,24 @@ import Wire
     #expect([wait { $0.noteMended(run, chain) }, wait()] == [60, 120])
   }
 
+  @Test("a chain counts as damaged also where its runs are more than are remembered, and for a core that begins anew")
+  func beyondLimit() {
+    let (partition, other) = (PartitionID(.zero), ReplicaID(high: 2, low: 2))
+    var runs = DamagedRuns()
+    for number in 1...DamagedRuns.limit {
+      let last = UInt64(number)
+      let replica = ReplicaID(high: 1, low: 1)
+      runs.note(DamagedRun(replica: replica, first: last, last: last, arrival: Int64(number)), in: partition)
+    }
+    func moved() -> [PartitionID] { runs.takeMoved() }
+    #expect(moved() == [partition])
+    let isNew = runs.note(DamagedRun(replica: other, first: 1, last: 1, arrival: 9_999), in: partition)
+    #expect(!isNew && runs.count == DamagedRuns.limit && runs.chains[partition]?.contains(other) == true)
+    #expect([moved(), moved()] == [[partition], []])
+    runs.moveAll()
+    #expect(moved() == [partition])
+  }
+
   @Test("a document whose row does not read is made anew as soon as the run has come that its log lacked")
   func documentWithIt() throws {
     let (bench, chain) = try parted()

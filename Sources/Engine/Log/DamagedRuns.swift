@@ -17,7 +17,7 @@ package struct DamagedRuns: Sendable {
   }
 
   private var runs: [Chain: Set<DamagedRun>] = [:]
-  /// Those of which a run is known to be damaged, by partition.
+  /// Those of which a run is known to be damaged, by partition. One whose runs are all beyond ``limit`` stays until a start.
   private(set) var chains: [PartitionID: Set<ReplicaID>] = [:]
   /// Partitions of which chains came to these, or left them.
   private var moved: Set<PartitionID> = []
@@ -46,11 +46,14 @@ package struct DamagedRuns: Sendable {
   @discardableResult
   mutating func note(_ run: DamagedRun, in partition: PartitionID) -> Bool {
     let chain = Chain(partition: partition, replica: run.replica)
+    // Also where the run itself is one too many: nobody is to believe that the chain is whole here.
+    if chains[chain.partition, default: []].insert(chain.replica).inserted { moved.insert(chain.partition) }
     guard count < DamagedRuns.limit, runs[chain, default: []].insert(run).inserted else { return false }
     count += 1
-    if chains[chain.partition, default: []].insert(chain.replica).inserted { moved.insert(chain.partition) }
     return true
   }
+
+  mutating func moveAll() { moved.formUnion(chains.keys) }
 
   /// Ascending; each once until chains of it move again.
   mutating func takeMoved() -> [PartitionID] {

@@ -38,7 +38,7 @@ extension DialPolicy {
         // A stranger that names the address of a fleet's node must not lower its rank.
         guard tagMatches || $0.instance == nil || !$0.tagMatches else { return }
         ($0.instance, $0.tagMatches) = (instance, tagMatches)
-        $0.device = $0.device ?? listening[address]
+        if !$0.isConfigured { $0.device = $0.device ?? listening[address] }
       }
       if !isNew { hasten(address, now, &random) }
     }
@@ -90,7 +90,9 @@ extension DialPolicy {
       let earliest = candidate.hastenedAt?.advanced(byMilliseconds: Limits.hastenIntervalMilliseconds) ?? now
       let soon = max(now, earliest).advanced(byMilliseconds: jitter(Limits.hastenedDelayMilliseconds, &random))
       guard soon < candidate.nextAttempt else { continue }
-      (candidate.isRefused, candidate.failures) = (false, 0)
+      candidate.isRefused = false
+      // No link is given up for who has refused again and again.
+      if candidate.refusals <= 1 { candidate.failures = 0 }
       (candidate.nextAttempt, candidate.hastenedAt) = (soon, soon)
       candidates[address] = candidate
     }
@@ -110,7 +112,10 @@ extension DialPolicy {
   mutating func noteConnected(_ device: DeviceID, outgoing: Bool, listening: PeerAddress?, _ now: MonotonicTime) {
     var link = Link(since: links[device]?.since ?? now, isOutgoing: outgoing)
     link.listening = listening
-    if let listening, candidates[listening]?.device == nil { candidates[listening]?.device = device }
+    // It is the device's word alone: what the operator named is dialled whatever others say of it.
+    if let listening, let found = candidates[listening], found.device == nil, !found.isConfigured {
+      candidates[listening]?.device = device
+    }
     link.peerLinks = links[device]?.peerLinks ?? 0
     let sinceGivenUp = givenUp[device].map(now.millisecondsSince) ?? .max
     link.isInsistedOn = links[device]?.isInsistedOn == true || sinceGivenUp < Limits.insistenceMilliseconds
@@ -119,7 +124,7 @@ extension DialPolicy {
     for address in addresses(of: device) {
       candidates[address]?.attemptEndsAt = nil
       candidates[address]?.isRefused = false
-      guard remembered < Limits.addressesPerRememberedDevice else { continue }
+      guard address != listening, remembered < Limits.addressesPerRememberedDevice else { continue }
       remembered += 1
       candidates[address]?.isRemembered = true
     }

@@ -1,6 +1,6 @@
 /// Decides whom to dial and when. A value without a clock, randomness or sockets: events go in, dials come out.
 ///
-/// Every address is only a hint (N5, N9): who answers there is known after the TLS handshake alone. The policy remembers
+/// Every address is only a hint (N5, N9): who answers there is known for certain after the TLS handshake alone. The policy remembers
 /// which device an address led to, does not dial devices that are connected, nor itself, spaces attempts to a dead
 /// address with jitter, and keeps a flood of made-up addresses (N6) away from those the operator or the fleet named.
 package struct DialPolicy: Sendable {

@@ -244,6 +244,18 @@ import TestSupport
     #expect(turns > 0, "once it is gone it waits as others do")
   }
 
+  @Test("what the operator named is dialled also where another device says that it listens there")
+  func namedByTheOperator() {
+    var full = Full(links: 1, dialledBy: 1)
+    let named = PeerAddress.socket(Fleet.socket(20))
+    let first = full.handle(.configured([named]))
+    full.handle(.dialFailed(named))
+    full.handle(.connected(Fleet.device(21), outgoing: false, listening: named))
+    full.now += 60_000
+    let later = full.handle(.tick)
+    #expect(first == [named] && later == [named])
+  }
+
   @Test("a link is given up when who waits for room may be dialled, and no sooner; the oldest goes")
   func notBeforeItMayBeDialled() throws {
     var full = Full(dialledBy: 5)
