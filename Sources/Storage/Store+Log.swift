@@ -73,6 +73,10 @@ extension Store: LogReading {
     try number(of: chain).flatMap { try body(ofRunAt: place.arrival, of: $0) }
   }
 
+  package func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
+    try number(of: chain).map { try isWritten(body, asRunAt: place.arrival, of: $0) } ?? false
+  }
+
   package func lastRun(of chain: ChainIdentity) throws -> LogRun? {
     try number(of: chain).flatMap { try lastRun(of: $0) }.map(LogRun.init)
   }

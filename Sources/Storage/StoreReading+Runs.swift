@@ -71,6 +71,24 @@ extension StoreReading where Self: ~Copyable {
     return rows.bytes(6)
   }
 
+  /// Whether the sum of a chain's run is that of its row with these bytes in place of its own.
+  package func isWritten(
+    _ body: ArraySlice<UInt8>, asRunAt arrival: Int64, of chain: ChainNumber
+  ) throws(StoreError) -> Bool {
+    let rows = try database.statement(
+      "SELECT arrival, chain, first, last, context_base, context, sum FROM runs WHERE arrival=?1 AND chain=?2")
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    try rows.bind(2, chain.rawValue)
+    guard try rows.step(), let sum = rows.optionalInteger(6) else { return false }
+    return body.withUnsafeBytes { bytes in
+      RowSum(
+        ofRun: rows.integer(0), of: rows.integer(1), rows.integer(2), rows.integer(3), base: rows.optionalInteger(4),
+        context: rows.borrowedBytes(5), body: bytes
+      ).value == sum
+    }
+  }
+
   func collect(
     _ rows: PreparedStatement, byteLimit: Int, partition: PartitionNumber
   ) throws(StoreError) -> [StoredRun] {

@@ -126,6 +126,62 @@ import Wire
     #expect(try bench.nodes[late].shown(elsewhere, "goes on") != nil)
   }
 
+  @Test(
+    "a run of another branch does not take the place of one with its numbers, which comes anew whatever was met meanwhile",
+    arguments: [[2], [3], [2, 3]] as [Set<UInt64>], [false, true])
+  func rival(sequences: Set<UInt64>, isWinner: Bool) throws {
+    let (first, rival) = isWinner ? (winner, loser) : (loser, winner)
+    bench.cut(bench.meet(first, 1))
+    bench.cut(bench.meet(first, 2))
+    try bench.say(try bench.grant(.read, ends: try bench.ends([room: [chain: 1]])), to: 1)
+    let written = try node.rows(room, chain)
+    try node.flip(room, chain) { sequences.contains($0.last) }
+    for _ in 0..<2 { try bench.restart(1) }
+    #expect(try log(1).incompleteChains == [chain])
+    let session = bench.meet(rival, 1)
+    bench.catchUp(100)
+    bench.cut(session)
+    try bench.restart(1)
+    #expect(node.engine.storeFailure == nil && node.state.damagedRuns.count == sequences.count)
+    for run in written {
+      let place = RunPlace(last: run.last, arrival: run.arrival)
+      #expect(try node.store.isWritten(run.body[...], at: place, of: node.chain(room, chain)), "\(run.last)")
+    }
+    bench.cut(bench.meet(rival, 2))
+    try bench.say(try bench.grant(.write), to: 1)
+    bench.meet(1, 2)
+    bench.catchUp(200)
+    allMeet()
+    try bench.restart(1)
+    try expectAlike(1, 2)
+    let rows = try node.rows(room, chain)
+    #expect(rows.count == 5 && written.allSatisfy(rows.contains), "each once, where it was")
+  }
+
+  @Test(
+    "an opening finds what does not read of a fork also where the chain's marks were written since",
+    arguments: [false, true])
+  func marksWritten(isLost: Bool) throws {
+    let (damaged, other) = isLost ? (loser, winner) : (winner, loser)
+    bench.cut(bench.meet(damaged, 1))
+    bench.cut(bench.meet(other, 2))
+    bench.cut(bench.meet(1, 2))
+    try flip(damaged, 2, at: node)
+    try bench.restart(1)
+    // Its device knows of no fork, and goes on.
+    try bench.nodes[other].write(room, Put("more"))
+    bench.cut(bench.meet(other, 1))
+    #expect(try node.count("runs") == 6)
+    for _ in 0..<2 { try bench.restart(1) }
+    #expect(node.engine.storeFailure == nil && node.state.damagedRuns.count == 1)
+    bench.cut(bench.meet(1, 2))
+    bench.meet(1, 2)
+    bench.catchUp(200)
+    allMeet()
+    try expectAlike(1, 2)
+    #expect(try node.rows(room, chain).count == 6)
+  }
+
   @Test("a fork that is shown where the branch that is here does not read is known once that has come anew")
   func forkOfDamaged() throws {
     bench.cut(bench.meet(loser, 1))

@@ -9,10 +9,10 @@ extension CommitWriter {
   mutating func place(
     ofStored run: AppendedRun, endingIn end: Digest?, _ chain: ChainIdentity
   ) throws -> Int64? {
-    guard let end, let log = state.mesh.partitions[chain.partition]?.log,
-      log.incompleteChains.contains(chain.replica)
+    guard let end,
+      state.mesh.partitions[chain.partition]?.log.incompleteChains.contains(chain.replica) == true
     else { return nil }
-    var damaged: DamagedRun?
+    var damaged: [DamagedRun] = []
     for place in try transaction.places(of: chain, after: run.last - 1, limit: 1) where place.last == run.last {
       do {
         guard try transaction.body(at: place, of: chain).map({ $0[...] == run.body }) == true else { continue }
@@ -22,14 +22,14 @@ extension CommitWriter {
         return place.arrival
       } catch let failure as any StoreFailure where failure.isOfOneRow {
         guard let fault = failure.runAtFault, fault.arrival == place.arrival, fault.first == run.first else { continue }
-        damaged = damaged ?? fault
+        damaged.append(fault)
       }
     }
     let following = Following(store: transaction, chain: chain)
-    guard let damaged, try following.mayFollow(on: end, at: run.last, log) else { return nil }
-    try transaction.replaceRun(at: damaged.arrival, with: run, of: chain)
-    done.mended.append((damaged, DamagedRuns.Chain(partition: chain.partition, replica: chain.replica)))
-    return damaged.arrival
+    guard let place = try following.place(of: run.body, endingIn: end, among: damaged) else { return nil }
+    try transaction.replaceRun(at: place.arrival, with: run, of: chain)
+    done.mended.append((place, DamagedRuns.Chain(partition: chain.partition, replica: chain.replica)))
+    return place.arrival
   }
 }
 
@@ -69,9 +69,14 @@ struct Following {
     return false
   }
 
-  /// Nothing speaks against a run that ends so: one follows on it, or all that follow do so on others that are here.
-  func mayFollow(on end: Digest, at last: UInt64, _ log: PartitionLog) throws -> Bool {
-    let known = try hashes(behind: last).known
-    return known.contains(end) || known.allSatisfy { log.hasContent(through: last, $0, of: chain.replica) }
+  /// Which of the damaged runs with its numbers a run is: the one that was written with its bytes, or the only one where what
+  /// follows goes on from it. A run of another branch is none of them.
+  func place(of body: ArraySlice<UInt8>, endingIn end: Digest, among damaged: [DamagedRun]) throws -> DamagedRun? {
+    for run in damaged {
+      let place = RunPlace(last: run.last, arrival: run.arrival)
+      if try store.isWritten(body, at: place, of: chain) { return run }
+    }
+    guard damaged.count == 1, let run = damaged.first else { return nil }
+    return try hashes(behind: run.last).known.contains(end) ? run : nil
   }
 }

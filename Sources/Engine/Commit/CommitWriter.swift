@@ -104,10 +104,10 @@ struct CommitWriter {
     let appended = AppendedRun(
       first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded,
       arrived: state.clock.wallMilliseconds)
-    if let arrival = try place(ofStored: appended, endingIn: run.incoming.hashes.last, chain) { return arrival }
+    let place = try place(ofStored: appended, endingIn: run.incoming.hashes.last, chain)
     let genesis = chain.genesis(state.identity.cryptography.hash)
-    let arrival = try transaction.append(appended, to: chain, genesis: genesis)
-    done.noteArrival(arrival)
+    let arrival = try place ?? transaction.append(appended, to: chain, genesis: genesis)
+    if place == nil { done.noteArrival(arrival) }
     guard let payload = run.incoming.documents.apart else { return arrival }
     try transaction.addLargePayload(payload)
     for key in done.staged.keys(of: payload.hash) { try removePieces(key) }

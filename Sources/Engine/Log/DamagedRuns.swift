@@ -94,12 +94,15 @@ package struct DamagedRuns: Sendable {
 
   // MARK: What comes
 
-  mutating func take(_ run: IncomingRun, in partition: PartitionID) {
-    let last = run.first + UInt64(clamping: run.hashes.count) - 1
-    let chain = Chain(partition: partition, replica: run.replica)
-    guard let place = runs[chain]?.first(where: { $0.first == run.first && $0.last == last }),
-      arrived[place.arrival] == nil, arrivedByteCount + run.encoded.count <= DamagedRuns.arrivedByteLimit
-    else { return }
+  /// Those with the numbers of a run that came, in the order in which they lie: of several each is of another branch.
+  func places(of run: IncomingRun, _ chain: Chain) -> [DamagedRun] {
+    (runs[chain] ?? []).filter { $0.first == run.first && $0.last == run.last }.sorted { $0.arrival < $1.arrival }
+  }
+
+  mutating func take(_ run: IncomingRun, at place: DamagedRun) {
+    guard arrived[place.arrival] == nil, arrivedByteCount + run.encoded.count <= DamagedRuns.arrivedByteLimit else {
+      return
+    }
     arrived[place.arrival] = run
     arrivedByteCount += run.encoded.count
   }
@@ -131,4 +134,8 @@ package struct DamagedRuns: Sendable {
     guard let gone = arrived.removeValue(forKey: run.arrival) else { return }
     arrivedByteCount -= gone.encoded.count
   }
+}
+
+extension IncomingRun {
+  var last: UInt64 { first + UInt64(clamping: hashes.count) - 1 }
 }

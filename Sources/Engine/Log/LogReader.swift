@@ -29,6 +29,8 @@ struct LogReader {
     guard let state = mesh.partitions[partition] else { return ([], false) }
     let behind = state.log.clipped.exceeding(have).map(\.replica)
     var cuts = LogCuts()
+    // Of the others what does not read is met below.
+    for (replica, end) in state.log.incompleteEnds where !behind.contains(replica) { cuts.cut(replica, above: end) }
     guard behind.count <= LogReader.fewChains else {
       return try runs(of: behind, partition, state, have, &cuts, byteLimit: byteLimit)
     }

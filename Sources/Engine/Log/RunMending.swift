@@ -26,16 +26,37 @@ extension NodeEngine {
     return runs.filter { run in
       let chain = DamagedRuns.Chain(partition: partition, replica: run.replica)
       guard state.damagedRuns.isAsked(chain), isKnown(run, in: partition) else { return true }
-      state.damagedRuns.take(run, in: partition)
-      putBack(chain)
-      return false
+      if let place = place(of: run, chain) {
+        state.damagedRuns.take(run, at: place)
+        putBack(chain)
+        return false
+      }
+      // With the numbers of what the trunk has, it may be of another branch.
+      return !holds(run, chain)
     }
   }
 
   /// The core has it, or takes it for what it has: its trunk knows hashes no more.
   private func isKnown(_ run: IncomingRun, in partition: PartitionID) -> Bool {
     guard let end = run.hashes.last, let log = state.mesh.partitions[partition]?.log else { return false }
-    return log.hasContent(through: run.first + UInt64(clamping: run.hashes.count) - 1, end, of: run.replica)
+    return log.hasContent(through: run.last, end, of: run.replica)
+  }
+
+  /// The damaged run that it is, or may be: of several with its numbers the one that was written with its bytes.
+  private func place(of run: IncomingRun, _ chain: DamagedRuns.Chain) -> DamagedRun? {
+    let places = state.damagedRuns.places(of: run, chain)
+    guard places.count > 1, let end = run.hashes.last else { return places.first }
+    return attempt(nil) { try following(chain).place(of: run.encoded, endingIn: end, among: places) }
+  }
+
+  private func holds(_ run: IncomingRun, _ chain: DamagedRuns.Chain) -> Bool {
+    attempt(false) { try following(chain).holds(run.encoded, endingAt: run.last) }
+  }
+
+  private func following(_ chain: DamagedRuns.Chain) -> Following {
+    Following(
+      store: state.store,
+      chain: ChainIdentity(fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica))
   }
 
   /// One that is put back tells whether the one before it is the same.
@@ -69,12 +90,13 @@ extension NodeEngine {
     ).sorted()
   }
 
-  /// The context of a run that is the one that was written: what follows it in the log, or the end of the chain, has its hash,
-  /// which stands for all that went before. Nil where that cannot be told yet, or it is another.
+  /// The context of a run that is the one that was written: memory, what follows it in the log, or the end of the chain has its
+  /// hash, which stands for all that went before. Nil where that cannot be told yet, or it is another.
   private func same(
     _ arrived: IncomingRun, as run: DamagedRun, _ chain: DamagedRuns.Chain
   ) throws -> VersionVector? {
     guard case .full(let context) = arrived.context, arrived.signer != nil, let end = arrived.hashes.last,
+      isKnown(arrived, in: chain.partition),
       RunRecord.digest(of: context, state.identity.cryptography.hash) == arrived.contextDigest
     else {
       state.damagedRuns.drop(run)
@@ -82,8 +104,7 @@ extension NodeEngine {
     }
     guard let log = state.mesh.partitions[chain.partition]?.log else { return nil }
     let trunk = log.trunk(of: chain.replica)
-    let identity = ChainIdentity(fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica)
-    let following = Following(store: state.store, chain: identity)
+    let following = following(chain)
     if run.last > trunk.sequence {
       // Memory knows it by its hash; runs of other branches lie in places of their own.
       guard try following.holds(arrived.encoded, endingAt: run.last) else { return context }

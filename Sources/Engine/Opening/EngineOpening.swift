@@ -8,10 +8,11 @@ struct EngineOpening {
   let store: any LogStore
   let mark: any ReplicaMark
 
-  /// The sync core as it was when the store was last written, and what counts otherwise than it did then, where the store
-  /// was judged with another understanding: documents that this moves are to be built anew.
   struct Opened {
+    /// The sync core as it was when the store was last written.
     let mesh: Mesh
+    /// What counts otherwise than it did then, where the store was judged with another understanding: documents that this
+    /// moves are to be built anew.
     let moved: [(PartitionID, LogChange)]
     /// Runs without which the core was put together.
     let damaged: [(partition: PartitionID, run: DamagedRun)]

@@ -44,8 +44,9 @@ struct PartitionLoading {
     try settle(&log, partition) { $0.adopt(authority) }
     for chain in chains where chain.marks.received.sequence > chain.marks.accepted.sequence || chain.marks.isForked {
       let (runs, unread) = try headers(of: chain.replica, after: chain.marks.accepted.sequence, partition)
-      for run in runs { try settle(&log, partition) { $0.learn(run) } }
+      // Before anything of it is learned: what counts must not go into the trunk past what does not read.
       if !unread.isEmpty { log.noteIncomplete(chain.replica) }
+      for run in runs { try settle(&log, partition) { $0.learn(run) } }
     }
     return log
   }

@@ -30,6 +30,8 @@ package protocol LogReading: AnyObject {
   func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun?
   /// The bytes of the chain's run at a place: they read also where the context does not that it refers to.
   func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]?
+  /// Whether the chain's run at a place was written with these bytes: tells also where its own do not read any more.
+  func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool
   /// The run that ends highest; of several that do, the one that came last.
   func lastRun(of chain: ChainIdentity) throws -> LogRun?
   func reissues(in partition: PartitionID) throws -> Set<Reissue>
@@ -69,6 +71,10 @@ extension LogReading {
 
   package func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? {
     try run(at: place, of: chain)?.body
+  }
+
+  package func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
+    try self.body(at: place, of: chain).map { $0[...] == body } ?? false
   }
 }
 

@@ -14,7 +14,18 @@ extension PartitionLog {
   package mutating func noteIncomplete(_ replica: ReplicaID) { incompleteChains.insert(replica) }
 
   /// All that is stored of the chain is learned.
-  mutating func noteComplete(_ replica: ReplicaID) { incompleteChains.remove(replica) }
+  mutating func noteComplete(_ replica: ReplicaID) {
+    incompleteChains.remove(replica)
+    fold(replica)
+  }
+
+  /// Where incomplete chains end, of which a receiver may ask more: what has seen more of them is not for him.
+  package var incompleteEnds: [ReplicaID: UInt64] {
+    incompleteChains.reduce(into: [:]) { ends, replica in
+      let received = received.sequence(of: replica)
+      if required(.max, of: replica) > received { ends[replica] = received }
+    }
+  }
 
   /// Nothing is received, nor stored without being read.
   package var holdsNothing: Bool { received.isEmpty && incompleteChains.isEmpty }

@@ -29,7 +29,7 @@ package struct PartitionLog: Sendable {
   /// counts on meanwhile. At most all chains that are here.
   package internal(set) var unreadTrunks: Set<ReplicaID> = []
   /// Chains of which stored runs above the trunk did not read when the log was opened. What follows on those is known, and
-  /// leads nowhere until they have come anew. At most all chains that are stored.
+  /// leads nowhere until they have come anew; another branch may count meanwhile. At most all chains that are stored.
   package internal(set) var incompleteChains: Set<ReplicaID> = []
 
   /// ``summaryDigest(_:)``, until what it is made of changes.
@@ -156,7 +156,7 @@ extension PartitionLog {
   private mutating func learn(_ run: RunSummary, content: Bool, into chain: inout Chain) -> Outcome {
     var change = LogChange()
     let pin = reissues.pins[run.replica] ?? .max
-    if folds, content, run.last < pin, chain.extendTrunk(by: run) {
+    if mayFold(run.replica), content, run.last < pin, chain.extendTrunk(by: run) {
       change.acceptance = [
         AcceptanceChange(replica: run.replica, shared: run.first - 1, lost: [], gained: run.hashes)
       ]
@@ -181,14 +181,17 @@ extension PartitionLog {
     if content { rememberReissues(of: run) }
     if let moved { change.acceptance = [moved] }
     if chain.forkPoint != forkPoint { change.forkedReplica = run.replica }
-    if folds { chain.fold(below: reissues.pins[run.replica]) }
+    if mayFold(run.replica) { chain.fold(below: reissues.pins[run.replica]) }
     return .done(change)
   }
+
+  /// A chain that is incomplete stays as it is above its trunk: the next opening begins there to look for what did not read.
+  private func mayFold(_ replica: ReplicaID) -> Bool { folds && !incompleteChains.contains(replica) }
 
   /// Memory would hold the run's changes one by one, for they do not count at the end of a plain chain.
   func wouldHold(_ run: RunSummary) -> Bool {
     var chain = chains[run.replica] ?? newChain(run.replica)
-    return run.last >= reissues.pins[run.replica] ?? .max || !chain.extendTrunk(by: run)
+    return run.last >= reissues.pins[run.replica] ?? .max || !mayFold(run.replica) || !chain.extendTrunk(by: run)
   }
 
   /// Goes over to another set of statements. So do chains of ``unreadTrunks``, but for what their trunks hold.
@@ -208,7 +211,7 @@ extension PartitionLog {
       }
       chain.limits = limits
       if let moved = chain.settle(replica) { change.acceptance.append(moved) }
-      if folds { chain.fold(below: reissues.pins[replica]) }
+      if mayFold(replica) { chain.fold(below: reissues.pins[replica]) }
       store(chain, replica)
     }
     change.acceptance.sort { $0.replica < $1.replica }
@@ -234,7 +237,7 @@ extension PartitionLog {
 
   /// Folds again what was unfolded to judge a run that then was not learned.
   package mutating func fold(_ replica: ReplicaID) {
-    guard folds, var chain = chains[replica] else { return }
+    guard mayFold(replica), var chain = chains[replica] else { return }
     chain.fold(below: reissues.pins[replica])
     store(chain, replica)
   }

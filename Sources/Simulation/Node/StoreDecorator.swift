@@ -31,6 +31,9 @@ class StoreDecorator: LogStore, LogTransaction {
   }
   func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? { try base.run(at: place, of: chain) }
   func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? { try base.body(at: place, of: chain) }
+  func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
+    try base.isWritten(body, at: place, of: chain)
+  }
   func logChains(of partition: PartitionID) throws -> [LogChain] { try base.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
     try base.runs(of: chain, after: sequence, byteLimit: byteLimit)

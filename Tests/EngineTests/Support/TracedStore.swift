@@ -48,6 +48,9 @@ final class TracedStore: LogStore {
     return try store.run(at: place, of: chain)
   }
   func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? { try store.body(at: place, of: chain) }
+  func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
+    try store.isWritten(body, at: place, of: chain)
+  }
   func logChains(of partition: PartitionID) throws -> [LogChain] { try store.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
     let runs = try store.runs(of: chain, after: sequence, byteLimit: byteLimit)
