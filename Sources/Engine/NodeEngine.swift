@@ -45,9 +45,15 @@ package final class NodeEngine {
     notes = MeshNotes(ports.journal, links, state)
     lastTick = MonotonicTime(milliseconds: 0)
     keeper.saveMark()
-    guard !state.damagedRuns.isEmpty else { return }
+    noteUnread()
+  }
+
+  private func noteUnread() {
+    let chains = state.mesh.partitions.values.reduce(0) { $0 + $1.log.incompleteChains.union($1.log.unreadTrunks).count }
+    guard chains > 0 || !state.damagedRuns.isEmpty else { return }
     journal.note(
-      .error, "runs of the log do not read; all else is here", ["runs": .text("\(state.damagedRuns.count)")])
+      .error, "runs of the log do not read; all else is here",
+      ["runs": .text("\(state.damagedRuns.count)"), "chains left incomplete": .text("\(chains)")])
   }
 
   // MARK: Turns

@@ -197,8 +197,10 @@ import Wire
     try expectAlike(1, 2)
   }
 
-  @Test("a device goes on without what it cannot issue again, and issues it when it has come anew")
-  func ownBranch() throws {
+  @Test(
+    "a device goes on without what it cannot issue again, and issues it when it has come anew",
+    arguments: [false, true])
+  func ownBranch(isLost: Bool) throws {
     bench.cut(bench.meet(winner, 1))
     let chains = bench.nodes[1].accepted(room).sorted.map { Statement.ChainEnd(replica: $0, position: $1) }
     let ends = [Statement.PartitionEnds(partition: room.text, chains: chains)]
@@ -207,11 +209,11 @@ import Wire
     allMeet()
     let owing = bench.nodes[loser]
     #expect(try owing.count("reissues") == 0)
-    try flip(loser, 2, at: owing)
+    try flip(isLost ? loser : winner, 2, at: owing)
     let granted = try bench.grant(.write)
     owing.engine.turn([.call { $0.add([granted]) }])
     #expect(owing.engine.failure == nil && owing.engine.storeFailure == nil && owing.state.damagedRuns.count == 1)
-    #expect(try owing.count("reissues") == 0)
+    #expect(try owing.count("reissues") == (isLost ? 0 : 2), "the branch that counts is not read for it")
     try owing.write(try PartitionName("room=2"), Put("goes on"))
     bench.meet(loser, 2)
     bench.catchUp(200)

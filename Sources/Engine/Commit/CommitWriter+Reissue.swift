@@ -57,22 +57,27 @@ extension CommitWriter {
     return found.sorted { $0.run.stored.arrival < $1.run.stored.arrival }
   }
 
-  /// Up to one that does not read: what follows stands on it, and waits until it has come anew.
+  /// Those below the first lost change that does not read: what follows stands on it, and waits until it has come anew.
   private func runs(of chain: ChainIdentity, holding lost: [HeldChange]) throws -> [LostRun] {
-    let (hashes, reader) = (Set(lost.map(\.hash)), RunReader(state.identity))
-    let first = lost.lazy.filter { $0.dot.replica == chain.replica }.map(\.dot.sequence).min() ?? 1
+    let reader = RunReader(state.identity)
+    let lost = lost.filter { $0.dot.replica == chain.replica }
+    var unread = Set(lost.map(\.hash))
     var found: [LostRun] = []
-    do {
-      for place in try transaction.places(of: chain, after: first - 1, limit: .max) {
+    let first = lost.lazy.map(\.dot.sequence).min() ?? 1
+    for place in try transaction.places(of: chain, after: first - 1, limit: .max) {
+      do {
         guard let stored = try transaction.run(at: place, of: chain) else { continue }
         let run = try reader.decode(stored, in: chain.partition)
-        guard run.hashes.contains(where: hashes.contains) else { continue }
+        guard !unread.isDisjoint(with: run.hashes) else { continue }
         found.append((stored, try reader.content(stored, in: chain.partition, transaction)))
+        unread.subtract(run.hashes)
+      } catch let failure as any StoreFailure where failure.isOfOneRow {
+        // It may be of a branch that is not lost.
+        note(failure, in: chain.partition)
       }
-    } catch let failure as any StoreFailure where failure.isOfOneRow {
-      note(failure, in: chain.partition)
     }
-    return found
+    let end = lost.lazy.filter { unread.contains($0.hash) }.map(\.dot.sequence).min() ?? .max
+    return found.filter { $0.stored.last < end }
   }
 
   /// One run again; nil where it has to wait.

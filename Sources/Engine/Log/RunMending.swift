@@ -134,16 +134,16 @@ extension NodeEngine {
   func goOnBehindMended() {
     while let (partition, replicas) = mended.min(by: { $0.key < $1.key }) {
       mended[partition] = nil
-      tellMended(replicas, storedAnew(in: partition), in: partition)
+      tellMended(replicas, storedAnew(of: replicas, in: partition), in: partition)
       mendQuarantined(in: partition)
     }
   }
 
-  /// What is stored of chains that were incomplete.
-  private func storedAnew(in id: PartitionID) -> [StoredHeaders] {
+  /// What is stored of those chains that were incomplete.
+  private func storedAnew(of replicas: Set<ReplicaID>, in id: PartitionID) -> [StoredHeaders] {
     guard let partition = state.mesh.partitions[id] else { return [] }
     let reader = RunReader(state.identity)
-    return partition.log.incompleteChains.sorted().compactMap { replica in
+    return partition.log.incompleteChains.intersection(replicas).sorted().compactMap { replica in
       let chain = ChainIdentity(fleet: state.identity.fleet, partition: id, replica: replica)
       return attempt(nil) {
         let (runs, unread) = try reader.headers(

@@ -1,13 +1,14 @@
 // What storage does not give as it was written. Nothing of it is dropped: it is left out of what memory knows until it has
 // come anew.
 extension PartitionLog {
-  /// Storage does not give the headers of a request: from now on nobody asks for them, until ``lookAtTrunksAgain()``.
+  /// Storage does not give the headers of a request: from now on nobody asks for them, until
+  /// ``lookAtTrunksAgain(of:)``.
   package mutating func leaveTrunk(of replica: ReplicaID) { unreadTrunks.insert(replica) }
 
   /// Some of it may read now. ``adopt(_:)`` has to follow. Answers whether anything was left.
-  mutating func lookAtTrunksAgain() -> Bool {
-    defer { unreadTrunks = [] }
-    return !unreadTrunks.isEmpty
+  mutating func lookAtTrunksAgain(of replicas: Set<ReplicaID>) -> Bool {
+    defer { unreadTrunks.subtract(replicas) }
+    return !unreadTrunks.isDisjoint(with: replicas)
   }
 
   /// Stored runs of the chain do not read: it may be longer, or forked, than memory knows.

@@ -29,7 +29,7 @@ extension Mesh {
     for chain in stored {
       for change in ledger.learnStored(chain, in: partition) { step.emit(.rebuild(partition, change)) }
     }
-    if ledger.lookAtTrunksAgain(in: partition) { adoptAuthority(partition, &step) }
+    if ledger.lookAtTrunksAgain(of: replicas, in: partition) { adoptAuthority(partition, &step) }
     guard let log = ledger.partitions[partition]?.log else { return }
     for replica in replicas.sorted() where log.shownEnd(of: replica) == .max {
       sessions.showNews(of: replica, partition, ledger, &step)

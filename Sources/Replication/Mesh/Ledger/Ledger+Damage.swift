@@ -7,9 +7,10 @@ extension Ledger {
   }
 
   /// Answers whether there is something that may read now; then the statements are to be adopted again.
-  mutating func lookAtTrunksAgain(in partition: PartitionID) -> Bool {
-    unread.remove(partition)
-    return partitions[partition]?.log.lookAtTrunksAgain() == true
+  mutating func lookAtTrunksAgain(of replicas: Set<ReplicaID>, in partition: PartitionID) -> Bool {
+    let isLookedAt = partitions[partition]?.log.lookAtTrunksAgain(of: replicas) == true
+    if partitions[partition]?.log.unreadTrunks.isEmpty != false { unread.remove(partition) }
+    return isLookedAt
   }
 
   /// Takes what is stored of a chain that was incomplete, as an opening does. Answers what that moves.
