@@ -104,6 +104,16 @@ package struct DamagedLog: StoreFailure, CustomStringConvertible {
   }
 }
 
+/// A payload that travelled apart from its run is not here as it was written.
+struct DamagedPayload: StoreFailure, CustomStringConvertible {
+  let run: DamagedRun
+  var isFatal: Bool { true }
+  var isOfOneRow: Bool { true }
+  var runAtFault: DamagedRun? { run }
+  var isOfPayload: Bool { true }
+  var description: String { "the payload of \(run)" }
+}
+
 /// A document of which the stored row does not read, nor could the log give it again. Everything else goes on.
 package struct DamagedDocument: Error, Hashable, CustomStringConvertible {
   package let key: DocumentKey

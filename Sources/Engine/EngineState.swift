@@ -24,6 +24,11 @@ package final class EngineState {
   package internal(set) var quarantine = Quarantine()
   /// Runs that the log does not give as they were written.
   package internal(set) var damagedRuns = DamagedRuns()
+  package internal(set) var scrub = LogScrub()
+  /// As the store has it: ``OwnFacts/isLogDamaged``.
+  var isLogDamaged: Bool
+  /// So it was at the start.
+  let wasLogDamaged: Bool
   /// Documents are to be made anew that the log could not give.
   package internal(set) var owesDocuments = false
   /// Partitions whose logs are to be walked through in search of the runs that stand in the way.
@@ -43,6 +48,8 @@ package final class EngineState {
     staged = try opening.staged()
     let understanding = identity.cryptography.formats.understanding
     hasNotedUnderstanding = try ports.store.ownFacts().understanding == understanding
+    isLogDamaged = try ports.store.ownFacts().isLogDamaged
+    wasLogDamaged = isLogDamaged
     subscriptions = Set(try ports.store.subscriptions())
     invitations = InvitationBook(try ports.store.invitations())
     toldAccepted = mesh.partitions.mapValues(\.log.accepted)
@@ -99,7 +106,8 @@ package final class EngineState {
   var surroundings: Surroundings {
     Surroundings(
       now: clock.now, wallMilliseconds: clock.wallMilliseconds, ownReplica: own.replica?.id,
-      isRenewalDue: own.isRenewalDue, staged: staged, damaged: damagedRuns.chains)
+      isRenewalDue: own.isRenewalDue, staged: staged, damaged: damagedRuns.chains,
+      knowsDamage: !wasLogDamaged || scrub.passCount > 0)
   }
 
   /// A subscription that is stored, or gone from the store. Answers what it speaks of.

@@ -27,6 +27,8 @@ package final class NodeEngine {
   private var admissions = Admissions()
   private var lastTick: MonotonicTime
   private var rhythm = WriteRhythm()
+  /// When it is tried again to write down that the log is damaged.
+  var damageNoteDue = MonotonicTime(milliseconds: 0)
   /// Chains of which runs were put back that did not read, by partition: what waited for them has to go on.
   var mended: [PartitionID: Set<ReplicaID>] = [:]
 
@@ -49,7 +51,9 @@ package final class NodeEngine {
   }
 
   private func noteUnread() {
-    let chains = state.mesh.partitions.values.reduce(0) { $0 + $1.log.incompleteChains.union($1.log.unreadTrunks).count }
+    let chains = state.mesh.partitions.values.reduce(0) {
+      $0 + $1.log.incompleteChains.union($1.log.unreadTrunks).count
+    }
     guard chains > 0 || !state.damagedRuns.isEmpty else { return }
     journal.note(
       .error, "runs of the log do not read; all else is here",
@@ -174,8 +178,12 @@ package final class NodeEngine {
     let isDue = state.nextDeadline.map { $0 <= now } ?? false
     if isDue || now.millisecondsSince(lastTick) >= Mesh.tickMilliseconds {
       lastTick = now
+      let isScrubbed = scrubLog(isCrowded: rhythm.occasion(now, hasLoads: hasLoads) == .attended)
       let moved = state.damagedRuns.takeMoved()
       if !moved.isEmpty { handle(.damageMoved(moved)) }
+      if isScrubbed, state.wasLogDamaged { handle(.logScrubbed) }
+      if state.damagedRuns.takeDemand() { state.scrub.demandPass(now) }
+      noteDamage()
       handle(.tick)
       askForDamagedRuns()
       links.renewAnswers()

@@ -415,6 +415,8 @@ package struct PeerStatus: Sendable, Equatable {
     case closed
     /// It lets something else pass than before, so that the session was ended to begin anew.
     case moved
+    /// It carried a connection, which has ended.
+    case ended
   }
 }
 

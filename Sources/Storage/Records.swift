@@ -122,6 +122,8 @@ package enum MetaKey: String, CaseIterable, Sendable {
   case replicaNonce = "replica-nonce"
   /// What the build understood that judged what is stored.
   case understanding
+  /// There while damage of the log is known, until all of it was read over and is whole.
+  case logDamaged = "log-damaged"
   /// Raw value of the highest hybrid timestamp given out or adopted.
   case timestamp
   /// There while this file is a restored copy under which nothing has been written: a new replica id is due.

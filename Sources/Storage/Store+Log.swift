@@ -25,6 +25,7 @@ extension Store: LogReading {
     facts.timestamp = HybridTimestamp(rawValue: try integer(.timestamp) ?? 0)
     facts.isRestored = try meta(.restored) != nil
     facts.understanding = try meta(.understanding)
+    facts.isLogDamaged = try meta(.logDamaged) != nil
     if let id = try meta(.replica).flatMap({ ReplicaID($0) }),
       let nonce = try meta(.replicaNonce).flatMap({ UUIDValue($0) })
     {
@@ -75,6 +76,10 @@ extension Store: LogReading {
 
   package func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
     try number(of: chain).map { try isWritten(body, asRunAt: place.arrival, of: $0) } ?? false
+  }
+
+  package func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns {
+    try scrubRuns(cameAfter: arrival, byteLimit: byteLimit, countLimit: countLimit)
   }
 
   package func lastRun(of chain: ChainIdentity) throws -> LogRun? {
@@ -139,6 +144,10 @@ extension Store: LogTransaction {
 
   package func setUnderstanding(_ understanding: [UInt8]) throws {
     try transaction.setMeta(understanding, for: .understanding)
+  }
+
+  package func setLogDamaged(_ isDamaged: Bool) throws {
+    try transaction.setMeta(isDamaged ? [] : nil, for: .logDamaged)
   }
 
   package func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {

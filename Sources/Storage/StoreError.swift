@@ -43,6 +43,8 @@ package enum StoreError: Error, Hashable, Sendable {
   case damagedLog(String)
   /// A run of the log is not as it was written.
   case damagedRun(DamagedRun)
+  /// The payload that travelled apart from a run is not as it was written.
+  case damagedPayload(of: DamagedRun)
   /// A reader was stopped, or ran into its time limit.
   case interrupted
   case busy
@@ -85,7 +87,7 @@ package enum StoreError: Error, Hashable, Sendable {
   /// After these the open store must not be written again.
   package var isFatal: Bool {
     switch self {
-    case .inputOutput, .removed, .damaged, .damagedLog, .damagedRun: true
+    case .inputOutput, .removed, .damaged, .damagedLog, .damagedRun, .damagedPayload: true
     default: false
     }
   }
@@ -96,12 +98,17 @@ package enum StoreError: Error, Hashable, Sendable {
   }
 
   package var runAtFault: DamagedRun? {
-    if case .damagedRun(let run) = self { run } else { nil }
+    switch self {
+    case .damagedRun(let run), .damagedPayload(let run): run
+    default: nil
+    }
   }
+
+  package var isOfPayload: Bool { if case .damagedPayload = self { true } else { false } }
 
   package var isOfOneRow: Bool {
     switch self {
-    case .damagedDocument, .damagedLog, .damagedRun: true
+    case .damagedDocument, .damagedLog, .damagedRun, .damagedPayload: true
     default: false
     }
   }
@@ -116,7 +123,7 @@ extension StoreError: CustomStringConvertible {
     case .damaged: "the store is damaged"
     case .tornByLostLog: StoreError.torn
     case .damagedDocument: "the document is damaged here"
-    case .damagedLog, .damagedRun: "the store's log is damaged"
+    case .damagedLog, .damagedRun, .damagedPayload: "the store's log is damaged"
     case .sqlite(let error): "the store failed: \(error.message)"
     default: description
     }
@@ -154,6 +161,7 @@ extension StoreError: CustomStringConvertible {
     case .damagedDocument(let detail): "the document is damaged here: \(detail)"
     case .damagedLog(let detail): "the store's log is damaged: \(detail)"
     case .damagedRun(let run): "the store's log is damaged: \(run)"
+    case .damagedPayload(let run): "the store's log is damaged: the payload of \(run)"
     case .interrupted: "reading took too long or was stopped"
     case .busy: "the store is busy"
     case .limitReached(let what, let limit): "there is no room for more \(what): the limit is \(limit)"

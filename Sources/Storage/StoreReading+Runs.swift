@@ -1,5 +1,6 @@
 import Engine
 import Replication
+import Wire
 
 extension StoreReading where Self: ~Copyable {
   /// Runs of one chain that hold changes above `sequence`, of all branches, ascending by their last one: at least one
@@ -89,6 +90,77 @@ extension StoreReading where Self: ~Copyable {
     }
   }
 
+  /// Holds the rows of runs that came after `arrival` against their sums, in the order in which they came, and what travelled
+  /// apart from them.
+  func scrubRuns(
+    cameAfter arrival: Int64, byteLimit: Int, countLimit: Int
+  ) throws(StoreError) -> ScrubbedRuns {
+    let rows = try database.statement(
+      "SELECT arrival, chain, first, last, context_base, context, body, sum FROM runs WHERE arrival>?1 ORDER BY arrival"
+    )
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    var (scrubbed, count) = (ScrubbedRuns(end: arrival), 0)
+    scrubbed.logEnd = try database.integer("SELECT max(arrival) FROM runs") ?? 0
+    while count == 0 || scrubbed.byteCount < byteLimit && count < countLimit {
+      do throws(StoreError) {
+        guard try rows.step() else {
+          scrubbed.isAll = true
+          break
+        }
+        try scrub(rows, &scrubbed)
+        (scrubbed.end, count) = (max(scrubbed.end, rows.integer(0)), count + 1)
+      } catch {
+        // What was found before it counts.
+        guard count > 0 else { throw error }
+        break
+      }
+    }
+    return scrubbed
+  }
+
+  private func scrub(_ rows: PreparedStatement, _ scrubbed: inout ScrubbedRuns) throws(StoreError) {
+    scrubbed.byteCount += rows.byteCount(5) + rows.byteCount(6)
+    if isIntact(rows, sum: 7), try hasIntactPayload(rows, &scrubbed) { return }
+    guard try isIndexed(rows) else {
+      scrubbed.misplaced.insert(rows.integer(0))
+      return
+    }
+    scrubbed.damaged.append((try partition(of: rows.integer(1)), try run(at: rows, sum: 7)))
+  }
+
+  private func isIndexed(_ run: PreparedStatement) throws(StoreError) -> Bool {
+    let rows = try database.statement(
+      "SELECT 1 FROM runs INDEXED BY runs_by_chain WHERE chain=?1 AND last=?2 AND +arrival=?3")
+    defer { rows.reset() }
+    try rows.bind(1, run.integer(1))
+    try rows.bind(2, run.integer(3))
+    try rows.bind(3, run.integer(0))
+    return try rows.step()
+  }
+
+  /// What travelled apart from a run, if anything did, is there as it was written.
+  private func hasIntactPayload(
+    _ rows: PreparedStatement, _ scrubbed: inout ScrubbedRuns
+  ) throws(StoreError) -> Bool {
+    guard rows.integer(2) == rows.integer(3), let hash = (try? RunCodec.apartPayload(of: rows.bytes(6)[...])) ?? nil
+    else {
+      return true
+    }
+    guard let count = try intactPayloadByteCount(hash) else { return false }
+    scrubbed.byteCount += count
+    return true
+  }
+
+  private func partition(of chain: Int64) throws(StoreError) -> PartitionID {
+    let rows = try database.statement(
+      "SELECT hash FROM chains JOIN partitions ON partitions.id=chains.partition WHERE chains.id=?1")
+    defer { rows.reset() }
+    try rows.bind(1, chain)
+    guard try rows.step(), let hash = Digest(rows.bytes(0)) else { throw .damaged("the partition of chain \(chain)") }
+    return PartitionID(hash)
+  }
+
   func collect(
     _ rows: PreparedStatement, byteLimit: Int, partition: PartitionNumber
   ) throws(StoreError) -> [StoredRun] {
@@ -121,15 +193,29 @@ extension StoreReading where Self: ~Copyable {
 
   /// Throws where the row of a run is not as it was written. Its columns begin with those of ``collect(_:byteLimit:partition:)``.
   func requireIntact(_ rows: PreparedStatement, sum column: Int32) throws(StoreError) {
-    guard let sum = rows.optionalInteger(column) else { return }
+    if !isIntact(rows, sum: column) { throw .damagedRun(try run(at: rows, sum: column)) }
+  }
+
+  /// - Parameter first: in place of the row's own.
+  private func isIntact(_ rows: PreparedStatement, sum column: Int32, first: Int64? = nil) -> Bool {
+    guard let sum = rows.optionalInteger(column) else { return true }
     let found = RowSum(
-      ofRun: rows.integer(0), of: rows.integer(1), rows.integer(2), rows.integer(3), base: rows.optionalInteger(4),
-      context: rows.borrowedBytes(5), body: rows.borrowedBytes(6))
-    guard found.value != sum else { return }
-    throw .damagedRun(
-      DamagedRun(
-        replica: try replica(of: rows.integer(1)), first: UInt64(clamping: rows.integer(2)),
-        last: UInt64(clamping: rows.integer(3)), arrival: rows.integer(0)))
+      ofRun: rows.integer(0), of: rows.integer(1), first ?? rows.integer(2), rows.integer(3),
+      base: rows.optionalInteger(4), context: rows.borrowedBytes(5), body: rows.borrowedBytes(6))
+    return found.value == sum
+  }
+
+  private func run(at rows: PreparedStatement, sum column: Int32) throws(StoreError) -> DamagedRun {
+    var first = rows.integer(2)
+    // Its number may be all that is damaged: the body begins with it as well.
+    if let beginning = try? RunCodec.beginning(of: rows.bytes(6)[...]),
+      isIntact(rows, sum: column, first: Int64(clamping: beginning.first))
+    {
+      first = Int64(clamping: beginning.first)
+    }
+    return DamagedRun(
+      replica: try replica(of: rows.integer(1)), first: UInt64(clamping: first),
+      last: UInt64(clamping: rows.integer(3)), arrival: rows.integer(0))
   }
 
   private func replica(of chain: Int64) throws(StoreError) -> ReplicaID {

@@ -50,10 +50,15 @@ extension PreparedStatement {
 }
 
 extension Transaction {
-  /// Keeps a whole payload that is not in its run's body. The caller has checked its hash. Once each.
+  /// Keeps a whole payload that is not in its run's body. The caller has checked its hash. Once each; in place of one that is
+  /// not as it was written.
   package func addLargePayload(_ hash: Digest, bytes: ArraySlice<UInt8>) throws(StoreError) {
+    guard try intactPayloadByteCount(hash) == nil else { return }
     let insert = try database.statement(
-      "INSERT INTO large_payloads (hash, bytes, sum) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")
+      """
+      INSERT INTO large_payloads (hash, bytes, sum) VALUES (?1, ?2, ?3)
+      ON CONFLICT (hash) DO UPDATE SET bytes=?2, sum=?3
+      """)
     try insert.bind(1, copied: hash.bytes)
     try bytes.span.bytes.withUnsafeBytes { (bytes) throws(StoreError) in
       try insert.bind(2, borrowed: bytes)
@@ -101,6 +106,26 @@ extension StoreReading where Self: ~Copyable {
           isWhole: rows.integer(5) == 1))
     }
     return shares
+  }
+
+  /// Nil where it is not here as it was written.
+  func intactPayloadByteCount(_ hash: Digest) throws(StoreError) -> Int? {
+    let rows = try database.statement("SELECT bytes, sum FROM large_payloads WHERE hash=?1")
+    defer { rows.reset() }
+    try rows.bind(1, copied: hash.bytes)
+    guard try rows.step() else { return nil }
+    let isIntact = rows.optionalInteger(1).map { RowSum(ofPayload: rows.borrowedBytes(0)).value == $0 } ?? true
+    return isIntact ? rows.byteCount(0) : nil
+  }
+
+  /// Nil also where it is not as it was written.
+  func intactPayload(_ hash: Digest) throws(StoreError) -> [UInt8]? {
+    do {
+      return try largePayload(hash)
+    } catch {
+      guard error.isOfOneRow else { throw error }
+      return nil
+    }
   }
 
   /// A payload kept whole; nil where it has not arrived.

@@ -54,8 +54,8 @@ extension Transaction {
   ) throws(StoreError) {
     let update = try database.statement(
       """
-      UPDATE runs SET context_base=NULL, context=?5, body=?6, sum=?7
-      WHERE arrival=?1 AND chain=?2 AND first=?3 AND last=?4
+      UPDATE runs SET context_base=NULL, context=?5, body=?6, sum=?7, first=?3
+      WHERE arrival=?1 AND chain=?2 AND last=?4
       """)
     let context = StoredContext.encode(context)
     let (first, last) = (try Transaction.integer(first, "sequence"), try Transaction.integer(last, "sequence"))

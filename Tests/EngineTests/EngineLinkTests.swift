@@ -96,7 +96,7 @@ import Wire
     node.engine.turn([.closed(SessionID(rawValue: 1), reason: "closed")])
     #expect(node.links.dials.count == limit + 2)
     let outcome = node.engine.links.table.outcomes[node.links.dials[0].address]
-    #expect(outcome?.words == "the connection ended (closed)")
+    #expect(outcome == .ended("closed") && outcome?.words == "the connection ended (closed)")
   }
 
   @Test("who did not take this node is dialled again soon once a device was let in, and not for any other statement")

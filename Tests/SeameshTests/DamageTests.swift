@@ -109,6 +109,14 @@ import Testing
     #expect(finding.level == .problem && finding.message.contains("1 runs"))
   }
 
+  @Test("a part of the log that could not be read over is named by doctor, with its reason")
+  func unreadLog() throws {
+    #expect(Doctor.findings(unreadLog: nil).isEmpty)
+    #expect(try findings()["log-unread"] == nil)
+    let finding = try #require(Doctor.findings(unreadLog: "the disk failed").first)
+    #expect(finding.code == "log-unread" && finding.level == .problem && finding.message.contains("the disk failed"))
+  }
+
   @Test("written whole it is there again, without a restart")
   func writtenWhole() throws {
     try node.damage(id: .string("b"), log: true)

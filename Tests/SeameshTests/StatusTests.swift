@@ -151,16 +151,20 @@ import Testing
     (used.linkClass, used.passes, used.bytesPerDay) = ("satellite", "authority", 1_000)
     let peers = [
       peer(1, "the link is of class none", .closed), peer(2, "moved", .moved), peer(3, ""),
-      peer(4, "", isFound: false), peer(5, "no answer in time"),
+      peer(4, "", isFound: false), peer(5, "no answer in time"), peer(6, "the connection ended (closed)", .ended),
     ]
     let findings = Doctor.findings(peers, [none, used])
-    let codes = ["peer-link-closed", "peer-link-moved", "peer-unreachable", "peer-unreachable", "peer-away"]
+    let codes = [
+      "peer-link-closed", "peer-link-moved", "peer-ended", "peer-unreachable", "peer-unreachable", "peer-away",
+    ]
     #expect(findings.map(\.code) == codes)
-    #expect(findings.map { $0.remedy.contains("firewall") } == [false, false, true, false, false])
+    #expect(findings.map { $0.remedy.contains("firewall") } == [false, false, false, true, false, false])
     #expect(findings[0].message.contains("class none, by a rule") && findings[0].remedy.contains("seamesh links"))
     #expect(findings[1].message.hasSuffix("used up of the class satellite."), "\(findings[1].message)")
-    #expect(findings[2].message.hasSuffix("cannot be reached: no answer in time."))
-    #expect(findings[3].message.hasSuffix("cannot be reached; no reason is known."), "\(findings[3].message)")
+    let ended = "Somebody answers at 10.0.0.6:1, but no session comes of it or stays: the connection ended (closed)."
+    #expect(findings[2].message == ended)
+    #expect(findings[3].message.hasSuffix("cannot be reached: no answer in time."))
+    #expect(findings[4].message.hasSuffix("cannot be reached; no reason is known."), "\(findings[4].message)")
     none.isChosen = true
     let chosen = try #require(Doctor.findings([peers[0]], [none]).first)
     #expect(chosen.message.contains("--use") && chosen.remedy.contains("--use=auto"))

@@ -93,6 +93,57 @@ import Testing
     #expect(throws: StoreError.self) { try store.run(at: 1, in: place.partition) }
   }
 
+  @Test("each run that is not as it was written is found by reading over, in parts, with its partition")
+  func scrub() throws {
+    let place = try place()
+    try store.write(.full) { transaction in
+      for number in 4...9 as ClosedRange<UInt64> {
+        try transaction.appendRun(
+          place.chain, first: number, last: number, context: vector([2: number]), body: [UInt8(number)][...])
+      }
+    }
+    #expect(try store.scrub(after: 0, byteLimit: .max, countLimit: .max).damaged.isEmpty)
+    try store.database.execute("UPDATE runs SET body=x'00' WHERE arrival IN (1, 5, 8)")
+    store.numbers.removeAll()
+    var (found, end, parts): ([DamagedRun], Int64, Int) = ([], 0, 0)
+    while true {
+      let part = try store.scrub(after: end, byteLimit: .max, countLimit: 3)
+      for (partition, run) in part.damaged {
+        #expect(partition == partitionID(1))
+        found.append(run)
+      }
+      (end, parts) = (part.end, parts + 1)
+      if part.isAll { break }
+    }
+    #expect(found.map(\.arrival) == [1, 5, 8] && found.map(\.last) == [2, 6, 9] && parts == 3 && end == 8)
+    let first = try store.scrub(after: 0, byteLimit: 1, countLimit: 9)
+    #expect(first.end == 1 && !first.isAll && first.byteCount > 0)
+  }
+
+  @Test("of a damaged run that number is told as its first which was written, wherever the bit has flipped")
+  func firstNumber() throws {
+    let place = try place()
+    func body(_ first: UInt8) -> [UInt8] { [0x82, 0x50] + [UInt8](repeating: 7, count: 16) + [first] }
+    func literal(_ first: UInt8) -> String { "x'8250\(String(repeating: "07", count: 16))0\(first)'" }
+    _ = try store.write(.full) { transaction in
+      try transaction.appendRun(place.chain, first: 4, last: 6, context: vector([2: 2]), body: body(4)[...])
+    }
+    let run = try #require(try store.run(at: 3, in: place.partition))
+    func told() throws -> [UInt64] {
+      try store.scrub(after: 2, byteLimit: .max, countLimit: 1).damaged.map(\.run.first)
+    }
+    try store.database.execute("UPDATE runs SET body=\(literal(3)) WHERE arrival=3")
+    #expect(try told() == [4], "in the body")
+    try store.database.execute("UPDATE runs SET first=1, body=\(literal(4)) WHERE arrival=3")
+    #expect(try told() == [4], "in the row")
+    try store.write(.full) { transaction in
+      try transaction.replaceRun(
+        at: 3, of: place.chain, first: 4, last: 6, context: run.context, body: run.body[...])
+    }
+    store.numbers.removeAll()
+    #expect(try store.run(at: 3, in: place.partition) == run && told().isEmpty)
+  }
+
   @Test("a run that is put back reads as it did, with all that refers to it")
   func putBack() throws {
     let place = try place()

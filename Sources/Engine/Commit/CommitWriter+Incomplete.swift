@@ -57,6 +57,15 @@ struct Following {
     return (known, unread)
   }
 
+  /// The bytes of a run that was found damaged, where these read.
+  func intactBody(of run: DamagedRun) throws -> [UInt8]? {
+    do {
+      return try store.body(at: RunPlace(last: run.last, arrival: run.arrival), of: chain)
+    } catch let failure as any StoreFailure where failure.isOfOneRow {
+      return nil
+    }
+  }
+
   /// The run lies in the log as it is.
   func holds(_ encoded: ArraySlice<UInt8>, endingAt last: UInt64) throws -> Bool {
     for place in try store.places(of: chain, after: last - 1, limit: 1) where place.last == last {

@@ -15,22 +15,36 @@ extension CommitWriter {
         state.quarantine.release(key, in: id)
       }
     }
-    let now = state.clock.now
-    let due = state.quarantine.due(Set(damaged.keys), in: id, now)
+    let due = state.quarantine.due(Set(damaged.keys), in: id, state.clock.now)
     guard !due.isEmpty else { return Set(damaged.keys) }
     let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: partition)
+    var walks = CommitWriter.walkLimit
+    return Set(damaged.keys).subtracting(try mend(due.sorted()[...], damaged, by: rebuild, &walks))
+  }
+
+  /// Answers those that were made anew.
+  private mutating func mend(
+    _ keys: ArraySlice<DocumentKey>, _ damaged: [DocumentKey: String], by rebuild: DocumentRebuild, _ walks: inout Int
+  ) throws -> Set<DocumentKey> {
+    let id = rebuild.partition.id
     do {
-      done.documents.append(try rebuild.run(on: due, transaction))
-      for key in due.sorted() {
+      done.documents.append(try rebuild.run(on: Set(keys), transaction))
+      for key in keys {
         state.quarantine.release(key, in: id)
-        state.quarantine.noteMended(key, in: partition.name)
+        state.quarantine.noteMended(key, in: rebuild.partition.name)
       }
-      return Set(damaged.keys).subtracting(due)
-    } catch let failure as any StoreFailure {
-      guard failure.isOfOneRow else { throw failure }
-      if let run = failure.runAtFault { state.damagedRuns.note(run, in: id) }
-      for key in due { state.quarantine.put(key, in: id, "\(damaged[key] ?? ""); \(failure)", now) }
-      return Set(damaged.keys)
+      return Set(keys)
+    } catch let failure as any StoreFailure where failure.isOfOneRow {
+      note(failure, in: id)
+      walks -= 2
+      // The payload of a change stands in the way of some of them alone.
+      guard failure.isOfPayload, keys.count > 1, walks >= 0 else {
+        for key in keys { state.quarantine.put(key, in: id, "\(damaged[key] ?? ""); \(failure)", state.clock.now) }
+        return []
+      }
+      let middle = keys.startIndex + keys.count / 2
+      let lower = try mend(keys[..<middle], damaged, by: rebuild, &walks)
+      return lower.union(try mend(keys[middle...], damaged, by: rebuild, &walks))
     }
   }
 

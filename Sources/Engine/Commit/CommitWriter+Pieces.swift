@@ -14,7 +14,7 @@ extension CommitWriter {
     if let known = done.staged[key], known.total != piece.total { try removePieces(key) }
     var share = done.staged[key] ?? StagedShare(key, total: piece.total)
     // What is here already is not looked at again; what does not follow was ahead of what had to make room.
-    guard piece.offset <= share.byteCount, piece.end > share.byteCount, try transaction.largePayload(key.hash) == nil
+    guard piece.offset <= share.byteCount, piece.end > share.byteCount, try transaction.intactPayload(key.hash) == nil
     else { return }
     let bytes = piece.bytes.dropFirst(Int(share.byteCount - piece.offset))
     for key in done.staged.displaced(by: bytes.count, for: key) { try removePieces(key) }

@@ -49,7 +49,7 @@ extension CommitWriter {
       note(failure, in: rebuild.partition.id)
       walks -= 2
       // A run stands in the way of all of them; something else, as the payload of one change, only of some.
-      guard failure.runAtFault == nil, keys.count > 1, walks >= 0 else {
+      guard failure.runAtFault == nil || failure.isOfPayload, keys.count > 1, walks >= 0 else {
         return try setAside(keys, in: rebuild.partition.id, failure)
       }
       let middle = keys.startIndex + keys.count / 2

@@ -32,7 +32,7 @@ struct DocumentRebuild {
     var unread: [any StoreFailure] = []
     for (replica, shared) in partition.log.lowestMoved(by: moved) {
       try forEachRun(of: replica, after: shared, transaction, &unread) { run in
-        keys.formUnion(try reader.documents(writtenBy: run.body, in: partition.id, apart: transaction.largePayload))
+        keys.formUnion(try reader.documents(writtenBy: run, of: partition.id, transaction))
       }
     }
     let regrouped = moved.reduce(into: Set<Dot>()) { $0.formUnion($1.regrouped) }

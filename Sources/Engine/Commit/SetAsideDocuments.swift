@@ -39,7 +39,9 @@ extension NodeEngine {
   /// Every run reads: what was set aside beyond what memory holds is made anew as well, then nothing is owed any more.
   private func settleOwed() {
     guard state.owesDocuments, state.unexamined.isEmpty, state.quarantine.count == 0,
-      state.mesh.ledger.unread.isEmpty, failure == nil
+      state.mesh.ledger.unread.isEmpty, failure == nil,
+      // The payload of a run may stand in the way, and nobody may have read it.
+      state.scrub.passCount > 0, state.damagedRuns.isWhole
     else { return }
     do {
       while case let rest = try state.store.documentsSetAside(limit: Quarantine.limit), !rest.isEmpty {

@@ -78,9 +78,9 @@ package struct LinkTable {
   mutating func note(ended link: Link, _ reason: String, at address: PeerAddress) {
     switch outcomes[address] {
     case .otherFleet, .notAMember: return
-    case .failed, .linkClosed, .linkMoved, nil: break
+    case .failed, .ended, .linkClosed, .linkMoved, nil: break
     }
-    note(link.hasMoved ? .linkMoved : .failed("the connection ended (\(reason))"), at: address)
+    note(link.hasMoved ? .linkMoved : .ended(reason), at: address)
   }
 
   mutating func removeAll() { (links, held) = ([:], [:]) }
@@ -127,6 +127,8 @@ package struct LinkTable {
 package enum DialOutcome: Sendable, Equatable {
   /// In the transport's words.
   case failed(String)
+  /// Somebody took the connection, which has ended since; why, in the transport's words.
+  case ended(String)
   /// Nothing may pass on the link that leads there.
   case linkClosed
   /// The session was ended here, since its link lets something else pass than when it began.
@@ -141,6 +143,7 @@ extension DialOutcome {
   package var words: String {
     switch self {
     case .failed(let reason): reason
+    case .ended(let reason): "the connection ended (\(reason))"
     case .linkClosed: "the link is of class none"
     case .linkMoved: "its link lets something else pass than before"
     case .notAMember: "it does not know this device as a member"

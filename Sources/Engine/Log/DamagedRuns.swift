@@ -17,8 +17,12 @@ package struct DamagedRuns: Sendable {
   }
 
   private var runs: [Chain: Set<DamagedRun>] = [:]
-  /// Those of which a run is known to be damaged, by partition. One whose runs are all beyond ``limit`` stays until a start.
+  /// Those of which a run is known to be damaged, by partition.
   private(set) var chains: [PartitionID: Set<ReplicaID>] = [:]
+  /// Chains with more damaged runs than are remembered: when the log was read over last, and since then.
+  private var beyond: (before: Set<Chain>, since: Set<Chain>) = ([], [])
+  /// The log is to be read over soon: all that was remembered of a chain is mended, and there is more.
+  private var isDemanding = false
   /// Partitions of which chains came to these, or left them.
   private var moved: Set<PartitionID> = []
   private var asks: [Chain: Ask] = [:]
@@ -41,6 +45,10 @@ package struct DamagedRuns: Sendable {
   package static let longestWaitMilliseconds: UInt64 = 3_600_000
 
   package var isEmpty: Bool { count == 0 }
+  /// Nothing is known to be damaged, remembered or not.
+  var isWhole: Bool { chains.isEmpty }
+  /// So many runs are damaged at the least.
+  package var leastCount: Int { max(count, chains.values.reduce(0) { $0 + $1.count }) }
 
   /// Answers whether that is new.
   @discardableResult
@@ -48,9 +56,35 @@ package struct DamagedRuns: Sendable {
     let chain = Chain(partition: partition, replica: run.replica)
     // Also where the run itself is one too many: nobody is to believe that the chain is whole here.
     if chains[chain.partition, default: []].insert(chain.replica).inserted { moved.insert(chain.partition) }
-    guard count < DamagedRuns.limit, runs[chain, default: []].insert(run).inserted else { return false }
+    guard runs[chain]?.contains(run) != true else { return false }
+    guard count < DamagedRuns.limit else {
+      beyond.since.insert(chain)
+      return false
+    }
+    runs[chain, default: []].insert(run)
     count += 1
     return true
+  }
+
+  /// All of the log was read over: nothing is beyond but what was met since that began.
+  mutating func noteScrubbed() {
+    let whole = beyond.before.subtracting(beyond.since).filter { runs[$0] == nil }
+    beyond = (beyond.since, [])
+    for chain in whole { release(chain) }
+    if count < DamagedRuns.limit, beyond.before.contains(where: { runs[$0] == nil }) { isDemanding = true }
+  }
+
+  mutating func takeDemand() -> Bool {
+    defer { isDemanding = false }
+    return isDemanding
+  }
+
+  /// Those that arrived in a part of the log.
+  func known(after start: Int64, through end: Int64) -> [(run: DamagedRun, chain: Chain)] {
+    guard count > 0 else { return [] }
+    return runs.sorted { $0.key < $1.key }.flatMap { chain, runs in
+      runs.filter { $0.arrival > start && $0.arrival <= end }.sorted { $0.arrival < $1.arrival }.map { ($0, chain) }
+    }
   }
 
   mutating func moveAll() { moved.formUnion(chains.keys) }
@@ -99,11 +133,12 @@ package struct DamagedRuns: Sendable {
     (runs[chain] ?? []).filter { $0.first == run.first && $0.last == run.last }.sorted { $0.arrival < $1.arrival }
   }
 
+  /// Its payload, which may be large, waits on disk.
   mutating func take(_ run: IncomingRun, at place: DamagedRun) {
     guard arrived[place.arrival] == nil, arrivedByteCount + run.encoded.count <= DamagedRuns.arrivedByteLimit else {
       return
     }
-    arrived[place.arrival] = run
+    arrived[place.arrival] = run.withoutDocuments
     arrivedByteCount += run.encoded.count
   }
 
@@ -114,16 +149,26 @@ package struct DamagedRuns: Sendable {
     }
   }
 
-  mutating func noteMended(_ run: DamagedRun, _ chain: Chain) {
-    mendedCount += 1
+  /// - Parameter cameAnew: false where the disk gives it again by itself.
+  mutating func noteMended(_ run: DamagedRun, _ chain: Chain, cameAnew: Bool = true) {
+    if cameAnew { mendedCount += 1 }
     drop(run)
     // Of other chains, too: their contexts may refer to this run's.
     asked = []
     askSoon()
     guard runs[chain]?.remove(run) != nil else { return }
     count -= 1
+    if count == 0, !(beyond.before.isEmpty && beyond.since.isEmpty) { isDemanding = true }
     guard runs[chain]?.isEmpty == true else { return }
     (runs[chain], asks[chain]) = (nil, nil)
+    guard !beyond.before.contains(chain), !beyond.since.contains(chain) else {
+      isDemanding = true
+      return
+    }
+    release(chain)
+  }
+
+  private mutating func release(_ chain: Chain) {
     chains[chain.partition]?.remove(chain.replica)
     if chains[chain.partition]?.isEmpty == true { chains[chain.partition] = nil }
     moved.insert(chain.partition)
@@ -138,4 +183,11 @@ package struct DamagedRuns: Sendable {
 
 extension IncomingRun {
   var last: UInt64 { first + UInt64(clamping: hashes.count) - 1 }
+
+  fileprivate var withoutDocuments: IncomingRun {
+    IncomingRun(
+      replica: replica, first: first, hashBefore: hashBefore, contextDigest: contextDigest, context: context,
+      hashes: hashes, facts: facts, elementDots: elementDots, signer: signer, encoded: encoded,
+      documents: RunDocuments())
+  }
 }

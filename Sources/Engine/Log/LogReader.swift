@@ -46,8 +46,14 @@ struct LogReader {
         continue
       }
       lagging[next].runs.removeFirst()
-      found.append(try logged(run, lagging[next].chain.replica, partition, state))
-      bytes += found[found.count - 1].byteCount
+      let replica = lagging[next].chain.replica
+      guard let logged = try intact(partition, { try logged(run, replica, partition, state) }) else {
+        cuts.cut(replica, above: run.first - 1)
+        lagging[next].runs = []
+        continue
+      }
+      found.append(logged)
+      bytes += logged.byteCount
       // What this chain has beyond what was read must not be overtaken by later arrivals of others.
       if lagging[next].runs.isEmpty, run.last < lagging[next].end {
         lagging[next].runs = try readable(
@@ -84,8 +90,12 @@ struct LogReader {
       guard let run = read else { throw DamagedLog("a run that the index names is not there") }
       guard run.first <= state.log.shownEnd(of: next.replica) else { continue }
       guard cuts.admits(run, of: next.replica) else { continue }
-      found.append(try logged(run, next.replica, partition, state))
-      bytes += found[found.count - 1].byteCount
+      guard let logged = try intact(partition, { try logged(run, next.replica, partition, state) }) else {
+        cuts.cut(next.replica, above: run.first - 1)
+        continue
+      }
+      found.append(logged)
+      bytes += logged.byteCount
     }
     return (found, false)
   }
@@ -160,12 +170,12 @@ struct LogReader {
     let hashAtLast = isForked ? try reader.decode(run, in: partition).hashAtLast : nil
     return LoggedRun(
       replica: replica, first: run.first, last: run.last, hashBefore: try RunCodec.hashBefore(of: run.body[...]),
-      hashAtLast: hashAtLast, context: run.context, encoded: run.body[...], apart: try apart(run))
+      hashAtLast: hashAtLast, context: run.context, encoded: run.body[...], apart: try apart(run, replica))
   }
 
-  private func apart(_ run: LogRun) throws -> ApartPayload? {
+  private func apart(_ run: LogRun, _ replica: ReplicaID) throws -> ApartPayload? {
     guard run.first == run.last, let hash = try RunCodec.apartPayload(of: run.body[...]) else { return nil }
-    guard let payload = try store.largePayload(hash) else { throw DamagedLog("a change's payload is not there") }
+    guard let payload = try store.intactPayload(hash) else { throw DamagedPayload(run: DamagedRun(run, of: replica)) }
     return ApartPayload(hash: hash, bytes: payload[...])
   }
 
@@ -204,7 +214,10 @@ struct LogReader {
     for run in try readable(chain, after: above, byteLimit: LogReader.evidenceByteCount, &cuts) {
       // Payloads that travel apart count as well. Those that end alike stay together.
       if byteCount > LogReader.evidenceByteCount, found.last?.last != run.last { return (found, true) }
-      let logged = try logged(run, replica, partition, state)
+      guard let logged = try intact(partition, { try logged(run, replica, partition, state) }) else {
+        cuts.cut(replica, above: run.first - 1)
+        break
+      }
       byteCount += logged.byteCount
       found.append(logged)
     }

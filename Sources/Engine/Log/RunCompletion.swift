@@ -53,7 +53,7 @@ struct RunCompletion {
 
   /// A payload that travelled ahead of its run, as it lies on disk, whoever sent it.
   private func arrived(_ hash: Digest, _ byteCount: Int) throws -> [UInt8] {
-    if let known = try state.store.largePayload(hash) { return known }
+    if let known = try state.store.intactPayload(hash) { return known }
     if let key = state.staged.whole(hash, in: state.identity.id(of: batch.name)) {
       return try state.store.stagedBytes(key)
     }

@@ -67,11 +67,17 @@ extension NodeEngine {
         let identity = ChainIdentity(
           fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica)
         let whole = AppendedRun(first: run.first, last: run.last, context: context, body: arrived.encoded)
-        let owed = try owedDocuments(of: arrived, in: chain.partition)
+        let payload = try payload(of: arrived, in: chain.partition)
+        let owed = try owedDocuments(of: arrived, payload, in: chain.partition)
+        var staged: [StagedKey] = []
         try store { transaction in
+          staged = payload.map { state.staged.keys(of: $0.hash) } ?? []
           try transaction.replaceRun(at: run.arrival, with: whole, of: identity)
+          if let payload { try transaction.addLargePayload(payload) }
+          for key in staged { try transaction.removePieces(key) }
           for key in owed { try transaction.setAside(key, in: chain.partition) }
         }
+        for key in staged { state.staged.remove(key) }
         state.takeSetAside(owed.map { (chain.partition, $0) })
         noteMended(run, chain)
       } catch {
@@ -81,13 +87,24 @@ extension NodeEngine {
     }
   }
 
+  /// The payload that travelled ahead of a run, where the one that is stored is not as it was written; nil where none is needed.
+  private func payload(of run: IncomingRun, in partition: PartitionID) throws -> ApartPayload? {
+    guard let hash = try RunCodec.apartPayload(of: run.encoded), try state.store.intactPayload(hash) == nil else {
+      return nil
+    }
+    guard let key = state.staged.whole(hash, in: partition) else { throw DamagedLog("a payload is not there any more") }
+    return ApartPayload(hash: hash, bytes: try state.store.stagedBytes(key)[...])
+  }
+
   /// What the run writes was left as it was if something moved meanwhile. It is set aside in the transaction that puts the run back, so
   /// that it is made anew also behind a crash.
-  private func owedDocuments(of run: IncomingRun, in partition: PartitionID) throws -> [DocumentKey] {
+  private func owedDocuments(
+    of run: IncomingRun, _ payload: ApartPayload?, in partition: PartitionID
+  ) throws -> [DocumentKey] {
     guard state.owesDocuments else { return [] }
-    return try RunReader(state.identity).documents(
-      writtenBy: Array(run.encoded), in: partition, apart: state.store.largePayload
-    ).sorted()
+    return try RunReader(state.identity).documents(writtenBy: Array(run.encoded), in: partition) { hash in
+      try payload.map { Array($0.bytes) } ?? state.store.largePayload(hash)
+    }.sorted()
   }
 
   /// The context of a run that is the one that was written: memory, what follows it in the log, or the end of the chain has its
@@ -105,12 +122,20 @@ extension NodeEngine {
     guard let log = state.mesh.partitions[chain.partition]?.log else { return nil }
     let trunk = log.trunk(of: chain.replica)
     let following = following(chain)
-    if run.last > trunk.sequence {
-      // Memory knows it by its hash; runs of other branches lie in places of their own.
-      guard try following.holds(arrived.encoded, endingAt: run.last) else { return context }
+    // Only its payload may be damaged.
+    if let body = try following.intactBody(of: run) {
+      if body[...] == arrived.encoded { return context }
       state.damagedRuns.drop(run)
       return nil
     }
+    // One that lies whole in another place is of another branch, where there may be several.
+    let mayBeForked = log.forkPoints[chain.replica] != nil || log.incompleteChains.contains(chain.replica)
+    guard try !(mayBeForked && following.holds(arrived.encoded, endingAt: run.last)) else {
+      state.damagedRuns.drop(run)
+      return nil
+    }
+    // Memory knows it by its hash.
+    if run.last > trunk.sequence { return context }
     if run.last == trunk.sequence, end == trunk.hash { return context }
     let (known, unread) = try following.hashes(behind: run.last)
     if run.last < trunk.sequence, known.contains(end) { return context }
@@ -122,11 +147,13 @@ extension NodeEngine {
     return nil
   }
 
-  func noteMended(_ run: DamagedRun, _ chain: DamagedRuns.Chain) {
-    state.damagedRuns.noteMended(run, chain)
+  /// - Parameter cameAnew: false where the disk gives it again by itself.
+  func noteMended(_ run: DamagedRun, _ chain: DamagedRuns.Chain, cameAnew: Bool = true) {
+    state.damagedRuns.noteMended(run, chain, cameAnew: cameAnew)
     mended[chain.partition, default: []].insert(chain.replica)
     journal.note(
-      .notice, "a run of the log that was damaged came anew",
+      .notice,
+      cameAnew ? "a run of the log that was damaged came anew" : "a run of the log that was damaged reads again",
       ["run": .text("\(run)"), "partition": .text(state.name(chain.partition))])
   }
 

@@ -24,9 +24,18 @@ package struct RunReader {
     writtenBy body: [UInt8], in partition: PartitionID, apart: (Digest) throws -> [UInt8]?
   ) throws -> [DocumentKey] {
     let run = try RunCodec.decode(body[...], fleet: fleet, partition: partition, formats: formats, hash: hash)
-    return try content(run, apart).contents.flatMap { change in
-      try change.documents.map { try $0.key(in: change.payload) }
-    }
+    return try documents(writtenBy: try content(run, apart))
+  }
+
+  private func documents(writtenBy content: RunContent) throws -> [DocumentKey] {
+    try content.contents.flatMap { change in try change.documents.map { try $0.key(in: change.payload) } }
+  }
+
+  /// Which documents a stored run writes, one as often as it does.
+  func documents(
+    writtenBy run: LogRun, of partition: PartitionID, _ log: any LogReading
+  ) throws -> [DocumentKey] {
+    try documents(writtenBy: try content(run, in: partition, log))
   }
 
   /// Which documents a run writes with operations at or below list elements that one of `dots` inserted.
@@ -45,7 +54,13 @@ package struct RunReader {
 
   /// What the run writes; a payload that travelled apart is read from the log and joined to it.
   func content(_ run: LogRun, in partition: PartitionID, _ log: any LogReading) throws -> RunContent {
-    try content(try decode(run, in: partition), log.largePayload)
+    let decoded = try decode(run, in: partition)
+    return try content(decoded) { hash in
+      guard let payload = try log.intactPayload(hash) else {
+        throw DamagedPayload(run: DamagedRun(run, of: decoded.chain.replica))
+      }
+      return payload
+    }
   }
 
   private func content(_ run: DecodedRun, _ apart: (Digest) throws -> [UInt8]?) throws -> RunContent {

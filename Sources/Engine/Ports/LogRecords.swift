@@ -18,6 +18,8 @@ package struct OwnFacts: Hashable, Sendable {
   package var isRestored = false
   /// What the build understood that judged what is stored (``KnownFormats/understanding``); nil in a new store.
   package var understanding: [UInt8]?
+  /// Damage of the log was known, and not all of it was read over and found whole since.
+  package var isLogDamaged = false
   package init() {}
 }
 
@@ -95,6 +97,10 @@ package struct DamagedRun: Hashable, Sendable, CustomStringConvertible {
 
   package init(replica: ReplicaID, first: UInt64, last: UInt64, arrival: Int64) {
     (self.replica, self.first, self.last, self.arrival) = (replica, first, last, arrival)
+  }
+
+  init(_ run: LogRun, of replica: ReplicaID) {
+    self.init(replica: replica, first: run.first, last: run.last, arrival: run.arrival)
   }
 
   package var description: String {

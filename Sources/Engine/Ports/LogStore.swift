@@ -32,6 +32,9 @@ package protocol LogReading: AnyObject {
   func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]?
   /// Whether the chain's run at a place was written with these bytes: tells also where its own do not read any more.
   func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool
+  /// Holds runs of all chains that came after `arrival`, in that order, against what they were when they were written: at
+  /// least one where there is one, then until the limit of their bytes or number is reached.
+  func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns
   /// The run that ends highest; of several that do, the one that came last.
   func lastRun(of chain: ChainIdentity) throws -> LogRun?
   func reissues(in partition: PartitionID) throws -> Set<Reissue>
@@ -46,6 +49,23 @@ package protocol LogReading: AnyObject {
   /// Documents whose state is such as ``DocumentStateCodec/encodeSetAside(generation:)`` gives, in no order: all are looked
   /// through.
   func documentsSetAside(limit: Int) throws -> [(partition: PartitionID, key: DocumentKey)]
+}
+
+/// A part of the log that was held against what was written.
+package struct ScrubbedRuns: Sendable {
+  /// The arrival of the last of them.
+  package var end: Int64
+  /// Nothing lies behind it.
+  package var isAll = false
+  /// The arrival of the last run of the log.
+  package var logEnd: Int64 = 0
+  package var byteCount = 0
+  /// Those that are not as they were written.
+  package var damaged: [(partition: PartitionID, run: DamagedRun)] = []
+  /// Arrivals of those that are not where the index has them: nothing is known of them.
+  package var misplaced: Set<Int64> = []
+
+  package init(end: Int64) { self.end = end }
 }
 
 /// Where a run lies in the log.
@@ -73,8 +93,24 @@ extension LogReading {
     try run(at: place, of: chain)?.body
   }
 
+  /// A payload that travelled apart from its run; nil also where it is not as it was written, and has to come anew.
+  func intactPayload(_ hash: Digest) throws -> [UInt8]? {
+    do {
+      return try largePayload(hash)
+    } catch let failure as any StoreFailure where failure.isOfOneRow {
+      return nil
+    }
+  }
+
   package func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
     try self.body(at: place, of: chain).map { $0[...] == body } ?? false
+  }
+
+  /// Memory gives back what was written.
+  package func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns {
+    var scrubbed = ScrubbedRuns(end: arrival)
+    scrubbed.isAll = true
+    return scrubbed
   }
 }
 
@@ -115,6 +151,7 @@ package protocol LogTransaction: LogReading {
   func removeStatement(_ id: Digest) throws
   func setReplica(_ replica: Incarnation) throws
   func setUnderstanding(_ understanding: [UInt8]) throws
+  func setLogDamaged(_ isDamaged: Bool) throws
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws
   func subscribe(_ pattern: Text) throws
   func unsubscribe(_ pattern: Text) throws
@@ -159,11 +196,14 @@ package protocol StoreFailure: Error {
   var isFatal: Bool { get }
   /// Of one row that does not read: whoever can do without it may go on, also within the transaction.
   var isOfOneRow: Bool { get }
-  /// The run that is not as it was written; nil where it is something else.
+  /// The run that is not as it was written, or of which the payload is not; nil where it is something else.
   var runAtFault: DamagedRun? { get }
+  /// The run itself reads, and all that follows from it: a payload that travelled apart from it does not.
+  var isOfPayload: Bool { get }
 }
 
 extension StoreFailure {
   package var runAtFault: DamagedRun? { nil }
   package var isOfOneRow: Bool { false }
+  package var isOfPayload: Bool { false }
 }

@@ -29,7 +29,7 @@ extension Mesh {
   }
 
   mutating func tickHoldings(_ step: inout Step) {
-    guard holdings.hasPeers else { return }
+    guard holdings.hasPeers || holdings.hasCorrections else { return }
     withHoldings(&step) { $0.tick($1) }
   }
 
@@ -76,6 +76,7 @@ struct MeshSight: HoldingsSight {
   var device: PublicKey { mesh.local.device }
   var fleet: FleetID { mesh.local.fleet }
   var hash: HashFunction { mesh.cryptography.hash }
+  var knowsDamage: Bool { surroundings.knowsDamage }
   var partitions: [(PartitionID, PartitionName)] { mesh.partitions.values.map { ($0.id, $0.name) } }
 
   func id(of name: PartitionName) -> PartitionID { name.id(fleet: mesh.local.fleet, hash: mesh.cryptography.hash) }

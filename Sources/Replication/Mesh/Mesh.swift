@@ -43,6 +43,8 @@ package struct Mesh: Sendable {
     case backendRead(PartitionName, VersionVector)
     /// Of chains of these partitions a run was found damaged, or came anew: ``Surroundings/damaged``.
     case damageMoved([PartitionID])
+    /// All of the log was read over since the start: from now on ``Surroundings/knowsDamage``.
+    case logScrubbed
     /// A run that a ledger kept; hashes, signature, context and payload checked as a peer's are.
     case ledgerRun(PartitionName, DeliveredRun)
     /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches; some
@@ -171,6 +173,11 @@ package struct Mesh: Sendable {
     case .holdingsKept(let records): holdingsKept(records, &step)
     case .holdingsAsked(let names): withHoldings(&step) { $0.ask(names, $1) }
     case .backendRead(let name, let vector): withHoldings(&step) { $0.readBack(name, vector, $1) }
+    case .logScrubbed:
+      withHoldings(&step) { exchange, sight in
+        exchange.logScrubbed(sight)
+        return []
+      }
     case .damageMoved(let moved):
       let names = moved.compactMap { ledger.partitions[$0]?.name }
       withHoldings(&step) { exchange, sight in

@@ -11,14 +11,16 @@ package struct Surroundings: Sendable {
   package let staged: StagedPayloads
   /// Chains of which the log does not give every run, by partition: this device does not say that it holds them.
   package let damaged: [PartitionID: Set<ReplicaID>]
+  /// What is damaged of the log is known: nothing was before the start, or all of it was read over since.
+  package let knowsDamage: Bool
 
   package init(
     now: MonotonicTime, wallMilliseconds: Int64 = 0, ownReplica: ReplicaID? = nil, isRenewalDue: Bool = false,
-    staged: StagedPayloads = StagedPayloads(), damaged: [PartitionID: Set<ReplicaID>] = [:]
+    staged: StagedPayloads = StagedPayloads(), damaged: [PartitionID: Set<ReplicaID>] = [:], knowsDamage: Bool = true
   ) {
     (self.now, self.wallMilliseconds) = (now, wallMilliseconds)
     (self.ownReplica, self.isRenewalDue, self.staged) = (ownReplica, isRenewalDue, staged)
-    self.damaged = damaged
+    (self.damaged, self.knowsDamage) = (damaged, knowsDamage)
   }
 }
 

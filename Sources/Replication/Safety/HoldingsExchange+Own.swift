@@ -13,6 +13,18 @@ extension HoldingsExchange {
     return out
   }
 
+  /// What this device may say that it holds. Where damage was known before the start, until the log was read over no more than
+  /// its last word says: a run may be damaged, and the word taken back for that.
+  func sayable(_ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight) -> HeldVector? {
+    guard let held = sight.held(partition, name) else { return nil }
+    guard !sight.knowsDamage else { return held }
+    let said = book[partition, ownSubject(.received, sight)]?.holdings.vector ?? VersionVector()
+    let known = held.vector.entries.compactMap { replica, position in
+      said[replica].map { (replica, position.sequence > $0.sequence ? $0 : position) }
+    }
+    return HeldVector(vector: VersionVector(Dictionary(known) { first, _ in first }), ownLast: held.ownLast)
+  }
+
   /// Answers when to look again if nothing happens meanwhile.
   mutating func speakIfDue(
     _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
@@ -30,6 +42,8 @@ extension HoldingsExchange {
     let pause = word.mustCorrect ? rules.askedMilliseconds : rules.wordMilliseconds
     guard isPast(word, pause, sight) else { return .at(time(after: word, pause, sight)) }
     if !word.mustCorrect {
+      // ``logScrubbed(_:)`` looks again.
+      guard sight.knowsDamage else { return .nothing }
       guard let isAffordable = isAffordable(worth, partition, name, sight) else { return .whenHeard }
       guard isAffordable else { return .at(sight.now.advanced(byMilliseconds: rules.wordMilliseconds)) }
     }
@@ -51,9 +65,11 @@ extension HoldingsExchange {
     _ bytes: Int, _ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight
   ) -> Bool? {
     let heard = peers.keys.lazy.filter { sight.isInScope($0, partition, name) }
-    guard let held = sight.held(partition, name), heard.first != nil else { return nil }
+    guard let held = sayable(partition, name, sight), heard.first != nil else { return nil }
     let subject = ownSubject(.received, sight)
     let last = book[partition, subject]?.holdings
+    // As where a damaged chain alone has grown.
+    guard held.vector != last?.vector ?? VersionVector() else { return false }
     func cost(after base: Holdings?) -> Int {
       let item = HoldingsItem(
         partition: name, subject: subject, number: 1, base: 0, entries: .shorter(held.vector, base: base?.vector),
@@ -99,7 +115,7 @@ extension HoldingsExchange {
     _ out: inout [Directive]
   ) {
     let word = words[partition]?[kind] ?? OwnWord()
-    let held = sight.held(partition, name)
+    let held = sayable(partition, name, sight)
     let number = word.next(sight.wallMilliseconds)
     guard number > word.number, let vector = kind == .backend ? word.backend?.vector : held?.vector ?? VersionVector()
     else {
@@ -122,8 +138,7 @@ extension HoldingsExchange {
       held[replica].map { $0.sequence > position.sequence || $0 == position } ?? false
     }
     guard !isTrue else { return true }
-    words[partition]?[.received]?.mustCorrect = true
-    looks.add(partition, holdings.partition)
+    demandCorrection(of: partition, holdings.partition)
     return false
   }
 
@@ -144,7 +159,7 @@ extension HoldingsExchange {
     _ id: SessionID, _ name: PartitionName, _ sight: some HoldingsSight, _ out: inout [Directive]
   ) {
     let partition = sight.id(of: name)
-    guard sight.isInScope(id, partition, name), let held = sight.held(partition, name) else { return }
+    guard sight.isInScope(id, partition, name), let held = sayable(partition, name, sight) else { return }
     let kinds: [(Holdings.Kind, VersionVector?)] = [
       (.received, held.vector), (.backend, youngReading(partition, sight)?.vector),
     ]
@@ -153,7 +168,13 @@ extension HoldingsExchange {
       let subject = ownSubject(kind, sight)
       let word = words[partition]?[kind] ?? OwnWord()
       let said = book[partition, subject]?.holdings.vector
-      let isChanged = said.map { $0 != vector } ?? !vector.isEmpty
+      // Of a log that may be damaged a word stands as it is, and grows no younger.
+      guard kind == .backend || sight.knowsDamage else {
+        tell(id, partition, subject, &out)
+        continue
+      }
+      guard said != nil || !vector.isEmpty else { continue }
+      let isChanged = said.map { $0 != vector } ?? true
       let pause = isChanged ? rules.askedMilliseconds : rules.renewMilliseconds
       // Of the backend only what was read there since makes a word young.
       if isPast(word, pause, sight), kind == .received || isChanged || word.isReadAnew && said != nil {

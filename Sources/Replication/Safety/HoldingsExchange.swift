@@ -11,6 +11,8 @@ package struct HoldingsExchange: Sendable {
 
   package private(set) var book = HoldingsBook()
   var words: [PartitionID: [Holdings.Kind: OwnWord]] = [:]
+  /// Partitions of which the own word must not stand.
+  private var corrections: Set<PartitionID> = []
   /// Partitions in which something is, or may be, unspoken.
   var looks = LooksDue()
   var peers: [SessionID: HoldingsPeer] = [:]
@@ -35,7 +37,7 @@ package struct HoldingsExchange: Sendable {
 
   /// What is held beyond the last own word, whose bytes were not counted.
   private mutating func noteUnsaid(_ partition: PartitionID, _ name: PartitionName, _ sight: some HoldingsSight) {
-    guard let held = sight.held(partition, name) else { return }
+    guard let held = sayable(partition, name, sight) else { return }
     let said = book[partition, ownSubject(.received, sight)]?.holdings.vector ?? VersionVector()
     let unsaid = held.vector.entries.reduce(UInt64(0)) { sum, entry in
       sum &+ (entry.value.sequence - min(entry.value.sequence, said.sequence(of: entry.key)))
@@ -106,11 +108,24 @@ package struct HoldingsExchange: Sendable {
       let said = book[partition, ownSubject(.received, sight)]?.holdings.vector ?? VersionVector()
       let held = sight.held(partition, name)?.vector ?? VersionVector()
       if said.entries.keys.contains(where: { held[$0] == nil }) {
-        words[partition]?[.received]?.mustCorrect = true
-        looks.add(partition, name)
+        demandCorrection(of: partition, name)
       }
       noteUnsaid(partition, name, sight)
     }
+  }
+
+  /// All that reads may be said from now on.
+  package mutating func logScrubbed(_ sight: some HoldingsSight) {
+    for (partition, name) in sight.partitions { noteUnsaid(partition, name, sight) }
+  }
+
+  /// A correction is written down also where nobody is there to be told: a start must not find the word that is wrong.
+  package var hasCorrections: Bool { !corrections.isEmpty }
+
+  mutating func demandCorrection(of partition: PartitionID, _ name: PartitionName) {
+    words[partition]?[.received]?.demandCorrection()
+    corrections.insert(partition)
+    looks.add(partition, name)
   }
 
   package mutating func tick(_ sight: some HoldingsSight) -> [Directive] {
@@ -132,6 +147,7 @@ package struct HoldingsExchange: Sendable {
       guard put(kept, in: partition, sight) else { continue }
       let isOwn = kept.holdings.device == sight.device && source == nil
       if isOwn { words[partition]?[kept.holdings.kind]?.spoke(kept.holdings) }
+      if words[partition]?[.received]?.mustCorrect != true { corrections.remove(partition) }
       // A copy of this device may have said another thing of the backend: only now it stands, to be compared with the reading.
       if kept.holdings.device == sight.device, source != nil { looks.add(partition, kept.holdings.partition) }
       for id in peers.keys.sorted()
@@ -225,6 +241,8 @@ package protocol HoldingsSight {
   var device: PublicKey { get }
   var fleet: FleetID { get }
   var hash: HashFunction { get }
+  /// ``Surroundings/knowsDamage``.
+  var knowsDamage: Bool { get }
   /// Partitions that are here.
   var partitions: [(PartitionID, PartitionName)] { get }
   func id(of name: PartitionName) -> PartitionID

@@ -43,7 +43,9 @@ struct OwnWord: Sendable {
   private var speaking = 0
   /// A record of this device says more than is here: of this store before it was put back or damaged, or of a copy. It must
   /// not stand.
-  var mustCorrect = false
+  private(set) var mustCorrect = false
+  /// The number of the record that corrects it, until that is on disk.
+  private var correction: UInt64?
   /// What the backend has, as it was read there, and when.
   private(set) var backend: ReadBack?
   /// It was read since the last record about it was signed.
@@ -66,13 +68,17 @@ struct OwnWord: Sendable {
   }
 
   mutating func issue(_ number: UInt64, _ now: MonotonicTime) {
-    (self.number, issuedAt, mustCorrect) = (max(self.number, number), now, false)
+    (self.number, issuedAt) = (max(self.number, number), now)
+    if mustCorrect { correction = number }
     (speaking, isReadAnew) = (unspokenBytes, false)
   }
+
+  mutating func demandCorrection() { (mustCorrect, correction) = (true, nil) }
 
   /// The record is on disk.
   mutating func spoke(_ holdings: Holdings) {
     note(holdings)
+    if correction == holdings.number { (mustCorrect, correction) = (false, nil) }
     unspokenBytes -= min(speaking, unspokenBytes)
     speaking = 0
   }

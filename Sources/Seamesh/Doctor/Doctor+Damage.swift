@@ -45,6 +45,16 @@ extension Doctor {
     return findings
   }
 
+  static func findings(unreadLog reason: String?) -> [DoctorFinding] {
+    guard let reason else { return [] }
+    return [
+      DoctorFinding(
+        .problem, "log-unread",
+        "A part of this device's log could not be read over, and is tried again every ten minutes: \(reason).",
+        remedy: "Check the disk. What lies there may be damaged: let the device meet others that have it.")
+    ]
+  }
+
   private static let listedLimit = 16
 
   private static func listed(_ names: [String], _ count: Int) -> String {

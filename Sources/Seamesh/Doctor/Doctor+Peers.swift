@@ -19,6 +19,7 @@ extension Doctor {
       one: { "The node at \($0.address) belongs to another fleet." },
       several: { names, _ in "The nodes at \(names) belong to another fleet, or to several." })
     return [strangers].compactMap(\.self) + linkFindings(missed, links)
+      + [endedFinding(missed.filter { $0.link == .ended })].compactMap(\.self)
       + unreachableFindings(missed.filter { $0.link == nil })
       + [
         finding(
@@ -68,6 +69,19 @@ extension Doctor {
   private static func limits(_ links: [LinkReport]) -> String {
     let used = links.filter { $0.passes == LinkPassage.authority.name }.map(\.linkClass)
     return used.isEmpty ? "" : "; the bytes of today are used up of the class \(used.joined(separator: ", "))"
+  }
+
+  /// Somebody took the connection: no firewall stands between.
+  private static func endedFinding(_ missed: [PeerStatus]) -> DoctorFinding? {
+    finding(
+      missed, .warning, "peer-ended",
+      remedy:
+        "It is tried again by itself. If that goes on, see whether it is a node of this version that listens there, and look into "
+        + "its log, and here with --log-level=debug.",
+      one: { "Somebody answers at \(Doctor.name($0)), but no session comes of it or stays\(reason($0))." },
+      several: { names, first in
+        "Somebody answers at \(names), but no session comes of it or stays\(reason(first, isFirst: true))."
+      })
   }
 
   private static func unreachableFindings(_ missed: [PeerStatus]) -> [DoctorFinding] {

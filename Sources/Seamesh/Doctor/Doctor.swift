@@ -39,6 +39,7 @@ struct Doctor {
     findings += [Doctor.finding(view.ownKey, at: view.taken)].compactMap { $0 }
     findings += Doctor.findings(view.damaged, mended: view.mended.documents, view.mended.count)
     findings += Doctor.findings(damagedRuns: view.runs.damaged, mended: view.runs.mended)
+    findings += Doctor.findings(unreadLog: view.runs.unread)
     if let forwarding { findings += Doctor.findings(forwarding) }
     findings += links.compactMap(Doctor.finding)
     findings += Doctor.finding(conflicts: conflicts).map { [$0] } ?? []

@@ -22,8 +22,8 @@ struct EngineView: Sendable {
   /// Documents that do not read, and those that did not and do again.
   let damaged: [DamagedStatus]
   let mended: (documents: [String], count: Int)
-  /// Runs of the log that are not as they were written, and those that came anew.
-  let runs: (damaged: Int, mended: Int)
+  /// Runs of the log that are not as they were written, and those that came anew; and why a part of it could not be read over.
+  let runs: (damaged: Int, mended: Int, unread: String?)
 
   /// On the engine's thread. `judgesWipe`: what would be lost is looked up, too, for which the store is read.
   init(_ engine: NodeEngine, judgesWipe: Bool) {
@@ -37,7 +37,7 @@ struct EngineView: Sendable {
     (spenders, undeletable, ownKey) = (engine.spenders(), engine.undeletable, engine.ownKey)
     damaged = engine.damagedDocuments()
     mended = (engine.state.quarantine.mended, engine.state.quarantine.mendedCount)
-    runs = (engine.state.damagedRuns.count, engine.state.damagedRuns.mendedCount)
+    runs = (engine.state.damagedRuns.leastCount, engine.state.damagedRuns.mendedCount, engine.state.scrub.failure)
   }
 
   /// With what commits have brought since.
@@ -153,6 +153,7 @@ extension NodeEngine {
       switch outcome {
       case .linkClosed: .closed
       case .linkMoved: .moved
+      case .ended: .ended
       case .failed, .otherFleet, .notAMember, nil: nil
       }
     status.state =

@@ -60,7 +60,7 @@ extension NodeError {
       case .limitReached: .tooLarge
       case .missing: .notFound
       case .damagedDocument: .damaged
-      case .inputOutput, .damaged, .tornByLostLog, .damagedLog, .damagedRun, .removed: .storeFailed
+      case .inputOutput, .damaged, .tornByLostLog, .damagedLog, .damagedRun, .damagedPayload, .removed: .storeFailed
       case .newerVersion, .olderVersion: .otherVersion
       case .alreadyExists, .notAStore, .otherFleet, .otherDevice: .unprocessable
       default: .failed

@@ -34,6 +34,9 @@ class StoreDecorator: LogStore, LogTransaction {
   func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
     try base.isWritten(body, at: place, of: chain)
   }
+  func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns {
+    try base.scrub(after: arrival, byteLimit: byteLimit, countLimit: countLimit)
+  }
   func logChains(of partition: PartitionID) throws -> [LogChain] { try base.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
     try base.runs(of: chain, after: sequence, byteLimit: byteLimit)
@@ -54,6 +57,7 @@ class StoreDecorator: LogStore, LogTransaction {
   func removeStatement(_ id: Digest) throws { try base.removeStatement(id) }
   func setReplica(_ replica: Incarnation) throws { try base.setReplica(replica) }
   func setUnderstanding(_ understanding: [UInt8]) throws { try base.setUnderstanding(understanding) }
+  func setLogDamaged(_ isDamaged: Bool) throws { try base.setLogDamaged(isDamaged) }
   func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
     try base.setProgress(commits: commits, timestamp: timestamp)
   }

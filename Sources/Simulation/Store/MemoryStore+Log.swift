@@ -40,6 +40,11 @@ extension MemoryStore: LogTransaction {
     image.own.understanding = understanding
   }
 
+  package func setLogDamaged(_ isDamaged: Bool) throws {
+    requireTransaction()
+    image.own.isLogDamaged = isDamaged
+  }
+
   package func setProgress(commits: UInt64, timestamp: HybridTimestamp) throws {
     requireTransaction()
     (image.own.commits, image.own.timestamp) = (commits, timestamp)

@@ -1,3 +1,4 @@
+import Engine
 import Replication
 import Wire
 
@@ -95,7 +96,7 @@ extension DocumentFold {
           guard change.header.keyHashes.contains(where: wanted.contains),
             let seen = context(chain.replica, change.header, decoded.hashes[index], run.context)
           else { continue }
-          let accepted = try acceptedChange(change, decoded.contents[index], seen, of: log, in: transaction)
+          let accepted = try acceptedChange(change, decoded.contents[index], seen, in: run, of: log, transaction)
           for place in accepted.documents.indices {
             let write = try accepted.write(place)
             visit(DocumentKey(collection: write.write.collection, id: write.write.id), write)
@@ -116,8 +117,8 @@ extension DocumentFold {
   }
 
   private static func acceptedChange(
-    _ change: Change, _ content: DecodedRun.Content, _ context: WriteContext, of log: Log,
-    in transaction: borrowing Transaction
+    _ change: Change, _ content: DecodedRun.Content, _ context: WriteContext, in run: StoredRun, of log: Log,
+    _ transaction: borrowing Transaction
   ) throws(StoreError) -> AcceptedChange {
     switch content {
     case .documents(let scan):
@@ -125,8 +126,9 @@ extension DocumentFold {
         partition: log.number, context: context, payload: change.payload, documents: scan.documents)
     case .held, .absent: throw .damagedLog("change \(context.dot.sequence) counts, but is not understood")
     case .apart:
-      guard let payload = try transaction.largePayload(change.header.payloadHash) else {
-        throw .damagedLog("change \(context.dot.sequence) counts, but its payload is not there")
+      guard let payload = try transaction.intactPayload(change.header.payloadHash) else {
+        throw .damagedPayload(
+          of: DamagedRun(replica: context.dot.replica, first: run.first, last: run.last, arrival: run.arrival))
       }
       do throws(RunError) {
         let scan = try RunCodec.scanApart(

@@ -10,6 +10,8 @@ final class TracedStore: LogStore {
   private(set) var backlogs: [Bool] = []
   /// Runs that were read one chain at a time.
   var runsRead = 0
+  /// What reading the log over comes to.
+  var scrubFailure: (any Error)?
 
   init(_ store: Store, _ trace: TraceBook) { (self.store, self.trace) = (store, trace) }
 
@@ -50,6 +52,10 @@ final class TracedStore: LogStore {
   func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? { try store.body(at: place, of: chain) }
   func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
     try store.isWritten(body, at: place, of: chain)
+  }
+  func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns {
+    if let scrubFailure { throw scrubFailure }
+    return try store.scrub(after: arrival, byteLimit: byteLimit, countLimit: countLimit)
   }
   func logChains(of partition: PartitionID) throws -> [LogChain] { try store.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {

@@ -172,6 +172,7 @@ struct HoldingsNode {
     var device: PublicKey { node.device }
     var fleet: FleetID { FleetID(.zero) }
     var hash: HashFunction { HoldingsNode.hash }
+    var knowsDamage: Bool { true }
     var partitions: [(PartitionID, PartitionName)] { node.wanted.map { (node.id(of: $0), $0) } }
     func id(of name: PartitionName) -> PartitionID { node.id(of: name) }
     func isMember(_ device: PublicKey) -> Bool { node.members.contains(device) }
