@@ -11,9 +11,28 @@ package struct ArrivedRun: Hashable, Sendable {
   package let arrived: Int64?
 }
 
+/// A run that is not as it was written, or whose context does not read.
+package struct UnreadRun: Sendable {
+  package let partition: PartitionID
+  package let replica: ReplicaID
+  package let first: UInt64
+  package let last: UInt64
+  package let arrival: Int64
+  package let reason: StoreError
+
+  package init(
+    partition: PartitionID, replica: ReplicaID, first: UInt64, last: UInt64, arrival: Int64, reason: StoreError
+  ) {
+    (self.partition, self.replica, self.first, self.last) = (partition, replica, first, last)
+    (self.arrival, self.reason) = (arrival, reason)
+  }
+}
+
 /// What lies behind a place of the log.
 package struct ArrivedRuns: Sendable {
   package var runs: [ArrivedRun] = []
+  /// Those that are wanted and do not read, in the order in which they came.
+  package var unread: [UnreadRun] = []
   /// Everything up to here was looked at.
   package var end: Int64
   /// There is nothing behind ``end``.
@@ -36,7 +55,7 @@ package struct ArrivalLimits: Hashable, Sendable {
 
 extension StoreReading where Self: ~Copyable {
   /// Runs of all partitions that came after `arrival`, in the order in which they came, as far as `isWanted` says so of their
-  /// chain, last change and arrival. Bodies of others are not read.
+  /// chain, last change and arrival. Bodies of others are not read. One that does not read keeps none of the others.
   package func runs(
     cameAfter arrival: Int64, within limits: ArrivalLimits, isWanted: (PartitionID, ReplicaID, UInt64, Int64) -> Bool
   ) throws(StoreError) -> ArrivedRuns {
@@ -62,7 +81,17 @@ extension StoreReading where Self: ~Copyable {
       }
       found.end = rows.integer(0)
       guard isWanted(PartitionID(partition), replica, UInt64(clamping: rows.integer(3)), found.end) else { continue }
-      let run = try storedRun(rows)
+      let run: StoredRun
+      do throws(StoreError) {
+        run = try storedRun(rows)
+      } catch {
+        guard error.isOfOneRow else { throw error }
+        found.unread.append(
+          UnreadRun(
+            partition: PartitionID(partition), replica: replica, first: UInt64(clamping: rows.integer(2)),
+            last: UInt64(clamping: rows.integer(3)), arrival: found.end, reason: error))
+        continue
+      }
       (bytes, changes) = (bytes + run.body.count, changes + Int(clamping: run.last - run.first + 1))
       let arrived = rows.integer(7)
       found.runs.append(

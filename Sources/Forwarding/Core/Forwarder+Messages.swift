@@ -92,6 +92,8 @@ extension Forwarder {
     package var held = LogAmount()
     /// Nil where the batch has no word that may stand against another relay's.
     var knowledge: StatementKnowledge?
+    /// Chains of which a run does not read in this store, with the first of these: what follows it is not in the batch.
+    package var unread: [ChainKey: RefusedRow] = [:]
     /// When the oldest of its runs came here.
     package var oldestArrived: Int64?
     package init() {}

@@ -247,6 +247,10 @@ package struct Forwarder: Sendable {
   private mutating func take(_ page: Page, _ now: MonotonicTime) -> [Directive] {
     held = page.held
     oldestWaiting = page.oldestArrived
+    for (chain, row) in page.unread {
+      view.aside[chain] = row
+      asideSince = asideSince ?? now
+    }
     if page.batch.isEmpty { return settle(page, now) }
     var page = page
     page.batch.step = steps.next(by: page.documents.writer)

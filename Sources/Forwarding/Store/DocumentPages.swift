@@ -64,10 +64,16 @@ struct DocumentPages {
     let found = try store.runs(cameAfter: position.arrival, within: limits) { partition, _, _, _ in
       lane.holds(partition)
     }
+    // What does not read may have written any of its partition.
+    for run in found.unread { page.documents.addPass(run.partition) }
     for arrived in found.runs {
-      let keys = try reader.documents(
-        writtenBy: arrived.run.body, in: arrived.partition, apart: { try store.largePayload($0) })
-      for key in keys { page.documents.due.insert(DocumentPlace(partition: arrived.partition, key: key)) }
+      do {
+        let keys = try reader.documents(
+          writtenBy: arrived.run.body, in: arrived.partition, apart: { try store.largePayload($0) })
+        for key in keys { page.documents.due.insert(DocumentPlace(partition: arrived.partition, key: key)) }
+      } catch let failure as StoreError where failure.isOfOneRow {
+        page.documents.addPass(arrived.partition)
+      }
     }
     if !found.isAll { page.hasMoreDocuments = true }
     page.documents.position = found.isAll ? end.text : end.reaching(found.end).text

@@ -91,13 +91,26 @@ final class PageReader {
     }
     (page.runsEnd, page.isEnd) = (found.end, found.isAll)
     page.oldestArrived = found.runs.first?.arrived
+    var unread = Dictionary(
+      found.unread.map { (ChainKey(partition: $0.partition, replica: $0.replica), $0) },
+      uniquingKeysWith: { first, _ in first })
     for arrived in found.runs {
+      let chain = ChainKey(partition: arrived.partition, replica: arrived.replica)
+      // A ledger has a chain from its beginning on.
+      guard unread[chain].map({ arrived.run.arrival < $0.arrival }) ?? true else { continue }
       if page.batch.partitions[arrived.partition] == nil {
         page.batch.partitions[arrived.partition] = try store.partition(arrived.partition)?.name
       }
-      let run = try run(arrived, store, &page.batch)
-      page.batch.runs.append(run)
-      try mark(arrived, run, request, store, &marks)
+      do {
+        let run = try run(arrived, store, &page.batch)
+        page.batch.runs.append(run)
+        try mark(arrived, run, request, store, &marks)
+      } catch let failure as StoreError where failure.isOfOneRow {
+        unread[chain] = UnreadRun(arrived, failure)
+      }
+    }
+    page.unread = unread.mapValues { run in
+      RefusedRow(run.first...max(run.first, run.last), "this device's own log does not read: \(run.reason)")
     }
   }
 
@@ -106,7 +119,9 @@ final class PageReader {
     let chain = ChainKey(partition: arrived.partition, replica: arrived.replica)
     let run = try RunCodec.decode(arrived.run.body[...], fleet: fleet, partition: arrived.partition, hash: hash)
     if let payload = try RunCodec.apartPayload(of: arrived.run.body[...]) {
-      guard let bytes = try store.largePayload(payload) else { throw DamagedLog("a change's payload is not there") }
+      guard let bytes = try store.largePayload(payload) else {
+        throw StoreError.damagedLog("a change's payload is not there")
+      }
       batch.payloads.append(LedgerBatch.Payload(partition: arrived.partition, hash: payload, bytes: bytes))
     }
     let changes = zip(run.changes, run.hashes).map { change, hash in
@@ -175,8 +190,8 @@ final class PageReader {
         let counted =
           isSettled ? stored.accepted.position : isOneState ? accepted[stored.replica] ?? .nothing : nil
         // Where that cannot be said now, or names what the ledger does not take, it is looked at again.
-        guard let position = counted, position.sequence <= stored.received.sequence, request.view.aside[chain] == nil
-        else {
+        let isAside = request.view.aside[chain] != nil || page.unread[chain] != nil
+        guard let position = counted, position.sequence <= stored.received.sequence, !isAside else {
           marks.positions[chain] = nil
           isComplete = false
           continue
@@ -204,6 +219,15 @@ extension ChainMark {
 
 extension ChainPosition {
   fileprivate static let nothing = ChainPosition(sequence: 0, tip: .zero)
+}
+
+extension UnreadRun {
+  /// What travelled apart from the run does not read.
+  fileprivate init(_ arrived: ArrivedRun, _ reason: StoreError) {
+    self.init(
+      partition: arrived.partition, replica: arrived.replica, first: arrived.run.first, last: arrived.run.last,
+      arrival: arrived.run.arrival, reason: reason)
+  }
 }
 
 /// The partitions of one walk over the log.

@@ -32,7 +32,8 @@ extension Doctor {
   private static func putAside(_ status: ForwardingStatus) -> DoctorFinding? {
     guard status.putAside > 0, status.state == .lagging else { return nil }
     return DoctorFinding(
-      .warning, "forward-put-aside", "The backend \(status.backend) refuses changes or statements: \(status.reason).",
+      .warning, "forward-put-aside",
+      "Changes or statements are put aside, and are not at the backend \(status.backend): \(status.reason).",
       remedy: "See which: seamesh forward --dead-letters. Once they may stand there: seamesh forward --now.")
   }
 
