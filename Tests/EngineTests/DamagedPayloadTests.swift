@@ -78,20 +78,11 @@ import Wire
     #expect(try bench.nodes[late].shown(room, "before") != nil && bench.nodes[late].shown(room, "large") == nil)
   }
 
-  @Test("a start finds it, and it comes anew")
-  func start() throws {
-    try damage(node)
-    try bench.restart(1)
-    bench.advance(500)
-    #expect(node.state.damagedRuns.count == 1)
-    bench.meet(1, 0)
-    bench.catchUp(200)
-    try expectWhole(node)
-  }
-
-  @Test("one that is not there at all is missed as well")
-  func lacking() throws {
-    try node.store.store.database.execute("DELETE FROM large_payloads")
+  @Test(
+    "a start finds that it is damaged, or not there at all, and it comes anew",
+    arguments: ["UPDATE large_payloads SET bytes=zeroblob(length(bytes))", "DELETE FROM large_payloads"])
+  func start(damage: String) throws {
+    try node.store.store.database.execute(damage)
     try bench.restart(1)
     bench.advance(500)
     #expect(node.state.damagedRuns.count == 1)
