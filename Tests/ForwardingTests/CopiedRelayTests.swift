@@ -69,6 +69,43 @@ struct CopiedRelayTests {
     #expect(try connection.number("SELECT cardinality(displaced) + cardinality(evicted) FROM seamesh.relays") == 16)
   }
 
+  @Test("a call of a killed process that a server carries out late keeps the next start away for half a minute, once")
+  func lateCall() throws {
+    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
+    try relay.setUp(server)
+    let connection = try server.owner()
+    let call = "SELECT seamesh.hold_relay(repeat('r', 32)::bytea, '"
+    func calls(_ process: String) throws { try connection.script("\(call)\(process)')") }
+    func isRefused(_ process: String) -> Bool {
+      do { try calls(process) } catch let problem as BackendProblem {
+        return problem.sentence.contains("a copy of this device forwards")
+      } catch {}
+      return false
+    }
+    func pass(_ seconds: Int) throws {
+      try connection.script("UPDATE seamesh.relays SET seen = seen - interval '\(seconds) seconds'")
+    }
+    for process in ["killed", "next", "killed", "killed"] { try calls(process) }
+    try pass(29)
+    #expect(isRefused("next"))
+    try pass(1)
+    try calls("next")
+
+    // It is no call that was left over: whoever comes back a second time goes on.
+    try calls("killed")
+    try pass(1_100)
+    #expect(isRefused("next"))
+    try pass(100)
+    try calls("next")
+
+    // Nor is one of which more is heard.
+    for process in ["started", "next"] { try calls(process) }
+    try pass(11)
+    try calls("next")
+    try pass(1_100)
+    #expect(isRefused("started"))
+  }
+
   private func expectSoon(
     _ condition: () throws -> Bool, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {

@@ -20,8 +20,8 @@ import Testing
       occurrences.merge(report.occurrences, uniquingKeysWith: +)
     }
     let wanted: [Occurrence] = [
-      .forwarded, .callLost, .answerLost, .forwardedAgain, .backendAway, .ledgerRestored, .ledgerLacked, .leftToOther,
-      .deadLetter, .officeWritten, .officeRefused, .saidBackend, .relayCloned, .copyRefused,
+      .forwarded, .callLost, .calledLate, .answerLost, .forwardedAgain, .backendAway, .ledgerRestored, .ledgerLacked,
+      .leftToOther, .deadLetter, .officeWritten, .officeRefused, .saidBackend, .relayCloned, .copyRefused,
     ]
     for occurrence in wanted { #expect(occurrences[occurrence, default: 0] > 0, "\(occurrence) hardly happened") }
   }

@@ -85,7 +85,7 @@ enum PostgreSQLProblems {
       return BackendProblem(
         .refused, "a copy of this device forwards to \(address.shown), and was there \(words) seconds ago",
         remedy: "Two machines have one device's key: end one of them, or let it join anew with a code of its own. "
-          + "This one goes on once the other has been silent for 20 minutes.")
+          + "This one goes on once the other has been silent, at the latest after 20 minutes.")
     case LedgerState.readOnly:
       return BackendProblem(
         .refused, "the server at \(address.shown) takes no changes: it follows another one, or is set to be read only",

@@ -55,7 +55,9 @@ final class ModelBackend: Backend, EditStore, @unchecked Sendable {
 
   func append(_ batch: LedgerBatch) throws(BackendProblem) -> AppendOutcome {
     if shore.ledger.bug == .lossTakenForDone, shore.random.chance(60) { return AppendOutcome() }
-    return try call { [node] shore throws(BackendProblem) in try shore.append(batch, by: node) }
+    return try call(whenLost: { [node] shore in shore.hasLost(batch, by: node) }) {
+      [node] shore throws(BackendProblem) in try shore.append(batch, by: node)
+    }
   }
 
   func claimEdits(most: Int) throws(BackendProblem) -> [OfficeEdit] {
@@ -72,10 +74,14 @@ final class ModelBackend: Backend, EditStore, @unchecked Sendable {
 
   /// One call over the connection: lost on its way there, or done and its answer lost, each of which ends the connection.
   private func call<Result>(
-    _ body: (Shore) throws(BackendProblem) -> Result
+    whenLost: (Shore) -> Void = { _ in }, _ body: (Shore) throws(BackendProblem) -> Result
   ) throws(BackendProblem) -> Result {
     guard connection == shore.connections, shore.isReachable else { throw lost() }
-    if shore.losesCall() { throw lost() }
+    shore.catchUp()
+    if shore.losesCall() {
+      whenLost(shore)
+      throw lost()
+    }
     let result = try body(shore)
     guard shore.losesAnswer() else { return result }
     throw lost()

@@ -9,8 +9,17 @@ struct RelayHold: Equatable {
   var displaced: [String] = []
   /// Who they had displaced went on: they give way.
   var evicted: [String] = []
+  /// False: it took its place back, and was not heard since.
+  var isHeard = true
+  /// Who took their place back before.
+  var returned: [String] = []
 
   static let processLimit = 16
+
+  /// Puts a process before the others of a list.
+  static func noting(_ process: String, in list: [String]) -> [String] {
+    Array(([process] + list.filter { $0 != process }).prefix(processLimit))
+  }
 }
 
 extension ModelLedger {
@@ -23,16 +32,22 @@ extension ModelLedger {
   ) throws(BackendProblem) {
     guard !process.isEmpty else { return }
     guard var held = holds[relay] else { return holds[relay] = RelayHold(process: process, seen: now) }
-    if held.process != process {
-      if held.displaced.contains(process) {
-        held.displaced.removeAll { $0 == process }
-        held.evicted = Array(([held.process] + held.evicted).prefix(RelayHold.processLimit))
-      } else if held.evicted.contains(process), now - min(now, held.seen) < silence {
-        throw BackendProblem(.refused, ModelLedger.copySentence)
-      } else {
-        held.evicted.removeAll { $0 == process }
-        held.displaced = Array(([held.process] + held.displaced).prefix(RelayHold.processLimit))
-      }
+    let silent = now - min(now, held.seen)
+    if held.process == process {
+      // Within that it may be the last calls of one that was killed.
+      guard silent > silence / 120 else { return }
+      held.isHeard = true
+    } else if held.displaced.contains(process) {
+      held.displaced.removeAll { $0 == process }
+      held.evicted = RelayHold.noting(held.process, in: held.evicted)
+      held.isHeard = held.returned.contains(process)
+      held.returned = RelayHold.noting(process, in: held.returned)
+    } else if held.evicted.contains(process), silent < (held.isHeard ? silence : silence / 40) {
+      throw BackendProblem(.refused, ModelLedger.copySentence)
+    } else {
+      held.evicted.removeAll { $0 == process }
+      held.displaced = RelayHold.noting(held.process, in: held.displaced)
+      held.isHeard = true
     }
     (held.process, held.seen) = (process, now)
     holds[relay] = held

@@ -6,6 +6,8 @@ final class Shore {
   unowned let world: World
   let plan: ShorePlan
   var random: SimulationRandom
+  /// Calls that a server which hangs carries out late.
+  private var late: LateCalls
   var ledger: ModelLedger
   /// Counts how often all connections ended at once.
   private(set) var connections = 0
@@ -38,6 +40,7 @@ final class Shore {
 
   init(_ world: World, _ plan: ShorePlan, _ random: SimulationRandom) {
     (self.world, self.plan, self.random) = (world, plan, random)
+    late = LateCalls(of: random)
     (relays, carrying) = (plan.relays, plan.carriers)
     ledger = ModelLedger(id: "model", rejectsSome: plan.rejectsSome, bug: world.options.plantedBug)
   }
@@ -128,6 +131,20 @@ final class Shore {
       standing: ledger.office.standing(edits, of: relay))
   }
 
+  /// Nobody waits for the answer to a batch any more; it may take effect all the same, behind what its relay sends next.
+  func hasLost(_ batch: LedgerBatch, by node: SimulatedNode) {
+    if late.keep(batch, by: node, at: world.clock) { world.count(.calledLate) }
+  }
+
+  /// Carries out the calls that are due.
+  func catchUp() {
+    for call in late.take(at: world.clock) {
+      world.note("a call of relay \(call.node.slot) comes late")
+      // What it is told, nobody hears.
+      _ = try? append(call.batch, by: call.node)
+    }
+  }
+
   // MARK: What happens ashore
 
   /// Something, while there is trouble.
@@ -195,7 +212,11 @@ final class Shore {
   }
 
   /// No more trouble.
-  func calm() { awayUntil = 0 }
+  func calm() {
+    awayUntil = 0
+    late.hurry()
+    catchUp()
+  }
 
   /// The last things happen: the backend is put back though nobody sends anything, the office asks for something, people write at
   /// relays one right after the other, and perhaps all connections begin anew meanwhile.

@@ -106,6 +106,8 @@ package enum Occurrence: String, CaseIterable, Sendable, Hashable {
   /// that it had.
   case forwarded
   case callLost
+  /// A lost call takes effect later, behind what others sent meanwhile.
+  case calledLate
   case answerLost
   case forwardedAgain
   /// The backend was away, and came back with an older ledger.
