@@ -99,8 +99,8 @@ package struct DamagedLog: StoreFailure, CustomStringConvertible {
   package var description: String { "the store is damaged: \(reason)" }
 
   /// Of one row that does not read, also where its own sum does not tell that.
-  static func isOfOneRow(_ error: any Error) -> Bool {
-    (error as? any StoreFailure)?.isOfOneRow ?? (error is RunError)
+  package static func isOfOneRow(_ error: any Error) -> Bool {
+    (error as? any StoreFailure)?.isOfOneRow ?? (error is RunError || error is CBORError)
   }
 }
 

@@ -16,8 +16,8 @@ package struct LedgerNotes {
 
   /// What a forwarder knows to be there.
   package mutating func note(_ forwarder: Forwarder, of backend: any Backend, at now: MonotonicTime) {
-    guard !forwarder.reached.isEmpty else { return }
-    let memory = LedgerMemory(ledger: backend.ledgerID, position: forwarder.reached, writer: forwarder.keptBy)
+    guard let position = position(of: forwarder, in: backend.ledgerID) else { return }
+    let memory = LedgerMemory(ledger: backend.ledgerID, position: position, writer: forwarder.keptBy)
     guard memory != last else { return }
     last = memory
     // Who does not know that writer sends all documents again.
@@ -26,6 +26,14 @@ package struct LedgerNotes {
     }
     writtenAt = now
     write()
+  }
+
+  /// Nil where that is not known. While something is put aside the ledger never has all that came, and what is remembered stays
+  /// true: a later start is to know who keeps the place of documents there, and not to send all of them again.
+  private func position(of forwarder: Forwarder, in ledger: String) -> String? {
+    guard forwarder.reached.isEmpty else { return forwarder.reached }
+    guard let last, last.ledger == ledger, forwarder.keptBy != DocumentProgress.nobody else { return nil }
+    return last.position
   }
 
   /// Where a kill comes before it, less is remembered than was there.

@@ -78,8 +78,11 @@ extension Store: LogReading {
     try number(of: chain).map { try isWritten(body, asRunAt: place.arrival, of: $0) } ?? false
   }
 
-  package func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns {
-    try scrubRuns(cameAfter: arrival, byteLimit: byteLimit, countLimit: countLimit)
+  package func scrub(
+    after arrival: Int64, damagedBases: Set<Int64>, byteLimit: Int, countLimit: Int
+  ) throws -> ScrubbedRuns {
+    try scrubRuns(
+      cameAfter: arrival, damagedBases: damagedBases, byteLimit: byteLimit, countLimit: countLimit)
   }
 
   package func lastRun(of chain: ChainIdentity) throws -> LogRun? {
@@ -180,6 +183,10 @@ extension Store: LogTransaction {
     guard let number = try number(of: chain) else { throw StoreError.damagedLog("a chain is not where it was") }
     try transaction.replaceRun(
       at: arrival, of: number, first: run.first, last: run.last, context: run.context, body: run.body)
+  }
+
+  package func noteRebuild(of partition: PartitionID) throws {
+    try transaction.noteRebuild(of: try transaction.number(of: partition))
   }
 
   package func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws {

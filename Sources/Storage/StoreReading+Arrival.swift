@@ -18,10 +18,11 @@ package struct UnreadRun: Sendable {
   package let first: UInt64
   package let last: UInt64
   package let arrival: Int64
-  package let reason: StoreError
+  /// One sentence.
+  package let reason: String
 
   package init(
-    partition: PartitionID, replica: ReplicaID, first: UInt64, last: UInt64, arrival: Int64, reason: StoreError
+    partition: PartitionID, replica: ReplicaID, first: UInt64, last: UInt64, arrival: Int64, reason: String
   ) {
     (self.partition, self.replica, self.first, self.last) = (partition, replica, first, last)
     (self.arrival, self.reason) = (arrival, reason)
@@ -89,7 +90,7 @@ extension StoreReading where Self: ~Copyable {
         found.unread.append(
           UnreadRun(
             partition: PartitionID(partition), replica: replica, first: UInt64(clamping: rows.integer(2)),
-            last: UInt64(clamping: rows.integer(3)), arrival: found.end, reason: error))
+            last: UInt64(clamping: rows.integer(3)), arrival: found.end, reason: error.description))
         continue
       }
       (bytes, changes) = (bytes + run.body.count, changes + Int(clamping: run.last - run.first + 1))
@@ -125,11 +126,14 @@ extension StoreReading where Self: ~Copyable {
     guard let context = StoredContext.decode(rows.bytes(5), onto: base ?? VersionVector()) else {
       throw .damagedLog("the context of run \(rows.integer(0))")
     }
+    let (first, last) = (UInt64(clamping: rows.integer(2)), UInt64(clamping: rows.integer(3)))
+    guard first > 0, first <= last, last - first < UInt64(Run.changeLimit) else {
+      throw .damagedLog("the numbers of run \(rows.integer(0))")
+    }
     return StoredRun(
       arrival: rows.integer(0),
       chain: ChainNumber(rawValue: rows.integer(1), partition: PartitionNumber(rawValue: rows.integer(8))),
-      first: UInt64(clamping: rows.integer(2)), last: UInt64(clamping: rows.integer(3)), context: context,
-      body: rows.bytes(6))
+      first: first, last: last, context: context, body: rows.bytes(6))
   }
 
   /// Where the first run of a chain lies that reaches above `sequence`; nil where none does.

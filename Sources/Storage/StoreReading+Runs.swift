@@ -92,15 +92,17 @@ extension StoreReading where Self: ~Copyable {
 
   /// Holds the rows of runs that came after `arrival` against their sums, in the order in which they came, and what travelled
   /// apart from them.
+  ///
+  /// - Parameter damagedBases: arrivals of damaged runs before these, to which their contexts may refer.
   func scrubRuns(
-    cameAfter arrival: Int64, byteLimit: Int, countLimit: Int
+    cameAfter arrival: Int64, damagedBases: Set<Int64>, byteLimit: Int, countLimit: Int
   ) throws(StoreError) -> ScrubbedRuns {
     let rows = try database.statement(
       "SELECT arrival, chain, first, last, context_base, context, body, sum FROM runs WHERE arrival>?1 ORDER BY arrival"
     )
     defer { rows.reset() }
     try rows.bind(1, arrival)
-    var (scrubbed, count) = (ScrubbedRuns(end: arrival), 0)
+    var (scrubbed, count) = (ScrubbedRuns(end: arrival, damagedBases: damagedBases), 0)
     scrubbed.logEnd = try database.integer("SELECT max(arrival) FROM runs") ?? 0
     while count == 0 || scrubbed.byteCount < byteLimit && count < countLimit {
       do throws(StoreError) {
@@ -109,7 +111,7 @@ extension StoreReading where Self: ~Copyable {
           break
         }
         try scrub(rows, &scrubbed)
-        (scrubbed.end, count) = (max(scrubbed.end, rows.integer(0)), count + 1)
+        count += 1
       } catch {
         // What was found before it counts.
         guard count > 0 else { throw error }
@@ -121,21 +123,31 @@ extension StoreReading where Self: ~Copyable {
 
   private func scrub(_ rows: PreparedStatement, _ scrubbed: inout ScrubbedRuns) throws(StoreError) {
     scrubbed.byteCount += rows.byteCount(5) + rows.byteCount(6)
-    if isIntact(rows, sum: 7), try hasIntactPayload(rows, &scrubbed) { return }
-    guard try isIndexed(rows) else {
-      scrubbed.misplaced.insert(rows.integer(0))
+    let (arrival, base) = (rows.integer(0), rows.optionalInteger(4))
+    let isRow = isIntact(rows, sum: 7)
+    let isAlone = isRow ? try hasIntactPayload(rows, &scrubbed) : false
+    if !isAlone, try !isIndexed(arrival, of: rows.integer(1), endingAt: rows.integer(3)) {
+      // Its own number may be what is damaged, and is not to lead past all that follows.
+      scrubbed.misplacedCount += 1
+      scrubbed.end += 1
       return
     }
+    scrubbed.end = max(scrubbed.end, arrival)
+    if isAlone, base.map({ !scrubbed.damagedBases.contains($0) }) ?? true {
+      scrubbed.intact.insert(arrival)
+      return
+    }
+    if base == nil, !isRow { scrubbed.damagedBases.insert(arrival) }
     scrubbed.damaged.append((try partition(of: rows.integer(1)), try run(at: rows, sum: 7)))
   }
 
-  private func isIndexed(_ run: PreparedStatement) throws(StoreError) -> Bool {
+  func isIndexed(_ arrival: Int64, of chain: Int64, endingAt last: Int64) throws(StoreError) -> Bool {
     let rows = try database.statement(
       "SELECT 1 FROM runs INDEXED BY runs_by_chain WHERE chain=?1 AND last=?2 AND +arrival=?3")
     defer { rows.reset() }
-    try rows.bind(1, run.integer(1))
-    try rows.bind(2, run.integer(3))
-    try rows.bind(3, run.integer(0))
+    try rows.bind(1, chain)
+    try rows.bind(2, last)
+    try rows.bind(3, arrival)
     return try rows.step()
   }
 

@@ -59,6 +59,10 @@ extension Transaction {
       """)
     let context = StoredContext.encode(context)
     let (first, last) = (try Transaction.integer(first, "sequence"), try Transaction.integer(last, "sequence"))
+    // The chain or the number that its row has may be what is damaged: readers of another run would find this one there.
+    guard try isIndexed(arrival, of: chain.rawValue, endingAt: last) else {
+      throw .damagedLog("run \(arrival) is not where its index has it")
+    }
     try update.bind(1, arrival)
     try update.bind(2, chain.rawValue)
     try update.bind(3, first)

@@ -230,6 +230,23 @@ import Wire
     #expect(damaged.isWhole && !isDemanded)
   }
 
+  @Test("a part that the disk does not give is passed over, and the rest is read; that pass counts for none")
+  func sector() throws {
+    try node.flip(room, chain) { $0.last == 2 }
+    try bench.restart(1)
+    node.store.unreadable = [0]
+    bench.advance(500)
+    #expect(node.state.damagedRuns.isEmpty && node.state.scrub.failure != nil && node.state.scrub.position == 0)
+    bench.advance(LogScrub.retryMilliseconds)
+    #expect(node.state.damagedRuns.isEmpty && node.state.scrub.position == 1)
+    bench.advance(LogScrub.crowdedMilliseconds)
+    #expect(node.state.damagedRuns.count == 1)
+    #expect(node.state.scrub.passCount == 0 && node.state.scrub.failure != nil && node.state.scrub.position == 0)
+    node.store.unreadable = []
+    bench.advance(LogScrub.passMilliseconds)
+    #expect(node.state.scrub.passCount == 1 && node.state.scrub.failure == nil)
+  }
+
   @Test("where the log cannot be read over, the node goes on and looks again later")
   func failure() throws {
     node.store.scrubFailure = Unread()

@@ -100,6 +100,37 @@ struct ForwarderTests {
     #expect(model.batches.allSatisfy { $0.amount.bytes < 400 + 30 && $0.amount.changes < 100 + 3 })
   }
 
+  @Test("a chain with a run that does not read is put aside once what lies before it is in, not when it is sent")
+  func unread() {
+    var (model, random) = (model(), SplitMix64(seed: 7))
+    model.write(chain: 1)
+    model.write(chain: 2)
+    var forwarder = model.forwarder
+    let reading = Forwarder.LedgerReading(
+      view: LedgerView(), runsAfter: 0, accepted: [:], held: LogAmount(changes: 3, bytes: 30))
+    for event in [.start, .connected, .ledgerRead(reading), .readBack(ReadBackOutcome(wentBack: false))]
+      as [Forwarder.Event]
+    {
+      _ = forwarder.handle(event, now: model.now, random: &random)
+    }
+    var page = Forwarder.Page()
+    (page.batch.runs, page.runsEnd) = (model.log, 3)
+    let chain = ForwarderModel.chain(1)
+    page.unread = [chain: RefusedRow(2...2, "does not read")]
+    func asideWhenLoading(_ event: Forwarder.Event) -> [ChainKey: RefusedRow]? {
+      for case .load(let request) in forwarder.handle(event, now: model.now, random: &random) {
+        return request.view.aside
+      }
+      return nil
+    }
+    #expect(asideWhenLoading(.loaded(page)) == nil)
+    #expect(asideWhenLoading(.failed(BackendProblem(.rejected, "not this one"))) == [:])
+    page.batch.runs.removeLast()
+    #expect(asideWhenLoading(.loaded(page)) == nil)
+    _ = asideWhenLoading(.committed(AppendOutcome()))
+    #expect(asideWhenLoading(.readBack(ReadBackOutcome(wentBack: false))) ?? forwarder.view.aside == page.unread)
+  }
+
   @Test("what a backend rejects is found among the others and put aside with its chain; all others arrive")
   func rejected() {
     var model = model()

@@ -231,45 +231,6 @@ struct LedgerTests {
     #expect(came)
   }
 
-  @Test(
-    "a run that this device's log does not give keeps no other chain, and goes in once it reads",
-    arguments: ["runs", "large_payloads"])
-  func damagedRun(table: String) throws {
-    let (server, relay) = try (TestPostgreSQL(), ForwardingNode())
-    try relay.setUp(server)
-    try relay.put("agency=A", "first")
-    try relay.put("agency=A", "large", String(repeating: "a long report ", count: 5_000))
-    try relay.put("agency=A", "third")
-    for index in 0..<10 { try relay.put("agency=B", "b\(index)") }
-    func execute(_ sql: String) throws {
-      let isDone = try relay.node.engine.ask { engine in
-        (try? (engine.state.store as? Store)?.database.execute(sql)) != nil
-      }
-      #expect(isDone)
-    }
-    let ofA = "chain IN (SELECT c.id FROM chains c JOIN partitions p ON p.id=c.partition WHERE name='agency=A')"
-    let place = table == "runs" ? "WHERE last=2 AND \(ofA)" : ""
-    try execute("UPDATE \(table) SET sum=sum+1 \(place)")
-    try relay.forward(to: server.relayURL())
-    let connection = try server.owner()
-    let came = try waitUntil { try connection.number("SELECT count(*) FROM seamesh.changes") == 11 }
-    #expect(came, "all of the other, and what lies before it: \(relay.forwarding?.status.reason ?? "")")
-    let documents = try waitUntil { try connection.number("SELECT count(*) FROM seamesh.documents") == 13 }
-    #expect(documents, "documents do not come from the log")
-    let told = waitUntil { relay.forwarding?.status.putAside == 1 && relay.forwarding?.status.state == .lagging }
-    #expect(told)
-    let refused = try relay.node.refusedRuns()
-    #expect(refused.map(\.partition) == ["agency=A"] && refused.map(\.first) == [2] && refused.map(\.last) == [2])
-    #expect(refused.first?.reason.contains("own log does not read") == true)
-    #expect(try relay.node.doctor().contains { $0.code == "forward-put-aside" && $0.message.contains("own log") })
-    try execute("UPDATE \(table) SET sum=sum-1 \(place)")
-    let interface = try LocalAPIServer(relay)
-    defer { interface.stop() }
-    _ = try runCommand(["forward", "--now"], in: relay.directory)
-    try relay.waitForLedger(server)
-    try expectLedger(server, equals: relay.node)
-  }
-
   @Test("a run that the tables refuse is put aside with its chain, the others arrive, and it goes in once it may")
   func refusedRow() throws {
     let (server, relay) = try (TestPostgreSQL(), ForwardingNode())

@@ -102,22 +102,86 @@ import Testing
           place.chain, first: number, last: number, context: vector([2: number]), body: [UInt8(number)][...])
       }
     }
-    #expect(try store.scrub(after: 0, byteLimit: .max, countLimit: .max).damaged.isEmpty)
-    try store.database.execute("UPDATE runs SET body=x'00' WHERE arrival IN (1, 5, 8)")
+    #expect(try store.scrub(after: 0, damagedBases: [], byteLimit: .max, countLimit: .max).damaged.isEmpty)
+    try store.database.execute("UPDATE runs SET body=x'00' WHERE arrival IN (2, 5, 8)")
     store.numbers.removeAll()
-    var (found, end, parts): ([DamagedRun], Int64, Int) = ([], 0, 0)
+    var (found, end, parts, bases): ([DamagedRun], Int64, Int, Set<Int64>) = ([], 0, 0, [])
     while true {
-      let part = try store.scrub(after: end, byteLimit: .max, countLimit: 3)
+      let part = try store.scrub(after: end, damagedBases: bases, byteLimit: .max, countLimit: 3)
       for (partition, run) in part.damaged {
         #expect(partition == partitionID(1))
         found.append(run)
       }
-      (end, parts) = (part.end, parts + 1)
+      (end, parts, bases) = (part.end, parts + 1, part.damagedBases)
       if part.isAll { break }
     }
-    #expect(found.map(\.arrival) == [1, 5, 8] && found.map(\.last) == [2, 6, 9] && parts == 3 && end == 8)
-    let first = try store.scrub(after: 0, byteLimit: 1, countLimit: 9)
+    #expect(found.map(\.arrival) == [2, 5, 8] && found.map(\.last) == [3, 6, 9] && parts == 3 && end == 8, "\(found)")
+    let first = try store.scrub(after: 0, damagedBases: [], byteLimit: 1, countLimit: 9)
     #expect(first.end == 1 && !first.isAll && first.byteCount > 0)
+  }
+
+  /// Carries SQL out without the index of the log.
+  private func beneathIndex(_ sql: String) throws {
+    try store.database.execute(
+      """
+      PRAGMA writable_schema=ON;
+      CREATE TEMP TABLE kept AS SELECT * FROM sqlite_schema WHERE name='runs_by_chain';
+      DELETE FROM sqlite_schema WHERE name='runs_by_chain';
+      PRAGMA writable_schema=RESET;
+      \(sql);
+      PRAGMA writable_schema=ON;
+      INSERT INTO sqlite_schema SELECT * FROM kept;
+      PRAGMA writable_schema=RESET;
+      DROP TABLE kept;
+      """)
+    store.numbers.removeAll()
+  }
+
+  @Test("a row that is not where its index has it is counted, and leads past nothing")
+  func misplaced() throws {
+    let place = try place()
+    _ = try store.write(.full) { transaction in
+      try transaction.appendRun(place.chain, first: 4, last: 4, context: vector([2: 9]), body: [4][...])
+    }
+    try beneathIndex("UPDATE runs SET last=9 WHERE arrival=2")
+    let part = try store.scrub(after: 0, damagedBases: [], byteLimit: .max, countLimit: 2)
+    #expect(part.misplacedCount == 1 && part.end == 2 && part.damaged.isEmpty && part.intact == [1])
+    let rest = try store.scrub(after: 2, damagedBases: [], byteLimit: .max, countLimit: 2)
+    #expect(rest.isAll && rest.end == 3 && rest.intact == [3] && rest.misplacedCount == 0)
+  }
+
+  @Test("a run whose row names another chain reads by its index, and no run of that other one takes its place")
+  func otherChain() throws {
+    let place = try place()
+    var other: ChainNumber?
+    try store.write(.full) { transaction in
+      let chain = try transaction.number(of: replica(7), in: place.partition, genesis: Digest(words: (1, 1, 1, 1)))
+      try transaction.appendRun(chain, first: 3, last: 3, context: vector([2: 9]), body: [4][...])
+      other = chain
+    }
+    let chain = try #require(other)
+    try beneathIndex("UPDATE runs SET chain=\(chain.rawValue) WHERE arrival=2")
+    func read() throws -> [[UInt8]] { try store.runs(of: place.chain, after: 2, byteLimit: .max).map(\.body) }
+    #expect(try read() == [Array("the second".utf8)])
+    let told = #expect(throws: StoreError.self) { try store.run(at: 2, in: place.partition) }
+    #expect(told?.runAtFault?.replica == replica(7))
+    #expect(throws: StoreError.self) {
+      try store.write(.full) { transaction in
+        try transaction.replaceRun(at: 2, of: chain, first: 3, last: 3, context: vector([2: 9]), body: [4][...])
+      }
+    }
+    #expect(try read() == [Array("the second".utf8)])
+  }
+
+  @Test("a run whose context refers to a damaged one is found with it, in whatever part it lies")
+  func damagedBase() throws {
+    _ = try place()
+    try store.database.execute("UPDATE runs SET body=x'00' WHERE arrival=1")
+    store.numbers.removeAll()
+    let first = try store.scrub(after: 0, damagedBases: [], byteLimit: .max, countLimit: 1)
+    #expect(first.damaged.map(\.run.arrival) == [1] && first.damagedBases == [1])
+    let second = try store.scrub(after: 1, damagedBases: [1], byteLimit: .max, countLimit: 1)
+    #expect(second.damaged.map(\.run.arrival) == [2] && second.damagedBases == [1] && second.intact.isEmpty)
   }
 
   @Test("of a damaged run that number is told as its first which was written, wherever the bit has flipped")
@@ -130,7 +194,7 @@ import Testing
     }
     let run = try #require(try store.run(at: 3, in: place.partition))
     func told() throws -> [UInt64] {
-      try store.scrub(after: 2, byteLimit: .max, countLimit: 1).damaged.map(\.run.first)
+      try store.scrub(after: 2, damagedBases: [], byteLimit: .max, countLimit: 1).damaged.map(\.run.first)
     }
     try store.database.execute("UPDATE runs SET body=\(literal(3)) WHERE arrival=3")
     #expect(try told() == [4], "in the body")

@@ -11,8 +11,8 @@ extension CommitWriter {
     for key in keys {
       if let reason = try damage(of: key, in: id) {
         damaged[key] = reason
-      } else {
-        state.quarantine.release(key, in: id)
+      } else if state.quarantine.release(key, in: id) {
+        try transaction.noteRebuild(of: id)
       }
     }
     let due = state.quarantine.due(Set(damaged.keys), in: id, state.clock.now)

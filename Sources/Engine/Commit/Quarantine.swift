@@ -58,9 +58,12 @@ package struct Quarantine: Sendable {
     mended.append("\(id) of \(key.collection.string) in \(partition.text.string)")
   }
 
-  mutating func release(_ key: DocumentKey, in partition: PartitionID) {
-    guard count > 0, entries[partition]?.removeValue(forKey: key) != nil else { return }
+  /// Answers whether it was there.
+  @discardableResult
+  mutating func release(_ key: DocumentKey, in partition: PartitionID) -> Bool {
+    guard count > 0, entries[partition]?.removeValue(forKey: key) != nil else { return false }
     count -= 1
     if entries[partition]?.isEmpty == true { entries[partition] = nil }
+    return true
   }
 }

@@ -13,30 +13,45 @@ package struct LogScrub: Sendable {
   private var isDemanded = false
   /// Whole passes since the start.
   package private(set) var passCount = 0
-  /// Why the next part could not be read: something is wrong that is not of one row.
+  /// Why something of this pass or of the last one could not be read: it is not of one row, or not where it should be.
   package private(set) var failure: String?
+  /// What this pass did not read, parts and rows.
+  private var passedOverCount = 0
+  /// The last part that could not be read was to begin behind this arrival; the next one begins so far behind that.
+  private var failedAt: Int64?
+  private var step: Int64 = 1
+  /// Arrivals of the damaged runs that this pass has met, or the last one has, to which contexts of later ones may refer.
+  private var damagedBases: Set<Int64> = []
 
   package static let partByteCount = 1 << 20
   package static let partRunCount = 1_024
   package static let crowdedMilliseconds: UInt64 = 10_000
   package static let retryMilliseconds: UInt64 = 600_000
+  static let noteAgainMilliseconds: UInt64 = 5_000
   package static let passMilliseconds: UInt64 = 24 * 3_600_000
+  /// Of these more are taken for intact than are, until the first ones are mended.
+  static let baseLimit = 4_096
 
   func isDue(_ now: MonotonicTime, isCrowded: Bool) -> Bool {
     now >= (isCrowded ? overdueAt : dueAt)
   }
 
-  /// Answers whether the pass has come to its end. What has come since it began is left to the next one.
+  /// Answers whether a whole pass has come to its end. What has come since it began is left to the next one.
   mutating func note(_ part: ScrubbedRuns, _ now: MonotonicTime) -> Bool {
     let began = passBegan ?? now
     if passBegan == nil { end = part.logEnd }
-    (passBegan, position, failure) = (began, part.end, nil)
+    (passBegan, position, failedAt, step) = (began, part.end, nil, 1)
+    if part.damagedBases.count <= LogScrub.baseLimit { damagedBases = part.damagedBases }
+    passedOverCount += part.misplacedCount
+    if part.misplacedCount > 0 { failure = "\(part.misplacedCount) of its rows are not where their index has them" }
+    if passedOverCount == 0 { failure = nil }
     dueAt = now.advanced(byMilliseconds: Mesh.tickMilliseconds)
     overdueAt = now.advanced(byMilliseconds: LogScrub.crowdedMilliseconds)
     guard part.isAll || position >= end else { return false }
-    passCount += 1
+    let isWhole = passedOverCount == 0
+    if isWhole { passCount += 1 }
     rest(until: isDemanded ? now : max(now, began.advanced(byMilliseconds: LogScrub.passMilliseconds)))
-    return true
+    return isWhole
   }
 
   /// There is more to be found than could be remembered: another pass follows, behind one that is under way.
@@ -44,14 +59,29 @@ package struct LogScrub: Sendable {
     if passBegan == nil { rest(until: now) } else { isDemanded = true }
   }
 
-  private mutating func rest(until time: MonotonicTime) {
-    (passBegan, position, dueAt, overdueAt, isDemanded) = (nil, 0, time, time, false)
+  var basesOfPass: Set<Int64> { passBegan == nil ? [] : damagedBases }
+
+  /// Runs whose contexts refer to it read again: the next pass tells which.
+  mutating func noteMended(_ run: DamagedRun, _ now: MonotonicTime) {
+    if damagedBases.remove(run.arrival) != nil { demandPass(now) }
   }
 
-  mutating func noteFailure(_ reason: String, _ now: MonotonicTime) {
-    failure = reason
-    dueAt = now.advanced(byMilliseconds: LogScrub.retryMilliseconds)
+  private mutating func rest(until time: MonotonicTime) {
+    (passBegan, position, dueAt, overdueAt, isDemanded) = (nil, 0, time, time, false)
+    (passedOverCount, step) = (0, 1)
+  }
+
+  /// - Parameter isOfDisk: what lies there is not given. The second time it is passed over, with all behind it that is not given,
+  ///   either.
+  mutating func noteFailure(_ reason: String, isOfDisk: Bool, _ now: MonotonicTime) {
+    let isPassedOver = isOfDisk && (step > 1 || failedAt == position)
+    (failure, failedAt) = (reason, position)
+    dueAt = now.advanced(byMilliseconds: isPassedOver ? LogScrub.crowdedMilliseconds : LogScrub.retryMilliseconds)
     overdueAt = dueAt
+    guard isPassedOver else { return }
+    passedOverCount += 1
+    position += step
+    step = min(step * 2, Int64(LogScrub.partRunCount))
   }
 }
 
@@ -63,17 +93,22 @@ extension NodeEngine {
     do {
       let start = state.scrub.position
       let part = try state.store.scrub(
-        after: start, byteLimit: LogScrub.partByteCount, countLimit: LogScrub.partRunCount)
+        after: start, damagedBases: state.scrub.basesOfPass, byteLimit: LogScrub.partByteCount,
+        countLimit: LogScrub.partRunCount)
       note(part, after: start)
       guard state.scrub.note(part, now) else { return false }
       state.damagedRuns.noteScrubbed()
       return state.scrub.passCount == 1
     } catch {
       // Whatever reads it next tells what is to be done. Until then the node goes on as if nobody had looked.
-      state.scrub.noteFailure("\(error)", now)
+      state.scrub.noteFailure("\(error)", isOfDisk: isOfDisk(error), now)
       journal.note(.error, "the log could not be read over", ["reason": .text("\(error)")])
       return false
     }
+  }
+
+  private func isOfDisk(_ error: any Error) -> Bool {
+    (error as? any StoreFailure).map { $0.isFatal && !$0.isOfOneRow } ?? false
   }
 
   private func note(_ part: ScrubbedRuns, after start: Int64) {
@@ -81,8 +116,12 @@ extension NodeEngine {
     if found > 0 {
       journal.note(.error, "runs of the log are not as they were written", ["runs": .text("\(found)")])
     }
-    let damaged = part.misplaced.union(part.damaged.map(\.run.arrival))
-    for (run, chain) in state.damagedRuns.known(after: start, through: part.end) where !damaged.contains(run.arrival) {
+    if part.misplacedCount > 0 {
+      journal.note(
+        .error, "rows of the log are not where their index has them", ["rows": .text("\(part.misplacedCount)")])
+    }
+    for (run, chain) in state.damagedRuns.known(after: start, through: part.end) where part.intact.contains(run.arrival)
+    {
       noteReadable(run, chain)
     }
   }
@@ -91,13 +130,17 @@ extension NodeEngine {
   private func noteReadable(_ run: DamagedRun, _ chain: DamagedRuns.Chain) {
     let place = ChainIdentity(fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica)
     do {
+      var owed: [DocumentKey] = []
       if state.owesDocuments,
         let stored = try state.store.run(at: RunPlace(last: run.last, arrival: run.arrival), of: place)
       {
-        let owed = try RunReader(state.identity).documents(writtenBy: stored, of: chain.partition, state.store)
-        try store { transaction in for key in owed { try transaction.setAside(key, in: chain.partition) } }
-        state.takeSetAside(owed.map { (chain.partition, $0) })
+        owed = try RunReader(state.identity).documents(writtenBy: stored, of: chain.partition, state.store).sorted()
       }
+      try store { transaction in
+        try transaction.noteRebuild(of: chain.partition)
+        for key in owed { try transaction.setAside(key, in: chain.partition) }
+      }
+      state.takeSetAside(owed.map { (chain.partition, $0) })
       noteMended(run, chain, cameAnew: false)
     } catch {
       journal.note(.debug, "a run that reads again is left for damaged", ["reason": .text("\(error)")])
@@ -113,8 +156,8 @@ extension NodeEngine {
       try store { try $0.setLogDamaged(isDamaged) }
       state.isLogDamaged = isDamaged
     } catch {
-      // As with a full disk.
-      damageNoteDue = state.clock.now.advanced(byMilliseconds: LogScrub.retryMilliseconds)
+      // As with a full disk. Soon: a word that was taken back meanwhile is not to be given again behind a start.
+      damageNoteDue = state.clock.now.advanced(byMilliseconds: LogScrub.noteAgainMilliseconds)
       journal.note(.debug, "that the log is damaged could not be written down", ["reason": .text("\(error)")])
     }
   }

@@ -73,6 +73,7 @@ extension NodeEngine {
         try store { transaction in
           staged = payload.map { state.staged.keys(of: $0.hash) } ?? []
           try transaction.replaceRun(at: run.arrival, with: whole, of: identity)
+          try transaction.noteRebuild(of: chain.partition)
           if let payload { try transaction.addLargePayload(payload) }
           for key in staged { try transaction.removePieces(key) }
           for key in owed { try transaction.setAside(key, in: chain.partition) }
@@ -93,7 +94,14 @@ extension NodeEngine {
       return nil
     }
     guard let key = state.staged.whole(hash, in: partition) else { throw DamagedLog("a payload is not there any more") }
-    return ApartPayload(hash: hash, bytes: try state.store.stagedBytes(key)[...])
+    // It may have waited for long, and what waits has no sum.
+    let bytes = try state.store.stagedBytes(key)
+    guard Digest.of(bytes, state.identity.cryptography.hash) == hash else {
+      try store { try $0.removePieces(key) }
+      state.staged.remove(key)
+      throw DamagedLog("a payload that waited is not as it came")
+    }
+    return ApartPayload(hash: hash, bytes: bytes[...])
   }
 
   /// What the run writes was left as it was if something moved meanwhile. It is set aside in the transaction that puts the run back, so
@@ -150,6 +158,7 @@ extension NodeEngine {
   /// - Parameter cameAnew: false where the disk gives it again by itself.
   func noteMended(_ run: DamagedRun, _ chain: DamagedRuns.Chain, cameAnew: Bool = true) {
     state.damagedRuns.noteMended(run, chain, cameAnew: cameAnew)
+    state.scrub.noteMended(run, state.clock.now)
     mended[chain.partition, default: []].insert(chain.replica)
     journal.note(
       .notice,

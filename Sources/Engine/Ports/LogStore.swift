@@ -34,7 +34,9 @@ package protocol LogReading: AnyObject {
   func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool
   /// Holds runs of all chains that came after `arrival`, in that order, against what they were when they were written: at
   /// least one where there is one, then until the limit of their bytes or number is reached.
-  func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns
+  func scrub(
+    after arrival: Int64, damagedBases: Set<Int64>, byteLimit: Int, countLimit: Int
+  ) throws -> ScrubbedRuns
   /// The run that ends highest; of several that do, the one that came last.
   func lastRun(of chain: ChainIdentity) throws -> LogRun?
   func reissues(in partition: PartitionID) throws -> Set<Reissue>
@@ -60,12 +62,16 @@ package struct ScrubbedRuns: Sendable {
   /// The arrival of the last run of the log.
   package var logEnd: Int64 = 0
   package var byteCount = 0
-  /// Those that are not as they were written.
+  /// Those that are not as they were written, or whose context refers to such a one.
   package var damaged: [(partition: PartitionID, run: DamagedRun)] = []
-  /// Arrivals of those that are not where the index has them: nothing is known of them.
-  package var misplaced: Set<Int64> = []
+  /// Arrivals of those that others refer to for their contexts, with those that were found before.
+  package var damagedBases: Set<Int64>
+  /// Arrivals of those that are as they were written.
+  package var intact: Set<Int64> = []
+  /// So many are not where the index has them: nothing is known of them.
+  package var misplacedCount = 0
 
-  package init(end: Int64) { self.end = end }
+  package init(end: Int64, damagedBases: Set<Int64> = []) { (self.end, self.damagedBases) = (end, damagedBases) }
 }
 
 /// Where a run lies in the log.
@@ -107,7 +113,9 @@ extension LogReading {
   }
 
   /// Memory gives back what was written.
-  package func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns {
+  package func scrub(
+    after arrival: Int64, damagedBases: Set<Int64>, byteLimit: Int, countLimit: Int
+  ) throws -> ScrubbedRuns {
     var scrubbed = ScrubbedRuns(end: arrival)
     scrubbed.isAll = true
     return scrubbed
@@ -169,6 +177,8 @@ package protocol LogTransaction: LogReading {
   func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64
   /// Puts a run in the place of one that is not as it was written, which is the same but for that.
   func replaceRun(at arrival: Int64, with run: AppendedRun, of chain: ChainIdentity) throws
+  /// Documents of the partition read again, or differently, without a run that tells it: who follows them reads all anew.
+  func noteRebuild(of partition: PartitionID) throws
   func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws
   func add(_ reissue: Reissue, in partition: PartitionID) throws
   /// Adds bytes behind those that are there, where the share then comes to what it says.

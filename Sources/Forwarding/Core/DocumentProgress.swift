@@ -8,8 +8,8 @@ package struct DocumentProgress: Equatable, Sendable {
   package var position = ""
   /// What of that the backend keeps.
   package private(set) var kept = ""
-  /// Who wrote ``kept``, where this process goes on from it; "-": it does not, and a memory must not vouch for it.
-  package private(set) var keptBy = "-"
+  /// Who wrote ``kept``, where this process goes on from it; ``nobody``: it does not, and a memory must not vouch for it.
+  package private(set) var keptBy = DocumentProgress.nobody
   /// The process that writes ``kept`` down.
   package private(set) var writer = ""
   /// Partitions all of whose documents are to be sent; of the first those behind ``passAfter``.
@@ -37,6 +37,7 @@ package struct DocumentProgress: Equatable, Sendable {
 
   package init() {}
 
+  static let nobody = "-"
   /// More stale documents than these are found again by a pass.
   static let staleLimit = 16_384
   /// With so many due the log is not looked at for more; what one page of it has may pass this.
@@ -56,7 +57,7 @@ package struct DocumentProgress: Equatable, Sendable {
     writer = process
     let found = KeptPosition(text: kept)
     position = found?.resumed(by: process, memory) ?? ""
-    keptBy = position.isEmpty ? "-" : found?.writer ?? "-"
+    keptBy = position.isEmpty ? DocumentProgress.nobody : found?.writer ?? DocumentProgress.nobody
   }
 
   /// What the backend says at a connection: what it lacks the body of is due again.
@@ -114,7 +115,7 @@ package struct DocumentProgress: Equatable, Sendable {
   mutating func note(_ outcome: AppendOutcome, of batch: LedgerBatch) {
     if !batch.documentPosition.isEmpty, outcome.staleDocuments.isEmpty, outcome.staleRanges.isEmpty {
       kept = batch.documentPosition
-      keptBy = KeptPosition(text: kept)?.writer ?? "-"
+      keptBy = KeptPosition(text: kept)?.writer ?? DocumentProgress.nobody
     }
     for index in outcome.staleDocuments where batch.documents.indices.contains(index) {
       let place = batch.documents[index].place

@@ -161,7 +161,7 @@ package struct Forwarder: Sendable {
       phase = .pausing(until: now.advanced(byMilliseconds: limits.longestPauseMilliseconds))
       return []
     case .idle(let since):
-      if let asideSince, now >= asideSince.advanced(byMilliseconds: limits.asideMilliseconds) {
+      if let asideSince, now >= asideSince.advanced(byMilliseconds: pacedLimits.asideMilliseconds) {
         phase = .reading
         return [.readLedger]
       }
@@ -247,10 +247,6 @@ package struct Forwarder: Sendable {
   private mutating func take(_ page: Page, _ now: MonotonicTime) -> [Directive] {
     held = page.held
     oldestWaiting = page.oldestArrived
-    for (chain, row) in page.unread {
-      view.aside[chain] = row
-      asideSince = asideSince ?? now
-    }
     if page.batch.isEmpty { return settle(page, now) }
     var page = page
     page.batch.step = steps.next(by: page.documents.writer)
@@ -267,14 +263,18 @@ package struct Forwarder: Sendable {
     backOff.reset()
     problem = nil
     share.take()
-    move(to: page)
+    move(to: page, now)
     lanes.current.documents.note(outcome, of: page.batch)
     readBacks.note(page.batch)
     return readBackIfDue(now) ?? load()
   }
 
   /// Nothing of the page is for the ledger, or all of it is in.
-  private mutating func move(to page: Page) {
+  private mutating func move(to page: Page, _ now: MonotonicTime) {
+    for (chain, row) in page.unread {
+      view.aside[chain] = row
+      asideSince = asideSince ?? now
+    }
     statementsAfter = page.statementsEnd
     (lanes.current.runsAfter, lanes.current.documents) = (page.runsEnd, page.documents)
     // What moved meanwhile stays to be looked at.
@@ -286,7 +286,7 @@ package struct Forwarder: Sendable {
   }
 
   private mutating func settle(_ page: Page, _ now: MonotonicTime) -> [Directive] {
-    move(to: page)
+    move(to: page, now)
     if lanes.isForAuthority { return rest(since: now, now) }
     guard page.isEnd, !page.hasMoreDocuments, !hasNews, !lanes.endLane() else { return load() }
     if view.aside.isEmpty, !lanes.isHeldBack {
@@ -358,14 +358,14 @@ package struct Forwarder: Sendable {
       lanes.current.documents.refuse(document, problem.sentence)
       return load()
     } else if !page.batch.documents.isEmpty || !page.batch.ranges.isEmpty {
-      move(to: page)
+      move(to: page, now)
     } else if let mark = page.batch.marks.first {
       view.aside[mark.chain] = RefusedRow(nil, problem.sentence)
     }
     // It is not sent again until the ledger is read anew, and is not known to be there either.
     if let statement = page.batch.statements.first {
       view.refuse(statement, problem.sentence)
-      move(to: page)
+      move(to: page, now)
     }
     asideSince = asideSince ?? now
     return load()

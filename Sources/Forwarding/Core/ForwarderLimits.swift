@@ -35,6 +35,7 @@ package struct ForwarderLimits: Equatable, Sendable {
     var limits = self
     limits.readBackMilliseconds = readBackMilliseconds.multipliedReportingOverflow(by: 12).partialValue
     limits.readEverythingMilliseconds = readEverythingMilliseconds.multipliedReportingOverflow(by: 36).partialValue
+    limits.asideMilliseconds = asideMilliseconds.multipliedReportingOverflow(by: 36).partialValue
     return limits
   }
 }

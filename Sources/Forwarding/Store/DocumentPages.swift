@@ -71,7 +71,7 @@ struct DocumentPages {
         let keys = try reader.documents(
           writtenBy: arrived.run.body, in: arrived.partition, apart: { try store.largePayload($0) })
         for key in keys { page.documents.due.insert(DocumentPlace(partition: arrived.partition, key: key)) }
-      } catch let failure as StoreError where failure.isOfOneRow {
+      } catch let failure where DamagedLog.isOfOneRow(failure) {
         page.documents.addPass(arrived.partition)
       }
     }
@@ -98,8 +98,12 @@ struct DocumentPages {
   private func pass(
     _ id: PartitionID, _ store: StoreReader, _ page: inout Forwarder.Page, _ room: inout Room
   ) throws {
-    let start = page.documents.passAfter
+    var start = page.documents.passAfter
     guard let partition = try store.partition(id), let name = partition.name else { return endPass(&page) }
+    func endRange(through key: DocumentKey?) {
+      guard key != start || key == nil else { return }
+      page.batch.ranges.append(LedgerBatch.DocumentRange(partition: id, after: start, through: key))
+    }
     page.batch.partitions[id] = name
     for (collection, number) in try store.collections(of: partition.number) {
       if let reached = page.documents.passAfter, collection < reached.collection { continue }
@@ -107,20 +111,22 @@ struct DocumentPages {
         let after = page.documents.passAfter.flatMap { $0.collection == collection ? $0.id : nil }
         let rows = try store.documents(
           partition.number, number, after: after, limit: min(room.documents, 512), byteLimit: room.bytes)
-        guard let last = rows.last else { break }
+        guard !rows.isEmpty else { break }
         for row in rows {
           let place = DocumentPlace(partition: id, key: DocumentKey(collection: collection, id: row.key))
-          if let document = try document(place, row, &page.documents) { add(document, &page, &room) }
+          if let document = try document(place, row, &page.documents) {
+            add(document, &page, &room)
+          } else {
+            // What lies in no range stays as it is there.
+            endRange(through: page.documents.passAfter)
+            start = place.key
+          }
+          page.documents.passAfter = place.key
         }
-        page.documents.passAfter = DocumentKey(collection: collection, id: last.key)
-        guard !room.isUsedUp else {
-          page.batch.ranges.append(
-            LedgerBatch.DocumentRange(partition: id, after: start, through: page.documents.passAfter))
-          return
-        }
+        guard !room.isUsedUp else { return endRange(through: page.documents.passAfter) }
       }
     }
-    page.batch.ranges.append(LedgerBatch.DocumentRange(partition: id, after: start, through: nil))
+    endRange(through: nil)
     endPass(&page)
   }
 
@@ -138,21 +144,20 @@ struct DocumentPages {
     page.batch.documents.append(document)
   }
 
-  /// Nil for one that does not read: the backend keeps what it has of it, and gets it with all of its partition once it was
-  /// made anew here.
+  /// Nil for one that does not read: the backend keeps what it has of it, and gets it with all of its partition once its run came
+  /// anew, or it was made anew here.
   private func document(
     _ place: DocumentPlace, _ row: DocumentRow?, _ progress: inout DocumentProgress
   ) throws -> LedgerBatch.Document? {
-    var document = LedgerBatch.Document(place)
-    progress.note(place, isDeadLetter: false)
-    guard let id = Value(canonicalID: place.key.id) else { throw DamagedLog("a document's id does not read") }
-    if !id.holdsNull { document.id = ExtendedJSON.text(id) }
-    guard let row else { return document }
-    let state: DocumentState
-    do throws(StoreError) { state = try DocumentState(stored: row) } catch {
-      guard case .damagedDocument = error else { throw error }
+    guard let id = Value(canonicalID: place.key.id) else { return nil }
+    var (document, state) = (LedgerBatch.Document(place), DocumentState?.none)
+    do throws(StoreError) { state = try row.map { row throws(StoreError) in try DocumentState(stored: row) } } catch {
+      guard error.isOfOneRow else { throw error }
       return nil
     }
+    progress.note(place, isDeadLetter: false)
+    if !id.holdsNull { document.id = ExtendedJSON.text(id) }
+    guard let row, let state else { return document }
     (document.generation, document.isAlive, document.state) = (state.generation, state.isAlive, row.state)
     guard let body = state.shown() else {
       // Somebody wrote to it without knowing that it is deleted.

@@ -1,3 +1,4 @@
+import struct Engine.DamagedLog
 import Replication
 import Storage
 import Wire
@@ -59,7 +60,8 @@ struct LedgerReader {
   private func note(_ chain: Held, _ answer: ChainAnswer, _ view: inout LedgerView) throws -> UInt64 {
     let key = chain.question.chain
     let reached = try ChainComparison.reached(chain.question, answer) { sequence in
-      try source.read { try hash(of: chain.number, at: sequence, in: key.partition, $0) }
+      // Where the log does not tell it, runs that may be there are sent again.
+      try source.read { try hashIfReadable(of: chain.number, at: sequence, in: key.partition, $0) }
     }
     view.reached[key] = reached
     view.highest[key] = answer.highest
@@ -98,7 +100,7 @@ struct LedgerReader {
       let mark = stored.holdReason == nil ? stored.received : stored.accepted
       var hash = mark.hash
       if mark.sequence != stored.accepted.sequence {
-        hash = try self.hash(of: stored.number, at: mark.sequence, in: partition, store) ?? hash
+        hash = try hashIfReadable(of: stored.number, at: mark.sequence, in: partition, store) ?? hash
       }
       return Held(
         number: stored.number, received: stored.received.sequence,
@@ -106,15 +108,36 @@ struct LedgerReader {
     }
   }
 
-  /// Chain hash of a stored chain; on some branch where it forks.
+  /// Chain hash of a stored chain; on some branch where it forks. Where the run there does not read, the one behind it tells.
   func hash(
     of chain: ChainNumber, at sequence: UInt64, in partition: PartitionID, _ store: StoreReader
   ) throws -> Digest? {
     guard sequence > 0 else { return nil }
+    do {
+      guard let run = try run(of: chain, at: sequence, in: partition, store) else { return nil }
+      let index = Int(sequence - run.first)
+      return run.hashes.indices.contains(index) ? run.hashes[index] : nil
+    } catch let failure where DamagedLog.isOfOneRow(failure) {
+      guard let behind = try run(of: chain, at: sequence + 1, in: partition, store), behind.first == sequence + 1 else {
+        throw failure
+      }
+      return behind.hashBefore
+    }
+  }
+
+  private func hashIfReadable(
+    of chain: ChainNumber, at sequence: UInt64, in partition: PartitionID, _ store: StoreReader
+  ) throws -> Digest? {
+    do { return try hash(of: chain, at: sequence, in: partition, store) } catch let failure
+      where DamagedLog.isOfOneRow(failure)
+    { return nil }
+  }
+
+  private func run(
+    of chain: ChainNumber, at sequence: UInt64, in partition: PartitionID, _ store: StoreReader
+  ) throws -> DecodedRun? {
     let runs = try store.runs(of: chain, after: sequence - 1, byteLimit: 1)
     guard let run = runs.first, run.first <= sequence, run.last >= sequence else { return nil }
-    let decoded = try RunCodec.decode(run.body[...], fleet: source.fleet, partition: partition, hash: source.hash)
-    let index = Int(sequence - run.first)
-    return decoded.hashes.indices.contains(index) ? decoded.hashes[index] : nil
+    return try RunCodec.decode(run.body[...], fleet: source.fleet, partition: partition, hash: source.hash)
   }
 }

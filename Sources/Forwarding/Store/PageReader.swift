@@ -1,3 +1,4 @@
+import struct Engine.DamagedLog
 import Replication
 import Storage
 import Wire
@@ -94,19 +95,25 @@ final class PageReader {
     var unread = Dictionary(
       found.unread.map { (ChainKey(partition: $0.partition, replica: $0.replica), $0) },
       uniquingKeysWith: { first, _ in first })
+    var there = There(request.view)
     for arrived in found.runs {
       let chain = ChainKey(partition: arrived.partition, replica: arrived.replica)
       // A ledger has a chain from its beginning on.
       guard unread[chain].map({ arrived.run.arrival < $0.arrival }) ?? true else { continue }
+      guard arrived.run.first - 1 <= there.highest(of: chain) else {
+        unread[chain] = UnreadRun(arrived, "what comes before it is not where it belongs")
+        continue
+      }
       if page.batch.partitions[arrived.partition] == nil {
         page.batch.partitions[arrived.partition] = try store.partition(arrived.partition)?.name
       }
       do {
         let run = try run(arrived, store, &page.batch)
         page.batch.runs.append(run)
+        there.note(run)
         try mark(arrived, run, request, store, &marks)
-      } catch let failure as StoreError where failure.isOfOneRow {
-        unread[chain] = UnreadRun(arrived, failure)
+      } catch let failure where DamagedLog.isOfOneRow(failure) {
+        unread[chain] = UnreadRun(arrived, "\(failure)")
       }
     }
     page.unread = unread.mapValues { run in
@@ -176,6 +183,8 @@ final class PageReader {
     _ marks: inout Marks
   ) throws {
     let isOneState = try store.logEnd().text == request.unmarkedAt
+    var there = There(request.view)
+    for run in page.batch.runs { there.note(run) }
     for (partition, accepted) in request.unmarked.sorted(by: { $0.key < $1.key }) where lane.holds(partition) {
       guard marks.positions.count < request.marks else { return }
       guard let number = try store.partitionNumber(partition) else {
@@ -189,9 +198,10 @@ final class PageReader {
         let isSettled = stored.holdReason == nil && stored.accepted.sequence == stored.received.sequence
         let counted =
           isSettled ? stored.accepted.position : isOneState ? accepted[stored.replica] ?? .nothing : nil
-        // Where that cannot be said now, or names what the ledger does not take, it is looked at again.
-        let isAside = request.view.aside[chain] != nil || page.unread[chain] != nil
-        guard let position = counted, position.sequence <= stored.received.sequence, !isAside else {
+        // Where that cannot be said now, or names what the ledger does not take or lacks, it is looked at again.
+        let aside = [request.view.aside[chain], page.unread[chain]].compactMap { $0 }
+        let reach = min(stored.received.sequence, there.highest(of: chain))
+        guard let position = counted, position.sequence <= reach, aside.allSatisfy({ $0.lies(above: position) }) else {
           marks.positions[chain] = nil
           isComplete = false
           continue
@@ -210,6 +220,17 @@ final class PageReader {
   }
 }
 
+/// The highest number of each chain that a ledger has once a batch is in, on whatever branch.
+private struct There {
+  private let view: LedgerView
+  private var brought: [ChainKey: UInt64] = [:]
+
+  init(_ view: LedgerView) { self.view = view }
+
+  func highest(of chain: ChainKey) -> UInt64 { max(view.highest[chain] ?? 0, brought[chain] ?? 0) }
+  mutating func note(_ run: LedgerBatch.Run) { brought[run.chain] = max(brought[run.chain] ?? 0, run.last) }
+}
+
 extension ChainMark {
   /// Of nothing that counts, the beginning.
   fileprivate var position: ChainPosition {
@@ -221,9 +242,16 @@ extension ChainPosition {
   fileprivate static let nothing = ChainPosition(sequence: 0, tip: .zero)
 }
 
+extension RefusedRow {
+  /// Its changes do; where it is a mark, nothing can be said of its chain.
+  fileprivate func lies(above position: ChainPosition) -> Bool {
+    changes.map { position.sequence < $0.lowerBound } ?? false
+  }
+}
+
 extension UnreadRun {
-  /// What travelled apart from the run does not read.
-  fileprivate init(_ arrived: ArrivedRun, _ reason: StoreError) {
+  /// It cannot be brought, though its own row reads.
+  fileprivate init(_ arrived: ArrivedRun, _ reason: String) {
     self.init(
       partition: arrived.partition, replica: arrived.replica, first: arrived.run.first, last: arrived.run.last,
       arrival: arrived.run.arrival, reason: reason)
@@ -245,10 +273,4 @@ struct Lane {
 
   var isWhole: Bool { partitions == nil }
   func holds(_ partition: PartitionID) -> Bool { partitions?.contains(partition) ?? true }
-}
-
-/// The log does not fit together.
-struct DamagedLog: Error, CustomStringConvertible {
-  let description: String
-  init(_ what: String) { description = "the log does not fit together: \(what)" }
 }

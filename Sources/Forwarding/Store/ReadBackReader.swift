@@ -1,3 +1,4 @@
+import struct Engine.DamagedLog
 import Replication
 import Storage
 import Wire
@@ -101,7 +102,11 @@ final class ReadBackReader {
       for stored in try store.chains(of: partition.number) where stored.received.sequence > 0 {
         let chain = ChainKey(partition: partition.id, replica: stored.replica)
         guard meant?.contains(chain) ?? true else { continue }
-        chains.append(Asked(chain: chain, stored: stored, received: try received(stored, in: partition.id, store)))
+        do {
+          chains.append(Asked(chain: chain, stored: stored, received: try received(stored, in: partition.id, store)))
+        } catch let failure where DamagedLog.isOfOneRow(failure) {
+          // What was read of it before stays.
+        }
       }
     }
     return (chains, names)
@@ -152,12 +157,17 @@ final class ReadBackReader {
     return answers
   }
 
-  /// The ledger has a beginning of an unforked chain.
+  /// The ledger has a beginning of an unforked chain. Where this store's log does not tell which, what was read of it before stays.
   private func beginning(_ asked: Asked, _ question: ChainQuestion, _ answer: ChainAnswer) throws -> ChainPosition? {
     var own: Digest?
-    let reached = try ChainComparison.reached(question, answer) { sequence in
-      own = try source.read { try ledger.hash(of: asked.stored.number, at: sequence, in: asked.chain.partition, $0) }
-      return own
+    let reached: UInt64
+    do {
+      reached = try ChainComparison.reached(question, answer) { sequence in
+        own = try source.read { try ledger.hash(of: asked.stored.number, at: sequence, in: asked.chain.partition, $0) }
+        return own
+      }
+    } catch let failure where DamagedLog.isOfOneRow(failure) {
+      return known[asked.chain.partition]?[asked.chain.replica]
     }
     guard reached > 0, let own else { return nil }
     return ChainPosition(sequence: reached, tip: own.tip)

@@ -50,7 +50,7 @@ extension Doctor {
     return [
       DoctorFinding(
         .problem, "log-unread",
-        "A part of this device's log could not be read over, and is tried again every ten minutes: \(reason).",
+        "A part of this device's log could not be read over, and is tried again: \(reason).",
         remedy: "Check the disk. What lies there may be damaged: let the device meet others that have it.")
     ]
   }

@@ -31,9 +31,10 @@ extension Doctor {
 
   private static func putAside(_ status: ForwardingStatus) -> DoctorFinding? {
     guard status.putAside > 0, status.state == .lagging else { return nil }
+    let edits = status.edits == nil ? "" : " Until then this node brings no edits of the office home."
     return DoctorFinding(
       .warning, "forward-put-aside",
-      "Changes or statements are put aside, and are not at the backend \(status.backend): \(status.reason).",
+      "Changes or statements are put aside, and are not at the backend \(status.backend): \(status.reason).\(edits)",
       remedy: "See which: seamesh forward --dead-letters. Once they may stand there: seamesh forward --now.")
   }
 

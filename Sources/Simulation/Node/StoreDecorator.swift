@@ -34,8 +34,10 @@ class StoreDecorator: LogStore, LogTransaction {
   func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
     try base.isWritten(body, at: place, of: chain)
   }
-  func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns {
-    try base.scrub(after: arrival, byteLimit: byteLimit, countLimit: countLimit)
+  func scrub(
+    after arrival: Int64, damagedBases: Set<Int64>, byteLimit: Int, countLimit: Int
+  ) throws -> ScrubbedRuns {
+    try base.scrub(after: arrival, damagedBases: damagedBases, byteLimit: byteLimit, countLimit: countLimit)
   }
   func logChains(of partition: PartitionID) throws -> [LogChain] { try base.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
@@ -77,6 +79,7 @@ class StoreDecorator: LogStore, LogTransaction {
   func replaceRun(at arrival: Int64, with run: AppendedRun, of chain: ChainIdentity) throws {
     try base.replaceRun(at: arrival, with: run, of: chain)
   }
+  func noteRebuild(of partition: PartitionID) throws { try base.noteRebuild(of: partition) }
   func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws { try base.setMarks(marks, of: chain) }
   func add(_ reissue: Reissue, in partition: PartitionID) throws { try base.add(reissue, in: partition) }
   func addPiece(_ bytes: ArraySlice<UInt8>, to share: StagedShare) throws { try base.addPiece(bytes, to: share) }

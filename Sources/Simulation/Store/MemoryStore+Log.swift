@@ -174,6 +174,9 @@ extension MemoryStore: LogTransaction {
     return arrival
   }
 
+  /// Nobody follows its documents by number.
+  package func noteRebuild(of partition: PartitionID) throws {}
+
   package func replaceRun(at arrival: Int64, with run: AppendedRun, of chain: ChainIdentity) throws {
     requireTransaction()
     guard let number = image.chain(chain),

@@ -12,6 +12,8 @@ final class TracedStore: LogStore {
   var runsRead = 0
   /// What reading the log over comes to.
   var scrubFailure: (any Error)?
+  /// Behind these arrivals the disk gives nothing.
+  var unreadable: Set<Int64> = []
 
   init(_ store: Store, _ trace: TraceBook) { (self.store, self.trace) = (store, trace) }
 
@@ -53,9 +55,13 @@ final class TracedStore: LogStore {
   func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
     try store.isWritten(body, at: place, of: chain)
   }
-  func scrub(after arrival: Int64, byteLimit: Int, countLimit: Int) throws -> ScrubbedRuns {
+  func scrub(
+    after arrival: Int64, damagedBases: Set<Int64>, byteLimit: Int, countLimit: Int
+  ) throws -> ScrubbedRuns {
     if let scrubFailure { throw scrubFailure }
-    return try store.scrub(after: arrival, byteLimit: byteLimit, countLimit: countLimit)
+    if unreadable.contains(arrival) { throw StoreError.inputOutput("a sector") }
+    return try store.scrub(
+      after: arrival, damagedBases: damagedBases, byteLimit: byteLimit, countLimit: countLimit)
   }
   func logChains(of partition: PartitionID) throws -> [LogChain] { try store.logChains(of: partition) }
   func runs(of chain: ChainIdentity, after sequence: UInt64, byteLimit: Int) throws -> [LogRun] {
