@@ -127,18 +127,19 @@ extension StoreReading where Self: ~Copyable {
     let isRow = isIntact(rows, sum: 7)
     let isAlone = isRow ? try hasIntactPayload(rows, &scrubbed) : false
     if !isAlone, try !isIndexed(arrival, of: rows.integer(1), endingAt: rows.integer(3)) {
-      // Its own number may be what is damaged, and is not to lead past all that follows.
       scrubbed.misplacedCount += 1
+      scrubbed.damagedBases.insert(arrival)
+      // Its own number may be what is damaged, and is not to lead past all that follows.
       scrubbed.end += 1
       return
     }
-    scrubbed.end = max(scrubbed.end, arrival)
     if isAlone, base.map({ !scrubbed.damagedBases.contains($0) }) ?? true {
       scrubbed.intact.insert(arrival)
-      return
+    } else {
+      scrubbed.damaged.append((try partition(of: rows.integer(1)), try run(at: rows, sum: 7)))
+      if !isRow { scrubbed.damagedBases.insert(arrival) }
     }
-    if base == nil, !isRow { scrubbed.damagedBases.insert(arrival) }
-    scrubbed.damaged.append((try partition(of: rows.integer(1)), try run(at: rows, sum: 7)))
+    scrubbed.end = max(scrubbed.end, arrival)
   }
 
   func isIndexed(_ arrival: Int64, of chain: Int64, endingAt last: Int64) throws(StoreError) -> Bool {

@@ -100,6 +100,20 @@ struct ForwarderTests {
     #expect(model.batches.allSatisfy { $0.amount.bytes < 400 + 30 && $0.amount.changes < 100 + 3 })
   }
 
+  @Test("a run that does not go on from what the ledger has, also once that was read anew, is put aside with its chain")
+  func gap() {
+    var model = model()
+    for number in 0..<40 { model.write(chain: UInt64(number % 4)) }
+    // It was passed over: its row does not tell that it is to be sent.
+    let bad = ForwarderModel.chain(2)
+    model.log.removeAll { $0.chain == bad && $0.first == 4 }
+    model.tell(.start)
+    for _ in 0..<12 where model.ledger.count < 33 { model.wait() }
+    #expect(model.forwarder.view.aside.keys.elementsEqual([bad]) && model.forwarder.state == .lagging)
+    #expect(model.ledger.filter { $0.chain != bad } == model.log.filter { $0.chain != bad })
+    #expect(model.ledger.count { $0.chain == bad } == 3)
+  }
+
   @Test("a chain with a run that does not read is put aside once what lies before it is in, not when it is sent")
   func unread() {
     var (model, random) = (model(), SplitMix64(seed: 7))

@@ -41,7 +41,7 @@ extension NodeEngine {
     guard state.owesDocuments, state.unexamined.isEmpty, state.quarantine.count == 0,
       state.mesh.ledger.unread.isEmpty, failure == nil,
       // The payload of a run may stand in the way, and nobody may have read it.
-      state.scrub.passCount > 0, state.damagedRuns.isWhole
+      state.scrub.wholePassCount > 0, state.damagedRuns.isWhole
     else { return }
     do {
       while case let rest = try state.store.documentsSetAside(limit: Quarantine.limit), !rest.isEmpty {

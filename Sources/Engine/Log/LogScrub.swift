@@ -11,8 +11,9 @@ package struct LogScrub: Sendable {
   private var overdueAt = MonotonicTime(milliseconds: 0)
   private var passBegan: MonotonicTime?
   private var isDemanded = false
-  /// Whole passes since the start.
+  /// Passes since the start, and those of them that passed over nothing.
   package private(set) var passCount = 0
+  package private(set) var wholePassCount = 0
   /// Why something of this pass or of the last one could not be read: it is not of one row, or not where it should be.
   package private(set) var failure: String?
   /// What this pass did not read, parts and rows.
@@ -36,7 +37,7 @@ package struct LogScrub: Sendable {
     now >= (isCrowded ? overdueAt : dueAt)
   }
 
-  /// Answers whether a whole pass has come to its end. What has come since it began is left to the next one.
+  /// Answers whether the pass has come to its end. What has come since it began is left to the next one.
   mutating func note(_ part: ScrubbedRuns, _ now: MonotonicTime) -> Bool {
     let began = passBegan ?? now
     if passBegan == nil { end = part.logEnd }
@@ -48,10 +49,10 @@ package struct LogScrub: Sendable {
     dueAt = now.advanced(byMilliseconds: Mesh.tickMilliseconds)
     overdueAt = now.advanced(byMilliseconds: LogScrub.crowdedMilliseconds)
     guard part.isAll || position >= end else { return false }
-    let isWhole = passedOverCount == 0
-    if isWhole { passCount += 1 }
+    passCount += 1
+    if passedOverCount == 0 { wholePassCount += 1 }
     rest(until: isDemanded ? now : max(now, began.advanced(byMilliseconds: LogScrub.passMilliseconds)))
-    return isWhole
+    return true
   }
 
   /// There is more to be found than could be remembered: another pass follows, behind one that is under way.
@@ -96,8 +97,9 @@ extension NodeEngine {
         after: start, damagedBases: state.scrub.basesOfPass, byteLimit: LogScrub.partByteCount,
         countLimit: LogScrub.partRunCount)
       note(part, after: start)
+      let wholePasses = state.scrub.wholePassCount
       guard state.scrub.note(part, now) else { return false }
-      state.damagedRuns.noteScrubbed()
+      if state.scrub.wholePassCount > wholePasses { state.damagedRuns.noteScrubbed() }
       return state.scrub.passCount == 1
     } catch {
       // Whatever reads it next tells what is to be done. Until then the node goes on as if nobody had looked.
@@ -120,37 +122,48 @@ extension NodeEngine {
       journal.note(
         .error, "rows of the log are not where their index has them", ["rows": .text("\(part.misplacedCount)")])
     }
-    for (run, chain) in state.damagedRuns.known(after: start, through: part.end) where part.intact.contains(run.arrival)
-    {
-      noteReadable(run, chain)
+    noteReadable(
+      state.damagedRuns.known(after: start, through: part.end).filter { part.intact.contains($0.run.arrival) })
+  }
+
+  /// The disk gives these runs again by itself. What they write was left as it was if something moved meanwhile.
+  private func noteReadable(_ runs: [(run: DamagedRun, chain: DamagedRuns.Chain)]) {
+    var (readable, owed) = (runs, [(partition: PartitionID, key: DocumentKey)]())
+    readable.removeAll { run, chain in
+      do {
+        owed += try documentsOwed(by: run, chain).map { (chain.partition, $0) }
+        return false
+      } catch {
+        journal.note(.debug, "a run that reads again is left for damaged", ["reason": .text("\(error)")])
+        return true
+      }
+    }
+    guard !readable.isEmpty else { return }
+    do {
+      try store { transaction in
+        for partition in Set(readable.map(\.chain.partition)).sorted() { try transaction.noteRebuild(of: partition) }
+        for document in owed { try transaction.setAside(document.key, in: document.partition) }
+      }
+      state.takeSetAside(owed)
+      for (run, chain) in readable { noteMended(run, chain, cameAnew: false) }
+    } catch {
+      journal.note(.error, "runs that read again are left for damaged", ["reason": .text("\(error)")])
     }
   }
 
-  /// The disk gives a run again by itself. What it writes was left as it was if something moved meanwhile.
-  private func noteReadable(_ run: DamagedRun, _ chain: DamagedRuns.Chain) {
+  private func documentsOwed(by run: DamagedRun, _ chain: DamagedRuns.Chain) throws -> [DocumentKey] {
     let place = ChainIdentity(fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica)
-    do {
-      var owed: [DocumentKey] = []
-      if state.owesDocuments,
-        let stored = try state.store.run(at: RunPlace(last: run.last, arrival: run.arrival), of: place)
-      {
-        owed = try RunReader(state.identity).documents(writtenBy: stored, of: chain.partition, state.store).sorted()
-      }
-      try store { transaction in
-        try transaction.noteRebuild(of: chain.partition)
-        for key in owed { try transaction.setAside(key, in: chain.partition) }
-      }
-      state.takeSetAside(owed.map { (chain.partition, $0) })
-      noteMended(run, chain, cameAnew: false)
-    } catch {
-      journal.note(.debug, "a run that reads again is left for damaged", ["reason": .text("\(error)")])
+    guard let stored = try state.store.run(at: RunPlace(last: run.last, arrival: run.arrival), of: place) else {
+      throw DamagedLog("a run is not where it was")
     }
+    guard state.owesDocuments else { return [] }
+    return try RunReader(state.identity).documents(writtenBy: stored, of: chain.partition, state.store).sorted()
   }
 
   /// A start is to know that damage was known before, until the log was read over and is whole.
   func noteDamage() {
     let isDamaged = !state.damagedRuns.isWhole
-    let isDue = isDamaged ? !state.isLogDamaged : state.isLogDamaged && state.scrub.passCount > 0
+    let isDue = isDamaged ? !state.isLogDamaged : state.isLogDamaged && state.scrub.wholePassCount > 0
     guard failure == nil, isDue, state.clock.now >= damageNoteDue else { return }
     do {
       try store { try $0.setLogDamaged(isDamaged) }

@@ -51,6 +51,8 @@ package struct Forwarder: Sendable {
   private var share = BatchShare()
   private var isConnected = false
   private var asideSince: MonotonicTime?
+  /// Batches that the ledger refused since the last whole one that it took, as they did not go on from what it has.
+  private var gapCount = 0
   private var readBacks = ReadBackSchedule()
   private var steps = BatchSteps()
   /// ``LedgerSums/batches`` without those of this process, when the ledger told it last.
@@ -123,6 +125,11 @@ package struct Forwarder: Sendable {
   ) -> [Directive] {
     self.problem = problem
     if case .committing(let page) = phase, problem.kind == .rejected { return narrow(to: page, problem, now) }
+    if case .committing(let page) = phase, problem.kind == .gap {
+      gapCount += 1
+      // The ledger was read anew, and it is so again: one of the rows is not what it should be, and is to stop nothing else.
+      if gapCount > 1, !page.batch.hasNoLedgerRows { return narrow(to: page, problem, now) }
+    }
     // It ended the whole of it: less at once may take it no longer than it grants.
     if case .committing(let page) = phase, problem.isLackOfTime,
       share.slow(below: page.batch, bytes: batchBytes, limits)
@@ -262,6 +269,8 @@ package struct Forwarder: Sendable {
     if page.isEnd { view.leave(outcome, of: page.batch) }
     backOff.reset()
     problem = nil
+    // In halves it is still being looked for.
+    if share.shift == 0 { gapCount = 0 }
     share.take()
     move(to: page, now)
     lanes.current.documents.note(outcome, of: page.batch)

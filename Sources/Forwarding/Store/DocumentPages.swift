@@ -101,7 +101,6 @@ struct DocumentPages {
     var start = page.documents.passAfter
     guard let partition = try store.partition(id), let name = partition.name else { return endPass(&page) }
     func endRange(through key: DocumentKey?) {
-      guard key != start || key == nil else { return }
       page.batch.ranges.append(LedgerBatch.DocumentRange(partition: id, after: start, through: key))
     }
     page.batch.partitions[id] = name
@@ -118,12 +117,15 @@ struct DocumentPages {
             add(document, &page, &room)
           } else {
             // What lies in no range stays as it is there.
-            endRange(through: page.documents.passAfter)
+            if let reached = page.documents.passAfter, reached != start { endRange(through: reached) }
             start = place.key
           }
           page.documents.passAfter = place.key
         }
-        guard !room.isUsedUp else { return endRange(through: page.documents.passAfter) }
+        guard !room.isUsedUp else {
+          if let reached = page.documents.passAfter, reached != start { endRange(through: reached) }
+          return
+        }
       }
     }
     endRange(through: nil)

@@ -201,7 +201,10 @@ final class PageReader {
         // Where that cannot be said now, or names what the ledger does not take or lacks, it is looked at again.
         let aside = [request.view.aside[chain], page.unread[chain]].compactMap { $0 }
         let reach = min(stored.received.sequence, there.highest(of: chain))
-        guard let position = counted, position.sequence <= reach, aside.allSatisfy({ $0.lies(above: position) }) else {
+        // Of a fork the row may be of another branch than what counts.
+        guard let position = counted, position.sequence <= reach,
+          aside.allSatisfy({ stored.holdReason == nil && $0.lies(above: position) })
+        else {
           marks.positions[chain] = nil
           isComplete = false
           continue

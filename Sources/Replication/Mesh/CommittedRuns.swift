@@ -13,6 +13,8 @@ struct CommittedRuns {
 
   struct Bringer {
     let device: DeviceMark
+    /// Another session is with a copy of the device: whoever says to be linked with it may be linked with that one.
+    var isCopied = false
     /// Who wrote them; empty where that are too many to look at each, or one is known not to bring them.
     let authors: Set<DeviceMark>
     /// Peers that are linked with it, too, and follow the partition.
@@ -51,6 +53,7 @@ extension CommittedRuns.Bringer {
   ) {
     guard let source, let peer = sessions[source]?.device else { return nil }
     device = DeviceMark(peer)
+    isCopied = sessions.eachInPlace.contains { $0.look { $0.id != source && $0.device == peer } == true }
     authors = ledger.authors(of: runs, in: partition.id, sessions)
     let starts = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first) }
     linked = sessions.linked(with: device, followingFrom: starts, partition, ledger)

@@ -88,7 +88,7 @@ enum PushPolicy {
   private static func way(
     of bringer: CommittedRuns.Bringer, to session: PeerSession, _ own: DeviceMark
   ) -> LeftRuns.Way? {
-    guard let neighbours = session.sparing?.neighbours else { return nil }
+    guard !bringer.isCopied, let neighbours = session.sparing?.neighbours else { return nil }
     let isDirect =
       neighbours.contains(bringer.device)
       || !bringer.authors.isEmpty && bringer.authors.isSubset(of: neighbours)

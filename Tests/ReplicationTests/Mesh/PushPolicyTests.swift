@@ -91,6 +91,21 @@ struct PushPolicyTests {
     #expect(told == .heldBack(until: end), "who hears of it at once asks, and has it twice")
   }
 
+  @Test(
+    "what one of two copies of a device brings is left to nobody who is linked with that device, or is a copy of it")
+  func copied() throws {
+    let device = DeviceMark(word: 7)
+    var linked = try session(known: 1)
+    linked.sparing = CopySparing()
+    linked.sparing?.hear(NeighbourNews(added: [device], removed: []))
+    for isCopied in [false, true] {
+      let bringer = CommittedRuns.Bringer(
+        device: device, isCopied: isCopied, authors: [], linked: [], aheadSince: nil)
+      let push = try push([run(2)], from: SessionID(rawValue: 2), by: bringer, to: linked)
+      #expect(push.left.isEmpty == isCopied && (push.runs == .none) == !isCopied)
+    }
+  }
+
   @Test("what has been passed on, or is not to be any more, does not wait beside what waits later")
   func passedOnAlready() {
     var relays = RelaysDue()
