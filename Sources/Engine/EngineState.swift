@@ -107,7 +107,7 @@ package final class EngineState {
     Surroundings(
       now: clock.now, wallMilliseconds: clock.wallMilliseconds, ownReplica: own.replica?.id,
       isRenewalDue: own.isRenewalDue, staged: staged, damaged: damagedRuns.chains,
-      knowsDamage: !wasLogDamaged || scrub.passCount > 0)
+      knowsDamage: !wasLogDamaged || scrub.wholePassCount > 0)
   }
 
   /// A subscription that is stored, or gone from the store. Answers what it speaks of.

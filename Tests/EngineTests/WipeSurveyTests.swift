@@ -70,6 +70,37 @@ import Testing
     #expect(!judged(at: asked - week), "a clock that went back does not make words young")
   }
 
+  @Test("a clock that has gone back behind anything that was heard by it makes no other word young")
+  func clockWentBack() throws {
+    let bench = try EngineBench(3)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[0].write(room, Put("first"))
+    let sessions = [1, 2].map { bench.meet($0, 0) }
+    ask(bench)
+    let asked = bench.clock.wallMilliseconds
+    bench.cut(sessions[1])
+    bench.clock.wallMilliseconds = asked + 2 * 86_400_000
+    try bench.nodes[1].write(room, Put("second"))
+    for _ in 0..<30 { bench.advance(500) }
+    ask(bench)
+    bench.clock.wallMilliseconds = asked + 60_000
+    let words = survey(bench).holdings.flatMap(\.words).filter { $0.speaker != .own }
+    #expect(words.count == 2 && words.allSatisfy { $0.flaw(WipeRules()) == .clock }, "\(words)")
+  }
+
+  @Test("who may not carry the partition any more gives it to nobody, and is no second place")
+  func barred() throws {
+    let bench = try bench()
+    ask(bench)
+    #expect(survey(bench).isSafe)
+    let chain = try #require(bench.nodes[0].state.own.replica).id
+    let statement = try bench.grant(.none, ends: try bench.ends([room: [chain: 2]]))
+    bench.nodes[0].engine.turn([.call { $0.add([statement]) }])
+    let survey = survey(bench)
+    #expect(!survey.isSafe)
+    #expect(survey.holdings.flatMap(\.words).contains { $0.flaw(WipeRules()) == .barred })
+  }
+
   @Test(
     "what a copy of this very device holds, under whatever replica it writes on, is no second place; another device is")
   func successor() throws {

@@ -114,6 +114,33 @@ struct ForwarderTests {
     #expect(model.ledger.count { $0.chain == bad } == 3)
   }
 
+  @Test(
+    "where marks come beside a document and the batch is refused, it is looked for the one that is, and not the document blamed"
+  )
+  func marksBesideDocument() {
+    var (model, random) = (model(), SplitMix64(seed: 7))
+    model.write(chain: 1)
+    var forwarder = model.forwarder
+    let reading = Forwarder.LedgerReading(
+      view: LedgerView(), runsAfter: 0, accepted: [:], held: LogAmount(changes: 1, bytes: 10))
+    for event in [.start, .connected, .ledgerRead(reading), .readBack(ReadBackOutcome(wentBack: false))]
+      as [Forwarder.Event]
+    {
+      _ = forwarder.handle(event, now: model.now, random: &random)
+    }
+    var page = Forwarder.Page()
+    let chain = ForwarderModel.chain(1)
+    page.batch.marks = [LedgerBatch.Mark(chain: chain, position: ChainPosition(sequence: 1, tip: .zero))]
+    var document = LedgerBatch.Document(
+      DocumentPlace(partition: chain.partition, key: DocumentKey(collection: "c", id: [1])))
+    document.isAlive = true
+    page.batch.documents = [document]
+    _ = forwarder.handle(.loaded(page), now: model.now, random: &random)
+    let next = forwarder.handle(.failed(BackendProblem(.rejected, "not this one")), now: model.now, random: &random)
+    guard case .load(let request)? = next.first else { return #expect(Bool(false), "\(next)") }
+    #expect(request.isNarrowed && request.documents.refusals.isEmpty && request.view.aside.isEmpty)
+  }
+
   @Test("a chain with a run that does not read is put aside once what lies before it is in, not when it is sent")
   func unread() {
     var (model, random) = (model(), SplitMix64(seed: 7))

@@ -150,7 +150,7 @@ struct DocumentTests {
       #expect(other.status == 422 && other.detail.contains("used for another document"))
     }
     #expect(server.node.ids.count == 3)
-    for lines in [["Idempotency-Key: "], ["Idempotency-Key: a", "Idempotency-Key: b"]] {
+    for lines in [["Idempotency-Key: "], ["Idempotency-Key: ké"], ["Idempotency-Key: a", "Idempotency-Key: b"]] {
       #expect(try server.ask("POST", path, "{}", headers: lines).status == 400)
     }
     let long = "Idempotency-Key: " + String(repeating: "k", count: 256)

@@ -1,3 +1,4 @@
+import LocalAPI
 import LocalAPITestSupport
 import Replication
 import Testing
@@ -53,6 +54,23 @@ struct TargetTests {
     #expect(answer.status == 400)
     #expect(answer.headers["content-type"] == "application/problem+json")
     #expect(server.node.writes == 0)
+  }
+
+  @Test("bytes that are no UTF-8 are refused where they come as they are, too; others name what they name escaped")
+  func rawBytes() throws {
+    func put(_ segment: [UInt8]) throws -> Int {
+      let connection = try Connection(unixSocket: server.server.endpoints.socket)
+      connection.send(
+        Array("PUT \(documents)".utf8) + segment
+          + Array(
+            " HTTP/1.1\r\nConnection: close\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+              .utf8))
+      return try connection.readAnswer().status
+    }
+    for byte in [0xE8, 0xE9, 0xFF] as [UInt8] { #expect(try put(Array("caf".utf8) + [byte]) == 400) }
+    #expect(server.node.writes == 0)
+    #expect(try put(Array("café".utf8)) == 201)
+    #expect(try server.ask("GET", documents + "caf%C3%A9").status == 200)
   }
 
   @Test("an id of as many bytes as a change can hold is taken, one of more refused with the limit")

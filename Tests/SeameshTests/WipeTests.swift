@@ -89,6 +89,12 @@ struct WipeTests {
     #expect(report.asideFiles == [WipeReport.AsideFile(path: path, records: 2)])
     try Data().write(to: URL(fileURLWithPath: path))
     #expect(try judge(node).isSafe)
+    let aside = fleet.path(of: 0) + "/seamesh.db.before-restore-20260101T000000Z"
+    for name in [aside, aside + "-wal"] { try Data([1]).write(to: URL(fileURLWithPath: name)) }
+    let beside = try judge(node)
+    #expect(!beside.isSafe && beside.obstacles.count == 1 && beside.obstacles.first?.contains(aside) == true)
+    try FileManager.default.removeItem(atPath: aside)
+    #expect(try judge(node).isSafe)
   }
 
   @Test("what a device held that said yes is byte for byte on the others when it is gone")

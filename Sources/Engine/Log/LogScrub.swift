@@ -18,6 +18,8 @@ package struct LogScrub: Sendable {
   package private(set) var failure: String?
   /// What this pass did not read, parts and rows.
   private var passedOverCount = 0
+  /// The last pass left out nothing.
+  private var wasWhole = true
   /// The last part that could not be read was to begin behind this arrival; the next one begins so far behind that.
   private var failedAt: Int64?
   private var step: Int64 = 1
@@ -45,12 +47,13 @@ package struct LogScrub: Sendable {
     if part.damagedBases.count <= LogScrub.baseLimit { damagedBases = part.damagedBases }
     passedOverCount += part.misplacedCount
     if part.misplacedCount > 0 { failure = "\(part.misplacedCount) of its rows are not where their index has them" }
-    if passedOverCount == 0 { failure = nil }
+    if passedOverCount == 0, wasWhole { failure = nil }
     dueAt = now.advanced(byMilliseconds: Mesh.tickMilliseconds)
     overdueAt = now.advanced(byMilliseconds: LogScrub.crowdedMilliseconds)
     guard part.isAll || position >= end else { return false }
     passCount += 1
-    if passedOverCount == 0 { wholePassCount += 1 }
+    wasWhole = passedOverCount == 0
+    if wasWhole { (wholePassCount, failure) = (wholePassCount + 1, nil) }
     rest(until: isDemanded ? now : max(now, began.advanced(byMilliseconds: LogScrub.passMilliseconds)))
     return true
   }
@@ -87,7 +90,8 @@ package struct LogScrub: Sendable {
 }
 
 extension NodeEngine {
-  /// Reads the next part of the log over, if that is due. Answers whether the first pass since the start has come to its end.
+  /// Reads the next part of the log over, if that is due. Answers whether the first whole pass since the start has come to
+  /// its end.
   func scrubLog(isCrowded: Bool) -> Bool {
     let now = state.clock.now
     guard storeFailure == nil, state.scrub.isDue(now, isCrowded: isCrowded) else { return false }
@@ -98,9 +102,9 @@ extension NodeEngine {
         countLimit: LogScrub.partRunCount)
       note(part, after: start)
       let wholePasses = state.scrub.wholePassCount
-      guard state.scrub.note(part, now) else { return false }
-      if state.scrub.wholePassCount > wholePasses { state.damagedRuns.noteScrubbed() }
-      return state.scrub.passCount == 1
+      guard state.scrub.note(part, now), state.scrub.wholePassCount > wholePasses else { return false }
+      state.damagedRuns.noteScrubbed()
+      return wholePasses == 0
     } catch {
       // Whatever reads it next tells what is to be done. Until then the node goes on as if nobody had looked.
       state.scrub.noteFailure("\(error)", isOfDisk: isOfDisk(error), now)

@@ -25,12 +25,15 @@ package struct BackendProblem: Error, Equatable, Sendable {
   package let isLackOfRight: Bool
   /// It took longer than the server grants, and nothing of it is there.
   package let isLackOfTime: Bool
+  /// Of a ``Kind/gap``: one run or mark of the batch names what is not there before it.
+  package let isOfRow: Bool
 
   package init(
-    _ kind: Kind, _ sentence: String, remedy: String = "", isLackOfRight: Bool = false, isLackOfTime: Bool = false
+    _ kind: Kind, _ sentence: String, remedy: String = "", isLackOfRight: Bool = false, isLackOfTime: Bool = false,
+    isOfRow: Bool = false
   ) {
     (self.kind, self.sentence, self.remedy) = (kind, sentence, remedy)
-    (self.isLackOfRight, self.isLackOfTime) = (isLackOfRight, isLackOfTime)
+    (self.isLackOfRight, self.isLackOfTime, self.isOfRow) = (isLackOfRight, isLackOfTime, isOfRow)
   }
 }
 

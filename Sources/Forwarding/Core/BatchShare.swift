@@ -12,6 +12,7 @@ struct BatchShare: Equatable, Sendable {
   /// Each try of a larger one may cost the backend all the time that it grants.
   private static let takenBeforeGrowing = 8
 
+  var isNarrowed: Bool { narrowing > 0 }
   var shift: Int { min(narrowing + slowing, BatchShare.limit) }
 
   func of(_ count: Int) -> Int { max(1, count >> shift) }

@@ -51,7 +51,8 @@ package struct Forwarder: Sendable {
   private var share = BatchShare()
   private var isConnected = false
   private var asideSince: MonotonicTime?
-  /// Batches that the ledger refused since the last whole one that it took, as they did not go on from what it has.
+  private static let gapSentence = "it does not go on from what the ledger has, which was read anew"
+  /// Batches that the ledger refused since it took one whole, as a row of them did not go on from what it has.
   private var gapCount = 0
   private var readBacks = ReadBackSchedule()
   private var steps = BatchSteps()
@@ -124,11 +125,11 @@ package struct Forwarder: Sendable {
     _ problem: BackendProblem, _ now: MonotonicTime, _ random: inout some RandomNumberGenerator
   ) -> [Directive] {
     self.problem = problem
-    if case .committing(let page) = phase, problem.kind == .rejected { return narrow(to: page, problem, now) }
-    if case .committing(let page) = phase, problem.kind == .gap {
+    if case .committing(let page) = phase, problem.kind == .rejected { return narrow(to: page, problem.sentence, now) }
+    if case .committing(let page) = phase, problem.isOfRow {
       gapCount += 1
       // The ledger was read anew, and it is so again: one of the rows is not what it should be, and is to stop nothing else.
-      if gapCount > 1, !page.batch.hasNoLedgerRows { return narrow(to: page, problem, now) }
+      if gapCount > 1 { return narrow(to: page, Forwarder.gapSentence, now) }
     }
     // It ended the whole of it: less at once may take it no longer than it grants.
     if case .committing(let page) = phase, problem.isLackOfTime,
@@ -270,7 +271,7 @@ package struct Forwarder: Sendable {
     backOff.reset()
     problem = nil
     // In halves it is still being looked for.
-    if share.shift == 0 { gapCount = 0 }
+    if !share.isNarrowed { gapCount = 0 }
     share.take()
     move(to: page, now)
     lanes.current.documents.note(outcome, of: page.batch)
@@ -296,6 +297,7 @@ package struct Forwarder: Sendable {
 
   private mutating func settle(_ page: Page, _ now: MonotonicTime) -> [Directive] {
     move(to: page, now)
+    gapCount = 0
     if lanes.isForAuthority { return rest(since: now, now) }
     guard page.isEnd, !page.hasMoreDocuments, !hasNews, !lanes.endLane() else { return load() }
     if view.aside.isEmpty, !lanes.isHeldBack {
@@ -355,25 +357,25 @@ package struct Forwarder: Sendable {
   // MARK: What a backend rejects
 
   /// Halves the batch until one row is left, and puts the chain of that aside: others go on.
-  private mutating func narrow(to page: Page, _ problem: BackendProblem, _ now: MonotonicTime) -> [Directive] {
-    guard page.batch.itemCount == 1 else {
+  private mutating func narrow(to page: Page, _ sentence: String, _ now: MonotonicTime) -> [Directive] {
+    guard page.batch.itemCount == 1, page.batch.marks.isEmpty || page.batch.hasNoRows else {
       share.narrow()
       return load()
     }
     if let run = page.batch.runs.first {
-      view.aside[run.chain] = RefusedRow(run.first...max(run.first, run.last), problem.sentence)
+      view.aside[run.chain] = RefusedRow(run.first...max(run.first, run.last), sentence)
     } else if let document = page.batch.documents.first, document.isAlive, document.refusal == nil {
       // Its row goes without the body: a dead letter. A look behind finds it again.
-      lanes.current.documents.refuse(document, problem.sentence)
+      lanes.current.documents.refuse(document, sentence)
       return load()
     } else if !page.batch.documents.isEmpty || !page.batch.ranges.isEmpty {
       move(to: page, now)
     } else if let mark = page.batch.marks.first {
-      view.aside[mark.chain] = RefusedRow(nil, problem.sentence)
+      view.aside[mark.chain] = RefusedRow(nil, sentence)
     }
     // It is not sent again until the ledger is read anew, and is not known to be there either.
     if let statement = page.batch.statements.first {
-      view.refuse(statement, problem.sentence)
+      view.refuse(statement, sentence)
       move(to: page, now)
     }
     asideSince = asideSince ?? now

@@ -89,6 +89,8 @@ package struct LedgerBatch: Equatable, Sendable {
 
   package var isEmpty: Bool { hasNoLedgerRows && documents.isEmpty && ranges.isEmpty }
 
+  /// But for marks.
+  package var hasNoRows: Bool { statements.isEmpty && runs.isEmpty && documents.isEmpty && ranges.isEmpty }
   package var hasNoLedgerRows: Bool { statements.isEmpty && runs.isEmpty && marks.isEmpty }
 
   /// What a backend could refuse by itself: marks beside runs go with those, and ranges with documents.

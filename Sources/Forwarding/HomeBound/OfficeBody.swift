@@ -26,6 +26,10 @@ package enum OfficeBody {
   /// An item that looks as one that was read is that one; any other is compared with that at its place.
   private static func exact(_ new: [Value], read: [Value]) -> [Value] {
     new.enumerated().map { index, item in
+      // Most stand where they stood, or beside it.
+      for place in [index, index + 1, index - 1] where read.indices.contains(place) && looksEqual(item, read[place]) {
+        return read[place]
+      }
       if let same = read.first(where: { looksEqual(item, $0) }) { return same }
       return index < read.count ? exact(item, read: read[index]) : item
     }

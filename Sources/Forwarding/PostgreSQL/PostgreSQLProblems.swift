@@ -80,7 +80,8 @@ enum PostgreSQLProblems {
       return BackendProblem(.gap, "the ledger in \(address.shown) was replaced by another one while it was written to")
     case LedgerState.gap:
       return BackendProblem(
-        .gap, "the ledger in \(address.shown) lacks what it had: it may have been put back from a copy")
+        .gap, "the ledger in \(address.shown) lacks what it had: it may have been put back from a copy",
+        isOfRow: words.contains("a run without") || words.contains("a mark without"))
     case LedgerState.copy:
       return BackendProblem(
         .refused, "a copy of this device forwards to \(address.shown), and was there \(words) seconds ago",

@@ -36,7 +36,9 @@ final class PageReader {
     var marks = Marks()
     let lane = try Lane(request.filter, store)
     try addRuns(request, room, lane, store, &page, &marks)
-    if page.isEnd { try addMarks(request, lane, store, &page, &marks) }
+    // Where it is looked for what the ledger does not take, they are sent alone.
+    let isForMarks = !request.isNarrowed || page.batch.statements.isEmpty && page.batch.runs.isEmpty
+    if page.isEnd, isForMarks { try addMarks(request, lane, store, &page, &marks) }
     page.batch.marks = marks.rows
     if page.isEnd {
       try DocumentPages(fleet: fleet, hash: hash, lane: lane).add(request, room, store, &page)
@@ -171,7 +173,7 @@ final class PageReader {
     _ arrived: ArrivedRun, _ run: LedgerBatch.Run, _ request: Forwarder.LoadRequest, _ store: StoreReader,
     _ marks: inout Marks
   ) throws {
-    guard !arrived.isForked, request.unmarked[arrived.partition] != nil,
+    guard !arrived.isForked, !request.isNarrowed, request.unmarked[arrived.partition] != nil,
       let number = try store.partitionNumber(arrived.partition),
       let settled = try store.chain(number, arrived.replica)?.accepted, settled.sequence >= run.last
     else { return }

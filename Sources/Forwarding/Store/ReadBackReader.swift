@@ -46,8 +46,10 @@ final class ReadBackReader {
       let part = Array(chains[start..<min(start + limits.questionChains, chains.count)])
       for (asked, position) in zip(part, try positions(part, &outcome)) {
         let partition = asked.chain.partition
-        var vector = vectors[partition] ?? known[partition] ?? VersionVector()
-        let before = vector.sequence(of: asked.chain.replica)
+        // Whoever hears it takes all of it for read now.
+        let read = request == .everything ? nil : known[partition]
+        var vector = vectors[partition] ?? read ?? VersionVector()
+        let before = known[partition]?.sequence(of: asked.chain.replica) ?? 0
         outcome.wentBack = outcome.wentBack || before > position?.sequence ?? 0
         vector[asked.chain.replica] = position
         vectors[partition] = vector

@@ -36,8 +36,24 @@ private func keepRawTarget(
 ) -> UnsafeMutableRawPointer? {
   guard let service, let target else { return nil }
   let exchange = Exchange(
-    rawTarget: String(cString: target), service: Unmanaged<RequestService>.fromOpaque(service).takeUnretainedValue())
+    rawTarget: escaped(target), service: Unmanaged<RequestService>.fromOpaque(service).takeUnretainedValue())
   return Unmanaged.passRetained(exchange).toOpaque()
+}
+
+/// With a percent sign before each byte that is not ASCII, so that those which are no UTF-8 are refused where it is decoded: repaired,
+/// two targets would name one document.
+private func escaped(_ target: UnsafePointer<CChar>) -> String {
+  let digits = Array("0123456789ABCDEF".utf8)
+  var bytes: [UInt8] = []
+  for index in 0..<strlen(target) {
+    let byte = UInt8(bitPattern: target[index])
+    if byte < 0x80 {
+      bytes.append(byte)
+    } else {
+      bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+  }
+  return String(decoding: bytes, as: UTF8.self)
 }
 
 private func requestCompleted(

@@ -120,8 +120,9 @@ private func idempotencyKey(_ request: Request) throws(Problem) -> Text? {
   guard let value = values.first else { return nil }
   let isQuoted = value.utf8.count >= 2 && value.hasPrefix("\"") && value.hasSuffix("\"")
   let key = isQuoted ? String(value.dropFirst().dropLast()) : value
-  guard values.count == 1, (1...idempotencyKeyBytes).contains(key.utf8.count) else {
-    throw .badRequest("Idempotency-Key is one text of 1 to \(idempotencyKeyBytes) bytes")
+  guard values.count == 1, (1...idempotencyKeyBytes).contains(key.utf8.count), key.utf8.allSatisfy({ 33...126 ~= $0 })
+  else {
+    throw .badRequest("Idempotency-Key is one text of 1 to \(idempotencyKeyBytes) bytes of ASCII without spaces")
   }
   return Text(key)
 }

@@ -70,6 +70,6 @@ extension WipeReport.Witness: Tabled {
     Member("device", \.device), Member("label", \.label), Member("role", \.role), Member("isSelf", \.isSelf),
     Member("of", .oneOf(["backend", "device"])) { .text($0.isOfBackend ? "backend" : "device") },
     Member("partitions", \.partitions, .count), Member("ageMilliseconds", \.ageMilliseconds),
-    Member("flaw", \.flaw, .oneOf(["", "ended", "forked", "unentitled", "old", "clock", "unheard"])),
+    Member("flaw", \.flaw, .oneOf(["", "ended", "forked", "unentitled", "barred", "old", "clock", "unheard"])),
   ]
 }

@@ -44,6 +44,9 @@ struct CommittedRuns {
 }
 
 extension CommittedRuns.Bringer {
+  /// Nil where it is of one of several.
+  var markIfAlone: DeviceMark? { isCopied ? nil : device }
+
   /// Nil for own runs, and where the session has ended.
   ///
   /// - Parameter bringsMuch: the session catches this node up, by more than a few changes.
@@ -53,7 +56,7 @@ extension CommittedRuns.Bringer {
   ) {
     guard let source, let peer = sessions[source]?.device else { return nil }
     device = DeviceMark(peer)
-    isCopied = sessions.eachInPlace.contains { $0.look { $0.id != source && $0.device == peer } == true }
+    isCopied = sessions.hasCopy(of: source)
     authors = ledger.authors(of: runs, in: partition.id, sessions)
     let starts = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first) }
     linked = sessions.linked(with: device, followingFrom: starts, partition, ledger)
@@ -62,6 +65,16 @@ extension CommittedRuns.Bringer {
 }
 
 extension SessionTable {
+  /// Another live session is with the same device, and another process.
+  fileprivate func hasCopy(of id: SessionID) -> Bool {
+    guard let session = self[id] else { return false }
+    return eachInPlace.contains { place in
+      place.look { other in
+        other.id != id && other.device == session.device && other.phase == .live && !other.isSameProcess(as: session)
+      } == true
+    }
+  }
+
   /// To whom the device brings what goes on there of these chains.
   func linked(
     with device: DeviceMark, followingFrom starts: [ReplicaID: UInt64], _ partition: PartitionState, _ ledger: Ledger
@@ -91,6 +104,8 @@ extension Ledger {
     let ends = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = max($0[$1.replica] ?? 0, $1.last) }
     let keys = Set(ends.keys.map { authority.author(of: $0) })
     guard keys.count <= CommittedRuns.Bringer.authorLimit, !keys.contains(nil) else { return [] }
+    let ofAuthors = sessions.eachInPlace.compactMap { $0.look { keys.contains($0.peer) ? $0.id : nil } ?? nil }
+    guard !ofAuthors.contains(where: sessions.hasCopy) else { return [] }
     let isLackedByAuthor = sessions.eachInPlace.contains { place in
       place.look { session in
         keys.contains(session.peer)

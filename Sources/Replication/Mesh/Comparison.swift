@@ -111,7 +111,7 @@ struct Comparison: Sendable {
   mutating func note(_ committed: CommittedRuns) {
     var change = changed.removeValue(forKey: committed.partition.id) ?? Change(before: committed.before)
     if let bringer = committed.bringer {
-      for run in committed.runs { change.brought.note(run, from: bringer.device) }
+      if let mark = bringer.markIfAlone { for run in committed.runs { change.brought.note(run, from: mark) } }
     } else {
       change.hasOwn = true
     }

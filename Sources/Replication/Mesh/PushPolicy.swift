@@ -165,8 +165,8 @@ extension PeerSession {
   }
 
   private mutating func noteWaiting(_ committed: CommittedRuns) {
-    guard let bringer = committed.bringer else { return }
-    for run in lacked(of: committed) { live?.relays.note(run, of: committed.partition.id, from: bringer.device) }
+    guard let bringer = committed.bringer?.markIfAlone else { return }
+    for run in lacked(of: committed) { live?.relays.note(run, of: committed.partition.id, from: bringer) }
   }
 
   /// What the peer neither has nor is to get by now; nothing where there is no stream.
@@ -196,7 +196,7 @@ extension PeerSession {
   ) -> Bool {
     sparing?.gather(
       committed.partition.id, vector, until: due, isHeldBack: isHeldBack, runs: committed.runs,
-      from: committed.bringer?.device) == true
+      from: committed.bringer?.markIfAlone) == true
   }
 
   /// No comparison is under way, or still to come, that does not know of what was just committed.

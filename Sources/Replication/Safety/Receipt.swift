@@ -7,8 +7,10 @@ package struct Receipt: Sendable, Equatable {
     case ended
     /// Two histories of the device are known here: a copy of it may have said this, and hold something else.
     case forked
-    /// It speaks of the backend, and its membership has no role that may.
+    /// It speaks of the backend, and none of its memberships that stand has a role that may.
     case unentitled
+    /// It may not carry the partition any more: it gives nobody what it holds of it, nor can it take its word back.
+    case barred
   }
 
   package let kept: KeptHoldings
@@ -44,7 +46,7 @@ extension Ledger {
     guard let log = partitions[partition]?.log else { return [] }
     let forked = forkedDevices
     return book.records(of: partition).map { kept in
-      let standing = standing(of: kept.holdings.subject, forked)
+      let standing = standing(of: kept.holdings.subject, kept.holdings.partition, forked)
       let lacking = asked.reduce(UInt64(0)) { sum, entry in
         sum + (entry.value - min(entry.value, log.held(entry.key, by: kept.holdings.vector, stored)))
       }
@@ -52,15 +54,25 @@ extension Ledger {
     }
   }
 
-  private func standing(of subject: Holdings.Subject, _ forked: Set<PublicKey>) -> Receipt.Standing {
-    guard let member = authority.member(of: subject.device), !authority.isEnded(subject.device) else { return .ended }
+  private func standing(
+    of subject: Holdings.Subject, _ name: PartitionName, _ forked: Set<PublicKey>
+  ) -> Receipt.Standing {
+    let memberships = authority.standingMemberships(of: subject.device)
+    guard !memberships.isEmpty else { return .ended }
     if forked.contains(subject.device) { return .forked }
-    return subject.kind == .backend && !BackendWitness.roles.contains(member.membership.role) ? .unentitled : .member
+    switch subject.kind {
+    case .backend:
+      return memberships.contains { BackendWitness.roles.contains($0.membership.role) } ? .member : .unentitled
+    case .received, .accepted:
+      return authority.level(of: subject.device, in: name) >= .carry ? .member : .barred
+    }
   }
 
-  /// Devices of which two histories of one replica are known here.
+  /// Devices of which two histories of one replica are known here, or may be: what did not read at a start may have shown it.
   private var forkedDevices: Set<PublicKey> {
-    Set(partitions.values.lazy.flatMap(\.log.forkPoints.keys).compactMap(authority.author))
+    Set(
+      partitions.values.lazy.flatMap { Set($0.log.forkPoints.keys).union($0.log.incompleteChains) }
+        .compactMap(authority.author))
   }
 }
 

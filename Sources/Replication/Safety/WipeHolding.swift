@@ -17,25 +17,32 @@ extension Ledger {
         reaches[chain.key] = min(chain.value, state.log.known(of: position, of: chain.key, stored: stored))
       }
     }
-    var words = receipts(of: partition, for: [:], in: book, stored: stored).map { receipt in
+    let receipts = receipts(of: partition, for: [:], in: book, stored: stored)
+    // A clock that stands before something that was heard by it has gone back: it makes all that was heard look young.
+    let isBehind = receipts.contains { $0.isHeardAhead(of: wallMilliseconds) }
+    var words = receipts.map { receipt in
       let device = receipt.holdings.device
       return WipeWord(
         speaker: device == self.device ? .own : .other(device, receipt.standing), kind: receipt.holdings.kind,
-        age: receipt.certainAge(at: wallMilliseconds), reaches: reaches(receipt.holdings.vector),
+        age: isBehind ? nil : receipt.certainAge(at: wallMilliseconds), reaches: reaches(receipt.holdings.vector),
         isHeard: isHeard)
     }
     if let reading {
       words.append(
         WipeWord(speaker: .ownReading, kind: .backend, age: reading.age, reaches: reaches(reading.vector)))
     }
+    // Of a chain that did not read whole, something was here that may read again, and of which no word speaks.
+    let unread = UInt64(state.log.incompleteChains.count)
     return WipeHolding(
-      partition: partition, name: state.name, received: received, apart: state.log.apartCount, words: words)
+      partition: partition, name: state.name, received: received, apart: state.log.apartCount + unread, words: words)
   }
 }
 
 extension Receipt {
   /// So far may another's clock go ahead of this one's.
   private static let clockMilliseconds: Int64 = 3_600_000
+
+  fileprivate func isHeardAhead(of wall: Int64) -> Bool { kept.heard > wall + Receipt.clockMilliseconds }
 
   /// As ``age(at:)``; nil where the number or the time of its coming lies ahead: how old it is cannot be told then.
   fileprivate func certainAge(at wall: Int64) -> Int64? {

@@ -35,7 +35,7 @@ package struct WipeWord: Sendable, Equatable {
 
   /// Why a word does not count.
   package enum Flaw: String, Sendable, Equatable {
-    case own, ended, forked, unentitled, old, clock
+    case own, ended, forked, unentitled, barred, old, clock
     /// It does not say that the changes are held as they are here.
     case kind
     /// The partition is not wanted here any more: nobody tells this device what became of it since.
@@ -48,6 +48,7 @@ package struct WipeWord: Sendable, Equatable {
     case .other(_, .ended): return .ended
     case .other(_, .forked): return .forked
     case .other(_, .unentitled): return .unentitled
+    case .other(_, .barred): return .barred
     case .other(_, .member), .ownReading: break
     }
     guard kind != .accepted else { return .kind }
@@ -106,7 +107,10 @@ package struct WipeJudgement: Sendable, Equatable {
 
   /// The backend has a change, or as many other devices as the rules want.
   private static func safe(_ words: [WipeWord], _ replica: ReplicaID, _ rules: WipeRules) -> UInt64 {
-    let backend = words.lazy.filter { $0.kind == .backend }.map { $0.reaches[replica] ?? 0 }.max() ?? 0
+    // What this device has read there itself goes before what others said earlier: the ledger may have gone back since.
+    let ownAge = words.first { $0.speaker == .ownReading && $0.reaches[replica] != nil }?.age ?? .max
+    let backend =
+      words.lazy.filter { $0.kind == .backend && $0.age ?? .max <= ownAge }.map { $0.reaches[replica] ?? 0 }.max() ?? 0
     var devices: [PublicKey: UInt64] = [:]
     for word in words where word.kind == .received {
       guard case .other(let device, _) = word.speaker else { continue }

@@ -75,6 +75,8 @@ package enum UpdateOperators {
       return
     }
     guard var child = map[key] ?? startOfMissing(action) else { return }
+    // Nobody else holds it then, so that it is changed in place: an update may have a path for each of its items.
+    if map[key] != nil { map[key] = .null }
     try apply(action, to: &child, below, path)
     map[key] = child
   }
@@ -84,11 +86,13 @@ package enum UpdateOperators {
   ) throws(NodeError) {
     switch value {
     case .map(var map):
+      value = .null
+      defer { value = .map(map) }
       try apply(action, to: &map, rest, path)
-      value = .map(map)
     case .array(var items):
+      value = .null
+      defer { value = .array(items) }
       try apply(action, to: &items, rest, path)
-      value = .array(items)
     default:
       if case .unset = action { return }
       throw noPlace(path)

@@ -51,6 +51,9 @@ struct WipeDesk {
     } catch {
       report.obstacles.append("\(files.directory.path) cannot be read, where records may lie that were put aside")
     }
+    report.obstacles += storesSetAside().map {
+      "\($0) is the store from before a restore: what is there alone would be lost; delete it when nothing of it is missed"
+    }
     if DirectoryContents(files.directory.path).present.contains(.rootKey) {
       report.notes.append(
         "the fleet's root key lies here (\(KeyFile.fleetRoot.rawValue)): without a copy of it no admin can be made any more"
@@ -116,7 +119,15 @@ struct WipeDesk {
     return witness
   }
 
-  // MARK: Records that were put aside
+  // MARK: What was put aside
+
+  /// Their paths; what cannot be looked for is told with ``asideFiles()``.
+  private func storesSetAside() -> [String] {
+    let directory = files.directory.path
+    return ((try? DirectoryNames.of(directory)) ?? []).sorted().filter { name in
+      name.hasPrefix(NodeSetup.setAsidePrefix) && !name.hasSuffix("-wal") && !name.hasSuffix("-shm")
+    }.map { directory + "/" + $0 }
+  }
 
   private func asideFiles() throws -> [WipeReport.AsideFile] {
     let directory = files.directory.path

@@ -55,7 +55,7 @@ package struct WipeReport: Sendable, Equatable {
     /// Partitions of which it speaks, and the age of its oldest word; nil where that cannot be told.
     package var partitions = 0
     package var ageMilliseconds: Int64?
-    /// Why it does not count: `ended`, `forked`, `unentitled`, `old`, `clock` or `unheard`; empty where it does.
+    /// Why it does not count: `ended`, `forked`, `unentitled`, `barred`, `old`, `clock` or `unheard`; empty where it does.
     package var flaw = ""
     package init() {}
   }

@@ -47,9 +47,12 @@ extension NodeSetup {
     }
   }
 
+  /// The store that was there before a restore begins its file's name with this.
+  static let setAsidePrefix = "\(Store.fileName).before-restore-"
+
   /// By the time, and a number where two restores fall into one second.
   private static func asideName(in directory: DataDirectory) -> String {
-    let name = "\(Store.fileName).before-restore-\(WallClock.stamp)"
+    let name = setAsidePrefix + WallClock.stamp
     let names = [name] + (2...99).map { "\(name)-\($0)" }
     func isFree(_ name: String) -> Bool {
       ["", "-wal"].allSatisfy { access(directory.file(name) + $0, F_OK) != 0 }

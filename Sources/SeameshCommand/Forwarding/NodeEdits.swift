@@ -94,6 +94,8 @@ final class NodeEdits: EditWriter {
   private func outcome(of error: NodeError) -> EditOutcome {
     switch error.code {
     case .notPermitted where !isMember: .left(error.message)
+    // Of what this device holds, not of the edit.
+    case .tooLarge where error.limit == nil: .left(error.message)
     case .busy, .unanswered, .stopping, .damaged, .storeFailed, .otherVersion, .diskFull, .readOnly, .failed:
       .left(error.message)
     default: .refused(error.message)

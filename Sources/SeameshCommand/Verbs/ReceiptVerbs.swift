@@ -91,6 +91,7 @@ private func standing(_ word: ValueMap) -> String {
   case "ended": "ended: not counted"
   case "forked": "two histories: not counted"
   case "unentitled": "not a relay: not counted"
+  case "barred": "may not carry the partition any more: not counted"
   default: word.flag("isSelf") ? "this device" : ""
   }
 }

@@ -137,6 +137,7 @@ private func flaw(_ name: String) -> String {
   case "ended": "ended: not counted"
   case "forked": "two histories: not counted"
   case "unentitled": "not a relay: not counted"
+  case "barred": "may not carry the partition any more: not counted"
   case "old": "too old: not counted"
   case "unheard": "of partitions that are not subscribed to here: not counted"
   case "clock": "its clock or this one is wrong: not counted"

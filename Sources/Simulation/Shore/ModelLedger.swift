@@ -116,7 +116,7 @@ struct ModelLedger {
       }
     }
     for run in batch.runs where run.first > 1 && !has(run.hashBefore, at: run.first - 1, of: run.chain) {
-      throw BackendProblem(.gap, "a run without the one before it")
+      throw BackendProblem(.gap, "a run without the one before it", isOfRow: true)
     }
   }
 
@@ -138,7 +138,7 @@ struct ModelLedger {
   ) throws(BackendProblem) {
     for mark in given where mark.position.sequence > 0 {
       guard has(mark.position.tip, at: mark.position.sequence, of: mark.chain) else {
-        throw BackendProblem(.gap, "a mark without its change")
+        throw BackendProblem(.gap, "a mark without its change", isOfRow: true)
       }
     }
     for (index, mark) in given.enumerated() {

@@ -124,7 +124,7 @@ extension IOLoop {
       }
       return end(connection, .requested)
     }
-    noteNoLongerUnauthenticated(connection)
+    // A stranger keeps his place among strangers until he is gone: for so long he has one of all connections.
     connection.phase = .closing(endSent: false)
     connection.heldInput = []
     setDeadline(connection, now.advanced(byMilliseconds: configuration.closingTimeoutMilliseconds))

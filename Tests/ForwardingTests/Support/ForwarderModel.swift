@@ -122,7 +122,7 @@ struct ForwarderModel {
     if batch.runs.contains(where: rejects) { return .failed(BackendProblem(.rejected, "not this one")) }
     for run in batch.runs where !ledger.contains(run) {
       guard run.first == 1 || ledger.contains(where: { $0.chain == run.chain && $0.last == run.first - 1 }) else {
-        return .failed(BackendProblem(.gap, "a gap"))
+        return .failed(BackendProblem(.gap, "a gap", isOfRow: true))
       }
       ledger.append(run)
     }

@@ -72,6 +72,7 @@ struct WipeJudgementTests {
     "a word of an ended, forked or unentitled device, and this device's own, do not count",
     arguments: [
       (Receipt.Standing.ended, WipeWord.Flaw.ended), (.forked, .forked), (.unentitled, .unentitled),
+      (.barred, .barred),
     ])
   func standings(standing: Receipt.Standing, flaw: WipeWord.Flaw) {
     let kind: Holdings.Kind = standing == .unentitled ? .backend : .received
@@ -86,6 +87,17 @@ struct WipeJudgementTests {
       #expect(judge([word(1), own]).lost == 10 && own.flaw(WipeRules()) == .own)
     }
     #expect(judge([WipeWord(speaker: .ownReading, kind: .backend, age: 0, reaches: [chain: 10])]).isSafe)
+  }
+
+  @Test(
+    "what this device has read in the ledger itself goes before what another said of it earlier, and not before a later word"
+  )
+  func ownReadingFirst() {
+    let own = WipeWord(speaker: .ownReading, kind: .backend, age: 60_000, reaches: [chain: 7])
+    #expect(judge([word(1, kind: .backend, age: 2 * 86_400_000), own]).lost == 3)
+    #expect(judge([word(1, kind: .backend, age: 1_000), own]).isSafe)
+    let elsewhere = WipeWord(speaker: .ownReading, kind: .backend, age: 0, reaches: [second: 7])
+    #expect(judge([word(1, kind: .backend), elsewhere]).isSafe, "of this chain it was told nothing")
   }
 
   @Test("a word older than seven days, or of an age that cannot be told, does not count")
