@@ -84,6 +84,7 @@ private final class ContextLog {
       }
       guard !page.isEnd else { return forms }
       request.runsAfter = page.runsEnd
+      request.view.take(page.batch, AppendOutcome())
     }
   }
 }

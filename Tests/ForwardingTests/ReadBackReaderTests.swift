@@ -102,6 +102,7 @@ struct ReadBackReaderTests {
     var (view, outcome, batch) = (LedgerView(), AppendOutcome(), LedgerBatch())
     (outcome.staleMarks, batch.marks) = ([0], [mark])
     view.leave(outcome, of: batch)
+    view.highest[mark.chain] = 3
     let page = try log.page(counting: 3, at: log.end(), view, runsAfter: 3)
     #expect(page.batch.marks.isEmpty && page.marked.keys.map { $0 } == [log.partition])
     try log.count(2)

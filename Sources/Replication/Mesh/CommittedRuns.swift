@@ -65,12 +65,14 @@ extension CommittedRuns.Bringer {
 }
 
 extension SessionTable {
-  /// Another live session is with the same device, and another process.
+  /// Another live session is with the same device, and another process: not with one that has said nothing since this session
+  /// began, which has ended and was started again.
   fileprivate func hasCopy(of id: SessionID) -> Bool {
     guard let session = self[id] else { return false }
     return eachInPlace.contains { place in
       place.look { other in
         other.id != id && other.device == session.device && other.phase == .live && !other.isSameProcess(as: session)
+          && other.pulse.lastHeard >= session.openedAt
       } == true
     }
   }
