@@ -83,7 +83,7 @@ struct CopyCheck: Check {
         let stream = SentBook.Stream(connection: link.connection, side: link.side, partition: name)
         let view = book[stream]
         guard view.isOpen, run.first == 1 || view.covers(run.replica, run.first - 1),
-          brought.allSatisfy({ isLinked(link, withNodeAt: $0.slot) })
+          brought.allSatisfy({ isLinked(link, withNodeAt: $0.slot) && !isCopied($0.slot) })
         else { continue }
         let connections = brought.map(\.connection)
         leaving.append(Leaving(reader: reader, run: run, stream: stream, connections: connections))
@@ -93,6 +93,11 @@ struct CopyCheck: Check {
 
   private func isLinked(_ link: NodePorts.Link, withNodeAt slot: Int) -> Bool {
     book.isLinked((link.connection, link.side), with: DeviceMark(world.nodes[slot].key.device))
+  }
+
+  /// Whoever is linked with its device may be linked with a copy of it.
+  private func isCopied(_ slot: Int) -> Bool {
+    world.nodes.contains { $0.slot != slot && $0.key.device == world.nodes[slot].key.device }
   }
 
   private func isInDisorder(_ run: KnownRun) -> Bool {
