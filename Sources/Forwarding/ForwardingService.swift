@@ -100,7 +100,7 @@ package final class ForwardingService: Sendable {
     shared.withLock { $0.seen = seen }
     let process = String(UInt64.random(in: 1 ... .max), radix: 16)
     let runner = DirectiveRunner(source: source, backend: backend, limits: limits, process: process)
-    let carrier = home.map { EditCarrier($0, limits, source) }
+    let carrier = home.map { EditCarrier($0, limits, source, clock: ForwardingService.timeWithSleep) }
     var random = SystemRandomNumberGenerator()
     var allowed = allowance()
     var events: [Forwarder.Event] = [.allowance(allowed), .start]
@@ -129,8 +129,9 @@ package final class ForwardingService: Sendable {
     var due = forwarder.nextWake ?? ForwardingService.now()
     // Only while the ledger has all that this node holds.
     let looksForEdits = forwarder.editPaceMilliseconds.flatMap { carrier?.nextLook(paced: $0) }
-    let isForEdits = looksForEdits.map { $0 < due } ?? false
-    if isForEdits, let looksForEdits { due = looksForEdits }
+    let untilLook = looksForEdits.map { $0.millisecondsSince(ForwardingService.timeWithSleep()) }
+    let isForEdits = untilLook.map { ForwardingService.now().advanced(byMilliseconds: $0) < due } ?? false
+    if isForEdits, let untilLook { due = ForwardingService.now().advanced(byMilliseconds: untilLook) }
     let patience = due.millisecondsSince(ForwardingService.now())
     let news = source.news(timeoutMilliseconds: patience)
     let isToSendNow = shared.withLock { shared in
@@ -160,7 +161,7 @@ package final class ForwardingService: Sendable {
   private func bringHome(_ carrier: EditCarrier?, _ forwarder: Forwarder) -> [Forwarder.Event] {
     guard let carrier else { return [] }
     do throws(BackendProblem) {
-      try carrier.bringHome(forwarder.view, ForwardingService.now())
+      try carrier.bringHome(forwarder.view, carries: forwarder.carries)
     } catch {
       return [.failed(error)]
     }
@@ -214,9 +215,20 @@ package final class ForwardingService: Sendable {
     if let news { stateChanged(news) }
   }
 
-  private static func now() -> MonotonicTime {
+  private static func now() -> MonotonicTime { time(of: CLOCK_MONOTONIC) }
+
+  /// As a backend's clock, it goes on while this machine sleeps.
+  private static func timeWithSleep() -> MonotonicTime {
+    #if os(Linux)
+      time(of: CLOCK_BOOTTIME)
+    #else
+      time(of: CLOCK_MONOTONIC)
+    #endif
+  }
+
+  private static func time(of clock: clockid_t) -> MonotonicTime {
     var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
+    clock_gettime(clock, &time)
     return MonotonicTime(milliseconds: UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000)
   }
 }

@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import Identity
+import Links
 import Replication
 import TestSupport
 import Testing
@@ -479,12 +480,127 @@ struct HomeBoundTests {
       try expectSoon { try shown(vessel, .string("r1")) == #"{"a":5}"# }
       // They wait for a day, and then whoever asked is told.
       let waiting = "SELECT count(*) FROM seamesh_office.edits WHERE state IN ('waiting', 'claimed')"
-      try connection.script("UPDATE seamesh.edits SET left_since = left_since - interval '23 hours' WHERE number <= 3")
-      try connection.script("UPDATE seamesh.edits SET left_since = left_since - interval '25 hours' WHERE number <= 2")
+      let pass =
+        "UPDATE seamesh.edits SET left_last = now() - interval '30 minutes', left_since = left_since - interval"
+      try connection.script("\(pass) '23 hours' WHERE number <= 3")
+      try connection.script("\(pass) '25 hours' WHERE number <= 2")
       let refused =
         "SELECT count(*) FROM seamesh_office.edits WHERE state = 'refused' AND reason LIKE '%do not count here, for a day by now'"
       try expectSoon { try connection.number(refused) == 2 }
       #expect(try connection.number(waiting) == Int64(HomeBound.claimLimit) - 2)
+    }
+  }
+
+  private func leave(_ relay: DeviceID, _ edits: [UUIDValue]) throws {
+    try backend(relay).settle(edits.map { ($0, .left("later")) })
+  }
+
+  @Test(
+    "who left an edit asks for it less and less often, others have it at once; hours in which nobody tried count for nothing"
+  )
+  func leftAgain() throws {
+    let first = vessel.node.device
+    let second = DeviceID(Digest(Array(repeating: 7, count: 32)) ?? .zero)
+    try withRelay(isForwarding: false) { relay in
+      try asClerk("SELECT seamesh_office.edit('agency=G', 'reports', to_jsonb('x'::text), NULL, '{}')")
+      let edits = try backend(first).claimEdits(most: 9).map(\.id)
+      try leave(first, edits)
+      #expect(try backend(first).claimEdits(most: 9).map(\.id) == edits, "left once, it is taken again at once")
+      try leave(first, edits)
+      let owner = try server.owner()
+      try owner.script("UPDATE seamesh.edits SET left_since = left_since - interval '1 minute'")
+      #expect(try backend(first).claimEdits(most: 9).isEmpty, "for 15 s")
+      #expect(try backend(second).claimEdits(most: 9).map(\.id) == edits)
+      try leave(second, edits)
+      try owner.script(
+        "UPDATE seamesh.edits SET left_since = left_since - interval '25 hours', left_last = left_last - interval '2 hours'"
+      )
+      #expect(try backend(first).claimEdits(most: 9).map(\.id) == edits)
+      try leave(first, edits)
+      #expect(try self.edits().map(\.state) == ["waiting"], "nobody tried for two hours")
+    }
+  }
+
+  @Test("a claim takes some 16 MiB at once, and one edit that is larger")
+  func claimBytes() throws {
+    try withRelay(isForwarding: false) { relay in
+      try asClerk(
+        "SELECT seamesh_office.edit('agency=G', 'reports', to_jsonb(n), NULL, jsonb_build_object('t', repeat('x', s))) "
+          + "FROM unnest(ARRAY[20000000, 9000000, 6000000, 9000000]) WITH ORDINALITY AS u (s, n)")
+      let backend = try backend(relay.node.device)
+      var claims: [Int] = []
+      while let claimed = Optional(try backend.claimEdits(most: 9)), !claimed.isEmpty {
+        claims.append(claimed.count)
+        try backend.settle(claimed.map { ($0.id, .unchanged) })
+      }
+      #expect(claims == [1, 2, 1])
+    }
+  }
+
+  @Test("a link that carries some partitions alone brings edits of these home, whatever else waits") func carried()
+    throws
+  {
+    try withRelay(isForwarding: false) { relay in
+      try put("r1", #"{"a":1}"#)
+      try vessel.put("agency=H", "h")
+      try expectSoon { try relay.holds("agency=H", "h") && shown(relay, .string("r1")) != nil }
+      var rule = LinkRule(.mobile)
+      (rule.routes, rule.carries) = ([try #require(LinkRoute(.ipv4(0x7f00_0000), bitCount: 8))], ["agency=G"])
+      try relay.restart(links: [rule])
+      var limits = ForwarderLimits()
+      limits.thinEditMilliseconds = 100
+      try relay.forward(to: server.relayURL(), limits: limits, bringsEditsHome: true)
+      try waitForDocument("r1", #"{"a":1}"#)
+      try expectSoon { relay.forwarding?.status.reason == "the link does not carry all partitions" }
+      try asClerk(
+        """
+        SELECT seamesh_office.edit('agency=H', 'reports', to_jsonb('x'::text), NULL, '{}');
+        UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"r1"'
+        """)
+      try expectSoon { try shown(vessel, .string("r1")) == #"{"a":5}"# }
+      try expectSoon {
+        try edits().map(\.state) == ["waiting", "applied"]
+          && edits()[0].reason == "the link of this relay does not carry partition agency=H"
+      }
+    }
+  }
+
+  @Test("an INSERT of what was deleted leaves what was written at sea meanwhile to a decision") func insertOfConflict()
+    throws
+  {
+    try withRelay { relay in
+      try put("r1", #"{"a":1}"#)
+      try waitForDocument("r1", #"{"a":1}"#)
+      relay.forwarding?.stop()
+      try put("r1", #"{"a":2}"#)
+      try expectSoon { try shown(relay, .string("r1")) == #"{"a":2}"# }
+      try asClerk(#"DELETE FROM seamesh_office.documents WHERE id = '"r1"'"#)
+      try relay.forward(to: server.relayURL(), bringsEditsHome: true)
+      try expectSoon { try shown(vessel, .string("r1")) == nil }
+      try waitForEdits(["applied"])
+      try asClerk(
+        #"INSERT INTO seamesh_office.documents (partition, collection, id, body) VALUES ('agency=G', 'reports', '"r1"', '{"b": 3}')"#
+      )
+      try expectSoon { try shown(vessel, .string("r1")) == #"{"b":3}"# }
+      let state = try #require(try vessel.node.state(of: "reports", id: .string("r1"), in: partition))
+      #expect(state.inbox().map(\.value) == [.int(2)])
+    }
+  }
+
+  @Test("doubles beyond int64 and a body of nearly 1 MiB are edited as they are shown") func largeNumbers() throws {
+    try withRelay { relay in
+      let text = String(repeating: "é", count: 400_000)
+      try put("r1", #"{"a":1,"d":1e20,"e":-9.5e18,"t":"\#(text)","u":{"$binary":{"base64":"","subType":"00"}}}"#)
+      let connection = try server.owner()
+      try expectSoon {
+        try connection.number("SELECT count(*) FROM seamesh_office.documents WHERE body->'a' = '1'") == 1
+      }
+      try asClerk(#"UPDATE seamesh_office.documents SET body = body || '{"a": 2}' WHERE id = '"r1"'"#)
+      try waitForEdits(["applied"])
+      try expectSoon {
+        let body = try vessel.node.documents.stored(partition, "reports", id: .string("r1"))?.body
+        return body?["a"] == .int(2) && body?["d"] == .double(1e20) && body?["e"] == .double(-9.5e18)
+      }
     }
   }
 

@@ -72,6 +72,8 @@ extension Forwarder {
     package var documents = DocumentProgress()
     /// A row that the backend refuses is looked for, or it takes too long for more: documents go alone.
     package var isNarrowed = false
+    /// A row that the ledger does not take is looked for: marks go apart from runs.
+    package var isSearching = false
     /// Partitions that the rows are of; nil: all.
     package var filter: LaneFilter?
     /// Nothing but statements.

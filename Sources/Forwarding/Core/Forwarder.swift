@@ -199,11 +199,15 @@ package struct Forwarder: Sendable {
 
   /// Over a link that is paid for the ledger is asked less often.
   private var pacedLimits: ForwarderLimits { lanes.allowance.isThin ? limits.thinned : limits }
-  /// Whether the office may be asked for edits; so long apart at the least.
+  /// Whether the office may be asked for edits, which takes that the ledger has all that this node holds of what the link carries;
+  /// so long apart at the least.
   package var editPaceMilliseconds: UInt64? {
-    guard state == .caughtUp, !lanes.isForAuthority else { return nil }
+    guard hasSentWhatIsCarried, !lanes.isForAuthority else { return nil }
     return lanes.allowance.isThin ? limits.thinEditMilliseconds : 0
   }
+
+  /// Whether changes of a partition pass over the link now.
+  package func carries(_ name: PartitionName) -> Bool { lanes.carry(name) }
 
   private var mayConnect: Bool {
     switch lanes.allowance.passage {
@@ -243,7 +247,7 @@ package struct Forwarder: Sendable {
           view: view, statementsAfter: statementsAfter, runsAfter: lane.runsAfter, unmarked: unmarked,
           unmarkedAt: unmarkedAt,
           bytes: share.of(batchBytes), changes: share.of(limits.batchChanges), marks: share.of(limits.batchMarks),
-          documents: lane.documents, isNarrowed: share.shift > 0,
+          documents: lane.documents, isNarrowed: share.shift > 0, isSearching: share.isNarrowed,
           filter: lane.filter, isForAuthority: lanes.isForAuthority))
     ]
   }
@@ -392,9 +396,11 @@ extension Forwarder {
 
   package var state: ForwardingState {
     if let problem { return ForwardingState(problem) }
-    if isAtRest, !view.hasRefusals, !lanes.isHeldBack || lag.changes == 0 { return .caughtUp }
+    if hasSentWhatIsCarried, !lanes.isHeldBack || lag.changes == 0 { return .caughtUp }
     return .lagging
   }
+
+  private var hasSentWhatIsCarried: Bool { problem == nil && isAtRest && !view.hasRefusals }
 
   /// Up to here the runs of the log were looked at; nil where partitions go one after the other.
   package var runsAfter: Int64? { lanes.current.filter == nil ? lanes.current.runsAfter : nil }

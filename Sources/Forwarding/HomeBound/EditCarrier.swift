@@ -12,10 +12,14 @@ final class EditCarrier {
   private let way: EditWay
   private let claims: ClaimCheck
   private let source: any ForwardingSource
+  private let clock: () -> MonotonicTime
   private var core = HomeBound()
 
-  init(_ way: EditWay, _ limits: ForwarderLimits, _ source: any ForwardingSource) {
-    (self.way, self.source) = (way, source)
+  /// - Parameter clock: goes on while the machine sleeps, as the clock does by which a backend lets others have what was claimed.
+  init(
+    _ way: EditWay, _ limits: ForwarderLimits, _ source: any ForwardingSource, clock: @escaping () -> MonotonicTime
+  ) {
+    (self.way, self.source, self.clock) = (way, source, clock)
     claims = ClaimCheck(way.edits, limits)
   }
 
@@ -29,28 +33,38 @@ final class EditCarrier {
   var counts: HomeBound.Counts { core.counts }
   var problem: BackendProblem? { core.problem }
 
-  /// - Parameter known: what the ledger has, as far as is known.
+  /// - Parameters:
+  ///   - known: what the ledger has, as far as is known.
+  ///   - carries: whether the link carries a partition.
   /// - Throws: where the backend is lost, or went back. That it refuses to tell of edits is no problem of forwarding.
-  func bringHome(_ known: LedgerView, _ now: MonotonicTime) throws(BackendProblem) {
-    lookedAt = now
-    var directives = core.look(now)
+  func bringHome(_ known: LedgerView, carries: (PartitionName) -> Bool) throws(BackendProblem) {
+    lookedAt = clock()
+    var directives = core.look(clock())
     do throws(BackendProblem) {
-      while !directives.isEmpty { directives += try perform(directives.removeFirst(), known, now) }
+      while !directives.isEmpty { directives += try perform(directives.removeFirst(), known, carries) }
     } catch {
       guard error.kind == .schema || error.kind == .rejected else { throw error }
-      core.refused(error, now)
+      core.refused(error, clock())
     }
   }
 
   private func perform(
-    _ directive: HomeBound.Directive, _ known: LedgerView, _ now: MonotonicTime
+    _ directive: HomeBound.Directive, _ known: LedgerView, _ carries: (PartitionName) -> Bool
   ) throws(BackendProblem) -> [HomeBound.Directive] {
     switch directive {
-    case .claim(let most): return core.claimed(try way.edits.claimEdits(most: most), now)
+    case .claim(let most):
+      return core.claimed(try way.edits.claimEdits(most: most)) { edit in
+        // What no partition can be called is refused when it is written.
+        (try? PartitionName(Text(edit.partition))).map(carries) ?? true
+      }
     case .confirm(let edits):
       return core.confirmed(try claims.standing(edits, known, in: source.partitions(of: edits)))
-    case .write(let edits):
-      return core.wrote(edits.map { HomeBound.Settlement(edit: $0.id, outcome: way.writer.write($0)) }, now)
+    case .write(let edits, let latest):
+      var outcomes: [HomeBound.Settlement] = []
+      for edit in edits where clock() < latest {
+        outcomes.append(HomeBound.Settlement(edit: edit.id, outcome: way.writer.write(edit)))
+      }
+      return core.wrote(outcomes, clock())
     case .settle(let outcomes):
       try way.edits.settle(outcomes.map { ($0.edit, $0.outcome) })
       return []

@@ -11,7 +11,8 @@ package struct HomeBound: Sendable {
     case claim(most: Int)
     /// Which of these are still to be done, by a ledger that still has what it is known to have of their partitions.
     case confirm([OfficeEdit])
-    case write([OfficeEdit])
+    /// No later than that: whoever claims may be told of them by then.
+    case write([OfficeEdit], by: MonotonicTime)
     case settle([Settlement])
   }
 
@@ -33,6 +34,8 @@ package struct HomeBound: Sendable {
   package static let writtenLimit = 16_384
   /// Between two looks where there was nothing to do.
   package static let lookMilliseconds: UInt64 = 2_000
+  /// Behind a claim: a fifth of the time after which others may have what was claimed.
+  package static let writeMilliseconds: UInt64 = 120_000
   /// After the backend refused to tell.
   package static let refusedMilliseconds: UInt64 = 60_000
 
@@ -47,20 +50,30 @@ package struct HomeBound: Sendable {
   private var writtenBefore: Set<UUIDValue> = []
   /// Claimed, and to be written once the ledger has confirmed them.
   private var due: [OfficeEdit] = []
+  /// When these are to be written at the latest.
+  private var dueBy = MonotonicTime(milliseconds: 0)
 
   package init() {}
 
-  /// The ledger has all that this node holds.
+  /// The ledger has all that this node holds of the partitions that the link carries.
   package mutating func look(_ now: MonotonicTime) -> [Directive] {
     guard now >= nextLook else { return [] }
     nextLook = now.advanced(byMilliseconds: HomeBound.lookMilliseconds)
+    dueBy = now.advanced(byMilliseconds: HomeBound.writeMilliseconds)
     return [.claim(most: HomeBound.claimLimit)]
   }
 
-  package mutating func claimed(_ edits: [OfficeEdit], _ now: MonotonicTime) -> [Directive] {
+  /// - Parameter carried: whether the link carries the partition that an edit is of. Of others the ledger may lack changes that
+  ///   this node made of edits, so they are left to whoever carries them.
+  package mutating func claimed(_ edits: [OfficeEdit], carried: (OfficeEdit) -> Bool = { _ in true }) -> [Directive] {
     problem = nil
-    due = edits.filter { !written.contains($0.id) && !writtenBefore.contains($0.id) }
-    return due.isEmpty ? [] : [.confirm(due)]
+    let new = edits.filter { !written.contains($0.id) && !writtenBefore.contains($0.id) }
+    due = new.filter(carried)
+    let left = new.filter { !carried($0) }
+      .map {
+        Settlement(edit: $0.id, outcome: .left("the link of this relay does not carry partition \($0.partition)"))
+      }
+    return (left.isEmpty ? [] : [.settle(left)]) + (due.isEmpty ? [] : [.confirm(due)])
   }
 
   /// The ledger lost nothing, and these are still to be done. Where it did nothing is written: it is filled first, and then tells
@@ -68,7 +81,7 @@ package struct HomeBound: Sendable {
   package mutating func confirmed(_ standing: Set<UUIDValue>) -> [Directive] {
     let edits = due.filter { standing.contains($0.id) }
     due = []
-    return edits.isEmpty ? [] : [.write(edits)]
+    return edits.isEmpty ? [] : [.write(edits, by: dueBy)]
   }
 
   package mutating func wrote(_ outcomes: [Settlement], _ now: MonotonicTime) -> [Directive] {

@@ -25,13 +25,26 @@ package enum OfficeBody {
 
   /// An item that looks as one that was read is that one; any other is compared with that at its place.
   private static func exact(_ new: [Value], read: [Value]) -> [Value] {
-    new.enumerated().map { index, item in
-      // Most stand where they stood, or beside it.
-      for place in [index, index + 1, index - 1] where read.indices.contains(place) && looksEqual(item, read[place]) {
-        return read[place]
-      }
-      if let same = read.first(where: { looksEqual(item, $0) }) { return same }
+    // Made where an item has moved: most stand where they stood.
+    var places: [Value: Int]?
+    return new.enumerated().map { index, item in
+      if index < read.count, looksEqual(item, read[index]) { return read[index] }
+      let found = places ?? Dictionary(read.enumerated().map { (shown($1), $0) }) { first, _ in first }
+      places = found
+      if let same = found[shown(item)] { return read[same] }
       return index < read.count ? exact(item, read: read[index]) : item
+    }
+  }
+
+  /// The same of all values that JSONB shows alike.
+  private static func shown(_ value: Value) -> Value {
+    switch value {
+    case .int(let number): Double(exactly: number).map(Value.double) ?? value
+    case .double(let number): .double(number == 0 ? 0 : number)
+    case .array(let items): .array(items.map(shown))
+    case .map(let map):
+      .map(ValueMap(ascending: map.entries.map { ValueMap.Entry(key: $0.key, value: shown($0.value)) }))
+    default: value
     }
   }
 

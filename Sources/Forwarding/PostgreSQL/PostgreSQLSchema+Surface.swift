@@ -16,7 +16,7 @@ extension PostgreSQLSchema {
     SurfacePiece(
       presence: "to_regnamespace('seamesh_office')", sql: "CREATE SCHEMA seamesh_office;", since: officeStep.number),
     SurfacePiece(presence: "to_regclass('seamesh_office.conflicts')", sql: conflictsView4, since: officeStep.number),
-    SurfacePiece(presence: "to_regclass('seamesh_office.edits')", sql: editsView4, since: officeStep.number),
+    SurfacePiece(presence: "to_regclass('seamesh_office.edits')", sql: editsView13, since: step13.number),
     SurfacePiece(
       presence: "to_regproc('seamesh_office.edit')",
       sql: edit4 + "\nREVOKE ALL ON FUNCTION seamesh_office.edit FROM PUBLIC;", since: officeStep.number),

@@ -9,7 +9,7 @@ package enum PostgreSQLSchema {
 
   static let steps: [Step] = [
     ledgerStep, documentsStep, marksStep, officeStep, documentPlansStep, documentNewsStep,
-    ledgerStateStep, step8, step9, step10, step11, step12,
+    ledgerStateStep, step8, step9, step10, step11, step12, step13,
   ]
 
   /// What this program writes.

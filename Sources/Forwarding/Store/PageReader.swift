@@ -37,7 +37,7 @@ final class PageReader {
     let lane = try Lane(request.filter, store)
     try addRuns(request, room, lane, store, &page, &marks)
     // Where it is looked for what the ledger does not take, they are sent alone.
-    let isForMarks = !request.isNarrowed || page.batch.statements.isEmpty && page.batch.runs.isEmpty
+    let isForMarks = !request.isSearching || page.batch.statements.isEmpty && page.batch.runs.isEmpty
     if page.isEnd, isForMarks { try addMarks(request, lane, store, &page, &marks) }
     page.batch.marks = marks.rows
     if page.isEnd {
@@ -173,7 +173,7 @@ final class PageReader {
     _ arrived: ArrivedRun, _ run: LedgerBatch.Run, _ request: Forwarder.LoadRequest, _ store: StoreReader,
     _ marks: inout Marks
   ) throws {
-    guard !arrived.isForked, !request.isNarrowed, request.unmarked[arrived.partition] != nil,
+    guard !arrived.isForked, !request.isSearching, request.unmarked[arrived.partition] != nil,
       let number = try store.partitionNumber(arrived.partition),
       let settled = try store.chain(number, arrived.replica)?.accepted, settled.sequence >= run.last
     else { return }

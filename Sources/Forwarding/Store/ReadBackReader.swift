@@ -44,7 +44,7 @@ final class ReadBackReader {
     var vectors: [PartitionID: VersionVector] = [:]
     for start in stride(from: 0, to: chains.count, by: limits.questionChains) {
       let part = Array(chains[start..<min(start + limits.questionChains, chains.count)])
-      for (asked, position) in zip(part, try positions(part, &outcome)) {
+      for (asked, position) in zip(part, try positions(part, &outcome, isFresh: request == .everything)) {
         let partition = asked.chain.partition
         // Whoever hears it takes all of it for read now.
         let read = request == .everything ? nil : known[partition]
@@ -124,7 +124,9 @@ final class ReadBackReader {
   }
 
   /// How far the ledger has each chain, on the branch that is chosen here. Where that cannot be told, less than is true.
-  private func positions(_ chains: [Asked], _ outcome: inout ReadBackOutcome) throws -> [ChainPosition?] {
+  private func positions(
+    _ chains: [Asked], _ outcome: inout ReadBackOutcome, isFresh: Bool
+  ) throws -> [ChainPosition?] {
     var found = [ChainPosition?](repeating: nil, count: chains.count)
     var forked: [Int] = []
     let questions = chains.map { question($0, $0.received) }
@@ -133,7 +135,7 @@ final class ReadBackReader {
       if answer.hasChange {
         found[index] = questions[index].position
       } else if chains[index].stored.holdReason == nil {
-        found[index] = try beginning(chains[index], questions[index], answer)
+        found[index] = try beginning(chains[index], questions[index], answer, isFresh: isFresh)
       } else if chains[index].stored.accepted.sequence > 0 {
         forked.append(index)
       }
@@ -159,8 +161,11 @@ final class ReadBackReader {
     return answers
   }
 
-  /// The ledger has a beginning of an unforked chain. Where this store's log does not tell which, what was read of it before stays.
-  private func beginning(_ asked: Asked, _ question: ChainQuestion, _ answer: ChainAnswer) throws -> ChainPosition? {
+  /// The ledger has a beginning of an unforked chain. Where this store's log does not tell which, what was read of it before stays,
+  /// unless all is to be told as read now.
+  private func beginning(
+    _ asked: Asked, _ question: ChainQuestion, _ answer: ChainAnswer, isFresh: Bool
+  ) throws -> ChainPosition? {
     var own: Digest?
     let reached: UInt64
     do {
@@ -169,7 +174,7 @@ final class ReadBackReader {
         return own
       }
     } catch let failure where DamagedLog.isOfOneRow(failure) {
-      return known[asked.chain.partition]?[asked.chain.replica]
+      return isFresh ? nil : known[asked.chain.partition]?[asked.chain.replica]
     }
     guard reached > 0, let own else { return nil }
     return ChainPosition(sequence: reached, tip: own.tip)

@@ -11,6 +11,10 @@ package struct DocumentState: Hashable, Sendable {
 
   package var isAlive: Bool { !generation.isMultiple(of: 2) }
 
+  /// What somebody who sees no document has read of one that was deleted: that its lives have ended, so that he may begin another
+  /// one, and nothing of what was written to them and waits for a decision.
+  package var asEnded: DocumentState { DocumentState(generation: generation, groups: []) }
+
   /// The state of a set of accepted writes in any order, each dot once.
   package static func merged(of writes: some Collection<AcceptedWrite>) -> DocumentState {
     let entries = writes.map(\.entries)

@@ -30,6 +30,10 @@ final class NodeEdits: EditWriter {
       return try write(wish, edit)
     } catch let error as Refusal {
       return .refused(error.sentence)
+    } catch let error as NodeError where error.code == .preconditionFailed && edit.read == nil {
+      return .refused(
+        "the document was deleted, and what others wrote to it meanwhile waits for a decision: see seamesh_office.conflicts"
+      )
     } catch let error as NodeError {
       return outcome(of: error)
     } catch {
@@ -54,8 +58,8 @@ final class NodeEdits: EditWriter {
       }
       collection = Text(edit.collection)
       do {
-        id = try ExtendedJSON.parse(Array(edit.documentID.utf8))
-        body = try edit.body.map { try ExtendedJSON.parseMap(Array($0.utf8)) }
+        id = try ExtendedJSON.parse(Array(edit.documentID.utf8), limits: .ofDatabase)
+        body = try edit.body.map { try ExtendedJSON.parseMap(Array($0.utf8), limits: .ofDatabase) }
       } catch {
         throw Refusal(sentence: "the document cannot be read: \(error)")
       }
@@ -68,9 +72,9 @@ final class NodeEdits: EditWriter {
   private func write(_ wish: Wish, _ edit: OfficeEdit) throws -> EditOutcome {
     var read = wish.read
     if read == nil {
-      // Who saw no document may follow on one that was deleted.
-      read = try node.state(of: wish.collection, id: wish.id, in: wish.partition)
-      if read?.isAlive == true { return .refused("a document with this id is there already") }
+      let present = try node.state(of: wish.collection, id: wish.id, in: wish.partition)
+      if present?.isAlive == true { return .refused("a document with this id is there already") }
+      read = present?.asEnded
     } else if read?.isAlive == false {
       return .refused("the document was deleted")
     }

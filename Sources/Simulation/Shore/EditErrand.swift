@@ -16,6 +16,7 @@ final class EditErrand {
   private var left: [OfficeEdit] = []
   private var done: [HomeBound.Settlement] = []
   private var isWriting = false
+  private var writesBy = MonotonicTime(milliseconds: 0)
   private var asked: AskedEdit?
   /// When edits were asked for last.
   private var begunAt: UInt64 = 0
@@ -39,12 +40,12 @@ final class EditErrand {
     guard !directives.isEmpty else { return }
     do throws(BackendProblem) {
       switch directives.removeFirst() {
-      case .claim(let most): directives += core.claimed(try edits.claimEdits(most: most), now)
+      case .claim(let most): directives += core.claimed(try edits.claimEdits(most: most))
       case .confirm(let edits):
         let names = edits.compactMap { try? PartitionName(Text($0.partition)) }
         let partitions = Set(names.map(process.ports.world.fleet.partition))
         directives += core.confirmed(try claims.standing(edits, known, in: partitions))
-      case .write(let edits): (left, done, isWriting) = (edits, [], true)
+      case .write(let edits, let latest): (left, done, isWriting, writesBy) = (edits, [], true, latest)
       case .settle(let outcomes): try edits.settle(outcomes.map { ($0.edit, $0.outcome) })
       }
     } catch {
@@ -60,7 +61,7 @@ final class EditErrand {
       note(asked.edit, outcome)
       self.asked = nil
     }
-    guard let next = left.first else {
+    guard now < writesBy, let next = left.first else {
       isWriting = false
       directives += core.wrote(done, now)
       return
@@ -121,10 +122,9 @@ struct EditWish {
     return stored.flatMap { try? DocumentState(encoded: $0.state) }
   }
 
-  /// Who saw no document may follow on one that was deleted.
   func reading(at process: NodeProcess) -> EarlierReading {
     EarlierReading(
-      state: read ?? present(at: process), wall: WallTime(milliseconds: edit.madeMilliseconds),
+      state: read ?? present(at: process)?.asEnded, wall: WallTime(milliseconds: edit.madeMilliseconds),
       extensions: [edit.id.asCause])
   }
 }

@@ -11,9 +11,9 @@ extension JSONParser {
       throw fail(infinite ? .notFinite : .invalidNumber, at: start, input)
     }
     position = number.end
-    guard number.isDouble else {
-      guard let integer = number.integer else { throw fail(.integerOutOfRange, at: start, input) }
-      return .int(integer)
+    if !number.isDouble {
+      if let integer = number.integer { return .int(integer) }
+      guard limits.roundsLargeIntegers else { throw fail(.integerOutOfRange, at: start, input) }
     }
     guard let double = number.double(input) else { throw fail(.doubleOutOfRange, at: start, input) }
     return .double(double)

@@ -1,5 +1,6 @@
 import Foundation
 import Identity
+import Links
 import LocalAPI
 import Replication
 import Storage
@@ -63,9 +64,11 @@ final class ForwardingNode {
     node.stop()
   }
 
-  func restart() throws {
+  func restart(links: [LinkRule] = []) throws {
     stop()
-    node = try Node.start(directory: directory, configuration: ForwardingNode.configuration(peers, directory))
+    var configuration = ForwardingNode.configuration(peers, directory)
+    configuration.links = links
+    node = try Node.start(directory: directory, configuration: configuration)
   }
 
   func setUp(_ server: TestPostgreSQL, grantingTo role: String? = "relay") throws {

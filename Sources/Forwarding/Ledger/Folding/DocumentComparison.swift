@@ -118,10 +118,7 @@ struct DocumentComparison {
     return OfficeBody.looksEqual(shown, expected)
   }
 
-  /// A body of the largest document, with the spaces that the database puts in.
-  private static let limits = ExtendedJSON.Limits(byteCount: 64 * 1024 * 1024)
-
-  private static func parsed(_ json: [UInt8]) -> Value? { try? ExtendedJSON.parse(json, limits: limits) }
+  private static func parsed(_ json: [UInt8]) -> Value? { try? ExtendedJSON.parse(json, limits: .ofDatabase) }
 }
 
 struct FoldedDocument {
