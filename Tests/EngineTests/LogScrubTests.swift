@@ -244,7 +244,7 @@ import Wire
     #expect(node.state.scrub.passCount == 1 && node.state.scrub.wholePassCount == 0)
     #expect(node.state.scrub.failure != nil && node.state.scrub.position == 0)
     node.store.unreadable = []
-    bench.advance(LogScrub.passMilliseconds)
+    bench.advance(LogScrub.retryMilliseconds)
     #expect(node.state.scrub.wholePassCount == 1 && node.state.scrub.failure == nil)
   }
 

@@ -84,8 +84,33 @@ import Testing
     for _ in 0..<30 { bench.advance(500) }
     ask(bench)
     bench.clock.wallMilliseconds = asked + 60_000
-    let words = survey(bench).holdings.flatMap(\.words).filter { $0.speaker != .own }
-    #expect(words.count == 2 && words.allSatisfy { $0.flaw(WipeRules()) == .clock }, "\(words)")
+    func flaws() -> [WipeWord.Flaw?] {
+      survey(bench).holdings.flatMap(\.words).filter { $0.speaker != .own }.map { $0.flaw(WipeRules()) }
+    }
+    #expect(Set(flaws()) == [.clock, nil], "what was heard since the start has its age all the same")
+    try bench.restart(0)
+    #expect(flaws() == [.clock, .clock])
+    for other in [1, 2] { bench.meet(other, 0) }
+    try bench.nodes[0].write(room, Put("third"))
+    ask(bench)
+    #expect(Set(flaws()) == [.clock, nil], "and what is said anew")
+  }
+
+  @Test("what was heard in another partition shows as well that the clock has gone back") func clockElsewhere() throws {
+    let bench = try bench()
+    let other = try PartitionName("room=2")
+    ask(bench)
+    let asked = bench.clock.wallMilliseconds
+    bench.clock.wallMilliseconds = asked + 9 * 86_400_000
+    try bench.nodes[1].write(other, Put("second"))
+    bench.nodes[0].engine.turn([.call { $0.askForHoldings(of: [other]) }])
+    for _ in 0..<30 { bench.advance(500) }
+    bench.clock.wallMilliseconds = asked + 60_000
+    try bench.restart(0)
+    #expect(
+      survey(bench).holdings.first { $0.name == room }?.words.compactMap { $0.flaw(WipeRules()) }.contains(.clock)
+        == true)
+    #expect(!survey(bench).isSafe)
   }
 
   @Test("who may not carry the partition any more gives it to nobody, and is no second place")

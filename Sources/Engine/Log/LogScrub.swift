@@ -54,8 +54,15 @@ package struct LogScrub: Sendable {
     passCount += 1
     wasWhole = passedOverCount == 0
     if wasWhole { (wholePassCount, failure) = (wholePassCount + 1, nil) }
-    rest(until: isDemanded ? now : max(now, began.advanced(byMilliseconds: LogScrub.passMilliseconds)))
+    rest(until: nextPass(began, now))
     return true
+  }
+
+  /// Before a pass was whole, what holds this node may not be said: what was not given may be given by now.
+  private func nextPass(_ began: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime {
+    if isDemanded { return now }
+    guard wholePassCount > 0 else { return now.advanced(byMilliseconds: LogScrub.retryMilliseconds) }
+    return max(now, began.advanced(byMilliseconds: LogScrub.passMilliseconds))
   }
 
   /// There is more to be found than could be remembered: another pass follows, behind one that is under way.

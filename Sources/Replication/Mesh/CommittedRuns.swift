@@ -65,14 +65,14 @@ extension CommittedRuns.Bringer {
 }
 
 extension SessionTable {
-  /// Another live session is with the same device, and another process: not with one that has said nothing since this session
-  /// began, which has ended and was started again.
+  /// Another live session is with the same device, and another process, and both have said something since both sessions began:
+  /// one that has not has ended and was started again.
   fileprivate func hasCopy(of id: SessionID) -> Bool {
     guard let session = self[id] else { return false }
     return eachInPlace.contains { place in
       place.look { other in
         other.id != id && other.device == session.device && other.phase == .live && !other.isSameProcess(as: session)
-          && other.pulse.lastHeard >= session.openedAt
+          && min(other.pulse.lastHeard, session.pulse.lastHeard) >= max(other.openedAt, session.openedAt)
       } == true
     }
   }

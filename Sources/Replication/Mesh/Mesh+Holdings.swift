@@ -46,7 +46,7 @@ extension Mesh {
     let reading = holdings.youngReading(partition, MeshSight(mesh: self, surroundings: surroundings))
     return ledger.wipeHolding(
       of: partition, holdings.book, isHeard: isHeard, reading: reading,
-      wallMilliseconds: surroundings.wallMilliseconds, stored: stored)
+      now: surroundings.now, wallMilliseconds: surroundings.wallMilliseconds, stored: stored)
   }
 
   mutating func withHoldings(

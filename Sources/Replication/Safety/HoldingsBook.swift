@@ -11,6 +11,8 @@ package struct HoldingsBook: Sendable {
     let kept: KeptHoldings
     /// Nil where the record before is not known, or the whole is shorter.
     let step: Step?
+    /// Nil: before this start.
+    let heardAt: MonotonicTime?
   }
 
   struct Page: Sendable {
@@ -24,6 +26,8 @@ package struct HoldingsBook: Sendable {
   private(set) var pages: [PartitionID: Page] = [:]
   /// Counts changes.
   private(set) var revision: UInt64 = 0
+  /// By the clocks of when they were heard; of records that others have taken the place of, too.
+  private(set) var latestHeard = Int64.min
   /// How much each device has in it.
   private var shares: [PublicKey: Share] = [:]
   private var total = Share()
@@ -49,6 +53,11 @@ package struct HoldingsBook: Sendable {
     (pages[partition]?.entries ?? [:]).sorted { $0.key < $1.key }.map(\.value.kept)
   }
 
+  /// When the record was heard; nil where that was before this start.
+  func heardAt(_ partition: PartitionID, _ subject: Holdings.Subject) -> MonotonicTime? {
+    pages[partition]?.entries[subject]?.heardAt
+  }
+
   package var partitions: some Collection<PartitionID> { pages.keys }
   package var count: Int { total.records }
 
@@ -70,7 +79,10 @@ package struct HoldingsBook: Sendable {
   }
 
   /// False where another stands already, or there is no room.
-  mutating func put(_ kept: KeptHoldings, in partition: PartitionID, precedes: (Holdings, Holdings) -> Bool) -> Bool {
+  mutating func put(
+    _ kept: KeptHoldings, in partition: PartitionID, heardAt: MonotonicTime? = nil,
+    precedes: (Holdings, Holdings) -> Bool
+  ) -> Bool {
     let holdings = kept.holdings
     let old = self[partition, holdings.subject]
     guard admits(holdings, in: partition), old.map({ precedes($0.holdings, holdings) }) ?? true else { return false }
@@ -80,7 +92,9 @@ package struct HoldingsBook: Sendable {
       step = Step(base: old.holdings.number, entries: form)
     }
     revision += 1
-    pages[partition, default: Page(name: holdings.partition)].entries[holdings.subject] = Entry(kept: kept, step: step)
+    latestHeard = max(latestHeard, kept.heard)
+    pages[partition, default: Page(name: holdings.partition)].entries[holdings.subject] = Entry(
+      kept: kept, step: step, heardAt: heardAt)
     pages[partition]?.revision = revision
     pages[partition]?.sum = nil
     count(holdings, 1)

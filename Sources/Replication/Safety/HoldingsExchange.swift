@@ -144,7 +144,7 @@ package struct HoldingsExchange: Sendable {
     var out: [Directive] = []
     for (kept, source) in records {
       let partition = sight.id(of: kept.holdings.partition)
-      guard put(kept, in: partition, sight) else { continue }
+      guard put(kept, in: partition, sight, heardAt: sight.now) else { continue }
       let isOwn = kept.holdings.device == sight.device && source == nil
       if isOwn { words[partition]?[kept.holdings.kind]?.spoke(kept.holdings) }
       if words[partition]?[.received]?.mustCorrect != true { corrections.remove(partition) }
@@ -195,8 +195,10 @@ package struct HoldingsExchange: Sendable {
 
   // MARK: The book
 
-  private mutating func put(_ kept: KeptHoldings, in partition: PartitionID, _ sight: some HoldingsSight) -> Bool {
-    book.put(kept, in: partition) { sight.precedes($0, $1) }
+  private mutating func put(
+    _ kept: KeptHoldings, in partition: PartitionID, _ sight: some HoldingsSight, heardAt: MonotonicTime? = nil
+  ) -> Bool {
+    book.put(kept, in: partition, heardAt: heardAt) { sight.precedes($0, $1) }
   }
 
   mutating func sum(of partition: PartitionID, _ sight: some HoldingsSight) -> UInt64 {

@@ -7,7 +7,7 @@ extension Ledger {
   ///   - reading: what this device's forwarder has read in the backend, and how long ago.
   func wipeHolding(
     of partition: PartitionID, _ book: HoldingsBook, isHeard: Bool, reading: (vector: VersionVector, age: Int64)?,
-    wallMilliseconds: Int64, stored: PartitionLog.StoredTip
+    now: MonotonicTime, wallMilliseconds: Int64, stored: PartitionLog.StoredTip
   ) -> WipeHolding? {
     guard let state = partitions[partition] else { return nil }
     let received = state.log.received.entries.mapValues(\.sequence)
@@ -18,13 +18,12 @@ extension Ledger {
       }
     }
     let receipts = receipts(of: partition, for: [:], in: book, stored: stored)
-    // A clock that stands before something that was heard by it has gone back: it makes all that was heard look young.
-    let isBehind = receipts.contains { $0.isHeardAhead(of: wallMilliseconds) }
+    let clock = WordClock(book, now, wallMilliseconds)
     var words = receipts.map { receipt in
       let device = receipt.holdings.device
       return WipeWord(
         speaker: device == self.device ? .own : .other(device, receipt.standing), kind: receipt.holdings.kind,
-        age: isBehind ? nil : receipt.certainAge(at: wallMilliseconds), reaches: reaches(receipt.holdings.vector),
+        age: clock.age(of: receipt, in: partition), reaches: reaches(receipt.holdings.vector),
         isHeard: isHeard)
     }
     if let reading {
@@ -38,15 +37,30 @@ extension Ledger {
   }
 }
 
+/// How old words are, as far as this node's clock can tell.
+private struct WordClock {
+  private let book: HoldingsBook
+  private let now: MonotonicTime
+  private let wall: Int64
+  /// A clock that stands before something that was heard by it has gone back: it makes all that was heard before look young.
+  private let isBehind: Bool
+
+  init(_ book: HoldingsBook, _ now: MonotonicTime, _ wall: Int64) {
+    (self.book, self.now, self.wall) = (book, now, wall)
+    isBehind = book.latestHeard > wall + Receipt.clockMilliseconds
+  }
+
+  /// As ``Receipt/age(at:)``; nil where it cannot be told. What was heard since the start has its age whatever the clock did.
+  func age(of receipt: Receipt, in partition: PartitionID) -> Int64? {
+    guard Int64(clamping: receipt.holdings.number) <= wall + Receipt.clockMilliseconds else { return nil }
+    let heardAt = book.heardAt(partition, receipt.holdings.subject)
+    guard heardAt != nil || !isBehind else { return nil }
+    let sinceHeard = heardAt.map { Int64(clamping: now.millisecondsSince($0)) } ?? 0
+    return max(sinceHeard, receipt.age(at: wall))
+  }
+}
+
 extension Receipt {
   /// So far may another's clock go ahead of this one's.
-  private static let clockMilliseconds: Int64 = 3_600_000
-
-  fileprivate func isHeardAhead(of wall: Int64) -> Bool { kept.heard > wall + Receipt.clockMilliseconds }
-
-  /// As ``age(at:)``; nil where the number or the time of its coming lies ahead: how old it is cannot be told then.
-  fileprivate func certainAge(at wall: Int64) -> Int64? {
-    let latest = wall + Receipt.clockMilliseconds
-    return kept.heard <= latest && Int64(clamping: holdings.number) <= latest ? age(at: wall) : nil
-  }
+  static let clockMilliseconds: Int64 = 3_600_000
 }

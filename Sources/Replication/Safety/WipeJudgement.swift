@@ -91,10 +91,10 @@ package struct WipeJudgement: Sendable, Equatable {
   package var isSafe: Bool { lost == 0 }
 
   package init(_ holding: WipeHolding, _ rules: WipeRules) {
-    let words = holding.words.enumerated().filter { $0.element.flaw(rules) == nil }
+    let words = CountedWords(holding.words, rules)
     var (lost, safeThrough) = (holding.apart, [ReplicaID: UInt64]())
     for (replica, last) in holding.received {
-      let safe = WipeJudgement.safe(words.map(\.element), replica, rules)
+      let safe = words.safe(replica)
       guard safe < last else { continue }
       safeThrough[replica] = safe
       lost += last - safe
@@ -102,22 +102,54 @@ package struct WipeJudgement: Sendable, Equatable {
     (partition, name, self.lost, lostApart) = (holding.partition, holding.name, lost, holding.apart)
     changes = holding.received.values.reduce(holding.apart, +)
     self.safeThrough = safeThrough
-    evidence = words.filter { word in word.element.reaches.contains { $0.value > 0 } }.map(\.offset)
+    evidence = words.evidence
+  }
+}
+
+/// The words of a partition that count, and how far.
+private struct CountedWords {
+  private let words: [(offset: Int, element: WipeWord)]
+  private let needed: Int
+  /// What this device itself has read in the ledger last, as it knows or as it signed: the ledger may have gone back since others
+  /// read it.
+  private let lastReading: WipeWord?
+
+  /// So long before its word somebody may have read the ledger, and so far ahead his clock may be.
+  private static let doubt = Int64(HoldingsRules().readingMilliseconds) + Receipt.clockMilliseconds
+
+  init(_ all: [WipeWord], _ rules: WipeRules) {
+    words = all.enumerated().filter { $0.element.flaw(rules) == nil }
+    needed = max(1, rules.devices)
+    lastReading =
+      all.first { $0.speaker == .ownReading } ?? all.first { $0.speaker == .own && $0.kind == .backend }
+  }
+
+  /// Places of those that speak of anything that is here.
+  var evidence: [Int] {
+    words.filter { word in word.element.reaches.keys.contains { reach(word.element, $0) > 0 } }.map(\.offset)
   }
 
   /// The backend has a change, or as many other devices as the rules want.
-  private static func safe(_ words: [WipeWord], _ replica: ReplicaID, _ rules: WipeRules) -> UInt64 {
-    // What this device has read there itself goes before what others said earlier: the ledger may have gone back since.
-    let ownAge = words.first { $0.speaker == .ownReading && $0.reaches[replica] != nil }?.age ?? .max
-    let backend =
-      words.lazy.filter { $0.kind == .backend && $0.age ?? .max <= ownAge }.map { $0.reaches[replica] ?? 0 }.max() ?? 0
+  func safe(_ replica: ReplicaID) -> UInt64 {
+    let backend = words.lazy.filter { $0.element.kind == .backend }.map { reach($0.element, replica) }.max() ?? 0
     var devices: [PublicKey: UInt64] = [:]
-    for word in words where word.kind == .received {
+    for word in words.lazy.map(\.element) where word.kind == .received {
       guard case .other(let device, _) = word.speaker else { continue }
-      devices[device] = max(devices[device] ?? 0, word.reaches[replica] ?? 0)
+      devices[device] = max(devices[device] ?? 0, reach(word, replica))
     }
-    let needed = max(1, rules.devices)
     let held = devices.values.sorted(by: >)
     return max(backend, held.count >= needed ? held[needed - 1] : 0)
+  }
+
+  /// What another read in the ledger no later than this device counts as far as this device has read it too.
+  private func reach(_ word: WipeWord, _ replica: ReplicaID) -> UInt64 {
+    let said = word.reaches[replica] ?? 0
+    guard word.kind == .backend, let lastReading, !isLater(word, than: lastReading) else { return said }
+    return min(said, lastReading.reaches[replica] ?? 0)
+  }
+
+  private func isLater(_ word: WipeWord, than reading: WipeWord) -> Bool {
+    guard let age = word.age, let before = reading.age else { return false }
+    return age <= before - CountedWords.doubt
   }
 }

@@ -93,11 +93,20 @@ struct WipeJudgementTests {
     "what this device has read in the ledger itself goes before what another said of it earlier, and not before a later word"
   )
   func ownReadingFirst() {
-    let own = WipeWord(speaker: .ownReading, kind: .backend, age: 60_000, reaches: [chain: 7])
-    #expect(judge([word(1, kind: .backend, age: 2 * 86_400_000), own]).lost == 3)
-    #expect(judge([word(1, kind: .backend, age: 1_000), own]).isSafe)
-    let elsewhere = WipeWord(speaker: .ownReading, kind: .backend, age: 0, reaches: [second: 7])
-    #expect(judge([word(1, kind: .backend), elsewhere]).isSafe, "of this chain it was told nothing")
+    let day: Int64 = 86_400_000
+    func own(_ reaches: [ReplicaID: UInt64], age: Int64, _ speaker: WipeWord.Speaker = .ownReading) -> WipeWord {
+      WipeWord(speaker: speaker, kind: .backend, age: age, reaches: reaches)
+    }
+    #expect(judge([word(1, kind: .backend, age: 2 * day), own([chain: 7], age: 60_000)]).lost == 3)
+    #expect(judge([word(1, kind: .backend), own([second: 7], age: 0)]).lost == 10, "of this chain nothing was there")
+    #expect(
+      judge([word(1, kind: .backend, age: 1_000), own([chain: 7], age: 600_000)]).lost == 3,
+      "the other may have read it before his word, and by another clock")
+    // What this device signed outlives its reading.
+    #expect(judge([word(1, kind: .backend, age: 2 * day), own([chain: 7], age: day, .own)]).lost == 3)
+    #expect(judge([word(1, kind: .backend, age: day), own([chain: 7], age: 2 * day, .own)]).isSafe)
+    #expect(judge([word(1), word(2), own([:], age: 0)]).isSafe, "what devices hold they hold")
+    #expect(judge([word(1, kind: .backend), own([:], age: 0)]).evidence.isEmpty)
   }
 
   @Test("a word older than seven days, or of an age that cannot be told, does not count")
