@@ -52,6 +52,9 @@ final class FleetInquiry: TransportHandler {
   }
 
   private let topic: any InquiryTopic
+  /// So long somebody may go on telling statements in the first round, where others could be asked. Each round gives twice as much,
+  /// so that over a slow link one comes to its end some time.
+  private let turnMilliseconds: UInt64
   private let verifier: StatementVerifier
   private let state = Mutex(State())
   private let outcome = Mutex<Result<[Statement], NodeError>?>(nil)
@@ -59,8 +62,8 @@ final class FleetInquiry: TransportHandler {
   /// The transport whose handler this is.
   private let held = Mutex<SecureTransport?>(nil)
 
-  init(_ topic: any InquiryTopic) {
-    self.topic = topic
+  init(_ topic: any InquiryTopic, turnMilliseconds: UInt64 = 60_000) {
+    (self.topic, self.turnMilliseconds) = (topic, turnMilliseconds)
     verifier = StatementVerifier(fleet: topic.fleet)
   }
 
@@ -106,19 +109,19 @@ final class FleetInquiry: TransportHandler {
   private func ask(
     _ transport: SecureTransport, keepsAsking: Bool, until deadline: MonotonicTime, _ isGivenUp: () -> Bool
   ) {
-    var next = 0
+    var (next, round) = (0, 0)
     while outcome.withLock({ $0 == nil }), ElapsedClock.now() < deadline, !isGivenUp() {
       if let address = state.withLock({ $0.addresses.indices.contains(next) ? $0.addresses[next] : nil }) {
         next += 1
         transport.dial(address, tag: state.withLock { $0.asked.begin() })
-        if !hasAnswered(isGivenUp) {
+        if let failure = silence(turnMilliseconds << UInt64(min(round, 16)), isGivenUp) {
           state.withLock { state in
             state.asked.end()
-            state.lastFailure = "\(address) said nothing, as a node of another fleet does"
+            state.lastFailure = "\(address) \(failure)"
           }
         }
       } else if state.withLock({ $0.mustAskAgain }) || keepsAsking {
-        next = 0
+        (next, round) = (0, round + 1)
         state.withLock { $0.mustAskAgain = false }
         _ = signal.wait(milliseconds: FleetInquiry.pauseMilliseconds)
       } else {
@@ -127,18 +130,23 @@ final class FleetInquiry: TransportHandler {
     }
   }
 
-  /// False where nothing came of it in time. As long as statements come, it goes on.
-  private func hasAnswered(_ isGivenUp: () -> Bool) -> Bool {
+  /// What is to be said of who did not answer in time; nil where he did. As long as statements come, it goes on: where others could
+  /// be asked, up to the end of his turn.
+  private func silence(_ turnMilliseconds: UInt64, _ isGivenUp: () -> Bool) -> String? {
+    let end = ElapsedClock.now().advanced(byMilliseconds: turnMilliseconds)
     var (steps, count) = (0, 0)
     while steps < FleetInquiry.patienceSteps {
       if signal.wait(milliseconds: FleetInquiry.patienceMilliseconds / UInt64(FleetInquiry.patienceSteps)) {
-        return true
+        return nil
       }
-      if isGivenUp() { return true }
-      let come = state.withLock { $0.asked.statementCount }
+      if isGivenUp() { return nil }
+      let (come, isAlone) = state.withLock { ($0.asked.statementCount, $0.addresses.count < 2) }
+      guard isAlone || ElapsedClock.now() < end else {
+        return "was not at the end of its statements when its turn was over"
+      }
       (steps, count) = come > count ? (0, come) : (steps + 1, count)
     }
-    return false
+    return "said nothing, as a node of another fleet does"
   }
 
   private static let patienceSteps = 8
