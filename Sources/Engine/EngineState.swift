@@ -107,8 +107,11 @@ package final class EngineState {
     Surroundings(
       now: clock.now, wallMilliseconds: clock.wallMilliseconds, ownReplica: own.replica?.id,
       isRenewalDue: own.isRenewalDue, staged: staged, damaged: damagedRuns.chains,
-      knowsDamage: !wasLogDamaged || scrub.wholePassCount > 0)
+      knowsDamage: knowsDamage)
   }
+
+  /// Where it was damaged before the start, or a part of it is not given, more of it may be damaged than is known.
+  var knowsDamage: Bool { (!wasLogDamaged || scrub.wholePassCount > 0) && scrub.failure == nil }
 
   /// A subscription that is stored, or gone from the store. Answers what it speaks of.
   func note(_ pattern: Text, isWanted: Bool) -> Interest {

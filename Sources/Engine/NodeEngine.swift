@@ -181,7 +181,7 @@ package final class NodeEngine {
       let isScrubbed = scrubLog(isCrowded: rhythm.occasion(now, hasLoads: hasLoads) == .attended)
       let moved = state.damagedRuns.takeMoved()
       if !moved.isEmpty { handle(.damageMoved(moved)) }
-      if isScrubbed, state.wasLogDamaged { handle(.logScrubbed) }
+      if isScrubbed { handle(.logScrubbed) }
       if state.damagedRuns.takeDemand() { state.scrub.demandPass(now) }
       noteDamage()
       handle(.tick)

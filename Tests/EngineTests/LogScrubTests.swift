@@ -254,10 +254,12 @@ import Wire
     bench.advance(LogScrub.passMilliseconds)
     #expect(node.state.scrub.failure != nil && node.engine.storeFailure == nil)
     try node.write(room, Put("goes on"))
+    #expect(!node.state.surroundings.knowsDamage, "so nothing new is said of what is held")
     node.store.scrubFailure = nil
     bench.advance(LogScrub.retryMilliseconds - 500)
     #expect(node.state.scrub.failure != nil)
     bench.advance(500)
     #expect(node.state.scrub.failure == nil && node.state.scrub.passCount == 2)
+    #expect(node.state.surroundings.knowsDamage)
   }
 }

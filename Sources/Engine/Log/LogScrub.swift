@@ -97,8 +97,7 @@ package struct LogScrub: Sendable {
 }
 
 extension NodeEngine {
-  /// Reads the next part of the log over, if that is due. Answers whether the first whole pass since the start has come to
-  /// its end.
+  /// Reads the next part of the log over, if that is due. Answers whether all damage is known from now on, and was not before.
   func scrubLog(isCrowded: Bool) -> Bool {
     let now = state.clock.now
     guard storeFailure == nil, state.scrub.isDue(now, isCrowded: isCrowded) else { return false }
@@ -108,10 +107,9 @@ extension NodeEngine {
         after: start, damagedBases: state.scrub.basesOfPass, byteLimit: LogScrub.partByteCount,
         countLimit: LogScrub.partRunCount)
       note(part, after: start)
-      let wholePasses = state.scrub.wholePassCount
-      guard state.scrub.note(part, now), state.scrub.wholePassCount > wholePasses else { return false }
-      state.damagedRuns.noteScrubbed()
-      return wholePasses == 0
+      let (knewDamage, wholePasses) = (state.knowsDamage, state.scrub.wholePassCount)
+      if state.scrub.note(part, now), state.scrub.wholePassCount > wholePasses { state.damagedRuns.noteScrubbed() }
+      return !knewDamage && state.knowsDamage
     } catch {
       // Whatever reads it next tells what is to be done. Until then the node goes on as if nobody had looked.
       state.scrub.noteFailure("\(error)", isOfDisk: isOfDisk(error), now)

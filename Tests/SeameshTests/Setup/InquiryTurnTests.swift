@@ -25,12 +25,16 @@ import Wire
     let strangers = try [TalkingStranger(statement), TalkingStranger(statement)]
     defer { for stranger in strangers { stranger.stop() } }
     let inquiry = FleetInquiry(Question(fleet: founding.fleet, key: SigningKey()), turnMilliseconds: 1_000)
+    var failure: String?
     #expect(throws: NodeError.self) {
       try inquiry.run(
         strangers.map(\.address), usesDiscovery: false, timeoutMilliseconds: 30_000,
-        isGivenUp: { _ in strangers[1].wasAsked })
+        isGivenUp: { progress in
+          failure = progress.lastFailure
+          return strangers[1].wasAsked
+        })
     }
-    #expect(strangers[1].wasAsked)
+    #expect(strangers[1].wasAsked && failure?.contains("its turn was over") == true, "\(failure ?? "")")
   }
 }
 
