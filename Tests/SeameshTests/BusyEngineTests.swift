@@ -82,6 +82,18 @@ import Testing
     try eventually { try node.status().documents == 1 }
   }
 
+  @Test("a second backup to a file that one is on its way to is refused as busy")
+  func backupTwice() throws {
+    let fleet = try TestFleet(1)
+    let node = fleet.nodes[0]
+    let path = fleet.path(of: 0) + "/a.backup"
+    var codes: [NodeError.Code] = []
+    try node.backup(to: path) { _, _ in
+      do throws(NodeError) { try node.backup(to: path) { _, _ in } } catch { codes.append(error.code) }
+    }
+    #expect(!codes.isEmpty && codes.allSatisfy { $0 == .busy })
+  }
+
   @Test("doctor tells of an engine that has not answered for seconds, and of no moment's silence")
   func silentEngine() {
     #expect(Doctor.finding(engineSilentFor: Doctor.busyMilliseconds) == nil)
