@@ -139,7 +139,7 @@ struct ImportTests {
       return
     }
     #expect(bytes.contains(0xff) && bytes.first == UInt8(ascii: "{"))
-    let large = "{\"_id\":2,\"t\":\"" + String(repeating: "x", count: 2_200_000) + "\"}"
+    let large = "{\"_id\":2,\"t\":\"" + String(repeating: "x", count: 8_500_000) + "\"}"
     let refused = try seamesh("import", "p", "c", try server.file("large.json", large + "\n{\"_id\":3}"))
     #expect(refused.status == 1 && refused.error.contains("more than a document may have"), "\(refused.error)")
     #expect(node.ids == [.int(3)])
@@ -245,6 +245,23 @@ struct ImportTests {
     #expect(result.errors.first?.contains("line 1: an id is") == true, "\(result.error)")
     #expect(result.errors.last?.hasPrefix("seamesh: the disk is full (stopped after ") == true)
     #expect(try aside().count == 1)
+  }
+
+  @Test("a document that is much longer as JSON than it is stored goes in again as it came out, by put and by import")
+  func longAsJSON() throws {
+    let whole = try WholeNode()
+    let flags = repeatElement("false", count: 900_000).joined(separator: ",")
+    let document = try whole.server.file("d.json", "{\"_id\":\"a\",\"flags\":[" + flags + "]}")
+    #expect(try whole.seamesh("put", "p", "c", "--file", document).status == 0)
+    let shown = try whole.seamesh("get", "p", "c", "a").output
+    #expect(shown.utf8.count > 5_000_000)
+    let again = try whole.server.file("again.json", shown)
+    #expect(try whole.seamesh("put", "p", "c", "--file", again).status == 0)
+    let lines = try whole.server.file("p.jsonl", try whole.seamesh("export", "p").output)
+    #expect(try whole.seamesh("import", "--by-collection", "q", lines).output == "imported 1\n")
+    #expect(try whole.seamesh("get", "q", "c", "a").output == shown)
+    let large = try whole.server.file("l.json", "{\"_id\":\"b\",\"flags\":[" + flags + "," + flags + "]}")
+    #expect(try whole.seamesh("put", "p", "c", "--file", large).status == 1)
   }
 
   @Test("the field that names the partition may lie deeper, and a field with dots in its name goes before")

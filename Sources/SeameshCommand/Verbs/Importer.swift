@@ -14,8 +14,8 @@ enum ImportTarget {
 final class Importer {
   /// Few enough that progress shows, many enough that a group commit is worth its disk flush.
   static let batchRecords = 500
-  /// Records of up to half of what one request may carry, so that a last large one still fits.
-  static let batchBytes = ServerLimit.importBodyBytes / 2
+  /// So many that a last record still fits into one request, however large, with the line breaks.
+  static let batchBytes = ServerLimit.importBodyBytes - ServerLimit.documentBodyBytes - batchRecords
   /// Over all partitions.
   static let pendingBytes = 32 * 1024 * 1024
   static let busyRetries = 30
