@@ -247,6 +247,34 @@ struct ImportTests {
     #expect(try aside().count == 1)
   }
 
+  @Test("a document that is damaged here is put aside, and keeps none of its batch, nor what follows, from going in")
+  func damagedDocument() throws {
+    node.refuse(.int(2), NodeError(.damaged, "the document is damaged here"))
+    let lines = (1...700).map { "{\"_id\":\($0)}" }.joined(separator: "\n")
+    let result = try seamesh("import", "--keep-absent", "p", "c", "-", input: lines)
+    #expect(result.status == 1 && result.output.hasPrefix("imported 699; 1 put aside"), "\(result)")
+    #expect(result.errors.first?.contains("line 2: the document is damaged here") == true && node.ids.count == 699)
+  }
+
+  @Test("what the node answered for the rest of a batch is taken before its trouble ends the import")
+  func restOfBatch() throws {
+    node.refuse(.int(2), NodeError(.diskFull, "the disk is full"))
+    node.refuse(.int(4), NodeError(.notPermitted, "not yours"))
+    let lines = (1...5).map { "{\"_id\":\($0)}" }.joined(separator: "\n")
+    let result = try seamesh("import", "p", "c", "-", input: lines)
+    #expect(result.errors.last == "seamesh: the disk is full (stopped after 3 stored documents)", "\(result)")
+    #expect(try aside().map { $0.number("line") } == [4])
+  }
+
+  @Test("records for which the node is busy are sent again, and they alone")
+  func busyRecords() throws {
+    node.beBusy(with: .int(2), times: 2)
+    node.beBusy(with: .int(3), times: 1)
+    let result = try seamesh("import", "p", "c", "-", input: "{\"_id\":1}\n{\"_id\":2}\n{\"_id\":3}\n{\"_id\":[4]}")
+    #expect(result.output.hasPrefix("imported 3; 1 put aside") && result.errors.count == 2, "\(result)")
+    #expect(Set(node.ids) == [.int(1), .int(2), .int(3)] && node.writes == 3)
+  }
+
   @Test("a document that is much longer as JSON than it is stored goes in again as it came out, by put and by import")
   func longAsJSON() throws {
     let whole = try WholeNode()

@@ -35,10 +35,20 @@ final class Importer {
     let collection: String
   }
 
+  /// With what is stored of the record, as JSON.
+  private typealias Entry = (file: File, record: JSONRecordReader.Record, document: [UInt8])
+
   private struct Pending {
-    /// With what is stored of the record, as JSON.
-    var records: [(file: File, record: JSONRecordReader.Record, document: [UInt8])] = []
+    var records: [Entry] = []
     var bytes = 0
+  }
+
+  /// What came of a record that did not go in.
+  private enum Trouble {
+    /// The record's own: it was put aside.
+    case aside
+    case busy(Failure)
+    case ofNode(Failure)
   }
 
   let aside: AsideFile
@@ -242,27 +252,55 @@ final class Importer {
     let query = NodePath.query([("keepAbsent", keepAbsent ? "true" : nil)])
     let request = NodeClient.Request(
       method: "POST", target: NodePath.collection(place.partition, place.collection) + "/import" + query,
-      body: batch.records.flatMap { line($0.document) }, contentType: "application/x-ndjson")
-    let results = try client.askPatiently(request, retries: Importer.busyRetries).json().list("results")
-    guard results.count == batch.records.count else {
-      throw Failure(.failed, "the node answered for \(results.count) of \(batch.records.count) records")
+    var (waiting, busyRounds) = (batch.records, 0)
+    while let busy = try store(&waiting, in: place) {
+      guard busyRounds < Importer.busyRetries else { throw busy }
+      busyRounds += 1
+      sleep(1)
     }
-    for (entry, result) in zip(batch.records, results) { try take(result, entry.record, entry.file) }
     progress.update(done: readBytes, total: fileBytes, unit: "bytes")
   }
 
-  private func take(_ result: ValueMap, _ record: JSONRecordReader.Record, _ file: File) throws(Failure) {
+  /// Takes what the node answers for all of the records before anything ends the import, and leaves in `records` those for which it
+  /// was busy; answers what it said of the first of these.
+  private func store(_ records: inout [Entry], in place: Place) throws(Failure) -> Failure? {
+      body: records.flatMap { line($0.document) }, contentType: "application/x-ndjson")
+    let results = try client.askPatiently(request, retries: Importer.busyRetries).json().list("results")
+    guard results.count == records.count else {
+      throw Failure(.failed, "the node answered for \(results.count) of \(records.count) records")
+    }
+    var (left, busy, failure): ([Entry], Failure?, Failure?) = ([], nil, nil)
+    for (entry, result) in zip(records, results) {
+      switch take(result, entry.record, entry.file) {
+      case nil, .aside: break
+      case .busy(let reason):
+        left.append(entry)
+        busy = busy ?? reason
+      case .ofNode(let reason): failure = failure ?? reason
+      }
+    }
+    if let failure { throw failure }
+    records = left
+    return busy
+  }
+
+  /// Nil where the record went in.
+  private func take(_ result: ValueMap, _ record: JSONRecordReader.Record, _ file: File) -> Trouble? {
     guard let problem = result["error"]?.map else {
       counts.imported += 1
       if !result.flag("changed") { counts.unchanged += 1 }
-      return
+      return nil
     }
-    // The record's fault is put aside; the node's own (no room, stopping) would put everything aside.
-    guard problem.number("status") < 500 else { throw Failure(.failed, shown(problem.text("detail"))) }
+    let type = problem.text("type")
+    let failure = Failure(.failed, shown(problem.text("detail")))
+    guard type != Problem.Kind.busy.type else { return .busy(failure) }
+    // What is one record's matter is put aside; the node's own (no room, stopping) would put everything aside.
+    guard problem.number("status") < 500 || type == Problem.Kind.damagedDocument.type else { return .ofNode(failure) }
     refuse(record, file, Importer.reason(problem, record))
   }
 
   /// The node saw the record as one line of its own: a mistake in its JSON is found again here, with its place in the
+    return .aside
   /// file.
   private static func reason(_ problem: ValueMap, _ record: JSONRecordReader.Record) -> AsideFile.Reason {
     guard problem["line"] != nil else { return .sentence(problem.text("detail")) }
