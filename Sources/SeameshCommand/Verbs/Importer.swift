@@ -65,6 +65,7 @@ final class Importer {
   private var pendingBytes = 0
   private var refused: [AsideFile.Record] = []
   private var refusedBytes = 0
+  private var ids = RecordIDs()
 
   init(
     client: NodeClient, target: ImportTarget, collection: String?, keepAbsent: Bool, aside: AsideFile,
@@ -132,7 +133,9 @@ final class Importer {
     } catch {
       return refuse(record, file, error.reason)
     }
-    try add(record, document, file, to: place)
+    // The document of an exported line has an _id within.
+    let named = collection == nil ? nil : ids.withID(record, in: place.partition, place.collection)
+    try add(record, named ?? document, file, to: place)
   }
 
   /// In which collection what is to be stored.
@@ -249,9 +252,6 @@ final class Importer {
   private func send(_ place: Place) throws(Failure) {
     guard let batch = pending.removeValue(forKey: place) else { return }
     pendingBytes -= batch.bytes
-    let query = NodePath.query([("keepAbsent", keepAbsent ? "true" : nil)])
-    let request = NodeClient.Request(
-      method: "POST", target: NodePath.collection(place.partition, place.collection) + "/import" + query,
     var (waiting, busyRounds) = (batch.records, 0)
     while let busy = try store(&waiting, in: place) {
       guard busyRounds < Importer.busyRetries else { throw busy }
@@ -264,6 +264,9 @@ final class Importer {
   /// Takes what the node answers for all of the records before anything ends the import, and leaves in `records` those for which it
   /// was busy; answers what it said of the first of these.
   private func store(_ records: inout [Entry], in place: Place) throws(Failure) -> Failure? {
+    let query = NodePath.query([("keepAbsent", keepAbsent ? "true" : nil)])
+    let request = NodeClient.Request(
+      method: "POST", target: NodePath.collection(place.partition, place.collection) + "/import" + query,
       body: records.flatMap { line($0.document) }, contentType: "application/x-ndjson")
     let results = try client.askPatiently(request, retries: Importer.busyRetries).json().list("results")
     guard results.count == records.count else {
@@ -297,10 +300,10 @@ final class Importer {
     // What is one record's matter is put aside; the node's own (no room, stopping) would put everything aside.
     guard problem.number("status") < 500 || type == Problem.Kind.damagedDocument.type else { return .ofNode(failure) }
     refuse(record, file, Importer.reason(problem, record))
+    return .aside
   }
 
   /// The node saw the record as one line of its own: a mistake in its JSON is found again here, with its place in the
-    return .aside
   /// file.
   private static func reason(_ problem: ValueMap, _ record: JSONRecordReader.Record) -> AsideFile.Reason {
     guard problem["line"] != nil else { return .sentence(problem.text("detail")) }
