@@ -98,7 +98,8 @@ extension Node {
 extension EngineLine {
   /// Each with its partition.
   func submit(
-    _ changes: [(PartitionName, [any DocumentEdit])], reading: EarlierReading? = nil
+    _ changes: [(PartitionName, [any DocumentEdit])], reading: EarlierReading? = nil,
+    whenEnded: @escaping @Sendable () -> Void = {}
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     try checkIsOpen()
     for (partition, _) in changes where !partition.takesDocuments {
@@ -114,6 +115,7 @@ extension EngineLine {
       }
       let job = LocalWriteJob(partition: partition, edits: requests, reading: reading) { result in
         reply.fulfil(result.map(WriteReceipt.init).mapError { NodeError(any: $0, edits: requests.count) })
+        whenEnded()
       }
       jobs.append(.event(.write(job)))
       return reply

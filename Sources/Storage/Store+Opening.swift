@@ -79,13 +79,40 @@ extension Store {
   /// A log that grew in catch-up is cut back to this when it starts anew.
   private static let idleLogByteLimit = 64 * 1024 * 1024
 
-  /// The way back after an upgrade that fails or is regretted (K12). One file per version left behind.
+  /// The way back after an upgrade that fails or is regretted (K12). One file per version left behind; an older one of another
+  /// state, from before an upgrade that was taken back, is kept beside it under a number. That of an attempt at this very upgrade
+  /// is good.
   private static func copyBeforeMigration(
     _ database: Database, version: Int, _ files: StoreFiles
   ) throws(StoreError) {
     let path = database.path + ".format\(version)"
-    guard !files.exists(path) else { return }
+    if files.exists(path) {
+      guard !isCopy(path, of: database, files) else { return }
+      try setAside(path, files)
+    }
     try StoreBackup.copy(database, to: path, in: files) { _, _ in }
+  }
+
+  /// Each start of a node and each own commit are counted, so that a store that was used since has other numbers than its copy.
+  private static func isCopy(_ path: String, of database: Database, _ files: StoreFiles) -> Bool {
+    guard let copy = try? Database(path: path, access: .readOnly, vfs: files.layer),
+      let state = try? copy.string(stateQuery)
+    else { return false }
+    return state == (try? database.string(stateQuery))
+  }
+
+  /// All of the meta data but what a copy has of its own, and what all partitions come to.
+  private static let stateQuery = """
+    SELECT (SELECT group_concat(key || '=' || hex(value)) FROM (
+        SELECT key, value FROM meta WHERE key NOT IN ('\(MetaKey.restored.rawValue)', '\(MetaKey.copy.rawValue)') ORDER BY key))
+      || (SELECT printf(';%d;%d;%d;%d', count(*), sum(documents), sum(changes), sum(log_bytes)) FROM partitions)
+    """
+
+  /// Gives a file the first name with a number that is free.
+  private static func setAside(_ path: String, _ files: StoreFiles) throws(StoreError) {
+    var number = 1
+    while files.exists("\(path)-\(number)") { number += 1 }
+    try files.move(path, to: "\(path)-\(number)")
   }
 
   /// Holds the store's owner against the expected one, or writes it into a new store. Answers the store's id.

@@ -25,6 +25,8 @@ package enum StoreError: Error, Hashable, Sendable {
   /// A write-ahead log without its database: opened, SQLite would drop it with the commits that stand in it alone.
   case logAlone(path: String)
   case alreadyExists(path: String)
+  /// Another copy is on its way there.
+  case backupUnderWay(path: String)
   /// Nothing was written; reading goes on, and a later write may succeed.
   case diskFull(String)
   /// Nothing was written; reading goes on, and a later write may succeed.
@@ -152,6 +154,8 @@ extension StoreError: CustomStringConvertible {
     case .missing(let path): "there is no store at \(path)"
     case .logAlone(let path): "\(path) is there without its database, and may hold writes that nothing else holds"
     case .alreadyExists(let path): "\(path) exists already and is left as it is"
+    case .backupUnderWay(let path):
+      "a backup to \(path) is under way, also where the command that asked for it has ended: wait for it, or name another file"
     case .diskFull(let detail): "the disk is full: \(detail)"
     case .readOnly(let detail): "the data directory cannot be written: \(detail)"
     case .inputOutput(let detail): "the disk failed: \(detail)"

@@ -31,6 +31,8 @@ package final class FakeNode: NodeInterface {
     var openExports = 0
     /// Writes of these ids are refused so.
     var refusals: [Value: NodeError] = [:]
+    /// So many writes of these ids among others are answered as busy.
+    var busyRecords: [Value: Int] = [:]
     /// So many bulk writes are answered as busy.
     var busyWrites = 0
     /// Exports break with this after their first document.
@@ -85,6 +87,7 @@ package final class FakeNode: NodeInterface {
   package func stallExports() { state.withLock { $0.exportStalls = true } }
 
   package func refuse(_ id: Value, _ error: NodeError) { state.withLock { $0.refusals[id] = error } }
+  package func beBusy(with id: Value, times: Int) { state.withLock { $0.busyRecords[id] = times } }
   package func beBusy(times: Int) { state.withLock { $0.busyWrites = times } }
   package func damage(_ documents: [DamagedStatus]) { state.withLock { $0.damaged = documents } }
   /// What is found from now on is not of one moment.
@@ -325,7 +328,20 @@ package final class FakeNode: NodeInterface {
       return state.busyWrites > 0
     }
     guard !isBusy else { throw NodeError(.busy, "too much to do") }
-    return requests.map { request in Result { () throws(NodeError) in try write(partition, [request]) } }
+    return requests.map { request in
+      Result { () throws(NodeError) in
+        guard !isRecordBusy(request.id) else { throw NodeError(.busy, "a new replica id was drawn just now") }
+        return try write(partition, [request])
+      }
+    }
+  }
+
+  private func isRecordBusy(_ id: Value) -> Bool {
+    state.withLock { state in
+      guard let times = state.busyRecords[id], times > 0 else { return false }
+      state.busyRecords[id] = times - 1
+      return true
+    }
   }
 
   package func find(

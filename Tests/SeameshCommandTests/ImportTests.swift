@@ -139,7 +139,7 @@ struct ImportTests {
       return
     }
     #expect(bytes.contains(0xff) && bytes.first == UInt8(ascii: "{"))
-    let large = "{\"_id\":2,\"t\":\"" + String(repeating: "x", count: 2_200_000) + "\"}"
+    let large = "{\"_id\":2,\"t\":\"" + String(repeating: "x", count: 8_500_000) + "\"}"
     let refused = try seamesh("import", "p", "c", try server.file("large.json", large + "\n{\"_id\":3}"))
     #expect(refused.status == 1 && refused.error.contains("more than a document may have"), "\(refused.error)")
     #expect(node.ids == [.int(3)])
@@ -245,6 +245,71 @@ struct ImportTests {
     #expect(result.errors.first?.contains("line 1: an id is") == true, "\(result.error)")
     #expect(result.errors.last?.hasPrefix("seamesh: the disk is full (stopped after ") == true)
     #expect(try aside().count == 1)
+  }
+
+  @Test("a document that is damaged here is put aside, and keeps none of its batch, nor what follows, from going in")
+  func damagedDocument() throws {
+    node.refuse(.int(2), NodeError(.damaged, "the document is damaged here"))
+    let lines = (1...700).map { "{\"_id\":\($0)}" }.joined(separator: "\n")
+    let result = try seamesh("import", "--keep-absent", "p", "c", "-", input: lines)
+    #expect(result.status == 1 && result.output.hasPrefix("imported 699; 1 put aside"), "\(result)")
+    #expect(result.errors.first?.contains("line 2: the document is damaged here") == true && node.ids.count == 699)
+  }
+
+  @Test("what the node answered for the rest of a batch is taken before its trouble ends the import")
+  func restOfBatch() throws {
+    node.refuse(.int(2), NodeError(.diskFull, "the disk is full"))
+    node.refuse(.int(4), NodeError(.notPermitted, "not yours"))
+    let lines = (1...5).map { "{\"_id\":\($0)}" }.joined(separator: "\n")
+    let result = try seamesh("import", "p", "c", "-", input: lines)
+    #expect(result.errors.last == "seamesh: the disk is full (stopped after 3 stored documents)", "\(result)")
+    #expect(try aside().map { $0.number("line") } == [4])
+  }
+
+  @Test("records for which the node is busy are sent again, and they alone")
+  func busyRecords() throws {
+    node.beBusy(with: .int(2), times: 2)
+    node.beBusy(with: .int(3), times: 1)
+    let result = try seamesh("import", "p", "c", "-", input: "{\"_id\":1}\n{\"_id\":2}\n{\"_id\":3}\n{\"_id\":[4]}")
+    #expect(result.output.hasPrefix("imported 3; 1 put aside") && result.errors.count == 2, "\(result)")
+    #expect(Set(node.ids) == [.int(1), .int(2), .int(3)] && node.writes == 3)
+  }
+
+  @Test(
+    "records without _id go in once, however often they are imported and laid out; equal ones of one import are several"
+  )
+  func withoutID() throws {
+    let whole = try WholeNode()
+    let records = [#"{"n":1}"#, #"{"n":1}"#, "{}", #"{"a":{"_id":5},"n":1}"#]
+    let file = try whole.server.file("r.jsonl", records.joined(separator: "\n"))
+    #expect(try whole.seamesh("import", "p", "c", file).output == "imported 4\n")
+    let (changes, exported) = (try whole.changes(), try whole.seamesh("export", "p", "c").output)
+    #expect(exported.split(separator: "\n").count == 4 && exported.contains(#""n":1"#), "\(exported)")
+    #expect(try whole.seamesh("import", "p", "c", file).status == 0)
+    let other = "[{ \"n\":1, \"a\":{\"_id\":5}},\n{\n},{\"n\" : 1},{\"n\":1}]"
+    #expect(try whole.seamesh("import", "p", "c", "-", input: other).status == 0)
+    #expect(try whole.changes() == changes && whole.seamesh("export", "p", "c").output == exported)
+    #expect(try whole.seamesh("import", "p", "d", file).output == "imported 4\n")
+    #expect(try whole.seamesh("export", "p", "d").output != exported)
+    #expect(try whole.seamesh("import", "p", "c", "-", input: "{\"n\":1,\"_id\":7}").output == "imported 1\n")
+    #expect(try whole.seamesh("get", "p", "c", "7", "--id-type=int").status == 0)
+  }
+
+  @Test("a document that is much longer as JSON than it is stored goes in again as it came out, by put and by import")
+  func longAsJSON() throws {
+    let whole = try WholeNode()
+    let flags = repeatElement("false", count: 900_000).joined(separator: ",")
+    let document = try whole.server.file("d.json", "{\"_id\":\"a\",\"flags\":[" + flags + "]}")
+    #expect(try whole.seamesh("put", "p", "c", "--file", document).status == 0)
+    let shown = try whole.seamesh("get", "p", "c", "a").output
+    #expect(shown.utf8.count > 5_000_000)
+    let again = try whole.server.file("again.json", shown)
+    #expect(try whole.seamesh("put", "p", "c", "--file", again).status == 0)
+    let lines = try whole.server.file("p.jsonl", try whole.seamesh("export", "p").output)
+    #expect(try whole.seamesh("import", "--by-collection", "q", lines).output == "imported 1\n")
+    #expect(try whole.seamesh("get", "q", "c", "a").output == shown)
+    let large = try whole.server.file("l.json", "{\"_id\":\"b\",\"flags\":[" + flags + "," + flags + "]}")
+    #expect(try whole.seamesh("put", "p", "c", "--file", large).status == 1)
   }
 
   @Test("the field that names the partition may lie deeper, and a field with dots in its name goes before")

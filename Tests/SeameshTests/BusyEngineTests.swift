@@ -82,6 +82,44 @@ import Testing
     try eventually { try node.status().documents == 1 }
   }
 
+  @Test("a key whose insert nobody waits for any more makes no second document with another body")
+  func keyInDoubt() throws {
+    let fleet = try TestFleet(1) { $0.reads.replyMilliseconds = 50 }
+    let node = fleet.nodes[0]
+    let (first, second) = (body(["n": .int(1)]), body(["n": .int(2)]))
+    let obstacle = try Obstacle(node)
+    for content in [first, second, second] {
+      let error = #expect(throws: NodeError.self) { try node.insert(content, under: "k", room, "c") }
+      #expect(error?.code == .unanswered)
+    }
+    obstacle.remove()
+    try eventually { (try? node.insert(first, under: "k", room, "c"))?.receipt.created == [false] }
+    try eventually {
+      do throws(NodeError) { _ = try node.insert(second, under: "k", room, "c") } catch {
+        return error.code == .unprocessable
+      }
+      return false
+    }
+    var count = 0
+    try node.export(room, collection: "c") { _, _ in
+      count += 1
+      return true
+    }
+    #expect(count == 1)
+  }
+
+  @Test("a second backup to a file that one is on its way to is refused as busy")
+  func backupTwice() throws {
+    let fleet = try TestFleet(1)
+    let node = fleet.nodes[0]
+    let path = fleet.path(of: 0) + "/a.backup"
+    var codes: [NodeError.Code] = []
+    try node.backup(to: path) { _, _ in
+      do throws(NodeError) { try node.backup(to: path) { _, _ in } } catch { codes.append(error.code) }
+    }
+    #expect(!codes.isEmpty && codes.allSatisfy { $0 == .busy })
+  }
+
   @Test("doctor tells of an engine that has not answered for seconds, and of no moment's silence")
   func silentEngine() {
     #expect(Doctor.finding(engineSilentFor: Doctor.busyMilliseconds) == nil)

@@ -84,6 +84,46 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: left))
   }
 
+  @Test(
+    "a second copy to a place that one is on its way to is refused, by whatever path, and the first one is whole",
+    arguments: [StoreBackup.Way.staged, .direct])
+  func twice(way: StoreBackup.Way) throws {
+    let target = try TemporaryDirectory()
+    let path = target.path + "/copy"
+    var refusals: [StoreError] = []
+    try StoreBackup.write(store: store.database.path, to: path, way) { _, _ in
+      for other in [path, target.path + "/./copy"] {
+        do throws(StoreError) { try StoreBackup.write(store: store.database.path, to: other) } catch {
+          refusals.append(error)
+        }
+      }
+    }
+    #expect(
+      refusals.first == .backupUnderWay(path: path) && refusals.last == .backupUnderWay(path: target.path + "/./copy"))
+    try StoreBackup.verify(path)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: target.path) == ["copy"])
+    #expect(throws: StoreError.alreadyExists(path: path)) {
+      try StoreBackup.write(store: store.database.path, to: path)
+    }
+    try FileSystem.remove(path)
+    try StoreBackup.write(store: store.database.path, to: path)
+  }
+
+  @Test("files of others beside a copy stay as they are, whatever they are called")
+  func filesOfOthers() throws {
+    let target = try TemporaryDirectory()
+    let names = [
+      "copy.partial", "copy.partial-journal", "copy.partial-wal", "copy.partial-1", "copy.partial-2-journal",
+    ]
+    for name in names { try Data(name.utf8).write(to: URL(fileURLWithPath: target.path + "/" + name)) }
+    try StoreBackup.write(store: store.database.path, to: target.path + "/copy")
+    try StoreBackup.verify(target.path + "/copy")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: target.path).sorted() == ["copy"] + names.sorted())
+    for name in names {
+      #expect(try Data(contentsOf: URL(fileURLWithPath: target.path + "/" + name)) == Data(name.utf8))
+    }
+  }
+
   @Test("a copy that fails leaves no half file behind")
   func failedCopy() throws {
     #expect(throws: StoreError.self) {

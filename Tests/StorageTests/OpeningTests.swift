@@ -121,6 +121,48 @@ import Testing
     #expect(try Database(path: copy, access: .readOnly).integer("PRAGMA user_version") == 5)
   }
 
+  @Test("an upgrade that was taken back is copied again when it comes once more, and the older copy stays")
+  func upgradeTakenBack() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/" + Store.fileName
+    let copy = path + ".format5"
+    let second = Migration(version: 6, sql: "CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    func start(_ migrations: [Migration]) throws {
+      let store = try directory.open { $0.migrations = migrations }
+      try store.noteStart()
+    }
+    func starts(_ path: String) throws -> UInt64? { try Database(path: path, access: .readOnly).number(.starts) }
+    try start(Migration.all)
+    for round in 1...3 as ClosedRange<UInt64> {
+      try start(Migration.all + [second])
+      #expect(try starts(copy) == round)
+      for suffix in ["", "-wal", "-shm"] { try FileSystem.remove(path + suffix) }
+      try FileManager.default.copyItem(atPath: copy, toPath: path)
+      // The older program goes on.
+      try start(Migration.all)
+    }
+    #expect(try starts(copy) == 3 && starts(copy + "-1") == 1 && starts(copy + "-2") == 2)
+  }
+
+  @Test("the copy of an upgrade that was cut off is kept and used, and one that does not read is not")
+  func upgradeCutOff() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/" + Store.fileName
+    let copy = path + ".format5"
+    try { try directory.open().write(.full) { try $0.setInteger(7, for: .ownCommits) } }()
+    func upgrade(_ sql: String) throws {
+      _ = try directory.open { $0.migrations = Migration.all + [Migration(version: 6, sql: sql)] }
+    }
+    #expect(throws: StoreError.self) { try upgrade("NONSENSE") }
+    let made = try #require(FileSystem.identity(copy))
+    #expect(throws: StoreError.self) { try upgrade("NONSENSE") }
+    #expect(FileSystem.identity(copy) == made && !FileSystem.exists(copy + "-1"))
+    try Data([1, 2, 3]).write(to: URL(fileURLWithPath: copy))
+    try upgrade("CREATE TABLE later (id INTEGER PRIMARY KEY) STRICT")
+    try StoreBackup.verify(copy)
+    #expect(FileSystem.size(copy + "-1") == 3)
+  }
+
   @Test("a store whose log was lost is verified before anything is written to it, a migration included")
   func verifiedBeforeMigration() throws {
     let directory = try TemporaryDirectory()

@@ -27,6 +27,8 @@ package struct Problem: Error, Equatable {
     case storeFailed = "store-failed"
     case otherVersion = "other-version"
 
+    package var type: String { "urn:seamesh:problem:\(rawValue)" }
+
     package var status: Int {
       switch self {
       case .badRequest: 400
@@ -119,7 +121,7 @@ package struct Problem: Error, Equatable {
 
   var value: Value {
     var members = ValueMap(members: [
-      "type": .text("urn:seamesh:problem:\(kind.rawValue)"), "title": .text(kind.title),
+      "type": .text(kind.type), "title": .text(kind.title),
       "status": .int(Int64(kind.status)), "detail": .text(detail),
     ])
     if let limit { (members["limit"], members["unit"]) = (.int(Int64(limit)), .text(unit)) }

@@ -27,14 +27,24 @@ struct KeyedPlace {
 
 /// Inserts under one key wait for one another: whether the key made another document is looked up before the write.
 final class InsertTurns: Sendable {
-  private final class Turn: Sendable { let lock = Mutex(()) }
+  /// Locked with the insert that was given up waiting for and may still be done.
+  private final class Turn: Sendable { let open = Mutex<Reply<Bool>?>(nil) }
   private let turns = (0..<64).map { _ in Turn() }
 
+  /// `body` gets what is to be told once its write has come to its end, also where nobody waits for that any more.
   func inTurn<Answer: Sendable>(
-    of place: KeyedPlace, _ body: () throws(NodeError) -> Answer
+    of place: KeyedPlace, on engine: EngineLine, _ body: (Reply<Bool>) throws(NodeError) -> Answer
   ) throws(NodeError) -> Answer {
-    let result = turns[Int(place.id.high % UInt64(turns.count))].lock.withLock { _ in
-      Result { () throws(NodeError) in try body() }
+    let result = turns[Int(place.id.high % UInt64(turns.count))].open.withLock { open in
+      Result { () throws(NodeError) in
+        if let earlier = open { _ = try engine.answer(of: earlier) }
+        open = nil
+        let end = Reply<Bool>()
+        do throws(NodeError) { return try body(end) } catch {
+          if error.code == .unanswered { open = end }
+          throw error
+        }
+      }
     }
     return try result.get()
   }
@@ -47,9 +57,9 @@ extension Node {
     let place = KeyedPlace(key, body, device, partition, collection)
     let request = DocumentRequest(
       collection: collection, id: .objectID(place.id), action: .insertOnce(body: body), condition: nil)
-    let receipt = try insertTurns.inTurn(of: place) { () throws(NodeError) in
+    let receipt = try insertTurns.inTurn(of: place, on: engine) { end throws(NodeError) in
       try documents.checkIsFree(place, partition, collection)
-      return try write(partition, [request])
+      return try engine.submit([(partition, [request])]) { end.fulfil(true) }[0].get()
     }
     return (place.id, receipt)
   }

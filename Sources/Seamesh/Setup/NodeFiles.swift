@@ -56,7 +56,7 @@ extension NodeError {
       switch error {
       case .diskFull: .diskFull
       case .readOnly: .readOnly
-      case .busy, .interrupted, .alreadyRunning: .busy
+      case .busy, .interrupted, .alreadyRunning, .backupUnderWay: .busy
       case .limitReached: .tooLarge
       case .missing: .notFound
       case .damagedDocument: .damaged

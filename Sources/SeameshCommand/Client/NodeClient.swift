@@ -217,7 +217,7 @@ private final class Receiver {
       case 400 where isTyped, 422 where isTyped: .usage
       default: .failed
       }
-    return Failure(exit, shown(detail), isBusy: map["type"] == .string("urn:seamesh:problem:busy"))
+    return Failure(exit, shown(detail), isBusy: map["type"] == .text(Problem.Kind.busy.type))
   }
 }
 

@@ -14,8 +14,8 @@ enum ImportTarget {
 final class Importer {
   /// Few enough that progress shows, many enough that a group commit is worth its disk flush.
   static let batchRecords = 500
-  /// Records of up to half of what one request may carry, so that a last large one still fits.
-  static let batchBytes = ServerLimit.importBodyBytes / 2
+  /// So many that a last record still fits into one request, however large, with the line breaks.
+  static let batchBytes = ServerLimit.importBodyBytes - ServerLimit.documentBodyBytes - batchRecords
   /// Over all partitions.
   static let pendingBytes = 32 * 1024 * 1024
   static let busyRetries = 30
@@ -35,10 +35,20 @@ final class Importer {
     let collection: String
   }
 
+  /// With what is stored of the record, as JSON.
+  private typealias Entry = (file: File, record: JSONRecordReader.Record, document: [UInt8])
+
   private struct Pending {
-    /// With what is stored of the record, as JSON.
-    var records: [(file: File, record: JSONRecordReader.Record, document: [UInt8])] = []
+    var records: [Entry] = []
     var bytes = 0
+  }
+
+  /// What came of a record that did not go in.
+  private enum Trouble {
+    /// The record's own: it was put aside.
+    case aside
+    case busy(Failure)
+    case ofNode(Failure)
   }
 
   let aside: AsideFile
@@ -55,6 +65,7 @@ final class Importer {
   private var pendingBytes = 0
   private var refused: [AsideFile.Record] = []
   private var refusedBytes = 0
+  private var ids = RecordIDs()
 
   init(
     client: NodeClient, target: ImportTarget, collection: String?, keepAbsent: Bool, aside: AsideFile,
@@ -122,7 +133,9 @@ final class Importer {
     } catch {
       return refuse(record, file, error.reason)
     }
-    try add(record, document, file, to: place)
+    // The document of an exported line has an _id within.
+    let named = collection == nil ? nil : ids.withID(record, in: place.partition, place.collection)
+    try add(record, named ?? document, file, to: place)
   }
 
   /// In which collection what is to be stored.
@@ -239,27 +252,55 @@ final class Importer {
   private func send(_ place: Place) throws(Failure) {
     guard let batch = pending.removeValue(forKey: place) else { return }
     pendingBytes -= batch.bytes
-    let query = NodePath.query([("keepAbsent", keepAbsent ? "true" : nil)])
-    let request = NodeClient.Request(
-      method: "POST", target: NodePath.collection(place.partition, place.collection) + "/import" + query,
-      body: batch.records.flatMap { line($0.document) }, contentType: "application/x-ndjson")
-    let results = try client.askPatiently(request, retries: Importer.busyRetries).json().list("results")
-    guard results.count == batch.records.count else {
-      throw Failure(.failed, "the node answered for \(results.count) of \(batch.records.count) records")
+    var (waiting, busyRounds) = (batch.records, 0)
+    while let busy = try store(&waiting, in: place) {
+      guard busyRounds < Importer.busyRetries else { throw busy }
+      busyRounds += 1
+      sleep(1)
     }
-    for (entry, result) in zip(batch.records, results) { try take(result, entry.record, entry.file) }
     progress.update(done: readBytes, total: fileBytes, unit: "bytes")
   }
 
-  private func take(_ result: ValueMap, _ record: JSONRecordReader.Record, _ file: File) throws(Failure) {
+  /// Takes what the node answers for all of the records before anything ends the import, and leaves in `records` those for which it
+  /// was busy; answers what it said of the first of these.
+  private func store(_ records: inout [Entry], in place: Place) throws(Failure) -> Failure? {
+    let query = NodePath.query([("keepAbsent", keepAbsent ? "true" : nil)])
+    let request = NodeClient.Request(
+      method: "POST", target: NodePath.collection(place.partition, place.collection) + "/import" + query,
+      body: records.flatMap { line($0.document) }, contentType: "application/x-ndjson")
+    let results = try client.askPatiently(request, retries: Importer.busyRetries).json().list("results")
+    guard results.count == records.count else {
+      throw Failure(.failed, "the node answered for \(results.count) of \(records.count) records")
+    }
+    var (left, busy, failure): ([Entry], Failure?, Failure?) = ([], nil, nil)
+    for (entry, result) in zip(records, results) {
+      switch take(result, entry.record, entry.file) {
+      case nil, .aside: break
+      case .busy(let reason):
+        left.append(entry)
+        busy = busy ?? reason
+      case .ofNode(let reason): failure = failure ?? reason
+      }
+    }
+    if let failure { throw failure }
+    records = left
+    return busy
+  }
+
+  /// Nil where the record went in.
+  private func take(_ result: ValueMap, _ record: JSONRecordReader.Record, _ file: File) -> Trouble? {
     guard let problem = result["error"]?.map else {
       counts.imported += 1
       if !result.flag("changed") { counts.unchanged += 1 }
-      return
+      return nil
     }
-    // The record's fault is put aside; the node's own (no room, stopping) would put everything aside.
-    guard problem.number("status") < 500 else { throw Failure(.failed, shown(problem.text("detail"))) }
+    let type = problem.text("type")
+    let failure = Failure(.failed, shown(problem.text("detail")))
+    guard type != Problem.Kind.busy.type else { return .busy(failure) }
+    // What is one record's matter is put aside; the node's own (no room, stopping) would put everything aside.
+    guard problem.number("status") < 500 || type == Problem.Kind.damagedDocument.type else { return .ofNode(failure) }
     refuse(record, file, Importer.reason(problem, record))
+    return .aside
   }
 
   /// The node saw the record as one line of its own: a mistake in its JSON is found again here, with its place in the

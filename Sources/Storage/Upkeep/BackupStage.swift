@@ -47,7 +47,8 @@ final class BackupStage {
       }
     }
     let size = max(1, files.size(path) ?? 1)
-    try StoreBackup.place(at: target, in: files) { partial throws(StoreError) in
+    try StoreBackup.place(at: target, as: PartialName.free(for: target, files), in: files) {
+      partial throws(StoreError) in
       try FileSystem.copy(path, to: partial, stepByteCount: BackupStage.stepByteCount) { bytes in
         progress(pages + Int(clamping: Int64(pages) * min(bytes, size) / size), 2 * pages)
       }

@@ -31,6 +31,17 @@ enum FileSystem {
     close(descriptor)
   }
 
+  /// Makes an empty file that its owner alone may read. False where the name is taken, by whatever it is.
+  static func makeNewFile(_ path: String) throws(StoreError) -> Bool {
+    let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      if errno == EEXIST { return false }
+      throw .system("make", path)
+    }
+    close(descriptor)
+    return true
+  }
+
   static func remove(_ path: String) throws(StoreError) {
     guard unlink(path) == 0 || errno == ENOENT else { throw .system("remove", path) }
   }
@@ -95,15 +106,15 @@ enum FileSystem {
     guard fsync(descriptor) == 0 else { throw .inputOutput("sync \(path): errno \(errno)") }
   }
 
-  /// Writes the bytes of a file into a new one that its owner alone may read. `progress` gets how many there are.
+  /// Writes the bytes of a file into another, an empty one that is there. `progress` gets how many there are.
   static func copy(
     _ old: String, to new: String, stepByteCount: Int, progress: (Int64) -> Void
   ) throws(StoreError) {
     let from = open(old, O_RDONLY | O_CLOEXEC)
     guard from >= 0 else { throw .system("open", old) }
     defer { close(from) }
-    let to = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard to >= 0 else { throw .system("make", new) }
+    let to = open(new, O_WRONLY | O_CLOEXEC)
+    guard to >= 0 else { throw .system("open", new) }
     defer { close(to) }
     var piece = [UInt8](repeating: 0, count: stepByteCount)
     var offset = 0
@@ -152,7 +163,7 @@ package struct DiskSpace: Sendable, Hashable {
 }
 
 /// Tells a file apart from another one under the same name.
-struct FileIdentity: Equatable, Sendable {
+struct FileIdentity: Hashable, Sendable {
   let device: UInt64
   let number: UInt64
 }

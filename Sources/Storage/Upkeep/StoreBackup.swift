@@ -14,8 +14,8 @@ package enum StoreBackup {
     case direct
   }
 
-  /// Writes a consistent copy of `store` (its database file) to `path`, which must be free, while the writer goes on.
-  /// `progress` gets what is done and how much there is. The copy is on disk when this returns.
+  /// Writes a consistent copy of `store` (its database file) to `path`, which must be free, while the writer goes on. A second
+  /// copy to a place that one is on its way to is refused. `progress` gets what is done and how much there is. The copy is on disk when this returns.
   ///
   /// From a connection of its own, on one snapshot: the copy never has to start over, however much is written
   /// meanwhile, at the price of a write-ahead log that grows until all is read. A place on another file system may be slow,
@@ -27,11 +27,17 @@ package enum StoreBackup {
   ) throws(StoreError) {
     let files = StoreFiles(layer: fileLayer)
     guard files.exists(store) else { throw .missing(path: store) }
+    let target = BackupPlace(path, files)
+    guard target.take() else { throw .backupUnderWay(path: path) }
+    defer { target.leave() }
     guard !files.exists(path) else { throw .alreadyExists(path: path) }
     if let stage = BackupStage(beside: store, for: path, files, way) {
       return try stage.write(store, to: path, progress)
     }
-    try copy(try source(store, files), to: path, in: files, progress: progress)
+    let source = try source(store, files)
+    try place(at: path, as: PartialName.free(for: path, files), in: files) { partial throws(StoreError) in
+      try fill(partial, from: source, in: files, progress: progress)
+    }
   }
 
   static func source(_ store: String, _ files: StoreFiles) throws(StoreError) -> Database {
@@ -53,28 +59,31 @@ package enum StoreBackup {
     guard finding == "ok" else { throw .damaged("\(database.path): \(finding)") }
   }
 
-  /// Copies into a new file beside `path`, which gets its name when it is whole and on disk.
+  /// Copies into a new file beside `path` in a data directory, which gets its name when it is whole and on disk. What an attempt
+  /// that was cut off had left there goes: the directory is locked, and such names in it are the store's own.
   static func copy(
     _ source: Database, to path: String, in files: StoreFiles, progress: (Int, Int) -> Void
   ) throws(StoreError) {
-    try place(at: path, in: files) { partial throws(StoreError) in
+    guard !files.exists(path) else { throw .alreadyExists(path: path) }
+    let partial = path + PartialName.suffix
+    for suffix in PartialName.sideSuffixes { try files.remove(partial + suffix) }
+    try files.makePrivateFile(partial)
+    try place(at: path, as: partial, in: files) { partial throws(StoreError) in
       try fill(partial, from: source, in: files, progress: progress)
     }
   }
 
+  /// Fills `partial`, a file of this copy alone, and gives it the name `path` when it is whole and on disk.
   static func place(
-    at path: String, in files: StoreFiles, _ fill: (String) throws(StoreError) -> Void
+    at path: String, as partial: String, in files: StoreFiles, _ fill: (String) throws(StoreError) -> Void
   ) throws(StoreError) {
-    guard !files.exists(path) else { throw .alreadyExists(path: path) }
-    let partial = path + ".partial"
-    for suffix in ["", "-journal", "-wal", "-shm"] { try files.remove(partial + suffix) }
     do {
       try fill(partial)
       try files.sync(partial)
       try files.move(partial, to: path)
       try files.syncNames(beside: path)
     } catch {
-      try? files.remove(partial)
+      for suffix in PartialName.sideSuffixes { try? files.remove(partial + suffix) }
       throw error
     }
   }

@@ -36,6 +36,11 @@ struct StoreFiles: Sendable {
     if layer == nil { try FileSystem.makePrivateFile(path) }
   }
 
+  /// Makes an empty file that its owner alone may read. False where the name is taken. In a layer SQLite makes it.
+  func makeNewFile(_ path: String) throws(StoreError) -> Bool {
+    layer == nil ? try FileSystem.makeNewFile(path) : !exists(path)
+  }
+
   func remove(_ path: String) throws(StoreError) {
     guard let layer = found else { return try FileSystem.remove(path) }
     guard exists(path) else { return }
