@@ -275,26 +275,6 @@ struct ImportTests {
     #expect(Set(node.ids) == [.int(1), .int(2), .int(3)] && node.writes == 3)
   }
 
-  @Test(
-    "records without _id go in once, however often they are imported and laid out; equal ones of one import are several"
-  )
-  func withoutID() throws {
-    let whole = try WholeNode()
-    let records = [#"{"n":1}"#, #"{"n":1}"#, "{}", #"{"a":{"_id":5},"n":1}"#]
-    let file = try whole.server.file("r.jsonl", records.joined(separator: "\n"))
-    #expect(try whole.seamesh("import", "p", "c", file).output == "imported 4\n")
-    let (changes, exported) = (try whole.changes(), try whole.seamesh("export", "p", "c").output)
-    #expect(exported.split(separator: "\n").count == 4 && exported.contains(#""n":1"#), "\(exported)")
-    #expect(try whole.seamesh("import", "p", "c", file).status == 0)
-    let other = "[{ \"n\":1, \"a\":{\"_id\":5}},\n{\n},{\"n\" : 1},{\"n\":1}]"
-    #expect(try whole.seamesh("import", "p", "c", "-", input: other).status == 0)
-    #expect(try whole.changes() == changes && whole.seamesh("export", "p", "c").output == exported)
-    #expect(try whole.seamesh("import", "p", "d", file).output == "imported 4\n")
-    #expect(try whole.seamesh("export", "p", "d").output != exported)
-    #expect(try whole.seamesh("import", "p", "c", "-", input: "{\"n\":1,\"_id\":7}").output == "imported 1\n")
-    #expect(try whole.seamesh("get", "p", "c", "7", "--id-type=int").status == 0)
-  }
-
   @Test("a document that is much longer as JSON than it is stored goes in again as it came out, by put and by import")
   func longAsJSON() throws {
     let whole = try WholeNode()

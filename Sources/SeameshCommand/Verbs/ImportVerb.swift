@@ -8,10 +8,9 @@ let byCollectionOption = OptionSpecification(
 let importVerb = Verb(
   "import", "store the documents of files",
   details: [
-    "FILE is a JSON array or JSON lines; - is standard input. Documents keep their _id, or get one that is made of their "
-      + "content; equal ones in one import get several. A record replaces the document of its _id, so importing a file again "
-      + "changes nothing. A record that cannot be stored is reported with its line and put aside in a file in the data "
-      + "directory; the rest goes in, and the exit status is 1.",
+    "FILE is a JSON array or JSON lines; - is standard input. Documents keep their _id, or get a new one. A record that "
+      + "cannot be stored is reported with its line and put aside in a file in the data directory; the rest goes in, and "
+      + "the exit status is 1. A record replaces the document of its _id; importing a file again changes nothing then.",
     "With --partition-by there is no PARTITION: a record whose FIELD holds the text V goes to the partition FIELD=V; "
       + "one in which it is empty, missing or not a text is put aside.",
     "With --by-collection there is no COLLECTION: each line is one that seamesh export PARTITION wrote, and its document goes into "

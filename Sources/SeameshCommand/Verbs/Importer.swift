@@ -65,7 +65,6 @@ final class Importer {
   private var pendingBytes = 0
   private var refused: [AsideFile.Record] = []
   private var refusedBytes = 0
-  private var ids = RecordIDs()
 
   init(
     client: NodeClient, target: ImportTarget, collection: String?, keepAbsent: Bool, aside: AsideFile,
@@ -133,9 +132,7 @@ final class Importer {
     } catch {
       return refuse(record, file, error.reason)
     }
-    // The document of an exported line has an _id within.
-    let named = collection == nil ? nil : ids.withID(record, in: place.partition, place.collection)
-    try add(record, named ?? document, file, to: place)
+    try add(record, document, file, to: place)
   }
 
   /// In which collection what is to be stored.
