@@ -161,7 +161,7 @@ package final class ForwardingService: Sendable {
   private func bringHome(_ carrier: EditCarrier?, _ forwarder: Forwarder) -> [Forwarder.Event] {
     guard let carrier else { return [] }
     do throws(BackendProblem) {
-      try carrier.bringHome(forwarder.view, carries: forwarder.carries)
+      try carrier.bringHome(forwarder.view, of: forwarder.carriedPatterns)
     } catch {
       return [.failed(error)]
     }

@@ -72,6 +72,6 @@ private final class SaidClaims: EditStore, @unchecked Sendable {
       standing: answers[min(asked.count, answers.count) - 1])
   }
 
-  func claimEdits(most: Int) -> [OfficeEdit] { [] }
+  func claimEdits(most: Int, of patterns: [Text]?) -> [OfficeEdit] { [] }
   func settle(_ outcomes: [(edit: UUIDValue, outcome: EditOutcome)]) {}
 }

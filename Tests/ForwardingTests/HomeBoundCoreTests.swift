@@ -90,13 +90,4 @@ import Testing
     #expect(home.wrote([settlement(1, .left("later"))], at(2)) == [.settle([settlement(1, .left("later"))])])
     #expect(home.look(at(3)).isEmpty)
   }
-
-  @Test("what the link does not carry is left to others, and the rest is done") func carried() {
-    var home = HomeBound()
-    let left = HomeBound.Settlement(
-      edit: edit(1).id, outcome: .left("the link of this relay does not carry partition p"))
-    #expect(
-      home.claimed([edit(1), edit(2)], carried: { $0.id == edit(2).id }) == [.settle([left]), .confirm([edit(2)])])
-    #expect(home.claimed([edit(1)], carried: { _ in false }) == [.settle([left])])
-  }
 }

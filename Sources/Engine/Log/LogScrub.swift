@@ -58,10 +58,12 @@ package struct LogScrub: Sendable {
     return true
   }
 
-  /// Before a pass was whole, what holds this node may not be said: what was not given may be given by now.
+  /// Before a pass was whole, what this node holds may not be said: what was not given may be given by now. A disk that never
+  /// gives it is asked less and less often.
   private func nextPass(_ began: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime {
     if isDemanded { return now }
-    guard wholePassCount > 0 else { return now.advanced(byMilliseconds: LogScrub.retryMilliseconds) }
+    let pause = LogScrub.retryMilliseconds << UInt64(min(max(passCount, 1) - 1, 8))
+    guard wholePassCount > 0 || pause > LogScrub.passMilliseconds else { return now.advanced(byMilliseconds: pause) }
     return max(now, began.advanced(byMilliseconds: LogScrub.passMilliseconds))
   }
 

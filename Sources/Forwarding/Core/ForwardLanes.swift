@@ -11,7 +11,7 @@ package struct LaneFilter: Equatable, Sendable {
     LaneFilter.names(pattern, name) && !earlier.contains { LaneFilter.names($0, name) }
   }
 
-  static func names(_ pattern: Text, _ name: PartitionName) -> Bool {
+  private static func names(_ pattern: Text, _ name: PartitionName) -> Bool {
     pattern.utf8.last == UInt8(ascii: "*")
       ? name.text.utf8.starts(with: pattern.utf8.dropLast()) : name.text == pattern
   }
@@ -56,12 +56,12 @@ struct ForwardLanes: Sendable {
   /// The link does not carry everything: at its end the backend may lack some.
   var isHeldBack: Bool { allowance.passage != .everything }
 
-  /// Whether changes of a partition pass.
-  func carry(_ name: PartitionName) -> Bool {
+  /// Of which changes pass; nil: all.
+  var carriedPatterns: [Text]? {
     switch allowance.passage {
-    case .everything: true
-    case .partitions(let patterns): patterns.contains { LaneFilter.names($0, name) }
-    case .authority, .nothing: false
+    case .everything: nil
+    case .partitions(let patterns): patterns
+    case .authority, .nothing: []
     }
   }
 

@@ -206,8 +206,8 @@ package struct Forwarder: Sendable {
     return lanes.allowance.isThin ? limits.thinEditMilliseconds : 0
   }
 
-  /// Whether changes of a partition pass over the link now.
-  package func carries(_ name: PartitionName) -> Bool { lanes.carry(name) }
+  /// Partitions of which changes pass over the link now, or beginnings of their names with `*` behind; nil: all.
+  package var carriedPatterns: [Text]? { lanes.carriedPatterns }
 
   private var mayConnect: Bool {
     switch lanes.allowance.passage {
@@ -316,6 +316,8 @@ package struct Forwarder: Sendable {
 
   /// The ledger has everything.
   private mutating func rest(since: MonotonicTime, _ now: MonotonicTime) -> [Directive] {
+    // What the link carries has moved meanwhile.
+    guard !lanes.isOutdated else { return load() }
     phase = .idle(since: since)
     guard isToReadAgain else { return readBackIfDue(now, idleSince: since) ?? [] }
     isToReadAgain = false

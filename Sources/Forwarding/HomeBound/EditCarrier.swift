@@ -35,13 +35,13 @@ final class EditCarrier {
 
   /// - Parameters:
   ///   - known: what the ledger has, as far as is known.
-  ///   - carries: whether the link carries a partition.
+  ///   - patterns: what partitions the link carries; nil: all. Of others the ledger may lack changes that this node made of edits.
   /// - Throws: where the backend is lost, or went back. That it refuses to tell of edits is no problem of forwarding.
-  func bringHome(_ known: LedgerView, carries: (PartitionName) -> Bool) throws(BackendProblem) {
+  func bringHome(_ known: LedgerView, of patterns: [Text]?) throws(BackendProblem) {
     lookedAt = clock()
     var directives = core.look(clock())
     do throws(BackendProblem) {
-      while !directives.isEmpty { directives += try perform(directives.removeFirst(), known, carries) }
+      while !directives.isEmpty { directives += try perform(directives.removeFirst(), known, patterns) }
     } catch {
       guard error.kind == .schema || error.kind == .rejected else { throw error }
       core.refused(error, clock())
@@ -49,14 +49,10 @@ final class EditCarrier {
   }
 
   private func perform(
-    _ directive: HomeBound.Directive, _ known: LedgerView, _ carries: (PartitionName) -> Bool
+    _ directive: HomeBound.Directive, _ known: LedgerView, _ patterns: [Text]?
   ) throws(BackendProblem) -> [HomeBound.Directive] {
     switch directive {
-    case .claim(let most):
-      return core.claimed(try way.edits.claimEdits(most: most)) { edit in
-        // What no partition can be called is refused when it is written.
-        (try? PartitionName(Text(edit.partition))).map(carries) ?? true
-      }
+    case .claim(let most): return core.claimed(try way.edits.claimEdits(most: most, of: patterns))
     case .confirm(let edits):
       return core.confirmed(try claims.standing(edits, known, in: source.partitions(of: edits)))
     case .write(let edits, let latest):

@@ -2,7 +2,7 @@ import Replication
 
 /// Decides when edits are brought home from a backend: a value without IO, beside a ``Forwarder``.
 ///
-/// Edits are asked for only while the ledger has all that this node holds. So whatever the ledger has no change of is not in this
+/// Edits are asked for only while the ledger has all that this node holds of the partitions that they may be of. So whatever the ledger has no change of is not in this
 /// store either: an edit that this relay claimed before a crash is written then and not twice. A ledger that was put back under a
 /// standing connection would tell of edits whose changes it lost; so before anything is written it is asked whether it still
 /// has what it had, and, in the same breath, whether the edits are still to be done: another relay may have filled it meanwhile.
@@ -63,17 +63,10 @@ package struct HomeBound: Sendable {
     return [.claim(most: HomeBound.claimLimit)]
   }
 
-  /// - Parameter carried: whether the link carries the partition that an edit is of. Of others the ledger may lack changes that
-  ///   this node made of edits, so they are left to whoever carries them.
-  package mutating func claimed(_ edits: [OfficeEdit], carried: (OfficeEdit) -> Bool = { _ in true }) -> [Directive] {
+  package mutating func claimed(_ edits: [OfficeEdit]) -> [Directive] {
     problem = nil
-    let new = edits.filter { !written.contains($0.id) && !writtenBefore.contains($0.id) }
-    due = new.filter(carried)
-    let left = new.filter { !carried($0) }
-      .map {
-        Settlement(edit: $0.id, outcome: .left("the link of this relay does not carry partition \($0.partition)"))
-      }
-    return (left.isEmpty ? [] : [.settle(left)]) + (due.isEmpty ? [] : [.confirm(due)])
+    due = edits.filter { !written.contains($0.id) && !writtenBefore.contains($0.id) }
+    return due.isEmpty ? [] : [.confirm(due)]
   }
 
   /// The ledger lost nothing, and these are still to be done. Where it did nothing is written: it is filled first, and then tells

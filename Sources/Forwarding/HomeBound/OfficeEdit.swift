@@ -51,7 +51,9 @@ package struct ClaimAnswer: Equatable, Sendable {
 package protocol EditStore: AnyObject, Sendable {
   /// Takes edits that nobody has, that this relay had already, or whose relay has been silent for long: in the order in which
   /// they were made. Whatever the ledger has a change of is not among them.
-  func claimEdits(most: Int) throws(BackendProblem) -> [OfficeEdit]
+  ///
+  /// - Parameter patterns: partitions that they are of, or beginnings of their names with `*` behind; nil: all.
+  func claimEdits(most: Int, of patterns: [Text]?) throws(BackendProblem) -> [OfficeEdit]
   /// Which of these edits are still this relay's to do, and whether the ledger has these chains up to these numbers: both of the
   /// same moment, whatever becomes of the ledger before or behind it.
   func confirm(_ edits: [UUIDValue], reaching chains: [ChainReach]) throws(BackendProblem) -> ClaimAnswer

@@ -1,12 +1,14 @@
 import Replication
 
 extension PostgreSQLBackend: EditStore {
-  package func claimEdits(most: Int) throws(BackendProblem) -> [OfficeEdit] {
+  package func claimEdits(most: Int, of patterns: [Text]?) throws(BackendProblem) -> [OfficeEdit] {
     let rows = try connected().query(
       """
       SELECT id, partition, collection, document::text, read, body::text, by_user, made_ms
-      FROM seamesh.claim_edits($1, $2, $3) ORDER BY number
-      """, [.bytes(fleet.digest.bytes), .bytes(relay.digest.bytes), .integer(Int32(clamping: most))]
+      FROM seamesh.claim_carried_edits($1, $2, $3, \(patterns == nil ? "NULL" : "$4")) ORDER BY number
+      """,
+      [.bytes(fleet.digest.bytes), .bytes(relay.digest.bytes), .integer(Int32(clamping: most))]
+        + (patterns.map { [.texts($0.map(\.string))] } ?? [])
     ).rows
     return rows.compactMap { row in
       guard row.count == 8, let id = row[0].flatMap({ UUIDValue($0) }) else { return nil }

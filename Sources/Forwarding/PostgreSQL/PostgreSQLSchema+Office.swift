@@ -2,6 +2,7 @@ extension PostgreSQLSchema {
   /// What a role needs to bring edits home, beside what forwarding needs. It reads what the office wrote.
   static func homeBoundFunctions(of format: Int) -> [String] {
     ["claim_edits", "settle_edits"] + (format < step10.number ? [] : ["confirm_edits"])
+      + (format < step13.number ? [] : ["claim_carried_edits"])
   }
 
   static let officeStep = Step(

@@ -6,9 +6,10 @@ extension PostgreSQLSchema {
       -- By whom and when it was left last.
       ALTER TABLE seamesh.edits ADD COLUMN left_by bytea, ADD COLUMN left_last timestamptz;
 
-      -- As it was, but no more than some 16 MiB, or one. Who left an edit for a while waits a quarter of that until it takes it
-      -- again, and no longer than five minutes; others take it at once.
-      CREATE OR REPLACE FUNCTION seamesh.claim_edits(of_fleet bytea, by_relay bytea, most integer)
+      -- As claim_edits, which relays of earlier programs call, but of partitions that one of the patterns names (nil: all), no more
+      -- than some 16 MiB, or one. Who left an edit for a while waits a quarter of that until it takes it again, and no longer than
+      -- five minutes; others a sixteenth, and half a minute.
+      CREATE FUNCTION seamesh.claim_carried_edits(of_fleet bytea, by_relay bytea, most integer, patterns text[])
       RETURNS TABLE (number bigint, id bytea, partition text, collection text, document jsonb, read bytea, body jsonb,
         by_user text, made_ms bigint)
       LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -21,8 +22,11 @@ extension PostgreSQLSchema {
               FROM seamesh.edits w, seamesh.ledger l
               WHERE l.fleet = of_fleet AND w.settled IS NULL
                 AND (w.relay IS NULL OR w.relay = by_relay OR w.claimed < clock_timestamp() - interval '10 minutes')
-                AND (w.left_by IS DISTINCT FROM by_relay
-                  OR w.left_last + least((w.left_last - w.left_since) / 4, interval '5 minutes') <= clock_timestamp())
+                AND (patterns IS NULL OR EXISTS (SELECT FROM unnest(patterns) AS p (pattern) WHERE CASE right(p.pattern, 1)
+                  WHEN '*' THEN starts_with(w.partition, left(p.pattern, -1)) ELSE w.partition = p.pattern END))
+                AND (w.left_last IS NULL OR w.left_last + CASE w.left_by
+                  WHEN by_relay THEN least((w.left_last - w.left_since) / 4, interval '5 minutes')
+                  ELSE least((w.left_last - w.left_since) / 16, interval '30 seconds') END <= clock_timestamp())
                 AND NOT EXISTS (SELECT FROM seamesh.edit_changes c WHERE c.edit = w.id)
               ORDER BY w.claimed NULLS FIRST, w.number LIMIT most FOR UPDATE OF w SKIP LOCKED) AS c
             WINDOW turn AS (ORDER BY c.claimed NULLS FIRST, c.number ROWS UNBOUNDED PRECEDING)) AS s

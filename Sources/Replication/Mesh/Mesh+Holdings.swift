@@ -46,6 +46,7 @@ extension Mesh {
     let reading = holdings.youngReading(partition, MeshSight(mesh: self, surroundings: surroundings))
     return ledger.wipeHolding(
       of: partition, holdings.book, isHeard: isHeard, reading: reading,
+      damaged: surroundings.damaged[partition] ?? [],
       now: surroundings.now, wallMilliseconds: surroundings.wallMilliseconds, stored: stored)
   }
 
@@ -81,6 +82,8 @@ struct MeshSight: HoldingsSight {
 
   func id(of name: PartitionName) -> PartitionID { name.id(fleet: mesh.local.fleet, hash: mesh.cryptography.hash) }
   func isMember(_ device: PublicKey) -> Bool { mesh.authority.member(of: device) != nil }
+
+  func isWith(_ device: PublicKey, _ session: SessionID) -> Bool { mesh.sessions[session]?.peer == device }
 
   func isInScope(_ session: SessionID, _ partition: PartitionID, _ name: PartitionName) -> Bool {
     mesh.sessions[session]?.isInScope(partition, name, mesh.ledger) ?? false

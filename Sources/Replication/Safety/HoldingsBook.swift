@@ -11,7 +11,7 @@ package struct HoldingsBook: Sendable {
     let kept: KeptHoldings
     /// Nil where the record before is not known, or the whole is shorter.
     let step: Step?
-    /// Nil: before this start.
+    /// When its speaker said it here; nil: before this start, or somebody else passed it on.
     let heardAt: MonotonicTime?
   }
 
@@ -28,6 +28,8 @@ package struct HoldingsBook: Sendable {
   private(set) var revision: UInt64 = 0
   /// By the clocks of when they were heard; of records that others have taken the place of, too.
   private(set) var latestHeard = Int64.min
+  /// When those of before this start were put in.
+  private(set) var restoredAt: MonotonicTime?
   /// How much each device has in it.
   private var shares: [PublicKey: Share] = [:]
   private var total = Share()
@@ -53,10 +55,12 @@ package struct HoldingsBook: Sendable {
     (pages[partition]?.entries ?? [:]).sorted { $0.key < $1.key }.map(\.value.kept)
   }
 
-  /// When the record was heard; nil where that was before this start.
+  /// When its speaker said it here; nil where that was before this start, or somebody else passed it on.
   func heardAt(_ partition: PartitionID, _ subject: Holdings.Subject) -> MonotonicTime? {
     pages[partition]?.entries[subject]?.heardAt
   }
+
+  mutating func noteRestored(_ now: MonotonicTime) { restoredAt = now }
 
   package var partitions: some Collection<PartitionID> { pages.keys }
   package var count: Int { total.records }

@@ -26,6 +26,7 @@ package struct HoldingsExchange: Sendable {
 
   /// The records that are stored, at start. Each own one was true of what was stored with it.
   package mutating func restore(_ records: [KeptHoldings], _ sight: some HoldingsSight) {
+    book.noteRestored(sight.now)
     for kept in records {
       let partition = sight.id(of: kept.holdings.partition)
       guard put(kept, in: partition, sight), kept.holdings.device == sight.device else { continue }
@@ -144,7 +145,9 @@ package struct HoldingsExchange: Sendable {
     var out: [Directive] = []
     for (kept, source) in records {
       let partition = sight.id(of: kept.holdings.partition)
-      guard put(kept, in: partition, sight, heardAt: sight.now) else { continue }
+      // What others pass on may be old, whenever it came.
+      let isFirstHand = source.map { sight.isWith(kept.holdings.device, $0) } ?? true
+      guard put(kept, in: partition, sight, heardAt: isFirstHand ? sight.now : nil) else { continue }
       let isOwn = kept.holdings.device == sight.device && source == nil
       if isOwn { words[partition]?[kept.holdings.kind]?.spoke(kept.holdings) }
       if words[partition]?[.received]?.mustCorrect != true { corrections.remove(partition) }
@@ -249,6 +252,8 @@ package protocol HoldingsSight {
   var partitions: [(PartitionID, PartitionName)] { get }
   func id(of name: PartitionName) -> PartitionID
   func isMember(_ device: PublicKey) -> Bool
+  /// Whether the session's peer is this device.
+  func isWith(_ device: PublicKey, _ session: SessionID) -> Bool
   func isInScope(_ session: SessionID, _ partition: PartitionID, _ name: PartitionName) -> Bool
   /// What is here of it, or will be before anything is told; nil where it has not begun.
   func held(_ partition: PartitionID, _ name: PartitionName) -> HeldVector?

@@ -52,8 +52,8 @@ final class FleetInquiry: TransportHandler {
   }
 
   private let topic: any InquiryTopic
-  /// So long somebody may go on telling statements in the first round, where others could be asked. Each round gives twice as much,
-  /// so that over a slow link one comes to its end some time.
+  /// So long somebody may go on telling statements in the first round while others wait to be asked, and ten times that where nobody
+  /// waits. Each round gives twice as much, so that over a slow link one comes to its end some time.
   private let turnMilliseconds: UInt64
   private let verifier: StatementVerifier
   private let state = Mutex(State())
@@ -110,18 +110,22 @@ final class FleetInquiry: TransportHandler {
     _ transport: SecureTransport, keepsAsking: Bool, until deadline: MonotonicTime, _ isGivenUp: () -> Bool
   ) {
     var (next, round) = (0, 0)
-    while outcome.withLock({ $0 == nil }), ElapsedClock.now() < deadline, !isGivenUp() {
+    // Whoever took his time to the end leaves the others theirs.
+    var isOver: Bool { ElapsedClock.now() >= deadline && !(owesTurns && next > 0) }
+    var owesTurns = false
+    while outcome.withLock({ $0 == nil }), !isOver, !isGivenUp() {
       if let address = state.withLock({ $0.addresses.indices.contains(next) ? $0.addresses[next] : nil }) {
         next += 1
         transport.dial(address, tag: state.withLock { $0.asked.begin() })
-        if let failure = silence(turnMilliseconds << UInt64(min(round, 16)), isGivenUp) {
+        if let failure = silence(turnMilliseconds << UInt64(min(round, 16)), next, isGivenUp) {
+          owesTurns = owesTurns || failure == FleetInquiry.turnOver
           state.withLock { state in
             state.asked.end()
             state.lastFailure = "\(address) \(failure)"
           }
         }
       } else if state.withLock({ $0.mustAskAgain }) || keepsAsking {
-        (next, round) = (0, round + 1)
+        (next, round, owesTurns) = (0, round + 1, false)
         state.withLock { $0.mustAskAgain = false }
         _ = signal.wait(milliseconds: FleetInquiry.pauseMilliseconds)
       } else {
@@ -130,25 +134,27 @@ final class FleetInquiry: TransportHandler {
     }
   }
 
-  /// What is to be said of who did not answer in time; nil where he did. As long as statements come, it goes on: where others could
-  /// be asked, up to the end of his turn.
-  private func silence(_ turnMilliseconds: UInt64, _ isGivenUp: () -> Bool) -> String? {
-    let end = ElapsedClock.now().advanced(byMilliseconds: turnMilliseconds)
+  /// What is to be said of who did not answer in time; nil where he did. As long as statements come, it goes on up to the end of his
+  /// turn, also where the time for asking is over.
+  private func silence(_ turnMilliseconds: UInt64, _ next: Int, _ isGivenUp: () -> Bool) -> String? {
+    let begun = ElapsedClock.now()
     var (steps, count) = (0, 0)
     while steps < FleetInquiry.patienceSteps {
       if signal.wait(milliseconds: FleetInquiry.patienceMilliseconds / UInt64(FleetInquiry.patienceSteps)) {
         return nil
       }
       if isGivenUp() { return nil }
-      let (come, isAlone) = state.withLock { ($0.asked.statementCount, $0.addresses.count < 2) }
-      guard isAlone || ElapsedClock.now() < end else {
-        return "was not at the end of its statements when its turn was over"
+      let (come, isLast) = state.withLock { ($0.asked.statementCount, $0.addresses.count <= next) }
+      let turn = isLast ? turnMilliseconds * 10 : turnMilliseconds
+      guard ElapsedClock.now().millisecondsSince(begun) < turn else {
+        return FleetInquiry.turnOver
       }
       (steps, count) = come > count ? (0, come) : (steps + 1, count)
     }
     return "said nothing, as a node of another fleet does"
   }
 
+  private static let turnOver = "was not at the end of its statements when its turn was over"
   private static let patienceSteps = 8
   private static let addressLimit = 64
   private static let patienceMilliseconds: UInt64 = 4_000

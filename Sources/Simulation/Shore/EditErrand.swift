@@ -40,7 +40,7 @@ final class EditErrand {
     guard !directives.isEmpty else { return }
     do throws(BackendProblem) {
       switch directives.removeFirst() {
-      case .claim(let most): directives += core.claimed(try edits.claimEdits(most: most))
+      case .claim(let most): directives += core.claimed(try edits.claimEdits(most: most, of: nil))
       case .confirm(let edits):
         let names = edits.compactMap { try? PartitionName(Text($0.partition)) }
         let partitions = Set(names.map(process.ports.world.fleet.partition))

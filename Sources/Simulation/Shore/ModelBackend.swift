@@ -60,7 +60,8 @@ final class ModelBackend: Backend, EditStore, @unchecked Sendable {
     }
   }
 
-  func claimEdits(most: Int) throws(BackendProblem) -> [OfficeEdit] {
+  /// No world has a link that carries some partitions alone.
+  func claimEdits(most: Int, of patterns: [Text]?) throws(BackendProblem) -> [OfficeEdit] {
     try call { [relay] shore throws(BackendProblem) in shore.claimEdits(most: most, by: relay) }
   }
 

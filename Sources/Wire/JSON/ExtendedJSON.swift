@@ -20,20 +20,21 @@ package enum ExtendedJSON {
     /// Maps and arrays inside one another, the outermost being level 1.
     package var depth: Int
     package var keyByteCount: Int
-    /// A whole number beyond int64 is the nearest double, and not refused.
-    package var roundsLargeIntegers = false
+    /// A whole number beyond int64 is a double where it is written as databases write one, with zeros behind its shortest digits,
+    /// and not refused.
+    package var takesLargeDoubles = false
 
     /// The limits of one document written on this node.
     package static let document = Limits(byteCount: 1 << 20)
     /// What a database has made of a document: a body of the largest one with spaces and escapes, and doubles without an exponent.
-    package static let ofDatabase = Limits(byteCount: 64 << 20, roundsLargeIntegers: true)
+    package static let ofDatabase = Limits(byteCount: 64 << 20, takesLargeDoubles: true)
 
     package init(
       byteCount: Int, depth: Int = Value.depthLimit, keyByteCount: Int = Value.keyByteLimit,
-      roundsLargeIntegers: Bool = false
+      takesLargeDoubles: Bool = false
     ) {
       (self.byteCount, self.depth, self.keyByteCount) = (byteCount, depth, keyByteCount)
-      self.roundsLargeIntegers = roundsLargeIntegers
+      self.takesLargeDoubles = takesLargeDoubles
     }
   }
 

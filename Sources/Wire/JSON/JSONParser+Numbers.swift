@@ -13,7 +13,9 @@ extension JSONParser {
     position = number.end
     if !number.isDouble {
       if let integer = number.integer { return .int(integer) }
-      guard limits.roundsLargeIntegers else { throw fail(.integerOutOfRange, at: start, input) }
+      guard limits.takesLargeDoubles, number.isShortestOfDouble(input) else {
+        throw fail(.integerOutOfRange, at: start, input)
+      }
     }
     guard let double = number.double(input) else { throw fail(.doubleOutOfRange, at: start, input) }
     return .double(double)
@@ -48,6 +50,22 @@ struct ScannedNumber {
     let text = input.extracting(start..<end).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     guard let value = Double(text), value.isFinite else { return nil }
     return value
+  }
+}
+
+extension ScannedNumber {
+  /// Whether a whole number has no digits but the fewest that tell its double from others, and zeros behind them.
+  fileprivate func isShortestOfDouble(_ input: Span<UInt8>) -> Bool {
+    guard let double = double(input) else { return false }
+    let text = input.extracting(start..<end).withUnsafeBufferPointer { Array($0) }
+    return ScannedNumber.significantDigits(text) == ScannedNumber.significantDigits(Array(double.description.utf8))
+  }
+
+  /// Those before an exponent, without zeros at both ends.
+  private static func significantDigits(_ text: [UInt8]) -> [UInt8] {
+    let zero = UInt8(ascii: "0")
+    let digits = text.prefix { $0 | 0x20 != UInt8(ascii: "e") }.filter { $0 >= zero && $0 <= UInt8(ascii: "9") }
+    return Array(Array(digits.drop { $0 == zero }.reversed()).drop { $0 == zero })
   }
 }
 

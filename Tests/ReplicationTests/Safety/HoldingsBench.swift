@@ -176,6 +176,8 @@ struct HoldingsNode {
     var partitions: [(PartitionID, PartitionName)] { node.wanted.map { (node.id(of: $0), $0) } }
     func id(of name: PartitionName) -> PartitionID { node.id(of: name) }
     func isMember(_ device: PublicKey) -> Bool { node.members.contains(device) }
+    /// Nothing here is judged by it.
+    func isWith(_ device: PublicKey, _ session: SessionID) -> Bool { false }
     func isInScope(_ session: SessionID, _ partition: PartitionID, _ name: PartitionName) -> Bool {
       scope[session]?.contains(name) ?? false
     }

@@ -21,11 +21,14 @@ struct WipeJudgementTests {
   }
 
   private func judge(
-    _ words: [WipeWord], received: [ReplicaID: UInt64]? = nil, apart: UInt64 = 0, _ rules: WipeRules = WipeRules()
+    _ words: [WipeWord], received: [ReplicaID: UInt64]? = nil, apart: UInt64 = 0, damaged: Set<ReplicaID> = [],
+    _ rules: WipeRules = WipeRules()
   ) -> WipeJudgement {
     WipeJudgement(
       WipeHolding(
-        partition: partition, name: name, received: received ?? [chain: 10], apart: apart, words: words), rules)
+        partition: partition, name: name, received: received ?? [chain: 10], apart: apart, words: words,
+        damaged: damaged),
+      rules)
   }
 
   @Test("two other devices that hold all of it, or the backend alone, let it go; one device does not")
@@ -107,6 +110,7 @@ struct WipeJudgementTests {
     #expect(judge([word(1, kind: .backend, age: day), own([chain: 7], age: 2 * day, .own)]).isSafe)
     #expect(judge([word(1), word(2), own([:], age: 0)]).isSafe, "what devices hold they hold")
     #expect(judge([word(1, kind: .backend), own([:], age: 0)]).evidence.isEmpty)
+    #expect(judge([word(1, kind: .backend), own([:], age: 0)], damaged: [chain]).isSafe, "of it nothing could be told")
   }
 
   @Test("a word older than seven days, or of an age that cannot be told, does not count")

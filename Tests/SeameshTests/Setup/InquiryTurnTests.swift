@@ -18,7 +18,8 @@ import Wire
     func failure(_ inquiry: InquiryProgress) -> NodeError { NodeError(.failed, inquiry.lastFailure ?? "") }
   }
 
-  @Test("who tells statements one by one holds up nobody but himself: the next one has his turn")
+  @Test(
+    "who tells statements one by one holds up nobody but himself: the next one has his turn", .timeLimit(.minutes(1)))
   func turns() throws {
     let founding = try FleetFounding.make(fleetName: "patrol", user: "ann", label: "a", profile: ValueMap())
     let statement = try #require(founding.statements.first).encoded
