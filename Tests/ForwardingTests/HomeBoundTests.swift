@@ -557,11 +557,12 @@ struct HomeBoundTests {
       try asClerk(
         """
         SELECT seamesh_office.edit('agency=H', 'reports', to_jsonb('x'::text), NULL, '{}');
+        SELECT seamesh_office.edit(repeat('x', 256), 'reports', to_jsonb('x'::text), NULL, '{}');
         UPDATE seamesh_office.documents SET body = '{"a": 5}' WHERE id = '"r1"'
         """)
       try expectSoon { try shown(vessel, .string("r1")) == #"{"a":5}"# }
       try expectSoon {
-        try edits().map(\.state) == ["waiting", "applied"]
+        try edits().map(\.state) == ["waiting", "refused", "applied"]
       }
       let touched =
         "SELECT count(*) FROM seamesh.edits WHERE partition = 'agency=H' AND (claimed, left_last) IS DISTINCT FROM (NULL, NULL)"

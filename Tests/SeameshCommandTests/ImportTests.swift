@@ -275,6 +275,16 @@ struct ImportTests {
     #expect(Set(node.ids) == [.int(1), .int(2), .int(3)] && node.writes == 3)
   }
 
+  @Test("a record for which the node was busy is not put above a later one of its document") func busyRecordOfTwo()
+    throws
+  {
+    node.beBusy(with: .int(2), times: 1)
+    let result = try seamesh(
+      "import", "p", "c", "-", input: "{\"_id\":2,\"n\":1}\n{\"_id\":3}\n{\"_id\":2,\"n\":2}")
+    #expect(result.output.hasPrefix("imported 3"), "\(result)")
+    #expect(try seamesh("get", "p", "c", "2", "--id-type=int").output.contains("\"n\":2"))
+  }
+
   @Test("a document that is much longer as JSON than it is stored goes in again as it came out, by put and by import")
   func longAsJSON() throws {
     let whole = try WholeNode()

@@ -20,6 +20,8 @@ package struct LogScrub: Sendable {
   private var passedOverCount = 0
   /// The last pass left out nothing.
   private var wasWhole = true
+  /// Passes since the last whole one.
+  private var brokenPassCount = 0
   /// The last part that could not be read was to begin behind this arrival; the next one begins so far behind that.
   private var failedAt: Int64?
   private var step: Int64 = 1
@@ -53,17 +55,18 @@ package struct LogScrub: Sendable {
     guard part.isAll || position >= end else { return false }
     passCount += 1
     wasWhole = passedOverCount == 0
+    brokenPassCount = wasWhole ? 0 : brokenPassCount + 1
     if wasWhole { (wholePassCount, failure) = (wholePassCount + 1, nil) }
     rest(until: nextPass(began, now))
     return true
   }
 
-  /// Before a pass was whole, what this node holds may not be said: what was not given may be given by now. A disk that never
+  /// Behind one that was not whole nothing new may be said of what is held: what was not given may be given by now. A disk that never
   /// gives it is asked less and less often.
   private func nextPass(_ began: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime {
     if isDemanded { return now }
-    let pause = LogScrub.retryMilliseconds << UInt64(min(max(passCount, 1) - 1, 8))
-    guard wholePassCount > 0 || pause > LogScrub.passMilliseconds else { return now.advanced(byMilliseconds: pause) }
+    let pause = LogScrub.retryMilliseconds << UInt64(min(max(brokenPassCount, 1) - 1, 8))
+    guard brokenPassCount == 0 || pause > LogScrub.passMilliseconds else { return now.advanced(byMilliseconds: pause) }
     return max(now, began.advanced(byMilliseconds: LogScrub.passMilliseconds))
   }
 

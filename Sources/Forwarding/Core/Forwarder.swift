@@ -303,7 +303,7 @@ package struct Forwarder: Sendable {
     move(to: page, now)
     gapCount = 0
     if lanes.isForAuthority { return rest(since: now, now) }
-    guard page.isEnd, !page.hasMoreDocuments, !hasNews, !lanes.endLane() else { return load() }
+    guard page.isEnd, !page.hasMoreDocuments, !hasNews, !lanes.endLane(), !lanes.isOutdated else { return load() }
     if view.aside.isEmpty, !lanes.isHeldBack {
       // Bytes of a backlog were an estimate; here the ledger has all.
       view.amount = held

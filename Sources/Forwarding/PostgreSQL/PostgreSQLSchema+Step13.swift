@@ -1,3 +1,5 @@
+import Replication
+
 extension PostgreSQLSchema {
   /// What a relay takes at once of the office's edits has a bound in bytes, and what it could not do it asks for less and less often.
   static let step13 = Step(
@@ -22,8 +24,10 @@ extension PostgreSQLSchema {
               FROM seamesh.edits w, seamesh.ledger l
               WHERE l.fleet = of_fleet AND w.settled IS NULL
                 AND (w.relay IS NULL OR w.relay = by_relay OR w.claimed < clock_timestamp() - interval '10 minutes')
-                AND (patterns IS NULL OR EXISTS (SELECT FROM unnest(patterns) AS p (pattern) WHERE CASE right(p.pattern, 1)
-                  WHEN '*' THEN starts_with(w.partition, left(p.pattern, -1)) ELSE w.partition = p.pattern END))
+                -- What can be no partition's name is refused by whoever comes first.
+                AND (patterns IS NULL OR octet_length(w.partition) > \(PartitionName.byteLimit) OR w.partition ~ '[[:cntrl:]]|\\*$'
+                  OR EXISTS (SELECT FROM unnest(patterns) AS p (pattern) WHERE CASE right(p.pattern, 1)
+                    WHEN '*' THEN starts_with(w.partition, left(p.pattern, -1)) ELSE w.partition = p.pattern END))
                 AND (w.left_last IS NULL OR w.left_last + CASE w.left_by
                   WHEN by_relay THEN least((w.left_last - w.left_since) / 4, interval '5 minutes')
                   ELSE least((w.left_last - w.left_since) / 16, interval '30 seconds') END <= clock_timestamp())

@@ -46,7 +46,6 @@ extension Mesh {
     let reading = holdings.youngReading(partition, MeshSight(mesh: self, surroundings: surroundings))
     return ledger.wipeHolding(
       of: partition, holdings.book, isHeard: isHeard, reading: reading,
-      damaged: surroundings.damaged[partition] ?? [],
       now: surroundings.now, wallMilliseconds: surroundings.wallMilliseconds, stored: stored)
   }
 

@@ -146,7 +146,8 @@ package struct HoldingsExchange: Sendable {
     for (kept, source) in records {
       let partition = sight.id(of: kept.holdings.partition)
       // What others pass on may be old, whenever it came.
-      let isFirstHand = source.map { sight.isWith(kept.holdings.device, $0) } ?? true
+      let isFirstHand =
+        kept.holdings.device == sight.device || source.map { sight.isWith(kept.holdings.device, $0) } ?? true
       guard put(kept, in: partition, sight, heardAt: isFirstHand ? sight.now : nil) else { continue }
       let isOwn = kept.holdings.device == sight.device && source == nil
       if isOwn { words[partition]?[kept.holdings.kind]?.spoke(kept.holdings) }

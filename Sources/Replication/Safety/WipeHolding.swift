@@ -5,10 +5,8 @@ extension Ledger {
   /// - Parameters:
   ///   - isHeard: this device would hear what becomes of it elsewhere.
   ///   - reading: what this device's forwarder has read in the backend, and how long ago.
-  ///   - damaged: chains of which that may not have been able to tell.
   func wipeHolding(
     of partition: PartitionID, _ book: HoldingsBook, isHeard: Bool, reading: (vector: VersionVector, age: Int64)?,
-    damaged: Set<ReplicaID>,
     now: MonotonicTime, wallMilliseconds: Int64, stored: PartitionLog.StoredTip
   ) -> WipeHolding? {
     guard let state = partitions[partition] else { return nil }
@@ -36,8 +34,7 @@ extension Ledger {
     // Of a chain that did not read whole, something was here that may read again, and of which no word speaks.
     let unread = UInt64(state.log.incompleteChains.count)
     return WipeHolding(
-      partition: partition, name: state.name, received: received, apart: state.log.apartCount + unread, words: words,
-      damaged: damaged)
+      partition: partition, name: state.name, received: received, apart: state.log.apartCount + unread, words: words)
   }
 }
 
@@ -54,12 +51,13 @@ private struct WordClock {
     isBehind = book.latestHeard > wall + Receipt.clockMilliseconds
   }
 
-  /// As ``Receipt/age(at:)``; nil where it cannot be told. What its speaker said here since the start has its age whatever the clock
-  /// did.
+  /// As ``Receipt/age(at:)``; nil where it cannot be told. What its speaker said here since the start, by a clock that agrees with
+  /// this one, has its age whatever this clock did.
   func age(of receipt: Receipt, in partition: PartitionID) -> Int64? {
     guard Int64(clamping: receipt.holdings.number) <= wall + Receipt.clockMilliseconds else { return nil }
     let heardAt = book.heardAt(partition, receipt.holdings.subject)
-    guard heardAt != nil || !isBehind else { return nil }
+    let isOfNow = wall - Int64(clamping: receipt.holdings.number) <= Receipt.clockMilliseconds
+    guard !isBehind || heardAt != nil && isOfNow else { return nil }
     let sinceHeard = heardAt.map { Int64(clamping: now.millisecondsSince($0)) } ?? 0
     return max(sinceHeard, receipt.age(at: wall))
   }

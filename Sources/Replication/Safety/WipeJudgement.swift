@@ -67,15 +67,11 @@ package struct WipeHolding: Sendable {
   /// Changes that are here beside those: on branches that were not chosen, of which no word speaks.
   package let apart: UInt64
   package let words: [WipeWord]
-  /// Chains that do not read whole here.
-  package let damaged: Set<ReplicaID>
 
   package init(
-    partition: PartitionID, name: PartitionName, received: [ReplicaID: UInt64], apart: UInt64, words: [WipeWord],
-    damaged: Set<ReplicaID> = []
+    partition: PartitionID, name: PartitionName, received: [ReplicaID: UInt64], apart: UInt64, words: [WipeWord]
   ) {
-    (self.partition, self.name, self.received, self.apart) = (partition, name, received, apart)
-    (self.words, self.damaged) = (words, damaged)
+    (self.partition, self.name, self.received, self.apart, self.words) = (partition, name, received, apart, words)
   }
 }
 
@@ -114,7 +110,6 @@ package struct WipeJudgement: Sendable, Equatable {
 private struct CountedWords {
   private let words: [(offset: Int, element: WipeWord)]
   private let needed: Int
-  private let damaged: Set<ReplicaID>
   /// What this device itself has read in the ledger last, as it knows or as it signed: the ledger may have gone back since others
   /// read it.
   private let lastReading: WipeWord?
@@ -125,7 +120,7 @@ private struct CountedWords {
   init(_ holding: WipeHolding, _ rules: WipeRules) {
     let all = holding.words
     words = all.enumerated().filter { $0.element.flaw(rules) == nil }
-    (needed, damaged) = (max(1, rules.devices), holding.damaged)
+    needed = max(1, rules.devices)
     lastReading =
       all.first { $0.speaker == .ownReading } ?? all.first { $0.speaker == .own && $0.kind == .backend }
   }
@@ -151,8 +146,6 @@ private struct CountedWords {
   private func reach(_ word: WipeWord, _ replica: ReplicaID) -> UInt64 {
     let said = word.reaches[replica] ?? 0
     guard word.kind == .backend, let lastReading, !isLater(word, than: lastReading) else { return said }
-    // Of what does not read here nobody can tell whether the ledger has it.
-    if lastReading.reaches[replica] == nil, damaged.contains(replica) { return said }
     return min(said, lastReading.reaches[replica] ?? 0)
   }
 

@@ -110,22 +110,23 @@ final class FleetInquiry: TransportHandler {
     _ transport: SecureTransport, keepsAsking: Bool, until deadline: MonotonicTime, _ isGivenUp: () -> Bool
   ) {
     var (next, round) = (0, 0)
-    // Whoever took his time to the end leaves the others theirs.
-    var isOver: Bool { ElapsedClock.now() >= deadline && !(owesTurns && next > 0) }
-    var owesTurns = false
-    while outcome.withLock({ $0 == nil }), !isOver, !isGivenUp() {
-      if let address = state.withLock({ $0.addresses.indices.contains(next) ? $0.addresses[next] : nil }) {
+    // Somebody in this round was still telling when his turn was over; the round may go on when the time is over.
+    var (wasCutOff, isGranted) = (false, false)
+    while outcome.withLock({ $0 == nil }), !isGivenUp() {
+      let isOver = ElapsedClock.now() >= deadline && !isGranted
+      if !isOver, let address = state.withLock({ $0.addresses.indices.contains(next) ? $0.addresses[next] : nil }) {
         next += 1
         transport.dial(address, tag: state.withLock { $0.asked.begin() })
-        if let failure = silence(turnMilliseconds << UInt64(min(round, 16)), next, isGivenUp) {
-          owesTurns = owesTurns || failure == FleetInquiry.turnOver
-          state.withLock { state in
-            state.asked.end()
-            state.lastFailure = "\(address) \(failure)"
-          }
+        guard let failure = silence(turnMilliseconds << UInt64(round), next, isGivenUp) else { continue }
+        if failure == FleetInquiry.turnOver { (wasCutOff, isGranted) = (true, true) }
+        state.withLock { state in
+          state.asked.end()
+          state.lastFailure = "\(address) \(failure)"
         }
-      } else if state.withLock({ $0.mustAskAgain }) || keepsAsking {
-        (next, round, owesTurns) = (0, round + 1, false)
+      } else if wasCutOff, round < FleetInquiry.grantedRounds {
+        (next, round, wasCutOff, isGranted) = (0, round + 1, false, true)
+      } else if !isOver, state.withLock({ $0.mustAskAgain }) || keepsAsking {
+        (next, wasCutOff, isGranted) = (0, false, false)
         state.withLock { $0.mustAskAgain = false }
         _ = signal.wait(milliseconds: FleetInquiry.pauseMilliseconds)
       } else {
@@ -155,6 +156,8 @@ final class FleetInquiry: TransportHandler {
   }
 
   private static let turnOver = "was not at the end of its statements when its turn was over"
+  /// So often whoever was cut off has twice as long: 16 times in the end.
+  private static let grantedRounds = 4
   private static let patienceSteps = 8
   private static let addressLimit = 64
   private static let patienceMilliseconds: UInt64 = 4_000

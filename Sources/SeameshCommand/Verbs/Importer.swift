@@ -270,18 +270,30 @@ final class Importer {
       throw Failure(.failed, "the node answered for \(results.count) of \(records.count) records")
     }
     var (left, busy, failure): ([Entry], Failure?, Failure?) = ([], nil, nil)
+    var waiting: Set<Value> = []
     for (entry, result) in zip(records, results) {
+      // What went in stands behind an earlier record of its document that is to be sent again, and goes in behind it once more.
+      if !waiting.isEmpty, let id = result["id"], waiting.contains(id) {
+        left.append(entry)
+        continue
+      }
       switch take(result, entry.record, entry.file) {
       case nil, .aside: break
       case .busy(let reason):
         left.append(entry)
         busy = busy ?? reason
+        if let id = Importer.id(of: entry.document) { waiting.insert(id) }
       case .ofNode(let reason): failure = failure ?? reason
       }
     }
     if let failure { throw failure }
     records = left
     return busy
+  }
+
+  private static func id(of document: [UInt8]) -> Value? {
+    (try? ExtendedJSON.parseMap(document, limits: ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes)))?[
+      "_id"]
   }
 
   /// Nil where the record went in.

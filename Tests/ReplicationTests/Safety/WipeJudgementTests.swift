@@ -21,7 +21,7 @@ struct WipeJudgementTests {
   }
 
   private func judge(
-    _ words: [WipeWord], received: [ReplicaID: UInt64]? = nil, apart: UInt64 = 0, damaged: Set<ReplicaID> = [],
+    _ words: [WipeWord], received: [ReplicaID: UInt64]? = nil, apart: UInt64 = 0,
     _ rules: WipeRules = WipeRules()
   ) -> WipeJudgement {
     WipeJudgement(
@@ -110,7 +110,6 @@ struct WipeJudgementTests {
     #expect(judge([word(1, kind: .backend, age: day), own([chain: 7], age: 2 * day, .own)]).isSafe)
     #expect(judge([word(1), word(2), own([:], age: 0)]).isSafe, "what devices hold they hold")
     #expect(judge([word(1, kind: .backend), own([:], age: 0)]).evidence.isEmpty)
-    #expect(judge([word(1, kind: .backend), own([:], age: 0)], damaged: [chain]).isSafe, "of it nothing could be told")
   }
 
   @Test("a word older than seven days, or of an age that cannot be told, does not count")
