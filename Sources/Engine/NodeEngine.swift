@@ -27,6 +27,9 @@ package final class NodeEngine {
   private var admissions = Admissions()
   private var lastTick: MonotonicTime
   private var rhythm = WriteRhythm()
+  /// When it is tried again to store what the opening moved: on a full disk the links stay, and the log is not read over and over.
+  private var movedDue = MonotonicTime(milliseconds: 0)
+  private static let movedAgainMilliseconds: UInt64 = 5_000
   /// When it is tried again to write down that the log is damaged.
   var damageNoteDue = MonotonicTime(milliseconds: 0)
   /// Chains of which runs were put back that did not read, by partition: what waited for them has to go on.
@@ -71,7 +74,7 @@ package final class NodeEngine {
   package func turn(
     _ events: [EngineEvent], asked: () -> [EngineEvent] = { [] }, isEnding: () -> Bool = { false }
   ) {
-    if !state.moved.isEmpty, failure == nil { commit() }
+    if !state.moved.isEmpty, failure == nil, state.clock.now >= movedDue { commit() }
     attend(asked())
     for event in events {
       guard !isEnding() else { break }
@@ -275,6 +278,7 @@ package final class NodeEngine {
   private func commit() {
     var batch = pending
     pending = PendingCommit()
+    let isAheadOfDisk = batch.isAheadOfDisk
     batch.rebuilds += state.moved
     do {
       let written = try writer.write(batch)
@@ -287,7 +291,7 @@ package final class NodeEngine {
       flush()
       tell(written.done, batch)
     } catch {
-      abandon(batch, error)
+      abandon(batch, error, isAheadOfDisk: isAheadOfDisk)
     }
   }
 
@@ -335,13 +339,16 @@ package final class NodeEngine {
   }
 
   /// Nothing of it was written. Remote runs come again after a new session; local writers hear why.
-  private func abandon(_ batch: PendingCommit, _ error: any Error) {
+  ///
+  /// - Parameter isAheadOfDisk: besides what the opening moved, which waits: sessions need not suffer for it either.
+  private func abandon(_ batch: PendingCommit, _ error: any Error, isAheadOfDisk: Bool) {
     journal.note(.error, "writing the store failed", ["reason": .text("\(error)")])
     for job in batch.writes { job.answer(.failure(error)) }
     for job in batch.subscriptions { job.answer(.failure(error)) }
     if !batch.reissues.isEmpty { reissues.noteFailure() }
+    movedDue = state.clock.now.advanced(byMilliseconds: NodeEngine.movedAgainMilliseconds)
     // Own writes alone are undone already; sessions need not suffer for a full disk.
-    if failure != nil || batch.isAheadOfDisk { beginAgain() } else { flush() }
+    if failure != nil || isAheadOfDisk { beginAgain() } else { flush() }
   }
 
   /// The core took in what did not reach the disk: everything is read again, and every session begins anew.

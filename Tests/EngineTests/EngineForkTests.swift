@@ -1,5 +1,6 @@
 import Identity
 import Replication
+import TestSupport
 import Testing
 
 @testable import Engine
@@ -136,6 +137,23 @@ import Testing
       #expect(after.forkPoints == before.forkPoints && after.forkProofs == before.forkProofs)
       #expect(after.held == before.held && after.knownReissues == before.knownReissues)
     }
+  }
+
+  @Test("where the disk takes nothing, what another build has to store waits, and the links stay") func fullDisk()
+    throws
+  {
+    let bench = try seen()
+    for slot in [0, 1, 2, 4] { bench.cut(bench.meet(slot, 3)) }
+    try bench.restart(3, formats: TestBuild.earlier.formats)
+    let node = bench.nodes[3]
+    try #require(!node.state.moved.isEmpty)
+    for table in ["chains", "partitions", "documents", "meta"] { try node.refuse("UPDATE", on: table) }
+    let link = bench.meet(3, 1)
+    for _ in 0..<20 { bench.advance(500) }
+    #expect(!node.state.moved.isEmpty && node.state.mesh.sessions[link]?.phase == .live)
+    for table in ["chains", "partitions", "documents", "meta"] { try node.allow(table) }
+    for _ in 0..<12 { bench.advance(500) }
+    #expect(node.state.moved.isEmpty && node.state.mesh.sessions[link]?.phase == .live)
   }
 
   @Test("runs of a forked chain are read with the hash that tells their branch, others without")

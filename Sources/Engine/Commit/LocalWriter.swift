@@ -27,6 +27,9 @@ struct LocalWriter {
         done.receipts.append((job, .success(try write(job, &done))))
       } catch let failure as any StoreFailure {
         throw failure
+      } catch EngineError.ownRunNotTaken {
+        // Its chain would go on from what is nowhere.
+        throw EngineError.ownRunNotTaken
       } catch {
         done.receipts.append((job, .failure(error)))
       }
@@ -80,7 +83,7 @@ struct LocalWriter {
   ) throws {
     let seen = SeenByReader(state, transaction, partition)
     guard let replica = state.own.replica?.id, state.mesh.partitions[partition] != nil,
-      !renewal.isToDraw(for: partition)
+      !renewal.isToDraw(for: partition, job.partition)
     else { return try seen.judge(reading) }
     let dot = Dot(replica: replica, sequence: state.own.sequence(in: partition) + 1)
     let context = try seen.context(of: reading, after: state.own.context(in: partition))
@@ -174,13 +177,18 @@ struct LocalWriter {
 
   /// True where nothing has to be made before this node can write there.
   private func isReady(_ partition: PartitionID, _ name: PartitionName) -> Bool {
-    !renewal.isToDraw(for: partition) && state.look(at: partition, \.hasBegun) == true
+    !renewal.isToDraw(for: partition, name) && state.look(at: partition, \.hasBegun) == true
       && (state.mesh.interest.wants(partition, name: name))
   }
 
   /// The replica id, the partition and the subscription to it, each where it is not there yet.
-  private func beginWriting(_ partition: PartitionID, _ name: PartitionName, _ done: inout Committed) throws {
+  private mutating func beginWriting(_ partition: PartitionID, _ name: PartitionName, _ done: inout Committed) throws {
     guard state.mesh.ledger.mayBegin(partition) else { throw EngineError.tooManyPartitions(name) }
+    // What is open in other partitions is of the id that is before.
+    if renewal.isToDraw(for: partition, name) {
+      for other in open.keys.sorted() { try close(other, &done) }
+      contexts = [:]
+    }
     try renewal.drawIfDue(for: partition, name, transaction, &done)
     _ = state.mesh.ledger.begin(name)
     try transaction.addPartition(partition, name)

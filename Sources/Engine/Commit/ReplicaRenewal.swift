@@ -11,9 +11,30 @@ struct ReplicaRenewal {
   init(_ state: EngineState) { (self.state, now) = (state, state.clock.now) }
 
   /// A new id is due, and may be drawn. Shortly after another it may not: then the present one goes on wherever nobody has
-  /// shown another history of it, and nowhere else.
-  func isToDraw(for partition: PartitionID) -> Bool {
+  /// shown another history of it and it may write, and nowhere else.
+  func isToDraw(for partition: PartitionID, _ name: PartitionName) -> Bool {
     state.own.isRenewalDue && (state.own.timeToRenewal(now) == 0 || state.own.isBarred(partition, now))
+      || isBounded(in: partition, name)
+  }
+
+  /// What is written under the present id would not count, and under a new one it would: the device's right is that of another of its
+  /// memberships, or came back after an end.
+  private func isBounded(in partition: PartitionID, _ name: PartitionName) -> Bool {
+    state.own.replica != nil && !presentMayWrite(in: partition, name) && newMayWrite(name)
+  }
+
+  /// Under the present id or a new one.
+  func mayCount(in partition: PartitionID, _ name: PartitionName) -> Bool {
+    presentMayWrite(in: partition, name) || newMayWrite(name)
+  }
+
+  private func presentMayWrite(in partition: PartitionID, _ name: PartitionName) -> Bool {
+    guard let replica = state.own.replica?.id else { return false }
+    return state.mesh.authority.bound(of: replica, in: name).sequence > state.own.sequence(in: partition)
+  }
+
+  private func newMayWrite(_ name: PartitionName) -> Bool {
+    state.mesh.authority.membershipToWrite(as: state.identity.device, in: name) != nil
   }
 
   /// Draws the new id with the first change after the cause, not at start: a node that only reads leaves no trace in
@@ -22,15 +43,19 @@ struct ReplicaRenewal {
   func drawIfDue(
     for partition: PartitionID, _ name: PartitionName, _ transaction: any LogTransaction, _ done: inout Committed
   ) throws {
-    guard isToDraw(for: partition) else { return }
+    guard isToDraw(for: partition, name) else { return }
     let wait = state.own.timeToRenewal(now)
     guard wait == 0 else { throw EngineError.renewedLately(name, seconds: (wait + 999) / 1_000) }
     let identity = state.identity
-    guard let membership = state.mesh.authority.member(of: identity.device) else { throw EngineError.notAMember }
+    let authority = state.mesh.authority
+    guard
+      let membership = authority.membershipToWrite(as: identity.device, in: name)
+        ?? authority.member(of: identity.device)
+    else { throw EngineError.notAMember }
     let nonce = UUIDValue(high: state.random.next(), low: state.random.next())
     let replica = ReplicaID.derived(device: identity.deviceID, nonce: nonce, identity.cryptography.hash)
     let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: membership.id)
-    let last = state.mesh.authority.lastStatement(of: identity.device)
+    let last = authority.lastStatement(of: identity.device)
     let statement = try identity.statement(.replica(declaration), after: last)
     let incarnation = Incarnation(id: replica, nonce: nonce)
     try transaction.add(statement, arrived: state.clock.wallMilliseconds)
@@ -52,7 +77,8 @@ struct DrawnReplica {
     guard let previous else {
       return journal.note(.notice, "writes under its first replica id", ["replica": .replica(id)])
     }
-    let why = causes.map(\.rawValue).sorted().joined(separator: "; ")
+    let why =
+      causes.isEmpty ? "the old one may not write there" : causes.map(\.rawValue).sorted().joined(separator: "; ")
     journal.note(
       .notice, "goes on under a new replica id", ["old": .replica(previous), "new": .replica(id), "why": .text(why)])
   }

@@ -17,6 +17,7 @@ final class StoreWriter {
   /// All of it is on disk when this returns, or nothing where it throws; memory is then as the disk has it, but for what the
   /// core took in before.
   func write(_ batch: PendingCommit) throws -> CommitWriter {
+    if let failure { throw failure }
     isWriting = true
     defer { isWriting = false }
     let checkpoint = state.checkpoint(batch.writingPartitions)

@@ -102,6 +102,19 @@ extension Authority {
     guard let owner = members.byReplica[replica] else {
       return ChainLimits(bound: baseline, reason: .undeclared, free: baseline.sequence)
     }
+    return limits(of: replica, owner, in: partition, baseline)
+  }
+
+  /// The latest standing membership of a device under which a new replica of it may write in a partition; nil where none lets it.
+  package func membershipToWrite(as device: PublicKey, in partition: PartitionName) -> Member? {
+    standingMemberships(of: device).last {
+      limits(of: .zero, .member($0), in: partition, rights.baseline(of: .zero, in: partition.text)).bound.sequence > 0
+    }
+  }
+
+  private func limits(
+    of replica: ReplicaID, _ owner: MemberTable.Owner, in partition: PartitionName, _ baseline: ChainPosition
+  ) -> ChainLimits {
     let narrowings = rights.narrowings(of: .membership(owner.membership)) + rights.narrowings(of: .replica(replica))
     let end = ChainPosition.lowest(of: narrowings.map { $0.bound(of: replica, in: partition.text) })
     let sources = sources(for: owner, replica: replica, in: partition)

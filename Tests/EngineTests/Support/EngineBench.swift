@@ -69,10 +69,10 @@ final class EngineBench {
         Statement.Grant(subject: .everyone, level: level, pattern: "*", listing: Statement.Listing(ends: ends))))
   }
 
-  private func membership(of device: PublicKey, label: Text) throws -> Statement {
+  func membership(of device: PublicKey, label: Text, role: Text = "officer") throws -> Statement {
     try statement(
       .membership(
-        Statement.Membership(device: device, user: "user", label: label, role: "officer", profile: ValueMap())))
+        Statement.Membership(device: device, user: "user", label: label, role: role, profile: ValueMap())))
   }
 
   // MARK: Nodes

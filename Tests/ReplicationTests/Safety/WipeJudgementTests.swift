@@ -26,8 +26,7 @@ struct WipeJudgementTests {
   ) -> WipeJudgement {
     WipeJudgement(
       WipeHolding(
-        partition: partition, name: name, received: received ?? [chain: 10], apart: apart, words: words,
-        damaged: damaged),
+        partition: partition, name: name, received: received ?? [chain: 10], apart: apart, words: words),
       rules)
   }
 

@@ -1,0 +1,85 @@
+import Identity
+import Replication
+import Testing
+import Wire
+
+@testable import Engine
+
+/// A replica belongs to one membership for ever; the device's right may be that of another one (rule C20).
+@Suite("A device whose present replica may not write") struct BoundedReplicaTests {
+  private let room: PartitionName
+  private let own: PartitionName
+  init() throws { (room, own) = try (PartitionName("room=1"), PartitionName("room=2")) }
+
+  /// Nobody but officers may write, in one room, and nobody but masters in the other. All know what the root has said.
+  private func bench() throws -> EngineBench {
+    let bench = try EngineBench(2)
+    try tell(bench, bench.grant(.carry))
+    for (role, room) in [("officer", own), ("master", room)] {
+      try tell(
+        bench,
+        bench.statement(.grant(Statement.Grant(subject: .role(Text(role)), level: .write, pattern: room.text))))
+    }
+    for node in bench.nodes { try node.subscribe("room=*") }
+    return bench
+  }
+
+  private func tell(_ bench: EngineBench, _ statement: Statement) {
+    for node in bench.nodes { node.engine.turn([.call { $0.add([statement]) }]) }
+  }
+
+  @Test("what it writes by a right of another membership counts everywhere, under another replica id")
+  func promoted() throws {
+    let bench = try bench()
+    let node = bench.nodes[1]
+    try node.write(own, Put("before"))
+    let first = try #require(node.state.own.replica).id
+    #expect(throws: EngineError.self) { try node.write(room, Put("early")) }
+    try tell(bench, bench.membership(of: node.key.publicKey, label: "master", role: "master"))
+    try node.write(room, Put("after"))
+    bench.meet(1, 0)
+    bench.advance(2_000)
+    #expect(node.state.own.replica?.id != first)
+    for node in bench.nodes {
+      #expect(node.accepted(room).entries.values.map(\.sequence) == [1])
+      #expect(node.accepted(own).entries.values.map(\.sequence) == [1])
+    }
+    try node.write(room, Put("again"))
+    #expect(node.state.own.sequence(in: node.id(of: room)) == 2, "and goes on under that one")
+  }
+
+  @Test("a commit that writes in several partitions closes what is open under the old replica id first") func several()
+    throws
+  {
+    let bench = try bench()
+    let node = bench.nodes[1]
+    try node.write(own, Put("before"))
+    try tell(bench, bench.membership(of: node.key.publicKey, label: "master", role: "master"))
+    let (one, two) = (node.job(own, [Put("one")]), node.job(room, [Put("two")]))
+    node.engine.turn([.write(one.0), .write(two.0)])
+    for answer in [one.1, two.1] { _ = try answer.get() }
+    bench.meet(1, 0)
+    bench.advance(2_000)
+    for node in bench.nodes {
+      #expect(node.accepted(own).entries.values.map(\.sequence) == [2])
+      #expect(node.accepted(room).entries.values.map(\.sequence) == [1])
+    }
+  }
+
+  @Test("within a minute of another renewal such a write is refused as one for which the node is busy") func often()
+    throws
+  {
+    let bench = try bench()
+    let node = bench.nodes[1]
+    try node.write(own, Put("before"))
+    try tell(bench, bench.membership(of: node.key.publicKey, label: "master", role: "master"))
+    try node.write(room, Put("one"))
+    // The membership of a master has no right there.
+    #expect(throws: EngineError.renewedLately(own, seconds: 60)) { try node.write(own, Put("two")) }
+    bench.clock.advance(OwnReplica.renewalMilliseconds)
+    try node.write(own, Put("two"))
+    bench.meet(1, 0)
+    bench.advance(2_000)
+    #expect(bench.nodes[0].accepted(own).entries.values.reduce(0) { $0 + $1.sequence } == 2)
+  }
+}
