@@ -29,7 +29,7 @@ package final class NodeEngine {
   private var rhythm = WriteRhythm()
   /// When it is tried again to store what the opening moved: on a full disk the links stay, and the log is not read over and over.
   private var movedDue = MonotonicTime(milliseconds: 0)
-  private static let movedAgainMilliseconds: UInt64 = 5_000
+  static let movedAgainMilliseconds: UInt64 = 5_000
   /// When it is tried again to write down that the log is damaged.
   var damageNoteDue = MonotonicTime(milliseconds: 0)
   /// Chains of which runs were put back that did not read, by partition: what waited for them has to go on.
