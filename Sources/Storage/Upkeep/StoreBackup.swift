@@ -15,7 +15,8 @@ package enum StoreBackup {
   }
 
   /// Writes a consistent copy of `store` (its database file) to `path`, which must be free, while the writer goes on. A second
-  /// copy to a place that one is on its way to is refused. `progress` gets what is done and how much there is. The copy is on disk when this returns.
+  /// copy to a place that one is on its way to is refused. `progress` gets what is done and how much there is. The copy is on
+  /// disk when this returns.
   ///
   /// From a connection of its own, on one snapshot: the copy never has to start over, however much is written
   /// meanwhile, at the price of a write-ahead log that grows until all is read. A place on another file system may be slow,
