@@ -19,6 +19,10 @@ package enum EngineError: Error, Hashable, Sendable {
   case undeletable(UndeletableDocument)
   /// Others write under this device's replica id, and the present one was drawn just now.
   case renewedLately(PartitionName, seconds: UInt64)
+  /// The right to write there is that of another membership than of what was written last.
+  case otherMembershipLately(PartitionName, seconds: UInt64)
+  /// A new replica id could not be declared.
+  case tooManyStatements
   /// This device has begun as much as it may.
   case tooManyPartitions(PartitionName)
   /// Of a change that was made from a version read elsewhere: what that stands on is not here, or does not count here.
@@ -53,6 +57,10 @@ extension EngineError: CustomStringConvertible {
       "runs of one message with \(count) bytes of payloads apart from them; the limit is \(limit)"
     case .renewedLately(let name, let seconds):
       "somebody else writes to \(name.text.string) with this device's key or a copy of its data; this node can write there again in \(seconds) s"
+    case .otherMembershipLately(let name, let seconds):
+      "this device may write to \(name.text.string) by another of its memberships than it wrote by last; it can do so in \(seconds) s"
+    case .tooManyStatements:
+      "this device has made as many statements as its fleet takes of one, and needs a new replica id: join again in a new directory"
     case .undeletable(let document):
       "\(document.collection.string) \(document.id) has the last generation that a document may have: it can be edited, but neither deleted nor created anew"
     case .tooManyPartitions(let name):

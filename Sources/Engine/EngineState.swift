@@ -179,11 +179,14 @@ extension EngineState {
 
   func checkpoint(_ names: some Sequence<PartitionName>) -> Checkpoint {
     var partitions: [PartitionID: PartitionState?] = [:]
-    for name in names {
+    var mayDraw = own.isRenewalDue
+    let renewal = ReplicaRenewal(self)
+    for name in Set(names) {
       let id = identity.id(of: name)
       partitions[id] = .some(mesh.partitions[id])
+      mayDraw = mayDraw || renewal.isToDraw(for: id, name)
     }
-    return Checkpoint(own: own, partitions: partitions, mesh: own.isRenewalDue ? mesh : nil)
+    return Checkpoint(own: own, partitions: partitions, mesh: mayDraw ? mesh : nil)
   }
 
   func restore(_ checkpoint: Checkpoint) {

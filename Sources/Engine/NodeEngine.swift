@@ -279,10 +279,12 @@ package final class NodeEngine {
     var batch = pending
     pending = PendingCommit()
     let isAheadOfDisk = batch.isAheadOfDisk
-    batch.rebuilds += state.moved
+    // Where the disk refused it, it goes along with what changes documents: nothing may be judged before it.
+    let takesMoved = isAheadOfDisk || !batch.writingPartitions.isEmpty || state.clock.now >= movedDue
+    if takesMoved { batch.rebuilds += state.moved }
     do {
       let written = try writer.write(batch)
-      state.moved = []
+      if takesMoved { state.moved = [] }
       if written.done.hasNotedUnderstanding { state.hasNotedUnderstanding = true }
       noteSetAside(written.done)
       reissues.noteCommit()
@@ -372,7 +374,7 @@ package final class NodeEngine {
     guard failure == nil, reissues.take() else { return }
     for owed in Reissue.owed(in: state) {
       // Written as anything else is: once it is sure under which replica id.
-      guard !state.mustHold(owed.name), !state.own.isBarred(owed.partition, state.clock.now) else {
+      guard !state.mustHold(owed.name), !ReplicaRenewal(state).isPutOff(for: owed.partition, owed.name) else {
         reissues.noteCause()
         continue
       }
@@ -381,7 +383,8 @@ package final class NodeEngine {
         ["changes": .text("\(owed.lost.count)"), "partition": .text(state.name(owed.partition))])
       pending.reissues = [owed]
       settle()
-      if reissues.hasFailed { return }
+      // One that cannot be written keeps no other partition from its own.
+      if failure != nil { return }
     }
   }
 

@@ -1,9 +1,9 @@
 import Identity
-import Replication
 import Testing
 import Wire
 
 @testable import Engine
+@testable import Replication
 
 /// A replica belongs to one membership for ever; the device's right may be that of another one (rule C20).
 @Suite("A device whose present replica may not write") struct BoundedReplicaTests {
@@ -75,11 +75,87 @@ import Wire
     try tell(bench, bench.membership(of: node.key.publicKey, label: "master", role: "master"))
     try node.write(room, Put("one"))
     // The membership of a master has no right there.
-    #expect(throws: EngineError.renewedLately(own, seconds: 60)) { try node.write(own, Put("two")) }
+    #expect(throws: EngineError.otherMembershipLately(own, seconds: 60)) { try node.write(own, Put("two")) }
     bench.clock.advance(OwnReplica.renewalMilliseconds)
     try node.write(own, Put("two"))
     bench.meet(1, 0)
     bench.advance(2_000)
     #expect(bench.nodes[0].accepted(own).entries.values.reduce(0) { $0 + $1.sequence } == 2)
+  }
+
+  @Test("where the disk refuses the first of them, nothing is left of the new id's declaration") func refused() throws {
+    let bench = try bench()
+    try bench.nodes[1].write(own, Put("before"))
+    bench.meet(1, 0)
+    try tell(bench, bench.membership(of: bench.nodes[1].key.publicKey, label: "master", role: "master"))
+    try bench.nodes[1].refuse("INSERT", on: "runs")
+    #expect(throws: (any Error).self) { try bench.nodes[1].write(room, Put("refused")) }
+    try bench.nodes[1].allow("runs")
+    try bench.nodes[1].write(room, Put("after"))
+    bench.run()
+    try bench.restart(1)
+    bench.meet(1, 0)
+    for node in bench.nodes { #expect(node.accepted(room).entries.values.map(\.sequence) == [1]) }
+  }
+
+  @Test("a rule that lets it write its user's own document alone is no reason to stay under the present id")
+  func ownDocument()
+    throws
+  {
+    let bench = try EngineBench(2)
+    let cards = try PartitionName("all-users=x")
+    for node in bench.nodes { try node.subscribe("all-users=*") }
+    let node = bench.nodes[1]
+    try node.write(own, Put("before"))
+    try tell(
+      bench,
+      bench.statement(
+        .grant(Statement.Grant(subject: .role("master"), level: .write, pattern: "all-users=*"))))
+    try tell(bench, bench.membership(of: node.key.publicKey, label: "master", role: "master"))
+    try node.write(cards, Put("somebody"))
+    bench.meet(1, 0)
+    for node in bench.nodes { #expect(node.accepted(cards).entries.values.map(\.sequence) == [1]) }
+  }
+
+  @Test("a device that was let in again writes under its new membership, also where the end spared the old one")
+  func again()
+    throws
+  {
+    let bench = try bench()
+    let (node, other) = (bench.nodes[1], try PartitionName("room=3"))
+    for (role, room) in [("officer", other), ("master", other)] {
+      try tell(
+        bench,
+        bench.statement(.grant(Statement.Grant(subject: .role(Text(role)), level: .write, pattern: room.text))))
+    }
+    try node.write(own, Put("before"))
+    let authority = node.state.mesh.authority
+    let first = try #require(authority.member(of: node.key.publicKey))
+    let tip = try #require(authority.lastStatement(of: node.key.publicKey))
+    let listing = Statement.Listing(tips: [
+      Statement.ScopeTips(
+        scope: "", tips: [Statement.Tip(issuer: node.key.publicKey, sequence: tip.sequence, id: tip.id)])
+    ])
+    try tell(
+      bench, bench.statement(.end(Statement.End(reason: .retire, target: .membership(first.id), listing: listing))))
+    try tell(bench, bench.membership(of: node.key.publicKey, label: "master", role: "master"))
+    let before = try #require(node.state.own.replica).id
+    try node.write(other, Put("after"))
+    let now = try #require(node.state.own.replica).id
+    #expect(before != now && node.state.mesh.authority.mayWriteOn(as: now, in: other))
+  }
+
+  @Test("a device whose statements are used up is told so, and nothing is acknowledged that would count nowhere")
+  func full()
+    throws
+  {
+    let bench = try bench()
+    let node = bench.nodes[1]
+    try node.write(own, Put("before"))
+    try tell(bench, bench.membership(of: node.key.publicKey, label: "master", role: "master"))
+    let author = HostileAuthor(bench, slot: 1)
+    for statement in try author.declare(AdmittedStatements.limit) { tell(bench, statement) }
+    #expect(throws: EngineError.tooManyStatements) { try node.write(room, Put("after")) }
+    try node.write(own, Put("still"))
   }
 }

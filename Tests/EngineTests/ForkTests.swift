@@ -100,4 +100,24 @@ import Testing
     #expect(Reissue.owed(in: node.state).isEmpty)
     #expect(try node.count("reissues") == 2)
   }
+
+  @Test("an issue that the disk refuses keeps no other partition from its own") func refusedElsewhere() throws {
+    let bench = try EngineBench(2)
+    let rooms = try (1...2).map { try PartitionName(Text("room=\($0)")) }.sorted {
+      bench.nodes[0].id(of: $0) < bench.nodes[0].id(of: $1)
+    }
+    for node in bench.nodes { try node.subscribe("room=*") }
+    for room in rooms { try bench.nodes[0].write(room, Put("before")) }
+    bench.cut(bench.meet(0, 1))
+    let copies = [0, try bench.clone(0)]
+    for slot in copies {
+      for room in rooms { try bench.nodes[slot].write(room, Put(Text("\(slot)"))) }
+      let first = "SELECT id FROM partitions WHERE name='\(rooms[0].text.string)'"
+      try bench.nodes[slot].refuse("INSERT", on: "reissues", when: "NEW.partition = (\(first))")
+    }
+    allMeet(bench)
+    let owed = copies.flatMap { Reissue.owed(in: bench.nodes[$0].state).map(\.name) }
+    #expect(Set(owed) == [rooms[0]])
+    #expect(bench.nodes[1].accepted(rooms[1]).entries.values.reduce(0) { $0 + $1.sequence } == 3)
+  }
 }

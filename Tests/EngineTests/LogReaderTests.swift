@@ -1,9 +1,9 @@
 import CSQLite
 import Identity
-import Replication
 import Testing
 
 @testable import Engine
+@testable import Replication
 @testable import Storage
 
 @Suite struct LogReaderTests {
@@ -70,6 +70,60 @@ import Testing
     #expect(all.runs.map(\.last) == [1] && !all.hasMore)
     let none = try again.runs(node.id(of: partition), lackedBy: node.received(partition), byteLimit: .max)
     #expect(none.runs.isEmpty && !none.hasMore)
+  }
+
+  @Test("what a peer says of a chain that is plain here is answered from a few of its runs, however long it is")
+  func probed()
+    throws
+  {
+    let partition = try PartitionName("room=1")
+    let node = try EngineBench().nodes[0]
+    for index in 0..<300 { try node.write(partition, Put("d", Int64(index))) }
+    let (id, replica) = (node.id(of: partition), try #require(node.state.own.replica).id)
+    let reader = LogReader(node.state)
+    let all = try reader.summaries(id, replica, from: 1)
+    #expect(all.map(\.last) == Array(1...300) && all.allSatisfy { $0.context.isEmpty })
+
+    var before = node.store.runsRead
+    let told = try reader.summaries(id, replica, from: 1, for: .probe(SessionID(rawValue: 1), wantsReply: true))
+    #expect(told.map(\.last) == [44, 172, 236, 268, 284, 292, 296, 298, 299, 300])
+    #expect(node.store.runsRead - before == told.count)
+
+    func position(_ sequence: Int) -> ChainPosition {
+      ChainPosition(sequence: UInt64(sequence), tip: all[sequence - 1].hashes[0].tip)
+    }
+    let strange = ChainPosition(sequence: 250, tip: all[3].hashes[0].tip)
+    let ahead = ChainPosition(sequence: 500, tip: all[4].hashes[0].tip)
+    for (named, first) in [
+      ([position(7), position(137), strange, ahead], 138), ([position(300)], nil), ([strange, ahead], 1), ([], 1),
+    ] as [([ChainPosition], UInt64?)] {
+      before = node.store.runsRead
+      let probe = ChainProbe(name: partition, replica: replica, positions: named, wantsReply: false)
+      let runs = try reader.summaries(id, replica, from: 1, for: .answer(SessionID(rawValue: 1), probe))
+      #expect(probe.firstLacking(ofOneBranch: runs) == first)
+      #expect(node.store.runsRead - before <= told.count + 5)
+    }
+  }
+
+  @Test("a chain that was taken apart to judge an old run that is here does not stay so in memory") func unfolded()
+    throws
+  {
+    let bench = try EngineBench(2)
+    let partition = try PartitionName("room=1")
+    for node in bench.nodes { try node.subscribe("*") }
+    let author = HostileAuthor(bench, slot: 1)
+    let session = bench.meet(1, 0)
+    author.say([.statements(try author.declare(1).map(\.encoded))], to: 0, on: session)
+    let replica = try #require(author.replicas.first)
+    let runs = try (0..<64).map { _ in try author.run(partition, replica) }
+    author.offer(partition, runs, to: 0, on: session)
+    let node = bench.nodes[0]
+    func nodeCount() -> Int? { node.state.mesh.partitions[node.id(of: partition)]?.log.nodeCount }
+    #expect(node.accepted(partition).sequence(of: replica) == 64 && nodeCount() == 0)
+    let read = node.store.runsRead
+    author.offer(partition, [runs[3]], to: 0, on: session)
+    #expect(node.store.runsRead > read, "it can be judged by its chain's headers alone")
+    #expect(nodeCount() == 0)
   }
 
   @Test("a payload that travels apart is read with its run")

@@ -212,6 +212,71 @@ struct AuthorityTests {
     #expect(book.authority.level(of: Named.key("d0"), in: try PartitionName("/t")) == .read)
   }
 
+  @Test("managers' raises are judged by ascending id, each with those before it", arguments: [(10, 20), (20, 10)])
+  func raisesOfManagers(first: UInt64, second: UInt64) throws {
+    var book = book()
+    let member = book.member("d0")
+    let nothing = { Statement.Tip(issuer: Named.key($0), sequence: 0, id: .zero) }
+    // Only who was an admin once may list what others said.
+    let admin = book.member("dY", role: "admin")
+    let none = Statement.Listing(tips: [Statement.ScopeTips(scope: "", tips: [nothing("dY")])])
+    book.say(.end(Statement.End(reason: .retire, target: .membership(admin), listing: none)))
+    for device in ["dX", "dY"] { book.member(device) }
+    book.declare("d0.1", under: member, by: "d0")
+    book.grant(.write, to: .everyone, on: "/t*")
+    for device in ["dX", "dY"] { book.grant(.manage, to: .device(Named.key(device)), on: "/t*") }
+    func listing(_ sequence: UInt64, tips: [Statement.Tip] = []) -> Statement.Listing {
+      let position = ChainPosition(sequence: sequence, tip: .zero)
+      let end = Statement.ChainEnd(replica: Named.replica("d0.1"), position: position)
+      return Statement.Listing(
+        ends: [Statement.PartitionEnds(partition: "/t", chains: [end])],
+        tips: tips.isEmpty ? [] : [Statement.ScopeTips(scope: "", tips: tips)])
+    }
+    func raise(_ end: Digest, _ id: UInt64, by device: String, _ listing: Statement.Listing) -> Digest {
+      let id = Digest(words: (id, 1, 0, 0))
+      let raise = Statement.Raise(end: end, listing: listing)
+      book.statements.append(Statement(.raise(raise), by: Named.key(device), after: book.statements, id: id))
+      return id
+    }
+    let end = book.say(
+      .end(Statement.End(reason: .retire, target: .replica(Named.replica("d0.1")), listing: listing(1))))
+    let raised = raise(end, second, by: "dX", listing(5))
+    // The lowering of the right by which it was raised lists nothing of its issuer; a raise by another manager lists that.
+    let lowering = book.grant(
+      .read, to: .device(Named.key("dX")), on: "/t*", listing: listing(1, tips: [nothing("dX")]))
+    _ = raise(
+      lowering, first, by: "dY", listing(1, tips: [Statement.Tip(issuer: Named.key("dX"), sequence: 1, id: raised)]))
+    let bound = book.authority.bound(of: Named.replica("d0.1"), in: try PartitionName("/t"))
+    #expect(bound.sequence == (first < second ? 5 : 1))
+  }
+
+  @Test("under which replica, and which membership, whatever a device writes counts")
+  func mayWriteOn() throws {
+    var book = book()
+    let (officer, partition, cards) = (book.member("d0"), try PartitionName("/t"), try PartitionName("all-users=x"))
+    book.declare("d0.1", under: officer, by: "d0")
+    book.grant(.write, to: .role("officer"), on: "/u")
+    book.grant(.write, to: .role("master"), on: "*")
+    func mayWriteOn(_ name: PartitionName) -> Bool { book.authority.mayWriteOn(as: Named.replica("d0.1"), in: name) }
+    func membership(_ name: PartitionName) -> Digest? {
+      book.authority.membershipToWrite(as: Named.key("d0"), in: name)?.id
+    }
+    for name in [partition, cards] { #expect(!mayWriteOn(name) && membership(name) == nil) }
+    #expect(mayWriteOn(try PartitionName("/u")))
+    let master = book.member("d0", role: "master")
+    book.grant(.write, to: .role("master"), on: "all-users=*")
+    book.member("d0", role: "guest")
+    for name in [partition, cards] { #expect(!mayWriteOn(name) && membership(name) == master) }
+    // More may be allowed than can be read here: what is not known to be allowed is no right to write.
+    book.say(.unknown(Statement.Unknown(kind: 99)))
+    #expect(book.authority.isInDoubt && book.authority.bound(of: Named.replica("d0.1"), in: partition).isUnbounded)
+    for name in [partition, cards] { #expect(!mayWriteOn(name) && membership(name) == master) }
+    let tip = Statement.Tip(issuer: Named.key("d0"), sequence: 0, id: .zero)
+    let listing = Statement.Listing(tips: [Statement.ScopeTips(scope: "", tips: [tip])])
+    book.say(.end(Statement.End(reason: .retire, target: .membership(officer), listing: listing)))
+    #expect(!mayWriteOn(try PartitionName("/u")), "its membership has ended, which spares what it does not list")
+  }
+
   @Test("a grant on a name reaches that name alone, a prefix what begins with it")
   func patternsOfGrants() throws {
     var book = book()

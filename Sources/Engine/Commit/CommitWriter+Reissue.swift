@@ -15,9 +15,9 @@ extension Reissue {
     let (authority, device) = (state.mesh.authority, state.identity.device)
     // Put in order when found: few have any, and all of them would be copied.
     return state.mesh.partitions.values.compactMap { partition in
-      guard !partition.log.forkPoints.isEmpty, authority.level(of: device, in: partition.name) >= .write,
-        ReplicaRenewal(state).mayCount(in: partition.id, partition.name)
-      else { return nil }
+      guard !partition.log.forkPoints.isEmpty, authority.level(of: device, in: partition.name) >= .write else {
+        return nil
+      }
       let lost = partition.log.lostChanges { authority.signer(of: $0) == device }
       return lost.isEmpty ? nil : Owed(partition: partition.id, name: partition.name, lost: lost)
     }.sorted { $0.partition < $1.partition }

@@ -14,27 +14,21 @@ struct ReplicaRenewal {
   /// shown another history of it and it may write, and nowhere else.
   func isToDraw(for partition: PartitionID, _ name: PartitionName) -> Bool {
     state.own.isRenewalDue && (state.own.timeToRenewal(now) == 0 || state.own.isBarred(partition, now))
-      || isBounded(in: partition, name)
+      || isBounded(in: name)
   }
 
-  /// What is written under the present id would not count, and under a new one it would: the device's right is that of another of its
-  /// memberships, or came back after an end.
-  private func isBounded(in partition: PartitionID, _ name: PartitionName) -> Bool {
-    state.own.replica != nil && !presentMayWrite(in: partition, name) && newMayWrite(name)
+  /// A new id is due there, and may not be drawn yet.
+  func isPutOff(for partition: PartitionID, _ name: PartitionName) -> Bool {
+    state.own.timeToRenewal(now) > 0 && isToDraw(for: partition, name)
   }
 
-  /// Under the present id or a new one.
-  func mayCount(in partition: PartitionID, _ name: PartitionName) -> Bool {
-    presentMayWrite(in: partition, name) || newMayWrite(name)
-  }
-
-  private func presentMayWrite(in partition: PartitionID, _ name: PartitionName) -> Bool {
-    guard let replica = state.own.replica?.id else { return false }
-    return state.mesh.authority.bound(of: replica, in: name).sequence > state.own.sequence(in: partition)
-  }
-
-  private func newMayWrite(_ name: PartitionName) -> Bool {
-    state.mesh.authority.membershipToWrite(as: state.identity.device, in: name) != nil
+  /// What is written under the present id would not all count, and under a new one it would: the device's right is that of another
+  /// of its memberships, or came back after an end.
+  private func isBounded(in name: PartitionName) -> Bool {
+    guard let replica = state.own.replica?.id, !state.mesh.authority.mayWriteOn(as: replica, in: name) else {
+      return false
+    }
+    return state.mesh.authority.membershipToWrite(as: state.identity.device, in: name) != nil
   }
 
   /// Draws the new id with the first change after the cause, not at start: a node that only reads leaves no trace in
@@ -45,9 +39,14 @@ struct ReplicaRenewal {
   ) throws {
     guard isToDraw(for: partition, name) else { return }
     let wait = state.own.timeToRenewal(now)
-    guard wait == 0 else { throw EngineError.renewedLately(name, seconds: (wait + 999) / 1_000) }
+    guard wait == 0 else {
+      let seconds = (wait + 999) / 1_000
+      throw state.own.isRenewalDue
+        ? EngineError.renewedLately(name, seconds: seconds) : .otherMembershipLately(name, seconds: seconds)
+    }
     let identity = state.identity
     let authority = state.mesh.authority
+    guard !authority.isFull(identity.device) else { throw EngineError.tooManyStatements }
     guard
       let membership = authority.membershipToWrite(as: identity.device, in: name)
         ?? authority.member(of: identity.device)

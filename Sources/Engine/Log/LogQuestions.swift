@@ -43,15 +43,13 @@ final class LogQuestions {
       return .loaded(id, partition, runs, hasMore: hasMore)
     case .isSaid(let id): return .said(id)
     case .chain(let partition, let replica, let first, let purpose):
-      let isUnfolded = state.mesh.partitions[partition]?.log.isUnfolded(replica) == true
       unread.remove(replica)
       let log = LogReader(state) { [self] failure, partition in
         note(failure, partition)
         unread.insert(replica)
       }
       let runs = attempt(nil, of: partition) {
-        purpose.needsFewBelowTrunk && isUnfolded
-          ? try log.milestones(partition, replica) : try log.summaries(partition, replica, from: first)
+        try log.summaries(partition, replica, from: first, for: purpose)
       }
       if runs == nil { unread.insert(replica) }
       return .chainLoaded(partition, replica, runs ?? [], purpose)

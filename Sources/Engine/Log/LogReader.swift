@@ -179,28 +179,70 @@ struct LogReader {
     return ApartPayload(hash: hash, bytes: payload[...])
   }
 
-  /// Stored runs of a chain that reach `first` or above, ascending, of all branches. Those that do not read are left out.
+  /// What ``Mesh/Event/chainLoaded(_:_:_:_:)`` says for this purpose, without contexts.
+  func summaries(
+    _ partition: PartitionID, _ replica: ReplicaID, from first: UInt64, for purpose: ChainPurpose
+  ) throws -> [RunSummary] {
+    guard let state = mesh.partitions[partition] else { return [] }
+    switch purpose {
+    case .probe: return try milestones(state, replica)
+    case .answer where state.log.isUnfolded(replica): return try milestones(state, replica)
+    case .answer(_, let probe):
+      let parting = try parting(state, replica, from: probe.positions)
+      let others = try milestones(state, replica).filter { run in !parting.contains { $0.first == run.first } }
+      return (parting + others).sorted { $0.first < $1.first }
+    case .unfold, .wholeAnswer, .handOver:
+      return try summaries(partition, replica, from: first)
+    }
+  }
+
+  /// Stored runs of a chain that reach `first` or above, ascending, of all branches, without contexts. Those that do not read are
+  /// left out.
   func summaries(_ partition: PartitionID, _ replica: ReplicaID, from first: UInt64) throws -> [RunSummary] {
     guard let name = mesh.partitions[partition]?.name else { return [] }
     let (runs, unread) = try reader.headers(
-      of: chain(partition, replica), after: first - 1, name, mesh.authority, in: store)
+      of: chain(partition, replica), after: first - 1, name, mesh.authority, contexts: false, in: store)
     for failure in unread { note(failure, partition) }
     return runs
   }
 
-  /// Runs of a chain's trunk, ever wider apart towards its start, ascending.
-  func milestones(_ partition: PartitionID, _ replica: ReplicaID) throws -> [RunSummary] {
-    guard let state = mesh.partitions[partition] else { return [] }
-    var (found, distance): ([RunSummary], UInt64) = ([], 1)
+  /// Runs of a chain's trunk, the last one and others ever wider apart towards its start, ascending. Those that do not read are
+  /// left out.
+  private func milestones(_ state: PartitionState, _ replica: ReplicaID) throws -> [RunSummary] {
+    var (found, distance): ([RunSummary], UInt64) = ([], 0)
     let end = state.log.trunk(of: replica).sequence
     while distance < end {
-      let runs = try store.runs(of: chain(partition, replica), after: end - distance - 1, byteLimit: 1)
-      for run in runs where run.last < found.last?.first ?? end {
-        found.append(try reader.summary(run, partition, state.name, mesh.authority))
+      for run in try runs(at: end - distance, of: replica, state) where run.last < found.last?.first ?? .max {
+        found.append(run)
       }
-      distance *= 2
+      distance = max(1, distance * 2)
     }
     return found.reversed()
+  }
+
+  /// Where a chain that memory has as its trunk alone parts from what a peer named: the run with the highest change that he has as
+  /// well, and the one behind it; the first, where he has none.
+  private func parting(
+    _ state: PartitionState, _ replica: ReplicaID, from positions: [ChainPosition]
+  ) throws -> [RunSummary] {
+    let end = state.log.trunk(of: replica).sequence
+    let named = positions.filter { 1...max(1, end) ~= $0.sequence }.sorted { $0.sequence > $1.sequence }
+    for position in named {
+      let found = try runs(at: position.sequence, of: replica, state)
+      guard let common = found.first(where: { $0.hash(at: position.sequence)?.tip == position.tip }) else { continue }
+      return [common] + (common.last < end ? try runs(at: common.last + 1, of: replica, state) : [])
+    }
+    return try runs(at: 1, of: replica, state)
+  }
+
+  /// Of each branch at most the run that has this change; none that does not read.
+  private func runs(at sequence: UInt64, of replica: ReplicaID, _ state: PartitionState) throws -> [RunSummary] {
+    let runs = try intact(state.id) {
+      try store.runs(of: chain(state.id, replica), after: sequence - 1, byteLimit: 0).map {
+        try reader.summary($0.withoutContext, state.id, state.name, mesh.authority)
+      }
+    }
+    return runs ?? []
   }
 
   /// What of a chain lies above a sequence, of all branches, as much as is shown at once: up to a run that does not read.

@@ -46,17 +46,24 @@ struct StoredRuns {
 
 extension RunReader {
   /// Headers of a chain's stored runs that hold changes above `sequence`, ascending, of all branches, and why others do not
-  /// read. A header reads also where the context beside it does not; its context is empty then.
+  /// read. A header reads also where the context beside it does not; its context is empty then, as are all without
+  /// `contexts`: those of a long chain would take far more memory than its headers.
   func headers(
     of chain: ChainIdentity, after sequence: UInt64, _ name: PartitionName, _ authority: Authority,
-    in log: any LogReading
+    contexts: Bool = true, in log: any LogReading
   ) throws -> (runs: [RunSummary], unread: [any StoreFailure]) {
     var (runs, seen): ([RunSummary], Set<Int64>) = ([], [])
     let unread = try StoredRuns(of: chain, in: log).visit(after: sequence) { run in
       guard !seen.contains(run.arrival) else { return }
-      runs.append(try summary(run, chain.partition, name, authority))
+      runs.append(try summary(contexts ? run : run.withoutContext, chain.partition, name, authority))
       seen.insert(run.arrival)
     }
     return (runs, unread)
+  }
+}
+
+extension LogRun {
+  var withoutContext: LogRun {
+    LogRun(arrival: arrival, first: first, last: last, context: VersionVector(), body: body)
   }
 }

@@ -25,7 +25,7 @@ extension PostgreSQLSchema {
               WHERE l.fleet = of_fleet AND w.settled IS NULL
                 AND (w.relay IS NULL OR w.relay = by_relay OR w.claimed < clock_timestamp() - interval '10 minutes')
                 -- What can be no partition's name is refused by whoever comes first.
-                AND (patterns IS NULL OR octet_length(w.partition) > \(PartitionName.byteLimit) OR w.partition ~ '[[:cntrl:]]|\\*$'
+                AND (patterns IS NULL OR octet_length(w.partition) > \(PartitionName.byteLimit) OR w.partition ~ '[\\x01-\\x1f\\x7f]|\\*$'
                   OR EXISTS (SELECT FROM unnest(patterns) AS p (pattern) WHERE CASE right(p.pattern, 1)
                     WHEN '*' THEN starts_with(w.partition, left(p.pattern, -1)) ELSE w.partition = p.pattern END))
                 AND (w.left_last IS NULL OR w.left_last + CASE w.left_by

@@ -44,6 +44,9 @@ package struct ChainLimits: Hashable, Sendable {
   /// Of a chain that nothing narrows and whose author may write whatever he likes: nearly all are.
   static let open = ChainLimits(bound: .unbounded, reason: .aboveEnd, lack: .aboveLimit, free: .max)
 
+  /// Whatever the chain's author writes from now on counts.
+  var allowAll: Bool { min(bound.sequence, known, free) == .max }
+
   /// The same for what lies above a trunk; what is in it counts on, for as long as nobody can look at its changes one by one.
   func keeping(_ trunk: ChainTrunk) -> ChainLimits {
     let end = ChainPosition(sequence: trunk.sequence, tip: trunk.hash.tip)
@@ -105,12 +108,24 @@ extension Authority {
     return limits(of: replica, owner, in: partition, baseline)
   }
 
-  /// The latest standing membership of a device under which a new replica of it may write in a partition; nil where none lets it.
+  /// Whatever is written under this replica from now on counts: its membership stands, and may write any document.
+  package func mayWriteOn(as replica: ReplicaID, in partition: PartitionName) -> Bool {
+    guard case .member(let member) = members.byReplica[replica], !rights.isEnded(.membership(member.id)) else {
+      return false
+    }
+    return limits(of: replica, in: partition).allowAll
+  }
+
+  /// The latest standing membership of a device under which whatever a new replica of it writes in a partition counts; nil where
+  /// there is none.
   package func membershipToWrite(as device: PublicKey, in partition: PartitionName) -> Member? {
     standingMemberships(of: device).last {
-      limits(of: .zero, .member($0), in: partition, rights.baseline(of: .zero, in: partition.text)).bound.sequence > 0
+      limits(of: .zero, .member($0), in: partition, rights.baseline(of: .zero, in: partition.text)).allowAll
     }
   }
+
+  /// The fleet takes as many statements of a device as it ever will (rule C10): none that it makes now counts.
+  package func isFull(_ device: PublicKey) -> Bool { fullDevices.contains(device) }
 
   private func limits(
     of replica: ReplicaID, _ owner: MemberTable.Owner, in partition: PartitionName, _ baseline: ChainPosition

@@ -34,11 +34,14 @@ struct RightsTable: Sendable {
     grants = GrantTable(fromAdmins + fromManagers)
     let (own, managers) = endsBelowAdmins(index, members, besides: Set(adminEnds.map(\.id)))
     let raisable = managing.isEmpty ? [] : Self.raisableByManagers(index)
-    for raise in index.raises where raisable.contains(raise.content.end) && !members.isAdmin(raise) {
-      guard isManager(raise, of: index.word(of: raise.id).partitions, members) else { continue }
+    let raisesBelow = index.raises.filter { raisable.contains($0.content.end) && !members.isAdmin($0) }
+    // Each is judged with those before it: an order that every node has.
+    for raise in raisesBelow.sorted(by: { $0.id < $1.id }) {
+      let word = index.word(of: raise.id)
+      guard isManager(raise, of: word.partitions, members) else { continue }
       raisesByID[raise.content.end, default: []].append(raise)
+      raises[raise.content.end, default: []].append(word)
     }
-    raises = raisesByID.mapValues { $0.map { index.word(of: $0.id) } }
     raiseIDs = Set(raisesByID.values.joined().map(\.id))
     ends = [:]
     collect(adminEnds + own + managers, boundToPartitions: Set(managers.filter(\.content.isOfReplica).map(\.id)))

@@ -56,7 +56,7 @@ package struct RunSummary: Hashable, Sendable {
   func facts(at index: Int) -> ChangeFacts { facts.isEmpty ? ChangeFacts() : facts[index] }
 
   /// Nil unless the run reaches this sequence.
-  func hash(at sequence: UInt64) -> Digest? {
+  package func hash(at sequence: UInt64) -> Digest? {
     sequence >= first && sequence <= last ? hashes[Int(sequence - first)] : nil
   }
 

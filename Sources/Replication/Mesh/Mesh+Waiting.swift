@@ -75,9 +75,13 @@ extension Mesh {
       ledger.leaveTrunk(of: request.replica, in: partition)
       step.emit(.damaged(partition, request.replica))
     }
-    ledger.partitions[partition]?.waiting.noteHeaders()
+    ledger.partitions[partition]?.waiting.noteHeaders(of: request.replica)
     if ledger.partitions[partition]?.waiting.isAuthorityDue == true { adoptAuthority(partition, &step) }
     while let batch = ledger.partitions[partition]?.waiting.next() { process(batch, partition, &step) }
+    // What was judged may have been here, or taken nowhere: memory would keep the chains in parts for it.
+    for replica in ledger.partitions[partition]?.waiting.takeUnfolded() ?? [] {
+      ledger.partitions[partition]?.log.fold(replica)
+    }
   }
 
   mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {

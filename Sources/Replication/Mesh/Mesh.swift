@@ -47,8 +47,8 @@ package struct Mesh: Sendable {
     case logScrubbed
     /// A run that a ledger kept; hashes, signature, context and payload checked as a peer's are.
     case ledgerRun(PartitionName, DeliveredRun)
-    /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches; some
-    /// of those below the trunk where ``ChainPurpose/needsFewBelowTrunk`` says so.
+    /// The answer to ``Directive/loadChain(_:_:from:_:)``: stored runs that reach `from` or above, ascending, all branches, or as
+    /// many of them as ``ChainPurpose`` says. Their contexts may be empty.
     case chainLoaded(PartitionID, ReplicaID, [RunSummary], ChainPurpose)
     case evidenceLoaded(SessionID, PartitionID, ReplicaID, [LoggedRun], hasMore: Bool, isRest: Bool)
     /// Runs of these chains that did not read are put back. With what is stored of those that were incomplete.

@@ -73,9 +73,9 @@ extension NodeError {
     let code: Code =
       switch error {
       case .notAMember, .notPermitted: .notPermitted
-      case .changeTooLarge, .payloadsTooLarge, .tooManyOperations, .tooManyPartitions: .tooLarge
+      case .changeTooLarge, .payloadsTooLarge, .tooManyOperations, .tooManyPartitions, .tooManyStatements: .tooLarge
       case .malformedChange, .undeletable: .unprocessable
-      case .renewedLately, .versionNotHere, .versionDamaged: .busy
+      case .renewedLately, .otherMembershipLately, .versionNotHere, .versionDamaged: .busy
       case .changedSinceRead: .preconditionFailed
       case .ownRunNotTaken, .payloadNotThere, .payloadSpoiled, .noFleet: .failed
       }

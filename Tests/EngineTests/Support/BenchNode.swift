@@ -114,9 +114,10 @@ final class BenchNode {
   func count(_ table: String) throws -> Int64 { try store.store.database.integer("SELECT count(*) FROM \(table)") ?? 0 }
 
   /// From now on such a statement fails with what is no fault of the disk.
-  func refuse(_ event: String, on table: String) throws {
+  func refuse(_ event: String, on table: String, when condition: String = "1") throws {
     try store.store.database.execute(
-      "CREATE TEMP TRIGGER refuse_\(table) BEFORE \(event) ON \(table) BEGIN SELECT RAISE(ABORT, 'no room'); END")
+      "CREATE TEMP TRIGGER refuse_\(table) BEFORE \(event) ON \(table) WHEN \(condition) BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    )
   }
 
   /// The document's stored state from now on.

@@ -29,8 +29,6 @@ extension Ledger {
 
   mutating func leaveOut(_ run: RunSummary, _ partition: PartitionID) {
     takes.noteLeftOut(of: run.signer)
-    // It may have been taken apart to be judged.
-    partitions[partition]?.log.fold(run.replica)
   }
 
   /// What this run of somebody who is not spent stands on, of those who are, and is not here: it was left out, or is a branch

@@ -4,6 +4,8 @@ struct WaitingRuns: Sendable {
   private var parked: [ParkedRuns] = []
   private(set) var awaitedHeaders = 0
   var ahead = RunsAhead()
+  /// Chains that were taken apart to judge what waits.
+  private var unfolded: Set<ReplicaID> = []
   /// Statements that were learnt are adopted once the headers are here.
   private(set) var awaitsAuthority = false
 
@@ -26,7 +28,17 @@ struct WaitingRuns: Sendable {
     awaitedHeaders += headers
   }
 
-  mutating func noteHeaders() { awaitedHeaders = max(0, awaitedHeaders - 1) }
+  mutating func noteHeaders(of replica: ReplicaID) {
+    awaitedHeaders = max(0, awaitedHeaders - 1)
+    unfolded.insert(replica)
+  }
+
+  /// Once nothing waits for headers any more.
+  mutating func takeUnfolded() -> Set<ReplicaID> {
+    guard !awaitsHeaders else { return [] }
+    defer { unfolded = [] }
+    return unfolded
+  }
 
   var isAuthorityDue: Bool { awaitsAuthority && !awaitsHeaders }
 

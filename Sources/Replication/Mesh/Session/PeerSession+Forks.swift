@@ -131,7 +131,7 @@ extension PeerSession {
     guard isInScope(partition, probe.name, ledger) else { return }
     if probe.wantsReply { sendProbe(partition, probe.replica, runs, wantsReply: false, ledger, &step) }
     guard let log = ledger.partitions[partition]?.log, log.isUnfolded(probe.replica) else {
-      return showLacking(probe, partition, probe.firstLacking(of: runs), ledger, &step)
+      return showLacking(probe, partition, probe.firstLacking(ofOneBranch: runs), ledger, &step)
     }
     guard !log.isNamed(probe.replica, by: probe.positions) else {
       return showLacking(probe, partition, nil, ledger, &step)
@@ -287,7 +287,7 @@ extension ChainProbe {
       if let tip = runs[index].hashes.last?.tip {
         positions.append(ChainPosition(sequence: runs[index].last, tip: tip))
       }
-      if positions.count >= 16 { stride *= 2 }
+      if positions.count >= 16, runs.count > limit { stride *= 2 }
       index -= stride
     }
     self.init(name: name, replica: replica, positions: positions.reversed() + above, wantsReply: wantsReply)
@@ -300,13 +300,25 @@ extension ChainProbe {
     var leading: Set<Digest> = []
     var first: UInt64?
     for run in runs.reversed() {
-      let isHeld =
-        run.hashes.last.map(leading.contains) == true
-        || run.hashes.enumerated().contains { index, hash in
-          held.contains(ChainPosition(sequence: run.first + UInt64(index), tip: hash.tip))
-        }
+      let isHeld = run.hashes.last.map(leading.contains) == true || run.reaches(held)
       if isHeld { leading.insert(run.hashBefore) } else { first = run.first }
     }
     return first
+  }
+
+  /// The same of runs that lie on one branch, some of which may be left out: below one that the peer holds he holds all.
+  func firstLacking(ofOneBranch runs: [RunSummary]) -> UInt64? {
+    let held = Set(positions)
+    let end = runs.lastIndex { $0.reaches(held) }.map { $0 + 1 } ?? 0
+    return runs[end...].first?.first
+  }
+}
+
+extension RunSummary {
+  /// One of the positions is a change of this run.
+  fileprivate func reaches(_ positions: Set<ChainPosition>) -> Bool {
+    hashes.enumerated().contains { index, hash in
+      positions.contains(ChainPosition(sequence: first + UInt64(index), tip: hash.tip))
+    }
   }
 }
