@@ -155,6 +155,11 @@ package final class EngineState {
     }
   }
 
+  /// Nothing can be written there for a while, since another replica id was drawn just now.
+  package func mustWait(for partition: PartitionID, _ name: PartitionName) -> Bool {
+    ReplicaRenewal(self).isPutOff(for: partition, name)
+  }
+
   func name(_ partition: PartitionID) -> String { mesh.partitions[partition]?.name.text.string ?? "?" }
 
   /// Partitions of which nothing is stored and that nothing asks for once `pattern` is no longer wanted.

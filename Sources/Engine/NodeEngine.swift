@@ -320,9 +320,9 @@ package final class NodeEngine {
     if !record.isEmpty { listener.committed(record) }
     if let drawn = done.drawn {
       links.adopt(state.mesh.authority)
-      keeper.saveMark()
       drawn.note(in: journal)
     }
+    if done.hasChangedReplica { keeper.saveMark() }
     directives.put(done.directives)
     for name in done.subscribed { noteSubscription(name.text, isWanted: true) }
     for job in batch.subscriptions { noteSubscription(job.pattern, isWanted: job.isWanted) }

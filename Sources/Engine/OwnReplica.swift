@@ -20,6 +20,16 @@ package struct OwnReplica {
   var lastTimestamp = HybridTimestamp.zero
   /// The end of each chain that the current replica has written.
   var ends: [PartitionID: End] = [:]
+  /// Ids that were left since the start for the right of another membership alone, the latest last.
+  private(set) var resting: [Resting] = []
+
+  struct Resting {
+    let incarnation: Incarnation
+    let ends: [PartitionID: End]
+  }
+
+  /// A device has few memberships that stand. One more than these draws an id anew.
+  static let restingLimit = 4
 
   var isRenewalDue: Bool { replica == nil || !causes.isEmpty }
 
@@ -45,9 +55,23 @@ package struct OwnReplica {
 
   /// Goes on as another replica; its chains begin anew.
   mutating func renew(_ incarnation: Incarnation, _ now: MonotonicTime) {
+    leavePresent()
     if replica != nil { renewedAt = now }
     (replica, ends) = (incarnation, [:])
     (causes, contested) = ([], [])
+  }
+
+  /// Goes on as one that rests, where that had come to.
+  mutating func goOn(as earlier: Resting) {
+    leavePresent()
+    resting.removeAll { $0.incarnation.id == earlier.incarnation.id }
+    (replica, ends, contested) = (earlier.incarnation, earlier.ends, [])
+  }
+
+  /// What speaks against one id of this store may speak against all.
+  private mutating func leavePresent() {
+    guard let replica, causes.isEmpty else { return resting = [] }
+    resting = resting.suffix(OwnReplica.restingLimit - 1) + [Resting(incarnation: replica, ends: ends)]
   }
 
   // MARK: How often

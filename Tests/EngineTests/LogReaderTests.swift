@@ -77,7 +77,11 @@ import Testing
     throws
   {
     let partition = try PartitionName("room=1")
-    let node = try EngineBench().nodes[0]
+    let bench = try EngineBench(2)
+    let node = bench.nodes[0]
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[1].write(partition, Put("seen"))
+    bench.meet(0, 1)
     for index in 0..<300 { try node.write(partition, Put("d", Int64(index))) }
     let (id, replica) = (node.id(of: partition), try #require(node.state.own.replica).id)
     let reader = LogReader(node.state)

@@ -240,6 +240,8 @@ struct AuthorityTests {
     }
     let end = book.say(
       .end(Statement.End(reason: .retire, target: .replica(Named.replica("d0.1")), listing: listing(1))))
+    // So that the order of numbers is another one.
+    book.grant(.read, to: .everyone, on: "/tt", by: "dY")
     let raised = raise(end, second, by: "dX", listing(5))
     // The lowering of the right by which it was raised lists nothing of its issuer; a raise by another manager lists that.
     let lowering = book.grant(

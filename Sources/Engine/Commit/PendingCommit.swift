@@ -173,6 +173,8 @@ struct Committed {
   var forgotten: [PartitionID] = []
   /// The replica id that own writes drew.
   var drawn: DrawnReplica?
+  /// The store goes on under another id than before, be it one that it had before that.
+  var hasChangedReplica = false
   /// Directives with which the core answered the declaration.
   var directives: [Mesh.Directive] = []
 

@@ -17,9 +17,26 @@ struct ReplicaRenewal {
       || isBounded(in: name)
   }
 
-  /// A new id is due there, and may not be drawn yet.
+  /// Another id is due there, and may not be drawn yet.
   func isPutOff(for partition: PartitionID, _ name: PartitionName) -> Bool {
-    state.own.timeToRenewal(now) > 0 && isToDraw(for: partition, name)
+    state.own.timeToRenewal(now) > 0 && isToDraw(for: partition, name) && earlier(for: name) == nil
+  }
+
+  /// An id that was left for another membership's right, and is of use again: else each change of partition would cost one.
+  private func earlier(for name: PartitionName) -> OwnReplica.Resting? {
+    guard !state.own.isRenewalDue else { return nil }
+    return state.own.resting.last {
+      state.mesh.authority.mayWriteOn(as: $0.incarnation.id, in: name) && isWhereItWasLeft($0)
+    }
+  }
+
+  /// Nobody has shown that somebody else wrote under it meanwhile.
+  private func isWhereItWasLeft(_ resting: OwnReplica.Resting) -> Bool {
+    let id = resting.incarnation.id
+    return state.mesh.partitions.values.allSatisfy { partition in
+      let left = resting.ends[partition.id].map { ChainPosition(sequence: $0.sequence, tip: $0.hash.tip) }
+      return partition.log.received[id] == left && partition.log.forkPoints[id] == nil
+    }
   }
 
   /// What is written under the present id would not all count, and under a new one it would: the device's right is that of another
@@ -38,6 +55,11 @@ struct ReplicaRenewal {
     for partition: PartitionID, _ name: PartitionName, _ transaction: any LogTransaction, _ done: inout Committed
   ) throws {
     guard isToDraw(for: partition, name) else { return }
+    if let earlier = earlier(for: name) {
+      try transaction.setReplica(earlier.incarnation)
+      done.hasChangedReplica = true
+      return state.own.goOn(as: earlier)
+    }
     let wait = state.own.timeToRenewal(now)
     guard wait == 0 else {
       let seconds = (wait + 999) / 1_000
@@ -59,6 +81,7 @@ struct ReplicaRenewal {
     let incarnation = Incarnation(id: replica, nonce: nonce)
     try transaction.add(statement, arrived: state.clock.wallMilliseconds)
     try transaction.setReplica(incarnation)
+    done.hasChangedReplica = true
     done.drawn = DrawnReplica(id: replica, previous: state.own.replica?.id, causes: state.own.causes)
     state.own.renew(incarnation, now)
     done.directives += state.handle(.statementsStored([statement]))

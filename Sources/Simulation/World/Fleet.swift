@@ -11,6 +11,7 @@ struct Fleet {
   private(set) var registers: [Register] = []
 
   static let memberRole: Text = "member"
+  static let furtherRole: Text = "further"
 
   struct Register {
     let subject: Statement.Subject

@@ -52,6 +52,8 @@ struct Plan {
   let cloneLimit: Int
   /// The first so many members are admins.
   let admins: Int
+  /// Devices get memberships beside their first, with rights of their own.
+  let hasFurtherMemberships: Bool
   /// The shipped store on a simulated disk, or its fast stand-in.
   let usesDisk: Bool
 
@@ -117,6 +119,7 @@ struct Plan {
     // Drawn apart, so that all else is what it was.
     var apart = random
     admins = nodeCount > 2 && faults.contains(.rightChanged) && apart.chance(40) ? 2 : 1
+    hasFurtherMemberships = faults.contains(.rightChanged) && apart.chance(40)
   }
 
   /// What a world is about: some mistakes show only where one thing happens again and again.

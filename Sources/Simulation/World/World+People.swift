@@ -92,7 +92,7 @@ extension World {
 
   private var isAnyoneBarred: Bool {
     nodes.compactMap(\.process).contains { process in
-      partitions.contains { process.engine.state.own.isBarred(fleet.partition($0), process.ports.now) }
+      partitions.contains { process.engine.state.mustWait(for: fleet.partition($0), $0) }
     }
   }
 

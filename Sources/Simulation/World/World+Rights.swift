@@ -6,6 +6,7 @@ extension World {
   /// The root lowers a grant at some node, or raises it again. What it lists is what that node accepts, or less of some
   /// chains.
   func changeRights() {
+    if plan.hasFurtherMemberships, random.chance(25) { return admitAgain() }
     guard let process = random.pick(nodes.compactMap(\.process).filter(\.node.isJudged)),
       let register = register()
     else { return }
@@ -25,6 +26,23 @@ extension World {
     process.put(.call { $0.add(said) })
   }
 
+  /// A device that is a member already gets another membership, with rights of its own.
+  private func admitAgain() {
+    guard furtherMemberships < World.furtherMembershipLimit,
+      let process = random.pick(nodes.compactMap(\.process).filter(\.node.isJudged)),
+      let node = random.pick(nodes.filter(\.isHonest)), let name = random.pick(plan.partitions)
+    else { return }
+    furtherMemberships += 1
+    count(.rightChanged)
+    note("another membership of \(node.slot), which writes \(name), at \(process.node.slot)")
+    let membership = fleet.membership(of: node.key.publicKey, user: node.user, role: Fleet.furtherRole)
+    let register = Fleet.Register(subject: .role(Fleet.furtherRole), pattern: name.text)
+    let said = fleet.grant(.write, register, ends: []) ?? membership
+    process.put(.call { $0.add(said) })
+  }
+
+  private static let furtherMembershipLimit = 3
+
   /// Somewhere in what the node holds of the chain, perhaps on a branch that does not count.
   private func earlierPosition(of replica: ReplicaID, _ partition: PartitionID, _ node: SimulatedNode) -> ChainPosition?
   {
@@ -37,7 +55,8 @@ extension World {
   private func register() -> Fleet.Register? {
     if random.chance(50) { return random.pick(fleet.registers) }
     guard let name = random.pick(plan.partitions), let node = random.pick(nodes) else { return nil }
-    let subjects: [Statement.Subject] = [.everyone, .user(node.user), .role("member"), .device(node.key.publicKey)]
+    var subjects: [Statement.Subject] = [.everyone, .user(node.user), .role("member"), .device(node.key.publicKey)]
+    if plan.hasFurtherMemberships { subjects.append(.role(Fleet.furtherRole)) }
     return Fleet.Register(
       subject: random.pick(subjects) ?? .everyone, pattern: random.pick([name.text, "al*", "*"]) ?? "*")
   }

@@ -55,6 +55,7 @@ final class World {
   var severed: Set<SlotPair> = []
   var isTroubled = true
   var nextJob = 0
+  var furtherMemberships = 0
   var report: SimulationReport
   var dialTargets: [[Int]]
   var agreedSince: UInt64?
