@@ -293,6 +293,7 @@ package final class NodeEngine {
       flush()
       tell(written.done, batch)
     } catch {
+      if takesMoved { movedDue = state.clock.now.advanced(byMilliseconds: NodeEngine.movedAgainMilliseconds) }
       abandon(batch, error, isAheadOfDisk: isAheadOfDisk)
     }
   }
@@ -348,7 +349,6 @@ package final class NodeEngine {
     for job in batch.writes { job.answer(.failure(error)) }
     for job in batch.subscriptions { job.answer(.failure(error)) }
     if !batch.reissues.isEmpty { reissues.noteFailure() }
-    movedDue = state.clock.now.advanced(byMilliseconds: NodeEngine.movedAgainMilliseconds)
     // Own writes alone are undone already; sessions need not suffer for a full disk.
     if failure != nil || isAheadOfDisk { beginAgain() } else { flush() }
   }

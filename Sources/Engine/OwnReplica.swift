@@ -89,6 +89,9 @@ package struct OwnReplica {
   /// Nothing may be written there under the present id, and it was drawn too lately to be renewed. Elsewhere nobody has
   /// shown another history.
   package func isBarred(_ partition: PartitionID, _ now: MonotonicTime) -> Bool {
-    isRenewalDue && timeToRenewal(now) > 0 && (causes != [.peer] || contested.contains(partition))
+    isRenewalDue && timeToRenewal(now) > 0 && isContested(partition)
   }
+
+  /// Of a present id that is in doubt: elsewhere nobody has shown another history.
+  func isContested(_ partition: PartitionID) -> Bool { causes != [.peer] || contested.contains(partition) }
 }

@@ -212,8 +212,11 @@ struct AuthorityTests {
     #expect(book.authority.level(of: Named.key("d0"), in: try PartitionName("/t")) == .read)
   }
 
-  @Test("managers' raises are judged by ascending id, each with those before it", arguments: [(10, 20), (20, 10)])
-  func raisesOfManagers(first: UInt64, second: UInt64) throws {
+  @Test(
+    "managers' raises are judged by ascending id, each with those before it", arguments: [(10, 20), (20, 10)],
+    [false, true])
+  func raisesOfManagers(ids: (first: UInt64, second: UInt64), isEnded: Bool) throws {
+    let (first, second) = ids
     var book = book()
     let member = book.member("d0")
     let nothing = { Statement.Tip(issuer: Named.key($0), sequence: 0, id: .zero) }
@@ -224,7 +227,7 @@ struct AuthorityTests {
     for device in ["dX", "dY"] { book.member(device) }
     book.declare("d0.1", under: member, by: "d0")
     book.grant(.write, to: .everyone, on: "/t*")
-    for device in ["dX", "dY"] { book.grant(.manage, to: .device(Named.key(device)), on: "/t*") }
+    let managing = ["dX", "dY"].map { book.grant(.manage, to: .device(Named.key($0)), on: "/t*") }
     func listing(_ sequence: UInt64, tips: [Statement.Tip] = []) -> Statement.Listing {
       let position = ChainPosition(sequence: sequence, tip: .zero)
       let end = Statement.ChainEnd(replica: Named.replica("d0.1"), position: position)
@@ -244,8 +247,11 @@ struct AuthorityTests {
     book.grant(.read, to: .everyone, on: "/tt", by: "dY")
     let raised = raise(end, second, by: "dX", listing(5))
     // The lowering of the right by which it was raised lists nothing of its issuer; a raise by another manager lists that.
-    let lowering = book.grant(
-      .read, to: .device(Named.key("dX")), on: "/t*", listing: listing(1, tips: [nothing("dX")]))
+    let narrowing = listing(1, tips: [nothing("dX")])
+    let lowering =
+      isEnded
+      ? book.say(.end(Statement.End(reason: .retire, target: .grant(managing[0]), listing: narrowing)))
+      : book.grant(.read, to: .device(Named.key("dX")), on: "/t*", listing: narrowing)
     _ = raise(
       lowering, first, by: "dY", listing(1, tips: [Statement.Tip(issuer: Named.key("dX"), sequence: 1, id: raised)]))
     let bound = book.authority.bound(of: Named.replica("d0.1"), in: try PartitionName("/t"))

@@ -15,9 +15,9 @@ extension Reissue {
     let (authority, device) = (state.mesh.authority, state.identity.device)
     // Put in order when found: few have any, and all of them would be copied.
     return state.mesh.partitions.values.compactMap { partition in
-      guard !partition.log.forkPoints.isEmpty, authority.level(of: device, in: partition.name) >= .write else {
-        return nil
-      }
+      guard !partition.log.forkPoints.isEmpty, authority.level(of: device, in: partition.name) >= .write,
+        ReplicaRenewal(state).mayWrite(in: partition.id, partition.name)
+      else { return nil }
       let lost = partition.log.lostChanges { authority.signer(of: $0) == device }
       return lost.isEmpty ? nil : Owed(partition: partition.id, name: partition.name, lost: lost)
     }.sorted { $0.partition < $1.partition }
@@ -31,8 +31,12 @@ extension CommitWriter {
     let runs = try runs(of: lost, in: partition)
     // They do not read, and are owed still.
     guard !runs.isEmpty else { return }
-    try ReplicaRenewal(state).drawIfDue(for: partition, owed.name, transaction, &done)
-    let hashes = Set(lost.map(\.hash))
+    let (renewal, hashes) = (ReplicaRenewal(state), Set(lost.map(\.hash)))
+    // Else an id would be drawn for nothing.
+    guard
+      try !renewal.isToDraw(for: partition, owed.name) || runs.contains(where: { try mayIssue($1, hashes, partition) })
+    else { return }
+    try renewal.drawIfDue(for: partition, owed.name, transaction, &done)
     var moved: [LogChange] = []
     var waiting: Set<ReplicaID> = []
     for (replica, run) in runs where !waiting.contains(replica) {
@@ -85,17 +89,8 @@ extension CommitWriter {
     _ content: RunContent, _ context: VersionVector, _ hashes: Set<Digest>, _ partition: PartitionID
   ) throws -> LogChange? {
     guard let replica = state.own.replica?.id, let log = state.mesh.partitions[partition]?.log else { return nil }
-    let (old, hash) = (content.run.chain.replica, state.identity.cryptography.hash)
-    var headers: [ChangeHeader] = []
-    var lost: [LostChange] = []
-    for change in content.contents {
-      let dot = Dot(replica: old, sequence: change.header.sequence)
-      let changeHash = content.run.hashes[Int(dot.sequence - content.run.first)]
-      guard hashes.contains(changeHash) else { continue }
-      headers.append(change.header)
-      let writes = try PayloadDecoder.decodeWrites(change.payload, dot: dot)
-      lost.append(LostChange(dot: dot, hash: changeHash, writes: writes))
-    }
+    let hash = state.identity.cryptography.hash
+    let (headers, lost) = try lostChanges(of: content, hashes)
     let (end, tip) = (state.own.sequence(in: partition), state.own.tip(in: partition))
     let next = Dot(replica: replica, sequence: end + 1)
     guard let again = log.reissue(lost, of: context, as: next, after: state.own.context(in: partition)) else {
@@ -113,5 +108,29 @@ extension CommitWriter {
       state.own.commits += 1
     }
     return try OwnRuns(state, transaction).append(builder, to: partition, &done)
+  }
+
+  /// What leads to it counts by now.
+  private func mayIssue(_ run: LostRun, _ hashes: Set<Digest>, _ partition: PartitionID) throws -> Bool {
+    let lost = try lostChanges(of: run.content, hashes).changes
+    let trial = Dot(replica: .zero, sequence: 1)
+    return state.mesh.partitions[partition]?.log.reissue(
+      lost, of: run.stored.context, as: trial, after: VersionVector())
+      != nil
+  }
+
+  private func lostChanges(
+    of content: RunContent, _ hashes: Set<Digest>
+  ) throws -> (headers: [ChangeHeader], changes: [LostChange]) {
+    var (headers, lost): ([ChangeHeader], [LostChange]) = ([], [])
+    for change in content.contents {
+      let dot = Dot(replica: content.run.chain.replica, sequence: change.header.sequence)
+      let changeHash = content.run.hashes[Int(dot.sequence - content.run.first)]
+      guard hashes.contains(changeHash) else { continue }
+      headers.append(change.header)
+      lost.append(
+        LostChange(dot: dot, hash: changeHash, writes: try PayloadDecoder.decodeWrites(change.payload, dot: dot)))
+    }
+    return (headers, lost)
   }
 }

@@ -172,6 +172,9 @@ struct LocalWriter {
       let reason = RightsWords(state.mesh.authority).standing(of: state.identity.device, in: name)
       throw EngineError.notPermitted(name, has: level, because: reason)
     }
+    guard renewal.hasRight(in: name) else {
+      throw EngineError.notPermitted(name, has: level, because: "by the statements that are here it would not count")
+    }
     permitted.insert(partition)
   }
 

@@ -13,8 +13,22 @@ struct ReplicaRenewal {
   /// A new id is due, and may be drawn. Shortly after another it may not: then the present one goes on wherever nobody has
   /// shown another history of it and it may write, and nowhere else.
   func isToDraw(for partition: PartitionID, _ name: PartitionName) -> Bool {
-    state.own.isRenewalDue && (state.own.timeToRenewal(now) == 0 || state.own.isBarred(partition, now))
-      || isBounded(in: name)
+    state.own.isRenewalDue && (mayDraw || state.own.isContested(partition)) || isBounded(in: name)
+  }
+
+  private var mayDraw: Bool { state.own.timeToRenewal(now) == 0 && !isFull }
+  private var isFull: Bool { state.mesh.authority.isFull(state.identity.device) }
+
+  /// By a membership of the device that stands, what it writes there counts.
+  func hasRight(in name: PartitionName) -> Bool {
+    let authority = state.mesh.authority
+    return state.own.replica.map { authority.mayWriteOn(as: $0.id, in: name) } == true
+      || authority.membershipToWrite(as: state.identity.device, in: name) != nil
+  }
+
+  /// The same, under an id that it has or may draw.
+  func mayWrite(in partition: PartitionID, _ name: PartitionName) -> Bool {
+    hasRight(in: name) && !(isFull && isToDraw(for: partition, name) && earlier(for: name) == nil)
   }
 
   /// Another id is due there, and may not be drawn yet.
@@ -68,7 +82,7 @@ struct ReplicaRenewal {
     }
     let identity = state.identity
     let authority = state.mesh.authority
-    guard !authority.isFull(identity.device) else { throw EngineError.tooManyStatements }
+    guard !isFull else { throw EngineError.tooManyStatements }
     guard
       let membership = authority.membershipToWrite(as: identity.device, in: name)
         ?? authority.member(of: identity.device)

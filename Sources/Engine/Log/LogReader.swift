@@ -212,7 +212,7 @@ struct LogReader {
     var (found, distance): ([RunSummary], UInt64) = ([], 0)
     let end = state.log.trunk(of: replica).sequence
     while distance < end {
-      for run in try runs(at: end - distance, of: replica, state) where run.last < found.last?.first ?? .max {
+      if let run = try run(at: end - distance, of: replica, state), run.last < found.last?.first ?? .max {
         found.append(run)
       }
       distance = max(1, distance * 2)
@@ -221,28 +221,37 @@ struct LogReader {
   }
 
   /// Where a chain that memory has as its trunk alone parts from what a peer named: the run with the highest change that he has as
-  /// well, and the one behind it; the first, where he has none.
+  /// well, and the one behind it; the first, where he has none. Where that one does not read, all that follow.
   private func parting(
     _ state: PartitionState, _ replica: ReplicaID, from positions: [ChainPosition]
   ) throws -> [RunSummary] {
     let end = state.log.trunk(of: replica).sequence
     let named = positions.filter { 1...max(1, end) ~= $0.sequence }.sorted { $0.sequence > $1.sequence }
-    for position in named {
-      let found = try runs(at: position.sequence, of: replica, state)
-      guard let common = found.first(where: { $0.hash(at: position.sequence)?.tip == position.tip }) else { continue }
-      return [common] + (common.last < end ? try runs(at: common.last + 1, of: replica, state) : [])
-    }
-    return try runs(at: 1, of: replica, state)
+    let common = try named.lazy.compactMap { position in
+      try run(at: position.sequence, of: replica, state).flatMap { run in
+        run.hash(at: position.sequence)?.tip == position.tip ? run : nil
+      }
+    }.first
+    let next = common.map { $0.last + 1 } ?? 1
+    guard next <= end else { return common.map { [$0] } ?? [] }
+    let behind = try run(at: next, of: replica, state).map { [$0] } ?? summaries(state.id, replica, from: next)
+    return (common.map { [$0] } ?? []) + behind
   }
 
-  /// Of each branch at most the run that has this change; none that does not read.
-  private func runs(at sequence: UInt64, of replica: ReplicaID, _ state: PartitionState) throws -> [RunSummary] {
-    let runs = try intact(state.id) {
-      try store.runs(of: chain(state.id, replica), after: sequence - 1, byteLimit: 0).map {
-        try reader.summary($0.withoutContext, state.id, state.name, mesh.authority)
-      }
+  /// The run that has this change; nil where it does not read. What it had seen is not looked at.
+  private func run(at sequence: UInt64, of replica: ReplicaID, _ state: PartitionState) throws -> RunSummary? {
+    let chain = chain(state.id, replica)
+    do {
+      guard let place = try store.places(of: chain, after: sequence - 1, limit: 1).first,
+        let body = try store.body(at: place, of: chain)
+      else { return nil }
+      let run = LogRun(
+        arrival: place.arrival, first: sequence, last: place.last, context: VersionVector(), body: body)
+      return try reader.summary(run, state.id, state.name, mesh.authority)
+    } catch let failure where DamagedLog.isOfOneRow(failure) {
+      note(failure as? any StoreFailure ?? DamagedLog("\(failure)"), state.id)
+      return nil
     }
-    return runs ?? []
   }
 
   /// What of a chain lies above a sequence, of all branches, as much as is shown at once: up to a run that does not read.

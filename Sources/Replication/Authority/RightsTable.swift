@@ -41,6 +41,9 @@ struct RightsTable: Sendable {
       guard isManager(raise, of: word.partitions, members) else { continue }
       raisesByID[raise.content.end, default: []].append(raise)
       raises[raise.content.end, default: []].append(word)
+      // The end of a manage grant may be among them.
+      ends = [:]
+      collect(adminEnds, boundToPartitions: [])
     }
     raiseIDs = Set(raisesByID.values.joined().map(\.id))
     ends = [:]

@@ -34,6 +34,7 @@ extension Mesh {
         compare(id, &step, &random)
       }
     }
+    foldUnfolded()
     trees.releaseWhatStandsStill(pulls.catchUps, sessions, ledger, step)
     trees.tell(&sessions, ledger, &step)
     neighbours.tellLost(&sessions, &pulls, ledger, &step)

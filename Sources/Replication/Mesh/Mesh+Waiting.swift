@@ -78,10 +78,18 @@ extension Mesh {
     ledger.partitions[partition]?.waiting.noteHeaders(of: request.replica)
     if ledger.partitions[partition]?.waiting.isAuthorityDue == true { adoptAuthority(partition, &step) }
     while let batch = ledger.partitions[partition]?.waiting.next() { process(batch, partition, &step) }
-    // What was judged may have been here, or taken nowhere: memory would keep the chains in parts for it.
-    for replica in ledger.partitions[partition]?.waiting.takeUnfolded() ?? [] {
-      ledger.partitions[partition]?.log.fold(replica)
+    if ledger.partitions[partition]?.waiting.hasUnfolded == true { unfolded.insert(partition) }
+  }
+
+  /// What was judged may have been here, or taken nowhere: memory would keep the chains in parts for it. Not with each message, since
+  /// the next may be about the same chain.
+  mutating func foldUnfolded() {
+    for partition in unfolded {
+      for replica in ledger.partitions[partition]?.waiting.takeUnfolded() ?? [] {
+        ledger.partitions[partition]?.log.fold(replica)
+      }
     }
+    unfolded = unfolded.filter { ledger.partitions[$0]?.waiting.hasUnfolded == true }
   }
 
   mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {

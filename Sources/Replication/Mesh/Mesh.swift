@@ -125,6 +125,8 @@ package struct Mesh: Sendable {
   package internal(set) var interest: Interest
   package internal(set) var sessions = SessionTable()
   var pulls = PullPolicy()
+  /// Partitions with chains that were taken apart since the last tick.
+  var unfolded: Set<PartitionID> = []
   var interestCache = InterestCache()
   var neighbours = Neighbours()
   var trees = PushTrees()

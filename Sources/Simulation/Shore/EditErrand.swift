@@ -164,7 +164,9 @@ private final class AskedEdit {
   /// What passes is left for later, or for a relay that knows more; and what this device alone may not do for another one.
   private func outcome(of error: EngineError) -> EditOutcome {
     switch error {
-    case .renewedLately, .otherMembershipLately, .versionNotHere, .versionDamaged: .left("\(error)")
+    case .renewedLately, .otherMembershipLately, .versionNotHere, .versionDamaged, .tooManyStatements,
+      .tooManyPartitions:
+      .left("\(error)")
     case .notAMember, .notPermitted: isMember ? .refused("\(error)") : .left("\(error)")
     default: .refused("\(error)")
     }

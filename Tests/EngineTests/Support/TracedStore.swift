@@ -10,6 +10,8 @@ final class TracedStore: LogStore {
   private(set) var backlogs: [Bool] = []
   /// Runs that were read one chain at a time.
   var runsRead = 0
+  /// Runs that were read without what they had seen.
+  private(set) var bodiesRead = 0
   /// What reading the log over comes to.
   var scrubFailure: (any Error)?
   /// Behind these arrivals the disk gives nothing.
@@ -51,7 +53,10 @@ final class TracedStore: LogStore {
     runsRead += 1
     return try store.run(at: place, of: chain)
   }
-  func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? { try store.body(at: place, of: chain) }
+  func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? {
+    bodiesRead += 1
+    return try store.body(at: place, of: chain)
+  }
   func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {
     try store.isWritten(body, at: place, of: chain)
   }

@@ -40,6 +40,8 @@ struct WaitingRuns: Sendable {
     return unfolded
   }
 
+  var hasUnfolded: Bool { !unfolded.isEmpty }
+
   var isAuthorityDue: Bool { awaitsAuthority && !awaitsHeaders }
 
   mutating func beginAuthority() { awaitsAuthority = false }
