@@ -137,7 +137,7 @@ final class LiveResult: LiveSubscription {
       try hold(new)
       state.withLock { move(&$0, to: new) }
     } else if let keys {
-      let rows = try read(keys)
+      guard let rows = try unlessBusy({ () throws(NodeError) in try read(keys) }) else { return }
       try state.withLock { state throws(NodeError) in try take(rows, gone: { _ in [] }, &state) }
     } else {
       guard let found = try unlessBusy({ () throws(NodeError) in try all() }) else { return }
