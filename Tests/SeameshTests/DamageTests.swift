@@ -129,4 +129,25 @@ import Testing
     #expect(found.map(\.id) == ["a", "b"].map { .string($0) } && found.damaged.isEmpty)
     #expect(try node.damaged().isEmpty && findings()["document-damaged"] == nil)
   }
+
+  @Test(
+    "a part of a result keeps what it showed of a document that does not read, and follows all others",
+    arguments: [false, true])
+  func window(isSorted: Bool) throws {
+    let sort = isSorted ? [FindRequest.SortField(path: "n", ascending: true)] : []
+    let request = FindRequest(sort: sort, limit: 2)
+    let mirror = try LiveMirror(try node.watch(partition, "reports", request))
+    try node.damage(id: .string("a"), log: true)
+    try node.put(partition, "reports", "d", body(["n": .int(2)]))
+    try mirror.drain()
+    #expect(mirror.ids == ["a", "b"].map { .string($0) } && mirror.events.isEmpty)
+    try node.put(partition, "reports", "aa", body(["n": .int(1)]))
+    try mirror.drain()
+    #expect(mirror.ids == ["a", "aa"].map { .string($0) } && mirror.events == ["-b", "+aa"])
+    let end = DocumentRequest(collection: "reports", id: .string("a"), action: .delete)
+    _ = try node.write(partition, [end])
+    try mirror.drain()
+    #expect(mirror.events == ["-b", "+aa", "-a", "+b"])
+    #expect(try mirror.shown == node.find(partition, "reports", request).documents)
+  }
 }
