@@ -109,4 +109,20 @@ import Testing
     }
     #expect(try node.stored(room, "a") == whole && node.state.quarantine.count == 0)
   }
+
+  @Test(
+    "whoever follows documents is told of one that reads again with its run",
+    arguments: [.fromPeer, .fromDisk] as [Return])
+  func told(way: Return) throws {
+    try flip()
+    #expect(!node.engine.mend([key], in: node.id(of: room)))
+    let count = node.feed.records.count
+    try giveBack(way)
+    var ids: [[UInt8]] = []
+    for documents in node.feed.records.dropFirst(count).flatMap(\.documents) {
+      documents.forEach { place, id in if place.collection == key.collection { ids.append(Array(id)) } }
+    }
+    #expect(ids == [key.id])
+    try expectAlike(BenchNode.number)
+  }
 }

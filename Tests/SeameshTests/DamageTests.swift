@@ -150,4 +150,31 @@ import Testing
     #expect(mirror.events == ["-b", "+aa", "-a", "+b"])
     #expect(try mirror.shown == node.find(partition, "reports", request).documents)
   }
+
+  @Test("a watch that began without a document shows it as soon as it reads again", arguments: [nil, 9])
+  func readsAgain(limit: Int?) throws {
+    let long = body(["n": .int(1), "text": .string(Text(String(repeating: "x", count: 80)))])
+    try node.put(partition, "reports", "long", long)
+    try node.execute(
+      """
+      CREATE TEMP TABLE kept AS SELECT arrival, body FROM runs ORDER BY arrival DESC LIMIT 1;
+      UPDATE runs SET body=zeroblob(length(body)) WHERE arrival IN (SELECT arrival FROM kept)
+      """)
+    let mirror = try LiveMirror(try node.watch(partition, "reports", FindRequest(limit: limit)))
+    #expect(mirror.ids == ["a", "b", "c"].map { .string($0) })
+    try node.execute(
+      """
+      UPDATE runs SET body=(SELECT body FROM kept WHERE kept.arrival=runs.arrival)
+      WHERE arrival IN (SELECT arrival FROM kept)
+      """)
+    _ = try node.engine.ask { engine in
+      let damaged = engine.state.damagedRuns.due(MonotonicTime(milliseconds: .max))
+      for (chain, run, _) in damaged { engine.noteMended(run, chain, cameAnew: false) }
+    }
+    try eventually {
+      try mirror.drain()
+      return mirror.events == ["+long"]
+    }
+    #expect(try mirror.shown == node.find(partition, "reports", FindRequest()).documents)
+  }
 }
