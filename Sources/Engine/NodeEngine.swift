@@ -441,7 +441,7 @@ package final class NodeEngine {
       // Payloads that travelled ahead are looked for on disk.
       if try RunCompletion.awaitsPayloads(runs) { settle() }
       let completion = RunCompletion(state, batch, id)
-      let rest = mendLog(with: try runs.map(completion.completed), of: batch)
+      let rest = mendLog(with: try runs.map { try completed($0, by: completion) }, of: batch)
       if !rest.isEmpty || runs.isEmpty { handle(.receivedRuns(id, batch, rest)) }
     } catch is RunCompletion.LostPayload {
       handle(.payloadLost(id, batch))

@@ -109,7 +109,7 @@ import Testing
     try breakLog(node)
     func lose(_ state: [UInt8]) throws {
       guard isSetAside else { return try node.overwrite("first", with: state) }
-      try node.store.transact(isBacklog: false) { try $0.setAside(key("first"), in: node.id(of: room)) }
+      try node.store.transact(isBacklog: false) { _ = try $0.setAside(key("first"), in: node.id(of: room)) }
       #expect(try node.store.documentsSetAside(limit: 9).map(\.key) == [key("first")])
     }
     try node.overwrite("first", with: [0xff])

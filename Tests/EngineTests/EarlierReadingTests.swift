@@ -4,6 +4,7 @@ import Testing
 import Wire
 
 @testable import Engine
+@testable import Storage
 
 /// Somebody who reads elsewhere changes a document through a node that knows more by then. His change has seen what he read.
 @Suite struct EarlierReadingTests {
@@ -232,5 +233,23 @@ import Wire
     #expect(relay.state.damagedRuns.isEmpty)
     try write(Put("x", 2), reading: read)
     try expectAgreement("x")
+  }
+
+  @Test("a document that does not read here is made anew from the log before it is held against what was read")
+  func readingOfADamagedDocument() throws {
+    try vessel.write(room, Put("x"))
+    settle()
+    let read = try state(relay, "x")
+    // The second time under a replica id that is there.
+    for n in [2, 3] as [Int64] {
+      try relay.overwrite("x", with: [0xff])
+      try write(Put("x", n), reading: n == 2 ? read : try state(vessel, "x"))
+      #expect(relay.state.quarantine.mendedCount == Int(n) - 1)
+      try expectAgreement("x")
+      #expect(try relay.shown(room, "x") == map(["n": .int(n)]))
+    }
+    try relay.overwrite("x", with: [0xff])
+    try relay.store.store.database.execute("UPDATE runs SET body=x'ff'")
+    #expect(throws: DamagedDocument.self) { try write(Put("x", 9), reading: try state(vessel, "x")) }
   }
 }

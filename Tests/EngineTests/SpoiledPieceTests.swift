@@ -3,6 +3,7 @@ import Wire
 
 @testable import Engine
 @testable import Replication
+@testable import Storage
 
 /// Pieces that their sender has no business to send: whom they disturb.
 @Suite struct SpoiledPieceTests {
@@ -172,6 +173,27 @@ import Wire
     for _ in 0..<4 { bench.advance(100) }
     #expect(isOpen(honest))
     #expect(try bench.nodes[1].shown(room, "large") != nil)
+  }
+
+  @Test("what waited whole and is not as it came is asked for again, and breaks no rule", arguments: [false, true])
+  func rotten(isOfItsSender: Bool) throws {
+    let node = bench.nodes[1]
+    if isOfItsSender {
+      let honest = bench.connect(1, 0)
+      bench.run(until: { (try? node.count("staged_pieces")) ?? 0 > 0 })
+      node.engine.turn(pieces(of: payload).map { bench.event(MessageCodec.encode(.payloadPiece($0)), honest, 1) })
+      bench.dropWire()
+      bench.cut(honest)
+    } else {
+      send(pieces(of: payload))
+    }
+    bench.cut(session)
+    #expect(try shares.map(\.isWhole) == [true])
+    try node.store.store.database.execute("UPDATE staged_pieces SET bytes=zeroblob(length(bytes)) WHERE start=0")
+    let honest = bench.meet(1, 0)
+    #expect(isOpen(honest) && node.engine.conduct.isEmpty && node.engine.storeFailure == nil)
+    #expect(try node.shown(room, "large") != nil && node.shown(room, "large") == bench.nodes[0].shown(room, "large"))
+    #expect(try shares.isEmpty)
   }
 
   @Test("a pull names what is here from that device, or whole; of that partition alone")

@@ -129,4 +129,52 @@ import Testing
     #expect(found.map(\.id) == ["a", "b"].map { .string($0) } && found.damaged.isEmpty)
     #expect(try node.damaged().isEmpty && findings()["document-damaged"] == nil)
   }
+
+  @Test(
+    "a part of a result keeps what it showed of a document that does not read, and follows all others",
+    arguments: [false, true])
+  func window(isSorted: Bool) throws {
+    let sort = isSorted ? [FindRequest.SortField(path: "n", ascending: true)] : []
+    let request = FindRequest(sort: sort, limit: 2)
+    let mirror = try LiveMirror(try node.watch(partition, "reports", request))
+    try node.damage(id: .string("a"), log: true)
+    try node.put(partition, "reports", "d", body(["n": .int(2)]))
+    try mirror.drain()
+    #expect(mirror.ids == ["a", "b"].map { .string($0) } && mirror.events.isEmpty)
+    try node.put(partition, "reports", "aa", body(["n": .int(1)]))
+    try mirror.drain()
+    #expect(mirror.ids == ["a", "aa"].map { .string($0) } && mirror.events == ["-b", "+aa"])
+    let end = DocumentRequest(collection: "reports", id: .string("a"), action: .delete)
+    _ = try node.write(partition, [end])
+    try mirror.drain()
+    #expect(mirror.events == ["-b", "+aa", "-a", "+b"])
+    #expect(try mirror.shown == node.find(partition, "reports", request).documents)
+  }
+
+  @Test("a watch that began without a document shows it as soon as it reads again", arguments: [nil, 9])
+  func readsAgain(limit: Int?) throws {
+    let long = body(["n": .int(1), "text": .string(Text(String(repeating: "x", count: 80)))])
+    try node.put(partition, "reports", "long", long)
+    try node.execute(
+      """
+      CREATE TEMP TABLE kept AS SELECT arrival, body FROM runs ORDER BY arrival DESC LIMIT 1;
+      UPDATE runs SET body=zeroblob(length(body)) WHERE arrival IN (SELECT arrival FROM kept)
+      """)
+    let mirror = try LiveMirror(try node.watch(partition, "reports", FindRequest(limit: limit)))
+    #expect(mirror.ids == ["a", "b", "c"].map { .string($0) })
+    try node.execute(
+      """
+      UPDATE runs SET body=(SELECT body FROM kept WHERE kept.arrival=runs.arrival)
+      WHERE arrival IN (SELECT arrival FROM kept)
+      """)
+    _ = try node.engine.ask { engine in
+      let damaged = engine.state.damagedRuns.due(MonotonicTime(milliseconds: .max))
+      for (chain, run, _) in damaged { engine.noteMended(run, chain, cameAnew: false) }
+    }
+    try eventually {
+      try mirror.drain()
+      return mirror.events == ["+long"]
+    }
+    #expect(try mirror.shown == node.find(partition, "reports", FindRequest()).documents)
+  }
 }

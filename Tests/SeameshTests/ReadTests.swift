@@ -231,6 +231,22 @@ import Testing
     #expect(mirror.events == ["~int(1)"])
   }
 
+  @Test(
+    "a live result for whose few changed documents there is no reader keeps what it shows, and follows at a later look")
+  func liveWithoutReader() throws {
+    let fleet = try fleet { $0.pageMilliseconds = 200 }
+    let node = node(fleet)
+    try fill(node, [.int(1)])
+    let mirror = try LiveMirror(try node.watch(partition, "reports", FindRequest()))
+    try fill(node, [.int(2)])
+    try node.documents.takingPageTurns(StoreReaders.limit - node.documents.limits.keptReaders) {
+      let hasTaken = try mirror.take()
+      #expect(!hasTaken && mirror.events.isEmpty)
+    }
+    try mirror.drain()
+    #expect(mirror.events == ["+int(2)"])
+  }
+
   @Test("live results share one bound: what one holds is lacking to others, until it ends")
   func sharedLiveMemory() throws {
     let fleet = try fleet { $0.allLiveBytes = 200_000 }
@@ -306,6 +322,14 @@ extension StoreReaders {
   func lendingAll<Answer>(_ count: Int = StoreReaders.limit, _ body: () throws -> Answer) throws -> Answer {
     guard count > 0 else { return try body() }
     return try read { _ in try lendingAll(count - 1, body) }
+  }
+}
+
+extension DocumentReader {
+  /// As while so many pages are read.
+  fileprivate func takingPageTurns<Answer>(_ count: Int, _ body: () throws -> Answer) throws -> Answer {
+    guard count > 0 else { return try body() }
+    return try inPageTurn { try takingPageTurns(count - 1, body) }
   }
 }
 

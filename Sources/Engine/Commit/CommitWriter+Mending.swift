@@ -8,18 +8,41 @@ extension CommitWriter {
   mutating func mend(_ keys: Set<DocumentKey>, in id: PartitionID) throws -> Set<DocumentKey> {
     guard let partition = state.mesh.partitions[id] else { return [] }
     var damaged: [DocumentKey: String] = [:]
-    for key in keys {
+    var readable: [DocumentKey] = []
+    for key in keys.sorted() {
       if let reason = try damage(of: key, in: id) {
         damaged[key] = reason
       } else if state.quarantine.release(key, in: id) {
-        try transaction.noteRebuild(of: id)
+        readable.append(key)
       }
     }
-    let due = state.quarantine.due(Set(damaged.keys), in: id, state.clock.now)
-    guard !due.isEmpty else { return Set(damaged.keys) }
+    if !readable.isEmpty {
+      try transaction.noteRebuild(of: id)
+      // Whoever looked meanwhile has not seen them.
+      done.documents.append(ChangedDocuments(readable, in: id))
+    }
+    return try makeAnew(damaged, in: partition)
+  }
+
+  /// What a fold left as it was, since it did not read, lacks what was folded in. It is made anew also where it reads by now; what
+  /// the log does not give is set aside, since it would show what was before as soon as it reads again.
+  mutating func makeUp(for keys: Set<DocumentKey>, passedOverIn id: PartitionID) throws {
+    guard let partition = state.mesh.partitions[id] else { return }
+    var damaged: [DocumentKey: String] = [:]
+    for key in keys { damaged[key] = try damage(of: key, in: id) ?? "it did not read when a change of it came" }
+    try setAside(try makeAnew(damaged, in: partition).sorted(), in: id)
+  }
+
+  /// Answers those that the log does not give, or was asked for just now; with each stands what is wrong with it.
+  private mutating func makeAnew(
+    _ damaged: [DocumentKey: String], in partition: PartitionState
+  ) throws -> Set<DocumentKey> {
+    let keys = Set(damaged.keys)
+    let due = state.quarantine.due(keys, in: partition.id, state.clock.now)
+    guard !due.isEmpty else { return keys }
     let rebuild = DocumentRebuild(reader: RunReader(state.identity), partition: partition)
     var walks = CommitWriter.walkLimit
-    return Set(damaged.keys).subtracting(try mend(due.sorted()[...], damaged, by: rebuild, &walks))
+    return keys.subtracting(try mend(due.sorted()[...], damaged, by: rebuild, &walks))
   }
 
   /// Answers those that were made anew.
@@ -85,7 +108,7 @@ extension NodeEngine {
     guard count > 0 else { return }
     listener.committed(CommitRecord(documents: documents))
     journal.note(
-      .notice, "damaged documents were made anew from the log",
+      .notice, "damaged documents read again",
       ["documents": .text("\(count)"), "partition": .text(state.name(partition))])
   }
 }

@@ -50,7 +50,8 @@ extension CommitWriter {
       walks -= 2
       // A run stands in the way of all of them; something else, as the payload of one change, only of some.
       guard failure.runAtFault == nil || failure.isOfPayload, keys.count > 1, walks >= 0 else {
-        return try setAside(keys, in: rebuild.partition.id, failure)
+        for key in keys { state.quarantine.put(key, in: rebuild.partition.id, "\(failure)", state.clock.now) }
+        return try setAside(Array(keys), in: rebuild.partition.id)
       }
       let middle = keys.startIndex + keys.count / 2
       try build(keys[..<middle], by: rebuild, &walks)
@@ -66,15 +67,10 @@ extension CommitWriter {
   }
 
   /// Each gets a row that does not read, so that it is refused, and made anew as any other such row is, also after a restart.
-  private mutating func setAside(
-    _ keys: ArraySlice<DocumentKey>, in partition: PartitionID, _ failure: any StoreFailure
-  ) throws {
+  mutating func setAside(_ keys: [DocumentKey], in partition: PartitionID) throws {
+    guard !keys.isEmpty else { return }
     try oweDocuments()
-    for key in keys {
-      try transaction.setAside(key, in: partition)
-      state.quarantine.put(key, in: partition, "\(failure)", state.clock.now)
-      done.setAsideCount += 1
-    }
+    for key in keys where try transaction.setAside(key, in: partition) { done.setAsideCount += 1 }
   }
 
   /// What is stored was not judged with all that this build understands: an opening is told so, and looks for what is owed.
@@ -86,14 +82,17 @@ extension CommitWriter {
 }
 
 extension LogTransaction {
-  func setAside(_ key: DocumentKey, in partition: PartitionID) throws {
+  /// Answers whether it was not set aside before.
+  @discardableResult
+  func setAside(_ key: DocumentKey, in partition: PartitionID) throws -> Bool {
     let old = try document(key, in: partition)
-    guard old.map({ DocumentStateCodec.isSetAside($0.state) }) != true else { return }
+    guard old.map({ DocumentStateCodec.isSetAside($0.state) }) != true else { return false }
     // Whoever replaces or deletes it meanwhile has to come above the life that is here.
     let generation = old.flatMap { DocumentStateCodec.generation(of: $0.state[...]) }
     // Alive, so that whoever lists documents meets it.
     let aside = LogDocument(isAlive: true, state: DocumentStateCodec.encodeSetAside(generation: generation))
     try store(aside, over: old, as: key, in: partition)
+    return true
   }
 }
 

@@ -95,7 +95,9 @@ struct CommitWriter {
     for (partition, replicas) in moved.sorted(by: { $0.key < $1.key }) { try setMarks(of: replicas, in: partition) }
     let folded = try transaction.fold(accepted)
     done.documents.append(folded)
-    for (partition, keys) in folded.damaged.sorted(by: { $0.key < $1.key }) { try mend(keys, in: partition) }
+    for (partition, keys) in folded.damaged.sorted(by: { $0.key < $1.key }) {
+      try makeUp(for: keys, passedOverIn: partition)
+    }
   }
 
   /// The run's place in the log.

@@ -89,7 +89,7 @@ struct LocalWriter {
     let context = try seen.context(of: reading, after: state.own.context(in: partition))
     let sight = state.mesh.partitions[partition]?.log.sight(of: context, author: dot) ?? .plain
     let write = WriteContext(dot: dot, timestamp: .zero, context: context, sight: sight)
-    try seen.check(try compose(job, partition, dot, &done).writes, write, reading)
+    try seen.check(try compose(job, partition, dot, &done).writes, write, reading, &done)
   }
 
   /// A document that does not read is made anew from the log first; where that does not have it, it can be replaced.
@@ -141,7 +141,7 @@ struct LocalWriter {
     let sight = state.mesh.partitions[partition]?.log.sight(of: context, author: dot) ?? .plain
     let timestamp = state.own.nextTimestamp(wallMilliseconds: state.clock.wallMilliseconds)
     let write = WriteContext(dot: dot, timestamp: timestamp, context: context, sight: sight)
-    try seen.check(composer.writes, write, reading)
+    try seen.check(composer.writes, write, reading, &done)
     let change = try ComposedChange(write, wall: reading.wall, payload: try composer.payload(), in: chain, hash)
     let form = state.identity.cryptography.formats.form(of: dot.sequence)
     builder.append(

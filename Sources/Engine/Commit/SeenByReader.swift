@@ -46,14 +46,32 @@ struct SeenByReader {
 
   /// - Throws: ``EngineError/changedSinceRead`` where the own chain had seen what the reader had not, and his write would
   ///   replace that without a trace.
-  func check(_ writes: [DocumentWrite], _ context: WriteContext, _ reading: EarlierReading) throws {
+  func check(
+    _ writes: [DocumentWrite], _ context: WriteContext, _ reading: EarlierReading, _ done: inout Committed
+  ) throws {
     let read = reading.state?.changes ?? [:]
     for write in writes {
       let key = DocumentKey(collection: write.collection, id: write.id)
-      guard let present = try transaction.document(key, in: partition) else { continue }
-      let replaced = try DocumentState(present, of: key).changes(replacedBy: AcceptedWrite(context, write))
+      guard let present = try present(key, &done) else { continue }
+      let replaced = present.changes(replacedBy: AcceptedWrite(context, write))
       guard replaced.allSatisfy({ $0.sequence <= read[$0.replica] ?? 0 }) else { throw EngineError.changedSinceRead }
     }
+  }
+
+  /// A document that does not read is made anew from the log first.
+  private func present(_ key: DocumentKey, _ done: inout Committed) throws -> DocumentState? {
+    do {
+      return try stored(key)
+    } catch is DamagedDocument {
+      var mending = CommitWriter(state, transaction)
+      try mending.mend([key], in: partition)
+      done.documents += mending.done.documents
+      return try stored(key)
+    }
+  }
+
+  private func stored(_ key: DocumentKey) throws -> DocumentState? {
+    try transaction.document(key, in: partition).map { try DocumentState($0, of: key) }
   }
 
   private func position(of replica: ReplicaID, at sequence: UInt64, _ log: PartitionLog) throws -> ChainPosition {

@@ -5,6 +5,8 @@ import Wire
 struct RunCompletion {
   /// The peer has sent the payload, and this node has lost it since, or let it pass as it will the run.
   struct LostPayload: Error {}
+  /// The payload waited whole, and is not as it came.
+  struct SpoiledShare: Error { let key: StagedKey }
 
   private let state: EngineState
   private let batch: RunBatch
@@ -55,12 +57,32 @@ struct RunCompletion {
   private func arrived(_ hash: Digest, _ byteCount: Int) throws -> [UInt8] {
     if let known = try state.store.intactPayload(hash) { return known }
     if let key = state.staged.whole(hash, in: state.identity.id(of: batch.name)) {
-      return try state.store.stagedBytes(key)
+      let bytes = try state.store.stagedBytes(key)
+      // It may have waited for long, and what waits has no sum.
+      guard Digest.of(bytes, state.identity.cryptography.hash) == hash else { throw SpoiledShare(key: key) }
+      return bytes
     }
     let (mesh, count) = (state.mesh, UInt64(byteCount))
     guard mesh.sessions[session]?.wasSent(hash, byteCount: count, aheadOf: batch, mesh.ledger) ?? true else {
       throw EngineError.payloadNotThere
     }
     throw LostPayload()
+  }
+}
+
+extension NodeEngine {
+  /// What waited and is not as it came goes, so that it is asked for anew.
+  func completed(_ run: ArrivedRun, by completion: RunCompletion) throws -> IncomingRun {
+    do {
+      return try completion.completed(run)
+    } catch let spoiled as RunCompletion.SpoiledShare {
+      try removeShare(spoiled.key)
+      throw RunCompletion.LostPayload()
+    }
+  }
+
+  func removeShare(_ key: StagedKey) throws {
+    try store { try $0.removePieces(key) }
+    state.staged.remove(key)
   }
 }

@@ -97,8 +97,7 @@ extension NodeEngine {
     // It may have waited for long, and what waits has no sum.
     let bytes = try state.store.stagedBytes(key)
     guard Digest.of(bytes, state.identity.cryptography.hash) == hash else {
-      try store { try $0.removePieces(key) }
-      state.staged.remove(key)
+      try removeShare(key)
       throw DamagedLog("a payload that waited is not as it came")
     }
     return ApartPayload(hash: hash, bytes: bytes[...])

@@ -199,6 +199,19 @@ package struct ChangedDocuments: Sendable {
     (self.keys, self.places, self.items) = (keys, places, items)
   }
 
+  package init(_ documents: [DocumentKey], in partition: PartitionID) {
+    var (keys, places): ([UInt8], [Place]) = ([], [])
+    var items: [(place: Int, key: Range<Int>)] = []
+    for document in documents {
+      if places.last?.collection != document.collection {
+        places.append(Place(partition: partition, collection: document.collection))
+      }
+      items.append((places.count - 1, keys.count..<keys.count + document.id.count))
+      keys += document.id
+    }
+    self.init(keys: keys, places: places, items: items)
+  }
+
   package var count: Int { items.count }
   package var keyByteCount: Int { keys.count }
 

@@ -133,11 +133,12 @@ final class LiveResult: LiveSubscription {
     if let keys, keys.isEmpty { return }
     if query.isWindow {
       let found = try unlessBusy { () throws(NodeError) in try reader.result(of: query, partition, collection) }
-      guard let new = found?.documents else { return }
+      guard let found else { return }
+      let new = state.withLock { keeping(found.damaged, of: $0, in: found.documents) }
       try hold(new)
       state.withLock { move(&$0, to: new) }
     } else if let keys {
-      let rows = try read(keys)
+      guard let rows = try unlessBusy({ () throws(NodeError) in try read(keys) }) else { return }
       try state.withLock { state throws(NodeError) in try take(rows, gone: { _ in [] }, &state) }
     } else {
       guard let found = try unlessBusy({ () throws(NodeError) in try all() }) else { return }
@@ -164,6 +165,22 @@ final class LiveResult: LiveSubscription {
     try shown.check(reader.limits)
     try part.hold(shown.heapBytes)
     state.shown = .all(shown)
+  }
+
+  /// What is shown of documents that do not read stays, behind that which stood before it: their order is not known.
+  private func keeping(_ damaged: [Value], of state: State, in new: [StoredDocument]) -> [StoredDocument] {
+    guard !damaged.isEmpty, case .window(let shown) = state.shown else { return new }
+    let (damaged, isNew) = (Set(damaged), Set(new.map(\.id)))
+    var (kept, before) = (new, Value?.none)
+    for document in shown {
+      if damaged.contains(document.id) {
+        kept.insert(document, at: kept.firstIndex { $0.id == before }.map { $0 + 1 } ?? 0)
+      } else if !isNew.contains(document.id) {
+        continue
+      }
+      before = document.id
+    }
+    return Array(kept.prefix(query.limit ?? .max))
   }
 
   /// The difference between two results as events: deletes from the end, then inserts and updates from the front, so that

@@ -48,24 +48,18 @@ extension DocumentReader {
       let number = try store.partitionNumber(partition),
       try store.runsTellAll(of: number, since: position)
     else { return false }
-    for run in try store.runs(of: number, cameAfter: missed.end, byteLimit: limits.pageBytes) {
-      guard let written = try written(by: run, in: partition, reader, store) else { return false }
-      missed.keys.formUnion(written)
-      missed.documents += written.count
-      missed.bytes += run.body.count
-      missed.end = run.arrival
-    }
-    return true
-  }
-
-  /// Nil where a payload that travelled apart from the run is not as it was written.
-  private func written(
-    by run: StoredRun, in partition: PartitionID, _ reader: RunReader, _ store: StoreReader
-  ) throws -> [DocumentKey]? {
     do {
-      return try reader.documents(writtenBy: run.body, in: partition, apart: store.largePayload)
+      for run in try store.runs(of: number, cameAfter: missed.end, byteLimit: limits.pageBytes) {
+        let written = try reader.documents(writtenBy: run.body, in: partition, apart: store.largePayload)
+        missed.keys.formUnion(written)
+        missed.documents += written.count
+        missed.bytes += run.body.count
+        missed.end = run.arrival
+      }
+      return true
     } catch let failure as any StoreFailure where failure.isOfOneRow {
-      return nil
+      // A run, or a payload that travelled apart from one, is not as it was written.
+      return false
     }
   }
 }
