@@ -12,8 +12,8 @@ struct CommitCheck: Check {
   let known: Knowledge
   private let (authors, holdings): (AuthorCheck, HoldingsCheck)
   private var hashes: [Place: Digest] = [:]
-  /// How many replica ids each slot drew.
-  private var drawn: [Int: Int] = [:]
+  /// Under which membership each replica id was, by the slot that drew it.
+  private var drawn: [Int: [Digest]] = [:]
 
   init(_ known: Knowledge) {
     self.known = known
@@ -155,19 +155,21 @@ struct CommitCheck: Check {
       else { continue }
       let isUsed = commit.appended.contains { $0.chain.replica == declaration.replica }
       if !isUsed { world.violate("C20", "node \(node.slot) draws \(declaration.replica) and writes nothing under it") }
-      declared(declaration.replica, by: node)
+      declared(declaration, by: node)
     }
   }
 
-  /// Only these give a cause for a new replica id: copies that come back, disks that fail, and peers that show signed
+  /// Rights of a device with several memberships may be of each of them. Else only these give a cause for a new replica id: copies that come back, disks that fail, and peers that show signed
   /// runs that this node never wrote. What a liar claims is none; what it signs with its own key is one for itself.
   static let causes: Set<Fault> = [
     .restoredCopy, .rolledBack, .clonedDirectory, .diskFailed, .crashInCommit,
   ]
 
-  private mutating func declared(_ replica: ReplicaID, by node: SimulatedNode) {
-    drawn[node.slot, default: 0] += 1
-    let count = drawn[node.slot, default: 0]
+  private mutating func declared(_ declaration: Statement.ReplicaDeclaration, by node: SimulatedNode) {
+    drawn[node.slot, default: []].append(declaration.membership)
+    let memberships = drawn[node.slot, default: []]
+    guard Set(memberships).count == 1 else { return }
+    let (count, replica) = (memberships.count, declaration.replica)
     let hasCause = world.report.faults.contains { CommitCheck.causes.contains($0.key) && $0.value > 0 }
     guard count > 1, !hasCause, node.isHonest else { return }
     world.violate("C20", "node \(node.slot) draws replica id number \(count), \(replica), without a cause")
