@@ -19,15 +19,17 @@ struct AskedNodes {
   private var isAnswered = true
   private var byConnection: [ConnectionID: Asked] = [:]
 
-  /// The round that begins. Statements are kept of the one before alone: it may still be about to end well.
-  mutating func begin() -> UInt64 {
+  /// The round that begins, and connections of earlier ones that are to be closed. Statements are kept of the one before alone: it
+  /// may still be about to end well. What others would go on to send takes the link from those.
+  mutating func begin() -> (round: UInt64, outdated: [ConnectionID]) {
     round += 1
     isAnswered = false
-    for (id, asked) in byConnection where asked.round + 1 < round {
+    let outdated = byConnection.filter { $0.value.round + 1 < round }.map(\.key)
+    for id in outdated {
       byConnection[id]?.statements = []
       byConnection[id]?.byteCount = 0
     }
-    return round
+    return (round, outdated)
   }
 
   /// The present one had its time.

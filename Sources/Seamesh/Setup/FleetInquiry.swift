@@ -116,7 +116,9 @@ final class FleetInquiry: TransportHandler {
       let isOver = ElapsedClock.now() >= deadline && !isGranted
       if !isOver, let address = state.withLock({ $0.addresses.indices.contains(next) ? $0.addresses[next] : nil }) {
         next += 1
-        transport.dial(address, tag: state.withLock { $0.asked.begin() })
+        let (tag, outdated) = state.withLock { $0.asked.begin() }
+        for connection in outdated { transport.close(connection, afterFlush: false) }
+        transport.dial(address, tag: tag)
         guard let failure = silence(turnMilliseconds << UInt64(round), next, isGivenUp) else { continue }
         if failure == FleetInquiry.turnOver { (wasCutOff, isGranted) = (true, true) }
         state.withLock { state in
