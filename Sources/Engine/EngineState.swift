@@ -79,6 +79,7 @@ package final class EngineState {
     invitations = InvitationBook(try store.invitations())
     own.causes.formUnion(before.causes)
     (own.renewedAt, own.contested) = (before.renewedAt, before.contested)
+    if own.replica == before.replica { own.resting = before.resting }
     try loadOwed()
     noteDamaged(opened)
     // The core that was to correct its words about them is gone.

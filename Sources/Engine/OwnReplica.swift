@@ -21,7 +21,7 @@ package struct OwnReplica {
   /// The end of each chain that the current replica has written.
   var ends: [PartitionID: End] = [:]
   /// Ids that were left since the start for the right of another membership alone, the latest last.
-  private(set) var resting: [Resting] = []
+  var resting: [Resting] = []
 
   struct Resting {
     let incarnation: Incarnation
@@ -63,8 +63,8 @@ package struct OwnReplica {
 
   /// Goes on as one that rests, where that had come to.
   mutating func goOn(as earlier: Resting) {
-    leavePresent()
     resting.removeAll { $0.incarnation.id == earlier.incarnation.id }
+    leavePresent()
     (replica, ends, contested) = (earlier.incarnation, earlier.ends, [])
   }
 

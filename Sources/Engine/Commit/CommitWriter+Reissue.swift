@@ -32,10 +32,14 @@ extension CommitWriter {
     // They do not read, and are owed still.
     guard !runs.isEmpty else { return }
     let (renewal, hashes) = (ReplicaRenewal(state), Set(lost.map(\.hash)))
-    // Else an id would be drawn for nothing.
-    guard
-      try !renewal.isToDraw(for: partition, owed.name) || runs.contains(where: { try mayIssue($1, hashes, partition) })
-    else { return }
+    if renewal.isToDraw(for: partition, owed.name) {
+      // Of each chain the first goes before the others. Else an id would be drawn for nothing.
+      var met: Set<ReplicaID> = []
+      let mayIssueAny = try runs.contains { replica, run in
+        try met.insert(replica).inserted && mayIssue(run, hashes, partition)
+      }
+      guard mayIssueAny else { return }
+    }
     try renewal.drawIfDue(for: partition, owed.name, transaction, &done)
     var moved: [LogChange] = []
     var waiting: Set<ReplicaID> = []

@@ -49,7 +49,7 @@ struct ReplicaRenewal {
     let id = resting.incarnation.id
     return state.mesh.partitions.values.allSatisfy { partition in
       let left = resting.ends[partition.id].map { ChainPosition(sequence: $0.sequence, tip: $0.hash.tip) }
-      return partition.log.received[id] == left && partition.log.forkPoints[id] == nil
+      return partition.log.received[id] == left && !partition.log.isOfSeveralHistories(id)
     }
   }
 

@@ -227,11 +227,11 @@ struct LogReader {
   ) throws -> [RunSummary] {
     let end = state.log.trunk(of: replica).sequence
     let named = positions.filter { 1...max(1, end) ~= $0.sequence }.sorted { $0.sequence > $1.sequence }
-    let common = try named.lazy.compactMap { position in
-      try run(at: position.sequence, of: replica, state).flatMap { run in
-        run.hash(at: position.sequence)?.tip == position.tip ? run : nil
-      }
-    }.first
+    var common: RunSummary?
+    for position in named where common == nil {
+      let run = try run(at: position.sequence, of: replica, state)
+      if run?.hash(at: position.sequence)?.tip == position.tip { common = run }
+    }
     let next = common.map { $0.last + 1 } ?? 1
     guard next <= end else { return common.map { [$0] } ?? [] }
     let behind = try run(at: next, of: replica, state).map { [$0] } ?? summaries(state.id, replica, from: next)

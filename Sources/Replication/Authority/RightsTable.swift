@@ -35,13 +35,14 @@ struct RightsTable: Sendable {
     let (own, managers) = endsBelowAdmins(index, members, besides: Set(adminEnds.map(\.id)))
     let raisable = managing.isEmpty ? [] : Self.raisableByManagers(index)
     let raisesBelow = index.raises.filter { raisable.contains($0.content.end) && !members.isAdmin($0) }
+    let closing = Self.endsClosing(managing, adminEnds)
     // Each is judged with those before it: an order that every node has.
     for raise in raisesBelow.sorted(by: { $0.id < $1.id }) {
       let word = index.word(of: raise.id)
       guard isManager(raise, of: word.partitions, members) else { continue }
       raisesByID[raise.content.end, default: []].append(raise)
       raises[raise.content.end, default: []].append(word)
-      // The end of a manage grant may be among them.
+      guard closing.contains(raise.content.end) else { continue }
       ends = [:]
       collect(adminEnds, boundToPartitions: [])
     }
@@ -124,6 +125,16 @@ extension RightsTable {
       }
     }
     return (own, managers)
+  }
+
+  /// Ends of these grants.
+  private static func endsClosing(
+    _ grants: [Signed<Statement.Grant>], _ ends: [Signed<Statement.End>]
+  ) -> Set<Digest> {
+    let ids = Set(grants.map(\.id))
+    return Set(
+      ends.lazy.filter { if case .grant(let grant) = $0.content.target { ids.contains(grant) } else { false } }.map(
+        \.id))
   }
 
   /// Lowerings, and ends of anything but a membership.

@@ -49,6 +49,11 @@ extension PartitionLog {
     }
   }
 
+  /// It is known to have forked, or something of it was issued again, as is done where it has.
+  package func isOfSeveralHistories(_ replica: ReplicaID) -> Bool {
+    forkPoints[replica] != nil || reissues.pins[replica] != nil
+  }
+
   /// Is a re-issue's original, or whatever has its dot here, another change than the one that it names?
   fileprivate func isReplaced(_ origin: ChangeOrigin) -> Bool {
     chains[origin.dot.replica]?.hash(at: origin.dot.sequence).map { $0 != origin.hash } ?? false

@@ -78,7 +78,9 @@ extension Mesh {
     ledger.partitions[partition]?.waiting.noteHeaders(of: request.replica)
     if ledger.partitions[partition]?.waiting.isAuthorityDue == true { adoptAuthority(partition, &step) }
     while let batch = ledger.partitions[partition]?.waiting.next() { process(batch, partition, &step) }
-    if ledger.partitions[partition]?.waiting.hasUnfolded == true { unfolded.insert(partition) }
+    guard let waiting = ledger.partitions[partition]?.waiting, waiting.unfoldedCount > 0 else { return }
+    unfolded.insert(partition)
+    if max(waiting.unfoldedCount, unfolded.count) > Mesh.unfoldedLimit { foldUnfolded() }
   }
 
   /// What was judged may have been here, or taken nowhere: memory would keep the chains in parts for it. Not with each message, since
@@ -89,8 +91,11 @@ extension Mesh {
         ledger.partitions[partition]?.log.fold(replica)
       }
     }
-    unfolded = unfolded.filter { ledger.partitions[$0]?.waiting.hasUnfolded == true }
+    unfolded = unfolded.filter { (ledger.partitions[$0]?.waiting.unfoldedCount ?? 0) > 0 }
   }
+
+  /// So many chains of a partition, and so many partitions with any, stay taken apart until the next tick.
+  static let unfoldedLimit = 16
 
   mutating func adoptAuthority(_ partition: PartitionID, _ step: inout Step) {
     switch ledger.adoptAuthority(in: partition) {

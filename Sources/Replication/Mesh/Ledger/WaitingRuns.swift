@@ -40,7 +40,7 @@ struct WaitingRuns: Sendable {
     return unfolded
   }
 
-  var hasUnfolded: Bool { !unfolded.isEmpty }
+  var unfoldedCount: Int { unfolded.count }
 
   var isAuthorityDue: Bool { awaitsAuthority && !awaitsHeaders }
 
