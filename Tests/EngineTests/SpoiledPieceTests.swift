@@ -196,6 +196,23 @@ import Wire
     #expect(try shares.isEmpty)
   }
 
+  @Test(
+    "what rotted in the midst, while it waited for the rest, is asked for again, and whoever sends the rest breaks no rule"
+  )
+  func rottenInTheMidst() throws {
+    let node = bench.nodes[1]
+    let before = bench.connect(1, 0)
+    bench.run(until: { (try? node.count("staged_pieces")) ?? 0 >= 3 })
+    bench.dropWire()
+    for session in [before, session] { bench.cut(session) }
+    #expect(try shares.map(\.isWhole) == [false])
+    try node.store.store.database.execute("UPDATE staged_pieces SET bytes=zeroblob(length(bytes)) WHERE start=0")
+    let honest = bench.meet(1, 0)
+    #expect(isOpen(honest) && node.engine.conduct.isEmpty && node.engine.storeFailure == nil)
+    #expect(try node.shown(room, "large") != nil && node.shown(room, "large") == bench.nodes[0].shown(room, "large"))
+    #expect(try shares.isEmpty)
+  }
+
   @Test("a pull names what is here from that device, or whole; of that partition alone")
   func named() throws {
     let (partition, other) = (PartitionID(payload.hash), PartitionID(.zero))
