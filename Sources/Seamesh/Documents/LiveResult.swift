@@ -68,7 +68,9 @@ final class LiveResult: LiveSubscription {
       switch follower.wait(for: place, timeoutMilliseconds: timeoutMilliseconds) {
       case .nothing: return nil
       case .stopped: throw EngineLine.stopping
-      case .missed(let position): try follow(reader.documents(of: place, writtenAfter: position))
+      case .missed(let position):
+        let missed = try unlessBusy { () throws(NodeError) in try reader.documents(of: place, writtenAfter: position) }
+        if let missed { try follow(missed) }
       case .changed(let keys): try follow(keys)
       }
       // It may be what came that took the right away.
